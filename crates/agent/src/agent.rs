@@ -24,7 +24,7 @@ use crate::{
     AuthMethod, Ended, GuardProgram, Limits, Offers, Opened, Permissions, Status, Unreadable, Used,
     diagnostics::Diagnostics,
     guard::launch::{Control, Launched, Life, Tree, launch},
-    limits::{MEASURE_WAIT, STATUS_WAIT, WAITING_LINES, WAITING_REQUESTS},
+    limits::{EXIT_STATUS_TIMEOUT, MAX_PENDING_REQUESTS, MAX_QUEUED_LINES, USAGE_REPORT_TIMEOUT},
     offers::names,
     output::{Sorter, drain_stderr, read_stdout},
     router::Router,
@@ -270,7 +270,7 @@ impl Agent {
         let asked = life.borrow_and_update().used.0;
         self.control.measure().ok()?;
         let told = life.wait_for(|life| life.used.0 > asked || life.clear);
-        let told = timeout(MEASURE_WAIT, told).await.ok()?.ok()?;
+        let told = timeout(USAGE_REPORT_TIMEOUT, told).await.ok()?.ok()?;
         (told.used.0 > asked).then_some(told.used.1)
     }
 
@@ -302,19 +302,20 @@ impl Agent {
         // 2. Start the readers before the connection, so that the agent never blocks on a full pipe.
         let router = Arc::new(Router::new(permissions));
         let diagnostics = Arc::new(Diagnostics::new());
-        let requests = Arc::new(Semaphore::new(WAITING_REQUESTS));
-        let (messages, received) = mpsc::channel(WAITING_LINES);
+        let requests = Arc::new(Semaphore::new(MAX_PENDING_REQUESTS));
+        let (messages, received) = mpsc::channel(MAX_QUEUED_LINES);
         let readers = Readers {
             stdout: tokio::spawn({
                 let (router, diagnostics) = (Arc::clone(&router), Arc::clone(&diagnostics));
-                let (requests, line_bytes) = (Arc::clone(&requests), launched.limits.line_bytes);
+                let (requests, max_line_bytes) =
+                    (Arc::clone(&requests), launched.limits.max_line_bytes);
                 async move {
                     let sorter = Sorter {
                         router: &router,
                         diagnostics: &diagnostics,
                         messages,
                         requests: &requests,
-                        line_bytes,
+                        max_line_bytes,
                     };
                     read_stdout(stdout, sorter).await;
                 }
@@ -383,11 +384,11 @@ impl Agent {
         }
     }
 
-    /// Returns the end of an agent whose output has ended. Waits up to [`STATUS_WAIT`] for its status.
+    /// Returns the end of an agent whose output has ended. Waits up to [`EXIT_STATUS_TIMEOUT`] for its status.
     pub(crate) async fn ended(&self) -> Ended {
         let mut life = self.life.clone();
         let known = life.wait_for(|life| life.exited.is_some() || life.clear);
-        timeout(STATUS_WAIT, known).await.ok();
+        timeout(EXIT_STATUS_TIMEOUT, known).await.ok();
         let life = self.life.borrow().clone();
         Ended {
             status: life.exited.unwrap_or(Status::Unknown),

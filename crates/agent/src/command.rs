@@ -21,7 +21,7 @@ use tokio::{
 use crate::{
     GuardProgram, Lease, Status,
     guard::launch::{Control, Launched, Life, Tree, launch},
-    limits::{COMMAND_TAIL_BYTES, STATUS_WAIT},
+    limits::{COMMAND_TAIL_BYTES, EXIT_STATUS_TIMEOUT},
     tail::Tail,
 };
 
@@ -177,7 +177,7 @@ impl RunningCommand {
                 reader.await.ok();
             }
         };
-        timeout(STATUS_WAIT, reading).await.ok();
+        timeout(EXIT_STATUS_TIMEOUT, reading).await.ok();
         let life = life.borrow().clone();
         let output = output.lock().unwrap_or_else(PoisonError::into_inner);
         CommandEnd {

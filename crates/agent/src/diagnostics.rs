@@ -78,13 +78,13 @@ impl Diagnostics {
     }
 
     /// Keeps the last bytes that the agent wrote to standard error.
-    pub(crate) fn keep_stderr(&self, written: &[u8]) {
+    pub(crate) fn push_stderr(&self, written: &[u8]) {
         let mut tail = self.stderr.lock().unwrap_or_else(PoisonError::into_inner);
         tail.push(written);
     }
 
     /// Records that the rest of the output is discarded. The first reason stays.
-    pub(crate) fn give_up_reading(&self, why: Unreadable) {
+    pub(crate) fn set_unreadable(&self, why: Unreadable) {
         self.unreadable.set(why).ok();
     }
 }

@@ -112,7 +112,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_end_shows_the_last_words() {
+    fn early_exit_displays_last_output_line() {
         let ended = Ended {
             status: Status::Code(1),
             lease_over: false,

@@ -4,7 +4,7 @@
 
 use serde::{Deserialize, de::IgnoredAny};
 
-use crate::limits::{LARGE_BYTES, LARGE_VALUES, MAX_LINE_VALUES};
+use crate::limits::{LARGE_MESSAGE_BYTES, LARGE_MESSAGE_VALUES, MAX_LINE_VALUES};
 
 /// The size class of a message, which bounds how many messages may wait at a time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -32,7 +32,7 @@ impl Size {
         if values > MAX_LINE_VALUES {
             return None;
         }
-        let large = line.len() > LARGE_BYTES || values > LARGE_VALUES;
+        let large = line.len() > LARGE_MESSAGE_BYTES || values > LARGE_MESSAGE_VALUES;
         Some(if large { Self::Large } else { Self::Small })
     }
 
@@ -46,7 +46,7 @@ impl Size {
 }
 
 /// Returns `true` if a line that is written to the agent answers one of the agent's requests.
-pub(crate) fn is_answer(line: &str) -> bool {
+pub(crate) fn is_reply(line: &str) -> bool {
     #[derive(Deserialize)]
     struct Outgoing {
         method: Option<IgnoredAny>,

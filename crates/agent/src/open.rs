@@ -11,20 +11,20 @@ use tokio::time::timeout;
 
 use crate::{
     Agent, AuthMethod, Ended, McpServer, Opened, Unreadable,
-    limits::LIST_PAGES,
+    limits::MAX_LIST_PAGES,
     offers::names,
     sdk::error::{AgentError, CallError},
 };
 
 /// The code of `auth_required` in the protocol.
-const SIGN_IN_NEEDED: i32 = -32000;
+const AUTH_REQUIRED: i32 = -32000;
 /// The code of `resource_not_found` in the protocol.
-const NOT_FOUND: i32 = -32002;
+const RESOURCE_NOT_FOUND: i32 = -32002;
 /// The codes by which known agents report that another process has the session open.
 const BUSY: [i32; 2] = [-32003, -31002];
-/// The code that means a busy session only if the error also contains [`BUSY_WRITER`].
-const BUSY_IF_WRITER: i32 = -32600;
-const BUSY_WRITER: &str = "thread_active_writer";
+/// The code that means a busy session only if the error also contains [`BUSY_WRITER_TEXT`].
+const BUSY_WRITER_CODE: i32 = -32600;
+const BUSY_WRITER_TEXT: &str = "thread_active_writer";
 
 /// The reason why a session could not be opened.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -129,7 +129,7 @@ impl Agent {
         match restored.await {
             Ok(Ok(opened)) => {
                 if !resume {
-                    self.let_replay_end().await;
+                    self.drain_late_replay().await;
                 }
                 Ok(self.remember(opened))
             }
@@ -140,11 +140,11 @@ impl Agent {
 
     /// Discards the history that an agent still replays after its reply to `session/load`. The protocol forbids such
     /// a late replay; without this wait, the replayed text would look like the answer to the next prompt.
-    async fn let_replay_end(&self) {
+    async fn drain_late_replay(&self) {
         let mut discarded = self.router.discarded();
-        let pause = self.limits.late_replay;
+        let pause = self.limits.late_replay_pause;
         let paused = async { while timeout(pause, discarded.changed()).await.is_ok() {} };
-        timeout(self.limits.late_replay_total(), paused).await.ok();
+        timeout(self.limits.max_late_replay(), paused).await.ok();
     }
 
     /// Closes and then deletes a session, each of them only if the agent offers it. Returns `true` if the agent
@@ -193,7 +193,7 @@ impl Agent {
     async fn open_error(&self, error: CallError) -> OpenError {
         match error {
             CallError::Answered(AgentError {
-                code: SIGN_IN_NEEDED,
+                code: AUTH_REQUIRED,
                 ..
             }) => OpenError::SignInNeeded {
                 methods: self.offers.auth_methods.clone(),
@@ -219,13 +219,13 @@ impl Agent {
             let AgentError { code, message, .. } = answered;
             return OpenError::Busy { code, message };
         }
-        if answered.code != SIGN_IN_NEEDED {
+        if answered.code != AUTH_REQUIRED {
             let listed = timeout(self.limits.restore, self.lists(id))
                 .await
                 .ok()
                 .flatten();
             // Without a list, the code alone decides.
-            let gone = listed.map_or(answered.code == NOT_FOUND, |listed| !listed);
+            let gone = listed.map_or(answered.code == RESOURCE_NOT_FOUND, |listed| !listed);
             if gone {
                 return OpenError::Gone { id: id.clone() };
             }
@@ -234,13 +234,13 @@ impl Agent {
     }
 
     /// Returns `true` if the agent lists the session. Returns `None` if the agent cannot list its sessions, or if the
-    /// list has more than [`LIST_PAGES`] pages.
+    /// list has more than [`MAX_LIST_PAGES`] pages.
     async fn lists(&self, id: &AcpSessionId) -> Option<bool> {
         if !self.offers.list {
             return None;
         }
         let mut cursor = None;
-        for _ in 0..LIST_PAGES {
+        for _ in 0..MAX_LIST_PAGES {
             let page = self.connection.list(cursor).await.ok()?;
             if page.sessions.contains(id) {
                 return Some(true);
@@ -261,7 +261,7 @@ fn is_busy(error: &AgentError) -> bool {
             .as_ref()
             .map(ToString::to_string)
             .unwrap_or_default();
-        error.message.contains(BUSY_WRITER) || data.contains(BUSY_WRITER)
+        error.message.contains(BUSY_WRITER_TEXT) || data.contains(BUSY_WRITER_TEXT)
     };
-    BUSY.contains(&error.code) || (error.code == BUSY_IF_WRITER && says_writer())
+    BUSY.contains(&error.code) || (error.code == BUSY_WRITER_CODE && says_writer())
 }

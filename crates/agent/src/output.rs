@@ -14,7 +14,7 @@ use tokio::{
 
 use crate::{
     diagnostics::{Diagnostics, Unreadable},
-    limits::{LARGE_BYTES, MAX_LINE_VALUES, WAITING_REQUESTS},
+    limits::{LARGE_MESSAGE_BYTES, MAX_LINE_VALUES, MAX_PENDING_REQUESTS},
     message::Size,
     router::Router,
 };
@@ -23,7 +23,7 @@ use crate::{
 pub(crate) async fn drain_stderr(mut stderr: impl AsyncRead + Unpin, diagnostics: &Diagnostics) {
     let mut chunk = vec![0; 8 * 1024];
     while let Ok(count @ 1..) = stderr.read(&mut chunk).await {
-        diagnostics.keep_stderr(&chunk[..count]);
+        diagnostics.push_stderr(&chunk[..count]);
     }
 }
 
@@ -35,7 +35,7 @@ pub(crate) struct Sorter<'a> {
     pub(crate) messages: mpsc::Sender<String>,
     /// One permit for each request of the agent that may wait for an answer.
     pub(crate) requests: &'a Semaphore,
-    pub(crate) line_bytes: usize,
+    pub(crate) max_line_bytes: usize,
 }
 
 /// Reads standard output to its end.
@@ -50,8 +50,8 @@ pub(crate) async fn read_stdout(stdout: impl AsyncRead + Unpin, sorter: Sorter<'
     loop {
         line.clear();
         // One long line must not keep its buffer for the rest of the session.
-        line.shrink_to(LARGE_BYTES);
-        let limit = sorter.line_bytes;
+        line.shrink_to(LARGE_MESSAGE_BYTES);
+        let limit = sorter.max_line_bytes;
         let unreadable = match read_line(&mut stdout, &mut line, limit).await {
             Ok(Line::Whole) => match Size::of(&line) {
                 Some(size) => {
@@ -65,7 +65,7 @@ pub(crate) async fn read_stdout(stdout: impl AsyncRead + Unpin, sorter: Sorter<'
             Ok(Line::TooLong) => Unreadable::LineTooLong { limit },
             Ok(Line::End) | Err(_) => return,
         };
-        sorter.diagnostics.give_up_reading(unreadable);
+        sorter.diagnostics.set_unreadable(unreadable);
         // Dropping the sorter closes the channel of messages, so that calls which wait for an answer end. The output
         // is still drained, because an agent that blocks on a full pipe would not end by itself.
         drop((sorter, line));
@@ -146,7 +146,7 @@ impl Sorter<'_> {
                 method: Some(_),
                 id: Some(_),
             })) => {
-                let places = u32::try_from(size.places(WAITING_REQUESTS)).unwrap_or(1);
+                let places = u32::try_from(size.places(MAX_PENDING_REQUESTS)).unwrap_or(1);
                 tokio::select! {
                     permits = self.requests.acquire_many(places) => {
                         // Releases all permits but one at once. `write_lines` in `sdk` returns the last one when the
@@ -154,7 +154,7 @@ impl Sorter<'_> {
                         if let Some(permit) = permits.ok().and_then(|mut permits| permits.split(1)) {
                             permit.forget();
                         }
-                        self.pass_on(text, size).await;
+                        self.forward_to_connection(text, size).await;
                     // Without this arm, the reader would wait forever for permits that a closed connection never
                     // returns.
                     }
@@ -167,14 +167,14 @@ impl Sorter<'_> {
                 }
                 | Envelope { id: Some(_), .. },
             )) => {
-                self.pass_on(text, size).await;
+                self.forward_to_connection(text, size).await;
             }
             _ => self.diagnostics.drop_line(line),
         }
     }
 
     /// Sends a message to the protocol's connection. Drops it if the connection has ended.
-    async fn pass_on(&self, text: &str, size: Size) {
+    async fn forward_to_connection(&self, text: &str, size: Size) {
         let places = size.places(self.messages.max_capacity());
         if let Ok(mut places) = self.messages.reserve_many(places).await
             && let Some(place) = places.next()

@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn an_option_is_chosen_by_kind_and_once_before_always() {
+    fn permission_option_is_chosen_by_kind_preferring_once() {
         use OptionKind::{AllowAlways, AllowOnce, RejectAlways, RejectOnce, Unknown};
         let all = [RejectAlways, AllowAlways, RejectOnce, AllowOnce];
         for (kinds, decision, expected) in [

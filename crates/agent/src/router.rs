@@ -21,7 +21,7 @@ use tokio_util::{
 
 use crate::{
     Decision, PermissionRequest, Permissions, Update,
-    limits::{REMEMBERED_TOOL_CALLS, STATUS_WAIT},
+    limits::{EXIT_STATUS_TIMEOUT, MAX_REMEMBERED_TOOL_CALLS},
     message::Size,
     sdk::convert,
 };
@@ -90,7 +90,7 @@ impl Router {
         if let Some(turn) = self.turn() {
             turn.cancel();
             turn.asked.close();
-            timeout(STATUS_WAIT, turn.asked.wait()).await.ok();
+            timeout(EXIT_STATUS_TIMEOUT, turn.asked.wait()).await.ok();
         }
         self.detach();
     }
@@ -211,7 +211,7 @@ impl Turn {
         };
         // Forgetting all of them bounds the memory, because an agent may invent IDs without end. A request that names
         // no kind then counts as kind `other`.
-        if seen.len() >= REMEMBERED_TOOL_CALLS && !seen.contains_key(id) {
+        if seen.len() >= MAX_REMEMBERED_TOOL_CALLS && !seen.contains_key(id) {
             seen.clear();
         }
         let (known_kind, known_title) = seen.entry(id.clone()).or_default();

@@ -9,10 +9,10 @@ use tokio::{
     time::{Instant, timeout, timeout_at},
 };
 
-use crate::{Agent, Excess, Status, guard::launch::Life, limits::STATUS_WAIT};
+use crate::{Agent, Excess, Status, guard::launch::Life, limits::EXIT_STATUS_TIMEOUT};
 
 /// The longest wait for the rest of the messages to an agent whose input is being closed.
-const FLUSH_LIMIT: Duration = Duration::from_secs(1);
+const FLUSH_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// The limit of time for each step of ending an agent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -104,9 +104,9 @@ impl Agent {
 
         // 2. End of input, then SIGTERM, then SIGKILL.
         let until = Instant::now() + grace.eof;
-        connection.close_input(FLUSH_LIMIT.min(grace.eof)).await;
+        connection.close_input(FLUSH_TIMEOUT.min(grace.eof)).await;
         let mut how = How::Exit;
-        if !clear_by(&mut life, until).await {
+        if !all_ended_by(&mut life, until).await {
             // The agent's own process may have ended in time while a descendant still lives. Then the agent counts as
             // ended by itself.
             let lives = |life: &watch::Receiver<Life>| life.borrow().exited.is_none();
@@ -115,7 +115,7 @@ impl Agent {
             }
             // Sending fails only if the guard has ended, and then its tree is being swept.
             control.term().ok();
-            if !clear_by(&mut life, Instant::now() + grace.term).await && lives(&life) {
+            if !all_ended_by(&mut life, Instant::now() + grace.term).await && lives(&life) {
                 how = How::Kill;
             }
         }
@@ -128,7 +128,7 @@ impl Agent {
             readers.stdout.await.ok();
             readers.stderr.await.ok();
         };
-        timeout(STATUS_WAIT, reading).await.ok();
+        timeout(EXIT_STATUS_TIMEOUT, reading).await.ok();
         router.end().await;
         let ended = life.borrow().clone();
         Exit {
@@ -144,7 +144,7 @@ impl Agent {
 }
 
 /// Waits until no process of the tree is left. Returns `true` if that was before `until`.
-async fn clear_by(life: &mut watch::Receiver<Life>, until: Instant) -> bool {
+async fn all_ended_by(life: &mut watch::Receiver<Life>, until: Instant) -> bool {
     timeout_at(until, life.wait_for(|life| life.clear))
         .await
         .is_ok()

@@ -346,7 +346,7 @@ pub struct Probed {
     /// The outcome of restoring the session. Null if the depth does not include it, or if no session was created.
     pub restore: Option<RestoreProbe>,
     /// The mechanism that enforces the resource limits.
-    pub limits_held_by: LimitsHeldBy,
+    pub limits_enforced_by: LimitsEnforcedBy,
 }
 
 /// A sign-in method of an agent.
@@ -416,7 +416,7 @@ pub enum RestoreProbe {
 /// The mechanism that enforces the resource limits of an agent's processes.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(tag = "by", rename_all = "snake_case")]
-pub enum LimitsHeldBy {
+pub enum LimitsEnforcedBy {
     /// The kernel enforces the limits exactly.
     Kernel,
     /// The guard process enforces the limits and measures once a second.

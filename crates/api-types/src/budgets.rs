@@ -205,14 +205,14 @@ pub struct Spending {
     /// The limits.
     pub budget: Budget,
     /// The usage of today, in UTC.
-    pub day: PeriodSpending,
+    pub day: BudgetPeriodUsage,
     /// The usage of this month, in UTC.
-    pub month: PeriodSpending,
+    pub month: BudgetPeriodUsage,
 }
 
 /// The usage of a period.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-pub struct PeriodSpending {
+pub struct BudgetPeriodUsage {
     /// The start of the period.
     pub since: Timestamp,
     /// The end of the period. The next period starts at zero.
@@ -230,7 +230,7 @@ pub struct PeriodSpending {
 impl From<Account> for Spending {
     fn from(account: Account) -> Self {
         let days = account.days;
-        let period = |since, until, used: &Used| PeriodSpending {
+        let period = |since, until, used: &Used| BudgetPeriodUsage {
             since,
             until,
             tokens: used.tokens,

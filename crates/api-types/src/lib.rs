@@ -56,7 +56,7 @@ pub use policies::*;
 pub use problem::*;
 pub use runs::*;
 pub use server::*;
-pub use session_target::{InvalidTarget, SessionTarget};
+pub use session_target::{InvalidSessionTarget, SessionTarget};
 pub use sessions::*;
 pub use settings::*;
 pub use trace_event::*;

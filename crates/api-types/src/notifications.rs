@@ -217,7 +217,7 @@ pub struct Rotation {
 }
 
 /// The maximum time for which two secrets are valid: 30 days, in seconds.
-pub const MOST_OVERLAP_SECONDS: u32 = 30 * 24 * 60 * 60;
+pub const MAX_OVERLAP_SECONDS: u32 = 30 * 24 * 60 * 60;
 
 impl Default for Rotation {
     fn default() -> Self {

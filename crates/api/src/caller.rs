@@ -76,7 +76,7 @@ impl Caller {
     }
 
     /// `true` if the caller belongs to the install's own tenant, whose admins may create other tenants.
-    pub(crate) fn is_of_the_install(&self) -> bool {
+    pub(crate) fn is_in_install_tenant(&self) -> bool {
         self.tenant == self.api.shared.tenant
     }
 
@@ -105,7 +105,7 @@ impl FromRequestParts<Api> for Caller {
                     token: None,
                 });
             }
-            None => by_cookie(&parts.method, &parts.headers)?,
+            None => cookie_token(&parts.method, &parts.headers)?,
         };
         // The store looks tokens of all tenants up by a hash, so that the tenant follows from the secret, and no
         // client can name one. An unknown, an expired and a revoked token get the same answer.
@@ -158,12 +158,12 @@ fn bearer(headers: &HeaderMap) -> Result<Option<TokenSecret>, Failure> {
 ///
 /// Returns 401 if no valid cookie came, and 403 if a method that changes something was not sent by a page of this
 /// server.
-fn by_cookie(method: &Method, headers: &HeaderMap) -> Result<TokenSecret, Failure> {
+fn cookie_token(method: &Method, headers: &HeaderMap) -> Result<TokenSecret, Failure> {
     let shown = cookie::of(headers)
         .ok_or_else(|| unauthenticated("neither a token nor a cookie came with the request"))?;
     // A browser adds the cookie by itself, also to requests that a foreign page makes it send (CSRF).
     if !is_safe(method) {
-        gate::sent_by_our_page(headers)?;
+        gate::require_same_origin(headers)?;
     }
     TokenSecret::parse(shown).map_err(|_| unauthenticated("the cookie is worth nothing"))
 }

@@ -33,7 +33,7 @@ pub(crate) fn header(editable: &impl Serialize) -> ETag {
 }
 
 /// Returns the `ETag` header for the budget of a tenant.
-pub(crate) fn of_budget(budget: &Budget) -> ETag {
+pub(crate) fn budget_header(budget: &Budget) -> ETag {
     header(&BudgetRequest::from(budget.clone()))
 }
 

@@ -16,7 +16,7 @@ use crate::{problem::Failure, strict::Strict, words};
 
 /// The longest body that the server reads, in bytes: four times the longest text ([`model::limits::CONTENT_BYTES`]),
 /// which leaves room for JSON escapes and for other fields.
-const BODY_BYTES: usize = 4 << 20;
+const MAX_BODY_BYTES: usize = 4 << 20;
 
 /// A JSON body: its value, and its bytes, from which the digest of an idempotent request is computed.
 pub(crate) struct Json<T> {
@@ -58,15 +58,15 @@ impl<T: DeserializeOwned + Default, S: Send + Sync> FromRequest<S> for OptionalJ
 ///
 /// # Errors
 ///
-/// Returns 413 if the body has more than [`BODY_BYTES`], and 400 if the client breaks off.
+/// Returns 413 if the body has more than [`MAX_BODY_BYTES`], and 400 if the client breaks off.
 pub(crate) async fn body(request: Request) -> Result<Bytes, Failure> {
-    let limited = http_body_util::Limited::new(request.into_body(), BODY_BYTES);
+    let limited = http_body_util::Limited::new(request.into_body(), MAX_BODY_BYTES);
     match http_body_util::BodyExt::collect(limited).await {
         Ok(body) => Ok(body.to_bytes()),
         Err(error) if error.is::<http_body_util::LengthLimitError>() => Err(Failure::new(
             ProblemKind::Invalid,
             StatusCode::PAYLOAD_TOO_LARGE,
-            format!("failed to take the body: accepted are up to {BODY_BYTES} bytes"),
+            format!("failed to take the body: accepted are up to {MAX_BODY_BYTES} bytes"),
         )),
         Err(error) => Err(Failure::malformed(format!(
             "failed to read the body: {error}"
@@ -102,12 +102,12 @@ fn require_json(headers: &HeaderMap) -> Result<(), Failure> {
 fn read<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Failure> {
     let mut value: Value = serde_json::from_slice(bytes)
         .map_err(|error| Failure::malformed(format!("failed to read the body as JSON: {error}")))?;
-    make_whole(&mut value);
-    if let Some(path) = zero_in(&value) {
+    normalize_numbers(&mut value);
+    if let Some(path) = find_nul(&value) {
         let detail = format!("failed to take {path}: no text may hold the character U+0000");
         return Err(Failure::malformed(detail).field(path));
     }
-    of_value(value)
+    from_value(value)
 }
 
 /// Converts JSON to a type of the API.
@@ -115,7 +115,7 @@ fn read<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Failure> {
 /// # Errors
 ///
 /// Returns 400 with the path of the field, such as `triggers[1].expression`.
-pub(crate) fn of_value<T: DeserializeOwned>(value: Value) -> Result<T, Failure> {
+pub(crate) fn from_value<T: DeserializeOwned>(value: Value) -> Result<T, Failure> {
     serde_path_to_error::deserialize(Strict(value)).map_err(|error| {
         let path = error.path().to_string();
         let problem = error.into_inner();
@@ -128,7 +128,7 @@ pub(crate) fn of_value<T: DeserializeOwned>(value: Value) -> Result<T, Failure> 
 
 /// Replaces numbers such as `5.0` by `5`, because JSON has one type of numbers, and some clients write every number
 /// with a fraction.
-fn make_whole(value: &mut Value) {
+fn normalize_numbers(value: &mut Value) {
     /// 2^53: up to here a double represents every whole number exactly (IEEE 754).
     const EXACT: f64 = 9_007_199_254_740_992.0;
     match value {
@@ -144,24 +144,24 @@ fn make_whole(value: &mut Value) {
                 *number = whole.into();
             }
         }
-        Value::Array(items) => items.iter_mut().for_each(make_whole),
-        Value::Object(fields) => fields.values_mut().for_each(make_whole),
+        Value::Array(items) => items.iter_mut().for_each(normalize_numbers),
+        Value::Object(fields) => fields.values_mut().for_each(normalize_numbers),
         Value::Null | Value::Bool(_) | Value::String(_) => {}
     }
 }
 
 /// Returns the outermost field that contains the character U+0000, which PostgreSQL cannot store, or `the body` if it
 /// is in no field. Returns `None` if no text contains it.
-fn zero_in(value: &Value) -> Option<String> {
+fn find_nul(value: &Value) -> Option<String> {
     let holds = |text: &str| text.contains('\0');
     match value {
         Value::String(text) if holds(text) => Some("the body".to_owned()),
-        Value::Array(items) => items.iter().find_map(zero_in),
+        Value::Array(items) => items.iter().find_map(find_nul),
         Value::Object(fields) => fields.iter().find_map(|(name, value)| {
             if holds(name) {
                 return Some("the body".to_owned());
             }
-            zero_in(value).map(|_| name.clone())
+            find_nul(value).map(|_| name.clone())
         }),
         _ => None,
     }
@@ -246,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn whole_numbers_are_read_however_they_are_written() {
+    fn whole_numbers_with_fraction_or_exponent_are_parsed() {
         let Ok(asked) = read::<Asked>(br#"{"limits":[1, 2.0, 3e0]}"#) else {
             panic!("it was refused");
         };

@@ -117,7 +117,7 @@ fn check(request: &Request, hosts: &Hosts) -> Result<(), Failure> {
 /// # Errors
 ///
 /// Returns 403 unless `Origin` or `Sec-Fetch-Site` shows a page of this server.
-pub(crate) fn sent_by_our_page(headers: &HeaderMap) -> Result<(), Failure> {
+pub(crate) fn require_same_origin(headers: &HeaderMap) -> Result<(), Failure> {
     let origin = headers.contains_key(header::ORIGIN);
     let site = headers.get(SEC_FETCH_SITE);
     let same_origin = site.is_some_and(|site| site == "same-origin");
@@ -171,12 +171,12 @@ mod tests {
         for (name, value) in headers {
             request = request.header(*name, *value);
         }
-        let hosts = Hosts::beside_loopback(&["matins.example".to_owned()]);
+        let hosts = Hosts::with_loopback(&["matins.example".to_owned()]);
         check(&request.body(Body::empty()).unwrap(), &hosts)
     }
 
     #[test]
-    fn only_the_names_of_the_server_reach_it() {
+    fn request_with_unknown_host_is_refused() {
         for host in [
             "localhost",
             "LOCALHOST:7347",
@@ -203,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn only_pages_of_the_server_ask_it() {
+    fn request_from_foreign_page_is_refused() {
         let host = ("host", "localhost:7347");
         asked(&[host, ("origin", "http://localhost:7347")]).unwrap();
         for origin in [

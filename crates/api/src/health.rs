@@ -14,7 +14,7 @@ use axum::{
 use http::{StatusCode, header};
 use model::{Timestamp, access::Permission, limits};
 use store::{Error, ListenerState, Scope, Store};
-use telemetry::{Connections, Fleet, Queue, SharedClock};
+use telemetry::{Connections, DatabaseClock, Fleet, Queue};
 use tokio::time::timeout;
 
 use crate::{Api, caller::Caller, problem::Failure};
@@ -23,7 +23,8 @@ use crate::{Api, caller::Caller, problem::Failure};
 const PATIENCE: Duration = Duration::from_secs(2);
 
 /// The content type of the metrics (`OpenMetrics` 1.0).
-const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+const OPEN_METRICS_CONTENT_TYPE: &str =
+    "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
 /// Returns the routes. `/healthz` and `/readyz` need no authentication, because their responses contain no data of a
 /// tenant.
@@ -42,10 +43,10 @@ async fn readiness(State(api): State<Api>) -> Result<&'static str, Failure> {
         return Err(unavailable("failed to be ready: a loop has ended"));
     }
     // 2. The clock. A server that does not know the time of the fleet fires nothing.
-    if shared.serves && shared.clock.uncertainty() > limits::CLOCK_UNCERTAINTY {
+    if shared.serves && shared.clock.uncertainty() > limits::MAX_CLOCK_UNCERTAINTY {
         return Err(unavailable(format!(
             "failed to be ready: the database's clock is not known within {} s",
-            limits::CLOCK_UNCERTAINTY.as_secs()
+            limits::MAX_CLOCK_UNCERTAINTY.as_secs()
         )));
     }
     // 3. The database. Reading the row of the install's tenant is cheap, and fails if the database is a different
@@ -75,7 +76,7 @@ async fn readiness(State(api): State<Api>) -> Result<&'static str, Failure> {
 /// Returns 403 for callers of other tenants, and for callers without the permission `instances:read`.
 async fn figures(caller: Caller) -> Result<Response, Failure> {
     caller.may(Permission::InstancesRead)?;
-    if !caller.is_of_the_install() {
+    if !caller.is_in_install_tenant() {
         return Err(Failure::forbidden(
             "failed to show the figures: they are for the tenant of the install",
         ));
@@ -85,12 +86,12 @@ async fn figures(caller: Caller) -> Result<Response, Failure> {
     let (queue, fleet) = tokio::join!(queue(&caller.api, now), fleet(&caller.api, now));
     let text = shared
         .metrics
-        .encode_in_fleet(queue, fleet)
+        .encode_with_database(queue, fleet)
         .map_err(|error| {
             tracing::error!(%error, "failed to write the figures");
             Failure::internal("failed to write the figures")
         })?;
-    Ok(([(header::CONTENT_TYPE, OPEN_METRICS)], text).into_response())
+    Ok(([(header::CONTENT_TYPE, OPEN_METRICS_CONTENT_TYPE)], text).into_response())
 }
 
 /// Counts the runs that have not ended. Returns `None` if the database does not answer in time.
@@ -145,17 +146,17 @@ fn listening(store: &Store) -> Option<bool> {
 }
 
 /// Returns the state of the clock that all servers of the database share.
-fn clock(api: &Api) -> SharedClock {
+fn clock(api: &Api) -> DatabaseClock {
     const SECOND: f64 = 1e6;
     let clock = &api.shared.clock;
     let uncertainty = clock.uncertainty();
     #[expect(clippy::cast_precision_loss, reason = "a figure in seconds")]
-    let own_ahead = clock
+    let machine_lead_seconds = clock
         .own_ahead_micros()
         .map(|micros| micros as f64 / SECOND);
-    SharedClock {
-        known: uncertainty <= limits::CLOCK_UNCERTAINTY,
-        own_ahead,
+    DatabaseClock {
+        known: uncertainty <= limits::MAX_CLOCK_UNCERTAINTY,
+        machine_lead_seconds,
         uncertainty: Some(uncertainty).filter(|it| *it < Duration::MAX),
     }
 }

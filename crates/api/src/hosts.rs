@@ -13,13 +13,13 @@ pub(crate) struct Hosts {
 
 impl Default for Hosts {
     fn default() -> Self {
-        Self::beside_loopback(&[])
+        Self::with_loopback(&[])
     }
 }
 
 impl Hosts {
     /// Returns the names of loopback and the given names, all without ports.
-    pub(crate) fn beside_loopback(names: &[String]) -> Self {
+    pub(crate) fn with_loopback(names: &[String]) -> Self {
         let given = names.iter().map(|name| name.to_ascii_lowercase());
         let loopback = LOOPBACK.iter().map(|name| (*name).to_owned());
         Self {

@@ -49,17 +49,17 @@ pub fn router(api: Api) -> Router {
             api.clone(),
             observe::request,
         ))
-        .layer(middleware::from_fn(problem::no_panic))
+        .layer(middleware::from_fn(problem::catch_panic))
         .layer(middleware::from_fn_with_state(api.clone(), gate::pass))
         .layer(middleware::from_fn_with_state(
             api.clone(),
-            within::the_time,
+            within::limit_request_time,
         ));
     routes
         .merge(pages::routes())
         .merge(health::routes())
-        .fallback(problem::no_route)
-        .method_not_allowed_fallback(problem::no_method)
+        .fallback(problem::route_not_found)
+        .method_not_allowed_fallback(problem::method_not_allowed)
         .layer(passes)
         .with_state(api)
 }

@@ -26,17 +26,17 @@ use tower::ServiceExt as _;
 use crate::Peer;
 
 /// The time limit for the head of a request.
-const HEAD_PATIENCE: Duration = Duration::from_secs(10);
+const HEADER_READ_TIMEOUT: Duration = Duration::from_secs(10);
 /// The size of the buffers of a connection, in bytes: for the head of a request, and for response data that the
 /// client has not read. It is the smallest size that hyper accepts.
 const BUFFER_BYTES: usize = 8 * 1024;
 /// The time after which a connection ends if the client reads nothing.
-const WRITE_PATIENCE: Duration = Duration::from_mins(1);
+const WRITE_TIMEOUT: Duration = Duration::from_mins(1);
 /// The time for which a stop waits for open connections.
-const STOP_PATIENCE: Duration = Duration::from_secs(1);
+const STOP_TIMEOUT: Duration = Duration::from_secs(1);
 /// The pause after an error of `accept`. The usual cause is that the process has too many open files; without the
 /// pause the loop would use a whole processor until one is closed.
-const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
+const ACCEPT_RETRY_DELAY: Duration = Duration::from_millis(100);
 
 /// A socket that accepts connections.
 #[derive(Debug)]
@@ -95,20 +95,20 @@ async fn accept_all(listener: Listener, routes: Router, stop: CancellationToken)
         };
         match accepted {
             Ok(Accepted::Tcp(stream, from)) => {
-                attend(stream, Peer::Network(from), &routes, &open, WRITE_PATIENCE);
+                attend(stream, Peer::Network(from), &routes, &open, WRITE_TIMEOUT);
             }
             Ok(Accepted::Private(stream)) => {
-                attend(stream, Peer::Private, &routes, &open, WRITE_PATIENCE);
+                attend(stream, Peer::Private, &routes, &open, WRITE_TIMEOUT);
             }
             Err(error) => {
                 tracing::warn!(%error, "failed to accept a connection");
-                sleep(ACCEPT_PAUSE).await;
+                sleep(ACCEPT_RETRY_DELAY).await;
             }
         }
     }
     // Close the listener before the wait, so that new clients are refused at once and do not wait in its queue.
     drop(listener);
-    if timeout(STOP_PATIENCE, open.shutdown()).await.is_err() {
+    if timeout(STOP_TIMEOUT, open.shutdown()).await.is_err() {
         tracing::debug!("connections that did not end were cut");
     }
 }
@@ -156,7 +156,7 @@ where
     let mut builder = hyper::server::conn::http1::Builder::new();
     builder
         .timer(TokioTimer::new())
-        .header_read_timeout(HEAD_PATIENCE)
+        .header_read_timeout(HEADER_READ_TIMEOUT)
         .max_buf_size(BUFFER_BYTES);
     let connection = open.watch(builder.serve_connection(TokioIo::new(stream), answer));
     tokio::spawn(async move {
@@ -188,7 +188,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_client_that_takes_nothing_is_dropped() {
+    async fn connection_of_unreading_client_is_closed() {
         let (told, mut given_up) = mpsc::unbounded_channel();
         let endless = move || {
             let tells = Tells(told.clone());
@@ -219,7 +219,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_stop_waits_for_no_client_that_takes_nothing() {
+    async fn stop_does_not_wait_for_unreading_client() {
         let (told, mut written) = mpsc::unbounded_channel();
         let endless = move || {
             let told = told.clone();

@@ -15,14 +15,16 @@ use crate::Api;
 
 /// The route in the metrics of requests that match none. Clients choose such paths: a label for each would make the
 /// metrics grow without a bound.
-const NO_ROUTE: &str = "none";
+const UNMATCHED_ROUTE: &str = "none";
 
 /// Counts and times a request, and runs it in a span of its own.
 pub(crate) async fn request(State(api): State<Api>, request: Request, next: Next) -> Response {
     let began = Instant::now();
     let method = request.method().clone();
     let matched = request.extensions().get::<MatchedPath>().cloned();
-    let route = matched.as_ref().map_or(NO_ROUTE, MatchedPath::as_str);
+    let route = matched
+        .as_ref()
+        .map_or(UNMATCHED_ROUTE, MatchedPath::as_str);
     let span = tracing::info_span!("request", %method, route, status = field::Empty);
     let response = next.run(request).instrument(span.clone()).await;
     let status = response.status().as_u16();

@@ -26,7 +26,7 @@ use crate::{caller::Caller, extract::Json, problem::Failure};
 const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
 const REPLAYED: HeaderName = HeaderName::from_static("idempotency-replayed");
 /// The longest key, in ASCII characters.
-const KEY_CHARS: usize = 255;
+const MAX_KEY_CHARS: usize = 255;
 
 /// The header `Idempotency-Key` of a request, if the client sent it.
 #[derive(IntoParams)]
@@ -62,22 +62,22 @@ impl Once {
         request: &Json<R>,
         make: impl AsyncFnOnce(Option<Uuid>) -> Result<(StatusCode, T), Failure>,
     ) -> Result<Response, Failure> {
-        self.create_of(caller, &request.bytes, make).await
+        self.create_with_body(caller, &request.bytes, make).await
     }
 
     /// Does the same as [`Self::create`] for a request whose body is `bytes`.
-    pub(crate) async fn create_of<T: Serialize>(
+    pub(crate) async fn create_with_body<T: Serialize>(
         self,
         caller: &Caller,
         bytes: &[u8],
         make: impl AsyncFnOnce(Option<Uuid>) -> Result<(StatusCode, T), Failure>,
     ) -> Result<Response, Failure> {
-        self.create_hiding(caller, bytes, "secret", make).await
+        self.create_redacting(caller, bytes, "secret", make).await
     }
 
-    /// Does the same as [`Self::create_of`] for a response whose secret fields have the name `hidden` and not
+    /// Does the same as [`Self::create_with_body`] for a response whose secret fields have the name `hidden` and not
     /// `secret`.
-    pub(crate) async fn create_hiding<T: Serialize>(
+    pub(crate) async fn create_redacting<T: Serialize>(
         self,
         caller: &Caller,
         bytes: &[u8],
@@ -125,7 +125,7 @@ impl Once {
                 })?;
                 let kept = without(hidden, answer.clone());
                 store
-                    .answer_key(tenant, &key.text, status.as_u16(), &kept)
+                    .record_response(tenant, &key.text, status.as_u16(), &kept)
                     .await?;
                 Ok((status, axum::Json(answer)).into_response())
             }
@@ -134,7 +134,7 @@ impl Once {
                     // The request is at fault and created nothing. Release the key, so that the client can correct
                     // the request and send it with the same key. After a fault of the server the key stays, because
                     // the resource may exist.
-                    store.release_key(tenant, &key.text).await?;
+                    store.release_idempotency_key(tenant, &key.text).await?;
                 }
                 Err(failure)
             }
@@ -157,7 +157,7 @@ impl Once {
     ) -> Result<Response, Failure> {
         let key = self.0.as_ref().map(|key| key.text.clone());
         let asked = rotation.overlap_seconds.to_le_bytes();
-        let rotated = self.create_of(caller, &asked, async |_| {
+        let rotated = self.create_with_body(caller, &asked, async |_| {
             Ok((StatusCode::OK, rotate(key.as_deref()).await?))
         });
         rotated.await
@@ -216,7 +216,7 @@ impl<S: Send + Sync> FromRequestParts<S> for Once {
             return Ok(Self(None));
         };
         let key = first.to_str().ok().map(str::trim);
-        let fits = |key: &&str| !key.is_empty() && key.len() <= KEY_CHARS;
+        let fits = |key: &&str| !key.is_empty() && key.len() <= MAX_KEY_CHARS;
         match (key.filter(fits), second) {
             (Some(key), None) => Ok(Self(Some(Key {
                 text: key.to_owned(),
@@ -224,7 +224,7 @@ impl<S: Send + Sync> FromRequestParts<S> for Once {
                 path: parts.uri.path().to_owned(),
             }))),
             _ => Err(Failure::malformed(format!(
-                "failed to take the Idempotency-Key: accepted is one of 1 to {KEY_CHARS} characters of ASCII"
+                "failed to take the Idempotency-Key: accepted is one of 1 to {MAX_KEY_CHARS} characters of ASCII"
             ))
             .field("Idempotency-Key")),
         }
@@ -238,7 +238,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn no_secret_is_kept() {
+    fn recorded_response_has_no_secret() {
         let answer = json!({ "id": 1, "token": { "secret": "mat_x" }, "all": [{ "secret": "y" }] });
         let kept = json!({ "id": 1, "token": { "secret": null }, "all": [{ "secret": null }] });
         assert_eq!(without("secret", answer), kept);

@@ -142,7 +142,7 @@ impl IntoResponse for Failure {
 }
 
 /// Answers a request for a path without a route (404).
-pub(crate) async fn no_route(request: Request) -> Failure {
+pub(crate) async fn route_not_found(request: Request) -> Failure {
     let path: String = request.uri().path().chars().take(80).collect();
     let detail = format!("failed to find the route {path:?}: there is none");
     Failure::new(ProblemKind::NotFound, StatusCode::NOT_FOUND, detail)
@@ -150,7 +150,7 @@ pub(crate) async fn no_route(request: Request) -> Failure {
 }
 
 /// Answers a request with a method that its route does not have (405).
-pub(crate) async fn no_method(request: Request) -> Failure {
+pub(crate) async fn method_not_allowed(request: Request) -> Failure {
     let detail = format!(
         "failed to {} {}: the route knows no such method",
         request.method(),
@@ -164,7 +164,7 @@ pub(crate) async fn no_method(request: Request) -> Failure {
 }
 
 /// Turns a panic of a handler into a 500, so that the connection survives for the next request.
-pub(crate) async fn no_panic(request: Request, next: Next) -> Response {
+pub(crate) async fn catch_panic(request: Request, next: Next) -> Response {
     let handled = AssertUnwindSafe(next.run(request)).catch_unwind().await;
     handled.unwrap_or_else(|_| {
         Failure::internal("failed to answer: the server went wrong").into_response()

@@ -15,16 +15,16 @@ const EACH: Duration = Duration::from_secs(6);
 const REMEMBERED: usize = 10_000;
 
 /// Limits the rate of sign-in attempts of each IP address, so that a program cannot guess codes.
-pub(crate) struct SignIns(DefaultKeyedRateLimiter<IpAddr>);
+pub(crate) struct SignInLimiter(DefaultKeyedRateLimiter<IpAddr>);
 
-impl Default for SignIns {
+impl Default for SignInLimiter {
     fn default() -> Self {
         let quota = Quota::with_period(EACH).unwrap_or(Quota::per_minute(ATTEMPTS));
         Self(DefaultKeyedRateLimiter::keyed(quota.allow_burst(ATTEMPTS)))
     }
 }
 
-impl SignIns {
+impl SignInLimiter {
     /// Counts an attempt of an address.
     ///
     /// # Errors

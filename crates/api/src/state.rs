@@ -10,7 +10,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{
     hosts::Hosts,
-    sign_ins::SignIns,
+    sign_ins::SignInLimiter,
     token_uses::Uses,
     trace::{Hub, Settings},
 };
@@ -65,7 +65,7 @@ pub(crate) struct Shared {
     pub(crate) patience: Duration,
     pub(crate) traces: Hub,
     pub(crate) uses: Uses,
-    pub(crate) sign_ins: SignIns,
+    pub(crate) sign_ins: SignInLimiter,
 }
 
 /// The time limit of a request that starts no agent.
@@ -101,7 +101,7 @@ impl Api {
             by_tls: false,
             patience: PATIENCE,
             uses: Uses::default(),
-            sign_ins: SignIns::default(),
+            sign_ins: SignInLimiter::default(),
         })
     }
 
@@ -172,15 +172,15 @@ impl ApiBuilder {
 
     /// Sets the token that ends every trace at once, so that a stop of the server waits for no trace.
     #[must_use]
-    pub fn stopped_by(mut self, stop: CancellationToken) -> Self {
+    pub fn with_stop_token(mut self, stop: CancellationToken) -> Self {
         self.0.traces = Hub::new(self.0.store.clone(), Settings::default(), stop);
         self
     }
 
     /// Sets the host names by which clients reach the server beside those of loopback, and whether they use TLS.
     #[must_use]
-    pub fn reached_by(mut self, names: &[String], by_tls: bool) -> Self {
-        self.0.hosts = Hosts::beside_loopback(names);
+    pub fn with_hosts(mut self, names: &[String], by_tls: bool) -> Self {
+        self.0.hosts = Hosts::with_loopback(names);
         self.0.by_tls = by_tls;
         self
     }
@@ -220,7 +220,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_request_that_takes_too_long_is_given_up() {
+    async fn request_over_time_limit_gets_503() {
         let location = store::Location::SqliteMemory;
         let entropy = Arc::new(SeededEntropy::new(1));
         let clock = Arc::new(FakeClock::at("2026-11-21T09:00:00Z"));

@@ -113,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_fields_is_an_object() {
+    fn struct_from_non_object_is_refused() {
         let whole =
             json!({ "inner": { "number": 1 }, "many": [{ "number": null }], "word": "one" });
         let read = Outer::deserialize(Strict(whole)).unwrap();

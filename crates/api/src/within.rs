@@ -15,29 +15,33 @@ use crate::{Api, extract, problem::Failure};
 
 /// The routes whose requests may start an agent to read its capabilities. The configuration of the agent limits the
 /// start, so that these requests have a longer limit here.
-const MAY_START_AN_AGENT: [&str; 4] = [
+const AGENT_ROUTES: [&str; 4] = [
     "/api/v1/agents/{agent}/check",
     "/api/v1/sessions",
     "/api/v1/automations",
     "/api/v1/automations/{automation}",
 ];
 /// The time limit of such a request, without the time for its body.
-const AGENTS_PATIENCE: Duration = Duration::from_mins(10);
+const AGENT_REQUEST_TIMEOUT: Duration = Duration::from_mins(10);
 
 /// Answers a request with 503 when its time is over, and drops its handler. A handler commits each transition in one
 /// transaction, so that a dropped handler leaves no part of one. The limit ends with the head of the response: the
 /// bodies of streams continue.
-pub(crate) async fn the_time(State(api): State<Api>, request: Request, next: Next) -> Response {
+pub(crate) async fn limit_request_time(
+    State(api): State<Api>,
+    request: Request,
+    next: Next,
+) -> Response {
     let limit = api.shared.patience;
     let route = request.extensions().get::<MatchedPath>();
-    if route.is_some_and(|route| MAY_START_AN_AGENT.contains(&route.as_str())) {
+    if route.is_some_and(|route| AGENT_ROUTES.contains(&route.as_str())) {
         // Apply the short limit to the body. Otherwise a client that sends its body slowly would hold the request for
         // ten minutes.
-        let Ok(whole) = timeout(limit, with_body(request)).await else {
-            return too_late(limit);
+        let Ok(whole) = timeout(limit, buffer_body(request)).await else {
+            return timeout_response(limit);
         };
         return match whole {
-            Ok(request) => in_time(AGENTS_PATIENCE, next.run(request)).await,
+            Ok(request) => in_time(AGENT_REQUEST_TIMEOUT, next.run(request)).await,
             Err(failure) => failure.into_response(),
         };
     }
@@ -49,7 +53,7 @@ pub(crate) async fn the_time(State(api): State<Api>, request: Request, next: Nex
 /// # Errors
 ///
 /// Returns the errors of [`extract::body`].
-async fn with_body(request: Request) -> Result<Request, Failure> {
+async fn buffer_body(request: Request) -> Result<Request, Failure> {
     let (parts, body) = request.into_parts();
     let bytes = extract::body(Request::from_parts(parts.clone(), body)).await?;
     Ok(Request::from_parts(parts, bytes.into()))
@@ -57,10 +61,10 @@ async fn with_body(request: Request) -> Result<Request, Failure> {
 
 async fn in_time(limit: Duration, response: impl Future<Output = Response>) -> Response {
     let response = timeout(limit, response).await;
-    response.unwrap_or_else(|_| too_late(limit))
+    response.unwrap_or_else(|_| timeout_response(limit))
 }
 
-fn too_late(limit: Duration) -> Response {
+fn timeout_response(limit: Duration) -> Response {
     Failure::new(
         ProblemKind::Unavailable,
         StatusCode::SERVICE_UNAVAILABLE,

@@ -66,12 +66,12 @@ impl App {
     }
 
     /// `true` if the API resolves paths on this machine.
-    pub(crate) const fn is_here(&self) -> bool {
+    pub(crate) const fn resolves_local_paths(&self) -> bool {
         !matches!(self.whom, Whom::Elsewhere)
     }
 
     /// `true` if a server takes the turns that the command requests.
-    pub(crate) const fn is_served(&self) -> bool {
+    pub(crate) const fn has_server(&self) -> bool {
         !matches!(self.whom, Whom::Nobody(_))
     }
 
@@ -134,7 +134,7 @@ async fn here(config: &Config) -> Result<(Client, Whom), Failure> {
         Asked::Nobody => {}
     }
     let local = local::open(config).await?;
-    let client = local.client_of(local.routes());
+    let client = local.in_process_client(local.routes());
     Ok((client, Whom::Nobody(Box::new(local))))
 }
 

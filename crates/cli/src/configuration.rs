@@ -8,7 +8,7 @@ use std::{
 };
 
 use config::{
-    CONFIG_FILE, Config, File, MAX_FILE_BYTES, Origin, Problem, Sources, UnknownVariable,
+    CONFIG_FILE_VARIABLE, Config, File, MAX_FILE_BYTES, Origin, Problem, Sources, UnknownVariable,
 };
 
 use crate::{
@@ -35,7 +35,7 @@ impl ConfigPath {
             named_by: Some(by),
         };
         let flag = global.config.clone().map(|path| named(path, "--config"));
-        flag.or_else(|| environment::config_file().map(|path| named(path, CONFIG_FILE)))
+        flag.or_else(|| environment::config_file().map(|path| named(path, CONFIG_FILE_VARIABLE)))
             .or_else(|| {
                 let path = environment::default_config_file()?;
                 Some(Self {
@@ -142,20 +142,20 @@ impl Loaded {
 }
 
 /// Logs a warning for each variable that belongs to no setting.
-pub(crate) fn warn_of(unknown: &[UnknownVariable]) {
+pub(crate) fn warn_of_unknown_variables(unknown: &[UnknownVariable]) {
     for variable in unknown {
-        tracing::warn!("{}", no_setting(variable));
+        tracing::warn!("{}", format_unknown_variable(variable));
     }
 }
 
 /// Formats a variable that belongs to no setting, with the setting of the most similar name.
-pub(crate) fn no_setting(UnknownVariable { name, near }: &UnknownVariable) -> String {
+pub(crate) fn format_unknown_variable(UnknownVariable { name, near }: &UnknownVariable) -> String {
     let near = near.map_or_else(String::new, |near| format!("; did you mean {near}?"));
     format!("{name} is no setting{near}")
 }
 
 /// Returns the problems of a file, regardless of flags and the environment.
-pub(crate) fn of_file_alone(file: File) -> Vec<Problem> {
+pub(crate) fn file_problems(file: File) -> Vec<Problem> {
     let sources = Sources {
         file: Some(file),
         home: environment::home(),
@@ -165,7 +165,7 @@ pub(crate) fn of_file_alone(file: File) -> Vec<Problem> {
 }
 
 /// Reads a configuration file that the user named, to check it alone.
-pub(crate) fn read_named(path: &Path) -> Result<File, Failure> {
+pub(crate) fn read_file_to_check(path: &Path) -> Result<File, Failure> {
     let content = read(path).map_err(|error| {
         Failure::environment(format!("read the file {}", path.display()), error)
     })?;

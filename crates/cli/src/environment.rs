@@ -28,7 +28,7 @@ pub(crate) fn token() -> Option<String> {
 
 /// Returns the path of the configuration file if the environment names one.
 pub(crate) fn config_file() -> Option<PathBuf> {
-    variable(config::CONFIG_FILE).map(PathBuf::from)
+    variable(config::CONFIG_FILE_VARIABLE).map(PathBuf::from)
 }
 
 /// Returns the home directory.
@@ -51,7 +51,7 @@ pub(crate) fn own() -> BTreeMap<String, OsString> {
 
 /// Returns the whole environment, from which agents may pass variables on to agents. Omits variables that are not
 /// UTF-8.
-pub(crate) fn for_agents() -> BTreeMap<String, String> {
+pub(crate) fn agent_environment() -> BTreeMap<String, String> {
     std::env::vars_os()
         .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
         .collect()

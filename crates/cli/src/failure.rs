@@ -160,7 +160,7 @@ impl Failure {
 impl From<client::Error> for Failure {
     fn from(error: client::Error) -> Self {
         let exit = match error.kind() {
-            Some(kind) => exit_of(kind),
+            Some(kind) => exit_of_problem(kind),
             None if matches!(error, client::Error::Invalid { .. }) => Exit::Usage,
             None => Exit::Environment,
         };
@@ -182,7 +182,7 @@ impl From<client::Error> for Failure {
 }
 
 /// Returns the exit code for a problem in an API response.
-const fn exit_of(kind: ProblemKind) -> Exit {
+const fn exit_of_problem(kind: ProblemKind) -> Exit {
     match kind {
         ProblemKind::Invalid | ProblemKind::MethodNotAllowed => Exit::Usage,
         ProblemKind::Unauthenticated | ProblemKind::Forbidden => Exit::NotAllowed,

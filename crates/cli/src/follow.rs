@@ -28,13 +28,13 @@ struct Followed<'a> {
 
 /// Follows a newly requested run until it ends. If the data folder has no server, takes the turn in this process.
 /// With `only_queue`, leaves the run to a server and returns at once.
-pub(crate) async fn see_through(app: &App, run: Run, only_queue: bool) -> Result<Exit, Failure> {
+pub(crate) async fn follow_to_end(app: &App, run: Run, only_queue: bool) -> Result<Exit, Failure> {
     if run.status.is_over() {
         return end(app, &run, None);
     }
     if only_queue {
         let waiting = app.client.run(&run.id.to_string()).await?.waiting;
-        return queued(app, &run, waiting.as_ref(), app.is_served());
+        return queued(app, &run, waiting.as_ref(), app.has_server());
     }
     let mut signals = Signals::listen()?;
     let mut follower = Follower::new(app, &run);
@@ -69,7 +69,7 @@ async fn take(
         signals.next().await;
         app.output
             .aside("Calling it off; Ctrl-C again stops at once.");
-        if let Err(error) = call_off(app, id).await {
+        if let Err(error) = cancel_newest_attempt(app, id).await {
             tracing::debug!(
                 ?error,
                 "failed to call the run off; it is stopped all the same"
@@ -124,7 +124,7 @@ async fn take_and_follow(
 }
 
 /// Cancels the newest attempt. The run then ends as cancelled; a mere stop would requeue it.
-async fn call_off(app: &App, id: RunId) -> Result<(), Failure> {
+async fn cancel_newest_attempt(app: &App, id: RunId) -> Result<(), Failure> {
     let newest = server::newest_attempt(&app.client, id).await?.run.id;
     app.client.cancel_run(&newest.to_string()).await?;
     Ok(())
@@ -134,7 +134,7 @@ async fn call_off(app: &App, id: RunId) -> Result<(), Failure> {
 async fn follow(app: &App, follower: &mut Follower<'_>, run: Run) -> Result<Exit, Failure> {
     match follower.follow(&run).await? {
         Ended::Over { run, answer } => end(app, &run, answer.as_deref()),
-        Ended::NobodyServes(view) => {
+        Ended::ServerStopped(view) => {
             app.output
                 .aside("Whoever served this data folder has stopped.");
             queued(app, &view.run, view.waiting.as_ref(), false)

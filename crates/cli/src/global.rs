@@ -15,7 +15,7 @@ pub(crate) struct Global {
     /// The configuration file
     #[arg(long, global = true, value_name = "FILE", value_hint = clap::ValueHint::FilePath,
           help = format!("The configuration file [default: matins/config.toml in the user's \
-                          configuration directory] [env: {}]", ::config::CONFIG_FILE))]
+                          configuration directory] [env: {}]", ::config::CONFIG_FILE_VARIABLE))]
     pub(crate) config: Option<PathBuf>,
     /// Answer in JSON
     #[arg(long, global = true)]

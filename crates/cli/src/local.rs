@@ -21,5 +21,5 @@ pub(crate) fn data_folder(config: &Config) -> Result<PathBuf, Failure> {
 /// Opens the data folder and the database, and creates both if they do not exist.
 pub(crate) async fn open(config: &Config) -> Result<Local, Failure> {
     let folder = data_folder(config)?;
-    Ok(Local::open(&folder, config, environment::for_agents()).await?)
+    Ok(Local::open(&folder, config, environment::agent_environment()).await?)
 }

@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_of_json_has_the_fields_of_its_event_and_of_its_spans() {
+    fn json_log_line_contains_event_and_span_fields() {
         let text = logged(LogFormat::Json);
         let line: Value = serde_json::from_str(&text).unwrap();
         assert_eq!(line["level"], "WARN");
@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_for_people_names_the_turn_that_it_is_of() {
+    fn text_log_line_contains_turn_fields() {
         let text = logged(LogFormat::Text);
         assert_eq!(text.lines().count(), 1, "{text}");
         for told in ["WARN", "run_1", "ses_1", "it is tried again"] {

@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn a_login_is_kept_for_its_owner_alone() {
+    fn login_file_is_readable_by_owner_only() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a/b/login.toml");
         assert!(read(&path).unwrap().is_none());
@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn a_login_that_others_may_read_is_refused_and_the_token_not_told() {
+    fn login_readable_by_others_is_refused_without_token_in_error() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("login.toml");
         write(&path, &login()).unwrap();

@@ -77,23 +77,23 @@ fn run(cli: Cli, output: Output) -> Result<Exit, Failure> {
     match command {
         Command::Demo(args) => {
             let config = configured(&global, "warn")?;
-            within_runtime(commands::demo::run(args, &config, output))
+            block_on(commands::demo::run(args, &config, output))
         }
         Command::Serve(args) => {
             let config = configured(&global, "info")?;
-            within_runtime(commands::serve::run(args, &config, output))
+            block_on(commands::serve::run(args, &config, output))
         }
         Command::Login(args) => {
             let config = configured(&global, "warn")?;
-            within_runtime(commands::login::run(args, &config, output))
+            block_on(commands::login::run(args, &config, output))
         }
         Command::Logout(_) => commands::login::forget(output),
         Command::Asking(command) => {
             let config = configured(&global, "warn")?;
-            within_runtime(ask(command, &config, output))
+            block_on(ask(command, &config, output))
         }
         Command::Config(args) => commands::config::run(args, &global, output),
-        Command::Doctor(args) => within_runtime(commands::doctor::run(args, &global, output)),
+        Command::Doctor(args) => block_on(commands::doctor::run(args, &global, output)),
         Command::Completions(args) => commands::completions::run(&args, Cli::command(), output),
         Command::Man(args) => commands::man::run(args, Cli::command(), output),
         Command::DemoAgent(args) => commands::demo_agent::run(args),
@@ -106,11 +106,11 @@ fn configured(global: &Global, default_log: &str) -> Result<Config, Failure> {
         config, unknown, ..
     } = Loaded::of(global)?.accepted()?;
     logging::start(&config, default_log)?;
-    configuration::warn_of(&unknown);
+    configuration::warn_of_unknown_variables(&unknown);
     Ok(config)
 }
 
-fn within_runtime(command: impl Future<Output = Result<Exit, Failure>>) -> Result<Exit, Failure> {
+fn block_on(command: impl Future<Output = Result<Exit, Failure>>) -> Result<Exit, Failure> {
     let runtime = tokio::runtime::Runtime::new()
         .map_err(|source| Failure::environment("start the runtime", source))?;
     let exit = runtime.block_on(command);

@@ -72,7 +72,7 @@ fn refusal(reply: &Reply) -> (i64, &str) {
 }
 
 #[tokio::test]
-async fn a_session_that_does_not_exist_is_refused_and_not_made() {
+async fn missing_session_is_refused_and_not_created() {
     let world = World::new().unwrap();
     let mut agent = world.agent("0").await.unwrap();
     let absent = format!("demo_{}", "0".repeat(32));
@@ -90,7 +90,7 @@ async fn a_session_that_does_not_exist_is_refused_and_not_made() {
 }
 
 #[tokio::test]
-async fn a_session_is_refused_in_another_working_directory() {
+async fn session_restore_in_another_working_directory_is_refused() {
     let world = World::new().unwrap();
     let mut first = world.agent("0").await.unwrap();
     let id = world.new_session(&mut first).await.unwrap();
@@ -113,7 +113,7 @@ async fn a_session_is_refused_in_another_working_directory() {
 }
 
 #[tokio::test]
-async fn a_session_that_another_process_has_open_is_busy_until_that_one_closes_it() {
+async fn session_open_in_another_process_is_busy_until_closed() {
     let world = World::new().unwrap();
     let mut first = world.agent("0").await.unwrap();
     let id = world.new_session(&mut first).await.unwrap();
@@ -133,7 +133,7 @@ async fn a_session_that_another_process_has_open_is_busy_until_that_one_closes_i
 }
 
 #[tokio::test]
-async fn a_corrupt_file_is_an_error_and_stays_as_it_is() {
+async fn corrupt_session_file_is_an_error_and_unchanged() {
     let world = World::new().unwrap();
     let mut first = world.agent("0").await.unwrap();
     let id = world.new_session(&mut first).await.unwrap();
@@ -155,7 +155,7 @@ async fn a_corrupt_file_is_an_error_and_stays_as_it_is() {
 }
 
 #[tokio::test]
-async fn a_second_prompt_in_mid_turn_is_refused_and_the_turn_goes_on() {
+async fn second_prompt_during_turn_is_refused() {
     let world = World::new().unwrap();
     let mut agent = world.agent(NEVER).await.unwrap();
     let id = world.new_session(&mut agent).await.unwrap();
@@ -175,7 +175,7 @@ async fn a_second_prompt_in_mid_turn_is_refused_and_the_turn_goes_on() {
 }
 
 #[tokio::test]
-async fn a_turn_cancelled_in_the_middle_ends_as_cancelled_and_is_remembered_so() {
+async fn cancelled_turn_is_remembered_as_cancelled() {
     let world = World::new().unwrap();
     let mut slow = world.agent(NEVER).await.unwrap();
     let id = world.new_session(&mut slow).await.unwrap();
@@ -198,7 +198,7 @@ async fn a_turn_cancelled_in_the_middle_ends_as_cancelled_and_is_remembered_so()
 }
 
 #[tokio::test]
-async fn an_agent_whose_input_closes_in_mid_turn_leaves_at_once() {
+async fn demo_agent_exits_at_once_when_stdin_closes_during_turn() {
     let world = World::new().unwrap();
     let mut slow = world.agent(NEVER).await.unwrap();
     let id = world.new_session(&mut slow).await.unwrap();
@@ -210,7 +210,7 @@ async fn an_agent_whose_input_closes_in_mid_turn_leaves_at_once() {
 }
 
 #[tokio::test]
-async fn a_turn_whose_process_was_killed_is_remembered_as_interrupted() {
+async fn turn_of_killed_process_is_remembered_as_interrupted() {
     let world = World::new().unwrap();
     let mut slow = world.agent(NEVER).await.unwrap();
     let id = world.new_session(&mut slow).await.unwrap();
@@ -229,7 +229,7 @@ async fn a_turn_whose_process_was_killed_is_remembered_as_interrupted() {
 }
 
 #[tokio::test]
-async fn a_second_process_remembers_what_the_first_was_asked() {
+async fn second_process_remembers_prompts_of_first() {
     let world = World::new().unwrap();
     let mut first = world.agent("0").await.unwrap();
     let id = world.new_session(&mut first).await.unwrap();
@@ -255,7 +255,7 @@ async fn a_second_process_remembers_what_the_first_was_asked() {
 }
 
 #[tokio::test]
-async fn load_replays_the_conversation_before_it_answers() {
+async fn session_load_replays_conversation_before_reply() {
     let world = World::new().unwrap();
     let mut first = world.agent("0").await.unwrap();
     let id = world.new_session(&mut first).await.unwrap();
@@ -271,7 +271,7 @@ async fn load_replays_the_conversation_before_it_answers() {
 }
 
 #[tokio::test]
-async fn a_turn_shows_a_title_a_plan_a_tool_call_and_its_usage() {
+async fn turn_reports_title_plan_tool_call_and_usage() {
     let world = World::new().unwrap();
     let mut agent = world.agent("0").await.unwrap();
     let id = world.new_session(&mut agent).await.unwrap();
@@ -297,7 +297,7 @@ async fn a_turn_shows_a_title_a_plan_a_tool_call_and_its_usage() {
         kinds(&second),
         [
             "tool_call",
-            "tool_call_update",
+            "update_tool_call",
             "agent_message_chunk",
             "usage_update"
         ]

@@ -39,7 +39,10 @@ fn check(data: &Path, launch: &Launch) -> Value {
 }
 
 /// A check of an agent finds it usable, proves its restore, and leaves no session behind.
-async fn is_found_usable(start: fn(&ModelServer, &Path) -> anyhow::Result<Launch>, offers: &str) {
+async fn assert_agent_is_usable(
+    start: fn(&ModelServer, &Path) -> anyhow::Result<Launch>,
+    offers: &str,
+) {
     let server = ModelServer::start().await.unwrap();
     let folder = tempfile::tempdir().unwrap();
     let home = folder.path().join("home");
@@ -59,11 +62,11 @@ async fn is_found_usable(start: fn(&ModelServer, &Path) -> anyhow::Result<Launch
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn goose_is_found_usable() {
-    is_found_usable(real_agents::goose, "load").await;
+async fn goose_passes_agent_check() {
+    assert_agent_is_usable(real_agents::goose, "load").await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn codex_is_found_usable() {
-    is_found_usable(real_agents::codex, "resume").await;
+async fn codex_passes_agent_check() {
+    assert_agent_is_usable(real_agents::codex, "resume").await;
 }

@@ -33,7 +33,7 @@ impl Client {
     ///
     /// Returns [`Error::Invalid`] if the address or the token has a wrong form.
     pub fn at(address: &str, token: &str, entropy: Arc<dyn Entropy>) -> Result<Self, Error> {
-        let url = address_of(address)?;
+        let url = parse_address(address)?;
         let server = url.as_str().trim_end_matches('/').to_owned();
         let mut authorization =
             HeaderValue::try_from(format!("Bearer {token}")).map_err(|_| Error::Invalid {
@@ -51,7 +51,7 @@ impl Client {
     }
 
     /// Makes a client of the server that listens on a private socket. The socket requires no token.
-    pub fn at_socket(address: SocketAddress, entropy: Arc<dyn Entropy>) -> Result<Self, Error> {
+    pub fn with_socket(address: SocketAddress, entropy: Arc<dyn Entropy>) -> Result<Self, Error> {
         let server = format!("the server at {}", address.path().display());
         Ok(Self {
             transport: Transport::socket(address)?,
@@ -97,7 +97,7 @@ impl fmt::Debug for Client {
 }
 
 /// Parses the address of a server.
-fn address_of(given: &str) -> Result<Url, Error> {
+fn parse_address(given: &str) -> Result<Url, Error> {
     let refused = |reason: &str| Error::Invalid {
         what: format!("the address {given:?}"),
         reason: reason.to_owned(),
@@ -125,7 +125,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn addresses_are_those_of_servers() {
+    fn client_address_must_be_plain_http_url() {
         let at = |address| Client::at(address, "mat_x", Arc::new(SeededEntropy::new(1)));
         for address in [
             "http://127.0.0.1:7347",
@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_shows_a_token() {
+    fn client_debug_output_hides_token() {
         let client = Client::at("http://h", "mat_secret", Arc::new(SeededEntropy::new(1)));
         assert!(!format!("{client:?}").contains("mat_secret"));
     }

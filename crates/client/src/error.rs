@@ -60,7 +60,7 @@ impl Error {
     }
 
     /// `true` if the same request may succeed later.
-    pub(crate) fn may_pass(&self) -> bool {
+    pub(crate) fn is_transient(&self) -> bool {
         match self {
             Self::Problem(problem) => problem.status >= 500 || problem.status == 429,
             Self::Unreachable { .. } => true,
@@ -90,13 +90,13 @@ pub(crate) fn problem(status: StatusCode, body: &[u8]) -> Option<Problem> {
     }
     // A newer server may send a kind that this version does not know. The HTTP status then determines a known kind.
     let detail = body["detail"].as_str()?;
-    let mut problem = Problem::new(kind_of(status), status.as_u16(), detail);
+    let mut problem = Problem::new(kind_of_status(status), status.as_u16(), detail);
     problem.hint = body["hint"].as_str().map(str::to_owned);
     problem.field = body["field"].as_str().map(str::to_owned);
     Some(problem)
 }
 
-fn kind_of(status: StatusCode) -> ProblemKind {
+fn kind_of_status(status: StatusCode) -> ProblemKind {
     match status.as_u16() {
         401 => ProblemKind::Unauthenticated,
         403 => ProblemKind::Forbidden,
@@ -116,7 +116,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_problem_of_a_kind_without_a_name_is_known_by_its_status() {
+    fn unknown_problem_kind_is_derived_from_status() {
         let body =
             br#"{"kind":"frozen","status":409,"detail":"failed to move it","hint":"thaw it"}"#;
         let found = problem(StatusCode::CONFLICT, body).unwrap();
@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_problem_is_none() {
+    fn body_without_problem_yields_none() {
         for body in [&b"<html>Bad Gateway</html>"[..], b"{}", b"[1]", b""] {
             assert_eq!(problem(StatusCode::BAD_GATEWAY, body), None);
         }

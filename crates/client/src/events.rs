@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 /// The maximum size of an event, in bytes: more than the longest message in its escaped form.
-const EVENT_BYTES: usize = 64 << 20;
+const MAX_EVENT_BYTES: usize = 64 << 20;
 /// The byte order mark that may precede a stream.
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
@@ -20,7 +20,7 @@ pub struct ServerEvent {
 
 /// The error for an event that exceeds the maximum size.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("an event is longer than {EVENT_BYTES} bytes")]
+#[error("an event is longer than {MAX_EVENT_BYTES} bytes")]
 pub struct TooLong;
 
 /// A parser of an event stream.
@@ -28,7 +28,7 @@ pub struct TooLong;
 pub struct EventParser {
     line: Vec<u8>,
     /// `true` if the last byte was a carriage return. A line feed that follows it ends no further line.
-    after_return: bool,
+    after_carriage_return: bool,
     begun: bool,
     event: String,
     data: String,
@@ -52,7 +52,7 @@ impl EventParser {
 
     /// Makes a parser of the stream that replaces this one after a break. Keeps the last complete event ID and the
     /// retry time.
-    pub(crate) fn of_next_stream(&self) -> Self {
+    pub(crate) fn for_next_stream(&self) -> Self {
         Self {
             retry: self.retry,
             ..Self::after(self.last_event_id.clone())
@@ -77,11 +77,11 @@ impl EventParser {
     pub fn feed(&mut self, bytes: &[u8]) -> Result<Vec<ServerEvent>, TooLong> {
         let mut events = Vec::new();
         for &byte in bytes {
-            let follows_return = std::mem::replace(&mut self.after_return, byte == b'\r');
+            let follows_return = std::mem::replace(&mut self.after_carriage_return, byte == b'\r');
             match byte {
                 b'\n' if follows_return => {}
                 b'\n' | b'\r' => events.extend(self.end_line()),
-                _ if self.line.len() + self.data.len() >= EVENT_BYTES => return Err(TooLong),
+                _ if self.line.len() + self.data.len() >= MAX_EVENT_BYTES => return Err(TooLong),
                 _ => self.line.push(byte),
             }
         }
@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn the_examples_of_the_standard_are_read_as_it_says() {
+    fn examples_of_event_stream_standard_are_parsed() {
         assert_eq!(
             read(b"data: YHOO\ndata: +2\ndata: 10\n\n"),
             [event("message", "YHOO\n+2\n10", "")]
@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn every_way_of_splitting_gives_the_same_events() {
+    fn chunk_boundaries_do_not_change_events() {
         let stream =
             "\u{feff}retry: 2000\r\n: hi\r\rid: 7\revent: run\rdata: {\"a\":\"žluť 🐎\"}\r\n\r\n\
                       event: delta\ndata: x\n\nid: 8\n\nunknown: y\ndata: z\n\n"
@@ -210,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn only_a_whole_event_moves_the_stream_on() {
+    fn incomplete_event_does_not_advance_last_event_id() {
         let mut parser = EventParser::after("3");
         assert_eq!(parser.feed(b"id: 4\ndata: cut").unwrap(), []);
         assert_eq!(parser.last_event_id(), "3");
@@ -220,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_id_and_no_time_changes_nothing() {
+    fn invalid_event_id_and_retry_are_ignored() {
         let mut parser = EventParser::after("3");
         parser.feed(b"id: a\0b\nretry: 1s\nretry:\n\n").unwrap();
         assert_eq!(parser.last_event_id(), "3");
@@ -228,10 +228,10 @@ mod tests {
     }
 
     #[test]
-    fn an_event_without_an_end_is_not_read_for_ever() {
+    fn unterminated_event_over_limit_is_refused() {
         let mut parser = EventParser::default();
         let part = vec![b'x'; 1 << 20];
-        let fed = (0..=EVENT_BYTES >> 20).map(|_| parser.feed(&part));
+        let fed = (0..=MAX_EVENT_BYTES >> 20).map(|_| parser.feed(&part));
         assert_eq!(fed.last(), Some(Err(TooLong)));
     }
 }

@@ -163,14 +163,14 @@ impl<'a> Call<'a> {
     /// Returns [`Error::Problem`] if the server refuses the request.
     pub(crate) async fn answer(self) -> Result<Answer, Error> {
         let client = self.client;
-        let answer = self.any_answer().await?;
+        let answer = self.send_with_retries().await?;
         if answer.status.is_success() {
             return Ok(answer);
         }
         Err(client.refusal(answer.status, &answer.body))
     }
 
-    async fn any_answer(mut self) -> Result<Answer, Error> {
+    async fn send_with_retries(mut self) -> Result<Answer, Error> {
         let target = self.take_target()?;
         let mut pauses = PAUSES.iter();
         let mut was_reached = false;
@@ -189,7 +189,7 @@ impl<'a> Call<'a> {
             let (broken, reached) = match attempted {
                 Ok(answer) => return Ok(answer),
                 Err(Broken::Lost(error)) => (error, true),
-                Err(Broken::NotReached(error)) => (error, false),
+                Err(Broken::NotSent(error)) => (error, false),
             };
             was_reached |= reached;
             // Before the first contact a refused connection means that no server listens, so the error is reported at
@@ -209,7 +209,7 @@ impl<'a> Call<'a> {
         let carried = timeout(PATIENCE, client.transport.carry(self.request(&target)?));
         let response = match carried.await {
             Ok(Ok(response)) => response,
-            Ok(Err(Broken::Lost(error) | Broken::NotReached(error))) => {
+            Ok(Err(Broken::Lost(error) | Broken::NotSent(error))) => {
                 return Err(client.unreachable(error));
             }
             Err(_) => return Err(client.unreachable("no answer came".into())),
@@ -233,7 +233,7 @@ impl<'a> Call<'a> {
     async fn attempt(&self, target: &str) -> Result<Answer, Broken> {
         let request = self
             .request(target)
-            .map_err(|error| Broken::NotReached(error.into()))?;
+            .map_err(|error| Broken::NotSent(error.into()))?;
         let response = self.client.transport.carry(request).await?;
         let (head, body) = response.into_parts();
         let text = |name| {
@@ -332,7 +332,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn no_name_leads_anywhere_else() {
+    fn path_segments_are_encoded_and_relative_ones_refused() {
         assert_eq!(
             path(&["sessions", "slack:C1/../ž ?#%"]).unwrap(),
             "/sessions/slack%3AC1%2F..%2F%C5%BE%20%3F%23%25"

@@ -15,11 +15,11 @@ const SILENCE: Duration = Duration::from_secs(45);
 /// The pause before a reconnection, unless the server names one.
 const PAUSE: Duration = Duration::from_secs(1);
 /// The maximum pause before a reconnection, to which a random part of up to a quarter is added.
-const LONGEST_PAUSE: Duration = Duration::from_secs(30);
+const MAX_RECONNECT_DELAY: Duration = Duration::from_secs(30);
 
 /// The resource whose events a trace streams.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum TraceOf {
+pub enum TraceSubject {
     /// A session, by its key, its ID or a prefix of its ID.
     Session(String),
     /// An automation, by its name, its ID or a prefix of its ID.
@@ -46,7 +46,7 @@ impl From<ServerEvent> for Received {
 
 /// The next item of a trace.
 #[derive(Debug)]
-pub enum TraceNews {
+pub enum TraceItem {
     /// An event.
     Event(Box<Received>),
     /// The connection broke. The trace reconnects after a pause.
@@ -62,21 +62,21 @@ pub enum TraceNews {
 /// complete event.
 pub struct Trace {
     client: Client,
-    of: TraceOf,
+    of: TraceSubject,
     after: Option<String>,
     parser: EventParser,
     body: Option<Body>,
     ready: VecDeque<ServerEvent>,
     /// The pause that remains before the next connection.
     pause: Option<Duration>,
-    in_vain: u32,
-    was_there: bool,
+    failed_attempts: u32,
+    has_connected: bool,
 }
 
 impl Client {
     /// Makes a trace of the events after the event with the ID `after`, or of the events from now on if `after` is
     /// `None`. The first call of [`Trace::next`] connects.
-    pub fn trace(&self, of: TraceOf, after: Option<String>) -> Trace {
+    pub fn trace(&self, of: TraceSubject, after: Option<String>) -> Trace {
         Trace {
             client: self.clone(),
             of,
@@ -85,8 +85,8 @@ impl Client {
             body: None,
             ready: VecDeque::new(),
             pause: None,
-            in_vain: 0,
-            was_there: false,
+            failed_attempts: 0,
+            has_connected: false,
         }
     }
 }
@@ -98,10 +98,10 @@ impl Trace {
     ///
     /// Returns an error if the server refuses the trace, sends an invalid stream, or cannot be reached at the first
     /// attempt. Such an error is final.
-    pub async fn next(&mut self) -> Result<TraceNews, Error> {
+    pub async fn next(&mut self) -> Result<TraceItem, Error> {
         loop {
             if let Some(event) = self.ready.pop_front() {
-                return Ok(TraceNews::Event(Box::new(event.into())));
+                return Ok(TraceItem::Event(Box::new(event.into())));
             }
             if let Some(pause) = self.pause {
                 // Cleared after the sleep, so that a call after a cancelled one still waits.
@@ -112,11 +112,11 @@ impl Trace {
                 Some(body) => timeout(SILENCE, body.next()).await,
                 None => match self.open().await {
                     Ok(body) => {
-                        self.was_there = true;
+                        self.has_connected = true;
                         self.body = Some(body);
                         continue;
                     }
-                    Err(error) if self.was_there && error.may_pass() => {
+                    Err(error) if self.has_connected && error.is_transient() => {
                         return Ok(self.broken(error));
                     }
                     Err(error) => return Err(error),
@@ -125,7 +125,7 @@ impl Trace {
             let why = match read {
                 Ok(Some(Ok(bytes))) => match self.parser.feed(&bytes) {
                     Ok(events) => {
-                        self.in_vain = 0;
+                        self.failed_attempts = 0;
                         self.ready.extend(events);
                         continue;
                     }
@@ -151,29 +151,31 @@ impl Trace {
     /// Closes the connection. Discards an incomplete event, because the next stream sends it again.
     fn let_go(&mut self) {
         self.body = None;
-        self.parser = self.parser.of_next_stream();
+        self.parser = self.parser.for_next_stream();
     }
 
-    fn broken(&mut self, why: Error) -> TraceNews {
+    fn broken(&mut self, why: Error) -> TraceItem {
         self.let_go();
         let first = self.parser.retry().unwrap_or(PAUSE);
-        let longer = first.saturating_mul(1 << self.in_vain.min(10));
-        self.in_vain = self.in_vain.saturating_add(1);
+        let longer = first.saturating_mul(1 << self.failed_attempts.min(10));
+        self.failed_attempts = self.failed_attempts.saturating_add(1);
         // A random part keeps all clients of a server from reconnecting at the same instant after its restart.
         let mut random = [0];
         self.client.entropy.fill(&mut random);
         let spread = 1.0 + f64::from(random[0]) / f64::from(u8::MAX) / 4.0;
-        let pause = longer.min(LONGEST_PAUSE).mul_f64(spread);
+        let pause = longer.min(MAX_RECONNECT_DELAY).mul_f64(spread);
         self.pause = Some(pause);
-        TraceNews::Broken { why, pause }
+        TraceItem::Broken { why, pause }
     }
 
     async fn open(&mut self) -> Result<Body, Error> {
         let client = &self.client;
         let call = match &self.of {
-            TraceOf::Session(session) => client.get(&["sessions", session, "trace"]),
-            TraceOf::Automation(automation) => client.get(&["automations", automation, "trace"]),
-            TraceOf::All => client.get(&["trace"]),
+            TraceSubject::Session(session) => client.get(&["sessions", session, "trace"]),
+            TraceSubject::Automation(automation) => {
+                client.get(&["automations", automation, "trace"])
+            }
+            TraceSubject::All => client.get(&["trace"]),
         };
         // The newest complete event takes precedence over the start position, so that no event arrives twice.
         let id = self.parser.last_event_id();

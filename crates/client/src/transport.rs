@@ -12,7 +12,7 @@ use tower::{Service, ServiceExt as _, util::BoxCloneSyncService};
 use crate::{BoxError, Error, SocketAddress};
 
 /// The maximum time to establish a connection.
-const CONNECT_PATIENCE: Duration = Duration::from_secs(10);
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The body of a response, as a stream.
 pub type Body = BoxStream<'static, Result<Bytes, BoxError>>;
@@ -33,7 +33,7 @@ pub(crate) enum Transport {
 #[derive(Debug)]
 pub(crate) enum Broken {
     /// The server has certainly not received the request.
-    NotReached(BoxError),
+    NotSent(BoxError),
     /// The server may have received the request.
     Lost(BoxError),
 }
@@ -86,7 +86,7 @@ impl Transport {
         match self {
             Self::Http { client, .. } => {
                 let request = reqwest::Request::try_from(request)
-                    .map_err(|error| Broken::NotReached(error.into()))?;
+                    .map_err(|error| Broken::NotSent(error.into()))?;
                 let answered = client.execute(request).await.map_err(|error| {
                     // Only a failed connection proves that the server has not received the request. Any other error
                     // counts as `Lost`, so that the caller does not repeat a request that may have had its effect.
@@ -97,7 +97,7 @@ impl Transport {
                     if reached {
                         Broken::Lost(error)
                     } else {
-                        Broken::NotReached(error)
+                        Broken::NotSent(error)
                     }
                 })?;
                 let response: Response<reqwest::Body> = answered.into();
@@ -151,7 +151,7 @@ fn builder(by_tls: bool) -> reqwest::ClientBuilder {
     });
     let builder = reqwest::Client::builder()
         .redirect(redirect::Policy::none())
-        .connect_timeout(CONNECT_PATIENCE)
+        .connect_timeout(CONNECT_TIMEOUT)
         .user_agent(concat!("matins/", env!("CARGO_PKG_VERSION")));
     if by_tls {
         return builder;

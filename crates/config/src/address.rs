@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn files_count_from_the_folder_of_the_configuration() {
+    fn relative_database_path_resolves_against_config_folder() {
         let base = Base {
             folder: Path::new("/etc/matins"),
             home: Some(Path::new("/h")),

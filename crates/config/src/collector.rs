@@ -2,12 +2,12 @@
 
 use url::Url;
 
-use crate::kind::{AnyKind, Base, Given, Kind, Plain};
+use crate::kind::{AnySettingType, Base, Given, Kind, Plain};
 
 /// The address of a collector that receives OTLP over HTTP.
 pub(crate) struct Collector {}
 
-impl AnyKind for Collector {
+impl AnySettingType for Collector {
     fn accepted(&self) -> String {
         "an address of HTTP without a name, a password or a query in it, such as \
          http://127.0.0.1:4318; /v1/traces is added"
@@ -63,7 +63,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_plain_address_of_http_is_refused_and_its_password_not_repeated() {
+    fn collector_address_with_credentials_or_query_is_refused() {
         for text in [
             "127.0.0.1:4318",
             "localhost:4318",
@@ -81,7 +81,7 @@ mod tests {
     }
 
     #[test]
-    fn an_address_may_have_a_path_and_loses_the_slash_at_its_end() {
+    fn collector_address_keeps_path_and_loses_trailing_slash() {
         for (given, taken) in [
             ("http://127.0.0.1:4318", "http://127.0.0.1:4318"),
             (" http://127.0.0.1:4318/ ", "http://127.0.0.1:4318"),

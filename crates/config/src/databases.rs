@@ -2,7 +2,7 @@
 
 use crate::{
     Address,
-    kind::{AnyKind, Base, Given, Hint, Kind, Plain},
+    kind::{AnySettingType, Base, Given, Hint, Kind, Plain},
 };
 
 /// The address of a SQLite or PostgreSQL database, which may contain a password.
@@ -10,7 +10,7 @@ pub(crate) struct Database {
     pub(crate) default: &'static str,
 }
 
-impl AnyKind for Database {
+impl AnySettingType for Database {
     fn accepted(&self) -> String {
         "a path, sqlite:///path or postgres://user@host/database".into()
     }
@@ -52,7 +52,7 @@ pub(crate) struct Server {
     pub(crate) default: &'static str,
 }
 
-impl AnyKind for Server {
+impl AnySettingType for Server {
     fn accepted(&self) -> String {
         "postgres://user@host/database".into()
     }

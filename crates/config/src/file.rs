@@ -54,6 +54,6 @@ impl File {
 
     /// Returns the origin of a line of the file.
     pub(crate) fn at(&self, line: usize) -> Origin {
-        Problem::in_file(&self.path, line)
+        Problem::file_origin(&self.path, line)
     }
 }

@@ -124,7 +124,7 @@ pub enum Hint {
 }
 
 /// The type of a setting: how its values are read and shown.
-pub trait Kind: AnyKind {
+pub trait Kind: AnySettingType {
     /// The type of a value in the program.
     type Value: Clone;
     /// Reads a value. `base` is present if the value comes from the file.
@@ -140,7 +140,7 @@ pub trait Kind: AnyKind {
 }
 
 /// The parts of [`Kind`] that do not depend on the type of the value.
-pub trait AnyKind: Sync {
+pub trait AnySettingType: Sync {
     /// Returns the accepted values, as text that follows "expected".
     fn accepted(&self) -> String;
     /// Returns the default as it would be written, or a description of it.
@@ -170,7 +170,7 @@ pub(crate) struct Count {
     pub(crate) default: u32,
 }
 
-impl AnyKind for Count {
+impl AnySettingType for Count {
     fn accepted(&self) -> String {
         format!("a whole number from {} to {}", self.least, self.most)
     }
@@ -206,7 +206,7 @@ pub(crate) struct Seconds {
     pub(crate) default: Duration,
 }
 
-impl AnyKind for Seconds {
+impl AnySettingType for Seconds {
     fn accepted(&self) -> String {
         let (least, most) = (self.least.as_secs(), self.most.as_secs());
         format!("whole seconds from {least} to {most}")
@@ -252,7 +252,7 @@ impl Days {
     }
 }
 
-impl AnyKind for Days {
+impl AnySettingType for Days {
     fn accepted(&self) -> String {
         let most = Self::of(self.most);
         format!("whole days from 1 to {most}, or 0 for ever")
@@ -287,7 +287,7 @@ pub(crate) struct Folder {
     pub(crate) default: &'static str,
 }
 
-impl AnyKind for Folder {
+impl AnySettingType for Folder {
     fn accepted(&self) -> String {
         "a path".into()
     }
@@ -330,7 +330,7 @@ impl Kind for Folder {
 /// The networks and hosts that notifications may reach although they are not public.
 pub(crate) struct Allowed {}
 
-impl AnyKind for Allowed {
+impl AnySettingType for Allowed {
     fn accepted(&self) -> String {
         "networks and hosts with commas between them, such as 10.1.0.0/16, hooks.internal".into()
     }
@@ -365,7 +365,7 @@ pub(crate) struct Directives {
     pub(crate) default: &'static str,
 }
 
-impl AnyKind for Directives {
+impl AnySettingType for Directives {
     fn accepted(&self) -> String {
         "levels and targets, such as info or daemon=debug,warn".into()
     }
@@ -415,7 +415,7 @@ impl<T: Copy + PartialEq + Sync> Choice<T> {
     }
 }
 
-impl<T: Copy + PartialEq + Sync> AnyKind for Choice<T> {
+impl<T: Copy + PartialEq + Sync> AnySettingType for Choice<T> {
     fn accepted(&self) -> String {
         self.choices().join(" or ")
     }

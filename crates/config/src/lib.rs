@@ -25,7 +25,7 @@ mod variables;
 
 pub use address::Address;
 pub use file::File;
-pub use kind::{AnyKind, Base, Given, Hint, Kind, LogFormat, Plain};
+pub use kind::{AnySettingType, Base, Given, Hint, Kind, LogFormat, Plain};
 pub use problem::{Origin, Problem};
 pub use reading::MAX_FILE_BYTES;
 pub use reference::reference;
@@ -33,4 +33,4 @@ pub use resolve::resolve;
 pub use setting::Setting;
 pub use settings::{Config, SETTINGS, Shown};
 pub use sources::{Effective, Sources};
-pub use variables::{CONFIG_FILE, TOKEN, UnknownVariable, unknown_variables};
+pub use variables::{CONFIG_FILE_VARIABLE, TOKEN, UnknownVariable, unknown_variables};

@@ -6,7 +6,7 @@ use std::{
 };
 
 /// The longest excerpt of a given text in an error message, in characters.
-const REPEATED_CHARS: usize = 60;
+const MAX_EXCERPT_CHARS: usize = 60;
 
 /// The source of a setting's value. The variants are in ascending order of precedence.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -114,7 +114,7 @@ impl Problem {
         }
     }
 
-    pub(crate) fn in_file(path: &Path, line: usize) -> Origin {
+    pub(crate) fn file_origin(path: &Path, line: usize) -> Origin {
         Origin::File {
             path: path.to_owned(),
             line,
@@ -144,14 +144,14 @@ fn hint(near: Option<&str>) -> String {
 pub(crate) fn excerpt(text: &str) -> String {
     let mut shown: String = text
         .chars()
-        .take(REPEATED_CHARS)
+        .take(MAX_EXCERPT_CHARS)
         .flat_map(|letter| {
             let escaped = letter.is_control().then(|| letter.escape_default());
             let plain = escaped.is_none().then_some(letter);
             escaped.into_iter().flatten().chain(plain)
         })
         .collect();
-    if text.chars().nth(REPEATED_CHARS).is_some() {
+    if text.chars().nth(MAX_EXCERPT_CHARS).is_some() {
         shown.push('…');
     }
     shown

@@ -2,14 +2,14 @@
 
 use std::net::SocketAddr;
 
-use crate::kind::{AnyKind, Base, Given, Kind, Plain};
+use crate::kind::{AnySettingType, Base, Given, Kind, Plain};
 
 /// A boolean.
 pub(crate) struct Switch {
     pub(crate) default: bool,
 }
 
-impl AnyKind for Switch {
+impl AnySettingType for Switch {
     fn accepted(&self) -> String {
         "true or false".into()
     }
@@ -53,7 +53,7 @@ pub(crate) struct Listen {
 /// The value for no address.
 const NONE: &str = "none";
 
-impl AnyKind for Listen {
+impl AnySettingType for Listen {
     fn accepted(&self) -> String {
         "an IP address with a port, such as 127.0.0.1:7347 or [::1]:0 (0 for any port that is free), or \
          none for the socket in the data folder alone"
@@ -92,7 +92,7 @@ impl Kind for Listen {
 /// Host names or IPv6 addresses in brackets, without ports.
 pub(crate) struct Hosts {}
 
-impl AnyKind for Hosts {
+impl AnySettingType for Hosts {
     fn accepted(&self) -> String {
         "names without ports, such as matins.example.org: a list in the file, elsewhere with commas in \
          between"
@@ -141,7 +141,7 @@ pub(crate) struct Remote {
     pub(crate) default: &'static str,
 }
 
-impl AnyKind for Remote {
+impl AnySettingType for Remote {
     fn accepted(&self) -> String {
         "an address such as https://matins.example.org".into()
     }
@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn a_server_listens_at_an_address_or_nowhere() {
+    fn listen_setting_accepts_address_or_none() {
         assert_eq!(words(&LISTEN, "none"), Ok(None));
         for address in ["127.0.0.1:0", "[::1]:7347", "0.0.0.0:80"] {
             let read = words(&LISTEN, address).unwrap().unwrap();
@@ -204,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn names_of_hosts_have_no_ports() {
+    fn host_name_with_port_is_refused() {
         let hosts = Hosts {};
         let two = ["matins.example.org".to_owned(), "[fe80::1]".to_owned()];
         assert_eq!(
@@ -218,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn a_switch_is_true_or_false() {
+    fn boolean_setting_accepts_only_true_and_false() {
         let switch = Switch { default: false };
         assert_eq!(words(&switch, "true"), Ok(true));
         assert_eq!(switch.read(Given::Switch(true), None), Ok(true));
@@ -227,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn a_server_elsewhere_has_no_password_in_its_address() {
+    fn remote_server_address_with_password_is_refused() {
         let remote = Remote { default: "none" };
         assert!(words(&remote, "https://matins.example.org").is_ok());
         for wrong in ["matins.example.org", "unix:/x", "https://me:secret@host"] {

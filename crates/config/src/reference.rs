@@ -101,7 +101,7 @@ mod tests {
     use crate::{File, Sources, resolve};
 
     #[test]
-    fn the_reference_page_is_that_of_the_code() {
+    fn config_reference_page_is_up_to_date() {
         let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/configuration.md");
         if option_env!("MATINS_UPDATE").is_some() {
             fs::write(&page, reference()).unwrap();
@@ -114,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn the_example_is_taken_and_says_what_holds_without_it() {
+    fn example_config_file_is_valid_and_shows_defaults() {
         let file = File::parse(Path::new("/x/config.toml"), example().as_bytes());
         let sources = Sources {
             file: Some(file),

@@ -24,7 +24,7 @@ pub fn resolve(sources: &Sources) -> (Config, Vec<Problem>) {
 /// Returns the problem of two settings that contradict each other, if there is one.
 fn contradiction(config: &Config) -> Option<Problem> {
     let (beat, stale) = (&config.heartbeat, &config.heartbeat_stale);
-    if beat.value * limits::BEATS_BEFORE_STALE <= stale.value {
+    if beat.value * limits::HEARTBEATS_BEFORE_STALE <= stale.value {
         return None;
     }
     let told = |name, it: &Effective<std::time::Duration>| {
@@ -35,7 +35,7 @@ fn contradiction(config: &Config) -> Option<Problem> {
         second: told("heartbeat.stale_seconds", stale),
         reason: format!(
             "at least {} heartbeats must fit before one is stale",
-            limits::BEATS_BEFORE_STALE
+            limits::HEARTBEATS_BEFORE_STALE
         ),
     })
 }
@@ -75,7 +75,7 @@ mod tests {
     }
 
     #[test]
-    fn a_flag_outweighs_the_environment_that_the_file_and_that_the_default() {
+    fn setting_precedence_is_flag_environment_file_default() {
         let file = "workers = 5\n[scheduler]\ntick_seconds = 6\n[heartbeat]\nseconds = 7\n";
         let variables = [
             ("MATINS_TICK_SECONDS", "8"),
@@ -85,7 +85,7 @@ mod tests {
         let flags = [("heartbeat-seconds", "10")];
         let (config, problems) = resolve(&sources(file, &variables, &flags));
         assert_eq!(problems, []);
-        let file = |line| Problem::in_file(Path::new(PATH), line);
+        let file = |line| Problem::file_origin(Path::new(PATH), line);
         assert_eq!((config.workers.value, config.workers.origin), (5, file(1)));
         let environment = Origin::Environment("MATINS_TICK_SECONDS");
         assert_eq!(config.tick.value, Duration::from_secs(8));
@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn each_knob_of_the_loops_has_its_variable_and_its_default() {
+    fn worker_loop_settings_have_variables_and_defaults() {
         let knobs = |environment: &[(&str, &str)]| {
             let (config, problems) = resolve(&sources("", environment, &[]));
             assert_eq!(problems, []);
@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_taken_is_told_with_its_place_and_what_is_accepted() {
+    fn invalid_setting_error_names_location_and_accepted_values() {
         let at = |line| format!("({PATH}:{line})");
         let key = |key, line, rest| {
             format!(
@@ -221,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_toml_is_told_shortly_with_its_line() {
+    fn toml_syntax_error_is_short_and_names_line() {
         for (file, line) in [
             ("workers = 1\nworkers = 2", 2),
             ("= 3", 1),
@@ -247,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_nested_deeply_or_very_long_is_refused_and_nothing_worse() {
+    fn deeply_nested_or_long_config_file_is_refused() {
         for (start, piece, end) in [
             ("a = ", "[", ""),
             ("a = ", "{b=", "1"),
@@ -266,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn a_value_is_refused_even_where_another_outweighs_it() {
+    fn invalid_value_is_reported_even_if_overridden() {
         let sources = sources(
             "workers = 0",
             &[("MATINS_WORKERS", "many")],
@@ -283,7 +283,7 @@ mod tests {
     }
 
     #[test]
-    fn heartbeats_that_do_not_fit_are_refused_with_both_origins() {
+    fn heartbeat_conflict_names_both_origins() {
         let sources = sources(
             "heartbeat.seconds = 100",
             &[],
@@ -298,7 +298,7 @@ mod tests {
     }
 
     #[test]
-    fn paths_of_the_file_count_from_its_folder_and_others_from_where_one_stands() {
+    fn paths_in_file_resolve_against_its_folder_others_stay_relative() {
         let file = "data = \"here\"\ndatabase = \"~/there.db\"\nlog.format = \"json\"";
         let (config, problems) = resolve(&sources(file, &[], &[]));
         assert_eq!(problems, []);
@@ -310,7 +310,7 @@ mod tests {
     }
 
     #[test]
-    fn a_password_is_in_no_problem_and_in_no_value_that_is_shown() {
+    fn password_appears_in_no_problem_or_displayed_value() {
         let address = "postgres://me:s3cret@host/db";
         let (config, _) = resolve(&sources(&format!("database = \"{address}\""), &[], &[]));
         let shown: Vec<_> = config

@@ -113,7 +113,7 @@ settings! {
     waiting_turns: u32 = ["waiting_turns", "MATINS_WAITING_TURNS", "waiting-turns"] Count {
         least: 0,
         most: 1000,
-        default: limits::WAITING_TURNS,
+        default: limits::DEFAULT_WAITING_TURNS,
     };
     /// The maximum time between two polls of the scheduler, in case a notification is lost
     tick: Duration = ["scheduler.tick_seconds", "MATINS_TICK_SECONDS", "tick-seconds"] Seconds {
@@ -131,7 +131,7 @@ settings! {
     heartbeat_stale: Duration = ["heartbeat.stale_seconds", "MATINS_HEARTBEAT_STALE", "heartbeat-stale"] Seconds {
         least: Duration::from_secs(3),
         most: Duration::from_hours(24),
-        default: limits::HEARTBEAT_STALE,
+        default: limits::HEARTBEAT_STALE_AFTER,
     };
     /// The interval at which the watchdog polls for lost runs
     watchdog: Duration = ["watchdog.seconds", "MATINS_WATCHDOG_SECONDS", "watchdog-seconds"] Seconds {
@@ -181,7 +181,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_name_is_given_once_and_is_written_as_its_kind_is() {
+    fn setting_names_are_unique_and_well_formed() {
         let all = |name: fn(&Setting) -> &'static str| {
             let names: BTreeSet<_> = SETTINGS.iter().map(name).collect();
             assert_eq!(names.len(), SETTINGS.len(), "{names:?}");

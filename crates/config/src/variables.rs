@@ -5,7 +5,7 @@ use model::nearest::nearest;
 use crate::settings::SETTINGS;
 
 /// The variable that names the configuration file.
-pub const CONFIG_FILE: &str = "MATINS_CONFIG";
+pub const CONFIG_FILE_VARIABLE: &str = "MATINS_CONFIG";
 /// The variable that holds the token for a remote server.
 pub const TOKEN: &str = "MATINS_TOKEN";
 /// The prefix of all variable names.
@@ -30,7 +30,7 @@ pub fn unknown_variables<'a>(
         SETTINGS
             .iter()
             .map(|it| it.environment)
-            .chain([CONFIG_FILE, TOKEN])
+            .chain([CONFIG_FILE_VARIABLE, TOKEN])
     };
     names
         .into_iter()
@@ -48,7 +48,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_what_looks_like_a_setting_and_is_none_is_told() {
+    fn misspelled_variables_are_reported() {
         let names = [
             "PATH",
             "MATINS_WORKERS",

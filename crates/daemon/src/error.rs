@@ -20,5 +20,5 @@ pub enum Error {
     Left(#[source] std::io::Error),
     /// A write of a turn to the store failed.
     #[error("take a turn")]
-    Turn(#[from] turn::LedgerError),
+    Turn(#[from] turn::TurnStoreError),
 }

@@ -24,8 +24,8 @@ use crate::{
 };
 
 /// The time limit of a reading. Half of the answer time is uncertain, so a slower reading would exceed
-/// [`limits::CLOCK_UNCERTAINTY`] and be useless.
-const PATIENCE: Duration = limits::CLOCK_UNCERTAINTY.saturating_mul(2);
+/// [`limits::MAX_CLOCK_UNCERTAINTY`] and be useless.
+const PATIENCE: Duration = limits::MAX_CLOCK_UNCERTAINTY.saturating_mul(2);
 
 /// A clock that shows the time of the database's clock. Before the first reading it shows the machine's own clock,
 /// and its uncertainty is unbounded. It counts on from a reading by the machine's uptime, so that the machine's own
@@ -68,14 +68,14 @@ impl FleetClock {
     /// known.
     pub async fn keep(self: Arc<Self>, host: Host, waker: Waker, stop: CancellationToken) {
         let keeper = Keeper {
-            known: host.knows_the_time(),
+            known: host.time_is_known(),
             host: host.clone(),
             clock: self,
             waker,
             fails: false,
         };
         let never = Arc::new(Notify::new());
-        runner::run(keeper, host, limits::CLOCK_READ, never, stop).await;
+        runner::run(keeper, host, limits::CLOCK_READ_INTERVAL, never, stop).await;
     }
 
     fn time(&self) -> MutexGuard<'_, FleetTime> {
@@ -132,15 +132,15 @@ impl Look for Keeper {
             }
         }
         self.fails = failed;
-        let known = self.host.knows_the_time();
+        let known = self.host.time_is_known();
         if known != self.known {
             self.tell(known);
         }
         self.known = known;
         let again = if known && !failed {
-            limits::CLOCK_READ
+            limits::CLOCK_READ_INTERVAL
         } else {
-            limits::CLOCK_READ_AGAIN
+            limits::UNCERTAIN_CLOCK_READ_INTERVAL
         };
         Ok(Some(self.host.now() + again))
     }
@@ -173,7 +173,7 @@ mod tests {
 
     use super::*;
     use crate::{
-        Settings, StoreLedger, housekeeping, scheduler, turns,
+        Settings, WorkerTurnStore, housekeeping, scheduler, turns,
         watchdog::{
             self, Watch,
             tests::{claimed, host as alone, queued},
@@ -228,7 +228,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_machine_whose_clock_is_set_shows_the_same_time() {
+    async fn fleet_clock_ignores_changes_of_machine_clock() {
         let folder = tempfile::tempdir().unwrap();
         let member = Member::new(folder.path()).await;
         let (clock, own) = (&member.clock, &member.own);
@@ -248,11 +248,11 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn while_the_time_is_not_known_nothing_is_claimed_or_removed() {
+    async fn unknown_time_blocks_claims_fires_and_housekeeping() {
         let folder = tempfile::tempdir().unwrap();
         let member = Member::new(folder.path()).await;
         let host = &member.host;
-        assert!(!host.knows_the_time());
+        assert!(!host.time_is_known());
         let run = queued(host).await;
         assert!(turns::claim(host, 4, None).await.unwrap().is_empty());
         assert!(turns::claim(host, 1, Some(run)).await.unwrap().is_empty());
@@ -265,24 +265,24 @@ mod tests {
         assert_eq!(next, now + limits::TICK);
 
         member.learns(now + MINUTE);
-        assert!(host.knows_the_time());
+        assert!(host.time_is_known());
         let claimed = turns::claim(host, 4, None).await.unwrap();
         assert_eq!(claimed.iter().map(|it| it.run).collect::<Vec<_>>(), [run]);
     }
 
     #[tokio::test]
-    async fn while_the_time_is_not_known_nobody_is_given_up_and_nobody_is_known_to_live() {
+    async fn unknown_time_blocks_stalling_and_heartbeats() {
         let folder = tempfile::tempdir().unwrap();
         let member = Member::new(folder.path()).await;
         let host = &member.host;
         member.learns(member.own.now());
         let run = claimed(host).await;
-        let ledger = StoreLedger::new(host.clone());
-        assert_eq!(ledger.heartbeat(run).await.unwrap(), Beat::GoOn);
+        let ledger = WorkerTurnStore::new(host.clone());
+        assert_eq!(ledger.heartbeat(run).await.unwrap(), Beat::Continue);
 
         // Nobody has answered for so long that it may be any time.
         member.uptime.advance(LONG);
-        assert!(!host.knows_the_time());
+        assert!(!host.time_is_known());
         let given_up = watchdog::tick(host, host.now()).await.unwrap();
         assert!(given_up.is_empty());
         // A heartbeat that is dated wrongly must not renew a lease.
@@ -296,7 +296,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_watch_begins_with_the_first_reading_and_sees_the_databases_clock_leap() {
+    async fn watchdog_waits_one_lease_after_first_reading_and_clock_leap() {
         let folder = tempfile::tempdir().unwrap();
         let member = Member::new(folder.path()).await;
         let host = &member.host;
@@ -316,7 +316,7 @@ mod tests {
         assert!(given_up.is_empty());
         let Host { store, worker, .. } = host;
         let beats = store.heartbeat(worker, &[run], host.now()).await;
-        assert_eq!(beats.unwrap(), [Beat::GoOn]);
+        assert_eq!(beats.unwrap(), [Beat::Continue]);
 
         // The database's clock is set forward: all heartbeats look stale until they are renewed.
         let at = at + lease;
@@ -334,7 +334,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn the_loops_are_woken_once_the_time_is_known() {
+    async fn loops_are_woken_when_time_becomes_known() {
         let folder = tempfile::tempdir().unwrap();
         let member = Member::new(folder.path()).await;
         let mut keeper = Keeper {
@@ -347,10 +347,10 @@ mod tests {
         let now = member.host.now();
         // SQLite has no clock: what is not known stays so, and is looked for often.
         let next = keeper.look(now).await.unwrap();
-        assert_eq!(next, Some(now + limits::CLOCK_READ_AGAIN));
+        assert_eq!(next, Some(now + limits::UNCERTAIN_CLOCK_READ_INTERVAL));
         member.learns(now);
         let next = keeper.look(now).await.unwrap();
-        assert_eq!(next, Some(now + limits::CLOCK_READ));
+        assert_eq!(next, Some(now + limits::CLOCK_READ_INTERVAL));
         let Waker {
             scheduler, pool, ..
         } = &keeper.waker;
@@ -359,9 +359,9 @@ mod tests {
     }
 
     #[test]
-    fn who_may_be_wrong_is_so_by_less_than_half_of_what_a_lease_ends_early() {
+    fn clock_uncertainty_is_at_most_half_of_lease_margin() {
         let mut settings = Settings::default();
-        assert_eq!(settings.clock_uncertainty(), limits::CLOCK_UNCERTAINTY);
+        assert_eq!(settings.clock_uncertainty(), limits::MAX_CLOCK_UNCERTAINTY);
         settings.heartbeat_stale = Duration::from_secs(12);
         let early = settings.heartbeat_stale.saturating_sub(settings.lease());
         assert_eq!(settings.clock_uncertainty() * 2, early);

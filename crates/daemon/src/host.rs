@@ -7,7 +7,7 @@ use store::Store;
 use telemetry::Metrics;
 use turn::Agents;
 
-use crate::SignOfLife;
+use crate::WorkerLock;
 
 /// The settings of the loops.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -38,10 +38,10 @@ impl Default for Settings {
     fn default() -> Self {
         Self {
             workers: limits::WORKERS,
-            waiting_turns: limits::WAITING_TURNS,
+            waiting_turns: limits::DEFAULT_WAITING_TURNS,
             tick: limits::TICK,
             heartbeat: limits::HEARTBEAT,
-            heartbeat_stale: limits::HEARTBEAT_STALE,
+            heartbeat_stale: limits::HEARTBEAT_STALE_AFTER,
             watchdog: limits::WATCHDOG,
             stop_deadline: limits::STOP_DEADLINE,
             retain_records: Some(limits::RETAIN_RECORDS),
@@ -65,7 +65,7 @@ impl Settings {
     /// otherwise a heartbeat could look stale while the lease that it renewed still lets the agent live.
     pub fn clock_uncertainty(&self) -> Duration {
         let margin = self.heartbeat_stale.saturating_sub(self.lease());
-        limits::CLOCK_UNCERTAINTY.min(margin / 2)
+        limits::MAX_CLOCK_UNCERTAINTY.min(margin / 2)
     }
 }
 
@@ -83,7 +83,7 @@ pub struct Host {
     /// The name under which this server claims runs.
     pub worker: WorkerId,
     /// The file lock that proves to other workers of the instance that this process lives.
-    pub sign_of_life: Arc<SignOfLife>,
+    pub worker_lock: Arc<WorkerLock>,
     /// The settings with which turns start agents.
     pub agents: Agents,
     /// The settings of the loops.
@@ -99,7 +99,7 @@ impl Host {
 
     /// `true` if the clock is certain enough to judge heartbeats and due instants by it. While it is `false`, the
     /// server fires no trigger, claims no run, renews no heartbeat and gives up no run because of its heartbeat.
-    pub fn knows_the_time(&self) -> bool {
+    pub fn time_is_known(&self) -> bool {
         self.clock.uncertainty() <= self.settings.clock_uncertainty()
     }
 }

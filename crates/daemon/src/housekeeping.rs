@@ -20,24 +20,24 @@ pub struct Round {
 /// Removes one batch. Returns when the next batch is due: after a short pause if more rows may be old, otherwise
 /// after an hour. Removes nothing while the time is unknown, because no age can be judged.
 pub async fn tick(host: &Host, round: &mut Round, now: Timestamp) -> Result<Timestamp, Error> {
-    if !host.knows_the_time() {
+    if !host.time_is_known() {
         return Ok(now + limits::TICK);
     }
     let store = &host.store;
     let leftovers_before = now.saturating_sub(limits::LEFTOVERS);
     let mut removed = store.trim_leftovers(leftovers_before).await?;
     removed += store
-        .trim_answers(now.saturating_sub(limits::RETAIN_ANSWERS))
+        .trim_idempotency_keys(now.saturating_sub(limits::RETAIN_RESPONSES))
         .await?;
     removed += store
         .trim_sign_ins(now.saturating_sub(limits::RETAIN_SIGN_INS))
         .await?;
-    let receipts_before = now.saturating_sub(limits::WEBHOOK_RECEIPTS);
+    let receipts_before = now.saturating_sub(limits::RETAIN_WEBHOOK_IDS);
     removed += store.trim_receipts(receipts_before).await?;
-    let deliveries_before = now.saturating_sub(limits::DELIVERY_LOG);
+    let deliveries_before = now.saturating_sub(limits::RETAIN_DELIVERIES);
     removed += store.trim_deliveries(deliveries_before).await?;
-    let spending_before = now.saturating_sub(limits::RETAIN_SPENDING);
-    removed += store.trim_spending(spending_before).await?;
+    let spending_before = now.saturating_sub(limits::RETAIN_USAGE);
+    removed += store.trim_usage(spending_before).await?;
     if let Some(age) = host.settings.retain_records {
         removed += store.trim_records(now.saturating_sub(age)).await?;
     }

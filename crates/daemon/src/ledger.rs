@@ -22,21 +22,21 @@ use model::{
 use serde_json::Value;
 use store::Scope;
 use tokio::time::Instant;
-use turn::{Ledger, LedgerError};
+use turn::{Ledger, TurnStoreError};
 
 use crate::{
     Error, asking,
     host::Host,
-    waits::{OwnWaits, Waits},
+    waits::{TurnApprovalWaits, Waits},
 };
 
 /// A ledger that writes the turns of one worker to the store.
-pub struct StoreLedger {
+pub struct WorkerTurnStore {
     host: Host,
     /// The turns that have begun and not ended, for metrics and approvals.
     begun: Mutex<HashMap<RunId, Begun>>,
     /// The approvals that the turn waits for.
-    waits: OwnWaits,
+    waits: TurnApprovalWaits,
 }
 
 /// A turn under way.
@@ -46,19 +46,19 @@ struct Begun {
     at: Instant,
 }
 
-impl StoreLedger {
+impl WorkerTurnStore {
     /// Returns a ledger for the worker of `host`.
     pub fn new(host: Host) -> Self {
         Self {
             host,
             begun: Mutex::default(),
-            waits: OwnWaits::default(),
+            waits: TurnApprovalWaits::default(),
         }
     }
 
     /// Returns the same ledger, which counts its turn in `waits` while the turn waits for an approval.
-    pub(crate) fn waiting_in(mut self, waits: Waits) -> Self {
-        self.waits = OwnWaits::of(waits);
+    pub(crate) fn with_approval_waits(mut self, waits: Waits) -> Self {
+        self.waits = TurnApprovalWaits::of(waits);
         self
     }
 
@@ -72,19 +72,23 @@ impl StoreLedger {
     /// # Errors
     ///
     /// The error is marked as transient, because the time may become known again.
-    fn know_the_time(&self) -> Result<(), LedgerError> {
-        if self.host.knows_the_time() {
+    fn require_known_time(&self) -> Result<(), TurnStoreError> {
+        if self.host.time_is_known() {
             return Ok(());
         }
         let uncertainty = self.host.settings.clock_uncertainty();
-        Err(LedgerError {
+        Err(TurnStoreError {
             source: Box::new(Error::TimeUnknown(uncertainty)),
             transient: true,
         })
     }
 
     /// Remembers a turn that has begun, and names its session in the tracing span.
-    fn note(&self, run: RunId, begun: Result<Begin, store::Error>) -> Result<Begin, LedgerError> {
+    fn note(
+        &self,
+        run: RunId,
+        begun: Result<Begin, store::Error>,
+    ) -> Result<Begin, TurnStoreError> {
         let begun = begun.map_err(failed)?;
         if let Begin::Started(assignment) = &begun {
             let session = tracing::field::display(assignment.session.id);
@@ -117,16 +121,16 @@ impl StoreLedger {
     }
 }
 
-fn failed(error: store::Error) -> LedgerError {
+fn failed(error: store::Error) -> TurnStoreError {
     let transient = error.is_transient();
-    LedgerError {
+    TurnStoreError {
         source: Box::new(error),
         transient,
     }
 }
 
-impl Ledger for StoreLedger {
-    fn begin(&self, run: RunId) -> BoxFuture<'_, Result<Begin, LedgerError>> {
+impl Ledger for WorkerTurnStore {
+    fn begin(&self, run: RunId) -> BoxFuture<'_, Result<Begin, TurnStoreError>> {
         let Host {
             store,
             worker,
@@ -134,13 +138,13 @@ impl Ledger for StoreLedger {
             ..
         } = &self.host;
         Box::pin(async move {
-            self.know_the_time()?;
+            self.require_known_time()?;
             let begun = store.begin(run, worker, *instance, self.host.now());
             self.note(run, begun.await)
         })
     }
 
-    fn begin_asked(&self, run: RunId) -> BoxFuture<'_, Result<Begin, LedgerError>> {
+    fn begin_asked(&self, run: RunId) -> BoxFuture<'_, Result<Begin, TurnStoreError>> {
         let Host {
             store,
             worker,
@@ -148,7 +152,7 @@ impl Ledger for StoreLedger {
             ..
         } = &self.host;
         Box::pin(async move {
-            self.know_the_time()?;
+            self.require_known_time()?;
             let begun = store.begin_asked(run, worker, *instance, self.host.now());
             self.note(run, begun.await)
         })
@@ -158,7 +162,7 @@ impl Ledger for StoreLedger {
         &self,
         run: RunId,
         diagnostics: Value,
-    ) -> BoxFuture<'_, Result<Declined, LedgerError>> {
+    ) -> BoxFuture<'_, Result<Declined, TurnStoreError>> {
         let Host { store, worker, .. } = &self.host;
         Box::pin(async move {
             store
@@ -168,10 +172,10 @@ impl Ledger for StoreLedger {
         })
     }
 
-    fn heartbeat(&self, run: RunId) -> BoxFuture<'_, Result<Beat, LedgerError>> {
+    fn heartbeat(&self, run: RunId) -> BoxFuture<'_, Result<Beat, TurnStoreError>> {
         let Host { store, worker, .. } = &self.host;
         Box::pin(async move {
-            self.know_the_time()?;
+            self.require_known_time()?;
             store
                 .beat(run, worker, self.host.now())
                 .await
@@ -183,7 +187,7 @@ impl Ledger for StoreLedger {
         &self,
         run: RunId,
         entries: Vec<Entry>,
-    ) -> BoxFuture<'_, Result<Settled, LedgerError>> {
+    ) -> BoxFuture<'_, Result<Settled, TurnStoreError>> {
         let Host { store, worker, .. } = &self.host;
         Box::pin(async move {
             store
@@ -198,7 +202,7 @@ impl Ledger for StoreLedger {
         run: RunId,
         position: u64,
         text: String,
-    ) -> BoxFuture<'_, Result<Settled, LedgerError>> {
+    ) -> BoxFuture<'_, Result<Settled, TurnStoreError>> {
         let Host { store, worker, .. } = &self.host;
         Box::pin(async move {
             let position = i64::try_from(position).unwrap_or(i64::MAX);
@@ -213,7 +217,7 @@ impl Ledger for StoreLedger {
         &self,
         run: RunId,
         usage: Value,
-    ) -> BoxFuture<'_, Result<Option<Accounts>, LedgerError>> {
+    ) -> BoxFuture<'_, Result<Option<Accounts>, TurnStoreError>> {
         let Host { store, worker, .. } = &self.host;
         Box::pin(async move {
             store
@@ -228,7 +232,7 @@ impl Ledger for StoreLedger {
         run: RunId,
         question: Question,
         patience: Duration,
-    ) -> BoxFuture<'_, Result<Verdict, LedgerError>> {
+    ) -> BoxFuture<'_, Result<Verdict, TurnStoreError>> {
         Box::pin(async move {
             // The guard lends the slot until the answer arrives or this future is dropped.
             let _waits = self.waits.begin();
@@ -239,7 +243,7 @@ impl Ledger for StoreLedger {
         })
     }
 
-    fn withdraw(&self, run: RunId) -> BoxFuture<'_, Result<Settled, LedgerError>> {
+    fn withdraw(&self, run: RunId) -> BoxFuture<'_, Result<Settled, TurnStoreError>> {
         let Host { store, worker, .. } = &self.host;
         Box::pin(async move {
             store
@@ -253,7 +257,7 @@ impl Ledger for StoreLedger {
         &self,
         run: RunId,
         finished: Finished,
-    ) -> BoxFuture<'_, Result<Settled, LedgerError>> {
+    ) -> BoxFuture<'_, Result<Settled, TurnStoreError>> {
         let Host { store, worker, .. } = &self.host;
         Box::pin(async move {
             let settled = store

@@ -37,10 +37,10 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 pub use error::Error;
 pub use fleet::FleetClock;
 pub use host::{Host, Settings};
-pub use ledger::StoreLedger;
-pub use once::take_one;
+pub use ledger::WorkerTurnStore;
+pub use once::take_standalone_turn;
 pub use pool::Stopped;
-pub use process::{SignOfLife, has_let_go};
+pub use process::{WorkerLock, is_worker_dead};
 pub use waker::Waker;
 
 use crate::{
@@ -53,7 +53,7 @@ use crate::{
 
 /// The time that each upkeep task gets to end after the last turn has ended. The limit exists because such a task may
 /// hang in a database call.
-const UPKEEP_END: Duration = Duration::from_secs(5);
+const UPKEEP_STOP_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// The running loops of one server.
 pub struct Daemon {
@@ -61,7 +61,7 @@ pub struct Daemon {
     /// Stops the firing of triggers and the claiming of runs.
     stop: CancellationToken,
     /// Makes running turns end, so that their runs are requeued.
-    hand_back: CancellationToken,
+    requeue: CancellationToken,
     /// Stops the upkeep tasks once no turn runs any more.
     over: CancellationToken,
     /// Cancelled as soon as any loop has ended, whether by a stop or by a panic.
@@ -79,19 +79,19 @@ pub struct Daemon {
 impl Daemon {
     /// Starts the loops. The caller must be inside a tokio runtime.
     pub fn start(host: Host) -> Self {
-        Self::start_with(host, Waker::default())
+        Self::start_with_signals(host, Waker::default())
     }
 
     /// Starts the loops with a `Waker` that other parts of the process, such as the API, may already hold.
-    pub fn start_with(host: Host, waker: Waker) -> Self {
-        Self::start_in_fleet(host, waker, None)
+    pub fn start_with_signals(host: Host, waker: Waker) -> Self {
+        Self::start_with_clock(host, waker, None)
     }
 
     /// Starts the loops, and keeps `clock` synchronized with the database's clock if one is given.
-    pub fn start_in_fleet(host: Host, waker: Waker, clock: Option<Arc<FleetClock>>) -> Self {
+    pub fn start_with_clock(host: Host, waker: Waker, clock: Option<Arc<FleetClock>>) -> Self {
         // 1. Build the loops.
         let stop = CancellationToken::new();
-        let hand_back = CancellationToken::new();
+        let requeue = CancellationToken::new();
         let over = CancellationToken::new();
         let ended = CancellationToken::new();
         let scheduler = Scheduler {
@@ -112,7 +112,7 @@ impl Daemon {
         let notifier = Notifier::new(
             host.clone(),
             sending.clone(),
-            hand_back.clone(),
+            requeue.clone(),
             Arc::clone(&news),
         );
         // Nothing notifies `never`: the watchdog polls, because a missing heartbeat produces no event, and
@@ -159,10 +159,10 @@ impl Daemon {
             host: host.clone(),
             stop: stop.clone(),
             end: ended.clone(),
-            hand_back: hand_back.clone(),
+            requeue: requeue.clone(),
         };
         let shows = Presence::period(&host);
-        let called = waker.clone().woken_by(host.store.work());
+        let called = waker.clone().forward_remote_work(host.store.work());
         let mut upkeep = vec![
             tokio::spawn(telling(
                 ended.clone(),
@@ -175,12 +175,12 @@ impl Daemon {
             upkeep.push(tokio::spawn(telling(ended.clone(), keeping)));
         }
         // 4. Start the workers.
-        let pool = pool::run(host.clone(), waker.clone(), stop.clone(), hand_back.clone());
+        let pool = pool::run(host.clone(), waker.clone(), stop.clone(), requeue.clone());
         let pool = tokio::spawn(telling(ended.clone(), pool));
         Self {
             waker,
             stop,
-            hand_back,
+            requeue,
             over,
             ended,
             loops,
@@ -205,7 +205,7 @@ impl Daemon {
     /// Returns a token that, when cancelled during a stop, requeues the running turns at once instead of at the
     /// deadline.
     pub fn hurry(&self) -> CancellationToken {
-        self.hand_back.clone()
+        self.requeue.clone()
     }
 
     /// Stops the server: fires and claims nothing more, lets running turns end until `Settings::stop_deadline`, and
@@ -219,18 +219,18 @@ impl Daemon {
             sending: self.sending,
         };
         let deadline = host.settings.stop_deadline;
-        let stopped = working.end(deadline, &self.hand_back).await;
+        let stopped = working.end(deadline, &self.requeue).await;
         self.over.cancel();
         for mut running in upkeep {
-            if timeout(UPKEEP_END, &mut running).await.is_err() {
+            if timeout(UPKEEP_STOP_TIMEOUT, &mut running).await.is_err() {
                 running.abort();
             }
         }
         // Record the stop, so that other servers see at once that the data folder is free. Without the record, this
-        // server would count as online until `limits::SERVER_AWAY` has passed.
+        // server would count as online until `limits::SERVER_OFFLINE_AFTER` has passed.
         let gone = host
             .store
-            .stop_serving(host.instance, &host.worker, host.now());
+            .record_server_stop(host.instance, &host.worker, host.now());
         if let Err(error) = gone.await {
             tracing::warn!(%error, "failed to note that this server has stopped");
         }
@@ -246,9 +246,9 @@ struct Working {
 }
 
 impl Working {
-    /// Waits until all tasks have ended. At the deadline, or as soon as `hand_back` is cancelled, aborts the loops
+    /// Waits until all tasks have ended. At the deadline, or as soon as `requeue` is cancelled, aborts the loops
     /// and requeues the running turns.
-    async fn end(self, deadline: Duration, hand_back: &CancellationToken) -> Stopped {
+    async fn end(self, deadline: Duration, requeue: &CancellationToken) -> Stopped {
         let aborts: Vec<_> = self.loops.iter().map(JoinHandle::abort_handle).collect();
         let mut ended = std::pin::pin!(async {
             for running in self.loops {
@@ -264,7 +264,7 @@ impl Working {
         tokio::select! {
             stopped = &mut ended => return stopped,
             () = sleep(deadline) => {}
-            () = hand_back.cancelled() => {}
+            () = requeue.cancelled() => {}
         }
         // Abort the loops, because one may hang in a database call and would block the stop. A loop may be aborted
         // anywhere, since each of its changes is one transaction. The pool is not aborted: each of its turns must
@@ -272,7 +272,7 @@ impl Working {
         for hanging in aborts {
             hanging.abort();
         }
-        hand_back.cancel();
+        requeue.cancel();
         ended.await
     }
 }

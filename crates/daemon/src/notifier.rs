@@ -106,7 +106,7 @@ pub async fn send(host: &Host, sender: &Sender, endpoint: EndpointId) -> Result<
         for one in lane {
             // Stop if the request could outlast the lease, because another server may send this delivery afterwards.
             // The delivery is claimed again once the lease is over.
-            if host.now() + limits::DELIVERY_LIMIT > until {
+            if host.now() + limits::DELIVERY_TIMEOUT > until {
                 break;
             }
             attempt(host, sender, &one).await?;
@@ -147,7 +147,7 @@ async fn attempt(host: &Host, sender: &Sender, claimed: &Claimed) -> Result<(), 
     };
     // The attempt's number is its fence. If the lease is over and another attempt has begun, the store only logs this
     // one.
-    host.store.record_delivery(claimed, &attempted).await?;
+    host.store.record_attempt(claimed, &attempted).await?;
     Ok(())
 }
 
@@ -190,13 +190,13 @@ impl Notifier {
             return Ok(sender.clone());
         }
         let allowance = self.host.settings.webhook_allow.clone();
-        let sender = Sender::new(allowance, limits::DELIVERY_LIMIT)?;
+        let sender = Sender::new(allowance, limits::DELIVERY_TIMEOUT)?;
         Ok(self.sender.insert(sender).clone())
     }
 
     /// Starts a sending task for each endpoint with due deliveries, unless it has one already.
     async fn send_due(&mut self, now: Timestamp) -> Result<(), Error> {
-        let most = u32::try_from(limits::ENDPOINTS_AT_ONCE).unwrap_or(u32::MAX);
+        let most = u32::try_from(limits::CONCURRENT_ENDPOINTS).unwrap_or(u32::MAX);
         // Ask for twice the limit, because the list may begin with endpoints that have a task already.
         let due = self.host.store.endpoints_due(most * 2, now).await?;
         if due.is_empty() {
@@ -206,7 +206,7 @@ impl Notifier {
         for endpoint in due {
             {
                 let mut sending = lock(&self.sending);
-                if sending.len() >= limits::ENDPOINTS_AT_ONCE || !sending.insert(endpoint) {
+                if sending.len() >= limits::CONCURRENT_ENDPOINTS || !sending.insert(endpoint) {
                     continue;
                 }
             }
@@ -247,7 +247,7 @@ impl Look for Notifier {
         let any = tell(&self.host, now).await?;
         // The leases of deliveries are judged by the clock alone. With an unknown time, this server could take over a
         // delivery that another server is still sending.
-        if self.host.knows_the_time() {
+        if self.host.time_is_known() {
             self.send_due(now).await?;
         }
         if !any {

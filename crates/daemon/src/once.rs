@@ -25,7 +25,11 @@ const BEAT: Duration = Duration::from_secs(1);
 ///
 /// Returns the last attempt once it is over. After `stop` is cancelled, ends a running turn, requeues its run and
 /// returns the newest attempt in its present state.
-pub async fn take_one(host: &Host, run: RunId, stop: CancellationToken) -> Result<Run, Error> {
+pub async fn take_standalone_turn(
+    host: &Host,
+    run: RunId,
+    stop: CancellationToken,
+) -> Result<Run, Error> {
     let mut watch = Watch::default();
     // A counter that no pool reads: this process has one turn and no slot to lend.
     let waits = Waits::default();
@@ -35,7 +39,7 @@ pub async fn take_one(host: &Host, run: RunId, stop: CancellationToken) -> Resul
             let claimed = turns::claim(host, 1, Some(run.id)).await?;
             if !claimed.is_empty() {
                 let orders = Orders {
-                    hand_back: stop.clone(),
+                    requeue: stop.clone(),
                     beat: Arc::new(Notify::new()),
                 };
                 tokio::select! {
@@ -43,7 +47,7 @@ pub async fn take_one(host: &Host, run: RunId, stop: CancellationToken) -> Resul
                         ended?;
                     }
                     // Never completes; it only runs beside the turn.
-                    () = ask_often(&orders.beat) => {}
+                    () = request_heartbeats(&orders.beat) => {}
                 }
             }
         }
@@ -66,7 +70,7 @@ pub async fn take_one(host: &Host, run: RunId, stop: CancellationToken) -> Resul
 }
 
 /// Makes the turn send its heartbeat often, because no other process can wake this one for a cancellation.
-async fn ask_often(beat: &Notify) {
+async fn request_heartbeats(beat: &Notify) {
     loop {
         sleep(BEAT).await;
         beat.notify_one();

@@ -1,7 +1,7 @@
 //! The worker pool: claims queued runs and takes as many turns at once as there are slots.
 //!
 //! **Invariants:** the pool claims only as many runs as it has free slots. A run that this worker has claimed is
-//! always either under way in this process or, after a claim with a lost answer, found again by `start_unknown`.
+//! always either under way in this process or, after a claim with a lost answer, found again by `start_unregistered`.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -21,7 +21,7 @@ use turn::{Ended, Orders};
 use crate::{Error, Host, Settings, Waker, turns, waits::Waits};
 
 /// The pause after a failed claim.
-const AFTER_ERROR: Duration = Duration::from_secs(1);
+const CLAIM_RETRY_PAUSE: Duration = Duration::from_secs(1);
 
 /// The time after a failed claim during which its transaction may still be committed, because the database may only
 /// have been slow to answer.
@@ -42,17 +42,17 @@ pub(crate) async fn run(
     host: Host,
     waker: Waker,
     stop: CancellationToken,
-    hand_back: CancellationToken,
+    requeue: CancellationToken,
 ) -> Stopped {
     let (claim, beats) = (Arc::clone(&waker.pool), Arc::clone(&waker.beats));
     let mut turns = Turns {
         waits: Waits::ringing(Arc::clone(&waker.pool)),
         host,
         waker,
-        hand_back,
+        requeue,
         set: JoinSet::new(),
         under_way: HashMap::new(),
-        unsure_until: None,
+        claim_in_doubt_until: None,
     };
     while !stop.is_cancelled() {
         let net = match turns.claim().await {
@@ -60,16 +60,16 @@ pub(crate) async fn run(
             Err(error) => {
                 // The error does not say whether the claim was committed. Without this note, committed runs would
                 // keep their heartbeats unrenewed and be given up although this worker lives.
-                turns.unsure_until = Some(Instant::now() + UNSURE);
+                turns.claim_in_doubt_until = Some(Instant::now() + UNSURE);
                 turns.host.metrics.failed("workers");
                 report("claim runs, will try again", &error);
-                AFTER_ERROR
+                CLAIM_RETRY_PAUSE
             }
         };
         tokio::select! {
             () = claim.notified() => {}
             () = beats.notified() => turns.beat(),
-            _ = turns.ended() => turns.ended_beside().await,
+            _ = turns.ended() => turns.drain_ended().await,
             () = sleep(net) => {}
             () = stop.cancelled() => {}
         }
@@ -79,7 +79,7 @@ pub(crate) async fn run(
     while !turns.set.is_empty() {
         tokio::select! {
             ended = turns.ended() => match ended {
-                Some(Ended::HandedBack) => stopped.handed_back += 1,
+                Some(Ended::Requeued) => stopped.handed_back += 1,
                 Some(Ended::Finished) => stopped.finished += 1,
                 _ => {}
             },
@@ -94,16 +94,16 @@ struct Turns {
     waits: Waits,
     host: Host,
     waker: Waker,
-    hand_back: CancellationToken,
+    requeue: CancellationToken,
     set: JoinSet<Option<Ended>>,
-    under_way: HashMap<Id, UnderWay>,
+    under_way: HashMap<Id, TurnTask>,
     /// The end of the period in which this worker may own runs that it does not know of, because the answer to a
     /// claim was lost. `None` if no claim is in doubt.
-    unsure_until: Option<Instant>,
+    claim_in_doubt_until: Option<Instant>,
 }
 
 /// A running turn.
-struct UnderWay {
+struct TurnTask {
     /// The claimed run.
     run: RunId,
     /// Makes the turn send its heartbeat at once, so that it learns of a cancellation without delay.
@@ -122,12 +122,12 @@ impl Turns {
             waiting_turns,
             ..
         } = self.host.settings;
-        if let Some(until) = self.unsure_until {
+        if let Some(until) = self.claim_in_doubt_until {
             // Taken before the query, so that one query runs after the end of the period: a claim that was committed
             // at the last moment is still found.
             let over = Instant::now() >= until;
-            self.start_unknown().await?;
-            self.unsure_until = Some(until).filter(|_| !over);
+            self.start_unregistered().await?;
+            self.claim_in_doubt_until = Some(until).filter(|_| !over);
         }
         let running = u32::try_from(self.set.len()).unwrap_or(u32::MAX);
         let lent = self.waits.turns().min(waiting_turns);
@@ -142,9 +142,9 @@ impl Turns {
     }
 
     /// Starts the turns of the runs that this worker has claimed and does not know of.
-    async fn start_unknown(&mut self) -> Result<(), Error> {
+    async fn start_unregistered(&mut self) -> Result<(), Error> {
         let known: HashSet<RunId> = self.under_way.values().map(|turn| turn.run).collect();
-        let claimed = self.host.store.claimed_by(&self.host.worker).await?;
+        let claimed = self.host.store.runs_claimed_by(&self.host.worker).await?;
         for run in claimed {
             if !known.contains(&run) {
                 tracing::warn!(%run, "the answer to the claim of {run} was lost, it is taken up now");
@@ -157,7 +157,7 @@ impl Turns {
     fn start(&mut self, run: RunId) {
         let beat = Arc::new(Notify::new());
         let orders = Orders {
-            hand_back: self.hand_back.clone(),
+            requeue: self.requeue.clone(),
             beat: Arc::clone(&beat),
         };
         let (host, waits) = (self.host.clone(), self.waits.clone());
@@ -170,7 +170,7 @@ impl Turns {
                 }
             }
         });
-        self.under_way.insert(handle.id(), UnderWay { run, beat });
+        self.under_way.insert(handle.id(), TurnTask { run, beat });
     }
 
     /// Waits for a turn to end, and wakes the scheduler. Never returns if no turn runs.
@@ -183,7 +183,7 @@ impl Turns {
 
     /// Removes all other turns that have ended by now. Several ends usually share one transaction, so that one claim
     /// can fill all their slots instead of one claim for each.
-    async fn ended_beside(&mut self) {
+    async fn drain_ended(&mut self) {
         // Let the tasks that the same transaction has completed run to their ends first.
         yield_now().await;
         while let Some(joined) = self.set.try_join_next_with_id() {

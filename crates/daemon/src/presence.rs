@@ -19,7 +19,7 @@ pub(crate) struct Presence {
     /// Stops the server when cancelled.
     pub(crate) end: CancellationToken,
     /// Makes running turns end, so that a stop under way need not wait for them.
-    pub(crate) hand_back: CancellationToken,
+    pub(crate) requeue: CancellationToken,
 }
 
 impl Presence {
@@ -38,7 +38,7 @@ impl Presence {
     fn end(&self) {
         self.end.cancel();
         if self.stop.is_cancelled() {
-            self.hand_back.cancel();
+            self.requeue.cancel();
         }
     }
 }
@@ -53,7 +53,7 @@ impl Look for Presence {
             worker,
             ..
         } = &self.host;
-        match store.show_presence(*instance, worker, now).await? {
+        match store.renew_server_heartbeat(*instance, worker, now).await? {
             Shown::Noted => {}
             // The process was started without registering as the server of its data folder, so no row exists yet.
             Shown::Taken if store.serving(*instance).await?.is_none() => {

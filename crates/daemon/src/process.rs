@@ -19,7 +19,7 @@ use crate::Error;
 
 /// The lock that proves that a worker lives, for as long as this value is kept.
 #[derive(Debug)]
-pub struct SignOfLife {
+pub struct WorkerLock {
     folder: PathBuf,
     path: PathBuf,
     /// The value that identifies this worker in the environment of its agents' processes.
@@ -29,13 +29,13 @@ pub struct SignOfLife {
     _lock: File,
 }
 
-impl SignOfLife {
+impl WorkerLock {
     /// Takes the lock for a worker, in the folder that all workers of the instance share. Creates the folder if
     /// needed. The caller must do this before the worker claims a run, because other workers treat a worker without a
     /// lock file as unknown.
     pub fn give(folder: &Path, worker: &WorkerId) -> io::Result<Self> {
         fs::create_dir_all(folder)?;
-        let path = file_of(folder, worker);
+        let path = lock_path(folder, worker);
         loop {
             let lock = OpenOptions::new()
                 .write(true)
@@ -69,9 +69,9 @@ impl SignOfLife {
     /// `true` if another worker of the instance is known to be dead. Returns `false` if that worker has no lock file,
     /// because it may belong to another folder or an older version; the watchdog then waits for its heartbeat to
     /// become stale.
-    pub(crate) fn is_gone(&self, other: &WorkerId) -> bool {
-        let path = file_of(&self.folder, other);
-        path != self.path && nobody_holds(&path)
+    pub(crate) fn is_dead(&self, other: &WorkerId) -> bool {
+        let path = lock_path(&self.folder, other);
+        path != self.path && is_lock_free(&path)
     }
 
     /// Kills the processes that dead workers of the instance have left because their guards were killed as well.
@@ -84,7 +84,7 @@ impl SignOfLife {
         let mut gone = Vec::new();
         for entry in fs::read_dir(&self.folder).map_err(Error::Left)? {
             let path = entry.map_err(Error::Left)?.path();
-            if path != self.path && nobody_holds(&path) {
+            if path != self.path && is_lock_free(&path) {
                 gone.push(path);
             }
         }
@@ -96,7 +96,7 @@ impl SignOfLife {
         let (folder, own) = (self.folder.clone(), self.path.clone());
         // The sweep reads `/proc` and waits for the killed processes to end, so it must not block the runtime.
         let swept = tokio::task::spawn_blocking(move || {
-            agent::guard::sweep_workers(|mark| has_gone(&folder, &own, mark))
+            agent::guard::sweep_workers(|mark| is_mark_of_dead_worker(&folder, &own, mark))
         });
         let killed = swept.await.map_err(io::Error::other).flatten();
         let killed = killed.map_err(Error::Left)?;
@@ -116,7 +116,7 @@ impl SignOfLife {
     pub(crate) async fn tidy(&self, with_runs: &[WorkerId]) -> Result<(), Error> {
         let needed: Vec<_> = with_runs
             .iter()
-            .map(|worker| file_of(&self.folder, worker))
+            .map(|worker| lock_path(&self.folder, worker))
             .collect();
         for path in self.clear().await? {
             if !needed.contains(&path) {
@@ -134,23 +134,23 @@ impl SignOfLife {
 
 /// `true` if a process with this mark was started by a dead worker of `folder`. `own` is the lock file of the calling
 /// worker, whose processes never count.
-fn has_gone(folder: &Path, own: &Path, mark: &str) -> bool {
+fn is_mark_of_dead_worker(folder: &Path, own: &Path, mark: &str) -> bool {
     let Some((worker, sign)) = mark.rsplit_once('@') else {
         return false;
     };
-    let path = file_of(folder, &WorkerId::from_stored(worker.to_owned()));
+    let path = lock_path(folder, &WorkerId::from_stored(worker.to_owned()));
     path != own
         && fs::metadata(&path).is_ok_and(|file| identity(&file) == sign)
-        && nobody_holds(&path)
+        && is_lock_free(&path)
 }
 
-/// `true` if a worker with a lock file in `folder` is dead. For callers that hold no [`SignOfLife`] themselves.
-pub fn has_let_go(folder: &Path, worker: &WorkerId) -> bool {
-    nobody_holds(&file_of(folder, worker))
+/// `true` if a worker with a lock file in `folder` is dead. For callers that hold no [`WorkerLock`] themselves.
+pub fn is_worker_dead(folder: &Path, worker: &WorkerId) -> bool {
+    is_lock_free(&lock_path(folder, worker))
 }
 
 /// `true` if the file exists and no process holds its lock. Returns `false` if that cannot be determined.
-fn nobody_holds(path: &Path) -> bool {
+fn is_lock_free(path: &Path) -> bool {
     // The lock belongs to the open file, so it is released when this function returns.
     let Ok(file) = File::open(path) else {
         return false;
@@ -173,7 +173,7 @@ fn identity(file: &Metadata) -> String {
 
 /// Returns the path of a worker's lock file. Replaces unusual characters, because worker IDs contain the host's name,
 /// which could otherwise lead out of the folder.
-fn file_of(folder: &Path, worker: &WorkerId) -> PathBuf {
+fn lock_path(folder: &Path, worker: &WorkerId) -> PathBuf {
     let plain = |letter: char| match letter {
         'a'..='z' | 'A'..='Z' | '0'..='9' | '-' | '.' => letter,
         _ => '_',
@@ -197,18 +197,18 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn only_who_has_let_go_of_its_sign_is_gone() {
+    async fn worker_counts_as_dead_only_if_its_lock_is_released() {
         let folder = tempfile::tempdir().unwrap();
-        let give = |name: &str| SignOfLife::give(folder.path(), &worker(name)).unwrap();
+        let give = |name: &str| WorkerLock::give(folder.path(), &worker(name)).unwrap();
         let own = give("host-1-00000001");
         let other = give("host-1-00000002");
-        assert!(!own.is_gone(&worker("host-1-00000001")), "itself");
-        assert!(!own.is_gone(&worker("host-1-00000002")), "it lives");
-        assert!(!own.is_gone(&worker("host-1-00000003")), "nobody knows it");
+        assert!(!own.is_dead(&worker("host-1-00000001")), "itself");
+        assert!(!own.is_dead(&worker("host-1-00000002")), "it lives");
+        assert!(!own.is_dead(&worker("host-1-00000003")), "nobody knows it");
         // However a process ends, the file stays and the lock does not.
         let path = other.path.clone();
         drop(other);
-        assert!(own.is_gone(&worker("host-1-00000002")));
+        assert!(own.is_dead(&worker("host-1-00000002")));
         own.tidy(&[worker("host-1-00000002")]).await.unwrap();
         assert!(path.exists(), "it still has runs");
         own.tidy(&[]).await.unwrap();
@@ -220,7 +220,7 @@ mod tests {
     struct Started(std::process::Child);
 
     impl Started {
-        fn by(sign: &SignOfLife) -> Self {
+        fn by(sign: &WorkerLock) -> Self {
             let mut command = std::process::Command::new("cat");
             command.env("MATINS_RUN_WORKER", sign.mark());
             command.stdin(Stdio::piped()).stdout(Stdio::piped());
@@ -239,7 +239,7 @@ mod tests {
         }
 
         /// How it was killed. Waits for it: its memory is gone a moment before its end is told.
-        fn killed_by(&mut self) -> Option<i32> {
+        fn wait_for_signal(&mut self) -> Option<i32> {
             self.0.wait().unwrap().signal()
         }
     }
@@ -252,9 +252,9 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_a_worker_has_left_is_killed_once_it_is_gone() {
+    async fn leftover_processes_of_dead_worker_are_killed() {
         let folder = tempfile::tempdir().unwrap();
-        let give = |name: &str| SignOfLife::give(folder.path(), &worker(name)).unwrap();
+        let give = |name: &str| WorkerLock::give(folder.path(), &worker(name)).unwrap();
         let [own, alive, gone] =
             ["host-1-00000001", "host-1-00000002", "host-1-00000003"].map(give);
         let [mut of_own, mut of_alive, mut of_gone] = [&own, &alive, &gone].map(Started::by);
@@ -262,31 +262,31 @@ mod tests {
         own.clear().await.unwrap();
         assert!(of_own.answers() && of_alive.answers());
         assert!(!of_gone.answers());
-        assert_eq!(of_gone.killed_by(), Some(9));
+        assert_eq!(of_gone.wait_for_signal(), Some(9));
         // Whoever goes later is cleared away after as well, at the latest before its file is.
         drop(alive);
         own.tidy(&[]).await.unwrap();
         assert!(of_own.answers());
         assert!(!of_alive.answers());
-        assert_eq!(of_alive.killed_by(), Some(9));
+        assert_eq!(of_alive.wait_for_signal(), Some(9));
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
     }
 
     #[tokio::test]
-    async fn in_a_copy_of_the_folder_nobody_is_gone_who_lives() {
+    async fn copied_data_folder_does_not_kill_processes_of_live_worker() {
         let (folder, copy) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
-        let lives = SignOfLife::give(folder.path(), &worker("host-1-00000001")).unwrap();
+        let lives = WorkerLock::give(folder.path(), &worker("host-1-00000001")).unwrap();
         let mut started = Started::by(&lives);
         let name = lives.path.file_name().unwrap();
         fs::copy(&lives.path, copy.path().join(name)).unwrap();
-        let other = SignOfLife::give(copy.path(), &worker("host-1-00000002")).unwrap();
+        let other = WorkerLock::give(copy.path(), &worker("host-1-00000002")).unwrap();
         other.tidy(&[]).await.unwrap();
         assert!(started.answers());
     }
 
     #[test]
-    fn a_strange_name_stays_in_its_folder() {
-        let path = file_of(Path::new("/workers"), &worker("../a/b-1-00000001"));
+    fn lock_path_with_unusual_worker_name_stays_in_folder() {
+        let path = lock_path(Path::new("/workers"), &worker("../a/b-1-00000001"));
         assert_eq!(path, Path::new("/workers/.._a_b-1-00000001.lock"));
     }
 }

@@ -15,7 +15,7 @@ use crate::{Error, Host};
 const PAUSES: [Duration; 2] = [Duration::from_millis(250), Duration::from_secs(30)];
 
 /// The time limit of one tick, so that a database call that hangs cannot block a loop forever.
-const LOOK_LIMIT: Duration = Duration::from_mins(5);
+const TICK_TIMEOUT: Duration = Duration::from_mins(5);
 
 /// A loop body, called again and again by [`run`].
 pub(crate) trait Look: Send + Sync {
@@ -41,10 +41,10 @@ pub(crate) async fn run<L: Look>(
     let mut pause = PAUSES[0];
     while !stop.is_cancelled() {
         let now = host.now();
-        let looked = timeout(LOOK_LIMIT, look.look(now)).await;
+        let looked = timeout(TICK_TIMEOUT, look.look(now)).await;
         // The next tick is counted from the beginning of this one. A failed tick that took longer than the pause is
         // therefore repeated at once.
-        let until = match looked.unwrap_or(Err(Error::TooLong(LOOK_LIMIT))) {
+        let until = match looked.unwrap_or(Err(Error::TooLong(TICK_TIMEOUT))) {
             Ok(next) => {
                 pause = PAUSES[0];
                 let net = now + longest;

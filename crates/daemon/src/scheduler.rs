@@ -14,12 +14,12 @@ use crate::{Error, Host, Waker, runner::Look};
 /// The pause before a retry if the due triggers are locked by another process.
 const HELD: Duration = Duration::from_millis(250);
 /// The highest number of transactions in a row that fire triggers before the tick turns to its other work.
-const IN_A_ROW: u32 = 16;
+const MAX_FIRE_TRANSACTIONS: u32 = 16;
 
 /// Runs one tick of the scheduler. Returns when the next tick is due. An idle tick is one SQL statement.
 pub async fn tick(host: &Host, now: Timestamp) -> Result<Tick, Error> {
     // Do not ask for a next tick: the loop that reads the clock wakes the scheduler once the time is known.
-    if !host.knows_the_time() {
+    if !host.time_is_known() {
         return Ok(Tick {
             started: 0,
             next: None,
@@ -35,7 +35,7 @@ pub async fn tick(host: &Host, now: Timestamp) -> Result<Tick, Error> {
         started += promote(host, now).await?;
     }
     if outlook.gone {
-        let failed = host.store.fail_gone(now).await?;
+        let failed = host.store.fail_runs_of_removed_instances(now).await?;
         tracing::warn!(
             failed,
             "{failed} runs fail whose memory lies on an instance that is gone"
@@ -59,7 +59,7 @@ pub async fn tick(host: &Host, now: Timestamp) -> Result<Tick, Error> {
 /// promotions.
 async fn fire(host: &Host, now: Timestamp) -> Result<(u32, bool), Error> {
     let (mut started, mut at) = (0, now);
-    for _ in 0..IN_A_ROW {
+    for _ in 0..MAX_FIRE_TRANSACTIONS {
         let fired = host.store.fire_due(Scope::System, at).await?;
         if let Some(due) = fired.due {
             let lag = host.now().since(due);
@@ -87,7 +87,7 @@ async fn fire(host: &Host, now: Timestamp) -> Result<(u32, bool), Error> {
 /// number. Missed promotions are faults of this program, so they are logged as errors and counted.
 pub(crate) async fn promote(host: &Host, now: Timestamp) -> Result<u32, Error> {
     let swept = host.store.promote_due(now).await?;
-    host.metrics.left_behind(swept.faults);
+    host.metrics.record_sweep_faults(swept.faults);
     if swept.faults > 0 {
         tracing::error!(
             faults = swept.faults,

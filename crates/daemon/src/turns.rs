@@ -3,9 +3,9 @@
 use model::{RunId, turn::Claimed};
 use tokio::time::Instant;
 use tracing::Instrument as _;
-use turn::{Ended, LedgerError, Orders, execute};
+use turn::{Ended, Orders, TurnStoreError, execute};
 
-use crate::{Error, Host, StoreLedger, waits::Waits};
+use crate::{Error, Host, WorkerTurnStore, waits::Waits};
 
 /// Claims up to `limit` runs, or only the run `only`. Claims none while the time is unknown, because a claim carries
 /// a date by which other servers judge it.
@@ -18,12 +18,12 @@ pub(crate) async fn claim(
     limit: u32,
     only: Option<RunId>,
 ) -> Result<Vec<Claimed>, Error> {
-    if !host.knows_the_time() {
+    if !host.time_is_known() {
         return Ok(Vec::new());
     }
     // Before each claim, kill leftover agents of dead workers. Otherwise the next turn of a session could run beside
     // the previous agent.
-    host.sign_of_life.clear().await?;
+    host.worker_lock.clear().await?;
     let Host {
         store,
         worker,
@@ -53,13 +53,13 @@ pub(crate) async fn take(
     run: RunId,
     orders: &Orders,
     waits: &Waits,
-) -> Result<Ended, LedgerError> {
+) -> Result<Ended, TurnStoreError> {
     // `session` is recorded once the turn has begun and its session is known.
     let span =
         tracing::info_span!("turn", %run, session = tracing::field::Empty, worker = %host.worker);
-    let ledger = StoreLedger::new(host.clone()).waiting_in(waits.clone());
+    let ledger = WorkerTurnStore::new(host.clone()).with_approval_waits(waits.clone());
     let mut agents = host.agents.clone();
-    agents.guard.worker = Some(host.sign_of_life.mark().to_owned());
+    agents.guard.worker = Some(host.worker_lock.mark().to_owned());
     execute(&ledger, &agents, run, orders)
         .instrument(span)
         .await

@@ -33,13 +33,13 @@ impl Waits {
 /// The pending approvals of one turn. A turn may wait for several at a time and still counts once, because it has
 /// only one slot to lend.
 #[derive(Debug, Default)]
-pub(crate) struct OwnWaits {
+pub(crate) struct TurnApprovalWaits {
     all: Waits,
     /// The number of pending approvals of this turn.
     asked: AtomicU32,
 }
 
-impl OwnWaits {
+impl TurnApprovalWaits {
     /// Returns the counter of one of the turns in `all`.
     pub(crate) fn of(all: Waits) -> Self {
         Self {
@@ -59,11 +59,11 @@ impl OwnWaits {
 }
 
 /// A guard for one pending approval of a turn.
-pub(crate) struct Waiting<'a>(&'a OwnWaits);
+pub(crate) struct Waiting<'a>(&'a TurnApprovalWaits);
 
 impl Drop for Waiting<'_> {
     fn drop(&mut self) {
-        let OwnWaits { all, asked } = self.0;
+        let TurnApprovalWaits { all, asked } = self.0;
         if asked.fetch_sub(1, Ordering::SeqCst) == 1 {
             // No notification: the turn takes its slot back, so nothing more can be claimed.
             all.turns.fetch_sub(1, Ordering::SeqCst);
@@ -76,9 +76,12 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn a_turn_counts_once_however_much_it_asks() {
+    async fn turn_with_several_approvals_counts_as_one_waiting_turn() {
         let all = Waits::default();
-        let [one, other] = [OwnWaits::of(all.clone()), OwnWaits::of(all.clone())];
+        let [one, other] = [
+            TurnApprovalWaits::of(all.clone()),
+            TurnApprovalWaits::of(all.clone()),
+        ];
         let first = one.begin();
         all.bell.notified().await;
         let second = one.begin();

@@ -36,7 +36,7 @@ impl Waker {
 
     /// Wakes the loops when another server reports new work. Never returns; the caller stops the future by dropping
     /// it.
-    pub(crate) async fn woken_by(self, mut work: Work) {
+    pub(crate) async fn forward_remote_work(self, mut work: Work) {
         loop {
             let calls = work.next().await;
             if calls.schedule {

@@ -13,25 +13,25 @@ use crate::{Error, Host, Settings, Waker, runner::Look};
 
 /// The highest difference between the clock and the monotonic clock, over one interval, that does not count as a
 /// leap.
-const CLOCK_DRIFT: Duration = Duration::from_secs(1);
+const MAX_CLOCK_DRIFT: Duration = Duration::from_secs(1);
 
 /// Runs one tick: gives up the runs whose worker process on this instance is dead, and the runs with a stale
 /// heartbeat, and expires overdue approvals. While the time is unknown, does only the first of these, because it
 /// needs no clock. Returns the runs that were given up.
 pub async fn tick(host: &Host, now: Timestamp) -> Result<Vec<RunId>, Error> {
-    if !host.knows_the_time() {
-        return give_up_gone(host, now).await;
+    if !host.time_is_known() {
+        return stall_runs_of_dead_workers(host, now).await;
     }
     let stale_before = now.saturating_sub(host.settings.heartbeat_stale);
     // Dead workers of this instance come first, because `stall` below does not kill their leftover processes.
-    let mut given_up = give_up_gone(host, now).await?;
+    let mut given_up = stall_runs_of_dead_workers(host, now).await?;
     let stale = host.store.stall(stale_before, now).await?;
     host.metrics.stalled(stale.len());
     given_up.extend(stale);
     // The turn that waits for an approval normally expires it; the watchdog does so in case that worker is dead or
     // frozen. An error is only logged: the caller must still learn of the runs that were given up, so that it wakes
     // the loops that wait for them.
-    if let Err(error) = host.store.expire_overdue(now).await {
+    if let Err(error) = host.store.expire_overdue_approvals(now).await {
         let error: &(dyn std::error::Error + 'static) = &error;
         tracing::error!(error, "failed to deny what nobody has decided in time");
         host.metrics.failed(Watchdog::NAME);
@@ -40,12 +40,12 @@ pub async fn tick(host: &Host, now: Timestamp) -> Result<Vec<RunId>, Error> {
 }
 
 /// Gives up the runs whose worker process belonged to this instance and is dead.
-async fn give_up_gone(host: &Host, now: Timestamp) -> Result<Vec<RunId>, Error> {
+async fn stall_runs_of_dead_workers(host: &Host, now: Timestamp) -> Result<Vec<RunId>, Error> {
     let mut stalled = Vec::new();
-    let executing = host.store.executing_on(host.instance).await?;
+    let executing = host.store.runs_executing_on(host.instance).await?;
     let workers: Vec<_> = executing.iter().map(|(_, worker)| worker.clone()).collect();
     for (run, worker) in executing {
-        if !host.sign_of_life.is_gone(&worker) {
+        if !host.worker_lock.is_dead(&worker) {
             continue;
         }
         // Kill before the run is given up: afterwards another worker may start the next attempt at any moment.
@@ -58,7 +58,7 @@ async fn give_up_gone(host: &Host, now: Timestamp) -> Result<Vec<RunId>, Error> 
     }
     // Keep the lock files of workers that had runs in the list above. Without its file a worker no longer counts as
     // dead, and a run that could not be given up now would have to wait until its heartbeat is stale.
-    if let Err(error) = host.sign_of_life.tidy(&workers).await {
+    if let Err(error) = host.worker_lock.tidy(&workers).await {
         let error: &(dyn std::error::Error + 'static) = &error;
         tracing::error!(error, "failed to tidy up after workers that are gone");
     }
@@ -67,7 +67,7 @@ async fn give_up_gone(host: &Host, now: Timestamp) -> Result<Vec<RunId>, Error> 
 
 /// Kills the processes that the agent of a run has left. The guard has killed them already unless it was killed
 /// itself; in that case the old attempt must not live beside the next one. A failure is only logged, because
-/// `SignOfLife::clear` refuses every claim on this instance until the processes are gone.
+/// `WorkerLock::clear` refuses every claim on this instance until the processes are gone.
 async fn sweep(run: RunId) {
     let swept = tokio::task::spawn_blocking(move || agent::guard::sweep(&run.to_string())).await;
     match swept {
@@ -111,7 +111,7 @@ impl Watch {
         now: Timestamp,
         at: Instant,
     ) -> Result<Vec<RunId>, Error> {
-        if !host.knows_the_time() {
+        if !host.time_is_known() {
             self.idle = false;
             let given_up = tick(host, now).await?;
             return Ok(told(given_up));
@@ -121,7 +121,7 @@ impl Watch {
             Some((shown, then)) => now.since(shown).saturating_sub(at - then),
             None => Duration::MAX,
         };
-        if leapt > CLOCK_DRIFT {
+        if leapt > MAX_CLOCK_DRIFT {
             if leapt < Duration::MAX {
                 tracing::warn!("the clock leapt by {leapt:?}: waiting for heartbeats");
             }
@@ -138,7 +138,7 @@ impl Watch {
         }
         // 3. Give up runs: by the age of their heartbeats only if the clock is trusted.
         let given_up = if self.doubts(at) {
-            give_up_gone(host, now).await?
+            stall_runs_of_dead_workers(host, now).await?
         } else {
             self.doubtful_until = None;
             tick(host, now).await?
@@ -187,13 +187,13 @@ impl Look for Watchdog {
         if self.watch.idle {
             return Ok(None);
         }
-        if !self.host.knows_the_time() {
+        if !self.host.time_is_known() {
             return Ok(Some(now + heartbeat));
         }
         if self.watch.doubtful_until.is_some() {
             // Make this worker's turns renew their heartbeats now, so that none looks stale when the period ends.
             self.waker.beats.notify_one();
-            return Ok(Some(now + heartbeat + CLOCK_DRIFT));
+            return Ok(Some(now + heartbeat + MAX_CLOCK_DRIFT));
         }
         let oldest = self.host.store.oldest_heartbeat().await?;
         // The extra microsecond is needed because a heartbeat that is exactly as old as allowed is not stale yet.
@@ -220,7 +220,7 @@ pub(crate) mod tests {
     use turn::Agents;
 
     use super::*;
-    use crate::SignOfLife;
+    use crate::WorkerLock;
 
     /// So short that a lease is over by the second look.
     const STALE: Duration = Duration::from_micros(4);
@@ -238,7 +238,7 @@ pub(crate) mod tests {
             store: Store::new(database, Arc::clone(&entropy), workers.join("sessions")),
             clock: Arc::<FakeClock>::clone(clock),
             instance: InstanceId::generate(clock.now(), &*entropy),
-            sign_of_life: Arc::new(SignOfLife::give(workers, &worker).unwrap()),
+            worker_lock: Arc::new(WorkerLock::give(workers, &worker).unwrap()),
             worker,
             agents: Agents {
                 guard: GuardProgram {
@@ -273,7 +273,7 @@ pub(crate) mod tests {
     pub(crate) async fn queued(host: &Host) -> RunId {
         let (store, now) = (&host.store, host.now());
         let tenant = store.ensure_tenant("default", now).await.unwrap();
-        let registered = store.register_host(tenant, host.instance, "test", now);
+        let registered = store.register_instance(tenant, host.instance, "test", now);
         registered.await.unwrap();
         let config = AgentConfig::new(vec!["agent".into()]);
         let agent = store.put_agent(tenant, "agent", &config, None, now);
@@ -313,7 +313,7 @@ pub(crate) mod tests {
     }
 
     #[tokio::test]
-    async fn an_approval_that_cannot_be_written_holds_up_nothing() {
+    async fn failed_approval_expiry_does_not_block_other_expiries() {
         const BREAK: &str = "create trigger break_one before update on approvals \
             when old.title = 'broken' begin select raise(abort, 'it is broken'); end";
         static STATEMENT: Statement = Statement::new("a test's statement", BREAK, BREAK);
@@ -328,12 +328,12 @@ pub(crate) mod tests {
         let now = clock.advance(Duration::from_secs(3));
         let live = [first, second];
         let beats = store.heartbeat(&host.worker, &live, now);
-        assert_eq!(beats.await.unwrap(), [Beat::GoOn, Beat::GoOn]);
+        assert_eq!(beats.await.unwrap(), [Beat::Continue, Beat::Continue]);
         let mut tx = store.database().begin(Scope::System).await.unwrap();
         tx.execute(&STATEMENT, params![]).await.unwrap();
         tx.commit().await.unwrap();
 
-        assert!(store.expire_overdue(now).await.is_err());
+        assert!(store.expire_overdue_approvals(now).await.is_err());
         let state = async |id| store.approval(Scope::System, id).await.unwrap().status();
         assert_eq!(state(broken).await, ApprovalStatus::Pending);
         assert_eq!(state(overdue).await, ApprovalStatus::Expired);
@@ -342,7 +342,7 @@ pub(crate) mod tests {
     }
 
     #[tokio::test]
-    async fn it_looks_again_when_the_oldest_heartbeat_can_be_stale() {
+    async fn watchdog_ticks_when_oldest_heartbeat_becomes_stale() {
         let folder = tempfile::tempdir().unwrap();
         let clock = Arc::new(FakeClock::at("2026-11-23T08:00:00Z"));
         let host = host(&clock, folder.path()).await;

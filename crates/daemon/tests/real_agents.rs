@@ -102,21 +102,21 @@ async fn remembers(database: Database, start: Start) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn goose_remembers_and_goes_on_after_it_was_killed_on_sqlite() {
+async fn goose_resumes_session_after_kill_on_sqlite() {
     remembers(Database::Sqlite, real_agents::goose).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn goose_remembers_and_goes_on_after_it_was_killed_on_postgres() {
+async fn goose_resumes_session_after_kill_on_postgres() {
     remembers(Database::Postgres, real_agents::goose).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn codex_remembers_and_goes_on_after_it_was_killed_on_sqlite() {
+async fn codex_resumes_session_after_kill_on_sqlite() {
     remembers(Database::Sqlite, real_agents::codex).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn codex_remembers_and_goes_on_after_it_was_killed_on_postgres() {
+async fn codex_resumes_session_after_kill_on_postgres() {
     remembers(Database::Postgres, real_agents::codex).await;
 }

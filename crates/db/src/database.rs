@@ -18,7 +18,7 @@ use crate::{
 const RACES: u32 = 20;
 /// The same limit without locks. It is higher because SQLite refuses at once, without a wait, a transaction that has
 /// read and wants to write while another transaction writes.
-const RACES_WITHOUT_LOCKS: u32 = 1000;
+const MAX_RETRY_WEIGHT_WITHOUT_LOCKS: u32 = 1000;
 
 /// An open database. Clones share its pools.
 #[derive(Debug, Clone)]
@@ -84,7 +84,7 @@ impl Database {
         if self.locks {
             RACES
         } else {
-            RACES_WITHOUT_LOCKS
+            MAX_RETRY_WEIGHT_WITHOUT_LOCKS
         }
     }
 

@@ -81,7 +81,7 @@ pub enum Error {
     },
     /// The caller passed rows, but the text marks no row template: a fault of this program.
     #[error("run {statement}: it takes no rows")]
-    TakesNoRows {
+    RowsNotAccepted {
         /// The statement's name.
         statement: &'static str,
     },

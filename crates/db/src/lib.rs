@@ -26,7 +26,7 @@ mod tx;
 
 pub use database::{Database, PoolSize};
 pub use error::Error;
-pub use limits::POSTGRES_CONNECTIONS;
+pub use limits::MAX_POSTGRES_CONNECTIONS;
 pub use link::Sessions;
 pub use listener::{ListenAddress, Listener, Notification};
 #[doc(hidden)]

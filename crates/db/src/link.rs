@@ -9,7 +9,7 @@ pub enum Sessions {
     Kept,
     /// A pooler lends each connection out for one transaction: statements cannot stay prepared, and no client can
     /// listen for notifications through it.
-    NotKept {
+    Transaction {
         /// `true` if a direct address is configured at which notifications are listened for.
         direct: bool,
     },

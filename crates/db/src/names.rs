@@ -218,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn call_names_all_parameters_or_those_of_the_row_or_the_others() {
+    fn call_may_name_all_params_or_row_params_or_the_others() {
         assert_eq!(order(ROWS, ["at", "now", "id"]), [2, 0, 1]);
         assert_eq!(order(ROWS, ["at", "id"]), [1, 0]);
         assert_eq!(order(ROWS, ["now"]), [0]);

@@ -260,7 +260,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn no_nul_reaches_a_database() {
+    fn nul_in_text_and_json_is_replaced() {
         assert_eq!(
             Param::from("a\0b"),
             Param::Text(Some("a\u{fffd}b".to_owned()))

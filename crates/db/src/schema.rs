@@ -56,7 +56,7 @@ impl Schema {
     }
 
     /// Returns the earliest version whose programs may go on once the migrations after `version` are applied.
-    pub(crate) fn works_with_after(&self, version: i64) -> i64 {
+    pub(crate) fn works_with_after_migrating(&self, version: i64) -> i64 {
         self.after(version)
             .map(|migration| migration.works_with)
             .max()

@@ -129,7 +129,7 @@ impl Statement {
     }
 
     /// Returns the PostgreSQL text for one row, in one of the dialects: that of SQLite has no locks.
-    pub(crate) fn for_postgres(&'static self, dialect: Dialect) -> &'static str {
+    pub(crate) fn postgres_text(&'static self, dialect: Dialect) -> &'static str {
         self.ran(dialect);
         let text = match dialect {
             Dialect::Postgres => self.postgres,
@@ -151,16 +151,16 @@ impl Statement {
     /// Returns the PostgreSQL text that takes any number of rows as one array per column. One text serves every
     /// number of rows, so that PostgreSQL plans it once and a batch takes one round trip.
     pub(crate) fn for_arrays(&'static self, dialect: Dialect) -> &'static str {
-        let one = self.for_postgres(dialect);
+        let one = self.postgres_text(dialect);
         let at = usize::from(dialect == Dialect::Sqlite);
         self.postgres_many[at].get_or_init(|| for_arrays(one))
     }
 
     /// Returns the SQLite text that takes `2^power` rows.
-    pub(crate) fn for_sqlite(&'static self, power: usize) -> &'static Positional {
+    pub(crate) fn sqlite_text(&'static self, power: usize) -> &'static Positional {
         self.ran(Dialect::Sqlite);
         self.sqlite_rows[power]
-            .get_or_init(|| positional(&for_rows(&numbered(self.sqlite), 1 << power)))
+            .get_or_init(|| positional(&with_repeated_row(&numbered(self.sqlite), 1 << power)))
     }
 }
 
@@ -207,7 +207,7 @@ fn digits(text: &str) -> usize {
 }
 
 /// Repeats the template of a row for each row and renumbers the parameters.
-fn for_rows(text: &str, rows: usize) -> String {
+fn with_repeated_row(text: &str, rows: usize) -> String {
     let (start, end) = template(text);
     if end == 0 {
         return text.to_owned();
@@ -375,29 +375,29 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_statement_for_one_row_is_written_for_many() {
+    fn row_template_is_repeated_for_each_row() {
         let text =
             "insert into t (a, b, c) values /* row */ ($1, lower($2), $1)\non conflict do nothing";
-        assert_eq!(for_rows(text, 1), text);
+        assert_eq!(with_repeated_row(text, 1), text);
         assert_eq!(
-            for_rows(text, 3),
+            with_repeated_row(text, 3),
             "insert into t (a, b, c) values /* row */ ($1, lower($2), $1), ($3, lower($4), $3), \
              ($5, lower($6), $5)\non conflict do nothing"
         );
     }
 
     #[test]
-    fn what_belongs_to_the_whole_statement_is_numbered_after_the_rows() {
+    fn statement_params_are_numbered_after_row_params() {
         let text = "with item (id) as (values /* row */ ($1))\nupdate t set at = $2 from item where t.id = item.id";
         assert_eq!(
-            for_rows(text, 2),
+            with_repeated_row(text, 2),
             "with item (id) as (values /* row */ ($1), ($2))\n\
              update t set at = $3 from item where t.id = item.id"
         );
     }
 
     #[test]
-    fn postgresql_gets_rows_as_arrays() {
+    fn postgres_statement_takes_rows_as_arrays() {
         let text = "insert into t (a, b) values /* row */ ($1, (select x from y where id = $2))\non conflict do nothing";
         assert_eq!(
             for_arrays(text),
@@ -413,7 +413,7 @@ mod tests {
     }
 
     #[test]
-    fn sqlite_gets_its_parameters_by_position() {
+    fn sqlite_statement_takes_positional_params() {
         let found = positional("-- $1 id, $2 now\nupdate t set a = $2, b = $2 where id = $1");
         assert_eq!(
             found.text,

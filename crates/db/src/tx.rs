@@ -299,7 +299,7 @@ impl Tx {
     ) -> Result<Vec<Rows>, Error> {
         if !statement.takes_rows() {
             let statement = statement.name();
-            return Err(Error::TakesNoRows { statement });
+            return Err(Error::RowsNotAccepted { statement });
         }
         Ok(match (&self.connection, rows.len()) {
             (_, 0) => Vec::new(),
@@ -415,7 +415,7 @@ fn postgres(
         Rows::Arrays(columns, whole) => (statement.for_arrays(manner.dialect), columns, whole),
         // Unreachable for chunks: only SQLite is given them.
         Rows::One(params) | Rows::Chunk(_, params) => {
-            (statement.for_postgres(manner.dialect), Vec::new(), params)
+            (statement.postgres_text(manner.dialect), Vec::new(), params)
         }
     };
     // A statement that is not kept has no name on the server. Through a pooler, the name could collide with that of
@@ -435,7 +435,7 @@ fn sqlite(statement: &'static Statement, rows: Rows) -> Query<'static, Sqlite, S
         // Unreachable for arrays: only PostgreSQL is given them.
         Rows::One(params) | Rows::Arrays(_, params) => (0, params),
     };
-    let Positional { text, order } = statement.for_sqlite(power);
+    let Positional { text, order } = statement.sqlite_text(power);
     let mut params: Vec<Option<Param>> = params.into_iter().map(Some).collect();
     let mut last = vec![0; params.len()];
     for (position, at) in order.iter().enumerate() {

@@ -82,7 +82,7 @@ fn named<'a>(source: &str, tables: &'a BTreeSet<String>) -> BTreeSet<&'a str> {
 }
 
 #[test]
-fn sql_of_this_crate_names_no_table_but_the_migrators() {
+fn db_crate_sql_names_only_migrator_table() {
     let tables = tables();
     assert!(tables.contains(OWN) && tables.len() > 20, "{tables:?}");
     let mut sources = Vec::new();
@@ -102,7 +102,7 @@ fn sql_of_this_crate_names_no_table_but_the_migrators() {
 }
 
 #[test]
-fn table_in_a_literal_is_found_and_one_in_a_comment_is_not() {
+fn table_name_is_found_in_literals_but_not_in_comments() {
     let tables = BTreeSet::from(["agent_runs".to_owned(), "tenants".to_owned()]);
     let source = "// tenants\nlet text = \"select id from automation.agent_runs r\"; // tenants\n";
     assert_eq!(named(source, &tables), BTreeSet::from(["agent_runs"]));

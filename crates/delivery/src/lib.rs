@@ -17,12 +17,12 @@ pub use strict::{Limit, Malformed};
 pub use trigger::{InvalidTrigger, Trigger, TriggerKind};
 
 /// The maximum size of a file, in bytes: enough for the longest text with each byte escaped as `\u00XX`.
-pub const FILE_BYTES: usize = 8 << 20;
+pub const MAX_FILE_BYTES: usize = 8 << 20;
 /// The maximum nesting depth of a content.
 pub const DEPTH: usize = 16;
 /// The maximum number of values in a content.
 pub const VALUES: usize = 10_000;
 /// The maximum number of MCP servers in a file.
-pub const MCP_SERVERS: usize = 64;
+pub const MAX_MCP_SERVERS: usize = 64;
 
-const _: () = assert!(model::limits::CONTENT_BYTES * 6 < FILE_BYTES);
+const _: () = assert!(model::limits::CONTENT_BYTES * 6 < MAX_FILE_BYTES);

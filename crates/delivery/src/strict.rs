@@ -5,7 +5,7 @@ use std::{cell::Cell, fmt};
 use serde::de::{DeserializeSeed, Error as _, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Value};
 
-use crate::{DEPTH, FILE_BYTES, VALUES};
+use crate::{DEPTH, MAX_FILE_BYTES, VALUES};
 
 /// A limit that a content exceeds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -21,7 +21,7 @@ pub enum Limit {
 impl fmt::Display for Limit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Bytes => write!(f, "longer than {FILE_BYTES} bytes"),
+            Self::Bytes => write!(f, "longer than {MAX_FILE_BYTES} bytes"),
             Self::Depth => write!(f, "nested deeper than {DEPTH} levels"),
             Self::Values => write!(f, "more than {VALUES} values"),
         }
@@ -33,13 +33,13 @@ impl fmt::Display for Limit {
 pub enum Malformed {
     /// The content exceeds a limit.
     #[error("it is {0}")]
-    TooMuch(Limit),
+    LimitExceeded(Limit),
     /// A field occurs twice. Two parsers could choose different values.
     #[error("the field {0:?} is there twice")]
     Doubled(String),
     /// The content is not JSON.
     #[error("it is no JSON: {0}")]
-    NoJson(String),
+    NotJson(String),
 }
 
 /// The maximum length of a field name or an error in a message, in characters.
@@ -51,8 +51,8 @@ pub(crate) fn shown(text: &str) -> String {
 
 /// Parses a document.
 pub(crate) fn read(bytes: &[u8]) -> Result<Value, Malformed> {
-    if bytes.len() > FILE_BYTES {
-        return Err(Malformed::TooMuch(Limit::Bytes));
+    if bytes.len() > MAX_FILE_BYTES {
+        return Err(Malformed::LimitExceeded(Limit::Bytes));
     }
     let refused = Cell::new(None);
     let strict = Strict {
@@ -68,7 +68,7 @@ pub(crate) fn read(bytes: &[u8]) -> Result<Value, Malformed> {
     read.map_err(|error| {
         refused
             .take()
-            .unwrap_or_else(|| Malformed::NoJson(shown(&error.to_string())))
+            .unwrap_or_else(|| Malformed::NotJson(shown(&error.to_string())))
     })
 }
 
@@ -91,14 +91,14 @@ impl Strict<'_> {
     fn counted<E: serde::de::Error>(&self) -> Result<(), E> {
         self.values.set(self.values.get() + 1);
         if self.values.get() > VALUES {
-            return Err(self.refuse(Malformed::TooMuch(Limit::Values)));
+            return Err(self.refuse(Malformed::LimitExceeded(Limit::Values)));
         }
         Ok(())
     }
 
     fn inner<E: serde::de::Error>(&self) -> Result<Self, E> {
         if self.depth == DEPTH {
-            return Err(self.refuse(Malformed::TooMuch(Limit::Depth)));
+            return Err(self.refuse(Malformed::LimitExceeded(Limit::Depth)));
         }
         Ok(Self {
             depth: self.depth + 1,

@@ -7,7 +7,7 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 
 use crate::{
-    MCP_SERVERS,
+    MAX_MCP_SERVERS,
     strict::{self, Malformed, shown},
 };
 
@@ -57,7 +57,7 @@ pub enum InvalidTrigger {
     Malformed(#[from] Malformed),
     /// The content is not an object.
     #[error("read the trigger: expected an object")]
-    NoObject,
+    NotAnObject,
     /// A required field is missing.
     #[error("read the trigger: the field {0:?} is missing")]
     Missing(&'static str),
@@ -147,7 +147,7 @@ impl Trigger {
     /// Returns an error if the content is not a trigger, or exceeds a limit.
     pub fn parse(bytes: &[u8]) -> Result<Self, InvalidTrigger> {
         let Value::Object(fields) = strict::read(bytes)? else {
-            return Err(InvalidTrigger::NoObject);
+            return Err(InvalidTrigger::NotAnObject);
         };
         let mut fields = Fields(fields);
         let schedule = fields.text("schedule", limits::NAME_BYTES)?;
@@ -196,8 +196,8 @@ fn mcp_servers(given: Option<Value>) -> Result<Vec<Value>, InvalidTrigger> {
         Some(Value::Array(servers)) => servers,
         Some(other) => return Err(wrong("mcpServers", &other, "a list is accepted")),
     };
-    if servers.len() > MCP_SERVERS {
-        let accepted = format!("at most {MCP_SERVERS} are accepted");
+    if servers.len() > MAX_MCP_SERVERS {
+        let accepted = format!("at most {MAX_MCP_SERVERS} are accepted");
         return Err(wrong("mcpServers", &servers.len().into(), accepted));
     }
     match servers.iter().find(|server| !server.is_object()) {

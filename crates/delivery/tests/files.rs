@@ -3,7 +3,8 @@
 #![expect(clippy::unwrap_used, reason = "tests and their helpers")]
 
 use delivery::{
-    DEPTH, FILE_BYTES, InvalidTrigger, Limit, Malformed, Trigger, TriggerKind, TriggerName, VALUES,
+    DEPTH, InvalidTrigger, Limit, MAX_FILE_BYTES, Malformed, Trigger, TriggerKind, TriggerName,
+    VALUES,
 };
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -35,7 +36,7 @@ fn refused(bytes: &[u8]) -> InvalidTrigger {
 }
 
 #[test]
-fn a_field_that_is_missing_unknown_or_wrong_is_named() {
+fn trigger_file_error_names_missing_unknown_or_invalid_field() {
     for field in ["timestamp", "task", "type", "sessionMode"] {
         let mut cut = good();
         cut.as_object_mut().unwrap().remove(field);
@@ -79,7 +80,7 @@ fn a_field_that_is_missing_unknown_or_wrong_is_named() {
 }
 
 #[test]
-fn a_doubled_field_is_refused_wherever_it_is() {
+fn trigger_file_with_duplicate_field_is_refused() {
     let text = good().to_string();
     let twice = text.replacen('{', "{\"task\":\"Do harm\",", 1);
     let doubled = |name: &str| InvalidTrigger::Malformed(Malformed::Doubled(name.into()));
@@ -89,8 +90,8 @@ fn a_doubled_field_is_refused_wherever_it_is() {
 }
 
 #[test]
-fn too_much_is_refused_by_which_limit_it_is_beyond() {
-    let too_much = |limit| InvalidTrigger::Malformed(Malformed::TooMuch(limit));
+fn trigger_file_beyond_a_limit_is_refused_with_that_limit() {
+    let too_much = |limit| InvalidTrigger::Malformed(Malformed::LimitExceeded(limit));
     let deep = |levels: usize| -> Value {
         let text = format!("{}{}", "[".repeat(levels), "]".repeat(levels));
         serde_json::from_str(&text).unwrap()
@@ -109,14 +110,14 @@ fn too_much_is_refused_by_which_limit_it_is_beyond() {
     assert_eq!(refused(&many(VALUES)), too_much(Limit::Values));
 
     let mut long = good().to_string().into_bytes();
-    long.resize(FILE_BYTES, b' ');
+    long.resize(MAX_FILE_BYTES, b' ');
     Trigger::parse(&long).unwrap();
     long.push(b' ');
     assert_eq!(refused(&long), too_much(Limit::Bytes));
 }
 
 #[test]
-fn what_is_no_json_is_refused() {
+fn trigger_file_without_valid_json_is_refused() {
     for bytes in [
         &b""[..],
         b"{",
@@ -126,14 +127,14 @@ fn what_is_no_json_is_refused() {
         b"{\"params\": {\"x\": 1e999}}",
     ] {
         let error = refused(bytes);
-        let is_no_json = matches!(error, InvalidTrigger::Malformed(Malformed::NoJson(_)));
+        let is_no_json = matches!(error, InvalidTrigger::Malformed(Malformed::NotJson(_)));
         assert!(is_no_json, "{error}");
     }
-    assert_eq!(refused(b"[]"), InvalidTrigger::NoObject);
+    assert_eq!(refused(b"[]"), InvalidTrigger::NotAnObject);
 }
 
 #[test]
-fn a_file_is_read_and_written_the_same() {
+fn trigger_file_round_trips() {
     let read = Trigger::parse(good().to_string().as_bytes()).unwrap();
     assert_eq!(read.kind, TriggerKind::Cron);
     assert_eq!(read.run_id.unwrap().to_string(), RUN);
@@ -144,7 +145,7 @@ fn a_file_is_read_and_written_the_same() {
 }
 
 #[test]
-fn a_file_of_somebody_else_needs_no_run() {
+fn foreign_trigger_file_needs_no_run_id() {
     let text = r#"{"timestamp": "2026-04-30T11:00:00+02:00", "task": "Look", "type": "message",
         "sessionMode": "bound", "schedule": null}"#;
     let read = Trigger::parse(text.as_bytes()).unwrap();
@@ -157,7 +158,7 @@ fn a_file_of_somebody_else_needs_no_run() {
 }
 
 #[test]
-fn a_name_is_read_only_as_it_is_written() {
+fn trigger_file_name_has_one_accepted_form() {
     let name = format!("20260430T090000.000000Z-{RUN}.json");
     let read: TriggerName = name.parse().unwrap();
     assert_eq!(read.at().to_string(), "2026-04-30T09:00:00Z");
@@ -184,7 +185,7 @@ fn a_name_is_read_only_as_it_is_written() {
 
 proptest! {
     #[test]
-    fn names_sort_by_time_and_say_what_they_were_made_of(
+    fn trigger_file_names_sort_by_time_and_round_trip(
         first in 0_i64..4_000_000_000_000_000, later in 1_i64..1_000_000_000_000,
     ) {
         let run = RUN.parse().unwrap();
@@ -198,7 +199,7 @@ proptest! {
     }
 
     #[test]
-    fn no_bytes_make_it_panic(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
+    fn trigger_parser_never_panics(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
         Trigger::parse(&bytes).ok();
         String::from_utf8_lossy(&bytes).parse::<TriggerName>().ok();
     }

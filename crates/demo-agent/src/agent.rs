@@ -37,7 +37,7 @@ pub(super) enum Refusal {
         home.display(),
         asked.display()
     )]
-    OtherCwd {
+    CwdMismatch {
         id: String,
         home: PathBuf,
         asked: PathBuf,
@@ -58,7 +58,7 @@ impl From<Refusal> for Error {
             Refusal::Disk(DiskError::Corrupt { .. } | DiskError::Io { .. }) => -32_603,
             Refusal::TurnRunning(_) => -32_600,
             Refusal::RelativeCwd(_)
-            | Refusal::OtherCwd { .. }
+            | Refusal::CwdMismatch { .. }
             | Refusal::NotOpen(_)
             | Refusal::Content => -32_602,
         };
@@ -142,7 +142,7 @@ impl DemoAgent {
         let memory = lock(&session.state).memory.clone();
         // Compare before the session is kept open. Dropping a session that was just reopened releases its lock.
         if memory.cwd != cwd {
-            return Err(Refusal::OtherCwd {
+            return Err(Refusal::CwdMismatch {
                 id,
                 home: memory.cwd,
                 asked: cwd.to_owned(),

@@ -81,7 +81,7 @@ impl Home {
     pub(super) fn reopen(&self, id: &str) -> Result<(SessionFile, Memory), DiskError> {
         let unknown = || DiskError::Unknown(id.to_owned());
         // The client chose the ID. An ID of any other form, such as `../x`, must never become part of a path.
-        if !is_id(id) || !self.json(id).exists() {
+        if !is_session_id(id) || !self.json(id).exists() {
             return Err(unknown());
         }
         let file = self.lock(id)?;
@@ -97,7 +97,7 @@ impl Home {
         for entry in fs::read_dir(&self.0).map_err(refused())? {
             let path = entry.map_err(refused())?.path();
             let name = path.file_stem().and_then(|name| name.to_str());
-            let Some(id) = name.filter(|id| is_id(id)) else {
+            let Some(id) = name.filter(|id| is_session_id(id)) else {
                 continue;
             };
             if path.extension().is_some_and(|kind| kind == "json") {
@@ -158,7 +158,7 @@ fn read(path: &Path) -> Result<Memory, DiskError> {
     })
 }
 
-fn is_id(id: &str) -> bool {
+fn is_session_id(id: &str) -> bool {
     id.strip_prefix(ID_PREFIX).is_some_and(|random| {
         random.len() == ID_DIGITS && random.bytes().all(|byte| byte.is_ascii_hexdigit())
     })

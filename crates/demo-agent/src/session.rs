@@ -10,11 +10,11 @@ use agent_client_protocol::v1::schema::{
 use serde::{Deserialize, Serialize};
 
 /// The size of the context window that the agent reports, in words.
-const WORDS_IN_ALL: u64 = 100_000;
+const CONTEXT_WORDS: u64 = 100_000;
 /// The maximum number of characters of a quoted request.
-const QUOTE_CHARS: usize = 80;
+const MAX_QUOTE_CHARS: usize = 80;
 /// The maximum number of quoted requests. The agent quotes the latest ones.
-const QUOTED_REQUESTS: usize = 5;
+const MAX_QUOTED_REQUESTS: usize = 5;
 
 /// The memory of one session, as stored in its file.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -83,7 +83,7 @@ impl Memory {
                 plan(PlanEntryStatus::InProgress, PlanEntryStatus::Pending),
             ]
         } else {
-            look_up(earlier.len())
+            look_up_tool_call(earlier.len())
         };
         updates.extend(
             said.iter()
@@ -94,7 +94,7 @@ impl Memory {
         }
         updates.push(SessionUpdate::UsageUpdate(UsageUpdate::new(
             words,
-            WORDS_IN_ALL,
+            CONTEXT_WORDS,
         )));
         updates
     }
@@ -127,7 +127,7 @@ fn sentences(turn: &Turn, earlier: &[Turn]) -> Vec<String> {
         earlier.len() + 1
     )];
     let quotes = quotes(earlier);
-    let skipped = quotes.len().saturating_sub(QUOTED_REQUESTS);
+    let skipped = quotes.len().saturating_sub(MAX_QUOTED_REQUESTS);
     if skipped > 0 {
         said.push(format!(" I remember {} requests.", earlier.len()));
     }
@@ -172,7 +172,7 @@ fn quotes(turns: &[Turn]) -> Vec<String> {
 }
 
 /// Returns a tool call in which the agent pretends to look up the earlier requests.
-fn look_up(requests: usize) -> Vec<SessionUpdate> {
+fn look_up_tool_call(requests: usize) -> Vec<SessionUpdate> {
     let id = format!("look-up-{requests}");
     let found = ToolCallContent::from(format!("Found: {requests}"));
     let done = ToolCallUpdateFields::new()
@@ -206,7 +206,7 @@ fn chunk(text: &str) -> ContentChunk {
 fn quote(text: &str) -> String {
     let last = text.trim_end().rsplit("\n\n").next().unwrap_or(text);
     let line = last.split_whitespace().collect::<Vec<_>>().join(" ");
-    let mut cut: String = line.chars().take(QUOTE_CHARS).collect();
+    let mut cut: String = line.chars().take(MAX_QUOTE_CHARS).collect();
     if cut.len() < line.len() {
         cut.push('…');
     }

@@ -113,7 +113,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_program_is_found_where_it_would_be_started() {
+    fn program_is_found_on_path_or_by_absolute_path() {
         let path = OsStr::new("/nowhere:/usr/bin:/bin");
         assert!(find("sh", path).is_some_and(|file| file.ends_with("bin/sh")));
         assert!(find("/bin/sh", path).is_some());

@@ -39,10 +39,11 @@ pub(crate) fn look(loaded: &LoadedConfiguration) -> Vec<Finding> {
     let mut findings = Vec::new();
     let told = match &loaded.file {
         ConfigurationFile::Read(path) => Some(path.display().to_string()),
-        ConfigurationFile::Missing(path) => {
-            Some(without_file(&format!("no file at {}", path.display())))
-        }
-        ConfigurationFile::Nowhere => Some(without_file("no file")),
+        ConfigurationFile::Missing(path) => Some(format_without_file(&format!(
+            "no file at {}",
+            path.display()
+        ))),
+        ConfigurationFile::Nowhere => Some(format_without_file("no file")),
         ConfigurationFile::Unreadable(why) => {
             let remedy = "make it readable, or name another one with --config";
             findings.push(Finding::problem(CHECK, why, remedy));
@@ -56,7 +57,7 @@ pub(crate) fn look(loaded: &LoadedConfiguration) -> Vec<Finding> {
     }
     if let Some(told) = told.filter(|_| loaded.problems.is_empty()) {
         let secret = match &loaded.file {
-            ConfigurationFile::Read(path) => secret_in_the_open(&loaded.config, path),
+            ConfigurationFile::Read(path) => exposed_password_finding(&loaded.config, path),
             _ => None,
         };
         findings.push(secret.unwrap_or_else(|| Finding::ok(CHECK, told)));
@@ -72,12 +73,12 @@ pub(crate) fn look(loaded: &LoadedConfiguration) -> Vec<Finding> {
     findings
 }
 
-fn without_file(told: &str) -> String {
+fn format_without_file(told: &str) -> String {
     format!("{told}: defaults, flags and variables")
 }
 
 /// Returns a warning if the file contains a database password and other users can read the file.
-fn secret_in_the_open(config: &Config, path: &Path) -> Option<Finding> {
+fn exposed_password_finding(config: &Config, path: &Path) -> Option<Finding> {
     let address = config.database.value.as_ref()?;
     let from_file = matches!(config.database.origin, config::Origin::File { .. });
     (from_file && address.has_secret() && is_open_to_others(path)).then(|| {

@@ -10,7 +10,7 @@ use tokio::time::timeout;
 use crate::{
     finding::Finding,
     folder::is_open_to_others,
-    wording::{bytes, failed_to},
+    wording::{bytes, format_failure},
 };
 
 const CHECK: &str = "database";
@@ -111,5 +111,5 @@ async fn open(location: &Location, shown: &str, findings: &mut Vec<Finding>) -> 
 
 fn refused(shown: &str, error: &OpenError) -> Finding {
     let remedy = error.hint().unwrap_or("see what its log says");
-    Finding::problem(CHECK, format!("{shown}: {}", failed_to(error)), remedy)
+    Finding::problem(CHECK, format!("{shown}: {}", format_failure(error)), remedy)
 }

@@ -12,7 +12,7 @@ use store::{Backend, DeadRows, Scope, Server, Sessions, Store, database::Dialect
 use crate::{
     database::Opened,
     finding::Finding,
-    wording::{count, failed_to, length, with_sources},
+    wording::{count, format_failure, length, with_sources},
 };
 
 /// The difference between the clocks of this machine and of the database from which on there is a warning.
@@ -22,7 +22,7 @@ const IDLE: Duration = Duration::from_mins(2);
 /// The maximum age of any transaction.
 const OPEN: Duration = Duration::from_mins(15);
 /// The number of dead rows of a table up to which there is no warning.
-const FEW_DEAD_ROWS: u64 = 50_000;
+const MAX_DEAD_ROWS: u64 = 50_000;
 /// The maximum number of characters of a name in a finding.
 const TOLD_CHARS: usize = 120;
 
@@ -62,7 +62,7 @@ pub(crate) async fn look(opened: &Opened, now: Timestamp) -> Vec<Finding> {
         Ok(findings) => findings,
         Err(error) => {
             let remedy = error.hint().unwrap_or("see what the server's log says");
-            let found = failed_to(&error);
+            let found = format_failure(&error);
             vec![Finding::warning("database", found, remedy)]
         }
     }
@@ -88,7 +88,7 @@ fn beside(own_ahead_micros: Option<i64>, uncertainty: Duration) -> Finding {
     let Some(ahead) = own_ahead_micros else {
         return unknown("it could not be read");
     };
-    if uncertainty > limits::CLOCK_UNCERTAINTY {
+    if uncertainty > limits::MAX_CLOCK_UNCERTAINTY {
         let found = format!("it is known within {} alone", fine(uncertainty));
         return unknown(&found);
     }
@@ -121,11 +121,11 @@ fn pooler(sessions: Sessions) -> Finding {
     const CHECK: &str = "database pooler";
     match sessions {
         Sessions::Kept => Finding::ok(CHECK, "connections keep their sessions"),
-        Sessions::NotKept { direct: true } => Finding::ok(
+        Sessions::Transaction { direct: true } => Finding::ok(
             CHECK,
             "a pooler lends connections out for one transaction each; changes are heard at the direct address",
         ),
-        Sessions::NotKept { direct: false } => Finding::warning(
+        Sessions::Transaction { direct: false } => Finding::warning(
             CHECK,
             "a pooler lends connections out for one transaction each: nothing is prepared, and changes are \
              looked for once a second",
@@ -235,7 +235,7 @@ fn cleaning(server: &Server) -> Vec<Finding> {
     }
     let tables = &server.upkeep.tables;
     // A large table always contains some dead rows, so they count only if they outnumber its live rows.
-    let excessive = |it: &&DeadRows| it.dead > FEW_DEAD_ROWS && it.dead > it.live;
+    let excessive = |it: &&DeadRows| it.dead > MAX_DEAD_ROWS && it.dead > it.live;
     for DeadRows { table, dead, live } in tables.iter().filter(excessive) {
         let found = format!("{table} has {dead} dead rows beside {live} that live");
         let remedy = format!(
@@ -262,9 +262,9 @@ fn connections(server: &Server, instances: usize) -> Finding {
     const CHECK: &str = "connections";
     let Server {
         connections_allowed: allowed,
-        connections_of_all: used,
-        connections_of_matins: own,
-        connections_of_a_process: each,
+        total_connections: used,
+        matins_connections: own,
+        max_connections_per_process: each,
         ..
     } = server;
     let found = format!(
@@ -312,16 +312,16 @@ mod tests {
                 oldest_transaction: None,
                 tables: vec![DeadRows {
                     table: "run_heartbeats".into(),
-                    dead: FEW_DEAD_ROWS,
+                    dead: MAX_DEAD_ROWS,
                     live: 3,
                 }],
             },
             cleans: true,
             left_out: None,
             connections_allowed: 97,
-            connections_of_all: 20,
-            connections_of_matins: 11,
-            connections_of_a_process: 11,
+            total_connections: 20,
+            matins_connections: 11,
+            max_connections_per_process: 11,
         }
     }
 
@@ -343,7 +343,7 @@ mod tests {
     }
 
     #[track_caller]
-    fn assert_one(server: &Server, level: Level, check: &str, says: &str) {
+    fn assert_single_finding(server: &Server, level: Level, check: &str, says: &str) {
         let found = complaints(server, 2);
         let [(grave, name, text)] = found.as_slice() else {
             panic!("{found:#?}");
@@ -353,7 +353,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sound_server_is_told_of_in_every_respect() {
+    fn healthy_database_server_passes_every_check() {
         assert_eq!(complaints(&sound(), 2), []);
         let told = told(&sound(), 2, noon());
         let checks: Vec<_> = told.iter().map(|it| it.check.as_str()).collect();
@@ -362,27 +362,27 @@ mod tests {
     }
 
     #[test]
-    fn each_thing_that_is_wrong_is_told_by_itself() {
+    fn each_database_server_fault_has_its_own_finding() {
         let mut server = sound();
         server.privileges.refused = Some("agent_runs, run_live".into());
         let says = "may not read and write agent_runs, run_live";
-        assert_one(&server, Level::Problem, "database role", says);
+        assert_single_finding(&server, Level::Problem, "database role", says);
 
         let mut server = sound();
         server.privileges.may_use = false;
         let says = "may not use the schema";
-        assert_one(&server, Level::Problem, "database role", says);
+        assert_single_finding(&server, Level::Problem, "database role", says);
 
         let mut server = sound();
         server.privileges.may_create = false;
-        assert_one(
+        assert_single_finding(
             &server,
             Level::Warning,
             "database role",
             "may create nothing",
         );
         server.privileges.of_others = Some("agent_runs".into());
-        assert_one(
+        assert_single_finding(
             &server,
             Level::Warning,
             "database role",
@@ -391,23 +391,23 @@ mod tests {
 
         let mut server = sound();
         server.cleans = false;
-        assert_one(&server, Level::Warning, "autovacuum", "it is off");
+        assert_single_finding(&server, Level::Warning, "autovacuum", "it is off");
 
         let mut server = sound();
         server.left_out = Some("run_live".into());
-        assert_one(&server, Level::Warning, "autovacuum", "leaves out run_live");
+        assert_single_finding(&server, Level::Warning, "autovacuum", "leaves out run_live");
 
         let mut server = sound();
         server.upkeep.tables[0].dead += 1;
         let says = "run_heartbeats has 50001 dead rows beside 3";
-        assert_one(&server, Level::Warning, "autovacuum", says);
+        assert_single_finding(&server, Level::Warning, "autovacuum", says);
         // Of a large table a part is always dead.
         server.upkeep.tables[0].live = 1_000_000;
         assert_eq!(complaints(&server, 2), []);
     }
 
     #[test]
-    fn a_transaction_that_waits_is_told_of_sooner_than_one_that_works() {
+    fn idle_transaction_is_reported_sooner_than_active_one() {
         for (open, told) in [
             (open_for(120, true), false),
             (open_for(121, true), true),
@@ -421,18 +421,18 @@ mod tests {
         let mut server = sound();
         server.transactions = vec![open_for(3600, true), open_for(8000, false)];
         let says = "process 4711 (psql, report) has been open for 2 h; and 1 more";
-        assert_one(&server, Level::Warning, "transactions", says);
+        assert_single_finding(&server, Level::Warning, "transactions", says);
     }
 
     #[test]
-    fn connections_must_do_for_all_instances_and_for_one_more() {
+    fn connection_limit_covers_all_instances_and_one_more() {
         let mut server = sound();
         assert_eq!(complaints(&server, 8), []);
         assert_eq!(complaints(&server, 9).len(), 1);
-        server.connections_of_all = 86;
+        server.total_connections = 86;
         assert_eq!(complaints(&server, 2), []);
-        server.connections_of_all = 87;
-        assert_one(
+        server.total_connections = 87;
+        assert_single_finding(
             &server,
             Level::Warning,
             "connections",
@@ -441,7 +441,7 @@ mod tests {
     }
 
     #[test]
-    fn a_clock_beside_the_databases_is_told_of_from_a_second_on() {
+    fn clock_difference_of_one_second_is_reported() {
         let near = Duration::from_micros(400);
         for (ahead, level, says) in [
             (
@@ -462,7 +462,7 @@ mod tests {
             assert_eq!(found.level, level, "{found:?}");
             assert!(found.found.contains(says), "{found:?}");
         }
-        let far = beside(Some(0), limits::CLOCK_UNCERTAINTY + near);
+        let far = beside(Some(0), limits::MAX_CLOCK_UNCERTAINTY + near);
         assert_eq!(far.level, Level::Problem);
     }
 }

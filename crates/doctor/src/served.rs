@@ -2,7 +2,7 @@
 
 use std::{fs, os::unix::fs::MetadataExt, path::Path, sync::Arc};
 
-use server::{Asked, DataFolder, OsEntropy, SERVE_LOCK};
+use server::{Asked, DataFolder, OsEntropy, SERVE_LOCK_FILE_NAME};
 
 use crate::{finding::Finding, wording::count};
 
@@ -19,7 +19,7 @@ pub(crate) enum Served {
 
 /// Contacts the server of a folder.
 pub(crate) async fn look(folder: &DataFolder) -> Served {
-    let lock = folder.path().join(SERVE_LOCK);
+    let lock = folder.path().join(SERVE_LOCK_FILE_NAME);
     let process = fs::read_to_string(&lock).ok();
     let process = process.and_then(|text| text.trim().parse().ok());
     match server::ask(folder.path(), Arc::new(OsEntropy)).await {

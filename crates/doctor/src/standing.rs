@@ -13,13 +13,13 @@ use model::{
 };
 use server::{DataFolder, OsEntropy};
 use service::{clean, excerpt};
-use store::{InstanceStanding, RunFilter, Scope, Serving, Store, Unreadable};
+use store::{InstanceStatus, RunFilter, Scope, Serving, Store, Unreadable};
 
 use crate::{
     database::Opened,
     finding::Finding,
     served::Served,
-    wording::{count, failed_to, length},
+    wording::{count, format_failure, length},
 };
 
 /// The tolerance by which the newest run may be later than the present, because the clocks of several machines differ
@@ -62,7 +62,7 @@ pub(crate) fn told(
             let remedy = error
                 .hint()
                 .unwrap_or("keep a copy of it, then restore a backup");
-            let found = failed_to(&error);
+            let found = format_failure(&error);
             findings.push(Finding::problem("database", found, remedy));
             None
         }
@@ -160,16 +160,16 @@ async fn instances(
     findings: &mut Vec<Finding>,
 ) -> Result<bool, store::Error> {
     const CHECK: &str = "instances";
-    let own = folder.and_then(|folder| folder.instance_that_is_there().ok().flatten());
+    let own = folder.and_then(|folder| folder.existing_instance_id().ok().flatten());
     let now = clock.now();
     // 1. Sum up the rows of each instance.
-    let mut all: BTreeMap<InstanceId, InstanceStanding> = BTreeMap::new();
+    let mut all: BTreeMap<InstanceId, InstanceStatus> = BTreeMap::new();
     // Each tenant that uses an instance has a row of its own for it.
     for instance in store.instances(Scope::System).await? {
-        let InstanceStanding {
+        let InstanceStatus {
             waiting, too_new, ..
         } = instance;
-        let known = all.entry(instance.id).or_insert(InstanceStanding {
+        let known = all.entry(instance.id).or_insert(InstanceStatus {
             waiting: 0,
             too_new: 0,
             ..instance
@@ -184,7 +184,7 @@ async fn instances(
         if let Some(server) = server.filter(|server| server.is_online(now)) {
             online += 1;
             versions.insert(server.version.clone());
-            findings.extend(server_too_old(instance, server));
+            findings.extend(outdated_server_finding(instance, server));
             continue;
         }
         // The check of the server reports a missing server of this very instance.
@@ -232,7 +232,7 @@ async fn instances(
 
 /// Returns a warning if some automations need a later version than that of the server. It neither creates nor takes
 /// their runs.
-fn server_too_old(instance: &InstanceStanding, server: &Serving) -> Option<Finding> {
+fn outdated_server_finding(instance: &InstanceStatus, server: &Serving) -> Option<Finding> {
     let automations = usize::try_from(instance.too_new).unwrap_or_default();
     (automations > 0).then(|| {
         let found = format!(
@@ -266,14 +266,14 @@ async fn workers(
         "look at the server's log: it should have taken up what they have left"
     };
     let mut taken = 0;
-    let instance = |it: &DataFolder| it.instance_that_is_there().ok().flatten();
+    let instance = |it: &DataFolder| it.existing_instance_id().ok().flatten();
     // A lock file shows at once that a process of this instance is dead.
     if let Some((own, there)) = folder.and_then(|it| Some((instance(it)?, it))) {
-        let runs = store.executing_on(own).await?;
+        let runs = store.runs_executing_on(own).await?;
         taken = runs.len();
         let lost: Vec<_> = runs
             .iter()
-            .filter(|(_, worker)| daemon::has_let_go(&there.workers(), worker))
+            .filter(|(_, worker)| daemon::is_worker_dead(&there.workers(), worker))
             .map(|(run, _)| run.to_string())
             .collect();
         if !lost.is_empty() {

@@ -14,7 +14,7 @@ use crate::finding::Finding;
 /// The earliest plausible present, 2026-01-01 in seconds since 1970: before this program was written.
 const EARLIEST: i64 = 1_767_225_600;
 /// A time zone that every time zone database contains.
-const SOME_ZONE: &str = "Europe/Prague";
+const SAMPLE_ZONE: &str = "Europe/Prague";
 
 pub(crate) fn look(clock: &dyn Clock) -> Vec<Finding> {
     vec![instant(clock.now()), zones(), guards(), cgroup()]
@@ -33,9 +33,9 @@ fn instant(now: Timestamp) -> Finding {
 /// Checks the time zone database and the zone of this machine.
 fn zones() -> Finding {
     const CHECK: &str = "time zones";
-    if let Err(error) = TimeZone::get(SOME_ZONE) {
+    if let Err(error) = TimeZone::get(SAMPLE_ZONE) {
         let remedy = "install the package tzdata, or a build that has the rules inside";
-        return Finding::problem(CHECK, format!("{SOME_ZONE} is unknown: {error}"), remedy);
+        return Finding::problem(CHECK, format!("{SAMPLE_ZONE} is unknown: {error}"), remedy);
     }
     match TimeZone::try_system() {
         Ok(zone) => {
@@ -97,7 +97,7 @@ mod tests {
     use crate::finding::Level;
 
     #[test]
-    fn a_clock_that_was_never_set_is_a_problem() {
+    fn clock_never_set_is_a_problem() {
         assert_eq!(instant(Timestamp::UNIX_EPOCH).level, Level::Problem);
     }
 }

@@ -41,7 +41,7 @@ pub(crate) fn count(number: usize, one: &str, many: &str) -> String {
 }
 
 /// Formats an error and its sources behind "failed to".
-pub(crate) fn failed_to(error: &dyn Error) -> String {
+pub(crate) fn format_failure(error: &dyn Error) -> String {
     format!("failed to {}", with_sources(error))
 }
 
@@ -61,7 +61,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn amounts_are_told_in_a_unit_that_fits() {
+    fn amounts_are_formatted_in_fitting_unit() {
         assert_eq!(bytes(0), "0 B");
         assert_eq!(bytes(1023), "1023 B");
         assert_eq!(bytes(1536), "1.5 KiB");

@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn a_role_gives_what_the_one_below_it_gives_and_more() {
+    fn role_grants_all_permissions_of_lower_roles() {
         let [admin, member, viewer] = [Role::Admin, Role::Member, Role::Viewer].map(permitted);
         assert!(viewer.is_subset(&member) && member.is_subset(&admin));
         assert_eq!((viewer.len(), member.len()), (6, 10));
@@ -181,14 +181,14 @@ mod tests {
     }
 
     #[test]
-    fn a_process_has_no_permission_of_people() {
+    fn process_role_has_no_permissions() {
         for role in [Role::Runtime, Role::Run] {
             assert!(permitted(role).is_empty(), "{role}");
         }
     }
 
     #[test]
-    fn scopes_take_away_and_never_add() {
+    fn scopes_restrict_permissions_and_never_extend_them() {
         let scopes = BTreeSet::from([Permission::RunsRead, Permission::TokensWrite]);
         let mut token = Token {
             id: TokenId::from_uuid(uuid::Uuid::nil()),

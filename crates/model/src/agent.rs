@@ -200,7 +200,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_agent_gets_only_what_is_passed_or_named() {
+    fn agent_environment_has_only_passed_and_named_variables() {
         let server = [("PATH", "/bin"), ("SECRET", "x"), ("API_KEY", "k")]
             .map(|(name, value)| (name.to_owned(), value.to_owned()))
             .into();

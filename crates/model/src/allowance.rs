@@ -6,7 +6,7 @@
 use std::{fmt, net::IpAddr, str::FromStr};
 
 /// The longest name of a host, in bytes (RFC 1035).
-const HOST_BYTES: usize = 253;
+const MAX_HOST_BYTES: usize = 253;
 
 /// The networks and hosts that are allowed although they are not public, also without TLS. The text form separates
 /// them by commas: `10.1.0.0/16, ::1, hooks.internal`.
@@ -28,14 +28,14 @@ struct Network {
 #[error(
     "{given:?} is neither a network nor a host: expected such as 10.1.0.0/16, ::1 or hooks.internal"
 )]
-pub struct InvalidAllowance {
+pub struct InvalidAllowlist {
     given: String,
 }
 
 impl Allowance {
     /// Returns `true` if the address is in an allowed network. An IPv4-mapped IPv6 address counts as its IPv4
     /// address, so that `::ffff:10.0.0.1` is treated as `10.0.0.1`.
-    pub fn has_address(&self, address: IpAddr) -> bool {
+    pub fn allows_address(&self, address: IpAddr) -> bool {
         let address = address.to_canonical();
         self.networks
             .iter()
@@ -44,7 +44,7 @@ impl Allowance {
 
     /// Returns `true` if the host is allowed by its name, regardless of its addresses. Ignores case and one dot at
     /// the end.
-    pub fn has_host(&self, host: &str) -> bool {
+    pub fn allows_host(&self, host: &str) -> bool {
         let host = host.strip_suffix('.').unwrap_or(host);
         self.hosts.iter().any(|one| one.eq_ignore_ascii_case(host))
     }
@@ -96,9 +96,9 @@ impl FromStr for Network {
 }
 
 impl FromStr for Allowance {
-    type Err = InvalidAllowance;
+    type Err = InvalidAllowlist;
 
-    fn from_str(text: &str) -> Result<Self, InvalidAllowance> {
+    fn from_str(text: &str) -> Result<Self, InvalidAllowlist> {
         let mut allowance = Self::default();
         let entries = text.split(',').map(str::trim);
         for entry in entries.filter(|entry| !entry.is_empty()) {
@@ -107,7 +107,7 @@ impl FromStr for Allowance {
             } else if is_host(entry) {
                 allowance.hosts.push(entry.to_owned());
             } else {
-                return Err(InvalidAllowance {
+                return Err(InvalidAllowlist {
                     given: entry.chars().take(80).collect(),
                 });
             }
@@ -128,7 +128,7 @@ fn is_host(text: &str) -> bool {
                 .all(|byte| byte.is_ascii_alphanumeric() || b"-_".contains(&byte))
     };
     let last = text.rsplit('.').next().unwrap_or_default();
-    text.len() <= HOST_BYTES
+    text.len() <= MAX_HOST_BYTES
         && text.split('.').all(label)
         && !last.starts_with(|first: char| first.is_ascii_digit())
 }
@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn an_address_is_allowed_by_its_network_alone() {
+    fn address_is_allowed_only_by_its_network() {
         let allowed = allowance("10.1.0.0/16, ::1, 192.168.7.7,fd00::/8");
         for (address, expected) in [
             ("10.1.255.255", true),
@@ -167,18 +167,18 @@ mod tests {
             ("fc00::1", false),
         ] {
             assert_eq!(
-                allowed.has_address(address.parse().unwrap()),
+                allowed.allows_address(address.parse().unwrap()),
                 expected,
                 "{address}"
             );
         }
         let all = allowance("0.0.0.0/0");
-        assert!(all.has_address("203.0.113.9".parse().unwrap()));
-        assert!(!all.has_address("::1".parse().unwrap()));
+        assert!(all.allows_address("203.0.113.9".parse().unwrap()));
+        assert!(!all.allows_address("::1".parse().unwrap()));
     }
 
     #[test]
-    fn a_host_is_allowed_by_its_whole_name() {
+    fn host_is_allowed_only_by_its_full_name() {
         let allowed = allowance("hooks.internal, localhost");
         for (host, expected) in [
             ("hooks.internal", true),
@@ -188,13 +188,13 @@ mod tests {
             ("localhost", true),
             ("", false),
         ] {
-            assert_eq!(allowed.has_host(host), expected, "{host}");
+            assert_eq!(allowed.allows_host(host), expected, "{host}");
         }
         assert!(!allowed.has_networks() && allowance("::1").has_networks());
     }
 
     #[test]
-    fn what_is_neither_network_nor_host_is_refused_by_name() {
+    fn invalid_allowlist_entry_is_refused_by_name() {
         for text in [
             "10.0.0.0/33",
             "10.0.0.0/",

@@ -248,7 +248,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nothing_waits_longer_than_its_turn() {
+    fn approval_timeout_is_limited_by_the_turn() {
         let [short, long] = [10, 600].map(Duration::from_secs);
         assert_eq!(patience(short, long), short);
         assert_eq!(patience(long, short), short);
@@ -256,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_a_person_allowed_is_allowed() {
+    fn only_approval_allowed_by_a_person_allows() {
         for state in ApprovalStatus::ALL {
             let verdict = match state {
                 ApprovalStatus::Pending => None,
@@ -268,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn what_an_agent_says_is_kept_up_to_a_limit() {
+    fn permission_request_texts_are_cut_to_limits() {
         let small = json!({ "command": "ls" });
         let kept = Question::new("execute", "ls", "call_1", Some(small.clone()));
         assert_eq!((kept.input, kept.input_cut), (Some(small), false));

@@ -20,7 +20,7 @@ pub const REASON: &str = "budget";
 /// The maximum number of tokens in a limit.
 pub const MOST_TOKENS: u64 = 1_000_000_000_000_000;
 /// The maximum number of turns in a limit.
-pub const MOST_TURNS: u32 = 1_000_000_000;
+pub const MAX_LIMIT_TURNS: u32 = 1_000_000_000;
 
 text_enum! {
     /// The period of a limit.
@@ -78,7 +78,7 @@ impl Budget {
     }
 
     /// Returns `true` if the budget limits a day or a month, so that the usage of other runs matters.
-    pub fn has_periods(&self) -> bool {
+    pub fn has_period_limits(&self) -> bool {
         !(self.day.is_none() && self.month.is_none())
     }
 
@@ -160,7 +160,7 @@ impl Budget {
             ("budget.day.turns", self.day.turns),
             ("budget.month.turns", self.month.turns),
         ] {
-            if let Some(turns) = turns.filter(|it| !(1..=MOST_TURNS).contains(it)) {
+            if let Some(turns) = turns.filter(|it| !(1..=MAX_LIMIT_TURNS).contains(it)) {
                 let accepted = "from 1 to 1000000000 turns are expected";
                 return Err(InvalidPolicy::new(field, turns.to_string(), accepted));
             }
@@ -256,7 +256,7 @@ impl FromStr for Limit {
             }
             "turn" | "turns" if period != Period::Run => {
                 let turns = number.parse().ok();
-                let turns = turns.filter(|it| (1..=MOST_TURNS).contains(it));
+                let turns = turns.filter(|it| (1..=MAX_LIMIT_TURNS).contains(it));
                 Amount::Turns(turns.ok_or_else(invalid)?)
             }
             "turn" | "turns" => return Err(invalid()),
@@ -283,7 +283,7 @@ mod tests {
     }
 
     #[test]
-    fn a_limit_is_written_as_it_is_read() {
+    fn limit_parses_its_own_display() {
         for text in [
             "1 token/run",
             "100000 tokens/day",
@@ -301,7 +301,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_limit_is_refused_with_what_is_accepted() {
+    fn invalid_limit_is_refused_with_accepted_forms() {
         for text in [
             "",
             "100",
@@ -326,16 +326,16 @@ mod tests {
     }
 
     #[test]
-    fn a_later_limit_of_a_kind_takes_the_place_of_the_earlier_one() {
+    fn later_limit_replaces_earlier_one_of_same_kind() {
         let both = budget(&["5 tokens/day", "7 tokens/day", "2 turns/month"]);
         assert_eq!(both.to_string(), "7 tokens/day, 2 turns/month");
-        assert!(both.has_periods());
-        assert!(!budget(&["5 tokens/run"]).has_periods());
+        assert!(both.has_period_limits());
+        assert!(!budget(&["5 tokens/run"]).has_period_limits());
         assert!(budget(&[]).is_none());
     }
 
     #[test]
-    fn limits_that_nothing_could_keep_are_refused_by_name() {
+    fn out_of_range_limit_is_refused_by_field() {
         let limited = |change: fn(&mut Budget)| {
             let mut budget = Budget::default();
             change(&mut budget);

@@ -5,7 +5,7 @@
 //!
 //! - Between two readings of the database's clock, time passes as the machine's uptime does, so that setting a
 //!   machine's clock changes nothing.
-//! - The shown time goes back only if readings prove it wrong by more than [`limits::CLOCK_HOLD`].
+//! - The shown time goes back only if readings prove it wrong by more than [`limits::MAX_CLOCK_STANDSTILL`].
 //! - The uncertainty is never smaller than the error that the readings allow.
 
 use std::time::Duration;
@@ -61,7 +61,8 @@ impl Anchor {
     /// since then.
     fn error_at(&self, uptime: Duration) -> Duration {
         let since = uptime.abs_diff(self.uptime);
-        let drift = since.as_micros() * u128::from(limits::CLOCK_DRIFT_MICROS) / 1_000_000;
+        let drift =
+            since.as_micros() * u128::from(limits::CLOCK_DRIFT_MICROS_PER_SECOND) / 1_000_000;
         self.error + Duration::from_micros(u64::try_from(drift).unwrap_or(u64::MAX))
     }
 }
@@ -100,7 +101,7 @@ impl FleetTime {
     pub fn show(&mut self, uptime: Duration) -> Option<Timestamp> {
         let now = self.at(uptime)?;
         let shown = match self.last {
-            Some(last) if last.since(now) <= limits::CLOCK_HOLD => last.max(now),
+            Some(last) if last.since(now) <= limits::MAX_CLOCK_STANDSTILL => last.max(now),
             _ => now,
         };
         self.last = Some(shown);
@@ -117,7 +118,7 @@ impl FleetTime {
             .last
             .map_or(Duration::ZERO, |last| last.since(anchor.at(uptime)));
         // While the shown time stands still, its known lead adds to the uncertainty.
-        let held = Some(ahead).filter(|ahead| *ahead <= limits::CLOCK_HOLD);
+        let held = Some(ahead).filter(|ahead| *ahead <= limits::MAX_CLOCK_STANDSTILL);
         anchor.error_at(uptime) + held.unwrap_or_default()
     }
 
@@ -154,14 +155,14 @@ mod tests {
     }
 
     #[test]
-    fn before_the_first_reading_nothing_is_known() {
+    fn fleet_time_is_unknown_before_first_reading() {
         let mut time = FleetTime::default();
         assert_eq!(time.show(secs(7)), None);
         assert_eq!(time.uncertainty(secs(7)), Duration::MAX);
     }
 
     #[test]
-    fn from_a_reading_on_time_passes_as_the_uptime_does() {
+    fn fleet_time_advances_with_uptime_after_reading() {
         let mut time = FleetTime::default();
         time.learn(reading(secs(100), millis(20), noon()));
         assert_eq!(time.show(secs(100) + millis(10)), Some(noon()));
@@ -172,21 +173,21 @@ mod tests {
     }
 
     #[test]
-    fn what_is_uncertain_is_half_of_the_way_and_the_drift_since() {
+    fn clock_uncertainty_is_half_round_trip_plus_drift() {
         let mut time = FleetTime::default();
         time.learn(reading(secs(100), millis(20), noon()));
         assert_eq!(time.uncertainty(secs(100) + millis(10)), millis(10));
         assert_eq!(time.uncertainty(secs(110) + millis(10)), millis(20));
         // Without any answer it is known for more than an hour, and not for two.
-        assert!(time.uncertainty(secs(100 + 3600)) < limits::CLOCK_UNCERTAINTY);
-        assert!(time.uncertainty(secs(100 + 7200)) > limits::CLOCK_UNCERTAINTY);
+        assert!(time.uncertainty(secs(100 + 3600)) < limits::MAX_CLOCK_UNCERTAINTY);
+        assert!(time.uncertainty(secs(100 + 7200)) > limits::MAX_CLOCK_UNCERTAINTY);
         let mut slow = FleetTime::default();
         slow.learn(reading(secs(100), secs(11), noon()));
-        assert!(slow.uncertainty(secs(111)) > limits::CLOCK_UNCERTAINTY);
+        assert!(slow.uncertainty(secs(111)) > limits::MAX_CLOCK_UNCERTAINTY);
     }
 
     #[test]
-    fn the_more_exact_of_two_readings_that_agree_is_kept() {
+    fn more_exact_of_two_agreeing_clock_readings_wins() {
         let mut time = FleetTime::default();
         time.learn(reading(secs(100), millis(2), noon()));
         // This one was on its way for long: all that it says is known better.
@@ -199,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn a_small_correction_backward_has_time_stand_still_until_it_is_right() {
+    fn small_backward_correction_stops_time_until_it_is_reached() {
         let mut time = FleetTime::default();
         time.learn(reading(secs(100), millis(2), noon()));
         let shown = time.show(secs(110) + millis(1)).unwrap();
@@ -215,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn a_database_whose_clock_was_set_is_followed_at_once() {
+    fn large_change_of_database_clock_applies_at_once() {
         for apart in [secs(2), secs(600)] {
             for back in [true, false] {
                 let mut time = FleetTime::default();

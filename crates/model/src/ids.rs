@@ -242,13 +242,13 @@ mod tests {
     }
 
     #[test]
-    fn a_worker_is_named_by_host_process_and_chance() {
+    fn worker_id_has_host_pid_and_random_part() {
         let worker = WorkerId::generate("laptop", 4711, &Zeros);
         assert_eq!(worker.as_str(), "laptop-4711-00000000");
     }
 
     #[test]
-    fn a_shown_id_is_read_back() {
+    fn id_parses_its_own_display() {
         let id = RunId::generate(at(1_700_000_000_000_000), &Zeros);
         assert!(id.to_string().starts_with("run_018bcfe568007"), "{id}");
         assert_eq!(id.to_string().parse(), Ok(id));
@@ -256,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn ids_of_one_millisecond_are_in_the_order_in_which_they_were_made() {
+    fn ids_of_one_millisecond_sort_by_creation() {
         let ids: Vec<RunId> = (0..100_000)
             .map(|_| RunId::generate(at(1_700_000_000_000_000), &Zeros))
             .collect();
@@ -266,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn another_kind_of_id_is_refused_by_name() {
+    fn id_of_another_type_is_refused_by_name() {
         let seat = SeatId::generate(at(0), &Zeros).to_string();
         let error = seat.parse::<RunId>().unwrap_err().to_string();
         assert!(
@@ -276,7 +276,7 @@ mod tests {
     }
 
     #[test]
-    fn ids_are_ordered_by_time() {
+    fn ids_sort_by_time() {
         assert!(RunId::generate(at(2_000_000), &Zeros) > RunId::generate(at(1_000_000), &Zeros));
         let first = RunId::first_at(at(2_000_000));
         assert!(RunId::generate(at(1_999_999), &Zeros) < first);

@@ -47,8 +47,8 @@ impl NotificationKind {
     pub fn of_change(change: &Change) -> Option<Self> {
         match change {
             Change::Message { role, kind, .. } => {
-                let is_answer = (*role, *kind) == (Role::Assistant, EntryKind::Message);
-                is_answer.then_some(Self::MessagePublished)
+                let is_reply = (*role, *kind) == (Role::Assistant, EntryKind::Message);
+                is_reply.then_some(Self::MessagePublished)
             }
             Change::Run { change, .. } => match change.status() {
                 RunStatus::Succeeded => Some(Self::RunSucceeded),
@@ -73,7 +73,7 @@ impl NotificationKind {
 
     /// Returns `true` if an endpoint may subscribe to this kind. A test reaches its endpoint regardless of the
     /// endpoint's subscriptions.
-    pub fn can_be_chosen(self) -> bool {
+    pub fn is_subscribable(self) -> bool {
         self != Self::EndpointTest
     }
 }
@@ -262,7 +262,7 @@ mod tests {
     };
 
     #[test]
-    fn each_change_leads_to_its_kind_of_notification_or_to_none() {
+    fn change_maps_to_its_notification_kind() {
         use NotificationKind as Kind;
         for (change, expected) in [
             (
@@ -378,7 +378,7 @@ mod tests {
     }
 
     #[test]
-    fn a_delivery_is_tried_again_less_and_less_often_and_then_given_up() {
+    fn delivery_backs_off_and_is_given_up() {
         let delivery = DeliveryId::from_uuid(Uuid::from_u128(7));
         let mut total = Duration::ZERO;
         for attempt in 1..limits::DELIVERY_ATTEMPTS {
@@ -401,7 +401,7 @@ mod tests {
     }
 
     #[test]
-    fn what_failed_together_does_not_come_back_together() {
+    fn deliveries_that_failed_at_once_retry_at_different_times() {
         let pauses: std::collections::BTreeSet<Duration> = (0..100)
             .map(|n| backoff(DeliveryId::from_uuid(Uuid::from_u128(n)), 5))
             .collect();

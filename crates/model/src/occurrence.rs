@@ -211,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn an_instant_on_time_runs_whatever_the_policy() {
+    fn on_time_instant_runs_under_every_policy() {
         for catch_up in CatchUp::ALL {
             let plan = look(
                 &every("1h"),
@@ -226,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn before_its_instant_a_trigger_owes_nothing() {
+    fn trigger_before_its_instant_has_no_backlog() {
         let plan = look(
             &every("1h"),
             &with(CatchUp::All),
@@ -238,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn after_three_hours_down_the_policy_decides() {
+    fn catch_up_policy_decides_after_three_hours_down() {
         let plan = |policy| {
             look(
                 &every("1h"),
@@ -279,7 +279,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_older_than_the_window_is_missed() {
+    fn instant_older_than_catch_up_window_is_missed() {
         let policies = Policies {
             catch_up_window_seconds: 3600,
             ..with(CatchUp::All)
@@ -306,7 +306,7 @@ mod tests {
     }
 
     #[test]
-    fn a_second_by_second_schedule_that_slept_for_400_days_is_one_row_and_one_run() {
+    fn backlog_of_400_days_of_seconds_is_one_range_and_one_run() {
         let plan = look(
             &every("1s"),
             &with(CatchUp::Latest),
@@ -318,7 +318,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_list_is_given_in_pieces_without_a_gap_or_a_repeat() {
+    fn long_backlog_is_split_without_gaps_or_repeats() {
         let schedule = every("1m");
         let policies = with(CatchUp::All);
         let (mut cursor, mut seen) = ("2026-01-01T00:00:00Z".to_owned(), Vec::new());
@@ -338,7 +338,7 @@ mod tests {
     }
 
     #[test]
-    fn an_instant_that_waits_for_its_jitter_is_next_and_not_due() {
+    fn instant_delayed_by_jitter_is_next_and_not_due() {
         let policies = Policies {
             jitter_seconds: 3500,
             ..with(CatchUp::All)
@@ -354,7 +354,7 @@ mod tests {
     }
 
     #[test]
-    fn a_trigger_that_is_stopped_owes_all_that_was_due_as_one_stretch() {
+    fn stopped_trigger_backlog_is_one_missed_range() {
         let owing = |now: &str| {
             let schedule = every("1h");
             let trigger = TriggerId::from_uuid(Uuid::nil());

@@ -61,7 +61,7 @@ text_enum! {
         /// The worker that executed the run was lost: its heartbeat became stale, or its lease ran out.
         WorkerLost = "worker_lost",
         /// The server stopped and requeued the input.
-        HandedBack = "handed_back",
+        Requeued = "handed_back",
         /// The instance that held the agent's memory is gone.
         InstanceGone = "instance_gone",
         /// Matins itself failed, because the process that guards the agent could not be started.
@@ -100,7 +100,7 @@ impl Outcome {
             Self::Cancelled(_) => RunStatus::Cancelled,
             Self::Stopped(_) => RunStatus::Failed,
             Self::Failed(failure) => match failure.kind {
-                FailureKind::WorkerLost | FailureKind::HandedBack => RunStatus::Stalled,
+                FailureKind::WorkerLost | FailureKind::Requeued => RunStatus::Stalled,
                 _ => RunStatus::Failed,
             },
         }
@@ -159,7 +159,7 @@ pub fn sequel(
         | FailureKind::RestoreBusy
         | FailureKind::AgentExited
         | FailureKind::WorkerLost
-        | FailureKind::HandedBack
+        | FailureKind::Requeued
         | FailureKind::Internal => true,
         FailureKind::SignIn
         | FailureKind::Protocol
@@ -176,7 +176,7 @@ pub fn sequel(
     if !machinery || (failure.prompted && policies.on_crash == OnCrash::Fail) {
         return Sequel::Final;
     }
-    if failure.kind == FailureKind::HandedBack {
+    if failure.kind == FailureKind::Requeued {
         // A server stop is not a failure of the attempt: it uses up no attempt and needs no backoff.
         return Sequel::Retry(NextAttempt {
             not_before: None,

@@ -58,7 +58,7 @@ text_enum! {
 }
 
 /// The default time for which a permission request waits for a person, in seconds.
-const ASK_SECONDS: u32 = 10 * 60;
+const APPROVAL_TIMEOUT_SECONDS: u32 = 10 * 60;
 
 /// The number of attempts and the waits between them, for failures of the machinery.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -132,7 +132,7 @@ impl Default for Policies {
             pause_after_failures: 5,
             budget: Budget::default(),
             unruled: Unruled::Deny,
-            ask_seconds: ASK_SECONDS,
+            ask_seconds: APPROVAL_TIMEOUT_SECONDS,
             precheck: None,
         }
     }
@@ -258,7 +258,7 @@ mod tests {
     }
 
     #[test]
-    fn a_precheck_names_a_program_and_has_time() {
+    fn precheck_without_program_or_time_is_refused() {
         let refused = |command: &[&str], timeout_seconds| {
             let command = command.iter().map(|&word| word.to_owned()).collect();
             let policies = Policies {

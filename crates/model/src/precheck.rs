@@ -149,7 +149,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn zero_takes_the_turn_one_declines_it_and_anything_else_takes_it_unclear() {
+    fn precheck_exit_code_decides_the_turn() {
         for (reply, verdict) in [
             (Reply::Code(0), Verdict::Take),
             (Reply::Code(1), Verdict::Decline),
@@ -167,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn a_precheck_gets_what_agents_get_and_what_it_is_asked_about() {
+    fn precheck_environment_describes_its_run() {
         let server = [("PATH", "/bin"), ("SECRET", "x")]
             .map(|(name, value)| (name.to_owned(), value.to_owned()))
             .into();
@@ -197,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn a_precheck_has_a_minute_unless_it_says_otherwise() {
+    fn precheck_timeout_defaults_to_one_minute() {
         let precheck = Precheck::new(vec!["true".into()]);
         assert_eq!(precheck.timeout(), Duration::from_mins(1));
     }

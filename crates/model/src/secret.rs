@@ -14,7 +14,7 @@ const PREFIX: &str = "whsec_";
 /// The accepted lengths of a secret, in bytes.
 const BYTES: std::ops::RangeInclusive<usize> = 24..=64;
 /// The length of a new secret, in bytes.
-const NEW_BYTES: usize = 32;
+const GENERATED_BYTES: usize = 32;
 
 /// A signing secret. The text form is `whsec_` and the bytes in base64.
 #[derive(Clone, PartialEq, Eq)]
@@ -28,7 +28,7 @@ pub struct InvalidSecret;
 impl Secret {
     /// Creates a secret from random bytes.
     pub fn generate(entropy: &dyn Entropy) -> Self {
-        let mut bytes = vec![0; NEW_BYTES];
+        let mut bytes = vec![0; GENERATED_BYTES];
         entropy.fill(&mut bytes);
         Self(bytes)
     }
@@ -96,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn a_secret_is_read_as_it_was_written_and_shown_to_nobody() {
+    fn signing_secret_parses_its_text_and_is_hidden_in_debug() {
         let secret = Secret::generate(&Sevens);
         assert_eq!(secret.bytes(), [7; 32]);
         assert_eq!(secret.reveal().parse(), Ok(secret.clone()));
@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_secret_is_refused_and_not_repeated() {
+    fn invalid_signing_secret_is_refused_without_its_text() {
         let of = |bytes: usize| format!("whsec_{}", STANDARD.encode(vec![1; bytes]));
         for text in [
             "",
@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn the_secret_before_holds_until_its_instant() {
+    fn previous_signing_secret_is_valid_until_its_instant() {
         let secret = |byte| Secret(vec![byte; 32]);
         let until = Timestamp::from_microsecond(5).unwrap();
         let both = Secrets {

@@ -39,14 +39,14 @@ fn with(overlap: Overlap) -> Policies {
 }
 
 #[test]
-fn an_idle_automation_runs_whatever_its_overlap() {
+fn idle_automation_runs_under_every_overlap_policy() {
     for overlap in Overlap::ALL {
         assert_eq!(decide(SessionMode::Fresh, &with(*overlap), IDLE), RUN);
     }
 }
 
 #[test]
-fn overlap_looks_only_at_the_automations_own_runs() {
+fn overlap_policy_ignores_runs_of_other_origins() {
     let taken = Standing {
         seat_taken: true,
         session: Some(SessionStatus::Active),
@@ -62,7 +62,7 @@ fn overlap_looks_only_at_the_automations_own_runs() {
 }
 
 #[test]
-fn an_own_run_makes_the_overlap_policy_decide() {
+fn overlap_policy_decides_while_sibling_run_is_active() {
     let busy = Standing { active: 1, ..IDLE };
     let decisions = Overlap::ALL
         .iter()
@@ -82,7 +82,7 @@ fn an_own_run_makes_the_overlap_policy_decide() {
 }
 
 #[test]
-fn beyond_the_queue_limit_an_occurrence_is_skipped() {
+fn full_queue_skips_occurrence() {
     let mut policies = with(Overlap::Queue);
     policies.queue_limit = 2;
     let standing = |waiting| Standing {
@@ -96,7 +96,7 @@ fn beyond_the_queue_limit_an_occurrence_is_skipped() {
 }
 
 #[test]
-fn closed_sessions_skip_and_held_ones_defer() {
+fn closed_session_skips_and_paused_session_defers_occurrence() {
     for (state, expected) in [
         (SessionStatus::Draft, DEFER),
         (SessionStatus::Active, RUN),
@@ -127,7 +127,7 @@ fn closed_sessions_skip_and_held_ones_defer() {
 }
 
 #[test]
-fn contradicting_policies_are_refused_by_name() {
+fn contradicting_policy_is_refused_by_name() {
     let error = with(Overlap::Allow)
         .validate(SessionMode::Continuous)
         .unwrap_err()
@@ -170,7 +170,7 @@ fn after(outcome: &Outcome, failed_before: u32, policies: &Policies) -> Sequel {
 }
 
 #[test]
-fn no_stop_reason_is_tried_again() {
+fn stop_reason_is_never_retried() {
     for reason in StopReason::ALL {
         let outcome = Outcome::Stopped(*reason);
         assert_eq!(
@@ -182,7 +182,7 @@ fn no_stop_reason_is_tried_again() {
 }
 
 #[test]
-fn every_stop_reason_is_its_own_outcome() {
+fn stop_reason_determines_status_and_reason() {
     let shown: Vec<_> = StopReason::ALL
         .iter()
         .map(|reason| {
@@ -204,7 +204,7 @@ fn every_stop_reason_is_its_own_outcome() {
 }
 
 #[test]
-fn machinery_is_tried_again_until_the_attempts_are_used_up() {
+fn machinery_failure_is_retried_until_attempts_are_used_up() {
     let policies = Policies::default();
     let start = failed(FailureKind::Start, false);
     for failed_before in 0..policies.retry.attempts {
@@ -214,7 +214,7 @@ fn machinery_is_tried_again_until_the_attempts_are_used_up() {
 }
 
 #[test]
-fn the_wait_grows_stays_within_its_bounds_and_is_the_same_for_the_same_input() {
+fn retry_backoff_is_exponential_bounded_and_deterministic() {
     let mut policies = Policies::default();
     policies.retry.attempts = 40;
     for failed_before in 0..30 {
@@ -237,7 +237,7 @@ fn the_wait_grows_stays_within_its_bounds_and_is_the_same_for_the_same_input() {
 }
 
 #[test]
-fn a_lost_worker_says_so_to_the_next_attempt_or_fails_as_on_crash_says() {
+fn lost_worker_is_retried_or_failed_by_on_crash_policy() {
     let lost = failed(FailureKind::WorkerLost, true);
     let retry = after(&lost, 0, &Policies::default());
     assert!(matches!(
@@ -264,8 +264,8 @@ fn a_lost_worker_says_so_to_the_next_attempt_or_fails_as_on_crash_says() {
 }
 
 #[test]
-fn handing_back_uses_up_no_attempt() {
-    let handed_back = failed(FailureKind::HandedBack, true);
+fn requeue_uses_up_no_attempt() {
+    let handed_back = failed(FailureKind::Requeued, true);
     let expected = Sequel::Retry(NextAttempt {
         not_before: None,
         interrupted: true,
@@ -275,7 +275,7 @@ fn handing_back_uses_up_no_attempt() {
 }
 
 #[test]
-fn what_a_person_must_mend_is_not_tried_again() {
+fn failure_that_needs_a_person_is_not_retried() {
     for kind in [
         FailureKind::SignIn,
         FailureKind::RestoreGone,
@@ -290,7 +290,7 @@ fn what_a_person_must_mend_is_not_tried_again() {
 }
 
 #[test]
-fn a_success_ends_a_row_of_failures_and_a_cancellation_leaves_it() {
+fn consecutive_failures_reset_on_success_not_on_cancel() {
     assert_eq!(consecutive_failures(3, RunStatus::Succeeded), 0);
     assert_eq!(consecutive_failures(3, RunStatus::Failed), 4);
     assert_eq!(consecutive_failures(3, RunStatus::Cancelled), 3);
@@ -298,6 +298,6 @@ fn a_success_ends_a_row_of_failures_and_a_cancellation_leaves_it() {
 }
 
 #[test]
-fn reason_of_a_used_up_budget_is_the_word_of_its_failure() {
+fn budget_reason_equals_failure_kind_word() {
     assert_eq!(FailureKind::Budget.as_str(), crate::budget::REASON);
 }

@@ -138,7 +138,7 @@ fn end(outcome: &Outcome, answer: Answer) -> Option<String> {
         }
         Outcome::Cancelled(reason) => format!("The turn was cancelled: {reason}."),
         Outcome::Failed(failure) => match failure.kind {
-            FailureKind::HandedBack => format!(
+            FailureKind::Requeued => format!(
                 "The turn was interrupted: {} and handed it back.",
                 failure.message
             ),

@@ -65,7 +65,7 @@ pub enum Begin {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Beat {
     /// The turn continues.
-    GoOn,
+    Continue,
     /// The turn must be cancelled, for this reason.
     Cancel(String),
     /// The worker no longer owns the run, and must stop at once and write nothing.

@@ -218,7 +218,7 @@ fn with(catch_up: CatchUp) -> Policies {
 }
 
 /// A machine whose automation fires each hour and has fired at nine; it is a quarter past.
-fn at_a_quarter_past_nine(catch_up: CatchUp) -> Machine {
+fn machine_at_quarter_past_nine(catch_up: CatchUp) -> Machine {
     let start = at("2026-11-21T08:59:00Z");
     let mut machine = Machine::new(&cron("0 * * * *", "UTC"), with(catch_up), start);
     machine.meet(Event::Run(Duration::from_mins(16), 0));
@@ -228,13 +228,13 @@ fn at_a_quarter_past_nine(catch_up: CatchUp) -> Machine {
 }
 
 #[test]
-fn after_eight_hours_of_sleep_the_first_look_catches_up_as_the_policy_says() {
+fn first_poll_after_sleep_catches_up_by_policy() {
     for (catch_up, runs, missed) in [
         (CatchUp::None, 0, 8),
         (CatchUp::Latest, 1, 7),
         (CatchUp::All, 8, 0),
     ] {
-        let mut machine = at_a_quarter_past_nine(catch_up);
+        let mut machine = machine_at_quarter_past_nine(catch_up);
         machine.meet(Event::Sleep(8 * HOUR));
         let woken = machine.clock;
         machine.meet(Event::Run(SLEEP_SLICE, 0));
@@ -255,7 +255,7 @@ fn after_eight_hours_of_sleep_the_first_look_catches_up_as_the_policy_says() {
 }
 
 #[test]
-fn a_clock_that_is_set_forward_owes_what_a_sleep_owes() {
+fn clock_set_forward_catches_up_like_sleep() {
     for (step, catch_up, runs, missed) in [
         (HOUR, CatchUp::None, 0, 1),
         (HOUR, CatchUp::Latest, 1, 0),
@@ -264,7 +264,7 @@ fn a_clock_that_is_set_forward_owes_what_a_sleep_owes() {
         (FIFTY_YEARS, CatchUp::Latest, 1, 438_287),
         (FIFTY_YEARS, CatchUp::All, 24, 438_264),
     ] {
-        let mut machine = at_a_quarter_past_nine(catch_up);
+        let mut machine = machine_at_quarter_past_nine(catch_up);
         machine.meet(Event::Forward(step));
         machine.meet(Event::Run(SLEEP_SLICE, 0));
         assert_eq!(
@@ -276,9 +276,9 @@ fn a_clock_that_is_set_forward_owes_what_a_sleep_owes() {
 }
 
 #[test]
-fn a_clock_that_is_set_back_fires_nothing_again() {
+fn clock_set_back_fires_nothing_again() {
     for catch_up in CatchUp::ALL {
-        let mut machine = at_a_quarter_past_nine(*catch_up);
+        let mut machine = machine_at_quarter_past_nine(*catch_up);
         machine.meet(Event::Back(HOUR));
         // 8:15 to 9:59, the second time: nine o'clock has been.
         machine.meet(Event::Run(Duration::from_mins(104), 0));
@@ -290,7 +290,7 @@ fn a_clock_that_is_set_back_fires_nothing_again() {
         machine.meet(Event::Run(Duration::from_mins(2), 0));
         assert_eq!(machine.scheduled(), ["2026-11-21T10:00:00Z"], "{catch_up}");
     }
-    let mut machine = at_a_quarter_past_nine(CatchUp::All);
+    let mut machine = machine_at_quarter_past_nine(CatchUp::All);
     machine.meet(Event::Back(FIFTY_YEARS));
     machine.meet(Event::Run(3 * HOUR, 0));
     assert_eq!((machine.scheduled(), machine.missed), (vec![], 0));
@@ -302,7 +302,7 @@ fn a_clock_that_is_set_back_fires_nothing_again() {
 }
 
 #[test]
-fn a_clock_that_drifts_fires_on_time_by_what_it_shows() {
+fn drifting_clock_fires_on_time() {
     for gained in [-500, -50, 50, 500] {
         let start = at("2026-11-20T23:30:00Z");
         let mut machine = Machine::new(&cron("0 * * * *", "UTC"), with(CatchUp::None), start);
@@ -323,7 +323,7 @@ fn a_clock_that_drifts_fires_on_time_by_what_it_shows() {
 }
 
 #[test]
-fn a_change_of_clocks_that_was_slept_through_owes_each_day_once() {
+fn clock_change_during_sleep_fires_each_day_once() {
     let start = at("2027-03-12T12:00:00Z");
     let daily = cron("30 2 * * *", "America/New_York");
     let mut machine = Machine::new(&daily, with(CatchUp::All), start);
@@ -338,7 +338,7 @@ fn a_change_of_clocks_that_was_slept_through_owes_each_day_once() {
 }
 
 #[test]
-fn each_second_of_a_day_is_made_up_for_in_pieces() {
+fn backlog_of_seconds_is_caught_up_in_pieces() {
     let start = at("2026-11-21T00:00:00Z");
     let mut machine = Machine::new(&cron("* * * * * *", "UTC"), with(CatchUp::All), start);
     machine.policies.catch_up_window_seconds = 3600;
@@ -364,7 +364,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 400, ..ProptestConfig::default() })]
 
     #[test]
-    fn whatever_happens_to_the_clock_each_instant_is_dealt_with_once_and_never_early(
+    fn clock_jumps_handle_each_instant_once_and_never_early(
         events in vec(event(), 1..10),
         spec in select(vec![
             cron("* * * * *", "UTC"),

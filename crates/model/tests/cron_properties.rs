@@ -176,7 +176,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 96, ..ProptestConfig::default() })]
 
     #[test]
-    fn fires_are_those_that_a_walk_by_the_minute_finds(
+    fn cron_fires_match_a_walk_by_the_minute(
         expression in expression(Just(Field::Star)),
         (zone, change) in select(&CHANGES[..]),
         before in prop_oneof![-7200..7200_i64, 0..130_000_i64],
@@ -203,7 +203,7 @@ proptest! {
     }
 
     #[test]
-    fn from_any_instant_the_next_fire_is_the_first_that_a_walk_finds(
+    fn next_cron_fire_matches_first_fire_of_walk(
         expression in expression(field(1, 12)),
         (zone, change) in select(&CHANGES[..]),
         before in prop_oneof![-7200..7200_i64, 0..8_000_000_i64],

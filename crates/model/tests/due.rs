@@ -30,7 +30,7 @@ fn every(period: &str, anchor: Timestamp) -> Schedule {
 }
 
 #[test]
-fn nothing_is_due_before_its_time_or_without_one() {
+fn nothing_is_due_before_first_instant() {
     let nothing = Due {
         earlier: None,
         instants: Vec::new(),
@@ -42,7 +42,7 @@ fn nothing_is_due_before_its_time_or_without_one() {
 }
 
 #[test]
-fn the_first_due_instant_and_the_present_are_both_included() {
+fn due_range_includes_first_instant_and_now() {
     let hourly = every("1h", at("2026-11-21T08:00:00Z"));
     let (first, now) = (at("2026-11-21T08:00:00Z"), at("2026-11-21T10:00:00Z"));
     let expected = [first, at("2026-11-21T09:00:00Z"), now];
@@ -60,7 +60,7 @@ fn the_first_due_instant_and_the_present_are_both_included() {
 
 /// Bounded by the test runner's patience: a walk over these 34 million instants takes minutes.
 #[test]
-fn four_hundred_days_of_seconds_are_counted_without_a_walk() {
+fn backlog_of_400_days_of_seconds_is_counted_fast() {
     const DAYS: u64 = 400;
     let first = at("2026-01-01T00:00:00Z");
     let now = first + Duration::from_hours(24 * DAYS) + Duration::from_micros(500);
@@ -83,7 +83,7 @@ fn four_hundred_days_of_seconds_are_counted_without_a_walk() {
 }
 
 #[test]
-fn a_stretch_counts_skipped_and_repeated_times_as_they_fire() {
+fn missed_range_counts_skipped_and_repeated_times_as_fired() {
     let (first, now) = (at("2026-03-01T00:00:00Z"), at("2027-03-01T00:00:00Z"));
     // Daily at 02:30: the day of the gap fires once, too.
     let daily = cron("30 2 * * *", "America/New_York");

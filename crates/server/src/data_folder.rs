@@ -27,7 +27,7 @@ use crate::error::Error;
 pub const DATABASE: &str = "matins.db";
 
 /// The name of the file that the server of the folder locks. Its content is the process ID of the server.
-pub const SERVE_LOCK: &str = "serve.lock";
+pub const SERVE_LOCK_FILE_NAME: &str = "serve.lock";
 
 /// The name of the file that holds the network address of the server.
 const ADDRESS: &str = "server.url";
@@ -93,7 +93,7 @@ impl DataFolder {
     }
 
     /// Writes the network address of the server to `server.url`. Removes the file if `address` is `None`.
-    pub fn note_address(&self, address: Option<&str>) -> Result<(), Error> {
+    pub fn write_address(&self, address: Option<&str>) -> Result<(), Error> {
         let path = self.path.join(ADDRESS);
         let failed = |source| file_error("write the file", &path, source);
         let Some(address) = address else {
@@ -128,7 +128,7 @@ impl DataFolder {
             Ok(text) => text,
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 let id = InstanceId::generate(clock.now(), entropy);
-                write_once(&path, &format!("{id}\n")).map_err(failed)?;
+                create_if_absent(&path, &format!("{id}\n")).map_err(failed)?;
                 // Read the file again, because another process may have written its ID first.
                 fs::read_to_string(&path).map_err(failed)?
             }
@@ -140,7 +140,7 @@ impl DataFolder {
     }
 
     /// Returns the ID of this instance. Returns `None` if none has been generated yet; does not generate one.
-    pub fn instance_that_is_there(&self) -> Result<Option<InstanceId>, Error> {
+    pub fn existing_instance_id(&self) -> Result<Option<InstanceId>, Error> {
         let path = self.path.join("instance.id");
         match fs::read_to_string(&path) {
             Ok(text) => {
@@ -159,7 +159,7 @@ impl DataFolder {
     ///
     /// Returns [`Error::Locked`] with the process ID of the other server if the folder is locked.
     pub fn lock(&self) -> Result<ServeLock, Error> {
-        let path = self.path.join(SERVE_LOCK);
+        let path = self.path.join(SERVE_LOCK_FILE_NAME);
         let failed = |source| file_error("use the file", &path, source);
         let mut file = OpenOptions::new()
             .read(true)
@@ -208,7 +208,7 @@ fn file_error(action: &'static str, path: &Path, source: io::Error) -> Error {
 
 /// Creates a file with mode 0600 and this content. If the file already exists, leaves the existing file unchanged. A
 /// crash never leaves an incomplete file under `path`.
-fn write_once(path: &Path, content: &str) -> io::Result<()> {
+fn create_if_absent(path: &Path, content: &str) -> io::Result<()> {
     let draft = path.with_extension(format!("id.{}", std::process::id()));
     let mut file = OpenOptions::new()
         .write(true)
@@ -233,7 +233,7 @@ mod tests {
     use crate::system::{OsEntropy, SystemClock};
 
     #[test]
-    fn an_instance_stays_who_it_is() {
+    fn instance_id_is_stable_and_corrupt_file_is_refused() {
         let folder = tempfile::tempdir().unwrap();
         let folder = DataFolder::open(&folder.path().join("a/b")).unwrap();
         let id = || folder.instance(&SystemClock, &OsEntropy).unwrap();
@@ -243,17 +243,17 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_is_there_is_not_written_again() {
+    fn existing_instance_file_is_not_overwritten() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("instance.id");
-        write_once(&path, "first").unwrap();
-        write_once(&path, "second").unwrap();
+        create_if_absent(&path, "first").unwrap();
+        create_if_absent(&path, "second").unwrap();
         assert_eq!(fs::read_to_string(&path).unwrap(), "first");
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
     }
 
     #[test]
-    fn a_folder_is_served_once_at_a_time() {
+    fn data_folder_lock_is_exclusive() {
         let folder = tempfile::tempdir().unwrap();
         let folder = DataFolder::open(folder.path()).unwrap();
         let lock = folder.lock().unwrap();

@@ -44,7 +44,7 @@ pub enum Error {
     },
     /// Another server serves a data folder with the same instance ID, such as a copy of this folder.
     #[error("serve: {by} serves a data folder with the same identity")]
-    SameIdentity {
+    DuplicateInstance {
         /// The worker ID of the other server, or "another server" if it is unknown.
         by: String,
     },
@@ -96,7 +96,7 @@ impl Error {
                 "restore it from a backup: sessions are pinned to the instance it names"
             }
             Self::Locked { .. } => "stop that one first, or name another folder with --data",
-            Self::SameIdentity { .. } => {
+            Self::DuplicateInstance { .. } => {
                 "two with one identity would start agents without their memory: serve one of them; a copy becomes \
                  an instance of its own without its file instance.id"
             }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use agent::Grace;
-use daemon::{Host, SignOfLife};
+use daemon::{Host, WorkerLock};
 use model::WorkerId;
 
 use crate::{error::Error, local::Local, system::hostname};
@@ -14,8 +14,8 @@ pub(crate) fn host(local: &Local) -> Result<Host, Error> {
     let settings = local.settings.clone();
     let worker = WorkerId::generate(&hostname(), std::process::id(), &*local.entropy);
     let workers = local.folder.workers();
-    let sign_of_life = SignOfLife::give(&workers, &worker);
-    let sign_of_life = sign_of_life.map_err(|source| Error::File {
+    let worker_lock = WorkerLock::give(&workers, &worker);
+    let worker_lock = worker_lock.map_err(|source| Error::File {
         action: "use the folder",
         path: workers,
         source,
@@ -26,7 +26,7 @@ pub(crate) fn host(local: &Local) -> Result<Host, Error> {
         entropy: local.entropy.clone(),
         instance: local.instance,
         worker,
-        sign_of_life: Arc::new(sign_of_life),
+        worker_lock: Arc::new(worker_lock),
         agents: turn::Agents {
             guard: local.guard.clone(),
             environment: local.environment.clone(),

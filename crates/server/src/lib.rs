@@ -19,13 +19,13 @@ mod standalone;
 mod system;
 mod taking_over;
 
-pub use data_folder::{DATABASE, DataFolder, SERVE_LOCK, ServeLock};
+pub use data_folder::{DATABASE, DataFolder, SERVE_LOCK_FILE_NAME, ServeLock};
 pub use error::Error;
 pub use local::{GUARD, Local, guard_program};
 pub use open_files::raise_limit as raise_open_files_limit;
 pub use probe::AgentProbe;
 pub use server::{Reach, Server};
-pub use settings::{location, loop_settings};
+pub use settings::{daemon_settings, location};
 pub use socket::{Asked, ask};
 pub use standalone::{newest_attempt, take_turn};
 pub use system::{OsEntropy, SystemClock, SystemUptime, hostname};

@@ -16,7 +16,7 @@ use crate::{
     data_folder::DataFolder,
     error::Error,
     probe::AgentProbe,
-    settings::{location, loop_settings},
+    settings::{daemon_settings, location},
     system::{OsEntropy, SystemClock, SystemUptime, hostname},
 };
 
@@ -25,7 +25,7 @@ pub const GUARD: &str = "guard";
 /// The name of the only tenant of a single-user installation.
 const TENANT: &str = "default";
 /// The number of digits of the instance ID that the name of the instance contains.
-const NAME_DIGITS: usize = 8;
+const INSTANCE_NAME_ID_DIGITS: usize = 8;
 
 /// The opened data folder and database of this machine.
 pub struct Local {
@@ -75,7 +75,7 @@ impl Local {
         config: &Config,
         environment: BTreeMap<String, String>,
     ) -> Result<Self, Error> {
-        let settings = loop_settings(config);
+        let settings = daemon_settings(config);
         let (clock, fleet) = clocks(location);
         let entropy: Arc<dyn Entropy> = Arc::new(OsEntropy);
         let demo_command = demo_command(&folder)?;
@@ -85,13 +85,19 @@ impl Local {
         let store = Store::new(database, Arc::clone(&entropy), folder.sessions());
         // Read the shared clock before its first use below, because it is unknown until then.
         if let Some(fleet) = &fleet {
-            fleet.read(&store).await.map_err(unreadable_clock)?;
+            fleet.read(&store).await.map_err(clock_read_error)?;
         }
         let now = clock.now();
         let tenant = store.ensure_tenant(TENANT, now).await?;
         let digits = instance.uuid().simple().to_string();
-        let name = format!("{}-{}", hostname(), &digits[digits.len() - NAME_DIGITS..]);
-        store.register_host(tenant, instance, &name, now).await?;
+        let name = format!(
+            "{}-{}",
+            hostname(),
+            &digits[digits.len() - INSTANCE_NAME_ID_DIGITS..]
+        );
+        store
+            .register_instance(tenant, instance, &name, now)
+            .await?;
         let probe = AgentProbe {
             guard: guard.clone(),
             environment: environment.clone(),
@@ -145,7 +151,7 @@ impl Local {
     }
 
     /// Returns a client that calls the given routes inside this process, with the rights of the owner of the folder.
-    pub fn client_of(&self, routes: Router) -> Client {
+    pub fn in_process_client(&self, routes: Router) -> Client {
         let routes = routes.layer(Extension(Peer::Private));
         Client::within(routes, Arc::clone(&self.entropy))
     }
@@ -170,7 +176,7 @@ fn clocks(location: &Location) -> (Arc<dyn Clock>, Option<Arc<FleetClock>>) {
     }
 }
 
-fn unreadable_clock(error: daemon::Error) -> Error {
+fn clock_read_error(error: daemon::Error) -> Error {
     match error {
         daemon::Error::Store(error) => error.into(),
         error => error.into(),

@@ -14,7 +14,7 @@ use agent::{
     Agent, Decision, Grace, GuardProgram, Launch, Limits, OpenError, Opened, PermissionRequest,
     Permissions, guard,
 };
-use api_types::{Depth, LimitsHeldBy, Probed, RestoreProbe, SessionProbe, SignIn};
+use api_types::{Depth, LimitsEnforcedBy, Probed, RestoreProbe, SessionProbe, SignIn};
 use futures::future::BoxFuture;
 use model::{
     AcpSessionId, Entropy,
@@ -27,7 +27,7 @@ use tokio::{sync::mpsc, time::Instant};
 use crate::error::with_sources;
 
 /// The time that the guard's lease adds to the durations of the single steps.
-const LEASE_BEYOND_START: Duration = Duration::from_mins(1);
+const PROBE_LEASE_MARGIN: Duration = Duration::from_mins(1);
 /// The maximum duration of the turn of a probe.
 const TURN: Duration = Duration::from_mins(3);
 /// The prompt of that turn.
@@ -82,9 +82,9 @@ impl AgentProbe {
         let mut probed = Probed {
             protocol_version: agent::PROTOCOL_VERSION,
             start: begun.elapsed(),
-            limits_held_by: match guard::limits_held_by_kernel() {
-                Ok(_) => LimitsHeldBy::Kernel,
-                Err(reason) => LimitsHeldBy::Guard {
+            limits_enforced_by: match guard::kernel_limits_cgroup() {
+                Ok(_) => LimitsEnforcedBy::Kernel,
+                Err(reason) => LimitsEnforcedBy::Guard {
                     because: reason.to_owned(),
                 },
             },
@@ -144,11 +144,11 @@ impl AgentProbe {
                 ..Limits::default()
             },
             // A probe never renews its lease, so the lease must outlast the starts, the turn and the restore.
-            lease: 2 * (start + restore) + TURN + LEASE_BEYOND_START,
+            lease: 2 * (start + restore) + TURN + PROBE_LEASE_MARGIN,
             resources: config.limits,
             authenticate: config.authenticate.clone(),
         };
-        Agent::start(launch, Arc::new(NothingIsAllowed)).await
+        Agent::start(launch, Arc::new(DenyAll)).await
     }
 
     /// Takes a turn in `agent`, shuts it down, and restores the session in a new process. Returns the new agent, or
@@ -277,9 +277,9 @@ fn session(
 }
 
 /// Denies every permission request, so that a probe changes no file of the user.
-struct NothingIsAllowed;
+struct DenyAll;
 
-impl Permissions for NothingIsAllowed {
+impl Permissions for DenyAll {
     fn decide(&self, _request: PermissionRequest) -> BoxFuture<'_, Decision> {
         Box::pin(async { Decision::Deny })
     }

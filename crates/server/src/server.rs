@@ -45,7 +45,7 @@ impl Server {
     ///
     /// # Errors
     ///
-    /// Returns [`Error::SameIdentity`] if another server serves a copy of the folder, and [`Error::Outdated`] if the
+    /// Returns [`Error::DuplicateInstance`] if another server serves a copy of the folder, and [`Error::Outdated`] if the
     /// database requires a newer version of this program.
     pub async fn start(local: &Local, reach: Reach, lock: ServeLock) -> Result<Self, Error> {
         // 1. Claim the instance in the database, before anything of this server is visible.
@@ -64,8 +64,8 @@ impl Server {
                 live.get().is_some_and(|ended| !ended.is_cancelled())
             }))
             .metrics(host.metrics.clone())
-            .stopped_by(closing.clone())
-            .reached_by(&reach.hosts, reach.by_tls);
+            .with_stop_token(closing.clone())
+            .with_hosts(&reach.hosts, reach.by_tls);
         let routes = api::router(api.build());
         let folder = local.folder.path();
         // 3. Listen, before the daemon claims any turn: the agents of turns reach the API through the socket, so a
@@ -80,7 +80,7 @@ impl Server {
             .listener
             .map(|it| api::serve(Listener::Tcp(it), routes.clone(), closing.clone()));
         // 4. Start the daemon last.
-        let daemon = Daemon::start_in_fleet(host, waker, local.fleet.clone());
+        let daemon = Daemon::start_with_clock(host, waker, local.fleet.clone());
         loops.get_or_init(|| daemon.ended());
         Ok(Self {
             daemon,
@@ -94,7 +94,7 @@ impl Server {
 
     /// Returns a client that calls the API of the server inside this process.
     pub fn client(&self, local: &Local) -> Client {
-        local.client_of(self.routes.clone())
+        local.in_process_client(self.routes.clone())
     }
 
     /// Returns the network address of the server. Returns `None` if it has no network listener.

@@ -47,7 +47,7 @@ pub fn location(config: &Config) -> Result<Option<Location>, Problem> {
 }
 
 /// Returns the settings of the daemon.
-pub fn loop_settings(config: &Config) -> Settings {
+pub fn daemon_settings(config: &Config) -> Settings {
     Settings {
         workers: config.workers.value,
         waiting_turns: config.waiting_turns.value,
@@ -69,9 +69,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_defaults_are_those_of_the_loops() {
+    fn configuration_defaults_equal_daemon_defaults() {
         let (config, problems) = config::resolve(&Sources::default());
         assert_eq!(problems, []);
-        assert_eq!(loop_settings(&config), Settings::default());
+        assert_eq!(daemon_settings(&config), Settings::default());
     }
 }

@@ -49,7 +49,7 @@ pub async fn ask(folder: &Path, entropy: Arc<dyn Entropy>) -> Asked {
     if UnixStream::connect(address.path()).await.is_err() {
         return Asked::Nobody;
     }
-    let Ok(client) = Client::at_socket(address, entropy) else {
+    let Ok(client) = Client::with_socket(address, entropy) else {
         return Asked::Silent;
     };
     let answer = timeout(PATIENCE, client.server()).await;
@@ -78,7 +78,7 @@ impl PrivateSocket {
         routes: Router,
         stop: CancellationToken,
     ) -> io::Result<Self> {
-        remove_left(folder);
+        remove_stale_sockets(folder);
         Self::listen(folder.join(SERVER), routes, stop)
     }
 
@@ -88,7 +88,7 @@ impl PrivateSocket {
         routes: Router,
         stop: CancellationToken,
     ) -> io::Result<Self> {
-        remove_left(folder);
+        remove_stale_sockets(folder);
         let (before, behind) = PROCESS;
         let name = format!("{before}{}{behind}", std::process::id());
         Self::listen(folder.join(name), routes, stop)
@@ -128,7 +128,7 @@ impl Drop for PrivateSocket {
 }
 
 /// Removes the sockets of single-turn processes that have died.
-fn remove_left(folder: &Path) {
+fn remove_stale_sockets(folder: &Path) {
     let (before, behind) = PROCESS;
     let Ok(entries) = fs::read_dir(folder) else {
         return;
@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn whoever_serves_is_found_until_it_stops() {
+    async fn private_socket_connects_until_server_stops() {
         let folder = tempfile::tempdir().unwrap();
         assert!(!serves(folder.path()).await);
         let stop = CancellationToken::new();
@@ -199,7 +199,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_socket_that_a_killed_server_left_is_taken_over() {
+    async fn stale_socket_of_killed_server_is_replaced() {
         let folder = tempfile::tempdir().unwrap();
         drop(std::os::unix::net::UnixListener::bind(folder.path().join(SERVER)).unwrap());
         assert!(!serves(folder.path()).await);
@@ -209,7 +209,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_folder_deeper_than_an_address_is_long_is_served_too() {
+    async fn folder_path_longer_than_socket_address_is_served() {
         let folder = tempfile::tempdir().unwrap();
         let deep = folder.path().join("d".repeat(150));
         fs::create_dir(&deep).unwrap();
@@ -219,7 +219,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn somebody_who_does_not_answer_as_a_server_is_silent() {
+    async fn listener_without_valid_answer_is_unresponsive() {
         let folder = tempfile::tempdir().unwrap();
         let listener = UnixListener::bind(folder.path().join(SERVER)).unwrap();
         let closing = tokio::spawn(async move {
@@ -233,7 +233,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn sockets_of_dead_processes_are_removed_and_those_of_others_stay() {
+    async fn only_sockets_of_dead_processes_are_removed() {
         let folder = tempfile::tempdir().unwrap();
         let at = |name: &str| folder.path().join(name);
         drop(std::os::unix::net::UnixListener::bind(at("matins-1.sock")).unwrap());

@@ -28,7 +28,7 @@ pub async fn take_turn(
     let host = host(local)?;
     let folder = local.folder.path();
     let closing = CancellationToken::new();
-    let routes = api::router(local.api().stopped_by(closing.clone()).build());
+    let routes = api::router(local.api().with_stop_token(closing.clone()).build());
     let socket = PrivateSocket::of_process(folder, routes, closing.clone());
     let socket = socket.map_err(|source| Error::File {
         action: "listen in",
@@ -40,29 +40,29 @@ pub async fn take_turn(
         let keeping = fleet.keep(host.clone(), Waker::default(), closing.clone());
         tokio::spawn(keeping);
     }
-    let taken = Box::pin(take_with(&host, client, run, stop)).await;
+    let taken = Box::pin(take_with_blocking_runs(&host, client, run, stop)).await;
     closing.cancel();
     socket.stop().await;
     taken
 }
 
 /// Takes the turn of `run` and, one after another, the turns of the runs that block it.
-async fn take_with(
+async fn take_with_blocking_runs(
     host: &Host,
     client: &Client,
     run: RunId,
     stop: CancellationToken,
 ) -> Result<Run, Error> {
-    let mut taken = pin!(daemon::take_one(host, run, stop.clone()));
+    let mut taken = pin!(daemon::take_standalone_turn(host, run, stop.clone()));
     loop {
         let before = tokio::select! {
             biased;
             ended = &mut taken => return ended.map(Into::into).map_err(Error::Daemon),
-            before = what_stands_before(client, run) => before?,
+            before = wait_for_blocking_run(client, run) => before?,
         };
         // Keep both futures running: while this process takes the blocking run, `run` may be cancelled or claimed by
         // another process.
-        let mut other = pin!(daemon::take_one(host, before, stop.clone()));
+        let mut other = pin!(daemon::take_standalone_turn(host, before, stop.clone()));
         tokio::select! {
             ended = &mut taken => {
                 // Do not drop a turn that has begun, because its agent would be killed and its run left to lease
@@ -78,7 +78,7 @@ async fn take_with(
 }
 
 /// Waits until another run blocks the newest attempt at `run` and is itself queued. Returns the ID of that run.
-async fn what_stands_before(client: &Client, run: RunId) -> Result<RunId, Error> {
+async fn wait_for_blocking_run(client: &Client, run: RunId) -> Result<RunId, Error> {
     loop {
         let newest = newest_attempt(client, run).await?;
         if let Some(Waiting::Run {

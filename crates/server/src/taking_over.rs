@@ -22,16 +22,16 @@ const PATIENCE: Duration = limits::PRESENCE.saturating_add(Duration::from_secs(1
 ///
 /// # Errors
 ///
-/// Returns [`Error::SameIdentity`] if another live server has registered the same instance, and [`Error::Outdated`]
+/// Returns [`Error::DuplicateInstance`] if another live server has registered the same instance, and [`Error::Outdated`]
 /// if the schema of the database requires a newer version of this program.
 pub(crate) async fn take_over(local: &Local, worker: &WorkerId) -> Result<(), Error> {
     let (store, instance) = (&local.store, local.instance);
     let before = store.serving(instance).await?;
     if let Some(before) = &before
         && before.is_online(local.clock.now())
-        && !is_gone(&before.worker)
+        && !is_dead(&before.worker)
     {
-        wait_for_its_end(local, before).await?;
+        wait_for_previous_server(local, before).await?;
     }
     let version = env!("CARGO_PKG_VERSION");
     let (before, now) = (before.map(|before| before.worker), local.clock.now());
@@ -40,7 +40,7 @@ pub(crate) async fn take_over(local: &Local, worker: &WorkerId) -> Result<(), Er
     if !serves.await? {
         return Err(taken("another server"));
     }
-    match store.show_presence(instance, worker, now).await? {
+    match store.renew_server_heartbeat(instance, worker, now).await? {
         Presence::Noted => Ok(()),
         Presence::Taken => Err(taken("another server")),
         Presence::Outdated { needed, known } => Err(Error::Outdated { needed, known }),
@@ -49,7 +49,7 @@ pub(crate) async fn take_over(local: &Local, worker: &WorkerId) -> Result<(), Er
 
 /// Waits for longer than the presence interval of a live server, because the previous server may have been killed
 /// only a moment ago. Fails if the registration changes meanwhile.
-async fn wait_for_its_end(local: &Local, before: &Serving) -> Result<(), Error> {
+async fn wait_for_previous_server(local: &Local, before: &Serving) -> Result<(), Error> {
     tracing::warn!(
         worker = %before.worker,
         "{} served this data folder a moment ago: looking for {} s whether it still does",
@@ -73,7 +73,7 @@ async fn wait_for_its_end(local: &Local, before: &Serving) -> Result<(), Error> 
 
 /// `true` if the worker's process ran on this machine and is dead. A worker with the process ID of this process also
 /// counts as dead, because a restarted container often assigns the same process ID again.
-fn is_gone(worker: &WorkerId) -> bool {
+fn is_dead(worker: &WorkerId) -> bool {
     // A worker ID is `<host>-<pid>-<random>`, and the host name may contain hyphens.
     let Some((host, pid)) = worker
         .as_str()
@@ -90,7 +90,7 @@ fn is_gone(worker: &WorkerId) -> bool {
 }
 
 fn taken(by: &str) -> Error {
-    Error::SameIdentity { by: by.to_owned() }
+    Error::DuplicateInstance { by: by.to_owned() }
 }
 
 #[cfg(test)]
@@ -98,14 +98,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_a_process_of_this_machine_is_known_to_be_gone() {
+    fn only_local_process_is_reported_dead() {
         let named = |host: &str, pid: u32| WorkerId::from_stored(format!("{host}-{pid}-00000001"));
         let (here, own) = (hostname(), std::process::id());
-        assert!(is_gone(&named(&here, own)), "it was started anew");
-        assert!(!is_gone(&named(&here, 1)), "it lives");
+        assert!(is_dead(&named(&here, own)), "it was started anew");
+        assert!(!is_dead(&named(&here, 1)), "it lives");
         // The kernel gives no such number.
-        assert!(is_gone(&named(&here, 2_000_000_000)));
-        assert!(!is_gone(&named("elsewhere", 2_000_000_000)));
-        assert!(!is_gone(&WorkerId::from_stored("nonsense".into())));
+        assert!(is_dead(&named(&here, 2_000_000_000)));
+        assert!(!is_dead(&named("elsewhere", 2_000_000_000)));
+        assert!(!is_dead(&WorkerId::from_stored("nonsense".into())));
     }
 }

@@ -14,22 +14,22 @@ use model::{
     },
     entity::Tenant,
 };
-use store::{NewBrowser, NewToken, Page as StorePage, Scope};
+use store::{NewBrowserToken, NewToken, Page as StorePage, Scope};
 
 use crate::{Error, Service, naming};
 
 /// The lifetime of a sign-in link.
-const LINK_LIFE: Duration = Duration::from_mins(10);
+const SIGN_IN_LINK_LIFETIME: Duration = Duration::from_mins(10);
 /// The time that a browser stays signed in.
-const BROWSER_LIFE: Duration = Duration::from_hours(30 * 24);
+const BROWSER_SIGN_IN_LIFETIME: Duration = Duration::from_hours(30 * 24);
 /// The name of the token of a tenant's first admin.
-const FIRST_TOKEN: &str = "first";
+const FIRST_TOKEN_NAME: &str = "first";
 /// The name of the tokens for browsers that are signed in from this machine.
-const MACHINE_TOKEN: &str = "signed in from this machine";
+const MACHINE_TOKEN_NAME: &str = "signed in from this machine";
 
 impl Service {
     /// Returns the tenant of this service.
-    pub async fn own_tenant(&self) -> Result<Tenant, Error> {
+    pub async fn current_tenant(&self) -> Result<Tenant, Error> {
         Ok(self.store.tenant(self.scope(), self.tenant).await?)
     }
 
@@ -53,9 +53,9 @@ impl Service {
     /// Returns the tenant with this name or ID. Without `all`, finds only the tenant of this service.
     pub async fn tenant(&self, all: bool, given: &str) -> Result<Tenant, Error> {
         let found = if all {
-            self.any_tenant(given).await?
+            self.find_any_tenant(given).await?
         } else {
-            let own = self.own_tenant().await?;
+            let own = self.current_tenant().await?;
             Some(own).filter(|own| own.name == given || own.id.to_string() == given)
         };
         found.ok_or_else(|| Error::NotFound {
@@ -65,7 +65,7 @@ impl Service {
         })
     }
 
-    async fn any_tenant(&self, given: &str) -> Result<Option<Tenant>, Error> {
+    async fn find_any_tenant(&self, given: &str) -> Result<Option<Tenant>, Error> {
         if let Some(named) = self.store.tenant_named(given).await? {
             return Ok(Some(named));
         }
@@ -103,7 +103,7 @@ impl Service {
         let token = of_tenant.first_token(Some(TokenId::from_uuid(id.uuid())));
         let token = token.await?;
         Ok(TenantCreated {
-            tenant: of_tenant.own_tenant().await?.into(),
+            tenant: of_tenant.current_tenant().await?.into(),
             token,
         })
     }
@@ -111,7 +111,7 @@ impl Service {
     /// Creates the token of the tenant's first admin, with a reserved ID if there is one.
     pub async fn first_token(&self, id: Option<TokenId>) -> Result<TokenCreated, Error> {
         let request = TokenRequest {
-            name: FIRST_TOKEN.to_owned(),
+            name: FIRST_TOKEN_NAME.to_owned(),
             role: Role::Admin,
             scopes: None,
             expires_at: None,
@@ -214,10 +214,10 @@ impl Service {
         let now = self.now();
         let token = match token {
             Some(token) => token,
-            None => self.token_of_machine(reserved).await?,
+            None => self.create_machine_token(reserved).await?,
         };
         let secret = LinkSecret::generate(&*self.entropy);
-        let expires_at = now + LINK_LIFE;
+        let expires_at = now + SIGN_IN_LINK_LIFETIME;
         self.store
             .create_sign_in_link(self.tenant, token, &secret.hash(), now, expires_at)
             .await?;
@@ -229,12 +229,12 @@ impl Service {
 
     /// Creates an admin token whose secret is discarded. It is the parent of the tokens of browsers that are signed
     /// in from this machine, so that revoking it signs them out.
-    async fn token_of_machine(&self, id: Option<TokenId>) -> Result<TokenId, Error> {
+    async fn create_machine_token(&self, id: Option<TokenId>) -> Result<TokenId, Error> {
         let request = TokenRequest {
-            name: MACHINE_TOKEN.to_owned(),
+            name: MACHINE_TOKEN_NAME.to_owned(),
             role: Role::Admin,
             scopes: None,
-            expires_at: Some(self.now() + BROWSER_LIFE),
+            expires_at: Some(self.now() + BROWSER_SIGN_IN_LIFETIME),
         };
         let made = self.create_token(&request, Permission::ALL, id).await?;
         Ok(made.token.id)
@@ -248,11 +248,11 @@ impl Service {
         secret: &TokenSecret,
     ) -> Result<Option<i64>, Error> {
         let now = self.now();
-        let new = NewBrowser {
+        let new = NewBrowserToken {
             id: TokenId::generate(now, &*self.entropy),
             hash: secret.hash(),
             shown: secret.shown().to_owned(),
-            expires_at: now + BROWSER_LIFE,
+            expires_at: now + BROWSER_SIGN_IN_LIFETIME,
         };
         let signed_in = self.store.use_sign_in_link(&code.hash(), &new, now).await?;
         Ok(signed_in.map(|token| {

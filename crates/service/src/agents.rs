@@ -11,10 +11,10 @@ use crate::{Error, Service, catalogue, naming};
 pub const DEMO_AGENT: &str = "demo";
 
 /// The lowest accepted limits. Below them, the programs of agents do not even start.
-const LEAST_MEMORY: u64 = 16 << 20;
-const LEAST_PROCESSES: u64 = 8;
-const LEAST_OPEN_FILES: u64 = 32;
-const LEAST_FILE: u64 = 4 << 10;
+const MIN_MEMORY_BYTES: u64 = 16 << 20;
+const MIN_PROCESSES: u64 = 8;
+const MIN_OPEN_FILES: u64 = 32;
+const MIN_FILE_BYTES: u64 = 4 << 10;
 
 impl Service {
     /// Adds the missing agents of the catalogue and the one of the demonstration agent, which `demo_command`
@@ -131,7 +131,7 @@ impl Service {
         let (id, started) = (agent.id, &agent.config);
         let agent = self
             .store
-            .note_offers(self.tenant, id, started, &probed.offers, self.now())
+            .store_agent_offers(self.tenant, id, started, &probed.offers, self.now())
             .await?;
         Ok(Checked {
             sign_in_hint: catalogue::sign_in_hint(&agent.config),
@@ -190,14 +190,14 @@ fn check_limits(config: &AgentConfig) -> Result<(), Error> {
             "limits.memory_bytes",
             "memory limit",
             limits.memory_bytes,
-            LEAST_MEMORY,
+            MIN_MEMORY_BYTES,
             "bytes",
         ),
         (
             "limits.processes",
             "processes limit",
             limits.processes,
-            LEAST_PROCESSES,
+            MIN_PROCESSES,
             "processes and threads",
         ),
         (
@@ -211,14 +211,14 @@ fn check_limits(config: &AgentConfig) -> Result<(), Error> {
             "limits.open_files",
             "open files limit",
             limits.open_files,
-            LEAST_OPEN_FILES,
+            MIN_OPEN_FILES,
             "files",
         ),
         (
             "limits.file_bytes",
             "file size limit",
             limits.file_bytes,
-            LEAST_FILE,
+            MIN_FILE_BYTES,
             "bytes",
         ),
         (

@@ -15,9 +15,9 @@ use store::{AutomationFilter, Deletion, RunFilter, Unreadable};
 use crate::{Error, Service, fires};
 
 /// The number of an automation's newest runs that are returned with it.
-const SHOWN_RUNS: u32 = 10;
+const MAX_LAST_RUNS: u32 = 10;
 /// The number of sessions that are deleted before the list of the remaining ones is read again.
-const DELETED_AT_ONCE: u32 = 500;
+const DELETE_BATCH_SIZE: u32 = 500;
 
 /// The filters and the page of a list of automations.
 #[derive(Debug, Clone, Default)]
@@ -58,7 +58,7 @@ impl Service {
             state: query.state,
             text: query.text.clone(),
             session: match &query.session {
-                Some(given) => Some(self.shown_in(given).await?),
+                Some(given) => Some(self.session_filter(given).await?),
                 None => None,
             },
         };
@@ -100,7 +100,7 @@ impl Service {
                 Ok(view) => list.items.push(view),
                 // The automation was deleted after the list was read.
                 Err(Error::NotFound { .. }) => {}
-                Err(error) if error.is_nonsense() => list.unreadable.push(UnreadableAutomation {
+                Err(error) if error.is_corrupt() => list.unreadable.push(UnreadableAutomation {
                     id,
                     name,
                     unreadable: error.chain(),
@@ -128,7 +128,7 @@ impl Service {
     /// Creates an occurrence now and returns its run. The schedules of the triggers stay as they are. With a reserved
     /// ID for the `input`, a repeated request does not create another occurrence.
     pub async fn fire(&self, given: &str, input: Option<InputId>) -> Result<Run, Error> {
-        if let Some(run) = self.made_by(input).await? {
+        if let Some(run) = self.first_run_of_input(input).await? {
             return Ok(run);
         }
         let automation = self.find_automation(given).await?.id;
@@ -184,17 +184,17 @@ impl Service {
             sessions_kept: Vec::new(),
         };
         if with_sessions {
-            self.delete_sessions_of(&mut deleted).await?;
+            self.delete_created_sessions(&mut deleted).await?;
         }
         Ok(deleted)
     }
 
-    async fn delete_sessions_of(&self, deleted: &mut AutomationDeleted) -> Result<(), Error> {
+    async fn delete_created_sessions(&self, deleted: &mut AutomationDeleted) -> Result<(), Error> {
         loop {
             // Sessions that must stay are listed again each time. Read that many more, so that each round finds new
             // ones and the loop ends.
             let kept = u32::try_from(deleted.sessions_kept.len()).unwrap_or(u32::MAX);
-            let limit = DELETED_AT_ONCE.saturating_add(kept);
+            let limit = DELETE_BATCH_SIZE.saturating_add(kept);
             let automation = Some(deleted.automation_id);
             let mut left = self
                 .store
@@ -236,7 +236,7 @@ impl Service {
             (None, Some(key)) => self.store.session_by_key(self.tenant, key).await?,
             (None, None) => None,
         };
-        let last_runs = self.store.runs(scope, filter, SHOWN_RUNS).await?;
+        let last_runs = self.store.runs(scope, filter, MAX_LAST_RUNS).await?;
         Ok(AutomationView {
             agent: self.store.agent(scope, automation.agent_id).await?.name,
             newer_format: (automation.needs_format > store::FORMAT).then_some(NewerFormat {

@@ -133,7 +133,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_catalogue_can_be_read_and_says_how_to_get_each() {
+    fn catalog_has_install_and_sign_in_for_each_agent() {
         let names: Vec<_> = agents().into_iter().map(|(name, _)| name).collect();
         assert_eq!(
             names,
@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn what_shows_a_sign_in_is_found_in_the_agents_own_environment() {
+    fn sign_in_is_detected_in_environment_of_agent() {
         let home = tempfile::tempdir().unwrap();
         let bin = home.path().join("bin");
         std::fs::create_dir_all(&bin).unwrap();

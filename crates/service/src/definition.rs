@@ -68,7 +68,7 @@ impl Service {
         before: Option<&NewAutomation>,
     ) -> Result<Place, Error> {
         if let Some(before) = before
-            && self.stays_in_place(request, before).await?
+            && self.keeps_target(request, before).await?
         {
             return Ok(Place {
                 agent: before.agent,
@@ -79,10 +79,10 @@ impl Service {
         let (agent, cwd, bound_session_key) = if let SessionTarget::Bound(given) = &request.session
         {
             let so_far = before.and_then(|before| before.bound_session_key.as_deref());
-            self.bound_place(request, given, so_far).await?
+            self.bound_target(request, given, so_far).await?
         } else {
             let cwd = working_directory::check(request.cwd.as_deref())?;
-            (self.named_agent(request).await?, cwd, None)
+            (self.requested_agent(request).await?, cwd, None)
         };
         if request.session.mode() != SessionMode::Fresh {
             self.require_restore(&agent).await?;
@@ -95,7 +95,7 @@ impl Service {
     }
 
     /// `true` if an edit leaves the session, the working directory and the agent unchanged.
-    async fn stays_in_place(
+    async fn keeps_target(
         &self,
         request: &AutomationRequest,
         before: &NewAutomation,
@@ -112,7 +112,10 @@ impl Service {
         Ok(same_session && same_cwd && same_agent)
     }
 
-    pub(crate) async fn named_agent(&self, request: &AutomationRequest) -> Result<Agent, Error> {
+    pub(crate) async fn requested_agent(
+        &self,
+        request: &AutomationRequest,
+    ) -> Result<Agent, Error> {
         if let Some(agent) = &request.agent {
             return self.find_agent(agent).await;
         }
@@ -132,7 +135,7 @@ impl Service {
     ///
     /// Returns an error if the session is closed or has no key, or if the request contradicts the directory, the
     /// settings or the agent of the session.
-    async fn bound_place(
+    async fn bound_target(
         &self,
         request: &AutomationRequest,
         given: &str,
@@ -200,7 +203,7 @@ pub(crate) fn policies(request: &PoliciesRequest, mode: SessionMode) -> Result<P
     let policies = Policies::from(request.clone());
     policies.validate(mode).map_err(|invalid| {
         let field = format!("policies.{}", invalid.field());
-        Error::from(invalid).in_field(field)
+        Error::from(invalid).at_field(field)
     })?;
     Ok(policies)
 }
@@ -235,13 +238,13 @@ pub(crate) fn spec(
     now: Timestamp,
 ) -> Result<Spec, Error> {
     let refused = |field: &'static str| {
-        move |error: schedule::Error| Error::from(error).in_field(format!("{path}{field}"))
+        move |error: schedule::Error| Error::from(error).at_field(format!("{path}{field}"))
     };
     let zone = |own: &Option<String>| match (own, zone) {
         // The trigger's own zone wins over the zone of the request; the default is UTC.
         (Some(own), _) => Zone::parse(own).map_err(refused("zone")),
         (None, Some(zone)) => {
-            Zone::parse(zone).map_err(|error| Error::from(error).in_field("zone"))
+            Zone::parse(zone).map_err(|error| Error::from(error).at_field("zone"))
         }
         (None, None) => Ok(Zone::utc()),
     };

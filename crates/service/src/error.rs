@@ -81,7 +81,7 @@ pub enum Error {
     #[error(
         "use the agent {agent:?} for a session that goes on: its agent {}, so it can only run \
          automations with fresh sessions",
-        offers_not(*.restore)
+        missing_capability(*.restore)
     )]
     CannotRestore {
         /// The name of the agent.
@@ -119,7 +119,7 @@ fn did_you_mean(nearest: Option<&str>) -> String {
     nearest.map_or_else(String::new, |name| format!("; did you mean {name:?}?"))
 }
 
-const fn offers_not(restore: RestoreBy) -> &'static str {
+const fn missing_capability(restore: RestoreBy) -> &'static str {
     match restore {
         RestoreBy::Auto => "offers neither session/resume nor session/load",
         RestoreBy::Resume => "does not offer session/resume",
@@ -156,7 +156,7 @@ impl Error {
             | Self::Store(
                 store::Error::Exists { .. }
                 | store::Error::Changed { .. }
-                | store::Error::KeptBySession { .. }
+                | store::Error::FixedBySession { .. }
                 | store::Error::Served { .. }
                 | store::Error::NewerFormat { .. },
             ) => Kind::Refused,
@@ -166,9 +166,9 @@ impl Error {
     }
 
     /// `true` if a stored value is corrupt.
-    pub(crate) fn is_nonsense(&self) -> bool {
+    pub(crate) fn is_corrupt(&self) -> bool {
         match self {
-            Self::Store(error) => error.is_nonsense(),
+            Self::Store(error) => error.is_corrupt(),
             // The stored schedule was valid when it was written, so this program cannot read what another version
             // wrote.
             Self::Schedule(_) => true,
@@ -217,7 +217,7 @@ impl Error {
                 }
                 None => format!("`matins agent check {agent}` tries it alone"),
             }),
-            Self::Store(store::Error::KeptBySession { name, .. }) => Some(format!(
+            Self::Store(store::Error::FixedBySession { name, .. }) => Some(format!(
                 "`matins automation edit {name} --reset ...` lets go of that session: the next run \
                  begins another one, and the old one stays"
             )),
@@ -254,7 +254,7 @@ impl Error {
     }
 
     /// Returns the same error with the path of the field that caused it.
-    pub(crate) fn in_field(self, field: impl Into<String>) -> Self {
+    pub(crate) fn at_field(self, field: impl Into<String>) -> Self {
         Self::InField(Box::new(InField {
             field: field.into(),
             error: self,

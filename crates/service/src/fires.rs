@@ -9,7 +9,7 @@ use model::{
 };
 
 /// The number of next runs in a response.
-pub const SHOWN_FIRES: usize = 5;
+pub const MAX_UPCOMING_RUNS: usize = 5;
 
 /// Returns the next instants after `now` at which an automation's triggers fire, in order. Returns none if the
 /// automation is paused.
@@ -22,7 +22,12 @@ pub(crate) fn next(
         return Ok(Vec::new());
     }
     let specs = triggers.iter().map(|trigger| &trigger.spec);
-    of(specs, &automation.policies.quiet_hours, now, SHOWN_FIRES)
+    of(
+        specs,
+        &automation.policies.quiet_hours,
+        now,
+        MAX_UPCOMING_RUNS,
+    )
 }
 
 /// Returns the next `count` instants after `now` at which triggers fire, in order.
@@ -38,7 +43,7 @@ pub(crate) fn of<'a>(
         let schedule = Schedule::parse(spec)?;
         fires.extend(schedule.upcoming(now, count).into_iter().map(|at| Fire {
             at,
-            shown: schedule::describe_fire(at, &zone),
+            shown: schedule::format_instant(at, &zone),
             quiet: quiet.covers(at, &zone),
         }));
     }

@@ -1,7 +1,7 @@
 //! Instances: the data folders in which agents run and keep their memories.
 
 use api_types::{Instance, InstanceState};
-use store::InstanceStanding;
+use store::InstanceStatus;
 
 use crate::{Error, Service};
 
@@ -36,7 +36,7 @@ impl Service {
         Ok(found)
     }
 
-    fn shown(&self, one: InstanceStanding) -> Instance {
+    fn shown(&self, one: InstanceStatus) -> Instance {
         let online = one
             .server
             .as_ref()

@@ -48,7 +48,7 @@ pub use automations::AutomationQuery;
 pub use catalogue::{install_hint, presence};
 pub use error::{Error, Kind};
 pub use export::Export;
-pub use fires::SHOWN_FIRES;
+pub use fires::MAX_UPCOMING_RUNS;
 pub use outlook::Outlook;
 pub use probe::{Probe, ProbeError, Probing};
 pub use runs::RunQuery;

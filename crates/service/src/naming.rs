@@ -5,7 +5,7 @@ use model::limits;
 use crate::Error;
 
 /// The length of the longest name that is derived from a prompt, in characters.
-const DERIVED_CHARS: usize = 40;
+const MAX_DERIVED_NAME_CHARS: usize = 40;
 
 /// Returns a valid name: one line that is not empty and not too long.
 pub(crate) fn name(field: &'static str, given: &str) -> Result<String, Error> {
@@ -46,13 +46,13 @@ pub(crate) fn derived(prompt: &str) -> String {
     let mut name = String::new();
     for word in lower.split(|letter: char| !letter.is_alphanumeric()) {
         let length = name.chars().count() + word.chars().count() + 1;
-        if !name.is_empty() && length > DERIVED_CHARS {
+        if !name.is_empty() && length > MAX_DERIVED_NAME_CHARS {
             break;
         }
         if !name.is_empty() && !word.is_empty() {
             name.push('-');
         }
-        name.extend(word.chars().take(DERIVED_CHARS));
+        name.extend(word.chars().take(MAX_DERIVED_NAME_CHARS));
     }
     if name.is_empty() {
         "automation".into()
@@ -66,7 +66,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_name_is_made_of_the_first_words() {
+    fn name_is_derived_from_first_words_of_prompt() {
         for (prompt, name) in [
             ("Check the build, please!", "check-the-build-please"),
             ("  ...  ", "automation"),
@@ -79,11 +79,11 @@ mod tests {
             assert_eq!(derived(prompt), name);
         }
         let long = derived(&"x".repeat(1000));
-        assert_eq!(long.len(), DERIVED_CHARS);
+        assert_eq!(long.len(), MAX_DERIVED_NAME_CHARS);
     }
 
     #[test]
-    fn names_that_a_line_cannot_show_are_refused() {
+    fn name_with_control_characters_or_outer_spaces_is_refused() {
         for given in ["", " ", " a", "a\n", "a\tb", &"x".repeat(201)] {
             let error = name("name", given).unwrap_err().to_string();
             assert!(error.contains("1 to 200 bytes"), "{given:?}: {error}");
@@ -92,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn texts_are_bounded() {
+    fn empty_or_oversized_content_is_refused() {
         assert!(content("prompt", " \n").is_err());
         assert!(content("prompt", &"x".repeat(limits::CONTENT_BYTES)).is_ok());
         assert!(content("prompt", &"x".repeat(limits::CONTENT_BYTES + 1)).is_err());

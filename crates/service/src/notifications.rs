@@ -102,7 +102,7 @@ impl Service {
         let endpoint = self.endpoint(given).await?;
         let now = self.now();
         let until = now + overlap;
-        let kept = rotated_before(until);
+        let kept = replayed_rotation(until);
         let answered = key.map(|key| answered(key, &kept));
         let rotated =
             self.store
@@ -203,7 +203,7 @@ impl Service {
 
     /// Sends a delivery once more for a request with an idempotency key. A pending delivery is returned unchanged,
     /// because an earlier copy of the request may have queued it.
-    pub async fn redeliver_once(&self, given: &str) -> Result<DeliveryView, Error> {
+    pub async fn redeliver_idempotently(&self, given: &str) -> Result<DeliveryView, Error> {
         let view = self.delivery(given).await?;
         if view.delivery.state == DeliveryStatus::Pending {
             return Ok(view);
@@ -224,9 +224,11 @@ impl Service {
         let mut events = request.events.clone();
         events.sort_unstable();
         events.dedup();
-        let unchosen = events.iter().find(|kind| !kind.can_be_chosen());
+        let unchosen = events.iter().find(|kind| !kind.is_subscribable());
         if events.is_empty() || unchosen.is_some() {
-            let choosable = NotificationKind::ALL.iter().filter(|it| it.can_be_chosen());
+            let choosable = NotificationKind::ALL
+                .iter()
+                .filter(|it| it.is_subscribable());
             let words: Vec<_> = choosable.map(|kind| kind.as_str()).collect();
             return Err(Error::invalid(
                 "events",
@@ -254,7 +256,7 @@ impl Service {
 
 /// Returns the stored response to a repeated request that has replaced a secret. It omits the secret, which is shown
 /// only once.
-pub(crate) fn rotated_before(previous_until: Timestamp) -> Value {
+pub(crate) fn replayed_rotation(previous_until: Timestamp) -> Value {
     json!(SecretRotated {
         secret: None,
         previous_until,

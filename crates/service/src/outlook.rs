@@ -16,7 +16,7 @@ pub struct Outlook {
 impl Service {
     /// Returns a summary of the automations without reading each of them.
     pub async fn outlook(&self) -> Result<Outlook, Error> {
-        let (automations, next) = self.store.automations_outlook(self.scope()).await?;
+        let (automations, next) = self.store.automation_summary(self.scope()).await?;
         let next = match next {
             // Read by ID, because `Service::automation` would look the text up as a name first.
             Some(id) => {

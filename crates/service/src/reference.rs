@@ -14,7 +14,7 @@ use uuid::Uuid;
 use crate::{Error, Service};
 
 /// The length of the shortest ID prefix, in hexadecimal digits. A shorter one is more likely a name.
-const MIN_DIGITS: usize = 4;
+const MIN_PREFIX_DIGITS: usize = 4;
 
 impl Service {
     /// Returns the ID of the session with this key, ID or ID prefix.
@@ -165,7 +165,7 @@ impl Range {
             .unwrap_or(given);
         let digits = bare.replace('-', "");
         let hexadecimal = digits.bytes().all(|byte| byte.is_ascii_hexdigit());
-        if !hexadecimal || !(MIN_DIGITS..=32).contains(&digits.len()) {
+        if !hexadecimal || !(MIN_PREFIX_DIGITS..=32).contains(&digits.len()) {
             return None;
         }
         Some(Self {
@@ -216,7 +216,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_beginning_of_an_id_spans_all_that_begin_so() {
+    fn id_prefix_spans_all_matching_ids() {
         let range = Range::of("run_0199ab", "run").unwrap();
         assert_eq!(
             range.first.simple().to_string(),
@@ -232,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_beginning_of_an_id_spans_nothing() {
+    fn invalid_id_prefix_spans_no_range() {
         for given in ["", "run_", "019", "ses_0199ab", "0199xy", &"0".repeat(33)] {
             assert_eq!(Range::of(given, "run"), None, "{given}");
         }

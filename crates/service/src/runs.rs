@@ -69,7 +69,7 @@ impl Service {
         );
         let attempts = self.store.attempts(self.scope(), run.input_id).await?;
         Ok(RunView {
-            waiting: self.waits_for(&run).await?,
+            waiting: self.blocked_on(&run).await?,
             attempts: attempts.into_iter().map(Into::into).collect(),
             record_trimmed: ended && record.is_none(),
             run: run.into(),
@@ -122,7 +122,10 @@ impl Service {
     /// Returns the first run of an input with a reserved ID. Returns `None` if no ID is reserved, or if the input
     /// does not exist yet. Callers check this before the request's other conditions, because these may have changed
     /// since the first request.
-    pub(crate) async fn made_by(&self, input: Option<InputId>) -> Result<Option<Run>, Error> {
+    pub(crate) async fn first_run_of_input(
+        &self,
+        input: Option<InputId>,
+    ) -> Result<Option<Run>, Error> {
         let Some(input) = input else { return Ok(None) };
         let attempts = self.store.attempts(self.scope(), input).await?;
         Ok(attempts.into_iter().next())
@@ -142,7 +145,7 @@ impl Service {
             return Err(error.into());
         };
         // The run is gone if its session was deleted after the store refused the ID.
-        let first = self.made_by(reserved).await?;
+        let first = self.first_run_of_input(reserved).await?;
         first.ok_or_else(|| Error::NotFound {
             what: "the run of the input",
             given: input.to_string(),

@@ -17,7 +17,7 @@ use store::{Automations, Deletion, NewSession, RunFilter, SessionFilter};
 use crate::{Error, Service, naming, working_directory};
 
 /// The number of a session's open runs that are read at once.
-const READ_AT_ONCE: u32 = 200;
+const OPEN_RUNS_PAGE_SIZE: u32 = 200;
 
 /// The channel whose sessions have a session type of their own.
 const SLACK: &str = "slack";
@@ -163,7 +163,7 @@ impl Service {
         let runs = self.open_runs(session.id).await?;
         let mut open_runs = Vec::with_capacity(runs.len());
         for run in runs {
-            let waiting = self.waits_for(&run).await?;
+            let waiting = self.blocked_on(&run).await?;
             open_runs.push(OpenRun {
                 run: run.into(),
                 waiting,
@@ -198,11 +198,11 @@ impl Service {
                 status: Some(*status),
                 ..RunFilter::default()
             };
-            let mut page = store::Page::first(READ_AT_ONCE);
+            let mut page = store::Page::first(OPEN_RUNS_PAGE_SIZE);
             loop {
                 let found = self.store.run_page(self.scope(), filter, page).await?;
                 page.after = found.last().map(|run| run.id);
-                let whole = found.len() < READ_AT_ONCE as usize;
+                let whole = found.len() < OPEN_RUNS_PAGE_SIZE as usize;
                 open.extend(found.into_iter().map(|run| (run.id, run)));
                 if whole {
                     break;
@@ -261,7 +261,7 @@ impl Service {
         input: Option<InputId>,
     ) -> Result<Run, Error> {
         // Before any check, because the session may have been closed since the first request.
-        if let Some(run) = self.made_by(input).await? {
+        if let Some(run) = self.first_run_of_input(input).await? {
             return Ok(run);
         }
         naming::content("words", words)?;

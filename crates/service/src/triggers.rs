@@ -12,7 +12,7 @@ use crate::{
     Error, Service, definition,
     edit_automation::definition_of,
     fires,
-    notifications::{answered, rotated_before},
+    notifications::{answered, replayed_rotation},
 };
 
 impl Service {
@@ -76,7 +76,7 @@ impl Service {
     pub async fn webhook_secret(&self, automation: &str, given: &str) -> Result<String, Error> {
         let trigger = self.trigger(automation, given).await?;
         let found = self.store.webhook_trigger(self.scope(), trigger.id).await?;
-        let found = found.ok_or_else(|| no_webhook(given))?;
+        let found = found.ok_or_else(|| webhook_not_found(given))?;
         Ok(found.secrets.current.reveal())
     }
 
@@ -92,11 +92,11 @@ impl Service {
     ) -> Result<SecretRotated, Error> {
         let trigger = self.trigger(automation, given).await?;
         if trigger.spec != (TriggerSpec::Webhook {}) {
-            return Err(no_webhook(given));
+            return Err(webhook_not_found(given));
         }
         let now = self.now();
         let previous_until = now + overlap;
-        let kept = rotated_before(previous_until);
+        let kept = replayed_rotation(previous_until);
         let answered = key.map(|key| answered(key, &kept));
         let rotated = self.store.rotate_webhook_secret(
             self.scope(),
@@ -156,8 +156,8 @@ impl Service {
             return Err(Error::invalid("triggers", "[]", problem));
         }
         let specs = definition::specs(&request.triggers, request.zone.as_deref(), &[], now)?;
-        if !(1..=MOST_FIRES).contains(&request.count) {
-            let problem = format!("accepted are 1 to {MOST_FIRES}");
+        if !(1..=MAX_PREVIEW_RUNS).contains(&request.count) {
+            let problem = format!("accepted are 1 to {MAX_PREVIEW_RUNS}");
             return Err(Error::invalid("count", &request.count.to_string(), problem));
         }
         let count = request.count as usize;
@@ -170,9 +170,9 @@ impl Service {
 }
 
 /// The highest number of instants in a preview.
-const MOST_FIRES: u32 = 100;
+const MAX_PREVIEW_RUNS: u32 = 100;
 
-fn no_webhook(given: &str) -> Error {
+fn webhook_not_found(given: &str) -> Error {
     Error::NotFound {
         what: "webhook trigger",
         given: given.chars().take(80).collect(),

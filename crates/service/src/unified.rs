@@ -11,7 +11,7 @@ use model::{
     entity::{SeatSettings, Session},
     session::{SessionKind, SessionType},
 };
-use store::{InSession, NewSession};
+use store::{NewSession, SessionSelector};
 
 use crate::{Error, Service, Unified, working_directory};
 
@@ -19,7 +19,7 @@ use crate::{Error, Service, Unified, working_directory};
 const UNIFIED_KEY: &str = "unified:default";
 
 /// The prefix of the session keys of web chats.
-const OF_THE_WEB: &str = "web:";
+const WEB_CHAT_KEY_PREFIX: &str = "web:";
 
 impl Service {
     /// Returns the session to which an automation is to be bound. In unified mode this is the unified conversation
@@ -47,17 +47,17 @@ impl Service {
         }
         let session = self.find_session(given).await?;
         let stays = bound_so_far.is_some() && session.session_key.as_deref() == bound_so_far;
-        if on && is_of_the_web(&session) && !stays {
+        if on && is_web_chat(&session) && !stays {
             return self.unified_session(request, Some(&session)).await;
         }
         Ok(session)
     }
 
     /// Returns the filter of a list of automations for a session.
-    pub(crate) async fn shown_in(&self, given: &str) -> Result<InSession, Error> {
+    pub(crate) async fn session_filter(&self, given: &str) -> Result<SessionSelector, Error> {
         let session = self.find_session(given).await?;
-        let unified = self.unified.on && is_of_the_web(&session);
-        Ok(InSession {
+        let unified = self.unified.on && is_web_chat(&session);
+        Ok(SessionSelector {
             session: session.id,
             key: session.session_key,
             other_key: unified.then(|| UNIFIED_KEY.to_owned()),
@@ -76,8 +76,8 @@ impl Service {
             return Ok(found);
         }
         let agent = match (&request.agent, chat) {
-            (None, Some(chat)) => self.agent_of(chat).await?,
-            _ => self.named_agent(request).await?,
+            (None, Some(chat)) => self.agent_of_session(chat).await?,
+            _ => self.requested_agent(request).await?,
         };
         self.require_restore(&agent).await?;
         // Refuse the request before the conversation is created, so that a refused request leaves no conversation
@@ -118,7 +118,7 @@ impl Service {
         })
     }
 
-    async fn agent_of(&self, session: &Session) -> Result<Agent, Error> {
+    async fn agent_of_session(&self, session: &Session) -> Result<Agent, Error> {
         let seats = self.store.seats(self.scope(), session.id).await?;
         let seat = seats.iter().find(|seat| seat.is_entry);
         let seat = seat.ok_or_else(|| {
@@ -129,7 +129,7 @@ impl Service {
     }
 }
 
-fn is_of_the_web(session: &Session) -> bool {
+fn is_web_chat(session: &Session) -> bool {
     let key = session.session_key.as_deref();
-    key.is_some_and(|key| key.starts_with(OF_THE_WEB))
+    key.is_some_and(|key| key.starts_with(WEB_CHAT_KEY_PREFIX))
 }

@@ -17,11 +17,11 @@ const LOOKED_AT: u32 = 200;
 
 impl Service {
     /// Returns the reason for which `run` is blocked. Returns `None` if it goes on or is over.
-    pub async fn waits_for(&self, run: &Run) -> Result<Option<Waiting>, Error> {
+    pub async fn blocked_on(&self, run: &Run) -> Result<Option<Waiting>, Error> {
         // 1. The state of the run itself.
         let deferral = match &run.state {
             RunState::Queued => return Ok(Some(Waiting::Worker)),
-            RunState::Running { .. } => return self.approval_of(run).await,
+            RunState::Running { .. } => return self.pending_approval(run).await,
             RunState::Deferred(deferral) => deferral,
             _ => return Ok(None),
         };
@@ -74,7 +74,7 @@ impl Service {
     }
 
     /// Returns the newest pending approval of a running turn.
-    async fn approval_of(&self, run: &Run) -> Result<Option<Waiting>, Error> {
+    async fn pending_approval(&self, run: &Run) -> Result<Option<Waiting>, Error> {
         let filter = ApprovalFilter {
             run: Some(run.id),
             state: Some(ApprovalStatus::Pending),

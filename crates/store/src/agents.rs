@@ -30,7 +30,7 @@ impl Store {
                     .await?;
                 // Replace a corrupt row: it has no unknown keys that could be kept.
                 let found = found
-                    .filter(|row| !matches!(rows::agent(row), Err(error) if error.is_nonsense()));
+                    .filter(|row| !matches!(rows::agent(row), Err(error) if error.is_corrupt()));
                 if let Some(found) = found {
                     let before = locked(tx, tenant, found.get("id")?).await?;
                     return write(tx, tenant, &before, config, offers, now).await;
@@ -85,7 +85,7 @@ impl Store {
 
     /// Stores the offers of an agent that was started with a configuration, and returns the agent. Changes nothing if
     /// the configuration is no longer `started`, because the offers may not hold for the present one.
-    pub async fn note_offers(
+    pub async fn store_agent_offers(
         &self,
         tenant: TenantId,
         id: AgentId,
@@ -178,7 +178,7 @@ async fn locked(tx: &mut Tx, tenant: TenantId, id: AgentId) -> Result<LockedAgen
         .await?;
     let row = row.ok_or_else(|| Error::not_found("agent", id))?;
     let agent = rows::agent(&row)?;
-    stored::require_honoured("agent", &agent.name, agent.needs_format)?;
+    stored::require_supported("agent", &agent.name, agent.needs_format)?;
     Ok(LockedAgent { agent, row })
 }
 
@@ -199,7 +199,7 @@ async fn write(
         name: agent.name.as_str(),
         config: &written.value,
         now: now,
-        format: stored::format_over(row.get("format")?),
+        format: stored::format_after_rewrite(row.get("format")?),
         needs_format: written.needs_format,
     };
     let row = tx.fetch_one(sql!("harnesses/put"), params).await?;

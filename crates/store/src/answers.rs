@@ -79,7 +79,7 @@ impl Store {
     }
 
     /// Records the response to the request of a key. Keeps a response that is already recorded.
-    pub async fn answer_key(
+    pub async fn record_response(
         &self,
         tenant: TenantId,
         key: &str,
@@ -101,7 +101,7 @@ impl Store {
 
     /// Releases a key whose request was refused, so that the client can correct the request and reuse the key. Keeps
     /// a key whose response is recorded.
-    pub async fn release_key(&self, tenant: TenantId, key: &str) -> Result<(), Error> {
+    pub async fn release_idempotency_key(&self, tenant: TenantId, key: &str) -> Result<(), Error> {
         self.transact(Scope::Tenant(tenant), |tx, _| {
             Box::pin(async move {
                 tx.execute(sql!("answers/release"), params![tenant, key])

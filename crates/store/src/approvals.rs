@@ -29,7 +29,7 @@ use crate::{
 
 pub use read::ApprovalFilter;
 
-/// Maximum number of approvals that one call of [`Store::expire_overdue`] reads.
+/// Maximum number of approvals that one call of [`Store::expire_overdue_approvals`] reads.
 const BATCH: u32 = 200;
 
 impl Store {
@@ -129,7 +129,7 @@ impl Store {
                 let Some(row) = decided else {
                     return Err(Error::Refused(Refused {
                         what: ApprovalStatus::WHAT,
-                        state: state_of(&by_now, run.as_ref(), now).to_string(),
+                        state: effective_status(&by_now, run.as_ref(), now).to_string(),
                         event: event.to_string(),
                     }));
                 };
@@ -162,7 +162,7 @@ impl Store {
                     return Ok(Settled::Lost);
                 }
                 let mut journal = Journal::default();
-                void_all(tx, &mut journal, std::iter::once(run), now).await?;
+                void_approvals(tx, &mut journal, std::iter::once(run), now).await?;
                 journal.write(tx, now).await?;
                 Ok(Settled::Written)
             })
@@ -193,7 +193,7 @@ impl Store {
     ///
     /// An approval that cannot be written does not block the others. The first such error is returned after all
     /// others have expired.
-    pub async fn expire_overdue(&self, now: Timestamp) -> Result<u32, Error> {
+    pub async fn expire_overdue_approvals(&self, now: Timestamp) -> Result<u32, Error> {
         let overdue = {
             let mut tx = self.db.read(Scope::System).await?;
             tx.fetch_all(sql!("approvals/overdue"), params![now, BATCH])
@@ -238,7 +238,7 @@ async fn read(tx: &mut Tx, scope: Scope, id: ApprovalId) -> Result<Approval, Err
 
 /// Returns the state of an approval that can no longer be decided. An approval may be stored as pending although its
 /// deadline has passed or its run no longer waits.
-fn state_of(found: &Approval, run: Option<&Run>, now: Timestamp) -> ApprovalStatus {
+fn effective_status(found: &Approval, run: Option<&Run>, now: Timestamp) -> ApprovalStatus {
     match found.status() {
         ApprovalStatus::Pending if found.deadline_at <= now => ApprovalStatus::Expired,
         ApprovalStatus::Pending
@@ -279,7 +279,7 @@ async fn expire_one(
 
 /// Voids the pending approvals of attempts that are over or are being cancelled. The caller must hold the locks of
 /// their seats.
-pub(crate) async fn void_all(
+pub(crate) async fn void_approvals(
     tx: &mut Tx,
     journal: &mut Journal,
     runs: impl Iterator<Item = RunId>,

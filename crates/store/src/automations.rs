@@ -32,17 +32,17 @@ use crate::{
     stored::{self, StoredPermissions, StoredPolicies, StoredSettings, StoredSpec, Written},
 };
 
-pub(crate) use attention::ask_for_attention;
+pub(crate) use attention::request_attention;
 use attention::set_attention;
 pub use edit::AutomationEdit;
 use read::read;
-pub use read::{AutomationFilter, Automations, InSession, Unreadable};
+pub use read::{AutomationFilter, Automations, SessionSelector, Unreadable};
 pub(crate) use read::{bound_to, live_triggers, triggers};
 pub(crate) use schedule::schedule;
 pub(crate) use stopping::{
-    count_failures, delete, give_up_on, pause, settle_stopped, stop_triggers,
+    count_failures, delete, pause, pause_corrupt, record_missed_until_stop, stop_triggers,
 };
-use stopping::{delete_unreadable, settle, stopped_at};
+use stopping::{delete_corrupt, settle, stopped_at};
 pub use triggers::NewTrigger;
 
 /// The properties of an automation that a person sets, for a new automation or an edit.
@@ -144,7 +144,7 @@ impl Store {
                 return Err(Error::made("the automation", id));
             }
         }
-        made.map_err(|error| name_is_taken(error, &new.name))
+        made.map_err(|error| map_name_conflict(error, &new.name))
     }
 
     /// Pauses an automation. Instants until it is resumed are not due.
@@ -179,7 +179,7 @@ impl Store {
                 automation.state.apply(AutomationEvent::Resume)?;
                 // A server that does not support the automation may have paused it and left the cursors of its
                 // triggers. Record the instants that were due until the pause.
-                settle_stopped(self, tx, &automation, now).await?;
+                record_missed_until_stop(self, tx, &automation, now).await?;
                 let none: Option<&str> = None;
                 let never: Option<Timestamp> = None;
                 tx.execute(
@@ -194,7 +194,7 @@ impl Store {
                     // Compute the next instant from now, even if the clock was ahead and has been set back: an
                     // instant that has a row gets no second one, and all others are due.
                     let due = next_due(trigger.id, &trigger.spec, &automation.policies, now)?;
-                    set_next(tx, trigger.id, due, now).await?;
+                    set_next_due(tx, trigger.id, due, now).await?;
                 }
                 spend::release(tx, automation.tenant_id, Some(id), now).await?;
                 log::change(tx, id, AutomationChange::Resumed, now).await
@@ -244,10 +244,17 @@ impl Store {
                         automation.state.apply(AutomationEvent::Delete)?;
                         delete(self, tx, &automation, now).await?;
                     }
-                    Err(error) if error.is_nonsense() => delete_unreadable(tx, id, now).await?,
+                    Err(error) if error.is_corrupt() => delete_corrupt(tx, id, now).await?,
                     Err(error) => return Err(error),
                 }
-                crate::runs::cancel::waiting_of(self, tx, id, "automation deleted", now).await
+                crate::runs::cancel::cancel_waiting_of_automation(
+                    self,
+                    tx,
+                    id,
+                    "automation deleted",
+                    now,
+                )
+                .await
             })
         })
         .await
@@ -262,12 +269,12 @@ impl Store {
 pub(crate) async fn lock(tx: &mut Tx, scope: Scope, id: AutomationId) -> Result<Automation, Error> {
     // Check the tenant before the lock, so that a request of another tenant locks nothing.
     read(tx, scope, id).await?;
-    let locked = not_deleted(lock_automation(tx, id).await?)?;
-    stored::require_honoured("automation", &locked.name, locked.needs_format)?;
+    let locked = require_not_deleted(lock_automation(tx, id).await?)?;
+    stored::require_supported("automation", &locked.name, locked.needs_format)?;
     Ok(locked)
 }
 
-fn not_deleted(automation: Automation) -> Result<Automation, Error> {
+fn require_not_deleted(automation: Automation) -> Result<Automation, Error> {
     if automation.state == AutomationState::Deleted {
         return Err(Error::not_found("automation", automation.id));
     }
@@ -286,7 +293,7 @@ async fn lock_of_any_format(
         .await?;
     found.ok_or_else(|| Error::not_found("automation", id))?;
     lock_triggers(tx, id).await?;
-    not_deleted(lock_automation(tx, id).await?)
+    require_not_deleted(lock_automation(tx, id).await?)
 }
 
 /// Locks the triggers of an automation and then the automation, which must not be deleted. For a transition that
@@ -309,7 +316,7 @@ fn needs_format(documents: [&Written; 3], triggers: &[Spec]) -> i64 {
 }
 
 /// Sets the next instant of a trigger. `None` stops the trigger.
-async fn set_next(
+async fn set_next_due(
     tx: &mut Tx,
     id: TriggerId,
     due: Option<occurrence::Due>,
@@ -318,7 +325,7 @@ async fn set_next(
     let scheduled_for = due.map(|due| due.scheduled_for);
     let fire_at = due.map(|due| due.fire_at);
     tx.execute(
-        sql!("triggers/set_next"),
+        sql!("triggers/set_next_due"),
         params![id, scheduled_for, fire_at, now],
     )
     .await?;
@@ -326,7 +333,7 @@ async fn set_next(
 }
 
 /// Turns a conflict on the name of an automation into [`Error::Exists`].
-fn name_is_taken(error: Error, name: &str) -> Error {
+fn map_name_conflict(error: Error, name: &str) -> Error {
     match error {
         Error::Database(error) if error.conflict() == Some("automations_one_per_name") => {
             Error::Exists {

@@ -67,7 +67,7 @@ impl<I: Send + Sync + 'static, O: Send + 'static> Batcher<I, O> {
                 waiting: Arc::clone(&self.waiting),
                 left: false,
             };
-            tokio::spawn(serve_all(context.clone(), served, self.fits, run));
+            tokio::spawn(drain_queue(context.clone(), served, self.fits, run));
         }
         answer.await.unwrap_or(Err(Error::Abandoned))
     }
@@ -102,7 +102,7 @@ fn lock<I, O>(waiting: &Mutex<Waiting<I, O>>) -> std::sync::MutexGuard<'_, Waiti
     waiting.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-async fn serve_all<C: Sync, I: Sync, O: Send>(
+async fn drain_queue<C: Sync, I: Sync, O: Send>(
     context: C,
     mut served: Served<I, O>,
     fits: fn(&I, &I) -> bool,

@@ -49,7 +49,7 @@ pub enum Error {
     #[error(
         "change the {what} of the automation {name}: its session {session} keeps the one that it has"
     )]
-    KeptBySession {
+    FixedBySession {
         /// The setting.
         what: &'static str,
         /// The automation's name.
@@ -148,7 +148,7 @@ impl Error {
     }
 
     /// Returns `true` if a stored value is corrupt, so that a retry fails in the same way.
-    pub fn is_nonsense(&self) -> bool {
+    pub fn is_corrupt(&self) -> bool {
         matches!(self, Self::Database(database::Error::Nonsense { .. }))
     }
 

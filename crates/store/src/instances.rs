@@ -14,7 +14,7 @@ use crate::{
 
 /// The status of an instance that is not removed.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct InstanceStanding {
+pub struct InstanceStatus {
     /// The ID of the instance.
     pub id: InstanceId,
     /// The name of the instance.
@@ -48,7 +48,7 @@ pub struct Serving {
 impl Serving {
     /// Returns `true` if the server has not shut down and its last heartbeat is recent enough.
     pub fn is_online(&self, now: Timestamp) -> bool {
-        self.stopped_at.is_none() && now.since(self.seen_at) <= limits::SERVER_AWAY
+        self.stopped_at.is_none() && now.since(self.seen_at) <= limits::SERVER_OFFLINE_AFTER
     }
 }
 
@@ -70,7 +70,7 @@ pub enum Presence {
 
 impl Store {
     /// Registers the data folder of this server as an instance of a tenant, or updates its name and its last use.
-    pub async fn register_host(
+    pub async fn register_instance(
         &self,
         tenant: TenantId,
         instance: InstanceId,
@@ -126,7 +126,7 @@ impl Store {
                 if tx.execute(sql!("servers/serve"), params).await? == 0 {
                     return Ok(false);
                 }
-                bring_back(tx, instance).await?;
+                restore_removed_instance(tx, instance).await?;
                 Ok(true)
             })
         })
@@ -134,7 +134,7 @@ impl Store {
     }
 
     /// Records a server's heartbeat.
-    pub async fn show_presence(
+    pub async fn renew_server_heartbeat(
         &self,
         instance: InstanceId,
         worker: &WorkerId,
@@ -150,7 +150,7 @@ impl Store {
                     return Ok(Presence::Taken);
                 };
                 // A tenant may have removed the instance while the server was away.
-                bring_back(tx, instance).await?;
+                restore_removed_instance(tx, instance).await?;
                 let (needed, known) = (noted.get("works_with")?, schema::LATEST);
                 Ok(if needed > known {
                     Presence::Outdated { needed, known }
@@ -163,7 +163,7 @@ impl Store {
     }
 
     /// Records that a server has shut down.
-    pub async fn stop_serving(
+    pub async fn record_server_stop(
         &self,
         instance: InstanceId,
         worker: &WorkerId,
@@ -223,13 +223,13 @@ impl Store {
     }
 
     /// Remembers that an instance is registered for a tenant.
-    pub(crate) fn note_known(&self, tenant: TenantId, instance: InstanceId) {
+    pub(crate) fn remember_registered_instance(&self, tenant: TenantId, instance: InstanceId) {
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         known.insert((tenant, instance));
     }
 
     /// Lists the instances by name, each with the number of queued runs that wait for it.
-    pub async fn instances(&self, scope: Scope) -> Result<Vec<InstanceStanding>, Error> {
+    pub async fn instances(&self, scope: Scope) -> Result<Vec<InstanceStatus>, Error> {
         let mut tx = self.db.read(scope).await?;
         let found = tx
             .fetch_all(sql!("instances/waiting"), params![scope.tenant()])
@@ -239,7 +239,7 @@ impl Store {
 }
 
 /// Restores an instance for the tenants that had removed it, because its data folder is served again.
-async fn bring_back(tx: &mut Tx, instance: InstanceId) -> Result<(), Error> {
+async fn restore_removed_instance(tx: &mut Tx, instance: InstanceId) -> Result<(), Error> {
     let back = tx
         .fetch_all(sql!("instances/back"), params![instance])
         .await?;
@@ -249,10 +249,10 @@ async fn bring_back(tx: &mut Tx, instance: InstanceId) -> Result<(), Error> {
     Ok(())
 }
 
-fn standing(row: &Row) -> Result<InstanceStanding, Error> {
+fn standing(row: &Row) -> Result<InstanceStatus, Error> {
     let server = serving(row)?;
     let used: Option<Timestamp> = row.optional("last_seen_at")?;
-    Ok(InstanceStanding {
+    Ok(InstanceStatus {
         id: row.get("id")?,
         name: row.get("name")?,
         last_seen_at: used.max(server.as_ref().map(|server| server.seen_at)),

@@ -69,15 +69,15 @@ impl Journal {
 
     /// Adds a row to the transcript, and its event to the log.
     pub(crate) fn message(&mut self, place: Place, entry: Entry) {
-        self.write_message(place, None, entry);
+        self.add_entry(place, None, entry);
     }
 
     /// Adds a message from one seat to another to the transcript, and its event to the log.
-    pub(crate) fn message_to(&mut self, place: Place, to: SeatId, entry: Entry) {
-        self.write_message(place, Some(to), entry);
+    pub(crate) fn add_seat_message(&mut self, place: Place, to: SeatId, entry: Entry) {
+        self.add_entry(place, Some(to), entry);
     }
 
-    fn write_message(&mut self, place: Place, to: Option<SeatId>, entry: Entry) {
+    fn add_entry(&mut self, place: Place, to: Option<SeatId>, entry: Entry) {
         self.lines.push(Line {
             session: place.session,
             change: Change::Message {

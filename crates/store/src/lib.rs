@@ -48,16 +48,17 @@ mod webhooks;
 pub use answers::{Answered, KeyClaim};
 pub use approvals::ApprovalFilter;
 pub use automations::{
-    AutomationEdit, AutomationFilter, Automations, InSession, NewAutomation, NewTrigger, Unreadable,
+    AutomationEdit, AutomationFilter, Automations, NewAutomation, NewTrigger, SessionSelector,
+    Unreadable,
 };
-pub use coordinator::{NewMessage, Published, Recipients, SeatMessage};
+pub use coordinator::{NewSeatMessage, Published, Recipients, SeatMessage};
 pub use db::{
     Database, Dialect, Examined, InvalidLocation, Location, OpenError, PoolSize, Scope, Sessions,
     params,
 };
 pub use error::Error;
 pub use feed::{FeedEvent, FeedPage, Lost};
-pub use instances::{InstanceStanding, Presence, Serving};
+pub use instances::{InstanceStatus, Presence, Serving};
 pub use notifications::{
     Attempted, Claimed, NewDelivery, NewEndpoint, Notice, NoticeAutomation, NoticeSession,
     Subscription,
@@ -73,6 +74,6 @@ pub use sessions::{
 };
 pub use store::Store;
 pub use stored::FORMAT;
-pub use tokens::{NewBrowser, NewToken};
+pub use tokens::{NewBrowserToken, NewToken};
 pub use waking::{Calls, Changed, Changes, ListenerState, Unheard, Work};
 pub use webhooks::WebhookTrigger;

@@ -18,7 +18,7 @@ use crate::{
     Answered, Error, Scope, answers,
     database::{Row, Tx},
     store::Store,
-    stored::{self, StoredEvents},
+    stored::{self, StoredNotificationKinds},
     webhooks::secrets,
 };
 
@@ -70,7 +70,7 @@ impl Store {
                             tenant: tenant,
                             name: new.name.as_str(),
                             url: new.url.as_str(),
-                            events: stored::write::<StoredEvents>(&new.events).value,
+                            events: stored::write::<StoredNotificationKinds>(&new.events).value,
                             automation: new.automation,
                             channel: new.channel.as_deref(),
                             secret: secret.reveal(),
@@ -129,7 +129,7 @@ impl Store {
             .transact(scope, |tx, _| {
                 Box::pin(async move {
                     let before = by_id(tx, scope, id).await?;
-                    let events = StoredEvents::over(&to.events, before.json("events")?);
+                    let events = StoredNotificationKinds::over(&to.events, before.json("events")?);
                     // Let the time of a change always advance. Otherwise two changes within one microsecond would
                     // look like one, and the second writer would not notice the first.
                     let tick = std::time::Duration::from_micros(1);
@@ -142,7 +142,7 @@ impl Store {
                                 changed_before: seen,
                                 name: to.name.as_str(),
                                 url: to.url.as_str(),
-                                events: stored::value_of(&events),
+                                events: stored::to_json(&events),
                                 automation: to.automation,
                                 channel: to.channel.as_deref(),
                                 now: now.max(seen + tick),
@@ -303,7 +303,7 @@ fn endpoint(row: &Row) -> Result<Endpoint, Error> {
         id: row.get("id")?,
         name: row.get("name")?,
         url: row.get("url")?,
-        events: stored::read::<StoredEvents>(row, "events")?,
+        events: stored::read::<StoredNotificationKinds>(row, "events")?,
         automation_id: row.optional("automation_id")?,
         channel: row.optional("channel")?,
         failing_since: row.optional("failing_since")?,

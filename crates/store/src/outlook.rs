@@ -55,7 +55,7 @@ impl Store {
     }
 
     /// Returns the number of automations, and the one that is due next.
-    pub async fn automations_outlook(
+    pub async fn automation_summary(
         &self,
         scope: Scope,
     ) -> Result<(u64, Option<AutomationId>), Error> {

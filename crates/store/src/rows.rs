@@ -101,7 +101,7 @@ pub(crate) fn seat(row: &Row) -> Result<Seat, Error> {
 /// version wrote values that cannot be read. A caller that acts on them must check `needs_format` first.
 pub(crate) fn automation(row: &Row) -> Result<Automation, Error> {
     let documents = stored::known(row, Documents::read(row))?;
-    automation_in(row, documents.unwrap_or_default())
+    automation_with_documents(row, documents.unwrap_or_default())
 }
 
 /// The documents of an automation, and its session mode.
@@ -135,7 +135,7 @@ impl Default for Documents {
     }
 }
 
-fn automation_in(row: &Row, documents: Documents) -> Result<Automation, Error> {
+fn automation_with_documents(row: &Row, documents: Documents) -> Result<Automation, Error> {
     let paused: Option<model::Timestamp> = row.optional("paused_at")?;
     let deleted: Option<model::Timestamp> = row.optional("deleted_at")?;
     let state = match (deleted, paused) {
@@ -190,17 +190,17 @@ pub(crate) fn run(row: &Row) -> Result<Run, Error> {
         Some(state) => state,
         None => ended_state(row, status)?,
     };
-    run_in(row, state)
+    run_with_state(row, state)
 }
 
 /// Returns a run from a row without the columns of its end. Returns `None` if the run has ended.
 pub(crate) fn open_run(row: &Row) -> Result<Option<Run>, Error> {
     let state = open_state(row, row.parse("status")?)?;
-    state.map(|state| run_in(row, state)).transpose()
+    state.map(|state| run_with_state(row, state)).transpose()
 }
 
 /// Returns a run with a state that the caller has read.
-fn run_in(row: &Row, state: RunState) -> Result<Run, Error> {
+fn run_with_state(row: &Row, state: RunState) -> Result<Run, Error> {
     Ok(Run {
         id: row.get("id")?,
         tenant_id: row.get("tenant_id")?,

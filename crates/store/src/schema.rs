@@ -71,7 +71,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn both_databases_have_the_same_versions_and_each_is_listed() {
+    fn migration_files_of_both_databases_match_list() {
         let listed: BTreeSet<String> = MIGRATIONS
             .iter()
             .zip(1..)

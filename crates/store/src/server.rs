@@ -7,13 +7,13 @@ use model::Timestamp;
 
 use crate::{
     Error, Scope, Store,
-    database::{Dialect, POSTGRES_CONNECTIONS, PoolSize, Row, Tx},
+    database::{Dialect, MAX_POSTGRES_CONNECTIONS, PoolSize, Row, Tx},
 };
 
 /// The maximum number of connections of one process: those of its pool, and the one that listens.
-const CONNECTIONS_OF_A_PROCESS: u32 = POSTGRES_CONNECTIONS + 1;
+const MAX_CONNECTIONS_PER_PROCESS: u32 = MAX_POSTGRES_CONNECTIONS + 1;
 /// The maximum number of transactions of other clients that are listed.
-const TRANSACTIONS_LISTED: u32 = 20;
+const MAX_LISTED_TRANSACTIONS: u32 = 20;
 
 /// The state of the server's vacuuming.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -82,11 +82,11 @@ pub struct Server {
     /// The number of connections that the server allows to the role in this database.
     pub connections_allowed: u32,
     /// The number of connections of all clients.
-    pub connections_of_all: u32,
+    pub total_connections: u32,
     /// The number of connections of Matins to this database.
-    pub connections_of_matins: u32,
+    pub matins_connections: u32,
     /// The maximum number of connections of one process of Matins.
-    pub connections_of_a_process: u32,
+    pub max_connections_per_process: u32,
 }
 
 impl Store {
@@ -113,7 +113,7 @@ impl Store {
         let transactions = tx
             .fetch_all(
                 sql_of_postgres!("server/transactions"),
-                params![TRANSACTIONS_LISTED],
+                params![MAX_LISTED_TRANSACTIONS],
             )
             .await?;
         let upkeep = upkeep(&mut tx).await?;
@@ -133,9 +133,9 @@ impl Store {
             cleans: row.get("cleans")?,
             left_out: row.optional("left_out")?,
             connections_allowed: row.get("connections_allowed")?,
-            connections_of_all: row.get("connections_of_all")?,
-            connections_of_matins: row.get("connections_of_matins")?,
-            connections_of_a_process: CONNECTIONS_OF_A_PROCESS,
+            total_connections: row.get("total_connections")?,
+            matins_connections: row.get("matins_connections")?,
+            max_connections_per_process: MAX_CONNECTIONS_PER_PROCESS,
         }))
     }
 }

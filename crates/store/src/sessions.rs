@@ -215,13 +215,29 @@ impl Store {
                             promote_on_seat(tx, *seat, now).await?;
                         }
                     }
-                    Admission::Wait => hold_queued(tx, id, now).await?,
+                    Admission::Wait => defer_queued_runs(tx, id, now).await?,
                     Admission::Refuse => {
                         let reason = format!("the session is {state}");
                         // Cancel the deferred runs first. Otherwise the end of the queued run would promote one of
                         // them.
-                        cancel::open_of(self, tx, id, &[RunStatus::Deferred], &reason, now).await?;
-                        cancel::open_of(self, tx, id, &[RunStatus::Queued], &reason, now).await?;
+                        cancel::cancel_runs_of_session(
+                            self,
+                            tx,
+                            id,
+                            &[RunStatus::Deferred],
+                            &reason,
+                            now,
+                        )
+                        .await?;
+                        cancel::cancel_runs_of_session(
+                            self,
+                            tx,
+                            id,
+                            &[RunStatus::Queued],
+                            &reason,
+                            now,
+                        )
+                        .await?;
                     }
                 }
                 Ok(state)
@@ -327,7 +343,7 @@ async fn lock_seats(tx: &mut Tx, scope: Scope, session: SessionId) -> Result<Vec
 
 /// Defers the queued runs of a session. If a run was exclusive, the next run of its automation may start on another
 /// seat.
-async fn hold_queued(tx: &mut Tx, session: SessionId, now: Timestamp) -> Result<(), Error> {
+async fn defer_queued_runs(tx: &mut Tx, session: SessionId, now: Timestamp) -> Result<(), Error> {
     let open = tx
         .fetch_all(sql!("runs/open_of_session"), params![session])
         .await?;

@@ -173,9 +173,11 @@ impl Budgets {
         now: Timestamp,
     ) -> Result<Self, Error> {
         let days = Days::of(now);
-        let limited = automations.filter(|one| one.policies.budget.has_periods());
+        let limited = automations.filter(|one| one.policies.budget.has_period_limits());
         let spenders = limited.map(|one| params![one.id]).collect();
-        let owners = tenants.iter().filter(|(_, budget)| budget.has_periods());
+        let owners = tenants
+            .iter()
+            .filter(|(_, budget)| budget.has_period_limits());
         let owners = owners.map(|(id, _)| params![*id]).collect();
         let mut used = HashMap::new();
         sums(tx, sql!("spending/of_spenders"), spenders, days, &mut used).await?;
@@ -258,7 +260,7 @@ fn read(row: &Row, column: &'static str) -> Result<u64, Error> {
 
 impl Store {
     /// Returns the budget of an automation, and its usage today and this month.
-    pub async fn automation_spending(
+    pub async fn automation_usage(
         &self,
         scope: Scope,
         id: AutomationId,
@@ -272,7 +274,7 @@ impl Store {
     }
 
     /// Returns the budget of a tenant, and the usage of all its runs today and this month.
-    pub async fn tenant_spending(
+    pub async fn tenant_usage(
         &self,
         scope: Scope,
         id: TenantId,

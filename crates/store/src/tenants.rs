@@ -104,7 +104,7 @@ impl Store {
                     })
                 };
                 let name: String = row.get("name")?;
-                stored::require_honoured("tenant", &name, stored::needs_format(&row)?)?;
+                stored::require_supported("tenant", &name, stored::needs_format(&row)?)?;
                 if let Some(seen) = seen
                     && rows::tenant(&row)?.budget != *seen
                 {
@@ -117,14 +117,14 @@ impl Store {
                     None => stored::write::<StoredBudget>(budget),
                     Some(_) => match stored::rewrite::<StoredBudget>(budget, &row, "budget") {
                         // Replace a corrupt budget: it has no unknown keys that could be kept.
-                        Err(error) if error.is_nonsense() => stored::write::<StoredBudget>(budget),
+                        Err(error) if error.is_corrupt() => stored::write::<StoredBudget>(budget),
                         rewritten => rewritten?,
                     },
                 };
                 // An empty budget is stored as null, unless a later version wrote limits that this one does not know.
                 let bare = stored::write::<StoredBudget>(&Budget::default()).value;
                 let value = (written.value != bare).then_some(written.value);
-                let format = stored::format_over(row.get("format")?);
+                let format = stored::format_after_rewrite(row.get("format")?);
                 let needed = written.needs_format;
                 let params = params![id, value, seen.is_some(), read, format, needed];
                 if tx.execute(sql!("tenants/set_budget"), params).await? == 0 {

@@ -18,7 +18,7 @@ impl Wanted {
         Self {
             lower,
             written,
-            id: text.and_then(|text| piece_of_id(text, prefix)),
+            id: text.and_then(|text| id_pattern(text, prefix)),
         }
     }
 }
@@ -36,7 +36,7 @@ fn pattern(text: &str) -> String {
     pattern
 }
 
-fn piece_of_id(text: &str, prefix: &str) -> Option<String> {
+fn id_pattern(text: &str, prefix: &str) -> Option<String> {
     let text = text.trim().to_ascii_lowercase();
     let shown = text
         .strip_prefix(prefix)
@@ -53,7 +53,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_means_something_in_a_pattern_is_looked_for_as_it_is() {
+    fn search_text_with_like_wildcards_is_escaped() {
         let wanted = Wanted::new(Some(r"50%_Ä\"), "ses");
         assert_eq!(wanted.written.as_deref(), Some(r"%50\%\_Ä\\%"));
         assert_eq!(wanted.lower.as_deref(), Some(r"%50\%\_ä\\%"));
@@ -61,7 +61,7 @@ mod tests {
     }
 
     #[test]
-    fn a_piece_of_an_id_is_known_with_its_prefix_and_without() {
+    fn id_pattern_accepts_part_of_id_with_and_without_prefix() {
         let id = |text| Wanted::new(Some(text), "ses").id;
         assert_eq!(id("ses_0199AB"), Some("0199ab%".into()));
         assert_eq!(id("0199-ab"), Some("%0199ab%".into()));

@@ -13,7 +13,7 @@ use crate::{
 };
 
 /// The maximum number of receipts that one transaction removes.
-const RECEIPTS_AT_ONCE: u32 = 500;
+const MAX_TRIMMED_RECEIPTS: u32 = 500;
 
 /// The data that is needed to verify a webhook request.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -97,7 +97,7 @@ impl Store {
                 Ok(tx
                     .execute(
                         sql!("webhooks/trim_receipts"),
-                        params![before, RECEIPTS_AT_ONCE],
+                        params![before, MAX_TRIMMED_RECEIPTS],
                     )
                     .await?)
             })

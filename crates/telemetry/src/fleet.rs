@@ -20,12 +20,12 @@ pub struct Connections {
 
 /// The database's clock, as this process estimates it.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct SharedClock {
+pub struct DatabaseClock {
     /// `true` if the estimate is accurate enough for firing triggers, claiming runs and giving up lost ones.
     pub known: bool,
     /// The lead of the machine's clock over the database's clock, in seconds. `None` if the database's clock was
     /// never read.
-    pub own_ahead: Option<f64>,
+    pub machine_lead_seconds: Option<f64>,
     /// The maximum error of the estimate. `None` if the database's clock was never read.
     pub uncertainty: Option<Duration>,
 }
@@ -35,7 +35,7 @@ pub struct SharedClock {
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Fleet {
     /// The database's clock.
-    pub clock: Option<SharedClock>,
+    pub clock: Option<DatabaseClock>,
     /// `true` if this process receives notifications of changes by other processes.
     pub listening: Option<bool>,
     /// The connections of this process.
@@ -51,7 +51,7 @@ impl Collector for Fleet {
         if let Some(clock) = self.clock {
             let known = "Whether the database's clock is known well enough to act by it";
             number(&mut encoder, "clock_known", known, i64::from(clock.known))?;
-            if let Some(ahead) = clock.own_ahead {
+            if let Some(ahead) = clock.machine_lead_seconds {
                 let told = "How far the machine's clock is ahead of the database's";
                 seconds(&mut encoder, "clock_offset", told, ahead)?;
             }
@@ -130,13 +130,13 @@ mod tests {
     use crate::Metrics;
 
     #[test]
-    fn what_the_database_tells_stands_beside_what_the_process_counts() {
+    fn database_metrics_are_encoded_with_process_metrics() {
         let metrics = Metrics::new("0");
         metrics.failed("clock");
         let fleet = Fleet {
-            clock: Some(SharedClock {
+            clock: Some(DatabaseClock {
                 known: true,
-                own_ahead: Some(-1.5),
+                machine_lead_seconds: Some(-1.5),
                 uncertainty: Some(Duration::from_millis(3)),
             }),
             listening: Some(true),
@@ -144,7 +144,7 @@ mod tests {
             oldest_transaction: Some(Duration::from_secs(90)),
             dead_rows: vec![("agent_runs".into(), 7), ("run_live".into(), 0)],
         };
-        let text = metrics.encode_in_fleet(None, fleet).unwrap();
+        let text = metrics.encode_with_database(None, fleet).unwrap();
         for line in [
             "matins_clock_known 1",
             "matins_clock_offset_seconds -1.5",
@@ -167,16 +167,16 @@ mod tests {
     }
 
     #[test]
-    fn a_clock_that_was_never_read_has_no_offset() {
+    fn unread_database_clock_has_no_offset_metric() {
         let fleet = Fleet {
-            clock: Some(SharedClock {
+            clock: Some(DatabaseClock {
                 known: false,
-                own_ahead: None,
+                machine_lead_seconds: None,
                 uncertainty: None,
             }),
             ..Fleet::default()
         };
-        let text = Metrics::new("0").encode_in_fleet(None, fleet).unwrap();
+        let text = Metrics::new("0").encode_with_database(None, fleet).unwrap();
         assert!(text.contains("\nmatins_clock_known 0\n"), "{text}");
         assert!(!text.contains("matins_clock_offset"), "{text}");
         assert!(!text.contains("matins_clock_uncertainty"), "{text}");

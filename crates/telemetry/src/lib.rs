@@ -8,6 +8,6 @@ mod fleet;
 mod metrics;
 mod spans;
 
-pub use fleet::{Connections, Fleet, SharedClock};
+pub use fleet::{Connections, DatabaseClock, Fleet};
 pub use metrics::{Metrics, OpenTrace, Queue};
 pub use spans::{Spans, SpansError};

@@ -168,7 +168,7 @@ impl Metrics {
             "Looks of the loops that failed, by the loop",
             loop_errors.clone(),
         );
-        let requests = Family::new_with_constructor(quick_histogram as fn() -> Histogram);
+        let requests = Family::new_with_constructor(delay_histogram as fn() -> Histogram);
         registry.register_with_unit(
             "http_request",
             "How long requests took to be answered; streams count until they begin",
@@ -236,7 +236,7 @@ impl Metrics {
     }
 
     /// Records inputs without a live run that the sweep found.
-    pub fn left_behind(&self, inputs: u32) {
+    pub fn record_sweep_faults(&self, inputs: u32) {
         self.counted.sweep_faults.inc_by(inputs.into());
     }
 
@@ -268,11 +268,11 @@ impl Metrics {
     /// Formats all metrics in the `OpenMetrics` 1.0 format, which Prometheus reads. If `queue` is `None`, because the
     /// database could not be read, the metrics of the queue are absent: a zero would be wrong.
     pub fn encode(&self, queue: Option<Queue>) -> Result<String, fmt::Error> {
-        self.encode_in_fleet(queue, Fleet::default())
+        self.encode_with_database(queue, Fleet::default())
     }
 
     /// Formats all metrics as [`Self::encode`] does, with those of a database that several servers may share.
-    pub fn encode_in_fleet(
+    pub fn encode_with_database(
         &self,
         queue: Option<Queue>,
         fleet: Fleet,
@@ -327,7 +327,7 @@ fn long() -> Histogram {
     Histogram::new(LONG)
 }
 
-fn quick_histogram() -> Histogram {
+fn delay_histogram() -> Histogram {
     Histogram::new(QUICK)
 }
 
@@ -336,7 +336,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_counted_is_written_as_prometheus_reads_it() {
+    fn metrics_are_encoded_in_openmetrics_format() {
         let metrics = Metrics::new("1.2.3");
         metrics.fired(2, 1, Duration::from_millis(3));
         metrics.claimed(Duration::from_millis(2));
@@ -347,7 +347,7 @@ mod tests {
             Duration::from_secs(2),
         );
         metrics.stalled(1);
-        metrics.left_behind(1);
+        metrics.record_sweep_faults(1);
         metrics.failed("scheduler");
         metrics.answered("GET", "/api/v1/runs/{run}", 404, Duration::from_millis(1));
         let queue = Queue {
@@ -383,7 +383,7 @@ mod tests {
     }
 
     #[test]
-    fn a_look_that_fired_nothing_has_no_lag() {
+    fn tick_without_occurrences_records_no_fire_lag() {
         let metrics = Metrics::new("0");
         metrics.fired(0, 3, Duration::from_secs(9));
         let text = metrics.encode(None).unwrap();
@@ -392,7 +392,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_asked_is_left_out_and_the_rest_told() {
+    fn unreadable_queue_metrics_are_absent() {
         let metrics = Metrics::new("0");
         metrics.failed("scheduler");
         let text = metrics.encode(None).unwrap();
@@ -403,7 +403,7 @@ mod tests {
     }
 
     #[test]
-    fn methods_that_clients_make_up_are_one() {
+    fn unknown_http_methods_share_one_label() {
         let metrics = Metrics::new("0");
         for method in ["GET", "BREW", "WHEN"] {
             metrics.answered(method, "/", 405, Duration::from_millis(1));

@@ -22,7 +22,7 @@ use tracing_subscriber::{Layer, filter::filter_fn, registry::LookupSpan};
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// The maximum delay of the process's end by the last batch.
-const LAST_PATIENCE: Duration = Duration::from_secs(2);
+const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// The crates whose spans are sent. Spans of libraries are not sent: those of the HTTP client would make each export
 /// cause another.
@@ -87,18 +87,18 @@ impl Spans {
             .with_tracer(self.0.tracer("matins"))
             .with_location(false)
             .with_threads(false)
-            .with_filter(filter_fn(is_sent))
+            .with_filter(filter_fn(is_exported))
     }
 
     /// Sends the remaining spans and stops. Waits for an unresponsive collector only for a short time.
     pub fn end(self) {
-        if let Err(error) = self.0.shutdown_with_timeout(LAST_PATIENCE) {
+        if let Err(error) = self.0.shutdown_with_timeout(SHUTDOWN_TIMEOUT) {
             tracing::debug!(%error, "the last spans were not sent");
         }
     }
 }
 
-fn is_sent(metadata: &Metadata<'_>) -> bool {
+fn is_exported(metadata: &Metadata<'_>) -> bool {
     let ours = metadata.target().split("::").next();
     metadata.is_span()
         && *metadata.level() <= Level::INFO
@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn a_collector_that_goes_and_comes_is_told_of_once_each() {
+    fn collector_outage_and_recovery_are_logged_once_each() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
         drop(listener);

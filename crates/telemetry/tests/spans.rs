@@ -71,7 +71,7 @@ fn turns(spans: &Spans, count: u32) {
 }
 
 #[test]
-fn a_span_arrives_with_its_fields_and_nothing_else_does() {
+fn collector_receives_spans_with_fields_and_no_events() {
     let (endpoint, taking) = collector();
     // A slash at the end is not doubled.
     let spans = Spans::to(&format!("{endpoint}/"), "matins", "1.2.3").unwrap();
@@ -90,7 +90,7 @@ fn a_span_arrives_with_its_fields_and_nothing_else_does() {
 }
 
 #[test]
-fn a_collector_that_is_not_there_holds_nobody_up() {
+fn unreachable_collector_does_not_block() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let endpoint = format!("http://{}", listener.local_addr().unwrap());
     drop(listener);
@@ -102,7 +102,7 @@ fn a_collector_that_is_not_there_holds_nobody_up() {
 }
 
 #[test]
-fn a_collector_that_never_answers_holds_nobody_up() {
+fn unresponsive_collector_does_not_block() {
     // The system takes connections for a listener that nobody asks.
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let endpoint = format!("http://{}", listener.local_addr().unwrap());
@@ -117,7 +117,7 @@ fn a_collector_that_never_answers_holds_nobody_up() {
 }
 
 #[test]
-fn an_endpoint_that_is_none_is_refused_by_name() {
+fn invalid_collector_endpoint_is_named_in_error() {
     let error = Spans::to("http://[", "matins", "0").unwrap_err();
     assert_eq!(error.to_string(), "send traces to http://[");
 }

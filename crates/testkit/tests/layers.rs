@@ -39,7 +39,7 @@ const NEVER_SHIPPED: [&str; 3] = ["bench", "chaos", "xtask"];
 const FAILPOINT: &str = "failpoint";
 
 /// Dependencies from outside that only these crates may have.
-const KEPT_APART: [(&str, &[&str]); 8] = [
+const RESTRICTED_DEPENDENCIES: [(&str, &[&str]); 8] = [
     // `bench` compares the store with bare statements, and inspects the databases that it has filled.
     ("sqlx", &["db", "bench"]),
     ("riverqueue", &["bench"]),
@@ -53,13 +53,13 @@ const KEPT_APART: [(&str, &[&str]); 8] = [
 ];
 
 /// Crates whose tests may have a dependency that is kept apart.
-const KEPT_APART_IN_TESTS: [(&str, &[&str]); 1] = [
+const RESTRICTED_DEPENDENCIES_IN_TESTS: [(&str, &[&str]); 1] = [
     // The suite breaks databases and looks at them from outside.
     ("sqlx", &["store"]),
 ];
 
 /// The crates that import `db`. Transactions end below `store`, so others reach them in tests alone.
-const ABOVE_DB: [&str; 1] = ["store"];
+const IMPORTERS_OF_DB: [&str; 1] = ["store"];
 
 /// For each crate of the workspace, what it depends on.
 type Graph = BTreeMap<String, Vec<Dependency>>;
@@ -68,7 +68,7 @@ type Graph = BTreeMap<String, Vec<Dependency>>;
 struct Dependency {
     name: String,
     ours: bool,
-    tests_only: bool,
+    is_dev_only: bool,
     optional: bool,
 }
 
@@ -105,7 +105,7 @@ fn package(package: &Value) -> anyhow::Result<(String, Vec<Dependency>)> {
             Some(Dependency {
                 name: name(dependency)?,
                 ours: dependency["path"].is_string(),
-                tests_only: dependency["kind"] == "dev",
+                is_dev_only: dependency["kind"] == "dev",
                 optional: dependency["optional"] == true,
             })
         })
@@ -134,24 +134,29 @@ fn offences(graph: &Graph) -> Vec<String> {
         for dependency in dependencies {
             let other = dependency.name.as_str();
             if !dependency.ours {
-                let in_tests = KEPT_APART_IN_TESTS
+                let in_tests = RESTRICTED_DEPENDENCIES_IN_TESTS
                     .iter()
                     .any(|(outside, allowed)| *outside == other && allowed.contains(&&**name));
-                let kept = KEPT_APART.iter().find(|(outside, _)| *outside == other);
+                let kept = RESTRICTED_DEPENDENCIES
+                    .iter()
+                    .find(|(outside, _)| *outside == other);
                 let refused = kept.is_some_and(|(_, allowed)| !allowed.contains(&name.as_str()));
-                if refused && !(dependency.tests_only && in_tests) {
+                if refused && !(dependency.is_dev_only && in_tests) {
                     found.push(format!("{name} may not depend on {other}"));
                 }
             } else if other == TESTKIT {
                 let shipped = !NEVER_SHIPPED.contains(&name.as_str());
-                if shipped && !dependency.tests_only {
+                if shipped && !dependency.is_dev_only {
                     found.push(format!("{name} ships {TESTKIT}"));
                 }
             } else if NEVER_SHIPPED.contains(&other) && !NEVER_SHIPPED.contains(&name.as_str()) {
                 found.push(format!("{name} imports {other}, which is a tool"));
-            } else if other == FAILPOINT && !dependency.tests_only && !dependency.optional {
+            } else if other == FAILPOINT && !dependency.is_dev_only && !dependency.optional {
                 found.push(format!("{name} ships {FAILPOINT}"));
-            } else if other == "db" && !dependency.tests_only && !ABOVE_DB.contains(&&**name) {
+            } else if other == "db"
+                && !dependency.is_dev_only
+                && !IMPORTERS_OF_DB.contains(&&**name)
+            {
                 found.push(format!("{name} imports db, which only store may"));
             } else if layer(other).is_none_or(|below| below >= own) {
                 found.push(format!("{name} imports {other}, which is not below it"));
@@ -181,7 +186,7 @@ fn tree(package: &str, kinds: &str) -> anyhow::Result<String> {
 }
 
 #[test]
-fn the_binary_has_no_failpoints() {
+fn binary_has_no_failpoints() {
     let ships = tree("matins", "normal,build").unwrap();
     assert!(ships.contains("matins-turn v"), "{ships}");
     assert!(!ships.contains("failpoint"), "{ships}");
@@ -197,11 +202,11 @@ fn binary_has_no_test_support() {
 }
 
 #[test]
-fn each_kind_of_offence_is_found() {
-    let on = |name: &str, ours, tests_only| Dependency {
+fn each_kind_of_layer_violation_is_found() {
+    let on = |name: &str, ours, is_dev_only| Dependency {
         name: name.to_owned(),
         ours,
-        tests_only,
+        is_dev_only,
         optional: false,
     };
     for (name, dependency, expected) in [

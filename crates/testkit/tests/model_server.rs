@@ -23,7 +23,7 @@ async fn post(server: &ModelServer, path: &str, body: &str) -> anyhow::Result<(S
 }
 
 #[tokio::test]
-async fn what_is_not_served_or_not_json_is_refused() {
+async fn model_server_refuses_unknown_path_and_invalid_json() {
     let server = ModelServer::start().await.unwrap();
     let (head, _) = post(&server, "/v1/embeddings", "{}").await.unwrap();
     assert!(head.starts_with("HTTP/1.1 404"), "{head}");
@@ -33,7 +33,7 @@ async fn what_is_not_served_or_not_json_is_refused() {
 }
 
 #[tokio::test]
-async fn an_answer_counts_and_quotes_what_the_user_asked() {
+async fn model_server_answer_counts_and_quotes_user_texts() {
     let server = ModelServer::start().await.unwrap();
     let messages = json!([
         {"role": "system", "content": "You are helpful."},

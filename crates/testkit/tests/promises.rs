@@ -16,7 +16,7 @@ const PAGE: &str = include_str!("../../../docs/promises.md");
 const MEANT: &str = include_str!("promises.txt");
 
 /// What the section is called whose promises nothing shows so far.
-const NOT_YET: &str = "Not yet";
+const UNPROVEN_HEADING: &str = "Not yet";
 
 /// A section of the page.
 struct Section<'a> {
@@ -93,7 +93,7 @@ fn faults(page: &str, tests: &BTreeSet<String>) -> Vec<String> {
     let sections = sections(page);
     for section in &sections {
         let heading = section.heading;
-        let not_yet = heading.starts_with(NOT_YET);
+        let not_yet = heading.starts_with(UNPROVEN_HEADING);
         if section.stated.is_none() || (section.number.is_none() && !not_yet) {
             faults.push(format!("{heading}: it has no number, or states no count"));
         }
@@ -141,7 +141,9 @@ fn faults(page: &str, tests: &BTreeSet<String>) -> Vec<String> {
         }
     }
     let strangers = numbers.keys();
-    faults.extend(strangers.map(|number| format!("{NOT_YET}: there is no section {number}")));
+    faults.extend(
+        strangers.map(|number| format!("{UNPROVEN_HEADING}: there is no section {number}")),
+    );
     faults
 }
 
@@ -248,7 +250,7 @@ fn is_of_name(letter: char) -> bool {
 }
 
 /// Whether an attribute makes a test of what follows: `#[test]`, `#[tokio::test(...)]`, `#[rstest]`.
-fn makes_test(attribute: &str) -> bool {
+fn is_test_attribute(attribute: &str) -> bool {
     let path = attribute.trim_start_matches("#[");
     let end = path.find(|letter| !is_of_name(letter) && letter != ':');
     let last = path[..end.unwrap_or(path.len())].rsplit("::").next();
@@ -262,7 +264,7 @@ fn marked(text: &str) -> Vec<&str> {
     for line in text.lines() {
         let line = line.trim();
         if open || line.starts_with("#[") {
-            test |= !open && makes_test(line);
+            test |= !open && is_test_attribute(line);
             left_out |= !open && line.starts_with("#[ignore");
             open = !line.ends_with(']');
             continue;
@@ -362,7 +364,7 @@ fn words(text: &str) -> Vec<&str> {
 }
 
 #[test]
-fn each_promise_is_shown_by_tests_that_there_are() {
+fn every_promise_names_existing_tests() {
     let tests = tests();
     assert!(tests.len() > 500, "only {} tests were found", tests.len());
     assert!(sections(PAGE).len() > 6, "sections are missing");
@@ -373,7 +375,7 @@ fn each_promise_is_shown_by_tests_that_there_are() {
 /// A row that is taken away, numbered anew or worded otherwise promises something else. Whoever means it says so
 /// with `MATINS_UPDATE=1`.
 #[test]
-fn nothing_else_is_promised_than_was_meant() {
+fn promises_match_accepted_hashes() {
     let texts = texts(PAGE);
     if option_env!("MATINS_UPDATE").is_some() {
         let kept = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/promises.txt");
@@ -391,7 +393,7 @@ fn nothing_else_is_promised_than_was_meant() {
 }
 
 #[test]
-fn what_is_promised_otherwise_is_seen() {
+fn changed_promise_text_is_detected() {
     let whole = "## 1. Seats: 2 promises\n| 1.10 | Ten. | `a` |\n| 1.2 | Two. | `b` |\n";
     let before = texts(whole);
     assert_eq!(before.len(), 2);
@@ -408,7 +410,7 @@ fn what_is_promised_otherwise_is_seen() {
 }
 
 #[test]
-fn each_kind_of_fault_is_found() {
+fn each_kind_of_promise_page_fault_is_found() {
     let tests = BTreeSet::from(["store::say::a".to_owned()]);
     let page = |replaced: &str, by: &str| {
         let whole = "## 1. Seats: 3 promises\n| number | promise | shown by |\n| --- | --- | --- |\n\

@@ -11,14 +11,18 @@ use testkit::{
 };
 
 /// What two processes of one agent said that share a session.
-struct TwoLives {
+struct RestoredTurn {
     capabilities: Value,
     restored: Reply,
     answer: Reply,
 }
 
 /// Has a first turn, kills the agent, restores the session in a new process and asks again.
-async fn two_lives(launch: &Launch, cwd: &Path, restore: &str) -> anyhow::Result<TwoLives> {
+async fn prompt_kill_and_restore(
+    launch: &Launch,
+    cwd: &Path,
+    restore: &str,
+) -> anyhow::Result<RestoredTurn> {
     let (mut first, offer) = RawAgent::initialized(launch, cwd).await?;
     let new = json!({"cwd": cwd, "mcpServers": []});
     let made = first.request("session/new", new).await?;
@@ -33,7 +37,7 @@ async fn two_lives(launch: &Launch, cwd: &Path, restore: &str) -> anyhow::Result
     restored.ok()?;
     let answer = second.prompt(session, "What was it?").await?;
     assert_eq!(answer.ok()?["stopReason"], "end_turn");
-    Ok(TwoLives {
+    Ok(RestoredTurn {
         capabilities: offer["agentCapabilities"].clone(),
         restored,
         answer,
@@ -43,12 +47,12 @@ async fn two_lives(launch: &Launch, cwd: &Path, restore: &str) -> anyhow::Result
 const REMEMBERED: &str = "I was shown 2 requests: [1] Remember the heron. [2] What was it?";
 
 #[tokio::test]
-async fn goose_that_was_killed_loads_its_session_and_remembers() {
+async fn killed_goose_loads_session_with_memory() {
     let server = ModelServer::start().await.unwrap();
     let (home, cwd) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let launch = real_agents::goose(&server, home.path()).unwrap();
 
-    let lives = two_lives(&launch, cwd.path(), "session/load")
+    let lives = prompt_kill_and_restore(&launch, cwd.path(), "session/load")
         .await
         .unwrap();
 
@@ -59,12 +63,12 @@ async fn goose_that_was_killed_loads_its_session_and_remembers() {
 }
 
 #[tokio::test]
-async fn codex_that_was_killed_resumes_its_session_and_remembers() {
+async fn killed_codex_resumes_session_with_memory() {
     let server = ModelServer::start().await.unwrap();
     let (home, cwd) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let launch = real_agents::codex(&server, home.path()).unwrap();
 
-    let lives = two_lives(&launch, cwd.path(), "session/resume")
+    let lives = prompt_kill_and_restore(&launch, cwd.path(), "session/resume")
         .await
         .unwrap();
 

@@ -116,7 +116,7 @@ fn sources(name: &str) -> Vec<(String, String)> {
 }
 
 #[test]
-fn crate_keeps_away_from_effects_it_must_not_have() {
+fn crate_uses_no_forbidden_effects() {
     let mut found = Vec::new();
     for (name, forbidden) in FORBIDDEN {
         for (path, code) in sources(name) {
@@ -128,7 +128,7 @@ fn crate_keeps_away_from_effects_it_must_not_have() {
 }
 
 #[test]
-fn entity_of_the_domain_has_no_serde() {
+fn domain_types_have_no_serde() {
     let with_serde: BTreeSet<String> = sources("model")
         .into_iter()
         .filter(|(_, code)| code.contains("Serialize") || code.contains("serde("))
@@ -171,7 +171,7 @@ fn named(text: &str, tables: &BTreeSet<String>) -> Vec<String> {
 }
 
 #[test]
-fn sql_outside_of_the_store_names_no_table() {
+fn sql_outside_store_names_no_table() {
     let tables = tables();
     assert!(tables.contains("agent_runs"), "{tables:?}");
     let mut found = Vec::new();
@@ -191,7 +191,7 @@ fn sql_outside_of_the_store_names_no_table() {
 }
 
 #[test]
-fn table_is_found_in_sql_alone() {
+fn table_name_is_found_in_sql_only() {
     let tables = BTreeSet::from(["agent_runs".to_owned()]);
     let sql = "\"select 1 from agent_runs\" and \"update agent_runs\"";
     assert_eq!(

@@ -107,7 +107,7 @@ impl<'a> Asking<'a> {
 
     fn begin(&mut self, asked: Enquiry) {
         // Dropping a request denies it. The limit keeps an agent from flooding the inbox.
-        if self.waiting.len() >= limits::ASKED_AT_ONCE {
+        if self.waiting.len() >= limits::PENDING_APPROVALS_PER_TURN {
             return;
         }
         let left = self.deadline.saturating_duration_since(Instant::now());

@@ -19,15 +19,15 @@ use tokio::{
 use crate::{
     agents::Agents,
     finish::{Ended, finish, persist},
-    ledger::{Ledger, LedgerError},
-    own_folder::remove_own_folder,
+    ledger::{Ledger, TurnStoreError},
+    own_folder::remove_session_folder,
     precheck::{Answer, Asked, ask},
     pulse::{Orders, Pulse, Stop, beat},
     warn,
 };
 
 /// The pause before the next attempt to begin while the ledger is unreachable.
-const BEGIN_PAUSE: Duration = Duration::from_millis(500);
+const BEGIN_RETRY_PAUSE: Duration = Duration::from_millis(500);
 
 /// The result of beginning a run.
 pub(crate) enum Begun {
@@ -45,13 +45,13 @@ pub(crate) async fn begin(
     run: RunId,
     orders: &Orders,
     pulse: &watch::Sender<Pulse>,
-) -> Result<Begun, LedgerError> {
+) -> Result<Begun, TurnStoreError> {
     match patiently(ledger, agents, run, orders, pulse, false).await? {
         ControlFlow::Break(given_back) => Ok(given_back),
         ControlFlow::Continue(Begin::Ask(question)) => {
             let heartbeat = beat(ledger, run, orders, agents.heartbeat, agents.lease, pulse);
             tokio::select! {
-                begun = begin_if_wanted(ledger, agents, &question, orders, pulse) => begun,
+                begun = begin_after_precheck(ledger, agents, &question, orders, pulse) => begun,
                 // `beat` never returns, even after the run is lost.
                 () = heartbeat => Ok(Begun::Ended(Ended::Lost)),
             }
@@ -60,25 +60,25 @@ pub(crate) async fn begin(
     }
 }
 
-async fn begin_if_wanted(
+async fn begin_after_precheck(
     ledger: &dyn Ledger,
     agents: &Agents,
     question: &Question,
     orders: &Orders,
     pulse: &watch::Sender<Pulse>,
-) -> Result<Begun, LedgerError> {
+) -> Result<Begun, TurnStoreError> {
     let run = question.run;
     // 1. Run the precheck.
     let asked = match ask(question, agents, pulse.subscribe()).await {
         Answer::Given(asked) => asked,
         Answer::Stopped(Stop::Lost) => return Ok(Begun::Ended(Ended::Lost)),
-        Answer::Stopped(Stop::HandBack) => {
-            let kind = FailureKind::HandedBack;
-            return give_back(ledger, agents, run, kind, "the server stopped").await;
+        Answer::Stopped(Stop::Requeue) => {
+            let kind = FailureKind::Requeued;
+            return requeue(ledger, agents, run, kind, "the server stopped").await;
         }
         Answer::LeaseOver => {
             let message = "nobody renewed its lease while its precheck was asked";
-            return give_back(ledger, agents, run, FailureKind::WorkerLost, message).await;
+            return requeue(ledger, agents, run, FailureKind::WorkerLost, message).await;
         }
         // The ledger knows of the cancellation. `begin_asked` reports it, so that the run ends as cancelled.
         Answer::Stopped(Stop::Cancel(_)) => Asked::default(),
@@ -90,7 +90,7 @@ async fn begin_if_wanted(
         let decline = || ledger.decline(run, asked.diagnostics());
         let declined = persist(run, agents.lease, decline).await?;
         if declined == Declined::WithSession {
-            remove_own_folder(question);
+            remove_session_folder(question);
         }
         return Ok(Begun::Ended(match declined {
             Declined::Skipped | Declined::WithSession => Ended::NotBegun,
@@ -120,13 +120,13 @@ impl Begun {
 }
 
 /// Ends an attempt that has not begun, so that the run can be attempted again.
-async fn give_back(
+async fn requeue(
     ledger: &dyn Ledger,
     agents: &Agents,
     run: RunId,
     kind: FailureKind,
     message: &str,
-) -> Result<Begun, LedgerError> {
+) -> Result<Begun, TurnStoreError> {
     let failure = Failure {
         kind,
         prompted: false,
@@ -146,7 +146,7 @@ async fn patiently(
     orders: &Orders,
     pulse: &watch::Sender<Pulse>,
     asked: bool,
-) -> Result<ControlFlow<Begun, Begin>, LedgerError> {
+) -> Result<ControlFlow<Begun, Begin>, TurnStoreError> {
     let until = Instant::now() + agents.lease;
     let mut unanswered = false;
     loop {
@@ -157,10 +157,10 @@ async fn patiently(
             ledger.begin(run)
         };
         match begin.await {
-            Err(error) if error.transient && Instant::now() + BEGIN_PAUSE <= until => {
+            Err(error) if error.transient && Instant::now() + BEGIN_RETRY_PAUSE <= until => {
                 warn(run, &error, "begin the turn");
                 unanswered = true;
-                if orders.hand_back.is_cancelled() {
+                if orders.requeue.is_cancelled() {
                     break;
                 }
             }
@@ -176,10 +176,10 @@ async fn patiently(
             }
             begun => return begun.map(ControlFlow::Continue),
         }
-        sleep(BEGIN_PAUSE).await;
+        sleep(BEGIN_RETRY_PAUSE).await;
     }
     let message = "the server lost touch with the database as it began";
-    let kind = FailureKind::HandedBack;
-    let given_back = give_back(ledger, agents, run, kind, message).await?;
+    let kind = FailureKind::Requeued;
+    let given_back = requeue(ledger, agents, run, kind, message).await?;
     Ok(ControlFlow::Break(given_back))
 }

@@ -33,7 +33,7 @@ use crate::{
 const FLUSH: Duration = Duration::from_millis(200);
 
 /// The most updates that wait between the reader of the agent's output and the recorder.
-const WAITING_UPDATES: usize = 256;
+const MAX_QUEUED_UPDATES: usize = 256;
 
 /// The end of a prompt. The flags are `true` if the agent still ended its turn.
 pub(crate) enum End {
@@ -78,7 +78,7 @@ pub(crate) struct Setting<'a> {
     /// The budgets that limit the turn, with their usage so far.
     pub(crate) accounts: Accounts,
     /// The shortest pause between two writes of the turn's usage. Each write also returns the usage of other turns.
-    pub(crate) counted_every: Duration,
+    pub(crate) usage_write_interval: Duration,
     /// The time that the agent has to end its turn after it was asked to cancel.
     pub(crate) cancel_grace: Duration,
 }
@@ -92,7 +92,7 @@ pub(crate) struct Listener {
 impl Listener {
     /// Returns a listener, and the sender for the agent's updates.
     pub(crate) fn new(recorder: Recorder) -> (mpsc::Sender<Update>, Self) {
-        let (sender, updates) = mpsc::channel(WAITING_UPDATES);
+        let (sender, updates) = mpsc::channel(MAX_QUEUED_UPDATES);
         (sender, Self { updates, recorder })
     }
 
@@ -171,7 +171,7 @@ async fn talk(
     let inactivity = setting.policies.inactivity();
     let mut silent_until = Instant::now() + inactivity;
     let mut asked: Option<(Asked, Instant)> = None;
-    let mut count_next = Instant::now() + setting.counted_every;
+    let mut count_next = Instant::now() + setting.usage_write_interval;
 
     loop {
         // An agent that was asked to cancel needs no more answers; open requests would keep people busy in vain.
@@ -208,12 +208,12 @@ async fn talk(
             _ = flush.tick() => {
                 #[cfg(feature = "failpoints")]
                 failpoint::reached("turn: prompted");
-                if flush_out(setting.ledger, setting.run, &mut listener.recorder).await == Settled::Lost {
+                if write_progress(setting.ledger, setting.run, &mut listener.recorder).await == Settled::Lost {
                     return End::Stopped(Stop::Lost, false);
                 }
                 let uncounted = listener.recorder.spent().beyond(&setting.accounts.counted);
                 if Instant::now() >= count_next && !uncounted.is_none() {
-                    count_next = Instant::now() + setting.counted_every;
+                    count_next = Instant::now() + setting.usage_write_interval;
                     let counted = count(setting.ledger, setting.run, &mut setting.accounts, &listener.recorder);
                     if counted.await == Settled::Lost {
                         return End::Stopped(Stop::Lost, false);
@@ -262,7 +262,7 @@ fn settle(asked: Option<(Asked, Instant)>, end: Result<StopReason, PromptError>)
 }
 
 /// Writes the rows and the live text that are not written yet. A write that fails is retried at the next flush.
-async fn flush_out(ledger: &dyn Ledger, run: RunId, recorder: &mut Recorder) -> Settled {
+async fn write_progress(ledger: &dyn Ledger, run: RunId, recorder: &mut Recorder) -> Settled {
     let pending = recorder.pending().to_vec();
     if !pending.is_empty() {
         let count = pending.len();

@@ -28,10 +28,10 @@ use crate::{
     conversation::{End, Listener, Setting, converse},
     failure::{Classified, chain},
     finish::{Ended, finish, persist},
-    ledger::{Ledger, LedgerError},
-    own_folder::make_own_folder,
+    ledger::{Ledger, TurnStoreError},
+    own_folder::create_session_folder,
     patience::{Stopped, attended},
-    permissions::ByRules,
+    permissions::RulePermissions,
     pulse::{Orders, Pulse, Stop, beat},
     recorder::{Recorded, Recorder},
     warn,
@@ -48,7 +48,7 @@ const AT_ONCE: Grace = Grace {
 
 /// The pause between two readings of the wall clock while a session settles. One long sleep would ignore a clock that
 /// is set meanwhile.
-const SETTLE_LOOK: Duration = Duration::from_millis(200);
+const SETTLE_POLL_INTERVAL: Duration = Duration::from_millis(200);
 
 /// Executes the turn of a run that this worker has claimed. No process of the agent is left when the function
 /// returns.
@@ -61,7 +61,7 @@ pub async fn execute(
     agents: &Agents,
     run: RunId,
     orders: &Orders,
-) -> Result<Ended, LedgerError> {
+) -> Result<Ended, TurnStoreError> {
     let (sender, pulse) = watch::channel(Pulse {
         lease_until: agent::uptime() + agents.lease,
         stop: None,
@@ -113,11 +113,11 @@ impl Turn<'_> {
     async fn take(mut self) -> Option<Finished> {
         // 1. Start the agent.
         let deadline = Instant::now() + self.assignment.policies.timeout();
-        let (rules, asked) = ByRules::of(self.assignment);
+        let (rules, asked) = RulePermissions::of(self.assignment);
         let started = match self.start(rules, deadline).await {
             Ok(agent) => agent,
             Err(early) => {
-                clear_away(self.assignment.run.id).await;
+                kill_leftovers(self.assignment.run.id).await;
                 return give_up(early, &Value::Null);
             }
         };
@@ -153,7 +153,7 @@ impl Turn<'_> {
             deadline,
             pulse: self.pulse.clone(),
             accounts: self.assignment.accounts.clone(),
-            counted_every: self.agents.heartbeat / 4,
+            usage_write_interval: self.agents.heartbeat / 4,
             cancel_grace: self.agents.grace.cancel,
         };
         let prompt = &self.assignment.prompt.text;
@@ -172,13 +172,13 @@ impl Turn<'_> {
     }
 
     /// Starts the agent once its session may be restored. The heartbeat's lease keeps the agent alive meanwhile.
-    async fn start(&mut self, rules: ByRules, deadline: Instant) -> Result<Agent, Early> {
+    async fn start(&mut self, rules: RulePermissions, deadline: Instant) -> Result<Agent, Early> {
         let assignment = self.assignment;
         let config = &assignment.agent.config;
         let settled = self.settled();
         attended(None, &mut self.pulse, deadline, settled).await?;
         let cwd = PathBuf::from(&assignment.session.cwd);
-        make_own_folder(&cwd, &assignment.session.id.to_string());
+        create_session_folder(&cwd, &assignment.session.id.to_string());
         let launch = Launch {
             command: config.command.clone(),
             cwd,
@@ -210,7 +210,7 @@ impl Turn<'_> {
         let from = seat.updated_at + Duration::from_secs(age.into());
         async move {
             while waits && clock.now() < from {
-                sleep(from.since(clock.now()).min(SETTLE_LOOK)).await;
+                sleep(from.since(clock.now()).min(SETTLE_POLL_INTERVAL)).await;
             }
         }
     }
@@ -293,8 +293,8 @@ impl Turn<'_> {
                 (Outcome::Failed(failure.failure(true)), false)
             }
             End::Stopped(Stop::Cancel(reason), ended) => (Outcome::Cancelled(reason), ended),
-            End::Stopped(Stop::HandBack, ended) => {
-                (failed(FailureKind::HandedBack, "the server stopped"), ended)
+            End::Stopped(Stop::Requeue, ended) => {
+                (failed(FailureKind::Requeued, "the server stopped"), ended)
             }
             End::Stopped(Stop::Lost, _) => return None,
             End::Inactive(ended) => {
@@ -331,7 +331,7 @@ impl Turn<'_> {
 
 /// Waits until no process is left of an agent whose start failed. Its guard is killing them already; the sweep covers
 /// a guard that was killed itself.
-async fn clear_away(run: RunId) {
+async fn kill_leftovers(run: RunId) {
     let swept = tokio::task::spawn_blocking(move || guard::sweep(&run.to_string())).await;
     if let Err(error) = swept.map_err(io::Error::other).flatten() {
         tracing::error!(%run, %error, "failed to kill what {run} has left");
@@ -344,7 +344,7 @@ fn give_up(early: Early, process: &Value) -> Option<Finished> {
     let outcome = match early.stopped {
         Some(Stop::Lost) => return None,
         Some(Stop::Cancel(reason)) => Outcome::Cancelled(reason),
-        Some(Stop::HandBack) | None => Outcome::Failed(early.failure),
+        Some(Stop::Requeue) | None => Outcome::Failed(early.failure),
     };
     Some(Finished {
         diagnostics: json!({ "process": process }),
@@ -373,7 +373,7 @@ impl Early {
 impl From<Stopped> for Early {
     fn from(stopped: Stopped) -> Self {
         let (stopped, kind, message) = match stopped {
-            Stopped::Order(stop) => (Some(stop), FailureKind::HandedBack, "the server stopped"),
+            Stopped::Order(stop) => (Some(stop), FailureKind::Requeued, "the server stopped"),
             Stopped::Timeout => (
                 None,
                 FailureKind::Timeout,

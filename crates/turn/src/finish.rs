@@ -11,7 +11,7 @@ use model::{
 use tokio::time::{Instant, sleep};
 
 use crate::{
-    ledger::{Ledger, LedgerError},
+    ledger::{Ledger, TurnStoreError},
     warn,
 };
 
@@ -21,7 +21,7 @@ pub enum Ended {
     /// The turn has ended.
     Finished,
     /// The turn was ended because the server stops; the run is queued for another attempt.
-    HandedBack,
+    Requeued,
     /// The turn did not begin; the ledger holds the reason.
     NotBegun,
     /// This worker no longer owns the run.
@@ -35,17 +35,17 @@ pub(crate) async fn finish(
     run: RunId,
     finished: Finished,
     patience: Duration,
-) -> Result<Ended, LedgerError> {
+) -> Result<Ended, TurnStoreError> {
     let handed_back = matches!(
         &finished.outcome,
         Outcome::Failed(Failure {
-            kind: FailureKind::HandedBack,
+            kind: FailureKind::Requeued,
             ..
         })
     );
     let settled = persist(run, patience, || ledger.finish(run, finished.clone())).await?;
     Ok(match settled {
-        Settled::Written if handed_back => Ended::HandedBack,
+        Settled::Written if handed_back => Ended::Requeued,
         Settled::Written => Ended::Finished,
         Settled::Lost => Ended::Lost,
     })
@@ -56,8 +56,8 @@ pub(crate) async fn finish(
 pub(crate) async fn persist<'a, T>(
     run: RunId,
     patience: Duration,
-    write: impl Fn() -> BoxFuture<'a, Result<T, LedgerError>>,
-) -> Result<T, LedgerError> {
+    write: impl Fn() -> BoxFuture<'a, Result<T, TurnStoreError>>,
+) -> Result<T, TurnStoreError> {
     let until = Instant::now() + patience;
     let mut pause = Duration::from_millis(100);
     loop {

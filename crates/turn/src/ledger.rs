@@ -18,7 +18,7 @@ use serde_json::Value;
 /// A failed call of a ledger. A write may or may not have been committed; every write can be repeated safely.
 #[derive(Debug, thiserror::Error)]
 #[error("write the ledger")]
-pub struct LedgerError {
+pub struct TurnStoreError {
     /// The cause.
     pub source: Box<dyn std::error::Error + Send + Sync>,
     /// `true` if the same call may succeed later, for example because the database is unreachable or busy.
@@ -28,27 +28,27 @@ pub struct LedgerError {
 /// The storage port of a turn. A worker's implementation writes to the store.
 pub trait Ledger: Send + Sync {
     /// Begins the turn of a run that this worker has claimed. Returns [`Begin::Lost`] if the turn has begun already.
-    fn begin(&self, run: RunId) -> BoxFuture<'_, Result<Begin, LedgerError>>;
+    fn begin(&self, run: RunId) -> BoxFuture<'_, Result<Begin, TurnStoreError>>;
 
     /// Begins the turn after its precheck has run and has not declined it.
-    fn begin_asked(&self, run: RunId) -> BoxFuture<'_, Result<Begin, LedgerError>>;
+    fn begin_asked(&self, run: RunId) -> BoxFuture<'_, Result<Begin, TurnStoreError>>;
 
     /// Skips a run that its precheck has declined, and stores the diagnostics.
     fn decline(
         &self,
         run: RunId,
         diagnostics: Value,
-    ) -> BoxFuture<'_, Result<Declined, LedgerError>>;
+    ) -> BoxFuture<'_, Result<Declined, TurnStoreError>>;
 
     /// Renews the heartbeat of the run, and returns whether the turn may continue.
-    fn heartbeat(&self, run: RunId) -> BoxFuture<'_, Result<Beat, LedgerError>>;
+    fn heartbeat(&self, run: RunId) -> BoxFuture<'_, Result<Beat, TurnStoreError>>;
 
     /// Writes rows of the transcript. A row whose ID already exists is replaced.
     fn record(
         &self,
         run: RunId,
         entries: Vec<Entry>,
-    ) -> BoxFuture<'_, Result<Settled, LedgerError>>;
+    ) -> BoxFuture<'_, Result<Settled, TurnStoreError>>;
 
     /// Appends to the live text for viewers, at a position in bytes.
     fn live(
@@ -56,7 +56,7 @@ pub trait Ledger: Send + Sync {
         run: RunId,
         position: u64,
         text: String,
-    ) -> BoxFuture<'_, Result<Settled, LedgerError>>;
+    ) -> BoxFuture<'_, Result<Settled, TurnStoreError>>;
 
     /// Writes the usage of the turn so far, as its agent reports it. Returns the budgets that limit the turn from now
     /// on. Returns `None` if this worker no longer owns the run.
@@ -64,7 +64,7 @@ pub trait Ledger: Send + Sync {
         &self,
         run: RunId,
         usage: Value,
-    ) -> BoxFuture<'_, Result<Option<Accounts>, LedgerError>>;
+    ) -> BoxFuture<'_, Result<Option<Accounts>, TurnStoreError>>;
 
     /// Requests a person's approval and waits for the decision, for at most `patience`; afterwards the request is
     /// denied. If the future is dropped, the request remains open until it is withdrawn or the run ends.
@@ -73,12 +73,15 @@ pub trait Ledger: Send + Sync {
         run: RunId,
         question: Question,
         patience: Duration,
-    ) -> BoxFuture<'_, Result<Verdict, LedgerError>>;
+    ) -> BoxFuture<'_, Result<Verdict, TurnStoreError>>;
 
     /// Withdraws the open requests of the run, because its agent no longer waits for the answers.
-    fn withdraw(&self, run: RunId) -> BoxFuture<'_, Result<Settled, LedgerError>>;
+    fn withdraw(&self, run: RunId) -> BoxFuture<'_, Result<Settled, TurnStoreError>>;
 
     /// Finishes the run, or requeues a run that has not begun.
-    fn finish(&self, run: RunId, finished: Finished)
-    -> BoxFuture<'_, Result<Settled, LedgerError>>;
+    fn finish(
+        &self,
+        run: RunId,
+        finished: Finished,
+    ) -> BoxFuture<'_, Result<Settled, TurnStoreError>>;
 }

@@ -24,7 +24,7 @@ mod recorder;
 pub use agents::Agents;
 pub use execute::execute;
 pub use finish::Ended;
-pub use ledger::{Ledger, LedgerError};
+pub use ledger::{Ledger, TurnStoreError};
 pub use pulse::Orders;
 
 use model::RunId;

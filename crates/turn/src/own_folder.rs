@@ -7,7 +7,7 @@ use std::{io::ErrorKind, path::Path};
 use model::precheck::Question;
 
 /// Creates the folder of a session, if Matins is to create it.
-pub(crate) fn make_own_folder(cwd: &Path, session: &str) {
+pub(crate) fn create_session_folder(cwd: &Path, session: &str) {
     if cwd.ends_with(session)
         && let Err(error) = std::fs::create_dir_all(cwd)
     {
@@ -17,7 +17,7 @@ pub(crate) fn make_own_folder(cwd: &Path, session: &str) {
 }
 
 /// Removes the folder that was created for a deleted session. A folder in which the precheck has left files remains.
-pub(crate) fn remove_own_folder(question: &Question) {
+pub(crate) fn remove_session_folder(question: &Question) {
     let folder = Path::new(&question.cwd);
     if folder.ends_with(question.session.to_string())
         && let Err(error) = std::fs::remove_dir(folder)

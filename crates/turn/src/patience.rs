@@ -9,21 +9,21 @@ use tokio::{
 };
 
 use crate::{
-    ledger::LedgerError,
+    ledger::TurnStoreError,
     pulse::{Pulse, Stop},
 };
 
 /// The longest time of one write of progress.
-const WRITE_LIMIT: Duration = Duration::from_secs(5);
+const WRITE_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Limits the time of a write of progress. The conversation does not check its limits and orders during a write, and
 /// it repeats a write that was given up.
 pub(crate) async fn in_time<T>(
-    write: impl Future<Output = Result<T, LedgerError>>,
-) -> Result<T, LedgerError> {
-    let written = timeout(WRITE_LIMIT, write).await;
+    write: impl Future<Output = Result<T, TurnStoreError>>,
+) -> Result<T, TurnStoreError> {
+    let written = timeout(WRITE_TIMEOUT, write).await;
     written.unwrap_or_else(|late| {
-        Err(LedgerError {
+        Err(TurnStoreError {
             source: Box::new(late),
             transient: true,
         })

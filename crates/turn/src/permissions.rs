@@ -12,7 +12,7 @@ use tokio::sync::{mpsc, oneshot};
 
 /// The rules of a turn. A request that no rule matches is denied or sent to people, so that no turn waits forever for
 /// an answer.
-pub(crate) struct ByRules {
+pub(crate) struct RulePermissions {
     rules: PermissionRules,
     people: Option<mpsc::Sender<Enquiry>>,
 }
@@ -23,10 +23,10 @@ pub(crate) struct Enquiry {
     pub(crate) answer: oneshot::Sender<Verdict>,
 }
 
-impl ByRules {
+impl RulePermissions {
     /// Returns the rules of a turn, and the receiver of the requests for people.
     pub(crate) fn of(assignment: &Assignment) -> (Self, mpsc::Receiver<Enquiry>) {
-        let (people, asked) = mpsc::channel(limits::ASKED_AT_ONCE);
+        let (people, asked) = mpsc::channel(limits::PENDING_APPROVALS_PER_TURN);
         let rules = Self {
             rules: assignment.permissions.clone(),
             people: (assignment.policies.unruled == Unruled::Ask).then_some(people),
@@ -35,7 +35,7 @@ impl ByRules {
     }
 }
 
-impl Permissions for ByRules {
+impl Permissions for RulePermissions {
     fn decide(&self, request: PermissionRequest) -> BoxFuture<'_, Decision> {
         match (self.rules.verdict(&request.about), &self.people) {
             (Some(Verdict::Allow), _) => Box::pin(future::ready(Decision::Allow)),

@@ -15,7 +15,7 @@ use tokio::{sync::watch, time::Instant};
 use crate::{
     agents::Agents,
     failure::{chain, cut},
-    own_folder::make_own_folder,
+    own_folder::create_session_folder,
     patience::{Stopped, attended},
     pulse::{Pulse, Stop},
 };
@@ -86,7 +86,7 @@ pub(crate) async fn ask(
         })))
     };
     let cwd = PathBuf::from(&question.cwd);
-    make_own_folder(&cwd, &question.session.to_string());
+    create_session_folder(&cwd, &question.session.to_string());
     let command = Command {
         command: precheck.command.clone(),
         cwd,

@@ -15,7 +15,7 @@ use crate::{ledger::Ledger, warn};
 #[derive(Clone)]
 pub struct Orders {
     /// Cancelled when the server stops: the turn must end, and the run is requeued.
-    pub hand_back: CancellationToken,
+    pub requeue: CancellationToken,
     /// Triggers a heartbeat at once, so that a cancellation takes effect without waiting for the period.
     pub beat: Arc<Notify>,
 }
@@ -24,7 +24,7 @@ impl Orders {
     /// Returns orders of which none is given yet.
     pub fn none() -> Self {
         Self {
-            hand_back: CancellationToken::new(),
+            requeue: CancellationToken::new(),
             beat: Arc::new(Notify::new()),
         }
     }
@@ -36,7 +36,7 @@ pub(crate) enum Stop {
     /// The run was cancelled, for this reason.
     Cancel(String),
     /// The server stops, and the run is requeued.
-    HandBack,
+    Requeue,
     /// This worker no longer owns the run.
     Lost,
 }
@@ -77,10 +77,10 @@ pub(crate) async fn beat(
             () = sleep_until(next) => {}
             () = orders.beat.notified() => {}
             // Only once: the token stays cancelled, and the loop would spin without the flag.
-            () = orders.hand_back.cancelled(), if !handed_back => {
+            () = orders.requeue.cancelled(), if !handed_back => {
                 handed_back = true;
                 pulse.send_modify(|pulse| {
-                    pulse.stop.get_or_insert(Stop::HandBack);
+                    pulse.stop.get_or_insert(Stop::Requeue);
                 });
                 continue;
             }
@@ -90,7 +90,7 @@ pub(crate) async fn beat(
         let answer = ledger.heartbeat(run).await;
         next = asked + period;
         match answer {
-            Ok(Beat::GoOn) => pulse.send_modify(|pulse| pulse.lease_until = asked_at + lease),
+            Ok(Beat::Continue) => pulse.send_modify(|pulse| pulse.lease_until = asked_at + lease),
             Ok(Beat::Cancel(reason)) => pulse.send_modify(|pulse| {
                 pulse.lease_until = asked_at + lease;
                 pulse.stop.get_or_insert(Stop::Cancel(reason));

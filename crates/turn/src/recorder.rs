@@ -17,10 +17,10 @@ use model::{
 use serde_json::{Value, json};
 
 /// The longest input or output of a tool call in the transcript, in bytes of JSON.
-const TOOL_BYTES: usize = 64 * 1024;
+const MAX_TOOL_VALUE_BYTES: usize = 64 * 1024;
 
 /// The longest ID, kind or status of a tool call, in bytes.
-const ID_BYTES: usize = 256;
+const MAX_ID_BYTES: usize = 256;
 
 /// The updates of one turn and the rows made from them.
 pub(crate) struct Recorder {
@@ -98,7 +98,7 @@ impl Recorder {
                 input,
                 output,
             } => {
-                self.tool_call_update(id, title, kind, status, input, output);
+                self.update_tool_call(id, title, kind, status, input, output);
             }
             Update::Plan(steps) => self.plan(&steps),
             Update::Usage(usage) => {
@@ -128,8 +128,8 @@ impl Recorder {
                 let title = head(&request.about.title, limits::TITLE_BYTES);
                 let content = format!("Permission {decided}: {title}");
                 let metadata = json!({
-                    "tool_call_id": head(&request.tool_call, ID_BYTES),
-                    "tool_kind": head(&request.about.tool_kind, ID_BYTES),
+                    "tool_call_id": head(&request.tool_call, MAX_ID_BYTES),
+                    "tool_kind": head(&request.about.tool_kind, MAX_ID_BYTES),
                     "decision": decided,
                 });
                 let id = self.new_id();
@@ -187,7 +187,7 @@ impl Recorder {
             .iter()
             .map(|step| format!("[{}] {}", step.status, step.content));
         let content = shown.collect::<Vec<_>>().join("\n");
-        let content = head(&content, TOOL_BYTES).to_owned();
+        let content = head(&content, MAX_TOOL_VALUE_BYTES).to_owned();
         let steps = steps.iter().map(
             |step| json!({ "content": step.content, "priority": step.priority, "status": step.status }),
         );
@@ -216,11 +216,11 @@ impl Recorder {
     fn tool_call(&mut self, mut call: ToolCall) {
         self.flags.tool_calls += 1;
         self.parted = true;
-        call.id.truncate(call.id.floor_char_boundary(ID_BYTES));
+        call.id.truncate(call.id.floor_char_boundary(MAX_ID_BYTES));
         let metadata = json!({
             "tool_call_id": call.id,
-            "tool_kind": head(&call.kind, ID_BYTES),
-            "status": head(&call.status, ID_BYTES),
+            "tool_kind": head(&call.kind, MAX_ID_BYTES),
+            "status": head(&call.status, MAX_ID_BYTES),
             "input": self.bounded(call.input, None),
             "output": self.bounded(call.output, None),
         });
@@ -239,7 +239,7 @@ impl Recorder {
         self.add(entry);
     }
 
-    fn tool_call_update(
+    fn update_tool_call(
         &mut self,
         id: String,
         title: Option<String>,
@@ -248,7 +248,7 @@ impl Recorder {
         input: Option<Value>,
         output: Option<Value>,
     ) {
-        let Some(mut entry) = self.tool_calls.remove(head(&id, ID_BYTES)) else {
+        let Some(mut entry) = self.tool_calls.remove(head(&id, MAX_ID_BYTES)) else {
             // Some agents report a call for the first time by a change of it.
             let call = ToolCall {
                 id,
@@ -265,7 +265,7 @@ impl Recorder {
         }
         for (name, value) in [("tool_kind", kind), ("status", status)] {
             if let Some(value) = value {
-                entry.metadata[name] = head(&value, ID_BYTES).into();
+                entry.metadata[name] = head(&value, MAX_ID_BYTES).into();
             }
         }
         for (name, value) in [("input", input), ("output", output)] {
@@ -275,7 +275,7 @@ impl Recorder {
         }
         self.parted = true;
         self.tool_calls
-            .insert(head(&id, ID_BYTES).to_owned(), entry.clone());
+            .insert(head(&id, MAX_ID_BYTES).to_owned(), entry.clone());
         self.change(entry);
     }
 
@@ -288,7 +288,7 @@ impl Recorder {
             return Value::Null;
         };
         let bytes = length(&value);
-        let fits = bytes <= TOOL_BYTES && self.kept + bytes <= limits::TURN_BYTES;
+        let fits = bytes <= MAX_TOOL_VALUE_BYTES && self.kept + bytes <= limits::TURN_BYTES;
         let kept = if fits {
             value
         } else {

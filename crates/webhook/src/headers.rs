@@ -61,7 +61,7 @@ mod tests {
     }
 
     #[test]
-    fn each_header_must_be_there_once() {
+    fn webhook_header_missing_or_repeated_is_refused() {
         let secret: Secret = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw".parse().unwrap();
         assert_eq!(checked(&headers(&secret), &secret).unwrap().id, "msg_1");
         for name in [ID, TIMESTAMP, SIGNATURE] {
@@ -76,7 +76,7 @@ mod tests {
     }
 
     #[test]
-    fn a_header_that_is_not_text_is_refused() {
+    fn webhook_header_with_invalid_text_is_refused() {
         let secret: Secret = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw".parse().unwrap();
         for (name, refusal) in [
             (ID, Refusal::Id),

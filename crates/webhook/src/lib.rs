@@ -18,6 +18,6 @@ pub use http::{HeaderMap, HeaderName};
 pub use model::secret::{InvalidSecret, Secret, Secrets};
 pub use refusal::Refusal;
 pub use resolver::{Lookup, SystemLookup};
-pub use sender::{Answer, NotSent, Sender, SenderError};
+pub use sender::{Answer, SendError, Sender, SenderError};
 pub use signature::{ID, Parts, SIGNATURE, TIMESTAMP, Verified, sign, sign_with_all};
 pub use target::{InvalidUrl, Target};

@@ -5,7 +5,7 @@ use std::{io, net::SocketAddr, pin::Pin, sync::Arc};
 use model::allowance::Allowance;
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 
-use crate::address::not_public;
+use crate::address::non_public_kind;
 
 /// A source of the addresses of hosts.
 pub trait Lookup: Send + Sync {
@@ -45,14 +45,19 @@ pub(crate) struct Guard {
     pub(crate) lookup: Arc<dyn Lookup>,
     pub(crate) allowance: Arc<Allowance>,
     /// `true` to exclude the public internet.
-    pub(crate) allowed_only: bool,
+    pub(crate) excludes_public: bool,
 }
 
 impl Guard {
-    fn lets_pass(allowance: &Allowance, allowed_only: bool, host: &str, at: SocketAddr) -> bool {
-        allowance.has_host(host)
-            || allowance.has_address(at.ip())
-            || (!allowed_only && not_public(at.ip()).is_none())
+    fn is_allowed(
+        allowance: &Allowance,
+        excludes_public: bool,
+        host: &str,
+        at: SocketAddr,
+    ) -> bool {
+        allowance.allows_host(host)
+            || allowance.allows_address(at.ip())
+            || (!excludes_public && non_public_kind(at.ip()).is_none())
     }
 }
 
@@ -60,13 +65,13 @@ impl Resolve for Guard {
     fn resolve(&self, name: Name) -> Resolving {
         let found = self.lookup.lookup(name.as_str());
         let allowance = Arc::clone(&self.allowance);
-        let allowed_only = self.allowed_only;
+        let excludes_public = self.excludes_public;
         Box::pin(async move {
             let found = found.await.map_err(Unreachable::NotResolved)?;
             // A host with both kinds of addresses is reached by its permitted ones.
             let pass: Vec<SocketAddr> = found
                 .into_iter()
-                .filter(|at| Self::lets_pass(&allowance, allowed_only, name.as_str(), *at))
+                .filter(|at| Self::is_allowed(&allowance, excludes_public, name.as_str(), *at))
                 .collect();
             if pass.is_empty() {
                 return Err(Unreachable::NotAllowed.into());

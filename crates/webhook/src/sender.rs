@@ -12,15 +12,15 @@ use crate::{
 };
 
 /// The maximum time to establish a connection.
-const CONNECT_LIMIT: Duration = Duration::from_secs(5);
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 /// The time for which an unused connection is kept.
-const IDLE_LIMIT: Duration = Duration::from_secs(30);
+const IDLE_TIMEOUT: Duration = Duration::from_secs(30);
 /// The maximum number of unused connections to one host.
-const IDLE_PER_HOST: usize = 2;
+const MAX_IDLE_PER_HOST: usize = 2;
 /// The maximum number of bytes that are read from a response.
 const ANSWER_BYTES: usize = 16 << 10;
 /// The maximum number of bytes that are kept of a response.
-const KEPT_BYTES: usize = 1 << 10;
+const MAX_KEPT_BYTES: usize = 1 << 10;
 
 /// A sender of signed bodies. Clones are cheap.
 #[derive(Clone)]
@@ -48,7 +48,7 @@ pub struct Answer {
 
 /// The reason why there is no response. The receiver may have got the body nevertheless.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum NotSent {
+pub enum SendError {
     /// Requests to the URL are not permitted.
     #[error(transparent)]
     Url(#[from] InvalidUrl),
@@ -92,11 +92,11 @@ impl Sender {
         // The call fails if a provider is installed already, which then stays in use.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let allowance = Arc::new(allowance);
-        let client = |allowed_only| {
+        let client = |excludes_public| {
             let guard = Guard {
                 lookup: Arc::clone(lookup),
                 allowance: Arc::clone(&allowance),
-                allowed_only,
+                excludes_public,
             };
             Client::builder()
                 // The client does not resolve hosts that are IP addresses. `Target::parse` checks those.
@@ -109,10 +109,10 @@ impl Sender {
                 // The caller schedules retries, so that each attempt is signed anew and is logged.
                 .retry(reqwest::retry::never())
                 .http1_only()
-                .connect_timeout(CONNECT_LIMIT)
+                .connect_timeout(CONNECT_TIMEOUT)
                 .timeout(limit)
-                .pool_idle_timeout(IDLE_LIMIT)
-                .pool_max_idle_per_host(IDLE_PER_HOST)
+                .pool_idle_timeout(IDLE_TIMEOUT)
+                .pool_max_idle_per_host(MAX_IDLE_PER_HOST)
                 .user_agent(concat!("matins/", env!("CARGO_PKG_VERSION")))
         };
         Ok(Self {
@@ -141,9 +141,9 @@ impl Sender {
         id: &str,
         body: &str,
         now: Timestamp,
-    ) -> Result<Answer, NotSent> {
+    ) -> Result<Answer, SendError> {
         let target = Target::parse(url, &self.allowance)?;
-        let client = if target.is_open() {
+        let client = if target.is_plain_http() {
             &self.open
         } else {
             &self.encrypted
@@ -157,7 +157,7 @@ impl Sender {
             .header(TIMESTAMP, seconds)
             .header(SIGNATURE, signatures)
             .body(body.to_owned());
-        let response = request.send().await.map_err(|error| not_sent(&error))?;
+        let response = request.send().await.map_err(|error| send_error(&error))?;
         let status = response.status().as_u16();
         // The status decides about the delivery, so an unreadable body is no error.
         let text = beginning(response).await;
@@ -175,29 +175,29 @@ async fn beginning(mut response: Response) -> String {
             break;
         };
         read += chunk.len();
-        let room = KEPT_BYTES - kept.len();
+        let room = MAX_KEPT_BYTES - kept.len();
         kept.extend_from_slice(&chunk[..chunk.len().min(room)]);
     }
     String::from_utf8_lossy(&kept).into_owned()
 }
 
 /// Classifies an error of the HTTP client. The result never contains the URL.
-fn not_sent(error: &reqwest::Error) -> NotSent {
+fn send_error(error: &reqwest::Error) -> SendError {
     let unreachable = sources(error).find_map(|error| error.downcast_ref::<Unreachable>());
     match unreachable {
-        Some(Unreachable::NotAllowed) => return NotSent::NotAllowed,
-        Some(Unreachable::NotResolved(_)) => return NotSent::NotResolved,
+        Some(Unreachable::NotAllowed) => return SendError::NotAllowed,
+        Some(Unreachable::NotResolved(_)) => return SendError::NotResolved,
         None => {}
     }
     if error.is_timeout() {
-        return NotSent::TimedOut;
+        return SendError::TimedOut;
     }
     let cause = sources(error).last();
     let cause = cause.map_or_else(String::new, ToString::to_string);
     if error.is_connect() {
-        NotSent::NotConnected(cause)
+        SendError::NotConnected(cause)
     } else {
-        NotSent::Broken(cause)
+        SendError::Broken(cause)
     }
 }
 

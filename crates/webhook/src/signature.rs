@@ -21,7 +21,7 @@ const VERSION: &str = "v1,";
 /// The maximum number of signatures of one request.
 const SIGNATURES: usize = 16;
 /// The maximum number of digits of a timestamp: one more than the year 9999 needs.
-const TIMESTAMP_DIGITS: usize = 12;
+const MAX_TIMESTAMP_DIGITS: usize = 12;
 
 /// The identity of a webhook request with a valid signature.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -103,7 +103,7 @@ fn id(given: &[u8]) -> Result<&str, Refusal> {
 /// Returns the timestamp if it is valid and close enough to the present.
 fn timestamp(given: &[u8], now: Timestamp) -> Result<i64, Refusal> {
     let digits =
-        (1..=TIMESTAMP_DIGITS).contains(&given.len()) && given.iter().all(u8::is_ascii_digit);
+        (1..=MAX_TIMESTAMP_DIGITS).contains(&given.len()) && given.iter().all(u8::is_ascii_digit);
     let text = std::str::from_utf8(given).map_err(|_| Refusal::Timestamp)?;
     let seconds: i64 = match text.parse() {
         Ok(seconds) if digits => seconds,

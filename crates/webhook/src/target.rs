@@ -5,7 +5,7 @@ use std::{fmt, net::IpAddr};
 use model::{allowance::Allowance, limits};
 use url::{Host, Url};
 
-use crate::address::not_public;
+use crate::address::non_public_kind;
 
 /// A URL that may receive requests, as far as is known before its host is resolved.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -70,14 +70,14 @@ impl Target {
             Some(Host::Ipv6(address)) => IpAddr::from(address),
             Some(Host::Domain(host)) => {
                 // The host may resolve to an allowed network. `Guard` checks this when the connection is made.
-                if open && !allowance.has_host(host) && !allowance.has_networks() {
+                if open && !allowance.allows_host(host) && !allowance.has_networks() {
                     return Err(InvalidUrl::NotEncrypted);
                 }
                 return Ok(Self { url });
             }
         };
-        if !allowance.has_address(address) {
-            if let Some(what) = not_public(address) {
+        if !allowance.allows_address(address) {
+            if let Some(what) = non_public_kind(address) {
                 return Err(InvalidUrl::NotPublic { address, what });
             }
             if open {
@@ -93,7 +93,7 @@ impl Target {
     }
 
     /// `true` if the URL uses plain HTTP.
-    pub(crate) fn is_open(&self) -> bool {
+    pub(crate) fn is_plain_http(&self) -> bool {
         self.url.scheme() == "http"
     }
 
@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn every_way_to_write_a_private_address_is_refused() {
+    fn every_notation_of_private_address_is_refused() {
         for host in [
             "127.0.0.1",
             "127.1",
@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn names_and_passwords_are_refused() {
+    fn url_with_user_or_password_is_refused() {
         for text in [
             "https://me:s3cret@example.org/",
             "https://me@example.org/",
@@ -188,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn only_https_is_taken_where_nothing_else_is_allowed() {
+    fn url_must_be_https_unless_host_is_allowed() {
         for text in [
             "ftp://example.org",
             "file:///etc/passwd",
@@ -224,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_allowed_passes_with_and_without_tls() {
+    fn allowed_host_is_accepted_with_http_and_https() {
         for (text, allowed) in [
             ("http://127.0.0.1:9/x", "127.0.0.0/8"),
             ("http://2130706433/", "127.0.0.1"),

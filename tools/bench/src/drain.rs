@@ -19,7 +19,7 @@ use super::{
 use crate::postgres::{Database, Server};
 
 /// How many inputs of one seat are queued where seats have several.
-pub(crate) const INPUTS_OF_A_SEAT: usize = 10;
+pub(crate) const INPUTS_PER_SEAT: usize = 10;
 /// How many requests queue at once; the store lets those that meet share a transaction.
 const QUEUEING: usize = 256;
 
@@ -38,7 +38,7 @@ impl Shape {
     /// How many sessions take so many runs.
     pub(crate) fn sessions(self, runs: usize) -> usize {
         match self {
-            Self::Seats => runs.div_ceil(INPUTS_OF_A_SEAT),
+            Self::Seats => runs.div_ceil(INPUTS_PER_SEAT),
             Self::Sessions => runs,
         }
     }
@@ -64,7 +64,7 @@ pub(crate) struct Drained {
 
 /// Queues `runs` runs on an empty database and drains them by the store's transitions, up to
 /// `in_flight` at once. Gives the number of events as well.
-pub(crate) async fn of_matins(
+pub(crate) async fn drain_with_matins(
     server: &Server,
     folder: &Path,
     shape: Shape,
@@ -72,14 +72,14 @@ pub(crate) async fn of_matins(
     in_flight: usize,
 ) -> Result<(Drained, i64)> {
     queued(server, folder, shape, runs, async |world, _| {
-        by_workers(world, runs, in_flight).await
+        run_workers(world, runs, in_flight).await
     })
     .await
 }
 
 /// The same while a transaction on another connection holds on to what it saw before the first claim, so
 /// that nothing that dies meanwhile can be cleared away.
-pub(crate) async fn beside_a_long_read(
+pub(crate) async fn drain_during_long_read(
     server: &Server,
     folder: &Path,
     shape: Shape,
@@ -94,7 +94,7 @@ pub(crate) async fn beside_a_long_read(
         let before: i64 = sqlx::query_scalar(statement)
             .fetch_one(&mut *transaction)
             .await?;
-        by_workers(world, runs, in_flight).await?;
+        run_workers(world, runs, in_flight).await?;
         let after: i64 = sqlx::query_scalar(statement)
             .fetch_one(&mut *transaction)
             .await?;
@@ -105,7 +105,7 @@ pub(crate) async fn beside_a_long_read(
     .await
 }
 
-async fn by_workers(world: &World, runs: usize, in_flight: usize) -> Result<()> {
+async fn run_workers(world: &World, runs: usize, in_flight: usize) -> Result<()> {
     let ended = work(world, runs, in_flight).await?;
     ensure!(ended == runs, "{ended} of {runs} runs have ended");
     Ok(())
@@ -134,7 +134,7 @@ async fn queued(
 ) -> Result<(Drained, i64)> {
     let folder = new_folder(folder)?;
     let database = server.database("matins_drain").await?;
-    let world = World::open_on(&database, folder.path()).await?;
+    let world = World::open_postgres(&database, folder.path()).await?;
     queue(&world, shape, runs).await?;
     let drained = timed(&database, runs, drain(&world, &database)).await?;
     let events = check(&database, runs).await?;

@@ -37,12 +37,12 @@ pub(crate) async fn make(world: &World, triggers: u32) -> Result<Timestamp> {
     };
     let before: Timestamp = "2026-11-22T00:00:00Z".parse()?;
     let new = (0..triggers).map(|number| automation(number, world.agent, cron.clone()));
-    create_all(world, world.tenant, new, before).await?;
+    create_automations(world, world.tenant, new, before).await?;
     Ok("2026-11-22T08:00:00Z".parse()?)
 }
 
 /// Makes automations, several at once.
-pub(crate) async fn create_all(
+pub(crate) async fn create_automations(
     world: &World,
     tenant: TenantId,
     all: impl Iterator<Item = NewAutomation>,

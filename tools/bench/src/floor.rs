@@ -54,7 +54,7 @@ const BEGIN_RECORDS: &str = "insert into run_records (run_id, tenant_id, prompt_
      select run, $2, $3, $4, $5, '{}', cast($6 as timestamptz), cast($6 as timestamptz) \
      from unnest($1) as run";
 
-const SHOW_INPUTS: &str = "with item as (
+const INSERT_INPUTS: &str = "with item as (
     select * from unnest($1, $2, $3) as item (run, session, message)
 ), numbered as (
     update agent_sessions set last_seq = last_seq + 2, updated_at = cast($5 as timestamptz)
@@ -100,7 +100,7 @@ from (
 where agent_runs.id = next.id
 returning agent_runs.id, agent_runs.session_id";
 
-const SHOW_ANSWERS: &str = "with item as (
+const INSERT_ANSWERS: &str = "with item as (
     select item.*, next.promoted from unnest($1, $2, $3, $4) as item (run, session, seat, message)
     left join unnest($5, $6) as next (promoted, session) on next.session = item.session
 ), numbered as (
@@ -178,7 +178,7 @@ impl Writer {
         connection
             .execute("set search_path = automation; set matins.scope = 'system'")
             .await?;
-        let prompt = prompt::for_turn(&About {
+        let prompt = prompt::render_turn_prompt(&About {
             origin: Origin::Person,
             content: "What is due today?",
             automation: None,
@@ -251,7 +251,7 @@ impl Writer {
             .await?;
         let message = json!({ "role": "user", "kind": "message" });
         let run = json!({ "status": "running", "attempt": 1, "worker_id": self.worker });
-        sqlx::query(SHOW_INPUTS)
+        sqlx::query(INSERT_INPUTS)
             .bind(&batch.runs)
             .bind(&batch.sessions)
             .bind(&messages)
@@ -304,7 +304,7 @@ impl Writer {
         let (promoted, waited): (Vec<Uuid>, Vec<Uuid>) = next.into_iter().unzip();
         let message = json!({ "role": "assistant", "kind": "message" });
         let run = json!({ "status": "succeeded", "reason": null, "attempt": 1 });
-        sqlx::query(SHOW_ANSWERS)
+        sqlx::query(INSERT_ANSWERS)
             .bind(&batch.runs)
             .bind(&batch.sessions)
             .bind(&batch.seats)

@@ -15,9 +15,9 @@ use sqlx::{PgConnection, types::Uuid};
 use tokio::time::sleep;
 
 use super::{
-    due::{automation, create_all},
+    due::{automation, create_automations},
     folder::new_folder,
-    loops::{ClockFrom, without_agents},
+    loops::{OffsetClock, host_without_agents},
     machine,
     world::World,
 };
@@ -51,7 +51,7 @@ pub(crate) struct Measured {
 pub(crate) async fn measure(server: &Server, folder: &Path, triggers: u32) -> Result<Measured> {
     let folder = new_folder(folder)?;
     let database = server.database("matins_due").await?;
-    let world = World::open_on(&database, folder.path()).await?;
+    let world = World::open_postgres(&database, folder.path()).await?;
     let instant: Timestamp = "2026-11-22T08:00:00Z".parse()?;
     let before = instant.saturating_sub(AHEAD);
     let at = |at| Spec::At {
@@ -59,16 +59,16 @@ pub(crate) async fn measure(server: &Server, folder: &Path, triggers: u32) -> Re
         zone: "UTC".into(),
     };
     let burst = (0..triggers).map(|number| automation(number, world.agent, at(instant)));
-    create_all(&world, world.tenant, burst, before).await?;
-    let (other, agent) = another_tenant(&world).await?;
+    create_automations(&world, world.tenant, burst, before).await?;
+    let (other, agent) = create_other_tenant(&world).await?;
     let apart = (0..OTHERS).map(|number| automation(number, agent, at(instant + APART * number)));
-    create_all(&world, other, apart, before).await?;
+    create_automations(&world, other, apart, before).await?;
     database.settle().await?;
 
     let first = machine::peak_mb()?;
-    let clock = Arc::new(ClockFrom::start(before));
+    let clock = Arc::new(OffsetClock::start(before));
     // No workers: what is measured is until the runs are there.
-    let host = without_agents(&world, clock.clone(), 0, folder.path())?;
+    let host = host_without_agents(&world, clock.clone(), 0, folder.path())?;
     let daemon = Daemon::start(host);
     let mut connection = database.superuser().await?;
     let started = Instant::now();
@@ -119,11 +119,11 @@ pub(crate) async fn measure(server: &Server, folder: &Path, triggers: u32) -> Re
 }
 
 /// Makes another tenant with what its automations need.
-async fn another_tenant(world: &World) -> Result<(TenantId, AgentId)> {
+async fn create_other_tenant(world: &World) -> Result<(TenantId, AgentId)> {
     let (store, now) = (&world.store, super::world::now());
     let tenant = store.ensure_tenant("other", now).await?;
     store
-        .register_host(tenant, world.instance, "bench", now)
+        .register_instance(tenant, world.instance, "bench", now)
         .await?;
     let config = AgentConfig::new(vec!["true".into()]);
     let agent = store.put_agent(tenant, "bench", &config, None, now).await?;
@@ -135,7 +135,7 @@ async fn another_tenant(world: &World) -> Result<(TenantId, AgentId)> {
 async fn committed(
     connection: &mut PgConnection,
     tenant: TenantId,
-    clock: &ClockFrom,
+    clock: &OffsetClock,
 ) -> Result<HashMap<i64, Timestamp>> {
     let statement = "select cast(extract(epoch from scheduled_for) * 1000000 as bigint), \
          cast(extract(epoch from clock_timestamp() - max(pg_xact_commit_timestamp(xmin))) * 1000000 as bigint) \

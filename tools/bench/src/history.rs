@@ -26,15 +26,15 @@ use tempfile::TempDir;
 use super::{
     due::automation,
     folder::new_folder,
-    loops::{SystemClock, without_agents},
+    loops::{SystemClock, host_without_agents},
     world::World,
 };
 use crate::postgres::{Database, Server};
 
 /// How many runs a session of the history has had.
-const RUNS_OF_A_SESSION: u64 = 100;
+const RUNS_PER_SESSION: u64 = 100;
 /// One in so many sessions still has its transcript and its log; retention has trimmed the others'.
-const WITH_TRANSCRIPT: u64 = 10;
+const SESSIONS_PER_TRANSCRIPT: u64 = 10;
 /// How many rows one statement makes.
 const CHUNK: u64 = 500_000;
 /// As many operations come before what is measured.
@@ -111,8 +111,8 @@ impl System {
     async fn make(server: &Server, folder: &Path, name: &str) -> Result<Self> {
         let folder = new_folder(folder)?;
         let database = server.database(name).await?;
-        let world = World::open_on(&database, folder.path()).await?;
-        let host = without_agents(&world, Arc::new(SystemClock), 1, folder.path())?;
+        let world = World::open_postgres(&database, folder.path()).await?;
+        let host = host_without_agents(&world, Arc::new(SystemClock), 1, folder.path())?;
         let now: Timestamp = "2026-11-22T08:00:00Z".parse()?;
         let every_second = Spec::Cron {
             expression: "* * * * * *".into(),
@@ -255,12 +255,12 @@ impl History {
     /// The tables that are filled, with the numbers of their rows, or of the runs that have rows there, and
     /// the columns that are not copied.
     fn tables(self) -> [(&'static str, u64, Own); 8] {
-        let sessions = self.ended.div_ceil(RUNS_OF_A_SESSION);
-        let shown = sessions.div_ceil(WITH_TRANSCRIPT) * RUNS_OF_A_SESSION;
+        let sessions = self.ended.div_ceil(RUNS_PER_SESSION);
+        let shown = sessions.div_ceil(SESSIONS_PER_TRANSCRIPT) * RUNS_PER_SESSION;
         let shown = shown.min(self.ended);
         let automations = self.idle_triggers.max(1);
         let made = |kind: &str, number: &str| format!("pg_temp.made('{kind}', {number})");
-        let of_session = format!("number / {RUNS_OF_A_SESSION}");
+        let of_session = format!("number / {RUNS_PER_SESSION}");
         let run = made("001", "number");
         let session = made("003", &of_session);
         let seat = made("004", &of_session);
@@ -272,7 +272,7 @@ impl History {
         };
         // Each run has as many numbers as the only one.
         let seq = format!(
-            "template.seq + (number % {RUNS_OF_A_SESSION}) \
+            "template.seq + (number % {RUNS_PER_SESSION}) \
              * (select last_seq from pg_temp.only_agent_sessions)"
         );
         let far = "timestamptz '2100-01-01T00:00:00Z'".to_owned();
@@ -308,13 +308,13 @@ impl History {
             ("schedule_id", automation("number")),
             (
                 "last_seq",
-                format!("template.last_seq * {RUNS_OF_A_SESSION}"),
+                format!("template.last_seq * {RUNS_PER_SESSION}"),
             ),
         ];
         let seats = vec![
             ("id", made("004", "number")),
             ("session_id", made("003", "number")),
-            ("turns", RUNS_OF_A_SESSION.to_string()),
+            ("turns", RUNS_PER_SESSION.to_string()),
         ];
         let mut runs = vec![
             ("id", run.clone()),

@@ -13,9 +13,9 @@ use sqlx::PgConnection;
 use tokio::time::sleep;
 
 use super::{
-    due::{automation, create_all},
+    due::{automation, create_automations},
     folder::new_folder,
-    loops::{ClockFrom, without_agents},
+    loops::{OffsetClock, host_without_agents},
     world::World,
 };
 use crate::postgres::Server;
@@ -41,13 +41,13 @@ pub(crate) struct Measured {
 pub(crate) async fn measure(server: &Server, folder: &Path, schedules: u32) -> Result<Measured> {
     let folder = new_folder(folder)?;
     let database = server.database("matins_lag").await?;
-    let world = World::open_on(&database, folder.path()).await?;
+    let world = World::open_postgres(&database, folder.path()).await?;
     let first: Timestamp = "2026-11-22T00:00:00Z".parse()?;
     make(&world, schedules, first).await?;
     database.settle().await?;
 
-    let clock = Arc::new(ClockFrom::start(first.saturating_sub(AHEAD)));
-    let host = without_agents(&world, clock, 0, folder.path())?;
+    let clock = Arc::new(OffsetClock::start(first.saturating_sub(AHEAD)));
+    let host = host_without_agents(&world, clock, 0, folder.path())?;
     let wanted = u64::from(schedules) * u64::from(INSTANTS);
     let mut connection = database.superuser().await?;
     let measured = claim(&host, wanted, &mut connection).await?;
@@ -68,7 +68,7 @@ async fn make(world: &World, schedules: u32, first: Timestamp) -> Result<()> {
         };
         automation(second * schedules + number, world.agent, cron)
     });
-    create_all(world, world.tenant, new, before).await
+    create_automations(world, world.tenant, new, before).await
 }
 
 /// Does what the loops do up to the claim: looks when something is due, and claims once it is fired.

@@ -120,18 +120,18 @@ async fn server(programs: &Programs, folder: &Path, args: &Args) -> Result<()> {
 async fn throughput(folder: &Path, args: &Args) -> Result<()> {
     let own = new_folder(folder)?;
     let world = World::open(own.path()).await?;
-    let runs = throughput::no_op_runs(&world, args.runs).await?;
+    let runs = throughput::run_no_op_runs(&world, args.runs).await?;
     let mut others = Vec::new();
     for insert in [Insert::Single, Insert::Batches] {
         let other = new_folder(folder)?;
-        others.push(riverqueue::no_op_jobs(other.path(), args.runs, insert).await?);
+        others.push(riverqueue::run_no_op_jobs(other.path(), args.runs, insert).await?);
     }
     let own = runs.per_second();
     println!(
         "\nRuns without an agent (SQLite, synchronous=FULL, {} of each, {} under way at once)\n\
          \x20 queue, claim, begin, finish; transcript, events, record   {own:8.0}/s  (at least 3000/s)",
         args.runs,
-        throughput::IN_FLIGHT,
+        throughput::MAX_IN_FLIGHT,
     );
     for (name, other) in ["inserted one by one", "inserted by the thousand"]
         .iter()
@@ -174,7 +174,9 @@ async fn traces(programs: &Programs, folder: &Path, args: &Args) -> Result<()> {
     };
     let measured = traces::measure(programs, folder.path(), load).await?;
     let late = |part| statistics::quantile(&measured.late, part).as_secs_f64() * 1000.0;
-    let grown = measured.with_readers.saturating_sub(measured.before);
+    let grown = measured
+        .resident_with_readers_kib
+        .saturating_sub(measured.before);
     println!(
         "\n{} readers of live traces of {} sessions, an event a second each (SQLite, {} s)\n\
          \x20 from before the commit to the reader          {:8.1} ms, p99 {:.1} ms, p99.9 {:.1} ms  (p99 at most 50 ms)\n\

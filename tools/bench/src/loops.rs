@@ -4,7 +4,7 @@ use std::{path::Path, sync::Arc, time::Instant};
 
 use agent::{Grace, GuardProgram};
 use anyhow::Result;
-use daemon::{Host, Settings, SignOfLife};
+use daemon::{Host, Settings, WorkerLock};
 use model::{Clock, Timestamp};
 use turn::Agents;
 
@@ -20,12 +20,12 @@ impl Clock for SystemClock {
 }
 
 /// A clock that goes on from an instant, so that what is due need not be waited for.
-pub(crate) struct ClockFrom {
+pub(crate) struct OffsetClock {
     from: Timestamp,
     started: Instant,
 }
 
-impl ClockFrom {
+impl OffsetClock {
     /// Starts it.
     pub(crate) fn start(from: Timestamp) -> Self {
         Self {
@@ -35,7 +35,7 @@ impl ClockFrom {
     }
 }
 
-impl Clock for ClockFrom {
+impl Clock for OffsetClock {
     fn now(&self) -> Timestamp {
         self.from + self.started.elapsed()
     }
@@ -49,14 +49,14 @@ pub(crate) fn host(
     settings: Settings,
     folder: &Path,
 ) -> Result<Host> {
-    let sign_of_life = SignOfLife::give(&folder.join("workers"), &world.worker)?;
+    let worker_lock = WorkerLock::give(&folder.join("workers"), &world.worker)?;
     Ok(Host {
         store: world.store.clone(),
         clock: Arc::clone(&clock),
         entropy: Arc::clone(&world.entropy),
         instance: world.instance,
         worker: world.worker.clone(),
-        sign_of_life: Arc::new(sign_of_life),
+        worker_lock: Arc::new(worker_lock),
         agents: Agents {
             guard,
             environment: std::env::vars().collect(),
@@ -73,7 +73,7 @@ pub(crate) fn host(
 
 /// The same for loops that never start an agent, since there is no guard: a turn fails as soon as it has
 /// begun.
-pub(crate) fn without_agents(
+pub(crate) fn host_without_agents(
     world: &World,
     clock: Arc<dyn Clock>,
     workers: u32,

@@ -15,7 +15,7 @@ use std::{
 use anyhow::{Context as _, Result, ensure};
 use model::{SeatId, SessionId};
 use sqlx::{Connection as _, Executor as _, PgConnection, postgres::PgListener, types::Uuid};
-use store::{NewMessage, Recipients, Scope, Store};
+use store::{NewSeatMessage, Recipients, Scope, Store};
 use tokio::{sync::mpsc, time::timeout};
 
 use super::{
@@ -43,7 +43,7 @@ from numbered, (values (cast('2026-11-22T08:00:00Z' as timestamptz))) at (create
 returning seq";
 
 /// Publishes on copies of them.
-const PUBLISH_BARE: &str = "with numbered as (
+const INSERT_BARE_EVENT: &str = "with numbered as (
     update bare.agent_sessions set last_seq = last_seq + 1 where id = $1
     returning id, tenant_id, last_seq
 ), written as (
@@ -55,11 +55,11 @@ const PUBLISH_BARE: &str = "with numbered as (
 )
 select seq from written, pg_notify('bare_wake', cast(session_id as text))";
 
-const READ_BARE: &str = "select session_id, seq, kind, ref_id, body, created_at \
+const SELECT_BARE_EVENTS: &str = "select session_id, seq, kind, ref_id, body, created_at \
      from bare.session_events where session_id = $1 and seq > $2 order by seq";
 
 /// Another seat beside one.
-const SECOND_SEAT: &str = "insert into automation.agent_definitions \
+const INSERT_SECOND_SEAT: &str = "insert into automation.agent_definitions \
     (id, tenant_id, session_id, role, name, harness_id, is_entry, settings, created_at, updated_at) \
     select $1, tenant_id, session_id, 'worker', 'second', harness_id, false, settings, created_at, updated_at \
     from automation.agent_definitions where id = $2";
@@ -85,7 +85,7 @@ struct Side {
 pub(crate) async fn measure(server: &Server, folder: &Path, count: usize) -> Result<Measured> {
     let folder = new_folder(folder)?;
     let database = server.database("matins_notify").await?;
-    let world = World::open_on(&database, folder.path()).await?;
+    let world = World::open_postgres(&database, folder.path()).await?;
     let session = session(&world, folder.path()).await?;
     copy(&database).await?;
     let elsewhere = Store::new(
@@ -101,9 +101,9 @@ pub(crate) async fn measure(server: &Server, folder: &Path, count: usize) -> Res
         read: reader(elsewhere.clone(), world.tenant, session),
     };
     let mut bare = Side {
-        publish: PUBLISH_BARE,
+        publish: INSERT_BARE_EVENT,
         publisher: database.superuser().await?,
-        read: bare_reader(&database, session.uuid()).await?,
+        read: spawn_bare_reader(&database, session.uuid()).await?,
     };
     let mut messages = Messages::of(&world, &database, &elsewhere, session).await?;
     let mut measured = Measured {
@@ -164,7 +164,7 @@ impl Side {
 struct Messages {
     world: World,
     session: SessionId,
-    new: NewMessage,
+    new: NewSeatMessage,
     /// Their numbers, with the time when they were read.
     read: mpsc::UnboundedReceiver<(i64, Instant)>,
 }
@@ -181,7 +181,7 @@ impl Messages {
         let from = seats.first().context("the session has no seat")?.id;
         let to = SeatId::generate(now(), &*world.entropy);
         let mut superuser = database.superuser().await?;
-        sqlx::query(SECOND_SEAT)
+        sqlx::query(INSERT_SECOND_SEAT)
             .bind(to.uuid())
             .bind(from.uuid())
             .execute(&mut superuser)
@@ -202,7 +202,7 @@ impl Messages {
         Ok(Self {
             world: world.clone(),
             session,
-            new: NewMessage {
+            new: NewSeatMessage {
                 from,
                 to: Recipients::Seat(to),
                 content: "What is new?".into(),
@@ -290,7 +290,7 @@ fn reader(
 }
 
 /// Listens, and reads the row when it is told to.
-async fn bare_reader(
+async fn spawn_bare_reader(
     database: &Database,
     session: Uuid,
 ) -> Result<mpsc::UnboundedReceiver<(i64, Instant)>> {
@@ -311,7 +311,7 @@ async fn bare_reader(
             if told.is_err() {
                 return;
             }
-            let found = sqlx::query(READ_BARE)
+            let found = sqlx::query(SELECT_BARE_EVENTS)
                 .bind(session)
                 .bind(last)
                 .fetch_all(&mut reading)

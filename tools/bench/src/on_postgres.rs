@@ -14,7 +14,7 @@ use super::{
     lag, notify,
     peers::{self, Peers},
     statistics::quantile,
-    throughput::{self, IN_FLIGHT},
+    throughput::{self, MAX_IN_FLIGHT},
     world::World,
 };
 use crate::postgres::Server;
@@ -109,15 +109,15 @@ fn times(one: &[Duration], other: &[Duration]) -> String {
 async fn throughput(server: &Server, folder: &Path, args: &Args) -> Result<()> {
     let own = new_folder(folder)?;
     let database = server.database("matins_throughput").await?;
-    let world = World::open_on(&database, own.path()).await?;
-    let runs = throughput::no_op_runs(&world, args.runs).await?;
+    let world = World::open_postgres(&database, own.path()).await?;
+    let runs = throughput::run_no_op_runs(&world, args.runs).await?;
     world.store.database().close().await;
     server.drop(&database).await?;
     println!(
         "\nRuns without an agent (PostgreSQL, {} of each, {} under way at once)\n\
          \x20 queue, claim, begin, finish; transcript, events, record   {:8.0}/s",
         args.runs,
-        IN_FLIGHT,
+        MAX_IN_FLIGHT,
         runs.per_second(),
     );
     Ok(())
@@ -134,7 +134,8 @@ async fn drain(server: &Server, folder: &Path, args: &Args) -> Result<()> {
     );
     for shape in Shape::ALL {
         for _ in 0..args.rounds {
-            let matins = drain::of_matins(server, folder, shape, args.queued, args.in_flight);
+            let matins =
+                drain::drain_with_matins(server, folder, shape, args.queued, args.in_flight);
             let (matins, events) = matins.await?;
             let (by_hand, same) = drain::by_hand(server, folder, shape, args.queued).await?;
             anyhow::ensure!(events == same, "{events} events, by hand {same}");
@@ -189,9 +190,9 @@ async fn long_read(server: &Server, folder: &Path, args: &Args) -> Result<()> {
     );
     let (queued, in_flight) = (args.queued, args.in_flight);
     for _ in 0..args.rounds {
-        let clean = drain::of_matins(server, folder, Shape::Seats, queued, in_flight);
+        let clean = drain::drain_with_matins(server, folder, Shape::Seats, queued, in_flight);
         let (clean, _) = clean.await?;
-        let beside = drain::beside_a_long_read(server, folder, Shape::Seats, queued, in_flight);
+        let beside = drain::drain_during_long_read(server, folder, Shape::Seats, queued, in_flight);
         let (beside, _) = beside.await?;
         println!("{}", clean.line("clean"));
         println!(

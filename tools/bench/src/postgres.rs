@@ -25,7 +25,7 @@ const SUPERUSER: &str = "postgres";
 /// The server never listens on TCP; the number is only part of the socket's name.
 const PORT: &str = "5432";
 /// How long the server may take until it answers.
-const START_LIMIT: Duration = Duration::from_mins(1);
+const START_TIMEOUT: Duration = Duration::from_mins(1);
 /// How often it is asked meanwhile.
 const LOOK: Duration = Duration::from_millis(50);
 /// Starts the server, and stops it when nobody is left to write to the standard input.
@@ -153,7 +153,7 @@ impl Server {
         loop {
             match PgConnection::connect(&url).await {
                 Ok(connection) => return Ok(connection),
-                Err(error) if started.elapsed() > START_LIMIT => {
+                Err(error) if started.elapsed() > START_TIMEOUT => {
                     let said = fs::read_to_string(log).unwrap_or_default();
                     let last = said.lines().last().unwrap_or_default();
                     bail!("the server does not answer: {error}: {last}");

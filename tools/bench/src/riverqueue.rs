@@ -19,7 +19,7 @@ use riverqueue::{
 use serde::{Deserialize, Serialize};
 use tokio::{sync::Semaphore, task::JoinSet, time::sleep};
 
-use super::throughput::{IN_FLIGHT, Measured};
+use super::throughput::{MAX_IN_FLIGHT, Measured};
 
 /// How often it is asked whether everything is completed.
 const LOOK: Duration = Duration::from_millis(20);
@@ -46,7 +46,7 @@ pub(crate) enum Insert {
 }
 
 /// Sends `jobs` from inserted to completed.
-pub(crate) async fn no_op_jobs(folder: &Path, jobs: usize, insert: Insert) -> Result<Measured> {
+pub(crate) async fn run_no_op_jobs(folder: &Path, jobs: usize, insert: Insert) -> Result<Measured> {
     let options = SqliteConnectOptions::new()
         .filename(folder.join("river.db"))
         .create_if_missing(true)
@@ -59,12 +59,12 @@ pub(crate) async fn no_op_jobs(folder: &Path, jobs: usize, insert: Insert) -> Re
     workers.add_fn(no_op)?;
     let client = Client::builder(pool.clone())
         .workers(workers)
-        .queue("default", QueueConfig::new(IN_FLIGHT))
+        .queue("default", QueueConfig::new(MAX_IN_FLIGHT))
         .build()?;
     let mut run = client.start()?;
     let started = Instant::now();
     match insert {
-        Insert::Single => one_by_one(client, jobs).await?,
+        Insert::Single => insert_one_by_one(client, jobs).await?,
         Insert::Batches => {
             let mut left = jobs;
             while left > 0 {
@@ -89,8 +89,8 @@ fn job() -> NoOp {
     }
 }
 
-async fn one_by_one(client: Client, jobs: usize) -> Result<()> {
-    let room = Arc::new(Semaphore::new(IN_FLIGHT));
+async fn insert_one_by_one(client: Client, jobs: usize) -> Result<()> {
+    let room = Arc::new(Semaphore::new(MAX_IN_FLIGHT));
     let mut inserted = JoinSet::new();
     for _ in 0..jobs {
         let permit = Arc::clone(&room).acquire_owned().await?;

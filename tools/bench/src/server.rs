@@ -25,7 +25,7 @@ const SETTLE: Duration = Duration::from_secs(5);
 /// For how long its questions are counted.
 const COUNTED: Duration = Duration::from_mins(1);
 /// The longest that a start may take.
-const START_LIMIT: Duration = Duration::from_secs(30);
+const START_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// What was measured.
 pub(crate) struct Measured {
@@ -143,7 +143,7 @@ impl Server {
         let stdout = child.stdout.take().context("no standard output")?;
         let stderr = child.stderr.take().context("no standard error")?;
         let mut said = BufReader::new(stdout).lines();
-        let first = timeout(START_LIMIT, said.next_line()).await??;
+        let first = timeout(START_TIMEOUT, said.next_line()).await??;
         first.context("the server ended at once")?;
         let (sender, lines) = tokio::sync::mpsc::unbounded_channel();
         tokio::spawn(async move {

@@ -18,7 +18,7 @@ use tokio::{sync::Semaphore, task::JoinSet};
 use super::world::{World, now, session};
 
 /// How many runs are under way at once.
-pub(crate) const IN_FLIGHT: usize = 256;
+pub(crate) const MAX_IN_FLIGHT: usize = 256;
 /// How many sessions take the runs.
 const SESSIONS: usize = 1000;
 
@@ -37,7 +37,7 @@ impl Measured {
 
 /// Sends `runs` inputs through queue, claim, begin and finish, several at once, and checks what is left
 /// of them in the database.
-pub(crate) async fn no_op_runs(world: &World, runs: usize) -> Result<Measured> {
+pub(crate) async fn run_no_op_runs(world: &World, runs: usize) -> Result<Measured> {
     let sessions = sessions(world).await?;
     let started = Instant::now();
     let producer = tokio::spawn(produce(
@@ -46,7 +46,7 @@ pub(crate) async fn no_op_runs(world: &World, runs: usize) -> Result<Measured> {
         sessions.clone(),
         runs,
     ));
-    let ended = work(world, runs, IN_FLIGHT).await?;
+    let ended = work(world, runs, MAX_IN_FLIGHT).await?;
     producer.await.context("queue the inputs")??;
     let took = started.elapsed();
     ensure!(ended == runs, "{ended} of {runs} runs have ended");
@@ -68,7 +68,7 @@ async fn produce(
     sessions: Vec<SessionId>,
     runs: usize,
 ) -> Result<()> {
-    let room = Arc::new(Semaphore::new(IN_FLIGHT));
+    let room = Arc::new(Semaphore::new(MAX_IN_FLIGHT));
     let mut said = JoinSet::new();
     for session in sessions.into_iter().cycle().take(runs) {
         let permit = Arc::clone(&room).acquire_owned().await?;

@@ -13,7 +13,7 @@ use std::{
 
 use anyhow::{Context as _, Result, ensure};
 use api_types::{Change, SessionPatch, SessionRequest};
-use client::{Client, SocketAddress, Trace, TraceNews, TraceOf};
+use client::{Client, SocketAddress, Trace, TraceItem, TraceSubject};
 use model::Timestamp;
 use serde::Deserialize;
 use tokio::{
@@ -51,7 +51,7 @@ pub(crate) struct Measured {
     pub(crate) late: Vec<Duration>,
     /// Resident memory of the server before the readers and with them, in KiB.
     pub(crate) before: u64,
-    pub(crate) with_readers: u64,
+    pub(crate) resident_with_readers_kib: u64,
     /// What all readers have read, up to the end.
     pub(crate) events: u64,
     /// Connections that were let go by the reader, or broke.
@@ -93,7 +93,7 @@ pub(crate) async fn measure(programs: &Programs, folder: &Path, load: Load) -> R
     let address = free_address()?;
     let mut server = Server::start_at(programs, folder, "error", address).await?;
     let socket = SocketAddress::of(&folder.join("matins.sock"))?;
-    let writer = Client::at_socket(socket, world::entropy())?;
+    let writer = Client::with_socket(socket, world::entropy())?;
     let token = std::fs::read_to_string(folder.join("token"))?;
     let client = Client::at(&format!("http://{address}"), token.trim(), world::entropy())?;
 
@@ -121,15 +121,15 @@ pub(crate) async fn measure(programs: &Programs, folder: &Path, load: Load) -> R
             Arc::clone(&told),
         ));
         if number % AT_ONCE == AT_ONCE - 1 {
-            all_have_read(&readers, 1).await?;
+            wait_until_all_read(&readers, 1).await?;
         }
     }
-    all_have_read(&readers, 1).await?;
+    wait_until_all_read(&readers, 1).await?;
     sleep(WARM).await;
 
     told.measuring.store(true, Relaxed);
     sleep(Duration::from_secs(load.seconds)).await;
-    let with_readers = server.resident()?;
+    let resident_with_readers_kib = server.resident()?;
     told.measuring.store(false, Relaxed);
 
     // A tenth lets go and comes again, by turns.
@@ -167,7 +167,7 @@ pub(crate) async fn measure(programs: &Programs, folder: &Path, load: Load) -> R
     Ok(Measured {
         late,
         before,
-        with_readers,
+        resident_with_readers_kib,
         events: sum(|reader| &reader.events),
         cut: u64::try_from(load.readers)?,
         broken: sum(|reader| &reader.broken),
@@ -242,7 +242,7 @@ async fn read(
     reader: Arc<Reader>,
     told: Arc<Told>,
 ) -> Result<Vec<Duration>> {
-    let of = TraceOf::Session(session);
+    let of = TraceSubject::Session(session);
     let mut late = Vec::new();
     let mut trace: Trace = client.trace(of.clone(), Some("0".to_owned()));
     loop {
@@ -258,8 +258,8 @@ async fn read(
             }
         };
         let event = match news {
-            TraceNews::Event(event) => event.frame,
-            TraceNews::Broken { .. } => {
+            TraceItem::Event(event) => event.frame,
+            TraceItem::Broken { .. } => {
                 reader.broken.fetch_add(1, Relaxed);
                 continue;
             }
@@ -281,7 +281,7 @@ async fn read(
 }
 
 /// Waits until every reader has read an event of at least this number.
-async fn all_have_read(readers: &[Arc<Reader>], number: i64) -> Result<()> {
+async fn wait_until_all_read(readers: &[Arc<Reader>], number: i64) -> Result<()> {
     let all = async {
         while readers
             .iter()

@@ -7,7 +7,7 @@ use std::{
 };
 
 use anyhow::{Context as _, Result, ensure};
-use daemon::{Settings, StoreLedger};
+use daemon::{Settings, WorkerTurnStore};
 use model::run::RunStatus;
 use store::Scope;
 use tokio::sync::Notify;
@@ -60,9 +60,9 @@ pub(crate) async fn measure(programs: &Programs, folder: &Path, turns: usize) ->
         let run = claimed.first().context("nothing was claimed")?.run;
         ensure!(run == said.run_id, "another run was claimed");
         let taken = Instant::now();
-        let ledger = StoreLedger::new(host.clone());
+        let ledger = WorkerTurnStore::new(host.clone());
         let orders = Orders {
-            hand_back: CancellationToken::new(),
+            requeue: CancellationToken::new(),
             beat: Arc::new(Notify::new()),
         };
         let ended = execute(&ledger, &host.agents, run, &orders).await?;

@@ -56,7 +56,7 @@ impl World {
     }
 
     /// Opens an empty database of a PostgreSQL server. What does not lie in it lies below `folder`.
-    pub(crate) async fn open_on(database: &Database, folder: &Path) -> Result<Self> {
+    pub(crate) async fn open_postgres(database: &Database, folder: &Path) -> Result<Self> {
         let location = database.url.parse()?;
         Self::open_at(&location, folder, vec!["true".into()]).await
     }
@@ -68,7 +68,7 @@ impl World {
         let tenant = store.ensure_tenant("default", now()).await?;
         let instance = InstanceId::generate(now(), &*entropy);
         store
-            .register_host(tenant, instance, "bench", now())
+            .register_instance(tenant, instance, "bench", now())
             .await?;
         let config = AgentConfig::new(command);
         let agent = store

@@ -14,7 +14,7 @@ const LIBRARY: &str = "libfaketimeMT.so.1";
 
 /// Returns the path of `libfaketime` and its setting for an offset of `minutes`. Returns `None` if the library is not
 /// installed.
-pub(crate) fn off_by(minutes: i32) -> Option<(PathBuf, String)> {
+pub(crate) fn find_with_offset(minutes: i32) -> Option<(PathBuf, String)> {
     let library = FOLDERS
         .iter()
         .map(|folder| Path::new(folder).join(LIBRARY))

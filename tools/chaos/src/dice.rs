@@ -37,7 +37,7 @@ impl Dice {
     }
 
     /// Returns a random element. Returns `None` if the slice is empty.
-    pub(crate) fn one_of<'a, T>(&mut self, all: &'a [T]) -> Option<&'a T> {
+    pub(crate) fn choose<'a, T>(&mut self, all: &'a [T]) -> Option<&'a T> {
         all.get(self.below(all.len()))
     }
 
@@ -72,7 +72,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_seed_says_what_falls() {
+    fn rng_same_seed_gives_same_numbers() {
         let throws = |seed| {
             let mut dice = Dice::new(seed).of("someone");
             (0..50).map(|_| dice.below(1000)).collect::<Vec<_>>()

@@ -50,15 +50,15 @@ enum Fault {
     KillAgent,
     KillGuard,
     CrashDatabase,
-    EndBackends,
-    TakeConnections,
+    TerminateBackends,
+    ExhaustConnections,
     OpenTransactions,
     FreezeConnections,
     CutConnections,
 }
 
 /// The faults of servers and agents. One hand injects them, so that at most one of them is active at a time.
-const OF_PROCESSES: [Fault; 6] = [
+const PROCESS_FAULTS: [Fault; 6] = [
     Fault::KillServer,
     Fault::FreezeServer,
     Fault::KillAgent,
@@ -68,10 +68,10 @@ const OF_PROCESSES: [Fault; 6] = [
 ];
 /// The faults of the database and the connections to it. Another hand injects them, so that they also coincide with
 /// faults of processes.
-const OF_DATABASE: [Fault; 6] = [
+const DATABASE_FAULTS: [Fault; 6] = [
     Fault::CrashDatabase,
-    Fault::EndBackends,
-    Fault::TakeConnections,
+    Fault::TerminateBackends,
+    Fault::ExhaustConnections,
     Fault::FreezeConnections,
     Fault::CutConnections,
     Fault::OpenTransactions,
@@ -87,8 +87,8 @@ impl Fault {
             Self::KillAgent => "agent killed",
             Self::KillGuard => "guard killed",
             Self::CrashDatabase => "database crashed",
-            Self::EndBackends => "backends terminated",
-            Self::TakeConnections => "connections of the database used up",
+            Self::TerminateBackends => "backends terminated",
+            Self::ExhaustConnections => "connections of the database used up",
             Self::OpenTransactions => "transactions left open",
             Self::FreezeConnections => "connections of a server frozen",
             Self::CutConnections => "connections of a server cut",
@@ -168,7 +168,7 @@ impl Field {
 /// ends.
 pub(crate) fn begin(field: &Arc<Field>, dice: &Dice, stop: &CancellationToken) -> JoinSet<()> {
     let mut hands = JoinSet::new();
-    for (name, deck) in [("processes", OF_PROCESSES), ("database", OF_DATABASE)] {
+    for (name, deck) in [("processes", PROCESS_FAULTS), ("database", DATABASE_FAULTS)] {
         let hand = Hand {
             field: Arc::clone(field),
             dice: dice.of(name),
@@ -253,8 +253,8 @@ impl Hand {
             Fault::KillAgent => self.kill_one(|one| !one.is_guard()),
             Fault::KillGuard => self.kill_one(Process::is_guard),
             Fault::CrashDatabase => self.crash_database().await,
-            Fault::EndBackends => self.end_backends().await,
-            Fault::TakeConnections => self.hold(CONNECTIONS, false).await,
+            Fault::TerminateBackends => self.terminate_backends().await,
+            Fault::ExhaustConnections => self.hold(CONNECTIONS, false).await,
             Fault::OpenTransactions => self.hold(OPEN, true).await,
             Fault::FreezeConnections => self.proxy(Mode::Frozen).await,
             Fault::CutConnections => self.proxy(Mode::Cut).await,
@@ -263,7 +263,7 @@ impl Hand {
 
     /// Returns the agent processes, guards included, that satisfy a condition.
     fn agents(&self, which: impl Fn(&Process) -> bool) -> Vec<Process> {
-        let mut all = processes::of_agents(&self.field.root);
+        let mut all = processes::find_agents(&self.field.root);
         all.retain(|one| which(one));
         all
     }
@@ -271,7 +271,7 @@ impl Hand {
     /// Kills a random agent process that satisfies a condition. Returns `false` if there is none.
     fn kill_one(&mut self, which: impl Fn(&Process) -> bool) -> bool {
         let all = self.agents(which);
-        self.dice.one_of(&all).is_some_and(kill)
+        self.dice.choose(&all).is_some_and(kill)
     }
 
     /// Stops the database like a crash, waits, and starts it again.
@@ -289,7 +289,7 @@ impl Hand {
     }
 
     /// Terminates a random 20 to 99 percent of the servers' database connections.
-    async fn end_backends(&mut self) -> bool {
+    async fn terminate_backends(&mut self) -> bool {
         let share = 20 + self.dice.below(80);
         let postgres = Arc::clone(&self.field.postgres);
         let statement = format!(

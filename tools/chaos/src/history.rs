@@ -238,7 +238,7 @@ impl History {
             events: postgres.rows(include_str!("sql/events.sql"))?,
             automation_events: postgres.rows(include_str!("sql/automation_events.sql"))?,
             messages: postgres.rows(include_str!("sql/messages.sql"))?,
-            noted: read_ledgers(homes)?,
+            noted: read_prompt_logs(homes)?,
             ..Self::default()
         })
     }
@@ -250,7 +250,7 @@ impl History {
 }
 
 /// Reads the ledgers of all agents. The entries of one ledger stay in the order in which the agent wrote them.
-fn read_ledgers(homes: &[impl AsRef<Path>]) -> Result<Vec<Noted>> {
+fn read_prompt_logs(homes: &[impl AsRef<Path>]) -> Result<Vec<Noted>> {
     use testkit::scripted::Event;
     let mut noted = Vec::new();
     for (ledger, home) in homes.iter().enumerate() {
@@ -263,7 +263,7 @@ fn read_ledgers(homes: &[impl AsRef<Path>]) -> Result<Vec<Noted>> {
             what: match entry.event {
                 Event::PromptReceived(_) => What::Prompted,
                 Event::PromptFinished(reason) => What::Finished(reason),
-                Event::SecondWriter | Event::PromptInPrompt => What::Crowded,
+                Event::SecondWriter | Event::OverlappingPrompt => What::Crowded,
                 _ => What::Else,
             },
         }));

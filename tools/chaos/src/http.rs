@@ -71,7 +71,7 @@ impl Api {
     /// Returns the address of a random replica.
     fn anyone(&self) -> String {
         let mut dice = self.dice.lock().unwrap_or_else(PoisonError::into_inner);
-        dice.one_of(&self.addresses).cloned().unwrap_or_default()
+        dice.choose(&self.addresses).cloned().unwrap_or_default()
     }
 
     /// Sends a request, and retries at a random replica until one returns a final response: any status below 500

@@ -154,10 +154,10 @@ async fn play(args: &Args, root: &Path, minutes: Duration, seed: u64) -> Result<
         stage.end_upgrade().await?;
     }
     quiet::mend(field, world, until).await?;
-    people::ask_in_peace(world, &dice, &witnesses.asking).await;
+    people::send_after_faults(world, &dice, &witnesses.asking).await;
     let mut complaints = quiet::quiesce(field, world).await?;
     // 5. Stop everything, collect the records, and check them.
-    let mut history = wind_down(&stage, root, witnesses, &mut complaints).await?;
+    let mut history = collect_history(&stage, root, witnesses, &mut complaints).await?;
     history.until = until;
     println!("All is over; now it is checked.");
     let broken = report::print(&history, field, &complaints);
@@ -168,7 +168,7 @@ async fn play(args: &Args, root: &Path, minutes: Duration, seed: u64) -> Result<
 }
 
 /// Stops the observers and the servers, and returns the history that the checks read.
-async fn wind_down(
+async fn collect_history(
     stage: &Stage,
     root: &Path,
     mut witnesses: Witnesses,
@@ -213,7 +213,7 @@ async fn wind_down(
     secrets.extend(world.tokens.iter().map(|token| ("a token", token.as_str())));
     quiet::search_secrets(&mut history, root, &field.postgres, &secrets)?;
     for replica in &field.replicas {
-        quiet::read_log(&mut history, &replica.plan.log)?;
+        quiet::scan_log(&mut history, &replica.plan.log)?;
     }
     Ok(history)
 }

@@ -24,7 +24,7 @@ const CALLED_OFF: usize = 6;
 const RESETS: usize = 10;
 
 /// The number of requests to each session and automation after the last fault.
-const IN_PEACE: usize = 3;
+const REQUESTS_AFTER_FAULTS: usize = 3;
 
 /// The record of all requests and responses. Clones share it.
 #[derive(Clone, Default)]
@@ -79,7 +79,7 @@ pub(crate) fn begin(
 }
 
 /// Sends requests to each session and automation after the last fault. Each must succeed at the first attempt.
-pub(crate) async fn ask_in_peace(world: &World, dice: &Dice, asking: &Asking) {
+pub(crate) async fn send_after_faults(world: &World, dice: &Dice, asking: &Asking) {
     for tenant in &world.tenants {
         let mut person = Person {
             api: tenant.api.clone(),
@@ -88,7 +88,7 @@ pub(crate) async fn ask_in_peace(world: &World, dice: &Dice, asking: &Asking) {
             stop: CancellationToken::new(),
             calm: true,
         };
-        for _ in 0..IN_PEACE {
+        for _ in 0..REQUESTS_AFTER_FAULTS {
             for session in &tenant.talks {
                 person.say(session).await;
             }

@@ -25,7 +25,7 @@ impl Process {
 
 /// Returns the agents of the test, their guards and their descendants: the processes that name `folder` in their
 /// command line or environment and belong to a run or run the scripted agent. Servers are not among them.
-pub(crate) fn of_agents(folder: &Path) -> Vec<Process> {
+pub(crate) fn find_agents(folder: &Path) -> Vec<Process> {
     let folder = folder.to_string_lossy();
     let marker = format!("{MARKER_VARIABLE}=");
     let entries = fs::read_dir("/proc").into_iter().flatten().flatten();

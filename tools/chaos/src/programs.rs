@@ -62,7 +62,7 @@ impl Programs {
 
 impl Programs {
     /// Ends the rolling upgrade: all later starts use this version.
-    pub(crate) fn use_this_version_alone(&self) {
+    pub(crate) fn end_upgrade(&self) {
         self.upgraded.store(true, Ordering::Relaxed);
     }
 }

@@ -106,7 +106,7 @@ pub(crate) async fn ends(field: &Field) -> Result<HashMap<String, i64>> {
 pub(crate) async fn survivors(root: &Path) -> Vec<Process> {
     let deadline = Instant::now() + LINGER;
     loop {
-        let left = processes::of_agents(root);
+        let left = processes::find_agents(root);
         if left.is_empty() || Instant::now() > deadline {
             return left;
         }
@@ -115,7 +115,7 @@ pub(crate) async fn survivors(root: &Path) -> Vec<Process> {
 }
 
 /// Counts the lines of a server's log, and notes the suspicious ones in `history`.
-pub(crate) fn read_log(history: &mut History, log: &Path) -> Result<()> {
+pub(crate) fn scan_log(history: &mut History, log: &Path) -> Result<()> {
     let name = log.file_name().unwrap_or_default().to_string_lossy();
     for line in fs::read_to_string(log)?.lines() {
         history.log_lines += 1;

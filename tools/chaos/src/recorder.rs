@@ -29,7 +29,7 @@ const STAYS: std::ops::Range<u64> = 700..6000;
 /// The pause before a retry after a failed request.
 const AGAIN: Duration = Duration::from_millis(300);
 /// The maximum time to read the remaining events after the last sequence numbers are known.
-const READ_OUT: Duration = Duration::from_secs(30);
+const CATCH_UP_TIMEOUT: Duration = Duration::from_secs(30);
 /// The number of readers of each session to which people send messages.
 const READERS: usize = 2;
 
@@ -69,7 +69,7 @@ impl Recorders {
     }
 
     /// Passes the last sequence numbers to the readers, and returns their recordings when each reader has reached the
-    /// end of its session or has given up after [`READ_OUT`].
+    /// end of its session or has given up after [`CATCH_UP_TIMEOUT`].
     pub(crate) async fn end(mut self, ends: HashMap<String, i64>) -> Result<Vec<Recording>> {
         self.ends.send_replace(Some(ends));
         let mut recordings = Vec::new();
@@ -129,7 +129,7 @@ impl Recorder {
         }
     }
 
-    /// Follows a session until its last event is known and received, or until [`READ_OUT`] is over.
+    /// Follows a session until its last event is known and received, or until [`CATCH_UP_TIMEOUT`] is over.
     async fn follow(mut self, session: String) -> Result<Recording> {
         self.recording.session.clone_from(&session);
         let mut late = None;
@@ -141,7 +141,7 @@ impl Recorder {
                 .as_ref()
                 .map(|ends| ends.get(&session).copied().unwrap_or(0));
             if let Some(end) = end {
-                let until = *late.get_or_insert_with(|| Instant::now() + READ_OUT);
+                let until = *late.get_or_insert_with(|| Instant::now() + CATCH_UP_TIMEOUT);
                 if last >= end || Instant::now() > until {
                     return Ok(self.recording);
                 }
@@ -178,7 +178,7 @@ impl Recorder {
             seq: id.parse().unwrap_or(-1),
             kind: kind.to_owned(),
             reference: reference(&data),
-            body: as_stored(&data),
+            body: stored_body(&data),
         });
         Ok(())
     }
@@ -199,7 +199,7 @@ fn reference(data: &Value) -> String {
 
 /// Reconstructs the body of an event's row from the event. The result equals the stored body if the server sent all
 /// of it.
-fn as_stored(data: &Value) -> Value {
+fn stored_body(data: &Value) -> Value {
     if data["body"].is_object() {
         return data["body"].clone();
     }
@@ -244,7 +244,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn events_of_both_versions_give_the_body_of_their_row() {
+    fn events_of_both_versions_match_stored_body() {
         let stored = json!({ "status": "queued", "origin": "person", "attempt": 1 });
         let before = json!({ "seq": 1, "kind": "run", "ref_id": "run_1", "body": stored });
         let now = json!({
@@ -254,7 +254,7 @@ mod tests {
         });
         for data in [before, now] {
             assert_eq!(
-                (reference(&data).as_str(), as_stored(&data)),
+                (reference(&data).as_str(), stored_body(&data)),
                 ("run_1", stored.clone())
             );
         }
@@ -263,11 +263,11 @@ mod tests {
             "change": { "status": "missed", "reason": "x", "occurrences": { "count": 2 } },
         });
         let stored = json!({ "status": "missed", "reason": "x", "occurrences": 2 });
-        assert_eq!(as_stored(&missed), stored);
+        assert_eq!(stored_body(&missed), stored);
         let message = json!({ "kind": "message", "message_id": "msg_1", "role": "tool", "message_kind": "plan" });
         let stored = json!({ "role": "tool", "kind": "plan", "to": null });
         assert_eq!(
-            (reference(&message).as_str(), as_stored(&message)),
+            (reference(&message).as_str(), stored_body(&message)),
             ("msg_1", stored)
         );
         let renamed = json!({
@@ -277,7 +277,7 @@ mod tests {
         });
         let stored = json!({ "state": "active", "title": "x" });
         assert_eq!(
-            (reference(&renamed).as_str(), as_stored(&renamed)),
+            (reference(&renamed).as_str(), stored_body(&renamed)),
             ("ses_1", stored)
         );
     }

@@ -73,7 +73,7 @@ struct State {
     /// The number of starts so far.
     starts: usize,
     /// The number of ends that no fault caused.
-    by_itself: u32,
+    unexpected_ends: u32,
 }
 
 impl Plan {
@@ -173,8 +173,8 @@ impl Replica {
     }
 
     /// Returns how often the server ended without a fault that stopped it.
-    pub(crate) fn ended_by_itself(&self) -> u32 {
-        self.state().by_itself
+    pub(crate) fn unexpected_ends(&self) -> u32 {
+        self.state().unexpected_ends
     }
 
     /// Kills the server. The supervisor does not restart it until [`Self::want`] allows that.
@@ -233,7 +233,7 @@ async fn keep(plan: Plan, programs: Arc<Programs>, state: Arc<Mutex<State>>) {
                 .is_some_and(|child| !matches!(child.try_wait(), Ok(None)));
             if ended {
                 state.child = None;
-                state.by_itself += 1;
+                state.unexpected_ends += 1;
                 pause = RESTART;
             } else if state.wanted && state.child.is_none() {
                 // In a test of an upgrade, the first server creates the schema with the earlier version, and the

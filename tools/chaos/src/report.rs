@@ -15,7 +15,7 @@ pub(crate) fn print(history: &History, field: &Field, complaints: &[String]) -> 
         println!("  {:4} {name}", count.done);
     }
     for replica in &field.replicas {
-        let ended = replica.ended_by_itself();
+        let ended = replica.unexpected_ends();
         if ended > 0 {
             let number = replica.plan.number;
             println!("  {ended:4} times replica {number} ended by itself, and was started again");

@@ -24,9 +24,9 @@ const START: Duration = Duration::from_mins(1);
 /// The interval at which the first token is polled for.
 const LOOK: Duration = Duration::from_millis(50);
 /// The metric with the seconds by which a server's own clock is ahead of the database's clock.
-const CLOCK_OFFSET: &str = "matins_clock_offset_seconds ";
+const CLOCK_OFFSET_METRIC: &str = "matins_clock_offset_seconds ";
 /// The maximum difference between the requested and the measured clock offset, in seconds.
-const OFFSET_EDGE: f64 = 30.0;
+const CLOCK_OFFSET_TOLERANCE_SECONDS: f64 = 30.0;
 
 /// The running environment.
 pub(crate) struct Stage {
@@ -64,7 +64,7 @@ impl Stage {
             plans.push(Plan::new(root, number, postgres.url(port), &canary)?);
         }
         if let Some(last) = plans.last_mut().filter(|_| args.clock_off != 0) {
-            last.clock = clock::off_by(args.clock_off);
+            last.clock = clock::find_with_offset(args.clock_off);
             ensure!(
                 last.clock.is_some(),
                 "libfaketime is not here, so that no clock can be off: install it (Debian: apt install \
@@ -96,7 +96,7 @@ impl Stage {
             last = Some(one);
         }
         if let Some(last) = last {
-            look_at_clock(&last, args.clock_off).await?;
+            check_clock_offset(&last, args.clock_off).await?;
         }
         // 5. Create the data.
         let world = World::make(root, &programs, &api, &token, &args.later_policies).await?;
@@ -116,7 +116,7 @@ impl Stage {
     ///
     /// Returns an error if a server does not stop in time.
     pub(crate) async fn end_upgrade(&self) -> Result<()> {
-        self.programs.use_this_version_alone();
+        self.programs.end_upgrade();
         for replica in &self.field.replicas {
             ensure!(
                 replica.stop().await,
@@ -131,14 +131,19 @@ impl Stage {
 
 /// Checks that a server's clock differs from the database's clock by `minutes`, according to the server's own metric.
 /// Otherwise, a `libfaketime` without effect would let the test pass with correct clocks.
-async fn look_at_clock(server: &Api, minutes: i32) -> Result<()> {
+async fn check_clock_offset(server: &Api, minutes: i32) -> Result<()> {
     let figures = server.text("/metrics").await?;
     let offset = figures
         .lines()
-        .find_map(|line| line.strip_prefix(CLOCK_OFFSET)?.trim().parse::<f64>().ok())
-        .with_context(|| format!("the last server does not tell its {CLOCK_OFFSET}"))?;
+        .find_map(|line| {
+            line.strip_prefix(CLOCK_OFFSET_METRIC)?
+                .trim()
+                .parse::<f64>()
+                .ok()
+        })
+        .with_context(|| format!("the last server does not tell its {CLOCK_OFFSET_METRIC}"))?;
     ensure!(
-        (offset - f64::from(minutes) * 60.0).abs() < OFFSET_EDGE,
+        (offset - f64::from(minutes) * 60.0).abs() < CLOCK_OFFSET_TOLERANCE_SECONDS,
         "the clock of the last server is off by {offset} s, and not by {minutes} minutes"
     );
     println!("The clock of the last server is off by {offset:.3} s.");

@@ -38,7 +38,7 @@ struct Waiting {
 pub(crate) async fn measure(field: Arc<Field>, stop: CancellationToken) -> Measured {
     let mut measured = Measured::default();
     while !stop.is_cancelled() {
-        let agents = processes::of_agents(&field.root).len();
+        let agents = processes::find_agents(&field.root).len();
         measured.processes = measured.processes.max(agents);
         let postgres = Arc::clone(&field.postgres);
         let waiting =
@@ -86,13 +86,13 @@ pub(crate) fn strangers(
     let ids = world.ids();
     async move {
         if let [owner, stranger, ..] = apis.as_slice() {
-            ask_as_stranger(owner, stranger, &ids, dice, probes, stop).await;
+            send_probes(owner, stranger, &ids, dice, probes, stop).await;
         }
     }
 }
 
 /// Sends pairs of requests, one for an existing object and one for an unknown ID, until `stop` is cancelled.
-async fn ask_as_stranger(
+async fn send_probes(
     owner: &Api,
     stranger: &Api,
     ids: &[(&'static str, String)],
@@ -109,13 +109,13 @@ async fn ask_as_stranger(
         let chosen = if dice.chance(50) {
             all.first()
         } else {
-            dice.one_of(&all)
+            dice.choose(&all)
         };
         if let Some((kind, id)) = chosen {
             let below = match *kind {
-                "sessions" => dice.one_of(&["", "/messages", "/seats", "/replay"]),
-                "automations" => dice.one_of(&["", "/occurrences", "/triggers"]),
-                _ => dice.one_of(&["", "/record"]),
+                "sessions" => dice.choose(&["", "/messages", "/seats", "/replay"]),
+                "automations" => dice.choose(&["", "/occurrences", "/triggers"]),
+                _ => dice.choose(&["", "/record"]),
             };
             let below = below.copied().unwrap_or_default();
             let other = unknown(id, &mut dice);

@@ -209,7 +209,7 @@ impl World {
         for (name, api) in [("default", api.clone()), ("other", api.with_token(&other))] {
             let mut tenant = world.tenant(root, programs, name, api).await?;
             for policies in later {
-                tenant.automate_later(root, policies).await?;
+                tenant.create_later_automation(root, policies).await?;
             }
             world.tenants.push(tenant);
         }
@@ -275,7 +275,7 @@ impl Tenant {
     /// # Errors
     ///
     /// Returns an error if no server accepts the policies within [`PATIENCE`].
-    async fn automate_later(&mut self, root: &Path, policies: &Value) -> Result<()> {
+    async fn create_later_automation(&mut self, root: &Path, policies: &Value) -> Result<()> {
         let number = self.automations.len();
         let body = json!({
             "name": format!("later {number}"), "prompt": "What a later version asks for.",

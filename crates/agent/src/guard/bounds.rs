@@ -18,7 +18,7 @@ use super::{cgroup::Cgroup, process::Table};
 use crate::exit::{Excess, Used};
 
 /// The soft limit of open files for an agent that sets none: the default of Linux.
-const USUAL_OPEN_FILES: u64 = 1024;
+const DEFAULT_OPEN_FILES: u64 = 1024;
 /// The period of polling.
 const LOOK: Duration = Duration::from_secs(1);
 
@@ -26,7 +26,7 @@ const LOOK: Duration = Duration::from_secs(1);
 pub(super) struct Bounds {
     limits: ResourceLimits,
     cgroup: Option<Cgroup>,
-    next_look: Option<Instant>,
+    next_poll: Option<Instant>,
 }
 
 impl Bounds {
@@ -36,13 +36,13 @@ impl Bounds {
         Self {
             limits,
             cgroup,
-            next_look: look.then(|| Instant::now() + LOOK),
+            next_poll: look.then(|| Instant::now() + LOOK),
         }
     }
 
     /// Starts the agent, so that the limits hold from its first instant.
     pub(super) fn start<T>(&self, start: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
-        hold_each(self.limits)?;
+        set_process_limits(self.limits)?;
         match &self.cgroup {
             Some(cgroup) => cgroup.within(start),
             None => start(),
@@ -50,13 +50,13 @@ impl Bounds {
     }
 
     /// Returns the instant of the next poll. Returns `None` if no limit needs polling.
-    pub(super) fn next_look(&self) -> Option<Instant> {
-        self.next_look
+    pub(super) fn next_poll(&self) -> Option<Instant> {
+        self.next_poll
     }
 
     /// Polls if the next poll is due. Returns the limit that the tree exceeds, if any.
-    pub(super) fn look_when_due(&mut self) -> Option<Excess> {
-        let next = self.next_look.as_mut()?;
+    pub(super) fn poll_if_due(&mut self) -> Option<Excess> {
+        let next = self.next_poll.as_mut()?;
         let now = Instant::now();
         if now < *next {
             return None;
@@ -66,17 +66,17 @@ impl Bounds {
     }
 
     /// Returns the limit that the control group exceeded, if any. Returns `None` without a group.
-    pub(super) fn excess_in_group(&self) -> Option<Excess> {
+    pub(super) fn limit_exceeded_in_cgroup(&self) -> Option<Excess> {
         self.cgroup.as_ref()?.excess()
     }
 
     /// Returns the limit that the tree exceeds, if any.
     fn excess(&self) -> Option<Excess> {
         if self.cgroup.is_some() {
-            return self.excess_in_group();
+            return self.limit_exceeded_in_cgroup();
         }
         let limit = |limit: Option<u64>| limit.unwrap_or(u64::MAX);
-        let used = used_by_table(limit(self.limits.memory_bytes));
+        let used = usage_by_process_table(limit(self.limits.memory_bytes));
         if used.memory > limit(self.limits.memory_bytes) {
             Some(Excess::Memory)
         } else if used.processes > limit(self.limits.processes) {
@@ -91,7 +91,7 @@ impl Bounds {
     pub(super) fn used(&self) -> Used {
         match &self.cgroup {
             Some(cgroup) => cgroup.used(),
-            None => used_by_table(0),
+            None => usage_by_process_table(0),
         }
     }
 
@@ -115,14 +115,14 @@ impl Drop for Bounds {
 
 /// Returns the resources that the tree uses. Returns zeros if the table cannot be read, because the next poll reads
 /// it again.
-fn used_by_table(closer: u64) -> Used {
-    let table = Table::read().map(|table| table.used_below(getpid(), closer));
+fn usage_by_process_table(closer: u64) -> Used {
+    let table = Table::read().map(|table| table.resource_usage_below(getpid(), closer));
     table.unwrap_or_default()
 }
 
 /// Sets the limits of each single process. The guard sets them for itself, because the agent inherits them; the guard
 /// needs less than any useful limit.
-fn hold_each(limits: ResourceLimits) -> io::Result<()> {
+fn set_process_limits(limits: ResourceLimits) -> io::Result<()> {
     let each = [
         // A core dump would contain the agent's whole memory with its secrets.
         (Resource::Core, Some(0)),
@@ -149,8 +149,8 @@ fn hold_each(limits: ResourceLimits) -> io::Result<()> {
 /// limit again.
 fn lower_open_files() -> io::Result<()> {
     let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
-    if current.is_none_or(|current| current > USUAL_OPEN_FILES) {
-        let current = Some(USUAL_OPEN_FILES);
+    if current.is_none_or(|current| current > DEFAULT_OPEN_FILES) {
+        let current = Some(DEFAULT_OPEN_FILES);
         setrlimit(Resource::Nofile, Rlimit { current, maximum })?;
     }
     Ok(())

@@ -21,13 +21,13 @@ use crate::exit::{Excess, Used};
 /// The leaf group into which a worker moves itself.
 const WORKER_LEAF: &str = "matins-worker";
 /// The prefix of the names of agents' groups.
-const AGENT_LEAF: &str = "matins-agent-";
+const AGENT_LEAF_PREFIX: &str = "matins-agent-";
 /// The controllers that enforce limits.
 const CONTROLLERS: [&str; 2] = ["memory", "pids"];
 /// The extended attributes by which systemd marks a delegated group.
-const DELEGATE_MARKS: [&str; 2] = ["user.delegate", "trusted.delegate"];
+const DELEGATE_ATTRIBUTES: [&str; 2] = ["user.delegate", "trusted.delegate"];
 /// The number of attempts to remove a group that is being emptied; [`REMOVE_PAUSE`] lies between two of them.
-const REMOVE_LOOKS: u32 = 200;
+const MAX_REMOVE_ATTEMPTS: u32 = 200;
 const REMOVE_PAUSE: Duration = Duration::from_millis(10);
 
 /// Returns the group below which agents' groups are created, or the reason why there is none. The result is
@@ -45,11 +45,11 @@ pub(crate) fn delegated() -> Result<&'static Path, &'static str> {
 /// Returns the group of this process.
 fn find() -> Result<PathBuf, String> {
     let read = |path: &str| fs::read_to_string(path).map_err(|error| format!("{path}: {error}"));
-    own_group(&read("/proc/self/cgroup")?, &read("/proc/self/mountinfo")?)
+    parse_cgroup(&read("/proc/self/cgroup")?, &read("/proc/self/mountinfo")?)
 }
 
 /// Parses the group of a process from its `cgroup` and `mountinfo` files (cgroups(7), `proc_pid_mountinfo(5)`).
-fn own_group(groups: &str, mounts: &str) -> Result<PathBuf, String> {
+fn parse_cgroup(groups: &str, mounts: &str) -> Result<PathBuf, String> {
     let own = groups.lines().find_map(|line| line.strip_prefix("0::"));
     let own = own.ok_or("the kernel has no control groups of version 2")?;
     let mount = mounts.lines().find_map(|line| {
@@ -74,7 +74,7 @@ fn prepare(own: &Path) -> Result<PathBuf, String> {
         return enable(above).map(|()| above.to_owned());
     }
     // systemd's `DelegateSubgroup=` puts the processes into a leaf from the start.
-    if let Some(above) = own.parent().filter(|above| is_marked(above)) {
+    if let Some(above) = own.parent().filter(|above| is_delegated(above)) {
         return enable(above).map(|()| above.to_owned());
     }
     // The root group of the machine has no such file, and the kernel does not allow limits on its processes.
@@ -84,18 +84,18 @@ fn prepare(own: &Path) -> Result<PathBuf, String> {
     let is_container_root = own
         .parent()
         .is_none_or(|above| !above.join("cgroup.procs").exists());
-    if !(is_marked(own) || is_container_root || !rustix::process::geteuid().is_root()) {
+    if !(is_delegated(own) || is_container_root || !rustix::process::geteuid().is_root()) {
         return Err("the own control group is not delegated (systemd: Delegate=yes)".to_owned());
     }
     // Check before the move, so that a process without the controllers stays in its group.
     let offered = read_words(&own.join("cgroup.controllers"))?;
-    check_offered(&offered)?;
+    check_controllers(&offered)?;
     move_into_leaf(own)?;
     enable(own).map(|()| own.to_owned())
 }
 
-fn is_marked(group: &Path) -> bool {
-    DELEGATE_MARKS.iter().any(|mark| {
+fn is_delegated(group: &Path) -> bool {
+    DELEGATE_ATTRIBUTES.iter().any(|mark| {
         let mut value = [0; 8];
         matches!(rustix::fs::getxattr(group, *mark, &mut value), Ok(1..) if value[0] == b'1')
     })
@@ -106,7 +106,7 @@ fn read_words(file: &Path) -> Result<Vec<String>, String> {
     Ok(text.split_ascii_whitespace().map(str::to_owned).collect())
 }
 
-fn check_offered(offered: &[String]) -> Result<(), String> {
+fn check_controllers(offered: &[String]) -> Result<(), String> {
     for controller in CONTROLLERS {
         if !offered.iter().any(|known| known == controller) {
             return Err(format!(
@@ -124,7 +124,7 @@ fn failed(what: &str, file: &Path, error: &io::Error) -> String {
 /// Enables the controllers for the groups below `group`.
 fn enable(group: &Path) -> Result<(), String> {
     let file = group.join("cgroup.subtree_control");
-    if check_offered(&read_words(&file)?).is_ok() {
+    if check_controllers(&read_words(&file)?).is_ok() {
         return Ok(());
     }
     let wanted = CONTROLLERS.map(|name| format!("+{name}")).join(" ");
@@ -188,7 +188,7 @@ impl Cgroup {
         let name: String = marker.chars().map(plain).collect();
         // Markers differ at their ends, so the end is kept. A file name has at most 255 bytes.
         let end = name.len().saturating_sub(200);
-        base.join(format!("{AGENT_LEAF}{}", &name[end..]))
+        base.join(format!("{AGENT_LEAF_PREFIX}{}", &name[end..]))
     }
 
     /// Creates the group and sets its limits.
@@ -268,7 +268,7 @@ impl Cgroup {
     ///
     /// Returns [`io::ErrorKind::TimedOut`] if processes are still in the group after two seconds.
     pub(super) fn remove(&self) -> io::Result<()> {
-        for _ in 0..REMOVE_LOOKS {
+        for _ in 0..MAX_REMOVE_ATTEMPTS {
             match fs::remove_dir(&self.folder) {
                 Err(error) if error.kind() == io::ErrorKind::ResourceBusy => {
                     // The killed processes have not ended yet.
@@ -315,7 +315,11 @@ fn missing(error: &io::Error) -> bool {
 /// a group with processes cannot be removed.
 fn remove_leftovers(base: &Path) {
     for entry in fs::read_dir(base).into_iter().flatten().flatten() {
-        if entry.file_name().to_string_lossy().starts_with(AGENT_LEAF) {
+        if entry
+            .file_name()
+            .to_string_lossy()
+            .starts_with(AGENT_LEAF_PREFIX)
+        {
             fs::remove_dir(entry.path()).ok();
         }
     }
@@ -331,27 +335,27 @@ mod tests {
 ";
 
     #[test]
-    fn the_own_group_is_found_below_its_mount() {
-        let found = own_group("0::/system.slice/matins.service\n", MOUNTS);
+    fn cgroup_path_is_resolved_below_its_mount() {
+        let found = parse_cgroup("0::/system.slice/matins.service\n", MOUNTS);
         let expected = "/sys/fs/cgroup/system.slice/matins.service";
         assert_eq!(found.unwrap(), Path::new(expected));
     }
 
     #[test]
-    fn a_group_is_found_on_a_machine_with_both_versions() {
+    fn cgroup_v2_path_is_found_beside_version_1() {
         let groups = "4:memory:/a\n1:cpu:/\n0::/b\n";
         let mounts = "\
 30 22 0:26 / /sys/fs/cgroup/memory rw - cgroup cgroup rw,memory
 31 22 0:27 / /sys/fs/cgroup/unified rw - cgroup2 cgroup rw
 ";
-        let found = own_group(groups, mounts).unwrap();
+        let found = parse_cgroup(groups, mounts).unwrap();
         assert_eq!(found, Path::new("/sys/fs/cgroup/unified/b"));
     }
 
     #[test]
-    fn without_version_two_there_is_no_group() {
-        assert!(own_group("4:memory:/a\n", MOUNTS).is_err());
-        assert!(own_group("0::/a\n", "22 1 0:20 / /proc rw - proc proc rw\n").is_err());
+    fn cgroup_path_without_version_2_is_an_error() {
+        assert!(parse_cgroup("4:memory:/a\n", MOUNTS).is_err());
+        assert!(parse_cgroup("0::/a\n", "22 1 0:20 / /proc rw - proc proc rw\n").is_err());
     }
 
     /// A folder with the files that the kernel would put into a group.
@@ -364,7 +368,7 @@ mod tests {
     }
 
     #[test]
-    fn a_group_without_controllers_is_no_place_for_limits() {
+    fn cgroup_without_controllers_is_refused() {
         let own = group(&[
             ("cgroup.type", "domain\n"),
             ("cgroup.controllers", "cpu io\n"),
@@ -375,14 +379,14 @@ mod tests {
     }
 
     #[test]
-    fn the_root_of_the_machine_is_no_place_for_limits() {
+    fn machine_root_cgroup_is_refused() {
         let own = group(&[("cgroup.controllers", "memory pids\n")]);
         let refused = prepare(own.path()).unwrap_err();
         assert!(refused.contains("root group"), "{refused}");
     }
 
     #[test]
-    fn a_group_with_others_in_it_is_left_alone() {
+    fn cgroup_with_foreign_processes_is_refused_unchanged() {
         let own = group(&[
             ("cgroup.type", "domain\n"),
             ("cgroup.controllers", "memory pids\n"),
@@ -395,7 +399,7 @@ mod tests {
     }
 
     #[test]
-    fn limits_are_written_and_what_went_beyond_is_read() {
+    fn cgroup_limits_are_written_and_exceeded_limit_is_reported() {
         let folder = group(&[
             ("memory.max", "max"),
             ("memory.swap.max", "max"),
@@ -435,7 +439,7 @@ mod tests {
     }
 
     #[test]
-    fn a_marker_becomes_a_name() {
+    fn cgroup_name_is_escaped_and_shortened_marker() {
         let path = Cgroup::path(Path::new("/base"), "/tmp/a b");
         assert_eq!(path, Path::new("/base/matins-agent-_tmp_a_b"));
         let long = Cgroup::path(Path::new("/base"), &"x".repeat(500));

@@ -29,7 +29,7 @@ use super::{
     GuardProgram, MARKER_VARIABLE, WORKER_VARIABLE,
     cgroup::{self, Cgroup},
     limits,
-    pipes::AgentEnds,
+    pipes::AgentStreams,
     sweep,
     wire::{Order, Report},
 };
@@ -37,7 +37,7 @@ use crate::exit::{Excess, Status, Used};
 
 /// The time that a guard has to kill its tree after the worker dropped its [`Control`]. Afterwards the worker kills
 /// the guard and sweeps the tree by its marker.
-const KILL_LIMIT: Duration = Duration::from_secs(5);
+const KILL_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// The state of an agent's processes as the worker knows it.
 #[derive(Debug, Clone, Default)]
@@ -82,7 +82,7 @@ pub(crate) struct Control {
     /// guard reads them at once.
     socket: UnixStream,
     /// Tells the watching task when the control is dropped.
-    _let_go: DropGuard,
+    _dropped: DropGuard,
 }
 
 impl Drop for Control {
@@ -121,7 +121,7 @@ pub(crate) fn launch(tree: &Tree<'_>) -> io::Result<Launched> {
     let (agent_stdin, stdin) = io::pipe()?;
     let (stdout, agent_stdout) = io::pipe()?;
     let (stderr, agent_stderr) = io::pipe()?;
-    let ends = AgentEnds {
+    let ends = AgentStreams {
         stdin: agent_stdin,
         stdout: agent_stdout,
         stderr: agent_stderr,
@@ -175,7 +175,7 @@ pub(crate) fn launch(tree: &Tree<'_>) -> io::Result<Launched> {
     }));
     let control = Control {
         socket: ours,
-        _let_go: let_go.drop_guard(),
+        _dropped: let_go.drop_guard(),
     };
     Ok(Launched {
         control,
@@ -220,7 +220,7 @@ async fn watch_guard(watched: Watched) {
     };
     let patience = async {
         let_go.cancelled().await;
-        tokio::time::sleep(KILL_LIMIT).await;
+        tokio::time::sleep(KILL_TIMEOUT).await;
     };
     // The guard closes the socket at its end, so a killed guard ends `listening` with `false`.
     let clear = tokio::select! {
@@ -230,7 +230,7 @@ async fn watch_guard(watched: Watched) {
     if !clear {
         guard.start_kill().ok();
     }
-    if timeout(KILL_LIMIT, guard.wait()).await.is_err() {
+    if timeout(KILL_TIMEOUT, guard.wait()).await.is_err() {
         tracing::error!(%marker, "a guard does not end");
     }
     if !clear {

@@ -31,7 +31,7 @@ use super::{
     cgroup::Cgroup,
     kill::stop_and_kill,
     limits,
-    pipes::AgentEnds,
+    pipes::AgentStreams,
     process::Table,
     wire::{Order, Report},
 };
@@ -40,14 +40,14 @@ use crate::exit::Status;
 /// The time between SIGTERM and SIGKILL for descendants when the agent's own process has ended.
 const ORPHAN_GRACE: Duration = Duration::from_secs(2);
 /// The first pause between two attempts to kill a tree; the pause doubles up to [`MAX_KILL_PAUSE`].
-const KILL_PAUSE: Duration = Duration::from_millis(10);
+const MIN_KILL_PAUSE: Duration = Duration::from_millis(10);
 const MAX_KILL_PAUSE: Duration = Duration::from_secs(1);
 /// The exit code if the guard itself fails, as with `timeout` and `env`.
-const GUARD_FAILED: u8 = 125;
+const GUARD_FAILED_EXIT_CODE: u8 = 125;
 /// The exit code if the agent's program cannot be started.
-const NOT_STARTED: u8 = 127;
+const NOT_STARTED_EXIT_CODE: u8 = 127;
 /// The number that is added to a signal's number to form an exit code, as in shells.
-const SIGNAL_BASE: i32 = 128;
+const SIGNAL_EXIT_CODE_BASE: i32 = 128;
 
 /// Runs a guard until no process of its tree is left.
 ///
@@ -58,16 +58,18 @@ const SIGNAL_BASE: i32 = 128;
 /// exit code is for people.)
 pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
     let Ok(control) = io::stdin().as_fd().try_clone_to_owned() else {
-        return ExitCode::from(GUARD_FAILED);
+        return ExitCode::from(GUARD_FAILED_EXIT_CODE);
     };
     let control = UnixStream::from(control);
     let code = match Guard::start(&control, args) {
         Ok(guard) => match guard.watch() {
             Status::Code(code) => u8::try_from(code).unwrap_or(u8::MAX),
-            Status::Signal(signal) => u8::try_from(SIGNAL_BASE + signal).unwrap_or(u8::MAX),
-            Status::Unknown => GUARD_FAILED,
+            Status::Signal(signal) => {
+                u8::try_from(SIGNAL_EXIT_CODE_BASE + signal).unwrap_or(u8::MAX)
+            }
+            Status::Unknown => GUARD_FAILED_EXIT_CODE,
         },
-        Err(NotGuarding { code, reason }) => {
+        Err(GuardStartError { code, reason }) => {
             say(&control, &Report::Failed(reason));
             say(&control, &Report::Clear);
             code
@@ -77,16 +79,16 @@ pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
 }
 
 /// The reason why the guard could not start the agent.
-struct NotGuarding {
+struct GuardStartError {
     code: u8,
     reason: String,
 }
 
-impl<E: Into<io::Error>> From<E> for NotGuarding {
+impl<E: Into<io::Error>> From<E> for GuardStartError {
     fn from(error: E) -> Self {
         let reason = format!("guard: {}", error.into());
         Self {
-            code: GUARD_FAILED,
+            code: GUARD_FAILED_EXIT_CODE,
             reason,
         }
     }
@@ -116,7 +118,7 @@ impl<'a> Guard<'a> {
     fn start(
         control: &'a UnixStream,
         args: impl IntoIterator<Item = OsString>,
-    ) -> Result<Self, NotGuarding> {
+    ) -> Result<Self, GuardStartError> {
         // 1. Parse the arguments.
         let bad = |what| io::Error::new(io::ErrorKind::InvalidInput, what);
         let mut args = args.into_iter();
@@ -131,7 +133,7 @@ impl<'a> Guard<'a> {
 
         // 2. Prepare the process. Signals and the subreaper come before the start of the agent, so that no child ends
         // unnoticed and no orphan escapes.
-        let child_ended = own_signals()?;
+        let child_ended = install_signal_handlers()?;
         // `setsid` fails only if the process already leads a session.
         setsid().ok();
         set_child_subreaper(Some(getpid()))?;
@@ -141,7 +143,7 @@ impl<'a> Guard<'a> {
             TimerfdFlags::CLOEXEC | TimerfdFlags::NONBLOCK,
         )?;
         set_timer(&lease, Duration::from_millis(millis))?;
-        let ends = AgentEnds::receive(control)?;
+        let ends = AgentStreams::receive(control)?;
         control.set_nonblocking(true)?;
 
         // 3. Start the agent.
@@ -157,8 +159,8 @@ impl<'a> Guard<'a> {
         let cgroup = group.and_then(|group| Cgroup::make(group.into(), limits).ok());
         let bounds = Bounds::new(limits, cgroup);
         let child = bounds.start(|| command.spawn());
-        let child = child.map_err(|error| NotGuarding {
-            code: NOT_STARTED,
+        let child = child.map_err(|error| GuardStartError {
+            code: NOT_STARTED_EXIT_CODE,
             reason: error.to_string(),
         })?;
         Ok(Self {
@@ -202,7 +204,7 @@ impl<'a> Guard<'a> {
 
     /// Waits for the next event and returns whether the tree may live on.
     fn wait(&mut self, until: Option<Instant>) -> io::Result<Fate> {
-        let first = [until, self.bounds.next_look()].into_iter().flatten().min();
+        let first = [until, self.bounds.next_poll()].into_iter().flatten().min();
         let left = first.map(|until| until.saturating_duration_since(Instant::now()));
         let [control, lease, child] = ready(
             [
@@ -222,7 +224,7 @@ impl<'a> Guard<'a> {
         if control && self.listen()? == Fate::Die {
             return Ok(Fate::Die);
         }
-        if let Some(excess) = self.bounds.look_when_due() {
+        if let Some(excess) = self.bounds.poll_if_due() {
             say(self.control, &Report::Excess(excess));
             return Ok(Fate::Die);
         }
@@ -257,7 +259,7 @@ impl<'a> Guard<'a> {
 
     /// Kills the tree again and again until no child is left, however long that takes.
     fn kill_tree(&mut self) {
-        let mut pause = KILL_PAUSE;
+        let mut pause = MIN_KILL_PAUSE;
         loop {
             self.bounds.kill();
             // A failure (no descriptor left, a process of another user) is retried in the next round.
@@ -281,7 +283,7 @@ impl<'a> Guard<'a> {
                     self.status = Some(status);
                     // The kernel may have killed the process for its memory before the guard polled the group. Report
                     // the excess before the exit, so that the worker knows the cause when it sees the status.
-                    if let Some(excess) = self.bounds.excess_in_group() {
+                    if let Some(excess) = self.bounds.limit_exceeded_in_cgroup() {
                         say(self.control, &Report::Excess(excess));
                     }
                     say(self.control, &Report::Exited(status));
@@ -304,7 +306,7 @@ fn say(mut control: &UnixStream, report: &Report) {
 /// Installs handlers for the signals that would end the guard, and returns a stream that becomes readable when a
 /// child ends. The guard installs handlers and does not ignore the signals, because the agent would inherit ignored
 /// signals but not handlers.
-fn own_signals() -> io::Result<UnixStream> {
+fn install_signal_handlers() -> io::Result<UnixStream> {
     let noted = Arc::new(AtomicBool::new(false));
     for signal in [Signal::INT, Signal::TERM, Signal::HUP] {
         signal_hook::flag::register(signal.as_raw(), Arc::clone(&noted))?;

@@ -46,7 +46,7 @@ pub use sweep::{sweep, sweep_workers};
 /// processor time. Otherwise returns the reason why only the guards enforce the limits.
 ///
 /// The first call may move this process into another control group.
-pub fn limits_held_by_kernel() -> Result<&'static Path, &'static str> {
+pub fn kernel_limits_cgroup() -> Result<&'static Path, &'static str> {
     cgroup::delegated()
 }
 

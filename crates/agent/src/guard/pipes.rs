@@ -18,7 +18,7 @@ use rustix::{
 };
 
 /// The agent's ends of its three standard streams.
-pub(super) struct AgentEnds<Read, Write> {
+pub(super) struct AgentStreams<Read, Write> {
     pub(super) stdin: Read,
     pub(super) stdout: Write,
     pub(super) stderr: Write,
@@ -27,7 +27,7 @@ pub(super) struct AgentEnds<Read, Write> {
 /// The byte that carries the descriptors, because Linux attaches descriptors only to data.
 const GREETING: [u8; 1] = [b'\n'];
 
-impl AgentEnds<PipeReader, PipeWriter> {
+impl AgentStreams<PipeReader, PipeWriter> {
     /// Sends the three streams into the socket, where they wait until the guard has started, and closes them in this
     /// process.
     pub(super) fn send(self, socket: &UnixStream) -> io::Result<()> {
@@ -47,7 +47,7 @@ impl AgentEnds<PipeReader, PipeWriter> {
     }
 }
 
-impl AgentEnds<OwnedFd, OwnedFd> {
+impl AgentStreams<OwnedFd, OwnedFd> {
     /// Receives the three streams from the socket. They are closed on exec, as all descriptors of the guard.
     pub(super) fn receive(socket: &UnixStream) -> io::Result<Self> {
         let mut greeting = GREETING;

@@ -138,7 +138,7 @@ impl Table {
     /// Returns the resources that all descendants of `root` use. Shared memory counts for each of its processes, so
     /// the sum is never too low. Only if it exceeds `closer`, the exact shares are read, because reading them is
     /// expensive.
-    pub(super) fn used_below(&self, root: Pid, closer: u64) -> Used {
+    pub(super) fn resource_usage_below(&self, root: Pid, closer: u64) -> Used {
         let below: HashSet<Process> = self.descendants([root]).into_iter().collect();
         let rows = || self.0.iter().filter(|row| below.contains(&row.process));
         let page = rustix::param::page_size() as u64;

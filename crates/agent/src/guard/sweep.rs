@@ -9,7 +9,7 @@ use rustix::process::getpid;
 use super::{MARKER_VARIABLE, WORKER_VARIABLE, kill::stop_and_kill, process::Table};
 
 /// The most rounds of a sweep; [`PAUSE`] lies between two of them.
-const MAX_LOOKS: u32 = 500;
+const MAX_SWEEP_ROUNDS: u32 = 500;
 const PAUSE: Duration = Duration::from_millis(10);
 
 /// Kills every process of this user whose environment has `MATINS_RUN=<marker>`, with all its descendants. Returns
@@ -26,26 +26,26 @@ pub fn sweep(marker: &str) -> io::Result<usize> {
     kill_all(&assignment, |variable| variable == assignment.as_bytes())
 }
 
-/// Kills every process of this user that a worker started for which `is_gone` returns `true`, with all its
+/// Kills every process of this user that a worker started for which `is_dead` returns `true`, with all its
 /// descendants. Returns the number of processes. The variable `MATINS_RUN_WORKER` in the environment names the
 /// worker. Otherwise the function works as [`sweep`].
 ///
 /// The function finds the remaining processes of runs that other workers have given up, whose markers are therefore unknown
 /// here.
-pub fn sweep_workers(is_gone: impl Fn(&str) -> bool) -> io::Result<usize> {
+pub fn sweep_workers(is_dead: impl Fn(&str) -> bool) -> io::Result<usize> {
     let prefix = format!("{WORKER_VARIABLE}=");
     kill_all("a worker that is gone", |variable| {
         variable
             .strip_prefix(prefix.as_bytes())
             .and_then(|worker| str::from_utf8(worker).ok())
-            .is_some_and(&is_gone)
+            .is_some_and(&is_dead)
     })
 }
 
 /// Kills every process with a matching variable until a round finds none.
 fn kill_all(what: &str, has: impl Fn(&[u8]) -> bool) -> io::Result<usize> {
     let mut killed = 0;
-    for _ in 0..MAX_LOOKS {
+    for _ in 0..MAX_SWEEP_ROUNDS {
         let found = stop_and_kill(|| Ok(Table::read()?.marked(&has, getpid())))?;
         if found == 0 {
             return Ok(killed);

@@ -129,7 +129,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_said_is_understood() {
+    fn guard_commands_and_reports_round_trip() {
         let orders = [
             Order::Lease(Duration::from_millis(1500)),
             Order::Term,
@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn what_nobody_says_is_refused() {
+    fn malformed_guard_lines_are_refused() {
         assert!("lease soon".parse::<Order>().is_err());
         for line in ["exited code x", "excess luck", "used 1 2", "used 1 2 x"] {
             assert!(line.parse::<Report>().is_err(), "{line}");

@@ -34,7 +34,7 @@ pub(crate) fn update(params: Value, session: &AcpSessionId) -> Option<Update> {
         return None;
     }
     let known = schema::SessionNotification::deserialize(&params);
-    let understood = known.ok().and_then(|known| read_update(known.update));
+    let understood = known.ok().and_then(|known| convert_update(known.update));
     Some(understood.unwrap_or(Update::Other(params)))
 }
 
@@ -53,7 +53,7 @@ fn output(raw: Option<Value>, shown: Vec<ToolCallContent>) -> Option<Value> {
     })
 }
 
-fn read_update(update: SessionUpdate) -> Option<Update> {
+fn convert_update(update: SessionUpdate) -> Option<Update> {
     Some(match update {
         SessionUpdate::AgentMessageChunk(chunk) => Update::Text(text(chunk)?),
         SessionUpdate::AgentThoughtChunk(chunk) => Update::Thought(text(chunk)?),

@@ -30,7 +30,7 @@ use tokio_util::sync::CancellationToken;
 
 use self::error::{AgentError, CallError};
 use crate::{
-    McpServer, Offers, Opened, Setting, limits::ERROR_TEXT_BYTES, message::is_answer,
+    McpServer, Offers, Opened, Setting, limits::MAX_ERROR_TEXT_BYTES, message::is_reply,
     router::Router,
 };
 
@@ -144,7 +144,7 @@ impl Connection {
         let request = schema::ResumeSessionRequest::new(session(id), cwd)
             .mcp_servers(convert::servers(servers));
         let answer = self.call(request).await?;
-        check_session(&answer, id)?;
+        check_same_session(&answer, id)?;
         let resumed: schema::ResumeSessionResponse = read(answer)?;
         Ok(convert::opened(
             id.clone(),
@@ -162,7 +162,7 @@ impl Connection {
         let request = schema::LoadSessionRequest::new(session(id), cwd)
             .mcp_servers(convert::servers(servers));
         let answer = self.call(request).await?;
-        check_session(&answer, id)?;
+        check_same_session(&answer, id)?;
         let loaded: schema::LoadSessionResponse = read(answer)?;
         Ok(convert::opened(
             id.clone(),
@@ -252,7 +252,7 @@ fn session(id: &AcpSessionId) -> schema::SessionId {
 
 /// Rejects the reply to a restore that names another session. The protocol has no such field. An agent that fills it
 /// in with another ID has created a session without the memory of the requested one.
-fn check_session(answer: &Value, id: &AcpSessionId) -> Result<(), CallError> {
+fn check_same_session(answer: &Value, id: &AcpSessionId) -> Result<(), CallError> {
     match answer.get("sessionId") {
         Some(other) if other.as_str() != Some(id.as_str()) => {
             let other = cut(other.to_string());
@@ -267,9 +267,9 @@ fn read<T: DeserializeOwned>(answer: Value) -> Result<T, CallError> {
     serde_json::from_value(answer).map_err(|error| CallError::Malformed(cut(error.to_string())))
 }
 
-/// Cuts an agent's text in an error to at most [`ERROR_TEXT_BYTES`].
+/// Cuts an agent's text in an error to at most [`MAX_ERROR_TEXT_BYTES`].
 fn cut(mut text: String) -> String {
-    text.truncate(text.floor_char_boundary(ERROR_TEXT_BYTES));
+    text.truncate(text.floor_char_boundary(MAX_ERROR_TEXT_BYTES));
     text
 }
 
@@ -287,7 +287,7 @@ fn failed(error: agent_client_protocol::Error) -> CallError {
         // Data longer than the limit explains nothing and would only fill the record.
         data: error
             .data
-            .filter(|data| data.to_string().len() <= ERROR_TEXT_BYTES),
+            .filter(|data| data.to_string().len() <= MAX_ERROR_TEXT_BYTES),
     })
 }
 
@@ -331,7 +331,7 @@ fn write_lines(
     sink::unfold(
         (stdin, requests),
         async |(mut stdin, requests), mut line: String| {
-            let answer = is_answer(&line);
+            let answer = is_reply(&line);
             line.push('\n');
             stdin.write_all(line.as_bytes()).await?;
             if answer {

@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, time::Duration};
 use agent::{Command, CommandError, Status};
 use model::agent::ResourceLimits;
 
-use crate::support::{LONG, World, file_made, guard_program, within};
+use crate::support::{LONG, World, guard_program, wait_for_file, within};
 
 fn command(world: &World, words: &str) -> Command {
     Command {
@@ -30,7 +30,7 @@ fn stubborn(world: &World) -> String {
 }
 
 #[tokio::test]
-async fn a_command_is_told_by_its_status_and_its_last_words() {
+async fn command_end_has_status_and_output_tail() {
     let world = World::new();
     for (words, status, said) in [
         ("echo out; echo err >&2; exit 7", Status::Code(7), "err\n"),
@@ -49,7 +49,7 @@ async fn a_command_is_told_by_its_status_and_its_last_words() {
 }
 
 #[tokio::test]
-async fn a_command_that_cannot_be_started_says_why() {
+async fn command_that_cannot_start_reports_reason() {
     let world = World::new();
     let mut nowhere = command(&world, "");
     nowhere.command = vec!["/nowhere/check".into()];
@@ -66,10 +66,10 @@ async fn a_command_that_cannot_be_started_says_why() {
 }
 
 #[tokio::test]
-async fn a_command_that_is_let_go_is_killed_with_all_it_started() {
+async fn dropped_command_is_killed_with_descendants() {
     let world = World::new();
     let running = command(&world, &stubborn(&world)).start().unwrap();
-    file_made(&world.path("began")).await;
+    wait_for_file(&world.path("began")).await;
     assert_eq!(running.status(), None);
     let end = within(running.end()).await;
     assert_eq!(end.status, Status::Signal(9));
@@ -77,16 +77,16 @@ async fn a_command_that_is_let_go_is_killed_with_all_it_started() {
 
     std::fs::remove_file(world.path("began")).unwrap();
     let running = command(&world, &stubborn(&world)).start().unwrap();
-    file_made(&world.path("began")).await;
+    wait_for_file(&world.path("began")).await;
     drop(running);
     world.wait_until_nothing_is_alive().await;
 }
 
 #[tokio::test]
-async fn a_command_whose_lease_is_over_is_killed_and_says_so() {
+async fn command_with_expired_lease_is_killed_and_reported() {
     let world = World::new();
     let running = command(&world, &stubborn(&world)).start().unwrap();
-    file_made(&world.path("began")).await;
+    wait_for_file(&world.path("began")).await;
     running.lease().renew(Duration::ZERO).unwrap();
     within(running.ended()).await;
     let end = within(running.end()).await;

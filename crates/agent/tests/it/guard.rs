@@ -11,7 +11,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use testkit::scripted::{Script, Step, program};
 
 use crate::support::{
-    Always, LONG, World, eventually, file_made, is_alive, pid_of, say, start, within,
+    Always, LONG, World, eventually, is_alive, pid_of, say, start, wait_for_file, within,
 };
 
 /// A worker in a process of its own, with an agent that is ready.
@@ -27,7 +27,7 @@ async fn worker(world: &World, script: &Script, lease: Duration) -> Child {
         .stdin(Stdio::null())
         .spawn()
         .unwrap();
-    file_made(&ready).await;
+    wait_for_file(&ready).await;
     assert_eq!(world.alive().len(), 2, "a guard and an agent");
     worker
 }
@@ -41,7 +41,7 @@ fn stubborn(world: &World) -> Script {
 }
 
 #[tokio::test]
-async fn a_worker_that_is_killed_takes_its_agent_along() {
+async fn killed_worker_ends_its_agent() {
     let world = World::new();
     let mut worker = worker(&world, &stubborn(&world), LONG * 10).await;
     worker.kill().unwrap();
@@ -50,7 +50,7 @@ async fn a_worker_that_is_killed_takes_its_agent_along() {
 }
 
 #[tokio::test]
-async fn a_worker_that_is_frozen_loses_its_agent_when_the_lease_is_over() {
+async fn frozen_worker_loses_agent_at_lease_expiry() {
     let world = World::new();
     let mut worker = worker(&world, &stubborn(&world), Duration::from_secs(2)).await;
     kill_process(Pid::from_child(&worker), Signal::STOP).unwrap();
@@ -60,7 +60,7 @@ async fn a_worker_that_is_frozen_loses_its_agent_when_the_lease_is_over() {
 }
 
 #[tokio::test]
-async fn a_lease_that_is_over_is_told_as_the_reason() {
+async fn expired_lease_is_reported_as_exit_reason() {
     let world = World::new();
     let script = world.script().prompt([Step::Stall]);
     let (agent, _) = world.open(&script).await;
@@ -76,7 +76,7 @@ async fn a_lease_that_is_over_is_told_as_the_reason() {
 }
 
 #[tokio::test]
-async fn a_lease_that_is_renewed_in_time_keeps_the_agent() {
+async fn renewed_lease_keeps_agent_alive() {
     let (world, other) = (World::new(), World::new());
     let (agent, _) = world.open(&world.script()).await;
     agent.lease().renew(Duration::from_millis(100)).unwrap();
@@ -90,7 +90,7 @@ async fn a_lease_that_is_renewed_in_time_keeps_the_agent() {
 }
 
 #[tokio::test]
-async fn a_guard_that_is_killed_is_replaced_by_a_sweep() {
+async fn killed_guard_tree_is_swept() {
     let world = World::new();
     let pid_file = world.path("pid");
     let step = Step::Grandchild {
@@ -100,7 +100,7 @@ async fn a_guard_that_is_killed_is_replaced_by_a_sweep() {
     let script = world.script().prompt([step, Step::say("x"), Step::Stall]);
     let (agent, _) = world.open(&script).await;
     let kill = async {
-        file_made(&pid_file).await;
+        wait_for_file(&pid_file).await;
         kill_process(pid_of(&world.marker(), "guard"), Signal::KILL).unwrap();
     };
     let ((end, _), ()) = tokio::join!(within(say(&agent, "go")), kill);
@@ -113,7 +113,7 @@ async fn a_guard_that_is_killed_is_replaced_by_a_sweep() {
 }
 
 #[tokio::test]
-async fn a_guard_that_is_frozen_is_replaced_by_a_sweep() {
+async fn frozen_guard_tree_is_swept() {
     let world = World::new();
     let (agent, _) = world.open(&stubborn(&world)).await;
     kill_process(pid_of(&world.marker(), "guard"), Signal::STOP).unwrap();
@@ -122,7 +122,7 @@ async fn a_guard_that_is_frozen_is_replaced_by_a_sweep() {
 }
 
 #[tokio::test]
-async fn signals_of_a_terminal_do_not_end_a_guard() {
+async fn guard_survives_terminal_signals() {
     let world = World::new();
     let (agent, _) = world.open(&world.script()).await;
     let guard = pid_of(&world.marker(), "guard");
@@ -136,7 +136,7 @@ async fn signals_of_a_terminal_do_not_end_a_guard() {
 }
 
 #[tokio::test]
-async fn processes_that_fork_faster_than_they_can_be_listed_are_killed() {
+async fn fast_forking_processes_are_killed() {
     let world = World::new();
     let storm = world.path("storm");
     let (agent, _) = world
@@ -148,7 +148,7 @@ async fn processes_that_fork_faster_than_they_can_be_listed_are_killed() {
 }
 
 #[tokio::test]
-async fn a_sweep_kills_what_carries_the_marker_and_what_that_started() {
+async fn sweep_kills_marked_processes_and_descendants() {
     let world = World::new();
     let other = World::new();
     let (own, cleared) = (world.path("own"), world.path("cleared"));
@@ -175,7 +175,7 @@ async fn a_sweep_kills_what_carries_the_marker_and_what_that_started() {
         .spawn()
         .unwrap();
     for file in [&own, &cleared, &foreign] {
-        file_made(file).await;
+        wait_for_file(file).await;
     }
     assert_eq!(sweep(&world.marker()).unwrap(), 3);
     marked.wait().unwrap();
@@ -188,7 +188,7 @@ async fn a_sweep_kills_what_carries_the_marker_and_what_that_started() {
 }
 
 #[tokio::test]
-async fn a_lease_is_renewed_while_an_agent_starts() {
+async fn lease_can_be_renewed_while_agent_starts() {
     let world = World::new();
     let goes_on = world.path("goes on");
     let mut script = world.script();
@@ -214,8 +214,8 @@ async fn a_lease_is_renewed_while_an_agent_starts() {
     let alone = alone.await.unwrap();
     let short_lived = alone.lease();
     let looked_after = async {
-        file_made(&world.path("starting")).await;
-        file_made(&canary.path("starting")).await;
+        wait_for_file(&world.path("starting")).await;
+        wait_for_file(&canary.path("starting")).await;
         let short = Duration::from_millis(300);
         lease.renew(short).unwrap();
         lease.renew(LONG * 10).unwrap();
@@ -231,7 +231,7 @@ async fn a_lease_is_renewed_while_an_agent_starts() {
 }
 
 #[tokio::test]
-async fn a_guard_tells_what_its_tree_uses() {
+async fn guard_reports_resource_usage_of_tree() {
     let world = World::new();
     let script = world.script().prompt([Step::Eat(64 << 20)]);
     let (agent, _) = world.open(&script).await;
@@ -245,7 +245,7 @@ async fn a_guard_tells_what_its_tree_uses() {
 }
 
 #[tokio::test]
-async fn an_agent_beyond_its_limit_is_killed_with_all_it_started() {
+async fn agent_above_process_limit_is_killed_with_descendants() {
     let world = World::new();
     let mut launch = world.launch(&world.script().prompt([Step::ForkBomb]));
     launch.resources.processes = Some(30);
@@ -261,9 +261,9 @@ async fn an_agent_beyond_its_limit_is_killed_with_all_it_started() {
 }
 
 #[test]
-fn who_holds_the_limits_here_is_known() {
+fn kernel_limits_cgroup_or_reason_is_returned() {
     // Says it where somebody looks: on a machine without a delegated group only guards hold them.
-    match agent::guard::limits_held_by_kernel() {
+    match agent::guard::kernel_limits_cgroup() {
         Ok(base) => assert!(base.join("cgroup.subtree_control").exists()),
         Err(reason) => {
             println!("no control groups here, so the kernel's limits are not tried: {reason}");

@@ -8,7 +8,7 @@ use tokio::sync::mpsc;
 use crate::support::{World, eventually, gather_during, pid_of, say, start, text, within};
 
 #[tokio::test]
-async fn lines_that_are_no_messages_are_dropped_counted_and_kept_to_explain() {
+async fn non_message_lines_are_dropped_counted_and_kept_as_tail() {
     let world = World::new();
     let script = world.script().prompt([
         Step::line("npm warn deprecated"),
@@ -33,7 +33,7 @@ async fn lines_that_are_no_messages_are_dropped_counted_and_kept_to_explain() {
 }
 
 #[tokio::test]
-async fn invalid_utf8_is_tolerated() {
+async fn invalid_utf8_in_update_is_replaced() {
     let world = World::new();
     let mut line = br#"{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"scripted-1","update":{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"a"#.to_vec();
     line.extend_from_slice(b"\xff\xfe\"}}}}\n");
@@ -46,7 +46,7 @@ async fn invalid_utf8_is_tolerated() {
 }
 
 #[tokio::test]
-async fn half_a_message_at_the_end_is_an_agent_that_exited() {
+async fn partial_message_at_end_of_output_is_agent_exit() {
     let world = World::new();
     let half = Step::Raw(br#"{"jsonrpc":"2.0","id":3,"res"#.to_vec());
     let (agent, _) = world
@@ -61,12 +61,12 @@ async fn half_a_message_at_the_end_is_an_agent_that_exited() {
 }
 
 #[tokio::test]
-async fn a_line_that_is_too_long_is_an_error_of_its_own_and_the_agent_still_ends_gently() {
+async fn overlong_line_is_an_error_and_agent_still_exits_by_itself() {
     let world = World::new();
     let script = world.script().prompt([Step::LongLine(300_000)]);
     let mut launch = world.launch(&script);
     launch.limits = Limits {
-        line_bytes: 100_000,
+        max_line_bytes: 100_000,
         ..launch.limits
     };
     let agent = start(launch).await.unwrap();
@@ -82,12 +82,12 @@ async fn a_line_that_is_too_long_is_an_error_of_its_own_and_the_agent_still_ends
 }
 
 #[tokio::test]
-async fn too_long_a_line_before_the_first_answer_is_told_as_that() {
+async fn overlong_line_before_initialize_reply_is_reported() {
     let world = World::new();
     let mut script = world.script();
     script.before_initialize = vec![Step::Raw(vec![b'x'; 3000])];
     let mut launch = world.launch(&script);
-    launch.limits.line_bytes = 2000;
+    launch.limits.max_line_bytes = 2000;
     let error = start(launch).await.err().unwrap();
     let StartError::Unreadable(Unreadable::LineTooLong { limit: 2000 }) = error else {
         panic!("{error:?}")
@@ -96,7 +96,7 @@ async fn too_long_a_line_before_the_first_answer_is_told_as_that() {
 }
 
 #[tokio::test]
-async fn as_many_values_as_may_be_are_read_and_more_are_not() {
+async fn message_with_too_many_values_is_refused() {
     for (values, read) in [(200_000, true), (300_000, false)] {
         let world = World::new();
         let script = world.script().prompt([Step::ManyValues(values)]);
@@ -109,7 +109,7 @@ async fn as_many_values_as_may_be_are_read_and_more_are_not() {
 }
 
 #[tokio::test]
-async fn a_line_of_the_longest_length_is_read() {
+async fn line_below_the_limit_is_read_whole() {
     let world = World::new();
     let script = world.script().prompt([Step::LongLine(1_000_000)]);
     let (agent, _) = world.open(&script).await;
@@ -120,7 +120,7 @@ async fn a_line_of_the_longest_length_is_read() {
 }
 
 #[tokio::test]
-async fn a_flood_waits_for_its_reader_and_loses_nothing() {
+async fn update_flood_waits_for_slow_reader_without_loss() {
     let world = World::new();
     let script = world.script().prompt([
         Step::Flood {
@@ -145,7 +145,7 @@ fn written(pid: rustix::process::Pid) -> u64 {
 }
 
 #[tokio::test]
-async fn a_flood_fills_its_pipe_and_not_our_memory() {
+async fn update_flood_blocks_in_the_pipe_without_reader() {
     let world = World::new();
     let flood = Step::Flood {
         count: 1_000_000,
@@ -177,7 +177,7 @@ async fn a_flood_fills_its_pipe_and_not_our_memory() {
 }
 
 #[tokio::test]
-async fn a_flood_that_nobody_reads_can_be_shut_down() {
+async fn agent_with_unread_update_flood_can_be_shut_down() {
     let world = World::new();
     let script = world.script().prompt([Step::Flood {
         count: 1_000_000,
@@ -200,7 +200,7 @@ async fn a_flood_that_nobody_reads_can_be_shut_down() {
 }
 
 #[tokio::test]
-async fn a_receiver_that_is_dropped_does_not_stop_the_turn() {
+async fn dropped_update_receiver_does_not_stop_turn() {
     let world = World::new();
     let script = world.script().prompt([Step::Flood {
         count: 1000,
@@ -214,7 +214,7 @@ async fn a_receiver_that_is_dropped_does_not_stop_the_turn() {
 }
 
 #[tokio::test]
-async fn standard_error_without_end_is_drained_and_its_tail_kept() {
+async fn long_stderr_is_drained_and_its_tail_kept() {
     let world = World::new();
     let script = world
         .script()
@@ -229,7 +229,7 @@ async fn standard_error_without_end_is_drained_and_its_tail_kept() {
 }
 
 #[tokio::test]
-async fn unknown_requests_are_refused_and_unknown_notifications_ignored() {
+async fn unknown_agent_requests_are_refused_and_notifications_ignored() {
     let world = World::new();
     let script = world.script().prompt([
         Step::Notify("session/hologram".into()),
@@ -246,7 +246,7 @@ async fn unknown_requests_are_refused_and_unknown_notifications_ignored() {
 }
 
 #[tokio::test]
-async fn answers_that_nobody_asked_for_are_ignored() {
+async fn unsolicited_replies_of_agent_are_ignored() {
     let world = World::new();
     let script = world.script().prompt([
         Step::line("{\"jsonrpc\":\"2.0\",\"id\":\"ghost\",\"result\":{}}"),

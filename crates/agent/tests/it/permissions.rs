@@ -37,7 +37,7 @@ fn asked(told: &[Update]) -> Vec<(String, String, Decision)> {
 }
 
 #[tokio::test]
-async fn the_option_is_chosen_by_its_kind_and_for_once() {
+async fn permission_decision_selects_once_option_by_kind() {
     for (decision, expected) in [
         (Decision::Allow, "asked: option-allow_once"),
         (Decision::Deny, "asked: option-reject_once"),
@@ -56,7 +56,7 @@ async fn the_option_is_chosen_by_its_kind_and_for_once() {
 }
 
 #[tokio::test]
-async fn an_agent_that_cannot_be_answered_as_decided_is_told_cancelled() {
+async fn permission_decision_without_matching_option_is_cancelled() {
     for (offered, decided, told_of) in [
         ("allow_once", Decision::Deny, Decision::Deny),
         ("reject_once", Decision::Allow, Decision::Cancelled),
@@ -77,7 +77,7 @@ async fn an_agent_that_cannot_be_answered_as_decided_is_told_cancelled() {
 }
 
 #[tokio::test]
-async fn a_request_that_names_nothing_has_kind_and_title_of_its_tool_call() {
+async fn bare_permission_request_takes_kind_and_title_of_tool_call() {
     let world = World::new();
     let options = vec![("n".to_owned(), "reject_once".to_owned())];
     let ask = |call: &str| Step::Ask {
@@ -92,7 +92,7 @@ async fn a_request_that_names_nothing_has_kind_and_title_of_its_tool_call() {
             "kind": "execute", "status": "pending"}),
         ),
         Step::Update(
-            json!({"sessionUpdate": "tool_call_update", "toolCallId": "1",
+            json!({"sessionUpdate": "update_tool_call", "toolCallId": "1",
             "title": "git push"}),
         ),
         ask("1"),
@@ -119,7 +119,7 @@ impl Permissions for Silent {
 }
 
 #[tokio::test]
-async fn all_that_waits_is_answered_cancelled_when_the_prompt_is() {
+async fn prompt_cancel_cancels_pending_and_later_permissions() {
     let world = World::new();
     let three = Step::Ask {
         call: "1".into(),
@@ -168,7 +168,7 @@ async fn all_that_waits_is_answered_cancelled_when_the_prompt_is() {
 }
 
 #[tokio::test]
-async fn a_request_outside_of_a_prompt_is_cancelled() {
+async fn permission_request_outside_prompt_is_cancelled() {
     let world = World::new();
     let mut script = world.script();
     let request = json!({"jsonrpc": "2.0", "id": 99, "method": "session/request_permission",
@@ -202,7 +202,7 @@ impl Permissions for Backwards {
 }
 
 #[tokio::test]
-async fn requests_wait_for_none_but_their_own_answer() {
+async fn parallel_permission_requests_are_decided_independently() {
     let world = World::new();
     let two = Step::Ask {
         call: "1".into(),

@@ -9,7 +9,7 @@ use tokio::sync::mpsc;
 use crate::support::{World, events, gather_during, ledger, patient, say, start, text, within};
 
 #[tokio::test]
-async fn every_stop_reason_is_told_apart() {
+async fn every_stop_reason_is_distinguished() {
     for (word, expected) in [
         ("end_turn", StopReason::EndTurn),
         ("max_tokens", StopReason::MaxTokens),
@@ -28,7 +28,7 @@ async fn every_stop_reason_is_told_apart() {
 }
 
 #[tokio::test]
-async fn a_stop_reason_that_does_not_exist_is_an_error() {
+async fn unknown_stop_reason_is_an_error() {
     let world = World::new();
     let (agent, _) = world
         .open(&world.script().prompt([Step::stop("bored")]))
@@ -39,7 +39,7 @@ async fn a_stop_reason_that_does_not_exist_is_an_error() {
 }
 
 #[tokio::test]
-async fn an_error_as_the_answer_is_told_as_it_is() {
+async fn prompt_error_reply_is_returned_unchanged() {
     let world = World::new();
     let fail = Step::Fail {
         code: -32603,
@@ -55,7 +55,7 @@ async fn an_error_as_the_answer_is_told_as_it_is() {
 }
 
 #[tokio::test]
-async fn every_kind_of_update_arrives_in_order() {
+async fn all_update_kinds_arrive_in_order() {
     let update = |update| Step::Update(update);
     let unknown = json!({"sessionUpdate": "hologram", "size": 3});
     let world = World::new();
@@ -66,7 +66,7 @@ async fn every_kind_of_update_arrives_in_order() {
             "kind": "execute", "status": "pending", "rawInput": {"command": "ls"}}),
         ),
         update(
-            json!({"sessionUpdate": "tool_call_update", "toolCallId": "1",
+            json!({"sessionUpdate": "update_tool_call", "toolCallId": "1",
             "status": "completed", "rawOutput": "a b"}),
         ),
         update(json!({"sessionUpdate": "plan", "entries": [
@@ -130,7 +130,7 @@ async fn every_kind_of_update_arrives_in_order() {
 }
 
 #[tokio::test]
-async fn updates_about_another_session_are_not_of_this_turn() {
+async fn updates_of_another_session_are_ignored() {
     let world = World::new();
     let foreign = json!({"jsonrpc": "2.0", "method": "session/update", "params": {
         "sessionId": "other", "update": {"sessionUpdate": "agent_message_chunk",
@@ -144,7 +144,7 @@ async fn updates_about_another_session_are_not_of_this_turn() {
 }
 
 #[tokio::test]
-async fn updates_that_come_late_are_taken() {
+async fn updates_after_the_answer_are_delivered() {
     let world = World::new();
     let script = world.script().prompt([
         Step::say("early "),
@@ -167,7 +167,7 @@ async fn updates_that_come_late_are_taken() {
 }
 
 #[tokio::test]
-async fn prompts_of_one_session_never_overlap() {
+async fn second_prompt_before_the_answer_is_refused() {
     let world = World::new();
     let go = world.path("go");
     let script = world
@@ -188,11 +188,11 @@ async fn prompts_of_one_session_never_overlap() {
     drop(unread);
     assert_eq!(ledger(&script).prompts(), ["one"]);
     world.end(agent).await;
-    ledger(&script).check_disjoint().unwrap();
+    ledger(&script).check_turns_disjoint().unwrap();
 }
 
 #[tokio::test]
-async fn a_prompt_needs_a_session() {
+async fn prompt_without_session_is_refused() {
     let world = World::new();
     let agent = world.start(&world.script()).await;
     assert_eq!(
@@ -203,7 +203,7 @@ async fn a_prompt_needs_a_session() {
 }
 
 #[tokio::test]
-async fn a_cancelled_prompt_ends_as_cancelled() {
+async fn cancelled_prompt_has_stop_reason_cancelled() {
     let world = World::new();
     let script = world.script().prompt([Step::say("x"), Step::Stall]);
     let (agent, _) = world.open(&script).await;
@@ -218,7 +218,7 @@ async fn a_cancelled_prompt_ends_as_cancelled() {
 }
 
 #[tokio::test]
-async fn a_prompt_that_nobody_waits_for_is_cancelled_and_takes_no_other() {
+async fn dropped_prompt_is_cancelled_and_blocks_later_prompts() {
     let world = World::new();
     let mut script = world
         .script()
@@ -245,7 +245,7 @@ async fn a_prompt_that_nobody_waits_for_is_cancelled_and_takes_no_other() {
 }
 
 #[tokio::test]
-async fn an_agent_that_dies_in_the_middle_is_told_with_what_it_had_said() {
+async fn agent_crash_during_prompt_returns_exit_and_partial_text() {
     for (crash, status) in [
         (Crash::Exit(7), Status::Code(7)),
         (Crash::Abort, Status::Signal(6)),
@@ -270,7 +270,7 @@ async fn an_agent_that_dies_in_the_middle_is_told_with_what_it_had_said() {
 }
 
 #[tokio::test]
-async fn an_agent_that_dies_after_its_answer_has_answered() {
+async fn agent_crash_after_answer_keeps_stop_reason() {
     let world = World::new();
     let script = world.script().prompt([
         Step::say("whole"),
@@ -285,7 +285,7 @@ async fn an_agent_that_dies_after_its_answer_has_answered() {
 }
 
 #[tokio::test]
-async fn the_death_of_one_agent_does_not_touch_another() {
+async fn agent_crash_does_not_affect_other_agents() {
     let world = World::new();
     let other = World::new();
     let go = other.path("go");
@@ -307,7 +307,7 @@ async fn the_death_of_one_agent_does_not_touch_another() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_whole_life_can_be_lived_in_a_spawned_task() {
+async fn agent_lifecycle_runs_in_spawned_task() {
     let world = World::new();
     let script = world.script();
     let launch = world.launch(&script);

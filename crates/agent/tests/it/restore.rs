@@ -19,7 +19,7 @@ fn server() -> McpServer {
 
 /// Restores the one session of the world and answers how that went.
 async fn restore(world: &World, script: &Script, how: RestoreBy) -> Result<(), OpenError> {
-    let opened = world.used_session(&world.script()).await;
+    let opened = world.prompted_session(&world.script()).await;
     let agent = world.start(script).await;
     let restored = agent.restore(&opened.id, world.cwd(), &[], how).await;
     world.end(agent).await;
@@ -37,7 +37,7 @@ fn offering(world: &World, resume: bool, load: bool) -> Script {
     script
 }
 
-fn restored_by(script: &Script) -> Vec<&'static str> {
+fn restore_methods_used(script: &Script) -> Vec<&'static str> {
     let ways = events(script).into_iter().filter_map(|event| match event {
         Event::Resume(..) => Some("resume"),
         Event::Load(..) => Some("load"),
@@ -47,7 +47,7 @@ fn restored_by(script: &Script) -> Vec<&'static str> {
 }
 
 #[tokio::test]
-async fn resume_is_used_if_offered_else_load_unless_the_agent_says_which() {
+async fn restore_prefers_resume_unless_agent_config_sets_method() {
     for (resume, load, how, expected) in [
         (true, true, RestoreBy::Auto, "resume"),
         (true, false, RestoreBy::Auto, "resume"),
@@ -58,12 +58,16 @@ async fn resume_is_used_if_offered_else_load_unless_the_agent_says_which() {
         let world = World::new();
         let script = offering(&world, resume, load);
         restore(&world, &script, how).await.unwrap();
-        assert_eq!(restored_by(&script), [expected], "{resume} {load} {how:?}");
+        assert_eq!(
+            restore_methods_used(&script),
+            [expected],
+            "{resume} {load} {how:?}"
+        );
     }
 }
 
 #[tokio::test]
-async fn what_is_not_offered_is_a_clear_failure_and_never_a_new_session() {
+async fn unsupported_restore_method_fails_without_new_session() {
     for (resume, load, how) in [
         (false, false, RestoreBy::Auto),
         (false, true, RestoreBy::Resume),
@@ -82,11 +86,11 @@ async fn what_is_not_offered_is_a_clear_failure_and_never_a_new_session() {
 }
 
 #[tokio::test]
-async fn gone_has_no_single_code_so_the_list_decides() {
+async fn restore_of_unlisted_session_is_not_found_with_any_code() {
     for code in [-32002, -32602, -32603] {
         let world = World::new();
         let mut script = world.script();
-        script.on_restore = OnRestore::GoneCode(code);
+        script.on_restore = OnRestore::NotFoundCode(code);
         let agent = world.start(&script).await;
         let id = AcpSessionId::new("never-made");
         let error = agent
@@ -99,7 +103,7 @@ async fn gone_has_no_single_code_so_the_list_decides() {
 }
 
 #[tokio::test]
-async fn a_session_that_is_listed_is_not_gone_whatever_the_code() {
+async fn restore_of_listed_session_is_never_not_found() {
     let world = World::new();
     let mut script = world.script();
     script.on_restore = OnRestore::Refuse {
@@ -117,12 +121,12 @@ async fn a_session_that_is_listed_is_not_gone_whatever_the_code() {
 }
 
 #[tokio::test]
-async fn without_a_list_only_the_protocols_code_means_gone() {
+async fn restore_without_list_is_not_found_by_protocol_code_only() {
     for (code, gone) in [(-32002, true), (-32602, false), (-32603, false)] {
         let world = World::new();
         let mut script = world.script();
         script.offers.list = false;
-        script.on_restore = OnRestore::GoneCode(code);
+        script.on_restore = OnRestore::NotFoundCode(code);
         let agent = world.start(&script).await;
         let id = AcpSessionId::new("never-made");
         let error = agent
@@ -139,7 +143,7 @@ async fn without_a_list_only_the_protocols_code_means_gone() {
 }
 
 #[tokio::test]
-async fn a_session_that_was_never_prompted_is_gone() {
+async fn restore_of_unprompted_session_can_be_not_found() {
     let world = World::new();
     let mut script = world.script();
     script.forgets_unprompted = true;
@@ -155,10 +159,10 @@ async fn a_session_that_was_never_prompted_is_gone() {
 }
 
 #[tokio::test]
-async fn restoring_in_another_folder_fails() {
+async fn restore_in_another_folder_is_refused() {
     let world = World::new();
     let script = world.script();
-    let opened = world.used_session(&script).await;
+    let opened = world.prompted_session(&script).await;
     let agent = world.start(&script).await;
     let elsewhere = world.path("home");
     let error = agent
@@ -170,7 +174,7 @@ async fn restoring_in_another_folder_fails() {
 }
 
 #[tokio::test]
-async fn in_use_elsewhere_is_busy_and_not_gone() {
+async fn restore_of_session_in_use_is_busy() {
     for (code, message, busy) in [
         (-32003, "in use", true),
         (-31002, "in use", true),
@@ -189,7 +193,7 @@ async fn in_use_elsewhere_is_busy_and_not_gone() {
 }
 
 #[tokio::test]
-async fn a_second_process_on_an_open_session_is_told_busy() {
+async fn restore_in_second_process_is_busy() {
     let world = World::new();
     let mut script = world.script();
     script.refuses_second_writer = true;
@@ -201,7 +205,7 @@ async fn a_second_process_on_an_open_session_is_told_busy() {
         .unwrap_err();
     assert!(matches!(error, OpenError::Busy { .. }), "{error:?}");
     assert!(
-        ledger(&script).check_disjoint().is_err(),
+        ledger(&script).check_turns_disjoint().is_err(),
         "the ledger saw it, too"
     );
     drop(second);
@@ -210,10 +214,10 @@ async fn a_second_process_on_an_open_session_is_told_busy() {
 }
 
 #[tokio::test]
-async fn what_load_replays_is_discarded() {
+async fn history_replayed_by_load_is_discarded() {
     let world = World::new();
     let script = offering(&world, false, true);
-    let opened = world.used_session(&script).await;
+    let opened = world.prompted_session(&script).await;
     let agent = world.start(&script).await;
     agent
         .restore(&opened.id, world.cwd(), &[], RestoreBy::Auto)
@@ -226,7 +230,7 @@ async fn what_load_replays_is_discarded() {
 }
 
 #[tokio::test]
-async fn a_null_answer_to_load_is_legal() {
+async fn null_reply_to_load_is_accepted() {
     let world = World::new();
     let mut script = offering(&world, false, true);
     script.on_restore = OnRestore::Null;
@@ -234,7 +238,7 @@ async fn a_null_answer_to_load_is_legal() {
 }
 
 #[tokio::test]
-async fn folder_and_mcp_servers_are_sent_again() {
+async fn restore_sends_folder_and_mcp_servers_again() {
     let world = World::new();
     let script = world.script();
     let agent = world.start(&script).await;
@@ -263,7 +267,7 @@ async fn folder_and_mcp_servers_are_sent_again() {
 }
 
 #[tokio::test]
-async fn restoring_has_a_limit_of_its_own() {
+async fn restore_without_reply_times_out() {
     let world = World::new();
     let mut script = world.script();
     script.on_restore = OnRestore::Never;
@@ -284,7 +288,7 @@ async fn restoring_has_a_limit_of_its_own() {
 }
 
 #[tokio::test]
-async fn an_agent_that_dies_while_it_restores_is_told_apart() {
+async fn agent_crash_during_restore_is_agent_exit() {
     let world = World::new();
     let mut script = world.script();
     script.before_open = vec![Step::Crash(testkit::scripted::Crash::Abort)];

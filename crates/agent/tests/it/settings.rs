@@ -45,7 +45,7 @@ fn applied(script: &Script) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn mode_and_settings_are_applied_again_after_a_restore() {
+async fn mode_and_settings_are_applied_again_after_restore() {
     let world = World::new();
     let script = script(&world);
     let settings = wanted(&[("model", "large")]);
@@ -66,7 +66,7 @@ async fn mode_and_settings_are_applied_again_after_a_restore() {
 }
 
 #[tokio::test]
-async fn what_another_setting_resets_is_set_again() {
+async fn setting_reset_by_another_is_set_again() {
     let world = World::new();
     let script = script(&world);
     let (agent, _) = world.open(&script).await;
@@ -80,7 +80,7 @@ async fn what_another_setting_resets_is_set_again() {
 }
 
 #[tokio::test]
-async fn what_the_agent_does_not_have_names_what_it_has() {
+async fn unknown_mode_setting_or_value_lists_offered_ones() {
     let world = World::new();
     let (agent, _) = world.open(&script(&world)).await;
     let error = agent
@@ -111,7 +111,7 @@ async fn what_the_agent_does_not_have_names_what_it_has() {
 }
 
 #[tokio::test]
-async fn an_agent_without_modes_has_none_to_offer() {
+async fn mode_of_agent_without_modes_is_refused() {
     let world = World::new();
     let (agent, _) = world.open(&world.script()).await;
     let error = agent
@@ -126,7 +126,7 @@ async fn an_agent_without_modes_has_none_to_offer() {
 }
 
 #[tokio::test]
-async fn settings_need_a_session() {
+async fn settings_without_session_are_refused() {
     let world = World::new();
     let agent = world.start(&world.script()).await;
     let error = agent.apply_settings(None, &wanted(&[])).await.unwrap_err();

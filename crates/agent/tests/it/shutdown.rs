@@ -19,7 +19,7 @@ fn hasty() -> Grace {
 }
 
 #[tokio::test]
-async fn the_session_is_closed_before_the_input_is() {
+async fn session_is_closed_before_agent_input() {
     let world = World::new();
     let script = world.script();
     let (agent, _) = world.open(&script).await;
@@ -34,7 +34,7 @@ async fn the_session_is_closed_before_the_input_is() {
 }
 
 #[tokio::test]
-async fn a_session_is_not_closed_where_that_is_not_offered() {
+async fn session_close_is_skipped_if_not_offered() {
     let world = World::new();
     let mut script = world.script();
     script.offers.close = false;
@@ -46,7 +46,7 @@ async fn a_session_is_not_closed_where_that_is_not_offered() {
 }
 
 #[tokio::test]
-async fn an_agent_that_ignores_the_end_of_its_input_gets_sigterm() {
+async fn agent_ignoring_end_of_input_gets_sigterm() {
     let world = World::new();
     let mut script = world.script();
     script.ignores_end_of_input = true;
@@ -61,7 +61,7 @@ async fn an_agent_that_ignores_the_end_of_its_input_gets_sigterm() {
 }
 
 #[tokio::test]
-async fn an_agent_that_ignores_sigterm_too_gets_sigkill() {
+async fn agent_ignoring_sigterm_gets_sigkill() {
     let world = World::new();
     let mut script = world.script();
     script.ignores_end_of_input = true;
@@ -73,7 +73,7 @@ async fn an_agent_that_ignores_sigterm_too_gets_sigkill() {
 }
 
 #[tokio::test]
-async fn a_tool_in_a_session_of_its_own_does_not_survive() {
+async fn tool_in_own_process_session_is_killed_at_shutdown() {
     for clear_environment in [false, true] {
         let world = World::new();
         let pid_file = world.path("pid");
@@ -91,7 +91,7 @@ async fn a_tool_in_a_session_of_its_own_does_not_survive() {
 }
 
 #[tokio::test]
-async fn a_wrapper_that_leaves_the_agent_orphaned_leaves_nothing() {
+async fn orphaned_agent_of_exited_wrapper_is_killed() {
     let world = World::new();
     let mut script = world.script();
     script.ignores_end_of_input = true;
@@ -107,7 +107,7 @@ async fn a_wrapper_that_leaves_the_agent_orphaned_leaves_nothing() {
 }
 
 #[tokio::test]
-async fn a_wrapper_that_waits_does_not_keep_the_agent_alive() {
+async fn agent_below_waiting_wrapper_is_killed() {
     let world = World::new();
     let mut script = world.script();
     script.ignores_end_of_input = true;
@@ -122,7 +122,7 @@ async fn a_wrapper_that_waits_does_not_keep_the_agent_alive() {
 }
 
 #[tokio::test]
-async fn an_agent_in_mid_turn_is_cancelled_first() {
+async fn shutdown_during_turn_cancels_prompt_before_close() {
     let world = World::new();
     let script = world.script().prompt([Step::say("x"), Step::Stall]);
     let (agent, _) = world.open(&script).await;
@@ -139,7 +139,7 @@ async fn an_agent_in_mid_turn_is_cancelled_first() {
 }
 
 #[tokio::test]
-async fn an_agent_that_is_dropped_leaves_nothing() {
+async fn dropped_agent_leaves_no_process() {
     let world = World::new();
     let pid_file = world.path("pid");
     let step = Step::Grandchild {
@@ -157,7 +157,7 @@ async fn an_agent_that_is_dropped_leaves_nothing() {
 }
 
 #[tokio::test]
-async fn a_shutdown_that_nobody_waits_for_leaves_nothing() {
+async fn dropped_shutdown_leaves_no_process() {
     let world = World::new();
     let mut script = world.script();
     script.ignores_end_of_input = true;
@@ -171,7 +171,7 @@ async fn a_shutdown_that_nobody_waits_for_leaves_nothing() {
 }
 
 #[tokio::test]
-async fn what_is_saved_after_the_end_of_input_is_saved() {
+async fn agent_can_save_after_end_of_input() {
     let world = World::new();
     let saved = world.path("saved");
     let command = world.script().command().unwrap();

@@ -6,10 +6,10 @@ use agent::{Agent, Decision, Limits, OpenError, StartError, Status};
 use serde_json::json;
 use testkit::scripted::{Crash, Event, Offers, Step};
 
-use crate::support::{Always, LONG, World, events, file_made, start};
+use crate::support::{Always, LONG, World, events, start, wait_for_file};
 
 #[tokio::test]
-async fn what_the_agent_offers_is_told() {
+async fn agent_capabilities_are_returned() {
     let world = World::new();
     let mut script = world.script();
     script.offers = Offers {
@@ -49,7 +49,7 @@ async fn another_version_of_the_protocol_is_refused() {
 }
 
 #[tokio::test]
-async fn a_program_that_is_not_there_is_named() {
+async fn missing_agent_program_is_named_in_error() {
     let world = World::new();
     let error = start(world.launch_command(vec!["/nowhere/agent".into()]))
         .await
@@ -64,7 +64,7 @@ async fn a_program_that_is_not_there_is_named() {
 }
 
 #[tokio::test]
-async fn a_guard_that_is_not_there_is_named() {
+async fn missing_guard_program_is_named_in_error() {
     let world = World::new();
     let mut launch = world.launch(&world.script());
     launch.guard.program = "/nowhere/matins".into();
@@ -73,7 +73,7 @@ async fn a_guard_that_is_not_there_is_named() {
 }
 
 #[tokio::test]
-async fn a_folder_that_is_not_there_is_named() {
+async fn missing_working_directory_is_named_in_error() {
     let world = World::new();
     let mut launch = world.launch(&world.script());
     launch.cwd = world.path("nowhere");
@@ -82,7 +82,7 @@ async fn a_folder_that_is_not_there_is_named() {
 }
 
 #[tokio::test]
-async fn an_empty_command_is_refused() {
+async fn empty_agent_command_is_refused() {
     let error = start(World::new().launch_command(Vec::new()))
         .await
         .err()
@@ -91,7 +91,7 @@ async fn an_empty_command_is_refused() {
 }
 
 #[tokio::test]
-async fn an_agent_that_crashes_before_it_is_ready_tells_its_last_words() {
+async fn agent_crash_during_start_reports_stderr_tail() {
     let world = World::new();
     let mut script = world.script();
     script.before_initialize = vec![Step::Stderr(10), Step::Crash(Crash::Exit(3))];
@@ -108,7 +108,7 @@ async fn an_agent_that_crashes_before_it_is_ready_tells_its_last_words() {
 }
 
 #[tokio::test]
-async fn an_agent_that_prints_one_line_for_people_and_exits_has_that_line_shown() {
+async fn agent_exit_during_start_reports_last_output_line() {
     let world = World::new();
     let mut script = world.script();
     script.before_initialize = vec![
@@ -125,7 +125,7 @@ async fn an_agent_that_prints_one_line_for_people_and_exits_has_that_line_shown(
 }
 
 #[tokio::test]
-async fn an_agent_that_is_not_ready_in_time_is_killed() {
+async fn agent_start_timeout_kills_agent() {
     let world = World::new();
     let mut script = world.script();
     script.before_initialize = vec![Step::Touch(world.path("started")), Step::Stall];
@@ -142,7 +142,7 @@ async fn an_agent_that_is_not_ready_in_time_is_killed() {
 }
 
 #[tokio::test]
-async fn a_start_that_nobody_waits_for_leaves_nothing() {
+async fn dropped_start_leaves_no_process() {
     let world = World::new();
     let mut script = world.script();
     script.before_initialize = vec![Step::Touch(world.path("started")), Step::Stall];
@@ -151,13 +151,13 @@ async fn a_start_that_nobody_waits_for_leaves_nothing() {
     let started = world.path("started");
     tokio::select! {
         _ = starting => panic!("it never answers"),
-        () = file_made(&started) => {}
+        () = wait_for_file(&started) => {}
     }
     world.wait_until_nothing_is_alive().await;
 }
 
 #[tokio::test]
-async fn an_agent_that_wants_a_sign_in_says_which_ways_there_are() {
+async fn sign_in_required_error_lists_methods() {
     let world = World::new();
     let mut script = world.script();
     script.sign_in = Some("api-key".into());
@@ -172,7 +172,7 @@ async fn an_agent_that_wants_a_sign_in_says_which_ways_there_are() {
 }
 
 #[tokio::test]
-async fn the_sign_in_that_the_agent_names_is_used() {
+async fn configured_agent_sign_in_method_is_used() {
     let world = World::new();
     let mut script = world.script();
     script.sign_in = Some("api-key".into());
@@ -185,7 +185,7 @@ async fn the_sign_in_that_the_agent_names_is_used() {
 }
 
 #[tokio::test]
-async fn a_sign_in_that_is_not_offered_names_those_that_are() {
+async fn unknown_sign_in_method_error_lists_offered_methods() {
     let world = World::new();
     let mut script = world.script();
     script.sign_in = Some("api-key".into());
@@ -202,7 +202,7 @@ async fn a_sign_in_that_is_not_offered_names_those_that_are() {
 }
 
 #[tokio::test]
-async fn nothing_of_the_environment_is_inherited() {
+async fn agent_process_inherits_no_environment() {
     let world = World::new();
     let mut launch = world.launch(&world.script());
     launch.env.insert("GIVEN".into(), "1".into());

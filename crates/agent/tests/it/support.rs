@@ -20,7 +20,7 @@ use tokio::sync::mpsc;
 
 /// What nothing here should take. Not waited for unless something hangs.
 pub(crate) const LONG: Duration = Duration::from_secs(30);
-const LOOK_PAUSE: Duration = Duration::from_millis(5);
+const POLL_INTERVAL: Duration = Duration::from_millis(5);
 
 /// A folder of its own for one test; its path is the marker of all its processes.
 pub(crate) struct World {
@@ -84,7 +84,7 @@ impl World {
     }
 
     /// A session that had one whole turn, by an agent that is gone.
-    pub(crate) async fn used_session(&self, script: &Script) -> Opened {
+    pub(crate) async fn prompted_session(&self, script: &Script) -> Opened {
         let (agent, opened) = self.open(script).await;
         say(&agent, "first").await.0.unwrap();
         self.end(agent).await;
@@ -195,13 +195,13 @@ pub(crate) async fn within<T>(work: impl Future<Output = T>) -> T {
 pub(crate) async fn eventually(mut holds: impl FnMut() -> bool) {
     within(async {
         while !holds() {
-            tokio::time::sleep(LOOK_PAUSE).await;
+            tokio::time::sleep(POLL_INTERVAL).await;
         }
     })
     .await;
 }
 
-pub(crate) async fn file_made(path: &Path) {
+pub(crate) async fn wait_for_file(path: &Path) {
     eventually(|| path.exists()).await;
 }
 

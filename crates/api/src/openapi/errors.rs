@@ -2,14 +2,14 @@
 
 use serde_json::{Value, json};
 
-use super::walk::each_operation;
+use super::walk::for_each_operation;
 
 /// The status keys of the error responses.
 pub(super) const ERRORS: [&str; 2] = ["4XX", "default"];
 
 /// Adds the error responses to every operation.
 pub(super) fn describe(document: &mut Value) {
-    each_operation(document, |operation| {
+    for_each_operation(document, |operation| {
         for key in ERRORS {
             operation["responses"][key] = json!({
                 "description": "The request was not done, for the reason in the body.",

@@ -4,7 +4,7 @@ use serde_json::{Map, Value, json};
 
 use super::{
     errors::ERRORS,
-    walk::{each_operation, referenced},
+    walk::{for_each_operation, referenced},
 };
 
 /// The depth at which an example ends. No schema contains itself, so that no example reaches it; it turns a future
@@ -22,7 +22,7 @@ pub(super) fn add(document: &mut Value) {
         schemas: &schemas,
         is_request: false,
     };
-    each_operation(document, |operation| {
+    for_each_operation(document, |operation| {
         if let Some(content) = operation.pointer_mut("/requestBody/content") {
             request.fill(content);
         }
@@ -69,7 +69,7 @@ impl Examples<'_> {
             return default.clone();
         }
         if let Some(name) = referenced(schema) {
-            return match of_schema(name) {
+            return match schema_example(name) {
                 Some(known) => known,
                 None => self.value(field, &self.schemas[name], depth + 1),
             };
@@ -103,7 +103,7 @@ impl Examples<'_> {
     }
 
     /// Returns an example of an object. A request has the required fields, and those optional ones for which
-    /// [`of_request`] has a value. A response has all fields, and those that may be null are null.
+    /// [`request_field_example`] has a value. A response has all fields, and those that may be null are null.
     fn object(&self, schema: &Value, depth: usize) -> Value {
         let required: Vec<_> = schema["required"]
             .as_array()
@@ -114,7 +114,7 @@ impl Examples<'_> {
         let shown = properties.filter_map(|(name, property)| {
             let is_required = required.iter().any(|one| *one == name);
             let value = if self.is_request && !is_required {
-                of_request(name)?
+                request_field_example(name)?
             } else if !self.is_request && is_nullable(property) {
                 Value::Null
             } else {
@@ -136,7 +136,7 @@ fn is_nullable(property: &Value) -> bool {
 }
 
 /// Returns the example of a schema whose structure does not give a valid or a useful one.
-fn of_schema(name: &str) -> Option<Value> {
+fn schema_example(name: &str) -> Option<Value> {
     Some(match name {
         "Period" => json!("10m"),
         "SessionTarget" => json!("continuous"),
@@ -154,7 +154,7 @@ fn of_schema(name: &str) -> Option<Value> {
 }
 
 /// Returns the example of an optional field of a request. Returns `None` for a field that examples leave out.
-fn of_request(name: &str) -> Option<Value> {
+fn request_field_example(name: &str) -> Option<Value> {
     Some(match name {
         "triggers" => json!([{ "kind": "cron", "expression": "0 9 * * 1-5" }]),
         "name" => json!("standup"),

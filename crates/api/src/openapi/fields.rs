@@ -8,13 +8,13 @@ use serde_json::Value;
 
 use super::{
     errors::ERRORS,
-    walk::{each_node, referenced},
+    walk::{for_each_node, referenced},
 };
 
 /// Marks every field of every response as required, and removes the defaults from responses and patches. The schema
 /// `Problem` is left out, because an error omits the members that do not apply (RFC 9457).
 pub(super) fn describe(document: &mut Value) {
-    let responses = of_responses(document);
+    let responses = response_schemas(document);
     let Some(schemas) = document["components"]["schemas"].as_object_mut() else {
         return;
     };
@@ -23,7 +23,7 @@ pub(super) fn describe(document: &mut Value) {
         if !is_response && !name.ends_with("Patch") {
             continue;
         }
-        each_node(schema, &mut |node| {
+        for_each_node(schema, &mut |node| {
             let properties = node.get_mut("properties");
             let Some(properties) = properties.and_then(Value::as_object_mut) else {
                 return;
@@ -42,7 +42,7 @@ pub(super) fn describe(document: &mut Value) {
 }
 
 /// Returns the names of the schemas that successful responses contain.
-pub(super) fn of_responses(document: &Value) -> BTreeSet<String> {
+pub(super) fn response_schemas(document: &Value) -> BTreeSet<String> {
     let mut names = BTreeSet::new();
     for operation in operations(document) {
         let responses = operation["responses"].as_object().into_iter().flatten();
@@ -55,7 +55,7 @@ pub(super) fn of_responses(document: &Value) -> BTreeSet<String> {
 
 /// Returns the names of the schemas that requests contain.
 #[cfg(test)]
-fn of_requests(document: &Value) -> BTreeSet<String> {
+fn request_schemas(document: &Value) -> BTreeSet<String> {
     let mut names = BTreeSet::new();
     for operation in operations(document) {
         collect(document, &operation["requestBody"], &mut names);
@@ -91,9 +91,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn no_object_is_both_a_request_and_a_response() {
+    fn request_and_response_schemas_are_disjoint() {
         let document = crate::document();
-        let (requests, responses) = (of_requests(&document), of_responses(&document));
+        let (requests, responses) = (request_schemas(&document), response_schemas(&document));
         let schemas = &document["components"]["schemas"];
         let shared: Vec<_> = requests
             .intersection(&responses)

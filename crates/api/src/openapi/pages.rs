@@ -3,14 +3,14 @@
 
 use serde_json::{Value, json};
 
-use super::walk::{SCHEMAS, each_node, referenced};
+use super::walk::{SCHEMAS, for_each_node, referenced};
 
 /// The prefix of the names that `utoipa` generates for pages.
 const GENERIC: &str = "Page_";
 
 /// Renames every page, corrects the references to it, and makes its items refer to their named schema.
 pub(super) fn name(document: &mut Value) {
-    each_node(document, &mut |node| {
+    for_each_node(document, &mut |node| {
         let generic = referenced(node).and_then(|name| name.strip_prefix(GENERIC));
         if let Some(item) = generic {
             node["$ref"] = format!("{SCHEMAS}{item}Page").into();

@@ -147,7 +147,7 @@ fn operation(path: &str, method: &'static str, described: &Value) -> Operation {
 fn schemas(document: &Value) -> Vec<Schema> {
     let all = fields(&document["components"]["schemas"]);
     let schema = |(name, schema): (&String, &Value)| {
-        let fields = own_fields(schema);
+        let fields = schema_fields(schema);
         Schema {
             name: name.clone(),
             paragraphs: paragraphs(&schema["description"]),
@@ -159,7 +159,7 @@ fn schemas(document: &Value) -> Vec<Schema> {
 }
 
 /// Returns the fields of a schema. A part of `allOf` that refers to another schema becomes one row with a link.
-fn own_fields(schema: &Value) -> Vec<Field> {
+fn schema_fields(schema: &Value) -> Vec<Field> {
     let required: Vec<_> = items(&schema["required"]).collect();
     let own = fields(&schema["properties"]).map(|(name, property)| Field {
         name: name.clone(),
@@ -174,17 +174,17 @@ fn own_fields(schema: &Value) -> Vec<Field> {
             r#type: kind(part),
             description: marked("and all of its fields"),
         }],
-        None => own_fields(part),
+        None => schema_fields(part),
     });
     parts.chain(own).collect()
 }
 
 /// Returns the type of a value as HTML, in a few words with links to schemas.
 fn kind(schema: &Value) -> Rendered {
-    Rendered::from_safe_string(kind_html(schema))
+    Rendered::from_safe_string(type_html(schema))
 }
 
-fn kind_html(schema: &Value) -> String {
+fn type_html(schema: &Value) -> String {
     if let Some(name) = schema["$ref"]
         .as_str()
         .and_then(|path| path.rsplit('/').next())
@@ -201,7 +201,7 @@ fn kind_html(schema: &Value) -> String {
     for any in ["oneOf", "anyOf", "allOf"] {
         let parts: Vec<_> = items(&schema[any])
             .filter(|part| part["type"] != "null")
-            .map(kind_html)
+            .map(type_html)
             .collect();
         if !parts.is_empty() {
             return parts.join(" | ");
@@ -215,11 +215,11 @@ fn kind_html(schema: &Value) -> String {
         one => one.as_str(),
     };
     match of {
-        Some("array") => format!("list of {}", kind_html(&schema["items"])),
+        Some("array") => format!("list of {}", type_html(&schema["items"])),
         Some("object") => {
             let named: Vec<_> = fields(&schema["properties"])
                 .map(|(name, property)| {
-                    format!("<code>{}</code>: {}", escaped(name), kind_html(property))
+                    format!("<code>{}</code>: {}", escaped(name), type_html(property))
                 })
                 .collect();
             if named.is_empty() {
@@ -240,7 +240,7 @@ fn kind_html(schema: &Value) -> String {
 fn kinds(content: &Value) -> Rendered {
     let kinds: Vec<_> = fields(content)
         .map(|(media, body)| match media.as_str() {
-            "application/json" | "application/problem+json" => kind_html(&body["schema"]),
+            "application/json" | "application/problem+json" => type_html(&body["schema"]),
             media => format!("<code>{}</code>", escaped(media)),
         })
         .collect();
@@ -298,7 +298,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_operation_and_every_schema_is_on_the_page() {
+    fn api_reference_has_every_operation_and_schema() {
         let document = crate::document();
         let page = render(&document).unwrap();
         for (_, item) in fields(&document["paths"]) {
@@ -317,7 +317,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_text_says_is_not_taken_for_markup() {
+    fn html_in_text_is_escaped() {
         assert_eq!(marked("a < `b`").to_string(), "a &lt; <code>b</code>");
     }
 }

@@ -189,7 +189,7 @@ async fn decide(
     let service = caller.may(Permission::ApprovalsWrite)?;
     let by = decider(caller);
     let said = request.comment.as_deref().unwrap_or_default().as_bytes();
-    let decided = once.create_of(caller, said, async |id| {
+    let decided = once.create_with_body(caller, said, async |id| {
         // With a key, the same request may have decided the approval before the server stopped. The service then
         // returns that decision instead of 409.
         let decided = service.decide(approval, verdict, request, &by, id.is_some());

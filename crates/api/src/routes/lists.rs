@@ -2,23 +2,23 @@
 
 use std::{fmt, str::FromStr};
 
-use api_types::{DEFAULT_PAGE, MAX_PAGE, ProblemKind};
+use api_types::{DEFAULT_PAGE_ITEMS, MAX_PAGE_ITEMS, ProblemKind};
 use http::StatusCode;
 use serde::{Deserialize, Deserializer, de::Error as _};
 
 use crate::problem::Failure;
 
-/// Returns the number of items on a page: the given one, or [`DEFAULT_PAGE`].
+/// Returns the number of items on a page: the given one, or [`DEFAULT_PAGE_ITEMS`].
 ///
 /// # Errors
 ///
-/// Returns 400 unless the number is from 1 to [`MAX_PAGE`].
+/// Returns 400 unless the number is from 1 to [`MAX_PAGE_ITEMS`].
 pub(super) fn limit(given: Option<u32>) -> Result<u32, Failure> {
     match given {
-        None => Ok(DEFAULT_PAGE),
-        Some(limit) if (1..=MAX_PAGE).contains(&limit) => Ok(limit),
+        None => Ok(DEFAULT_PAGE_ITEMS),
+        Some(limit) if (1..=MAX_PAGE_ITEMS).contains(&limit) => Ok(limit),
         Some(limit) => Err(Failure::malformed(format!(
-            "failed to take the limit {limit}: accepted are 1 to {MAX_PAGE}"
+            "failed to take the limit {limit}: accepted are 1 to {MAX_PAGE_ITEMS}"
         ))
         .field("limit")),
     }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use api_types::{
-    Delivery, DeliveryView, Endpoint, EndpointMade, EndpointRequest, MOST_OVERLAP_SECONDS, Page,
+    Delivery, DeliveryView, Endpoint, EndpointMade, EndpointRequest, MAX_OVERLAP_SECONDS, Page,
     Rotation, SecretRotated,
 };
 use axum::{Json as Answer, response::Response};
@@ -206,12 +206,12 @@ async fn rotate_endpoint_secret(
 ///
 /// # Errors
 ///
-/// Returns 400 if it is longer than [`MOST_OVERLAP_SECONDS`].
+/// Returns 400 if it is longer than [`MAX_OVERLAP_SECONDS`].
 pub(super) fn overlap(rotation: Rotation) -> Result<Duration, Failure> {
     let seconds = rotation.overlap_seconds;
-    if seconds > MOST_OVERLAP_SECONDS {
+    if seconds > MAX_OVERLAP_SECONDS {
         let detail = format!(
-            "failed to take overlap_seconds {seconds}: accepted are 0 to {MOST_OVERLAP_SECONDS}"
+            "failed to take overlap_seconds {seconds}: accepted are 0 to {MAX_OVERLAP_SECONDS}"
         );
         return Err(Failure::malformed(detail).field("overlap_seconds"));
     }
@@ -269,7 +269,7 @@ async fn test_endpoint(
     once: Once,
 ) -> Result<Response, Failure> {
     let service = caller.may(Permission::NotificationsWrite)?;
-    let sent = once.create_of(&caller, &[], async |id| {
+    let sent = once.create_with_body(&caller, &[], async |id| {
         let id = id.map(DeliveryId::from_uuid);
         let view = service.test_endpoint(&endpoint, id).await?;
         caller.wake();
@@ -353,9 +353,9 @@ async fn redeliver(
     let service = caller.may(Permission::NotificationsWrite)?;
     // This operation creates no row, so that the store cannot recognize a repeated request by a reserved ID. With a
     // key, a pending delivery counts as the result of the first request; a 409 would hide that it succeeded.
-    let sent = once.create_of(&caller, &[], async |id| {
+    let sent = once.create_with_body(&caller, &[], async |id| {
         let view = match id {
-            Some(_) => service.redeliver_once(&delivery).await?,
+            Some(_) => service.redeliver_idempotently(&delivery).await?,
             None => service.redeliver(&delivery).await?,
         };
         caller.wake();

@@ -46,7 +46,7 @@ async fn show_server(caller: Caller) -> Json<ServerInfo> {
 async fn show_caller(caller: Caller) -> Result<Json<Whoami>, Failure> {
     let service = caller.api.service(caller.tenant);
     Ok(Json(Whoami {
-        tenant: service.own_tenant().await?.into(),
+        tenant: service.current_tenant().await?.into(),
         role: caller.role(),
         permissions: caller.permissions(),
         token: caller.token.as_ref().map(|token| token.id),

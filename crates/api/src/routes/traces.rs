@@ -43,9 +43,9 @@ struct Since {
 
 /// The header `Last-Event-ID`, which a client sends when it connects again: the ID of the last event that it
 /// received.
-struct LastSeen(Option<String>);
+struct LastEventId(Option<String>);
 
-impl<S: Send + Sync> FromRequestParts<S> for LastSeen {
+impl<S: Send + Sync> FromRequestParts<S> for LastEventId {
     type Rejection = Failure;
 
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Failure> {
@@ -90,7 +90,7 @@ impl<S: Send + Sync> FromRequestParts<S> for LastSeen {
 async fn trace_session(
     caller: Caller,
     Path([session]): Path<1>,
-    LastSeen(last): LastSeen,
+    LastEventId(last): LastEventId,
     Query(since): Query<Since>,
 ) -> Result<Response, Failure> {
     let service = caller.may(Permission::SessionsRead)?;
@@ -128,7 +128,7 @@ async fn trace_session(
 async fn trace_automation(
     caller: Caller,
     Path([automation]): Path<1>,
-    LastSeen(last): LastSeen,
+    LastEventId(last): LastEventId,
     Query(since): Query<Since>,
 ) -> Result<Response, Failure> {
     let service = caller.may(Permission::AutomationsRead)?;
@@ -163,7 +163,7 @@ async fn trace_automation(
 )]
 async fn trace_tenant(
     caller: Caller,
-    LastSeen(last): LastSeen,
+    LastEventId(last): LastEventId,
     Query(since): Query<Since>,
 ) -> Result<Response, Failure> {
     caller.may(Permission::SessionsRead)?;

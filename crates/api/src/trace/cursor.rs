@@ -80,7 +80,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_header_wins_and_nothing_is_no_place() {
+    fn cursor_header_takes_precedence_over_parameter() {
         assert_eq!(session_cursor(Some("7"), Some("3")), Ok(Some(7)));
         assert_eq!(session_cursor(None, Some("3")), Ok(Some(3)));
         assert_eq!(session_cursor(Some(""), Some("0")), Ok(Some(0)));
@@ -92,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn garbage_names_field_value_and_what_is_accepted() {
+    fn invalid_cursor_error_names_field_value_and_format() {
         for text in ["x", "-1", "+1", "1.5", " 1", "99999999999999999999"] {
             let refused = session_cursor(Some(text), Some("1")).unwrap_err();
             let says = refused.to_string();

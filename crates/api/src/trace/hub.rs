@@ -17,7 +17,7 @@ use tokio_util::sync::CancellationToken;
 use super::{
     frame,
     reader::{Reader, Trace},
-    source::{OfFeed, OfSession},
+    source::{FeedLog, SessionLog},
     watch::Watch,
 };
 
@@ -31,7 +31,7 @@ const PAUSE: Duration = Duration::from_secs(1);
 const HELD: Duration = Duration::from_millis(100);
 /// A number that no event has, so that a read after it returns the number of the newest event alone. It is half of
 /// the maximum, so that adding to it cannot overflow.
-const NO_NUMBER: i64 = i64::MAX >> 1;
+const UNUSED_SEQ: i64 = i64::MAX >> 1;
 
 /// The time limits of traces.
 #[derive(Debug, Clone, Copy)]
@@ -69,7 +69,7 @@ struct Shared {
 #[derive(Default)]
 struct Watched {
     sessions: HashMap<SessionId, Weak<Watch<i64>>>,
-    feeds: BTreeMap<OfFeed, Weak<Watch<FeedCursor>>>,
+    feeds: BTreeMap<FeedLog, Weak<Watch<FeedCursor>>>,
     /// `true` while the task runs.
     served: bool,
 }
@@ -103,11 +103,11 @@ impl Hub {
         store.session(scope, session).await?;
         let after = match after {
             // A client may send any number. Later code adds 1 to it, which must not overflow.
-            Some(after) => after.clamp(0, NO_NUMBER),
+            Some(after) => after.clamp(0, UNUSED_SEQ),
             None => store.oldest_event(scope, session).await? - 1,
         };
         let watch = self.watch(|watched| &mut watched.sessions, session);
-        let source = OfSession { scope, session };
+        let source = SessionLog { scope, session };
         Ok(self.reader(source, watch, after))
     }
 
@@ -151,7 +151,7 @@ impl Hub {
             Some(after) => after,
             None => self.0.store.feed_head(tenant).await?,
         };
-        let source = OfFeed { tenant, automation };
+        let source = FeedLog { tenant, automation };
         let watch = self.watch(|watched| &mut watched.feeds, source);
         Ok(self.reader(source, watch, after))
     }
@@ -215,8 +215,8 @@ impl<V: Default> Map<SessionId, V> for HashMap<SessionId, V> {
     }
 }
 
-impl<V: Default> Map<OfFeed, V> for BTreeMap<OfFeed, V> {
-    fn place(&mut self, id: OfFeed) -> &mut V {
+impl<V: Default> Map<FeedLog, V> for BTreeMap<FeedLog, V> {
+    fn place(&mut self, id: FeedLog) -> &mut V {
         self.entry(id).or_default()
     }
 }
@@ -281,9 +281,9 @@ impl Shared {
         while !wanted.is_empty() {
             let asked: Vec<_> = wanted
                 .iter()
-                .map(|(id, watch)| (*id, watch.head().unwrap_or(NO_NUMBER)))
+                .map(|(id, watch)| (*id, watch.head().unwrap_or(UNUSED_SEQ)))
                 .collect();
-            let news = store.events_of_many(scope, &asked, LOOK).await?;
+            let news = store.session_updates(scope, &asked, LOOK).await?;
             let mut news: HashMap<SessionId, _> =
                 news.into_iter().map(|one| (one.session, one)).collect();
             let new: Vec<SessionId> = wanted
@@ -294,7 +294,7 @@ impl Shared {
             // Read the running turns after the number from which the log is followed. A turn that ends between the
             // two reads has its end in the log; in the other order its end would be missed, and its text traced
             // forever.
-            let mut running = store.running_in(scope, &new).await?;
+            let mut running = store.running_turns(scope, &new).await?;
             wanted.retain(|(id, watch)| {
                 // A session without a row was deleted.
                 let Some(news) = news.remove(id) else {
@@ -325,10 +325,7 @@ impl Shared {
                     of.insert(run, watch);
                 }
             }
-            let texts = self
-                .store
-                .live_of_runs(Scope::System, &asked, PIECES)
-                .await?;
+            let texts = self.store.live_texts(Scope::System, &asked, PIECES).await?;
             for text in &texts {
                 if let Some(watch) = of.get(&text.run) {
                     watch.write(text);
@@ -341,7 +338,7 @@ impl Shared {
     }
 
     /// Reads the new events of a feed. Returns `true` if the feed must be read again after [`HELD`].
-    async fn read_feed(&self, source: OfFeed, watch: &Watch<FeedCursor>) -> Result<bool, Error> {
+    async fn read_feed(&self, source: FeedLog, watch: &Watch<FeedCursor>) -> Result<bool, Error> {
         let Some(mut after) = watch.head() else {
             let head = self.store.feed_head(source.tenant).await?;
             // The head is before the oldest open transaction. Events that were committed beside it are after the head

@@ -170,7 +170,7 @@ impl<S: Source> Reading<S> {
         let Reader {
             source, store, at, ..
         } = &self.reader;
-        match or_stop(&self.reader.stop, source.page(store, *at)).await? {
+        match result_or_stop(&self.reader.stop, source.page(store, *at)).await? {
             Some(page) => {
                 // Move the cursor now if no frame will move it, and for a snapshot, which replaces all events before
                 // `scanned`. For a page with frames the cursor moves with each frame that is sent, because the page
@@ -193,7 +193,7 @@ impl<S: Source> Reading<S> {
         let from = self.sent.iter().find(|(of, _)| *of == run);
         let from = from.map_or(0, |(_, from)| *from);
         let Reader { source, store, .. } = &self.reader;
-        let texts = or_stop(&self.reader.stop, source.text(store, run, from)).await?;
+        let texts = result_or_stop(&self.reader.stop, source.text(store, run, from)).await?;
         if texts.is_empty() {
             // The turn has ended and its text is deleted; the event of its end follows in the log. Mark its text as
             // sent, so that the loop does not read it again until then.
@@ -209,7 +209,7 @@ impl<S: Source> Reading<S> {
 
 /// Waits for a result of the database or for the stop of the server. Returns `None` for the stop and for an error,
 /// which it logs.
-async fn or_stop<T>(
+async fn result_or_stop<T>(
     stop: &CancellationToken,
     answer: BoxFuture<'_, Result<T, store::Error>>,
 ) -> Option<T> {

@@ -85,7 +85,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_kept_is_bounded_and_whoever_is_before_it_is_told() {
+    fn ring_is_bounded_and_reports_readers_behind_it() {
         let mut ring = Ring::at(10_i64);
         assert!(matches!(ring.next(9), Next::Behind));
         assert!(matches!(ring.next(10), Next::Nothing(10)));

@@ -17,11 +17,11 @@ use super::frame;
 const PAGE: u32 = 32;
 /// The maximum number of bytes of the frames of a page. The first frame stays even if it alone is larger. The reader
 /// reads the dropped frames again with its next page.
-const PAGE_BYTES: usize = 256 << 10;
+const MAX_PAGE_BYTES: usize = 256 << 10;
 /// The maximum number of pieces of text that one read returns.
 const PIECES: u32 = 64;
 /// The maximum number of open runs of each status in a snapshot.
-const OPEN_RUNS: u32 = 100;
+const MAX_OPEN_RUNS: u32 = 100;
 /// The maximum number of pending approvals in a snapshot.
 const WAITING: u32 = 100;
 
@@ -65,7 +65,7 @@ fn kept<K>(frames: impl Iterator<Item = (K, Bytes)>) -> VecDeque<(K, Bytes)> {
     let fits = frames.take_while(|(_, frame)| {
         let first = bytes == 0;
         bytes += frame.len();
-        first || bytes <= PAGE_BYTES
+        first || bytes <= MAX_PAGE_BYTES
     });
     fits.collect()
 }
@@ -90,24 +90,24 @@ async fn open_runs(
             status: Some(status),
             ..RunFilter::default()
         };
-        open.extend(store.runs(scope, filter, OPEN_RUNS).await?);
+        open.extend(store.runs(scope, filter, MAX_OPEN_RUNS).await?);
     }
     Ok(open)
 }
 
 /// The log of a session. The cursor is the number of an event.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct OfSession {
+pub(super) struct SessionLog {
     pub(super) scope: Scope,
     pub(super) session: SessionId,
 }
 
-impl OfSession {
+impl SessionLog {
     /// Reads the page after a number, or a snapshot if the log does not continue there. Returns `None` if the session
     /// was deleted.
     async fn read(&self, store: &Store, after: i64) -> Result<Option<Page<i64>>, Error> {
         let asked = [(self.session, after)];
-        let news = store.events_of_many(self.scope, &asked, PAGE).await?;
+        let news = store.session_updates(self.scope, &asked, PAGE).await?;
         let Some(news) = news.into_iter().next() else {
             return Ok(None);
         };
@@ -148,7 +148,7 @@ impl OfSession {
     }
 }
 
-impl Source for OfSession {
+impl Source for SessionLog {
     type Place = i64;
 
     fn page<'a>(
@@ -172,9 +172,7 @@ impl Source for OfSession {
         from: i64,
     ) -> BoxFuture<'a, Result<Vec<(i64, Bytes)>, Error>> {
         Box::pin(async move {
-            let texts = store
-                .live_of_runs(self.scope, &[(run, from)], PIECES)
-                .await?;
+            let texts = store.live_texts(self.scope, &[(run, from)], PIECES).await?;
             let frames = texts.iter().map(|text| (text.end(), frame::delta(text)));
             Ok(frames.collect())
         })
@@ -187,12 +185,12 @@ impl Source for OfSession {
 
 /// The feed of a tenant, or the part of it that belongs to one automation. The cursor follows the order of commits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct OfFeed {
+pub(super) struct FeedLog {
     pub(super) tenant: TenantId,
     pub(super) automation: Option<AutomationId>,
 }
 
-impl OfFeed {
+impl FeedLog {
     /// Reads the page of the feed after a cursor.
     pub(super) async fn read(
         &self,
@@ -206,7 +204,7 @@ impl OfFeed {
     }
 }
 
-impl OfFeed {
+impl FeedLog {
     /// Returns the frame with a snapshot of the feed: its open runs and pending approvals. `from` was read before the
     /// snapshot, so that later changes are sent as events.
     async fn resync(&self, store: &Store, from: FeedCursor) -> Result<Bytes, Error> {
@@ -224,7 +222,7 @@ impl OfFeed {
     }
 }
 
-impl Source for OfFeed {
+impl Source for FeedLog {
     type Place = FeedCursor;
 
     fn page<'a>(
@@ -270,14 +268,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_page_is_bounded_by_bytes_and_has_one_frame_at_least() {
+    fn page_is_bounded_in_bytes_and_has_at_least_one_frame() {
         let sizes = |sizes: &[usize]| {
             let frames = sizes.iter().map(|size| ((), Bytes::from(vec![0; *size])));
             kept(frames).len()
         };
         assert_eq!(sizes(&[]), 0);
-        assert_eq!(sizes(&[PAGE_BYTES * 2, 1]), 1);
-        assert_eq!(sizes(&[1, PAGE_BYTES - 1, 1]), 2);
-        assert_eq!(sizes(&[1, PAGE_BYTES, 1]), 1);
+        assert_eq!(sizes(&[MAX_PAGE_BYTES * 2, 1]), 1);
+        assert_eq!(sizes(&[1, MAX_PAGE_BYTES - 1, 1]), 2);
+        assert_eq!(sizes(&[1, MAX_PAGE_BYTES, 1]), 1);
     }
 }

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use crate::world::{Answer, World};
 
-pub(crate) async fn a_token_gives_what_its_role_gives_and_no_more(world: &World) {
+pub(crate) async fn token_has_only_permissions_of_its_role(world: &World) {
     let session = world.session().await;
     let member = world.token(Role::Member, None).await;
     let viewer = world.token(Role::Viewer, None).await;
@@ -43,7 +43,7 @@ pub(crate) async fn a_token_gives_what_its_role_gives_and_no_more(world: &World)
     world.get(&record).await.expect(200);
 }
 
-pub(crate) async fn nobody_makes_a_token_that_gives_more_than_their_own(world: &World) {
+pub(crate) async fn created_token_cannot_exceed_permissions_of_creator(world: &World) {
     let scopes = [Permission::TokensWrite, Permission::RunsRead];
     let narrow = world.token(Role::Admin, Some(&scopes)).await;
     let ask = async |body: Value| {
@@ -69,7 +69,7 @@ pub(crate) async fn nobody_makes_a_token_that_gives_more_than_their_own(world: &
     assert!(ask(over).await.problem(422).contains("2026-01-01"));
 }
 
-pub(crate) async fn a_revoked_token_is_worth_nothing(world: &World) {
+pub(crate) async fn revoked_or_expired_token_is_unauthenticated(world: &World) {
     let member = world.token(Role::Member, None).await;
     let who = world
         .ask_as(&member, "GET", "/whoami", None, &[])
@@ -138,7 +138,7 @@ impl World {
 
 const OURS: [(&str, &str); 1] = [("origin", "http://localhost:7347")];
 
-pub(crate) async fn a_link_signs_a_browser_in_once(world: &World) {
+pub(crate) async fn api_sign_in_link_works_once(world: &World) {
     let code = world.code().await;
     let signed_in = world.sign_in(&code, &OURS).await;
     signed_in.expect(204);
@@ -199,7 +199,7 @@ pub(crate) async fn a_link_signs_a_browser_in_once(world: &World) {
     world.sign_in(code, &OURS).await.expect(204);
 }
 
-pub(crate) async fn a_browser_changes_things_from_our_pages_alone(world: &World) {
+pub(crate) async fn browser_change_from_foreign_page_is_refused(world: &World) {
     let code = world.code().await;
     world.sign_in(&code, &[]).await.problem(403);
     let signed_in = world.sign_in(&code, &OURS).await;
@@ -244,7 +244,7 @@ pub(crate) async fn a_browser_changes_things_from_our_pages_alone(world: &World)
         .expect(200);
 }
 
-pub(crate) async fn too_many_attempts_to_sign_in_are_refused(world: &World) {
+pub(crate) async fn sign_in_attempts_over_limit_get_429(world: &World) {
     let mut refused = 0;
     for _ in 0..20 {
         let answer = world.sign_in("mal_guess", &OURS).await;
@@ -270,7 +270,7 @@ pub(crate) async fn too_many_attempts_to_sign_in_are_refused(world: &World) {
         .problem(401);
 }
 
-pub(crate) async fn only_admins_of_the_install_make_tenants(world: &World) {
+pub(crate) async fn tenant_creation_requires_install_admin(world: &World) {
     let other = world.other_tenant("other").await;
     let body = json!({ "name": "third" });
     let refused = world
@@ -296,7 +296,7 @@ pub(crate) async fn only_admins_of_the_install_make_tenants(world: &World) {
     assert!(items.iter().any(|one| one["name"] == "claude"), "{agents}");
 }
 
-pub(crate) async fn values_of_variables_are_for_those_who_may_change_them(world: &World) {
+pub(crate) async fn agent_env_values_are_hidden_without_write_permission(world: &World) {
     let config = json!({ "command": ["good-agent"], "env": { "API_KEY": "hunter2" } });
     let put = world.ask_as(&world.admin, "PUT", "/agents/keyed", Some(&config), &[]);
     put.await.expect(200);

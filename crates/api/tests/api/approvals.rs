@@ -23,7 +23,7 @@ impl World {
     pub(crate) async fn turn(&self, automation: &str) -> RunId {
         let here = InstanceId::from_uuid(Uuid::from_u128(1));
         let now = self.clock.now();
-        let registered = self.store.register_host(self.tenant, here, "here", now);
+        let registered = self.store.register_instance(self.tenant, here, "here", now);
         registered.await.unwrap();
         let fired = self
             .post(&format!("/automations/{automation}/fire"), json!({}))
@@ -75,7 +75,7 @@ fn ids(page: &Value) -> Vec<&str> {
     items.map(|item| item["id"].as_str().unwrap()).collect()
 }
 
-pub(crate) async fn what_waits_is_listed_and_decided_by_members(world: &World) {
+pub(crate) async fn pending_approvals_are_listed_and_decided_by_members(world: &World) {
     let automation = world.automation("daily").await;
     let automation = automation["id"].as_str().unwrap();
     let run = world.turn(automation).await;
@@ -146,7 +146,7 @@ pub(crate) async fn what_waits_is_listed_and_decided_by_members(world: &World) {
     assert!(refused.contains("expired, void, any"), "{refused}");
 }
 
-pub(crate) async fn what_is_over_is_refused_with_its_state(world: &World) {
+pub(crate) async fn decision_on_ended_approval_is_refused_with_its_state(world: &World) {
     let automation = world.automation("daily").await;
     let automation = automation["id"].as_str().unwrap();
     let run = world.turn(automation).await;
@@ -182,7 +182,7 @@ pub(crate) async fn what_is_over_is_refused_with_its_state(world: &World) {
     world.get(&absent).await.problem(404);
 }
 
-pub(crate) async fn a_decision_that_is_sent_again_is_answered_again(world: &World) {
+pub(crate) async fn repeated_decision_returns_same_response(world: &World) {
     let automation = world.automation("daily").await;
     let run = world.turn(automation["id"].as_str().unwrap()).await;
     let id = world.ask(run, "ls").await;

@@ -23,7 +23,7 @@ impl World {
         let run = fired["id"].as_str().unwrap().parse().unwrap();
         let worker = worker();
         let (here, now) = (InstanceId::from_uuid(Uuid::from_u128(5)), self.clock.now());
-        let registered = self.store.register_host(self.tenant, here, "here", now);
+        let registered = self.store.register_instance(self.tenant, here, "here", now);
         registered.await.unwrap();
         let claimed = self.store.claim(&worker, here, 1, Some(run), now).await;
         assert_eq!(claimed.unwrap().len(), 1);
@@ -52,7 +52,7 @@ impl World {
     }
 }
 
-pub(crate) async fn a_budget_is_set_read_and_used_up(world: &World) {
+pub(crate) async fn exhausted_budget_pauses_automation_and_blocks_run(world: &World) {
     let cost = json!({ "amount": "20.5", "currency": "USD" });
     let asked = json!({
         "name": "daily", "prompt": "Look.", "agent": "good",
@@ -101,7 +101,7 @@ pub(crate) async fn a_budget_is_set_read_and_used_up(world: &World) {
     assert_eq!(all["budget"]["day"]["tokens"], Value::Null);
 }
 
-pub(crate) async fn a_budget_that_makes_no_sense_is_refused_by_name(world: &World) {
+pub(crate) async fn invalid_budget_is_refused_with_field(world: &World) {
     let ask = async |budget: Value| {
         let asked = json!({
             "name": "daily", "prompt": "Look.", "agent": "good", "policies": { "budget": budget },
@@ -145,7 +145,7 @@ pub(crate) async fn a_budget_that_makes_no_sense_is_refused_by_name(world: &Worl
     }
 }
 
-pub(crate) async fn a_tenants_budget_is_set_by_admins_of_the_install(world: &World) {
+pub(crate) async fn tenant_budget_requires_install_admin(world: &World) {
     let foreign = world.other_tenant("other").await;
     let viewer = world.token(Role::Viewer, None).await;
     let member = world.token(Role::Member, None).await;
@@ -172,7 +172,7 @@ pub(crate) async fn a_tenants_budget_is_set_by_admins_of_the_install(world: &Wor
     assert_eq!(own.expect(200)["budget"]["day"]["turns"], Value::Null);
 }
 
-pub(crate) async fn a_tenants_budget_names_what_was_seen(world: &World) {
+pub(crate) async fn tenant_budget_with_stale_etag_is_refused(world: &World) {
     let tenant = format!("/tenants/{}", world.tenant);
     let path = format!("{tenant}/budget");
     let put = async |turns: u32, tag: Option<&str>| {

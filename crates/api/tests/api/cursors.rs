@@ -4,7 +4,7 @@ use serde_json::json;
 
 use crate::world::World;
 
-pub(crate) async fn a_trace_goes_on_behind_the_id_that_a_client_names(world: &World) {
+pub(crate) async fn trace_resumes_after_id_from_header_or_parameter(world: &World) {
     let session = world.session().await;
     let path = format!("/sessions/{session}");
     for words in ["One", "Two"] {

@@ -122,7 +122,7 @@ fn of_agents_and_budgets() -> Vec<Refusal> {
     table
 }
 
-fn of_queries(session: &str, run: &str) -> Vec<Refusal> {
+fn query_refusals(session: &str, run: &str) -> Vec<Refusal> {
     let messages = format!("/sessions/{session}/messages");
     let both = "not both";
     let asked = |path: &str, status, field, value| {
@@ -286,7 +286,7 @@ pub(crate) async fn what_cannot_be_taken_is_named(world: &World) {
     for (request, body, status, field, value) in [
         of_automations(&automation),
         of_agents_and_budgets(),
-        of_queries(&session, &run),
+        query_refusals(&session, &run),
     ]
     .concat()
     {
@@ -305,7 +305,7 @@ pub(crate) async fn what_cannot_be_taken_is_named(world: &World) {
     );
 }
 
-pub(crate) async fn what_is_not_there_is_a_problem_too(world: &World) {
+pub(crate) async fn unknown_route_and_method_return_problem(world: &World) {
     for (method, path, status) in [
         ("GET", "/nothing", 404),
         ("GET", "/sessions/none", 404),
@@ -319,7 +319,7 @@ pub(crate) async fn what_is_not_there_is_a_problem_too(world: &World) {
     }
 }
 
-pub(crate) async fn a_body_that_is_too_long_is_refused(world: &World) {
+pub(crate) async fn oversized_or_invalid_body_is_refused(world: &World) {
     let session = world.session().await;
     let send = async |kind: Option<&str>, body: Vec<u8>| {
         let mut request = Request::builder()

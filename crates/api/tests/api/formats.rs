@@ -14,18 +14,18 @@ async fn write(world: &World, sql: String) {
     tx.commit().await.unwrap();
 }
 
-async fn set_needs(world: &World, table: &str, needs: i64) {
+async fn set_needs_format(world: &World, table: &str, needs: i64) {
     let sql = format!("update {table} set format = {needs}, needs_format = {needs}");
     write(world, sql).await;
 }
 
-pub(crate) async fn too_new_automation_is_refused_shown_paused_and_deleted(world: &World) {
+pub(crate) async fn automation_of_newer_format_can_only_be_read_paused_and_deleted(world: &World) {
     let asked = json!({ "name": "daily", "prompt": "Look.", "agent": "good",
         "triggers": [{ "kind": "cron", "expression": "0 9 * * *" }] });
     let made = world.post("/automations", asked).await.expect(201);
     assert_eq!(made["newer_format"], Value::Null);
     let later = FORMAT + 1;
-    set_needs(world, "automations", later).await;
+    set_needs_format(world, "automations", later).await;
 
     let shown = world.get("/automations/daily").await.expect(200);
     assert_eq!(
@@ -75,7 +75,7 @@ pub(crate) async fn too_new_automation_is_refused_shown_paused_and_deleted(world
     assert!(listed.to_string().contains("newer_format"), "{listed}");
     world.delete("/automations/daily").await.expect(200);
 
-    set_needs(world, "harnesses", later).await;
+    set_needs_format(world, "harnesses", later).await;
     let checked = world.post("/agents/good/check", json!({})).await;
     assert!(checked.problem(409).contains(&format!("format {later}")));
 }

@@ -18,7 +18,7 @@ async fn send(world: &World, method: &str, path: &str, headers: &[(&str, &str)])
 }
 
 #[tokio::test]
-async fn no_route_answers_a_foreign_host_or_a_foreign_page() {
+async fn every_route_refuses_foreign_hosts_and_pages() {
     let world = World::new(Dialect::Sqlite).await;
     let document = api::document();
     let mut routes: Vec<(String, String)> = Vec::new();
@@ -68,7 +68,7 @@ async fn no_route_answers_a_foreign_host_or_a_foreign_page() {
 }
 
 #[tokio::test]
-async fn a_link_from_elsewhere_leads_to_a_page() {
+async fn followed_link_from_another_site_opens_page() {
     let world = World::new(Dialect::Sqlite).await;
     let followed = [
         ("host", "localhost"),

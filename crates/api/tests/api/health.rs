@@ -117,7 +117,7 @@ async fn figures(routes: &Router) -> String {
     answer.ok()
 }
 
-pub(crate) async fn a_foreign_host_is_told_nothing_of_health(world: &World) {
+pub(crate) async fn health_routes_refuse_foreign_host(world: &World) {
     let routes = routes(world, |api| api);
     for path in ["/healthz", "/readyz", "/metrics"] {
         for host in ["evil.example", "rebound.evil.example:7347"] {
@@ -127,7 +127,7 @@ pub(crate) async fn a_foreign_host_is_told_nothing_of_health(world: &World) {
     }
 }
 
-pub(crate) async fn a_server_without_its_database_lives_and_is_not_ready(world: &World) {
+pub(crate) async fn server_without_database_is_live_but_not_ready(world: &World) {
     let routes = routes(world, |api| api);
     assert_eq!(get(&routes, "/healthz").await.ok(), "ok");
     assert_eq!(get(&routes, "/readyz").await.ok(), "ok");
@@ -141,7 +141,7 @@ pub(crate) async fn a_server_without_its_database_lives_and_is_not_ready(world: 
     assert!(!text.contains("matins_runs{"), "{text}");
 }
 
-pub(crate) async fn a_server_whose_loops_died_lives_and_is_not_ready(world: &World) {
+pub(crate) async fn server_with_ended_loop_is_live_but_not_ready(world: &World) {
     let live = Arc::new(AtomicBool::new(true));
     let asked = Arc::clone(&live);
     let routes = routes(world, |api| {
@@ -157,7 +157,7 @@ pub(crate) async fn a_server_whose_loops_died_lives_and_is_not_ready(world: &Wor
 /// A clock that shows the time of others, as far as it is known.
 struct Shared {
     shows: Timestamp,
-    uncertain_by: Mutex<Duration>,
+    uncertainty: Mutex<Duration>,
 }
 
 impl Clock for Shared {
@@ -166,7 +166,7 @@ impl Clock for Shared {
     }
 
     fn uncertainty(&self) -> Duration {
-        *self.uncertain_by.lock().unwrap()
+        *self.uncertainty.lock().unwrap()
     }
 
     fn own_ahead_micros(&self) -> Option<i64> {
@@ -178,7 +178,7 @@ impl Clock for Shared {
 fn uncertain(world: &World) -> (Router, Arc<Shared>) {
     let clock = Arc::new(Shared {
         shows: world.clock.now(),
-        uncertain_by: Mutex::new(Duration::MAX),
+        uncertainty: Mutex::new(Duration::MAX),
     });
     let api = Api::over(
         world.store.clone(),
@@ -190,7 +190,7 @@ fn uncertain(world: &World) -> (Router, Arc<Shared>) {
     (api::router(api.serving(Arc::new(|| {})).build()), clock)
 }
 
-pub(crate) async fn a_server_that_does_not_know_the_time_is_not_ready(world: &World) {
+pub(crate) async fn server_with_uncertain_clock_is_not_ready(world: &World) {
     let (routes, clock) = uncertain(world);
     let problem = get(&routes, "/readyz").await.problem(503);
     assert_eq!(
@@ -198,13 +198,13 @@ pub(crate) async fn a_server_that_does_not_know_the_time_is_not_ready(world: &Wo
         "failed to be ready: the database's clock is not known within 5 s"
     );
     assert_eq!(get(&routes, "/healthz").await.ok(), "ok");
-    *clock.uncertain_by.lock().unwrap() = Duration::from_secs(5);
+    *clock.uncertainty.lock().unwrap() = Duration::from_secs(5);
     assert_eq!(get(&routes, "/readyz").await.ok(), "ok");
 }
 
-pub(crate) async fn figures_tell_of_a_database_that_others_share(world: &World) {
+pub(crate) async fn metrics_describe_shared_database(world: &World) {
     let (routes, clock) = uncertain(world);
-    *clock.uncertain_by.lock().unwrap() = Duration::from_millis(5001);
+    *clock.uncertainty.lock().unwrap() = Duration::from_millis(5001);
     let text = figures(&routes).await;
     let lines = [
         "matins_clock_known 0",
@@ -225,7 +225,7 @@ pub(crate) async fn figures_tell_of_a_database_that_others_share(world: &World) 
     }
 }
 
-pub(crate) async fn figures_are_for_those_of_the_install_who_may_see_instances(world: &World) {
+pub(crate) async fn metrics_require_install_tenant_and_instances_read(world: &World) {
     let routes = routes(world, |api| api);
     get(&routes, "/metrics").await.problem(401);
     let foreign = world.other_tenant("acme").await;
@@ -253,7 +253,7 @@ pub(crate) async fn figures_are_for_those_of_the_install_who_may_see_instances(w
     assert!(private.ok().ends_with("# EOF\n"));
 }
 
-pub(crate) async fn figures_count_what_waits_of_all_tenants(world: &World) {
+pub(crate) async fn metrics_count_queued_runs_of_all_tenants(world: &World) {
     let routes = routes(world, |api| api);
     let foreign = world.other_tenant("acme").await;
     for token in [&foreign, &world.admin] {
@@ -282,7 +282,7 @@ pub(crate) async fn figures_count_what_waits_of_all_tenants(world: &World) {
     }
 }
 
-pub(crate) async fn requests_are_counted_by_their_route_and_no_label_holds_an_id(world: &World) {
+pub(crate) async fn request_metrics_have_route_label_without_ids(world: &World) {
     let metrics = Metrics::new("1.2.3");
     let counting = metrics.clone();
     let routes = routes(world, |api| api.metrics(counting));
@@ -331,7 +331,7 @@ pub(crate) async fn requests_are_counted_by_their_route_and_no_label_holds_an_id
     }
 }
 
-pub(crate) async fn a_trace_counts_for_as_long_as_it_is_read(world: &World) {
+pub(crate) async fn open_trace_is_counted_until_it_is_dropped(world: &World) {
     let routes = routes(world, |api| api);
     let session = world.session().await;
     let request = Request::builder()
@@ -373,7 +373,7 @@ impl std::io::Write for Spans {
     }
 }
 
-pub(crate) async fn a_request_is_a_span_of_its_method_route_and_status(world: &World) {
+pub(crate) async fn request_span_has_method_route_and_status(world: &World) {
     let routes = routes(world, |api| api);
     let session = world.session().await;
     let spans = Spans::default();

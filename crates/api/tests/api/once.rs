@@ -16,7 +16,7 @@ impl World {
 
     /// Leaves a key as a server leaves it that dies between what it makes and its answer. `made` is what the
     /// request has made.
-    async fn left_unanswered(&self, key: &str, path: &str, bytes: &[u8], made: &Value) {
+    async fn leave_key_unanswered(&self, key: &str, path: &str, bytes: &[u8], made: &Value) {
         let mut digest = Sha256::new();
         for part in [b"POST", path.as_bytes(), bytes] {
             digest.update(part.len().to_le_bytes());
@@ -31,7 +31,7 @@ impl World {
 
     /// Makes something, and gives the answer of the server that came after the one that died with it; `then` is
     /// what happened in between.
-    async fn made_before_a_crash(
+    async fn create_before_crash(
         &self,
         path: &str,
         body: Option<Value>,
@@ -44,7 +44,7 @@ impl World {
         let id = first.json().pointer(made).unwrap().clone();
         let bytes = body.as_ref().map(Value::to_string).unwrap_or_default();
         let key = format!("crashed {path}");
-        self.left_unanswered(&key, path, bytes.as_bytes(), &id)
+        self.leave_key_unanswered(&key, path, bytes.as_bytes(), &id)
             .await;
         then().await;
         let second = self.once(&key, path, body).await;
@@ -59,7 +59,7 @@ impl World {
     }
 }
 
-pub(crate) async fn the_same_request_with_the_same_key_creates_once(world: &World) {
+pub(crate) async fn repeated_request_with_same_key_creates_once(world: &World) {
     let session = world.session().await;
     let automation = world.automation("daily").await;
     let automation = automation["id"].as_str().unwrap();
@@ -100,7 +100,7 @@ pub(crate) async fn the_same_request_with_the_same_key_creates_once(world: &Worl
     assert_eq!(automations["items"].as_array().unwrap().len(), 2);
 }
 
-pub(crate) async fn a_key_of_another_request_is_refused(world: &World) {
+pub(crate) async fn key_of_another_request_is_refused(world: &World) {
     let one = json!({ "agent": "good", "title": "One" });
     let other = json!({ "agent": "good", "title": "Other" });
     world.once("k", "/sessions", Some(one)).await.expect(201);
@@ -118,26 +118,24 @@ pub(crate) async fn a_key_of_another_request_is_refused(world: &World) {
     }
 }
 
-pub(crate) async fn a_request_that_was_refused_may_come_again_put_right(world: &World) {
+pub(crate) async fn key_of_refused_request_can_be_reused(world: &World) {
     let wrong = json!({ "agent": "none" });
     world.once("k", "/sessions", Some(wrong)).await.problem(404);
     let right = json!({ "agent": "good" });
     world.once("k", "/sessions", Some(right)).await.expect(201);
 }
 
-pub(crate) async fn a_request_that_nobody_lived_to_answer_is_answered_by_what_it_made(
-    world: &World,
-) {
+pub(crate) async fn retry_after_crash_returns_created_message(world: &World) {
     let session = world.session().await;
     let path = format!("/sessions/{session}/messages");
     let words = json!({ "words": "Good morning" });
-    let said = world.made_before_a_crash(&path, Some(words), "/input_id", async || {});
+    let said = world.create_before_crash(&path, Some(words), "/input_id", async || {});
     let (first, second) = said.await;
     assert_eq!(first.expect(202)["id"], second.expect(202)["id"]);
     assert_eq!(world.count("/runs").await, 1);
 }
 
-pub(crate) async fn a_secret_is_shown_once(world: &World) {
+pub(crate) async fn replayed_token_creation_omits_secret(world: &World) {
     let token = json!({ "name": "t", "role": "viewer" });
     let made = world
         .once("k", "/tokens", Some(token.clone()))
@@ -156,12 +154,12 @@ pub(crate) async fn a_secret_is_shown_once(world: &World) {
     }
 }
 
-pub(crate) async fn what_moved_on_before_the_answer_is_answered_by_what_was_made(world: &World) {
+pub(crate) async fn retry_after_crash_succeeds_despite_changed_conditions(world: &World) {
     // The session takes no more words.
     let session = world.session().await;
     let path = format!("/sessions/{session}/messages");
     let words = json!({ "words": "Good morning" });
-    let said = world.made_before_a_crash(&path, Some(words.clone()), "/input_id", async || {
+    let said = world.create_before_crash(&path, Some(words.clone()), "/input_id", async || {
         for way in ["cancel", "complete"] {
             let way = format!("/sessions/{session}/{way}");
             world.post(&way, json!({})).await.expect(200);
@@ -172,7 +170,7 @@ pub(crate) async fn what_moved_on_before_the_answer_is_answered_by_what_was_made
     assert_eq!(world.count("/runs").await, 1);
     // The token is over.
     let token = json!({ "name": "t", "role": "viewer", "expires_at": "2026-11-21T09:00:10Z" });
-    let made = world.made_before_a_crash("/tokens", Some(token.clone()), "/id", async || {
+    let made = world.create_before_crash("/tokens", Some(token.clone()), "/id", async || {
         world.clock.advance(std::time::Duration::from_secs(10));
         world.post("/tokens", token).await.problem(422);
     });
@@ -182,7 +180,7 @@ pub(crate) async fn what_moved_on_before_the_answer_is_answered_by_what_was_made
     let endpoint = json!({
         "name": "e", "url": "https://example.com/", "events": ["run.failed"], "automation": "daily",
     });
-    let made = world.made_before_a_crash("/endpoints", Some(endpoint.clone()), "/id", async || {
+    let made = world.create_before_crash("/endpoints", Some(endpoint.clone()), "/id", async || {
         world.delete("/automations/daily").await.expect(200);
         world.post("/endpoints", endpoint).await.problem(404);
     });
@@ -190,9 +188,9 @@ pub(crate) async fn what_moved_on_before_the_answer_is_answered_by_what_was_made
     assert_eq!(world.count("/endpoints").await, 1);
 }
 
-pub(crate) async fn a_tenant_has_one_first_token_however_often_it_is_asked_for(world: &World) {
+pub(crate) async fn repeated_tenant_creation_makes_one_first_token(world: &World) {
     let asked = json!({ "name": "other" });
-    let made = world.made_before_a_crash("/tenants", Some(asked), "/tenant/id", async || {});
+    let made = world.create_before_crash("/tenants", Some(asked), "/tenant/id", async || {});
     let (first, second) = made.await;
     let (first, second) = (first.expect(201), second.expect(201));
     assert_eq!(second["token"]["id"], first["token"]["id"]);
@@ -203,7 +201,7 @@ pub(crate) async fn a_tenant_has_one_first_token_however_often_it_is_asked_for(w
     assert_eq!(tokens["items"].as_array().unwrap().len(), 1, "{tokens}");
 }
 
-pub(crate) async fn what_is_sent_to_an_endpoint_on_demand_is_sent_once(world: &World) {
+pub(crate) async fn repeated_endpoint_test_and_redelivery_are_sent_once(world: &World) {
     let endpoint = json!({ "name": "e", "url": "https://example.com/", "events": ["run.failed"] });
     world.post("/endpoints", endpoint).await.expect(201);
     let path = "/endpoints/e/test";
@@ -213,7 +211,7 @@ pub(crate) async fn what_is_sent_to_an_endpoint_on_demand_is_sent_once(world: &W
     assert_eq!(again.expect(202), first);
     assert_eq!(world.count("/endpoints/e/deliveries").await, 1);
     // The key has named the delivery.
-    let sent = world.made_before_a_crash(path, None, "/id", async || {
+    let sent = world.create_before_crash(path, None, "/id", async || {
         world
             .post("/endpoints/e/disable", json!({}))
             .await
@@ -241,7 +239,7 @@ pub(crate) async fn what_is_sent_to_an_endpoint_on_demand_is_sent_once(world: &W
     world.post(&redeliver, json!({})).await.problem(409);
 }
 
-pub(crate) async fn a_secret_is_changed_once_and_shown_once(world: &World) {
+pub(crate) async fn repeated_rotation_with_same_key_rotates_once(world: &World) {
     let endpoint = json!({ "name": "e", "url": "https://example.com/", "events": ["run.failed"] });
     world.post("/endpoints", endpoint).await.expect(201);
     world.automation("daily").await;
@@ -278,7 +276,7 @@ pub(crate) async fn a_secret_is_changed_once_and_shown_once(world: &World) {
     }
 }
 
-pub(crate) async fn the_code_of_a_link_is_shown_once_and_kept_nowhere(world: &World) {
+pub(crate) async fn replayed_sign_in_link_omits_code(world: &World) {
     let path = "/sign-in-links";
     let first = world.once("k", path, None).await.expect(201);
     let code = first["path"].as_str().unwrap();
@@ -288,7 +286,7 @@ pub(crate) async fn the_code_of_a_link_is_shown_once_and_kept_nowhere(world: &Wo
     assert_eq!(again["expires_at"], first["expires_at"]);
 }
 
-pub(crate) async fn a_trigger_that_is_asked_for_twice_is_added_once(world: &World) {
+pub(crate) async fn equal_trigger_is_added_once(world: &World) {
     world.automation("daily").await;
     let path = "/automations/daily/triggers";
     let cron = json!({ "kind": "cron", "expression": "0 9 * * *" });
@@ -307,11 +305,15 @@ pub(crate) async fn a_trigger_that_is_asked_for_twice_is_added_once(world: &Worl
     let trigger = triggers.iter().find(|one| one["spec"]["kind"] == "webhook");
     let id = &trigger.unwrap()["id"];
     let text = hook.to_string();
-    world.left_unanswered("k", path, text.as_bytes(), id).await;
+    world
+        .leave_key_unanswered("k", path, text.as_bytes(), id)
+        .await;
     let there = world.once("k", path, Some(hook.clone())).await;
     assert!(there.headers.contains_key("etag"));
     assert_eq!(there.expect(201)["triggers"], added["triggers"]);
-    world.left_unanswered("l", path, text.as_bytes(), id).await;
+    world
+        .leave_key_unanswered("l", path, text.as_bytes(), id)
+        .await;
     let one = format!("{path}/{}", id.as_str().unwrap());
     world.delete(&one).await.expect(200);
     world.once("l", path, Some(hook.clone())).await.expect(201);

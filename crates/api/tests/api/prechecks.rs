@@ -97,7 +97,7 @@ pub(crate) async fn where_a_precheck_runs_is_changed_by_those_who_may_change_age
     world.change(&member, &patch).await.expect(200);
 }
 
-pub(crate) async fn a_precheck_that_runs_nothing_is_refused(world: &World) {
+pub(crate) async fn invalid_precheck_is_refused_with_field(world: &World) {
     world.automation("daily").await;
     for (precheck, status, named) in [
         (json!({ "command": [] }), 422, "precheck.command"),

@@ -99,7 +99,7 @@ impl Things {
         let now = model::Clock::now(&*world.clock);
         let registered = world
             .store
-            .register_host(world.tenant, here, "private", now);
+            .register_instance(world.tenant, here, "private", now);
         registered.await.unwrap();
         let turn = world.turn(id).await;
         let approval = world.ask(turn, "private").await;
@@ -123,7 +123,7 @@ impl Things {
     }
 
     /// The path with these things in it. Fails for a parameter of which nothing was made.
-    fn in_path(&self, path: &str) -> String {
+    fn fill_path(&self, path: &str) -> String {
         let mut filled = path.to_owned();
         for (name, value) in &self.by_parameter {
             filled = filled.replace(&format!("{{{name}}}"), value);
@@ -171,7 +171,7 @@ fn told(answer: &Answer, path: &str) -> (u16, String) {
     (answer.status.as_u16(), text)
 }
 
-pub(crate) async fn what_is_another_tenants_answers_as_if_it_were_not_there(world: &World) {
+pub(crate) async fn resource_of_another_tenant_is_not_found(world: &World) {
     let things = Things::make(world).await;
     let foreign = world.other_tenant("other").await;
     let mut walked = 0;
@@ -181,7 +181,7 @@ pub(crate) async fn what_is_another_tenants_answers_as_if_it_were_not_there(worl
         if !operation.path.contains('{') || own {
             continue;
         }
-        let path = things.in_path(&operation.path);
+        let path = things.fill_path(&operation.path);
         let nobodys = Things::nobodys(&operation.path);
         let theirs = ask(world, &foreign, &operation, &path).await;
         let absent = ask(world, &foreign, &operation, &nobodys).await;
@@ -198,7 +198,7 @@ pub(crate) async fn what_is_another_tenants_answers_as_if_it_were_not_there(worl
         ("run", "/runs/"),
     ];
     for (name, path) in own {
-        let path = things.in_path(&format!("{path}{{{name}}}"));
+        let path = things.fill_path(&format!("{path}{{{name}}}"));
         let own = world.get(&path).await.expect(200);
         assert_ne!(own["title"], "Mine now");
         assert_ne!(own["prompt"], "Mine now");
@@ -263,13 +263,13 @@ pub(crate) async fn what_is_another_tenants_answers_as_if_it_were_not_there(worl
         assert_eq!(answers[0], answers[1], "{path} {body}");
     }
     for filter in ["session", "automation"] {
-        let path = things.in_path(&format!("/runs?{filter}={{{filter}}}"));
+        let path = things.fill_path(&format!("/runs?{filter}={{{filter}}}"));
         let list = world.ask_as(&foreign, "GET", &path, None, &[]).await;
         list.problem(404);
     }
 }
 
-pub(crate) async fn every_operation_asks_for_the_permission_that_its_document_names(world: &World) {
+pub(crate) async fn operation_requires_its_documented_permission(world: &World) {
     let things = Things::make(world).await;
     let mut named = BTreeSet::new();
     for operation in operations() {
@@ -280,7 +280,7 @@ pub(crate) async fn every_operation_asks_for_the_permission_that_its_document_na
         let all = Permission::ALL.iter().copied();
         let others: Vec<_> = all.filter(|other| *other != permission).collect();
         let token = world.token(Role::Admin, Some(&others)).await;
-        let path = things.in_path(&operation.path);
+        let path = things.fill_path(&operation.path);
         let refused = ask(world, &token, &operation, &path).await;
         let told = refused.problem(403);
         assert!(
@@ -292,13 +292,13 @@ pub(crate) async fn every_operation_asks_for_the_permission_that_its_document_na
     assert_eq!(named.len(), Permission::ALL.len(), "{named:?}");
 }
 
-pub(crate) async fn nothing_is_answered_to_nobody(world: &World) {
+pub(crate) async fn operation_without_valid_token_is_unauthenticated(world: &World) {
     let things = Things::make(world).await;
     for operation in operations() {
         if operation.public {
             continue;
         }
-        let path = things.in_path(&operation.path);
+        let path = things.fill_path(&operation.path);
         for authorization in [
             None,
             Some("Bearer mat_x"),

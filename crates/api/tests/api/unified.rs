@@ -46,7 +46,7 @@ fn bound(name: &str, session: &str) -> Value {
     json!({ "name": name, "prompt": "Look.", "agent": "good", "session": session })
 }
 
-pub(crate) async fn the_server_says_whether_it_is_unified(world: &World) {
+pub(crate) async fn server_info_shows_unified_mode(world: &World) {
     let told = world.get("/server").await.expect(200);
     assert_eq!(told["unified_session"], false);
     let world = unified(world.dialect).await;
@@ -54,7 +54,7 @@ pub(crate) async fn the_server_says_whether_it_is_unified(world: &World) {
     assert_eq!(told["unified_session"], true);
 }
 
-pub(crate) async fn what_a_browser_binds_goes_to_the_one_conversation(world: &World) {
+pub(crate) async fn automation_from_browser_is_bound_to_unified_session(world: &World) {
     let asked = bound("news", "bound");
     let cookie = world.cookie().await;
     let refused = world.browse(&cookie, "/automations", &asked).await;
@@ -73,7 +73,7 @@ pub(crate) async fn what_a_browser_binds_goes_to_the_one_conversation(world: &Wo
     assert_eq!(made["bound_session_key"], "unified:default");
 }
 
-pub(crate) async fn a_list_shows_what_goes_to_a_session(world: &World) {
+pub(crate) async fn automation_list_filters_by_session_in_unified_mode(world: &World) {
     world.chat("web:7").await;
     world.chat("web:8").await;
     let asked = bound("apart", "bound:web:7");

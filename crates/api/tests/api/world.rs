@@ -312,7 +312,7 @@ impl World {
         let here = model::InstanceId::from_uuid(uuid::Uuid::from_u128(1));
         let registered = self
             .store
-            .register_host(self.tenant, here, "here", self.clock.now());
+            .register_instance(self.tenant, here, "here", self.clock.now());
         registered.await.unwrap();
         let open = |view: &Value| !view["open_runs"].as_array().unwrap().is_empty();
         while open(&self.get(&format!("/sessions/{session}")).await.expect(200)) {

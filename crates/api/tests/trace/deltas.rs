@@ -26,7 +26,7 @@ async fn text(client: &mut Client, run: RunId, length: usize) -> String {
     text
 }
 
-pub(crate) async fn text_is_seen_while_it_is_written(stage: &Stage) {
+pub(crate) async fn live_text_is_streamed_as_deltas(stage: &Stage) {
     let (session, run) = running(stage).await;
     let trace = stage.hub().session(stage.scope(), session, None).await;
     let mut client = Client::new(trace.unwrap());
@@ -52,7 +52,7 @@ pub(crate) async fn text_is_seen_while_it_is_written(stage: &Stage) {
     assert_eq!(client.next().await.event, "run");
 }
 
-pub(crate) async fn whoever_joins_in_the_middle_gets_the_text_so_far(stage: &Stage) {
+pub(crate) async fn late_reader_gets_live_text_from_start(stage: &Stage) {
     let (session, run) = running(stage).await;
     let hub = stage.hub();
     let trace = hub.session(stage.scope(), session, Some(4)).await.unwrap();
@@ -84,7 +84,7 @@ pub(crate) async fn whoever_joins_in_the_middle_gets_the_text_so_far(stage: &Sta
     }
 }
 
-pub(crate) async fn the_viewer_of_another_replica_sees_the_text(stage: &Stage) {
+pub(crate) async fn reader_on_another_replica_gets_live_text(stage: &Stage) {
     let other = stage.replica().await;
     let hub = stage.hub_over(&other);
     let session = stage.session().await;

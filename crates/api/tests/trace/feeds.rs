@@ -6,7 +6,7 @@ use serde_json::json;
 
 use crate::stage::{Client, Stage, ids};
 
-pub(crate) async fn a_tenants_trace_has_all_that_happens_once(stage: &Stage) {
+pub(crate) async fn tenant_trace_has_each_event_once(stage: &Stage) {
     let before = stage.session().await;
     let hub = stage.hub();
     let other = stage.replica().await;
@@ -53,7 +53,7 @@ pub(crate) async fn a_tenants_trace_has_all_that_happens_once(stage: &Stage) {
     }
 }
 
-pub(crate) async fn an_automations_trace_has_what_belongs_to_it(stage: &Stage) {
+pub(crate) async fn automation_trace_has_only_its_events(stage: &Stage) {
     let automation = stage.automation().await;
     let other = stage.session().await;
     let hub = stage.hub();
@@ -86,7 +86,7 @@ pub(crate) async fn an_automations_trace_has_what_belongs_to_it(stage: &Stage) {
     );
 }
 
-pub(crate) async fn whoever_comes_to_a_feed_too_late_is_told_once(stage: &Stage) {
+pub(crate) async fn feed_reader_behind_retention_gets_one_resync(stage: &Stage) {
     let session = stage.session().await;
     let hub = stage.hub();
     let trace = hub.tenant(stage.tenant, Some(FeedCursor::START)).await;

@@ -9,7 +9,7 @@ use store::{Error, Scope};
 
 use crate::stage::{Client, Stage, ids};
 
-pub(crate) async fn a_trace_goes_on_with_what_comes(stage: &Stage) {
+pub(crate) async fn trace_streams_new_events(stage: &Stage) {
     let session = stage.session().await;
     let trace = stage.hub().session(stage.scope(), session, None).await;
     let mut client = Client::new(trace.unwrap());
@@ -54,7 +54,7 @@ pub(crate) async fn a_trace_goes_on_with_what_comes(stage: &Stage) {
     );
 }
 
-pub(crate) async fn many_tabs_see_the_same(stage: &Stage) {
+pub(crate) async fn many_readers_get_same_events(stage: &Stage) {
     let session = stage.session().await;
     let hub = stage.hub();
     let other = stage.replica().await;
@@ -73,7 +73,7 @@ pub(crate) async fn many_tabs_see_the_same(stage: &Stage) {
     }
 }
 
-pub(crate) async fn a_silent_trace_sends_comments(stage: &Stage) {
+pub(crate) async fn idle_trace_sends_heartbeat_comments(stage: &Stage) {
     let session = stage.session().await;
     let settings = Settings {
         heartbeat: Duration::from_millis(5),
@@ -90,7 +90,7 @@ pub(crate) async fn a_silent_trace_sends_comments(stage: &Stage) {
     assert_eq!(client.next().await.id.as_deref(), Some("2"));
 }
 
-pub(crate) async fn a_server_that_stops_ends_every_trace_at_once(stage: &Stage) {
+pub(crate) async fn server_stop_ends_all_traces(stage: &Stage) {
     let session = stage.session().await;
     let hub = stage.hub();
     let mut clients = Vec::new();
@@ -108,7 +108,7 @@ pub(crate) async fn a_server_that_stops_ends_every_trace_at_once(stage: &Stage) 
     }
 }
 
-pub(crate) async fn a_session_that_is_gone_ends_its_trace(stage: &Stage) {
+pub(crate) async fn session_deletion_ends_its_trace(stage: &Stage) {
     let session = stage.session().await;
     let hub = stage.hub();
     let mut early = Client::new(hub.session(stage.scope(), session, None).await.unwrap());
@@ -129,7 +129,7 @@ pub(crate) async fn a_session_that_is_gone_ends_its_trace(stage: &Stage) {
     assert!(matches!(gone, Err(Error::NotFound { .. })));
 }
 
-pub(crate) async fn another_tenants_session_is_not_there(stage: &Stage) {
+pub(crate) async fn trace_of_another_tenant_is_not_found(stage: &Stage) {
     let session = stage.session().await;
     let automation = stage.automation().await;
     let other = stage.store.ensure_tenant("other", stage.now()).await;

@@ -15,7 +15,7 @@ use testkit::clock::SeededEntropy;
 
 use crate::stage::{Client, Stage, ids};
 
-pub(crate) async fn whoever_comes_after_retention_gets_one_snapshot(stage: &Stage) {
+pub(crate) async fn session_reader_behind_retention_gets_one_resync(stage: &Stage) {
     let session = stage.session().await;
     let over = stage.say(session, "hello").await;
     stage.start(over).await;
@@ -46,7 +46,7 @@ pub(crate) async fn whoever_comes_after_retention_gets_one_snapshot(stage: &Stag
     assert_eq!(Client::new(trace).next().await.id, Some(now.to_string()));
 }
 
-pub(crate) async fn a_snapshot_has_what_waits_for_people(stage: &Stage) {
+pub(crate) async fn resync_has_pending_approvals(stage: &Stage) {
     let session = stage.session().await;
     let run = stage.say(session, "hello").await;
     stage.start(run).await;
@@ -94,7 +94,7 @@ pub(crate) async fn a_snapshot_has_what_waits_for_people(stage: &Stage) {
     assert_eq!(frame.data["change"]["decided_by"], "me");
 }
 
-pub(crate) async fn a_number_of_the_future_gets_one_snapshot(stage: &Stage) {
+pub(crate) async fn cursor_beyond_log_gets_one_resync(stage: &Stage) {
     let session = stage.session().await;
     let hub = stage.hub();
     for after in [2, 1_000, i64::MAX] {
@@ -109,7 +109,7 @@ pub(crate) async fn a_number_of_the_future_gets_one_snapshot(stage: &Stage) {
     }
 }
 
-pub(crate) async fn a_slow_reader_misses_nothing_and_holds_up_nobody(stage: &Stage) {
+pub(crate) async fn slow_reader_misses_nothing_and_blocks_no_other(stage: &Stage) {
     let session = stage.session().await;
     let hub = stage.hub();
     let trace = hub.session(stage.scope(), session, None).await.unwrap();
@@ -128,7 +128,7 @@ pub(crate) async fn a_slow_reader_misses_nothing_and_holds_up_nobody(stage: &Sta
     assert_eq!(ids(&slow.until("150").await), log[1..]);
 }
 
-pub(crate) async fn a_reader_that_was_away_for_too_long_is_dropped(stage: &Stage) {
+pub(crate) async fn reader_over_client_timeout_is_dropped(stage: &Stage) {
     let session = stage.session().await;
     let settings = Settings {
         heartbeat: Duration::from_hours(1),

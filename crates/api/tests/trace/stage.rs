@@ -74,7 +74,7 @@ impl Stage {
         let instance = InstanceId::from_uuid(Uuid::from_u128(1));
         let config = AgentConfig::new(vec!["agent".into()]);
         let agent = store.put_agent(tenant, "agent", &config, None, now).await;
-        let registered = store.register_host(tenant, instance, "host", now);
+        let registered = store.register_instance(tenant, instance, "host", now);
         registered.await.unwrap();
         Self {
             store,

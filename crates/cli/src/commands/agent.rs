@@ -7,7 +7,7 @@ mod offers;
 use api_types::{AgentView, Depth};
 use clap::Subcommand;
 
-use self::offers::{SHOWN_COMMAND, known, version};
+use self::offers::{MAX_COMMAND_CHARS, known, version};
 use crate::{
     app::App,
     failure::{Exit, Failure},
@@ -77,7 +77,7 @@ async fn list(app: &App) -> Result<(), Failure> {
             signed_in,
             offers.map_or_else(|| "not started yet".into(), |offers| known(agent, offers)),
             offers.and_then(version).unwrap_or_default(),
-            excerpt(&agent.config.command.join(" "), SHOWN_COMMAND),
+            excerpt(&agent.config.command.join(" "), MAX_COMMAND_CHARS),
         ]
     });
     let head = [

@@ -1,6 +1,6 @@
 //! `matins approval`: lists the permission requests of agents, and allows or denies them.
 
-use api_types::{Approval, DecisionRequest, MAX_PAGE};
+use api_types::{Approval, DecisionRequest, MAX_PAGE_ITEMS};
 use clap::Subcommand;
 use client::{ApprovalFilter, ApprovalStates, Part};
 use model::{Timestamp, approval::ApprovalStatus, permission::Verdict};
@@ -96,7 +96,7 @@ async fn list(app: &App, mut filter: ApprovalFilter, limit: u32) -> Result<(), F
     let mut approvals = Vec::new();
     let mut wanted = limit;
     while wanted > 0 {
-        filter.part.limit = Some(wanted.min(MAX_PAGE));
+        filter.part.limit = Some(wanted.min(MAX_PAGE_ITEMS));
         let page = app.client.approvals(&filter).await?;
         let came = u32::try_from(page.items.len()).unwrap_or(u32::MAX);
         wanted = wanted.saturating_sub(came);

@@ -95,7 +95,7 @@ pub(crate) async fn run(args: Args, app: &App) -> Result<Exit, Failure> {
         }
         Command::Fire { named, queue } => {
             let run = app.client.fire_automation(&named.automation).await?;
-            return follow::see_through(app, run, queue).await;
+            return follow::follow_to_end(app, run, queue).await;
         }
         Command::Delete {
             named,

@@ -1,6 +1,6 @@
 //! Parses and formats budgets.
 
-use api_types::{PeriodSpending, Spending};
+use api_types::{BudgetPeriodUsage, Spending};
 use model::budget::{Amount, Budget, Limit};
 
 use crate::failure::{Exit, Failure};
@@ -35,7 +35,7 @@ pub(crate) fn used(spending: &Spending) -> Option<String> {
     (!month.is_empty()).then(|| format!("{} today, {} this month", shown(day), shown(month)))
 }
 
-fn amounts(period: &PeriodSpending) -> Vec<String> {
+fn amounts(period: &BudgetPeriodUsage) -> Vec<String> {
     let turns = u32::try_from(period.turns).unwrap_or(u32::MAX);
     let tokens = (period.tokens > 0).then_some(Amount::Tokens(period.tokens));
     let cost = period

@@ -131,13 +131,16 @@ fn path(global: &Global, output: Output) -> Result<(), Failure> {
 
 fn check(global: &Global, output: Output, file: Option<PathBuf>) -> Result<Exit, Failure> {
     let (problems, unknown) = if let Some(path) = file {
-        let problems = configuration::of_file_alone(configuration::read_named(&path)?);
+        let problems = configuration::file_problems(configuration::read_file_to_check(&path)?);
         (problems, Vec::new())
     } else {
         let loaded = Loaded::of(global)?;
         (loaded.problems, loaded.unknown)
     };
-    let warnings: Vec<_> = unknown.iter().map(configuration::no_setting).collect();
+    let warnings: Vec<_> = unknown
+        .iter()
+        .map(configuration::format_unknown_variable)
+        .collect();
     let exit = if problems.is_empty() {
         Exit::Done
     } else {

@@ -5,7 +5,7 @@ use std::{collections::HashSet, path::PathBuf, time::Duration};
 use api_types::{
     AutomationRequest, AutomationView, ProblemKind, SessionTarget, TriggerRequest, TriggerSpec,
 };
-use client::{MessagePart, Part, RunFilter};
+use client::{MessageRange, Part, RunFilter};
 use config::Config;
 use model::{
     Clock as _, RunId, SessionId, Timestamp, automation::AutomationState, run::RunStatus,
@@ -64,8 +64,13 @@ pub(crate) async fn run(args: Args, config: &Config, output: Output) -> Result<E
     let folder = DataFolder::open(&args.dir)?;
     // Always use the file in this folder, so that the demo never touches a database that the configuration names.
     let location = Location::SqliteFile(folder.database());
-    let mut local =
-        Local::open_at(folder.clone(), &location, config, environment::for_agents()).await?;
+    let mut local = Local::open_at(
+        folder.clone(),
+        &location,
+        config,
+        environment::agent_environment(),
+    )
+    .await?;
     local.settings.stop_deadline = STOP_DEADLINE;
     let mut signals = Signals::listen()?;
     let server = Server::start(&local, Reach::default(), folder.lock()?).await?;
@@ -85,7 +90,7 @@ pub(crate) async fn run(args: Args, config: &Config, output: Output) -> Result<E
         greet(&app, &watch.folder, &view)?;
         let session = view.session.as_ref();
         watch.transcript =
-            session.map(|it| Transcript::new(it.id, MessagePart::After(it.last_seq)));
+            session.map(|it| Transcript::new(it.id, MessageRange::After(it.last_seq)));
         watch.go_on().await
     };
     // Stop the server in every case, even if watching failed, and report that failure afterwards.
@@ -195,10 +200,10 @@ impl Watch<'_> {
     async fn go_on(&mut self) -> Result<(), Failure> {
         loop {
             let before = self.ended.len();
-            let ended = self.ended_turns().await?;
+            let ended = self.count_ended_turns().await?;
             self.look().await?;
             if ended > before {
-                self.tell_of_pause().await?;
+                self.report_pause().await?;
             }
             if let Some(wanted) = self.wanted
                 && ended >= wanted
@@ -211,7 +216,7 @@ impl Watch<'_> {
 
     /// Prints that the automation has paused itself after a turn, if it has. Fails if the user wants a number of
     /// turns, because no more turns will follow.
-    async fn tell_of_pause(&self) -> Result<(), Failure> {
+    async fn report_pause(&self) -> Result<(), Failure> {
         let app = self.app;
         let automation = app.client.automation(NAME).await?.value.automation;
         let Some(why) = automation
@@ -239,7 +244,7 @@ impl Watch<'_> {
     }
 
     /// Returns the number of turns that have ended since this process began.
-    async fn ended_turns(&mut self) -> Result<usize, Failure> {
+    async fn count_ended_turns(&mut self) -> Result<usize, Failure> {
         let filter = RunFilter {
             automation: Some(NAME.into()),
             part: Part::first(LOOKED_AT),
@@ -258,13 +263,13 @@ impl Watch<'_> {
     async fn look(&mut self) -> Result<(), Failure> {
         if self.transcript.is_none() {
             let view = self.app.client.automation(NAME).await?.value;
-            let beginning = MessagePart::After(0);
+            let beginning = MessageRange::After(0);
             self.transcript = view.session.map(|it| Transcript::new(it.id, beginning));
         }
         if let Some(transcript) = &mut self.transcript {
             let Self { app, .. } = self;
             transcript
-                .print_news(&app.client, app.output, &app.time)
+                .print_new_messages(&app.client, app.output, &app.time)
                 .await?;
         }
         Ok(())

@@ -69,7 +69,7 @@ fn subject(global: &Global) -> Subject {
             unknown,
             file,
         },
-        environment: environment::for_agents(),
+        environment: environment::agent_environment(),
         search_path: environment::search_path(),
     }
 }

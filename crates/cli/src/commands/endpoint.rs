@@ -1,7 +1,7 @@
 //! `matins endpoint`: manages the endpoints of outgoing notifications.
 
 use api_types::{
-    Delivery, Endpoint, EndpointRequest, MOST_OVERLAP_SECONDS, NotificationKind, Rotation,
+    Delivery, Endpoint, EndpointRequest, MAX_OVERLAP_SECONDS, NotificationKind, Rotation,
 };
 use clap::Subcommand;
 use client::Part;
@@ -189,7 +189,7 @@ pub(super) fn overlap(text: &str) -> Result<u32, String> {
     };
     seconds
         .ok()
-        .filter(|seconds| *seconds <= MOST_OVERLAP_SECONDS)
+        .filter(|seconds| *seconds <= MAX_OVERLAP_SECONDS)
         .ok_or_else(|| "expected a period from 0s to 30d, such as 0s, 90m or 1d".to_owned())
 }
 
@@ -394,7 +394,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_overlap_is_nothing_at_all_or_thirty_days_at_the_most() {
+    fn secret_overlap_is_zero_to_thirty_days() {
         for (text, seconds) in [("0", 0), ("0s", 0), ("90m", 5400), ("30d", 2_592_000)] {
             assert_eq!(overlap(text), Ok(seconds), "{text}");
         }

@@ -30,7 +30,7 @@ pub(super) async fn make(client: &Client, folder: &DataFolder) -> Result<Option<
         Failure::environment(format!("write the file {}", path.display()), source)
             .with_hint("`matins token create` makes a token and shows it")
     };
-    if !may_write(&path).map_err(failed)? {
+    if !is_replaceable(&path).map_err(failed)? {
         tracing::warn!(
             "no token was made: {} is there and is none of Matins' files",
             path.display()
@@ -54,7 +54,7 @@ pub(super) async fn make(client: &Client, folder: &DataFolder) -> Result<Option<
 }
 
 /// `true` if the path is free, or if its file holds a token, which belongs to an earlier database.
-fn may_write(path: &Path) -> io::Result<bool> {
+fn is_replaceable(path: &Path) -> io::Result<bool> {
     match fs::symlink_metadata(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(true),
         Err(error) => Err(error),
@@ -84,22 +84,22 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_nothing_and_our_own_are_written_over() {
+    fn only_free_path_or_token_file_is_replaced() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("token");
-        assert!(may_write(&path).unwrap());
+        assert!(is_replaceable(&path).unwrap());
         write(&path, "mat_one").unwrap();
         let mode = fs::metadata(&path).unwrap().permissions().mode();
         assert_eq!(mode & 0o777, 0o600);
-        assert!(may_write(&path).unwrap());
+        assert!(is_replaceable(&path).unwrap());
         write(&path, "mat_two").unwrap();
         assert_eq!(fs::read_to_string(&path).unwrap(), "mat_two\n");
         for foreign in ["", "my notes", "ma"] {
             fs::write(&path, foreign).unwrap();
-            assert!(!may_write(&path).unwrap(), "{foreign:?}");
+            assert!(!is_replaceable(&path).unwrap(), "{foreign:?}");
         }
         fs::remove_file(&path).unwrap();
         std::os::unix::fs::symlink("elsewhere", &path).unwrap();
-        assert!(!may_write(&path).unwrap());
+        assert!(!is_replaceable(&path).unwrap());
     }
 }

@@ -69,13 +69,13 @@ pub(crate) async fn run(args: Args, config: &Config, output: Output) -> Result<E
 }
 
 pub(crate) fn forget(output: Output) -> Result<Exit, Failure> {
-    let was_there = match login::path() {
+    let has_connected = match login::path() {
         Some(path) => login::remove(&path)?,
         None => false,
     };
     if output.json {
-        output.document(&json!({ "signed_out": was_there }))?;
-    } else if was_there {
+        output.document(&json!({ "signed_out": has_connected }))?;
+    } else if has_connected {
         output
             .line("Signed out. The token is still good: `matins token revoke` takes one back.")?;
     } else {

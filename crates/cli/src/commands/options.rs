@@ -2,7 +2,7 @@
 
 use std::{io::Read, path::PathBuf};
 
-use api_types::{InvalidTarget, SessionTarget};
+use api_types::{InvalidSessionTarget, SessionTarget};
 use model::{
     entity::SeatSettings,
     permission::{PermissionRule, PermissionRules, TOOL_KINDS, Verdict},
@@ -92,7 +92,7 @@ fn rule(text: &str, verdict: Verdict) -> Result<PermissionRule, String> {
 /// Parses the session target of an automation.
 pub(crate) fn target(text: &str) -> Result<SessionTarget, String> {
     text.parse()
-        .map_err(|error: InvalidTarget| format!("failed to {error}"))
+        .map_err(|error: InvalidSessionTarget| format!("failed to {error}"))
 }
 
 /// Parses `NAME=VALUE`.
@@ -142,7 +142,7 @@ pub(crate) fn text(given: String) -> Result<String, Failure> {
 pub(crate) fn absolute(app: &App, path: Option<PathBuf>) -> Result<Option<String>, Failure> {
     let Some(path) = path else { return Ok(None) };
     let what = format!("take the working directory {:?}", path.display());
-    let path = if app.is_here() {
+    let path = if app.resolves_local_paths() {
         match std::path::absolute(&path) {
             // Resolve `.`, `..` and links if the directory exists, because the path is stored and shown later.
             Ok(absolute) => std::fs::canonicalize(&absolute).unwrap_or(absolute),
@@ -170,7 +170,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn rules_are_a_kind_and_perhaps_a_title() {
+    fn permission_rule_is_kind_with_optional_title() {
         let read = |text| rule(text, Verdict::Allow).map(|rule| (rule.tool, rule.title));
         assert_eq!(read("edit"), Ok(("edit".into(), None)));
         assert_eq!(
@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn lengths_of_time_have_units_but_for_nothing_at_all() {
+    fn periods_other_than_zero_require_unit() {
         assert_eq!(seconds("0"), Ok(0));
         assert_eq!(seconds("1h30m"), Ok(5400));
         assert!(seconds("90").unwrap_err().contains("90s, 10m"));

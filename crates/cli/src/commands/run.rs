@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use api_types::{MAX_PAGE, ProblemKind, Run, RunRecord, RunView};
+use api_types::{MAX_PAGE_ITEMS, ProblemKind, Run, RunRecord, RunView};
 use clap::Subcommand;
 use client::{Part, RunFilter};
 use model::{
@@ -82,7 +82,7 @@ pub(crate) async fn run(args: Args, app: &App) -> Result<Exit, Failure> {
         Command::Show { run } => show(app, &run).await?,
         Command::Retry { run, queue } => {
             let again = app.client.retry_run(&run).await?;
-            return follow::see_through(app, again, queue).await;
+            return follow::follow_to_end(app, again, queue).await;
         }
         Command::Cancel { run } => cancel(app, &run).await?,
     }
@@ -107,7 +107,7 @@ async fn newest(app: &App, mut filter: RunFilter, limit: u32) -> Result<Vec<Run>
     while wanted > 0 {
         filter.part = Part {
             after: filter.part.after,
-            limit: Some(wanted.min(MAX_PAGE)),
+            limit: Some(wanted.min(MAX_PAGE_ITEMS)),
         };
         let page = app.client.runs(&filter).await?;
         let came = u32::try_from(page.items.len()).unwrap_or(u32::MAX);
@@ -251,7 +251,12 @@ async fn show(app: &App, given: &str) -> Result<(), Failure> {
         .line(&format!("\nAsked\n{}", clean(run.content.trim_end())))?;
     if *record_trimmed {
         // The retention period of a remote server is unknown here.
-        let age = match app.config.retain_records.value.filter(|_| app.is_here()) {
+        let age = match app
+            .config
+            .retain_records
+            .value
+            .filter(|_| app.resolves_local_paths())
+        {
             Some(age) => format!(", which is after {}", length(age.as_secs())),
             None => String::new(),
         };

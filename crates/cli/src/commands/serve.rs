@@ -30,7 +30,7 @@ const NAMING: Duration = Duration::from_secs(2);
 /// The maximum time to record the results of turns after their agents have ended.
 const WRITING: Duration = Duration::from_secs(30);
 /// The maximum number of running turns that are listed during a stop.
-const NAMED_RUNS: u32 = 100;
+const MAX_LISTED_RUNS: u32 = 100;
 
 /// Run automations on time and serve the API, until SIGTERM or Ctrl-C
 ///
@@ -56,7 +56,7 @@ pub(crate) async fn run(_: Args, config: &Config, output: Output) -> Result<Exit
     let server = Server::start(&local, reach, lock).await?;
     let address = server.address().map(|address| url(address, config));
     let folder = local.folder.clone();
-    folder.note_address(address.as_deref())?;
+    folder.write_address(address.as_deref())?;
     let client = server.client(&local);
     // 3. Create the first token and print the summary.
     let made = first_token::make(&client, &folder).await;
@@ -78,7 +78,7 @@ pub(crate) async fn run(_: Args, config: &Config, output: Output) -> Result<Exit
         () = ended.cancelled() => true,
     };
     // 5. Stop. Remove the address first, so that no command sends a browser there.
-    folder.note_address(None).ok();
+    folder.write_address(None).ok();
     let stopped = stop(&app, server, signals, config).await;
     // Limit the wait, because a database connection that hangs would keep the process alive.
     timeout(WRITING, database.close()).await.ok();
@@ -150,7 +150,7 @@ fn url(address: SocketAddr, config: &Config) -> String {
 /// because there may be many.
 async fn next(local: &Local, client: &Client) -> Result<(u64, Option<AutomationView>), Failure> {
     let scope = Scope::Tenant(local.tenant);
-    let (automations, next) = local.store.automations_outlook(scope).await?;
+    let (automations, next) = local.store.automation_summary(scope).await?;
     let next = match next {
         Some(id) => Some(client.automation(&id.to_string()).await?.value),
         None => None,
@@ -217,7 +217,7 @@ async fn stop(
 ) -> Result<(), Failure> {
     let filter = RunFilter {
         status: Some(RunStatus::Running),
-        part: Part::first(NAMED_RUNS),
+        part: Part::first(MAX_LISTED_RUNS),
         ..RunFilter::default()
     };
     let hurry = server.hurry();

@@ -173,7 +173,7 @@ async fn say(app: &App, say: Say) -> Result<Exit, Failure> {
                 settings: say.settings.settings().into(),
                 ..SessionRequest::default()
             };
-            say_new(app, &request, &text(words)?).await?
+            send_to_new_session(app, &request, &text(words)?).await?
         }
         (true, _, Some(session), Some(_)) => {
             let message = format!("say that: {session:?} names a session, and --new begins one");
@@ -199,11 +199,15 @@ async fn say(app: &App, say: Say) -> Result<Exit, Failure> {
             "Began {session}. Go on with: matins session say {session} \"...\""
         ));
     }
-    follow::see_through(app, run, say.queue).await
+    follow::follow_to_end(app, run, say.queue).await
 }
 
 /// Creates a session with its first message. Deletes the session again if the API rejects the message as invalid.
-async fn say_new(app: &App, request: &SessionRequest, words: &str) -> Result<Run, Failure> {
+async fn send_to_new_session(
+    app: &App,
+    request: &SessionRequest,
+    words: &str,
+) -> Result<Run, Failure> {
     let session = app.client.create_session(request).await?.id.to_string();
     match app.client.say(&session, words).await {
         Err(error) if error.kind() == Some(ProblemKind::Invalid) => {

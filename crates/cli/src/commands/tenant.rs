@@ -1,6 +1,6 @@
 //! `matins tenant`: manages tenants and their budgets.
 
-use api_types::{MAX_PAGE, Spending, Tenant, TenantRequest};
+use api_types::{MAX_PAGE_ITEMS, Spending, Tenant, TenantRequest};
 use clap::{Subcommand, ValueEnum};
 use client::Part;
 use model::budget::{Budget, Limit};
@@ -108,7 +108,7 @@ async fn create(app: &App, name: String) -> Result<(), Failure> {
 }
 
 async fn show(app: &App, tenant: &Tenant) -> Result<(), Failure> {
-    let spending = &app.client.tenant_spending(&tenant.id.to_string()).await?;
+    let spending = &app.client.tenant_usage(&tenant.id.to_string()).await?;
     if app.output.json {
         return Ok(app.output.document(&Whole { tenant, spending })?);
     }
@@ -133,7 +133,7 @@ async fn show(app: &App, tenant: &Tenant) -> Result<(), Failure> {
 
 async fn list(app: &App) -> Result<(), Failure> {
     let mut tenants = Vec::new();
-    let mut part = Part::first(MAX_PAGE);
+    let mut part = Part::first(MAX_PAGE_ITEMS);
     loop {
         let page = app.client.tenants(&part).await?;
         tenants.extend(page.items);

@@ -1,6 +1,6 @@
 //! `matins token`: creates, lists and revokes API tokens.
 
-use api_types::{MAX_PAGE, Token, TokenRequest};
+use api_types::{MAX_PAGE_ITEMS, Token, TokenRequest};
 use clap::Subcommand;
 use client::Part;
 use model::{
@@ -100,7 +100,7 @@ async fn create(app: &App, request: &TokenRequest) -> Result<(), Failure> {
 
 async fn list(app: &App) -> Result<(), Failure> {
     let mut tokens = Vec::new();
-    let mut part = Part::first(MAX_PAGE);
+    let mut part = Part::first(MAX_PAGE_ITEMS);
     loop {
         let page = app.client.tokens(&part).await?;
         tokens.extend(page.items);

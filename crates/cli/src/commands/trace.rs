@@ -6,7 +6,7 @@ use api_types::{
     ApprovalAllowedChange, ApprovalChange, ApprovalDeniedChange, AutomationChange, Message,
     RunChange, SessionChange, TraceDelta, TraceEvent, TraceMessage,
 };
-use client::{Received, ServerEvent, Trace, TraceNews, TraceOf};
+use client::{Received, ServerEvent, Trace, TraceItem, TraceSubject};
 use model::{RunId, transcript::Speaker};
 use serde_json::{Value, json};
 
@@ -41,12 +41,12 @@ pub(crate) struct Args {
 
 pub(crate) async fn run(args: Args, app: &App) -> Result<Exit, Failure> {
     let of = match (args.session, args.automation) {
-        (Some(session), _) => TraceOf::Session(session),
-        (None, Some(automation)) => TraceOf::Automation(automation),
-        (None, None) => TraceOf::All,
+        (Some(session), _) => TraceSubject::Session(session),
+        (None, Some(automation)) => TraceSubject::Automation(automation),
+        (None, None) => TraceSubject::All,
     };
     let mut signals = Signals::listen()?;
-    let is_of_session = matches!(of, TraceOf::Session(_));
+    let is_of_session = matches!(of, TraceSubject::Session(_));
     let trace = app.client.trace(of, args.after);
     tokio::select! {
         () = signals.next() => Ok(Exit::Done),
@@ -59,7 +59,7 @@ async fn follow(app: &App, mut trace: Trace, is_of_session: bool) -> Result<Exit
     let mut told = Told::default();
     loop {
         match trace.next().await? {
-            TraceNews::Event(event) => {
+            TraceItem::Event(event) => {
                 if app.output.json {
                     app.output.document_line(&document(&event))?;
                 } else {
@@ -70,7 +70,7 @@ async fn follow(app: &App, mut trace: Trace, is_of_session: bool) -> Result<Exit
                     return Ok(Exit::Done);
                 }
             }
-            TraceNews::Broken { why, pause } => {
+            TraceItem::Broken { why, pause } => {
                 tracing::debug!(error = %why, "the trace broke");
                 app.output.aside(&format!(
                     "The connection broke; it is sought again in {:.0} s.",
@@ -192,7 +192,7 @@ fn text(event: &TraceEvent) -> String {
             let id = event.session_id;
             match &event.change {
                 SessionChange::Created(to) => format!("{id} created, {}", to.state),
-                SessionChange::Moved(to) => with_reason(id, to.state, to.reason.as_deref()),
+                SessionChange::Moved(to) => format_with_reason(id, to.state, to.reason.as_deref()),
                 SessionChange::Renamed(to) => match &to.title {
                     Some(title) => format!("{id} renamed, {title}"),
                     None => format!("{id} has no title"),
@@ -200,7 +200,7 @@ fn text(event: &TraceEvent) -> String {
             }
         }
         TraceEvent::Run(event) => {
-            with_reason(event.run_id, event.change.tag(), run_reason(&event.change))
+            format_with_reason(event.run_id, event.change.tag(), run_reason(&event.change))
         }
         TraceEvent::Message(event) => event.message_id.to_string(),
         TraceEvent::Approval(event) => {
@@ -222,7 +222,7 @@ fn text(event: &TraceEvent) -> String {
                 AutomationChange::Edited(to) => Some(to.name.as_str()),
                 _ => None,
             };
-            with_reason(event.automation_id, event.change.tag(), reason)
+            format_with_reason(event.automation_id, event.change.tag(), reason)
         }
         TraceEvent::Unknown(event) => format!("{} of a later version", event.logged_kind),
         TraceEvent::Delta(event) => event.run_id.to_string(),
@@ -244,7 +244,7 @@ fn run_reason(change: &RunChange) -> Option<&str> {
     }
 }
 
-fn with_reason(id: impl Display, state: impl Display, reason: Option<&str>) -> String {
+fn format_with_reason(id: impl Display, state: impl Display, reason: Option<&str>) -> String {
     match reason {
         Some(reason) => format!("{id} {state}, {reason}"),
         None => format!("{id} {state}"),
@@ -275,7 +275,7 @@ mod tests {
     }
 
     #[test]
-    fn documents_hold_events_as_they_came() {
+    fn event_documents_keep_received_data() {
         let mut data = run(&json!({ "status": "succeeded", "attempt": 1 }));
         data["added_later"] = json!(1);
         let shown = document(&event("run", &data, "7"));
@@ -291,7 +291,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_name_the_subject_and_the_reason() {
+    fn event_lines_contain_subject_and_reason() {
         let data = run(&json!({ "status": "failed", "attempt": 1, "reason": "a\nb" }));
         let shown = line(&event("run", &data, "7"));
         let expected = "7 run run_0197f3c2a9d07cc1a1b2c3d4e5f60718 failed, a b";
@@ -313,7 +313,7 @@ mod tests {
     }
 
     #[test]
-    fn an_event_of_a_later_server_is_shown_as_it_came() {
+    fn unknown_event_of_later_server_is_printed_unchanged() {
         let data = json!({ "kind": "new", "x": 1 });
         let shown = line(&event("new", &data, "8"));
         assert!(shown.contains(&format!("8 new {data}")), "{shown}");

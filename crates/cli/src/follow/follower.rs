@@ -10,7 +10,7 @@ use std::{pin::Pin, time::Duration};
 use api_types::{
     Message, ProblemKind, Run, RunView, TraceDelta, TraceEvent, TraceMessage, Waiting,
 };
-use client::{Client, Error, MessagePart, Received, TraceNews, TraceOf};
+use client::{Client, Error, MessageRange, Received, TraceItem, TraceSubject};
 use futures::{Stream, StreamExt as _, stream};
 use model::{RunId, SessionId, transcript::Speaker};
 use server::Local;
@@ -31,7 +31,7 @@ const RECHECK_INTERVAL: Duration = Duration::from_secs(1);
 const TRACE_RECHECK_INTERVAL: Duration = Duration::from_secs(5);
 
 /// The continuing trace of a session.
-type Events = Pin<Box<dyn Stream<Item = Result<TraceNews, Error>> + Send>>;
+type Events = Pin<Box<dyn Stream<Item = Result<TraceItem, Error>> + Send>>;
 
 /// The way in which following a run ended.
 pub(super) enum Ended {
@@ -41,7 +41,7 @@ pub(super) enum Ended {
         answer: Option<String>,
     },
     /// The run waits for a worker, and the server of the data folder has stopped.
-    NobodyServes(Box<RunView>),
+    ServerStopped(Box<RunView>),
 }
 
 /// Prints the progress of a run.
@@ -67,7 +67,7 @@ pub(super) struct Follower<'a> {
 impl<'a> Follower<'a> {
     pub(super) fn new(app: &'a App, run: &Run) -> Self {
         // Earlier messages may be long, and are not printed.
-        let from = MessagePart::FromRun(run.id);
+        let from = MessageRange::FromRun(run.id);
         Self {
             app,
             client: app.client.clone(),
@@ -104,7 +104,7 @@ impl<'a> Follower<'a> {
     /// Opens the data folder after its server has stopped. A turn that the server still runs may come to its end.
     async fn open(&mut self) -> Result<(), Failure> {
         let local = local::open(&self.app.config).await?;
-        self.client = local.client_of(local.routes());
+        self.client = local.in_process_client(local.routes());
         self.opened = Some(local);
         Ok(())
     }
@@ -126,7 +126,7 @@ impl<'a> Follower<'a> {
         if let Some(ended) = self.look(run.id).await? {
             return Ok(ended);
         }
-        self.tell_messages().await?;
+        self.print_new_messages().await?;
         loop {
             self.wait_for_change(&mut events).await?;
             if let Some(ended) = self.look(run.id).await? {
@@ -146,7 +146,7 @@ impl<'a> Follower<'a> {
         };
         let trace = self
             .client
-            .trace(TraceOf::Session(session), Some(last_seq.to_string()));
+            .trace(TraceSubject::Session(session), Some(last_seq.to_string()));
         let events = stream::unfold(trace, async |mut trace| {
             let news = trace.next().await;
             Some((news, trace))
@@ -175,14 +175,14 @@ impl<'a> Follower<'a> {
                 () = sleep(interval) => return Ok(()),
             };
             match news {
-                Some(Ok(TraceNews::Event(event))) => {
+                Some(Ok(TraceItem::Event(event))) => {
                     if self.take(&event) {
                         return Ok(());
                     }
                 }
                 // Return, because the next request shows whether the API is still reachable. The trace reconnects by
                 // itself.
-                Some(Ok(TraceNews::Broken { why, .. })) => {
+                Some(Ok(TraceItem::Broken { why, .. })) => {
                     tracing::debug!(error = %why, "the trace broke");
                     return Ok(());
                 }
@@ -240,18 +240,18 @@ impl<'a> Follower<'a> {
         }
         if newest.run.status.is_over() {
             // The end of the run may be read before the trace has delivered the last rows of the transcript.
-            self.tell_messages().await?;
+            self.print_new_messages().await?;
             return Ok(Some(Ended::Over {
                 run: Box::new(newest.run),
                 answer: self.answer.take(),
             }));
         }
         let is_left = self.opened.is_some() && newest.waiting == Some(Waiting::Worker);
-        Ok(is_left.then(|| Ended::NobodyServes(Box::new(newest))))
+        Ok(is_left.then(|| Ended::ServerStopped(Box::new(newest))))
     }
 
     /// Reads and prints the rows of the transcript that are not printed yet.
-    async fn tell_messages(&mut self) -> Result<(), Error> {
+    async fn print_new_messages(&mut self) -> Result<(), Error> {
         let Some(transcript) = &mut self.transcript else {
             return Ok(());
         };
@@ -268,7 +268,7 @@ impl<'a> Follower<'a> {
     /// Prints the unprinted part of a piece of the answer, if standard output is a terminal.
     fn write(&mut self, delta: &TraceDelta) {
         let (run, shown) = self.streamed;
-        if delta.run_id != run || !self.app.output.is_watched() {
+        if delta.run_id != run || !self.app.output.is_interactive() {
             return;
         }
         // After a reconnect the trace repeats earlier pieces. After a gap the piece is skipped: the complete answer
@@ -306,7 +306,7 @@ impl<'a> Follower<'a> {
 
     /// Prints a remark to standard error, on a line of its own.
     fn aside(&mut self, text: &str) {
-        if self.mid_line && self.app.output.is_watched() {
+        if self.mid_line && self.app.output.is_interactive() {
             self.print("\n");
         }
         self.app.output.aside(text);

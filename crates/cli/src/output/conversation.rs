@@ -7,17 +7,17 @@ use std::{
 };
 
 use anstyle::{AnsiColor, Style};
-use api_types::{MAX_PAGE, Message};
-use client::{Client, MessagePart};
+use api_types::{MAX_PAGE_ITEMS, Message};
+use client::{Client, MessageRange};
 use model::{MessageId, SessionId, transcript::Speaker};
 
 use super::{ATTENTION, DIM, LocalTime, Output, OutputError, clean, paint};
 use crate::failure::Failure;
 
 /// The width of the column of speakers.
-const WHO_WIDTH: usize = 9;
+const SPEAKER_COLUMNS: usize = 9;
 /// The minimum number of columns for wrapped text.
-const LEAST_ROOM: usize = 20;
+const MIN_TEXT_COLUMNS: usize = 20;
 
 /// Returns the label of a speaker.
 const fn word(who: Speaker) -> &'static str {
@@ -43,7 +43,7 @@ const fn style(who: Speaker) -> Style {
 /// Formats a row of the transcript as one line or several.
 pub(crate) fn line(message: &Message, time: &str) -> String {
     let who = message.speaker();
-    let indent = time.chars().count() + WHO_WIDTH + 3;
+    let indent = time.chars().count() + SPEAKER_COLUMNS + 3;
     let said = clean(message.content.trim_end());
     let lines = said.lines().filter(|line| !line.trim().is_empty());
     let lines: Vec<_> = match room(indent) {
@@ -55,7 +55,7 @@ pub(crate) fn line(message: &Message, time: &str) -> String {
         Speaker::Aside | Speaker::Tool => paint(DIM, &said),
         _ => said,
     };
-    let speaker = format!("{:WHO_WIDTH$}", word(who));
+    let speaker = format!("{:SPEAKER_COLUMNS$}", word(who));
     format!(
         "{}  {} {said}",
         paint(DIM, time),
@@ -68,19 +68,19 @@ pub(crate) fn line(message: &Message, time: &str) -> String {
 fn room(indent: usize) -> Option<usize> {
     let watched = io::stdout().is_terminal();
     let room = watched.then(|| textwrap::termwidth().saturating_sub(indent))?;
-    (room >= LEAST_ROOM).then_some(room)
+    (room >= MIN_TEXT_COLUMNS).then_some(room)
 }
 
 /// A reader of a growing transcript. It delivers each row once.
 pub(crate) struct Transcript {
     session: SessionId,
-    from: MessagePart,
+    from: MessageRange,
     seen: HashSet<MessageId>,
 }
 
 impl Transcript {
     /// Starts with a part of the transcript of a session, and continues with the rows that follow it.
-    pub(crate) fn new(session: SessionId, from: MessagePart) -> Self {
+    pub(crate) fn new(session: SessionId, from: MessageRange) -> Self {
         Self {
             session,
             from,
@@ -103,9 +103,11 @@ impl Transcript {
         let session = self.session.to_string();
         let mut news = Vec::new();
         loop {
-            let page = client.messages(&session, self.from, Some(MAX_PAGE)).await?;
+            let page = client
+                .messages(&session, self.from, Some(MAX_PAGE_ITEMS))
+                .await?;
             if let Some(last) = page.items.last() {
-                self.from = MessagePart::After(last.seq);
+                self.from = MessageRange::After(last.seq);
             }
             let unseen = page.items.into_iter();
             news.extend(unseen.filter(|message| self.seen.insert(message.id)));
@@ -116,7 +118,7 @@ impl Transcript {
     }
 
     /// Prints the rows that were not delivered yet.
-    pub(crate) async fn print_news(
+    pub(crate) async fn print_new_messages(
         &mut self,
         client: &Client,
         output: Output,

@@ -99,7 +99,7 @@ impl Output {
     }
 
     /// `true` if standard output is a terminal and the output is text.
-    pub(crate) fn is_watched(self) -> bool {
+    pub(crate) fn is_interactive(self) -> bool {
         !self.json && io::stdout().is_terminal()
     }
 }

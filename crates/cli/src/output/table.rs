@@ -46,7 +46,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ids_are_cut_as_far_as_they_stay_apart() {
+    fn short_ids_are_unique_in_list() {
         let ids = [
             "run_0199ab00000070000000000000000001",
             "run_0199ab00000070000000000000000002",
@@ -59,7 +59,7 @@ mod tests {
     }
 
     #[test]
-    fn a_table_has_no_trailing_spaces_and_a_dash_for_nothing() {
+    fn table_has_no_trailing_spaces_and_dash_for_empty_cell() {
         let shown = table(["A", "B"], [["one".into(), String::new()]]);
         assert_eq!(shown, "A    B\none  -");
     }

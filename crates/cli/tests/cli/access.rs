@@ -8,19 +8,19 @@ use std::{
 use crate::world::World;
 
 #[test]
-fn a_login_is_tried_stored_and_used_until_it_is_removed() {
+fn login_is_verified_stored_and_used_until_logout() {
     let world = World::new();
     let _server = world.serve();
     let address = world.address();
     let home = World::new();
     let stored = home.path().join(".config/matins/login.toml");
     for (text, code) in [("", 2), ("nonsense\n", 8), ("mat_nonsense\n", 8)] {
-        let refused = home.run_with(&["login", &address], text);
+        let refused = home.run_with_stdin(&["login", &address], text);
         assert_eq!(refused.code, code, "{text:?}: {refused:#?}");
         assert!(!stored.exists(), "{text:?}");
     }
     let token = format!("{}\n", world.token());
-    let done = home.run_with(&["login", &address], &token);
+    let done = home.run_with_stdin(&["login", &address], &token);
     assert!(done.stdout.contains("as admin of default"), "{done:#?}");
     assert_eq!(fs::metadata(&stored).unwrap().mode() & 0o777, 0o600);
 
@@ -49,7 +49,7 @@ fn a_login_is_tried_stored_and_used_until_it_is_removed() {
 }
 
 #[test]
-fn a_wrong_token_a_missing_one_and_a_server_that_is_not_there_are_told_apart() {
+fn wrong_token_missing_token_and_unreachable_server_differ() {
     let world = World::new();
     let server = world.serve();
     let wrong = world.elsewhere("mat_nonsense").run(&["run", "list"]);
@@ -75,7 +75,7 @@ fn a_wrong_token_a_missing_one_and_a_server_that_is_not_there_are_told_apart() {
 }
 
 #[test]
-fn a_token_may_do_what_its_role_permits_and_nothing_when_it_is_taken_back() {
+fn token_grants_permissions_of_its_role_until_revoked() {
     let world = World::new();
     let _server = world.serve();
     let said = world.json(&["session", "say", "--new", "--agent", "demo", "Hello"]);
@@ -120,7 +120,7 @@ fn a_token_may_do_what_its_role_permits_and_nothing_when_it_is_taken_back() {
 }
 
 #[test]
-fn tenants_see_nothing_of_each_other() {
+fn tenants_cannot_see_each_other() {
     let world = World::new();
     let _server = world.serve();
     let said = world.json(&["session", "say", "--new", "--agent", "demo", "Hello"]);
@@ -138,7 +138,7 @@ fn tenants_see_nothing_of_each_other() {
 }
 
 #[test]
-fn a_browser_is_given_a_link_where_somebody_serves() {
+fn sign_in_link_requires_server_with_address() {
     let world = World::new();
     let refused = world.run(&["sign-in"]);
     assert_eq!(refused.code, 4, "{refused:#?}");

@@ -19,7 +19,7 @@ fn scripted(world: &World, script: &Script, more: &[&str]) {
 }
 
 #[test]
-fn a_check_says_which_sign_in_is_needed_and_fails() {
+fn agent_check_fails_and_prints_required_sign_in() {
     let world = World::new();
     let mut script = Script::new(world.path().join("agent"));
     script.sign_in = Some("browser".into());
@@ -36,7 +36,7 @@ fn a_check_says_which_sign_in_is_needed_and_fails() {
 }
 
 #[test]
-fn a_check_tries_a_restore_only_where_it_is_asked_to() {
+fn agent_check_restores_only_with_restore_flag() {
     let world = World::new();
     let mut script = Script::new(world.path().join("agent"));
     script.modes = vec!["ask".into(), "code".into()];
@@ -61,7 +61,7 @@ fn a_check_tries_a_restore_only_where_it_is_asked_to() {
 }
 
 #[test]
-fn the_demonstration_agent_is_there_from_the_start_and_can_be_checked() {
+fn demo_agent_is_preinstalled_and_passes_check() {
     let world = World::new();
     let list = world.run(&["agent", "list"]).done();
     for name in ["claude", "codex", "demo", "goose", "not started yet"] {
@@ -75,7 +75,7 @@ fn the_demonstration_agent_is_there_from_the_start_and_can_be_checked() {
     assert_eq!(checked["session"]["outcome"], "opened");
     assert!(checked["start_ms"].is_number());
     assert!(checked["memory_bytes"].as_u64().unwrap() > 1 << 20);
-    let by = checked["limits_held_by"]["by"].as_str().unwrap();
+    let by = checked["limits_enforced_by"]["by"].as_str().unwrap();
     assert!(["kernel", "guard"].contains(&by), "{by}");
     let page = world.run(&["agent", "check", "demo"]).done();
     for says in [
@@ -99,7 +99,7 @@ fn the_demonstration_agent_is_there_from_the_start_and_can_be_checked() {
 }
 
 #[test]
-fn any_command_line_is_a_agent() {
+fn agent_add_stores_every_option() {
     let world = World::new();
     let add = [
         "agent",
@@ -179,7 +179,7 @@ fn any_command_line_is_a_agent() {
 }
 
 #[test]
-fn an_agent_that_cannot_be_started_fails_the_check_with_its_reason() {
+fn agent_check_of_unstartable_agent_fails_with_reason() {
     let world = World::new();
     world
         .run(&["agent", "add", "gone", "--", "/no/such/agent"])
@@ -199,7 +199,7 @@ fn an_agent_that_cannot_be_started_fails_the_check_with_its_reason() {
 }
 
 #[test]
-fn an_agent_that_cannot_be_started_gets_no_automation_that_goes_on() {
+fn continuous_automation_with_unstartable_agent_is_refused() {
     let world = World::new();
     world
         .run(&["agent", "add", "gone", "--", "/no/such/agent"])

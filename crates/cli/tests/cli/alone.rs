@@ -15,7 +15,7 @@ fn begin(world: &World, words: &str) -> String {
 }
 
 #[test]
-fn an_answer_is_all_that_standard_output_gets() {
+fn standalone_turn_prints_only_answer_to_stdout() {
     let world = World::new();
     let args: Vec<_> = BEGIN.into_iter().chain(["Hello"]).collect();
     let said = world.run(&args);
@@ -32,7 +32,7 @@ fn an_answer_is_all_that_standard_output_gets() {
 }
 
 #[test]
-fn a_session_remembers_from_one_process_to_the_next() {
+fn session_memory_survives_process_restart() {
     let world = World::new();
     let session = begin(&world, "My name is Ada");
     let answer = world.run(&["session", "say", &session, "Who am I?"]).done();
@@ -60,7 +60,7 @@ fn a_session_remembers_from_one_process_to_the_next() {
 }
 
 #[test]
-fn a_fired_automation_answers_and_its_session_shows_only_when_asked_for() {
+fn fired_automation_answers_and_its_session_is_listed_with_all() {
     let world = World::new();
     world
         .run(&[
@@ -90,7 +90,7 @@ fn a_fired_automation_answers_and_its_session_shows_only_when_asked_for() {
 }
 
 #[test]
-fn what_is_only_queued_waits_and_is_taken_before_what_comes_later() {
+fn queued_message_is_taken_before_later_message() {
     let world = World::new();
     let session = begin(&world, "One");
     let queued = world
@@ -105,7 +105,7 @@ fn what_is_only_queued_waits_and_is_taken_before_what_comes_later() {
 }
 
 #[test]
-fn a_turn_that_fails_says_so_and_where_to_look() {
+fn failed_turn_prints_error_and_run_show_hint() {
     let world = World::new();
     world
         .run(&["agent", "add", "gone", "--", "/no/such/agent"])
@@ -139,7 +139,7 @@ fn a_turn_that_fails_says_so_and_where_to_look() {
 }
 
 #[test]
-fn ctrl_c_calls_the_turn_off_and_that_shows() {
+fn ctrl_c_cancels_standalone_turn() {
     let world = World::new();
     world.slow_agent();
     let said = world.start(&["session", "say", "--new", "--agent", "slow", "Hello"]);
@@ -157,7 +157,7 @@ fn ctrl_c_calls_the_turn_off_and_that_shows() {
 }
 
 #[test]
-fn the_reader_of_an_answer_may_go_away_while_the_turn_goes_on() {
+fn turn_continues_after_stdout_reader_closes() {
     let world = World::new();
     let mut said = world.command(&["session", "say", "--new", "--agent", "demo", "Hello"]);
     let mut child = said

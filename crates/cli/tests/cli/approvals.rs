@@ -72,7 +72,7 @@ fn answers(script: &Script) -> Vec<String> {
 }
 
 #[test]
-fn people_decide_what_an_agent_may_do() {
+fn approvals_are_listed_allowed_and_denied() {
     let world = World::new();
     let two = vec![ask("1", "rm -rf build"), ask("2", "rm -rf ~"), Step::Echo];
     let script = tidy(&world, [two]);
@@ -149,7 +149,7 @@ fn people_decide_what_an_agent_may_do() {
     trace.end();
 }
 
-fn a_server_that_is_killed_asks_anew(world: &World) {
+fn approval_is_requested_again_after_server_is_killed(world: &World) {
     let asks = || vec![ask("1", "rm -rf build"), Step::say("It is done")];
     let script = tidy(world, [asks(), asks()]);
     let server = world.serve();
@@ -176,13 +176,13 @@ fn a_server_that_is_killed_asks_anew(world: &World) {
 }
 
 #[test]
-fn a_server_that_is_killed_asks_anew_on_sqlite() {
-    a_server_that_is_killed_asks_anew(&World::new());
+fn approval_is_requested_again_after_server_is_killed_on_sqlite() {
+    approval_is_requested_again_after_server_is_killed(&World::new());
 }
 
 #[test]
-fn a_server_that_is_killed_asks_anew_on_postgres() {
+fn approval_is_requested_again_after_server_is_killed_on_postgres() {
     let database = TestDatabase::empty_postgres().unwrap();
     let world = World::new().with("MATINS_DATABASE", database.url());
-    a_server_that_is_killed_asks_anew(&world);
+    approval_is_requested_again_after_server_is_killed(&world);
 }

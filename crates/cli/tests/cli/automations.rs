@@ -55,7 +55,7 @@ fn a_new_automation_shows_its_next_five_fires_with_zone_and_offset() {
 }
 
 #[test]
-fn one_argument_is_the_prompt_where_an_option_says_when() {
+fn single_argument_is_prompt_if_option_gives_schedule() {
     let world = World::new();
     let every = add(&world, &["--every", "90s", "Work"]);
     assert_eq!(every["triggers"][1]["spec"]["period"], "1m30s");
@@ -162,7 +162,7 @@ fn every_policy_can_be_set_and_read() {
 }
 
 #[test]
-fn a_prompt_is_read_from_standard_input() {
+fn automation_prompt_is_read_from_stdin() {
     let world = World::new();
     let prompt = world.path().join("prompt.txt");
     std::fs::write(&prompt, "Work\nhard\n").unwrap();
@@ -185,7 +185,7 @@ fn a_prompt_is_read_from_standard_input() {
 }
 
 #[test]
-fn an_automation_is_paused_resumed_reset_and_deleted() {
+fn automation_is_paused_resumed_reset_and_deleted() {
     let world = World::new();
     add(
         &world,
@@ -237,7 +237,7 @@ fn an_automation_is_paused_resumed_reset_and_deleted() {
 }
 
 #[test]
-fn two_automations_of_one_name_are_refused() {
+fn automation_with_duplicate_name_is_refused() {
     let world = World::new();
     let args = [
         "automation",

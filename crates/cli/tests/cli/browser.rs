@@ -126,7 +126,7 @@ fn title(page: &str) -> &str {
 }
 
 #[test]
-fn pages_of_others_get_nothing_and_change_nothing() {
+fn foreign_origin_pages_cannot_read_or_change_anything() {
     let world = World::new();
     let add = [
         "automation",

@@ -3,7 +3,7 @@
 use crate::world::World;
 
 #[test]
-fn a_budget_is_given_shown_changed_and_cleared() {
+fn budget_is_set_shown_changed_and_cleared() {
     let world = World::new();
     let add = [
         "automation",
@@ -43,7 +43,7 @@ fn a_budget_is_given_shown_changed_and_cleared() {
 }
 
 #[test]
-fn words_beyond_the_tenants_budget_are_answered_with_it() {
+fn message_beyond_tenant_budget_fails_with_budget_reason() {
     let world = World::new();
     let say = ["session", "say", "--new", "--agent", "demo", "Hello"];
     world.run(&say).done();

@@ -7,7 +7,7 @@ use testkit::databases::TestDatabase;
 
 use crate::world::World;
 
-fn every_answer_is_what_the_document_promises(world: &World) {
+fn api_responses_match_openapi_document(world: &World) {
     let _server = world.serve();
     let other = world.json(&["tenant", "create", "other"]);
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
@@ -23,13 +23,13 @@ fn every_answer_is_what_the_document_promises(world: &World) {
 }
 
 #[test]
-fn every_answer_is_what_the_document_promises_on_sqlite() {
-    every_answer_is_what_the_document_promises(&World::new());
+fn api_responses_match_openapi_document_on_sqlite() {
+    api_responses_match_openapi_document(&World::new());
 }
 
 #[test]
-fn every_answer_is_what_the_document_promises_on_postgres() {
+fn api_responses_match_openapi_document_on_postgres() {
     let database = TestDatabase::empty_postgres().unwrap();
     let world = World::new().with("MATINS_DATABASE", database.url());
-    every_answer_is_what_the_document_promises(&world);
+    api_responses_match_openapi_document(&world);
 }

@@ -25,7 +25,7 @@ fn setting(world: &World, name: &str, args: &[&str]) -> Value {
 }
 
 #[test]
-fn each_setting_is_shown_with_where_it_comes_from() {
+fn config_show_prints_each_setting_with_its_origin() {
     let world = World::new().with("MATINS_TICK_SECONDS", "7");
     let path = usual(&world, "workers = 9\n\n[heartbeat]\nseconds = 10\n");
     let workers = setting(&world, "workers", &[]);
@@ -97,7 +97,7 @@ fn a_password_is_never_shown() {
 }
 
 #[test]
-fn a_file_that_cannot_be_taken_is_refused_before_anything_is_done() {
+fn invalid_config_file_is_refused_before_any_effect() {
     let world = World::new();
     let path = usual(
         &world,
@@ -130,7 +130,7 @@ fn a_file_that_cannot_be_taken_is_refused_before_anything_is_done() {
 }
 
 #[test]
-fn a_check_names_variables_that_are_no_settings() {
+fn config_check_lists_unknown_variables() {
     let world = World::new().with("MATINS_WORKRES", "3");
     let checked = world.run(&["config", "check"]);
     assert_eq!(checked.code, 0, "{checked:#?}");
@@ -140,7 +140,7 @@ fn a_check_names_variables_that_are_no_settings() {
 }
 
 #[test]
-fn a_file_is_checked_alone_and_what_other_parts_read_is_checked_as_well() {
+fn config_check_of_file_ignores_environment() {
     let world = World::new().with("MATINS_WORKERS", "many");
     let file = world.path().join("try.toml");
     let check = |content: &str| {
@@ -163,7 +163,7 @@ fn a_file_is_checked_alone_and_what_other_parts_read_is_checked_as_well() {
 }
 
 #[test]
-fn a_file_that_is_named_must_be_there_and_the_usual_one_need_not() {
+fn named_config_file_must_exist_and_default_one_is_optional() {
     let world = World::new();
     world.run(&["agent", "list"]).done();
     let path = world.run(&["config", "path"]);
@@ -194,7 +194,7 @@ fn a_file_that_is_named_must_be_there_and_the_usual_one_need_not() {
 }
 
 #[test]
-fn the_file_says_where_data_lie_and_how_logs_are_written() {
+fn config_file_sets_data_folder_and_log_format() {
     let world = World::new();
     usual(
         &world,
@@ -210,7 +210,7 @@ fn the_file_says_where_data_lie_and_how_logs_are_written() {
 }
 
 #[test]
-fn a_variable_that_looks_like_a_setting_and_is_none_is_warned_of() {
+fn unknown_matins_variable_logs_warning() {
     let world = World::new().with("MATINS_WROKERS", "2");
     let told = world.run(&["agent", "list"]);
     assert_eq!(told.code, 0, "{told:#?}");
@@ -228,7 +228,7 @@ fn a_variable_that_looks_like_a_setting_and_is_none_is_warned_of() {
 }
 
 #[test]
-fn the_reference_is_the_page_in_the_repository() {
+fn config_reference_equals_committed_page() {
     let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/configuration.md");
     let told = World::new().run(&["config", "reference"]).done();
     assert_eq!(told, fs::read_to_string(page).unwrap());

@@ -84,7 +84,7 @@ impl Stage {
         self.world.wait_for(name, |_| path.exists());
     }
 
-    fn wait_for_the_end_of_all_processes(&self, run: &str) {
+    fn wait_until_processes_are_gone(&self, run: &str) {
         self.world.wait_for("all of its processes are gone", |_| {
             marked(run).unwrap().is_empty()
         });
@@ -93,7 +93,7 @@ impl Stage {
     }
 
     /// Waits until the newest attempt is done, which is the one after the one of this id.
-    fn wait_for_the_attempt_after(&self, run: &str) {
+    fn wait_for_next_attempt(&self, run: &str) {
         self.world.wait_for("the next attempt", |_| {
             self.runs()
                 .last()
@@ -114,7 +114,7 @@ impl Stage {
         assert_eq!(second["interrupted_run_id"], run);
 
         let ledger = Ledger::read(&self.script.ledger()).unwrap();
-        ledger.check_disjoint().unwrap();
+        ledger.check_turns_disjoint().unwrap();
         assert!(ledger.prompts().last().unwrap().contains(run));
         let shown = self
             .world
@@ -131,7 +131,7 @@ fn text(value: &Value) -> &str {
 }
 
 /// Begins a second turn of a session under a server, and gives the server's and the run's id.
-fn in_mid_turn(stage: &Stage) -> (crate::world::Running, String) {
+fn start_second_turn(stage: &Stage) -> (crate::world::Running, String) {
     let server = stage.world.serve();
     let say = ["session", "say", "--new", "--agent", "scripted", "One"];
     let session = stage.world.json(&say)["run"]["session_id"].clone();
@@ -148,35 +148,35 @@ fn in_mid_turn(stage: &Stage) -> (crate::world::Running, String) {
     (server, run)
 }
 
-fn a_killed_server_leaves_nothing_and_the_next_one_takes_up_its_turn(stage: Stage) {
+fn turn_of_killed_server_is_retried_by_next_server(stage: Stage) {
     let held = stage.held();
     let stage = stage.with([vec![Step::Echo], held, vec![Step::say("It is done")]]);
-    let (server, run) = in_mid_turn(&stage);
+    let (server, run) = start_second_turn(&stage);
     server.signal(Signal::KILL);
     server.end();
-    stage.wait_for_the_end_of_all_processes(&run);
+    stage.wait_until_processes_are_gone(&run);
 
     // Its heartbeat would be stale in three minutes; its process is known to be gone.
     let _server = stage.world.serve();
-    stage.wait_for_the_attempt_after(&run);
+    stage.wait_for_next_attempt(&run);
 }
 
 #[test]
-fn a_killed_server_leaves_nothing_and_the_next_one_takes_up_its_turn_on_sqlite() {
-    a_killed_server_leaves_nothing_and_the_next_one_takes_up_its_turn(Stage::on_sqlite());
+fn turn_of_killed_server_is_retried_by_next_server_on_sqlite() {
+    turn_of_killed_server_is_retried_by_next_server(Stage::on_sqlite());
 }
 
 #[test]
-fn a_killed_server_leaves_nothing_and_the_next_one_takes_up_its_turn_on_postgres() {
-    a_killed_server_leaves_nothing_and_the_next_one_takes_up_its_turn(Stage::on_postgres());
+fn turn_of_killed_server_is_retried_by_next_server_on_postgres() {
+    turn_of_killed_server_is_retried_by_next_server(Stage::on_postgres());
 }
 
 #[test]
-fn what_a_server_and_its_guard_left_that_were_both_killed_is_gone_before_the_next_attempt() {
+fn orphans_of_killed_server_and_guard_end_before_next_attempt() {
     let stage = Stage::on_sqlite();
     let held = stage.held();
     let stage = stage.with([vec![Step::Echo], held, vec![Step::say("It is done")]]);
-    let (server, run) = in_mid_turn(&stage);
+    let (server, run) = start_second_turn(&stage);
     // A frozen server cannot see that its guard is gone.
     server.signal(Signal::STOP);
     let guard = marked(&run).unwrap().into_iter();
@@ -192,11 +192,11 @@ fn what_a_server_and_its_guard_left_that_were_both_killed_is_gone_before_the_nex
     );
 
     let _server = stage.world.serve();
-    stage.wait_for_the_end_of_all_processes(&run);
-    stage.wait_for_the_attempt_after(&run);
+    stage.wait_until_processes_are_gone(&run);
+    stage.wait_for_next_attempt(&run);
 }
 
-fn a_frozen_server_loses_its_turn_and_writes_nothing_when_it_thaws(mut stage: Stage) {
+fn frozen_server_loses_its_turn_and_writes_nothing_on_resume(mut stage: Stage) {
     stage.world = stage
         .world
         .with("MATINS_HEARTBEAT_SECONDS", "1")
@@ -214,14 +214,14 @@ fn a_frozen_server_loses_its_turn_and_writes_nothing_when_it_thaws(mut stage: St
     let run = text(&stage.runs()[0]["id"]).to_owned();
     frozen.freeze();
     // Nobody renews the lease, and the guard is not frozen.
-    stage.wait_for_the_end_of_all_processes(&run);
+    stage.wait_until_processes_are_gone(&run);
     assert_eq!(stage.runs()[0]["status"], "running");
 
     // Another instance on the same database: no first turn has ended, so it may have the session.
     fs::write(stage.path("goes on"), "").unwrap();
     let other = stage.world.beside("other");
     let server = other.serve();
-    stage.wait_for_the_attempt_after(&run);
+    stage.wait_for_next_attempt(&run);
     let worker = text(&stage.runs()[1]["worker_id"]).to_owned();
     assert!(worker.contains(&format!("-{}-", server.id())), "{worker}");
     let session = text(&stage.runs()[1]["session_id"]).to_owned();
@@ -247,11 +247,11 @@ fn a_frozen_server_loses_its_turn_and_writes_nothing_when_it_thaws(mut stage: St
 }
 
 #[test]
-fn a_frozen_server_loses_its_turn_and_writes_nothing_when_it_thaws_on_sqlite() {
-    a_frozen_server_loses_its_turn_and_writes_nothing_when_it_thaws(Stage::on_sqlite());
+fn frozen_server_loses_its_turn_and_writes_nothing_on_resume_on_sqlite() {
+    frozen_server_loses_its_turn_and_writes_nothing_on_resume(Stage::on_sqlite());
 }
 
 #[test]
-fn a_frozen_server_loses_its_turn_and_writes_nothing_when_it_thaws_on_postgres() {
-    a_frozen_server_loses_its_turn_and_writes_nothing_when_it_thaws(Stage::on_postgres());
+fn frozen_server_loses_its_turn_and_writes_nothing_on_resume_on_postgres() {
+    frozen_server_loses_its_turn_and_writes_nothing_on_resume(Stage::on_postgres());
 }

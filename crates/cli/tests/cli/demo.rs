@@ -6,7 +6,7 @@ use serde_json::Value;
 use crate::world::World;
 
 #[test]
-fn the_demonstration_remembers_from_turn_to_turn_and_from_start_to_start() {
+fn demo_remembers_across_turns_and_restarts() {
     let world = World::new();
     let first = world
         .run(&["demo", "--dir", "d", "--every", "1s", "--turns", "2"])
@@ -32,7 +32,7 @@ fn the_demonstration_remembers_from_turn_to_turn_and_from_start_to_start() {
 }
 
 #[test]
-fn ctrl_c_stops_the_demonstration_and_says_how_to_go_on() {
+fn ctrl_c_stops_demo_and_prints_next_steps() {
     let world = World::new();
     let mut demo = world.start(&["demo", "--every", "1s"]);
     demo.until("This is turn 1");
@@ -44,7 +44,7 @@ fn ctrl_c_stops_the_demonstration_and_says_how_to_go_on() {
 }
 
 #[test]
-fn a_person_talks_to_the_demonstration_from_beside() {
+fn demo_session_accepts_message_from_another_process() {
     let world = World::new();
     let mut demo = world.start(&["demo", "--every", "1h"]);
     demo.until("Ctrl-C stops");
@@ -62,7 +62,7 @@ fn a_person_talks_to_the_demonstration_from_beside() {
 }
 
 #[test]
-fn with_json_each_row_of_the_conversation_is_a_document() {
+fn demo_with_json_prints_one_document_per_row() {
     let world = World::new();
     let told = world
         .run(&["demo", "--every", "1s", "--turns", "1", "--json"])
@@ -75,7 +75,7 @@ fn with_json_each_row_of_the_conversation_is_a_document() {
 }
 
 #[test]
-fn a_reader_that_goes_away_stops_the_demonstration() {
+fn closed_stdout_stops_demo_with_success() {
     let world = World::new();
     let mut demo = world.command(&["demo", "--every", "1s"]);
     let mut child = demo
@@ -90,7 +90,7 @@ fn a_reader_that_goes_away_stops_the_demonstration() {
 }
 
 #[test]
-fn a_demonstration_that_paused_itself_says_so_and_how_to_go_on() {
+fn paused_demo_prints_reason_and_resume_hint() {
     let world = World::new();
     let folder = world.path().join("d");
     let folder = folder.to_str().unwrap();
@@ -124,7 +124,7 @@ fn a_demonstration_that_paused_itself_says_so_and_how_to_go_on() {
     }
     // Without a number of turns it goes on looking, since somebody may let it go on.
     let mut demo = world.start(&["demo", "--dir", "d"]);
-    demo.until_told("paused itself");
+    demo.read_stderr_until("paused itself");
     demo.signal(Signal::INT);
     let ended = demo.end();
     assert_eq!(ended.code, 0, "{ended:#?}");

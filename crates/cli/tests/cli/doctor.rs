@@ -77,7 +77,7 @@ fn automation(world: &World, agent: &str) {
 }
 
 #[test]
-fn where_nothing_was_ever_done_nothing_is_wrong_and_nothing_is_made() {
+fn doctor_on_fresh_machine_finds_and_creates_nothing() {
     let world = World::new();
     let (code, checks) = told(&world, &[]);
     assert_eq!(code, 0, "{checks:#?}");
@@ -104,7 +104,7 @@ fn where_nothing_was_ever_done_nothing_is_wrong_and_nothing_is_made() {
 }
 
 #[test]
-fn a_look_changes_nothing() {
+fn doctor_changes_no_file() {
     let world = World::new();
     automation(&world, "demo");
     let before = contents(world.path());
@@ -119,7 +119,7 @@ fn a_look_changes_nothing() {
 }
 
 #[test]
-fn it_says_who_serves() {
+fn doctor_reports_running_missing_and_unresponsive_server() {
     let world = World::new();
     automation(&world, "demo");
     assert_found(
@@ -148,7 +148,7 @@ fn it_says_who_serves() {
 }
 
 #[test]
-fn what_is_broken_is_told_and_the_other_looks_go_on() {
+fn doctor_reports_each_fault_and_continues_other_checks() {
     let world = World::new();
     automation(&world, "demo");
     let config = world.path().join("mine.toml");
@@ -186,7 +186,7 @@ fn what_is_broken_is_told_and_the_other_looks_go_on() {
 }
 
 #[test]
-fn rights_of_others_are_told() {
+fn doctor_warns_of_files_readable_by_others() {
     let world = World::new();
     automation(&world, "demo");
     fs::set_permissions(
@@ -208,7 +208,7 @@ fn rights_of_others_are_told() {
 }
 
 #[test]
-fn an_agent_that_is_not_there_or_does_not_start_is_a_problem() {
+fn doctor_reports_missing_and_failing_agents() {
     let world = World::new();
     world
         .run(&["agent", "add", "gone", "--", "no-such-agent"])
@@ -233,7 +233,7 @@ fn an_agent_that_is_not_there_or_does_not_start_is_a_problem() {
 }
 
 #[test]
-fn a_worker_that_was_killed_and_a_folder_that_is_gone_are_told() {
+fn doctor_reports_killed_worker_and_missing_working_directory() {
     let world = World::new();
     world.slow_agent();
     let work = world.path().join("work");
@@ -271,7 +271,7 @@ fn a_worker_that_was_killed_and_a_folder_that_is_gone_are_told() {
 }
 
 #[test]
-fn a_shared_database_is_looked_at_with_the_instances_that_runs_wait_for() {
+fn doctor_on_shared_database_reports_instances_with_queued_runs() {
     let database = TestDatabase::empty_postgres().unwrap();
     let here = World::new().with("MATINS_DATABASE", database.url());
     assert_found(&here, "database", "ok", "empty; the first command fills it");
@@ -299,7 +299,7 @@ fn a_shared_database_is_looked_at_with_the_instances_that_runs_wait_for() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_server_that_others_share_is_looked_at_in_every_respect() {
+async fn doctor_runs_every_check_of_postgres_server() {
     let database = TestDatabase::empty_postgres().unwrap();
     let world = World::new().with("MATINS_DATABASE", database.url());
     world.run(&["agent", "list"]).done();

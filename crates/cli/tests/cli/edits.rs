@@ -49,7 +49,7 @@ fn schedules(view: &Value) -> Vec<String> {
 }
 
 #[test]
-fn every_option_of_add_can_be_edited_and_cleared() {
+fn every_add_option_can_be_edited_and_cleared() {
     let world = World::new();
     let before = standup(&world);
     let edited = edit(
@@ -140,7 +140,7 @@ fn every_option_of_add_can_be_edited_and_cleared() {
 }
 
 #[test]
-fn triggers_are_replaced_added_and_removed() {
+fn automation_edit_replaces_adds_and_removes_triggers() {
     let world = World::new();
     standup(&world);
     let replaced = edit(&world, &["--cron", "30 8 * * *", "--every", "2h"]);
@@ -175,7 +175,7 @@ fn triggers_are_replaced_added_and_removed() {
 }
 
 #[test]
-fn a_trigger_is_removed_by_what_it_says_where_no_other_says_the_same() {
+fn trigger_is_removed_by_its_schedule_if_unambiguous() {
     let world = World::new();
     standup(&world);
     edit(&world, &["--add", "--every", "2h", "--every", "3h"]);
@@ -211,7 +211,7 @@ fn a_trigger_is_removed_by_what_it_says_where_no_other_says_the_same() {
 }
 
 #[test]
-fn an_edit_that_cannot_be_is_refused_whole() {
+fn invalid_automation_edit_changes_nothing() {
     let world = World::new();
     standup(&world);
     let before = world.json(&["automation", "show", "standup"]);
@@ -246,7 +246,7 @@ fn an_edit_that_cannot_be_is_refused_whole() {
 }
 
 #[test]
-fn a_session_that_goes_on_keeps_its_agent_until_it_is_let_go() {
+fn continuous_session_keeps_its_agent_until_reset() {
     let world = World::new();
     standup(&world);
     let other = ["agent", "add", "other", "--"];
@@ -270,7 +270,7 @@ fn a_session_that_goes_on_keeps_its_agent_until_it_is_let_go() {
 }
 
 #[tokio::test]
-async fn an_automation_that_cannot_be_read_is_named_and_hides_no_other() {
+async fn corrupt_automation_is_listed_with_the_readable_ones() {
     let world = World::new();
     standup(&world);
     world.json(&[
@@ -310,7 +310,7 @@ async fn an_automation_that_cannot_be_read_is_named_and_hides_no_other() {
 }
 
 #[tokio::test]
-async fn policy_of_a_later_version_stops_nothing_unless_it_must_not_be_ignored() {
+async fn policy_of_later_version_is_ignored_unless_marked_as_needed() {
     let world = World::new();
     standup(&world);
     world

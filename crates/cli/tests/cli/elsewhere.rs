@@ -62,7 +62,7 @@ fn ask(world: &World, command: &[&str], json: bool, names: [&str; 2]) -> Done {
 }
 
 #[test]
-fn a_command_answers_alike_with_a_server_elsewhere_and_alone() {
+fn commands_answer_alike_remote_local_and_in_process() {
     let world = World::new();
     let add = ["automation", "add", "--at", "2199-01-01T00:00", "--agent"];
     let add: Vec<_> = add
@@ -95,7 +95,7 @@ fn a_command_answers_alike_with_a_server_elsewhere_and_alone() {
 }
 
 #[test]
-fn what_is_done_elsewhere_is_done_there() {
+fn remote_commands_take_effect_on_remote_server() {
     let world = World::new();
     let _server = world.serve();
     let elsewhere = world.elsewhere(&world.token());
@@ -123,7 +123,7 @@ fn what_is_done_elsewhere_is_done_there() {
 }
 
 #[test]
-fn a_session_is_moved_on_in_its_life() {
+fn session_is_paused_resumed_completed_and_archived() {
     let world = World::new();
     let said = world.json(&["session", "say", "--new", "--agent", "demo", "Hello"]);
     let session = said["run"]["session_id"].as_str().unwrap();

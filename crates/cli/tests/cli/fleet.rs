@@ -79,7 +79,7 @@ fn end(server: Running) {
 }
 
 #[test]
-fn words_said_to_one_server_are_taken_at_once_where_their_memory_lies() {
+fn message_is_taken_at_once_by_server_with_session_memory() {
     let fleet = Fleet::new();
     let _one = fleet.one.serve();
     let session = remembered(&fleet);
@@ -100,7 +100,7 @@ fn words_said_to_one_server_are_taken_at_once_where_their_memory_lies() {
 }
 
 #[test]
-fn a_turn_is_called_off_at_once_by_another_server() {
+fn turn_is_cancelled_at_once_through_another_server() {
     let fleet = Fleet::new();
     let one = fleet.one.serve();
     fleet.one.slow_agent();
@@ -113,7 +113,7 @@ fn a_turn_is_called_off_at_once_by_another_server() {
 }
 
 #[test]
-fn a_schedule_made_at_one_server_is_kept_by_another_when_that_one_dies() {
+fn schedule_of_frozen_server_is_run_by_another_server() {
     let fleet = Fleet::new();
     let one = fleet.one.serve();
     let _other = fleet.other.serve();
@@ -133,7 +133,7 @@ fn a_schedule_made_at_one_server_is_kept_by_another_when_that_one_dies() {
 }
 
 #[test]
-fn what_is_remembered_elsewhere_waits_visibly_until_that_folder_is_served_again() {
+fn run_waits_for_offline_instance_until_its_server_returns() {
     let fleet = Fleet::new();
     let one = fleet.one.serve();
     let session = remembered(&fleet);
@@ -157,7 +157,7 @@ fn what_is_remembered_elsewhere_waits_visibly_until_that_folder_is_served_again(
 }
 
 #[test]
-fn what_waits_for_an_instance_that_is_given_up_fails_and_says_so() {
+fn run_waiting_for_removed_instance_fails_with_reason() {
     let fleet = Fleet::new();
     let one = fleet.one.serve();
     let session = remembered(&fleet);
@@ -187,7 +187,7 @@ fn what_waits_for_an_instance_that_is_given_up_fails_and_says_so() {
 }
 
 #[test]
-fn a_server_of_a_copy_of_a_folder_that_is_served_is_refused() {
+fn server_of_copied_data_folder_is_refused() {
     let mut fleet = Fleet::new();
     // As often as a server's heart beats it shows itself.
     fleet.one = fleet.one.with("MATINS_HEARTBEAT_SECONDS", "1");

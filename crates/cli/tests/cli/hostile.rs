@@ -25,7 +25,7 @@ fn scripted(world: &World, name: &str, steps: Vec<Step>) {
 }
 
 #[test]
-fn agents_that_send_too_much_cost_the_server_little_memory_and_others_nothing() {
+fn flooding_agents_cost_little_memory_and_block_no_other_turn() {
     let world = World::new().with("MATINS_WORKERS", "2");
     scripted(&world, "good", vec![Step::Echo]);
     let text = |count, bytes| Step::Flood { count, bytes };

@@ -28,7 +28,7 @@ fn receive(listener: &TcpListener) -> (String, String) {
 }
 
 #[test]
-fn an_endpoint_is_made_tried_changed_and_removed() {
+fn endpoint_is_added_tested_edited_and_deleted() {
     let world = World::new().with("MATINS_WEBHOOK_ALLOW", "127.0.0.1/32");
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = format!("http://{}/matins", listener.local_addr().unwrap());
@@ -80,7 +80,7 @@ fn an_endpoint_is_made_tried_changed_and_removed() {
 }
 
 #[test]
-fn a_webhook_is_added_and_its_secret_shown_and_changed() {
+fn webhook_is_added_and_its_secret_shown_and_rotated() {
     let world = World::new();
     let add = ["automation", "add", "--webhook", "--agent", "demo"];
     let add: Vec<_> = add.into_iter().chain(["--name", "push", "Look"]).collect();

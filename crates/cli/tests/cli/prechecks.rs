@@ -15,7 +15,7 @@ fn asking(world: &World, precheck: &str) {
 }
 
 #[test]
-fn a_precheck_that_declines_is_told_and_leaves_no_conversation() {
+fn declining_precheck_skips_run_and_creates_no_session() {
     let world = World::new();
     asking(&world, "echo nothing new; exit 1");
     let fired = world.run(&["automation", "fire", "news"]);
@@ -40,7 +40,7 @@ fn a_precheck_that_declines_is_told_and_leaves_no_conversation() {
 }
 
 #[test]
-fn a_precheck_that_says_neither_takes_the_turn_and_is_told_beside_it() {
+fn unclear_precheck_takes_turn_and_is_reported() {
     let world = World::new();
     asking(&world, "echo no idea >&2; exit 3");
     let fired = world.run(&["automation", "fire", "news"]);
@@ -64,7 +64,7 @@ fn a_precheck_that_says_neither_takes_the_turn_and_is_told_beside_it() {
 }
 
 #[test]
-fn a_killed_server_leaves_nothing_of_a_precheck_and_the_next_one_asks_again() {
+fn precheck_of_killed_server_is_run_again_by_next_server() {
     let world = World::new();
     let (began, go_on) = (world.path().join("began"), world.path().join("goes on"));
     let words = format!(

@@ -15,7 +15,7 @@ use testkit::clock::SeededEntropy;
 use crate::world::World;
 
 #[test]
-fn the_first_server_makes_a_token_and_no_other_one_does() {
+fn only_first_server_start_creates_token() {
     let world = World::new();
     let mut server = world.start(&["serve"]);
     let told = server.until("next fire");
@@ -36,21 +36,21 @@ fn the_first_server_makes_a_token_and_no_other_one_does() {
 }
 
 #[test]
-fn a_file_of_somebody_else_is_not_written_over() {
+fn foreign_token_file_is_not_overwritten() {
     let world = World::new();
     fs::create_dir(world.data()).unwrap();
     let file = world.data().join("token");
     fs::write(&file, "my notes").unwrap();
     let mut server = world.start(&["serve"]);
     server.until("next fire");
-    server.until_told("none of Matins' files");
+    server.read_stderr_until("none of Matins' files");
     assert_eq!(fs::read_to_string(&file).unwrap(), "my notes");
     let tokens = world.json(&["token", "list"]);
     assert_eq!(tokens.as_array().unwrap().len(), 0);
 }
 
 #[test]
-fn with_json_a_ready_server_says_where_it_is() {
+fn ready_event_contains_address_token_file_and_pid() {
     let world = World::new();
     let mut server = world.start(&["serve", "--json"]);
     let ready: serde_json::Value = serde_json::from_str(&server.until("ready")).unwrap();
@@ -62,7 +62,7 @@ fn with_json_a_ready_server_says_where_it_is() {
 }
 
 #[test]
-fn an_address_that_others_reach_is_refused_unless_it_is_allowed() {
+fn non_loopback_address_is_refused_by_default() {
     let world = World::new().with("MATINS_LISTEN", "0.0.0.0:0");
     let refused = world.run(&["serve"]);
     assert_eq!(refused.code, 2, "{refused:#?}");
@@ -77,7 +77,7 @@ fn an_address_that_others_reach_is_refused_unless_it_is_allowed() {
 }
 
 #[test]
-fn by_default_a_server_is_reached_from_this_machine_alone() {
+fn default_listen_address_is_loopback() {
     let world = World::new();
     let mut command = world.command(&["config", "show", "--json"]);
     let shown = command.env_remove("MATINS_LISTEN").output().unwrap();
@@ -91,7 +91,7 @@ fn by_default_a_server_is_reached_from_this_machine_alone() {
 }
 
 #[test]
-fn an_address_that_others_reach_is_taken_where_it_is_allowed() {
+fn non_loopback_address_is_accepted_with_beyond_loopback() {
     // No machine has this one (RFC 5737), so that nothing is ever reached at it.
     let world = World::new().with("MATINS_LISTEN", "192.0.2.1:0");
     let refused = world.run(&["serve"]);
@@ -111,7 +111,7 @@ fn an_address_that_others_reach_is_taken_where_it_is_allowed() {
 }
 
 #[test]
-fn an_address_that_is_taken_is_said_to_be() {
+fn listen_address_in_use_is_reported() {
     let world = World::new();
     let _server = world.serve();
     let address = world.address().replace("http://", "");
@@ -133,7 +133,7 @@ fn called(address: &str, name: &str) -> String {
 }
 
 #[test]
-fn a_host_that_is_not_named_is_refused_and_one_that_is_named_answers() {
+fn requests_for_unconfigured_host_are_refused() {
     let world = World::new()
         .with("MATINS_HOSTS", "matins.example.org")
         .with("MATINS_LISTEN", "127.0.0.2:0");
@@ -153,7 +153,7 @@ fn a_host_that_is_not_named_is_refused_and_one_that_is_named_answers() {
 }
 
 #[test]
-fn a_server_that_is_frozen_is_done_without() {
+fn command_bypasses_frozen_server() {
     let world = World::new();
     let server = world.serve();
     server.freeze();
@@ -166,7 +166,7 @@ fn a_server_that_is_frozen_is_done_without() {
 }
 
 #[tokio::test]
-async fn a_process_that_takes_a_turn_alone_serves_its_agents_meanwhile() {
+async fn standalone_turn_serves_private_socket_to_its_agents() {
     let world = World::new();
     world.slow_agent();
     let stale = world.data().join("matins-4194999.sock");
@@ -177,7 +177,7 @@ async fn a_process_that_takes_a_turn_alone_serves_its_agents_meanwhile() {
     assert!(!stale.exists(), "that of a dead process is removed");
     assert_eq!(fs::metadata(&socket).unwrap().mode() & 0o777, 0o600);
     let address = SocketAddress::of(&socket).unwrap();
-    let client = Client::at_socket(address, Arc::new(SeededEntropy::new(1))).unwrap();
+    let client = Client::with_socket(address, Arc::new(SeededEntropy::new(1))).unwrap();
     assert!(!client.server().await.unwrap().serves);
     assert!(client.whoami().await.unwrap().token.is_none());
     taking.signal(Signal::INT);

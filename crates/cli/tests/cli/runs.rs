@@ -18,7 +18,7 @@ fn queue(world: &World, agent: &str) -> String {
 }
 
 #[test]
-fn a_run_that_waits_is_called_off_and_tried_again() {
+fn queued_run_is_cancelled_and_retried() {
     let world = World::new();
     let run = queue(&world, "demo");
     let refused = world.run(&["run", "retry", &run]);
@@ -47,7 +47,7 @@ fn a_run_that_waits_is_called_off_and_tried_again() {
 }
 
 #[test]
-fn a_run_that_runs_is_called_off_and_the_others_of_its_session_stay() {
+fn cancelling_running_run_keeps_other_runs_of_session() {
     let world = World::new();
     world.slow_agent();
     let _server = world.serve();
@@ -74,7 +74,7 @@ fn a_run_that_runs_is_called_off_and_the_others_of_its_session_stay() {
 }
 
 #[tokio::test]
-async fn a_record_that_retention_removed_is_said_to_be_gone() {
+async fn run_show_reports_record_removed_by_retention() {
     let world = World::new();
     let run = queue(&world, "demo");
     world.run(&["run", "cancel", &run]).done();

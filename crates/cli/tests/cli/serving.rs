@@ -13,7 +13,7 @@ use rustix::process::Signal;
 
 use crate::world::{MATINS, World};
 
-fn fast_and_slow(world: &World) {
+fn add_fast_and_slow_automations(world: &World) {
     world.slow_agent();
     for agent in ["demo", "slow"] {
         world
@@ -34,7 +34,7 @@ fn fast_and_slow(world: &World) {
 }
 
 #[test]
-fn a_second_server_of_a_folder_is_refused_and_names_the_first() {
+fn second_server_of_folder_is_refused_with_process_of_first() {
     let world = World::new();
     let server = world.serve();
     let refused = world.run(&["serve"]);
@@ -54,7 +54,7 @@ fn a_second_server_of_a_folder_is_refused_and_names_the_first() {
 }
 
 #[test]
-fn a_server_whose_program_was_replaced_goes_on_with_its_own() {
+fn server_keeps_using_its_program_after_upgrade() {
     let world = World::new();
     let home = world.path().join("home");
     let home = home.to_str().unwrap();
@@ -82,7 +82,7 @@ fn a_server_whose_program_was_replaced_goes_on_with_its_own() {
     world.run(&add).done();
     let program = world.path().join("matins");
     fs::copy(MATINS, &program).unwrap();
-    let server = world.serve_with(&program);
+    let server = world.serve_with_program(&program);
     // As an upgrade does it: another file takes the name.
     let newer = world.path().join("newer");
     fs::write(&newer, "#!/bin/sh\nexit 1\n").unwrap();
@@ -95,9 +95,9 @@ fn a_server_whose_program_was_replaced_goes_on_with_its_own() {
 }
 
 #[test]
-fn beside_a_server_commands_leave_the_turn_to_it_and_follow() {
+fn command_beside_server_follows_turn_of_server() {
     let world = World::new();
-    fast_and_slow(&world);
+    add_fast_and_slow_automations(&world);
     let server = world.serve();
     let fired = world.run(&["automation", "fire", "demo"]);
     assert!(
@@ -117,7 +117,7 @@ fn beside_a_server_commands_leave_the_turn_to_it_and_follow() {
 }
 
 /// Counts the requests for single runs, transcripts and live texts that the server has answered.
-fn requests_of_followers(world: &World) -> usize {
+fn count_follower_requests(world: &World) -> usize {
     let address = world.address();
     let host = address.strip_prefix("http://").unwrap();
     let mut connection = TcpStream::connect(host).unwrap();
@@ -141,17 +141,17 @@ fn requests_of_followers(world: &World) -> usize {
 }
 
 #[test]
-fn follower_of_a_silent_turn_does_not_poll() {
+fn follower_of_silent_turn_does_not_poll() {
     let world = World::new();
-    fast_and_slow(&world);
+    add_fast_and_slow_automations(&world);
     let _server = world.serve();
     let fired = world.start(&["automation", "fire", "slow"]);
     world.wait_for("the follower reads the running turn", |world| {
-        world.json(&["run", "list"])[0]["status"] == "running" && requests_of_followers(world) > 0
+        world.json(&["run", "list"])[0]["status"] == "running" && count_follower_requests(world) > 0
     });
-    let before = requests_of_followers(&world);
+    let before = count_follower_requests(&world);
     sleep(Duration::from_secs(1));
-    let during = requests_of_followers(&world) - before;
+    let during = count_follower_requests(&world) - before;
     // Changes just after the beginning of the turn may still be read.
     assert!(during <= 4, "{during} requests in a second");
     fired.signal(Signal::INT);
@@ -159,9 +159,9 @@ fn follower_of_a_silent_turn_does_not_poll() {
 }
 
 #[test]
-fn ctrl_c_beside_a_server_only_stops_following() {
+fn ctrl_c_beside_server_only_stops_following() {
     let world = World::new();
-    fast_and_slow(&world);
+    add_fast_and_slow_automations(&world);
     let _server = world.serve();
     let fired = world.start(&["automation", "fire", "slow"]);
     let status = |world: &World| world.json(&["run", "list"])[0]["status"].clone();
@@ -178,9 +178,9 @@ fn ctrl_c_beside_a_server_only_stops_following() {
 }
 
 #[test]
-fn words_to_a_busy_session_say_what_they_wait_for() {
+fn message_to_busy_session_prints_blocking_run() {
     let world = World::new();
-    fast_and_slow(&world);
+    add_fast_and_slow_automations(&world);
     let _server = world.serve();
     world.run(&["automation", "fire", "slow", "--queue"]).done();
     let runs = |world: &World| world.json(&["run", "list"]);
@@ -202,9 +202,9 @@ fn words_to_a_busy_session_say_what_they_wait_for() {
 }
 
 #[test]
-fn a_second_signal_hands_a_running_turn_back_at_once() {
+fn second_signal_requeues_running_turn_at_once() {
     let world = World::new();
-    fast_and_slow(&world);
+    add_fast_and_slow_automations(&world);
     let server = world.serve();
     world.run(&["automation", "fire", "slow", "--queue"]).done();
     let runs = |world: &World| world.json(&["run", "list"]);
@@ -232,7 +232,7 @@ fn a_second_signal_hands_a_running_turn_back_at_once() {
 }
 
 #[test]
-fn a_schedule_fires_while_it_is_served() {
+fn server_runs_schedule_repeatedly() {
     let world = World::new();
     world
         .run(&[
@@ -257,9 +257,9 @@ fn a_schedule_fires_while_it_is_served() {
 }
 
 #[test]
-fn whoever_follows_is_told_when_nobody_serves_any_more() {
+fn follower_reports_stopped_server_and_queued_run() {
     let world = World::new().with("MATINS_WORKERS", "1");
-    fast_and_slow(&world);
+    add_fast_and_slow_automations(&world);
     let server = world.serve();
     world.run(&["automation", "fire", "slow", "--queue"]).done();
     let runs = |world: &World| world.json(&["run", "list"]);

@@ -19,7 +19,7 @@ fn talk(world: &World, words: &[&str]) -> String {
 }
 
 #[test]
-fn the_end_of_a_transcript_is_shown_and_what_comes_before_is_counted() {
+fn session_show_prints_last_rows_and_counts_earlier_ones() {
     let world = World::new();
     let session = talk(&world, &["One", "Two", "Three"]);
     let shown = world
@@ -51,7 +51,7 @@ fn the_end_of_a_transcript_is_shown_and_what_comes_before_is_counted() {
 }
 
 #[test]
-fn a_conversation_is_written_down_for_programs_and_for_people() {
+fn session_export_writes_jsonl_and_markdown() {
     let world = World::new();
     let session = talk(&world, &["My **name** is Ada", "Who am I?"]);
     let bound = format!("bound:{session}");
@@ -94,7 +94,7 @@ fn a_conversation_is_written_down_for_programs_and_for_people() {
 }
 
 #[test]
-fn a_file_is_written_whole_and_never_over_another_unasked() {
+fn session_export_replaces_existing_file_only_with_force() {
     let world = World::new();
     let session = talk(&world, &["Hello"]);
     let file = world.path().join("talk.jsonl");
@@ -124,7 +124,7 @@ fn a_file_is_written_whole_and_never_over_another_unasked() {
 }
 
 #[test]
-fn deleting_a_session_takes_consent_where_automations_speak_in_it() {
+fn deleting_session_with_bound_automations_requires_flag() {
     let world = World::new();
     let session = talk(&world, &["Hello"]);
     let bound = format!("bound:{session}");
@@ -164,7 +164,7 @@ fn deleting_a_session_takes_consent_where_automations_speak_in_it() {
 }
 
 #[test]
-fn deleting_a_session_ends_the_agent_that_works_in_it() {
+fn deleting_session_ends_its_running_agent() {
     let world = World::new();
     world.slow_agent();
     let mut server = world.serve();

@@ -31,7 +31,7 @@ fn accepts(program: &str, args: &[&str], text: &str) -> Option<String> {
 }
 
 #[test]
-fn shells_get_completions_that_they_understand() {
+fn completion_scripts_are_valid_for_each_shell() {
     let world = World::new();
     for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
         let script = world.run(&["completions", shell]).done();

@@ -15,7 +15,7 @@ fn event(line: &str) -> Value {
 }
 
 #[test]
-fn a_session_is_watched_from_its_beginning_to_its_end() {
+fn trace_follows_session_from_creation_to_deletion() {
     let world = World::new();
     let _server = world.serve();
     let said = world.json(&["session", "say", "--new", "--agent", "demo", "Hello"]);
@@ -45,7 +45,7 @@ fn a_session_is_watched_from_its_beginning_to_its_end() {
 }
 
 #[test]
-fn people_read_a_line_for_each_event_and_the_words() {
+fn trace_prints_one_line_per_event_and_messages() {
     let world = World::new();
     let said = world.json(&["session", "say", "--new", "--agent", "demo", "Hello"]);
     let session = said["run"]["session_id"].as_str().unwrap();
@@ -58,7 +58,7 @@ fn people_read_a_line_for_each_event_and_the_words() {
 }
 
 #[test]
-fn what_is_not_there_and_no_place_in_a_trace_are_refused() {
+fn trace_of_missing_session_or_invalid_cursor_is_refused() {
     let world = World::new();
     let nobody = world.run(&["trace", "nothing"]);
     assert_eq!(nobody.code, 3, "{nobody:#?}");
@@ -72,7 +72,7 @@ fn what_is_not_there_and_no_place_in_a_trace_are_refused() {
 }
 
 #[test]
-fn everything_is_watched_at_once_and_goes_on_when_the_server_starts_anew() {
+fn trace_of_everything_resumes_after_server_restart() {
     let world = World::new().with("MATINS_LISTEN", free_address());
     let server = world.serve();
     let elsewhere = world.elsewhere(&world.token());
@@ -92,14 +92,14 @@ fn everything_is_watched_at_once_and_goes_on_when_the_server_starts_anew() {
     let mut trace = heard.join().unwrap();
     server.signal(Signal::TERM);
     assert_eq!(server.end().code, 0);
-    trace.until_told("connection broke");
+    trace.read_stderr_until("connection broke");
     say("While nobody served");
     let _server = world.serve();
     trace.until("While nobody served");
 }
 
 #[test]
-fn a_server_stops_at_once_however_many_streams_are_open() {
+fn server_stops_at_once_with_many_open_streams() {
     let world = World::new();
     let server = world.serve();
     let said = world.json(&["session", "say", "--new", "--agent", "demo", "Hello"]);

@@ -259,7 +259,7 @@ const BAD_INPUT: &[(&[&str], i32, &[&str])] = &[
 ];
 
 #[test]
-fn bad_input_is_refused_with_the_field_the_value_and_what_is_accepted() {
+fn invalid_argument_error_names_field_value_and_accepted_values() {
     let world = World::new();
     for (args, code, says) in BAD_INPUT {
         let args: Vec<_> = match args {
@@ -281,7 +281,7 @@ fn bad_input_is_refused_with_the_field_the_value_and_what_is_accepted() {
 }
 
 #[test]
-fn knobs_of_the_environment_are_named_where_they_are_refused() {
+fn invalid_environment_value_error_names_variable() {
     let world = World::new();
     for (name, value) in [
         ("MATINS_WORKERS", "many"),
@@ -297,7 +297,7 @@ fn knobs_of_the_environment_are_named_where_they_are_refused() {
 }
 
 #[test]
-fn with_json_a_command_line_that_cannot_be_taken_is_told_in_json() {
+fn invalid_command_line_with_json_prints_json_error() {
     let world = World::new();
     for (args, says) in [
         (&["sing", "--json"][..], "'sing'"),
@@ -319,7 +319,7 @@ fn with_json_a_command_line_that_cannot_be_taken_is_told_in_json() {
 }
 
 #[test]
-fn with_json_errors_are_json() {
+fn failed_command_with_json_prints_json_error() {
     let world = World::new();
     let refused = world.run(&["automation", "show", "news", "--json"]);
     assert_eq!(refused.code, 3);
@@ -334,7 +334,7 @@ fn with_json_errors_are_json() {
 }
 
 #[test]
-fn a_reader_that_goes_away_is_no_error() {
+fn closed_stdout_is_success() {
     let world = World::new();
     world.run(&["agent", "list"]).done();
     for args in [
@@ -357,7 +357,7 @@ fn a_reader_that_goes_away_is_no_error() {
 }
 
 #[test]
-fn a_pipe_gets_no_colours() {
+fn output_to_pipe_has_no_colours() {
     let world = World::new();
     let add = [
         "automation",
@@ -372,7 +372,7 @@ fn a_pipe_gets_no_colours() {
 }
 
 #[test]
-fn the_data_folder_is_its_users_alone() {
+fn data_folder_is_accessible_by_owner_only() {
     let world = World::new();
     world.run(&["agent", "list"]).done();
     let mode = |name: &str| {
@@ -384,7 +384,7 @@ fn the_data_folder_is_its_users_alone() {
 }
 
 #[test]
-fn commands_that_begin_a_folder_together_agree_on_it() {
+fn concurrent_first_commands_agree_on_data_folder() {
     let world = World::new();
     let lists = thread::scope(|scope| {
         let started: Vec<_> = (0..4)

@@ -162,11 +162,11 @@ impl World {
 
     /// Starts a server and waits until it serves.
     pub(crate) fn serve(&self) -> Running {
-        self.serve_with(Path::new(MATINS))
+        self.serve_with_program(Path::new(MATINS))
     }
 
     /// Starts a server from a file of its own and waits until it serves.
-    pub(crate) fn serve_with(&self, program: &Path) -> Running {
+    pub(crate) fn serve_with_program(&self, program: &Path) -> Running {
         let mut server = Self::start_command(self.command_of(program, &["serve"]));
         server.until("next fire");
         server
@@ -193,7 +193,7 @@ impl World {
     }
 
     /// Runs a command that reads a text.
-    pub(crate) fn run_with(&self, args: &[&str], text: &str) -> Done {
+    pub(crate) fn run_with_stdin(&self, args: &[&str], text: &str) -> Done {
         let mut command = self.command(args);
         command
             .stdin(Stdio::piped())
@@ -232,7 +232,7 @@ impl Running {
     }
 
     /// Reads what it tells beside its output up to the line that says `text`.
-    pub(crate) fn until_told(&mut self, text: &str) -> String {
+    pub(crate) fn read_stderr_until(&mut self, text: &str) -> String {
         read_until(&mut self.stderr, text)
     }
 

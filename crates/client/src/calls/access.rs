@@ -41,7 +41,7 @@ impl Client {
     }
 
     /// Returns the budget of a tenant, and the usage of all its runs.
-    pub async fn tenant_spending(&self, tenant: &str) -> Result<Spending, Error> {
+    pub async fn tenant_usage(&self, tenant: &str) -> Result<Spending, Error> {
         self.get(&["tenants", tenant, "spending"]).fetch().await
     }
 

@@ -56,7 +56,7 @@ impl Client {
     }
 
     /// Returns the budget of an automation, and its usage.
-    pub async fn automation_spending(&self, automation: &str) -> Result<Spending, Error> {
+    pub async fn automation_usage(&self, automation: &str) -> Result<Spending, Error> {
         let call = self.get(&["automations", automation, "spending"]);
         call.fetch().await
     }

@@ -16,7 +16,7 @@ use crate::{Error, request::Call};
 pub use approvals::{ApprovalFilter, ApprovalStates};
 pub use automations::AutomationFilter;
 pub use runs::RunFilter;
-pub use sessions::{MessagePart, SessionFilter, SessionMove};
+pub use sessions::{MessageRange, SessionFilter, SessionMove};
 
 /// The requested part of a list.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

@@ -34,7 +34,7 @@ pub struct SessionFilter {
 
 /// The requested rows of a transcript.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum MessagePart {
+pub enum MessageRange {
     /// The rows after this number.
     After(i64),
     /// The rows from the first one of this run on.
@@ -144,14 +144,14 @@ impl Client {
     pub async fn messages(
         &self,
         session: &str,
-        part: MessagePart,
+        part: MessageRange,
         limit: Option<u32>,
     ) -> Result<Messages, Error> {
         let call = self.get(&["sessions", session, "messages"]);
         let call = match part {
-            MessagePart::After(after) => call.ask("after", Some(after)),
-            MessagePart::FromRun(run) => call.ask("from_run", Some(run)),
-            MessagePart::Last(last) => call.ask("last", Some(last)),
+            MessageRange::After(after) => call.ask("after", Some(after)),
+            MessageRange::FromRun(run) => call.ask("from_run", Some(run)),
+            MessageRange::Last(last) => call.ask("last", Some(last)),
         };
         call.ask("limit", limit).fetch().await
     }

@@ -14,7 +14,7 @@ fn key(request: &str) -> Option<&str> {
 }
 
 #[tokio::test]
-async fn what_creates_is_sent_again_with_the_same_key_when_its_connection_breaks() {
+async fn creating_request_is_retried_with_same_key_after_disconnect() {
     let created = json(&json!({ "path": "/sign-in", "expires_at": "2026-05-04T09:00:00Z" }));
     let cut = b"HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\n{\"id\"".to_vec();
     let (address, asked) = answering(vec![Vec::new(), cut, created]).await;
@@ -28,7 +28,7 @@ async fn what_creates_is_sent_again_with_the_same_key_when_its_connection_breaks
 }
 
 #[tokio::test]
-async fn what_changes_without_a_key_is_sent_once() {
+async fn change_without_key_is_not_retried() {
     let (address, asked) = answering(vec![Vec::new()]).await;
     let error = client_at(address).pause_automation("a").await.unwrap_err();
     assert!(matches!(error, Error::Unreachable { .. }), "{error:?}");
@@ -36,7 +36,7 @@ async fn what_changes_without_a_key_is_sent_once() {
 }
 
 #[tokio::test]
-async fn what_only_looks_is_asked_again() {
+async fn read_request_is_retried_after_disconnect() {
     let server = json!({ "version": "1", "serves": false, "now": "2026-05-04T09:00:00Z" });
     let (address, asked) = answering(vec![Vec::new(), json(&server)]).await;
     assert_eq!(client_at(address).server().await.unwrap().version, "1");
@@ -44,7 +44,7 @@ async fn what_only_looks_is_asked_again() {
 }
 
 #[tokio::test]
-async fn a_server_that_is_not_there_is_named() {
+async fn unreachable_server_is_named_in_error() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
     drop(listener);
@@ -55,7 +55,7 @@ async fn a_server_that_is_not_there_is_named() {
 }
 
 #[tokio::test]
-async fn an_export_that_breaks_off_is_not_taken_for_whole() {
+async fn truncated_export_ends_with_error() {
     let cut = b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n4\r\nabc\n\r\n".to_vec();
     let (address, _asked) = answering(vec![cut]).await;
     let client = client_at(address);

@@ -3,7 +3,7 @@
 use api_types::{ProblemKind, TokenRequest};
 use axum::Json;
 use client::{
-    AutomationFilter, Client, Error, MessagePart, Part, RunFilter, SessionFilter, SessionMove,
+    AutomationFilter, Client, Error, MessageRange, Part, RunFilter, SessionFilter, SessionMove,
     SocketAddress,
 };
 use http::{StatusCode, header};
@@ -31,7 +31,7 @@ fn problem(status: StatusCode, kind: &'static str) -> Echo {
 }
 
 #[tokio::test]
-async fn a_network_a_socket_and_this_process_carry_the_same() {
+async fn all_transports_send_same_request() {
     let echo = server();
     let tcp = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = tcp.local_addr().unwrap();
@@ -44,7 +44,7 @@ async fn a_network_a_socket_and_this_process_carry_the_same() {
     let by_unix = tokio::spawn(axum::serve(unix, echo.routes()).into_future());
     let clients = [
         client_at(address),
-        Client::at_socket(socket, entropy()).unwrap(),
+        Client::with_socket(socket, entropy()).unwrap(),
         echo.client(),
     ];
     for client in &clients {
@@ -63,7 +63,7 @@ async fn a_network_a_socket_and_this_process_carry_the_same() {
 }
 
 #[tokio::test]
-async fn a_server_below_a_path_is_asked_there() {
+async fn base_path_of_server_address_is_kept() {
     let echo = server();
     let tcp = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}/below/", tcp.local_addr().unwrap());
@@ -75,7 +75,7 @@ async fn a_server_below_a_path_is_asked_there() {
 }
 
 #[tokio::test]
-async fn lists_ask_for_what_is_wanted_and_for_nothing_else() {
+async fn list_request_sends_only_set_query_params() {
     let echo = Echo::answering(|| Json(json!({ "items": [], "unreadable": [] })));
     let client = echo.client();
     client.sessions(&SessionFilter::default()).await.unwrap();
@@ -101,7 +101,7 @@ async fn lists_ask_for_what_is_wanted_and_for_nothing_else() {
         ..AutomationFilter::default()
     };
     client.automations(&filter).await.unwrap();
-    let last = MessagePart::Last(0);
+    let last = MessageRange::Last(0);
     client.messages("web:7", last, None).await.unwrap();
     let targets: Vec<_> = echo.asked().into_iter().map(|asked| asked.target).collect();
     assert_eq!(
@@ -117,7 +117,7 @@ async fn lists_ask_for_what_is_wanted_and_for_nothing_else() {
 }
 
 #[tokio::test]
-async fn each_thing_that_is_created_has_a_key_of_its_own() {
+async fn each_creating_request_has_unique_key() {
     let echo = problem(StatusCode::CONFLICT, "refused");
     let client = echo.client();
     let request = TokenRequest {
@@ -149,7 +149,7 @@ async fn each_thing_that_is_created_has_a_key_of_its_own() {
 }
 
 #[tokio::test]
-async fn a_problem_is_told_with_its_kind_and_its_hint() {
+async fn problem_response_keeps_kind_and_hint() {
     for (status, word, kind) in [
         (401, "unauthenticated", ProblemKind::Unauthenticated),
         (403, "forbidden", ProblemKind::Forbidden),
@@ -168,7 +168,7 @@ async fn a_problem_is_told_with_its_kind_and_its_hint() {
 }
 
 #[tokio::test]
-async fn what_is_no_answer_of_this_api_is_said_to_be_none() {
+async fn response_of_foreign_server_is_malformed_error() {
     let moved = [(header::LOCATION, "http://127.0.0.1:9/elsewhere")];
     for (echo, status) in [
         (Echo::answering(|| "<html>"), 200),
@@ -189,7 +189,7 @@ async fn what_is_no_answer_of_this_api_is_said_to_be_none() {
 }
 
 #[tokio::test]
-async fn a_redirect_takes_no_token_elsewhere() {
+async fn redirect_is_not_followed() {
     let elsewhere = server();
     let tcp = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let location = format!("http://{}/api/v1/server", tcp.local_addr().unwrap());
@@ -209,7 +209,7 @@ async fn a_redirect_takes_no_token_elsewhere() {
 }
 
 #[tokio::test]
-async fn a_session_that_automations_block_is_an_answer_and_no_error() {
+async fn blocked_session_deletion_is_result_not_error() {
     let echo = Echo::answering(|| {
         let body = json!({
             "type": "/api/v1/docs#problem-refused", "kind": "refused", "title": "A title",
@@ -228,7 +228,7 @@ async fn a_session_that_automations_block_is_an_answer_and_no_error() {
 }
 
 #[tokio::test]
-async fn an_edit_says_what_it_has_seen() {
+async fn automation_edit_sends_if_match() {
     let echo = problem(StatusCode::PRECONDITION_FAILED, "changed");
     let client = echo.client();
     let patch = api_types::AutomationPatch {
@@ -247,7 +247,7 @@ async fn an_edit_says_what_it_has_seen() {
 }
 
 #[tokio::test]
-async fn a_budget_and_a_trigger_say_what_was_seen() {
+async fn budget_and_trigger_changes_send_if_match() {
     let tag = Some("\"0a\"");
     let hook = api_types::TriggerRequest::Webhook {};
     for number in 0..3 {
@@ -265,7 +265,7 @@ async fn a_budget_and_a_trigger_say_what_was_seen() {
 }
 
 #[tokio::test]
-async fn a_name_that_leads_elsewhere_names_nothing() {
+async fn empty_or_relative_name_is_not_found_without_request() {
     let echo = server();
     for name in ["", ".", ".."] {
         let error = echo.client().session(name).await.unwrap_err();

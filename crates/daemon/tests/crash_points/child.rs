@@ -57,7 +57,12 @@ impl Job {
     pub(crate) fn run(&self) -> Died {
         fs::write(self.names(), "").unwrap();
         let output = Command::new(std::env::current_exe().unwrap())
-            .args(["--exact", "child::does_its_job", "--ignored", "--nocapture"])
+            .args([
+                "--exact",
+                "child::run_child_job",
+                "--ignored",
+                "--nocapture",
+            ])
             .env(VARIABLE, serde_json::to_string(self).unwrap())
             .stdin(Stdio::null())
             .output()
@@ -79,7 +84,7 @@ impl Job {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 #[ignore = "is a process that the other tests start"]
-async fn does_its_job() {
+async fn run_child_job() {
     #[expect(
         clippy::disallowed_methods,
         reason = "whoever starts it says what to do"

@@ -8,7 +8,7 @@ use std::{
 };
 
 use agent::{Grace, GuardProgram};
-use daemon::{Host, Settings, SignOfLife};
+use daemon::{Host, Settings, WorkerLock};
 use model::{
     AgentId, Entropy, InstanceId, SessionId, TenantId, Timestamp, WorkerId,
     agent::AgentConfig,
@@ -94,12 +94,12 @@ pub(crate) fn host(store: &Store, home: &Path, now: Timestamp) -> (Host, Arc<Fak
         },
     };
     let worker = WorkerId::generate("test", std::process::id(), &*entropy);
-    let sign_of_life = SignOfLife::give(&home.join("workers"), &worker).unwrap();
+    let worker_lock = WorkerLock::give(&home.join("workers"), &worker).unwrap();
     let host = Host {
         store: store.clone(),
         clock: clock.clone(),
         worker,
-        sign_of_life: Arc::new(sign_of_life),
+        worker_lock: Arc::new(worker_lock),
         entropy,
         instance: here(),
         agents,
@@ -141,7 +141,7 @@ impl Stage {
         let now = instant(EPOCH);
         let tenant = store.ensure_tenant("default", now).await.unwrap();
         store
-            .register_host(tenant, here(), "here", now)
+            .register_instance(tenant, here(), "here", now)
             .await
             .unwrap();
         let config = AgentConfig::new(vec!["agent".into()]);

@@ -153,8 +153,9 @@ impl Transition {
                 assert_eq!((swept.backoffs, swept.faults), (1, 0));
             }
             Self::Cancel => {
-                let called_off = store.cancel_session_runs(scope, session, "enough", now);
-                assert_eq!(called_off.await.unwrap(), 2);
+                let failure_as_cancellation =
+                    store.cancel_session_runs(scope, session, "enough", now);
+                assert_eq!(failure_as_cancellation.await.unwrap(), 2);
             }
             Self::Pause | Self::Close => {
                 let event = match self {
@@ -238,9 +239,9 @@ pub(crate) async fn abort_at_each_point(transition: Transition, database: Databa
         );
 
         take_over(&mut stage, transition, &about).await;
-        what_was_asked_for_is_there_once(&stage, transition, &about, committed).await;
+        check_inputs_exist_once(&stage, transition, &about, committed).await;
         if let Some(run) = run {
-            the_dead_write_nothing(&stage.store, run, stage.instant()).await;
+            check_crashed_worker_is_fenced(&stage.store, run, stage.instant()).await;
         }
         check_history(&stage.store, &agents(&stage)).await;
         if !died.aborted {
@@ -384,7 +385,7 @@ async fn take_over(stage: &mut Stage, transition: Transition, about: &[String; 3
 
 /// The inputs are there once each: those that were there before, and the one that was asked for, if
 /// that was committed.
-async fn what_was_asked_for_is_there_once(
+async fn check_inputs_exist_once(
     stage: &Stage,
     transition: Transition,
     about: &[String; 3],
@@ -414,7 +415,7 @@ async fn what_was_asked_for_is_there_once(
 }
 
 /// The worker that died wakes, and changes nothing (I4).
-async fn the_dead_write_nothing(store: &Store, run: RunId, now: Timestamp) {
+async fn check_crashed_worker_is_fenced(store: &Store, run: RunId, now: Timestamp) {
     let before = snapshot(store).await;
     let worker = mortal();
     let begun = store.begin(run, &worker, here(), now).await.unwrap();

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeSet, time::Duration};
 
-use daemon::{Daemon, StoreLedger, scheduler, watchdog};
+use daemon::{Daemon, WorkerTurnStore, scheduler, watchdog};
 use model::{
     AutomationId, RunId, agent::AgentConfig, entity::Run, policy::Policies, run::RunStatus,
     turn::Settled,
@@ -63,7 +63,7 @@ pub(crate) async fn serve(job: &Job, automation: &str, arm: impl FnOnce(fn(&str)
 }
 
 /// Aborts a server at each point of a turn, one after another, until one comes to its end.
-pub(crate) async fn die_at_each_point(database: Database) {
+pub(crate) async fn abort_turn_at_each_point(database: Database) {
     let mut stage = Stage::set(database).await;
     let mut ended_well = BTreeSet::new();
     for point in 1.. {
@@ -89,11 +89,11 @@ pub(crate) async fn die_at_each_point(database: Database) {
             .unwrap();
         take_over(&mut stage, automation).await;
         let runs = runs_of(&stage.store, automation).await;
-        ended_well.extend(agents_say(&script, &runs, &died));
+        ended_well.extend(check_against_agents(&script, &runs, &died));
         check_history(&stage.store, &ended_well).await;
-        nothing_is_left(&runs).await;
+        check_no_processes_left(&runs).await;
         if let [first, _, ..] = runs.as_slice() {
-            the_dead_write_nothing(&stage.store, first).await;
+            check_crashed_worker_is_fenced(&stage.store, first).await;
         }
         if !died.aborted {
             let count = died.points.len();
@@ -107,7 +107,7 @@ pub(crate) async fn die_at_each_point(database: Database) {
 /// Another server goes on, until everything is over.
 async fn take_over(stage: &mut Stage, automation: AutomationId) {
     let (host, clock) = host(&stage.store, stage.home.path(), stage.instant());
-    let ledger = StoreLedger::new(host.clone());
+    let ledger = WorkerTurnStore::new(host.clone());
     for _ in 0..20 {
         let now = stage.wait(Duration::from_secs(30));
         clock.set(now);
@@ -134,9 +134,9 @@ async fn take_over(stage: &mut Stage, automation: AutomationId) {
 
 /// Compares an automation's runs with what its agents wrote down themselves. Gives the runs whose
 /// agents ended them well.
-fn agents_say(script: &Script, runs: &[Run], died: &Died) -> Vec<RunId> {
+fn check_against_agents(script: &Script, runs: &[Run], died: &Died) -> Vec<RunId> {
     let ledger = Ledger::read(&script.ledger()).unwrap();
-    ledger.check_disjoint().unwrap();
+    ledger.check_turns_disjoint().unwrap();
     let story = format!("{:?}\n{runs:#?}\n{:#?}", died.points.last(), ledger.entries);
     let first = runs.iter().filter(|run| run.attempt == 1);
     assert_eq!(first.count(), 1, "I1: {story}");
@@ -165,7 +165,7 @@ fn agents_say(script: &Script, runs: &[Run], died: &Died) -> Vec<RunId> {
 
 /// No process of an ended run is left (I7). Those of the dead server are killed by their guard, which
 /// may take a moment.
-async fn nothing_is_left(runs: &[Run]) {
+async fn check_no_processes_left(runs: &[Run]) {
     let until = Instant::now() + PATIENCE;
     for run in runs {
         let marker = run.id.to_string();
@@ -177,7 +177,7 @@ async fn nothing_is_left(runs: &[Run]) {
 }
 
 /// The server that died wakes, and changes nothing (I4).
-async fn the_dead_write_nothing(store: &Store, run: &Run) {
+async fn check_crashed_worker_is_fenced(store: &Store, run: &Run) {
     let worker = run.state.worker_id().unwrap();
     let finished = model::turn::Finished::bare(model::outcome::Outcome::Stopped(
         model::outcome::StopReason::EndTurn,

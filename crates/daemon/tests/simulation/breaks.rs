@@ -6,15 +6,15 @@ pub(crate) enum Break {
     /// Nothing: the product as it is.
     Nothing,
     /// Two runs may hold one seat.
-    TwoOnASeat,
+    TwoRunsPerSeat,
     /// An attempt that was given up is not over.
-    StalledGoesOn,
+    StalledRunContinues,
     /// Whoever asks is taken for the worker that has the run.
-    AnyWorker,
+    NoFence,
     /// What was missed leaves no row.
-    ForgetsWhatWasMissed,
+    LosesMissedRows,
     /// What was skipped leaves no row.
-    ForgetsWhatWasSkipped,
+    LosesSkippedRows,
     /// An occurrence may be fired twice.
     FiresTwice,
     /// Triggers fire an hour early.
@@ -22,9 +22,9 @@ pub(crate) enum Break {
     /// An end promotes nothing.
     PromotesNothing,
     /// Now and then a number of a session's log is left out.
-    LosesNumbers,
+    LogSequenceGaps,
     /// Failures leave no notice.
-    EndsSilently,
+    NoEndNotice,
     /// A refusal counts as a success.
     RefusalSucceeds,
     /// Queues have no limit.
@@ -32,11 +32,11 @@ pub(crate) enum Break {
     /// Automations go before people.
     AutomationsFirst,
     /// Heartbeats are stale long before an agent's lease is over.
-    StalesBeforeTheLease,
+    StaleBeforeLeaseEnds,
     /// A clock that was set forward is believed.
-    TrustsEveryClock,
+    TrustsLeapingClock,
     /// A person's words are lost.
-    LosesWords,
+    LosesMessages,
 }
 
 impl Break {
@@ -44,27 +44,27 @@ impl Break {
     pub(crate) fn sql(self) -> &'static [&'static str] {
         match self {
             Self::Nothing
-            | Self::AnyWorker
-            | Self::StalesBeforeTheLease
-            | Self::TrustsEveryClock => &[],
-            Self::TwoOnASeat => &[
+            | Self::NoFence
+            | Self::StaleBeforeLeaseEnds
+            | Self::TrustsLeapingClock => &[],
+            Self::TwoRunsPerSeat => &[
                 "drop index agent_runs_one_active_per_seat",
                 "create trigger broken after insert on agent_runs \
                  when new.status = 'deferred' and new.origin = 'person' \
                  begin update agent_runs set status = 'queued' where id = new.id; end",
             ],
-            Self::StalledGoesOn => &[
+            Self::StalledRunContinues => &[
                 "drop index agent_runs_one_active_per_seat",
                 "drop index agent_runs_one_active_per_automation",
                 "create trigger broken after update on agent_runs when new.status = 'stalled' \
                  begin update agent_runs set status = 'running', ended_at = null \
                  where id = new.id and started_at is not null; end",
             ],
-            Self::ForgetsWhatWasMissed => &[
+            Self::LosesMissedRows => &[
                 "create trigger broken after insert on agent_runs when new.status = 'missed' \
                  begin delete from agent_runs where id = new.id; end",
             ],
-            Self::ForgetsWhatWasSkipped => &[
+            Self::LosesSkippedRows => &[
                 "create trigger broken after insert on agent_runs when new.status = 'skipped' \
                  begin delete from agent_runs where id = new.id; end",
             ],
@@ -88,12 +88,12 @@ impl Break {
             Self::PromotesNothing => &["create trigger broken before update on agent_runs \
                  when old.status = 'deferred' and new.status = 'queued' and old.not_before is null \
                  begin select raise(ignore); end"],
-            Self::LosesNumbers => &[
+            Self::LogSequenceGaps => &[
                 "create trigger broken after insert on session_events when new.seq % 17 = 0 \
                  begin delete from session_events \
                  where session_id = new.session_id and seq = new.seq; end",
             ],
-            Self::EndsSilently => &[
+            Self::NoEndNotice => &[
                 "create trigger broken after insert on agent_messages when new.kind = 'notice' \
                  begin delete from agent_messages where id = new.id; end",
             ],
@@ -108,7 +108,7 @@ impl Break {
                 "create trigger broken after insert on agent_runs when new.origin = 'person' \
                  begin update agent_runs set priority = 9 where id = new.id; end",
             ],
-            Self::LosesWords => &["create trigger broken after insert on agent_runs \
+            Self::LosesMessages => &["create trigger broken after insert on agent_runs \
                  when new.origin = 'person' and new.status = 'deferred' and new.attempt = 1 \
                  begin delete from agent_runs where id = new.id; end"],
         }

@@ -11,32 +11,32 @@ use crate::{
 
 impl World {
     /// Something breaks, or somebody mends what is broken.
-    pub(crate) async fn something_breaks(&mut self) -> anyhow::Result<()> {
+    pub(crate) async fn inject_fault(&mut self) -> anyhow::Result<()> {
         match self.chance.below(100) {
-            0..25 => self.start_one(),
+            0..25 => self.start_random_server(),
             25..45 => self.kill_one(),
-            45..55 => return self.stop_one().await,
-            55..80 => self.freeze_one(),
-            80..85 => self.crash_everything(),
+            45..55 => return self.stop_random_server().await,
+            55..80 => self.freeze_random_server(),
+            80..85 => self.kill_all_servers(),
             85..92 => self.set_clocks(),
             _ => self.suspend(),
         }
         Ok(())
     }
 
-    fn some_server(&mut self) -> Option<usize> {
+    fn random_server(&mut self) -> Option<usize> {
         let servers: Vec<usize> = (0..self.servers.len()).collect();
         self.chance.pick(&servers)
     }
 
-    fn start_one(&mut self) {
+    fn start_random_server(&mut self) {
         let machine = usize::from(self.chance.one_in(2));
         self.boot(machine);
     }
 
     /// A process is killed, and the agents with it: their guards see to that.
     fn kill_one(&mut self) {
-        if let Some(index) = self.some_server() {
+        if let Some(index) = self.random_server() {
             let killed = self.servers.remove(index);
             self.note(|| format!("{} is killed", killed.host.worker));
             self.died(&killed);
@@ -50,7 +50,7 @@ impl World {
     }
 
     /// The power fails. The database is what is left.
-    fn crash_everything(&mut self) {
+    fn kill_all_servers(&mut self) {
         self.note(|| "everything is killed".into());
         for server in std::mem::take(&mut self.servers) {
             self.died(&server);
@@ -58,8 +58,8 @@ impl World {
     }
 
     /// A server is stopped as it should be: it hands its turns back.
-    async fn stop_one(&mut self) -> anyhow::Result<()> {
-        let Some(index) = self.some_server() else {
+    async fn stop_random_server(&mut self) -> anyhow::Result<()> {
+        let Some(index) = self.random_server() else {
             return Ok(());
         };
         self.note(|| "a server is stopped".into());
@@ -70,7 +70,7 @@ impl World {
                     let (run, worker) = (turn.run, self.servers[index].host.worker.clone());
                     self.agents.ends(run);
                     let prompted = self.chance.one_in(2);
-                    let finished = failed(FailureKind::HandedBack, prompted);
+                    let finished = failed(FailureKind::Requeued, prompted);
                     self.end(index, last, &worker, &finished).await?;
                     self.servers[index].turns.truncate(last);
                 }
@@ -87,13 +87,13 @@ impl World {
 
     /// A process does nothing for a while, and goes on then as if nothing had been. Its guards and
     /// agents do not know.
-    fn freeze_one(&mut self) {
+    fn freeze_random_server(&mut self) {
         let for_ = match self.chance.below(3) {
             0 => self.chance.below(30 * SECOND),
             1 => self.chance.between(MINUTE, 4 * MINUTE),
             _ => self.chance.between(3 * MINUTE, 2 * HOUR),
         };
-        if let Some(index) = self.some_server() {
+        if let Some(index) = self.random_server() {
             let until = self.time.now + for_;
             let server = &mut self.servers[index];
             server.frozen_until = until;
@@ -110,7 +110,7 @@ impl World {
             2 => self.chance.below(3 * HOUR),
             _ => self.chance.below(3 * 24 * HOUR),
         };
-        self.schedules.set_back |= by < 0;
+        self.schedules.was_clock_set_back |= by < 0;
         self.time.set(by);
         self.note(|| format!("clocks are set by {} s", by / SECOND));
     }

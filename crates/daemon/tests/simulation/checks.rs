@@ -47,7 +47,7 @@ impl World {
     }
 
     /// A run that is not over.
-    pub(crate) async fn some_open_run(&mut self) -> anyhow::Result<Option<RunId>> {
+    pub(crate) async fn random_open_run(&mut self) -> anyhow::Result<Option<RunId>> {
         let found = sql::rows(
             &self.store,
             "select id from agent_runs \
@@ -58,7 +58,7 @@ impl World {
     }
 
     /// The runs that an instance is to be given next: people's first, then who came first.
-    pub(crate) async fn next_in_line(
+    pub(crate) async fn expected_claims(
         &self,
         instance: InstanceId,
         limit: u32,
@@ -97,7 +97,7 @@ impl World {
         );
         for row in found.await? {
             let (id, waiting) = (row.get("automation_id")?, row.get::<i64>("waiting")?);
-            let limit = self.limits.get(&id).copied().unwrap_or(0) + self.held_again(id);
+            let limit = self.limits.get(&id).copied().unwrap_or(0) + self.redeferred_count(id);
             anyhow::ensure!(
                 waiting <= limit,
                 "I10: {waiting} inputs of {id} wait, and {limit} may"
@@ -106,7 +106,7 @@ impl World {
         Ok(())
     }
 
-    fn held_again(&self, id: model::AutomationId) -> i64 {
+    fn redeferred_count(&self, id: model::AutomationId) -> i64 {
         self.held.get(&id).copied().unwrap_or(0)
     }
 
@@ -139,7 +139,7 @@ impl World {
     }
 
     /// What goes with a session: the rows of its occurrences, and how many words and fires.
-    pub(crate) async fn rows_of_session(&self, id: SessionId) -> anyhow::Result<Gone> {
+    pub(crate) async fn deletions_with_session(&self, id: SessionId) -> anyhow::Result<Gone> {
         let found = sql::rows(
             &self.store,
             "select r.session_id, r.origin, t.kind, r.trigger_id, r.scheduled_for, \

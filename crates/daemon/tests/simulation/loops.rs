@@ -59,12 +59,12 @@ impl World {
             until.clamp(SECOND / 4, TICK)
         });
         self.servers[index].schedules_at = self.time.now + sleep;
-        self.poke_pools();
+        self.wake_pools();
         Ok(())
     }
 
     /// Something may have been queued.
-    fn poke_pools(&mut self) {
+    fn wake_pools(&mut self) {
         let now = self.time.now;
         for server in &mut self.servers {
             server.claims_at = server.claims_at.min(now + self.chance.below(SECOND));
@@ -75,7 +75,7 @@ impl World {
         let server = &self.servers[index];
         let (host, machine) = (server.host.clone(), server.machine);
         let (now, at) = (self.time.clock(machine), self.time.of_process(machine));
-        let given_up = if self.broken == Break::TrustsEveryClock {
+        let given_up = if self.broken == Break::TrustsLeapingClock {
             watchdog::tick(&host, now).await?
         } else {
             self.servers[index].watch.look(&host, now, at).await?
@@ -110,9 +110,9 @@ impl World {
         }
         let (worker, instance) = (server.host.worker.clone(), server.host.instance);
         let lease_until = self.time.now + server.lease();
-        let beats_at = self.time.now + server.heartbeat();
-        let next_in_line = if self.chance.one_in(8) {
-            Some(self.next_in_line(instance, limit).await?)
+        let heartbeat_at = self.time.now + server.heartbeat();
+        let expected_claims = if self.chance.one_in(8) {
+            Some(self.expected_claims(instance, limit).await?)
         } else {
             None
         };
@@ -120,7 +120,7 @@ impl World {
         let claimed = self.store.claim(&worker, instance, limit, None, now);
         let claimed: Vec<RunId> = claimed.await?.iter().map(|claimed| claimed.run).collect();
         self.did("claim", || format!("{worker} {claimed:?}"));
-        if let Some(mut expected) = next_in_line {
+        if let Some(mut expected) = expected_claims {
             let mut found = claimed.clone();
             found.sort_unstable();
             expected.sort_unstable();
@@ -134,7 +134,7 @@ impl World {
             // Most turns begin at once; a few on a machine that has other things to do.
             let pause = match self.chance.below(40) {
                 // Where only the fence is to be tried, everybody is slow.
-                _ if self.broken == Break::AnyWorker => self.chance.below(2 * MINUTE),
+                _ if self.broken == Break::NoFence => self.chance.below(2 * MINUTE),
                 0 => self.chance.below(5 * MINUTE),
                 1..8 => self.chance.below(10 * SECOND),
                 _ => self.chance.below(SECOND / 5),
@@ -144,7 +144,7 @@ impl World {
                 automation: None,
                 stage: Stage::Claimed,
                 lease_until,
-                beats_at,
+                heartbeat_at,
                 acts_at: self.time.now + pause,
                 acts: self.chance.below(4),
                 written: 0,
@@ -182,7 +182,7 @@ impl World {
         }
         let unlucky = if matches!(begun, Begin::Held) { 2 } else { 25 };
         if !self.calm && self.chance.one_in(unlucky) {
-            return self.never_answered(index, turn, &begun).await;
+            return self.lose_begin_reply(index, turn, &begun).await;
         }
         match begun {
             Begin::Started(assignment) => {
@@ -204,7 +204,7 @@ impl World {
             }
             Begin::Ask(_) | Begin::Held | Begin::Cancelled | Begin::Refused(_) => {
                 self.servers[index].turns.remove(turn);
-                self.did_not_begin(run, &begun).await?;
+                self.record_unstarted_run(run, &begun).await?;
             }
         }
         self.servers[index].claims_at = self.time.now;
@@ -212,7 +212,7 @@ impl World {
     }
 
     /// The connection broke before a wish to begin was answered: it is made again.
-    async fn never_answered(
+    async fn lose_begin_reply(
         &mut self,
         index: usize,
         turn: usize,
@@ -226,14 +226,14 @@ impl World {
         match begun {
             Begin::Started(_) | Begin::Lost => {}
             Begin::Ask(_) | Begin::Held | Begin::Cancelled | Begin::Refused(_) => {
-                self.did_not_begin(run, begun).await?;
+                self.record_unstarted_run(run, begun).await?;
             }
         }
         Ok(())
     }
 
     /// A run went back to wait, or ended before it began.
-    async fn did_not_begin(&mut self, run: RunId, begun: &Begin) -> anyhow::Result<()> {
+    async fn record_unstarted_run(&mut self, run: RunId, begun: &Begin) -> anyhow::Result<()> {
         self.agents.released(run);
         if matches!(begun, Begin::Held)
             && let Some(automation) = self.store.run(Scope::System, run).await?.automation_id
@@ -259,9 +259,9 @@ impl World {
         let now = self.time.now;
         let zombie = self.chance.one_in(2);
         let turn = &mut self.servers[index].turns[turn];
-        turn.beats_at = now + heartbeat;
+        turn.heartbeat_at = now + heartbeat;
         match answer {
-            Beat::GoOn => self.agents.renew(run, now + lease, now),
+            Beat::Continue => self.agents.renew(run, now + lease, now),
             Beat::Cancel(reason) => {
                 self.agents.renew(run, now + lease, now);
                 turn.cancelled = Some(reason);
@@ -318,7 +318,7 @@ impl World {
             turn.acts_at = self.time.now + pause;
             return Ok(());
         }
-        let finished = self.some_end(&taken);
+        let finished = self.random_end(&taken);
         if let (Stage::Taken, Outcome::Stopped(reason)) = (taken.stage, &finished.outcome) {
             self.agents.stops(run, *reason);
         }
@@ -364,7 +364,7 @@ impl World {
             if turn.automation.is_some() && *outcome != Outcome::Stopped(StopReason::EndTurn) {
                 self.note_pauses().await?;
             }
-            self.poke_pools();
+            self.wake_pools();
         }
         Ok(())
     }
@@ -390,7 +390,7 @@ impl World {
 
     /// In whose name a worker writes: its own.
     async fn writer(&self, worker: &WorkerId, run: RunId) -> anyhow::Result<WorkerId> {
-        if self.broken == Break::AnyWorker {
+        if self.broken == Break::NoFence {
             let run = self.store.run(Scope::System, run).await;
             let owner = run.ok().and_then(|run| run.state.worker_id().cloned());
             return Ok(owner.unwrap_or_else(|| worker.clone()));
@@ -410,7 +410,7 @@ impl World {
     }
 
     /// How a turn ends.
-    fn some_end(&mut self, turn: &Turn) -> Finished {
+    fn random_end(&mut self, turn: &Turn) -> Finished {
         let answered = |reason: StopReason| Finished {
             answer: "Done.".into(),
             acp_session_id: Some(AcpSessionId::new("memory")),

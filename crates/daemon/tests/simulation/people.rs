@@ -10,7 +10,7 @@ use model::{
 use store::{Deletion, Error, NewAutomation, NewSession, Scope};
 
 use crate::{
-    schedules::some_schedule,
+    schedules::random_schedule,
     time::{HOUR, MINUTE, SECOND},
     world::World,
 };
@@ -26,7 +26,7 @@ fn answered<T>(result: Result<T, Error>) -> anyhow::Result<Option<T>> {
 
 impl World {
     /// Somebody does something, or something breaks.
-    pub(crate) async fn something_happens(&mut self) -> anyhow::Result<()> {
+    pub(crate) async fn run_random_action(&mut self) -> anyhow::Result<()> {
         self.time.now += match self.chance.below(3) {
             0 => 0,
             1 => self.chance.below(SECOND),
@@ -42,7 +42,7 @@ impl World {
             80..84 => self.make_automation().await,
             84..88 => self.make_session().await,
             88 => self.delete().await,
-            _ => self.something_breaks().await,
+            _ => self.inject_fault().await,
         }
     }
 
@@ -86,12 +86,12 @@ impl World {
             SessionMode::Bound,
         ];
         let mode = self.chance.of(modes);
-        let (policies, quiet) = self.some_policies(mode)?;
+        let (policies, quiet) = self.random_policies(mode)?;
         let now = self.clock();
         let mut rhythms = Vec::new();
         let mut triggers = Vec::new();
         for _ in 0..=self.chance.below(2) {
-            let (spec, rhythm) = some_schedule(&mut self.chance, now.as_microsecond())?;
+            let (spec, rhythm) = random_schedule(&mut self.chance, now.as_microsecond())?;
             rhythms.push(rhythm);
             triggers.push(spec);
         }
@@ -138,7 +138,7 @@ impl World {
     }
 
     /// Policies, with the quiet hours as microseconds of the day.
-    fn some_policies(
+    fn random_policies(
         &mut self,
         mode: SessionMode,
     ) -> anyhow::Result<(Policies, Option<(i64, i64)>)> {
@@ -239,7 +239,7 @@ impl World {
             let cancelled = answered(cancelled.await)?;
             self.did("cancel_session_runs", || format!("{session} {cancelled:?}"));
         } else {
-            let open = self.some_open_run().await?;
+            let open = self.random_open_run().await?;
             let Some(run) = open else { return Ok(()) };
             let (scope, now) = (self.scope(), self.clock());
             let cancelled = self.store.cancel_run(scope, run, "enough", now).await;
@@ -325,7 +325,7 @@ impl World {
         let Some(id) = self.chance.pick(&self.sessions) else {
             return Ok(());
         };
-        let gone = self.rows_of_session(id).await?;
+        let gone = self.deletions_with_session(id).await?;
         let with = self.chance.one_in(2);
         let deleted = self.store.delete_session(self.tenant, id, with, now).await;
         let deleted = answered(deleted)?;

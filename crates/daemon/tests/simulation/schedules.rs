@@ -59,7 +59,7 @@ impl Rhythm {
 }
 
 /// A specification that chance makes, with its rhythm.
-pub(crate) fn some_schedule(chance: &mut Chance, now: i64) -> anyhow::Result<(Spec, Rhythm)> {
+pub(crate) fn random_schedule(chance: &mut Chance, now: i64) -> anyhow::Result<(Spec, Rhythm)> {
     let zone = String::from("UTC");
     Ok(match chance.below(6) {
         0 => {
@@ -154,7 +154,7 @@ pub(crate) struct Schedules {
     /// Rows that were deleted with their session.
     deleted: Vec<Row>,
     /// Whether the clock was ever set back.
-    pub(crate) set_back: bool,
+    pub(crate) was_clock_set_back: bool,
 }
 
 impl Schedules {
@@ -233,7 +233,7 @@ impl Schedules {
         for (id, trigger) in &self.triggers {
             let rows = of_trigger.remove(id).unwrap_or_default();
             trigger
-                .check(&rows, self.set_back)
+                .check(&rows, self.was_clock_set_back)
                 .with_context(|| format!("{id}: {trigger:?}"))?;
         }
         // The rest was fired by hand.
@@ -255,7 +255,7 @@ impl Trigger {
         i64::from(self.policies.jitter_seconds) * SECOND
     }
 
-    fn check(&self, rows: &[Row], set_back: bool) -> anyhow::Result<()> {
+    fn check(&self, rows: &[Row], was_clock_set_back: bool) -> anyhow::Result<()> {
         let mut covered: BTreeMap<i64, u32> = BTreeMap::new();
         for row in rows {
             let instants = self.rhythm.instants(row.first - 1, row.last);
@@ -285,7 +285,7 @@ impl Trigger {
         };
         for (at, times) in &covered {
             ensure!(
-                *times == 1 || (set_back && missed(*at)),
+                *times == 1 || (was_clock_set_back && missed(*at)),
                 "I1: the instant {at} has {times} rows: {rows:?}"
             );
         }

@@ -41,7 +41,7 @@ pub(crate) struct Turn {
     pub(crate) stage: Stage,
     /// When the agent's guard kills it, unless a heartbeat is answered.
     pub(crate) lease_until: Micros,
-    pub(crate) beats_at: Micros,
+    pub(crate) heartbeat_at: Micros,
     pub(crate) acts_at: Micros,
     /// How much it still writes before it ends.
     pub(crate) acts: i64,
@@ -89,7 +89,7 @@ impl Server {
         for (index, turn) in self.turns.iter().enumerate() {
             or(turn.acts_at, Task::Act(index));
             if turn.stage == Stage::Taken {
-                or(turn.beats_at, Task::Beat(index));
+                or(turn.heartbeat_at, Task::Beat(index));
             }
         }
         (next.0.max(self.frozen_until), next.1)
@@ -105,7 +105,7 @@ impl Server {
         self.claims_at = self.claims_at.min(at);
         self.schedules_at = self.schedules_at.min(at);
         for turn in &mut self.turns {
-            turn.beats_at = turn.beats_at.min(at + SECOND / 10);
+            turn.heartbeat_at = turn.heartbeat_at.min(at + SECOND / 10);
         }
     }
 
@@ -114,7 +114,7 @@ impl Server {
     pub(crate) fn sleep(&mut self, for_: Micros, until: Micros) {
         self.frozen_until = self.frozen_until.max(until);
         for turn in &mut self.turns {
-            turn.beats_at += for_;
+            turn.heartbeat_at += for_;
         }
     }
 

@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, path::PathBuf, sync::Arc, time::Duration};
 
 use agent::{Grace, GuardProgram};
 use anyhow::Context as _;
-use daemon::{Host, Settings, SignOfLife};
+use daemon::{Host, Settings, WorkerLock};
 use model::{
     AgentId, AutomationId, Entropy, InstanceId, SessionId, TenantId, Timestamp, WorkerId,
     agent::AgentConfig,
@@ -95,7 +95,7 @@ impl World {
         let agent = agent.await?.id;
         for (machine, name) in (0..MACHINES).zip(["here", "there"]) {
             let id = instance(machine);
-            store.register_host(tenant, id, name, now).await?;
+            store.register_instance(tenant, id, name, now).await?;
         }
         for sql in broken.sql() {
             sql::execute(&store, sql)
@@ -186,7 +186,7 @@ impl World {
 
     fn host(&self, worker: WorkerId, machine: usize, folder: &str) -> Host {
         let folder = self.folders.path().join(folder);
-        let sign_of_life = SignOfLife::give(&folder, &worker).expect("a folder for locks");
+        let worker_lock = WorkerLock::give(&folder, &worker).expect("a folder for locks");
         let mut settings = Settings {
             workers: 3,
             waiting_turns: 3,
@@ -207,7 +207,7 @@ impl World {
             lease: settings.lease(),
             grace: Grace::default(),
         };
-        if self.broken == Break::StalesBeforeTheLease {
+        if self.broken == Break::StaleBeforeLeaseEnds {
             settings.heartbeat_stale /= 3;
         }
         Host {
@@ -216,7 +216,7 @@ impl World {
             entropy,
             instance: instance(machine),
             worker,
-            sign_of_life: Arc::new(sign_of_life),
+            worker_lock: Arc::new(worker_lock),
             agents,
             settings,
             metrics: telemetry::Metrics::new("test"),
@@ -228,21 +228,21 @@ impl World {
         while self.steps < STEPS {
             let before = self.steps / LOOK;
             if self.chance.below(100) < 30 {
-                self.something_happens().await?;
+                self.run_random_action().await?;
             } else {
-                self.time_passes().await?;
+                self.run_next_event().await?;
             }
             if self.steps / LOOK > before {
                 self.check_state().await?;
             }
         }
-        self.come_to_rest().await?;
+        self.drain().await?;
         self.check_state().await?;
         self.check_history().await
     }
 
     /// Lets everything that waits come to its end.
-    async fn come_to_rest(&mut self) -> anyhow::Result<()> {
+    async fn drain(&mut self) -> anyhow::Result<()> {
         self.calm().await?;
         let until = self.steps + DRAIN;
         while self.open_runs().await? > 0 {
@@ -250,17 +250,17 @@ impl World {
             anyhow::ensure!(
                 next < until,
                 "I3: runs are not over though nothing is in their way: {:?}",
-                self.some_open_run().await?
+                self.random_open_run().await?
             );
             while self.steps < next {
-                self.time_passes().await?;
+                self.run_next_event().await?;
             }
         }
         Ok(())
     }
 
     /// Does what comes next by itself: a loop looks, a turn goes on.
-    async fn time_passes(&mut self) -> anyhow::Result<()> {
+    async fn run_next_event(&mut self) -> anyhow::Result<()> {
         if self.calm {
             // Somebody sees to it that each machine has a server.
             let there = |machine| self.servers.iter().any(|server| server.machine == machine);

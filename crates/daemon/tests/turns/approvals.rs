@@ -109,7 +109,7 @@ async fn shown(world: &World, run: RunId) -> Vec<String> {
     shown.map(|row| row.content).collect()
 }
 
-pub(crate) async fn what_people_decide_is_what_the_agent_is_told(world: &World) {
+pub(crate) async fn approval_decisions_reach_agent(world: &World) {
     let second = Step::ask("2", "rm again", "execute");
     let script = asking(world, "a", [second, Step::say("Done.")]);
     let daemon = world.daemon();
@@ -143,7 +143,7 @@ pub(crate) async fn what_people_decide_is_what_the_agent_is_told(world: &World) 
     daemon.stop().await;
 }
 
-pub(crate) async fn several_requests_wait_beside_each_other(world: &World) {
+pub(crate) async fn concurrent_approvals_beyond_limit_are_denied(world: &World) {
     let Step::Ask {
         call,
         about,
@@ -153,7 +153,7 @@ pub(crate) async fn several_requests_wait_beside_each_other(world: &World) {
     else {
         unreachable!()
     };
-    let all = u32::try_from(model::limits::ASKED_AT_ONCE).unwrap() + 1;
+    let all = u32::try_from(model::limits::PENDING_APPROVALS_PER_TURN).unwrap() + 1;
     let many = Step::Ask {
         call,
         about,
@@ -164,7 +164,7 @@ pub(crate) async fn several_requests_wait_beside_each_other(world: &World) {
     let daemon = world.daemon();
     let run = fired(world, "a", &script, |_| ()).await;
     daemon.waker().wake();
-    let most = model::limits::ASKED_AT_ONCE;
+    let most = model::limits::PENDING_APPROVALS_PER_TURN;
     let waiting = eventually("all that may wait", async || {
         Some(asked(world, run).await).filter(|all| all.len() == most)
     });
@@ -179,7 +179,7 @@ pub(crate) async fn several_requests_wait_beside_each_other(world: &World) {
     daemon.stop().await;
 }
 
-pub(crate) async fn while_a_request_waits_its_agent_is_not_silent(world: &World) {
+pub(crate) async fn inactivity_limit_pauses_while_approval_is_pending(world: &World) {
     // It waits twice as long as the agent may be silent, and is then denied.
     let script = asking(world, "a", [Step::say("Then not.")]);
     let daemon = world.daemon();
@@ -206,9 +206,9 @@ pub(crate) async fn while_a_request_waits_its_agent_is_not_silent(world: &World)
     daemon.stop().await;
 }
 
-pub(crate) async fn a_request_waits_no_longer_than_its_turn(world: &World) {
+pub(crate) async fn approval_deadline_is_capped_by_turn_timeout(world: &World) {
     let script = asking(world, "a", [Step::say("Then not.")]);
-    let daemon = Daemon::start(world.impatient_host());
+    let daemon = Daemon::start(world.host_without_grace());
     let run = fired(world, "a", &script, |policies| policies.timeout_seconds = 2).await;
     daemon.waker().wake();
     let ended = world.ended(run).await;
@@ -221,7 +221,7 @@ pub(crate) async fn a_request_waits_no_longer_than_its_turn(world: &World) {
     daemon.stop().await;
 }
 
-pub(crate) async fn a_turn_that_is_called_off_waits_for_nobody(world: &World) {
+pub(crate) async fn cancelling_turn_voids_its_pending_approvals(world: &World) {
     let script = asking(world, "a", [Step::stop("cancelled")]);
     let daemon = world.daemon();
     let run = fired(world, "a", &script, |_| ()).await;
@@ -239,7 +239,9 @@ pub(crate) async fn a_turn_that_is_called_off_waits_for_nobody(world: &World) {
     daemon.stop().await;
 }
 
-pub(crate) async fn a_server_that_stops_hands_back_what_waits(world: &World) {
+pub(crate) async fn stopping_server_voids_approval_and_requeued_attempt_requests_anew(
+    world: &World,
+) {
     let mut script = asking(world, "a", [Step::stop("cancelled")]);
     let host = world.host_with(|settings, _| settings.stop_deadline = Duration::ZERO);
     let daemon = Daemon::start(host);
@@ -269,7 +271,7 @@ pub(crate) async fn a_server_that_stops_hands_back_what_waits(world: &World) {
     daemon.stop().await;
 }
 
-pub(crate) async fn a_request_that_was_given_up_cannot_be_allowed_any_more(world: &World) {
+pub(crate) async fn withdrawn_approval_cannot_be_allowed(world: &World) {
     let [told, goes_on] = ["told", "goes on"].map(|name| world.path(name));
     let then = [
         Step::Touch(told.clone()),
@@ -302,7 +304,7 @@ pub(crate) async fn a_request_that_was_given_up_cannot_be_allowed_any_more(world
     assert_eq!(run.state.reason(), Some("handed_back"), "{run:#?}");
 }
 
-pub(crate) async fn while_a_request_waits_the_heartbeat_goes_on(world: &World) {
+pub(crate) async fn heartbeat_is_renewed_while_approval_is_pending(world: &World) {
     let script = asking(world, "a", [Step::say("Then not.")]);
     // The guard kills an agent whose lease is not renewed, well before the request is given up.
     let host = world.host_with(|settings, _| {
@@ -328,7 +330,7 @@ pub(crate) async fn while_a_request_waits_the_heartbeat_goes_on(world: &World) {
     daemon.stop().await;
 }
 
-pub(crate) async fn while_a_request_waits_its_slot_is_anothers_but_not_every_one(world: &World) {
+pub(crate) async fn waiting_turns_lend_slots_only_up_to_limit(world: &World) {
     let goes_on = world.path("goes on");
     let then = [
         Step::Touch(world.path("a goes on")),

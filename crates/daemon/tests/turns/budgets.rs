@@ -9,10 +9,10 @@ use crate::world::{World, eventually, ledger, make, on_demand};
 
 /// Says how full the context is, and what the session has cost.
 fn usage(used: u64, cost: f64) -> Step {
-    usage_in("USD", used, cost)
+    usage_step_in("USD", used, cost)
 }
 
-fn usage_in(currency: &str, used: u64, cost: f64) -> Step {
+fn usage_step_in(currency: &str, used: u64, cost: f64) -> Step {
     Step::Update(json!({
         "sessionUpdate": "usage_update", "used": used, "size": 1000,
         "cost": { "amount": cost, "currency": currency },
@@ -29,13 +29,11 @@ fn budget(limits: &[&str]) -> Budget {
 
 async fn tokens_today(world: &World) -> u64 {
     let now = model::Clock::now(&*world.clock);
-    let spending = world
-        .store()
-        .tenant_spending(world.scope(), world.tenant, now);
+    let spending = world.store().tenant_usage(world.scope(), world.tenant, now);
     spending.await.unwrap().day.tokens
 }
 
-pub(crate) async fn a_turn_that_uses_too_much_is_stopped(world: &World) {
+pub(crate) async fn turn_over_budget_is_stopped_and_pauses_automation(world: &World) {
     let script = world.script().prompt([
         usage(40, 0.1),
         Step::say("Half of it."),
@@ -72,7 +70,7 @@ pub(crate) async fn a_turn_that_uses_too_much_is_stopped(world: &World) {
     assert_eq!(world.attempts(fired).await.len(), 1);
 }
 
-pub(crate) async fn an_answer_that_was_done_before_it_heard_stands(world: &World) {
+pub(crate) async fn answer_finished_before_budget_cancel_succeeds(world: &World) {
     let script = world
         .script()
         .prompt([usage(60, 0.1), Step::UntilCancelled, Step::say("Done.")]);
@@ -88,7 +86,7 @@ pub(crate) async fn an_answer_that_was_done_before_it_heard_stands(world: &World
     assert!(paused.attention.unwrap().contains("0.1 USD a day"));
 }
 
-pub(crate) async fn a_turn_has_used_by_how_much_its_session_grew(world: &World) {
+pub(crate) async fn turn_usage_is_growth_of_session_totals(world: &World) {
     let script = world
         .script()
         .prompt([usage(100, 0.5), usage(120, 0.5)])
@@ -112,7 +110,7 @@ pub(crate) async fn a_turn_has_used_by_how_much_its_session_grew(world: &World) 
     assert_eq!(tokens_today(world).await, 165);
 }
 
-pub(crate) async fn what_a_session_used_before_it_was_counted_is_not_charged(world: &World) {
+pub(crate) async fn usage_before_first_report_is_not_charged(world: &World) {
     let script = world
         .script()
         // A memory, of which nothing is reported: as it was before anything was counted.
@@ -136,16 +134,19 @@ pub(crate) async fn what_a_session_used_before_it_was_counted_is_not_charged(wor
     assert_eq!(tokens_today(world).await, 50);
 }
 
-pub(crate) async fn currencies_that_take_turns_are_each_charged_once(world: &World) {
+pub(crate) async fn alternating_currencies_are_each_charged_once(world: &World) {
     let script = world
         .script()
         .prompt([
-            usage_in("USD", 10, 5.0),
-            usage_in("EUR", 10, 3.0),
-            usage_in("USD", 10, 5.5),
-            usage_in("EUR", 10, 3.0),
+            usage_step_in("USD", 10, 5.0),
+            usage_step_in("EUR", 10, 3.0),
+            usage_step_in("USD", 10, 5.5),
+            usage_step_in("EUR", 10, 3.0),
         ])
-        .prompt([usage_in("USD", 10, 5.75), usage_in("EUR", 10, 3.25)]);
+        .prompt([
+            usage_step_in("USD", 10, 5.75),
+            usage_step_in("EUR", 10, 3.25),
+        ]);
     let agent = world.agent(&script).await;
     let id = world.make(&on_demand(agent)).await;
     let mut spent = Vec::new();
@@ -161,7 +162,7 @@ pub(crate) async fn currencies_that_take_turns_are_each_charged_once(world: &Wor
     assert_eq!(spent, expected);
 }
 
-pub(crate) async fn a_turn_learns_what_others_use_meanwhile(world: &World) {
+pub(crate) async fn running_turn_stops_when_other_turns_exhaust_budget(world: &World) {
     let go_on = world.path("go on");
     let long = world.script().prompt([
         usage(40, 0.0),

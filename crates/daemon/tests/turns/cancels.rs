@@ -9,7 +9,7 @@ use testkit::{
 
 use crate::world::{World, ledger, made, opened};
 
-pub(crate) async fn a_running_turn_is_called_off_at_once(world: &World) {
+pub(crate) async fn running_turn_is_cancelled_without_waiting_for_heartbeat(world: &World) {
     let started = world.path("started");
     let script = world
         .script()
@@ -62,7 +62,7 @@ pub(crate) async fn a_running_turn_is_called_off_at_once(world: &World) {
     daemon.stop().await;
 }
 
-pub(crate) async fn a_turn_that_was_done_before_it_heard_is_a_success(world: &World) {
+pub(crate) async fn turn_finished_before_cancel_arrives_succeeds(world: &World) {
     let started = world.path("started");
     let script = world.script().prompt([
         Step::Touch(started.clone()),
@@ -82,7 +82,7 @@ pub(crate) async fn a_turn_that_was_done_before_it_heard_is_a_success(world: &Wo
     daemon.stop().await;
 }
 
-pub(crate) async fn a_turn_is_called_off_while_its_agent_starts(world: &World) {
+pub(crate) async fn turn_is_cancelled_while_agent_starts(world: &World) {
     let started = world.path("started");
     let mut script = world.script();
     script.before_initialize = vec![Step::Touch(started.clone()), Step::Stall];
@@ -106,7 +106,7 @@ pub(crate) async fn a_turn_is_called_off_while_its_agent_starts(world: &World) {
     daemon.stop().await;
 }
 
-pub(crate) async fn what_waits_is_called_off_without_a_turn(world: &World) {
+pub(crate) async fn queued_and_deferred_runs_are_cancelled_without_turn(world: &World) {
     let script = world.script();
     let agent = world.agent(&script).await;
     let session = world.session(agent).await;

@@ -54,7 +54,12 @@ async fn given_up(
     (session, run, before)
 }
 
-async fn nothing_was_written(world: &World, session: SessionId, run: RunId, before: &[String]) {
+async fn assert_nothing_was_written(
+    world: &World,
+    session: SessionId,
+    run: RunId,
+    before: &[String],
+) {
     eventually("the end of its agent", async || {
         marked(&run.to_string()).unwrap().is_empty().then_some(())
     })
@@ -72,42 +77,38 @@ async fn nothing_was_written(world: &World, session: SessionId, run: RunId, befo
     assert!(words[2].contains("was interrupted"), "{words:#?}");
 }
 
-pub(crate) async fn a_stalled_attempt_that_ends_its_turn_changes_nothing(world: &World) {
+pub(crate) async fn finish_of_stalled_attempt_is_rejected(world: &World) {
     let script = held(world, [Step::say(" and end")]);
     let daemon = world.daemon();
     let (session, run, before) = given_up(world, &script, &daemon.waker()).await;
     make(&world.path("goes on"));
-    nothing_was_written(world, session, run, &before).await;
+    assert_nothing_was_written(world, session, run, &before).await;
     daemon.stop().await;
     assert_eq!(world.snapshot(session).await, before);
 }
 
-pub(crate) async fn a_stalled_attempt_that_goes_on_is_killed_as_soon_as_it_writes(world: &World) {
+pub(crate) async fn stalled_attempt_is_killed_at_its_next_write(world: &World) {
     let call = json!({"sessionUpdate": "tool_call", "toolCallId": "1", "title": "pay"});
     let script = held(world, [Step::Update(call), Step::Stall]);
     let daemon = world.daemon();
     let (session, run, before) = given_up(world, &script, &daemon.waker()).await;
     make(&world.path("goes on"));
-    nothing_was_written(world, session, run, &before).await;
+    assert_nothing_was_written(world, session, run, &before).await;
     daemon.stop().await;
     assert_eq!(world.snapshot(session).await, before);
 }
 
-pub(crate) async fn a_stalled_attempt_that_is_silent_is_killed_at_its_next_heartbeat(
-    world: &World,
-) {
+pub(crate) async fn silent_stalled_attempt_is_killed_at_next_heartbeat(world: &World) {
     let script = held(world, []);
     let daemon = world.daemon();
     let (session, run, before) = given_up(world, &script, &daemon.waker()).await;
     daemon.waker().wake();
-    nothing_was_written(world, session, run, &before).await;
+    assert_nothing_was_written(world, session, run, &before).await;
     daemon.stop().await;
     assert_eq!(world.snapshot(session).await, before);
 }
 
-pub(crate) async fn the_attempt_after_a_stalled_one_begins_when_nothing_of_it_is_left(
-    world: &World,
-) {
+pub(crate) async fn next_attempt_starts_after_stalled_agent_is_dead(world: &World) {
     let script = held(world, []);
     let daemon = world.daemon();
     let (_, run, _) = given_up(world, &script, &daemon.waker()).await;
@@ -127,7 +128,7 @@ pub(crate) async fn the_attempt_after_a_stalled_one_begins_when_nothing_of_it_is
     daemon.stop().await;
 }
 
-pub(crate) async fn the_agent_of_a_deleted_session_is_killed_at_its_next_heartbeat(world: &World) {
+pub(crate) async fn agent_of_deleted_session_is_killed_at_next_heartbeat(world: &World) {
     let script = held(world, []);
     let agent = world.agent(&script).await;
     let session = world.session(agent).await;
@@ -152,9 +153,7 @@ pub(crate) async fn the_agent_of_a_deleted_session_is_killed_at_its_next_heartbe
     assert!(gone.is_err(), "nothing was written again");
 }
 
-pub(crate) async fn what_a_worker_left_whose_runs_were_given_up_is_killed_before_the_next_turn(
-    world: &World,
-) {
+pub(crate) async fn leftovers_of_worker_without_runs_are_killed_before_next_turn(world: &World) {
     // Killed with its guards: only what it started tells whose it was, and no run leads there any more.
     let next = world.successor();
     let left = Path::new("workers").join(format!("{}.lock", world.host.worker));
@@ -174,7 +173,7 @@ pub(crate) async fn what_a_worker_left_whose_runs_were_given_up_is_killed_before
     let agent = world.agent(&world.script()).await;
     let session = world.session(agent).await;
     let run = world.say(session, "Go on").await;
-    let taken = daemon::take_one(&next, run, CancellationToken::new()).await;
+    let taken = daemon::take_standalone_turn(&next, run, CancellationToken::new()).await;
     assert_eq!(taken.unwrap().status(), RunStatus::Succeeded);
     // It has said nothing since, so that this is where its output ends, or where it goes on.
     let goes_on = says.write_all(b"?").await.is_ok() && hears.read_exact(&mut [0]).await.is_ok();

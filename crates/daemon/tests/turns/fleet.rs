@@ -4,7 +4,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use daemon::{Daemon, FleetClock, Host, Settings, SignOfLife, Waker, scheduler, watchdog::Watch};
+use daemon::{Daemon, FleetClock, Host, Settings, Waker, WorkerLock, scheduler, watchdog::Watch};
 use model::{
     Clock, InstanceId, RunId, SessionId, Timestamp, Uptime as _, WorkerId, policy::SessionMode,
     run::RunStatus, schedule::Spec, turn::Beat,
@@ -51,10 +51,10 @@ impl Member {
         host.instance = InstanceId::generate(shows, &*host.entropy);
         host.worker = WorkerId::generate(name, std::process::id(), &*host.entropy);
         let workers = world.path(name).join("workers");
-        host.sign_of_life = Arc::new(SignOfLife::give(&workers, &host.worker).unwrap());
+        host.worker_lock = Arc::new(WorkerLock::give(&workers, &host.worker).unwrap());
         let registered = host
             .store
-            .register_host(world.tenant, host.instance, name, shows);
+            .register_instance(world.tenant, host.instance, name, shows);
         registered.await.unwrap();
         Self {
             host,
@@ -93,7 +93,7 @@ impl Member {
     async fn beats(&self, run: RunId) {
         let Host { store, worker, .. } = &self.host;
         let beats = store.heartbeat(worker, &[run], self.now()).await;
-        assert_eq!(beats.unwrap(), [Beat::GoOn]);
+        assert_eq!(beats.unwrap(), [Beat::Continue]);
     }
 }
 
@@ -104,13 +104,13 @@ async fn two(world: &World) -> [Member; 2] {
     let late = Member::new(world, "late", start + 10 * MINUTE).await;
     for member in [&early, &late] {
         member.clock.read(&member.host.store).await.unwrap();
-        assert!(member.host.knows_the_time());
+        assert!(member.host.time_is_known());
     }
     [early, late]
 }
 
 /// Makes an automation that is due once.
-async fn due_at(world: &World, at: Timestamp, now: Timestamp) {
+async fn create_automation_due_at(world: &World, at: Timestamp, now: Timestamp) {
     let script = world.script();
     let agent = world.agent(&script).await;
     let new = NewAutomation {
@@ -127,7 +127,7 @@ async fn due_at(world: &World, at: Timestamp, now: Timestamp) {
 }
 
 #[tokio::test]
-async fn servers_whose_clocks_are_ten_minutes_apart_fire_once_and_on_time() {
+async fn servers_with_skewed_clocks_fire_once_and_on_time() {
     let world = World::new(Database::Postgres).await;
     let [early, late] = two(&world).await;
     let apart = late
@@ -136,7 +136,7 @@ async fn servers_whose_clocks_are_ten_minutes_apart_fire_once_and_on_time() {
         .max(early.now().since(late.now()));
     assert!(apart < CLOSE, "{apart:?}");
     let due = late.now().max(early.now()).ceil_second() + 30 * MINUTE;
-    due_at(&world, due, early.now()).await;
+    create_automation_due_at(&world, due, early.now()).await;
 
     // One whose clock was not corrected would have fired by now.
     let until = due.since(late.now()).saturating_sub(MINUTE);
@@ -167,7 +167,7 @@ async fn servers_whose_clocks_are_ten_minutes_apart_fire_once_and_on_time() {
 }
 
 #[tokio::test]
-async fn servers_whose_clocks_are_ten_minutes_apart_give_up_nobody_who_lives() {
+async fn servers_with_skewed_clocks_stall_only_silent_workers() {
     let world = World::new(Database::Postgres).await;
     let members = two(&world).await;
     let script = world.script();
@@ -207,7 +207,7 @@ async fn servers_whose_clocks_are_ten_minutes_apart_give_up_nobody_who_lives() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_server_that_waits_for_its_last_turn_is_there_and_knows_the_time() {
+async fn stopping_server_keeps_presence_and_clock_until_last_turn_ends() {
     let world = World::new(Database::Postgres).await;
     let (began, goes_on) = (world.path("began"), world.path("goes on"));
     let script = world
@@ -220,7 +220,7 @@ async fn a_server_that_waits_for_its_last_turn_is_there_and_knows_the_time() {
     // So often it shows itself.
     member.host.settings.heartbeat = Duration::from_secs(1);
     member.clock.read(&member.host.store).await.unwrap();
-    let daemon = Daemon::start_in_fleet(
+    let daemon = Daemon::start_with_clock(
         member.host.clone(),
         Waker::default(),
         Some(Arc::clone(&member.clock)),
@@ -235,9 +235,9 @@ async fn a_server_that_waits_for_its_last_turn_is_there_and_knows_the_time() {
 
     // By its uptime alone it would know no longer what time it is.
     member.pass(120 * MINUTE);
-    assert!(!member.host.knows_the_time());
+    assert!(!member.host.time_is_known());
     eventually("the time", async || {
-        member.host.knows_the_time().then_some(())
+        member.host.time_is_known().then_some(())
     })
     .await;
     eventually("a sign of life", async || {
@@ -253,7 +253,7 @@ async fn a_server_that_waits_for_its_last_turn_is_there_and_knows_the_time() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_server_that_learns_the_time_takes_turns_and_dates_them_by_the_database() {
+async fn server_with_wrong_clock_dates_turns_by_database_clock() {
     let world = World::new(Database::Postgres).await;
     let script = world.script();
     let agent = world.agent(&script).await;
@@ -261,13 +261,13 @@ async fn a_server_that_learns_the_time_takes_turns_and_dates_them_by_the_databas
     let run = world.say(session, "hello").await;
     // It holds it for 1970 until the database tells.
     let member = Member::new(&world, "lost", Timestamp::UNIX_EPOCH).await;
-    assert!(!member.host.knows_the_time());
+    assert!(!member.host.time_is_known());
     let reference = FleetClock::new(
         Arc::new(FakeClock::new(Timestamp::UNIX_EPOCH)),
         Arc::<FakeUptime>::clone(&member.uptime),
     );
     reference.read(world.store()).await.unwrap();
-    let daemon = Daemon::start_in_fleet(
+    let daemon = Daemon::start_with_clock(
         member.host.clone(),
         Waker::default(),
         Some(Arc::clone(&member.clock)),
@@ -275,7 +275,7 @@ async fn a_server_that_learns_the_time_takes_turns_and_dates_them_by_the_databas
     let run = world.ended(run).await;
     daemon.stop().await;
     assert_eq!(run.status(), RunStatus::Succeeded);
-    assert!(member.host.knows_the_time());
+    assert!(member.host.time_is_known());
     // No machine's time passes here but the database's.
     let began = reference.now();
     for at in [run.state.started_at(), run.state.ended_at()] {

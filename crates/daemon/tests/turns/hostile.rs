@@ -28,7 +28,7 @@ async fn succeeded(world: &World, run: &Run, answer: &str) {
     assert_eq!(words.last().unwrap().1, answer);
 }
 
-pub(crate) async fn a_line_of_100_megabytes_fails_the_turn(world: &World) {
+pub(crate) async fn line_of_100_megabytes_fails_turn(world: &World) {
     let script = world
         .script()
         .prompt([Step::say("I begin"), Step::LongLine(100 << 20)]);
@@ -46,13 +46,13 @@ pub(crate) async fn a_line_of_100_megabytes_fails_the_turn(world: &World) {
     assert!(words.iter().any(|(_, text)| text == "I begin"), "{words:?}");
 }
 
-pub(crate) async fn a_message_of_too_many_values_fails_the_turn(world: &World) {
+pub(crate) async fn message_with_too_many_values_fails_turn(world: &World) {
     let script = world.script().prompt([Step::ManyValues(1_000_000)]);
     let run = turn(world, &script).await;
     failed(world, &run, "protocol", "more than 250000 values").await;
 }
 
-pub(crate) async fn lines_that_are_no_messages_do_not_end_a_turn(world: &World) {
+pub(crate) async fn malformed_lines_are_dropped_and_turn_continues(world: &World) {
     let mut invalid = br#"{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"scripted-1","update":{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"a"#.to_vec();
     invalid.extend_from_slice(b"\xff\xfe\"}}}}\n");
     let script = world.script().prompt([
@@ -71,14 +71,14 @@ pub(crate) async fn lines_that_are_no_messages_do_not_end_a_turn(world: &World) 
     assert_eq!(process["dropped_lines"], 3, "{record:#?}");
 }
 
-pub(crate) async fn half_a_message_and_an_exit_fail_the_turn(world: &World) {
+pub(crate) async fn exit_after_partial_message_fails_turn(world: &World) {
     let half = Step::Raw(br#"{"jsonrpc":"2.0","id":3,"res"#.to_vec());
     let script = world.script().prompt([half, Step::Crash(Crash::Exit(0))]);
     let run = turn(world, &script).await;
     failed(world, &run, "agent_exited", "exit code 0: {\"jsonrpc\"").await;
 }
 
-pub(crate) async fn an_agent_that_exits_is_told_apart_by_when_it_did(world: &World) {
+pub(crate) async fn agent_exit_reason_depends_on_stage(world: &World) {
     let exit = || vec![Step::Crash(Crash::Exit(9))];
     let mut before_initialize = world.script();
     before_initialize.before_initialize = exit();
@@ -110,7 +110,7 @@ pub(crate) async fn an_agent_that_exits_is_told_apart_by_when_it_did(world: &Wor
     }
 }
 
-pub(crate) async fn what_an_agent_may_not_ask_for_is_refused_and_the_turn_goes_on(world: &World) {
+pub(crate) async fn unsupported_client_request_is_refused_and_turn_continues(world: &World) {
     let script = world.script().prompt([
         Step::Notify("session/hologram".into()),
         Step::Request("fs/read_text_file".into()),
@@ -123,7 +123,7 @@ pub(crate) async fn what_an_agent_may_not_ask_for_is_refused_and_the_turn_goes_o
     succeeded(world, &run, &answer).await;
 }
 
-pub(crate) async fn a_restore_that_answers_wrongly_fails_with_what_was_wrong(world: &World) {
+pub(crate) async fn invalid_restore_reply_fails_turn_with_reason(world: &World) {
     let refused = |code, message: &str| OnRestore::Refuse {
         code,
         message: message.into(),
@@ -200,10 +200,10 @@ pub(crate) async fn a_restore_that_answers_wrongly_fails_with_what_was_wrong(wor
     }
 }
 
-pub(crate) async fn what_a_load_replays_after_its_answer_is_not_taken_for_an_answer(world: &World) {
+pub(crate) async fn updates_replayed_after_load_reply_are_not_part_of_answer(world: &World) {
     let mut script = world.script();
     script.offers.resume = false;
-    script.on_restore = OnRestore::ReplayAfter;
+    script.on_restore = OnRestore::LateReplay;
     let agent = world.agent(&script).await;
     let session = world.session(agent).await;
     world.turn(session, "One").await;
@@ -213,9 +213,7 @@ pub(crate) async fn what_a_load_replays_after_its_answer_is_not_taken_for_an_ans
     assert_eq!(world.words(session).await.len(), 4);
 }
 
-pub(crate) async fn an_agent_that_talks_on_after_its_answer_is_not_listened_to_for_ever(
-    world: &World,
-) {
+pub(crate) async fn agent_flooding_after_answer_is_shut_down_and_turn_succeeds(world: &World) {
     let mut script = world.script().prompt([
         Step::say("Done"),
         Step::stop("end_turn"),
@@ -228,20 +226,20 @@ pub(crate) async fn an_agent_that_talks_on_after_its_answer_is_not_listened_to_f
     let agent = world.agent(&script).await;
     let session = world.session(agent).await;
     let run = world.say(session, "Go").await;
-    take_impatiently(world, run).await;
+    take_turn_without_grace(world, run).await;
     let run = world.run(run).await;
     assert_eq!(run.status(), RunStatus::Succeeded, "{run:#?}");
 }
 
 /// Takes a turn with an agent that gets no time to end.
-async fn take_impatiently(world: &World, run: model::RunId) {
-    let host = world.impatient_host();
+async fn take_turn_without_grace(world: &World, run: model::RunId) {
+    let host = world.host_without_grace();
     let now = model::Clock::now(&*world.clock);
     let claimed = world
         .store()
         .claim(&host.worker, host.instance, 1, Some(run), now);
     assert_eq!(claimed.await.unwrap().len(), 1);
-    let ledger = daemon::StoreLedger::new(host.clone());
+    let ledger = daemon::WorkerTurnStore::new(host.clone());
     let orders = turn::Orders::none();
     let taken = turn::execute(&ledger, &host.agents, run, &orders);
     tokio::time::timeout(PATIENCE, taken)
@@ -250,7 +248,7 @@ async fn take_impatiently(world: &World, run: model::RunId) {
         .unwrap();
 }
 
-pub(crate) async fn an_agent_that_never_stops_to_talk_is_stopped_in_time(world: &World) {
+pub(crate) async fn agent_flooding_updates_is_stopped_at_timeout(world: &World) {
     for step in [
         Step::Flood {
             count: u32::MAX,
@@ -268,7 +266,7 @@ pub(crate) async fn an_agent_that_never_stops_to_talk_is_stopped_in_time(world: 
         new.policies.timeout_seconds = 1;
         let id = world.make(&new).await;
         let run = world.fire(id).await;
-        take_impatiently(world, run).await;
+        take_turn_without_grace(world, run).await;
         let run = world.run(run).await;
         failed(world, &run, "timeout", "longer than 1 s").await;
         world
@@ -279,7 +277,7 @@ pub(crate) async fn an_agent_that_never_stops_to_talk_is_stopped_in_time(world: 
     }
 }
 
-pub(crate) async fn of_more_than_ten_thousand_tool_calls_ten_thousand_are_kept(world: &World) {
+pub(crate) async fn tool_calls_beyond_row_limit_are_dropped(world: &World) {
     let script = world.script().prompt([
         Step::ToolCalls {
             count: 10_200,
@@ -295,9 +293,7 @@ pub(crate) async fn of_more_than_ten_thousand_tool_calls_ten_thousand_are_kept(w
     assert_eq!(record.diagnostics["updates"]["rows_dropped"], 200);
 }
 
-pub(crate) async fn of_tool_calls_without_end_in_size_only_the_first_keep_their_output(
-    world: &World,
-) {
+pub(crate) async fn tool_outputs_beyond_turn_size_limit_are_omitted(world: &World) {
     let script = world.script().prompt([
         Step::ToolCalls {
             count: 1,
@@ -330,11 +326,11 @@ pub(crate) async fn of_tool_calls_without_end_in_size_only_the_first_keep_their_
     assert_eq!(last.content, "call 399");
 }
 
-pub(crate) async fn standard_error_without_end_is_taken_and_its_end_kept(world: &World) {
+pub(crate) async fn endless_stderr_is_drained_and_tail_is_kept(world: &World) {
     let some = Step::Stderr(1000);
     let script = world
         .script()
-        .prompt([some, Step::StderrForEver, Step::say("Done")]);
+        .prompt([some, Step::EndlessStderr, Step::say("Done")]);
     let run = turn(world, &script).await;
     succeeded(world, &run, "Done").await;
     let record = world.store().run_record(world.scope(), run.id).await;
@@ -346,13 +342,13 @@ pub(crate) async fn standard_error_without_end_is_taken_and_its_end_kept(world: 
     assert!(tail.contains("eeee"));
 }
 
-pub(crate) async fn a_good_agent_beside_bad_ones_is_not_held_up(world: &World) {
+pub(crate) async fn well_behaved_agent_is_not_delayed_by_hostile_ones(world: &World) {
     let long = Step::LongLine(100 << 20);
     let flood = Step::Flood {
         count: u32::MAX,
         bytes: 10_000,
     };
-    let bad = [long, flood, Step::StderrForEver];
+    let bad = [long, flood, Step::EndlessStderr];
     let mut runs = Vec::new();
     for (number, step) in bad.into_iter().enumerate() {
         let name = format!("bad-{number}");
@@ -369,7 +365,7 @@ pub(crate) async fn a_good_agent_beside_bad_ones_is_not_held_up(world: &World) {
     let good = world
         .agent_named("good", &Script::new(world.path("good")))
         .await;
-    let host = world.impatient_host();
+    let host = world.host_without_grace();
     let daemon = daemon::Daemon::start(host);
     daemon.waker().wake();
     for number in 0..runs.len() {

@@ -17,7 +17,7 @@ use crate::world::{World, at, automation, eventually, ledger, made, make};
 /// adds to the second that they sleep at a time.
 const SOON: Duration = Duration::from_secs(10);
 
-pub(crate) async fn the_scheduler_sleeps_until_the_due_instant(world: &World) {
+pub(crate) async fn scheduler_sleeps_until_due_instant(world: &World) {
     let script = world.script();
     let agent = world.agent(&script).await;
     world
@@ -49,7 +49,7 @@ pub(crate) async fn the_scheduler_sleeps_until_the_due_instant(world: &World) {
     assert_eq!(world.runs().await.len(), 2);
 }
 
-pub(crate) async fn what_becomes_due_while_much_is_fired_is_fired_beside_it(world: &World) {
+pub(crate) async fn trigger_due_during_fire_burst_fires_in_same_tick(world: &World) {
     let agent = world.agent(&world.script()).await;
     let due = at("2026-11-24T08:00:00Z");
     let once = |at| Spec::At {
@@ -82,7 +82,7 @@ fn waiting(world: &World, name: &str) -> Script {
     ])
 }
 
-pub(crate) async fn no_more_turns_run_than_there_are_slots(world: &World) {
+pub(crate) async fn concurrent_turns_do_not_exceed_slots(world: &World) {
     let names = ["a", "b", "c"];
     let mut runs = Vec::new();
     for name in names {
@@ -130,7 +130,7 @@ pub(crate) async fn no_more_turns_run_than_there_are_slots(world: &World) {
     assert_eq!(beside.max(), Some(2));
 }
 
-pub(crate) async fn two_automations_run_side_by_side(world: &World) {
+pub(crate) async fn two_automations_run_concurrently(world: &World) {
     // Each can end only while the other one runs.
     for (name, other) in [("a", "b"), ("b", "a")] {
         let script = Script::new(world.path(name)).prompt([
@@ -155,7 +155,7 @@ pub(crate) async fn two_automations_run_side_by_side(world: &World) {
     daemon.stop().await;
 }
 
-pub(crate) async fn people_go_before_automations_and_nobody_into_a_running_turn(world: &World) {
+pub(crate) async fn persons_message_precedes_automation_after_running_turn(world: &World) {
     let script = waiting(world, "a").prompt([Step::Echo]);
     let agent = world.agent_named("a", &script).await;
     let session = world.session(agent).await;
@@ -191,7 +191,7 @@ pub(crate) async fn people_go_before_automations_and_nobody_into_a_running_turn(
     assert!(ledger.prompts()[2].contains("Check the logs"));
 }
 
-pub(crate) async fn a_clock_that_is_set_fires_nothing_twice_and_nothing_early(world: &World) {
+pub(crate) async fn clock_changes_fire_nothing_twice_or_early(world: &World) {
     let script = world.script();
     let agent = world.agent(&script).await;
     let id = world
@@ -231,7 +231,7 @@ pub(crate) async fn a_clock_that_is_set_fires_nothing_twice_and_nothing_early(wo
     assert_eq!(fired_at("2026-11-26T08:00:00Z").await, 4);
 }
 
-pub(crate) async fn a_turn_goes_on_when_the_clock_is_set(world: &World) {
+pub(crate) async fn running_turn_survives_clock_changes(world: &World) {
     let script = waiting(world, "a");
     let agent = world.agent_named("a", &script).await;
     let session = world.session(agent).await;
@@ -310,12 +310,10 @@ async fn slept(world: &World, catch_up: CatchUp) -> (Vec<u32>, i64) {
     )
 }
 
-pub(crate) async fn after_eight_hours_of_sleep_the_latest_instant_is_made_up_for(world: &World) {
+pub(crate) async fn catch_up_latest_after_sleep_runs_latest_instant(world: &World) {
     assert_eq!(slept(world, CatchUp::Latest).await, (vec![8, 16], 7));
 }
 
-pub(crate) async fn after_eight_hours_of_sleep_every_instant_is_made_up_for_in_order(
-    world: &World,
-) {
+pub(crate) async fn catch_up_all_after_sleep_runs_every_instant_in_order(world: &World) {
     assert_eq!(slept(world, CatchUp::All).await, ((8..=16).collect(), 0));
 }

@@ -5,24 +5,24 @@ use std::{
     sync::atomic::{AtomicU32, Ordering},
 };
 
-use daemon::StoreLedger;
+use daemon::WorkerTurnStore;
 use futures::future::BoxFuture;
 use model::{Clock as _, RunId, run::RunStatus, turn::Begin};
 use testkit::scripted::Step;
-use turn::{Ended, Ledger, LedgerError};
+use turn::{Ended, Ledger, TurnStoreError};
 
 use crate::world::{World, eventually, ledger};
 
 /// The ledger of a worker whose connection breaks after the first beginning was done.
 struct Breaking {
-    ledger: StoreLedger,
+    ledger: WorkerTurnStore,
     begins: AtomicU32,
 }
 
 impl Breaking {
     fn over(world: &World) -> Self {
         Self {
-            ledger: StoreLedger::new(world.host.clone()),
+            ledger: WorkerTurnStore::new(world.host.clone()),
             begins: AtomicU32::new(0),
         }
     }
@@ -34,20 +34,20 @@ impl Ledger for Breaking {
     passing_on!(live);
     passing_on!(ask);
 
-    fn begin(&self, run: RunId) -> BoxFuture<'_, Result<Begin, LedgerError>> {
+    fn begin(&self, run: RunId) -> BoxFuture<'_, Result<Begin, TurnStoreError>> {
         Box::pin(async move {
             let begun = self.ledger.begin(run).await?;
             if self.begins.fetch_add(1, Ordering::SeqCst) > 0 {
                 return Ok(begun);
             }
-            Err(LedgerError {
+            Err(TurnStoreError {
                 source: "the connection broke".into(),
                 transient: true,
             })
         })
     }
 
-    fn begin_asked(&self, run: RunId) -> BoxFuture<'_, Result<Begin, LedgerError>> {
+    fn begin_asked(&self, run: RunId) -> BoxFuture<'_, Result<Begin, TurnStoreError>> {
         self.begin(run)
     }
 }
@@ -60,9 +60,7 @@ async fn claim(world: &World, run: RunId) {
     assert_eq!(claimed.await.unwrap().len(), 1);
 }
 
-pub(crate) async fn a_turn_whose_beginning_was_never_answered_is_handed_back_at_once(
-    world: &World,
-) {
+pub(crate) async fn begin_with_lost_reply_is_requeued_immediately(world: &World) {
     let script = world.script().prompt([Step::say("Here I am")]);
     let agent = world.agent(&script).await;
     let session = world.session(agent).await;
@@ -70,7 +68,7 @@ pub(crate) async fn a_turn_whose_beginning_was_never_answered_is_handed_back_at_
     claim(world, run).await;
     let orders = turn::Orders::none();
     let ended = turn::execute(&Breaking::over(world), &world.host.agents, run, &orders).await;
-    assert_eq!(ended.unwrap(), Ended::HandedBack);
+    assert_eq!(ended.unwrap(), Ended::Requeued);
 
     let attempts = world.attempts(run).await;
     let [first, second] = attempts.as_slice() else {
@@ -93,22 +91,20 @@ pub(crate) async fn a_turn_whose_beginning_was_never_answered_is_handed_back_at_
     assert_eq!(ledger(&script).prompts(), ["One"]);
 }
 
-pub(crate) async fn a_beginning_that_is_not_answered_is_handed_back_by_a_server_that_stops(
-    world: &World,
-) {
+pub(crate) async fn begin_with_lost_reply_is_requeued_by_stopping_server(world: &World) {
     let agent = world.agent(&world.script()).await;
     let session = world.session(agent).await;
     let run = world.say(session, "One").await;
     claim(world, run).await;
     let orders = turn::Orders::none();
-    orders.hand_back.cancel();
+    orders.requeue.cancel();
     let ended = turn::execute(&Breaking::over(world), &world.host.agents, run, &orders).await;
-    assert_eq!(ended.unwrap(), Ended::HandedBack);
+    assert_eq!(ended.unwrap(), Ended::Requeued);
     let second = world.attempts(run).await.pop().unwrap();
     assert_eq!((second.status(), second.failures), (RunStatus::Queued, 0));
 }
 
-pub(crate) async fn a_run_that_is_anothers_by_then_is_left_to_it(world: &World) {
+pub(crate) async fn begin_with_lost_reply_leaves_stalled_run_unchanged(world: &World) {
     let agent = world.agent(&world.script()).await;
     let session = world.session(agent).await;
     let run = world.say(session, "One").await;
@@ -127,9 +123,7 @@ pub(crate) async fn a_run_that_is_anothers_by_then_is_left_to_it(world: &World) 
     assert_eq!(world.snapshot(session).await, before);
 }
 
-pub(crate) async fn a_run_whose_claim_was_never_answered_is_taken_up_by_who_claimed_it(
-    world: &World,
-) {
+pub(crate) async fn claim_with_lost_reply_is_taken_up_by_claiming_worker(world: &World) {
     let script = world.script().prompt([Step::Echo]);
     let agent = world.agent(&script).await;
     let session = world.session(agent).await;

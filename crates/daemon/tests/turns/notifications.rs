@@ -122,7 +122,7 @@ impl Hook {
 
 fn sender(world: &World) -> Sender {
     let allowance = world.host.settings.webhook_allow.clone();
-    Sender::new(allowance, limits::DELIVERY_LIMIT).unwrap()
+    Sender::new(allowance, limits::DELIVERY_TIMEOUT).unwrap()
 }
 
 /// Takes a turn, and has its answer told to an endpoint.
@@ -137,7 +137,7 @@ async fn answered(world: &World, hook: &Hook) {
     .await;
 }
 
-pub(crate) async fn an_answer_arrives_signed(world: &World) {
+pub(crate) async fn answer_is_delivered_with_valid_signature(world: &World) {
     let hook = Hook::new(world, "hook").await;
     let server = daemon::Daemon::start(world.host_with(|settings, _| {
         settings.tick = Duration::from_millis(50);
@@ -146,7 +146,7 @@ pub(crate) async fn an_answer_arrives_signed(world: &World) {
     let session = world.session(agent).await;
     let run = world.say(session, "hello").await;
     server.waker().wake();
-    let request = eventually_reads(world, &hook).await;
+    let request = read_request_advancing_clock(world, &hook).await;
     let now = world.clock.now();
     let verified = webhook::verify(&[&hook.secret], &request.headers, &request.body, now);
     let delivery = hook.deliveries(world).await.remove(0);
@@ -163,7 +163,7 @@ pub(crate) async fn an_answer_arrives_signed(world: &World) {
     server.stop().await;
 }
 
-pub(crate) async fn an_automations_answer_goes_where_its_session_says(world: &World) {
+pub(crate) async fn automation_answer_carries_channel_of_its_session(world: &World) {
     let channel = |chat_id: &str, thread: &str| Channel {
         channel: "slack".into(),
         chat_id: chat_id.into(),
@@ -223,7 +223,7 @@ async fn session_of(world: &World, agent: AgentId, key: &str, channel: Channel) 
 }
 
 /// Reads a request; time has to pass for the loop to look at the feed again.
-async fn eventually_reads(world: &World, hook: &Hook) -> Request {
+async fn read_request_advancing_clock(world: &World, hook: &Hook) -> Request {
     let mut reading = std::pin::pin!(Request::read(&hook.listener));
     loop {
         let waited = tokio::time::timeout(Duration::from_millis(100), &mut reading);
@@ -234,7 +234,7 @@ async fn eventually_reads(world: &World, hook: &Hook) -> Request {
     }
 }
 
-pub(crate) async fn a_receiver_that_is_down_is_told_once_it_is_up(world: &World) {
+pub(crate) async fn failed_delivery_is_retried_with_same_id_until_success(world: &World) {
     let hook = Hook::new(world, "hook").await;
     answered(world, &hook).await;
     let sender = sender(world);
@@ -258,7 +258,7 @@ pub(crate) async fn a_receiver_that_is_down_is_told_once_it_is_up(world: &World)
     assert_eq!(hook.state(world).await, Some(DeliveryStatus::Delivered));
 }
 
-pub(crate) async fn what_was_sent_and_not_recorded_is_sent_again_under_its_id(world: &World) {
+pub(crate) async fn unrecorded_delivery_is_resent_with_same_id_after_lease(world: &World) {
     let hook = Hook::new(world, "hook").await;
     answered(world, &hook).await;
     let sender = sender(world);
@@ -279,7 +279,7 @@ pub(crate) async fn what_was_sent_and_not_recorded_is_sent_again_under_its_id(wo
     assert_eq!(hook.deliveries(world).await.len(), 1);
 }
 
-pub(crate) async fn a_slow_receiver_holds_up_no_other(world: &World) {
+pub(crate) async fn slow_receiver_does_not_delay_others(world: &World) {
     let (slow, quick) = (
         Hook::new(world, "slow").await,
         Hook::new(world, "quick").await,

@@ -89,4 +89,4 @@ macro_rules! passing_on {
 }
 
 /// What a ledger answers in its time.
-pub(crate) type Answer<'a, T> = futures::future::BoxFuture<'a, Result<T, turn::LedgerError>>;
+pub(crate) type Answer<'a, T> = futures::future::BoxFuture<'a, Result<T, turn::TurnStoreError>>;

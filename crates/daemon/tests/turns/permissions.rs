@@ -27,7 +27,7 @@ pub(crate) fn answers(script: &Script) -> Vec<String> {
     answers.collect()
 }
 
-pub(crate) async fn rules_allow_and_deny_and_what_none_covers_is_denied(world: &World) {
+pub(crate) async fn permission_rules_decide_and_unmatched_requests_are_denied(world: &World) {
     let no_way_to_refuse = Step::Ask {
         call: "4".into(),
         about: Some(("format disk".into(), "execute".into())),
@@ -80,7 +80,7 @@ pub(crate) async fn rules_allow_and_deny_and_what_none_covers_is_denied(world: &
     );
 }
 
-pub(crate) async fn a_request_of_a_cancelled_turn_is_answered_cancelled(world: &World) {
+pub(crate) async fn permission_request_after_cancel_is_answered_cancelled(world: &World) {
     let started = world.path("started");
     let script = world.script().prompt([
         Step::Touch(started.clone()),

@@ -2,7 +2,7 @@
 
 use std::{path::PathBuf, time::Duration};
 
-use daemon::{Daemon, StoreLedger};
+use daemon::{Daemon, WorkerTurnStore};
 use model::{
     Clock as _, RunId,
     entity::{Run, RunRecord},
@@ -46,7 +46,7 @@ async fn record(world: &World, run: RunId) -> RunRecord {
     record.unwrap().unwrap()
 }
 
-pub(crate) async fn a_precheck_that_says_yes_is_followed_by_the_turn(world: &World) {
+pub(crate) async fn accepting_precheck_is_followed_by_turn(world: &World) {
     let script = world.script().prompt([Step::Echo]);
     let run = taken(world, &script, sh("echo there is news")).await;
     assert_eq!(run.status(), RunStatus::Succeeded, "{run:#?}");
@@ -57,9 +57,7 @@ pub(crate) async fn a_precheck_that_says_yes_is_followed_by_the_turn(world: &Wor
     assert_eq!(ledger(&script).prompts().len(), 1);
 }
 
-pub(crate) async fn a_precheck_that_says_no_skips_the_occurrence_and_starts_no_agent(
-    world: &World,
-) {
+pub(crate) async fn declining_precheck_skips_run_and_starts_no_agent(world: &World) {
     let script = world.script().prompt([Step::Echo]);
     let new = asking(world, &script, sh("echo nothing new >&2; exit 1")).await;
     let automation = world.make(&new).await;
@@ -86,7 +84,7 @@ pub(crate) async fn a_precheck_that_says_no_skips_the_occurrence_and_starts_no_a
     );
 }
 
-pub(crate) async fn what_a_precheck_leaves_in_its_folder_stays(world: &World) {
+pub(crate) async fn files_left_by_declining_precheck_are_kept(world: &World) {
     let script = world.script();
     let new = asking(world, &script, sh("echo 3 > seen; exit 1")).await;
     let run = world.fire(world.make(&new).await).await;
@@ -110,9 +108,7 @@ pub(crate) async fn what_a_precheck_leaves_in_its_folder_stays(world: &World) {
     assert!(given.exists());
 }
 
-pub(crate) async fn a_precheck_that_says_neither_is_followed_by_the_turn_and_recorded(
-    world: &World,
-) {
+pub(crate) async fn unclear_precheck_is_followed_by_turn_and_flagged(world: &World) {
     let nowhere = Precheck::new(vec!["/nowhere/check".into()]);
     let mut script = world.script();
     for _ in 0..4 {
@@ -142,7 +138,7 @@ pub(crate) async fn a_precheck_that_says_neither_is_followed_by_the_turn_and_rec
     assert_eq!(ledger(&script).prompts().len(), 4);
 }
 
-pub(crate) async fn a_precheck_that_takes_too_long_is_killed_with_all_it_started(world: &World) {
+pub(crate) async fn precheck_over_time_limit_is_killed_with_descendants(world: &World) {
     let script = world.script().prompt([Step::Echo]);
     let child = world.path("child");
     // What it starts leaves its process group, and takes no hint.
@@ -163,7 +159,7 @@ pub(crate) async fn a_precheck_that_takes_too_long_is_killed_with_all_it_started
     assert_eq!(kept["output_tail"], "begun\n");
 }
 
-pub(crate) async fn a_precheck_is_told_what_it_is_asked_about_and_no_secret(world: &World) {
+pub(crate) async fn precheck_environment_names_run_and_has_no_secrets(world: &World) {
     let script = world.script();
     let mut host = world.host.clone();
     let server = [("PATH", "/usr/bin:/bin"), ("DATABASE_URL", "secret")];
@@ -204,7 +200,7 @@ pub(crate) async fn a_precheck_is_told_what_it_is_asked_about_and_no_secret(worl
     assert!(!told.contains("secret"), "{told}");
 }
 
-pub(crate) async fn a_precheck_without_end_in_words_is_taken_and_its_end_kept(world: &World) {
+pub(crate) async fn large_precheck_output_is_drained_and_tail_is_kept(world: &World) {
     let script = world.script();
     let words = "head -c 3000000 /dev/zero | tr '\\0' x; echo; echo the last word; exit 1";
     let run = taken(world, &script, sh(words)).await;
@@ -216,7 +212,7 @@ pub(crate) async fn a_precheck_without_end_in_words_is_taken_and_its_end_kept(wo
     assert_eq!(tail.len(), 8 * 1024);
 }
 
-pub(crate) async fn retries_are_not_asked_about_again(world: &World) {
+pub(crate) async fn retry_does_not_repeat_precheck(world: &World) {
     let asked = world.path("asked");
     let mut script = world.script().prompt([Step::Echo]);
     script.before_initialize = vec![Step::Crash(Crash::Exit(7))];
@@ -235,7 +231,7 @@ pub(crate) async fn retries_are_not_asked_about_again(world: &World) {
     assert!(record.diagnostics["precheck"].is_null());
 }
 
-pub(crate) async fn a_run_is_called_off_while_its_precheck_is_asked(world: &World) {
+pub(crate) async fn run_is_cancelled_during_precheck(world: &World) {
     let script = world.script();
     let began = world.path("began");
     let words = format!("touch '{}'; sleep 1000", began.display());
@@ -252,7 +248,7 @@ pub(crate) async fn a_run_is_called_off_while_its_precheck_is_asked(world: &Worl
     assert!(!script.ledger().exists(), "an agent was started");
 }
 
-pub(crate) async fn a_server_that_stops_gives_back_what_it_asks_about(world: &World) {
+pub(crate) async fn stopping_server_requeues_run_in_precheck(world: &World) {
     let script = world.script().prompt([Step::Echo]);
     let (began, go_on) = (world.path("began"), world.path("goes on"));
     let words = format!(
@@ -279,7 +275,7 @@ pub(crate) async fn a_server_that_stops_gives_back_what_it_asks_about(world: &Wo
     assert_eq!(kept["ended"], "exit code 0");
 }
 
-pub(crate) async fn the_heartbeat_goes_on_while_a_precheck_is_asked(world: &World) {
+pub(crate) async fn heartbeat_is_renewed_during_precheck(world: &World) {
     let script = world.script();
     let began = world.path("began");
     let words = format!("touch '{}'; sleep 1000", began.display());
@@ -293,7 +289,7 @@ pub(crate) async fn the_heartbeat_goes_on_while_a_precheck_is_asked(world: &Worl
     let turn = tokio::spawn({
         let (host, orders) = (world.host.clone(), orders.clone());
         async move {
-            let ledger = StoreLedger::new(host.clone());
+            let ledger = WorkerTurnStore::new(host.clone());
             turn::execute(&ledger, &host.agents, run, &orders).await
         }
     });

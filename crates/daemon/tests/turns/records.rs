@@ -2,17 +2,17 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use daemon::StoreLedger;
+use daemon::WorkerTurnStore;
 use futures::future::BoxFuture;
 use model::{RunId, run::RunStatus, turn::Settled};
 use serde_json::json;
 use store::Scope;
 use testkit::scripted::Step;
-use turn::{Ledger, LedgerError};
+use turn::{Ledger, TurnStoreError};
 
 use crate::world::{World, eventually, make, opened};
 
-pub(crate) async fn what_an_agent_does_is_kept_in_its_last_state(world: &World) {
+pub(crate) async fn transcript_keeps_last_state_of_updates(world: &World) {
     let plan = |status: &str| {
         Step::Update(json!({"sessionUpdate": "plan", "entries": [
             {"content": "look", "priority": "high", "status": status},
@@ -26,7 +26,7 @@ pub(crate) async fn what_an_agent_does_is_kept_in_its_last_state(world: &World) 
     };
     let changed = |id: &str, status: &str, output: &str| {
         Step::Update(
-            json!({"sessionUpdate": "tool_call_update", "toolCallId": id,
+            json!({"sessionUpdate": "update_tool_call", "toolCallId": id,
             "status": status, "rawOutput": output}),
         )
     };
@@ -94,8 +94,8 @@ pub(crate) async fn what_an_agent_does_is_kept_in_its_last_state(world: &World) 
     assert_eq!(session.title.as_deref(), Some("Looking"));
 }
 
-pub(crate) async fn what_comes_after_the_answer_is_taken(world: &World) {
-    let late = json!({"sessionUpdate": "tool_call_update", "toolCallId": "a",
+pub(crate) async fn updates_after_stop_reason_are_recorded(world: &World) {
+    let late = json!({"sessionUpdate": "update_tool_call", "toolCallId": "a",
         "status": "completed"});
     let script = world.script().prompt([
         Step::Update(json!({"sessionUpdate": "tool_call", "toolCallId": "a", "title": "ls"})),
@@ -117,7 +117,7 @@ pub(crate) async fn what_comes_after_the_answer_is_taken(world: &World) {
     assert_eq!(call.metadata["status"], "completed");
 }
 
-pub(crate) async fn what_a_load_replays_is_not_kept_twice(world: &World) {
+pub(crate) async fn replayed_history_is_not_recorded_twice(world: &World) {
     let mut script = world.script();
     script.offers.resume = false;
     let agent = world.agent(&script).await;
@@ -134,7 +134,7 @@ pub(crate) async fn what_a_load_replays_is_not_kept_twice(world: &World) {
     assert_eq!(words, ["One", "One", "Two", "Two"]);
 }
 
-pub(crate) async fn text_is_seen_while_it_is_written_and_once_afterwards(world: &World) {
+pub(crate) async fn live_text_is_visible_during_turn_and_replaced_by_answer(world: &World) {
     let go_on = world.path("go on");
     let script = world.script().prompt([
         Step::say("It was "),
@@ -178,7 +178,7 @@ pub(crate) async fn text_is_seen_while_it_is_written_and_once_afterwards(world: 
 
 /// The ledger of a worker, that counts how often text being written is flushed.
 struct Counting {
-    ledger: StoreLedger,
+    ledger: WorkerTurnStore,
     flushes: AtomicU64,
 }
 
@@ -192,13 +192,13 @@ impl Ledger for Counting {
         run: RunId,
         position: u64,
         text: String,
-    ) -> BoxFuture<'_, Result<Settled, LedgerError>> {
+    ) -> BoxFuture<'_, Result<Settled, TurnStoreError>> {
         self.flushes.fetch_add(1, Ordering::Relaxed);
         self.ledger.live(run, position, text)
     }
 }
 
-pub(crate) async fn text_is_flushed_at_most_five_times_a_second(world: &World) {
+pub(crate) async fn live_text_is_flushed_at_most_five_times_per_second(world: &World) {
     let go_on = world.path("go on");
     let mut steps = vec![Step::say("word "); 300];
     steps.push(Step::WaitFor(go_on.clone()));
@@ -212,7 +212,7 @@ pub(crate) async fn text_is_flushed_at_most_five_times_a_second(world: &World) {
         .claim(&host.worker, host.instance, 1, Some(run), now);
     assert_eq!(claimed.await.unwrap().len(), 1);
     let ledger = Counting {
-        ledger: StoreLedger::new(host.clone()),
+        ledger: WorkerTurnStore::new(host.clone()),
         flushes: AtomicU64::new(0),
     };
     let began = tokio::time::Instant::now();

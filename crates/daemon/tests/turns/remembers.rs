@@ -8,7 +8,7 @@ use testkit::scripted::Event;
 
 use crate::world::{World, automation, ledger};
 
-pub(crate) async fn a_continuous_automation_remembers_its_last_turn(world: &World) {
+pub(crate) async fn continuous_automation_resumes_its_session(world: &World) {
     let script = world.script();
     let agent = world.agent(&script).await;
     let new = automation(agent, SessionMode::Continuous);
@@ -78,7 +78,7 @@ pub(crate) async fn a_continuous_automation_remembers_its_last_turn(world: &Worl
     assert_ne!(sent, words[0].1);
 }
 
-pub(crate) async fn a_persons_words_are_answered_in_the_session(world: &World) {
+pub(crate) async fn persons_message_is_answered_in_session(world: &World) {
     let script = world.script();
     let agent = world.agent(&script).await;
     let session = world.session(agent).await;
@@ -96,9 +96,7 @@ pub(crate) async fn a_persons_words_are_answered_in_the_session(world: &World) {
     );
 }
 
-pub(crate) async fn a_person_and_a_schedule_at_the_same_moment_are_two_turns_in_order(
-    world: &World,
-) {
+pub(crate) async fn simultaneous_message_and_occurrence_run_in_order(world: &World) {
     let script = world.script();
     let agent = world.agent(&script).await;
     let session = world.session(agent).await;
@@ -165,7 +163,7 @@ pub(crate) async fn a_person_and_a_schedule_at_the_same_moment_are_two_turns_in_
     }
 }
 
-pub(crate) async fn a_session_that_must_settle_is_not_restored_before_its_time(world: &World) {
+pub(crate) async fn session_is_not_restored_before_restore_delay(world: &World) {
     let script = world.script();
     let mut config = AgentConfig::new(script.command().unwrap());
     config.restore_after_seconds = 60;
@@ -206,7 +204,7 @@ pub(crate) async fn a_session_that_must_settle_is_not_restored_before_its_time(w
     assert_eq!(ledger(&script).prompts(), ["One", "Two"]);
 }
 
-pub(crate) async fn a_prompt_is_its_words_whole_and_nothing_of_what_came_before(world: &World) {
+pub(crate) async fn prompt_is_full_message_without_history(world: &World) {
     let script = world.script();
     let agent = world.agent(&script).await;
     let session = world.session(agent).await;

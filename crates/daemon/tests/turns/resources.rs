@@ -19,7 +19,7 @@ async fn limited(world: &World, script: &Script, limit: impl FnOnce(&mut Resourc
     world.turn(session, "Go").await
 }
 
-pub(crate) async fn a_fork_bomb_dies_of_its_limit(world: &World) {
+pub(crate) async fn fork_bomb_is_stopped_by_process_limit(world: &World) {
     let script = world.script().prompt([Step::say("Boom"), Step::ForkBomb]);
     let run = limited(world, &script, |limits| limits.processes = Some(40)).await;
     failed(
@@ -32,7 +32,7 @@ pub(crate) async fn a_fork_bomb_dies_of_its_limit(world: &World) {
     assert_eq!(world.attempts(run.id).await.len(), 1);
 }
 
-pub(crate) async fn an_agent_that_takes_too_much_memory_dies_of_its_limit(world: &World) {
+pub(crate) async fn agent_over_memory_limit_fails(world: &World) {
     let script = world.script().prompt([Step::Eat(200 << 20), Step::Stall]);
     let run = limited(world, &script, |limits| {
         limits.memory_bytes = Some(100 << 20);
@@ -53,7 +53,7 @@ pub(crate) async fn an_agent_that_takes_too_much_memory_dies_of_its_limit(world:
     assert_eq!(run.status(), RunStatus::Succeeded, "{run:#?}");
 }
 
-pub(crate) async fn an_agent_that_computes_too_long_dies_of_its_limit(world: &World) {
+pub(crate) async fn agent_over_cpu_limit_fails(world: &World) {
     let script = world.script().prompt([Step::Spin]);
     let run = limited(world, &script, |limits| limits.cpu_seconds = Some(1)).await;
     failed(
@@ -65,7 +65,7 @@ pub(crate) async fn an_agent_that_computes_too_long_dies_of_its_limit(world: &Wo
     .await;
 }
 
-pub(crate) async fn each_process_is_held_to_its_files_and_leaves_no_core(world: &World) {
+pub(crate) async fn file_limits_apply_and_core_dumps_are_disabled(world: &World) {
     let file = world.path("written");
     let script = world.script().prompt([
         Step::CoreLimit,
@@ -96,7 +96,7 @@ pub(crate) async fn each_process_is_held_to_its_files_and_leaves_no_core(world: 
     assert!(opened.trim().parse::<u32>().unwrap() < 64, "{said}");
 }
 
-pub(crate) async fn the_many_files_that_a_server_may_open_are_not_its_agents(world: &World) {
+pub(crate) async fn agent_does_not_inherit_servers_open_file_limit(world: &World) {
     let many = getrlimit(Resource::Nofile).maximum;
     assert!(many.is_none_or(|many| many > 1024), "{many:?}");
     setrlimit(
@@ -119,7 +119,7 @@ pub(crate) async fn the_many_files_that_a_server_may_open_are_not_its_agents(wor
     assert!(opened.trim().parse::<u32>().unwrap() < 1024, "{said}");
 }
 
-pub(crate) async fn no_secret_of_the_servers_environment_reaches_agent_or_guard(world: &World) {
+pub(crate) async fn agent_and_guard_environment_has_no_server_secrets(world: &World) {
     let script = world.script().prompt([Step::Environment]);
     let mut config = AgentConfig::new(script.command().unwrap());
     config.env = [("OWN".to_owned(), "agent".to_owned())].into();
@@ -147,7 +147,7 @@ pub(crate) async fn no_secret_of_the_servers_environment_reaches_agent_or_guard(
         .store()
         .claim(&host.worker, host.instance, 1, Some(run), now);
     assert_eq!(claimed.await.unwrap().len(), 1);
-    let ledger = daemon::StoreLedger::new(host.clone());
+    let ledger = daemon::WorkerTurnStore::new(host.clone());
     turn::execute(&ledger, &host.agents, run, &turn::Orders::none())
         .await
         .unwrap();

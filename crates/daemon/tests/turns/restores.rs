@@ -27,7 +27,7 @@ fn change(script: &mut Script, change: impl FnOnce(&mut Script)) {
     script.command().unwrap();
 }
 
-pub(crate) async fn a_busy_session_is_waited_for(world: &World) {
+pub(crate) async fn busy_session_is_retried_with_growing_backoff(world: &World) {
     let mut script = world.script();
     let agent = world.agent(&script).await;
     let session = world.session(agent).await;
@@ -64,7 +64,7 @@ pub(crate) async fn a_busy_session_is_waited_for(world: &World) {
     assert!(told.contains("It will be tried again at "), "{told}");
 }
 
-pub(crate) async fn a_lost_session_fails_and_is_never_replaced_silently(world: &World) {
+pub(crate) async fn lost_agent_session_fails_until_automation_is_reset(world: &World) {
     let script = world.script();
     let agent = world.agent(&script).await;
     let id = world.make(&on_demand(agent)).await;
@@ -98,7 +98,7 @@ pub(crate) async fn a_lost_session_fails_and_is_never_replaced_silently(world: &
     assert!(!world.transcript(first.session_id.unwrap()).await.is_empty());
 }
 
-pub(crate) async fn a_refused_restore_of_a_session_that_is_there_fails_and_keeps_it(world: &World) {
+pub(crate) async fn refused_restore_fails_and_keeps_session(world: &World) {
     let mut script = world.script();
     let agent = world.agent(&script).await;
     let session = world.session(agent).await;
@@ -116,7 +116,7 @@ pub(crate) async fn a_refused_restore_of_a_session_that_is_there_fails_and_keeps
     assert_eq!(opened(&script), ["new", "resume"]);
 }
 
-pub(crate) async fn an_agent_that_cannot_restore_has_one_turn(world: &World) {
+pub(crate) async fn agent_without_restore_fails_second_turn(world: &World) {
     let mut script = world.script();
     (script.offers.resume, script.offers.load) = (false, false);
     let agent = world.agent(&script).await;
@@ -133,7 +133,7 @@ pub(crate) async fn an_agent_that_cannot_restore_has_one_turn(world: &World) {
     assert_eq!(opened(&script), ["new"]);
 }
 
-pub(crate) async fn mode_and_settings_are_applied_again_after_each_restore(world: &World) {
+pub(crate) async fn mode_and_settings_are_reapplied_after_restore(world: &World) {
     let mut script = world.script();
     script.modes = vec!["ask".into(), "code".into(), "plan".into()];
     let setting = |id: &str, values: &[&str], resets: Option<&str>| Setting {
@@ -193,7 +193,7 @@ pub(crate) async fn mode_and_settings_are_applied_again_after_each_restore(world
     assert_eq!(prompted, 3);
 }
 
-pub(crate) async fn a_setting_that_the_agent_does_not_have_fails_before_the_prompt(world: &World) {
+pub(crate) async fn unsupported_agent_mode_fails_before_prompt(world: &World) {
     let mut script = world.script();
     script.modes = vec!["ask".into()];
     let mut config = AgentConfig::new(script.command().unwrap());
@@ -211,7 +211,7 @@ pub(crate) async fn a_setting_that_the_agent_does_not_have_fails_before_the_prom
     );
 }
 
-pub(crate) async fn a_session_whose_first_turn_crashed_is_no_memory(world: &World) {
+pub(crate) async fn agent_session_of_crashed_first_turn_is_not_kept(world: &World) {
     let mut script = world.script().prompt([Step::Crash(Crash::Abort)]);
     script.forgets_unprompted = true;
     let agent = world.agent(&script).await;
@@ -235,7 +235,7 @@ pub(crate) async fn a_session_whose_first_turn_crashed_is_no_memory(world: &Worl
     );
 }
 
-pub(crate) async fn the_working_directory_never_changes(world: &World) {
+pub(crate) async fn working_directory_is_fixed_and_not_recreated(world: &World) {
     let mut script = world.script();
     script.offers.resume = false;
     let agent = world.agent(&script).await;

@@ -10,7 +10,7 @@ use crate::world::{World, automation, eventually};
 
 const DAY: Duration = Duration::from_hours(24);
 
-pub(crate) async fn a_server_removes_what_is_old_and_keeps_what_was_said(world: &World) {
+pub(crate) async fn housekeeping_removes_old_records_and_keeps_transcript(world: &World) {
     let agent = world.agent(&world.script()).await;
     let session = world.session(agent).await;
     let run = world.say(session, "hello").await;
@@ -53,7 +53,7 @@ pub(crate) async fn a_server_removes_what_is_old_and_keeps_what_was_said(world: 
     assert_eq!(world.run(run).await.id, run);
 }
 
-pub(crate) async fn what_is_to_be_kept_for_ever_is(world: &World) {
+pub(crate) async fn housekeeping_without_retention_keeps_records_and_events(world: &World) {
     let agent = world.agent(&world.script()).await;
     world
         .make(&automation(agent, SessionMode::Continuous))

@@ -8,7 +8,7 @@ use testkit::scripted::{Event, Step};
 
 use crate::world::{World, ledger, made, make};
 
-pub(crate) async fn a_turn_that_ends_in_time_is_waited_for(world: &World) {
+pub(crate) async fn stop_waits_for_turn_that_ends_before_deadline(world: &World) {
     let (began, go_on) = (world.path("began"), world.path("goes on"));
     let script = world.script().prompt([
         Step::Touch(began.clone()),
@@ -41,7 +41,7 @@ pub(crate) async fn a_turn_that_ends_in_time_is_waited_for(world: &World) {
     assert_eq!(ledger(&script).prompts(), ["One"]);
 }
 
-pub(crate) async fn a_turn_that_does_not_end_is_handed_back_and_taken_up_again(world: &World) {
+pub(crate) async fn unfinished_turn_is_requeued_at_stop_and_resumed(world: &World) {
     let began = world.path("began");
     let script = world
         .script()
@@ -111,13 +111,13 @@ pub(crate) async fn a_turn_that_does_not_end_is_handed_back_and_taken_up_again(w
     );
 }
 
-pub(crate) async fn a_turn_that_has_not_come_to_its_prompt_is_handed_back_whole(world: &World) {
+pub(crate) async fn turn_stopped_before_prompt_is_requeued_uninterrupted(world: &World) {
     let began = world.path("began");
     let mut script = world.script();
     script.before_open = vec![Step::Touch(began.clone()), Step::Stall];
     let agent = world.agent(&script).await;
     let session = world.session(agent).await;
-    let host = world.impatient_host();
+    let host = world.host_without_grace();
     let daemon = Daemon::start(host);
     let run = world.say(session, "One").await;
     daemon.waker().wake();
@@ -137,7 +137,7 @@ pub(crate) async fn a_turn_that_has_not_come_to_its_prompt_is_handed_back_whole(
     assert_eq!(ledger(&script).prompts(), ["One"]);
 }
 
-pub(crate) async fn an_agent_that_ignores_the_wish_to_stop_does_not_hold_the_server(world: &World) {
+pub(crate) async fn agent_ignoring_cancel_does_not_block_server_stop(world: &World) {
     let began = world.path("began");
     let mut script = world.script().prompt([
         Step::say("I begin"),
@@ -149,7 +149,7 @@ pub(crate) async fn an_agent_that_ignores_the_wish_to_stop_does_not_hold_the_ser
     script.ignores_term = true;
     let agent = world.agent(&script).await;
     let session = world.session(agent).await;
-    let mut host = world.impatient_host();
+    let mut host = world.host_without_grace();
     host.settings.stop_deadline = Duration::ZERO;
     let daemon = Daemon::start(host);
     let run = world.say(session, "One").await;

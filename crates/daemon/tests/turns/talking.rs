@@ -5,7 +5,7 @@ use std::{
     time::Duration,
 };
 
-use daemon::StoreLedger;
+use daemon::WorkerTurnStore;
 use futures::future::BoxFuture;
 use model::{
     Clock as _, RunId,
@@ -17,7 +17,7 @@ use model::{
 use store::Scope;
 use testkit::scripted::Step;
 use tokio::sync::{Mutex, Notify};
-use turn::{Ledger, LedgerError};
+use turn::{Ledger, TurnStoreError};
 
 use crate::{
     approvals::{decide, fired, waits},
@@ -28,8 +28,8 @@ use crate::{
 /// The ledger of a worker whose writes wait for each other, as those of one run do in a database. What is
 /// asked first is allowed once the second holds what the others wait for; and that goes on only once one
 /// of them waits.
-struct OneByOne {
-    ledger: StoreLedger,
+struct SerializedWrites {
+    ledger: WorkerTurnStore,
     row: Mutex<()>,
     asked: AtomicU32,
     held: Notify,
@@ -38,7 +38,7 @@ struct OneByOne {
     done: AtomicU32,
 }
 
-impl OneByOne {
+impl SerializedWrites {
     /// Writes once nobody else does.
     async fn write<T>(&self, write: BoxFuture<'_, T>) -> T {
         self.begun.fetch_add(1, Ordering::SeqCst);
@@ -55,14 +55,14 @@ impl OneByOne {
     }
 }
 
-impl Ledger for OneByOne {
+impl Ledger for SerializedWrites {
     passing_on!();
 
     fn record(
         &self,
         run: RunId,
         entries: Vec<Entry>,
-    ) -> BoxFuture<'_, Result<Settled, LedgerError>> {
+    ) -> BoxFuture<'_, Result<Settled, TurnStoreError>> {
         Box::pin(self.write(self.ledger.record(run, entries)))
     }
 
@@ -71,7 +71,7 @@ impl Ledger for OneByOne {
         run: RunId,
         position: u64,
         text: String,
-    ) -> BoxFuture<'_, Result<Settled, LedgerError>> {
+    ) -> BoxFuture<'_, Result<Settled, TurnStoreError>> {
         Box::pin(self.write(self.ledger.live(run, position, text)))
     }
 
@@ -80,7 +80,7 @@ impl Ledger for OneByOne {
         run: RunId,
         question: Question,
         patience: Duration,
-    ) -> BoxFuture<'_, Result<Verdict, LedgerError>> {
+    ) -> BoxFuture<'_, Result<Verdict, TurnStoreError>> {
         Box::pin(async move {
             if self.asked.fetch_add(1, Ordering::SeqCst) == 0 {
                 self.held.notified().await;
@@ -95,7 +95,7 @@ impl Ledger for OneByOne {
     }
 }
 
-pub(crate) async fn what_an_agent_says_while_a_request_waits_is_recorded(world: &World) {
+pub(crate) async fn updates_are_recorded_while_approval_is_pending(world: &World) {
     let mut both = Step::ask("1", "rm a", "execute");
     if let Step::Ask { times, .. } = &mut both {
         *times = 2;
@@ -108,8 +108,8 @@ pub(crate) async fn what_an_agent_says_while_a_request_waits_is_recorded(world: 
         .store()
         .claim(&host.worker, host.instance, 1, Some(run), now);
     assert_eq!(claimed.await.unwrap().len(), 1);
-    let ledger = OneByOne {
-        ledger: StoreLedger::new(host.clone()),
+    let ledger = SerializedWrites {
+        ledger: WorkerTurnStore::new(host.clone()),
         row: Mutex::default(),
         asked: AtomicU32::new(0),
         held: Notify::new(),

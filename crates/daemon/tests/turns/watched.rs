@@ -6,7 +6,7 @@ use std::{
     time::Duration,
 };
 
-use daemon::{Daemon, StoreLedger, Waker};
+use daemon::{Daemon, Waker, WorkerTurnStore};
 use model::{
     Clock as _,
     agent::AgentConfig,
@@ -39,7 +39,7 @@ impl Figures {
     }
 }
 
-pub(crate) async fn what_is_fired_claimed_and_done_is_counted_and_timed(world: &World) {
+pub(crate) async fn metrics_count_and_time_fires_claims_and_turns(world: &World) {
     let script = world.script();
     let agent = world.agent(&script).await;
     let session = world.session(agent).await;
@@ -83,7 +83,7 @@ pub(crate) async fn what_is_fired_claimed_and_done_is_counted_and_timed(world: &
     ]);
 }
 
-pub(crate) async fn what_is_missed_is_counted_without_a_lag(world: &World) {
+pub(crate) async fn metrics_count_missed_instants_without_lag(world: &World) {
     let agent = world.agent(&world.script()).await;
     let mut new = automation(agent, SessionMode::Fresh);
     new.policies.catch_up = CatchUp::None;
@@ -97,12 +97,12 @@ pub(crate) async fn what_is_missed_is_counted_without_a_lag(world: &World) {
     ]);
 }
 
-pub(crate) async fn each_attempt_is_a_turn_and_the_first_alone_has_waited(world: &World) {
+pub(crate) async fn metrics_count_each_attempt_and_queue_wait_of_first_only(world: &World) {
     let config = AgentConfig::new(vec!["/nowhere/agent".into()]);
     let agent = world.agent_with(&config).await;
     let session = world.session(agent).await;
     let said = world.say(session, "Hello").await;
-    let taken = daemon::take_one(&world.host, said, CancellationToken::new());
+    let taken = daemon::take_standalone_turn(&world.host, said, CancellationToken::new());
     let backoffs = async {
         for number in 1..3 {
             let next = eventually("the next attempt", async || {
@@ -121,9 +121,7 @@ pub(crate) async fn each_attempt_is_a_turn_and_the_first_alone_has_waited(world:
     ]);
 }
 
-pub(crate) async fn a_turn_that_failed_after_it_was_called_off_is_counted_as_called_off(
-    world: &World,
-) {
+pub(crate) async fn metrics_count_failure_after_cancel_as_cancelled(world: &World) {
     let agent = world.agent(&world.script()).await;
     let id = world.make(&on_demand(agent)).await;
     let run = world.fire(id).await;
@@ -132,7 +130,7 @@ pub(crate) async fn a_turn_that_failed_after_it_was_called_off_is_counted_as_cal
         .store()
         .claim(worker, instance, 1, Some(run), world.clock.now());
     assert_eq!(claimed.await.unwrap().len(), 1);
-    let ledger = StoreLedger::new(world.host.clone());
+    let ledger = WorkerTurnStore::new(world.host.clone());
     let begun = ledger.begin(run).await.unwrap();
     assert!(matches!(begun, Begin::Started(_)), "{begun:?}");
     // Its worker has not heard of it when the agent dies.
@@ -152,7 +150,7 @@ pub(crate) async fn a_turn_that_failed_after_it_was_called_off_is_counted_as_cal
     assert!(!Figures::of(world).0.contains("\"failed\""));
 }
 
-pub(crate) async fn a_run_that_is_given_up_is_counted_once_and_is_no_turn(world: &World) {
+pub(crate) async fn metrics_count_stalled_run_once_and_not_as_turn(world: &World) {
     let agent = world.agent(&world.script()).await;
     let session = world.session(agent).await;
     let run = world.say(session, "Hello").await;
@@ -161,7 +159,7 @@ pub(crate) async fn a_run_that_is_given_up_is_counted_once_and_is_no_turn(world:
         .store()
         .claim(worker, instance, 1, Some(run), world.clock.now());
     assert_eq!(claimed.await.unwrap().len(), 1);
-    let ledger = StoreLedger::new(world.host.clone());
+    let ledger = WorkerTurnStore::new(world.host.clone());
     let begun = ledger.begin(run).await.unwrap();
     assert!(matches!(begun, Begin::Started(_)), "{begun:?}");
     let now = world.clock.advance(Duration::from_hours(24));
@@ -177,13 +175,13 @@ pub(crate) async fn a_run_that_is_given_up_is_counted_once_and_is_no_turn(world:
     assert!(!Figures::of(world).0.contains("outcome="));
 }
 
-pub(crate) async fn every_loop_that_fails_is_counted_by_its_name(world: &World) {
+pub(crate) async fn metrics_count_loop_errors_by_loop_name(world: &World) {
     let address = format!("sqlite://{}", world.path("away.db").display());
     let away = store::open(&address.parse().unwrap()).await.unwrap();
     away.clone().close().await;
     let mut host = world.host.clone();
     host.store = Store::new(away, Arc::clone(&host.entropy), world.path("sessions"));
-    let daemon = Daemon::start_with(host, Waker::default());
+    let daemon = Daemon::start_with_signals(host, Waker::default());
     for name in [
         "scheduler",
         "watchdog",
@@ -213,7 +211,7 @@ impl io::Write for Spans {
     }
 }
 
-pub(crate) async fn a_turn_is_one_span_of_ids_and_of_nothing_that_is_said(world: &World) {
+pub(crate) async fn turn_span_has_only_ids(world: &World) {
     let script = world.script();
     let agent = world.agent(&script).await;
     let session = world.session(agent).await;
@@ -226,7 +224,7 @@ pub(crate) async fn a_turn_is_one_span_of_ids_and_of_nothing_that_is_said(world:
         .with_writer(move || kept.clone())
         .with_ansi(false)
         .finish();
-    let taken = daemon::take_one(&world.host, run, CancellationToken::new());
+    let taken = daemon::take_standalone_turn(&world.host, run, CancellationToken::new());
     let taken = taken.with_subscriber(subscriber).await.unwrap();
     assert_eq!(taken.status(), RunStatus::Succeeded);
     let told = String::from_utf8(spans.0.lock().unwrap().clone()).unwrap();

@@ -11,7 +11,7 @@ use std::{
 };
 
 use agent::{Grace, GuardProgram};
-use daemon::{Daemon, Host, Settings, SignOfLife};
+use daemon::{Daemon, Host, Settings, WorkerLock};
 use model::{
     AgentId, AutomationId, Clock, Entropy, InstanceId, RunId, SessionId, TenantId, Timestamp,
     WorkerId,
@@ -76,7 +76,7 @@ impl World {
         let tenant = store.ensure_tenant("default", clock.now()).await.unwrap();
         let instance = InstanceId::generate(clock.now(), &*entropy);
         store
-            .register_host(tenant, instance, "test", clock.now())
+            .register_instance(tenant, instance, "test", clock.now())
             .await
             .unwrap();
         let settings = Settings {
@@ -112,14 +112,14 @@ impl World {
         };
         let worker = WorkerId::generate("test", std::process::id(), &*entropy);
         let workers = home.path().join("workers");
-        let sign_of_life = Arc::new(SignOfLife::give(&workers, &worker).unwrap());
+        let worker_lock = Arc::new(WorkerLock::give(&workers, &worker).unwrap());
         let host = Host {
             store,
             clock: Arc::<FakeClock>::clone(&clock),
             entropy,
             instance,
             worker,
-            sign_of_life,
+            worker_lock,
             agents,
             settings,
             metrics: telemetry::Metrics::new("test"),
@@ -223,7 +223,7 @@ impl World {
             .await
             .unwrap();
         assert_eq!(claimed.len(), 1, "{run} could not be claimed");
-        let ledger = daemon::StoreLedger::new(self.host.clone());
+        let ledger = daemon::WorkerTurnStore::new(self.host.clone());
         turn::execute(&ledger, &self.host.agents, run, &turn::Orders::none())
             .await
             .unwrap();
@@ -266,7 +266,7 @@ impl World {
     }
 
     /// A host whose agents get no time to end by themselves.
-    pub(crate) fn impatient_host(&self) -> Host {
+    pub(crate) fn host_without_grace(&self) -> Host {
         self.host_with(|_, grace| {
             *grace = Grace {
                 cancel: Duration::from_millis(200),
@@ -286,7 +286,7 @@ impl World {
         std::fs::remove_file(&left).unwrap();
         std::fs::write(&left, "").unwrap();
         host.worker = WorkerId::generate("test", std::process::id(), &*host.entropy);
-        host.sign_of_life = Arc::new(SignOfLife::give(&workers, &host.worker).unwrap());
+        host.worker_lock = Arc::new(WorkerLock::give(&workers, &host.worker).unwrap());
         host
     }
 
@@ -476,7 +476,7 @@ pub(crate) fn on_demand(agent: AgentId) -> NewAutomation {
 
 pub(crate) fn ledger(script: &Script) -> Ledger {
     let ledger = Ledger::read(&script.ledger()).unwrap();
-    ledger.check_disjoint().unwrap();
+    ledger.check_turns_disjoint().unwrap();
     ledger
 }
 

@@ -7,7 +7,7 @@
 use sqlx::{AssertSqlSafe, Row as _, SqliteConnection};
 
 /// The largest file, in bytes, that is checked page by page at each opening. The check takes a few milliseconds.
-const WHOLE_BYTES: i64 = 4 << 20;
+const MAX_QUICK_CHECK_BYTES: i64 = 4 << 20;
 
 /// Checks a file at its opening: all of a small file, both ends of every table of a larger one. Returns the first
 /// damage that was found.
@@ -17,7 +17,7 @@ pub(super) async fn glance(file: &mut SqliteConnection) -> Result<Option<String>
     )
     .fetch_one(&mut *file)
     .await?;
-    if bytes > WHOLE_BYTES {
+    if bytes > MAX_QUICK_CHECK_BYTES {
         return ends(file).await.map(|()| None);
     }
     let found: String = sqlx::query_scalar("pragma quick_check(1)")

@@ -18,19 +18,19 @@ use super::{
 };
 use crate::{
     database::{Database, Pools},
-    limits::{ACQUIRE_TIMEOUT, POSTGRES_CONNECTIONS},
+    limits::{ACQUIRE_TIMEOUT, MAX_POSTGRES_CONNECTIONS},
     schema::{PROGRAM, Schema},
 };
 
 /// PostgreSQL 14, in the form of `server_version_num`.
 const NEEDED: i64 = 14_00_00;
 /// The key of the advisory lock that a migration holds; "matins" in ASCII.
-const MIGRATION_LOCK: i64 = 0x6d61_7469_6e73;
+const MIGRATION_LOCK_KEY: i64 = 0x6d61_7469_6e73;
 
 pub(super) async fn open(server: &Server, schema: &'static Schema) -> Result<Database, OpenError> {
     let mut pool = reach(&server.options, Purpose::Use).await?;
-    let kept = pool.sessions_are_kept().await?;
-    let mut direct = reach_directly(server, &mut pool, Purpose::Use).await?;
+    let kept = pool.keeps_sessions().await?;
+    let mut direct = connect_directly(server, &mut pool, Purpose::Use).await?;
     migrate(direct.as_mut().unwrap_or(&mut pool), schema).await?;
     tell(kept, direct.is_some());
     let database = database(&pool, kept, direct.as_ref());
@@ -43,7 +43,7 @@ pub(super) async fn open(server: &Server, schema: &'static Schema) -> Result<Dat
 
 /// Connects to the direct address, if one is configured. The address must lead to the same database, without a
 /// pooler.
-async fn reach_directly(
+async fn connect_directly(
     server: &Server,
     pool: &mut Reached,
     purpose: Purpose,
@@ -53,11 +53,11 @@ async fn reach_directly(
     };
     let of_direct = |error| OpenError::Direct(Box::new(error));
     let mut direct = reach(options, purpose).await.map_err(of_direct)?;
-    if !direct.sessions_are_kept().await.map_err(of_direct)? {
+    if !direct.keeps_sessions().await.map_err(of_direct)? {
         return Err(OpenError::DirectIsPooled);
     }
-    if !direct.is_where(pool).await? {
-        return Err(OpenError::DirectElsewhere);
+    if !direct.is_same_database(pool).await? {
+        return Err(OpenError::DirectOtherDatabase);
     }
     Ok(Some(direct))
 }
@@ -102,11 +102,11 @@ pub(super) async fn examine(server: &Server, schema: &Schema) -> Result<Examined
 /// Opens a database in which every transaction only reads.
 pub(super) async fn open_to_read(server: &Server) -> Result<Database, OpenError> {
     let mut reached = reach(&server.options, Purpose::Read).await?;
-    let kept = reached.sessions_are_kept().await?;
+    let kept = reached.keeps_sessions().await?;
     let mut transaction = reached.begin("ask for the server's version").await?;
     check_server(&mut transaction).await?;
     drop(transaction);
-    let direct = reach_directly(server, &mut reached, Purpose::Read).await?;
+    let direct = connect_directly(server, &mut reached, Purpose::Read).await?;
     let database = database(&reached, kept, direct.as_ref());
     if let Some(direct) = direct {
         direct.close().await?;
@@ -123,7 +123,7 @@ fn database(reached: &Reached, kept: bool, direct: Option<&Reached>) -> Database
         options = options.statement_cache_capacity(0);
     }
     let pool = PgPoolOptions::new()
-        .max_connections(POSTGRES_CONNECTIONS)
+        .max_connections(MAX_POSTGRES_CONNECTIONS)
         .acquire_timeout(ACQUIRE_TIMEOUT)
         // A test would cost each transaction a round trip. `Database::begin` replaces dead connections instead.
         .test_before_acquire(false)
@@ -173,7 +173,7 @@ async fn check_server(connection: &mut PgConnection) -> Result<String, OpenError
         });
     }
     if above {
-        return Err(OpenError::RoleAboveSecurity { role });
+        return Err(OpenError::RoleBypassesRowSecurity { role });
     }
     Ok(version)
 }
@@ -190,7 +190,7 @@ async fn migrate(reached: &mut Reached, schema: &'static Schema) -> Result<(), O
     )
     .await?;
     query("select pg_advisory_xact_lock($1)")
-        .bind(MIGRATION_LOCK)
+        .bind(MIGRATION_LOCK_KEY)
         .execute(&mut *transaction)
         .await
         .map_err(failed("wait for another migration"))?;
@@ -198,7 +198,7 @@ async fn migrate(reached: &mut Reached, schema: &'static Schema) -> Result<(), O
     // Read the version under the lock: another process may have migrated while this one waited.
     let version = version(&mut transaction, schema).await?;
     if version < schema.latest() {
-        refuse_beside_old_servers(&mut transaction, schema, version).await?;
+        refuse_while_old_servers_run(&mut transaction, schema, version).await?;
         apply(&mut transaction, schema, version)
             .await
             .map_err(failed("migrate the schema"))?;
@@ -308,13 +308,13 @@ async fn version(transaction: &mut PgConnection, schema: &Schema) -> Result<i64,
 }
 
 /// Refuses a migration that would break servers which are running.
-async fn refuse_beside_old_servers(
+async fn refuse_while_old_servers_run(
     transaction: &mut PgConnection,
     schema: &Schema,
     version: i64,
 ) -> Result<(), OpenError> {
     let looking = "look for servers of earlier versions";
-    let needed = schema.works_with_after(version);
+    let needed = schema.works_with_after_migrating(version);
     let is_listed: bool = scalar("select to_regclass($1) is not null")
         .bind(schema.running_servers.table)
         .fetch_one(&mut *transaction)
@@ -329,7 +329,7 @@ async fn refuse_beside_old_servers(
         .map_err(failed(looking))?;
     let servers: Option<String> = scalar(schema.running_servers.earlier_than)
         .bind(needed)
-        .bind(limits::SERVER_AWAY.as_secs_f64())
+        .bind(limits::SERVER_OFFLINE_AFTER.as_secs_f64())
         .fetch_one(&mut *transaction)
         .await
         .map_err(failed(looking))?;

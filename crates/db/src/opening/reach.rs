@@ -16,7 +16,7 @@ use tokio::time::timeout;
 use super::error::OpenError;
 use crate::{
     error::Error,
-    limits::PREPARED_STATEMENTS,
+    limits::MAX_PREPARED_STATEMENTS,
     link::{Link, Sessions},
 };
 
@@ -43,7 +43,7 @@ const ROUNDS: usize = 3;
 const LENDING: Duration = Duration::from_secs(2);
 
 /// The SQLSTATE with which a pooler refuses a request that the server itself accepts.
-const NOT_THE_PROTOCOL: &str = "08P01";
+const PROTOCOL_VIOLATION: &str = "08P01";
 
 /// The purpose for which a database is opened: to write, or only to read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -54,7 +54,7 @@ pub(super) enum Purpose {
 
 /// A PostgreSQL server that accepted a connection.
 pub(super) struct Reached {
-    /// The open connection. `None` if [`Self::sessions_are_kept`] has abandoned it.
+    /// The open connection. `None` if [`Self::keeps_sessions`] has abandoned it.
     connection: Option<PgConnection>,
     /// The options of further connections.
     pub(super) options: PgConnectOptions,
@@ -71,14 +71,14 @@ pub(super) async fn reach(
     let plain = options.clone().application_name("matins");
     let mut telling = plain
         .clone()
-        .statement_cache_capacity(PREPARED_STATEMENTS)
+        .statement_cache_capacity(MAX_PREPARED_STATEMENTS)
         .options(SETTINGS);
     if purpose == Purpose::Read {
         telling = telling.options([("default_transaction_read_only", "on")]);
     }
     let (mut connection, options) = match PgConnection::connect_with(&telling).await {
         Ok(connection) => (connection, telling),
-        Err(error) if may_be_what_it_was_told(&error) => {
+        Err(error) if may_have_refused_settings(&error) => {
             let plain = plain.extra_float_digits(None);
             let connection = PgConnection::connect_with(&plain).await;
             (connection.map_err(failed("connect"))?, plain)
@@ -97,7 +97,7 @@ pub(super) async fn reach(
 
 /// Returns `true` if a connection may have been refused because of its settings, and not because of its role, its
 /// database or the moment.
-fn may_be_what_it_was_told(error: &sqlx::Error) -> bool {
+fn may_have_refused_settings(error: &sqlx::Error) -> bool {
     let Some(code) = code(error) else {
         return false;
     };
@@ -165,7 +165,7 @@ impl Reached {
         let connection = self.connection().await?;
         let begun = connection.begin_with(AssertSqlSafe(text)).await;
         begun.map_err(|error| match code(&error).as_deref() {
-            Some(NOT_THE_PROTOCOL) => OpenError::NoTransactions { source: error },
+            Some(PROTOCOL_VIOLATION) => OpenError::NoTransactionSupport { source: error },
             _ => failed(doing)(error),
         })
     }
@@ -177,8 +177,8 @@ impl Reached {
     ///
     /// # Errors
     ///
-    /// [`OpenError::NoTransactions`] if a pooler ends transactions after each statement.
-    pub(super) async fn sessions_are_kept(&mut self) -> Result<bool, OpenError> {
+    /// [`OpenError::NoTransactionSupport`] if a pooler ends transactions after each statement.
+    pub(super) async fn keeps_sessions(&mut self) -> Result<bool, OpenError> {
         let asking = "ask who serves this connection";
         let options = self.options.clone();
         let mine = backend(self.connection().await?, BACKEND).await;
@@ -202,8 +202,8 @@ impl Reached {
                 // Either one process serves both connections, or the pooler has only one process to lend. How it
                 // lends that process is unclear then, so assume the worse.
                 Ok(Ok(_)) | Err(_) => kept = false,
-                Ok(Err(source)) if code(&source).as_deref() == Some(NOT_THE_PROTOCOL) => {
-                    return Err(OpenError::NoTransactions { source });
+                Ok(Err(source)) if code(&source).as_deref() == Some(PROTOCOL_VIOLATION) => {
+                    return Err(OpenError::NoTransactionSupport { source });
                 }
                 Ok(Err(error)) => return Err(failed(asking)(error)),
             }
@@ -238,7 +238,7 @@ impl Reached {
             sessions: if kept {
                 Sessions::Kept
             } else {
-                Sessions::NotKept {
+                Sessions::Transaction {
                     direct: direct.is_some(),
                 }
             },
@@ -252,7 +252,7 @@ impl Reached {
     }
 
     /// Returns `true` if both lead to one database of one running server: each sees the locks that the other takes.
-    pub(super) async fn is_where(&mut self, other: &mut Self) -> Result<bool, OpenError> {
+    pub(super) async fn is_same_database(&mut self, other: &mut Self) -> Result<bool, OpenError> {
         let doing = "compare the database with the direct one";
         let mut here = self.begin(doing).await?;
         // Use the backend's start time as the key: no other process of this server has it, nor by chance one of

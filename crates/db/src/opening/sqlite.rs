@@ -16,7 +16,7 @@ use super::{
 use crate::{
     database::{Database, Pools},
     error::{Error, UniqueIndexes},
-    limits::{ACQUIRE_TIMEOUT, PREPARED_STATEMENTS, SQLITE_READERS},
+    limits::{ACQUIRE_TIMEOUT, MAX_PREPARED_STATEMENTS, SQLITE_READERS},
     schema::{PROGRAM, Schema},
 };
 
@@ -24,7 +24,7 @@ use crate::{
 const APPLICATION_ID: i64 = 0x4d61_746e;
 /// The earliest supported version. Earlier ones can damage a database in WAL mode: <https://www.sqlite.org/wal.html>
 const NEEDED: [u32; 3] = [3, 51, 3];
-const NEEDED_TEXT: &str = "3.51.3";
+const MIN_VERSION_TEXT: &str = "3.51.3";
 
 pub(super) async fn open_file(path: &Path, schema: &'static Schema) -> Result<Database, OpenError> {
     // 1. Create the file with narrow permissions, which SQLite itself would not do.
@@ -37,8 +37,8 @@ pub(super) async fn open_file(path: &Path, schema: &'static Schema) -> Result<Da
         .connect_with(
             file.clone()
                 .journal_mode(SqliteJournalMode::Wal)
-                .pragma("cache_size", WRITER_CACHE)
-                .pragma("wal_autocheckpoint", WAL_PAGES),
+                .pragma("cache_size", WRITER_CACHE_SIZE)
+                .pragma("wal_autocheckpoint", WAL_AUTOCHECKPOINT_PAGES),
         )
         .await
         .map_err(failed("open the file for writing"))?;
@@ -62,12 +62,12 @@ pub(super) async fn open_memory(schema: &'static Schema) -> Result<Database, Ope
 }
 
 /// The page cache of the connection that writes, in KiB (negative): a transaction of many rows fits into it.
-const WRITER_CACHE: &str = "-16384";
+const WRITER_CACHE_SIZE: &str = "-16384";
 /// The number of rows of a result that may wait to be read.
-const ROWS_AHEAD: usize = 512;
+const ROW_BUFFER_SIZE: usize = 512;
 /// The size of the write-ahead log, in pages, at which it is folded into the file. Folding waits for the disk twice,
 /// and reading 16 MiB again after a crash takes almost no time.
-const WAL_PAGES: &str = "4000";
+const WAL_AUTOCHECKPOINT_PAGES: &str = "4000";
 
 /// Returns the options of every connection, whether it reads or writes.
 ///
@@ -81,9 +81,9 @@ fn options() -> SqliteConnectOptions {
         .pragma("mmap_size", "0")
         .pragma("temp_store", "memory")
         .pragma("trusted_schema", "off")
-        .statement_cache_capacity(PREPARED_STATEMENTS)
+        .statement_cache_capacity(MAX_PREPARED_STATEMENTS)
         // A thread of the driver reads the rows ahead, so that it does not wait for the consumer of each row.
-        .row_buffer_size(ROWS_AHEAD)
+        .row_buffer_size(ROW_BUFFER_SIZE)
 }
 
 /// Returns the options of a pool whose connections stay open, because a connection in memory is the database itself.
@@ -172,22 +172,22 @@ pub(super) async fn examine(path: &Path, schema: &Schema) -> Result<Option<Exami
             });
         }
     }
-    let quiet = is_quiet(path);
-    match look_at_all(path, schema, quiet).await {
+    let quiet = is_not_open(path);
+    match examine_file(path, schema, quiet).await {
         // A writer has opened the file meanwhile, so the pages that were read may not fit together. Check again.
-        Err(_) if quiet && !is_quiet(path) => look_at_all(path, schema, false).await.map(Some),
+        Err(_) if quiet && !is_not_open(path) => examine_file(path, schema, false).await.map(Some),
         looked => looked.map(Some),
     }
 }
 
 /// Returns `true` if no connection has the file open: an open file has a write-ahead log beside it.
-fn is_quiet(path: &Path) -> bool {
+fn is_not_open(path: &Path) -> bool {
     let mut log = path.as_os_str().to_owned();
     log.push("-wal");
     !Path::new(&log).exists()
 }
 
-async fn look_at_all(path: &Path, schema: &Schema, quiet: bool) -> Result<Examined, OpenError> {
+async fn examine_file(path: &Path, schema: &Schema, quiet: bool) -> Result<Examined, OpenError> {
     let mut file = look(path, quiet).await?;
     let refused = |error| refusal(path, error);
     let stamp = Stamp::read(&mut file, schema).await.map_err(refused)?;
@@ -214,7 +214,7 @@ async fn look_at_all(path: &Path, schema: &Schema, quiet: bool) -> Result<Examin
 pub(super) async fn open_to_read(path: &Path) -> Result<Database, OpenError> {
     let file = options().filename(path).read_only(true);
     let readers = pool(SQLITE_READERS)
-        .connect_with(file.immutable(is_quiet(path)))
+        .connect_with(file.immutable(is_not_open(path)))
         .await
         .map_err(failed("open the file for reading"))?;
     finish(readers.clone(), readers).await
@@ -312,11 +312,11 @@ async fn migrate(
         .fetch_one(writer)
         .await
         .map_err(failed("ask for the version of SQLite"))?;
-    if !new_enough(&version) {
+    if !is_supported_version(&version) {
         return Err(OpenError::TooOld {
             program: "SQLite",
             found: version,
-            needed: NEEDED_TEXT,
+            needed: MIN_VERSION_TEXT,
         });
     }
     let mut transaction = writer
@@ -376,7 +376,7 @@ async fn apply(
     Ok(())
 }
 
-fn new_enough(version: &str) -> bool {
+fn is_supported_version(version: &str) -> bool {
     let numbers: Vec<u32> = version.split('.').map_while(|n| n.parse().ok()).collect();
     numbers.as_slice() >= NEEDED.as_slice()
 }
@@ -428,10 +428,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn versions_are_compared_by_number() {
-        assert!(new_enough("3.51.3"));
-        assert!(new_enough("3.100.0"));
-        assert!(!new_enough("3.51.2"));
-        assert!(!new_enough("3.9.9"));
+    fn sqlite_versions_are_compared_by_number() {
+        assert!(is_supported_version("3.51.3"));
+        assert!(is_supported_version("3.100.0"));
+        assert!(!is_supported_version("3.51.2"));
+        assert!(!is_supported_version("3.9.9"));
     }
 }

@@ -111,7 +111,7 @@ fn generate(prefix: &str, entropy: &dyn Entropy) -> String {
     let mut random = [0; RANDOM_BYTES];
     entropy.fill(&mut random);
     let mut text = prefix.to_owned();
-    text.push_str(&in_digits(&random, RANDOM_DIGITS));
+    text.push_str(&encode_base62(&random, RANDOM_DIGITS));
     // The checksum covers the prefix, so that a secret of one kind with the prefix of another is refused.
     let checksum = checksum(&text);
     text.push_str(&checksum);
@@ -132,11 +132,11 @@ fn check(text: &str, prefix: &'static str, what: &'static str) -> Result<(), Inv
 }
 
 fn checksum(text: &str) -> String {
-    in_digits(&crc32(text.as_bytes()).to_be_bytes(), CHECKSUM_DIGITS)
+    encode_base62(&crc32(text.as_bytes()).to_be_bytes(), CHECKSUM_DIGITS)
 }
 
 /// Encodes a big-endian number in base 62 with a fixed number of digits.
-fn in_digits(number: &[u8], digits: usize) -> String {
+fn encode_base62(number: &[u8], digits: usize) -> String {
     let mut number = number.to_vec();
     let mut text = vec![DIGITS[0]; digits];
     for digit in text.iter_mut().rev() {
@@ -179,13 +179,13 @@ mod tests {
     }
 
     #[test]
-    fn the_checksum_is_the_known_one() {
+    fn crc32_matches_catalogue_check_value() {
         // The check value of https://reveng.sourceforge.io/crc-catalogue/17plus.htm
         assert_eq!(crc32(b"123456789"), 0xCBF4_3926);
     }
 
     #[test]
-    fn the_least_and_the_greatest_number_fit_their_digits() {
+    fn lowest_and_highest_secret_fit_the_digits() {
         let least = TokenSecret::generate(&Bytes([0; RANDOM_BYTES]));
         assert!(
             least
@@ -212,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn a_link_is_no_token() {
+    fn link_secret_is_refused_as_token() {
         let link = LinkSecret::generate(&Bytes([7; RANDOM_BYTES]));
         assert!(matches!(
             TokenSecret::parse(link.reveal()),
@@ -227,7 +227,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_was_given_out_is_read_back(random: [u8; RANDOM_BYTES]) {
+        fn token_secret_parses_its_generated_text(random: [u8; RANDOM_BYTES]) {
             let secret = TokenSecret::generate(&Bytes(random));
             prop_assert_eq!(secret.reveal().len(), LENGTH);
             let read = TokenSecret::parse(secret.reveal()).unwrap();
@@ -236,7 +236,7 @@ mod tests {
         }
 
         #[test]
-        fn one_wrong_character_is_seen(random: [u8; RANDOM_BYTES], at in 0..LENGTH, with in "[ -~é]") {
+        fn token_secret_with_one_wrong_character_is_refused(random: [u8; RANDOM_BYTES], at in 0..LENGTH, with in "[ -~é]") {
             let secret = TokenSecret::generate(&Bytes(random));
             let mut text = secret.reveal().to_owned();
             text.replace_range(at..=at, &with);
@@ -245,13 +245,13 @@ mod tests {
         }
 
         #[test]
-        fn what_is_no_token_is_refused(text in "(mat_)?\\PC{0,60}") {
+        fn arbitrary_text_is_refused_as_token_secret(text in "(mat_)?\\PC{0,60}") {
             // The error holds texts of the program alone: its type is `Copy`.
             prop_assert!(TokenSecret::parse(&text).is_err());
         }
 
         #[test]
-        fn a_secret_is_not_shown_by_accident(random: [u8; RANDOM_BYTES]) {
+        fn token_secret_is_hidden_in_debug(random: [u8; RANDOM_BYTES]) {
             let secret = TokenSecret::generate(&Bytes(random));
             let debug = format!("{secret:?}");
             prop_assert_eq!(debug, "TokenSecret(..)");

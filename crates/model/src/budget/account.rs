@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, fmt};
 
 use jiff::{civil::Date, tz::TimeZone};
 
-use super::{Amount, Budget, Limit, Money, Period, Spent, meter::in_currency};
+use super::{Amount, Budget, Limit, Money, Period, Spent, meter::cost_in_currency};
 use crate::{text_enum::text_enum, time::Timestamp};
 
 text_enum! {
@@ -85,7 +85,7 @@ impl Used {
         match amount {
             Amount::Tokens(limit) => self.tokens.saturating_add(spent.tokens) >= *limit,
             Amount::Cost(limit) => {
-                let cost = in_currency(&self.cost, limit);
+                let cost = cost_in_currency(&self.cost, limit);
                 cost.saturating_add(spent.cost_in(limit)) >= limit.micros()
             }
             Amount::Turns(limit) => self.turns >= u64::from(*limit),
@@ -111,7 +111,7 @@ pub struct Account {
 impl Account {
     /// Returns the limit that prevents the next turn. If several limits do, returns one with the longest period.
     /// Returns `None` if the turn may begin.
-    pub fn before_turn(&self) -> Option<Reached> {
+    pub fn limit_blocking_next_turn(&self) -> Option<Reached> {
         let nothing = Spent::default();
         self.reached(|limit| {
             let used = match limit.period {
@@ -125,7 +125,7 @@ impl Account {
 
     /// Returns the limit that a running turn has reached, after it has used `spent`. The account already contains
     /// `counted` of that usage. Limits of turns do not apply, because the turn was admitted when it began.
-    fn during_turn(&self, spent: &Spent, counted: &Spent) -> Option<Reached> {
+    fn limit_reached_during_turn(&self, spent: &Spent, counted: &Spent) -> Option<Reached> {
         let beyond = spent.beyond(counted);
         self.reached(|limit| match (limit.period, &limit.amount) {
             (_, Amount::Turns(_)) => false,
@@ -160,13 +160,17 @@ impl Accounts {
     /// Returns the limit that the run has reached, after it has used `spent`. Returns `None` if the run may continue.
     pub fn reached(&self, spent: &Spent) -> Option<Reached> {
         let accounts = self.accounts.iter();
-        let reached = accounts.filter_map(|account| account.during_turn(spent, &self.counted));
+        let reached =
+            accounts.filter_map(|account| account.limit_reached_during_turn(spent, &self.counted));
         reached.max_by_key(|reached| reached.limit.period)
     }
 
     /// Returns the limit that prevents the next turn. Returns `None` if the turn may begin.
-    pub fn before_turn(&self) -> Option<Reached> {
-        let reached = self.accounts.iter().filter_map(Account::before_turn);
+    pub fn limit_blocking_next_turn(&self) -> Option<Reached> {
+        let reached = self
+            .accounts
+            .iter()
+            .filter_map(Account::limit_blocking_next_turn);
         reached.max_by_key(|reached| reached.limit.period)
     }
 }
@@ -229,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn days_and_months_are_those_of_utc() {
+    fn budget_periods_are_utc_days_and_months() {
         for (now, day, day_end, month, month_end) in [
             (
                 "2026-05-04T09:00:00Z",
@@ -265,20 +269,20 @@ mod tests {
     }
 
     #[test]
-    fn a_limit_is_reached_when_all_of_it_is_used() {
+    fn budget_limit_is_reached_when_fully_used() {
         let mut account = account(&["100 tokens/day", "3 turns/month"]);
         account.day.tokens = 99;
         account.month.turns = 2;
-        assert_eq!(account.before_turn(), None);
+        assert_eq!(account.limit_blocking_next_turn(), None);
         account.day.tokens = 100;
-        let reached = account.before_turn().unwrap();
+        let reached = account.limit_blocking_next_turn().unwrap();
         assert_eq!(
             reached.to_string(),
             "the automation's budget of 100 tokens a day is used up until 2026-05-05T00:00:00Z"
         );
         // Of two the one that holds for longer is named.
         account.month.turns = 3;
-        let reached = account.before_turn().unwrap();
+        let reached = account.limit_blocking_next_turn().unwrap();
         assert_eq!(
             reached.to_string(),
             "the automation's budget of 3 turns a month is used up until 2026-06-01T00:00:00Z"
@@ -286,7 +290,7 @@ mod tests {
     }
 
     #[test]
-    fn a_run_reaches_its_own_limit_and_what_is_left_of_the_others() {
+    fn run_reaches_run_limit_and_rest_of_period_limit() {
         let mut account = account(&["50 tokens/run", "2 USD/day"]);
         account.day.cost.insert("USD".into(), 1_500_000);
         let counted = spent(20, &[("USD", 500_000)]);
@@ -311,10 +315,10 @@ mod tests {
     }
 
     #[test]
-    fn the_turn_that_is_under_way_was_allowed() {
+    fn turn_limit_does_not_stop_running_turn() {
         let mut account = account(&["1 turn/day"]);
         account.day.turns = 1;
-        assert!(account.before_turn().is_some());
+        assert!(account.limit_blocking_next_turn().is_some());
         let accounts = Accounts {
             accounts: vec![account],
             counted: Spent::default(),
@@ -324,7 +328,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_was_counted_changes_no_decision(
+        fn counted_usage_does_not_change_budget_decision(
             limit in 1..1000_u64, used in 0..1000_u64, own in 0..1000_u64, counted in 0..1000_u64,
         ) {
             let counted = counted.min(own);
@@ -341,7 +345,7 @@ mod tests {
         }
 
         #[test]
-        fn an_instant_is_in_its_day_and_its_month(micros in 0..4_102_444_800_000_000_i64) {
+        fn budget_periods_contain_their_instant(micros in 0..4_102_444_800_000_000_i64) {
             let now = Timestamp::from_microsecond(micros).unwrap();
             let days = Days::of(now);
             prop_assert!(days.month <= days.day && days.day <= now);

@@ -14,9 +14,9 @@ use super::Money;
 /// overflow.
 const MOST_TOKENS: u64 = 1_000_000_000_000;
 /// The maximum cost that one run is charged in one currency, in millionths of its unit.
-const MOST_MICROS: u64 = 1_000_000_000_000;
+const MAX_RUN_COST_MICROS: u64 = 1_000_000_000_000;
 /// The maximum number of currencies of one session. Costs in further currencies are ignored.
-const MOST_CURRENCIES: usize = 4;
+const MAX_CURRENCIES: usize = 4;
 
 /// The last report of an agent about its session.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -69,7 +69,7 @@ impl Spent {
 
     /// Returns the cost in the currency of a limit.
     pub(super) fn cost_in(&self, limit: &Money) -> u64 {
-        in_currency(&self.cost, limit)
+        cost_in_currency(&self.cost, limit)
     }
 
     /// Returns the part of this usage that exceeds `counted`.
@@ -89,7 +89,7 @@ impl Spent {
 
 /// Returns the sum of the costs in the currency of a limit. Agents may write one currency in several cases, such as
 /// `USD` and `usd`.
-pub(super) fn in_currency(cost: &BTreeMap<String, u64>, limit: &Money) -> u64 {
+pub(super) fn cost_in_currency(cost: &BTreeMap<String, u64>, limit: &Money) -> u64 {
     let of_limit = cost.iter().filter(|(currency, _)| limit.is_of(currency));
     of_limit.fold(0, |sum: u64, (_, micros)| sum.saturating_add(*micros))
 }
@@ -130,7 +130,7 @@ impl Meter {
             costs_unknown: costs.is_empty(),
             ..Self::default()
         };
-        for last in costs.into_iter().take(MOST_CURRENCIES) {
+        for last in costs.into_iter().take(MAX_CURRENCIES) {
             meter.costs.push(Cost { last, said: false });
         }
         meter
@@ -148,11 +148,11 @@ impl Meter {
             self.spent.tokens = self.spent.tokens.saturating_add(grown).min(MOST_TOKENS);
         }
         for cost in &reading.costs {
-            self.read_cost(cost);
+            self.record_cost(cost);
         }
     }
 
-    fn read_cost(&mut self, cost: &Money) {
+    fn record_cost(&mut self, cost: &Money) {
         let said = Cost {
             last: cost.clone(),
             said: true,
@@ -165,7 +165,7 @@ impl Meter {
                 micros if !before.said && micros > cost.micros() => 0,
                 micros => micros,
             }
-        } else if self.costs.len() < MOST_CURRENCIES {
+        } else if self.costs.len() < MAX_CURRENCIES {
             // First cost in this currency. If no earlier cost is known, this report is only the starting point.
             self.costs.push(said);
             if self.costs_unknown { cost.micros() } else { 0 }
@@ -179,7 +179,7 @@ impl Meter {
             let name = names.find(|name| cost.is_of(name)).cloned();
             let name = name.unwrap_or_else(|| cost.currency().to_owned());
             let sum = self.spent.cost.entry(name).or_default();
-            *sum = sum.saturating_add(grown).min(MOST_MICROS);
+            *sum = sum.saturating_add(grown).min(MAX_RUN_COST_MICROS);
         }
     }
 
@@ -230,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn a_turn_has_used_by_how_much_its_reports_grew() {
+    fn turn_usage_is_growth_of_its_reports() {
         assert_eq!(spent(None, &[]), (0, 0));
         assert_eq!(spent(None, &[(100, 5), (250, 9)]), (250, 9));
         let before = || Some(reading(250, 9));
@@ -241,14 +241,14 @@ mod tests {
     }
 
     #[test]
-    fn an_agent_that_counts_its_cost_anew_is_believed_once() {
+    fn first_lower_cost_in_turn_counts_as_restart() {
         assert_eq!(spent(Some(reading(0, 9)), &[(0, 4), (0, 6)]), (0, 6));
         // A correction in mid-turn is none.
         assert_eq!(spent(Some(reading(0, 9)), &[(0, 10), (0, 7)]), (0, 1));
     }
 
     #[test]
-    fn what_nobody_has_reported_of_earlier_turns_is_not_charged() {
+    fn unreported_usage_of_earlier_turns_is_not_charged() {
         let mut meter = Meter::resumed(None);
         meter.read(&reading(90_000, 12_000_000));
         assert!(meter.spent().is_none());
@@ -274,7 +274,7 @@ mod tests {
     }
 
     #[test]
-    fn currencies_are_kept_apart_and_many_are_ignored() {
+    fn costs_are_separate_by_currency_up_to_maximum() {
         let mut meter = Meter::resumed(Some(reading(0, 500)));
         for currency in ["EUR", "USD", "CHF", "CZK", "GBP", "gbp", "eur", "Eur"] {
             meter.read(&Reading {
@@ -285,11 +285,11 @@ mod tests {
         let names: Vec<_> = meter.spent().cost.keys().cloned().collect();
         assert_eq!(names, ["CHF", "CZK", "EUR", "USD"]);
         assert!(meter.spent().cost.values().all(|micros| *micros == 7));
-        assert_eq!(meter.costs().len(), MOST_CURRENCIES);
+        assert_eq!(meter.costs().len(), MAX_CURRENCIES);
     }
 
     #[test]
-    fn what_is_kept_of_a_run_is_read_again() {
+    fn stored_usage_of_run_is_parsed() {
         let usage =
             json!({ "used": 12, "size": 100, "cost": { "amount": 0.5, "currency": "USD" } });
         assert_eq!(Reading::of(&usage), Some(reading(12, 500_000)));
@@ -308,7 +308,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn use_never_shrinks_and_what_is_beyond_adds_up(
+        fn run_usage_never_decreases_and_differences_add_up(
             readings in prop::collection::vec((any::<u64>(), 0..10_u64.pow(15)), 0..20),
             from in prop::option::of((any::<u64>(), 0..10_u64.pow(15))),
         ) {
@@ -331,7 +331,7 @@ mod tests {
         }
 
         #[test]
-        fn the_use_in_each_currency_is_its_growth_however_they_take_turns(
+        fn usage_per_currency_is_growth_across_interleaved_turns(
             reports in prop::collection::vec((0..4_usize, 0..1000_u64, any::<bool>()), 0..60),
         ) {
             let currencies = ["USD", "EUR", "CHF", "credits"];

@@ -7,9 +7,9 @@ use serde::{Deserialize, Serialize};
 /// The number of millionths in a unit.
 const MICROS: u64 = 1_000_000;
 /// The maximum number of units in an amount.
-const MOST_UNITS: u64 = 1_000_000_000;
+const MAX_UNITS: u64 = 1_000_000_000;
 /// The longest name of a currency, in bytes.
-const CURRENCY_BYTES: usize = 16;
+const MAX_CURRENCY_BYTES: usize = 16;
 
 /// An amount of money in a currency.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -56,14 +56,14 @@ impl Money {
     ///
     /// [`InvalidMoney::Currency`] if the currency is not 1 to 16 letters and digits.
     pub fn new(micros: u64, currency: &str) -> Result<Self, InvalidMoney> {
-        let known = (1..=CURRENCY_BYTES).contains(&currency.len())
+        let known = (1..=MAX_CURRENCY_BYTES).contains(&currency.len())
             && currency.chars().all(|c| c.is_ascii_alphanumeric());
         if !known {
             let given = currency.chars().take(40).collect();
             return Err(InvalidMoney::Currency(given));
         }
         Ok(Self {
-            micros: micros.min(MOST_UNITS * MICROS),
+            micros: micros.min(MAX_UNITS * MICROS),
             currency: currency.to_owned(),
         })
     }
@@ -83,7 +83,7 @@ impl Money {
     /// is invalid.
     pub fn reported(amount: f64, currency: &str) -> Option<Self> {
         #[expect(clippy::cast_precision_loss, reason = "a limit far from the edge")]
-        let most = MOST_UNITS as f64;
+        let most = MAX_UNITS as f64;
         if !(0.0..=most).contains(&amount) {
             return None;
         }
@@ -124,9 +124,9 @@ fn micros(text: &str) -> Option<u64> {
     if !digits(units) || !digits(part) || part.len() > 6 {
         return None;
     }
-    let units: u64 = units.parse().ok().filter(|units| *units <= MOST_UNITS)?;
+    let units: u64 = units.parse().ok().filter(|units| *units <= MAX_UNITS)?;
     let part: u64 = format!("{part:0<6}").parse().ok()?;
-    Some(units * MICROS + part).filter(|micros| *micros <= MOST_UNITS * MICROS)
+    Some(units * MICROS + part).filter(|micros| *micros <= MAX_UNITS * MICROS)
 }
 
 impl TryFrom<Written> for Money {
@@ -170,7 +170,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn money_comes_back_as_it_was(micros in 0..=MOST_UNITS * MICROS) {
+        fn money_round_trips_through_json(micros in 0..=MAX_UNITS * MICROS) {
             let money = Money::new(micros, "USD").unwrap();
             let written = serde_json::to_string(&money).unwrap();
             prop_assert_eq!(serde_json::from_str::<Money>(&written).unwrap(), money);
@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_money_is_refused() {
+    fn invalid_money_is_refused() {
         for amount in [
             "",
             "-1",
@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn what_an_agent_reports_is_rounded_to_a_millionth() {
+    fn reported_cost_is_rounded_to_a_millionth() {
         for (amount, shown) in [
             (0.1 + 0.2, "0.3 USD"),
             (0.000_000_4, "0 USD"),

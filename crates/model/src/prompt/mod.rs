@@ -18,7 +18,7 @@ use sha2::{Digest, Sha256};
 use self::hex::hex;
 
 pub use fence::fenced;
-pub use turn::{About, for_turn};
+pub use turn::{About, render_turn_prompt};
 
 /// A template: the text of a prompt under a stable name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -32,7 +32,7 @@ pub struct Template {
 }
 
 /// The prompt of a scheduled turn. Variables: `automation_name`, `scheduled_for` (in the form of
-/// [`crate::schedule::describe_fire`]) and `message`.
+/// [`crate::schedule::format_instant`]) and `message`.
 pub const REMINDER: Template = Template {
     id: "cron.agent_turn.reminder",
     version: 1,
@@ -183,7 +183,7 @@ mod tests {
     /// If this fails, a wording has changed: raise its version and pin the new text here. Prompts
     /// already sent keep the reference to what they were made from.
     #[test]
-    fn a_wording_does_not_change_without_its_version() {
+    fn template_text_changes_only_with_its_version() {
         let pinned = [
             (
                 "cron.agent_turn.reminder",
@@ -221,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn a_missing_variable_is_an_error_that_names_the_prompt() {
+    fn missing_variable_is_error_naming_the_prompt() {
         for template in ALL {
             let error = template.render(json!({})).unwrap_err();
             assert_eq!(
@@ -233,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn words_are_never_read_as_template_code() {
+    fn message_text_is_never_parsed_as_template() {
         for template in ALL {
             let rendered = template.render(words(HOSTILE)).unwrap();
             assert!(rendered.text.contains(HOSTILE), "{}", rendered.text);
@@ -243,14 +243,14 @@ mod tests {
     }
 
     #[test]
-    fn a_persons_words_reach_the_agent_unchanged() {
+    fn message_prompt_is_the_message_unchanged() {
         for message in ["", "\n", " hello \n\n", HOSTILE, "naïve 🌅"] {
             assert_eq!(SAY.render(words(message)).unwrap().text, message);
         }
     }
 
     #[test]
-    fn an_unattended_turn_says_what_it_is_and_for_when() {
+    fn unattended_prompt_names_automation_and_instant() {
         for template in [REMINDER, FIRE, WEBHOOK] {
             let text = template.render(words("Check the logs")).unwrap().text;
             assert!(text.starts_with("This is an unattended"), "{text}");
@@ -261,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn an_interrupted_turn_names_the_earlier_run_and_repeats_the_request() {
+    fn interrupted_prompt_names_earlier_run_and_repeats_request() {
         let text = INTERRUPTED.render(words("Pay the bill")).unwrap().text;
         assert!(
             text.contains("run_019a") && text.ends_with("\nPay the bill"),
@@ -272,7 +272,7 @@ mod tests {
     }
 
     #[test]
-    fn a_reference_has_the_shape_that_histories_keep() {
+    fn prompt_ref_json_has_stable_fields() {
         let json = serde_json::to_value(SAY.prompt_ref()).unwrap();
         assert_eq!(json["id"], "session.say");
         assert_eq!(json["version"], 1);

@@ -38,7 +38,7 @@ const CALENDAR_CYCLE_DAYS: i32 = 146_097;
 
 /// The maximum number of clock changes that one search passes: two in each year of the calendar's cycle, with a
 /// reserve.
-const MAX_REGIMES_SEARCHED: usize = 1024;
+const MAX_OFFSET_PERIODS_SEARCHED: usize = 1024;
 
 /// The instant from which [`Cron::parse`] checks that an expression ever fires: 2100-01-01. Irregular clock changes
 /// of the past, and those that are already decreed, are over by then.
@@ -112,7 +112,7 @@ impl Cron {
             zone,
         };
         // 3. Refuse an expression that never fires, such as 30 February.
-        match cron.why_never() {
+        match cron.never_fires_reason() {
             None => Ok(cron),
             Some(problem) => Err(Error::NeverFires {
                 expression: shortened(expression),
@@ -128,7 +128,7 @@ impl Cron {
         let mut regime = Regime::containing(&self.zone, after.jiff());
         let mut from = self.wall_after(&regime, after.jiff())?;
         let mut found = self.first_from(from)?;
-        for _ in 0..MAX_REGIMES_SEARCHED {
+        for _ in 0..MAX_OFFSET_PERIODS_SEARCHED {
             // In a gap, a fixed time precedes the first wall time of the regime, so that it fires at the start of the
             // regime.
             let instant = regime.instant(found)?.max(regime.start());
@@ -237,14 +237,14 @@ impl Cron {
         let days = std::iter::successors(Some(from.date()), |date| date.tomorrow().ok())
             .take_while(|date| *date < end.date())
             .filter(|date| self.matches(*date))
-            .map(|_| self.times.in_a_day())
+            .map(|_| self.times.count_per_day())
             .sum::<u64>();
         days + before(end) - before(from)
     }
 
     fn matches_month(&self, date: Date) -> bool {
         #[cfg(test)]
-        super::steps::looked_at_a_day();
+        super::steps::count_day();
         self.days
             .month_match(u32::from(date.month().unsigned_abs()))
             .unwrap_or(false)
@@ -267,7 +267,7 @@ impl Cron {
     }
 
     /// Returns the reason for which the expression never fires. Returns `None` if it fires.
-    fn why_never(&self) -> Option<&'static str> {
+    fn never_fires_reason(&self) -> Option<&'static str> {
         let reference = jiff::Timestamp::constant(NEVER_REFERENCE_SECONDS, 0);
         let wall = self.zone.jiff().to_datetime(reference);
         if self.first_from(wall).is_none() {

@@ -33,7 +33,7 @@ pub use self::{
     every::{Every, MAX_PERIOD, MIN_PERIOD, Period},
     jitter::jitter,
     quiet::{QuietHours, QuietWindow},
-    show::describe_fire,
+    show::format_instant,
     spec::Spec,
     zone::Zone,
 };

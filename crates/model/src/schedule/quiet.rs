@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_window_is_refused() {
+    fn invalid_quiet_window_is_refused() {
         for text in [
             "",
             "22:00",
@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn more_windows_than_allowed_are_refused() {
+    fn too_many_quiet_windows_are_refused() {
         let json = |count| format!("[{}]", vec![r#""01:00-02:00""#; count].join(","));
         assert!(serde_json::from_str::<QuietHours>(&json(MAX_QUIET_WINDOWS)).is_ok());
         let error = serde_json::from_str::<QuietHours>(&json(MAX_QUIET_WINDOWS + 1));
@@ -186,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn a_window_covers_its_start_and_not_its_end() {
+    fn quiet_window_includes_start_and_excludes_end() {
         let zone = Zone::parse("Europe/Prague").unwrap();
         for (window, local, covered) in [
             ("22:00-07:00", "21:59:59.999999", false),
@@ -210,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn windows_are_read_on_the_wall_clock_of_the_zone() {
+    fn quiet_window_uses_wall_clock_of_zone() {
         let night = hours(&["22:00-07:00"]);
         let zone = Zone::parse("America/New_York").unwrap();
         let before_winter_time = "2026-10-31T11:00:00Z".parse().unwrap();
@@ -222,7 +222,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_window_and_its_reverse_share_the_day_between_them(
+        fn quiet_window_and_its_reverse_partition_the_day(
             start in 0..1440_i64, length in 1..1440_i64, second in 0..86_400_i64,
         ) {
             let time = |minutes: i64| {

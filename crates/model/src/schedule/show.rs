@@ -5,7 +5,7 @@ use crate::time::Timestamp;
 
 /// Returns an instant with its weekday, offset and time zone: `Mon 2026-11-23 09:00:00 +01:00 Europe/Prague`. A
 /// fraction of a second appears only if there is one.
-pub fn describe_fire(instant: Timestamp, zone: &Zone) -> String {
+pub fn format_instant(instant: Timestamp, zone: &Zone) -> String {
     let local = instant.jiff().to_zoned(zone.jiff().clone());
     let shown = local.strftime("%a %Y-%m-%d %H:%M:%S%.f %:z");
     format!("{shown} {zone}")
@@ -16,7 +16,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_instant_is_shown_with_weekday_offset_and_zone() {
+    fn formatted_instant_has_weekday_offset_and_zone() {
         for (instant, zone, shown) in [
             (
                 "2026-11-23T08:00:00Z",
@@ -35,7 +35,7 @@ mod tests {
             ),
         ] {
             let zone = Zone::parse(zone).unwrap();
-            assert_eq!(describe_fire(instant.parse().unwrap(), &zone), shown);
+            assert_eq!(format_instant(instant.parse().unwrap(), &zone), shown);
         }
     }
 }

@@ -8,7 +8,7 @@ thread_local! {
 }
 
 /// One more was looked at.
-pub(super) fn looked_at_a_day() {
+pub(super) fn count_day() {
     DAYS.set(DAYS.get() + 1);
 }
 
@@ -29,7 +29,7 @@ mod tests {
     };
 
     /// No search may look at more days than a cycle of the calendar has, whatever was written.
-    const MOST_DAYS: u64 = 146_097;
+    const MAX_SEARCHED_DAYS: u64 = 146_097;
 
     const ZONES: [&str; 6] = [
         "UTC",
@@ -63,7 +63,7 @@ mod tests {
         })
     }
 
-    fn ends_of_time() -> [Timestamp; 5] {
+    fn extreme_instants() -> [Timestamp; 5] {
         let earliest = Timestamp::from_jiff(jiff::Timestamp::MIN);
         let parse = |text: &str| text.parse().unwrap();
         [
@@ -78,11 +78,14 @@ mod tests {
     /// Reads an expression and asks for fires and counts from `after` on; all must be in order.
     fn ask(expression: &str, zone: &str, after: Timestamp) {
         let (read, days) = counted(|| read(expression, zone));
-        assert!(days <= MOST_DAYS, "{days} to read {expression:?} in {zone}");
+        assert!(
+            days <= MAX_SEARCHED_DAYS,
+            "{days} to read {expression:?} in {zone}"
+        );
         let Ok(schedule) = read else { return };
         let (fires, days) = counted(|| schedule.upcoming(after, 3));
         let what = format!("{expression:?} in {zone} after {after}");
-        assert!(days <= MOST_DAYS, "{days} for {what}");
+        assert!(days <= MAX_SEARCHED_DAYS, "{days} for {what}");
         assert!(fires.first().is_none_or(|first| *first > after), "{what}");
         assert!(fires.is_sorted_by(|one, next| one < next), "{what}");
         for pair in fires.windows(2) {
@@ -95,10 +98,10 @@ mod tests {
     }
 
     #[test]
-    fn what_hardly_ever_fires_is_found_or_refused_in_bounded_work_at_the_ends_of_time() {
+    fn search_for_rare_fires_takes_bounded_work() {
         for expression in EXTREME {
             for zone in ZONES {
-                for after in ends_of_time() {
+                for after in extreme_instants() {
                     ask(expression, zone, after);
                 }
             }
@@ -106,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn the_count_is_what_is_looked_at() {
+    fn search_cost_counts_days_and_skipped_months() {
         let yearly = read("0 0 1 1 *", "UTC").unwrap();
         let (_, days) = counted(|| yearly.next_after(Timestamp::UNIX_EPOCH));
         // January day by day and the other months as a whole.
@@ -117,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_due_since_the_epoch_is_counted_in_a_pass_over_its_days() {
+    fn backlog_of_a_century_is_counted_in_few_passes() {
         let first = "1970-01-01T00:00:00Z".parse().unwrap();
         let now = "2070-01-01T00:00:00Z".parse().unwrap();
         for zone in ZONES {
@@ -133,23 +136,23 @@ mod tests {
         #![proptest_config(ProptestConfig { cases: 400, ..ProptestConfig::default() })]
 
         #[test]
-        fn whatever_is_written_is_answered_in_bounded_work(
+        fn arbitrary_cron_expression_takes_bounded_work(
             expression in "([0-9*,/LW#?-]{1,5} ){4,5}[0-9*,/L#?A-Z-]{1,5}",
             zone in select(&ZONES[..]),
-            after in select(ends_of_time().to_vec()),
+            after in select(extreme_instants().to_vec()),
         ) {
             ask(&expression, zone, after);
         }
 
         #[test]
-        fn well_formed_expressions_are_answered_in_bounded_work(
+        fn well_formed_cron_expression_takes_bounded_work(
             minute in 0..60_u8, hour in 0..24_u8, day in 1..32_u8, month in 1..13_u8, weekday in 0..8_u8,
             form in select(&[
                 "{m} {h} {d} {o} {w}", "{m} {h} */{d} {o} {w}", "*/{d} {h} {d} {o} */7",
                 "{m} {h} {d}W */{o} {w}", "{m} {h} */{d} {o} {w}#5", "{m} * L */{o} {w}L",
             ][..]),
             zone in select(&ZONES[..]),
-            after in select(ends_of_time().to_vec()),
+            after in select(extreme_instants().to_vec()),
         ) {
             let expression = form
                 .replace("{m}", &minute.to_string())
@@ -165,7 +168,7 @@ mod tests {
         }
 
         #[test]
-        fn text_of_four_hundred_characters_is_refused_in_short(
+        fn cron_text_of_400_characters_is_refused_with_short_error(
             text in "[ -~]{400}", field in "[0-9]{400}", zone in "\\PC{400}",
         ) {
             for (expression, zone) in [

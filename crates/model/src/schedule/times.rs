@@ -44,7 +44,7 @@ impl Times {
     }
 
     /// Returns the number of matching times in a day.
-    pub(super) fn in_a_day(self) -> u64 {
+    pub(super) fn count_per_day(self) -> u64 {
         count(self.hours) * count(self.minutes) * count(self.seconds)
     }
 
@@ -88,7 +88,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn times_are_found_and_counted_as_a_walk_through_the_day_finds_them() {
+    fn cron_times_match_a_walk_through_the_day() {
         let times = Times::new(&[0, 9, 23], &[0, 15, 59], &[0, 30]);
         let (mut passed, mut last_found) = (0, None);
         for second in 0..86_400_i32 {
@@ -104,7 +104,7 @@ mod tests {
             }
             last_found = times.first_from(now).filter(|_| !matches);
         }
-        assert_eq!(passed, times.in_a_day());
+        assert_eq!(passed, times.count_per_day());
         assert_eq!(times.first(), Some(time(0, 0, 0, 0)));
         assert_eq!(times.first_from(time(23, 59, 31, 0)), None);
     }

@@ -107,12 +107,7 @@ pub(crate) fn fires(reading: &Reading, clocks: &Clocks, after: i64, count: usize
 
 /// The first `count` times that clocks show in some instant and that come after what they show at
 /// `after`, whatever the passes: how it looks to someone who knows wall clocks only.
-pub(crate) fn shown_times(
-    meaning: &Meaning,
-    clocks: &Clocks,
-    after: i64,
-    count: usize,
-) -> Vec<i64> {
+pub(crate) fn wall_times(meaning: &Meaning, clocks: &Clocks, after: i64, count: usize) -> Vec<i64> {
     let times = meaning.times();
     let shown = clocks.shown(after);
     let first = shown.div_euclid(DAY);

@@ -1,6 +1,6 @@
 //! The examples of `docs/clock-oracles.md`: one row for each rule, compared with what is found.
 
-use model::schedule::{Zone, describe_fire};
+use model::schedule::{Zone, format_instant};
 
 use super::{Timestamp, cases::Case, oracle::Answer};
 
@@ -44,7 +44,7 @@ fn example(row: &str) -> Example {
 
 impl Example {
     /// Compares the row with the rules that were found to explain it and with both answers.
-    pub(crate) fn must_be<'a>(
+    pub(crate) fn assert_matches<'a>(
         &self,
         mut rules: impl Iterator<Item = &'a str>,
         matins: &[i64],
@@ -75,7 +75,7 @@ fn written(instants: &[i64], zone: &str) -> String {
     let zone = Zone::parse(zone).unwrap();
     let written = |at: &i64| {
         let at = Timestamp::from_microsecond(at * 1_000_000).unwrap();
-        let whole = describe_fire(at, &zone);
+        let whole = format_instant(at, &zone);
         let without_zone = whole.strip_suffix(&format!(" {zone}")).unwrap();
         without_zone.split_once(' ').unwrap().1.to_owned()
     };

@@ -126,26 +126,26 @@ fn give<'a>(
     }
     let after = case.after;
     if may_lose_days {
-        let shown = brute_force::shown_times(&reading.meaning, clocks, after, MANY_FIRES);
+        let shown = brute_force::wall_times(&reading.meaning, clocks, after, MANY_FIRES);
         // Before a gap it may find nothing at all, too.
         let around = clocks.around(after.div_euclid(DAY));
         (fires.is_empty() && around.ends_of_gaps().any(|end| end > after))
-            || only_lacks(&shown_at(fires, clocks), &shown, |wall| {
+            || omits_only(&wall_times_at(fires, clocks), &shown, |wall| {
                 has_gap(*wall, clocks)
             })
     } else if shown_only {
-        let shown = brute_force::shown_times(&reading.meaning, clocks, after, FIRES);
-        shown == shown_at(fires, clocks)
+        let shown = brute_force::wall_times(&reading.meaning, clocks, after, FIRES);
+        shown == wall_times_at(fires, clocks)
     } else if may_lose_passes {
         let all = brute_force::fires(&reading, clocks, after, MANY_FIRES);
-        only_lacks(fires, &all, |at| is_second_pass(*at, clocks))
+        omits_only(fires, &all, |at| is_second_pass(*at, clocks))
     } else {
         brute_force::fires(&reading, clocks, after, FIRES) == fires
     }
 }
 
 /// Whether `some` begins like `all`, but for things that may be lacking.
-fn only_lacks(some: &[i64], all: &[i64], may_lack: impl Fn(&i64) -> bool) -> bool {
+fn omits_only(some: &[i64], all: &[i64], may_lack: impl Fn(&i64) -> bool) -> bool {
     let mut all = all.iter();
     some.iter().all(|one| {
         let before = all.by_ref().take_while(|other| *other != one);
@@ -153,7 +153,7 @@ fn only_lacks(some: &[i64], all: &[i64], may_lack: impl Fn(&i64) -> bool) -> boo
     }) && some.len() == FIRES
 }
 
-fn shown_at(instants: &[i64], clocks: &Clocks) -> Vec<i64> {
+fn wall_times_at(instants: &[i64], clocks: &Clocks) -> Vec<i64> {
     instants.iter().map(|at| clocks.shown(*at)).collect()
 }
 

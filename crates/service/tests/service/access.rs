@@ -61,7 +61,7 @@ async fn token_count(service: &Service) -> usize {
 }
 
 #[tokio::test]
-async fn a_token_gives_no_more_than_whoever_makes_it_has() {
+async fn token_scopes_are_limited_to_permissions_of_creator() {
     use Permission as P;
     let world = World::new().await;
     let narrow = [P::SessionsRead, P::SessionsWrite, P::TokensWrite];
@@ -100,7 +100,7 @@ async fn a_token_gives_no_more_than_whoever_makes_it_has() {
 }
 
 #[tokio::test]
-async fn scopes_narrow_a_role_and_a_whole_role_has_none() {
+async fn scopes_narrow_role_and_full_role_has_none() {
     let world = World::new().await;
     let admin = permitted(Role::Admin);
     for role in [Role::Admin, Role::Member, Role::Viewer] {
@@ -138,7 +138,7 @@ async fn scopes_narrow_a_role_and_a_whole_role_has_none() {
 }
 
 #[tokio::test]
-async fn what_no_token_can_be_is_refused_by_field() {
+async fn invalid_token_request_is_refused_with_field() {
     let world = World::new().await;
     let now = world.clock_now();
     let until = |expires_at: Timestamp| TokenRequest {
@@ -173,7 +173,7 @@ async fn what_no_token_can_be_is_refused_by_field() {
 }
 
 #[tokio::test]
-async fn a_token_shows_its_secret_once_and_is_worth_nothing_once_it_is_revoked() {
+async fn token_secret_is_returned_once_and_invalid_after_revocation() {
     let world = World::new().await;
     let id = TokenId::generate(world.clock_now(), &SeededEntropy::new(3));
     let request = asked("robot", Role::Member);
@@ -270,7 +270,7 @@ async fn a_tenant_begins_with_an_admin_and_agents_and_sees_no_other() {
             assert_eq!(found.id, made.tenant.id);
         }
     }
-    let own = world.service.own_tenant().await.unwrap().id.to_string();
+    let own = world.service.current_tenant().await.unwrap().id.to_string();
     for given in ["default", own.as_str()] {
         let refused = theirs.tenant(false, given).await.unwrap_err();
         assert_eq!(refused.kind(), Kind::NotFound);
@@ -287,7 +287,7 @@ async fn a_tenant_begins_with_an_admin_and_agents_and_sees_no_other() {
 }
 
 #[tokio::test]
-async fn a_sign_in_link_is_used_once() {
+async fn sign_in_link_is_used_once() {
     let world = World::new().await;
     let link = world.service.create_sign_in_link(None, None).await.unwrap();
     let (first, second) = (browser(10), browser(11));
@@ -303,7 +303,7 @@ async fn a_sign_in_link_is_used_once() {
 }
 
 #[tokio::test]
-async fn a_sign_in_link_is_over_after_ten_minutes() {
+async fn sign_in_link_expires_after_ten_minutes() {
     let world = World::new().await;
     let life = Duration::from_mins(10);
     let tick = Duration::from_micros(1);
@@ -317,7 +317,7 @@ async fn a_sign_in_link_is_over_after_ten_minutes() {
 }
 
 #[tokio::test]
-async fn a_browser_is_signed_in_no_longer_than_the_token_of_its_link() {
+async fn browser_sign_in_expires_with_parent_token() {
     let world = World::new().await;
     let day = Duration::from_hours(24);
     let mut request = asked("laptop", Role::Viewer);
@@ -353,7 +353,7 @@ async fn a_browser_is_signed_in_no_longer_than_the_token_of_its_link() {
 }
 
 #[tokio::test]
-async fn a_token_that_is_revoked_takes_its_browsers_and_links_with_it() {
+async fn token_revocation_revokes_its_browsers_and_links() {
     let world = World::new().await;
     let request = asked("laptop", Role::Viewer);
     let made = world

@@ -41,7 +41,7 @@ async fn known_agents_are_added_once_and_what_a_person_changed_stays() {
 }
 
 #[tokio::test]
-async fn the_demonstration_agent_follows_a_program_that_was_moved() {
+async fn demo_agent_follows_moved_program() {
     let world = World::new().await;
     let before = demo("/gone/matins");
     world.service.add_known_agents(&before).await.unwrap();
@@ -55,7 +55,7 @@ async fn the_demonstration_agent_follows_a_program_that_was_moved() {
 }
 
 #[tokio::test]
-async fn a_check_starts_the_agent_and_keeps_what_it_offers() {
+async fn agent_check_stores_capabilities() {
     let world = World::new().await;
     let checked = world
         .service
@@ -79,7 +79,7 @@ async fn a_check_starts_the_agent_and_keeps_what_it_offers() {
 }
 
 #[tokio::test]
-async fn an_agent_that_offers_load_cannot_restore_where_resume_is_asked_for() {
+async fn agent_with_load_only_cannot_restore_by_resume() {
     let world = World::new().await;
     let load = Offers {
         load: true,
@@ -104,7 +104,7 @@ async fn an_agent_that_offers_load_cannot_restore_where_resume_is_asked_for() {
 }
 
 #[tokio::test]
-async fn an_agent_that_cannot_be_started_is_told_with_how_to_install_it() {
+async fn agent_start_error_has_install_hint() {
     let world = World::new().await;
     world
         .service
@@ -129,7 +129,7 @@ async fn an_agent_that_cannot_be_started_is_told_with_how_to_install_it() {
 }
 
 #[tokio::test]
-async fn a_agent_without_a_command_a_name_or_sound_variables_is_refused() {
+async fn invalid_agent_config_is_refused() {
     let world = World::new().await;
     let sound = AgentConfig::new(vec!["agent".into()]);
     let mut unsound = sound.clone();

@@ -37,7 +37,7 @@ async fn refused(world: &World, table: &[Refusal]) {
 }
 
 #[tokio::test]
-async fn what_cannot_work_is_refused_with_the_field_the_value_and_what_is_accepted() {
+async fn invalid_automation_error_names_value_and_accepted_values() {
     let world = World::new().await;
     let file = world.directory().join("matins.db");
     let table: Vec<Refusal> = vec![
@@ -111,7 +111,7 @@ async fn what_cannot_work_is_refused_with_the_field_the_value_and_what_is_accept
 }
 
 #[tokio::test]
-async fn triggers_that_never_fire_are_refused() {
+async fn trigger_that_never_fires_is_refused() {
     let world = World::new().await;
     let table: Vec<Refusal> = vec![
         (
@@ -144,7 +144,7 @@ async fn triggers_that_never_fire_are_refused() {
 }
 
 #[tokio::test]
-async fn an_agent_that_restores_nothing_runs_fresh_automations_and_is_not_even_started() {
+async fn agent_without_restore_runs_fresh_automation_without_probe() {
     let world = World::new().await;
     let mut asked = request();
     asked.agent = Some("amnesiac".into());
@@ -155,7 +155,7 @@ async fn an_agent_that_restores_nothing_runs_fresh_automations_and_is_not_even_s
 }
 
 #[tokio::test]
-async fn an_agent_is_started_once_to_see_what_it_offers() {
+async fn agent_is_probed_once_for_capabilities() {
     let world = World::new().await;
     for name in ["one", "two"] {
         let mut asked = request();
@@ -196,7 +196,7 @@ async fn a_new_automation_shows_its_next_five_fires_with_zone_and_offset() {
 }
 
 #[tokio::test]
-async fn equal_distances_begin_on_a_whole_second_after_now() {
+async fn interval_trigger_starts_on_whole_second() {
     let world = World::new().await;
     world
         .clock
@@ -210,7 +210,7 @@ async fn equal_distances_begin_on_a_whole_second_after_now() {
 }
 
 #[tokio::test]
-async fn names_are_made_of_the_prompt_and_kept_apart() {
+async fn derived_automation_names_are_unique() {
     let world = World::new().await;
     let mut asked = request();
     asked.name = None;
@@ -229,7 +229,7 @@ async fn names_are_made_of_the_prompt_and_kept_apart() {
 }
 
 #[tokio::test]
-async fn an_automation_is_found_by_name_id_and_the_beginning_of_its_id() {
+async fn automation_is_found_by_name_id_and_id_prefix() {
     let world = World::new().await;
     let one = world
         .service
@@ -252,7 +252,7 @@ async fn an_automation_is_found_by_name_id_and_the_beginning_of_its_id() {
 }
 
 #[tokio::test]
-async fn a_bound_automation_takes_the_agent_of_its_session_and_no_other() {
+async fn bound_automation_uses_agent_of_its_session() {
     let world = World::new().await;
     let session = world.conversation().await;
     let key = session.session_key.clone().unwrap();
@@ -294,7 +294,7 @@ async fn a_bound_automation_takes_the_agent_of_its_session_and_no_other() {
 }
 
 #[tokio::test]
-async fn nothing_is_bound_to_a_closed_session_or_to_one_without_a_key() {
+async fn binding_to_closed_or_keyless_session_is_refused() {
     let world = World::new().await;
     let session = world.conversation().await;
     world
@@ -335,7 +335,7 @@ async fn nothing_is_bound_to_a_closed_session_or_to_one_without_a_key() {
 }
 
 #[tokio::test]
-async fn a_paused_automation_has_no_next_fires_and_fires_on_demand() {
+async fn paused_automation_has_no_upcoming_runs_but_can_be_fired() {
     let world = World::new().await;
     world
         .service
@@ -355,7 +355,7 @@ async fn a_paused_automation_has_no_next_fires_and_fires_on_demand() {
 }
 
 #[tokio::test]
-async fn a_reset_automation_begins_another_session() {
+async fn reset_automation_gets_new_session() {
     let world = World::new().await;
     world
         .service
@@ -372,7 +372,7 @@ async fn a_reset_automation_begins_another_session() {
 }
 
 #[tokio::test]
-async fn a_deleted_automation_leaves_its_sessions_unless_they_are_to_go() {
+async fn automation_deletion_keeps_sessions_unless_requested() {
     let world = World::new().await;
     for (with_sessions, left) in [(false, 2), (true, 2)] {
         let mut asked = request();
@@ -399,7 +399,7 @@ async fn a_deleted_automation_leaves_its_sessions_unless_they_are_to_go() {
 }
 
 #[tokio::test]
-async fn the_runs_of_an_automation_are_listed_by_its_name() {
+async fn runs_are_listed_by_automation_name() {
     let world = World::new().await;
     world
         .service

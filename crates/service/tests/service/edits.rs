@@ -33,7 +33,7 @@ fn timed(view: &AutomationView) -> Vec<&Trigger> {
 type Change = fn(&mut AutomationRequest);
 
 #[tokio::test]
-async fn what_cannot_be_made_cannot_be_edited_into() {
+async fn invalid_automation_edit_is_refused() {
     let world = World::new().await;
     world
         .service
@@ -100,7 +100,7 @@ async fn what_cannot_be_made_cannot_be_edited_into() {
 }
 
 #[tokio::test]
-async fn an_edit_answers_with_the_next_fires() {
+async fn automation_edit_returns_upcoming_runs() {
     let world = World::new().await;
     world
         .service
@@ -121,7 +121,7 @@ async fn an_edit_answers_with_the_next_fires() {
 }
 
 #[tokio::test]
-async fn what_stays_of_a_schedule_keeps_its_cadence() {
+async fn unchanged_trigger_keeps_cadence_after_edit() {
     let world = World::new().await;
     let mut asked = request();
     asked.triggers = vec![every("7m")];
@@ -146,7 +146,7 @@ async fn what_stays_of_a_schedule_keeps_its_cadence() {
 }
 
 #[tokio::test]
-async fn another_zone_moves_wall_clocks_and_neither_distances_nor_instants() {
+async fn zone_edit_moves_cron_but_not_intervals_and_instants() {
     let world = World::new().await;
     let mut asked = request();
     asked.triggers = vec![cron("0 9 * * *"), every("7m"), at("2026-11-21T12:00")];
@@ -188,7 +188,7 @@ async fn another_zone_moves_wall_clocks_and_neither_distances_nor_instants() {
 }
 
 #[tokio::test]
-async fn who_edits_what_another_has_changed_is_told_so() {
+async fn automation_edit_of_stale_version_is_refused() {
     let world = World::new().await;
     let mine = world
         .service
@@ -211,7 +211,7 @@ async fn who_edits_what_another_has_changed_is_told_so() {
 }
 
 #[tokio::test]
-async fn a_session_that_goes_on_keeps_its_agent_unless_it_is_let_go() {
+async fn agent_change_requires_reset_of_continuous_session() {
     let world = World::new().await;
     world
         .agents
@@ -240,7 +240,7 @@ async fn a_session_that_goes_on_keeps_its_agent_unless_it_is_let_go() {
 }
 
 #[tokio::test]
-async fn an_automation_of_a_closed_session_can_still_be_mended() {
+async fn automation_of_closed_session_can_be_edited() {
     let world = World::new().await;
     let session = world.conversation().await;
     let mut asked = request();
@@ -271,7 +271,7 @@ async fn an_automation_of_a_closed_session_can_still_be_mended() {
 }
 
 #[tokio::test]
-async fn settings_for_a_session_that_is_there_are_refused() {
+async fn settings_for_existing_session_are_refused() {
     let world = World::new().await;
     let session = world.conversation().await;
     let mut asked = request();
@@ -286,7 +286,7 @@ async fn settings_for_a_session_that_is_there_are_refused() {
 }
 
 #[tokio::test]
-async fn an_automation_that_cannot_be_read_hides_no_other() {
+async fn corrupt_automation_hides_no_other() {
     let world = World::new().await;
     let mut asked = request();
     world.service.create_automation(&asked, None).await.unwrap();

@@ -40,13 +40,13 @@ impl World {
                 started_at: now,
                 ended_at: now,
             };
-            self.store.record_delivery(one, &attempted).await.unwrap();
+            self.store.record_attempt(one, &attempted).await.unwrap();
         }
     }
 }
 
 #[tokio::test]
-async fn an_address_that_may_not_be_called_is_refused_and_not_repeated() {
+async fn forbidden_endpoint_url_is_refused_and_not_repeated() {
     let world = World::new().await;
     for (url, says) in [
         ("https://127.0.0.1/s3cret", "this machine"),
@@ -78,7 +78,7 @@ async fn an_address_that_may_not_be_called_is_refused_and_not_repeated() {
 }
 
 #[tokio::test]
-async fn an_endpoint_is_not_moved_to_where_none_could_be_made() {
+async fn endpoint_edit_to_forbidden_url_is_refused() {
     let world = World::new().await;
     world.endpoint("pager").await;
     let made = world.service.endpoint("pager").await.unwrap();
@@ -89,7 +89,7 @@ async fn an_endpoint_is_not_moved_to_where_none_could_be_made() {
 }
 
 #[tokio::test]
-async fn what_is_allowed_may_be_private_and_open() {
+async fn allowance_permits_private_and_plain_http_urls() {
     let world = World::new().await;
     let service = world.service.clone();
     let service = service.allowing("10.1.0.0/16, hooks.internal".parse().unwrap());
@@ -105,7 +105,7 @@ async fn what_is_allowed_may_be_private_and_open() {
 }
 
 #[tokio::test]
-async fn an_endpoint_is_told_of_what_can_be_chosen_each_once() {
+async fn endpoint_events_are_validated_and_deduplicated() {
     use NotificationKind as Told;
     let world = World::new().await;
     let mut request = asked("pager", URL);
@@ -132,7 +132,7 @@ async fn an_endpoint_is_told_of_what_can_be_chosen_each_once() {
 }
 
 #[tokio::test]
-async fn an_endpoint_of_one_automation_names_one_that_is_there() {
+async fn endpoint_of_unknown_automation_is_refused() {
     let world = World::new().await;
     let view = world.service.create_automation(&request(), None).await;
     let mut asked = asked("pager", URL);
@@ -156,7 +156,7 @@ async fn an_endpoint_of_one_automation_names_one_that_is_there() {
 }
 
 #[tokio::test]
-async fn a_secret_is_shown_once_and_a_name_is_taken_once() {
+async fn endpoint_secret_is_returned_once_and_name_is_unique() {
     let world = World::new().await;
     let id = EndpointId::generate(world.clock_now(), &testkit::clock::SeededEntropy::new(5));
     let first = world
@@ -187,7 +187,7 @@ async fn a_secret_is_shown_once_and_a_name_is_taken_once() {
 }
 
 #[tokio::test]
-async fn an_edit_compares_with_what_was_seen() {
+async fn endpoint_edit_of_stale_version_is_refused() {
     let world = World::new().await;
     world.endpoint("pager").await;
     let seen = world.service.endpoint("pager").await.unwrap();
@@ -206,7 +206,7 @@ async fn an_edit_compares_with_what_was_seen() {
 }
 
 #[tokio::test]
-async fn a_test_is_sent_whatever_an_endpoint_asks_for_and_again_only_when_it_is_over() {
+async fn test_delivery_is_redelivered_only_after_it_ended() {
     let world = World::new().await;
     let endpoint = world.endpoint("pager").await.endpoint.id;
     let sent = world.service.test_endpoint("pager", None).await.unwrap();
@@ -240,7 +240,7 @@ async fn a_test_is_sent_whatever_an_endpoint_asks_for_and_again_only_when_it_is_
 }
 
 #[tokio::test]
-async fn nothing_is_sent_to_an_endpoint_that_is_disabled() {
+async fn disabled_endpoint_gets_no_deliveries() {
     let world = World::new().await;
     world.endpoint("pager").await;
     let sent = world.service.test_endpoint("pager", None).await.unwrap();
@@ -269,7 +269,7 @@ async fn nothing_is_sent_to_an_endpoint_that_is_disabled() {
 }
 
 #[tokio::test]
-async fn deliveries_are_listed_page_by_page_and_go_with_their_endpoint() {
+async fn deliveries_are_paginated_and_deleted_with_endpoint() {
     let world = World::new().await;
     world.endpoint("pager").await;
     world.endpoint("other").await;
@@ -302,7 +302,7 @@ async fn deliveries_are_listed_page_by_page_and_go_with_their_endpoint() {
 }
 
 #[tokio::test]
-async fn another_secret_leaves_the_one_before_for_a_while() {
+async fn rotated_endpoint_secret_keeps_previous_for_overlap() {
     let world = World::new().await;
     let made = world.endpoint("pager").await;
     let overlap = Duration::from_hours(2);
@@ -319,7 +319,7 @@ async fn another_secret_leaves_the_one_before_for_a_while() {
 }
 
 #[tokio::test]
-async fn a_secret_is_changed_once_for_a_request_however_often_it_comes() {
+async fn repeated_endpoint_rotation_rotates_once() {
     let world = World::new().await;
     world.endpoint("pager").await;
     let now = world.clock_now();

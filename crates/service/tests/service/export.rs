@@ -26,7 +26,7 @@ impl World {
 }
 
 #[tokio::test]
-async fn markdown_shows_the_clocks_of_a_zone() {
+async fn markdown_export_shows_times_in_zone() {
     let world = World::new().await;
     let id = world.talked().await;
     for (zone, begun, heading) in [
@@ -69,7 +69,7 @@ async fn markdown_shows_the_clocks_of_a_zone() {
 }
 
 #[tokio::test]
-async fn markdown_is_read_by_people_and_commands_no_terminal() {
+async fn markdown_export_is_readable_and_terminal_safe() {
     let world = World::new().await;
     let id = world.talked().await;
     let text = world.exported(&id, ExportFormat::Markdown, None).await;
@@ -91,7 +91,7 @@ async fn markdown_is_read_by_people_and_commands_no_terminal() {
 }
 
 #[tokio::test]
-async fn the_words_of_a_schedule_are_under_the_name_of_its_automation() {
+async fn scheduled_prompt_is_exported_under_automation_name() {
     let world = World::new().await;
     world
         .service
@@ -109,7 +109,7 @@ async fn the_words_of_a_schedule_are_under_the_name_of_its_automation() {
 }
 
 #[tokio::test]
-async fn json_lines_have_the_session_first_and_then_each_row_once() {
+async fn json_lines_export_has_session_then_each_row_once() {
     let world = World::new().await;
     let id = world.conversation().await.id.to_string();
     let run = world.said(&id, "Count").await;

@@ -15,7 +15,7 @@ fn asked(triggers: Vec<TriggerRequest>) -> PreviewRequest {
 }
 
 #[tokio::test]
-async fn fires_of_several_triggers_are_shown_in_order_with_what_is_quiet() {
+async fn preview_merges_triggers_in_order_and_marks_quiet_hours() {
     let world = World::new().await;
     let mut request = asked(vec![
         cron("0 9 * * *"),
@@ -48,7 +48,7 @@ async fn fires_of_several_triggers_are_shown_in_order_with_what_is_quiet() {
 }
 
 #[tokio::test]
-async fn as_many_fires_are_shown_as_are_asked_for_within_bounds() {
+async fn preview_returns_requested_count_within_bounds() {
     let world = World::new().await;
     for (count, shown) in [(1, 1), (7, 7), (100, 100)] {
         let mut request = asked(vec![every("1h"), every("90m")]);
@@ -73,7 +73,7 @@ async fn as_many_fires_are_shown_as_are_asked_for_within_bounds() {
 }
 
 #[tokio::test]
-async fn a_preview_refuses_what_an_automation_could_not_have() {
+async fn preview_of_invalid_trigger_is_refused() {
     let world = World::new().await;
     let nowhere = PreviewRequest {
         zone: Some("Europe/Prage".into()),
@@ -94,7 +94,7 @@ async fn a_preview_refuses_what_an_automation_could_not_have() {
 }
 
 #[tokio::test]
-async fn without_a_zone_the_clocks_are_those_of_utc() {
+async fn preview_without_zone_uses_utc() {
     let world = World::new().await;
     let mut request = asked(vec![cron("30 9 * * *")]);
     request.zone = None;

@@ -12,10 +12,10 @@ use crate::world::World;
 async fn played(world: &World) -> String {
     let id = world.conversation().await.id.to_string();
     let first = world.said(&id, "one").await;
-    let called_off = world.said(&id, "never").await;
+    let failure_as_cancellation = world.said(&id, "never").await;
     world.begin(first).await;
     world.tools(first, &["ls", "cat"]).await;
-    let given = called_off.to_string();
+    let given = failure_as_cancellation.to_string();
     world.service.cancel_run(&given).await.unwrap();
     world.thought(first, "Nearly done.").await;
     world.answer(first, "First answer").await;
@@ -45,7 +45,7 @@ async fn pages(world: &World, session: &str, limit: u32) -> Vec<Replayed> {
 }
 
 #[tokio::test]
-async fn a_run_is_shown_before_the_first_of_its_rows_and_never_again() {
+async fn replay_has_each_run_once_before_its_first_row() {
     let world = World::new().await;
     let id = played(&world).await;
     let mut shown: BTreeMap<_, (RunStatus, usize)> = BTreeMap::new();
@@ -76,7 +76,7 @@ async fn a_run_is_shown_before_the_first_of_its_rows_and_never_again() {
 }
 
 #[tokio::test]
-async fn pages_of_any_size_are_the_same_replay() {
+async fn replay_is_same_for_any_page_size() {
     let world = World::new().await;
     let id = played(&world).await;
     let whole = pages(&world, &id, 500).await;
@@ -88,7 +88,7 @@ async fn pages_of_any_size_are_the_same_replay() {
 }
 
 #[tokio::test]
-async fn a_replay_goes_on_where_it_ended() {
+async fn replay_continues_after_last_row() {
     let world = World::new().await;
     let id = world.conversation().await.id.to_string();
     let empty = world.service.replay(&id, 0, 10).await.unwrap();

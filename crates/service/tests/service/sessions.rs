@@ -22,7 +22,7 @@ fn listed(all: bool) -> SessionQuery {
 }
 
 #[tokio::test]
-async fn a_conversation_is_refused_before_anything_is_made() {
+async fn invalid_session_request_creates_nothing() {
     let world = World::new().await;
     let asked = |agent: &str| SessionRequest {
         agent: agent.into(),
@@ -54,7 +54,7 @@ async fn a_conversation_is_refused_before_anything_is_made() {
 }
 
 #[tokio::test]
-async fn a_conversation_works_in_the_folder_that_a_person_gives() {
+async fn session_uses_given_working_directory() {
     let world = World::new().await;
     let given = world.directory().join("project");
     std::fs::create_dir(&given).unwrap();
@@ -82,7 +82,7 @@ async fn a_conversation_works_in_the_folder_that_a_person_gives() {
 }
 
 #[tokio::test]
-async fn words_that_say_nothing_or_too_much_are_refused_and_become_no_run() {
+async fn empty_or_oversized_message_creates_no_run() {
     let world = World::new().await;
     let id = world.conversation().await.id.to_string();
     let long = "x".repeat(model::limits::CONTENT_BYTES + 1);
@@ -100,7 +100,7 @@ async fn words_that_say_nothing_or_too_much_are_refused_and_become_no_run() {
 }
 
 #[tokio::test]
-async fn words_go_to_a_session_by_key_by_id_and_by_the_beginning_of_its_id() {
+async fn message_is_sent_by_session_key_id_and_id_prefix() {
     let world = World::new().await;
     let session = world.conversation().await;
     let id = session.id.to_string();
@@ -118,13 +118,13 @@ async fn words_go_to_a_session_by_key_by_id_and_by_the_beginning_of_its_id() {
 }
 
 #[tokio::test]
-async fn a_second_input_says_which_run_it_waits_for() {
+async fn second_input_is_blocked_on_first_run() {
     let world = World::new().await;
     let id = world.conversation().await.id.to_string();
     let first = world.service.say(&id, "one", None).await.unwrap();
     world.clock.advance(Duration::from_millis(1));
     let second = world.service.say(&id, "two", None).await.unwrap();
-    let waits = |run| world.service.waits_for(run);
+    let waits = |run| world.service.blocked_on(run);
     assert_eq!(waits(&first).await.unwrap(), Some(Waiting::Worker));
     assert_eq!(second.status(), RunStatus::Deferred);
     let expected = Waiting::Run {
@@ -143,9 +143,12 @@ async fn a_second_input_says_which_run_it_waits_for() {
     let open: Vec<_> = view.open_runs.iter().map(|open| open.run.id).collect();
     assert_eq!(open, [first.id, second.id]);
 
-    let called_off = world.service.cancel_session(&id).await.unwrap();
+    let failure_as_cancellation = world.service.cancel_session(&id).await.unwrap();
     assert_eq!(
-        (called_off.session_id, called_off.cancelled),
+        (
+            failure_as_cancellation.session_id,
+            failure_as_cancellation.cancelled
+        ),
         (view.session.id, 2)
     );
     let second = world.service.run_by_id(second.id).await.unwrap();
@@ -154,7 +157,7 @@ async fn a_second_input_says_which_run_it_waits_for() {
 }
 
 #[tokio::test]
-async fn words_to_a_held_session_wait_and_to_a_closed_one_are_refused() {
+async fn message_to_paused_session_waits_and_to_closed_is_refused() {
     let world = World::new().await;
     let session = world.conversation().await;
     let id = session.id.to_string();
@@ -169,7 +172,7 @@ async fn words_to_a_held_session_wait_and_to_a_closed_one_are_refused() {
     let held = Waiting::Session {
         state: SessionStatus::Paused,
     };
-    assert_eq!(world.service.waits_for(&run).await.unwrap(), Some(held));
+    assert_eq!(world.service.blocked_on(&run).await.unwrap(), Some(held));
     step(SessionEvent::Resume).await.unwrap();
     step(SessionEvent::Complete).await.unwrap();
     let error = world.service.say(&id, "hello", None).await.unwrap_err();
@@ -178,7 +181,7 @@ async fn words_to_a_held_session_wait_and_to_a_closed_one_are_refused() {
 }
 
 #[tokio::test]
-async fn lists_show_what_people_began_unless_asked_otherwise() {
+async fn session_list_defaults_to_sessions_of_people() {
     let world = World::new().await;
     let conversation = world.conversation().await;
     world
@@ -199,16 +202,16 @@ async fn lists_show_what_people_began_unless_asked_otherwise() {
     let regular = vec![(conversation.id, SessionType::Regular)];
     assert_eq!(listed_ids(listed(false)).await, regular);
     assert_eq!(listed_ids(listed(true)).await.len(), 2);
-    let of_automation = SessionQuery {
+    let automation_change = SessionQuery {
         automation: Some("news".into()),
         ..listed(false)
     };
-    let found = listed_ids(of_automation).await;
+    let found = listed_ids(automation_change).await;
     assert_eq!(found, [(scheduled.unwrap(), SessionType::ScheduleCron)]);
 }
 
 #[tokio::test]
-async fn deleting_a_session_takes_two_steps_where_automations_are_bound_to_it() {
+async fn bound_session_is_deleted_only_with_its_automations() {
     let world = World::new().await;
     let id = world.conversation().await.id.to_string();
     let mut asked = request();
@@ -235,7 +238,7 @@ async fn deleting_a_session_takes_two_steps_where_automations_are_bound_to_it() 
 }
 
 #[tokio::test]
-async fn a_transcript_is_read_from_its_end_and_from_its_beginning() {
+async fn transcript_is_read_from_end_and_from_start() {
     let world = World::new().await;
     let id = world.conversation().await.id.to_string();
     world.service.say(&id, "one", None).await.unwrap();
@@ -262,7 +265,7 @@ async fn a_transcript_is_read_from_its_end_and_from_its_beginning() {
 }
 
 #[tokio::test]
-async fn one_run_is_called_off_and_tried_again_by_the_beginning_of_its_id() {
+async fn run_is_cancelled_and_retried_by_id_prefix() {
     let world = World::new().await;
     let id = world.conversation().await.id.to_string();
     let run = world.service.say(&id, "hello", None).await.unwrap();
@@ -282,7 +285,7 @@ async fn one_run_is_called_off_and_tried_again_by_the_beginning_of_its_id() {
 }
 
 #[tokio::test]
-async fn a_record_that_retention_removed_is_told_from_one_that_never_was() {
+async fn trimmed_record_differs_from_absent_record() {
     let world = World::new().await;
     let id = world.conversation().await.id.to_string();
     let run = world
@@ -305,7 +308,7 @@ async fn a_record_that_retention_removed_is_told_from_one_that_never_was() {
 }
 
 #[tokio::test]
-async fn what_waits_is_shown_however_much_came_after_it() {
+async fn open_runs_are_listed_beyond_one_page() {
     let world = World::new().await;
     let draft = SessionRequest {
         agent: "good".into(),
@@ -331,7 +334,7 @@ async fn what_waits_is_shown_however_much_came_after_it() {
 }
 
 #[tokio::test]
-async fn a_list_by_change_has_one_page() {
+async fn session_list_by_change_has_one_page() {
     let world = World::new().await;
     let session = world.conversation().await;
     let query = SessionQuery {

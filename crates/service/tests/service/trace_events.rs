@@ -78,7 +78,7 @@ fn automation(change: AutomationChange) -> Value {
 }
 
 #[test]
-fn each_status_of_a_run_is_sent_with_its_data() {
+fn run_events_have_data_of_their_status() {
     let input = || RunInput {
         origin: Origin::Person,
         attempt: 1,
@@ -159,7 +159,7 @@ fn each_status_of_a_run_is_sent_with_its_data() {
 }
 
 #[test]
-fn skipped_and_missed_runs_are_sent_with_their_occurrences() {
+fn skipped_and_missed_run_events_have_occurrences() {
     let occurrences = || Occurrences {
         trigger_id: Some(TriggerId::from_uuid(UUID)),
         scheduled_for: None,
@@ -198,7 +198,7 @@ fn skipped_and_missed_runs_are_sent_with_their_occurrences() {
 }
 
 #[test]
-fn each_change_of_an_automation_is_sent_with_its_data() {
+fn automation_events_have_data_of_their_change() {
     let name = || "standup".to_owned();
     let trigger = TriggerId::from_uuid(UUID);
     for (change, expected) in [
@@ -247,7 +247,7 @@ fn each_change_of_an_automation_is_sent_with_its_data() {
 }
 
 #[test]
-fn sessions_messages_and_approvals_are_sent_with_their_data() {
+fn session_message_and_approval_events_have_their_data() {
     let session = |change| {
         let session_id = SessionId::from_uuid(UUID);
         traced(Change::Session { session_id, change })["change"].clone()
@@ -340,7 +340,7 @@ impl World {
 }
 
 #[tokio::test]
-async fn notification_of_an_answer_holds_the_event_of_the_trace() {
+async fn notification_of_answer_has_trace_event() {
     let world = World::new().await;
     let session = world.conversation().await;
     let run = world.said(&session.id.to_string(), "hello").await;

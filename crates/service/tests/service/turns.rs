@@ -32,7 +32,7 @@ impl World {
     pub(crate) async fn begun(&self, run: RunId) -> Assignment {
         let now = self.tick();
         let here = InstanceId::from_uuid(uuid::Uuid::from_u128(1));
-        let registered = self.store.register_host(self.tenant, here, "host", now);
+        let registered = self.store.register_instance(self.tenant, here, "host", now);
         registered.await.unwrap();
         let claimed = self.store.claim(&worker(), here, 1, Some(run), now).await;
         assert_eq!(claimed.unwrap().len(), 1, "{run} cannot be claimed");

@@ -55,7 +55,7 @@ async fn key_of(service: &Service, automation: &str) -> Option<String> {
 }
 
 #[tokio::test]
-async fn what_is_bound_to_a_web_chat_goes_to_the_one_conversation() {
+async fn automation_of_web_chat_is_bound_to_unified_session() {
     let world = World::new().await;
     let chat = world.chat("web:7").await;
     let unified = world.unified(false);
@@ -93,7 +93,7 @@ async fn what_is_bound_to_a_web_chat_goes_to_the_one_conversation() {
 }
 
 #[tokio::test]
-async fn a_browser_need_not_say_which_conversation() {
+async fn browser_may_omit_session_in_unified_mode() {
     let world = World::new().await;
     let mut asked = bound_to("news", "");
     for service in [&world.service, &world.unified(false)] {
@@ -128,7 +128,7 @@ async fn a_browser_need_not_say_which_conversation() {
 }
 
 #[tokio::test]
-async fn every_web_chat_shows_what_goes_to_the_one_conversation() {
+async fn every_web_chat_lists_automations_of_unified_session() {
     let world = World::new().await;
     world.chat("web:7").await;
     world.chat("web:8").await;
@@ -148,7 +148,7 @@ async fn every_web_chat_shows_what_goes_to_the_one_conversation() {
 }
 
 #[tokio::test]
-async fn switching_the_mode_moves_nothing() {
+async fn switching_unified_mode_keeps_bindings() {
     let world = World::new().await;
     world.chat("web:7").await;
     let unified = world.unified(true);
@@ -183,7 +183,7 @@ async fn switching_the_mode_moves_nothing() {
 }
 
 #[tokio::test]
-async fn a_web_chat_that_goes_leaves_the_one_conversation() {
+async fn web_chat_deletion_keeps_unified_session() {
     let world = World::new().await;
     world.chat("web:7").await;
     let unified = world.unified(false);

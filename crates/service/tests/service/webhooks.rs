@@ -82,7 +82,7 @@ fn answer(refused: &WebhookError) -> (String, Option<Refusal>) {
 }
 
 #[tokio::test]
-async fn a_signed_webhook_becomes_a_run_of_its_automation() {
+async fn signed_webhook_creates_run() {
     let world = World::new().await;
     let hook = world.hooked().await;
     let headers = signed(&world.secret(hook).await, "msg_1", BODY, world.clock_now());
@@ -96,7 +96,7 @@ async fn a_signed_webhook_becomes_a_run_of_its_automation() {
 }
 
 #[tokio::test]
-async fn an_unknown_trigger_and_a_wrong_signature_are_answered_alike() {
+async fn unknown_trigger_and_wrong_signature_get_same_response() {
     let world = World::new().await;
     let hook = world.hooked().await;
     let now = world.clock_now();
@@ -145,7 +145,7 @@ async fn an_unknown_trigger_and_a_wrong_signature_are_answered_alike() {
 }
 
 #[tokio::test]
-async fn nobody_can_sign_for_a_trigger_that_is_not_there() {
+async fn webhook_for_unknown_trigger_is_refused_with_dummy_secret() {
     struct Zeros;
     impl model::Entropy for Zeros {
         fn fill(&self, bytes: &mut [u8]) {
@@ -162,7 +162,7 @@ async fn nobody_can_sign_for_a_trigger_that_is_not_there() {
 }
 
 #[tokio::test]
-async fn a_trigger_that_was_removed_is_as_one_that_never_was() {
+async fn webhook_for_removed_trigger_is_refused() {
     let world = World::new().await;
     let hook = world.hooked().await;
     let secret = world.secret(hook).await;
@@ -177,7 +177,7 @@ async fn a_trigger_that_was_removed_is_as_one_that_never_was() {
 }
 
 #[tokio::test]
-async fn the_trigger_that_every_automation_has_is_not_removed() {
+async fn manual_trigger_cannot_be_removed() {
     let world = World::new().await;
     world.hooked().await;
     let view = world.service.automation("deploy").await.unwrap();
@@ -189,7 +189,7 @@ async fn the_trigger_that_every_automation_has_is_not_removed() {
 }
 
 #[tokio::test]
-async fn of_two_webhooks_the_one_that_is_named_is_removed() {
+async fn only_named_webhook_trigger_is_removed() {
     for which in [0, 1] {
         let world = World::new().await;
         let mut asked = request();
@@ -209,7 +209,7 @@ async fn of_two_webhooks_the_one_that_is_named_is_removed() {
 }
 
 #[tokio::test]
-async fn what_is_too_long_or_no_text_is_refused_and_can_be_sent_anew() {
+async fn oversized_or_non_utf8_webhook_is_refused_and_id_is_reusable() {
     let world = World::new().await;
     let hook = world.hooked().await.to_string();
     let secret = world.secret(hook.parse().unwrap()).await;
@@ -237,7 +237,7 @@ async fn what_is_too_long_or_no_text_is_refused_and_can_be_sent_anew() {
 }
 
 #[tokio::test]
-async fn a_replay_changes_nothing_after_a_restart_either() {
+async fn webhook_replay_after_restart_creates_no_run() {
     let world = World::new().await;
     let hook = world.hooked().await;
     let given = hook.to_string();
@@ -263,7 +263,7 @@ async fn a_replay_changes_nothing_after_a_restart_either() {
 }
 
 #[tokio::test]
-async fn a_secret_that_was_replaced_holds_until_its_time_is_over() {
+async fn previous_webhook_secret_is_valid_until_overlap_ends() {
     let world = World::new().await;
     let hook = world.hooked().await;
     let given = hook.to_string();
@@ -293,7 +293,7 @@ async fn a_secret_that_was_replaced_holds_until_its_time_is_over() {
 }
 
 #[tokio::test]
-async fn what_fires_by_time_has_no_secret() {
+async fn time_trigger_has_no_webhook_secret() {
     let world = World::new().await;
     world.hooked().await;
     let view = world.service.automation("deploy").await.unwrap();

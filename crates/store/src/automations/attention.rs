@@ -6,7 +6,7 @@ use super::log;
 use crate::{database::Tx, error::Error};
 
 /// Stores a notice for people on an automation, and writes it into the log of the automation.
-pub(crate) async fn ask_for_attention(
+pub(crate) async fn request_attention(
     tx: &mut Tx,
     id: AutomationId,
     text: &str,

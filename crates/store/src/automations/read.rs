@@ -42,12 +42,12 @@ pub struct AutomationFilter {
     /// A text that the name contains. The case of letters does not matter.
     pub text: Option<String>,
     /// The session in which the automations run their turns.
-    pub session: Option<InSession>,
+    pub session: Option<SessionSelector>,
 }
 
 /// A session in which automations run their turns.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct InSession {
+pub struct SessionSelector {
     /// The ID of the session, which may be the current session of an automation.
     pub session: SessionId,
     /// The key of the session, to which automations may be bound.
@@ -133,7 +133,7 @@ impl Store {
         let mut tx = self.db.read(scope).await?;
         read(&mut tx, scope, id).await?;
         let statement = sql!("triggers/live_of_automation");
-        shown_triggers(&tx.fetch_all(statement, params![id]).await?)
+        supported_triggers(&tx.fetch_all(statement, params![id]).await?)
     }
 }
 
@@ -172,7 +172,7 @@ fn all_of(found: &[Row]) -> Result<Automations, Error> {
     for row in found {
         match rows::automation(row) {
             Ok(automation) => automations.readable.push(automation),
-            Err(error) if error.is_nonsense() => automations.unreadable.push(Unreadable {
+            Err(error) if error.is_corrupt() => automations.unreadable.push(Unreadable {
                 id: row.get("id")?,
                 name: row.get("name")?,
                 error,
@@ -188,7 +188,7 @@ pub(crate) async fn triggers(tx: &mut Tx, id: AutomationId) -> Result<Vec<Trigge
     let found = tx
         .fetch_all(sql!("triggers/of_automation"), params![id])
         .await?;
-    as_triggers(&found)
+    parse_triggers(&found)
 }
 
 /// Lists the present triggers of an automation, the manual one first.
@@ -196,16 +196,16 @@ pub(crate) async fn live_triggers(tx: &mut Tx, id: AutomationId) -> Result<Vec<T
     let found = tx
         .fetch_all(sql!("triggers/live_of_automation"), params![id])
         .await?;
-    as_triggers(&found)
+    parse_triggers(&found)
 }
 
 /// Reads the triggers that this version can show. `Automation::needs_format` tells a reader that there are others.
-fn shown_triggers(found: &[Row]) -> Result<Vec<Trigger>, Error> {
+fn supported_triggers(found: &[Row]) -> Result<Vec<Trigger>, Error> {
     let read = found.iter().map(rows::trigger);
     read.filter(|read| !matches!(read, Err(error) if error.is_newer_format()))
         .collect()
 }
 
-fn as_triggers(found: &[Row]) -> Result<Vec<Trigger>, Error> {
+fn parse_triggers(found: &[Row]) -> Result<Vec<Trigger>, Error> {
     found.iter().map(rows::trigger).collect()
 }

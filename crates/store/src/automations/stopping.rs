@@ -14,12 +14,12 @@ use model::{
     run::RunStatus,
 };
 
-use super::{attention::ask_for_attention, log, read::live_triggers, schedule::schedule};
+use super::{attention::request_attention, log, read::live_triggers, schedule::schedule};
 use crate::{
     Error,
     database::Tx,
     locks::{lock_automation_row, lock_triggers},
-    runs::not_run::{Missed, miss_all},
+    runs::not_run::{Missed, insert_missed},
     store::Store,
     stored,
 };
@@ -42,12 +42,12 @@ pub(crate) async fn pause(
         reason: reason.to_owned(),
     };
     log::change(tx, automation.id, change, now).await?;
-    settle_triggers(store, tx, automation, now).await
+    stop_triggers_and_record_missed(store, tx, automation, now).await
 }
 
 /// Pauses an automation whose rows cannot be read, so that it does not block the others, and stores the error as the
 /// notice for people.
-pub(crate) async fn give_up_on(
+pub(crate) async fn pause_corrupt(
     tx: &mut Tx,
     id: AutomationId,
     why: &Error,
@@ -64,7 +64,7 @@ pub(crate) async fn give_up_on(
     };
     log::change(tx, id, change, now).await?;
     let text = format!("paused itself: {}", why.chain());
-    ask_for_attention(tx, id, &text, now).await
+    request_attention(tx, id, &text, now).await
 }
 
 /// Marks an automation as deleted and stops its triggers. Records the instants that are due by now as missed.
@@ -80,12 +80,12 @@ pub(crate) async fn delete(
         .await?;
     log::change(tx, automation.id, AutomationChange::Deleted, now).await?;
     disable_endpoints(tx, automation.id, now).await?;
-    settle_triggers(store, tx, automation, now).await
+    stop_triggers_and_record_missed(store, tx, automation, now).await
 }
 
 /// Marks an automation with a corrupt row as deleted and stops its triggers. The caller must have found the row in
 /// the scope of the request.
-pub(super) async fn delete_unreadable(
+pub(super) async fn delete_corrupt(
     tx: &mut Tx,
     id: AutomationId,
     now: Timestamp,
@@ -114,7 +114,7 @@ async fn disable_endpoints(tx: &mut Tx, id: AutomationId, now: Timestamp) -> Res
 
 /// Stops the triggers of an automation and records their due instants as missed. There are such instants if no server
 /// has polled since, for example because all of them were down.
-async fn settle_triggers(
+async fn stop_triggers_and_record_missed(
     store: &Store,
     tx: &mut Tx,
     automation: &Automation,
@@ -125,7 +125,7 @@ async fn settle_triggers(
         // finds them later and creates the rows.
         return Ok(());
     }
-    match settle_stopped(store, tx, automation, now).await {
+    match record_missed_until_stop(store, tx, automation, now).await {
         Err(error) if error.is_newer_format() => Ok(()),
         settled => settled,
     }
@@ -133,7 +133,7 @@ async fn settle_triggers(
 
 /// Stops the triggers of an automation that is paused or deleted, and records the instants that were due until the
 /// stop as missed. A server that did not support the automation has left their cursors in place.
-pub(crate) async fn settle_stopped(
+pub(crate) async fn record_missed_until_stop(
     store: &Store,
     tx: &mut Tx,
     automation: &Automation,
@@ -188,7 +188,7 @@ pub(super) async fn settle(
                 stretch,
                 reason: "stopped before it was looked at",
             };
-            miss_all(store, tx, vec![missed], now).await
+            insert_missed(store, tx, vec![missed], now).await
         }
     }
 }
@@ -234,7 +234,7 @@ pub(crate) async fn count_failures(
         pause(store, tx, automation, "failures", now).await?;
         automation.state = AutomationState::Paused;
         let text = format!("paused itself after {count} consecutive failures");
-        ask_for_attention(tx, automation.id, &text, now).await?;
+        request_attention(tx, automation.id, &text, now).await?;
         automation.attention = Some(text);
     }
     Ok(())

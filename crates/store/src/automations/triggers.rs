@@ -61,7 +61,7 @@ impl Store {
                     return Err(Error::made("the trigger", id));
                 }
                 let there = live_triggers(tx, automation).await?;
-                check_seen(&found, &there, seen)?;
+                check_unchanged(&found, &there, seen)?;
                 // Webhook triggers are never equal, because each one has its own secret.
                 let equal = there.iter().find(|one| one.spec == *spec);
                 if let Some(equal) = equal.filter(|_| *spec != Spec::Webhook {}) {
@@ -119,7 +119,7 @@ impl Store {
                     .get("automation_id")?;
                 let automation = lock_with_triggers(tx, scope, owner).await?;
                 let there = live_triggers(tx, owner).await?;
-                check_seen(&automation, &there, seen)?;
+                check_unchanged(&automation, &there, seen)?;
                 let trigger = there.iter().find(|one| one.id == id).ok_or_else(gone)?;
                 if trigger.spec == (Spec::Manual {}) {
                     return Err(Error::Refused(Refused {
@@ -128,7 +128,8 @@ impl Store {
                         event: "be removed".into(),
                     }));
                 }
-                self.drop_trigger(tx, &automation, trigger, now).await?;
+                self.mark_trigger_removed(tx, &automation, trigger, now)
+                    .await?;
                 let change = AutomationChange::Edited {
                     name: automation.name,
                     trigger: Some(TriggerEdit::Removed(id)),
@@ -184,7 +185,7 @@ impl Store {
     }
 
     /// Marks a trigger as removed and records its due instants as missed.
-    pub(super) async fn drop_trigger(
+    pub(super) async fn mark_trigger_removed(
         &self,
         tx: &mut Tx,
         automation: &Automation,
@@ -205,7 +206,7 @@ impl Store {
 }
 
 /// Returns [`Error::Changed`] if an automation differs from the version that the caller has read.
-fn check_seen(
+fn check_unchanged(
     automation: &Automation,
     there: &[Trigger],
     seen: Option<&NewAutomation>,

@@ -39,7 +39,7 @@ pub enum Recipients {
 
 /// A message to be published in a session.
 #[derive(Debug, Clone, PartialEq)]
-pub struct NewMessage {
+pub struct NewSeatMessage {
     /// The seat that sends the message.
     pub from: SeatId,
     /// The recipients.
@@ -100,7 +100,7 @@ impl Store {
         &self,
         tenant: TenantId,
         session: SessionId,
-        new: &NewMessage,
+        new: &NewSeatMessage,
         now: Timestamp,
     ) -> Result<Vec<SeatMessage>, Error> {
         self.transact(Scope::Tenant(tenant), |tx, _| {
@@ -165,7 +165,7 @@ impl Store {
                         created_at: now,
                         delivered_at: None,
                     });
-                    journal.message_to(place, to, entry);
+                    journal.add_seat_message(place, to, entry);
                 }
                 journal.write(tx, now).await?;
                 Ok(published)

@@ -92,7 +92,7 @@ impl Published {
                 return Ok(None);
             }
             if self.look {
-                self.read_on().await?;
+                self.read_next().await?;
             } else {
                 let changed = self.changes.next().await;
                 self.look = changed.everything || changed.logs.contains(&self.session.uuid());
@@ -101,7 +101,7 @@ impl Published {
     }
 
     /// Reads the next messages. If there are none, checks whether the session still exists.
-    async fn read_on(&mut self) -> Result<(), Error> {
+    async fn read_next(&mut self) -> Result<(), Error> {
         let mut tx = self.store.db.read(Scope::Tenant(self.tenant)).await?;
         let (tenant, session, to) = (self.tenant, self.session, self.to);
         let missed = self.cursor < self.floor;

@@ -126,7 +126,7 @@ impl Store {
 
     /// Records the result of an attempt and its consequences, and returns the state to which the result leads. If
     /// another attempt has begun since, because the lease had expired, only adds the result to the log of attempts.
-    pub async fn record_delivery(
+    pub async fn record_attempt(
         &self,
         claimed: &Claimed,
         attempted: &Attempted,
@@ -333,7 +333,7 @@ async fn follow(
         Verdict::GivenUp => {
             let found = endpoint(&by_id(tx, scope, id).await?)?;
             match found.failing_since {
-                Some(since) if now.since(since) >= limits::ENDPOINT_FAILING => {
+                Some(since) if now.since(since) >= limits::DISABLE_ENDPOINT_AFTER => {
                     let reason = format!("nothing has arrived since {since}");
                     disable(tx, scope, id, &reason, now).await
                 }

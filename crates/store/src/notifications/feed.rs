@@ -10,7 +10,7 @@ use crate::{
     Error, Scope,
     database::Row,
     store::Store,
-    stored::{self, StoredEvents},
+    stored::{self, StoredNotificationKinds},
 };
 
 /// The notifications that an endpoint receives, and its cursor in the feed.
@@ -50,7 +50,7 @@ impl Store {
             Ok(Subscription {
                 endpoint: row.get("id")?,
                 tenant: row.get("tenant_id")?,
-                events: stored::read::<StoredEvents>(row, "events")?,
+                events: stored::read::<StoredNotificationKinds>(row, "events")?,
                 automation: row.optional("automation_id")?,
                 channel: row.optional("channel")?,
                 cursor: row.parse("cursor")?,

@@ -182,7 +182,7 @@ fn source(row: &Message) -> Option<NoticeAutomation> {
 /// endpoint: the notice is then sent without the run.
 fn run(row: &Row) -> Result<Option<Run>, Error> {
     match rows::run(row) {
-        Err(error) if error.is_nonsense() => {
+        Err(error) if error.is_corrupt() => {
             let id: RunId = row.get("id")?;
             tracing::warn!(%error, run = %id, "cannot describe the run {id} in a notification");
             Ok(None)

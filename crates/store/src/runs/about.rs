@@ -22,7 +22,7 @@ use crate::{
 
 /// A seat, with the lowest format whose servers support its settings.
 #[derive(Clone)]
-pub(super) struct FormattedSeat {
+pub(super) struct SeatWithFormat {
     pub(super) seat: Seat,
     needs_format: i64,
 }
@@ -42,23 +42,23 @@ impl About {
     pub(super) async fn read(
         tx: &mut Tx,
         locked: &Locked,
-        seats: &HashMap<SeatId, FormattedSeat>,
+        seats: &HashMap<SeatId, SeatWithFormat>,
     ) -> Result<Self, Error> {
         let runs = locked.runs.values();
         let agents = seats.values().map(|one| one.seat.agent_id).collect();
         let agents = by_id(tx, sql!("harnesses/by_ids"), agents, |row| {
-            unless_newer(rows::agent(row))
+            none_if_newer_format(rows::agent(row))
         });
         let agents = agents.await?;
         let triggers = runs.clone().filter_map(|run| run.trigger_id).collect();
         let triggers = by_id(tx, sql!("triggers/by_ids"), triggers, |row| {
-            unless_newer(rows::trigger(row))
+            none_if_newer_format(rows::trigger(row))
         });
-        let triggers = only_honoured(triggers.await?);
+        let triggers = only_supported(triggers.await?);
         let again = runs.clone().filter(|run| run.attempt > 1);
         let again = again.map(|run| run.input_id).collect();
         Ok(Self {
-            agents: only_honoured(agents),
+            agents: only_supported(agents),
             payloads: payloads(tx, runs, &triggers).await?,
             triggers,
             shown: shown(tx, again).await?,
@@ -70,7 +70,7 @@ impl About {
     pub(super) fn honours(
         &self,
         run: &Run,
-        seat: &FormattedSeat,
+        seat: &SeatWithFormat,
         automation: Option<&Automation>,
     ) -> bool {
         let trigger = run.trigger_id;
@@ -102,7 +102,7 @@ impl About {
             payload: self.payloads.get(&run.input_id).map(String::as_str),
             interrupted: run.interrupted_run_id,
         };
-        prompt::for_turn(&about).map_err(|source| Error::Prompt {
+        prompt::render_turn_prompt(&about).map_err(|source| Error::Prompt {
             run: run.id,
             source,
         })
@@ -132,13 +132,13 @@ async fn payloads(
 pub(super) async fn places(
     tx: &mut Tx,
     locked: &Locked,
-) -> Result<(HashMap<SessionId, Session>, HashMap<SeatId, FormattedSeat>), Error> {
+) -> Result<(HashMap<SessionId, Session>, HashMap<SeatId, SeatWithFormat>), Error> {
     let runs = locked.runs.values();
     let sessions = runs.clone().filter_map(|run| run.session_id).collect();
     let seats = runs.filter_map(|run| run.seat_id).collect();
     let sessions = by_id(tx, sql!("sessions/by_ids"), sessions, rows::session).await?;
     let seats = by_id(tx, sql!("seats/by_ids"), seats, |row| {
-        Ok(FormattedSeat {
+        Ok(SeatWithFormat {
             seat: rows::seat(row)?,
             needs_format: stored::needs_format(row)?,
         })
@@ -148,14 +148,14 @@ pub(super) async fn places(
 }
 
 /// Returns `None` for a row that a later version has written and this server does not support.
-fn unless_newer<T>(read: Result<T, Error>) -> Result<Option<T>, Error> {
+fn none_if_newer_format<T>(read: Result<T, Error>) -> Result<Option<T>, Error> {
     match read {
         Err(error) if error.is_newer_format() => Ok(None),
         read => read.map(Some),
     }
 }
 
-fn only_honoured<I: Eq + Hash, T>(read: HashMap<I, Option<T>>) -> HashMap<I, T> {
+fn only_supported<I: Eq + Hash, T>(read: HashMap<I, Option<T>>) -> HashMap<I, T> {
     read.into_iter()
         .filter_map(|(id, read)| Some((id, read?)))
         .collect()

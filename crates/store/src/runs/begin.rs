@@ -53,7 +53,7 @@ impl Store {
         instance: InstanceId,
         now: Timestamp,
     ) -> Result<Begin, Error> {
-        self.begin_with(run, worker, instance, false, now).await
+        self.submit_begin(run, worker, instance, false, now).await
     }
 
     /// Begins the turn of a run whose precheck has run and has not declined.
@@ -64,10 +64,10 @@ impl Store {
         instance: InstanceId,
         now: Timestamp,
     ) -> Result<Begin, Error> {
-        self.begin_with(run, worker, instance, true, now).await
+        self.submit_begin(run, worker, instance, true, now).await
     }
 
-    async fn begin_with(
+    async fn submit_begin(
         &self,
         run: RunId,
         worker: &WorkerId,
@@ -84,13 +84,15 @@ impl Store {
         };
         self.batches
             .begin
-            .submit(self, beginning, |store, all| Box::pin(store.begin_all(all)))
+            .submit(self, beginning, |store, all| {
+                Box::pin(store.begin_batch(all))
+            })
             .await
     }
 
     /// Begins the turns of runs that one worker has claimed, in one transaction. Returns one answer for each request,
     /// in the order of the requests.
-    pub(crate) async fn begin_all(&self, all: &[Beginning]) -> Result<Vec<Begin>, Error> {
+    pub(crate) async fn begin_batch(&self, all: &[Beginning]) -> Result<Vec<Begin>, Error> {
         let (Some(first), Some(now)) = (all.first(), all.iter().map(|one| one.now).max()) else {
             return Ok(Vec::new());
         };
@@ -142,7 +144,7 @@ impl Store {
                         .unready(tx, &found, own.as_deref(), instance, now)
                         .await?;
                     if answer.is_none()
-                        && let Some(reached) = found.accounts.before_turn()
+                        && let Some(reached) = found.accounts.limit_blocking_next_turn()
                     {
                         answer = Some(refuse(self, tx, run, own, &reached, now).await?);
                     }
@@ -190,7 +192,7 @@ impl Store {
         .inspect(|begun: &Vec<Begin>| {
             for begun in begun {
                 if let Begin::Started(assignment) = begun {
-                    self.note_known(assignment.run.tenant_id, instance);
+                    self.remember_registered_instance(assignment.run.tenant_id, instance);
                 }
             }
         })
@@ -213,14 +215,14 @@ impl Store {
         let deleted = automation.is_some_and(|own| own.state == AutomationState::Deleted);
         // A session that was closed, or an automation that was deleted, after the claim cancels the run like a
         // request to cancel.
-        let called_off = match end::cancel_reason(tx, run).await? {
+        let failure_as_cancellation = match end::cancel_reason(tx, run).await? {
             None if admission == Admission::Refuse => {
                 Some(format!("the session is {}", session.status()))
             }
             None if deleted => Some("the automation was deleted".to_owned()),
             reason => reason,
         };
-        if let Some(reason) = called_off {
+        if let Some(reason) = failure_as_cancellation {
             let finished = Finished::bare(Outcome::Cancelled(reason));
             let _ = end::end(self, tx, run, &finished, now).await?;
             return Ok(Some(Begin::Cancelled));

@@ -65,8 +65,9 @@ impl Store {
                 // Cancel the waiting runs first. Otherwise the end of the active run would promote one of them.
                 let waiting = [RunStatus::Deferred];
                 let active = [RunStatus::Queued, RunStatus::Delivered, RunStatus::Running];
-                let mut count = open_of(self, tx, session, &waiting, reason, now).await?;
-                count += open_of(self, tx, session, &active, reason, now).await?;
+                let mut count =
+                    cancel_runs_of_session(self, tx, session, &waiting, reason, now).await?;
+                count += cancel_runs_of_session(self, tx, session, &active, reason, now).await?;
                 Ok(count)
             })
         })
@@ -75,7 +76,7 @@ impl Store {
 }
 
 /// Cancels the runs of a session that are in one of `statuses`. Returns the number of these runs.
-pub(crate) async fn open_of(
+pub(crate) async fn cancel_runs_of_session(
     store: &Store,
     tx: &mut Tx,
     session: SessionId,
@@ -105,7 +106,7 @@ pub(super) async fn all_of(
     now: Timestamp,
 ) -> Result<(), Error> {
     // Cancel the waiting runs first. Otherwise the end of one run would promote another.
-    waiting_of(store, tx, automation, reason, now).await?;
+    cancel_waiting_of_automation(store, tx, automation, reason, now).await?;
     for row in tx
         .fetch_all(sql!("runs/own_open"), params![automation])
         .await?
@@ -116,7 +117,7 @@ pub(super) async fn all_of(
 }
 
 /// Cancels the waiting runs of an automation.
-pub(crate) async fn waiting_of(
+pub(crate) async fn cancel_waiting_of_automation(
     store: &Store,
     tx: &mut Tx,
     automation: AutomationId,
@@ -163,7 +164,7 @@ async fn one(
                 .await?;
             let mut journal = Journal::default();
             // The turn stops before any decision could reach it.
-            approvals::void_all(tx, &mut journal, std::iter::once(run.id), now).await?;
+            approvals::void_approvals(tx, &mut journal, std::iter::once(run.id), now).await?;
             journal.write(tx, now).await?;
         }
         _ => {}

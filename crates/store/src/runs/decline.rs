@@ -46,7 +46,7 @@ impl Store {
                 if run.status().apply(RunEvent::Decline).is_err() {
                     return Ok(Declined::Lost);
                 }
-                let alone = is_alone(tx, &run).await?;
+                let alone = session_created_for_run(tx, &run).await?;
                 let (session, seat) = match alone {
                     Some(_) => (None, None),
                     None => (run.session_id, run.seat_id),
@@ -86,7 +86,7 @@ impl Store {
 
 /// Returns the session of a run if it was created for that run alone. The result stays true until the end of the
 /// transaction, because any other input must lock the seat first, and the caller holds that lock.
-async fn is_alone(tx: &mut Tx, run: &Run) -> Result<Option<SessionId>, Error> {
+async fn session_created_for_run(tx: &mut Tx, run: &Run) -> Result<Option<SessionId>, Error> {
     let found = tx
         .fetch_optional(
             sql!("sessions/of_run_alone"),

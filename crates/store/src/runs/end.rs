@@ -1,6 +1,6 @@
 //! The end of runs: one transaction records the outcome, shows the end in the transcript, creates the next attempt if
 //! there is one, and promotes the runs that waited. The worker, a person, the watchdog and other transitions all end
-//! runs through [`end_all`].
+//! runs through [`end_runs`].
 //!
 //! **Invariant:** the update of a run compares the status that was read, so that a run ends once.
 
@@ -59,13 +59,13 @@ impl Store {
         self.batches
             .finish
             .submit(self, finishing, |store, all| {
-                Box::pin(store.finish_all(all))
+                Box::pin(store.finish_batch(all))
             })
             .await
     }
 
     /// Ends runs in one transaction, as [`Store::finish`] does. Returns one result for each request, in their order.
-    pub(crate) async fn finish_all(&self, all: &[Finishing]) -> Result<Vec<Settled>, Error> {
+    pub(crate) async fn finish_batch(&self, all: &[Finishing]) -> Result<Vec<Settled>, Error> {
         let Some(now) = all.iter().map(|one| one.now).max() else {
             return Ok(Vec::new());
         };
@@ -91,14 +91,14 @@ impl Store {
                     };
                     if under_way && own && !taken.contains_key(&one.run) {
                         taken.insert(one.run, at);
-                        let finished = called_off(tx, run, &one.finished).await?;
+                        let finished = failure_as_cancellation(tx, run, &one.finished).await?;
                         let run = run.clone();
                         ends.push(End { run, finished });
                     }
                 }
                 let mut journal = Journal::default();
                 let automations = &mut locked.automations;
-                let ended = end_all(self, tx, &mut journal, ends, automations, now).await?;
+                let ended = end_runs(self, tx, &mut journal, ends, automations, now).await?;
                 journal.write(tx, now).await?;
                 let settled = |(at, one): (usize, &Finishing)| {
                     if ended.contains(&one.run) && taken.get(&one.run) == Some(&at) {
@@ -116,7 +116,7 @@ impl Store {
 
 /// Turns a failure into a cancellation if the run was to be cancelled: the agent was killed for that reason or
 /// reported the cancellation itself, or its worker was lost before it could cancel the turn.
-pub(super) async fn called_off<'a>(
+pub(super) async fn failure_as_cancellation<'a>(
     tx: &mut Tx,
     run: &Run,
     finished: &'a Finished,
@@ -166,7 +166,7 @@ pub(super) struct End<'a> {
     pub(super) finished: Cow<'a, Finished>,
 }
 
-/// Ends one run as [`end_all`] does. The caller must hold the locks of its automation and its seat.
+/// Ends one run as [`end_runs`] does. The caller must hold the locks of its automation and its seat.
 pub(super) async fn end(
     store: &Store,
     tx: &mut Tx,
@@ -183,7 +183,7 @@ pub(super) async fn end(
             // A cancellation needs nothing from the automation, so that a person can cancel a run of a corrupt
             // automation.
             Err(error)
-                if error.is_nonsense() && matches!(finished.outcome, Outcome::Cancelled(_)) => {}
+                if error.is_corrupt() && matches!(finished.outcome, Outcome::Cancelled(_)) => {}
             Err(error) => return Err(error),
         }
     }
@@ -192,7 +192,7 @@ pub(super) async fn end(
         finished: Cow::Borrowed(finished),
     };
     let mut journal = Journal::default();
-    let ended = end_all(store, tx, &mut journal, vec![end], &mut automations, now).await?;
+    let ended = end_runs(store, tx, &mut journal, vec![end], &mut automations, now).await?;
     journal.write(tx, now).await?;
     Ok(if ended.is_empty() {
         Settled::Lost
@@ -203,7 +203,7 @@ pub(super) async fn end(
 
 /// Ends runs, each only if its status is still the one that was read. Returns the runs that have ended. The caller
 /// must hold the locks of their automations and their seats.
-pub(super) async fn end_all(
+pub(super) async fn end_runs(
     store: &Store,
     tx: &mut Tx,
     journal: &mut Journal,
@@ -226,7 +226,7 @@ pub(super) async fn end_all(
     let asked = ends
         .iter()
         .filter(|end| end.run.status() == RunStatus::Running);
-    approvals::void_all(tx, journal, asked.map(|end| end.run.id), now).await?;
+    approvals::void_approvals(tx, journal, asked.map(|end| end.run.id), now).await?;
     remember(tx, &ends, now).await?;
 
     // 3. Decide on the next attempts, and show the ends.
@@ -307,7 +307,10 @@ impl End<'_> {
     fn row(&self) -> Option<Vec<db::Param>> {
         let Self { run, finished } = self;
         let outcome = &finished.outcome;
-        let status = run.status().apply(event_of(outcome.status())).ok()?;
+        let status = run
+            .status()
+            .apply(event_for_status(outcome.status()))
+            .ok()?;
         run.session_id.and(run.seat_id)?;
         let stop_reason = match outcome {
             Outcome::Stopped(reason) => Some(reason.as_str()),
@@ -376,7 +379,7 @@ impl End<'_> {
             journal.message(place, entry);
         }
         if let Some(text) = self.closure() {
-            let text = with_sequel(text, next);
+            let text = append_follow_up(text, next);
             let entry = store.entry(Role::System, EntryKind::Notice, text, metadata, now);
             journal.message(place, entry);
         }
@@ -386,7 +389,7 @@ impl End<'_> {
 }
 
 /// Returns the event that leads to a status.
-const fn event_of(status: RunStatus) -> RunEvent {
+const fn event_for_status(status: RunStatus) -> RunEvent {
     match status {
         RunStatus::Succeeded => RunEvent::Succeed,
         RunStatus::Cancelled => RunEvent::Cancel,
@@ -475,7 +478,7 @@ async fn remember(tx: &mut Tx, ends: &[End<'_>], now: Timestamp) -> Result<(), E
 }
 
 /// Appends to the visible end whether and when the input is tried again.
-fn with_sequel(text: String, next: Sequel) -> String {
+fn append_follow_up(text: String, next: Sequel) -> String {
     match next {
         Sequel::Final => text,
         Sequel::Retry(NextAttempt {
@@ -492,6 +495,6 @@ fn with_sequel(text: String, next: Sequel) -> String {
 }
 
 /// Returns the diagnostics of a run whose worker could not finish it.
-pub(super) fn lost_diagnostics(run: &Run) -> Value {
+pub(super) fn lost_worker_diagnostics(run: &Run) -> Value {
     json!({ "worker_id": run.state.worker_id(), "started_at": run.state.started_at() })
 }

@@ -24,10 +24,10 @@ use crate::{
     database::{Param, Row, Tx},
     locks, rows,
     runs::{
-        not_run::{Missed, miss_all, occurred},
-        occur::{Occurrence, occur_all},
-        plans::fetch_planned_once,
-        say::inputs_used,
+        not_run::{Missed, insert_missed, occurred},
+        occur::{Occurrence, create_runs},
+        plans::fetch_with_generic_plan,
+        say::existing_inputs,
     },
     store::Store,
     stored,
@@ -57,9 +57,10 @@ impl Store {
                 // 1. Find and lock the due triggers.
                 let limit = limits::TRIGGERS_PER_FIRE;
                 let params = params![scope.tenant(), now, limit, stored::FORMAT];
-                let due = fetch_planned_once(tx, sql_by_dialect!("triggers/due"), params).await?;
+                let due =
+                    fetch_with_generic_plan(tx, sql_by_dialect!("triggers/due"), params).await?;
                 let mut fired = Fired {
-                    more: may_be_more(&due, limit as usize)?,
+                    more: may_have_more(&due, limit as usize)?,
                     ..Fired::default()
                 };
                 // 2. Lock their automations, in the order of their IDs. A corrupt row must not block the triggers of
@@ -86,10 +87,12 @@ impl Store {
                         Ok((automation, _)) if !stored::honours(automation.needs_format) => {}
                         Err(error) if error.is_newer_format() => {}
                         Ok((automation, _)) if automation.state != AutomationState::Enabled => {
-                            match automations::settle_stopped(self, tx, &automation, now).await {
+                            match automations::record_missed_until_stop(self, tx, &automation, now)
+                                .await
+                            {
                                 // Stop the triggers of a schedule that cannot be computed: they would be due at every
                                 // poll.
-                                Err(error) if error.is_nonsense() => {
+                                Err(error) if error.is_corrupt() => {
                                     automations::stop_triggers(tx, owner, now).await?;
                                 }
                                 Err(error) if error.is_newer_format() => {}
@@ -100,8 +103,8 @@ impl Store {
                             automations.insert(owner, automation);
                             triggers.extend(read);
                         }
-                        Err(error) if error.is_nonsense() => {
-                            automations::give_up_on(tx, owner, &error, now).await?;
+                        Err(error) if error.is_corrupt() => {
+                            automations::pause_corrupt(tx, owner, &error, now).await?;
                         }
                         Err(error) => return Err(error),
                     }
@@ -162,7 +165,7 @@ impl Store {
                 }
                 // Pause only this automation: an error would roll back the triggers of all others at each poll.
                 Err(error) => {
-                    automations::give_up_on(tx, owner, &error, now).await?;
+                    automations::pause_corrupt(tx, owner, &error, now).await?;
                     automations.remove(&owner);
                     owing.retain(|one| one.trigger.automation_id != owner);
                 }
@@ -209,13 +212,13 @@ impl Store {
         }
         // 4. Write. Instants that have a row already are dropped: a clock that was set back can bring an instant
         // again.
-        miss_all(self, tx, missed, now).await?;
+        insert_missed(self, tx, missed, now).await?;
         let instants = occurrences
             .iter()
             .map(|one| (one.trigger.id, one.scheduled_for));
         let occurred = occurred(tx, instants).await?;
         occurrences.retain(|one| !occurred.contains(&(one.trigger.id, one.scheduled_for)));
-        let submitted = occur_all(self, tx, automations, occurrences, now).await?;
+        let submitted = create_runs(self, tx, automations, occurrences, now).await?;
         fired.occurrences += u32::try_from(submitted.len()).unwrap_or(u32::MAX);
         Ok(())
     }
@@ -236,7 +239,11 @@ impl Store {
         let scope = Scope::Tenant(tenant);
         self.transact(scope, |tx, _| {
             Box::pin(async move {
-                if let Some(used) = inputs_used(tx, input.into_iter()).await?.into_iter().next() {
+                if let Some(used) = existing_inputs(tx, input.into_iter())
+                    .await?
+                    .into_iter()
+                    .next()
+                {
                     return Err(Error::made("the input", used));
                 }
                 let automation = automations::lock_with_triggers(tx, scope, id).await?;
@@ -253,7 +260,7 @@ impl Store {
                 };
                 let mut automations = HashMap::from([(id, automation)]);
                 let submitted =
-                    occur_all(self, tx, &mut automations, vec![occurrence], now).await?;
+                    create_runs(self, tx, &mut automations, vec![occurrence], now).await?;
                 let submitted = submitted.into_iter().next();
                 submitted.ok_or_else(|| Error::not_found("automation", id))
             })
@@ -280,7 +287,7 @@ pub(super) async fn next_instant(
 
 /// Returns `true` if a poll may have left due triggers behind: it returned as many triggers as the limit, or as many
 /// of one tenant as that tenant's equal share of the limit.
-fn may_be_more(due: &[Row], limit: usize) -> Result<bool, Error> {
+fn may_have_more(due: &[Row], limit: usize) -> Result<bool, Error> {
     let mut shares: HashMap<TenantId, usize> = HashMap::new();
     for row in due {
         *shares.entry(row.get("tenant_id")?).or_default() += 1;

@@ -24,11 +24,13 @@ impl Store {
         };
         self.batches
             .beat
-            .submit(self, beating, |store, all| Box::pin(store.beat_all(all)))
+            .submit(self, beating, |store, all| {
+                Box::pin(store.heartbeat_batch(all))
+            })
             .await
     }
 
-    pub(crate) async fn beat_all(&self, all: &[Beating]) -> Result<Vec<Beat>, Error> {
+    pub(crate) async fn heartbeat_batch(&self, all: &[Beating]) -> Result<Vec<Beat>, Error> {
         let (Some(first), Some(now)) = (all.first(), all.iter().map(|one| one.now).max()) else {
             return Ok(Vec::new());
         };
@@ -67,7 +69,7 @@ impl Store {
                 for row in &renewed {
                     let run: RunId = row.get("run_id")?;
                     if let Some(cancel) = cancels.remove(&run) {
-                        beats.insert(run, cancel.map_or(Beat::GoOn, Beat::Cancel));
+                        beats.insert(run, cancel.map_or(Beat::Continue, Beat::Cancel));
                     }
                 }
                 let beats = runs

@@ -29,7 +29,7 @@ pub(crate) struct Missed<'a> {
 
 /// Inserts one row for each range of missed instants. Instants at the beginning of a range that have a row already
 /// are removed from the range. The caller must hold the locks of the automations.
-pub(crate) async fn miss_all(
+pub(crate) async fn insert_missed(
     store: &Store,
     tx: &mut Tx,
     missed: Vec<Missed<'_>>,
@@ -55,7 +55,7 @@ pub(crate) async fn miss_all(
                 }
                 continue;
             }
-            let not_run = NotRun {
+            let not_run = SkippedOccurrences {
                 input: InputId::generate(now, store.ids()),
                 id: RunId::generate(now, store.ids()),
                 automation: one.automation,
@@ -91,7 +91,7 @@ pub(super) async fn occurred(
 }
 
 /// An occurrence, or a range of occurrences, that does not become a run.
-pub(super) struct NotRun<'a> {
+pub(super) struct SkippedOccurrences<'a> {
     pub(super) input: InputId,
     pub(super) id: RunId,
     pub(super) automation: &'a Automation,
@@ -101,7 +101,7 @@ pub(super) struct NotRun<'a> {
     pub(super) reason: &'a str,
 }
 
-impl NotRun<'_> {
+impl SkippedOccurrences<'_> {
     fn until(&self) -> Option<Timestamp> {
         (self.stretch.count > 1).then_some(self.stretch.last)
     }

@@ -24,8 +24,8 @@ use crate::{
     locks::lock_seats,
     runs::{
         cancel,
-        not_run::NotRun,
-        place::{Attempt, Known, OwnRuns, SeatStanding, insert_all, standings},
+        not_run::SkippedOccurrences,
+        place::{Attempt, Known, SeatStatus, SiblingRuns, insert_all, standings},
     },
     sessions::{self, NewSession},
     store::Store,
@@ -42,7 +42,7 @@ pub(super) struct Occurrence<'a> {
 
 /// Creates the runs and the skips of occurrences, in their order. Returns the results in no particular order. The
 /// caller must hold the locks of the automations.
-pub(super) async fn occur_all(
+pub(super) async fn create_runs(
     store: &Store,
     tx: &mut Tx,
     automations: &mut HashMap<AutomationId, Automation>,
@@ -59,13 +59,13 @@ pub(super) async fn occur_all(
             .into_iter()
             .partition(|one| seen.insert(one.trigger.automation_id));
         rest = later;
-        submitted.extend(occur_round(store, tx, automations, &round, now).await?);
+        submitted.extend(create_round(store, tx, automations, &round, now).await?);
     }
     Ok(submitted)
 }
 
 /// Creates the runs and the skips of occurrences of different automations.
-async fn occur_round(
+async fn create_round(
     store: &Store,
     tx: &mut Tx,
     automations: &mut HashMap<AutomationId, Automation>,
@@ -80,7 +80,7 @@ async fn occur_round(
     lock_seats(tx, &seats).await?;
     let mut known = Known {
         seats: standings(tx, &seats, now).await?,
-        own: OwnRuns::count(tx, &ids).await?,
+        own: SiblingRuns::count(tx, &ids).await?,
     };
 
     // 2. Decide about each occurrence.
@@ -108,9 +108,9 @@ async fn occur_round(
     }
 
     // 3. Create the new sessions.
-    let made = new_sessions(store, tx, &mut journal, automations, &runs, now).await?;
+    let made = create_sessions(store, tx, &mut journal, automations, &runs, now).await?;
     for (_, seat) in made.values() {
-        known.seats.insert(*seat, SeatStanding::NEW);
+        known.seats.insert(*seat, SeatStatus::NEW);
     }
     // 4. Insert the runs and the skips.
     let mut attempts = Vec::with_capacity(runs.len());
@@ -134,7 +134,7 @@ async fn occur_round(
             status,
         });
     }
-    submitted.extend(skip_all(store, tx, automations, &skips, now).await?);
+    submitted.extend(insert_skipped(store, tx, automations, &skips, now).await?);
     journal.write(tx, now).await?;
     Ok(submitted)
 }
@@ -144,8 +144,8 @@ fn decision(
     one: &Occurrence<'_>,
     automation: &Automation,
     target: &Target,
-    seats: &HashMap<SeatId, SeatStanding>,
-    own: OwnRuns,
+    seats: &HashMap<SeatId, SeatStatus>,
+    own: SiblingRuns,
 ) -> Result<Decision, Error> {
     // The sender of a webhook does not know that the automation is paused, so that the webhook is skipped. A person
     // who fires a paused automation does so deliberately.
@@ -293,7 +293,7 @@ fn quiet(automation: &Automation, one: &Occurrence<'_>) -> Result<bool, Error> {
 
 /// Creates the sessions of fresh runs, and of the first runs of continuous automations. Returns the session and the
 /// seat of each automation.
-async fn new_sessions(
+async fn create_sessions(
     store: &Store,
     tx: &mut Tx,
     journal: &mut Journal,
@@ -357,7 +357,7 @@ fn new_session(
 }
 
 /// Inserts the rows of skipped occurrences.
-async fn skip_all(
+async fn insert_skipped(
     store: &Store,
     tx: &mut Tx,
     automations: &HashMap<AutomationId, Automation>,
@@ -375,7 +375,7 @@ async fn skip_all(
         let new = || InputId::generate(now, store.ids());
         let input = one.input.unwrap_or_else(new);
         let (status, stretch) = (RunStatus::Skipped, Stretch::of(one.scheduled_for));
-        let not_run = NotRun {
+        let not_run = SkippedOccurrences {
             input,
             id: run_id,
             automation,
@@ -389,7 +389,7 @@ async fn skip_all(
         let text = "its session is closed or gone and takes no more inputs";
         let said = automation.attention.as_deref() == Some(text);
         if *reason == SkipReason::SessionClosed && !said {
-            automations::ask_for_attention(tx, automation.id, text, now).await?;
+            automations::request_attention(tx, automation.id, text, now).await?;
         }
         submitted.push(Submitted {
             run_id,

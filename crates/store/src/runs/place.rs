@@ -44,7 +44,7 @@ pub(crate) struct Attempt<'a> {
 }
 
 /// The status of a seat.
-pub(crate) struct SeatStanding {
+pub(crate) struct SeatStatus {
     /// `true` if a run holds the seat.
     pub(crate) held: bool,
     /// `true` if a run waits for the seat. A run in its backoff does not count.
@@ -53,7 +53,7 @@ pub(crate) struct SeatStanding {
     pub(crate) state: SessionStatus,
 }
 
-impl SeatStanding {
+impl SeatStatus {
     /// The status of a seat in the transaction that creates it.
     pub(crate) const NEW: Self = Self {
         held: false,
@@ -67,14 +67,14 @@ pub(crate) async fn standings(
     tx: &mut Tx,
     seats: &BTreeSet<SeatId>,
     now: Timestamp,
-) -> Result<HashMap<SeatId, SeatStanding>, Error> {
+) -> Result<HashMap<SeatId, SeatStatus>, Error> {
     let rows = seats.iter().map(|seat| params![*seat]).collect();
     let standing = tx
         .fetch_rows(sql!("seats/standing"), rows, params![now])
         .await?;
     let mut found = HashMap::with_capacity(standing.len());
     for row in &standing {
-        let standing = SeatStanding {
+        let standing = SeatStatus {
             held: row.get("held")?,
             waited_for: row.get("waited_for")?,
             state: row.parse("state")?,
@@ -86,7 +86,7 @@ pub(crate) async fn standings(
 
 /// The open runs of one automation, counted by status.
 #[derive(Clone, Copy, Default)]
-pub(crate) struct OwnRuns {
+pub(crate) struct SiblingRuns {
     /// The number of `delivered` and `running` runs.
     pub(crate) executing: i64,
     /// The number of `queued` and `deferred` runs.
@@ -95,7 +95,7 @@ pub(crate) struct OwnRuns {
     pub(crate) holding: i64,
 }
 
-impl OwnRuns {
+impl SiblingRuns {
     pub(crate) async fn count(
         tx: &mut Tx,
         automations: &BTreeSet<AutomationId>,
@@ -120,8 +120,8 @@ impl OwnRuns {
 /// The statuses of seats and the counts of automations that a transaction has read already. It must hold their locks.
 #[derive(Default)]
 pub(crate) struct Known {
-    pub(crate) seats: HashMap<SeatId, SeatStanding>,
-    pub(crate) own: HashMap<AutomationId, OwnRuns>,
+    pub(crate) seats: HashMap<SeatId, SeatStatus>,
+    pub(crate) own: HashMap<AutomationId, SiblingRuns>,
 }
 
 /// Inserts one attempt, as [`insert_all`] does.
@@ -161,7 +161,7 @@ pub(crate) async fn insert_all(
     let exclusive = attempts.iter().filter(|attempt| attempt.exclusive);
     let uncounted = exclusive.filter_map(|attempt| attempt.automation);
     let uncounted: BTreeSet<AutomationId> = uncounted.filter(|id| !own.contains_key(id)).collect();
-    own.extend(OwnRuns::count(tx, &uncounted).await?);
+    own.extend(SiblingRuns::count(tx, &uncounted).await?);
 
     // 2. Decide about each attempt, and count it for the attempts after it.
     let mut made = Vec::with_capacity(attempts.len());
@@ -353,7 +353,7 @@ pub(crate) async fn promote_after(
 }
 
 /// Promotes the next waiting exclusive run of an automation.
-pub(crate) async fn promote_own(
+pub(crate) async fn promote_exclusive(
     tx: &mut Tx,
     automation: AutomationId,
     now: Timestamp,

@@ -8,7 +8,7 @@ use crate::{
 /// Runs a statement with a generic plan that PostgreSQL keeps for all parameters. For the claim and the poll for due
 /// triggers, planning takes longer than execution, and the plan is always the same. Other statements are planned as
 /// usual, because their best plan depends on the sizes of their tables.
-pub(super) async fn fetch_planned_once(
+pub(super) async fn fetch_with_generic_plan(
     tx: &mut Tx,
     statement: &'static Statement,
     params: Vec<Param>,

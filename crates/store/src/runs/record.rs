@@ -38,14 +38,14 @@ impl Store {
         self.batches
             .record
             .submit(self, recording, |store, all| {
-                Box::pin(store.record_all(all))
+                Box::pin(store.record_batch(all))
             })
             .await
     }
 
     /// Writes rows of the transcripts of several runs in one transaction. Returns one result for each request, in
     /// order.
-    pub(crate) async fn record_all(&self, all: &[Recording]) -> Result<Vec<Settled>, Error> {
+    pub(crate) async fn record_batch(&self, all: &[Recording]) -> Result<Vec<Settled>, Error> {
         let Some(now) = all.iter().map(|one| one.now).max() else {
             return Ok(Vec::new());
         };
@@ -103,13 +103,13 @@ impl Store {
     /// Reads the live text of a running turn from a position on. Returns the text and the position of its end.
     pub async fn live(&self, scope: Scope, run: RunId, from: i64) -> Result<(String, i64), Error> {
         let mut tx = self.db.read(scope).await?;
-        text_from(&mut tx, scope, run, from).await
+        read_live_text(&mut tx, scope, run, from).await
     }
 }
 
 /// Reads the live text of a turn. Cuts a piece that begins before `from`, because a piece that grew may overlap the
 /// text that the caller has read.
-pub(super) async fn text_from(
+pub(super) async fn read_live_text(
     tx: &mut Tx,
     scope: Scope,
     run: RunId,

@@ -67,7 +67,7 @@ impl Store {
                         return Err(refused(AutomationState::WHAT, automation.state.to_string()));
                     }
                     if let Some(automation) = &automation {
-                        stored::require_honoured(
+                        stored::require_supported(
                             "automation",
                             &automation.name,
                             automation.needs_format,

@@ -38,13 +38,15 @@ impl Store {
         };
         self.batches
             .say
-            .submit(self, words, |store, all| Box::pin(store.say_all(all)))
+            .submit(self, words, |store, all| {
+                Box::pin(store.send_message_batch(all))
+            })
             .await?
     }
 
     /// Creates the runs of messages to sessions of one tenant, in one transaction. Returns one result for each
     /// message, in order: an error of one message does not affect the others.
-    pub(crate) async fn say_all(
+    pub(crate) async fn send_message_batch(
         &self,
         said: &[Words],
     ) -> Result<Vec<Result<Submitted, Error>>, Error> {
@@ -63,7 +65,7 @@ impl Store {
                     }
                 }
                 let reserved = said.iter().filter(|words| words.reserved);
-                let mut used = inputs_used(tx, reserved.map(|words| words.input)).await?;
+                let mut used = existing_inputs(tx, reserved.map(|words| words.input)).await?;
                 let mut attempts = Vec::with_capacity(said.len());
                 let mut refused = Vec::with_capacity(said.len());
                 for words in said {
@@ -105,13 +107,13 @@ impl Store {
 }
 
 /// Returns those of `inputs` that already exist.
-pub(super) async fn inputs_used(
+pub(super) async fn existing_inputs(
     tx: &mut Tx,
     inputs: impl Iterator<Item = InputId>,
 ) -> Result<HashSet<InputId>, Error> {
     let rows = inputs.map(|input| params![input]).collect();
     let found = tx
-        .fetch_rows(sql!("runs/inputs_used"), rows, params![])
+        .fetch_rows(sql!("runs/existing_inputs"), rows, params![])
         .await?;
     found.iter().map(|row| Ok(row.get("id")?)).collect()
 }

@@ -103,7 +103,7 @@ pub(super) async fn pause(
     automations::pause(store, tx, automation, budget::REASON, now).await?;
     automation.state = AutomationState::Paused;
     let text = format!("paused itself: {text}");
-    automations::ask_for_attention(tx, automation.id, &text, now).await?;
+    automations::request_attention(tx, automation.id, &text, now).await?;
     automation.attention = Some(text);
     Ok(())
 }

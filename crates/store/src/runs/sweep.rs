@@ -15,9 +15,9 @@ use crate::{
     Error, Scope,
     locks::lock_run,
     runs::{
-        end::{called_off, end, lost_diagnostics},
+        end::{end, failure_as_cancellation, lost_worker_diagnostics},
         place::{Promoted, promote_on_seat},
-        record::text_from,
+        record::read_live_text,
     },
     store::Store,
 };
@@ -71,13 +71,13 @@ impl Store {
 
     /// Lists the runs that are executed on an instance, with their workers. Includes runs that any worker has claimed
     /// but not begun, because such a run may have no instance yet.
-    pub async fn executing_on(
+    pub async fn runs_executing_on(
         &self,
         instance: InstanceId,
     ) -> Result<Vec<(RunId, WorkerId)>, Error> {
         let mut tx = self.db.read(Scope::System).await?;
         let found = tx
-            .fetch_all(sql!("runs/executing_on"), params![instance])
+            .fetch_all(sql!("runs/runs_executing_on"), params![instance])
             .await?;
         let pair = |row: &db::Row| Ok((row.get("id")?, row.get("worker_id")?));
         found.iter().map(pair).collect()
@@ -118,15 +118,15 @@ impl Store {
                     prompted: run.status() == RunStatus::Running,
                     message: "the worker that executed it was lost".into(),
                 };
-                let (answer, _) = text_from(tx, Scope::System, run.id, 0).await?;
+                let (answer, _) = read_live_text(tx, Scope::System, run.id, 0).await?;
                 let finished = Finished {
                     answer,
-                    diagnostics: lost_diagnostics(&run),
+                    diagnostics: lost_worker_diagnostics(&run),
                     ..Finished::bare(Outcome::Failed(failure))
                 };
                 // If the run was to be cancelled, the loss of its worker completes the cancellation, and no retry
                 // follows.
-                let finished = called_off(tx, &run, &finished).await?;
+                let finished = failure_as_cancellation(tx, &run, &finished).await?;
                 Ok(end(self, tx, &run, &finished, now).await? == Settled::Written)
             })
         })
@@ -134,7 +134,7 @@ impl Store {
     }
 
     /// Fails queued runs whose agent has its memory on an instance that is gone. Returns the number of failed runs.
-    pub async fn fail_gone(&self, now: Timestamp) -> Result<u32, Error> {
+    pub async fn fail_runs_of_removed_instances(&self, now: Timestamp) -> Result<u32, Error> {
         let mut failed = 0;
         loop {
             let of_gone = {
@@ -144,7 +144,7 @@ impl Store {
             };
             let before = failed;
             for row in &of_gone {
-                if self.fail_one_gone(row.get("id")?, now).await? {
+                if self.fail_if_instance_removed(row.get("id")?, now).await? {
                     failed += 1;
                 }
             }
@@ -156,7 +156,7 @@ impl Store {
         }
     }
 
-    async fn fail_one_gone(&self, run: RunId, now: Timestamp) -> Result<bool, Error> {
+    async fn fail_if_instance_removed(&self, run: RunId, now: Timestamp) -> Result<bool, Error> {
         self.transact(Scope::System, |tx, _| {
             Box::pin(async move {
                 let Some(run) = lock_run(tx, run).await? else {
@@ -187,7 +187,7 @@ impl Store {
         loop {
             let waiting = {
                 let mut tx = self.db.read(Scope::System).await?;
-                tx.fetch_all(sql!("runs/left_behind"), params![now, BATCH])
+                tx.fetch_all(sql!("runs/record_sweep_faults"), params![now, BATCH])
                     .await?
             };
             let before = swept;

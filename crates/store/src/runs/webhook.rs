@@ -10,7 +10,7 @@ use crate::{
     Error, Scope, automations,
     runs::{
         fire::next_instant,
-        occur::{Occurrence, occur_all},
+        occur::{Occurrence, create_runs},
     },
     store::Store,
 };
@@ -71,7 +71,7 @@ impl Store {
                 };
                 let mut automations = HashMap::from([(owner, automation)]);
                 let submitted =
-                    occur_all(self, tx, &mut automations, vec![occurrence], now).await?;
+                    create_runs(self, tx, &mut automations, vec![occurrence], now).await?;
                 let submitted = submitted.into_iter().next().ok_or_else(gone)?;
                 let run_id = submitted.run_id;
                 // Store no payload for a skipped run: a skipped run has no prompt that needs it, and no session with

@@ -9,7 +9,7 @@ use crate::{
     Automations, Error, Scope, automations,
     database::Tx,
     locks, rows,
-    runs::{cancel, place::promote_own},
+    runs::{cancel, place::promote_exclusive},
     store::Store,
     waking::note_change,
 };
@@ -76,8 +76,14 @@ impl Store {
                         && still_bound(&automation)
                     {
                         automations::delete(self, tx, &automation, now).await?;
-                        cancel::waiting_of(self, tx, automation.id, "automation deleted", now)
-                            .await?;
+                        cancel::cancel_waiting_of_automation(
+                            self,
+                            tx,
+                            automation.id,
+                            "automation deleted",
+                            now,
+                        )
+                        .await?;
                         deleted.push(automation);
                     }
                 }
@@ -91,7 +97,7 @@ impl Store {
                 note_change(tx, id.uuid()).await?;
                 // The deleted runs may have blocked exclusive runs of their automations in other sessions.
                 for owner in owners {
-                    promote_own(tx, owner, now).await?;
+                    promote_exclusive(tx, owner, now).await?;
                 }
                 Ok(Deletion::Done {
                     automations: deleted,

@@ -49,7 +49,7 @@ impl LiveText {
 impl Store {
     /// Reads the logs of many sessions, each after a number and at most `limit` events of each session. Omits
     /// sessions that do not exist or belong to another tenant.
-    pub async fn events_of_many(
+    pub async fn session_updates(
         &self,
         scope: Scope,
         sessions: &[(SessionId, i64)],
@@ -88,7 +88,7 @@ impl Store {
     }
 
     /// Lists the running turns of sessions.
-    pub async fn running_in(
+    pub async fn running_turns(
         &self,
         scope: Scope,
         sessions: &[SessionId],
@@ -96,7 +96,7 @@ impl Store {
         let mut tx = self.db.read(scope).await?;
         let items = sessions.iter().map(|session| params![*session]).collect();
         let found = tx
-            .fetch_rows(sql!("runs/running_in"), items, params![scope.tenant()])
+            .fetch_rows(sql!("runs/running_turns"), items, params![scope.tenant()])
             .await?;
         let mut running: HashMap<SessionId, Vec<RunId>> = HashMap::new();
         for row in &found {
@@ -108,7 +108,7 @@ impl Store {
 
     /// Reads the live texts of running turns, each from a position in bytes on, in order and about `limit` pieces.
     /// Cuts a piece that begins before its position. Returns no pieces if there is no further text.
-    pub async fn live_of_runs(
+    pub async fn live_texts(
         &self,
         scope: Scope,
         runs: &[(RunId, i64)],

@@ -6,7 +6,7 @@
 pub const FORMAT: i64 = 1;
 
 /// The format that documents need unless a key raises it. Every program honours such documents.
-pub(crate) const EVERY_FORMAT: i64 = 1;
+pub(crate) const BASE_FORMAT: i64 = 1;
 
 /// `true` if this program honours a document that needs a format.
 pub(crate) const fn honours(needs_format: i64) -> bool {

@@ -77,7 +77,7 @@ fn occurrences() -> Occurrences {
 
 /// Every form of every change.
 fn changes() -> Vec<Change> {
-    [changes_of_sessions_and_runs(), changes_beside_runs()].concat()
+    [changes_of_sessions_and_runs(), changes_of_other_kinds()].concat()
 }
 
 fn changes_of_sessions_and_runs() -> Vec<Change> {
@@ -150,7 +150,7 @@ fn changes_of_sessions_and_runs() -> Vec<Change> {
     ]
 }
 
-fn changes_beside_runs() -> Vec<Change> {
+fn changes_of_other_kinds() -> Vec<Change> {
     let name = || "standup".to_owned();
     let by = || "ci".to_owned();
     let trigger = TriggerId::from_uuid(id(6));
@@ -217,7 +217,7 @@ fn rows(name: &str) -> Vec<Value> {
 }
 
 #[test]
-fn every_change_is_stored_as_the_snapshot_says() {
+fn stored_events_match_snapshot() {
     let rows: Vec<String> = changes()
         .iter()
         .map(|change| row(&StoredEvent::of(change)).to_string() + "\n")
@@ -236,7 +236,7 @@ fn every_change_is_stored_as_the_snapshot_says() {
 }
 
 #[test]
-fn every_stored_change_is_read_as_it_was() {
+fn stored_event_round_trips() {
     for change in changes() {
         assert_eq!(StoredEvent::of(&change).change(), change);
     }
@@ -244,7 +244,7 @@ fn every_stored_change_is_read_as_it_was() {
 
 /// New reader, old data. The rows were written by the program before the stored events had a type of their own.
 #[test]
-fn rows_of_before_the_typed_events_are_read_and_written_alike() {
+fn untyped_event_rows_are_read_and_rewritten_unchanged() {
     let before = rows("events_untyped.jsonl");
     assert_eq!(before.len(), changes().len(), "one row for each form");
     for (row_before, expected) in before.iter().zip(changes()) {
@@ -256,7 +256,7 @@ fn rows_of_before_the_typed_events_are_read_and_written_alike() {
 }
 
 #[test]
-fn keys_that_a_later_version_adds_are_ignored() {
+fn unknown_event_keys_are_ignored() {
     for change in changes() {
         let mut later = StoredEvent::of(&change);
         later.body["added_later"] = json!({ "x": [1] });
@@ -265,7 +265,7 @@ fn keys_that_a_later_version_adds_are_ignored() {
 }
 
 #[test]
-fn kinds_and_forms_of_a_later_version_are_unknown() {
+fn event_of_unknown_kind_or_form_becomes_unknown_change() {
     let bodies = [
         ("task", json!({ "status": "succeeded" })),
         ("run", json!({ "status": "hibernating", "attempt": 1 })),

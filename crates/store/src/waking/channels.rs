@@ -72,7 +72,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_channel_is_named_after_its_session() {
+    fn session_channel_name_round_trips() {
         let id = Uuid::from_u128(0x0199_8cf0_0000_7000_8000_0000_0000_00ff);
         let named = "automation_session_01998cf0_0000_7000_8000_0000000000ff";
         assert_eq!(name(id), named);

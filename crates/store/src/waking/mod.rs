@@ -1,7 +1,7 @@
 //! Change notification: tasks wait for changes and are woken after the changes are committed.
 //!
 //! **Invariants:** a notification carries IDs and no data; the woken task reads the rows itself. A notification may
-//! be spurious or repeated. If one is lost, all tasks are woken within [`POLL`], or within [`POLL_UNHEARD`] while no
+//! be spurious or repeated. If one is lost, all tasks are woken within [`POLL`], or within [`UNLISTENED_POLL_INTERVAL`] while no
 //! connection can listen. Without a waiting task, no watcher runs. The memory for pending notifications is bounded.
 
 mod channels;
@@ -41,7 +41,7 @@ use crate::{
 const POLL: Duration = Duration::from_secs(5);
 /// The interval while no connection listens on PostgreSQL, because polling is then the only way to notice changes of
 /// other processes.
-const POLL_UNHEARD: Duration = Duration::from_secs(1);
+const UNLISTENED_POLL_INTERVAL: Duration = Duration::from_secs(1);
 /// A task's subscription to changes.
 #[derive(Debug)]
 pub struct Changes {
@@ -137,14 +137,14 @@ async fn watch(database: Database, wakes: Arc<Wakes>) {
         let mut state = wakes.state.follow();
         loop {
             let period = match *state.borrow_and_update() {
-                ListenerState::Polling { .. } => POLL_UNHEARD,
+                ListenerState::Polling { .. } => UNLISTENED_POLL_INTERVAL,
                 _ => POLL,
             };
             // A new state may have a new interval, so restart the timer.
             if timeout(period, state.changed()).await.is_err() {
                 wakes.wake_all();
-                if period == POLL_UNHEARD {
-                    wakes.workers.call_to_look();
+                if period == UNLISTENED_POLL_INTERVAL {
+                    wakes.workers.signal_all_but_cancel();
                 }
             }
         }

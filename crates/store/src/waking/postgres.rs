@@ -63,7 +63,7 @@ async fn listen(wakes: &Wakes, address: &ListenAddress, pulse: Pulse) -> Result<
     wakes.state.set(ListenerState::Listening);
     // Wake all tasks for changes that were committed before the connection listened.
     wakes.wake_all();
-    wakes.workers.call_for_everything();
+    wakes.workers.signal_all();
     let mut heartbeat = tokio::time::interval(pulse.every);
     heartbeat.set_missed_tick_behavior(MissedTickBehavior::Delay);
     heartbeat.tick().await;
@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_connection_that_is_half_gone_is_found_out() {
+    async fn half_open_connection_is_detected() {
         let database = TestDatabase::empty_postgres().unwrap();
         let (address, server) = database.url().split_once("?host=").unwrap();
         let home = TestDatabase::sqlite().unwrap();
@@ -216,7 +216,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_channel_is_listened_to_while_somebody_subscribes() {
+    async fn session_channel_is_listened_to_only_while_subscribed() {
         let database = TestDatabase::empty_postgres().unwrap();
         let address: ListenAddress = database.url().parse().unwrap();
         let pool = PgPool::connect(database.url()).await.unwrap();

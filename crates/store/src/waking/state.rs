@@ -65,7 +65,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_fails_again_has_failed_since_the_first_time() {
+    fn repeated_listener_failure_keeps_first_instant() {
         let state = State::default();
         assert_eq!(state.get(), ListenerState::Idle);
         state.unheard(Unheard::Lost);

@@ -139,7 +139,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_waits_for_a_sleeper_is_bounded() {
+    fn pending_changes_of_subscriber_are_bounded() {
         let mut changed = Changed::default();
         let logs: Vec<Uuid> = (0..10_000).map(Uuid::from_u128).collect();
         for logs in logs.chunks(100) {
@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn a_commit_that_fails_is_not_counted() {
+    fn failed_commit_is_not_counted() {
         let wakes = Wakes::default();
         wakes.before_commit();
         wakes.after_commit(&[]);

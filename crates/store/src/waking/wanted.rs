@@ -36,7 +36,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_session_is_wanted_until_the_last_who_subscribes_is_gone() {
+    fn session_is_subscribed_until_last_subscription_drops() {
         let wakes = Arc::new(Wakes::default());
         let id = Uuid::from_u128(1);
         let first = Wanted::new(&wakes, id);

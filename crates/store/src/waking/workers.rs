@@ -32,13 +32,13 @@ impl Workers {
     }
 
     /// Signals all kinds, because notifications may have been lost.
-    pub(super) fn call_for_everything(&self) {
+    pub(super) fn signal_all(&self) {
         self.ring(EVERYTHING);
     }
 
     /// Signals all kinds but cancellations, for workers that poll. A turn learns of its cancellation with its
     /// heartbeat, which must not become more frequent because no connection can listen.
-    pub(super) fn call_to_look(&self) {
+    pub(super) fn signal_all_but_cancel(&self) {
         self.ring(EVERYTHING & !CANCEL);
     }
 

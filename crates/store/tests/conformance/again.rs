@@ -20,7 +20,7 @@ impl Stage {
             .await
     }
 
-    async fn refused_again(&self, run: model::RunId) -> String {
+    async fn retry_refusal(&self, run: model::RunId) -> String {
         match self.again(run).await.unwrap_err() {
             Error::Refused(refused) => refused.to_string(),
             other => panic!("{other:?}"),
@@ -28,18 +28,18 @@ impl Stage {
     }
 }
 
-pub(crate) async fn only_what_ended_without_success_is_tried_again(db: &TestStore) {
+pub(crate) async fn retry_of_run_without_failure_is_refused(db: &TestStore) {
     let stage = Stage::set(db).await;
     let session = stage.session().await;
     let run = stage.say(session, "hello").await.run_id;
-    assert!(stage.refused_again(run).await.contains("is queued"));
+    assert!(stage.retry_refusal(run).await.contains("is queued"));
     stage.start(run).await;
-    assert!(stage.refused_again(run).await.contains("is running"));
+    assert!(stage.retry_refusal(run).await.contains("is running"));
     stage.succeed(run).await;
-    assert!(stage.refused_again(run).await.contains("is succeeded"));
+    assert!(stage.retry_refusal(run).await.contains("is succeeded"));
     let skipped = stage.bound("standup", "web:nobody").await;
     let skipped = stage.fire(skipped).await.run_id;
-    assert!(stage.refused_again(skipped).await.contains("is skipped"));
+    assert!(stage.retry_refusal(skipped).await.contains("is skipped"));
     let other = stage
         .store
         .ensure_tenant("other", stage.now())
@@ -51,7 +51,7 @@ pub(crate) async fn only_what_ended_without_success_is_tried_again(db: &TestStor
     assert!(matches!(foreign.await, Err(Error::NotFound { .. })));
 }
 
-pub(crate) async fn a_failed_run_is_tried_again_once_and_not_blindly(db: &TestStore) {
+pub(crate) async fn failed_run_is_retried_once_with_interrupted_prompt(db: &TestStore) {
     let stage = Stage::set(db).await;
     let session = stage.session().await;
     let run = stage.say(session, "hello").await.run_id;
@@ -61,7 +61,7 @@ pub(crate) async fn a_failed_run_is_tried_again_once_and_not_blindly(db: &TestSt
 
     let again = stage.again(run).await.unwrap();
     assert_eq!(again.status, Queued);
-    let told = stage.refused_again(run).await;
+    let told = stage.retry_refusal(run).await;
     assert!(told.contains(&again.run_id.to_string()), "{told}");
     let attempts = stage.attempts(run).await;
     assert_eq!(attempts.len(), 2);
@@ -74,10 +74,10 @@ pub(crate) async fn a_failed_run_is_tried_again_once_and_not_blindly(db: &TestSt
         stage.statuses([run, again.run_id]).await,
         [Failed, Succeeded]
     );
-    assert!(stage.refused_again(run).await.contains("succeeded"));
+    assert!(stage.retry_refusal(run).await.contains("succeeded"));
 }
 
-pub(crate) async fn what_no_agent_saw_is_sent_as_it_was_when_tried_again(db: &TestStore) {
+pub(crate) async fn manual_retry_of_unseen_prompt_sends_it_unchanged(db: &TestStore) {
     let stage = Stage::set(db).await;
     let session = stage.session().await;
     let run = stage.say(session, "hello").await.run_id;
@@ -98,7 +98,7 @@ pub(crate) async fn what_no_agent_saw_is_sent_as_it_was_when_tried_again(db: &Te
     assert_eq!(stage.start(again).await.prompt.text.trim_end(), "later");
 }
 
-pub(crate) async fn attempts_that_are_used_up_leave_one_to_a_person(db: &TestStore) {
+pub(crate) async fn manual_retry_is_allowed_after_attempts_are_exhausted(db: &TestStore) {
     let stage = Stage::set(db).await;
     let automation = stage.automation("report", SessionMode::Continuous).await;
     let mut run = stage.fire(automation).await.run_id;
@@ -122,7 +122,7 @@ pub(crate) async fn attempts_that_are_used_up_leave_one_to_a_person(db: &TestSto
     assert_eq!(automation.unwrap().consecutive_failures, 0);
 }
 
-pub(crate) async fn nothing_is_tried_again_where_nobody_wants_it(db: &TestStore) {
+pub(crate) async fn retry_in_closed_session_or_deleted_automation_is_refused(db: &TestStore) {
     let stage = Stage::set(db).await;
     let session = stage.session().await;
     let run = stage.say(session, "hello").await.run_id;
@@ -136,7 +136,7 @@ pub(crate) async fn nothing_is_tried_again_where_nobody_wants_it(db: &TestStore)
         stage.now(),
     );
     closed.await.unwrap();
-    assert!(stage.refused_again(run).await.contains("session is done"));
+    assert!(stage.retry_refusal(run).await.contains("session is done"));
     let automation = stage.automation("report", SessionMode::Fresh).await;
     let run = stage.fire(automation).await.run_id;
     stage.start(run).await;
@@ -145,12 +145,12 @@ pub(crate) async fn nothing_is_tried_again_where_nobody_wants_it(db: &TestStore)
         .store
         .delete_automation(stage.scope(), automation, stage.now());
     removed.await.unwrap();
-    let told = stage.refused_again(run).await;
+    let told = stage.retry_refusal(run).await;
     assert!(told.contains("automation is deleted"), "{told}");
     assert_eq!(stage.attempts(run).await.len(), 1);
 }
 
-pub(crate) async fn another_attempt_waits_for_its_seat(db: &TestStore) {
+pub(crate) async fn manual_retry_waits_for_busy_seat(db: &TestStore) {
     let stage = Stage::set(db).await;
     let session = stage.session().await;
     let run = stage.say(session, "hello").await.run_id;
@@ -164,7 +164,7 @@ pub(crate) async fn another_attempt_waits_for_its_seat(db: &TestStore) {
     assert_eq!(stage.status(again.run_id).await, Queued);
 }
 
-pub(crate) async fn people_who_ask_at_once_get_one_attempt(db: &TestStore) {
+pub(crate) async fn concurrent_manual_retries_create_one_attempt(db: &TestStore) {
     let stage = Stage::set(db).await;
     let session = stage.session().await;
     let run = stage.say(session, "hello").await.run_id;

@@ -47,11 +47,11 @@ fn reserved(claim: &KeyClaim) -> Uuid {
     }
 }
 
-fn is_made<T: std::fmt::Debug>(result: &Result<T, Error>) {
+fn assert_already_made<T: std::fmt::Debug>(result: &Result<T, Error>) {
     assert!(matches!(result, Err(Error::Made { .. })), "{result:?}");
 }
 
-pub(crate) async fn a_key_belongs_to_the_request_that_claimed_it(db: &TestStore) {
+pub(crate) async fn idempotency_key_belongs_to_its_first_request(db: &TestStore) {
     let stage = Stage::set(db).await;
     let id = reserved(&stage.claim_key("k", &ONE).await);
     assert_eq!(stage.claim_key("k", &OTHER).await, KeyClaim::OtherRequest);
@@ -68,26 +68,34 @@ pub(crate) async fn a_key_belongs_to_the_request_that_claimed_it(db: &TestStore)
     assert_eq!(claimed.await.unwrap(), KeyClaim::New(proposed));
 }
 
-pub(crate) async fn a_key_that_is_let_go_of_is_free_unless_it_was_answered(db: &TestStore) {
+pub(crate) async fn released_key_is_free_unless_response_is_recorded(db: &TestStore) {
     let stage = Stage::set(db).await;
     stage.claim_key("k", &ONE).await;
-    stage.store.release_key(stage.tenant, "k").await.unwrap();
+    stage
+        .store
+        .release_idempotency_key(stage.tenant, "k")
+        .await
+        .unwrap();
     let id = reserved(&stage.claim_key("k", &OTHER).await);
     let body = json!({});
-    let answered = stage.store.answer_key(stage.tenant, "k", 201, &body);
+    let answered = stage.store.record_response(stage.tenant, "k", 201, &body);
     answered.await.unwrap();
-    stage.store.release_key(stage.tenant, "k").await.unwrap();
+    stage
+        .store
+        .release_idempotency_key(stage.tenant, "k")
+        .await
+        .unwrap();
     let answer = Some((201, json!({})));
     let again = KeyClaim::Again { id, answer };
     assert_eq!(stage.claim_key("k", &OTHER).await, again);
 }
 
-pub(crate) async fn a_request_repeated_gets_the_first_answer(db: &TestStore) {
+pub(crate) async fn repeated_request_gets_first_response(db: &TestStore) {
     let stage = Stage::set(db).await;
     let id = reserved(&stage.claim_key("k", &ONE).await);
     let body = json!({ "id": id, "words": ["a\u{e9}", null] });
     for (status, body) in [(201, &body), (500, &json!("too late"))] {
-        let answered = stage.store.answer_key(stage.tenant, "k", status, body);
+        let answered = stage.store.record_response(stage.tenant, "k", status, body);
         answered.await.unwrap();
     }
     let answer = Some((201, body));
@@ -98,13 +106,13 @@ pub(crate) async fn a_request_repeated_gets_the_first_answer(db: &TestStore) {
     assert_eq!(stage.claim_key("k", &OTHER).await, KeyClaim::OtherRequest);
 }
 
-pub(crate) async fn a_key_is_free_again_when_it_is_old(db: &TestStore) {
+pub(crate) async fn trimmed_idempotency_key_is_free_again(db: &TestStore) {
     let stage = Stage::set(db).await;
     let first = reserved(&stage.claim_key("k", &ONE).await);
     stage.wait(60);
     reserved(&stage.claim_key("young", &ONE).await);
     let old = stage.now();
-    assert_eq!(stage.store.trim_answers(old).await.unwrap(), 1);
+    assert_eq!(stage.store.trim_idempotency_keys(old).await.unwrap(), 1);
     assert_ne!(reserved(&stage.claim_key("k", &OTHER).await), first);
     assert!(matches!(
         stage.claim_key("young", &ONE).await,
@@ -112,7 +120,7 @@ pub(crate) async fn a_key_is_free_again_when_it_is_old(db: &TestStore) {
     ));
 }
 
-pub(crate) async fn many_who_claim_a_key_at_once_get_one_id(db: &TestStore) {
+pub(crate) async fn concurrent_claims_of_one_key_get_one_id(db: &TestStore) {
     let stage = Stage::set(db).await;
     let stores = without_locks(db).await;
     for round in 0..10 {
@@ -140,7 +148,7 @@ pub(crate) async fn many_who_claim_a_key_at_once_get_one_id(db: &TestStore) {
     }
 }
 
-pub(crate) async fn words_with_a_reserved_id_are_taken_up_once(db: &TestStore) {
+pub(crate) async fn message_with_reserved_id_creates_one_run(db: &TestStore) {
     let stage = Stage::set(db).await;
     let session = stage.session().await;
     let (one, other) = (stage.input_id(), stage.input_id());
@@ -150,7 +158,7 @@ pub(crate) async fn words_with_a_reserved_id_are_taken_up_once(db: &TestStore) {
             .say(stage.tenant, session, Some(input), words, stage.now())
     };
     let run = say(session, one, "hello").await.unwrap().run_id;
-    is_made(&say(session, one, "hello").await);
+    assert_already_made(&say(session, one, "hello").await);
     assert_eq!(stage.run(run).await.input_id, one);
     // Beside others one that is there fails alone, and so does one that comes twice.
     let unknown = model::SessionId::from_uuid(Uuid::from_u128(7));
@@ -163,8 +171,8 @@ pub(crate) async fn words_with_a_reserved_id_are_taken_up_once(db: &TestStore) {
             .say(stage.tenant, session, None, "plain", stage.now()),
         say(unknown, stage.input_id(), "nowhere"),
     );
-    is_made(&again);
-    is_made(&twice);
+    assert_already_made(&again);
+    assert_already_made(&twice);
     assert!(first.is_ok() && plain.is_ok());
     assert!(matches!(missing, Err(Error::NotFound { .. })));
     let attempts = stage.store.attempts(stage.scope(), one).await.unwrap();
@@ -176,7 +184,7 @@ pub(crate) async fn words_with_a_reserved_id_are_taken_up_once(db: &TestStore) {
     assert_eq!(db.count(Scope::System, "agent_runs").await, 3);
 }
 
-pub(crate) async fn a_fire_with_a_reserved_id_is_one_occurrence(db: &TestStore) {
+pub(crate) async fn fire_with_reserved_id_creates_one_occurrence(db: &TestStore) {
     let stage = Stage::set(db).await;
     let automation = stage.automation("report", SessionMode::Fresh).await;
     let skipping = stage.bound("standup", "web:nobody").await;
@@ -188,13 +196,13 @@ pub(crate) async fn a_fire_with_a_reserved_id_is_one_occurrence(db: &TestStore) 
                 .fire(stage.tenant, automation, Some(input), stage.now())
         };
         let run = fire().await.unwrap().run_id;
-        is_made(&fire().await);
+        assert_already_made(&fire().await);
         assert_eq!(stage.run(run).await.input_id, input);
         assert_eq!(stage.runs_of(automation).await.len(), 1);
     }
 }
 
-pub(crate) async fn another_attempt_with_a_reserved_id_is_made_once(db: &TestStore) {
+pub(crate) async fn retry_with_reserved_id_creates_one_attempt(db: &TestStore) {
     let stage = Stage::set(db).await;
     let session = stage.session().await;
     let run = stage.say(session, "hello").await.run_id;
@@ -207,7 +215,7 @@ pub(crate) async fn another_attempt_with_a_reserved_id_is_made_once(db: &TestSto
             .retry_run(stage.scope(), run, Some(id), stage.now())
     };
     assert_eq!(again().await.unwrap().run_id, id);
-    is_made(&again().await);
+    assert_already_made(&again().await);
     let attempts = stage.attempts(run).await;
     assert_eq!((attempts.len(), attempts[1].id), (2, id));
     // Another one is refused for what it is.
@@ -217,7 +225,7 @@ pub(crate) async fn another_attempt_with_a_reserved_id_is_made_once(db: &TestSto
     assert!(matches!(other.await, Err(Error::Refused(_))));
 }
 
-pub(crate) async fn what_has_its_reserved_id_is_told_from_a_name_that_is_taken(db: &TestStore) {
+pub(crate) async fn used_reserved_id_and_taken_name_are_different_errors(db: &TestStore) {
     let stage = Stage::set(db).await;
     let new = stage.new_automation("report", SessionMode::Fresh);
     let id = AutomationId::from_uuid(stage.run_id().uuid());
@@ -227,24 +235,24 @@ pub(crate) async fn what_has_its_reserved_id_is_told_from_a_name_that_is_taken(d
             .create_automation(stage.tenant, Some(id), &new, stage.now())
     };
     create(id).await.unwrap();
-    is_made(&create(id).await);
+    assert_already_made(&create(id).await);
     let other = AutomationId::from_uuid(stage.run_id().uuid());
     assert!(matches!(create(other).await, Err(Error::Exists { .. })));
     let removed = stage
         .store
         .delete_automation(stage.scope(), id, stage.now());
     removed.await.unwrap();
-    is_made(&create(id).await);
+    assert_already_made(&create(id).await);
 
     let session = stage.new_session(Some("web:1"));
     let create = |new| stage.store.create_session(stage.tenant, new, stage.now());
     create(&session).await.unwrap();
-    is_made(&create(&session).await);
+    assert_already_made(&create(&session).await);
     let other = stage.new_session(Some("web:1"));
     assert!(matches!(create(&other).await, Err(Error::Exists { .. })));
 }
 
-pub(crate) async fn what_races_with_one_reserved_id_is_made_once(db: &TestStore) {
+pub(crate) async fn concurrent_requests_with_one_reserved_id_have_one_effect(db: &TestStore) {
     let stage = Stage::set(db).await;
     let session = stage.session().await;
     let automation = stage.automation("report", SessionMode::Fresh).await;
@@ -325,7 +333,7 @@ async fn once(doing: impl AsyncFn() -> Result<(), Error>) -> usize {
     }
 }
 
-pub(crate) async fn what_makes_no_row_is_done_once_with_its_answer(db: &TestStore) {
+pub(crate) async fn secret_rotation_with_idempotency_key_happens_once(db: &TestStore) {
     let stage = Stage::set(db).await;
     let (store, scope, now) = (&stage.store, stage.scope(), stage.now());
     let endpoint = stage.endpoint_id();
@@ -360,11 +368,11 @@ pub(crate) async fn what_makes_no_row_is_done_once_with_its_answer(db: &TestStor
     let rotated = join_all((0..4).map(|_| rotate())).await;
     let (done, before): (Vec<_>, Vec<_>) = rotated.iter().partition(|one| one.is_ok());
     assert_eq!((done.len(), before.len()), (1, 3), "{rotated:?}");
-    before.into_iter().for_each(is_made);
+    before.into_iter().for_each(assert_already_made);
     assert_eq!(of_endpoint().await.current, *done[0].as_ref().unwrap());
     let rotate = || store.rotate_webhook_secret(scope, trigger, now, answered("t"), now);
     let secret = rotate().await.unwrap();
-    is_made(&rotate().await);
+    assert_already_made(&rotate().await);
     assert_eq!(of_trigger().await.current, secret);
     for key in ["e", "t"] {
         let KeyClaim::Again { answer, .. } = stage.claim_key(key, &ONE).await else {
@@ -383,7 +391,7 @@ pub(crate) async fn what_makes_no_row_is_done_once_with_its_answer(db: &TestStor
     assert_eq!(answer, None);
 }
 
-pub(crate) async fn a_test_with_a_reserved_id_is_sent_once(db: &TestStore) {
+pub(crate) async fn test_delivery_with_reserved_id_is_created_once(db: &TestStore) {
     let stage = Stage::set(db).await;
     let (store, now) = (&stage.store, stage.now());
     let endpoint = stage.endpoint_id();
@@ -396,11 +404,11 @@ pub(crate) async fn a_test_with_a_reserved_id_is_sent_once(db: &TestStore) {
     let sent = join_all((0..4).map(|_| send())).await;
     let (done, before): (Vec<_>, Vec<_>) = sent.iter().partition(|one| one.is_ok());
     assert_eq!((done.len(), before.len()), (1, 3), "{sent:?}");
-    before.into_iter().for_each(is_made);
+    before.into_iter().for_each(assert_already_made);
     assert_eq!(db.count(Scope::System, "webhook_deliveries").await, 1);
 }
 
-pub(crate) async fn a_trigger_that_says_the_same_is_added_once(db: &TestStore) {
+pub(crate) async fn trigger_with_equal_spec_or_id_is_added_once(db: &TestStore) {
     let stage = Stage::set(db).await;
     let (store, scope, now) = (&stage.store, stage.scope(), stage.now());
     let automation = stage.automation("report", SessionMode::Fresh).await;
@@ -428,10 +436,10 @@ pub(crate) async fn a_trigger_that_says_the_same_is_added_once(db: &TestStore) {
     let (one, other) = (trigger_id(), trigger_id());
     for id in [one, other] {
         assert_eq!(add(id, &hook, None).await.unwrap(), id);
-        is_made(&add(id, &hook, None).await);
+        assert_already_made(&add(id, &hook, None).await);
     }
     store.remove_trigger(scope, one, None, now).await.unwrap();
-    is_made(&add(one, &hook, None).await);
+    assert_already_made(&add(one, &hook, None).await);
     assert!(store.had_trigger(scope, automation, one).await.unwrap());
     let never = store.had_trigger(scope, automation, trigger_id()).await;
     assert!(!never.unwrap());

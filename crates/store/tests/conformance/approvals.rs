@@ -111,7 +111,7 @@ impl Stage {
     }
 }
 
-pub(crate) async fn only_whoever_has_a_turn_asks_for_it(db: &TestStore) {
+pub(crate) async fn approval_request_without_running_turn_is_fenced(db: &TestStore) {
     let stage = Stage::set(db).await;
     let (session, run) = stage.under_way().await;
     let stranger = WorkerId::from_stored("host-2-bbbbbbbb".into());
@@ -138,7 +138,7 @@ pub(crate) async fn only_whoever_has_a_turn_asks_for_it(db: &TestStore) {
     assert!(matches!(absent, Err(Error::NotFound { .. })), "{absent:?}");
 }
 
-pub(crate) async fn a_decision_is_for_one_request_and_made_once(db: &TestStore) {
+pub(crate) async fn approval_is_decided_once(db: &TestStore) {
     let stage = Stage::set(db).await;
     let (session, run) = stage.under_way().await;
     let [allowed, denied, waits] = [
@@ -180,7 +180,7 @@ pub(crate) async fn a_decision_is_for_one_request_and_made_once(db: &TestStore) 
     );
 }
 
-pub(crate) async fn a_decision_comes_before_the_deadline_or_not_at_all(db: &TestStore) {
+pub(crate) async fn decision_at_approval_deadline_is_refused(db: &TestStore) {
     let stage = Stage::set(db).await;
     let (_, run) = stage.under_way().await;
     let [early, late] = [stage.ask(run).await, stage.ask(run).await];
@@ -195,7 +195,7 @@ pub(crate) async fn a_decision_comes_before_the_deadline_or_not_at_all(db: &Test
     assert_eq!(stage.state(late).await, ApprovalStatus::Pending);
 }
 
-pub(crate) async fn what_nobody_decides_expires(db: &TestStore) {
+pub(crate) async fn undecided_approval_expires_at_deadline(db: &TestStore) {
     let stage = Stage::set(db).await;
     let (session, run) = stage.under_way().await;
     let (other_session, other) = stage.under_way().await;
@@ -210,10 +210,17 @@ pub(crate) async fn what_nobody_decides_expires(db: &TestStore) {
     // A decision that came before that stands.
     assert_eq!(expire(decided).await.unwrap(), ApprovalStatus::Allowed);
 
-    assert_eq!(stage.store.expire_overdue(stage.now()).await.unwrap(), 0);
+    assert_eq!(
+        stage
+            .store
+            .expire_overdue_approvals(stage.now())
+            .await
+            .unwrap(),
+        0
+    );
     let now = stage.wait(600);
     let late = stage.ask(other).await;
-    assert_eq!(stage.store.expire_overdue(now).await.unwrap(), 1);
+    assert_eq!(stage.store.expire_overdue_approvals(now).await.unwrap(), 1);
     assert_eq!(stage.state(unnoticed).await, ApprovalStatus::Expired);
     let ended = stage.approval(unnoticed).await.state.decided_at();
     assert_eq!(ended, Some(now));
@@ -237,7 +244,7 @@ pub(crate) async fn what_nobody_decides_expires(db: &TestStore) {
     );
 }
 
-pub(crate) async fn the_end_of_an_attempt_makes_void_what_it_asked(db: &TestStore) {
+pub(crate) async fn end_or_cancel_of_attempt_voids_its_approvals(db: &TestStore) {
     let stage = Stage::set(db).await;
     let (session, run) = stage.under_way().await;
     let [decided, waits] = [stage.ask(run).await, stage.ask(run).await];
@@ -275,11 +282,11 @@ pub(crate) async fn the_end_of_an_attempt_makes_void_what_it_asked(db: &TestStor
 
     let (_, run) = stage.under_way().await;
     let waits = stage.ask(run).await;
-    stage.fail(run, FailureKind::HandedBack).await;
+    stage.fail(run, FailureKind::Requeued).await;
     assert_eq!(stage.state(waits).await, ApprovalStatus::Void);
 }
 
-pub(crate) async fn the_attempt_after_a_stall_asks_anew(db: &TestStore) {
+pub(crate) async fn attempt_after_stall_requests_new_approval(db: &TestStore) {
     let stage = Stage::set(db).await;
     let (session, run) = stage.under_way().await;
     let waits = stage.ask(run).await;
@@ -306,7 +313,7 @@ pub(crate) async fn the_attempt_after_a_stall_asks_anew(db: &TestStore) {
     assert_eq!((allowed.session_id, allowed.run_id), (session, next));
 }
 
-pub(crate) async fn another_tenants_approval_is_as_if_it_were_not_there(db: &TestStore) {
+pub(crate) async fn approval_of_other_tenant_is_not_found(db: &TestStore) {
     let stage = Stage::set(db).await;
     let (session, run) = stage.under_way().await;
     let id = stage.ask(run).await;
@@ -344,7 +351,7 @@ pub(crate) async fn another_tenants_approval_is_as_if_it_were_not_there(db: &Tes
     assert_eq!(stage.state(id).await, ApprovalStatus::Pending);
 }
 
-pub(crate) async fn approvals_are_listed_by_whom_they_belong_to(db: &TestStore) {
+pub(crate) async fn approvals_are_listed_by_session_automation_run_and_state(db: &TestStore) {
     let stage = Stage::set(db).await;
     let key = "web:1";
     let session = stage.keyed_session(Some(key)).await;
@@ -375,7 +382,7 @@ pub(crate) async fn approvals_are_listed_by_whom_they_belong_to(db: &TestStore) 
         session: Some(session),
         ..all
     };
-    let of_automation = ApprovalFilter {
+    let automation_change = ApprovalFilter {
         automation: Some(automation),
         ..all
     };
@@ -390,14 +397,14 @@ pub(crate) async fn approvals_are_listed_by_whom_they_belong_to(db: &TestStore) 
     };
     let allowed = ApprovalFilter {
         state: Some(ApprovalStatus::Allowed),
-        ..of_automation
+        ..automation_change
     };
     let newest = Page::first(9);
     for (filter, expected) in [
         (all, vec![second, first, of_person]),
         (pending, vec![second]),
         (of_session, vec![second, first, of_person]),
-        (of_automation, vec![second, first]),
+        (automation_change, vec![second, first]),
         (of_run, vec![second, first]),
         (nobodys, vec![]),
         (allowed, vec![first]),
@@ -408,7 +415,7 @@ pub(crate) async fn approvals_are_listed_by_whom_they_belong_to(db: &TestStore) 
         after: Some(second),
         limit: 1,
     };
-    for filter in [all, of_session, of_automation, of_run] {
+    for filter in [all, of_session, automation_change, of_run] {
         assert_eq!(list(filter, after).await, [first], "{filter:?}");
     }
     assert_eq!(list(pending, after).await, []);
@@ -422,7 +429,7 @@ pub(crate) async fn approvals_are_listed_by_whom_they_belong_to(db: &TestStore) 
     assert_eq!(stage.approval(second).await.automation_id, Some(automation));
 }
 
-pub(crate) async fn a_request_is_told_to_whoever_follows(db: &TestStore) {
+pub(crate) async fn approval_request_and_decision_are_in_feed_and_notices(db: &TestStore) {
     let stage = Stage::set(db).await;
     let session = stage.keyed_session(Some("web:1")).await;
     let automation = stage.bound("standup", "web:1").await;
@@ -471,7 +478,7 @@ pub(crate) async fn a_request_is_told_to_whoever_follows(db: &TestStore) {
     assert_eq!(notices[0].automation.as_ref().unwrap().name, "standup");
 }
 
-pub(crate) async fn a_decision_of_another_process_wakes_whoever_waits(db: &TestStore) {
+pub(crate) async fn approval_decision_of_other_process_wakes_subscriber(db: &TestStore) {
     let stage = Stage::set(db).await;
     let (session, run) = stage.under_way().await;
     let id = stage.ask(run).await;

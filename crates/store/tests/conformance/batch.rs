@@ -9,7 +9,7 @@ use crate::{
     stage::{Stage, answer},
 };
 
-pub(crate) async fn what_many_ask_for_together_fails_alone(db: &TestStore) {
+pub(crate) async fn failed_message_in_batch_fails_alone(db: &TestStore) {
     let stage = Stage::set(db).await;
     let mut sessions = Vec::new();
     for _ in 0..5 {
@@ -51,7 +51,7 @@ pub(crate) async fn what_many_ask_for_together_fails_alone(db: &TestStore) {
     }
 }
 
-pub(crate) async fn a_stranger_beside_a_worker_takes_its_end_from_nobody(db: &TestStore) {
+pub(crate) async fn finish_by_other_worker_in_same_batch_is_fenced(db: &TestStore) {
     let stage = Stage::set(db).await;
     let session = stage.session().await;
     let run = stage.say(session, "Words").await.run_id;

@@ -16,7 +16,7 @@ use crate::{
     stage::{Stage, at, hourly, instance},
 };
 
-pub(crate) async fn a_run_that_is_not_the_workers_is_lost(db: &TestStore) {
+pub(crate) async fn begin_of_unclaimed_or_foreign_run_is_fenced(db: &TestStore) {
     let stage = Stage::set(db).await;
     let session = stage.session().await;
     let run = stage.say(session, "hello").await.run_id;
@@ -35,7 +35,7 @@ pub(crate) async fn a_run_that_is_not_the_workers_is_lost(db: &TestStore) {
     assert!(matches!(stage.begin(nobody).await, Begin::Lost));
 }
 
-pub(crate) async fn a_run_that_was_called_off_never_begins(db: &TestStore) {
+pub(crate) async fn cancelled_run_does_not_begin(db: &TestStore) {
     let stage = Stage::set(db).await;
     let session = stage.session().await;
     let run = stage.say(session, "hello").await.run_id;
@@ -54,12 +54,12 @@ pub(crate) async fn a_run_that_was_called_off_never_begins(db: &TestStore) {
     );
 }
 
-pub(crate) async fn no_agent_without_its_memory_is_started_in_its_place(db: &TestStore) {
+pub(crate) async fn begin_on_instance_without_memory_is_refused(db: &TestStore) {
     let stage = Stage::set(db).await;
     let registered =
         stage
             .store
-            .register_host(stage.tenant, instance(2), "other host", stage.now());
+            .register_instance(stage.tenant, instance(2), "other host", stage.now());
     registered.await.unwrap();
     let session = stage.session().await;
     let first = stage.say(session, "one").await.run_id;
@@ -77,7 +77,7 @@ pub(crate) async fn no_agent_without_its_memory_is_started_in_its_place(db: &Tes
     assert_eq!(stage.status(second).await, Failed);
 }
 
-pub(crate) async fn a_scheduled_turn_is_shown_as_a_readable_event(db: &TestStore) {
+pub(crate) async fn scheduled_turn_is_readable_in_transcript(db: &TestStore) {
     let stage = Stage::set(db).await;
     let mut new = stage.new_automation("daily monitor", SessionMode::Continuous);
     new.prompt = "Check the mail.".into();
@@ -114,7 +114,7 @@ pub(crate) async fn a_scheduled_turn_is_shown_as_a_readable_event(db: &TestStore
     assert_eq!(shown[0].run_id, Some(run));
 }
 
-pub(crate) async fn the_prompt_that_is_sent_is_in_the_record_and_nowhere_else(db: &TestStore) {
+pub(crate) async fn rendered_prompt_is_only_in_run_record(db: &TestStore) {
     let stage = Stage::set(db).await;
     let automation = stage.automation("report", SessionMode::Fresh).await;
     let run = stage.fire(automation).await.run_id;
@@ -141,7 +141,7 @@ pub(crate) async fn the_prompt_that_is_sent_is_in_the_record_and_nowhere_else(db
     assert_eq!(rows[0].get::<String>("content").unwrap(), "Do the report.");
 }
 
-pub(crate) async fn a_persons_words_are_shown_as_they_were_said(db: &TestStore) {
+pub(crate) async fn message_of_person_is_stored_verbatim(db: &TestStore) {
     let stage = Stage::set(db).await;
     let session = stage.session().await;
     let run = stage.say(session, "hello {{ name }}").await.run_id;
@@ -153,7 +153,7 @@ pub(crate) async fn a_persons_words_are_shown_as_they_were_said(db: &TestStore) 
     assert_eq!(shown[0].metadata, json!({}));
 }
 
-pub(crate) async fn the_first_turn_pins_its_seat_and_its_end_decides(db: &TestStore) {
+pub(crate) async fn first_completed_turn_pins_seat_to_instance(db: &TestStore) {
     let stage = Stage::set(db).await;
     let session = stage.session().await;
     let pinned = || async {
@@ -178,7 +178,7 @@ pub(crate) async fn the_first_turn_pins_its_seat_and_its_end_decides(db: &TestSt
     assert_eq!(pinned().await, Some(stage.instance));
 }
 
-pub(crate) async fn the_rules_of_the_agent_and_the_automation_hold_together(db: &TestStore) {
+pub(crate) async fn permission_rules_of_agent_and_automation_are_combined(db: &TestStore) {
     let stage = Stage::set(db).await;
     let mut config = model::agent::AgentConfig::new(vec!["agent".into()]);
     let allow = |tool: &str| PermissionRule {

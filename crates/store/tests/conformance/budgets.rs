@@ -64,13 +64,13 @@ impl Stage {
 
     async fn spending(&self, id: AutomationId) -> Account {
         let scope = self.scope();
-        let found = self.store.automation_spending(scope, id, self.now());
+        let found = self.store.automation_usage(scope, id, self.now());
         found.await.unwrap()
     }
 
-    async fn spending_of_all(&self) -> Account {
+    async fn tenant_usage(&self) -> Account {
         let (scope, tenant) = (self.scope(), self.tenant);
-        let found = self.store.tenant_spending(scope, tenant, self.now());
+        let found = self.store.tenant_usage(scope, tenant, self.now());
         found.await.unwrap()
     }
 
@@ -93,13 +93,13 @@ impl Stage {
     }
 
     /// Claims a run whose turn is then not to begin.
-    async fn begin_in_vain(&self, run: RunId) -> Begin {
+    async fn claim_and_begin(&self, run: RunId) -> Begin {
         assert_eq!(self.claim().await, Some(run));
         self.begin(run).await
     }
 
     /// Fails unless an automation has paused itself, and said this.
-    async fn is_paused(&self, id: AutomationId, said: &str) {
+    async fn assert_paused_by_budget(&self, id: AutomationId, said: &str) {
         let found = self.automation_of(id).await;
         assert_eq!(found.state, AutomationState::Paused);
         assert_eq!(found.pause_reason.as_deref(), Some("budget"));
@@ -118,7 +118,7 @@ fn sums(account: &Account) -> [(u64, u64, u64); 2] {
 /// The end of the day on which every stage begins.
 const MIDNIGHT: &str = "2026-05-05T00:00:00Z";
 
-pub(crate) async fn without_a_budget_all_is_counted_and_nothing_held(db: &TestStore) {
+pub(crate) async fn usage_without_budget_is_counted_and_unlimited(db: &TestStore) {
     let stage = Stage::set(db).await;
     let id = stage.automation("report", SessionMode::Fresh).await;
     for _ in 0..3 {
@@ -129,14 +129,14 @@ pub(crate) async fn without_a_budget_all_is_counted_and_nothing_held(db: &TestSt
     stage.start(run).await;
     stage.end(run, &used(10, 2)).await;
     assert_eq!(sums(&stage.spending(id).await), [(300, 21, 3); 2]);
-    assert_eq!(sums(&stage.spending_of_all().await), [(310, 23, 4); 2]);
+    assert_eq!(sums(&stage.tenant_usage().await), [(310, 23, 4); 2]);
     assert_eq!(
         stage.automation_of(id).await.state,
         AutomationState::Enabled
     );
 }
 
-pub(crate) async fn a_turn_beyond_the_budget_waits_until_there_is_one_again(db: &TestStore) {
+pub(crate) async fn run_over_budget_is_deferred_until_next_period(db: &TestStore) {
     let stage = Stage::set(db).await;
     let mut new = stage.new_automation("report", SessionMode::Fresh);
     new.policies.budget = budget(&["2 turns/day"]);
@@ -151,9 +151,9 @@ pub(crate) async fn a_turn_beyond_the_budget_waits_until_there_is_one_again(db: 
         AutomationState::Enabled
     );
     let run = stage.fire(id).await.run_id;
-    assert!(matches!(stage.begin_in_vain(run).await, Begin::Held));
+    assert!(matches!(stage.claim_and_begin(run).await, Begin::Held));
     let said = "the automation's budget of 2 turns a day is used up until 2026-05-05T00:00:00Z";
-    stage.is_paused(id, said).await;
+    stage.assert_paused_by_budget(id, said).await;
     let waiting = stage.run(run).await;
     assert_eq!(waiting.status(), RunStatus::Deferred);
     assert_eq!(waiting.state.not_before(), Some(at(MIDNIGHT)));
@@ -162,41 +162,41 @@ pub(crate) async fn a_turn_beyond_the_budget_waits_until_there_is_one_again(db: 
     // Nothing is due while it is paused, and nothing starts before the day is over.
     stage.clock.set(at("2026-05-04T23:59:59Z"));
     stage.fire_due().await;
-    stage.nothing_is_left_behind().await;
+    stage.assert_nothing_promotable().await;
     assert_eq!(stage.claim().await, None);
     stage.clock.set(at(MIDNIGHT));
-    stage.nothing_is_left_behind().await;
+    stage.assert_nothing_promotable().await;
     stage.start(run).await;
     let begun = stage.run(run).await;
     assert_eq!((begun.state.reason(), begun.state.message()), (None, None));
     assert_eq!(sums(&stage.spending(id).await), [(0, 0, 1), (2, 0, 3)]);
 }
 
-pub(crate) async fn who_resumes_before_the_day_is_over_is_told_again(db: &TestStore) {
+pub(crate) async fn automation_resumed_before_next_period_pauses_again(db: &TestStore) {
     let stage = Stage::set(db).await;
     let id = stage
         .limited("report", SessionMode::Continuous, &["100 tokens/day"])
         .await;
     stage.turn_using(id, 100, 0).await;
     let said = "the automation's budget of 100 tokens a day is used up until 2026-05-05T00:00:00Z";
-    stage.is_paused(id, said).await;
+    stage.assert_paused_by_budget(id, said).await;
     stage.resume(id).await;
     let run = stage.fire(id).await.run_id;
-    assert!(matches!(stage.begin_in_vain(run).await, Begin::Held));
-    stage.is_paused(id, said).await;
+    assert!(matches!(stage.claim_and_begin(run).await, Begin::Held));
+    stage.assert_paused_by_budget(id, said).await;
     // What waits may begin again at once where somebody resumes it, and looks again.
     stage.wait(60);
     stage.resume(id).await;
-    stage.nothing_is_left_behind().await;
-    assert!(matches!(stage.begin_in_vain(run).await, Begin::Held));
-    stage.is_paused(id, said).await;
+    stage.assert_nothing_promotable().await;
+    assert!(matches!(stage.claim_and_begin(run).await, Begin::Held));
+    stage.assert_paused_by_budget(id, said).await;
     stage.clock.set(at(MIDNIGHT));
     stage.resume(id).await;
-    stage.nothing_is_left_behind().await;
+    stage.assert_nothing_promotable().await;
     stage.start(run).await;
 }
 
-pub(crate) async fn a_limit_is_reached_by_the_last_of_it(db: &TestStore) {
+pub(crate) async fn usage_equal_to_limit_exhausts_budget(db: &TestStore) {
     let stage = Stage::set(db).await;
     let day = "2026-05-05T00:00:00Z";
     for (name, limits, tokens, micros, said) in [
@@ -224,7 +224,7 @@ pub(crate) async fn a_limit_is_reached_by_the_last_of_it(db: &TestStore) {
         assert_eq!(stage.status(run).await, RunStatus::Succeeded);
         if let Some((limit, until)) = said {
             let said = format!("the automation's budget of {limit} is used up until {until}");
-            stage.is_paused(id, &said).await;
+            stage.assert_paused_by_budget(id, &said).await;
         } else {
             let state = stage.automation_of(id).await.state;
             assert_eq!(state, AutomationState::Enabled, "{name}");
@@ -241,12 +241,10 @@ pub(crate) async fn a_limit_is_reached_by_the_last_of_it(db: &TestStore) {
     );
     stage.turn_using(id, 100, 0).await;
     let said = "the automation's budget of 100 tokens a run is used up";
-    stage.is_paused(id, said).await;
+    stage.assert_paused_by_budget(id, said).await;
 }
 
-pub(crate) async fn a_run_that_was_cut_off_pauses_its_automation_and_is_not_tried_again(
-    db: &TestStore,
-) {
+pub(crate) async fn run_stopped_by_budget_pauses_automation_and_is_not_retried(db: &TestStore) {
     let stage = Stage::set(db).await;
     let id = stage
         .limited("report", SessionMode::Fresh, &["50 tokens/run"])
@@ -259,7 +257,7 @@ pub(crate) async fn a_run_that_was_cut_off_pauses_its_automation_and_is_not_trie
     };
     stage.end(run, &cut).await;
     stage
-        .is_paused(id, "the automation's budget of 50 tokens a run is used up")
+        .assert_paused_by_budget(id, "the automation's budget of 50 tokens a run is used up")
         .await;
     let ended = stage.run(run).await;
     assert_eq!(ended.state.reason(), Some("budget"));
@@ -269,10 +267,10 @@ pub(crate) async fn a_run_that_was_cut_off_pauses_its_automation_and_is_not_trie
     let run = stage.fire(late).await.run_id;
     stage.start(run).await;
     stage.end(run, &failed(FailureKind::Budget, true)).await;
-    stage.is_paused(late, "it broke").await;
+    stage.assert_paused_by_budget(late, "it broke").await;
 }
 
-pub(crate) async fn what_a_run_uses_is_counted_once(db: &TestStore) {
+pub(crate) async fn repeated_usage_reports_are_counted_once(db: &TestStore) {
     let stage = Stage::set(db).await;
     let id = stage
         .limited("report", SessionMode::Fresh, &["1000 tokens/day"])
@@ -297,7 +295,7 @@ pub(crate) async fn what_a_run_uses_is_counted_once(db: &TestStore) {
     assert_eq!(stage.run(run).await.usage, end.usage);
 }
 
-pub(crate) async fn runs_that_end_or_begin_at_once_are_all_counted(db: &TestStore) {
+pub(crate) async fn concurrent_turns_are_all_counted_against_budget(db: &TestStore) {
     let stage = Stage::set(db).await;
     let id = stage.automation("report", SessionMode::Fresh).await;
     let (one, other) = (stage.fire(id).await.run_id, stage.fire(id).await.run_id);
@@ -323,10 +321,10 @@ pub(crate) async fn runs_that_end_or_begin_at_once_are_all_counted(db: &TestStor
         paused += u32::from(held);
     }
     assert_eq!(paused, 1);
-    assert_eq!(stage.spending_of_all().await.day.turns, 3);
+    assert_eq!(stage.tenant_usage().await.day.turns, 3);
 }
 
-pub(crate) async fn what_a_lost_worker_had_counted_stays_counted(db: &TestStore) {
+pub(crate) async fn usage_reported_by_lost_worker_stays_counted(db: &TestStore) {
     let stage = Stage::set(db).await;
     let id = stage
         .limited("report", SessionMode::Continuous, &["100 tokens/day"])
@@ -341,7 +339,7 @@ pub(crate) async fn what_a_lost_worker_had_counted_stays_counted(db: &TestStore)
     // The next attempt goes on with the agent's session as it was last heard of: nothing counts again.
     let next = stage.attempts(run).await[1].clone();
     stage.clock.set(next.state.not_before().unwrap());
-    stage.nothing_is_left_behind().await;
+    stage.assert_nothing_promotable().await;
     let begun = stage.start(next.id).await;
     let kept = begun.seat.usage.unwrap();
     assert_eq!(kept["used"], 45);
@@ -350,14 +348,14 @@ pub(crate) async fn what_a_lost_worker_had_counted_stays_counted(db: &TestStore)
     assert_eq!(begun.accounts.counted, Spent::default());
     stage.end(next.id, &used(45, 0)).await;
     stage
-        .is_paused(
+        .assert_paused_by_budget(
             id,
             "the automation's budget of 100 tokens a day is used up until 2026-05-05T00:00:00Z",
         )
         .await;
 }
 
-pub(crate) async fn a_seat_without_a_memory_has_used_nothing(db: &TestStore) {
+pub(crate) async fn seat_without_memory_has_no_usage(db: &TestStore) {
     let stage = Stage::set(db).await;
     let session = stage.session().await;
     let run = stage.say(session, "Hello").await.run_id;
@@ -372,10 +370,10 @@ pub(crate) async fn a_seat_without_a_memory_has_used_nothing(db: &TestStore) {
     stage.end(run, &used(7, 0)).await;
     let run = stage.say(session, "And again").await.run_id;
     assert_eq!(stage.start(run).await.seat.usage.unwrap()["used"], 7);
-    assert_eq!(stage.spending_of_all().await.day.tokens, 52);
+    assert_eq!(stage.tenant_usage().await.day.tokens, 52);
 }
 
-pub(crate) async fn days_and_months_begin_at_midnight_in_utc(db: &TestStore) {
+pub(crate) async fn budget_periods_begin_at_midnight_utc(db: &TestStore) {
     let stage = Stage::set(db).await;
     let id = stage
         .limited(
@@ -393,12 +391,12 @@ pub(crate) async fn days_and_months_begin_at_midnight_in_utc(db: &TestStore) {
     stage.turn_using(id, 4, 4).await;
     assert_eq!(sums(&stage.spending(id).await), [(4, 4, 1), (7, 7, 3)]);
     let run = stage.fire(id).await.run_id;
-    assert!(matches!(stage.begin_in_vain(run).await, Begin::Held));
+    assert!(matches!(stage.claim_and_begin(run).await, Begin::Held));
     let until = at("2026-06-01T00:00:00Z");
     assert_eq!(stage.run(run).await.state.not_before(), Some(until));
     on("2026-06-01T00:00:00Z");
     assert_eq!(sums(&stage.spending(id).await), [(0, 0, 0); 2]);
-    stage.nothing_is_left_behind().await;
+    stage.assert_nothing_promotable().await;
     // A turn belongs to the day on which it began, what it used to that on which it is known.
     stage.start(run).await;
     on("2026-06-02T00:00:00Z");
@@ -409,7 +407,7 @@ pub(crate) async fn days_and_months_begin_at_midnight_in_utc(db: &TestStore) {
     assert_eq!(sums(&stage.spending(id).await), [(4, 4, 1), (7, 7, 3)]);
 }
 
-pub(crate) async fn a_tenants_budget_holds_for_all_of_it_and_nobody_else(db: &TestStore) {
+pub(crate) async fn tenant_budget_limits_all_runs_of_its_tenant_only(db: &TestStore) {
     let stage = Stage::set(db).await;
     let id = stage.automation("report", SessionMode::Fresh).await;
     stage.limit_tenant(&["100 tokens/month"]).await;
@@ -420,7 +418,7 @@ pub(crate) async fn a_tenants_budget_holds_for_all_of_it_and_nobody_else(db: &Te
     stage.end(run, &used(100, 0)).await;
     // Whoever says something is told at once.
     let run = stage.say(session, "And now?").await.run_id;
-    let refused = stage.begin_in_vain(run).await;
+    let refused = stage.claim_and_begin(run).await;
     assert!(matches!(refused, Begin::Refused(failure) if failure.kind == FailureKind::Budget));
     let until = "2026-06-01T00:00:00Z";
     let said = format!("the tenant's budget of 100 tokens a month is used up until {until}");
@@ -437,8 +435,8 @@ pub(crate) async fn a_tenants_budget_holds_for_all_of_it_and_nobody_else(db: &Te
     );
     // An automation pauses itself.
     let run = stage.fire(id).await.run_id;
-    assert!(matches!(stage.begin_in_vain(run).await, Begin::Held));
-    stage.is_paused(id, &said).await;
+    assert!(matches!(stage.claim_and_begin(run).await, Begin::Held));
+    stage.assert_paused_by_budget(id, &said).await;
     // Another tenant has its own.
     let store = stage.store.clone();
     let now = stage.now();
@@ -451,22 +449,22 @@ pub(crate) async fn a_tenants_budget_holds_for_all_of_it_and_nobody_else(db: &Te
             .budget
             .is_none()
     );
-    let account = store.tenant_spending(store::Scope::Tenant(other), other, now);
+    let account = store.tenant_usage(store::Scope::Tenant(other), other, now);
     assert_eq!(sums(&account.await.unwrap()), [(0, 0, 0); 2]);
     // A larger one lets go on what waits.
     stage.limit_tenant(&["200 tokens/month"]).await;
-    stage.nothing_is_left_behind().await;
+    stage.assert_nothing_promotable().await;
     stage.start(run).await;
     stage.end(run, &used(1, 0)).await;
     stage.limit_tenant(&[]).await;
-    assert!(stage.spending_of_all().await.budget.is_none());
+    assert!(stage.tenant_usage().await.budget.is_none());
     let unknown = model::TenantId::from_uuid(uuid::Uuid::from_u128(77));
     let none = Budget::default();
     let set = store.set_tenant_budget(unknown, None, &none, now);
     assert!(matches!(set.await, Err(store::Error::NotFound { .. })));
 }
 
-pub(crate) async fn what_a_removed_automation_used_stays_the_tenants(db: &TestStore) {
+pub(crate) async fn usage_of_deleted_automation_stays_in_tenant_usage(db: &TestStore) {
     let stage = Stage::set(db).await;
     let id = stage.automation("report", SessionMode::Fresh).await;
     stage.turn_using(id, 10, 1).await;
@@ -474,10 +472,10 @@ pub(crate) async fn what_a_removed_automation_used_stays_the_tenants(db: &TestSt
         .store
         .delete_automation(stage.scope(), id, stage.now());
     deleted.await.unwrap();
-    assert_eq!(sums(&stage.spending_of_all().await), [(10, 1, 1); 2]);
+    assert_eq!(sums(&stage.tenant_usage().await), [(10, 1, 1); 2]);
 }
 
-pub(crate) async fn nobody_waits_behind_a_run_without_a_budget(db: &TestStore) {
+pub(crate) async fn run_deferred_by_budget_does_not_block_its_seat(db: &TestStore) {
     let stage = Stage::set(db).await;
     let session = stage.keyed_session(Some("web:1")).await;
     let mut new = stage.new_automation("bound", SessionMode::Bound);
@@ -488,10 +486,10 @@ pub(crate) async fn nobody_waits_behind_a_run_without_a_budget(db: &TestStore) {
     let run = stage.fire(id).await.run_id;
     let words = stage.say(session, "Hello").await;
     assert_eq!(words.status, RunStatus::Deferred);
-    assert!(matches!(stage.begin_in_vain(run).await, Begin::Held));
+    assert!(matches!(stage.claim_and_begin(run).await, Begin::Held));
     assert_eq!(stage.status(words.run_id).await, RunStatus::Queued);
     stage.start(words.run_id).await;
     stage.succeed(words.run_id).await;
-    stage.nothing_is_left_behind().await;
+    stage.assert_nothing_promotable().await;
     assert_eq!(stage.status(run).await, RunStatus::Deferred);
 }

@@ -17,7 +17,7 @@ impl Stage {
     }
 }
 
-pub(crate) async fn what_is_over_cannot_be_called_off(db: &TestStore) {
+pub(crate) async fn cancel_of_ended_run_is_refused(db: &TestStore) {
     let stage = Stage::set(db).await;
     let session = stage.session().await;
     let run = stage.say(session, "hello").await.run_id;
@@ -34,7 +34,7 @@ pub(crate) async fn what_is_over_cannot_be_called_off(db: &TestStore) {
     }
 }
 
-pub(crate) async fn another_tenants_run_is_as_if_it_were_not_there(db: &TestStore) {
+pub(crate) async fn run_of_other_tenant_is_not_found(db: &TestStore) {
     let stage = Stage::set(db).await;
     let session = stage.session().await;
     let run = stage.say(session, "hello").await.run_id;
@@ -52,7 +52,7 @@ pub(crate) async fn another_tenants_run_is_as_if_it_were_not_there(db: &TestStor
     assert_eq!(stage.status(run).await, Queued);
 }
 
-pub(crate) async fn a_waiting_run_is_called_off_at_once_and_makes_room(db: &TestStore) {
+pub(crate) async fn waiting_run_is_cancelled_at_once_and_frees_its_seat(db: &TestStore) {
     let stage = Stage::set(db).await;
     let session = stage.session().await;
     let first = stage.say(session, "one").await.run_id;
@@ -70,7 +70,7 @@ pub(crate) async fn a_waiting_run_is_called_off_at_once_and_makes_room(db: &Test
     );
 }
 
-pub(crate) async fn an_executed_run_is_only_asked_to_stop(db: &TestStore) {
+pub(crate) async fn cancel_of_claimed_or_running_run_is_only_requested(db: &TestStore) {
     let stage = Stage::set(db).await;
     let session = stage.session().await;
     let run = stage.say(session, "hello").await.run_id;
@@ -86,7 +86,7 @@ pub(crate) async fn an_executed_run_is_only_asked_to_stop(db: &TestStore) {
     assert_eq!(stage.run(run).await.state.ended_at(), None);
 }
 
-pub(crate) async fn all_of_a_session_are_called_off_and_none_starts_instead(db: &TestStore) {
+pub(crate) async fn cancel_of_session_runs_starts_no_deferred_run(db: &TestStore) {
     let stage = Stage::set(db).await;
     let session = stage.keyed_session(Some("web:1")).await;
     let automation = stage.bound("standup", "web:1").await;
@@ -115,7 +115,7 @@ pub(crate) async fn all_of_a_session_are_called_off_and_none_starts_instead(db: 
     );
 }
 
-pub(crate) async fn calling_one_off_lets_the_automations_next_one_start(db: &TestStore) {
+pub(crate) async fn cancel_starts_next_run_of_automation(db: &TestStore) {
     let stage = Stage::set(db).await;
     let automation = stage
         .overlapping(SessionMode::Fresh, model::policy::Overlap::Queue)

@@ -14,12 +14,12 @@ use crate::{
     stage::{Stage, instance, store_over},
 };
 
-pub(crate) async fn an_empty_queue_gives_nothing(db: &TestStore) {
+pub(crate) async fn claim_from_empty_queue_returns_nothing(db: &TestStore) {
     let stage = Stage::set(db).await;
     assert_eq!(stage.claim_all(10).await, []);
 }
 
-pub(crate) async fn a_claim_tells_which_attempt_it_is_and_when_the_input_came(db: &TestStore) {
+pub(crate) async fn claim_returns_attempt_and_input_instant(db: &TestStore) {
     let stage = Stage::set(db).await;
     let session = stage.session().await;
     let run = stage.say(session, "hello").await.run_id;
@@ -45,7 +45,7 @@ pub(crate) async fn a_claim_tells_which_attempt_it_is_and_when_the_input_came(db
     assert_ne!(second.run, run);
 }
 
-pub(crate) async fn what_a_worker_has_claimed_and_not_begun_is_told(db: &TestStore) {
+pub(crate) async fn claimed_runs_of_worker_are_listed_until_begun(db: &TestStore) {
     let stage = Stage::set(db).await;
     let mut runs = Vec::new();
     for _ in 0..3 {
@@ -65,11 +65,11 @@ pub(crate) async fn what_a_worker_has_claimed_and_not_begun_is_told(db: &TestSto
         .store
         .claim(&other, stage.instance, 1, Some(waiting), stage.now());
     assert_eq!(others.await.unwrap().len(), 1);
-    let own = stage.store.claimed_by(&stage.worker).await;
+    let own = stage.store.runs_claimed_by(&stage.worker).await;
     assert_eq!(own.unwrap(), [claimed]);
 }
 
-pub(crate) async fn many_claimers_take_each_run_once(db: &TestStore) {
+pub(crate) async fn concurrent_claims_take_each_run_once(db: &TestStore) {
     let stage = Stage::set(db).await;
     let mut waiting = BTreeSet::new();
     for _ in 0..40 {
@@ -103,7 +103,7 @@ pub(crate) async fn many_claimers_take_each_run_once(db: &TestStore) {
     assert_eq!(taken.into_iter().collect::<BTreeSet<_>>(), waiting);
 }
 
-pub(crate) async fn people_are_claimed_before_automations_and_each_in_their_order(db: &TestStore) {
+pub(crate) async fn claim_prefers_people_and_keeps_input_order(db: &TestStore) {
     let stage = Stage::set(db).await;
     let automation = stage.automation("report", SessionMode::Fresh).await;
     let fired = stage.fire(automation).await.run_id;
@@ -119,7 +119,7 @@ pub(crate) async fn people_are_claimed_before_automations_and_each_in_their_orde
     assert_eq!(order, [said[0], said[1], fired]);
 }
 
-pub(crate) async fn a_named_run_is_claimed_alone(db: &TestStore) {
+pub(crate) async fn claim_of_named_run_claims_no_other(db: &TestStore) {
     let stage = Stage::set(db).await;
     let (one, two) = (stage.session().await, stage.session().await);
     let first = stage.say(one, "hello").await.run_id;
@@ -136,7 +136,7 @@ pub(crate) async fn a_named_run_is_claimed_alone(db: &TestStore) {
     assert_eq!(claim().await.unwrap(), [], "it is claimed already");
 }
 
-pub(crate) async fn what_waits_cannot_be_claimed(db: &TestStore) {
+pub(crate) async fn deferred_run_cannot_be_claimed(db: &TestStore) {
     let stage = Stage::set(db).await;
     let session = stage.session().await;
     stage.say(session, "one").await;
@@ -147,12 +147,13 @@ pub(crate) async fn what_waits_cannot_be_claimed(db: &TestStore) {
     assert_eq!(claimed.await.unwrap(), []);
 }
 
-pub(crate) async fn a_run_is_claimed_only_where_its_memory_lies(db: &TestStore) {
+pub(crate) async fn run_is_claimed_only_on_instance_of_its_memory(db: &TestStore) {
     let stage = Stage::set(db).await;
     let elsewhere = instance(2);
-    let registered = stage
-        .store
-        .register_host(stage.tenant, elsewhere, "other host", stage.now());
+    let registered =
+        stage
+            .store
+            .register_instance(stage.tenant, elsewhere, "other host", stage.now());
     registered.await.unwrap();
     let session = stage.session().await;
     let first = stage.say(session, "one").await.run_id;

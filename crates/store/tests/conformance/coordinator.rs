@@ -6,7 +6,8 @@ use model::{SeatId, SessionId, TenantId, session::SessionEvent, turn::EntryKind}
 use serde_json::json;
 use sqlx::postgres::PgListener;
 use store::{
-    Error, NewMessage, Published, Recipients, Scope, SeatMessage, Store, database::Dialect, params,
+    Error, NewSeatMessage, Published, Recipients, Scope, SeatMessage, Store, database::Dialect,
+    params,
 };
 use tokio::time::timeout;
 use uuid::Uuid;
@@ -78,7 +79,7 @@ async fn publish(
     to: Recipients,
     content: &str,
 ) -> Vec<SeatMessage> {
-    let new = NewMessage {
+    let new = NewSeatMessage {
         from: team.seats[from],
         to,
         content: content.into(),
@@ -102,7 +103,7 @@ async fn words(published: &mut Published, count: usize) -> Vec<String> {
     words
 }
 
-pub(crate) async fn a_message_is_a_row_for_each_seat_that_receives_it(db: &TestStore) {
+pub(crate) async fn seat_message_has_one_row_per_recipient(db: &TestStore) {
     let team = Team::set(db).await;
     let one = team.tell(0, 1, "to one").await;
     let all = team.publish(1, Recipients::Others, "to all").await;
@@ -145,7 +146,7 @@ pub(crate) async fn a_message_is_a_row_for_each_seat_that_receives_it(db: &TestS
     assert_eq!(team.tell(2, 2, "note").await.to, team.seats[2]);
     let alone = team.stage.session().await;
     let seat = team.stage.seat(alone).await;
-    let new = NewMessage {
+    let new = NewSeatMessage {
         from: seat,
         to: Recipients::Others,
         content: "anybody?".into(),
@@ -155,7 +156,7 @@ pub(crate) async fn a_message_is_a_row_for_each_seat_that_receives_it(db: &TestS
     assert_eq!(nobody.await.unwrap(), []);
 }
 
-pub(crate) async fn a_subscriber_gets_what_it_missed_and_then_what_comes(db: &TestStore) {
+pub(crate) async fn subscriber_gets_missed_then_new_messages(db: &TestStore) {
     let team = Team::set(db).await;
     let first = team.tell(0, 1, "1").await;
     team.tell(0, 2, "not for one").await;
@@ -180,7 +181,7 @@ pub(crate) async fn a_subscriber_gets_what_it_missed_and_then_what_comes(db: &Te
     assert_eq!(words(&mut later, 250).await, expected);
 }
 
-pub(crate) async fn what_is_not_acknowledged_comes_again(db: &TestStore) {
+pub(crate) async fn unacknowledged_messages_are_delivered_again(db: &TestStore) {
     let team = Team::set(db).await;
     let (store, tenant) = (&team.stage.store, team.stage.tenant);
     let one = team.tell(0, 1, "1").await;
@@ -215,7 +216,7 @@ pub(crate) async fn what_is_not_acknowledged_comes_again(db: &TestStore) {
     assert_eq!(words(&mut still, 2).await, ["1", "3"]);
 }
 
-pub(crate) async fn another_tenants_messages_are_as_if_there_were_none(db: &TestStore) {
+pub(crate) async fn seat_messages_of_other_tenant_or_session_are_not_found(db: &TestStore) {
     let team = Team::set(db).await;
     let message = team.tell(0, 1, "1").await;
     let (store, now) = (&team.stage.store, team.stage.now());
@@ -226,7 +227,7 @@ pub(crate) async fn another_tenants_messages_are_as_if_there_were_none(db: &Test
         assert!(matches!(subscribed, Err(Error::NotFound { .. })));
         let acknowledged = store.acknowledge(tenant, message.id, message.to, now).await;
         assert!(matches!(acknowledged, Err(Error::NotFound { .. })));
-        let new = NewMessage {
+        let new = NewSeatMessage {
             from: team.seats[0],
             to: Recipients::Others,
             content: "hello".into(),
@@ -241,7 +242,7 @@ pub(crate) async fn another_tenants_messages_are_as_if_there_were_none(db: &Test
     let subscribed = store.subscribe(tenant, team.session, Some(elsewhere), None);
     assert!(matches!(subscribed.await, Err(Error::NotFound { .. })));
     for (from, to) in [(elsewhere, team.seats[0]), (team.seats[0], elsewhere)] {
-        let new = NewMessage {
+        let new = NewSeatMessage {
             from,
             to: Recipients::Seat(to),
             content: "hello".into(),
@@ -256,7 +257,7 @@ pub(crate) async fn another_tenants_messages_are_as_if_there_were_none(db: &Test
     assert_eq!(rows.unwrap().len(), 1, "what is refused leaves nothing");
 }
 
-pub(crate) async fn a_closed_session_refuses_messages(db: &TestStore) {
+pub(crate) async fn publish_in_closed_session_is_refused(db: &TestStore) {
     let team = Team::set(db).await;
     let store = &team.stage.store;
     for (event, refuses) in [
@@ -268,7 +269,7 @@ pub(crate) async fn a_closed_session_refuses_messages(db: &TestStore) {
         let (scope, now) = (team.stage.scope(), team.stage.now());
         let moved = store.move_session(scope, team.session, event, None, now);
         moved.await.unwrap();
-        let new = NewMessage {
+        let new = NewSeatMessage {
             from: team.seats[0],
             to: Recipients::Others,
             content: "hello".into(),
@@ -284,7 +285,7 @@ pub(crate) async fn a_closed_session_refuses_messages(db: &TestStore) {
     }
 }
 
-pub(crate) async fn a_session_that_is_deleted_ends_its_subscriptions(db: &TestStore) {
+pub(crate) async fn session_deletion_ends_message_subscriptions(db: &TestStore) {
     let team = Team::set(db).await;
     let other = store::open(&db.location()).await.unwrap();
     let elsewhere = store_over(&other);
@@ -311,7 +312,7 @@ pub(crate) async fn a_session_that_is_deleted_ends_its_subscriptions(db: &TestSt
 /// How much is published while others subscribe.
 const MANY: usize = 150;
 
-pub(crate) async fn nothing_is_lost_while_others_publish_and_subscribe(db: &TestStore) {
+pub(crate) async fn concurrent_publish_and_subscribe_loses_no_message(db: &TestStore) {
     let team = Team::set(db).await;
     let other = store::open(&db.location()).await.unwrap();
     let elsewhere = store_over(&other);
@@ -343,7 +344,7 @@ pub(crate) async fn nothing_is_lost_while_others_publish_and_subscribe(db: &Test
     other.close().await;
 }
 
-pub(crate) async fn a_subscription_has_its_channel_listened_to(db: &TestStore) {
+pub(crate) async fn message_subscription_listens_to_session_channel(db: &TestStore) {
     let team = Team::set(db).await;
     let channel = format!("automation_session_{}", team.session.uuid()).replace('-', "_");
     // What a connection was told last; those that ask this are told something else.
@@ -361,7 +362,7 @@ pub(crate) async fn a_subscription_has_its_channel_listened_to(db: &TestStore) {
     while !told("unlisten").await {}
 }
 
-pub(crate) async fn the_database_tells_whoever_listens_what_is_published(db: &TestStore) {
+pub(crate) async fn published_message_notifies_session_channel(db: &TestStore) {
     let team = Team::set(db).await;
     let channel = format!("automation_session_{}", team.session.uuid()).replace('-', "_");
     let mut others = PgListener::connect(db.home.url()).await.unwrap();

@@ -14,11 +14,11 @@ use crate::{
 };
 
 /// Fails where a deletion was blocked.
-fn assert_gone(deletion: &Deletion) {
+fn assert_deleted(deletion: &Deletion) {
     assert!(matches!(deletion, Deletion::Done { .. }), "{deletion:?}");
 }
 
-pub(crate) async fn bound_automations_of_people_block_deleting(db: &TestStore) {
+pub(crate) async fn bound_automation_blocks_session_deletion(db: &TestStore) {
     let stage = Stage::set(db).await;
     let session = stage.keyed_session(Some("web:1")).await;
     let bound = stage.bound("standup", "web:1").await;
@@ -47,7 +47,7 @@ pub(crate) async fn bound_automations_of_people_block_deleting(db: &TestStore) {
     assert!(matches!(gone, Err(Error::NotFound { .. })), "{gone:?}");
 }
 
-pub(crate) async fn system_jobs_and_other_threads_never_block_deleting(db: &TestStore) {
+pub(crate) async fn system_automations_do_not_block_session_deletion(db: &TestStore) {
     let stage = Stage::set(db).await;
     let session = stage.keyed_session(Some("web:1")).await;
     let job = stage.bound("tidy", "web:1").await;
@@ -57,7 +57,7 @@ pub(crate) async fn system_jobs_and_other_threads_never_block_deleting(db: &Test
     let deleted = stage
         .store
         .delete_session(stage.tenant, session, true, stage.now());
-    assert_gone(&deleted.await.unwrap());
+    assert_deleted(&deleted.await.unwrap());
     for automation in [job, unified] {
         let stays = stage.store.automation(stage.scope(), automation).await;
         stays.unwrap();
@@ -67,7 +67,7 @@ pub(crate) async fn system_jobs_and_other_threads_never_block_deleting(db: &Test
     assert_eq!(fired.status, Skipped);
 }
 
-pub(crate) async fn a_continuous_automation_lets_go_of_a_deleted_session(db: &TestStore) {
+pub(crate) async fn continuous_automation_is_unlinked_from_deleted_session(db: &TestStore) {
     let stage = Stage::set(db).await;
     let automation = stage.automation("watch", SessionMode::Continuous).await;
     let first = stage.fire(automation).await.run_id;
@@ -75,7 +75,7 @@ pub(crate) async fn a_continuous_automation_lets_go_of_a_deleted_session(db: &Te
     let deleted = stage
         .store
         .delete_session(stage.tenant, session, false, stage.now());
-    assert_gone(&deleted.await.unwrap());
+    assert_deleted(&deleted.await.unwrap());
     let found = stage.store.automation(stage.scope(), automation).await;
     assert_eq!(found.unwrap().current_session_id, None);
     let next = stage.fire(automation).await;
@@ -83,7 +83,7 @@ pub(crate) async fn a_continuous_automation_lets_go_of_a_deleted_session(db: &Te
     assert_ne!(stage.run(next.run_id).await.session_id, Some(session));
 }
 
-pub(crate) async fn deleting_a_session_lets_the_automations_next_run_start(db: &TestStore) {
+pub(crate) async fn session_deletion_starts_next_run_of_automation(db: &TestStore) {
     let stage = Stage::set(db).await;
     let automation = stage.overlapping(SessionMode::Fresh, Overlap::Queue).await;
     let first = stage.fire(automation).await.run_id;
@@ -93,14 +93,14 @@ pub(crate) async fn deleting_a_session_lets_the_automations_next_run_start(db: &
     let deleted = stage
         .store
         .delete_session(stage.tenant, session, false, stage.now());
-    assert_gone(&deleted.await.unwrap());
+    assert_deleted(&deleted.await.unwrap());
     assert_eq!(stage.status(second).await, Queued);
     // Whoever executes the first one learns that it is gone, and writes nothing.
     let end = failed(FailureKind::AgentExited, true);
     assert_eq!(stage.finish(first, &end).await, Settled::Lost);
 }
 
-pub(crate) async fn a_seat_and_its_memory_go_with_the_session(db: &TestStore) {
+pub(crate) async fn session_deletion_removes_seats_and_memory(db: &TestStore) {
     let stage = Stage::set(db).await;
     let session = stage.session().await;
     let run = stage.say(session, "hello").await.run_id;
@@ -117,11 +117,13 @@ pub(crate) async fn a_seat_and_its_memory_go_with_the_session(db: &TestStore) {
     }
 }
 
-pub(crate) async fn automations_go_with_their_session_in_one_transaction(db: &TestStore) {
+pub(crate) async fn session_and_bound_automations_are_deleted_atomically(db: &TestStore) {
     let stage = Stage::set(db).await;
     let session = stage.keyed_session(Some("web:1")).await;
     let other = stage.keyed_session(Some("web:2")).await;
-    let bound = stage.triggered_bound("standup", "web:1", &[hourly()]).await;
+    let bound = stage
+        .bound_automation_with_triggers("standup", "web:1", &[hourly()])
+        .await;
     let elsewhere = stage.bound("digest", "web:2").await;
     // Something of it waits in another session, too: it was bound to that one before.
     let busy = stage.say(other, "hello").await.run_id;
@@ -144,7 +146,7 @@ pub(crate) async fn automations_go_with_their_session_in_one_transaction(db: &Te
     assert_eq!(stage.fire_due().await, store::Fired::default());
 }
 
-pub(crate) async fn an_automation_that_a_broken_one_hides_still_blocks(db: &TestStore) {
+pub(crate) async fn unreadable_bound_automation_blocks_session_deletion(db: &TestStore) {
     let stage = Stage::set(db).await;
     let session = stage.keyed_session(Some("web:1")).await;
     let broken = stage.bound("broken", "web:1").await;
@@ -164,7 +166,7 @@ pub(crate) async fn an_automation_that_a_broken_one_hides_still_blocks(db: &Test
     assert_eq!((listed.readable.len(), listed.unreadable.len()), (1, 1));
 }
 
-pub(crate) async fn whoever_takes_a_turn_of_a_deleted_session_is_fenced(db: &TestStore) {
+pub(crate) async fn worker_of_deleted_session_is_fenced(db: &TestStore) {
     let stage = Stage::set(db).await;
     for begun in [false, true] {
         let session = stage.session().await;

@@ -58,7 +58,7 @@ impl Stage {
     }
 }
 
-pub(crate) async fn before_its_instant_nothing_fires(db: &TestStore) {
+pub(crate) async fn trigger_does_not_fire_before_its_instant(db: &TestStore) {
     let stage = Stage::set(db).await;
     let automation = stage
         .triggered("report", SessionMode::Fresh, &[hourly()])
@@ -70,7 +70,7 @@ pub(crate) async fn before_its_instant_nothing_fires(db: &TestStore) {
     assert_eq!(next, Some(at("2026-05-04T10:00:00Z")));
 }
 
-pub(crate) async fn a_look_tells_when_the_first_that_was_due_was(db: &TestStore) {
+pub(crate) async fn fire_due_returns_earliest_due_instant(db: &TestStore) {
     let stage = Stage::set(db).await;
     let every = |minutes: &str| Spec::Cron {
         expression: format!("{minutes} * * * *"),
@@ -88,7 +88,7 @@ pub(crate) async fn a_look_tells_when_the_first_that_was_due_was(db: &TestStore)
     assert_eq!(stage.fire_due().await.due, None);
 }
 
-pub(crate) async fn a_due_trigger_becomes_one_run_and_moves_on(db: &TestStore) {
+pub(crate) async fn due_trigger_creates_one_run_and_advances(db: &TestStore) {
     let stage = Stage::set(db).await;
     let automation = stage
         .triggered("report", SessionMode::Fresh, &[hourly()])
@@ -115,7 +115,7 @@ pub(crate) async fn a_due_trigger_becomes_one_run_and_moves_on(db: &TestStore) {
     assert_eq!(session.title.unwrap(), "report 2026-05-04T10:00:00Z");
 }
 
-pub(crate) async fn looking_again_fires_nothing_twice(db: &TestStore) {
+pub(crate) async fn repeated_fire_due_fires_nothing_twice(db: &TestStore) {
     let stage = Stage::set(db).await;
     let automation = stage
         .triggered("report", SessionMode::Fresh, &[hourly()])
@@ -129,7 +129,7 @@ pub(crate) async fn looking_again_fires_nothing_twice(db: &TestStore) {
     assert_eq!(stage.runs_of(automation).await.len(), 1);
 }
 
-pub(crate) async fn many_schedulers_fire_each_instant_once(db: &TestStore) {
+pub(crate) async fn concurrent_schedulers_fire_each_instant_once(db: &TestStore) {
     let stage = Stage::set(db).await;
     let mut automations = Vec::new();
     for name in 0..10 {
@@ -153,7 +153,7 @@ pub(crate) async fn many_schedulers_fire_each_instant_once(db: &TestStore) {
     }
 }
 
-pub(crate) async fn what_cannot_be_written_leaves_its_trigger_due(db: &TestStore) {
+pub(crate) async fn failed_fire_leaves_trigger_due(db: &TestStore) {
     let stage = Stage::set(db).await;
     let automation = stage
         .triggered("report", SessionMode::Fresh, &[hourly()])
@@ -190,7 +190,7 @@ pub(crate) async fn one_instant_ends_its_trigger(db: &TestStore) {
     assert_eq!(stage.store.outlook(stage.now()).await.unwrap().next(), None);
 }
 
-pub(crate) async fn a_missed_stretch_is_one_row_with_a_count(db: &TestStore) {
+pub(crate) async fn missed_range_is_one_row_with_count(db: &TestStore) {
     let stage = Stage::set(db).await;
     let mut new = stage.new_automation("report", SessionMode::Fresh);
     new.triggers = vec![hourly()];
@@ -215,7 +215,7 @@ pub(crate) async fn a_missed_stretch_is_one_row_with_a_count(db: &TestStore) {
     assert_eq!(trigger.next_fire_at, Some(at("2026-05-04T15:00:00Z")));
 }
 
-pub(crate) async fn the_latest_missed_instant_is_made_up_for(db: &TestStore) {
+pub(crate) async fn catch_up_latest_runs_last_missed_instant(db: &TestStore) {
     let stage = Stage::set(db).await;
     let automation = stage
         .triggered("report", SessionMode::Fresh, &[hourly()])
@@ -231,7 +231,7 @@ pub(crate) async fn the_latest_missed_instant_is_made_up_for(db: &TestStore) {
     );
 }
 
-pub(crate) async fn all_missed_instants_are_made_up_for_in_pieces(db: &TestStore) {
+pub(crate) async fn catch_up_all_runs_missed_instants_in_batches(db: &TestStore) {
     let stage = Stage::set(db).await;
     let mut new = stage.new_automation("report", SessionMode::Continuous);
     new.policies.catch_up = CatchUp::All;
@@ -257,7 +257,7 @@ pub(crate) async fn all_missed_instants_are_made_up_for_in_pieces(db: &TestStore
     assert_eq!(sessions.len(), 1, "all go to the automation's own session");
 }
 
-pub(crate) async fn a_spread_fire_waits_for_its_moment_and_keeps_its_instant(db: &TestStore) {
+pub(crate) async fn jittered_trigger_fires_late_and_keeps_its_instant(db: &TestStore) {
     let stage = Stage::set(db).await;
     let mut new = stage.new_automation("report", SessionMode::Fresh);
     new.triggers = vec![hourly()];
@@ -280,7 +280,7 @@ pub(crate) async fn a_spread_fire_waits_for_its_moment_and_keeps_its_instant(db:
     );
 }
 
-pub(crate) async fn a_paused_automation_fires_nothing_and_goes_on_from_now(db: &TestStore) {
+pub(crate) async fn resumed_automation_is_due_from_now_on(db: &TestStore) {
     let stage = Stage::set(db).await;
     let automation = stage
         .triggered("report", SessionMode::Fresh, &[hourly()])
@@ -317,7 +317,7 @@ pub(crate) async fn a_paused_automation_fires_nothing_and_goes_on_from_now(db: &
     );
 }
 
-pub(crate) async fn an_instant_that_comes_again_gets_no_second_row(db: &TestStore) {
+pub(crate) async fn repeated_instant_creates_no_second_row(db: &TestStore) {
     let stage = Stage::set(db).await;
     let automation = stage
         .triggered("report", SessionMode::Fresh, &[hourly()])
@@ -345,7 +345,7 @@ pub(crate) async fn an_instant_that_comes_again_gets_no_second_row(db: &TestStor
     assert_eq!(stage.runs_of(automation).await.len(), 2);
 }
 
-pub(crate) async fn a_due_trigger_of_a_paused_automation_is_stopped(db: &TestStore) {
+pub(crate) async fn due_trigger_of_paused_automation_is_unscheduled(db: &TestStore) {
     let stage = Stage::set(db).await;
     let automation = stage
         .triggered("report", SessionMode::Fresh, &[hourly()])
@@ -359,7 +359,7 @@ pub(crate) async fn a_due_trigger_of_a_paused_automation_is_stopped(db: &TestSto
     assert_eq!(stage.trigger(automation).await.next_fire_at, None);
 }
 
-pub(crate) async fn a_schedule_that_cannot_be_read_holds_up_no_other(db: &TestStore) {
+pub(crate) async fn invalid_schedule_pauses_its_automation_alone(db: &TestStore) {
     let stage = Stage::set(db).await;
     let broken = stage
         .triggered("broken", SessionMode::Fresh, &[hourly()])
@@ -384,7 +384,7 @@ pub(crate) async fn a_schedule_that_cannot_be_read_holds_up_no_other(db: &TestSt
     assert_eq!(stage.fire_due().await, Fired::default());
 }
 
-pub(crate) async fn what_is_due_in_quiet_hours_is_skipped(db: &TestStore) {
+pub(crate) async fn occurrence_in_quiet_hours_is_skipped(db: &TestStore) {
     let stage = Stage::set(db).await;
     let mut new = stage.new_automation("report", SessionMode::Fresh);
     // Prague is two hours ahead of UTC in May.
@@ -407,9 +407,7 @@ pub(crate) async fn what_is_due_in_quiet_hours_is_skipped(db: &TestStore) {
     );
 }
 
-pub(crate) async fn an_occurrence_for_a_closed_session_is_skipped_and_asks_for_attention(
-    db: &TestStore,
-) {
+pub(crate) async fn occurrence_for_closed_session_is_skipped_with_attention(db: &TestStore) {
     let stage = Stage::set(db).await;
     let session = stage.keyed_session(Some("web:1")).await;
     let mut new = stage.new_automation("standup", SessionMode::Bound);
@@ -436,7 +434,7 @@ pub(crate) async fn an_occurrence_for_a_closed_session_is_skipped_and_asks_for_a
     assert_eq!(found.state, AutomationState::Enabled);
 }
 
-pub(crate) async fn an_occurrence_for_a_paused_session_waits(db: &TestStore) {
+pub(crate) async fn occurrence_for_paused_session_is_deferred(db: &TestStore) {
     let stage = Stage::set(db).await;
     let session = stage.keyed_session(Some("web:1")).await;
     let mut new = stage.new_automation("standup", SessionMode::Bound);
@@ -451,10 +449,10 @@ pub(crate) async fn an_occurrence_for_a_paused_session_waits(db: &TestStore) {
     stage.clock.set(at("2026-05-04T10:00:00Z"));
     stage.fire_due().await;
     assert_eq!(stage.runs_of(automation).await[0].status(), Deferred);
-    stage.nothing_is_left_behind().await;
+    stage.assert_nothing_promotable().await;
 }
 
-pub(crate) async fn two_triggers_due_at_once_make_a_continuous_session_once(db: &TestStore) {
+pub(crate) async fn concurrently_due_triggers_create_one_continuous_session(db: &TestStore) {
     let stage = Stage::set(db).await;
     let both = [hourly(), hourly()];
     let automation = stage
@@ -470,7 +468,7 @@ pub(crate) async fn two_triggers_due_at_once_make_a_continuous_session_once(db: 
     assert_eq!(db.count(Scope::System, "agent_sessions").await, 1);
 }
 
-pub(crate) async fn one_tenants_look_leaves_the_others_alone(db: &TestStore) {
+pub(crate) async fn fire_due_of_tenant_fires_no_trigger_of_others(db: &TestStore) {
     let stage = Stage::set(db).await;
     let automation = stage
         .triggered("report", SessionMode::Fresh, &[hourly()])
@@ -485,7 +483,7 @@ pub(crate) async fn one_tenants_look_leaves_the_others_alone(db: &TestStore) {
     assert_eq!(stage.runs_of(automation).await.len(), 1);
 }
 
-pub(crate) async fn a_skipped_occurrence_belongs_to_no_session(db: &TestStore) {
+pub(crate) async fn skipped_occurrence_has_no_session(db: &TestStore) {
     let stage = Stage::set(db).await;
     stage.bound("standup", "web:nobody").await;
     let found = stage.store.automation_by_name(stage.tenant, "standup");

@@ -66,7 +66,7 @@ impl Stage {
     }
 
     /// Makes an automation with triggers that is bound to the session of a key.
-    pub(crate) async fn triggered_bound(
+    pub(crate) async fn bound_automation_with_triggers(
         &self,
         name: &str,
         key: &str,
@@ -84,7 +84,7 @@ impl Stage {
     }
 }
 
-pub(crate) async fn an_edit_of_what_was_changed_meanwhile_is_refused(db: &TestStore) {
+pub(crate) async fn automation_edit_with_stale_version_is_refused(db: &TestStore) {
     let stage = Stage::set(db).await;
     let id = stage
         .triggered("report", SessionMode::Fresh, &[hourly()])
@@ -128,7 +128,7 @@ pub(crate) async fn an_edit_of_what_was_changed_meanwhile_is_refused(db: &TestSt
     assert_eq!(stage.seen(id).await.prompt, "Mine.");
 }
 
-pub(crate) async fn editors_who_race_have_one_winner(db: &TestStore) {
+pub(crate) async fn concurrent_automation_edits_have_one_winner(db: &TestStore) {
     let stage = Stage::set(db).await;
     let id = stage.automation("report", SessionMode::Fresh).await;
     let seen = stage.seen(id).await;
@@ -160,7 +160,7 @@ pub(crate) async fn editors_who_race_have_one_winner(db: &TestStore) {
     assert_eq!(stage.timed(id).await.len(), 1);
 }
 
-pub(crate) async fn a_name_that_another_has_is_refused(db: &TestStore) {
+pub(crate) async fn automation_edit_to_taken_name_is_refused(db: &TestStore) {
     let stage = Stage::set(db).await;
     stage.automation("digest", SessionMode::Fresh).await;
     let id = stage.automation("report", SessionMode::Fresh).await;
@@ -172,9 +172,7 @@ pub(crate) async fn a_name_that_another_has_is_refused(db: &TestStore) {
     assert_eq!(found.await.unwrap().unwrap().id, id);
 }
 
-pub(crate) async fn triggers_that_stay_keep_their_cadence_and_others_are_due_from_now(
-    db: &TestStore,
-) {
+pub(crate) async fn unchanged_triggers_keep_cadence_across_edit(db: &TestStore) {
     let stage = Stage::set(db).await;
     let odd = every("7m", "2026-05-04T09:03:00Z");
     let id = stage
@@ -208,7 +206,7 @@ pub(crate) async fn triggers_that_stay_keep_their_cadence_and_others_are_due_fro
     assert!(!runs.is_empty());
 }
 
-pub(crate) async fn what_a_trigger_owes_that_goes_has_its_row(db: &TestStore) {
+pub(crate) async fn removed_trigger_records_its_missed_instants(db: &TestStore) {
     let stage = Stage::set(db).await;
     let id = stage
         .triggered("report", SessionMode::Fresh, &[hourly()])
@@ -225,7 +223,7 @@ pub(crate) async fn what_a_trigger_owes_that_goes_has_its_row(db: &TestStore) {
     );
 }
 
-pub(crate) async fn triggers_of_a_paused_automation_are_due_when_it_is_resumed(db: &TestStore) {
+pub(crate) async fn triggers_edited_while_paused_are_due_after_resume(db: &TestStore) {
     let stage = Stage::set(db).await;
     let id = stage
         .triggered("report", SessionMode::Fresh, &[hourly()])
@@ -245,7 +243,7 @@ pub(crate) async fn triggers_of_a_paused_automation_are_due_when_it_is_resumed(d
     assert_eq!(stage.fire_due().await.occurrences, 1);
 }
 
-pub(crate) async fn another_spread_moves_the_moment_and_not_the_instant(db: &TestStore) {
+pub(crate) async fn jitter_edit_moves_fire_time_and_not_instant(db: &TestStore) {
     let stage = Stage::set(db).await;
     let id = stage
         .triggered("report", SessionMode::Fresh, &[hourly()])
@@ -261,7 +259,7 @@ pub(crate) async fn another_spread_moves_the_moment_and_not_the_instant(db: &Tes
     assert_eq!(stage.timed(id).await[0].next_fire_at, Some(instant));
 }
 
-pub(crate) async fn a_run_of_a_trigger_that_went_is_prompted_as_it_was_due(db: &TestStore) {
+pub(crate) async fn run_of_removed_trigger_keeps_its_prompt(db: &TestStore) {
     let stage = Stage::set(db).await;
     let id = stage
         .triggered("report", SessionMode::Fresh, &[hourly()])
@@ -280,7 +278,7 @@ pub(crate) async fn a_run_of_a_trigger_that_went_is_prompted_as_it_was_due(db: &
     assert!(prompt.text.contains("Do the report."), "{}", prompt.text);
 }
 
-pub(crate) async fn a_session_that_goes_on_keeps_its_agent_and_its_directory(db: &TestStore) {
+pub(crate) async fn edit_of_agent_or_directory_needs_session_reset(db: &TestStore) {
     let stage = Stage::set(db).await;
     let config = AgentConfig::new(vec!["other".into()]);
     let other = stage
@@ -323,7 +321,7 @@ pub(crate) async fn a_session_that_goes_on_keeps_its_agent_and_its_directory(db:
     assert_eq!(stage.start(third).await.agent.id, other);
 }
 
-pub(crate) async fn an_automation_goes_elsewhere_after_an_edit(db: &TestStore) {
+pub(crate) async fn edited_session_mode_applies_to_next_run(db: &TestStore) {
     let stage = Stage::set(db).await;
     let session = stage.keyed_session(Some("web:1")).await;
     let id = stage.automation("watch", SessionMode::Continuous).await;
@@ -344,7 +342,7 @@ pub(crate) async fn an_automation_goes_elsewhere_after_an_edit(db: &TestStore) {
     assert_ne!(stage.session_of(third).await, session);
 }
 
-pub(crate) async fn what_was_said_of_a_closed_session_is_taken_back(db: &TestStore) {
+pub(crate) async fn rebind_clears_attention_of_closed_session(db: &TestStore) {
     let stage = Stage::set(db).await;
     let id = stage.bound("standup", "web:nobody").await;
     stage.fire(id).await;
@@ -358,7 +356,7 @@ pub(crate) async fn what_was_said_of_a_closed_session_is_taken_back(db: &TestSto
     assert_eq!(attention().await, None);
 }
 
-pub(crate) async fn an_edit_can_clear_what_may_be_absent(db: &TestStore) {
+pub(crate) async fn edit_clears_optional_fields(db: &TestStore) {
     let stage = Stage::set(db).await;
     let id = stage
         .triggered("report", SessionMode::Fresh, &[hourly()])

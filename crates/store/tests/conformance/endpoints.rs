@@ -10,7 +10,7 @@ use store::{Error, NewEndpoint, Scope};
 
 use crate::{fixtures::TestStore, notifications::new_endpoint, stage::Stage};
 
-pub(crate) async fn endpoints_are_made_changed_and_removed(db: &TestStore) {
+pub(crate) async fn endpoint_lifecycle_is_limited_to_its_tenant(db: &TestStore) {
     let stage = Stage::set(db).await;
     let scope = stage.scope();
     let new = new_endpoint("hook", &[Kind::RunFailed]);
@@ -108,7 +108,7 @@ pub(crate) async fn endpoints_are_made_changed_and_removed(db: &TestStore) {
     assert_eq!(db.count(Scope::System, "webhook_deliveries").await, 0);
 }
 
-pub(crate) async fn an_endpoint_of_a_deleted_automation_is_disabled_and_says_why(db: &TestStore) {
+pub(crate) async fn endpoint_of_deleted_automation_is_disabled_with_reason(db: &TestStore) {
     let stage = Stage::set(db).await;
     let gone = stage.automation("gone", SessionMode::Fresh).await;
     let stays = stage.automation("stays", SessionMode::Fresh).await;

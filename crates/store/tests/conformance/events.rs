@@ -14,7 +14,7 @@ use crate::{
     words::{about, word},
 };
 
-pub(crate) async fn a_log_is_read_on_from_a_number(db: &TestStore) {
+pub(crate) async fn session_log_is_read_after_number(db: &TestStore) {
     let stage = Stage::set(db).await;
     let session = stage.session().await;
     let run = stage.say(session, "hello").await.run_id;
@@ -44,7 +44,7 @@ pub(crate) async fn a_log_is_read_on_from_a_number(db: &TestStore) {
     assert_eq!(beyond.await.unwrap(), []);
 }
 
-pub(crate) async fn a_move_of_a_session_is_in_its_log(db: &TestStore) {
+pub(crate) async fn session_state_change_is_in_its_log(db: &TestStore) {
     let stage = Stage::set(db).await;
     let session = stage.session().await;
     let run = stage.say(session, "hello").await.run_id;
@@ -75,7 +75,7 @@ pub(crate) async fn a_move_of_a_session_is_in_its_log(db: &TestStore) {
     assert_eq!(found.last_seq, 4);
 }
 
-pub(crate) async fn numbers_have_no_gap_and_follow_commits(db: &TestStore) {
+pub(crate) async fn event_numbers_have_no_gap_and_follow_commits(db: &TestStore) {
     let stage = Stage::set(db).await;
     let session = stage.session().await;
     let writing = std::cell::Cell::new(true);
@@ -109,7 +109,7 @@ pub(crate) async fn numbers_have_no_gap_and_follow_commits(db: &TestStore) {
     assert_eq!(seen, (1..=61).collect::<Vec<_>>());
 }
 
-pub(crate) async fn what_is_undone_takes_no_number(db: &TestStore) {
+pub(crate) async fn rolled_back_event_takes_no_number(db: &TestStore) {
     let stage = Stage::set(db).await;
     let session = stage.session().await;
     let run = stage.say(session, "one").await.run_id;
@@ -137,7 +137,7 @@ pub(crate) async fn what_is_undone_takes_no_number(db: &TestStore) {
     assert_eq!(found.last_seq, last);
 }
 
-pub(crate) async fn what_waits_is_in_the_log_of_its_session(db: &TestStore) {
+pub(crate) async fn deferred_runs_are_in_session_log(db: &TestStore) {
     let stage = Stage::set(db).await;
     let session = stage.keyed_session(Some("web:1")).await;
     let automation = stage.bound("standup", "web:1").await;
@@ -161,7 +161,7 @@ pub(crate) async fn what_waits_is_in_the_log_of_its_session(db: &TestStore) {
     assert_eq!(told, expected);
 }
 
-pub(crate) async fn event_of_a_later_version_is_unknown_and_keeps_its_number(db: &TestStore) {
+pub(crate) async fn event_of_later_version_is_unknown_and_keeps_its_number(db: &TestStore) {
     let stage = Stage::set(db).await;
     let session = stage.session().await;
     let run = stage.say(session, "hello").await.run_id;
@@ -197,6 +197,6 @@ pub(crate) async fn event_of_a_later_version_is_unknown_and_keeps_its_number(db:
     );
     assert!(events.iter().map(|event| event.seq).eq(3..=7));
     let asked = [(session, 2)];
-    let news = stage.store.events_of_many(stage.scope(), &asked, 9);
+    let news = stage.store.session_updates(stage.scope(), &asked, 9);
     assert_eq!(news.await.unwrap()[0].events.len(), 5);
 }

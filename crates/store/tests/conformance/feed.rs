@@ -15,7 +15,7 @@ use store::{AutomationEdit, FeedEvent, Lost, NewAutomation, Scope, database::Dia
 use crate::{
     fixtures::TestStore,
     stage::{Stage, hourly, new_trigger, store_over},
-    words::{about, action, of_automation, word},
+    words::{about, action, automation_change, word},
 };
 
 /// Waits until the feed shows what is committed: on PostgreSQL other tests have transactions under way on
@@ -95,7 +95,7 @@ fn told(events: &[FeedEvent]) -> Vec<String> {
     .collect()
 }
 
-pub(crate) async fn a_feed_holds_every_log_of_a_tenant_and_no_other(db: &TestStore) {
+pub(crate) async fn feed_contains_all_logs_of_its_tenant_only(db: &TestStore) {
     let stage = Stage::set(db).await;
     let (one, two) = (stage.session().await, stage.session().await);
     let run = stage.say(one, "hello").await.run_id;
@@ -130,7 +130,7 @@ pub(crate) async fn a_feed_holds_every_log_of_a_tenant_and_no_other(db: &TestSto
     assert_eq!(nothing.unwrap().events, []);
 }
 
-pub(crate) async fn a_feed_is_read_on_from_any_place(db: &TestStore) {
+pub(crate) async fn feed_is_read_from_any_cursor(db: &TestStore) {
     let stage = Stage::set(db).await;
     let head = stage.store.feed_head(stage.tenant).await.unwrap();
     let sessions = [stage.session().await, stage.session().await];
@@ -155,7 +155,7 @@ pub(crate) async fn a_feed_is_read_on_from_any_place(db: &TestStore) {
     assert!(feed[8].cursor < rest.scanned && head <= rest.scanned);
 }
 
-pub(crate) async fn triggers_that_come_and_go_are_in_the_log(db: &TestStore) {
+pub(crate) async fn added_and_removed_triggers_are_in_automation_log(db: &TestStore) {
     let stage = Stage::set(db).await;
     let id = stage.automation("report", SessionMode::Fresh).await;
     let scope = stage.scope();
@@ -183,7 +183,7 @@ pub(crate) async fn triggers_that_come_and_go_are_in_the_log(db: &TestStore) {
     }
 }
 
-pub(crate) async fn what_happens_to_an_automation_is_in_its_log(db: &TestStore) {
+pub(crate) async fn automation_changes_are_in_its_log(db: &TestStore) {
     let stage = Stage::set(db).await;
     let mut new = stage.new_automation("report", SessionMode::Continuous);
     new.policies.pause_after_failures = 1;
@@ -235,7 +235,7 @@ pub(crate) async fn what_happens_to_an_automation_is_in_its_log(db: &TestStore) 
         assert_eq!(about(&event.event.change), id.to_string());
         assert_eq!(event.automation_id, Some(id));
     }
-    let change = |at: usize| of_automation(&own[at].event.change);
+    let change = |at: usize| automation_change(&own[at].event.change);
     let paused = |reason: &str| AutomationChange::Paused {
         reason: reason.into(),
     };
@@ -247,10 +247,10 @@ pub(crate) async fn what_happens_to_an_automation_is_in_its_log(db: &TestStore) 
     assert_eq!(*change(6), AutomationChange::Attention { text });
 }
 
-pub(crate) async fn what_is_skipped_or_missed_is_in_the_log_of_its_automation(db: &TestStore) {
+pub(crate) async fn skipped_and_missed_occurrences_are_in_automation_log(db: &TestStore) {
     let stage = Stage::set(db).await;
     let id = stage
-        .triggered_bound("standup", "web:nobody", &[hourly()])
+        .bound_automation_with_triggers("standup", "web:nobody", &[hourly()])
         .await;
     let skipped = stage.fire(id).await.run_id;
     stage.fire(id).await;
@@ -287,7 +287,7 @@ pub(crate) async fn what_is_skipped_or_missed_is_in_the_log_of_its_automation(db
     assert_eq!(numbers(&feed)[&id.uuid()], (1..=6).collect::<Vec<_>>());
 }
 
-pub(crate) async fn the_feed_of_an_automation_holds_what_belongs_to_it(db: &TestStore) {
+pub(crate) async fn automation_feed_contains_its_own_events_only(db: &TestStore) {
     let stage = Stage::set(db).await;
     let chat = stage.keyed_session(Some("web:chat")).await;
     let own = stage.automation("own", SessionMode::Continuous).await;
@@ -332,7 +332,7 @@ pub(crate) async fn the_feed_of_an_automation_holds_what_belongs_to_it(db: &Test
     }
 }
 
-pub(crate) async fn whoever_reads_on_while_many_write_misses_nothing(db: &TestStore) {
+pub(crate) async fn feed_reader_misses_no_concurrent_event(db: &TestStore) {
     let stage = Stage::set(db).await;
     let mut sessions = Vec::new();
     for _ in 0..4 {
@@ -374,7 +374,7 @@ pub(crate) async fn whoever_reads_on_while_many_write_misses_nothing(db: &TestSt
     }
 }
 
-pub(crate) async fn a_place_before_what_is_kept_is_told(db: &TestStore) {
+pub(crate) async fn feed_cursor_before_trimmed_events_is_reported_lost(db: &TestStore) {
     let stage = Stage::set(db).await;
     let old = stage.session().await;
     let automation = stage.automation("report", SessionMode::Fresh).await;
@@ -396,8 +396,8 @@ pub(crate) async fn a_place_before_what_is_kept_is_told(db: &TestStore) {
 
     assert_eq!(store.trim_automation_logs(month_ago).await.unwrap(), 1);
     assert_eq!(store.trim_automation_logs(month_ago).await.unwrap(), 0);
-    let of_automation = store.automation_feed(tenant, automation, feed[0].cursor, 10);
-    let lost = of_automation.await.unwrap();
+    let automation_change = store.automation_feed(tenant, automation, feed[0].cursor, 10);
+    let lost = automation_change.await.unwrap();
     assert_eq!(lost.lost, Some(Lost::Trimmed(feed[1].cursor)));
     assert_eq!(stage.feed(None, feed[1].cursor, 10).await, feed[2..]);
     // Nothing of another tenant was lost.
@@ -416,15 +416,15 @@ pub(crate) async fn a_place_before_what_is_kept_is_told(db: &TestStore) {
     );
 }
 
-pub(crate) async fn a_place_that_nobody_has_reached_is_told(db: &TestStore) {
+pub(crate) async fn feed_cursor_ahead_of_feed_is_reported_lost(db: &TestStore) {
     let stage = Stage::set(db).await;
     stage.session().await;
     settled(db, stage.tenant).await;
     let ahead = FeedCursor::before(i64::MAX);
     let page = stage.store.feed(stage.tenant, ahead, 10).await.unwrap();
     assert_eq!(page.lost, Some(Lost::Ahead));
-    let read_on = stage.store.feed(stage.tenant, page.scanned, 10).await;
-    assert_eq!(read_on.unwrap().lost, None);
+    let read_next = stage.store.feed(stage.tenant, page.scanned, 10).await;
+    assert_eq!(read_next.unwrap().lost, None);
 }
 
 /// Adds an event to a session's log, and leaves the transaction open.
@@ -443,7 +443,7 @@ async fn add(db: &TestStore, stage: &Stage, session: SessionId) -> store::databa
     tx
 }
 
-pub(crate) async fn what_commits_late_is_not_overtaken(db: &TestStore) {
+pub(crate) async fn feed_does_not_pass_open_transactions(db: &TestStore) {
     let stage = Stage::set(db).await;
     let (early, late) = (stage.session().await, stage.session().await);
     settled(db, stage.tenant).await;
@@ -467,7 +467,7 @@ pub(crate) async fn what_commits_late_is_not_overtaken(db: &TestStore) {
     assert_eq!(read.len(), 1);
 }
 
-pub(crate) async fn a_database_from_another_server_keeps_its_order(db: &TestStore) {
+pub(crate) async fn database_restored_on_other_server_keeps_feed_order(db: &TestStore) {
     let stage = Stage::set(db).await;
     let session = stage.session().await;
     stage.automation("report", SessionMode::Fresh).await;

@@ -34,7 +34,7 @@ fn outcomes() -> Vec<(Outcome, RunStatus, Option<String>)> {
     all.push((Outcome::Cancelled(reason.clone()), Cancelled, Some(reason)));
     for kind in FailureKind::ALL {
         let status = match kind {
-            FailureKind::WorkerLost | FailureKind::HandedBack => Stalled,
+            FailureKind::WorkerLost | FailureKind::Requeued => Stalled,
             _ => Failed,
         };
         let failure = Failure {
@@ -47,7 +47,7 @@ fn outcomes() -> Vec<(Outcome, RunStatus, Option<String>)> {
     all
 }
 
-pub(crate) async fn every_outcome_leaves_its_status_and_a_visible_end(db: &TestStore) {
+pub(crate) async fn every_outcome_sets_status_and_transcript_end(db: &TestStore) {
     let stage = Stage::set(db).await;
     for (outcome, status, reason) in outcomes() {
         let session = stage.session().await;
@@ -76,7 +76,7 @@ pub(crate) async fn every_outcome_leaves_its_status_and_a_visible_end(db: &TestS
     }
 }
 
-pub(crate) async fn a_finish_by_another_worker_changes_nothing(db: &TestStore) {
+pub(crate) async fn finish_by_other_worker_changes_nothing(db: &TestStore) {
     let stage = Stage::set(db).await;
     let session = stage.session().await;
     let run = stage.say(session, "hello").await.run_id;
@@ -91,7 +91,7 @@ pub(crate) async fn a_finish_by_another_worker_changes_nothing(db: &TestStore) {
     assert_eq!(stage.transcript(session).await, ["user: hello"]);
 }
 
-pub(crate) async fn the_answer_is_a_message_with_its_source(db: &TestStore) {
+pub(crate) async fn answer_of_automation_is_message_with_source(db: &TestStore) {
     let stage = Stage::set(db).await;
     let automation = stage.automation("report", SessionMode::Fresh).await;
     let run = stage.fire(automation).await.run_id;
@@ -120,7 +120,7 @@ pub(crate) async fn the_answer_is_a_message_with_its_source(db: &TestStore) {
     assert_eq!(stage.run(run).await.state.message(), None);
 }
 
-pub(crate) async fn an_answer_without_text_is_said_to_be_none(db: &TestStore) {
+pub(crate) async fn empty_answer_leaves_notice_of_no_answer(db: &TestStore) {
     let stage = Stage::set(db).await;
     let session = stage.session().await;
     let run = stage.say(session, "hello").await.run_id;
@@ -148,7 +148,7 @@ pub(crate) async fn an_answer_without_text_is_said_to_be_none(db: &TestStore) {
     );
 }
 
-pub(crate) async fn what_was_answered_before_a_failure_is_kept_and_marked(db: &TestStore) {
+pub(crate) async fn partial_answer_is_kept_and_marked_interrupted(db: &TestStore) {
     let stage = Stage::set(db).await;
     let session = stage.session().await;
     let run = stage.say(session, "hello").await.run_id;
@@ -166,7 +166,7 @@ pub(crate) async fn what_was_answered_before_a_failure_is_kept_and_marked(db: &T
     assert_eq!(rows[2].metadata["outcome"], "failed");
 }
 
-pub(crate) async fn only_a_turn_that_ended_makes_the_agents_session_the_memory(db: &TestStore) {
+pub(crate) async fn only_completed_turn_updates_seat_memory(db: &TestStore) {
     let stage = Stage::set(db).await;
     let session = stage.session().await;
     let memory = || async {
@@ -200,7 +200,7 @@ pub(crate) async fn only_a_turn_that_ended_makes_the_agents_session_the_memory(d
     }
 }
 
-pub(crate) async fn usage_title_and_record_are_kept(db: &TestStore) {
+pub(crate) async fn finish_stores_usage_title_and_record(db: &TestStore) {
     let stage = Stage::set(db).await;
     let session = stage.session().await;
     let title = || async {
@@ -228,9 +228,7 @@ pub(crate) async fn usage_title_and_record_are_kept(db: &TestStore) {
     }
 }
 
-pub(crate) async fn an_agent_that_ends_as_cancelled_unasked_has_failed_and_that_counts(
-    db: &TestStore,
-) {
+pub(crate) async fn unrequested_cancelled_end_counts_as_failure(db: &TestStore) {
     let stage = Stage::set(db).await;
     let mut new = stage.new_automation("report", SessionMode::Fresh);
     new.policies.pause_after_failures = 2;
@@ -245,10 +243,11 @@ pub(crate) async fn an_agent_that_ends_as_cancelled_unasked_has_failed_and_that_
     // Where somebody did call it off, it is no failure, whoever was first to say so.
     let run = stage.fire(automation).await.run_id;
     stage.start(run).await;
-    let called_off = stage
-        .store
-        .cancel_run(stage.scope(), run, "not wanted", stage.now());
-    called_off.await.unwrap();
+    let failure_as_cancellation =
+        stage
+            .store
+            .cancel_run(stage.scope(), run, "not wanted", stage.now());
+    failure_as_cancellation.await.unwrap();
     stage.end(run, &cancelled).await;
     let ended = stage.run(run).await;
     assert_eq!(
@@ -274,7 +273,7 @@ pub(crate) async fn an_agent_that_ends_as_cancelled_unasked_has_failed_and_that_
     assert_eq!(failures().await.0, AutomationState::Paused);
 }
 
-pub(crate) async fn an_automation_that_keeps_failing_pauses_itself(db: &TestStore) {
+pub(crate) async fn automation_with_consecutive_failures_is_paused(db: &TestStore) {
     let stage = Stage::set(db).await;
     let mut new = stage.new_automation("report", SessionMode::Fresh);
     new.policies.pause_after_failures = 3;
@@ -316,7 +315,7 @@ pub(crate) async fn an_automation_that_keeps_failing_pauses_itself(db: &TestStor
     assert_eq!((resumed.attention, resumed.pause_reason), (None, None));
 }
 
-pub(crate) async fn failures_that_are_tried_again_count_once(db: &TestStore) {
+pub(crate) async fn retried_failures_count_once(db: &TestStore) {
     let stage = Stage::set(db).await;
     let automation = stage.automation("report", SessionMode::Fresh).await;
     let mut run = stage.fire(automation).await.run_id;
@@ -332,7 +331,7 @@ pub(crate) async fn failures_that_are_tried_again_count_once(db: &TestStore) {
     }
 }
 
-pub(crate) async fn the_end_and_the_next_start_are_one_transaction(db: &TestStore) {
+pub(crate) async fn finish_and_next_start_are_one_transaction(db: &TestStore) {
     let stage = Stage::set(db).await;
     let session = stage.session().await;
     let first = stage.say(session, "one").await.run_id;
@@ -353,7 +352,7 @@ pub(crate) async fn the_end_and_the_next_start_are_one_transaction(db: &TestStor
     assert_eq!(kinds, ["message", "run succeeded", "run queued"]);
 }
 
-pub(crate) async fn no_answer_is_too_little_to_be_kept_and_told(db: &TestStore) {
+pub(crate) async fn trivial_answers_are_stored_and_logged(db: &TestStore) {
     let stage = Stage::set(db).await;
     let automation = stage.automation("watch", SessionMode::Continuous).await;
     for words in ["Nothing to report.", "NO_REPLY", "HEARTBEAT_OK", "."] {
@@ -372,7 +371,7 @@ pub(crate) async fn no_answer_is_too_little_to_be_kept_and_told(db: &TestStore) 
     }
 }
 
-pub(crate) async fn run_whose_row_lacks_its_reason_is_listed_all_the_same(db: &TestStore) {
+pub(crate) async fn run_row_without_reason_is_readable(db: &TestStore) {
     let stage = Stage::set(db).await;
     let session = stage.session().await;
     let run = stage.say(session, "hello").await.run_id;
@@ -387,9 +386,7 @@ pub(crate) async fn run_whose_row_lacks_its_reason_is_listed_all_the_same(db: &T
     assert_eq!(found.state.reason(), Some("unknown"));
 }
 
-pub(crate) async fn run_deferred_for_a_reason_of_a_later_version_waits_for_its_instant(
-    db: &TestStore,
-) {
+pub(crate) async fn run_deferred_for_unknown_reason_waits_for_its_instant(db: &TestStore) {
     let stage = Stage::set(db).await;
     let session = stage.session().await;
     let first = stage.say(session, "one").await.run_id;

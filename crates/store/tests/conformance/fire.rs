@@ -15,7 +15,7 @@ use crate::{
     stage::{Stage, at, hourly},
 };
 
-pub(crate) async fn a_removed_automation_cannot_be_fired(db: &TestStore) {
+pub(crate) async fn fire_of_deleted_automation_is_not_found(db: &TestStore) {
     let stage = Stage::set(db).await;
     let automation = stage.automation("report", SessionMode::Fresh).await;
     let removed = stage
@@ -34,7 +34,7 @@ pub(crate) async fn a_removed_automation_cannot_be_fired(db: &TestStore) {
     );
 }
 
-pub(crate) async fn a_name_is_one_automations_until_it_is_removed(db: &TestStore) {
+pub(crate) async fn automation_name_is_unique_until_deletion(db: &TestStore) {
     let stage = Stage::set(db).await;
     let first = stage.automation("report", SessionMode::Fresh).await;
     let new = stage.new_automation("report", SessionMode::Continuous);
@@ -50,7 +50,7 @@ pub(crate) async fn a_name_is_one_automations_until_it_is_removed(db: &TestStore
     stage.create(&new).await;
 }
 
-pub(crate) async fn a_agent_of_nobody_is_refused(db: &TestStore) {
+pub(crate) async fn automation_with_unknown_agent_is_refused(db: &TestStore) {
     let stage = Stage::set(db).await;
     let mut new: NewAutomation = stage.new_automation("report", SessionMode::Fresh);
     new.agent = model::AgentId::from_uuid(crate::fixtures::id());
@@ -68,7 +68,7 @@ pub(crate) async fn a_agent_of_nobody_is_refused(db: &TestStore) {
     assert!(listed.is_empty());
 }
 
-pub(crate) async fn firing_leaves_the_cadence_untouched(db: &TestStore) {
+pub(crate) async fn manual_fire_does_not_change_schedule(db: &TestStore) {
     let stage = Stage::set(db).await;
     let mut new = stage.new_automation("report", SessionMode::Fresh);
     new.triggers = vec![hourly()];
@@ -87,7 +87,7 @@ pub(crate) async fn firing_leaves_the_cadence_untouched(db: &TestStore) {
     assert_eq!(run.scheduled_for, Some(stage.now()));
 }
 
-pub(crate) async fn two_fires_in_one_microsecond_are_two_occurrences(db: &TestStore) {
+pub(crate) async fn fires_in_same_microsecond_are_separate_occurrences(db: &TestStore) {
     let stage = Stage::set(db).await;
     let automation = stage.automation("report", SessionMode::Fresh).await;
     let fires = (0..8).map(|_| {
@@ -104,7 +104,7 @@ pub(crate) async fn two_fires_in_one_microsecond_are_two_occurrences(db: &TestSt
     assert_eq!(instants.len(), 8);
 }
 
-pub(crate) async fn a_person_may_fire_while_paused_and_in_quiet_hours(db: &TestStore) {
+pub(crate) async fn manual_fire_ignores_pause_and_quiet_hours(db: &TestStore) {
     let stage = Stage::set(db).await;
     let mut new = stage.new_automation("report", SessionMode::Fresh);
     new.policies.quiet_hours = QuietHours::new(vec!["00:00-23:59".parse().unwrap()]).unwrap();
@@ -122,7 +122,7 @@ pub(crate) async fn a_person_may_fire_while_paused_and_in_quiet_hours(db: &TestS
     assert_eq!(found.state, AutomationState::Paused);
 }
 
-pub(crate) async fn a_fresh_automation_gets_a_session_for_each_run(db: &TestStore) {
+pub(crate) async fn fresh_automation_gets_new_session_for_each_run(db: &TestStore) {
     let stage = Stage::set(db).await;
     let automation = stage.automation("report", SessionMode::Fresh).await;
     let first = stage.fire(automation).await.run_id;
@@ -140,7 +140,7 @@ pub(crate) async fn a_fresh_automation_gets_a_session_for_each_run(db: &TestStor
     assert_eq!(listed, [two, one], "the newest first");
 }
 
-pub(crate) async fn a_continuous_automation_stays_in_its_session(db: &TestStore) {
+pub(crate) async fn continuous_automation_keeps_its_session(db: &TestStore) {
     let stage = Stage::set(db).await;
     let automation = stage.automation("watch", SessionMode::Continuous).await;
     let first = stage.fire(automation).await.run_id;
@@ -157,7 +157,7 @@ pub(crate) async fn a_continuous_automation_stays_in_its_session(db: &TestStore)
     assert_eq!(memory.as_str(), "memory-1", "what the first turn left");
 }
 
-pub(crate) async fn fires_at_once_make_a_continuous_session_once(db: &TestStore) {
+pub(crate) async fn concurrent_fires_create_one_continuous_session(db: &TestStore) {
     let stage = Stage::set(db).await;
     let automation = stage.automation("watch", SessionMode::Continuous).await;
     let fired = join_all((0..8).map(|_| stage.fire(automation))).await;
@@ -167,7 +167,7 @@ pub(crate) async fn fires_at_once_make_a_continuous_session_once(db: &TestStore)
     assert_eq!(queued, 1);
 }
 
-pub(crate) async fn after_a_reset_the_next_run_starts_another_session(db: &TestStore) {
+pub(crate) async fn run_after_reset_starts_new_session(db: &TestStore) {
     let stage = Stage::set(db).await;
     let automation = stage.automation("watch", SessionMode::Continuous).await;
     let first = stage.fire(automation).await.run_id;
@@ -179,7 +179,7 @@ pub(crate) async fn after_a_reset_the_next_run_starts_another_session(db: &TestS
     let second = stage.fire(automation).await;
     // Another seat, and yet the automation's runs do not overlap.
     assert_eq!(second.status, Deferred);
-    stage.nothing_is_left_behind().await;
+    stage.assert_nothing_promotable().await;
     stage.succeed(first).await;
     assert_eq!(
         stage.statuses([first, second.run_id]).await,
@@ -198,7 +198,7 @@ pub(crate) async fn after_a_reset_the_next_run_starts_another_session(db: &TestS
     assert_eq!(assignment.seat.acp_session_id, None);
 }
 
-pub(crate) async fn removing_an_automation_calls_off_what_waits(db: &TestStore) {
+pub(crate) async fn automation_deletion_cancels_waiting_runs(db: &TestStore) {
     let stage = Stage::set(db).await;
     let mut new = stage.new_automation("watch", SessionMode::Continuous);
     new.triggers = vec![hourly()];
@@ -222,7 +222,7 @@ pub(crate) async fn removing_an_automation_calls_off_what_waits(db: &TestStore) 
     stage.store.session(stage.scope(), session).await.unwrap();
 }
 
-pub(crate) async fn every_automation_has_the_manual_trigger(db: &TestStore) {
+pub(crate) async fn every_automation_has_manual_trigger(db: &TestStore) {
     let stage = Stage::set(db).await;
     let mut new = stage.new_automation("report", SessionMode::Fresh);
     new.triggers = vec![hourly()];
@@ -238,7 +238,7 @@ pub(crate) async fn every_automation_has_the_manual_trigger(db: &TestStore) {
     assert_eq!(kinds, [Spec::kind(&hourly()), "manual"]);
 }
 
-pub(crate) async fn pausing_and_resuming_keeps_the_session(db: &TestStore) {
+pub(crate) async fn pause_and_resume_keep_continuous_session(db: &TestStore) {
     let stage = Stage::set(db).await;
     let automation = stage.automation("watch", SessionMode::Continuous).await;
     let first = stage.fire(automation).await.run_id;

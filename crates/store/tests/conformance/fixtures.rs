@@ -52,7 +52,7 @@ impl TestStore {
     }
 
     /// A place of the same kind where nothing is yet.
-    pub(crate) fn fresh_place(&self) -> TestDatabase {
+    pub(crate) fn fresh_database(&self) -> TestDatabase {
         match self.dialect() {
             Dialect::Sqlite => TestDatabase::sqlite().unwrap(),
             Dialect::Postgres => TestDatabase::empty_postgres().unwrap(),

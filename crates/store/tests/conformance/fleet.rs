@@ -48,7 +48,7 @@ async fn claim(stages: &[Stage; 2], limit: u32) -> [usize; 2] {
     [of(&stages[0]), of(&stages[1])]
 }
 
-pub(crate) async fn tenants_share_what_is_claimed(db: &TestStore) {
+pub(crate) async fn claim_shares_slots_between_tenants(db: &TestStore) {
     let stages = neighbours(db).await;
     queue(&stages[0], 12).await;
     queue(&stages[1], 4).await;
@@ -62,7 +62,7 @@ pub(crate) async fn tenants_share_what_is_claimed(db: &TestStore) {
     assert_eq!(claim(&stages, 20).await, [4, 5]);
 }
 
-pub(crate) async fn tenants_take_turns_where_there_is_one_slot(db: &TestStore) {
+pub(crate) async fn claim_with_one_slot_alternates_tenants(db: &TestStore) {
     let stages = neighbours(db).await;
     queue(&stages[0], 6).await;
     queue(&stages[1], 3).await;
@@ -86,9 +86,7 @@ pub(crate) async fn tenants_take_turns_where_there_is_one_slot(db: &TestStore) {
     }
 }
 
-pub(crate) async fn of_one_tenants_what_lies_here_and_what_may_go_anywhere_keep_their_order(
-    db: &TestStore,
-) {
+pub(crate) async fn pinned_and_unpinned_runs_of_tenant_keep_input_order(db: &TestStore) {
     let stage = Stage::set(db).await;
     let known = stage.session().await;
     let first = stage.say(known, "hello").await.run_id;
@@ -110,7 +108,7 @@ pub(crate) async fn of_one_tenants_what_lies_here_and_what_may_go_anywhere_keep_
     assert_eq!(order, said);
 }
 
-pub(crate) async fn what_lies_elsewhere_is_passed_over_wherever_it_sorts(db: &TestStore) {
+pub(crate) async fn claim_skips_runs_pinned_to_other_instances(db: &TestStore) {
     let mut stages = neighbours(db).await;
     let places = [instance(11), instance(12), instance(13)];
     // What each place may take of each tenant's, in its order; the last one of each is anybody's.
@@ -123,7 +121,7 @@ pub(crate) async fn what_lies_elsewhere_is_passed_over_wherever_it_sorts(db: &Te
             let name = format!("host {place}");
             let host = stage
                 .store
-                .register_host(stage.tenant, place, &name, stage.now());
+                .register_instance(stage.tenant, place, &name, stage.now());
             host.await.unwrap();
             stage.instance = place;
             for _ in 0..2 {
@@ -162,7 +160,7 @@ pub(crate) async fn what_lies_elsewhere_is_passed_over_wherever_it_sorts(db: &Te
     assert_eq!(claim(places[0], 9).await, last);
 }
 
-pub(crate) async fn a_tenant_of_whom_much_is_due_holds_up_no_other(db: &TestStore) {
+pub(crate) async fn tenant_with_many_due_triggers_does_not_delay_others(db: &TestStore) {
     let stages = neighbours(db).await;
     let mut new = stages[0].new_automation("flood", SessionMode::Fresh);
     let share = limits::TRIGGERS_PER_FIRE as usize / 2;
@@ -185,7 +183,7 @@ pub(crate) async fn a_tenant_of_whom_much_is_due_holds_up_no_other(db: &TestStor
     assert!(!fired.more);
 }
 
-pub(crate) async fn no_slot_stays_free_that_somebody_waits_for(db: &TestStore) {
+pub(crate) async fn claim_fills_slot_past_locked_run(db: &TestStore) {
     let stages = neighbours(db).await;
     let mut said = Vec::new();
     for stage in &stages {
@@ -200,7 +198,7 @@ pub(crate) async fn no_slot_stays_free_that_somebody_waits_for(db: &TestStore) {
     assert_eq!(claim(&stages, 1).await, [1, 0]);
 }
 
-pub(crate) async fn one_scheduler_looks_at_a_time(db: &TestStore) {
+pub(crate) async fn fire_due_skips_while_other_scheduler_holds_lock(db: &TestStore) {
     let stage = Stage::set(db).await;
     let mut new = stage.new_automation("hourly", SessionMode::Fresh);
     new.triggers = vec![hourly()];
@@ -216,7 +214,7 @@ pub(crate) async fn one_scheduler_looks_at_a_time(db: &TestStore) {
     assert_eq!(stage.runs_of(automation).await.len(), 1);
 }
 
-pub(crate) async fn a_tenant_that_never_used_an_instance_may_take_its_turns_there(db: &TestStore) {
+pub(crate) async fn first_turn_registers_instance_for_tenant(db: &TestStore) {
     let stage = Stage::set(db).await;
     let other = stage
         .store
@@ -267,7 +265,7 @@ async fn serve(stage: &Stage, name: &str) -> WorkerId {
 async fn presence(stage: &Stage, worker: &WorkerId) -> Presence {
     let shown = stage
         .store
-        .show_presence(stage.instance, worker, stage.now());
+        .renew_server_heartbeat(stage.instance, worker, stage.now());
     shown.await.unwrap()
 }
 
@@ -281,13 +279,13 @@ async fn online(stage: &Stage) -> (bool, String) {
     (server.is_online(stage.now()), server.worker.to_string())
 }
 
-pub(crate) async fn a_server_is_online_until_it_stops_or_shows_nothing(db: &TestStore) {
+pub(crate) async fn server_is_online_until_stop_or_missing_presence(db: &TestStore) {
     let stage = Stage::set(db).await;
     let all = stage.store.instances(stage.scope()).await.unwrap();
     assert_eq!(all[0].server, None);
     let first = serve(&stage, "host-1-00000001").await;
     assert_eq!(online(&stage).await, (true, "host-1-00000001".into()));
-    stage.clock.advance(limits::SERVER_AWAY);
+    stage.clock.advance(limits::SERVER_OFFLINE_AFTER);
     assert!(online(&stage).await.0, "just as long as it may");
     stage.wait(1);
     assert!(!online(&stage).await.0);
@@ -296,7 +294,7 @@ pub(crate) async fn a_server_is_online_until_it_stops_or_shows_nothing(db: &Test
     // Who was only cut off, and was given up meanwhile, is there again.
     stage
         .clock
-        .advance(limits::SERVER_AWAY + Duration::from_secs(1));
+        .advance(limits::SERVER_OFFLINE_AFTER + Duration::from_secs(1));
     let given_up = stage
         .store
         .remove_instance(stage.tenant, stage.instance, stage.now());
@@ -306,7 +304,7 @@ pub(crate) async fn a_server_is_online_until_it_stops_or_shows_nothing(db: &Test
     assert!(online(&stage).await.0);
     let stopped = stage
         .store
-        .stop_serving(stage.instance, &first, stage.now());
+        .record_server_stop(stage.instance, &first, stage.now());
     stopped.await.unwrap();
     assert!(!online(&stage).await.0);
     let before = stage.store.serving(stage.instance).await.unwrap().unwrap();
@@ -318,7 +316,7 @@ pub(crate) async fn a_server_is_online_until_it_stops_or_shows_nothing(db: &Test
     assert!(online(&stage).await.0);
 }
 
-pub(crate) async fn of_two_servers_with_one_identity_the_older_is_told(db: &TestStore) {
+pub(crate) async fn older_server_with_same_identity_loses_instance(db: &TestStore) {
     let stage = Stage::set(db).await;
     let older = serve(&stage, "host-1-00000001").await;
     let newer = serve(&stage, "copy-1-00000002").await;
@@ -327,12 +325,12 @@ pub(crate) async fn of_two_servers_with_one_identity_the_older_is_told(db: &Test
     // Nor does it take the other one along when it stops.
     let stopped = stage
         .store
-        .stop_serving(stage.instance, &older, stage.now());
+        .record_server_stop(stage.instance, &older, stage.now());
     stopped.await.unwrap();
     assert_eq!(online(&stage).await, (true, "copy-1-00000002".into()));
 }
 
-pub(crate) async fn of_two_servers_that_begin_at_once_with_one_identity_one_serves(db: &TestStore) {
+pub(crate) async fn concurrent_servers_with_same_identity_have_one_winner(db: &TestStore) {
     let stage = Stage::set(db).await;
     let names = ["host-1-00000001", "copy-1-00000002"];
     let workers = names.map(|name| WorkerId::from_stored(name.into()));
@@ -349,7 +347,7 @@ pub(crate) async fn of_two_servers_that_begin_at_once_with_one_identity_one_serv
     }
 }
 
-pub(crate) async fn what_waits_for_an_instance_that_is_gone_fails(db: &TestStore) {
+pub(crate) async fn runs_pinned_to_removed_instance_fail(db: &TestStore) {
     let stage = Stage::set(db).await;
     serve(&stage, "host-1-00000001").await;
     let session = stage.session().await;
@@ -367,16 +365,30 @@ pub(crate) async fn what_waits_for_an_instance_that_is_gone_fails(db: &TestStore
     };
     let refused = remove().await.unwrap_err();
     assert!(matches!(refused, Error::Served { .. }), "{refused:?}");
-    assert_eq!(stage.store.fail_gone(stage.now()).await.unwrap(), 0);
+    assert_eq!(
+        stage
+            .store
+            .fail_runs_of_removed_instances(stage.now())
+            .await
+            .unwrap(),
+        0
+    );
     assert!(!stage.store.outlook(stage.now()).await.unwrap().gone);
     assert_eq!(stage.statuses([waits, behind]).await, [Queued, Deferred]);
 
     stage
         .clock
-        .advance(limits::SERVER_AWAY + Duration::from_secs(1));
+        .advance(limits::SERVER_OFFLINE_AFTER + Duration::from_secs(1));
     assert_eq!(remove().await.unwrap(), "host");
     assert!(stage.store.outlook(stage.now()).await.unwrap().gone);
-    assert_eq!(stage.store.fail_gone(stage.now()).await.unwrap(), 2);
+    assert_eq!(
+        stage
+            .store
+            .fail_runs_of_removed_instances(stage.now())
+            .await
+            .unwrap(),
+        2
+    );
     assert!(!stage.store.outlook(stage.now()).await.unwrap().gone);
     assert_eq!(
         stage.statuses([waits, behind, free]).await,
@@ -398,17 +410,31 @@ pub(crate) async fn what_waits_for_an_instance_that_is_gone_fails(db: &TestStore
         .store
         .claim(&stage.worker, instance(2), 10, Some(later), stage.now());
     assert_eq!(elsewhere.await.unwrap(), []);
-    assert_eq!(stage.store.fail_gone(stage.now()).await.unwrap(), 1);
+    assert_eq!(
+        stage
+            .store
+            .fail_runs_of_removed_instances(stage.now())
+            .await
+            .unwrap(),
+        1
+    );
 
     // Its folder is served again, and with it what it remembers.
     serve(&stage, "host-1-00000003").await;
     let back = stage.say(session, "five").await.run_id;
-    assert_eq!(stage.store.fail_gone(stage.now()).await.unwrap(), 0);
+    assert_eq!(
+        stage
+            .store
+            .fail_runs_of_removed_instances(stage.now())
+            .await
+            .unwrap(),
+        0
+    );
     stage.start(back).await;
     stage.succeed(back).await;
 }
 
-pub(crate) async fn an_instance_is_removed_by_its_own_tenant_alone(db: &TestStore) {
+pub(crate) async fn instance_removal_is_limited_to_its_tenant(db: &TestStore) {
     let [one, other] = neighbours(db).await;
     let removed = other
         .store
@@ -423,7 +449,7 @@ pub(crate) async fn an_instance_is_removed_by_its_own_tenant_alone(db: &TestStor
     assert!(matches!(unknown, Error::NotFound { .. }), "{unknown:?}");
 }
 
-pub(crate) async fn a_later_schema_is_used_where_it_says_that_this_program_may(db: &TestStore) {
+pub(crate) async fn later_schema_is_used_if_marked_compatible(db: &TestStore) {
     let stage = Stage::set(db).await;
     let worker = serve(&stage, "host-1-00000001").await;
     let migrate = async |version: i64, works_with: i64| {
@@ -448,7 +474,7 @@ pub(crate) async fn a_later_schema_is_used_where_it_says_that_this_program_may(d
     );
 }
 
-pub(crate) async fn nobody_migrates_beside_servers_that_cannot_go_on(db: &TestStore) {
+pub(crate) async fn migration_is_refused_while_old_servers_run(db: &TestStore) {
     let run = async |sql: &str| drop(db.run(Scope::System, sql, params![]).await.unwrap());
     run("delete from schema_versions where version >= 9").await;
     run("insert into servers (instance_id, worker_id, version, schema_version, started_at, seen_at) \

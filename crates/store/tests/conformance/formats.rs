@@ -76,7 +76,7 @@ impl Stage {
         edited.await
     }
 
-    pub(crate) async fn rows_of(&self, automation: AutomationId) -> Vec<String> {
+    pub(crate) async fn run_lines(&self, automation: AutomationId) -> Vec<String> {
         let runs = self.runs_of(automation).await;
         let line =
             |run: &model::entity::Run| format!("{} {}", run.status(), run.state.occurrences());
@@ -86,14 +86,14 @@ impl Stage {
     }
 }
 
-pub(crate) fn is_refused<T: std::fmt::Debug>(result: Result<T, Error>) {
+pub(crate) fn assert_newer_format_refused<T: std::fmt::Debug>(result: Result<T, Error>) {
     match result {
         Err(Error::NewerFormat { needed, .. }) => assert_eq!(needed, LATER),
         other => panic!("{other:?}"),
     }
 }
 
-pub(crate) async fn unknown_key_alone_stops_nothing(db: &TestStore) {
+pub(crate) async fn unknown_key_alone_does_not_stop_automation(db: &TestStore) {
     let stage = Stage::set(db).await;
     let automation = stage
         .triggered("report", SessionMode::Continuous, &[hourly()])
@@ -125,7 +125,7 @@ pub(crate) async fn unknown_key_alone_stops_nothing(db: &TestStore) {
     assert_eq!(found.attention, None);
 }
 
-pub(crate) async fn edit_keeps_unknown_keys_and_the_later_format(db: &TestStore) {
+pub(crate) async fn edit_keeps_unknown_keys_and_later_format(db: &TestStore) {
     let stage = Stage::set(db).await;
     let automation = stage.automation("report", SessionMode::Fresh).await;
     add_later_key(db, "automations", "policies", automation).await;
@@ -184,9 +184,7 @@ pub(crate) async fn edited_agent_and_budget_keep_unknown_keys(db: &TestStore) {
     assert_eq!(stored["later_key"], json!({ "a": 1 }));
 }
 
-pub(crate) async fn instance_shows_the_format_of_its_server_and_what_it_cannot_honour(
-    db: &TestStore,
-) {
+pub(crate) async fn instance_reports_server_format_and_too_new_documents(db: &TestStore) {
     let stage = Stage::set(db).await;
     let (here, worker, now) = (stage.instance, &stage.worker, stage.now());
     stage

@@ -10,7 +10,7 @@ use crate::{
     stage::{Stage, answer},
 };
 
-pub(crate) async fn a_run_of_another_worker_is_lost(db: &TestStore) {
+pub(crate) async fn heartbeat_of_foreign_or_unclaimed_run_is_lost(db: &TestStore) {
     let stage = Stage::set(db).await;
     let session = stage.session().await;
     let run = stage.say(session, "hello").await.run_id;
@@ -21,7 +21,7 @@ pub(crate) async fn a_run_of_another_worker_is_lost(db: &TestStore) {
     assert_eq!(beats.unwrap(), [Beat::Lost]);
 }
 
-pub(crate) async fn a_run_that_is_over_is_lost(db: &TestStore) {
+pub(crate) async fn heartbeat_of_ended_run_is_lost(db: &TestStore) {
     let stage = Stage::set(db).await;
     let session = stage.session().await;
     let run = stage.say(session, "hello").await.run_id;
@@ -31,12 +31,12 @@ pub(crate) async fn a_run_that_is_over_is_lost(db: &TestStore) {
     assert_eq!(stage.store.oldest_heartbeat().await.unwrap(), None);
 }
 
-pub(crate) async fn a_run_that_was_called_off_is_told_why(db: &TestStore) {
+pub(crate) async fn heartbeat_of_cancelled_run_returns_first_reason(db: &TestStore) {
     let stage = Stage::set(db).await;
     let session = stage.session().await;
     let run = stage.say(session, "hello").await.run_id;
     stage.start(run).await;
-    assert_eq!(stage.beat(run).await, Beat::GoOn);
+    assert_eq!(stage.beat(run).await, Beat::Continue);
     for reason in ["enough", "really"] {
         let cancelled = stage
             .store
@@ -50,7 +50,7 @@ pub(crate) async fn a_run_that_was_called_off_is_told_why(db: &TestStore) {
     assert_eq!(stage.status(run).await, model::run::RunStatus::Succeeded);
 }
 
-pub(crate) async fn each_run_of_a_worker_gets_its_own_answer(db: &TestStore) {
+pub(crate) async fn heartbeat_replies_for_each_run(db: &TestStore) {
     let stage = Stage::set(db).await;
     let (one, two) = (stage.session().await, stage.session().await);
     let first = stage.say(one, "hello").await.run_id;
@@ -61,20 +61,20 @@ pub(crate) async fn each_run_of_a_worker_gets_its_own_answer(db: &TestStore) {
     stage.wait(20);
     let runs = [first, second];
     let beats = stage.store.heartbeat(&stage.worker, &runs, stage.now());
-    assert_eq!(beats.await.unwrap(), [Beat::Lost, Beat::GoOn]);
+    assert_eq!(beats.await.unwrap(), [Beat::Lost, Beat::Continue]);
     let oldest = stage.store.oldest_heartbeat().await.unwrap();
     assert_eq!(oldest, Some(stage.now()));
 }
 
-pub(crate) async fn a_turn_that_begins_long_after_its_claim_is_not_given_up(db: &TestStore) {
+pub(crate) async fn begin_long_after_claim_renews_heartbeat(db: &TestStore) {
     let stage = Stage::set(db).await;
     let session = stage.session().await;
     let run = stage.say(session, "hello").await.run_id;
     assert_eq!(stage.claim().await, Some(run));
     // The worker is frozen, and nobody has looked when it goes on.
-    stage.clock.advance(2 * limits::HEARTBEAT_STALE);
+    stage.clock.advance(2 * limits::HEARTBEAT_STALE_AFTER);
     assert!(matches!(stage.begin(run).await, Begin::Started(_)));
     assert_eq!(stage.stall().await, [], "its agent may live for a lease");
-    assert_eq!(stage.beat(run).await, Beat::GoOn);
+    assert_eq!(stage.beat(run).await, Beat::Continue);
     stage.succeed(run).await;
 }

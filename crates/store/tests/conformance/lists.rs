@@ -13,7 +13,7 @@ use crate::{
     stage::{Stage, hourly},
 };
 
-pub(crate) async fn lists_hold_nothing_of_another_tenant(db: &TestStore) {
+pub(crate) async fn lists_contain_no_row_of_other_tenant(db: &TestStore) {
     let stage = Stage::set(db).await;
     let session = stage.session().await;
     stage.say(session, "hello").await;
@@ -43,7 +43,7 @@ pub(crate) async fn lists_hold_nothing_of_another_tenant(db: &TestStore) {
     assert_eq!(all.len(), 1);
 }
 
-pub(crate) async fn sessions_are_listed_by_their_last_change_and_by_type(db: &TestStore) {
+pub(crate) async fn sessions_are_listed_by_last_change_and_type(db: &TestStore) {
     let stage = Stage::set(db).await;
     let first = stage.session().await;
     stage.wait(1);
@@ -145,7 +145,7 @@ pub(crate) async fn automations_and_agents_are_listed_by_name(db: &TestStore) {
     assert_eq!(found.unwrap().config, changed);
 }
 
-pub(crate) async fn a_agent_is_changed_by_whoever_saw_it_last(db: &TestStore) {
+pub(crate) async fn agent_edit_with_stale_version_is_refused(db: &TestStore) {
     let stage = Stage::set(db).await;
     let (store, tenant, id) = (&stage.store, stage.tenant, stage.agent);
     let seen = store.agent(stage.scope(), id).await.unwrap().config;
@@ -154,7 +154,7 @@ pub(crate) async fn a_agent_is_changed_by_whoever_saw_it_last(db: &TestStore) {
         resume: true,
         ..Offers::default()
     };
-    let noted = store.note_offers(tenant, id, &seen, &offers, stage.now());
+    let noted = store.store_agent_offers(tenant, id, &seen, &offers, stage.now());
     assert_eq!(noted.await.unwrap().offers.as_ref(), Some(&offers));
     let edit = |program| {
         let (seen, to, now) = (seen.clone(), to(program), stage.now());
@@ -168,7 +168,7 @@ pub(crate) async fn a_agent_is_changed_by_whoever_saw_it_last(db: &TestStore) {
     let late = edit("two").await;
     assert!(matches!(late, Err(Error::Changed { .. })), "{late:?}");
     // What was found with another configuration says nothing of this one.
-    let noted = store.note_offers(tenant, id, &seen, &offers, stage.now());
+    let noted = store.store_agent_offers(tenant, id, &seen, &offers, stage.now());
     let noted = noted.await.unwrap();
     assert_eq!((noted.config, noted.offers), (to("one"), None));
     let other = store.ensure_tenant("other", stage.now()).await.unwrap();
@@ -177,19 +177,19 @@ pub(crate) async fn a_agent_is_changed_by_whoever_saw_it_last(db: &TestStore) {
     assert!(matches!(foreign.await, Err(Error::NotFound { .. })));
 }
 
-pub(crate) async fn a_tenants_name_gives_the_same_id_each_time(db: &TestStore) {
+pub(crate) async fn ensure_tenant_returns_same_id_for_same_name(db: &TestStore) {
     let stage = Stage::set(db).await;
     let again = stage.store.ensure_tenant("default", stage.now()).await;
     assert_eq!(again.unwrap(), stage.tenant);
     // An instance that is registered again is the same one.
     let again = stage
         .store
-        .register_host(stage.tenant, stage.instance, "host", stage.now());
+        .register_instance(stage.tenant, stage.instance, "host", stage.now());
     again.await.unwrap();
     assert_eq!(db.count(Scope::System, "instances").await, 1);
 }
 
-pub(crate) async fn ids_are_found_between_two_others_and_only_the_tenants_own(db: &TestStore) {
+pub(crate) async fn run_and_session_ids_are_found_by_range_within_tenant(db: &TestStore) {
     let stage = Stage::set(db).await;
     let (mut sessions, mut runs) = (Vec::new(), Vec::new());
     for _ in 0..3 {
@@ -221,7 +221,7 @@ pub(crate) async fn ids_are_found_between_two_others_and_only_the_tenants_own(db
     assert!(others.is_empty());
 }
 
-pub(crate) async fn an_automations_triggers_are_listed_with_the_manual_one_first(db: &TestStore) {
+pub(crate) async fn manual_trigger_is_listed_first(db: &TestStore) {
     let stage = Stage::set(db).await;
     // Made in one instant, they have ids in no particular order.
     for name in ["a", "b", "c", "d", "e", "f"] {
@@ -238,7 +238,7 @@ pub(crate) async fn an_automations_triggers_are_listed_with_the_manual_one_first
     }
 }
 
-pub(crate) async fn the_end_of_a_transcript_is_read_alone(db: &TestStore) {
+pub(crate) async fn last_messages_return_end_of_transcript(db: &TestStore) {
     let stage = Stage::set(db).await;
     let session = stage.session().await;
     let last = async |limit| {
@@ -265,7 +265,7 @@ pub(crate) async fn the_end_of_a_transcript_is_read_alone(db: &TestStore) {
     assert_eq!(last(9).await, (texts(&["one", "Done.", "two", "Done."]), 0));
 }
 
-pub(crate) async fn what_a_run_said_is_found_without_what_came_before(db: &TestStore) {
+pub(crate) async fn messages_of_run_are_found_by_start_number(db: &TestStore) {
     let stage = Stage::set(db).await;
     let session = stage.session().await;
     for words in ["one", "two"] {

@@ -20,7 +20,7 @@ pub(crate) async fn hold(db: &TestStore, table: &str, id: uuid::Uuid) -> Tx {
 }
 
 /// Lets `doing` run against a seat that is held, until it waits; whatever is not the seat is free then.
-async fn waits_for_the_seat<T>(
+async fn assert_waits_for_seat<T>(
     db: &TestStore,
     seat: SeatId,
     session: SessionId,
@@ -50,32 +50,32 @@ async fn waits_for_the_seat<T>(
     doing.await
 }
 
-pub(crate) async fn whoever_changes_what_a_seat_does_locks_it_first(db: &TestStore) {
+pub(crate) async fn transitions_of_seat_lock_seat_first(db: &TestStore) {
     let stage = Stage::set(db).await;
     let session = stage.session().await;
     let seat = stage.seat(session).await;
     let (store, scope) = (&stage.store, stage.scope());
-    let run = waits_for_the_seat(db, seat, session, stage.say(session, "hello")).await;
+    let run = assert_waits_for_seat(db, seat, session, stage.say(session, "hello")).await;
     let run = run.run_id;
     stage.start(run).await;
-    let asked = Box::pin(waits_for_the_seat(db, seat, session, stage.ask(run))).await;
+    let asked = Box::pin(assert_waits_for_seat(db, seat, session, stage.ask(run))).await;
     let withdrawn = store.withdraw(run, &stage.worker, stage.now());
-    let withdrawn = Box::pin(waits_for_the_seat(db, seat, session, withdrawn)).await;
+    let withdrawn = Box::pin(assert_waits_for_seat(db, seat, session, withdrawn)).await;
     assert_eq!(withdrawn.unwrap(), Settled::Written);
     assert_eq!(stage.state(asked).await, ApprovalStatus::Void);
     let answer = answer("Done.");
     let end = stage.finish(run, &answer);
-    let end = waits_for_the_seat(db, seat, session, end).await;
+    let end = assert_waits_for_seat(db, seat, session, end).await;
     assert_eq!(end, Settled::Written);
     assert_eq!(stage.status(run).await, RunStatus::Succeeded);
     for event in [SessionEvent::Pause, SessionEvent::Resume] {
         let moved = store.move_session(scope, session, event, None, stage.now());
-        let moved = Box::pin(waits_for_the_seat(db, seat, session, moved)).await;
+        let moved = Box::pin(assert_waits_for_seat(db, seat, session, moved)).await;
         moved.unwrap();
     }
 }
 
-pub(crate) async fn a_claim_passes_over_what_another_one_holds(db: &TestStore) {
+pub(crate) async fn claim_skips_locked_runs(db: &TestStore) {
     let stage = Stage::set(db).await;
     let (one, two) = (stage.session().await, stage.session().await);
     let first = stage.say(one, "hello").await.run_id;

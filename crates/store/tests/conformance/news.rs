@@ -11,7 +11,7 @@ use crate::{
 };
 
 impl Stage {
-    async fn type_on(&self, run: RunId, position: i64, text: &str) {
+    async fn write_live_text(&self, run: RunId, position: i64, text: &str) {
         let written = self
             .store
             .write_live(run, &self.worker, position, text, self.now());
@@ -24,7 +24,7 @@ impl Stage {
         let mut texts: HashMap<RunId, String> = HashMap::new();
         loop {
             let asked: Vec<(RunId, i64)> = from.iter().map(|(run, from)| (*run, *from)).collect();
-            let pieces = self.store.live_of_runs(self.scope(), &asked, limit).await;
+            let pieces = self.store.live_texts(self.scope(), &asked, limit).await;
             let pieces: Vec<LiveText> = pieces.unwrap();
             if pieces.is_empty() {
                 return texts;
@@ -37,7 +37,7 @@ impl Stage {
     }
 }
 
-pub(crate) async fn many_logs_are_read_on_at_once(db: &TestStore) {
+pub(crate) async fn events_of_many_sessions_are_read_in_one_call(db: &TestStore) {
     let stage = Stage::set(db).await;
     let mut asked = Vec::new();
     for number in 0..70 {
@@ -52,7 +52,7 @@ pub(crate) async fn many_logs_are_read_on_at_once(db: &TestStore) {
     stage.succeed(run).await;
     let gone = SessionId::from_uuid(id());
     asked.push((gone, 0));
-    let news = stage.store.events_of_many(stage.scope(), &asked, 4).await;
+    let news = stage.store.session_updates(stage.scope(), &asked, 4).await;
     let news = news.unwrap();
     let found: HashMap<SessionId, _> = news.iter().map(|one| (one.session, one)).collect();
     assert_eq!(found.len(), 70);
@@ -76,12 +76,12 @@ pub(crate) async fn many_logs_are_read_on_at_once(db: &TestStore) {
     assert_eq!(messages[2].as_ref(), transcript.unwrap().first());
 }
 
-pub(crate) async fn the_news_of_a_session_are_for_its_tenant(db: &TestStore) {
+pub(crate) async fn session_updates_are_limited_to_tenant(db: &TestStore) {
     let stage = Stage::set(db).await;
     let session = stage.session().await;
     let run = stage.say(session, "hello").await.run_id;
     stage.start(run).await;
-    stage.type_on(run, 0, "secret").await;
+    stage.write_live_text(run, 0, "secret").await;
     let other = stage
         .store
         .ensure_tenant("other", stage.now())
@@ -90,26 +90,26 @@ pub(crate) async fn the_news_of_a_session_are_for_its_tenant(db: &TestStore) {
     let nobody = TenantId::from_uuid(id());
     for scope in [Scope::Tenant(other), Scope::Tenant(nobody)] {
         let store = &stage.store;
-        let news = store.events_of_many(scope, &[(session, 0)], 9).await;
+        let news = store.session_updates(scope, &[(session, 0)], 9).await;
         assert_eq!(news.unwrap(), []);
         assert!(
             store
-                .running_in(scope, &[session])
+                .running_turns(scope, &[session])
                 .await
                 .unwrap()
                 .is_empty()
         );
-        assert_eq!(store.live_of_runs(scope, &[(run, 0)], 9).await.unwrap(), []);
+        assert_eq!(store.live_texts(scope, &[(run, 0)], 9).await.unwrap(), []);
     }
     let scope = Scope::System;
-    let running = stage.store.running_in(scope, &[session]).await.unwrap();
+    let running = stage.store.running_turns(scope, &[session]).await.unwrap();
     assert_eq!(running, HashMap::from([(session, vec![run])]));
     stage.succeed(run).await;
-    let running = stage.store.running_in(scope, &[session]).await.unwrap();
+    let running = stage.store.running_turns(scope, &[session]).await.unwrap();
     assert!(running.is_empty(), "it is over");
 }
 
-pub(crate) async fn the_texts_of_many_turns_are_read_on_at_once(db: &TestStore) {
+pub(crate) async fn live_texts_of_many_runs_are_read_in_one_call(db: &TestStore) {
     let stage = Stage::set(db).await;
     let mut runs = Vec::new();
     for number in 0..3 {
@@ -117,7 +117,7 @@ pub(crate) async fn the_texts_of_many_turns_are_read_on_at_once(db: &TestStore) 
         stage.start(run).await;
         for (piece, position) in ["one", "zwei", "drei…"].iter().zip([0, 4, 9]) {
             stage
-                .type_on(run, position, &format!("{piece}{number}"))
+                .write_live_text(run, position, &format!("{piece}{number}"))
                 .await;
         }
         runs.push(run);
@@ -135,17 +135,17 @@ pub(crate) async fn the_texts_of_many_turns_are_read_on_at_once(db: &TestStore) 
     }
 }
 
-pub(crate) async fn a_piece_that_has_grown_is_read_on_in_its_middle(db: &TestStore) {
+pub(crate) async fn grown_live_text_is_read_from_middle(db: &TestStore) {
     let stage = Stage::set(db).await;
     let run = stage.say(stage.session().await, "hello").await.run_id;
     stage.start(run).await;
-    stage.type_on(run, 0, "a").await;
-    stage.type_on(run, 1, "bä").await;
+    stage.write_live_text(run, 0, "a").await;
+    stage.write_live_text(run, 1, "bä").await;
     let read = stage.texts(&[(run, 0)], 10).await;
     assert_eq!(read[&run], "abä");
     // What the writer does not know to be written is sent again with what came since.
-    stage.type_on(run, 1, "bäcd").await;
-    stage.type_on(run, 6, "e").await;
+    stage.write_live_text(run, 1, "bäcd").await;
+    stage.write_live_text(run, 6, "e").await;
     let rest = stage.texts(&[(run, 4)], 10).await;
     assert_eq!(rest[&run], "cde");
     assert!(stage.texts(&[(run, 7)], 10).await.is_empty());

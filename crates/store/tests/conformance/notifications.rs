@@ -24,14 +24,14 @@ use crate::{
 
 impl Stage {
     async fn endpoint(&self, name: &str, events: &[Kind]) -> EndpointId {
-        self.endpoint_like(new_endpoint(name, events)).await
+        self.endpoint_with(new_endpoint(name, events)).await
     }
 
     pub(crate) fn endpoint_id(&self) -> EndpointId {
         EndpointId::generate(self.now(), &SeededEntropy::new(unique()))
     }
 
-    async fn endpoint_like(&self, new: NewEndpoint) -> EndpointId {
+    async fn endpoint_with(&self, new: NewEndpoint) -> EndpointId {
         let id = self.endpoint_id();
         let made = self
             .store
@@ -121,7 +121,7 @@ impl Stage {
             ended_at: self.now(),
         };
         self.store
-            .record_delivery(claimed, &attempted)
+            .record_attempt(claimed, &attempted)
             .await
             .unwrap()
     }
@@ -163,14 +163,14 @@ fn wanted(subscription: &Subscription, notices: &[Notice]) -> Vec<NewDelivery> {
         .collect()
 }
 
-pub(crate) async fn an_answer_is_told_with_the_channel_of_its_session(db: &TestStore) {
+pub(crate) async fn answer_notification_has_channel_of_session(db: &TestStore) {
     let stage = Stage::set(db).await;
     let everything = stage.endpoint("all", &[Kind::MessagePublished]).await;
     let slack = NewEndpoint {
         channel: Some("slack".into()),
         ..new_endpoint("slack", &[Kind::MessagePublished])
     };
-    let slack = stage.endpoint_like(slack).await;
+    let slack = stage.endpoint_with(slack).await;
     let plain = stage.session().await;
     let session = stage.keyed_session(Some("slack:C1:7")).await;
     let sql =
@@ -205,7 +205,7 @@ pub(crate) async fn an_answer_is_told_with_the_channel_of_its_session(db: &TestS
     assert_eq!(stage.deliveries(slack).await.len(), 1);
 }
 
-pub(crate) async fn each_kind_of_event_is_told_to_whoever_chose_it(db: &TestStore) {
+pub(crate) async fn endpoint_gets_only_subscribed_notification_kinds(db: &TestStore) {
     let stage = Stage::set(db).await;
     let mut new = stage.new_automation("deploy", SessionMode::Fresh);
     new.triggers = vec![Spec::Webhook {}];
@@ -215,13 +215,13 @@ pub(crate) async fn each_kind_of_event_is_told_to_whoever_chose_it(db: &TestStor
     let chosen: Vec<Kind> = Kind::ALL
         .iter()
         .copied()
-        .filter(|kind| kind.can_be_chosen())
+        .filter(|kind| kind.is_subscribable())
         .collect();
     let of_one = NewEndpoint {
         automation: Some(automation),
         ..new_endpoint("deploys", &chosen)
     };
-    let endpoint = stage.endpoint_like(of_one).await;
+    let endpoint = stage.endpoint_with(of_one).await;
     let nothing = stage.endpoint("missed", &[Kind::RunMissed]).await;
     let unwanted = stage.fire(other).await.run_id;
     stage.start(unwanted).await;
@@ -275,7 +275,7 @@ pub(crate) async fn each_kind_of_event_is_told_to_whoever_chose_it(db: &TestStor
     assert!(stage.deliveries(nothing).await.is_empty());
 }
 
-pub(crate) async fn tellers_that_race_make_one_delivery_of_each_event(db: &TestStore) {
+pub(crate) async fn concurrent_notifiers_create_one_delivery_per_event(db: &TestStore) {
     let stage = Stage::set(db).await;
     let endpoint = stage.endpoint("hook", &[Kind::MessagePublished]).await;
     let session = stage.session().await;
@@ -305,7 +305,7 @@ pub(crate) async fn tellers_that_race_make_one_delivery_of_each_event(db: &TestS
     assert_eq!(stage.subscription(endpoint).await.cursor, from.cursor);
 }
 
-pub(crate) async fn a_delivery_is_one_senders_until_its_lease_is_over(db: &TestStore) {
+pub(crate) async fn delivery_is_claimed_by_one_sender_until_lease_expires(db: &TestStore) {
     let stage = Stage::set(db).await;
     let endpoint = stage.awaited().await;
     let claims = (0..6).map(|_| stage.claim_deliveries(endpoint));
@@ -343,7 +343,7 @@ pub(crate) async fn a_delivery_is_one_senders_until_its_lease_is_over(db: &TestS
     assert_eq!(log, [(1, Some(500)), (2, Some(204))]);
 }
 
-pub(crate) async fn a_delivery_that_fails_waits_longer_each_time_and_is_given_up(db: &TestStore) {
+pub(crate) async fn failing_delivery_backs_off_and_is_given_up(db: &TestStore) {
     let stage = Stage::set(db).await;
     let endpoint = stage.awaited().await;
     let began = stage.now();
@@ -387,7 +387,7 @@ pub(crate) async fn a_delivery_that_fails_waits_longer_each_time_and_is_given_up
     assert_eq!(found.failing_since, None);
 }
 
-pub(crate) async fn an_endpoint_that_is_gone_or_fails_for_a_day_is_disabled(db: &TestStore) {
+pub(crate) async fn endpoint_with_status_410_or_day_of_failures_is_disabled(db: &TestStore) {
     let stage = Stage::set(db).await;
     let gone = stage.awaited().await;
     let found = async |id| stage.store.endpoint(stage.scope(), id).await.unwrap();
@@ -419,7 +419,7 @@ pub(crate) async fn an_endpoint_that_is_gone_or_fails_for_a_day_is_disabled(db: 
     test(gone).await.unwrap();
     let mut claimed = stage.claim_deliveries(gone).await.remove(0);
     stage.answered(&claimed, None).await;
-    stage.clock.advance(limits::ENDPOINT_FAILING);
+    stage.clock.advance(limits::DISABLE_ENDPOINT_AFTER);
     claimed = stage.claim_deliveries(gone).await.remove(0);
     claimed.delivery.attempts = limits::DELIVERY_ATTEMPTS;
     let sql = "update webhook_deliveries set attempts = $1 where state = 'pending'";
@@ -435,20 +435,20 @@ pub(crate) async fn an_endpoint_that_is_gone_or_fails_for_a_day_is_disabled(db: 
     assert_eq!(found(gone).await.disabled_reason, Some(reason));
 }
 
-pub(crate) async fn deliveries_that_are_over_are_trimmed_when_they_are_old(db: &TestStore) {
+pub(crate) async fn old_finished_deliveries_are_trimmed(db: &TestStore) {
     let stage = Stage::set(db).await;
     let endpoint = stage.awaited().await;
     let claimed = stage.claim_deliveries(endpoint).await.remove(0);
     stage.answered(&claimed, Some(200)).await;
     stage.test_endpoint(stage.tenant, endpoint).await.unwrap();
     let trim = async || {
-        let before = stage.now().saturating_sub(limits::DELIVERY_LOG);
+        let before = stage.now().saturating_sub(limits::RETAIN_DELIVERIES);
         stage.store.trim_deliveries(before).await.unwrap()
     };
     assert_eq!(trim().await, 0);
     stage
         .clock
-        .advance(limits::DELIVERY_LOG + Duration::from_secs(1));
+        .advance(limits::RETAIN_DELIVERIES + Duration::from_secs(1));
     assert_eq!(trim().await, 1);
     let left = stage.delivery(endpoint).await;
     assert_eq!(
@@ -459,7 +459,7 @@ pub(crate) async fn deliveries_that_are_over_are_trimmed_when_they_are_old(db: &
     assert_eq!(db.count(Scope::System, "webhook_attempts").await, 0);
 }
 
-pub(crate) async fn delivery_of_an_earlier_version_is_sent_byte_for_byte(db: &TestStore) {
+pub(crate) async fn delivery_of_earlier_version_is_sent_byte_for_byte(db: &TestStore) {
     let stage = Stage::set(db).await;
     let endpoint = stage.awaited().await;
     // The text of a notification as servers wrote it before the typed events, with keys that are gone now.

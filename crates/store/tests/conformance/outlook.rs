@@ -8,7 +8,7 @@ use crate::{
     stage::{Stage, at, hourly},
 };
 
-pub(crate) async fn one_look_tells_what_is_to_come(db: &TestStore) {
+pub(crate) async fn scheduler_status_returns_next_due_work(db: &TestStore) {
     let stage = Stage::set(db).await;
     let nothing = Outlook {
         due: None,
@@ -17,7 +17,7 @@ pub(crate) async fn one_look_tells_what_is_to_come(db: &TestStore) {
         gone: false,
     };
     assert_eq!(stage.store.outlook(stage.now()).await.unwrap(), nothing);
-    let to_come = stage.store.automations_outlook(stage.scope()).await;
+    let to_come = stage.store.automation_summary(stage.scope()).await;
     assert_eq!(to_come.unwrap(), (0, None));
 
     stage.automation("by hand", SessionMode::Fresh).await;
@@ -27,6 +27,6 @@ pub(crate) async fn one_look_tells_what_is_to_come(db: &TestStore) {
     let looked = stage.store.outlook(stage.now()).await.unwrap();
     assert_eq!(looked.due, Some(at("2026-05-04T10:00:00Z")));
     assert_eq!(looked.next(), looked.due);
-    let to_come = stage.store.automations_outlook(stage.scope()).await;
+    let to_come = stage.store.automation_summary(stage.scope()).await;
     assert_eq!(to_come.unwrap(), (2, Some(report)));
 }

@@ -8,7 +8,7 @@ use crate::{
     stage::{Stage, at, hourly},
 };
 
-pub(crate) async fn what_was_due_before_a_pause_or_an_end_has_its_row(db: &TestStore) {
+pub(crate) async fn backlog_before_pause_or_deletion_is_recorded_as_missed(db: &TestStore) {
     let stage = Stage::set(db).await;
     for (name, deleted) in [("paused", false), ("deleted", true)] {
         let automation = stage.triggered(name, SessionMode::Fresh, &[hourly()]).await;
@@ -30,7 +30,7 @@ pub(crate) async fn what_was_due_before_a_pause_or_an_end_has_its_row(db: &TestS
     }
 }
 
-pub(crate) async fn a_row_that_cannot_be_read_holds_up_no_other(db: &TestStore) {
+pub(crate) async fn corrupt_automation_does_not_block_others(db: &TestStore) {
     let stage = Stage::set(db).await;
     let broken = stage
         .triggered("broken", SessionMode::Fresh, &[hourly()])
@@ -49,7 +49,7 @@ pub(crate) async fn a_row_that_cannot_be_read_holds_up_no_other(db: &TestStore) 
     assert_eq!(stage.fire_due().await, Fired::default());
 }
 
-pub(crate) async fn what_cannot_be_read_can_be_removed(db: &TestStore) {
+pub(crate) async fn corrupt_automation_can_be_deleted(db: &TestStore) {
     let stage = Stage::set(db).await;
     let broken = stage
         .triggered("broken", SessionMode::Continuous, &[hourly()])

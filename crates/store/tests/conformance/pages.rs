@@ -11,7 +11,7 @@ use model::{
     run::{Origin, RunStatus},
     session::{SessionEvent, SessionKind, SessionStatus, SessionType},
 };
-use store::{AutomationFilter, InSession, Page, RunFilter, Scope, SessionFilter};
+use store::{AutomationFilter, Page, RunFilter, Scope, SessionFilter, SessionSelector};
 
 use crate::{
     fixtures::TestStore,
@@ -95,7 +95,7 @@ fn shows(filter: &RunFilter, run: &Run) -> bool {
         && (!filter.occurrences || (run.trigger_id.is_some() && run.attempt == 1))
 }
 
-pub(crate) async fn runs_are_read_page_by_page_by_all_that_they_are_asked_for(db: &TestStore) {
+pub(crate) async fn run_pages_match_every_filter(db: &TestStore) {
     let stage = Stage::set(db).await;
     let History {
         sessions,
@@ -186,7 +186,7 @@ async fn ids_with(stage: &Stage, text: &str) -> Vec<SessionId> {
     found.iter().map(|one| one.id).collect()
 }
 
-pub(crate) async fn sessions_are_read_page_by_page_by_all_that_they_are_asked_for(db: &TestStore) {
+pub(crate) async fn session_pages_match_every_filter(db: &TestStore) {
     let stage = Stage::set(db).await;
     let History { automations, .. } = history(&stage).await;
     for title in ["Über 50%", "über_alles", "plain"] {
@@ -306,7 +306,7 @@ async fn automations_by(stage: &Stage, filter: AutomationFilter) -> Vec<Automati
     to_its_end!(|page| read(page))
 }
 
-pub(crate) async fn automations_are_read_page_by_page(db: &TestStore) {
+pub(crate) async fn automation_pages_match_state_and_text(db: &TestStore) {
     let stage = Stage::set(db).await;
     let mut made = Vec::new();
     for name in ["a_b", "Report", "report 2", "other", "gone"] {
@@ -354,7 +354,7 @@ pub(crate) async fn automations_are_read_page_by_page(db: &TestStore) {
     assert!(read.unwrap().readable.is_empty());
 }
 
-pub(crate) async fn automations_are_listed_by_where_their_turns_go(db: &TestStore) {
+pub(crate) async fn automations_are_listed_by_target_session(db: &TestStore) {
     let stage = Stage::set(db).await;
     let web = stage.keyed_session(Some("web:7")).await;
     stage.keyed_session(Some("unified:default")).await;
@@ -365,7 +365,7 @@ pub(crate) async fn automations_are_listed_by_where_their_turns_go(db: &TestStor
     let own = stage.session_of(run).await;
     stage.automation("fresh", SessionMode::Fresh).await;
     let listed = async |session, key: Option<&str>, other_key: Option<&str>| {
-        let session = InSession {
+        let session = SessionSelector {
             session,
             key: key.map(str::to_owned),
             other_key: other_key.map(str::to_owned),
@@ -385,14 +385,14 @@ pub(crate) async fn automations_are_listed_by_where_their_turns_go(db: &TestStor
     assert_eq!(listed(web, None, None).await, []);
 }
 
-pub(crate) async fn tenants_are_read_page_by_page_and_instances_tell_what_waits(db: &TestStore) {
+pub(crate) async fn tenant_pages_and_instance_queues_are_listed(db: &TestStore) {
     let stage = Stage::set(db).await;
     for number in 2..6 {
         let name = format!("host {number}");
         let registered =
             stage
                 .store
-                .register_host(stage.tenant, instance(number), &name, stage.now());
+                .register_instance(stage.tenant, instance(number), &name, stage.now());
         registered.await.unwrap();
     }
     let session = stage.session().await;
@@ -417,7 +417,7 @@ pub(crate) async fn tenants_are_read_page_by_page_and_instances_tell_what_waits(
     assert!(theirs.unwrap().is_empty());
 }
 
-pub(crate) async fn what_is_not_over_is_counted_by_status(db: &TestStore) {
+pub(crate) async fn unfinished_runs_are_counted_by_status(db: &TestStore) {
     let stage = Stage::set(db).await;
     let depth = async |scope| stage.store.queue_depth(scope).await.unwrap();
     let none = depth(Scope::System).await;

@@ -8,8 +8,8 @@ use model::{
     turn::{Begin, Settled},
 };
 use store::{
-    ListenerState, Location, NewMessage, OpenError, Recipients, Scope, Sessions, Store, Unheard,
-    database::Error, params,
+    ListenerState, Location, NewSeatMessage, OpenError, Recipients, Scope, Sessions, Store,
+    Unheard, database::Error, params,
 };
 use testkit::databases::{PoolMode, Pooler, TestDatabase};
 use tokio::time::timeout;
@@ -35,7 +35,7 @@ async fn open(location: &Location) -> Store {
 }
 
 /// What a server does, by two of them in turn: rows that one writes are taken up by the other.
-async fn the_core_works(one: Store, two: &Store) {
+async fn assert_core_works(one: Store, two: &Store) {
     let stage = Stage::over(one).await;
     let session = stage.session().await;
     let submitted = stage.say(session, "hello").await;
@@ -82,7 +82,7 @@ async fn the_core_works(one: Store, two: &Store) {
     };
     timeout(Duration::from_secs(4), heard).await.unwrap();
     let seat = stage.seat(session).await;
-    let new = NewMessage {
+    let new = NewSeatMessage {
         from: seat,
         to: Recipients::Seat(seat),
         content: "note".into(),
@@ -96,7 +96,7 @@ async fn the_core_works(one: Store, two: &Store) {
     assert_eq!(next.unwrap().unwrap(), published[0]);
 }
 
-pub(crate) async fn a_pooler_that_keeps_no_sessions_is_recognised_and_served(db: &TestStore) {
+pub(crate) async fn transaction_pooler_is_detected_and_supported(db: &TestStore) {
     // One server, a few, and a few that are lent out in turn.
     for (servers, more) in [
         (1, ""),
@@ -109,10 +109,14 @@ pub(crate) async fn a_pooler_that_keeps_no_sessions_is_recognised_and_served(db:
         let (one, two) = (open(&place(&pooler)).await, open(&place(&pooler)).await);
         for store in [&one, &two] {
             let found = store.database().sessions();
-            assert_eq!(found, Some(Sessions::NotKept { direct: false }), "{more}");
+            assert_eq!(
+                found,
+                Some(Sessions::Transaction { direct: false }),
+                "{more}"
+            );
         }
         let listener = two.changes();
-        the_core_works(one.clone(), &two).await;
+        assert_core_works(one.clone(), &two).await;
         let ListenerState::Polling { why, .. } = two.listening() else {
             panic!("{:?}", two.listening());
         };
@@ -131,14 +135,14 @@ pub(crate) async fn a_pooler_that_keeps_no_sessions_is_recognised_and_served(db:
     drop(db.location());
 }
 
-pub(crate) async fn a_pooler_that_keeps_sessions_is_served_as_the_server_itself(db: &TestStore) {
+pub(crate) async fn session_pooler_is_treated_as_server(db: &TestStore) {
     let direct = store::open(&db.location()).await.unwrap();
     assert_eq!(direct.sessions(), Some(Sessions::Kept));
     direct.close().await;
     let pooler = db.home.pooler(PoolMode::Session, 30, "").unwrap();
     let (one, two) = (open(&place(&pooler)).await, open(&place(&pooler)).await);
     assert_eq!(one.database().sessions(), Some(Sessions::Kept));
-    the_core_works(one.clone(), &two).await;
+    assert_core_works(one.clone(), &two).await;
     let mut changes = two.changes();
     changes.next().await;
     while two.listening() != ListenerState::Listening {
@@ -148,7 +152,7 @@ pub(crate) async fn a_pooler_that_keeps_sessions_is_served_as_the_server_itself(
     two.database().close().await;
 }
 
-pub(crate) async fn a_pooler_that_takes_no_transactions_is_refused(db: &TestStore) {
+pub(crate) async fn statement_pooler_is_refused(db: &TestStore) {
     let pooler = db.home.pooler(PoolMode::Statement, 4, "").unwrap();
     for refused in [
         store::open(&place(&pooler)).await.unwrap_err(),
@@ -156,16 +160,14 @@ pub(crate) async fn a_pooler_that_takes_no_transactions_is_refused(db: &TestStor
         store::examine(&place(&pooler)).await.unwrap_err(),
     ] {
         assert!(
-            matches!(refused, OpenError::NoTransactions { .. }),
+            matches!(refused, OpenError::NoTransactionSupport { .. }),
             "{refused:?}"
         );
         assert!(refused.hint().unwrap().contains("pool_mode"));
     }
 }
 
-pub(crate) async fn what_is_told_at_the_start_and_ignored_is_set_by_each_transaction(
-    db: &TestStore,
-) {
+pub(crate) async fn ignored_startup_parameters_are_set_per_transaction(db: &TestStore) {
     let pooler = db.home.pooler(PoolMode::Session, 30, IGNORES).unwrap();
     let store = open(&place(&pooler)).await;
     assert_eq!(store.database().sessions(), Some(Sessions::Kept));
@@ -182,14 +184,14 @@ pub(crate) async fn what_is_told_at_the_start_and_ignored_is_set_by_each_transac
     store.database().close().await;
 }
 
-pub(crate) async fn a_direct_address_listens_and_migrates(_db: &TestStore) {
+pub(crate) async fn direct_address_is_used_to_listen_and_migrate(_db: &TestStore) {
     let home = TestDatabase::empty_postgres().unwrap();
     let pooler = transactions(&home, 4);
     let location = place(&pooler).with_direct(home.url()).unwrap();
     let (one, two) = (open(&location).await, open(&location).await);
     let found = one.database().sessions();
-    assert_eq!(found, Some(Sessions::NotKept { direct: true }));
-    the_core_works(one.clone(), &two).await;
+    assert_eq!(found, Some(Sessions::Transaction { direct: true }));
+    assert_core_works(one.clone(), &two).await;
     let stage = Stage::over(one.clone()).await;
     let session = stage.session().await;
     let mut changes = two.changes();
@@ -223,12 +225,15 @@ pub(crate) async fn a_direct_address_listens_and_migrates(_db: &TestStore) {
     two.database().close().await;
 }
 
-pub(crate) async fn a_direct_address_of_something_else_is_refused(db: &TestStore) {
+pub(crate) async fn direct_address_of_other_database_is_refused(db: &TestStore) {
     let pooler = transactions(&db.home, 4);
     let other = TestDatabase::empty_postgres().unwrap();
     let elsewhere = place(&pooler).with_direct(other.url()).unwrap();
     let refused = store::open(&elsewhere).await.unwrap_err();
-    assert!(matches!(refused, OpenError::DirectElsewhere), "{refused:?}");
+    assert!(
+        matches!(refused, OpenError::DirectOtherDatabase),
+        "{refused:?}"
+    );
     let pooled = place(&pooler).with_direct(&pooler.url()).unwrap();
     let refused = store::open(&pooled).await.unwrap_err();
     assert!(matches!(refused, OpenError::DirectIsPooled), "{refused:?}");
@@ -240,7 +245,7 @@ pub(crate) async fn a_direct_address_of_something_else_is_refused(db: &TestStore
     assert_eq!(examined.unwrap().version, 0);
 }
 
-pub(crate) async fn what_is_opened_to_read_through_a_pooler_cannot_be_written(db: &TestStore) {
+pub(crate) async fn read_only_database_behind_pooler_refuses_writes(db: &TestStore) {
     let pooler = transactions(&db.home, 4);
     let database = store::open_to_read(&place(&pooler)).await.unwrap();
     let store = store_over(&database);

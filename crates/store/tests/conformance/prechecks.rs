@@ -54,7 +54,7 @@ impl Stage {
     }
 }
 
-pub(crate) async fn an_occurrence_is_asked_about_before_its_turn(db: &TestStore) {
+pub(crate) async fn precheck_of_occurrence_comes_before_its_turn(db: &TestStore) {
     let stage = Stage::set(db).await;
     let automation = stage.asking(SessionMode::Fresh).await;
     let run = stage.fire(automation).await.run_id;
@@ -85,7 +85,7 @@ pub(crate) async fn an_occurrence_is_asked_about_before_its_turn(db: &TestStore)
     assert_eq!(stage.status(run).await, Running);
 }
 
-pub(crate) async fn a_persons_words_are_never_asked_about(db: &TestStore) {
+pub(crate) async fn message_of_person_has_no_precheck(db: &TestStore) {
     let stage = Stage::set(db).await;
     let automation = stage.asking(SessionMode::Continuous).await;
     let run = stage.fire(automation).await.run_id;
@@ -97,7 +97,7 @@ pub(crate) async fn a_persons_words_are_never_asked_about(db: &TestStore) {
     stage.start(words).await;
 }
 
-pub(crate) async fn an_input_is_asked_about_until_its_turn_has_begun_once(db: &TestStore) {
+pub(crate) async fn precheck_is_repeated_until_first_turn_begins(db: &TestStore) {
     let stage = Stage::set(db).await;
     let automation = stage.asking(SessionMode::Fresh).await;
     let first = stage.fire(automation).await.run_id;
@@ -118,9 +118,7 @@ pub(crate) async fn an_input_is_asked_about_until_its_turn_has_begun_once(db: &T
     stage.succeed(third).await;
 }
 
-pub(crate) async fn a_run_that_is_given_back_while_it_is_asked_about_is_asked_about_again(
-    db: &TestStore,
-) {
+pub(crate) async fn run_requeued_during_precheck_is_prechecked_again(db: &TestStore) {
     let stage = Stage::set(db).await;
     let automation = stage.asking(SessionMode::Fresh).await;
     let first = stage.fire(automation).await.run_id;
@@ -129,7 +127,7 @@ pub(crate) async fn a_run_that_is_given_back_while_it_is_asked_about_is_asked_ab
     let success = Finished::bare(Outcome::Stopped(StopReason::EndTurn));
     assert_eq!(stage.finish(first, &success).await, Settled::Lost);
     stage
-        .end(first, &failed(FailureKind::HandedBack, false))
+        .end(first, &failed(FailureKind::Requeued, false))
         .await;
     assert_eq!(stage.status(first).await, Stalled);
     let second = stage.attempts(first).await.pop().unwrap();
@@ -137,7 +135,7 @@ pub(crate) async fn a_run_that_is_given_back_while_it_is_asked_about_is_asked_ab
     stage.question(second.id).await;
 }
 
-pub(crate) async fn a_declined_run_is_skipped_with_its_reason_and_starts_the_next(db: &TestStore) {
+pub(crate) async fn declined_run_is_skipped_and_starts_next_run(db: &TestStore) {
     let stage = Stage::set(db).await;
     let automation = stage.asking(SessionMode::Continuous).await;
     let before = stage.fire(automation).await.run_id;
@@ -163,7 +161,7 @@ pub(crate) async fn a_declined_run_is_skipped_with_its_reason_and_starts_the_nex
         (None, Some(session))
     );
     assert_eq!(stage.statuses([words, later]).await, [Queued, Deferred]);
-    stage.nothing_is_left_behind().await;
+    stage.assert_nothing_promotable().await;
     assert_eq!(db.count(Scope::System, "run_heartbeats").await, 0);
 
     // The conversation says nothing of it; its log, and so its trace, does.
@@ -187,7 +185,7 @@ pub(crate) async fn a_declined_run_is_skipped_with_its_reason_and_starts_the_nex
     assert_eq!(record.rendered_prompt, None);
 }
 
-pub(crate) async fn a_declined_run_takes_the_session_along_that_it_had_for_itself(db: &TestStore) {
+pub(crate) async fn declined_run_deletes_its_otherwise_empty_session(db: &TestStore) {
     let stage = Stage::set(db).await;
     let automation = stage.asking(SessionMode::Fresh).await;
     let run = stage.fire(automation).await.run_id;
@@ -220,7 +218,7 @@ pub(crate) async fn a_declined_run_takes_the_session_along_that_it_had_for_itsel
     assert_eq!(body["scheduled_for"], json!(row.scheduled_for));
 }
 
-pub(crate) async fn a_session_in_which_anything_else_is_stays(db: &TestStore) {
+pub(crate) async fn declined_run_keeps_session_with_other_content(db: &TestStore) {
     let stage = Stage::set(db).await;
     let automation = stage.asking(SessionMode::Fresh).await;
     // A person speaks in it, while the answer is waited for.
@@ -236,7 +234,7 @@ pub(crate) async fn a_session_in_which_anything_else_is_stays(db: &TestStore) {
     let first = stage.fire(automation).await.run_id;
     stage.question(first).await;
     stage
-        .end(first, &failed(FailureKind::HandedBack, false))
+        .end(first, &failed(FailureKind::Requeued, false))
         .await;
     let second = stage.attempts(first).await[1].id;
     stage.question(second).await;
@@ -255,7 +253,7 @@ pub(crate) async fn a_session_in_which_anything_else_is_stays(db: &TestStore) {
     assert_eq!(stage.session_of(next).await, own);
 }
 
-pub(crate) async fn only_whoever_has_a_run_that_is_not_begun_declines_it(db: &TestStore) {
+pub(crate) async fn decline_of_foreign_or_begun_run_is_fenced(db: &TestStore) {
     let stage = Stage::set(db).await;
     let automation = stage.asking(SessionMode::Fresh).await;
     let run = stage.fire(automation).await.run_id;
@@ -279,7 +277,7 @@ pub(crate) async fn only_whoever_has_a_run_that_is_not_begun_declines_it(db: &Te
     assert_eq!(stage.status(run).await, Stalled);
 }
 
-pub(crate) async fn a_declined_run_is_neither_a_failure_nor_a_success(db: &TestStore) {
+pub(crate) async fn declined_run_does_not_change_failure_count(db: &TestStore) {
     let stage = Stage::set(db).await;
     let mut new = stage.new_automation("report", SessionMode::Fresh);
     new.policies.precheck = Some(Precheck::new(vec!["is-there-news".into()]));
@@ -303,7 +301,7 @@ pub(crate) async fn a_declined_run_is_neither_a_failure_nor_a_success(db: &TestS
     }
 }
 
-pub(crate) async fn a_declined_run_makes_room_for_another_one_of_its_automation(db: &TestStore) {
+pub(crate) async fn declined_run_frees_overlap_slot(db: &TestStore) {
     let stage = Stage::set(db).await;
     let mut new = stage.new_automation("report", SessionMode::Fresh);
     new.policies.precheck = Some(Precheck::new(vec!["is-there-news".into()]));
@@ -315,10 +313,10 @@ pub(crate) async fn a_declined_run_makes_room_for_another_one_of_its_automation(
     stage.question(first).await;
     assert_eq!(stage.decline(first).await, Declined::WithSession);
     assert_eq!(stage.statuses([first, second]).await, [Skipped, Queued]);
-    stage.nothing_is_left_behind().await;
+    stage.assert_nothing_promotable().await;
 }
 
-pub(crate) async fn what_is_called_off_while_it_is_asked_about_ends_so(db: &TestStore) {
+pub(crate) async fn run_cancelled_during_precheck_ends_cancelled(db: &TestStore) {
     let stage = Stage::set(db).await;
     let automation = stage.asking(SessionMode::Fresh).await;
     let run = stage.fire(automation).await.run_id;
@@ -337,16 +335,12 @@ pub(crate) async fn what_is_called_off_while_it_is_asked_about_ends_so(db: &Test
         .store
         .cancel_run(stage.scope(), run, "not wanted", stage.now());
     cancelled.await.unwrap();
-    stage
-        .end(run, &failed(FailureKind::HandedBack, false))
-        .await;
+    stage.end(run, &failed(FailureKind::Requeued, false)).await;
     assert_eq!(stage.status(run).await, Cancelled);
     assert_eq!(stage.attempts(run).await.len(), 1);
 }
 
-pub(crate) async fn what_is_asked_about_when_its_automation_is_deleted_never_begins(
-    db: &TestStore,
-) {
+pub(crate) async fn run_in_precheck_of_deleted_automation_does_not_begin(db: &TestStore) {
     let stage = Stage::set(db).await;
     let mut new = stage.new_automation("report", SessionMode::Fresh);
     new.policies.precheck = Some(Precheck::new(vec!["is-there-news".into()]));
@@ -370,12 +364,12 @@ pub(crate) async fn what_is_asked_about_when_its_automation_is_deleted_never_beg
         (Cancelled, Some("the automation was deleted"))
     );
     assert_eq!(stage.attempts(run).await.len(), 1);
-    stage.nothing_is_left_behind().await;
+    stage.assert_nothing_promotable().await;
     // The turn that has begun ends as it would have.
     stage.succeed(first).await;
 }
 
-pub(crate) async fn of_a_declined_webhook_nothing_is_kept_but_its_row(db: &TestStore) {
+pub(crate) async fn declined_webhook_run_keeps_no_payload(db: &TestStore) {
     let stage = Stage::set(db).await;
     let mut new = stage.new_automation("deploy", SessionMode::Fresh);
     new.policies.precheck = Some(Precheck::new(vec!["is-it-mine".into()]));

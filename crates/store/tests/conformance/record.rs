@@ -42,7 +42,7 @@ impl Stage {
     }
 }
 
-pub(crate) async fn an_attempt_that_is_over_writes_nothing(db: &TestStore) {
+pub(crate) async fn write_of_unstarted_or_ended_attempt_is_fenced(db: &TestStore) {
     let stage = Stage::set(db).await;
     let session = stage.session().await;
     let run = stage.say(session, "hello").await.run_id;
@@ -61,7 +61,7 @@ pub(crate) async fn an_attempt_that_is_over_writes_nothing(db: &TestStore) {
     assert_eq!(db.count(Scope::System, "run_live").await, 0);
 }
 
-pub(crate) async fn a_stalled_attempt_cannot_finish(db: &TestStore) {
+pub(crate) async fn stalled_attempt_cannot_finish(db: &TestStore) {
     let stage = Stage::set(db).await;
     let session = stage.session().await;
     let run = stage.say(session, "hello").await.run_id;
@@ -75,7 +75,7 @@ pub(crate) async fn a_stalled_attempt_cannot_finish(db: &TestStore) {
     assert_eq!(stage.transcript(session).await, before);
 }
 
-pub(crate) async fn a_row_written_again_replaces_what_it_said(db: &TestStore) {
+pub(crate) async fn repeated_entry_replaces_its_row(db: &TestStore) {
     let stage = Stage::set(db).await;
     let session = stage.session().await;
     let run = stage.say(session, "hello").await.run_id;
@@ -98,7 +98,7 @@ pub(crate) async fn a_row_written_again_replaces_what_it_said(db: &TestStore) {
     assert_eq!(of_call.count(), 2);
 }
 
-pub(crate) async fn a_row_of_another_run_cannot_be_replaced(db: &TestStore) {
+pub(crate) async fn entry_of_other_run_cannot_be_replaced(db: &TestStore) {
     let stage = Stage::set(db).await;
     let (one, two) = (stage.session().await, stage.session().await);
     let first = stage.say(one, "hello").await.run_id;
@@ -120,7 +120,7 @@ pub(crate) async fn a_row_of_another_run_cannot_be_replaced(db: &TestStore) {
     );
 }
 
-pub(crate) async fn text_being_written_is_read_on_from_any_position(db: &TestStore) {
+pub(crate) async fn live_text_is_read_from_any_position(db: &TestStore) {
     let stage = Stage::set(db).await;
     let session = stage.session().await;
     let run = stage.say(session, "hello").await.run_id;

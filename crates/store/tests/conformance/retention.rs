@@ -47,7 +47,7 @@ impl Stage {
     }
 }
 
-pub(crate) async fn what_is_young_or_not_over_stays(db: &TestStore) {
+pub(crate) async fn recent_or_unfinished_records_are_not_trimmed(db: &TestStore) {
     let stage = Stage::set(db).await;
     let session = stage.session().await;
     let young = stage.turn(session).await;
@@ -101,7 +101,7 @@ pub(crate) async fn transcripts_and_runs_are_never_trimmed(db: &TestStore) {
     assert!(found < 4, "its rows are found without the log");
 }
 
-pub(crate) async fn a_trimmed_log_goes_on_with_its_numbers(db: &TestStore) {
+pub(crate) async fn trimmed_log_continues_its_numbers(db: &TestStore) {
     let stage = Stage::set(db).await;
     let session = stage.session().await;
     stage.turn(session).await;
@@ -117,7 +117,7 @@ pub(crate) async fn a_trimmed_log_goes_on_with_its_numbers(db: &TestStore) {
     assert_eq!(oldest.unwrap(), last + 1);
 }
 
-pub(crate) async fn a_clock_that_was_set_back_tears_no_hole_into_a_log(db: &TestStore) {
+pub(crate) async fn clock_set_back_leaves_no_gap_in_trimmed_log(db: &TestStore) {
     let stage = Stage::set(db).await;
     let session = stage.session().await;
     stage.turn(session).await;
@@ -133,7 +133,7 @@ pub(crate) async fn a_clock_that_was_set_back_tears_no_hole_into_a_log(db: &Test
     assert_eq!(stage.numbers(session).await, numbers[2..]);
 }
 
-pub(crate) async fn much_is_trimmed_in_pieces(db: &TestStore) {
+pub(crate) async fn long_log_is_trimmed_in_batches(db: &TestStore) {
     let stage = Stage::set(db).await;
     let long = stage.session().await;
     let short = stage.session().await;
@@ -158,7 +158,7 @@ pub(crate) async fn much_is_trimmed_in_pieces(db: &TestStore) {
     assert_eq!((first.events + rest) as usize, 1200 + of_short);
 }
 
-pub(crate) async fn what_ended_runs_left_behind_goes(db: &TestStore) {
+pub(crate) async fn leftovers_of_ended_runs_are_trimmed(db: &TestStore) {
     let stage = Stage::set(db).await;
     let session = stage.session().await;
     let over = stage.turn(session).await;
@@ -186,21 +186,21 @@ pub(crate) async fn what_ended_runs_left_behind_goes(db: &TestStore) {
     stage.fail(under_way, FailureKind::AgentError).await;
 }
 
-pub(crate) async fn what_was_skipped_has_no_record_to_trim(db: &TestStore) {
+pub(crate) async fn skipped_run_has_no_record_to_trim(db: &TestStore) {
     let stage = Stage::set(db).await;
     let automation = stage
-        .triggered_bound("standup", "web:nobody", &[hourly()])
+        .bound_automation_with_triggers("standup", "web:nobody", &[hourly()])
         .await;
     stage.fire(automation).await;
     stage.wait(100 * 24 * 60 * 60);
     assert_eq!(stage.store.trim_records(stage.now()).await.unwrap(), 0);
 }
 
-pub(crate) async fn what_was_used_long_ago_is_removed(db: &TestStore) {
+pub(crate) async fn old_usage_is_trimmed(db: &TestStore) {
     let stage = Stage::set(db).await;
     let id = stage.automation("report", SessionMode::Fresh).await;
     stage.turn_using(id, 10, 1).await;
-    let trim = async |before: Timestamp| stage.store.trim_spending(before).await.unwrap();
+    let trim = async |before: Timestamp| stage.store.trim_usage(before).await.unwrap();
     assert_eq!(trim(at("2026-05-04T00:00:00Z")).await, 0);
     let rows = db.count(stage.scope(), "spending").await;
     assert_eq!(rows, 2, "a turn, and what it used");

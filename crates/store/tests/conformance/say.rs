@@ -10,7 +10,7 @@ use store::{Error, RunFilter};
 
 use crate::{fixtures::TestStore, stage::Stage};
 
-pub(crate) async fn a_closed_session_refuses_words(db: &TestStore) {
+pub(crate) async fn message_to_closed_session_is_refused(db: &TestStore) {
     let stage = Stage::set(db).await;
     for (moves, state) in [
         (&[SessionEvent::Complete][..], "done"),
@@ -35,7 +35,7 @@ pub(crate) async fn a_closed_session_refuses_words(db: &TestStore) {
     }
 }
 
-pub(crate) async fn words_to_a_free_seat_are_queued_at_once(db: &TestStore) {
+pub(crate) async fn message_to_free_seat_is_queued(db: &TestStore) {
     let stage = Stage::set(db).await;
     let session = stage.session().await;
     let said = stage.say(session, "hello").await;
@@ -46,7 +46,7 @@ pub(crate) async fn words_to_a_free_seat_are_queued_at_once(db: &TestStore) {
     assert_eq!(run.usage, None);
 }
 
-pub(crate) async fn words_to_a_busy_seat_wait_and_the_end_of_its_turn_starts_them(db: &TestStore) {
+pub(crate) async fn message_to_busy_seat_waits_for_end_of_turn(db: &TestStore) {
     let stage = Stage::set(db).await;
     let session = stage.session().await;
     let first = stage.say(session, "one").await.run_id;
@@ -59,7 +59,7 @@ pub(crate) async fn words_to_a_busy_seat_wait_and_the_end_of_its_turn_starts_the
     assert_eq!(statuses, [Succeeded, Queued]);
 }
 
-pub(crate) async fn people_go_before_automations_and_each_in_their_order(db: &TestStore) {
+pub(crate) async fn seat_takes_people_before_automations_in_order(db: &TestStore) {
     let stage = Stage::set(db).await;
     let session = stage.keyed_session(Some("web:1")).await;
     let automation = stage.bound("report", "web:1").await;
@@ -81,7 +81,7 @@ pub(crate) async fn people_go_before_automations_and_each_in_their_order(db: &Te
     assert_eq!(order, [running, say_1, say_2, fire_1, fire_2]);
 }
 
-pub(crate) async fn an_occurrence_is_never_seen_by_the_turn_that_runs(db: &TestStore) {
+pub(crate) async fn occurrence_is_hidden_from_running_turn(db: &TestStore) {
     let stage = Stage::set(db).await;
     let session = stage.keyed_session(Some("web:1")).await;
     let automation = stage.bound("report", "web:1").await;
@@ -97,7 +97,7 @@ pub(crate) async fn an_occurrence_is_never_seen_by_the_turn_that_runs(db: &TestS
     assert_eq!(shown.last().unwrap(), last);
 }
 
-pub(crate) async fn many_who_speak_at_once_get_one_seat_in_turn(db: &TestStore) {
+pub(crate) async fn concurrent_messages_share_one_seat_in_sequence(db: &TestStore) {
     let stage = Stage::set(db).await;
     let session = stage.session().await;
     let said = join_all((0..12).map(|_| stage.say(session, "me first"))).await;
@@ -119,7 +119,7 @@ pub(crate) async fn many_who_speak_at_once_get_one_seat_in_turn(db: &TestStore) 
     assert_eq!(runs.len(), 12);
 }
 
-pub(crate) async fn the_same_session_key_in_two_tenants_is_two_sessions(db: &TestStore) {
+pub(crate) async fn session_key_is_scoped_to_tenant(db: &TestStore) {
     let stage = Stage::set(db).await;
     let ours = stage.keyed_session(Some("unified:default")).await;
     let other = stage.store.ensure_tenant("other", stage.now());
@@ -132,7 +132,7 @@ pub(crate) async fn the_same_session_key_in_two_tenants_is_two_sessions(db: &Tes
     stage.say(ours, "hello").await;
 }
 
-pub(crate) async fn what_a_channel_says_are_a_persons_words(db: &TestStore) {
+pub(crate) async fn message_from_channel_has_person_origin(db: &TestStore) {
     let stage = Stage::set(db).await;
     let new = store::NewSession {
         session_type: model::session::SessionType::ChannelSlack,

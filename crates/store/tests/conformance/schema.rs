@@ -14,7 +14,7 @@ use crate::{
 };
 
 /// Inserts rows one after another in a transaction that never happened; the answer is the last's.
-async fn try_all(db: &TestStore, table: &str, rows: &[&Values]) -> Result<(), Error> {
+async fn insert_and_roll_back(db: &TestStore, table: &str, rows: &[&Values]) -> Result<(), Error> {
     let mut tx = db.database.begin(Scope::System).await.unwrap();
     let mut last = Ok(());
     for row in rows {
@@ -41,7 +41,7 @@ fn counted(world: &World, index: &str, table: &str) -> Values {
     }
 }
 
-pub(crate) async fn what_is_unique_is_refused_twice_by_name(db: &TestStore) {
+pub(crate) async fn duplicate_row_violates_named_unique_index(db: &TestStore) {
     let world = World::create(db).await;
     let seat = world.row("agent_definitions");
     db.insert("agent_definitions", &seat).await.unwrap();
@@ -59,7 +59,9 @@ pub(crate) async fn what_is_unique_is_refused_twice_by_name(db: &TestStore) {
         let second = columns
             .split(',')
             .fold(second, |row, column| row.taking(column, &first));
-        let refused = try_all(db, table, &[&first, &second]).await.unwrap_err();
+        let refused = insert_and_roll_back(db, table, &[&first, &second])
+            .await
+            .unwrap_err();
         assert_eq!(refused.conflict(), Some(index.as_str()), "{refused:?}");
     }
     let again = world.stored("agent_runs");
@@ -67,7 +69,7 @@ pub(crate) async fn what_is_unique_is_refused_twice_by_name(db: &TestStore) {
     assert!(refused.conflict().is_some(), "{refused:?}");
 }
 
-pub(crate) async fn what_is_over_or_deleted_makes_room(db: &TestStore) {
+pub(crate) async fn ended_or_deleted_row_frees_unique_index(db: &TestStore) {
     let world = World::create(db).await;
     let run = world.queued_run().with("exclusive", true);
     let manual = || {
@@ -121,11 +123,13 @@ pub(crate) async fn what_is_over_or_deleted_makes_room(db: &TestStore) {
         ),
     ];
     for (table, first, second) in rooms {
-        try_all(db, table, &[&first, &second]).await.unwrap();
+        insert_and_roll_back(db, table, &[&first, &second])
+            .await
+            .unwrap();
     }
 }
 
-pub(crate) async fn what_does_not_fit_together_is_refused_by_name(db: &TestStore) {
+pub(crate) async fn inconsistent_row_violates_named_check(db: &TestStore) {
     let world = World::create(db).await;
     let mut unbroken = catalog::checks(db).await;
     for (check, row) in broken::rows(&world) {
@@ -135,7 +139,7 @@ pub(crate) async fn what_does_not_fit_together_is_refused_by_name(db: &TestStore
             .filter(of_check)
             .max_by_key(|t| t.len())
             .unwrap();
-        match try_all(db, table, &[&row]).await {
+        match insert_and_roll_back(db, table, &[&row]).await {
             Err(Error::CheckFailed { constraint, .. }) => assert_eq!(constraint, check),
             other => panic!("{check} lets {row:?} pass: {other:?}"),
         }
@@ -145,14 +149,14 @@ pub(crate) async fn what_does_not_fit_together_is_refused_by_name(db: &TestStore
 }
 
 /// SQLite names the columns of what is refused, not the index: see `UniqueIndexes`.
-pub(crate) async fn no_two_unique_indexes_of_a_table_have_the_same_columns(db: &TestStore) {
+pub(crate) async fn unique_indexes_of_table_have_distinct_columns(db: &TestStore) {
     let mut seen = BTreeSet::new();
     for (index, columns) in catalog::unique_indexes(db).await {
         assert!(seen.insert(columns), "{index}");
     }
 }
 
-pub(crate) async fn every_foreign_key_between_tenants_rows_holds_the_tenant(db: &TestStore) {
+pub(crate) async fn every_foreign_key_includes_tenant(db: &TestStore) {
     let keys = catalog::foreign_keys(db).await;
     assert!(!keys.is_empty());
     for key in keys {
@@ -166,7 +170,7 @@ pub(crate) async fn every_foreign_key_between_tenants_rows_holds_the_tenant(db: 
     }
 }
 
-pub(crate) async fn no_row_can_refer_to_another_tenants(db: &TestStore) {
+pub(crate) async fn reference_to_row_of_other_tenant_is_refused(db: &TestStore) {
     let (ours, theirs) = (World::create(db).await, World::create(db).await);
     for key in catalog::foreign_keys(db).await {
         if key.parent == "tenants" {
@@ -200,7 +204,7 @@ pub(crate) async fn no_row_can_refer_to_another_tenants(db: &TestStore) {
     }
 }
 
-pub(crate) async fn a_session_takes_all_that_is_its_own_with_it(db: &TestStore) {
+pub(crate) async fn session_deletion_cascades_to_its_rows(db: &TestStore) {
     let world = World::create(db).await;
     db.run(Scope::System, "delete from agent_sessions", params![])
         .await
@@ -246,7 +250,7 @@ pub(crate) async fn a_session_takes_all_that_is_its_own_with_it(db: &TestStore) 
 }
 
 #[tokio::test]
-async fn both_schemas_have_the_same_tables_columns_and_constraints() {
+async fn schemas_of_both_databases_are_equal() {
     let sqlite = TestStore::open(Dialect::Sqlite).await;
     let postgres = TestStore::open(Dialect::Postgres).await;
     let mut fixtures: Vec<&str> = TABLES.to_vec();
@@ -272,7 +276,7 @@ async fn both_schemas_have_the_same_tables_columns_and_constraints() {
     assert_eq!(keys(&sqlite).await, keys(&postgres).await);
 }
 
-pub(crate) async fn whatever_is_under_way_keeps_others_from_its_seat(db: &TestStore) {
+pub(crate) async fn active_run_excludes_other_active_runs_of_seat(db: &TestStore) {
     let world = World::create(db).await;
     let run = |status: &str| {
         let run = world.queued_run().with("status", status);
@@ -287,7 +291,8 @@ pub(crate) async fn whatever_is_under_way_keeps_others_from_its_seat(db: &TestSt
     let under_way = ["queued", "delivered", "running"];
     for first in under_way {
         for second in under_way {
-            let refused = try_all(db, "agent_runs", &[&run(first), &run(second)]).await;
+            let refused =
+                insert_and_roll_back(db, "agent_runs", &[&run(first), &run(second)]).await;
             let refused = refused.unwrap_err();
             let index = Some("agent_runs_one_active_per_seat");
             assert_eq!(refused.conflict(), index, "{first} {second}: {refused:?}");

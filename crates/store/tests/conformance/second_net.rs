@@ -18,7 +18,7 @@ use crate::{
 };
 
 /// A read statement, and its text without the condition on its tenant.
-fn without_first_net(text: &str, folder: &str) -> Option<String> {
+fn without_tenant_condition(text: &str, folder: &str) -> Option<String> {
     let text = numbered(text);
     let code = text.lines().filter(|line| !line.starts_with("--"));
     let code: Vec<&str> = code.collect();
@@ -156,7 +156,7 @@ async fn found(db: &TestStore, scope: Scope, text: &str, params: Vec<Param>) -> 
     rows[0].get("found").unwrap()
 }
 
-pub(crate) async fn where_the_first_net_is_gone_nothing_of_another_tenant_is_read(db: &TestStore) {
+pub(crate) async fn row_security_alone_hides_rows_of_other_tenants(db: &TestStore) {
     let theirs = World::create(db).await;
     let bound = theirs
         .row("automations")
@@ -177,7 +177,7 @@ pub(crate) async fn where_the_first_net_is_gone_nothing_of_another_tenant_is_rea
         let text = fs::read_to_string(folder.join(file).with_extension("sql")).unwrap();
         let name = file.strip_prefix("postgres/").unwrap_or(file);
         let (concept, _) = name.split_once('/').unwrap();
-        let Some(text) = without_first_net(&text, concept) else {
+        let Some(text) = without_tenant_condition(&text, concept) else {
             continue;
         };
         // Which transactions are under way is nobody's row, and another one at each look.

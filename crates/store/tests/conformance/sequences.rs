@@ -99,7 +99,7 @@ impl Sequence<'_> {
             13..=18 => self.finish().await,
             19 => self.cancel().await,
             20 => self.move_session().await,
-            21 => self.beat_or_stall().await,
+            21 => self.heartbeat_or_stall().await,
             22 => self.edit().await,
             23 => self.again().await,
             _ => self.change().await,
@@ -312,7 +312,7 @@ impl Sequence<'_> {
         format!("move_session {id} {event} {expected:?}")
     }
 
-    async fn beat_or_stall(&mut self) -> String {
+    async fn heartbeat_or_stall(&mut self) -> String {
         if self.chance.below(2) == 0 {
             return format!("stall {:?}", self.stage.stall().await);
         }
@@ -367,7 +367,7 @@ impl Sequence<'_> {
     async fn check(&self) {
         invariants::hold(self.db).await;
         // Backoffs that are over are the sweep's to start; all else has started by itself.
-        self.stage.nothing_is_left_behind().await;
+        self.stage.assert_nothing_promotable().await;
         let runs = self.runs().await;
         let active = runs.iter().filter(|run| run.status().is_active());
         let held: BTreeSet<_> = active.map(|run| run.seat_id).collect();
@@ -430,7 +430,7 @@ async fn play(db: &TestStore, seed: u64) {
     }
 }
 
-pub(crate) async fn a_random_sequence_keeps_the_invariants(db: &TestStore) {
+pub(crate) async fn random_sequence_keeps_invariants(db: &TestStore) {
     play(db, 1).await;
 }
 
@@ -441,6 +441,6 @@ async fn play_in_memory(seeds: std::ops::RangeInclusive<u64>) {
 }
 
 #[tokio::test]
-async fn random_sequences_keep_the_invariants() {
+async fn many_random_sequences_keep_invariants() {
     play_in_memory(1..=25).await;
 }

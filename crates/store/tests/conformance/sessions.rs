@@ -31,7 +31,7 @@ impl Stage {
     }
 }
 
-pub(crate) async fn a_move_that_its_state_does_not_allow_names_the_state(db: &TestStore) {
+pub(crate) async fn invalid_session_transition_names_current_state(db: &TestStore) {
     let stage = Stage::set(db).await;
     let session = stage.session().await;
     for state in SessionStatus::ALL {
@@ -53,7 +53,7 @@ pub(crate) async fn a_move_that_its_state_does_not_allow_names_the_state(db: &Te
     }
 }
 
-pub(crate) async fn another_tenants_session_is_as_if_it_were_not_there(db: &TestStore) {
+pub(crate) async fn session_of_other_tenant_is_not_found(db: &TestStore) {
     let stage = Stage::set(db).await;
     let session = stage.session().await;
     let other = stage.store.ensure_tenant("other", stage.now());
@@ -84,7 +84,7 @@ pub(crate) async fn another_tenants_session_is_as_if_it_were_not_there(db: &Test
     assert!(events.await.unwrap().is_empty());
 }
 
-pub(crate) async fn a_key_names_one_session_of_a_tenant(db: &TestStore) {
+pub(crate) async fn session_key_is_unique_within_tenant(db: &TestStore) {
     let stage = Stage::set(db).await;
     let first = stage.keyed_session(Some("slack:C1:42")).await;
     let again = stage.new_session(Some("slack:C1:42"));
@@ -99,7 +99,7 @@ pub(crate) async fn a_key_names_one_session_of_a_tenant(db: &TestStore) {
     assert_eq!(nobody.await.unwrap(), None);
 }
 
-pub(crate) async fn a_session_without_a_folder_gets_one_of_its_own(db: &TestStore) {
+pub(crate) async fn session_without_directory_gets_its_own(db: &TestStore) {
     let stage = Stage::set(db).await;
     let session = stage.session().await;
     let found = stage.store.session(stage.scope(), session).await.unwrap();
@@ -110,7 +110,7 @@ pub(crate) async fn a_session_without_a_folder_gets_one_of_its_own(db: &TestStor
     );
 }
 
-pub(crate) async fn pausing_holds_what_is_queued_and_lets_a_turn_go_on(db: &TestStore) {
+pub(crate) async fn session_pause_defers_queued_runs_and_keeps_running_turn(db: &TestStore) {
     let stage = Stage::set(db).await;
     let session = stage.session().await;
     let waits = stage.say(session, "hello").await.run_id;
@@ -126,10 +126,10 @@ pub(crate) async fn pausing_holds_what_is_queued_and_lets_a_turn_go_on(db: &Test
     assert_eq!(stage.status(runs).await, Running);
     stage.succeed(runs).await;
     assert_eq!(stage.statuses([runs, next]).await, [Succeeded, Deferred]);
-    stage.nothing_is_left_behind().await;
+    stage.assert_nothing_promotable().await;
 }
 
-pub(crate) async fn a_claimed_run_whose_session_is_paused_waits_again(db: &TestStore) {
+pub(crate) async fn claimed_run_of_paused_session_is_deferred(db: &TestStore) {
     let stage = Stage::set(db).await;
     let session = stage.session().await;
     let run = stage.say(session, "hello").await.run_id;
@@ -143,7 +143,7 @@ pub(crate) async fn a_claimed_run_whose_session_is_paused_waits_again(db: &TestS
     stage.start(run).await;
 }
 
-pub(crate) async fn resuming_starts_what_waited_in_its_order(db: &TestStore) {
+pub(crate) async fn session_resume_starts_deferred_runs_in_order(db: &TestStore) {
     let stage = Stage::set(db).await;
     let session = stage.session().await;
     let first = stage.say(session, "one").await.run_id;
@@ -154,18 +154,18 @@ pub(crate) async fn resuming_starts_what_waited_in_its_order(db: &TestStore) {
     assert_eq!(stage.statuses([first, second]).await, [Queued, Deferred]);
 }
 
-pub(crate) async fn a_draft_holds_its_inputs_until_it_is_enabled(db: &TestStore) {
+pub(crate) async fn draft_session_defers_inputs_until_enabled(db: &TestStore) {
     let stage = Stage::set(db).await;
     let session = stage.session().await;
     force(db, SessionStatus::Draft, session).await;
     let run = stage.say(session, "hello").await.run_id;
     assert_eq!(stage.status(run).await, Deferred);
-    stage.nothing_is_left_behind().await;
+    stage.assert_nothing_promotable().await;
     stage.move_on(session, SessionEvent::Enable).await;
     assert_eq!(stage.status(run).await, Queued);
 }
 
-pub(crate) async fn closing_a_session_calls_off_what_waits_and_lets_a_turn_end(db: &TestStore) {
+pub(crate) async fn session_close_cancels_waiting_runs_and_keeps_running_turn(db: &TestStore) {
     let stage = Stage::set(db).await;
     let session = stage.session().await;
     let runs = stage.say(session, "one").await.run_id;
@@ -182,7 +182,7 @@ pub(crate) async fn closing_a_session_calls_off_what_waits_and_lets_a_turn_end(d
     stage.move_on(session, SessionEvent::Archive).await;
 }
 
-pub(crate) async fn a_claimed_run_whose_session_is_closed_is_called_off(db: &TestStore) {
+pub(crate) async fn claimed_run_of_closed_session_is_cancelled(db: &TestStore) {
     let stage = Stage::set(db).await;
     let session = stage.session().await;
     let run = stage.say(session, "one").await.run_id;
@@ -192,7 +192,7 @@ pub(crate) async fn a_claimed_run_whose_session_is_closed_is_called_off(db: &Tes
     assert_eq!(stage.status(run).await, Cancelled);
 }
 
-pub(crate) async fn a_closed_session_gets_no_further_attempt(db: &TestStore) {
+pub(crate) async fn failed_run_of_closed_session_is_not_retried(db: &TestStore) {
     let stage = Stage::set(db).await;
     let session = stage.session().await;
     let run = stage.say(session, "one").await.run_id;
@@ -208,7 +208,7 @@ pub(crate) async fn a_closed_session_gets_no_further_attempt(db: &TestStore) {
     );
 }
 
-pub(crate) async fn holding_a_run_lets_the_automations_next_one_start(db: &TestStore) {
+pub(crate) async fn run_deferred_by_pause_frees_overlap_slot(db: &TestStore) {
     let stage = Stage::set(db).await;
     let automation = stage.overlapping(SessionMode::Fresh, Overlap::Queue).await;
     let first = stage.fire(automation).await.run_id;
@@ -236,13 +236,13 @@ pub(crate) async fn holding_a_run_lets_the_automations_next_one_start(db: &TestS
         .move_on(stage.session_of(first).await, SessionEvent::Resume)
         .await;
     assert_eq!(stage.status(first).await, Deferred);
-    stage.nothing_is_left_behind().await;
+    stage.assert_nothing_promotable().await;
     stage.start(third).await;
     stage.succeed(third).await;
     assert_eq!(stage.status(first).await, Queued);
 }
 
-pub(crate) async fn a_session_may_begin_as_a_draft_and_belong_to_a_channel(db: &TestStore) {
+pub(crate) async fn session_is_created_as_draft_of_channel(db: &TestStore) {
     let stage = Stage::set(db).await;
     let place = Channel {
         channel: "slack".into(),
@@ -284,7 +284,7 @@ fn titled(title: &str) -> SessionEdit {
     }
 }
 
-pub(crate) async fn a_title_is_changed_on_what_was_read(db: &TestStore) {
+pub(crate) async fn title_edit_with_stale_version_is_refused(db: &TestStore) {
     let stage = Stage::set(db).await;
     let id = stage.session().await;
     let read = async || stage.store.session(stage.scope(), id).await.unwrap();
@@ -323,7 +323,7 @@ pub(crate) async fn a_title_is_changed_on_what_was_read(db: &TestStore) {
     assert!(matches!(theirs, Err(Error::NotFound { .. })));
 }
 
-pub(crate) async fn people_who_race_for_a_title_have_one_winner(db: &TestStore) {
+pub(crate) async fn concurrent_title_edits_have_one_winner(db: &TestStore) {
     let stage = Stage::set(db).await;
     let id = stage.session().await;
     let stores = crate::without_locks::without_locks(db).await;

@@ -23,25 +23,25 @@ impl Uptime for Ticking {
     }
 }
 
-async fn the_servers_time(db: &TestStore) -> Timestamp {
+async fn server_time(db: &TestStore) -> Timestamp {
     let asked = "select clock_timestamp() as now";
     let rows = db.run(Scope::System, asked, params![]).await.unwrap();
     rows[0].get("now").unwrap()
 }
 
-pub(crate) async fn the_databases_clock_is_read_between_question_and_answer(db: &TestStore) {
+pub(crate) async fn database_clock_is_read_between_two_uptimes(db: &TestStore) {
     let stage = Stage::set(db).await;
-    let before = the_servers_time(db).await;
+    let before = server_time(db).await;
     let uptime = Ticking::default();
     let reading = stage.store.read_clock(&uptime).await.unwrap().unwrap();
-    let after = the_servers_time(db).await;
+    let after = server_time(db).await;
     assert!(before <= reading.shown && reading.shown <= after);
     // Nothing else is asked between the two.
     assert_eq!(reading.took(), Duration::from_secs(1));
     assert!(uptime.uptime() > reading.answered + Duration::from_secs(1));
 }
 
-pub(crate) async fn without_a_server_there_is_nothing_to_tell(db: &TestStore) {
+pub(crate) async fn sqlite_has_no_server_status(db: &TestStore) {
     let stage = Stage::set(db).await;
     let uptime = Ticking::default();
     assert_eq!(stage.store.read_clock(&uptime).await.unwrap(), None);
@@ -69,7 +69,7 @@ async fn server_with(stage: &Stage, transactions: usize) -> Server {
     .await
 }
 
-pub(crate) async fn a_server_tells_of_itself_what_operators_look_at(db: &TestStore) {
+pub(crate) async fn postgres_status_reports_privileges_transactions_and_vacuum(db: &TestStore) {
     let stage = Stage::set(db).await;
     let sound = server_with(&stage, 0).await;
     let may = &sound.privileges;
@@ -77,9 +77,9 @@ pub(crate) async fn a_server_tells_of_itself_what_operators_look_at(db: &TestSto
     assert_eq!((&may.refused, &may.of_others), (&None, &None));
     assert_eq!(sound.left_out, None);
     assert!(sound.cleans);
-    assert!(sound.connections_of_matins >= 1, "{sound:?}");
-    assert!(sound.connections_of_all >= sound.connections_of_matins);
-    assert!(sound.connections_allowed > sound.connections_of_a_process);
+    assert!(sound.matins_connections >= 1, "{sound:?}");
+    assert!(sound.total_connections >= sound.matins_connections);
+    assert!(sound.connections_allowed > sound.max_connections_per_process);
     let tables = sound.upkeep.tables.iter().map(|it| it.table.as_str());
     let hot = [
         "agent_runs",
@@ -96,9 +96,9 @@ pub(crate) async fn a_server_tells_of_itself_what_operators_look_at(db: &TestSto
         db.run(Scope::System, sql, params![]).await.unwrap();
     }
     // Somebody begins and does not go on.
-    let before = the_servers_time(db).await;
+    let before = server_time(db).await;
     let held = db.database.begin(Scope::System).await.unwrap();
-    let after = the_servers_time(db).await;
+    let after = server_time(db).await;
     let server = server_with(&stage, 1).await;
     assert_eq!(server.privileges.refused.as_deref(), Some("agent_runs"));
     assert_eq!(server.left_out.as_deref(), Some("run_live"));
@@ -127,7 +127,7 @@ async fn removing(db: &TestStore) -> Tx {
     tx
 }
 
-pub(crate) async fn of_several_who_remove_what_is_old_one_does_and_nobody_waits(db: &TestStore) {
+pub(crate) async fn concurrent_trim_is_skipped_while_lock_is_taken(db: &TestStore) {
     let stage = Stage::set(db).await;
     let session = stage.session().await;
     let run = stage.say(session, "hello").await.run_id;
@@ -144,7 +144,7 @@ pub(crate) async fn of_several_who_remove_what_is_old_one_does_and_nobody_waits(
     assert!(logs.events > 0);
 }
 
-pub(crate) async fn many_who_remove_what_is_old_remove_each_row_once(db: &TestStore) {
+pub(crate) async fn concurrent_trims_remove_each_row_once(db: &TestStore) {
     const AT_ONCE: usize = 4;
     const RUNS: u64 = 20;
     let stage = Stage::set(db).await;

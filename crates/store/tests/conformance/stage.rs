@@ -73,7 +73,7 @@ impl Stage {
         let config = AgentConfig::new(vec!["agent".into()]);
         let agent = store.put_agent(tenant, "agent", &config, None, now);
         let agent = agent.await.unwrap().id;
-        let registered = store.register_host(tenant, here, "host", now);
+        let registered = store.register_instance(tenant, here, "host", now);
         registered.await.unwrap();
         Self {
             store,
@@ -244,7 +244,7 @@ impl Stage {
 
     /// Stalls what has not been heard of for three minutes.
     pub(crate) async fn stall(&self) -> Vec<RunId> {
-        let stale_before = self.now().saturating_sub(limits::HEARTBEAT_STALE);
+        let stale_before = self.now().saturating_sub(limits::HEARTBEAT_STALE_AFTER);
         let stalled = self.store.stall(stale_before, self.now());
         stalled.await.unwrap()
     }
@@ -315,7 +315,7 @@ impl Stage {
     }
 
     /// Fails where something that could start was left behind.
-    pub(crate) async fn nothing_is_left_behind(&self) {
+    pub(crate) async fn assert_nothing_promotable(&self) {
         let swept = self.store.promote_due(self.now()).await.unwrap();
         assert_eq!(
             swept.faults, 0,

@@ -81,10 +81,10 @@ fn texts() -> Vec<(String, String)> {
 }
 
 /// The most parameters that a statement may number instead of naming them.
-const MAX_NUMBERED: usize = 6;
+const MAX_NUMBERED_PARAMETERS: usize = 6;
 
 #[test]
-fn statement_of_more_than_six_parameters_names_them() {
+fn statement_with_more_than_six_parameters_names_them() {
     for (file, text) in texts() {
         let code = text.lines().filter(|line| !line.starts_with("--"));
         let code: Vec<_> = code.collect();
@@ -95,7 +95,7 @@ fn statement_of_more_than_six_parameters_names_them() {
         });
         let highest = numbers.max().unwrap_or(0);
         assert!(
-            highest <= MAX_NUMBERED,
+            highest <= MAX_NUMBERED_PARAMETERS,
             "{file} numbers {highest} parameters"
         );
         let names = numbered(&text) != text;
@@ -107,7 +107,7 @@ fn statement_of_more_than_six_parameters_names_them() {
 }
 
 #[test]
-fn both_texts_of_a_statement_declare_the_same_names() {
+fn statement_texts_of_both_databases_declare_same_names() {
     let texts: BTreeMap<String, String> = texts().into_iter().collect();
     let mut compared = 0;
     for (file, text) in &texts {
@@ -137,7 +137,7 @@ fn names(text: &str) -> Vec<&str> {
 }
 
 #[test]
-fn text_marks_at_most_one_template_of_a_row_and_in_one_way() {
+fn statement_marks_at_most_one_row_template() {
     let mut marked = 0;
     for (file, text) in texts() {
         let (marks, templates) = (
@@ -166,7 +166,7 @@ const TIME: [&str; 11] = [
 ];
 
 #[test]
-fn no_statement_asks_for_the_time_but_the_one_that_reads_the_databases_clock() {
+fn only_clock_statement_reads_database_time() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR"));
     let mut asking = Vec::new();
     for below in ["src/sql/", "migrations/"] {

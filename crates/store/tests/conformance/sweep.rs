@@ -10,7 +10,7 @@ use store::{Scope, Swept, params};
 
 use crate::{fixtures::TestStore, stage::Stage};
 
-pub(crate) async fn what_was_left_behind_starts_and_counts_as_a_fault(db: &TestStore) {
+pub(crate) async fn sweep_starts_unpromoted_runs_and_counts_faults(db: &TestStore) {
     let stage = Stage::set(db).await;
     let mut runs = Vec::new();
     for _ in 0..3 {
@@ -39,7 +39,7 @@ pub(crate) async fn what_was_left_behind_starts_and_counts_as_a_fault(db: &TestS
     assert_eq!(swept, Swept::default());
 }
 
-pub(crate) async fn a_backoff_that_is_over_is_no_fault(db: &TestStore) {
+pub(crate) async fn sweep_of_ended_backoff_counts_no_fault(db: &TestStore) {
     let stage = Stage::set(db).await;
     let session = stage.session().await;
     let run = stage.say(session, "hello").await.run_id;
@@ -60,7 +60,7 @@ pub(crate) async fn a_backoff_that_is_over_is_no_fault(db: &TestStore) {
     assert_eq!(stage.status(retry.id).await, Queued);
 }
 
-pub(crate) async fn what_is_held_stays(db: &TestStore) {
+pub(crate) async fn sweep_keeps_blocked_runs_deferred(db: &TestStore) {
     let stage = Stage::set(db).await;
     let session = stage.session().await;
     stage.say(session, "one").await;
@@ -77,7 +77,7 @@ pub(crate) async fn what_is_held_stays(db: &TestStore) {
     assert_eq!(stage.statuses([behind, held]).await, [Deferred, Deferred]);
 }
 
-pub(crate) async fn more_than_one_look_takes_is_swept_at_once(db: &TestStore) {
+pub(crate) async fn sweep_promotes_more_than_one_batch(db: &TestStore) {
     let stage = Stage::set(db).await;
     for _ in 0..250 {
         let session = stage.session().await;
@@ -94,7 +94,7 @@ pub(crate) async fn more_than_one_look_takes_is_swept_at_once(db: &TestStore) {
     assert_eq!(swept.faults, 250);
 }
 
-pub(crate) async fn of_an_exclusive_automation_one_starts(db: &TestStore) {
+pub(crate) async fn sweep_starts_one_run_of_exclusive_automation(db: &TestStore) {
     let stage = Stage::set(db).await;
     let automation = stage.overlapping(SessionMode::Fresh, Overlap::Queue).await;
     let first = stage.fire(automation).await.run_id;

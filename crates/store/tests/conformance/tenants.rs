@@ -14,7 +14,7 @@ fn new_id(stage: &Stage) -> TenantId {
     TenantId::generate(stage.now(), &SeededEntropy::new(unique()))
 }
 
-pub(crate) async fn a_tenants_name_and_its_id_are_used_once(db: &TestStore) {
+pub(crate) async fn tenant_name_and_id_are_unique(db: &TestStore) {
     let stage = Stage::set(db).await;
     let (one, other) = (new_id(&stage), new_id(&stage));
     let create = |id, name| stage.store.create_tenant(id, name, stage.now());
@@ -33,7 +33,7 @@ pub(crate) async fn a_tenants_name_and_its_id_are_used_once(db: &TestStore) {
     assert_eq!(db.count(Scope::System, "tenants").await, 3);
 }
 
-pub(crate) async fn a_tenant_is_read_by_itself_and_by_the_system(db: &TestStore) {
+pub(crate) async fn tenant_is_readable_by_itself_and_system_only(db: &TestStore) {
     let stage = Stage::set(db).await;
     let one = new_id(&stage);
     let created = stage.store.create_tenant(one, "one", stage.now());
@@ -47,7 +47,7 @@ pub(crate) async fn a_tenant_is_read_by_itself_and_by_the_system(db: &TestStore)
     assert!(matches!(other, Err(Error::NotFound { .. })));
 }
 
-pub(crate) async fn of_two_who_change_a_budget_one_wins(db: &TestStore) {
+pub(crate) async fn concurrent_budget_edits_have_one_winner(db: &TestStore) {
     let stage = Stage::set(db).await;
     let budget = |limit: &str| {
         let mut budget = Budget::default();

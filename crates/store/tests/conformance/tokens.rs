@@ -10,7 +10,7 @@ use model::{
         secret::{LinkSecret, TokenSecret},
     },
 };
-use store::{Error, NewBrowser, NewToken, Page, Scope};
+use store::{Error, NewBrowserToken, NewToken, Page, Scope};
 use testkit::clock::SeededEntropy;
 
 use crate::{
@@ -34,10 +34,10 @@ fn new_token(stage: &Stage, role: Role) -> NewToken {
     }
 }
 
-fn new_browser(stage: &Stage, expires_at: Timestamp) -> NewBrowser {
+fn new_browser(stage: &Stage, expires_at: Timestamp) -> NewBrowserToken {
     let entropy = SeededEntropy::new(unique());
     let secret = TokenSecret::generate(&entropy);
-    NewBrowser {
+    NewBrowserToken {
         id: TokenId::generate(stage.now(), &entropy),
         hash: secret.hash(),
         shown: secret.shown().into(),
@@ -69,7 +69,7 @@ impl Stage {
         self.now() + Duration::from_hours(24 * days)
     }
 
-    async fn sign_in(&self, parent: TokenId, expires_at: Timestamp) -> Option<NewBrowser> {
+    async fn sign_in(&self, parent: TokenId, expires_at: Timestamp) -> Option<NewBrowserToken> {
         let new = new_browser(self, expires_at);
         let signed = self
             .store
@@ -87,14 +87,14 @@ impl Stage {
     }
 }
 
-pub(crate) async fn a_secret_that_nobody_has_is_worth_nothing(db: &TestStore) {
+pub(crate) async fn unknown_secret_finds_no_token(db: &TestStore) {
     let stage = Stage::set(db).await;
     stage.token().await;
     assert_eq!(stage.worth(&link()).await, None);
     assert_eq!(stage.worth(&[0; 32]).await, None);
 }
 
-pub(crate) async fn a_token_is_found_by_its_hash_until_it_expires(db: &TestStore) {
+pub(crate) async fn token_is_found_by_hash_until_expiry(db: &TestStore) {
     let stage = Stage::set(db).await;
     let scopes = BTreeSet::from([Permission::RunsRead, Permission::SessionsRead]);
     let new = NewToken {
@@ -113,7 +113,7 @@ pub(crate) async fn a_token_is_found_by_its_hash_until_it_expires(db: &TestStore
     assert_eq!(stage.worth(&new.hash).await, None);
 }
 
-pub(crate) async fn a_token_without_scopes_may_do_what_its_role_may(db: &TestStore) {
+pub(crate) async fn token_without_scopes_has_all_permissions_of_role(db: &TestStore) {
     let stage = Stage::set(db).await;
     let all = stage.token().await;
     let none = NewToken {
@@ -128,7 +128,7 @@ pub(crate) async fn a_token_without_scopes_may_do_what_its_role_may(db: &TestSto
     assert!(permits(&all).await && !permits(&none).await);
 }
 
-pub(crate) async fn a_revoked_token_takes_the_browsers_with_it_that_it_signed_in(db: &TestStore) {
+pub(crate) async fn revoked_token_revokes_its_browser_tokens(db: &TestStore) {
     let stage = Stage::set(db).await;
     let (parent, other) = (stage.token().await, stage.token().await);
     let browser = stage.sign_in(parent.id, stage.in_days(30)).await.unwrap();
@@ -158,7 +158,7 @@ pub(crate) async fn a_revoked_token_takes_the_browsers_with_it_that_it_signed_in
     assert_eq!(first, second);
 }
 
-pub(crate) async fn a_browser_that_signs_out_leaves_its_token(db: &TestStore) {
+pub(crate) async fn browser_sign_out_keeps_parent_token(db: &TestStore) {
     let stage = Stage::set(db).await;
     let parent = stage.token().await;
     let browser = stage.sign_in(parent.id, stage.in_days(30)).await.unwrap();
@@ -170,7 +170,7 @@ pub(crate) async fn a_browser_that_signs_out_leaves_its_token(db: &TestStore) {
     assert!(stage.worth(&parent.hash).await.is_some());
 }
 
-pub(crate) async fn a_browser_ends_with_the_token_that_signed_it_in(db: &TestStore) {
+pub(crate) async fn browser_token_expires_with_parent_token(db: &TestStore) {
     let stage = Stage::set(db).await;
     let parent = NewToken {
         expires_at: Some(stage.in_days(1)),
@@ -183,7 +183,7 @@ pub(crate) async fn a_browser_ends_with_the_token_that_signed_it_in(db: &TestSto
     assert_eq!(stage.worth(&browser.hash).await, None);
 }
 
-pub(crate) async fn another_tenants_token_is_as_if_it_were_not_there(db: &TestStore) {
+pub(crate) async fn token_of_other_tenant_is_not_found(db: &TestStore) {
     let stage = Stage::set(db).await;
     let token = stage.token().await;
     let other = stage.store.ensure_tenant("other", stage.now());
@@ -207,7 +207,7 @@ pub(crate) async fn another_tenants_token_is_as_if_it_were_not_there(db: &TestSt
     assert!(stage.worth(&token.hash).await.is_some());
 }
 
-pub(crate) async fn tokens_are_listed_newest_first_page_by_page(db: &TestStore) {
+pub(crate) async fn token_pages_are_listed_newest_first(db: &TestStore) {
     let stage = Stage::set(db).await;
     let mut made = Vec::new();
     for _ in 0..5 {
@@ -228,7 +228,7 @@ pub(crate) async fn tokens_are_listed_newest_first_page_by_page(db: &TestStore) 
     assert_eq!(listed, made);
 }
 
-pub(crate) async fn tokens_are_found_between_two_ids_and_only_the_tenants_own(db: &TestStore) {
+pub(crate) async fn token_ids_are_found_by_range_within_tenant(db: &TestStore) {
     let stage = Stage::set(db).await;
     let mut made = Vec::new();
     for _ in 0..3 {
@@ -247,12 +247,12 @@ pub(crate) async fn tokens_are_found_between_two_ids_and_only_the_tenants_own(db
     assert!(found(other, made[0], made[2], 9).await.is_empty());
 }
 
-pub(crate) async fn the_use_of_a_token_is_noted_once_a_minute(db: &TestStore) {
+pub(crate) async fn token_use_is_recorded_once_a_minute(db: &TestStore) {
     let stage = Stage::set(db).await;
     let (one, two) = (stage.token().await, stage.token().await);
     let note = async |tokens: &[TokenId]| {
         let tokens = tokens.iter().copied().collect();
-        let noted = stage.store.note_token_use(&tokens, stage.now()).await;
+        let noted = stage.store.record_token_use(&tokens, stage.now()).await;
         noted.unwrap()
     };
     let used = async |id| {
@@ -271,7 +271,7 @@ pub(crate) async fn the_use_of_a_token_is_noted_once_a_minute(db: &TestStore) {
     assert_eq!(used(one.id).await, Some(stage.now()));
 }
 
-pub(crate) async fn a_link_signs_one_browser_in_once_and_in_time(db: &TestStore) {
+pub(crate) async fn sign_in_link_works_once_before_expiry(db: &TestStore) {
     let stage = Stage::set(db).await;
     let token = stage.token().await;
     let sign_in = async |hash: &[u8; 32]| {
@@ -309,7 +309,7 @@ pub(crate) async fn a_link_signs_one_browser_in_once_and_in_time(db: &TestStore)
     assert!(matches!(linked.await, Err(Error::NotFound { .. })));
 }
 
-pub(crate) async fn browsers_that_race_for_a_link_have_one_winner(db: &TestStore) {
+pub(crate) async fn concurrent_uses_of_sign_in_link_have_one_winner(db: &TestStore) {
     let stage = Stage::set(db).await;
     let token = stage.token().await;
     let stores = without_locks(db).await;
@@ -329,7 +329,7 @@ pub(crate) async fn browsers_that_race_for_a_link_have_one_winner(db: &TestStore
     assert_eq!(db.count(Scope::System, "api_tokens").await, 11);
 }
 
-pub(crate) async fn sign_ins_that_are_long_over_are_removed(db: &TestStore) {
+pub(crate) async fn expired_sign_ins_are_trimmed(db: &TestStore) {
     let stage = Stage::set(db).await;
     let expired = NewToken {
         expires_at: Some(stage.in_days(1)),

@@ -14,11 +14,11 @@ use store::{FORMAT, Fired, Scope, database::Param, params};
 
 use crate::{
     fixtures::TestStore,
-    formats::{LATER, is_refused, set_formats},
+    formats::{LATER, assert_newer_format_refused, set_formats},
     stage::{Stage, answer, at, failed, hourly, new_trigger},
 };
 
-pub(crate) async fn too_new_automation_stays_due_for_a_server_that_honours_it(db: &TestStore) {
+pub(crate) async fn too_new_automation_stays_due_for_newer_server(db: &TestStore) {
     let stage = Stage::set(db).await;
     let automation = stage.too_new(db, SessionMode::Fresh).await;
     let other = stage
@@ -28,12 +28,12 @@ pub(crate) async fn too_new_automation_stays_due_for_a_server_that_honours_it(db
     let fired = stage.fire_due().await;
     assert_eq!((fired.triggers, fired.more), (1, false));
     assert_eq!(
-        stage.rows_of(other).await.len(),
+        stage.run_lines(other).await.len(),
         2,
         "a missed stretch and a run"
     );
     assert_eq!(stage.fire_due().await, Fired::default());
-    assert!(stage.rows_of(automation).await.is_empty());
+    assert!(stage.run_lines(automation).await.is_empty());
     let next = stage.store.outlook(stage.now()).await.unwrap().due;
     assert_eq!(
         next,
@@ -54,10 +54,10 @@ pub(crate) async fn too_new_automation_stays_due_for_a_server_that_honours_it(db
     // A server that honours it: its policy decides about the instants between.
     set_formats(db, "automations", automation, 1).await;
     stage.fire_due().await;
-    assert_eq!(stage.rows_of(automation).await, ["missed 2", "queued 1"]);
+    assert_eq!(stage.run_lines(automation).await, ["missed 2", "queued 1"]);
 }
 
-pub(crate) async fn too_new_trigger_stops_its_automation_alone(db: &TestStore) {
+pub(crate) async fn too_new_trigger_stops_its_automation(db: &TestStore) {
     let stage = Stage::set(db).await;
     let mut new = stage.new_automation("report", SessionMode::Fresh);
     new.triggers = vec![hourly()];
@@ -71,13 +71,13 @@ pub(crate) async fn too_new_trigger_stops_its_automation_alone(db: &TestStore) {
         .unwrap();
     stage.clock.set(at("2026-05-04T11:00:00Z"));
     assert_eq!(stage.fire_due().await, Fired::default());
-    is_refused(
+    assert_newer_format_refused(
         stage
             .store
             .fire(stage.tenant, automation, None, stage.now())
             .await,
     );
-    is_refused(stage.edit_policies(automation, |_| ()).await);
+    assert_newer_format_refused(stage.edit_policies(automation, |_| ()).await);
     let listed = stage
         .store
         .triggers(stage.scope(), automation)
@@ -91,12 +91,10 @@ pub(crate) async fn too_new_trigger_stops_its_automation_alone(db: &TestStore) {
         .await
         .unwrap();
     stage.fire_due().await;
-    assert_eq!(stage.rows_of(automation).await.len(), 2);
+    assert_eq!(stage.run_lines(automation).await.len(), 2);
 }
 
-pub(crate) async fn queued_run_of_a_too_new_document_is_left_to_a_server_that_honours_it(
-    db: &TestStore,
-) {
+pub(crate) async fn queued_run_of_too_new_document_is_left_to_newer_server(db: &TestStore) {
     let stage = Stage::set(db).await;
     let mut runs = Vec::new();
     for name in ["automation", "trigger", "seat", "agent"] {
@@ -151,7 +149,7 @@ pub(crate) async fn queued_run_of_a_too_new_document_is_left_to_a_server_that_ho
     assert_eq!(claimed, expected);
 }
 
-pub(crate) async fn run_of_a_tenant_with_a_too_new_budget_is_not_claimed(db: &TestStore) {
+pub(crate) async fn run_of_tenant_with_too_new_budget_is_not_claimed(db: &TestStore) {
     let stage = Stage::set(db).await;
     let other = Stage::of("other", crate::stage::store_over(&db.database)).await;
     let held = stage.say(stage.session().await, "hello").await.run_id;
@@ -161,16 +159,14 @@ pub(crate) async fn run_of_a_tenant_with_a_too_new_budget_is_not_claimed(db: &Te
     assert_eq!(stage.status(held).await, RunStatus::Queued);
     let budget = model::budget::Budget::default();
     let (store, now) = (&stage.store, stage.now());
-    is_refused(
+    assert_newer_format_refused(
         store
             .set_tenant_budget(stage.tenant, None, &budget, now)
             .await,
     );
 }
 
-pub(crate) async fn claimed_run_whose_document_became_too_new_goes_back_to_the_queue(
-    db: &TestStore,
-) {
+pub(crate) async fn claimed_run_with_too_new_document_is_requeued(db: &TestStore) {
     let stage = Stage::set(db).await;
     let automation = stage.automation("report", SessionMode::Continuous).await;
     for (table, id) in [
@@ -206,7 +202,7 @@ pub(crate) async fn claimed_run_whose_document_became_too_new_goes_back_to_the_q
     }
 }
 
-pub(crate) async fn fire_and_edit_of_a_too_new_automation_are_refused(db: &TestStore) {
+pub(crate) async fn fire_and_edit_of_too_new_automation_are_refused(db: &TestStore) {
     let stage = Stage::set(db).await;
     let automation = stage.too_new(db, SessionMode::Continuous).await;
     let (store, tenant, scope, now) = (&stage.store, stage.tenant, stage.scope(), stage.now());
@@ -214,32 +210,30 @@ pub(crate) async fn fire_and_edit_of_a_too_new_automation_are_refused(db: &TestS
     let text = fired.as_ref().unwrap_err().to_string();
     assert!(text.contains(&format!("format {LATER}")), "{text}");
     assert!(text.contains(&format!("formats up to {FORMAT}")), "{text}");
-    is_refused(fired);
-    is_refused(
+    assert_newer_format_refused(fired);
+    assert_newer_format_refused(
         stage
             .edit_policies(automation, |policies| policies.queue_limit = 1)
             .await,
     );
-    is_refused(store.reset_automation(scope, automation, now).await);
-    is_refused(
+    assert_newer_format_refused(store.reset_automation(scope, automation, now).await);
+    assert_newer_format_refused(
         store
             .add_trigger(scope, automation, new_trigger(&Spec::Webhook {}), now)
             .await,
     );
     let trigger = store.triggers(scope, automation).await.unwrap()[1].id;
-    is_refused(store.remove_trigger(scope, trigger, None, now).await);
+    assert_newer_format_refused(store.remove_trigger(scope, trigger, None, now).await);
     let agent = stage.store.agent(scope, stage.agent).await.unwrap();
     set_formats(db, "harnesses", stage.agent, LATER).await;
     let edited = store.edit_agent(tenant, agent.id, &agent.config, &agent.config, now);
-    is_refused(edited.await);
+    assert_newer_format_refused(edited.await);
     let put = store.put_agent(tenant, "agent", &agent.config, None, now);
-    is_refused(put.await);
-    assert!(stage.rows_of(automation).await.is_empty());
+    assert_newer_format_refused(put.await);
+    assert!(stage.run_lines(automation).await.is_empty());
 }
 
-pub(crate) async fn person_pauses_and_resumes_a_too_new_automation_and_no_instant_is_lost(
-    db: &TestStore,
-) {
+pub(crate) async fn pause_of_too_new_automation_loses_no_instant(db: &TestStore) {
     let stage = Stage::set(db).await;
     let automation = stage.too_new(db, SessionMode::Fresh).await;
     let scope = stage.scope();
@@ -250,19 +244,19 @@ pub(crate) async fn person_pauses_and_resumes_a_too_new_automation_and_no_instan
     paused.await.unwrap();
     let found = stage.store.automation(scope, automation).await.unwrap();
     assert_eq!(found.state, AutomationState::Paused);
-    is_refused(
+    assert_newer_format_refused(
         stage
             .store
             .resume_automation(scope, automation, stage.now())
             .await,
     );
-    assert!(stage.rows_of(automation).await.is_empty());
+    assert!(stage.run_lines(automation).await.is_empty());
 
     // A server that honours it makes the row of what was due until the pause, and of nothing after it.
     set_formats(db, "automations", automation, 1).await;
     stage.clock.set(at("2026-05-04T14:30:00Z"));
     stage.fire_due().await;
-    assert_eq!(stage.rows_of(automation).await, ["missed 2"]);
+    assert_eq!(stage.run_lines(automation).await, ["missed 2"]);
     let resumed = stage
         .store
         .resume_automation(scope, automation, stage.now());
@@ -282,10 +276,10 @@ pub(crate) async fn person_pauses_and_resumes_a_too_new_automation_and_no_instan
         .store
         .resume_automation(scope, automation, stage.now());
     resumed.await.unwrap();
-    assert_eq!(stage.rows_of(automation).await, ["missed 1", "missed 2"]);
+    assert_eq!(stage.run_lines(automation).await, ["missed 1", "missed 2"]);
 }
 
-pub(crate) async fn person_deletes_a_too_new_automation(db: &TestStore) {
+pub(crate) async fn too_new_automation_can_be_deleted(db: &TestStore) {
     let stage = Stage::set(db).await;
     let automation = stage.too_new(db, SessionMode::Fresh).await;
     let unreadable = stage.automation("unreadable", SessionMode::Fresh).await;
@@ -307,12 +301,10 @@ pub(crate) async fn person_deletes_a_too_new_automation(db: &TestStore) {
     }
     set_formats(db, "automations", automation, 1).await;
     stage.fire_due().await;
-    assert_eq!(stage.rows_of(automation).await, ["missed 1"]);
+    assert_eq!(stage.run_lines(automation).await, ["missed 1"]);
 }
 
-pub(crate) async fn run_that_began_before_its_automation_became_too_new_ends_as_usual(
-    db: &TestStore,
-) {
+pub(crate) async fn started_run_of_too_new_automation_ends_as_usual(db: &TestStore) {
     let stage = Stage::set(db).await;
     let mut new = stage.new_automation("report", SessionMode::Continuous);
     new.policies.pause_after_failures = 1;
@@ -366,7 +358,7 @@ pub(crate) async fn run_that_began_before_its_automation_became_too_new_ends_as_
     );
 }
 
-pub(crate) async fn run_of_a_removed_too_new_trigger_is_not_claimed_over_and_over(db: &TestStore) {
+pub(crate) async fn run_of_removed_too_new_trigger_is_not_claimed(db: &TestStore) {
     let stage = Stage::set(db).await;
     let automation = stage.automation("report", SessionMode::Fresh).await;
     let run = stage.fire(automation).await.run_id;
@@ -379,7 +371,7 @@ pub(crate) async fn run_of_a_removed_too_new_trigger_is_not_claimed_over_and_ove
     assert_eq!(stage.status(run).await, RunStatus::Queued);
 }
 
-pub(crate) async fn instants_after_a_pause_are_not_due_whatever_follows_it(db: &TestStore) {
+pub(crate) async fn instants_after_pause_of_too_new_automation_are_not_due(db: &TestStore) {
     let stage = Stage::set(db).await;
     let scope = stage.scope();
     let automation = stage.too_new(db, SessionMode::Fresh).await;
@@ -395,7 +387,7 @@ pub(crate) async fn instants_after_a_pause_are_not_due_whatever_follows_it(db: &
     deleted.await.unwrap();
     set_formats(db, "automations", automation, 1).await;
     stage.fire_due().await;
-    assert_eq!(stage.rows_of(automation).await, ["missed 1"]);
+    assert_eq!(stage.run_lines(automation).await, ["missed 1"]);
 
     let other = stage
         .triggered("other", SessionMode::Fresh, &[hourly()])
@@ -413,13 +405,13 @@ pub(crate) async fn instants_after_a_pause_are_not_due_whatever_follows_it(db: &
         .store
         .remove_trigger(scope, trigger, None, stage.now());
     removed.await.unwrap();
-    assert_eq!(stage.rows_of(other).await, ["missed 1"]);
+    assert_eq!(stage.run_lines(other).await, ["missed 1"]);
 }
 
-pub(crate) async fn run_ends_though_the_budget_of_its_tenant_became_unreadable(db: &TestStore) {
+pub(crate) async fn run_ends_despite_unreadable_tenant_budget(db: &TestStore) {
     let stage = Stage::set(db).await;
     let automation = stage.automation("report", SessionMode::Fresh).await;
-    let run = stage.turn_begun(automation).await;
+    let run = stage.fire_and_start(automation).await;
     let sql = "update tenants set budget = $1, format = $2, needs_format = $2 where id = $3";
     let budget = json!({ "day": { "tokens": "a later word" } });
     db.run(Scope::System, sql, params![&budget, LATER, stage.tenant])
@@ -451,17 +443,17 @@ pub(crate) async fn unreadable_agent_hides_no_other(db: &TestStore) {
     let listed = stage.store.agents(stage.scope()).await.unwrap();
     let names: Vec<_> = listed.iter().map(|one| one.name.as_str()).collect();
     assert_eq!(names, ["agent"]);
-    is_refused(stage.store.agent(stage.scope(), other).await);
+    assert_newer_format_refused(stage.store.agent(stage.scope(), other).await);
     // One that is corrupt can be put right.
     write(1).await;
     let put = stage.store.put_agent(tenant, "other", &config, None, now);
     assert_eq!(put.await.unwrap().config, config);
 }
 
-pub(crate) async fn settings_of_a_too_new_seat_are_not_edited(db: &TestStore) {
+pub(crate) async fn settings_edit_of_too_new_seat_is_refused(db: &TestStore) {
     let stage = Stage::set(db).await;
     let automation = stage.automation("report", SessionMode::Continuous).await;
-    let run = stage.turn_begun(automation).await;
+    let run = stage.fire_and_start(automation).await;
     stage.succeed(run).await;
     let seat = stage.run(run).await.seat_id.unwrap();
     set_formats(db, "agent_definitions", seat, LATER).await;
@@ -486,12 +478,12 @@ pub(crate) async fn settings_of_a_too_new_seat_are_not_edited(db: &TestStore) {
     let edited = stage
         .store
         .edit_automation(stage.tenant, automation, edit, stage.now());
-    is_refused(edited.await);
+    assert_newer_format_refused(edited.await);
 }
 
 impl Stage {
     /// Fires an automation and begins its turn.
-    async fn turn_begun(&self, automation: model::AutomationId) -> RunId {
+    async fn fire_and_start(&self, automation: model::AutomationId) -> RunId {
         let run = self.fire(automation).await.run_id;
         self.start(run).await;
         run

@@ -11,7 +11,7 @@ use uuid::Uuid;
 
 use crate::fixtures::{TestStore, World, statement};
 
-pub(crate) async fn every_kind_of_value_comes_back_as_it_was(db: &TestStore) {
+pub(crate) async fn every_value_type_round_trips(db: &TestStore) {
     let run = RunId::from_uuid(Uuid::from_u128(u128::MAX));
     let latest = Timestamp::MAX;
     let before_1970 = Timestamp::from_microsecond(-1).unwrap();
@@ -51,7 +51,7 @@ pub(crate) async fn every_kind_of_value_comes_back_as_it_was(db: &TestStore) {
     assert_eq!(row.get::<u32>("small").unwrap(), u32::MAX);
 }
 
-pub(crate) async fn every_kind_of_value_may_be_absent(db: &TestStore) {
+pub(crate) async fn every_value_type_may_be_null(db: &TestStore) {
     let mut tx = db.database.read(Scope::System).await.unwrap();
     let echo = statement(
         "select $1 as run, $2 as text, $3 as number, $4 as yes, $5 as at, $6 as json, $7 as bytes",
@@ -75,7 +75,7 @@ pub(crate) async fn every_kind_of_value_may_be_absent(db: &TestStore) {
     assert_eq!(row.optional::<Vec<u8>>("bytes").unwrap(), None);
 }
 
-pub(crate) async fn a_stored_value_that_makes_no_sense_names_its_place(db: &TestStore) {
+pub(crate) async fn corrupt_value_error_names_column_and_row(db: &TestStore) {
     let world = World::create(db).await;
     let sql = "select id, name, state_reason, last_seq from \
         (select s.*, s.title as name from agent_sessions s) s";

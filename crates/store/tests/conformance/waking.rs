@@ -13,7 +13,7 @@ use crate::{
 };
 
 /// Waits until somebody is woken for a log.
-async fn woken_for(changes: &mut Changes, log: Uuid) {
+async fn assert_woken_for(changes: &mut Changes, log: Uuid) {
     let wait = async {
         loop {
             let changed = changes.next().await;
@@ -32,7 +32,7 @@ async fn ready(changes: &mut Changes) {
     assert!(changes.next().await.everything);
 }
 
-pub(crate) async fn whoever_commits_wakes_those_who_wait(db: &TestStore) {
+pub(crate) async fn commit_wakes_all_subscribers(db: &TestStore) {
     let stage = Stage::set(db).await;
     let mut changes = [stage.store.changes(), stage.store.changes()];
     for one in &mut changes {
@@ -47,7 +47,7 @@ pub(crate) async fn whoever_commits_wakes_those_who_wait(db: &TestStore) {
     }
 }
 
-pub(crate) async fn what_is_undone_wakes_nobody(db: &TestStore) {
+pub(crate) async fn rolled_back_change_wakes_no_subscriber(db: &TestStore) {
     let stage = Stage::set(db).await;
     let (before, after) = (stage.session().await, stage.session().await);
     let mut changes = stage.store.changes();
@@ -66,7 +66,7 @@ pub(crate) async fn what_is_undone_wakes_nobody(db: &TestStore) {
     assert_eq!(logs, HashSet::from([after.uuid()]));
 }
 
-pub(crate) async fn another_process_wakes_those_who_wait(db: &TestStore) {
+pub(crate) async fn commit_of_other_process_wakes_subscribers(db: &TestStore) {
     let stage = Stage::set(db).await;
     let session = stage.session().await;
     let mut changes = stage.store.changes();
@@ -74,13 +74,13 @@ pub(crate) async fn another_process_wakes_those_who_wait(db: &TestStore) {
     // Own changes between do not hide the others'.
     for _ in 0..3 {
         stage.say(session, "hello").await;
-        woken_for(&mut changes, session.uuid()).await;
+        assert_woken_for(&mut changes, session.uuid()).await;
         let other = store::open(&db.location()).await.unwrap();
         let elsewhere = store_over(&other);
         let new = stage.new_session(None);
         let made = elsewhere.create_session(stage.tenant, &new, stage.now());
         made.await.unwrap();
-        woken_for(&mut changes, new.id.uuid()).await;
+        assert_woken_for(&mut changes, new.id.uuid()).await;
         other.close().await;
     }
 }
@@ -94,7 +94,7 @@ impl Stage {
     }
 }
 
-pub(crate) async fn text_that_is_written_elsewhere_wakes_its_viewers(db: &TestStore) {
+pub(crate) async fn live_text_of_other_process_wakes_subscribers(db: &TestStore) {
     let stage = Stage::set(db).await;
     let (session, run) = stage.running().await;
     let other = store::open(&db.location()).await.unwrap();
@@ -106,7 +106,7 @@ pub(crate) async fn text_that_is_written_elsewhere_wakes_its_viewers(db: &TestSt
             .store
             .write_live(run, &stage.worker, 0, text, stage.now());
         assert_eq!(written.await.unwrap(), Settled::Written);
-        woken_for(&mut changes, session.uuid()).await;
+        assert_woken_for(&mut changes, session.uuid()).await;
         let read = store_over(&other).live(Scope::System, run, 0).await;
         assert_eq!(read.unwrap().0, text);
     }
@@ -115,12 +115,12 @@ pub(crate) async fn text_that_is_written_elsewhere_wakes_its_viewers(db: &TestSt
         .store
         .write_live(run, &stage.worker, 3, "d", stage.now());
     assert_eq!(written.await.unwrap(), Settled::Written);
-    woken_for(&mut own, session.uuid()).await;
+    assert_woken_for(&mut own, session.uuid()).await;
     drop(changes);
     other.close().await;
 }
 
-pub(crate) async fn a_session_that_is_gone_wakes_its_readers(db: &TestStore) {
+pub(crate) async fn session_deletion_wakes_subscribers(db: &TestStore) {
     let stage = Stage::set(db).await;
     let session = stage.session().await;
     let other = store::open(&db.location()).await.unwrap();
@@ -132,13 +132,13 @@ pub(crate) async fn a_session_that_is_gone_wakes_its_readers(db: &TestStore) {
         .store
         .delete_session(stage.tenant, session, false, stage.now());
     deleted.await.unwrap();
-    woken_for(&mut here, session.uuid()).await;
-    woken_for(&mut elsewhere, session.uuid()).await;
+    assert_woken_for(&mut here, session.uuid()).await;
+    assert_woken_for(&mut elsewhere, session.uuid()).await;
     drop(elsewhere);
     other.close().await;
 }
 
-pub(crate) async fn who_waits_no_more_costs_nothing(db: &TestStore) {
+pub(crate) async fn last_dropped_subscription_stops_listener(db: &TestStore) {
     let stage = Stage::set(db).await;
     let mut changes = stage.store.changes();
     ready(&mut changes).await;
@@ -161,10 +161,10 @@ pub(crate) async fn who_waits_no_more_costs_nothing(db: &TestStore) {
     let mut changes = stage.store.changes();
     ready(&mut changes).await;
     let session = stage.session().await;
-    woken_for(&mut changes, session.uuid()).await;
+    assert_woken_for(&mut changes, session.uuid()).await;
 }
 
-pub(crate) async fn a_lost_listener_is_replaced_and_everybody_woken(db: &TestStore) {
+pub(crate) async fn lost_listener_reconnects_and_wakes_all_subscribers(db: &TestStore) {
     let stage = Stage::set(db).await;
     let session = stage.session().await;
     let mut changes = stage.store.changes();
@@ -196,7 +196,7 @@ pub(crate) async fn a_lost_listener_is_replaced_and_everybody_woken(db: &TestSto
     other.close().await;
 }
 
-pub(crate) async fn while_nobody_can_listen_whoever_waits_looks_more_often(db: &TestStore) {
+pub(crate) async fn subscribers_poll_faster_without_listener(db: &TestStore) {
     let stage = Stage::set(db).await;
     let session = stage.session().await;
     let other = store::open(&db.location()).await.unwrap();

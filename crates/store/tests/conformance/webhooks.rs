@@ -25,11 +25,11 @@ impl Stage {
         let mut new = self.new_automation("deploy", mode);
         new.triggers = vec![Spec::Webhook {}];
         let automation = self.create(&new).await;
-        (automation, self.hook_of(automation).await.unwrap())
+        (automation, self.newest_webhook(automation).await.unwrap())
     }
 
     /// The newest webhook trigger of an automation.
-    async fn hook_of(&self, automation: AutomationId) -> Option<TriggerId> {
+    async fn newest_webhook(&self, automation: AutomationId) -> Option<TriggerId> {
         let triggers = self.store.triggers(self.scope(), automation).await.unwrap();
         let hooks = triggers.iter().rev();
         let mut hooks = hooks.filter(|trigger| trigger.spec == Spec::Webhook {});
@@ -50,7 +50,7 @@ impl Stage {
     }
 }
 
-pub(crate) async fn a_webhook_becomes_a_run_with_what_came_with_it(db: &TestStore) {
+pub(crate) async fn webhook_creates_run_with_payload(db: &TestStore) {
     let stage = Stage::set(db).await;
     let (automation, trigger) = stage.hooked(SessionMode::Fresh).await;
     let run = stage.received(trigger, "msg_1").await;
@@ -69,7 +69,7 @@ pub(crate) async fn a_webhook_becomes_a_run_with_what_came_with_it(db: &TestStor
     assert_eq!(found.unwrap().state, AutomationState::Enabled);
 }
 
-pub(crate) async fn later_attempts_know_what_came_with_a_webhook(db: &TestStore) {
+pub(crate) async fn retry_of_webhook_run_keeps_payload(db: &TestStore) {
     let stage = Stage::set(db).await;
     let (_, trigger) = stage.hooked(SessionMode::Fresh).await;
     let first = stage.received(trigger, "msg_1").await;
@@ -86,7 +86,7 @@ pub(crate) async fn later_attempts_know_what_came_with_a_webhook(db: &TestStore)
     assert!(prompt.text.contains(r#"{"ref":"main"}"#), "{}", prompt.text);
 }
 
-pub(crate) async fn a_replay_changes_nothing_and_is_answered_like_the_first_time(db: &TestStore) {
+pub(crate) async fn replayed_webhook_returns_first_run_without_effect(db: &TestStore) {
     let stage = Stage::set(db).await;
     let (automation, trigger) = stage.hooked(SessionMode::Fresh).await;
     let run = stage.received(trigger, "msg_1").await;
@@ -116,7 +116,7 @@ pub(crate) async fn a_replay_changes_nothing_and_is_answered_like_the_first_time
     assert_eq!(stage.runs_of(automation).await.len(), 2);
 }
 
-pub(crate) async fn an_id_is_one_of_its_trigger_alone(db: &TestStore) {
+pub(crate) async fn webhook_id_is_scoped_to_trigger(db: &TestStore) {
     let stage = Stage::set(db).await;
     let (automation, first) = stage.hooked(SessionMode::Fresh).await;
     let added = stage.store.add_trigger(
@@ -132,7 +132,7 @@ pub(crate) async fn an_id_is_one_of_its_trigger_alone(db: &TestStore) {
     );
 }
 
-pub(crate) async fn webhooks_that_race_fire_once_for_each_id(db: &TestStore) {
+pub(crate) async fn concurrent_webhooks_fire_once_per_id(db: &TestStore) {
     let stage = Stage::set(db).await;
     let (automation, trigger) = stage.hooked(SessionMode::Fresh).await;
     let ids = ["msg_1", "msg_2", "msg_3"];
@@ -150,12 +150,12 @@ pub(crate) async fn webhooks_that_race_fire_once_for_each_id(db: &TestStore) {
     assert_eq!(stage.runs_of(automation).await.len(), 3);
 }
 
-pub(crate) async fn a_webhook_obeys_overlap_pause_and_quiet_hours(db: &TestStore) {
+pub(crate) async fn webhook_respects_overlap_pause_and_quiet_hours(db: &TestStore) {
     let stage = Stage::set(db).await;
     let mut new = stage.new_automation("deploy", SessionMode::Continuous);
     new.triggers = vec![Spec::Webhook {}];
     let automation = stage.create(&new).await;
-    let trigger = stage.hook_of(automation).await.unwrap();
+    let trigger = stage.newest_webhook(automation).await.unwrap();
     let first = stage.received(trigger, "msg_1").await;
     let second = stage.received(trigger, "msg_2").await;
     assert_eq!(stage.statuses([first, second]).await, [Queued, Deferred]);
@@ -197,7 +197,7 @@ pub(crate) async fn a_webhook_obeys_overlap_pause_and_quiet_hours(db: &TestStore
     assert_eq!(db.count(Scope::System, "webhook_payloads").await, 2);
 }
 
-pub(crate) async fn triggers_come_and_go_and_with_them_their_secrets(db: &TestStore) {
+pub(crate) async fn webhook_secret_is_deleted_with_its_trigger(db: &TestStore) {
     let stage = Stage::set(db).await;
     let automation = stage.automation("deploy", SessionMode::Fresh).await;
     let scope = stage.scope();
@@ -256,7 +256,7 @@ pub(crate) async fn triggers_come_and_go_and_with_them_their_secrets(db: &TestSt
     assert_eq!(db.count(Scope::System, "webhook_secrets").await, 0);
 }
 
-pub(crate) async fn another_tenants_trigger_is_as_if_there_were_none(db: &TestStore) {
+pub(crate) async fn webhook_trigger_of_other_tenant_is_not_found(db: &TestStore) {
     let stage = Stage::set(db).await;
     let (_, trigger) = stage.hooked(SessionMode::Fresh).await;
     let theirs = stage.store.ensure_tenant("theirs", stage.now()).await;
@@ -286,7 +286,7 @@ pub(crate) async fn another_tenants_trigger_is_as_if_there_were_none(db: &TestSt
     );
 }
 
-pub(crate) async fn a_secret_that_is_changed_holds_for_a_while(db: &TestStore) {
+pub(crate) async fn rotated_webhook_secret_stays_valid_until_its_end(db: &TestStore) {
     let stage = Stage::set(db).await;
     let (_, trigger) = stage.hooked(SessionMode::Fresh).await;
     let secrets = async || {
@@ -313,14 +313,14 @@ pub(crate) async fn a_secret_that_is_changed_holds_for_a_while(db: &TestStore) {
     assert_eq!(last.valid(stage.now()), [&third]);
 }
 
-pub(crate) async fn receipts_are_kept_for_longer_than_a_replay_can_pass(db: &TestStore) {
+pub(crate) async fn webhook_receipts_are_kept_for_replay_window(db: &TestStore) {
     let stage = Stage::set(db).await;
     let (_, trigger) = stage.hooked(SessionMode::Fresh).await;
     stage.received(trigger, "msg_1").await;
-    stage.clock.advance(limits::WEBHOOK_RECEIPTS);
+    stage.clock.advance(limits::RETAIN_WEBHOOK_IDS);
     stage.received(trigger, "msg_2").await;
     let trim = async || {
-        let before = stage.now().saturating_sub(limits::WEBHOOK_RECEIPTS);
+        let before = stage.now().saturating_sub(limits::RETAIN_WEBHOOK_IDS);
         stage.store.trim_receipts(before).await.unwrap()
     };
     assert_eq!(trim().await, 0);

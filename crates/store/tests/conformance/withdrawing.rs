@@ -6,7 +6,7 @@ use model::{
 
 use crate::{fixtures::TestStore, stage::Stage};
 
-pub(crate) async fn what_is_withdrawn_cannot_be_decided_any_more(db: &TestStore) {
+pub(crate) async fn withdrawn_approval_cannot_be_decided(db: &TestStore) {
     let stage = Stage::set(db).await;
     let (session, run) = stage.under_way().await;
     let [decided, waits] = [stage.ask(run).await, stage.ask(run).await];

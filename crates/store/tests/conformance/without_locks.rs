@@ -67,7 +67,7 @@ async fn watch(db: &TestStore, done: &Cell<bool>) {
     invariants::hold(db).await;
 }
 
-pub(crate) async fn schedulers_that_race_fire_each_instant_once(db: &TestStore) {
+pub(crate) async fn schedulers_without_locks_fire_each_instant_once(db: &TestStore) {
     let stage = Stage::set(db).await;
     let mut automations = Vec::new();
     for number in 0..6 {
@@ -97,7 +97,7 @@ pub(crate) async fn schedulers_that_race_fire_each_instant_once(db: &TestStore) 
     }
 }
 
-pub(crate) async fn people_who_race_get_one_seat_in_turn(db: &TestStore) {
+pub(crate) async fn messages_without_locks_share_one_seat_in_sequence(db: &TestStore) {
     let stage = Stage::set(db).await;
     let session = stage.session().await;
     let stores = without_locks(db).await;
@@ -115,7 +115,7 @@ pub(crate) async fn people_who_race_get_one_seat_in_turn(db: &TestStore) {
     assert_eq!(db.count(Scope::System, "agent_runs").await, 40);
 }
 
-pub(crate) async fn fires_that_race_keep_the_overlap(db: &TestStore) {
+pub(crate) async fn fires_without_locks_keep_overlap_policy(db: &TestStore) {
     let stage = Stage::set(db).await;
     let automation = stage.overlapping(SessionMode::Fresh, Overlap::Queue).await;
     let stores = without_locks(db).await;
@@ -144,7 +144,7 @@ pub(crate) async fn fires_that_race_keep_the_overlap(db: &TestStore) {
     assert_eq!(ended, 24);
 }
 
-pub(crate) async fn workers_that_race_claim_each_run_once(db: &TestStore) {
+pub(crate) async fn workers_without_locks_claim_each_run_once(db: &TestStore) {
     let stage = Stage::set(db).await;
     for _ in 0..30 {
         let session = stage.session().await;
@@ -181,7 +181,7 @@ async fn count_queued(stage: &Stage) -> usize {
     queued.unwrap().len()
 }
 
-pub(crate) async fn an_end_that_races_with_a_stall_has_one_winner(db: &TestStore) {
+pub(crate) async fn finish_and_stall_without_locks_have_one_winner(db: &TestStore) {
     let stage = Stage::set(db).await;
     let stores = without_locks(db).await;
     for _ in 0..12 {
@@ -209,7 +209,7 @@ pub(crate) async fn an_end_that_races_with_a_stall_has_one_winner(db: &TestStore
     }
 }
 
-pub(crate) async fn a_decision_that_races_with_whatever_ends_it_has_one_winner(db: &TestStore) {
+pub(crate) async fn approval_decisions_without_locks_have_one_winner(db: &TestStore) {
     let stage = Stage::set(db).await;
     let stores = without_locks(db).await;
     let by = somebody("ci");
@@ -282,7 +282,7 @@ async fn work(store: &Store, stage: &Stage, number: usize, everything: &Cell<usi
             let runs = [run];
             let beats = patiently!(store.heartbeat(&worker, &runs, stage.now()));
             let end: Finished = match (&beats[0], turns % 4) {
-                (Beat::Cancel(_) | Beat::Lost, _) | (_, 0) => failed(FailureKind::HandedBack, true),
+                (Beat::Cancel(_) | Beat::Lost, _) | (_, 0) => failed(FailureKind::Requeued, true),
                 (_, 1) => failed(FailureKind::AgentError, true),
                 _ => answer("Done."),
             };
@@ -299,7 +299,7 @@ async fn left(stage: &Stage) -> usize {
     runs.iter().filter(|run| !run.status().is_over()).count()
 }
 
-pub(crate) async fn everything_at_once_breaks_nothing(db: &TestStore) {
+pub(crate) async fn concurrent_transitions_without_locks_keep_invariants(db: &TestStore) {
     let stage = Stage::set(db).await;
     let session = stage.keyed_session(Some("web:1")).await;
     let mut automations: Vec<AutomationId> = Vec::new();

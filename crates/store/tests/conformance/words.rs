@@ -49,7 +49,7 @@ pub(crate) fn action(change: &AutomationChange) -> &'static str {
 }
 
 /// Returns the change of an automation.
-pub(crate) fn of_automation(change: &Change) -> &AutomationChange {
+pub(crate) fn automation_change(change: &Change) -> &AutomationChange {
     match change {
         Change::Automation { change, .. } => change,
         other => panic!("{other:?}"),

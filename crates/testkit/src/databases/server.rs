@@ -60,7 +60,7 @@ pub(super) struct Server {
     /// Whom the server's programs run as, where it cannot be this user.
     account: Option<Account>,
     folder: PathBuf,
-    _share: File,
+    _users_lock: File,
 }
 
 impl Server {
@@ -83,7 +83,7 @@ impl Server {
             binaries,
             account,
             folder,
-            _share: share,
+            _users_lock: share,
         };
         if !server.is_ready() {
             server
@@ -118,12 +118,12 @@ impl Server {
 
     /// Makes a database of the unprivileged role, as a copy of another.
     pub(super) fn create_database(&self, name: &str, template: &str) -> anyhow::Result<()> {
-        self.run_on("createdb", &["-O", ROLE, "-T", template, name])
+        self.run_client_program("createdb", &["-O", ROLE, "-T", template, name])
     }
 
     /// Drops a database with whoever is connected to it, if it is there.
     pub(super) fn drop_database(&self, name: &str) -> anyhow::Result<()> {
-        self.run_on("dropdb", &["--if-exists", "--force", name])
+        self.run_client_program("dropdb", &["--if-exists", "--force", name])
     }
 
     /// Whether the server answers and somebody finished making it.
@@ -198,7 +198,7 @@ impl Server {
         ];
         self.run("pg_ctl", &start)
             .with_context(|| format!("see {}", log.display()))?;
-        self.run_on("createuser", &["--no-superuser", "--no-createdb", ROLE])
+        self.run_client_program("createuser", &["--no-superuser", "--no-createdb", ROLE])
     }
 
     /// Leaves a process behind that stops the server when nobody uses it any more.
@@ -218,7 +218,7 @@ impl Server {
         Ok(())
     }
 
-    fn run_on(&self, program: &str, arguments: &[&str]) -> anyhow::Result<()> {
+    fn run_client_program(&self, program: &str, arguments: &[&str]) -> anyhow::Result<()> {
         let socket = self.socket();
         let to = ["-h", text(&socket)?, "-p", PORT, "-U", SUPERUSER];
         self.run(program, &[&to[..], arguments].concat())?;

@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::http::Response;
 
 /// How many characters of each request are quoted.
-const QUOTE_CHARS: usize = 120;
+const MAX_QUOTE_CHARS: usize = 120;
 
 /// What an API makes of a request: the things a person asked, and how the answer is written.
 pub(super) struct Call {
@@ -25,7 +25,7 @@ pub(super) fn asked(messages: Option<&Value>) -> Vec<String> {
         .filter(|text| !text.starts_with('<'))
         .map(|text| {
             let line = text.lines().next().unwrap_or_default();
-            line.chars().take(QUOTE_CHARS).collect()
+            line.chars().take(MAX_QUOTE_CHARS).collect()
         })
         .collect()
 }

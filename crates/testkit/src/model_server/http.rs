@@ -9,7 +9,7 @@ use tokio::{
 };
 
 /// The largest body that is read, in bytes. Agents send some tens of kilobytes.
-const MAX_BODY: usize = 16 << 20;
+const MAX_BODY_BYTES: usize = 16 << 20;
 
 pub(super) struct Request {
     pub(super) method: String,
@@ -97,7 +97,7 @@ async fn read(stream: &mut BufReader<TcpStream>) -> io::Result<Request> {
             return Err(refuse("only bodies with a content-length are read"));
         }
     }
-    if length > MAX_BODY {
+    if length > MAX_BODY_BYTES {
         return Err(refuse("the body is larger than 16 MiB"));
     }
     let mut body = vec![0; length];

@@ -6,17 +6,17 @@ use serde_json::{Value, json};
 
 use super::{
     ledger::{Event, Writer},
-    process::sleep_for_good,
+    process::sleep_forever,
     script::{OnRestore, Script, Step},
     sessions::{Open, Sessions},
     wire::{answer, chunk, read_input, refuse, update},
 };
 
 /// `auth_required` in the protocol.
-const SIGN_IN_NEEDED: i32 = -32000;
+const AUTH_REQUIRED: i32 = -32000;
 const METHOD_NOT_FOUND: i32 = -32601;
 const INVALID_PARAMS: i32 = -32602;
-const NOT_FOUND: i32 = -32002;
+const RESOURCE_NOT_FOUND: i32 = -32002;
 /// What one agent answers for a session that another process has open.
 const BUSY: i32 = -32003;
 
@@ -69,7 +69,7 @@ impl ScriptedAgent {
     pub(super) fn end_of_input(&mut self) -> io::Result<()> {
         self.note(Event::EndOfInput)?;
         if self.script.ignores_end_of_input {
-            sleep_for_good();
+            sleep_forever();
         }
         Ok(())
     }
@@ -134,7 +134,7 @@ impl ScriptedAgent {
     fn new_session(&mut self, id: &Value, params: &Value) -> io::Result<()> {
         self.steps(&self.script.before_open.clone())?;
         if self.script.sign_in.is_some() && !self.signed_in {
-            return refuse(id, SIGN_IN_NEEDED, "Authentication required");
+            return refuse(id, AUTH_REQUIRED, "Authentication required");
         }
         let (cwd, servers) = place(params);
         let open = self.sessions.make(&cwd)?;
@@ -161,11 +161,11 @@ impl ScriptedAgent {
         let gone_code = match self.script.on_restore.clone() {
             OnRestore::Never => return Ok(()),
             OnRestore::Refuse { code, message } => return refuse(id, code, &message),
-            OnRestore::GoneCode(code) => code,
+            OnRestore::NotFoundCode(code) => code,
             OnRestore::Honest
             | OnRestore::Null
             | OnRestore::AnotherSession
-            | OnRestore::ReplayAfter => NOT_FOUND,
+            | OnRestore::LateReplay => RESOURCE_NOT_FOUND,
         };
         let (cwd, servers) = place(params);
         let session = params["sessionId"].as_str().unwrap_or_default();
@@ -182,7 +182,7 @@ impl ScriptedAgent {
         self.open = Some(open);
         let event = if load { Event::Load } else { Event::Resume };
         self.note(event(cwd, servers))?;
-        let late = self.script.on_restore == OnRestore::ReplayAfter;
+        let late = self.script.on_restore == OnRestore::LateReplay;
         if load && !late {
             replay(session, &prompts)?;
         }

@@ -28,10 +28,10 @@ const BLOCK: usize = 64 * 1024;
 pub(super) fn tell(step: &Step, session: &str) -> io::Result<bool> {
     let say = |text: &str| update(session, &chunk("agent_message_chunk", text));
     match step {
-        Step::LongLine(bytes) => long_line(session, *bytes)?,
+        Step::LongLine(bytes) => write_long_line(session, *bytes)?,
         Step::ManyValues(count) => {
             let values = "0,".repeat(count.saturating_sub(1));
-            let head = envelope(session, "tool_call_update");
+            let head = envelope(session, "update_tool_call");
             let line = format!("{head}\"toolCallId\":\"v\",\"rawOutput\":[{values}0]}}}}}}\n");
             super::wire::write(line.as_bytes())?;
         }
@@ -79,7 +79,7 @@ pub(super) fn tell(step: &Step, session: &str) -> io::Result<bool> {
 /// Does what needs no session.
 pub(super) fn act(step: &Step) {
     match step {
-        Step::StderrForEver => {
+        Step::EndlessStderr => {
             thread::spawn(|| {
                 let line = [b"e".repeat(4095), b"\n".to_vec()].concat();
                 while io::stderr().lock().write_all(&line).is_ok() {}
@@ -129,7 +129,7 @@ fn envelope(session: &str, kind: &str) -> String {
 }
 
 /// Writes an update of a text of this many bytes without holding it.
-fn long_line(session: &str, bytes: usize) -> io::Result<()> {
+fn write_long_line(session: &str, bytes: usize) -> io::Result<()> {
     let mut stdout = io::stdout().lock();
     stdout.write_all(envelope(session, "agent_message_chunk").as_bytes())?;
     stdout.write_all(b"\"content\":{\"type\":\"text\",\"text\":\"")?;

@@ -53,7 +53,7 @@ pub enum Event {
     /// Another process had the session open.
     SecondWriter,
     /// A prompt came while another was running in the same process.
-    PromptInPrompt,
+    OverlappingPrompt,
     /// `session/close`.
     Close,
     /// The agent's input ended.
@@ -110,7 +110,7 @@ impl Ledger {
     ///
     /// A turn ends when it is answered. One that never was (its agent died) ends with the last word
     /// of its process: another process may begin then, but the first must say nothing after.
-    pub fn check_disjoint(&self) -> Result<(), Overlapping> {
+    pub fn check_turns_disjoint(&self) -> Result<(), Overlapping> {
         // The process of the last turn, and those whose turns were taken to be dead.
         let mut turns: HashMap<&str, (u32, bool)> = HashMap::new();
         let mut dead: HashMap<&str, Vec<u32>> = HashMap::new();
@@ -122,7 +122,7 @@ impl Ledger {
                 .get(session)
                 .is_some_and(|dead| dead.contains(&entry.pid));
             let bad = spoke_after_death
-                || matches!(entry.event, Event::SecondWriter | Event::PromptInPrompt);
+                || matches!(entry.event, Event::SecondWriter | Event::OverlappingPrompt);
             if bad {
                 return Err(Overlapping {
                     session: session.into(),
@@ -210,23 +210,33 @@ mod tests {
     }
 
     #[test]
-    fn turns_that_follow_one_another_are_disjoint() {
+    fn consecutive_turns_in_prompt_log_are_disjoint() {
         let turns = [
             (1, received()),
             (1, finished()),
             (2, received()),
             (2, finished()),
         ];
-        assert_eq!(ledger(&turns).check_disjoint(), Ok(()));
+        assert_eq!(ledger(&turns).check_turns_disjoint(), Ok(()));
         let after_a_crash = [(1, received()), (2, received()), (2, finished())];
-        assert_eq!(ledger(&after_a_crash).check_disjoint(), Ok(()));
+        assert_eq!(ledger(&after_a_crash).check_turns_disjoint(), Ok(()));
     }
 
     #[test]
-    fn a_turn_that_ends_after_another_began_overlaps() {
+    fn prompt_log_turn_ending_after_next_began_overlaps() {
         let turns = [(1, received()), (2, received()), (1, finished())];
-        assert_eq!(ledger(&turns).check_disjoint().unwrap_err().entry.pid, 1);
+        assert_eq!(
+            ledger(&turns).check_turns_disjoint().unwrap_err().entry.pid,
+            1
+        );
         let writers = [(1, received()), (2, Event::SecondWriter)];
-        assert_eq!(ledger(&writers).check_disjoint().unwrap_err().entry.pid, 2);
+        assert_eq!(
+            ledger(&writers)
+                .check_turns_disjoint()
+                .unwrap_err()
+                .entry
+                .pid,
+            2
+        );
     }
 }

@@ -67,7 +67,7 @@ pub enum OnRestore {
     /// As its sessions on disk are; `-32002` if there is no such session.
     Honest,
     /// With this code if there is no such session.
-    GoneCode(i32),
+    NotFoundCode(i32),
     /// With this error, whatever there is.
     Refuse {
         /// The JSON-RPC code.
@@ -82,7 +82,7 @@ pub enum OnRestore {
     /// With the id of another session, which it has just made.
     AnotherSession,
     /// As its sessions are, but what it replays comes after the answer.
-    ReplayAfter,
+    LateReplay,
 }
 
 /// A setting with its values.
@@ -170,7 +170,7 @@ pub enum Step {
     /// Writes this many bytes to standard error.
     Stderr(usize),
     /// Writes to standard error from now on, beside everything else.
-    StderrForEver,
+    EndlessStderr,
     /// Starts processes that start processes, 255 altogether, all of which live for a minute at the
     /// most. The step waits until the guard has enough of it, or that minute.
     ForkBomb,

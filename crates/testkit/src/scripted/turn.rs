@@ -14,13 +14,13 @@ use super::{
     agent::ScriptedAgent,
     hostile,
     ledger::Event,
-    process::{LOOK_PAUSE, start, wait_for},
+    process::{POLL_INTERVAL, start, wait_for},
     script::{Crash, Step},
     wire::{answer, chunk, refuse, send, update, write},
 };
 
 /// How often an agent that works says so.
-const WORK_PAUSE: Duration = Duration::from_millis(50);
+const WORK_UPDATE_INTERVAL: Duration = Duration::from_millis(50);
 
 /// A prompt that is being answered.
 pub(super) struct Prompt<'a> {
@@ -174,13 +174,13 @@ impl ScriptedAgent {
         }
         let asked = first..=self.requests;
         for _ in 0..times {
-            let is_answer = |message: &Value| {
+            let is_reply = |message: &Value| {
                 let id = message["id"].as_u64().and_then(|id| u32::try_from(id).ok());
                 message["method"].is_null() && id.is_some_and(|id| asked.contains(&id))
             };
             // A cancelled agent still waits for the answers that it is owed.
             let heard = loop {
-                if let Some(heard) = self.hear(is_answer)? {
+                if let Some(heard) = self.hear(is_reply)? {
                     break heard;
                 }
             };
@@ -214,9 +214,9 @@ impl ScriptedAgent {
             }
             update(prompt.session, &chunk("agent_thought_chunk", "so "))?;
             thread::sleep(if until.is_some() {
-                WORK_PAUSE
+                WORK_UPDATE_INTERVAL
             } else {
-                LOOK_PAUSE
+                POLL_INTERVAL
             });
         }
     }
@@ -239,7 +239,7 @@ impl ScriptedAgent {
                     }
                 }
                 Some("session/prompt") => {
-                    self.note(Event::PromptInPrompt)?;
+                    self.note(Event::OverlappingPrompt)?;
                     refuse(&message["id"], -32600, "a prompt is running")?;
                 }
                 _ => {}

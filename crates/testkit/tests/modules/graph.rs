@@ -78,7 +78,7 @@ fn reached_from<'a>(
 }
 
 #[test]
-fn groups_are_apart_and_what_only_leads_to_them_is_left_out() {
+fn separate_cycles_are_reported_without_modules_leading_to_them() {
     let mut graph = Graph::default();
     for (from, to) in [
         ("a", "b"),

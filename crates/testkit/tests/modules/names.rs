@@ -6,7 +6,7 @@ use crate::{
 };
 
 /// How many imports are followed, one after the other.
-const MOST_STEPS: usize = 16;
+const MAX_IMPORT_STEPS: usize = 16;
 
 /// The names of a crate.
 pub(crate) struct Names<'a> {
@@ -39,14 +39,14 @@ impl<'a> Names<'a> {
                     graph.add(&module.name, on, format!("{}:{line}", module.file));
                 }
             };
-            for Import { leaf, re_export } in &module.imports {
+            for Import { leaf, is_re_export } in &module.imports {
                 let is_glob = leaf.name == "*";
                 let meaning = self.follow(index, &leaf.path, 0);
                 let of_child = match meaning {
                     Some(Meaning::Item(on) | Meaning::Module(on)) => self.is_below(on, index),
                     None => false,
                 };
-                let only_if_used = is_glob || (*re_export && of_child);
+                let only_if_used = is_glob || (*is_re_export && of_child);
                 if !only_if_used {
                     add(meaning, leaf.line);
                     continue;
@@ -79,7 +79,7 @@ impl<'a> Names<'a> {
 
     /// Follows a path that stands in a module. Returns `None` if it leads out of the crate.
     fn follow(&self, from: usize, path: &[String], steps: usize) -> Option<Meaning> {
-        if steps > MOST_STEPS {
+        if steps > MAX_IMPORT_STEPS {
             return None;
         }
         let mut meaning = None;
@@ -122,7 +122,7 @@ impl<'a> Names<'a> {
             let Meaning::Module(of) = self.follow(module, &import.leaf.path, steps + 1)? else {
                 return None;
             };
-            (of != module && steps < MOST_STEPS).then(|| self.named(of, name, steps + 1))?
+            (of != module && steps < MAX_IMPORT_STEPS).then(|| self.named(of, name, steps + 1))?
         });
         through_globs
             .next()

@@ -41,7 +41,7 @@ pub(crate) struct Module {
 pub(crate) struct Import {
     pub(crate) leaf: Leaf,
     /// Whether the module offers the name to others.
-    pub(crate) re_export: bool,
+    pub(crate) is_re_export: bool,
 }
 
 /// Where a module's text lies.
@@ -92,11 +92,11 @@ impl Source {
             match item {
                 Item::Mod(item) => self.child(index, place, item),
                 Item::Use(item) => {
-                    let re_export = !matches!(item.vis, Visibility::Inherited);
+                    let is_re_export = !matches!(item.vis, Visibility::Inherited);
                     let tokens: Vec<TokenTree> = item.tree.to_token_stream().into_iter().collect();
                     let imports = leaves(&tokens)
                         .into_iter()
-                        .map(|leaf| Import { leaf, re_export });
+                        .map(|leaf| Import { leaf, is_re_export });
                     self.modules[index].imports.extend(imports);
                 }
                 item => {

@@ -59,7 +59,7 @@ pub(crate) fn scan(stream: TokenStream, found: &mut Mentions) {
             TokenTree::Punct(_) if is_of_tests(&tokens, index) => {
                 // What follows up to its body or its end is of the tests.
                 index += 2;
-                while index < tokens.len() && !ends_item(&tokens[index]) {
+                while index < tokens.len() && !is_item_end(&tokens[index]) {
                     index += 1;
                 }
                 index += 1;
@@ -82,7 +82,7 @@ pub(crate) fn scan(stream: TokenStream, found: &mut Mentions) {
     }
 }
 
-fn ends_item(token: &TokenTree) -> bool {
+fn is_item_end(token: &TokenTree) -> bool {
     match token {
         TokenTree::Group(group) => group.delimiter() == Delimiter::Brace,
         token => punct(Some(token), ';'),

@@ -3,12 +3,12 @@
 use std::time::Duration;
 
 use tokio::net::TcpListener;
-use webhook::{NotSent, Secret, Sender};
+use webhook::{Secret, SendError, Sender};
 
 use crate::receiver::{Receiver, now, ok, secret, send, sender};
 
 #[tokio::test]
-async fn what_arrives_bears_signatures_that_are_right() {
+async fn sent_webhook_verifies_with_each_secret() {
     let mut receiver = Receiver::new(ok("thanks")).await;
     let old: Secret = "whsec_C2FVsBQIhrscChlQIMV+b5sSYspob7oD".parse().unwrap();
     let body = r#"{"text":"naïve 🌅"}"#;
@@ -30,7 +30,7 @@ async fn what_arrives_bears_signatures_that_are_right() {
 }
 
 #[tokio::test]
-async fn a_redirect_is_an_answer_and_is_not_followed() {
+async fn webhook_redirect_is_returned_and_not_followed() {
     let mut inside = Receiver::new(ok("secret")).await;
     for status in [301, 302, 303, 307, 308] {
         let location = format!(
@@ -43,11 +43,11 @@ async fn a_redirect_is_an_answer_and_is_not_followed() {
         assert_eq!(answer.status, status);
         assert!(!answer.is_success());
     }
-    assert!(inside.is_untouched());
+    assert!(inside.has_no_requests());
 }
 
 #[tokio::test]
-async fn of_a_long_answer_only_the_beginning_is_kept() {
+async fn long_webhook_response_is_truncated() {
     // More than is ever read, and no end of it.
     let endless = format!(
         "HTTP/1.1 500 No\r\ncontent-length: 999999999\r\n\r\n{}",
@@ -59,10 +59,10 @@ async fn of_a_long_answer_only_the_beginning_is_kept() {
 }
 
 #[tokio::test]
-async fn why_nothing_was_answered_is_told_apart() {
+async fn webhook_send_errors_are_distinguished() {
     let silent = Receiver::new(None).await;
     let hasty = Sender::new("127.0.0.1".parse().unwrap(), Duration::from_millis(50)).unwrap();
-    assert_eq!(send(&hasty, &silent.url()).await, Err(NotSent::TimedOut));
+    assert_eq!(send(&hasty, &silent.url()).await, Err(SendError::TimedOut));
 
     let patient = sender("127.0.0.1");
     let nobody = TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -70,14 +70,14 @@ async fn why_nothing_was_answered_is_told_apart() {
     drop(nobody);
     let refused = send(&patient, &url).await;
     assert!(
-        matches!(refused, Err(NotSent::NotConnected(_))),
+        matches!(refused, Err(SendError::NotConnected(_))),
         "{refused:?}"
     );
 
     for nonsense in ["SSH-2.0-OpenSSH\r\n", ""] {
         let receiver = Receiver::new(nonsense.to_owned()).await;
         let broken = send(&patient, &receiver.url()).await;
-        assert!(matches!(broken, Err(NotSent::Broken(_))), "{broken:?}");
+        assert!(matches!(broken, Err(SendError::Broken(_))), "{broken:?}");
         let told = broken.unwrap_err().to_string();
         assert!(!told.contains("127.0.0.1"), "{told}");
     }
@@ -87,8 +87,8 @@ async fn why_nothing_was_answered_is_told_apart() {
     let url = plain.url().replace("http:", "https:");
     let refused = send(&patient, &url).await;
     assert!(
-        matches!(refused, Err(NotSent::NotConnected(_))),
+        matches!(refused, Err(SendError::NotConnected(_))),
         "{refused:?}"
     );
-    assert!(plain.is_untouched());
+    assert!(plain.has_no_requests());
 }

@@ -71,7 +71,7 @@ impl Receiver {
     }
 
     /// Whether nothing came. Whatever was sent has come by the time its sender had its answer.
-    pub(crate) fn is_untouched(&mut self) -> bool {
+    pub(crate) fn has_no_requests(&mut self) -> bool {
         self.requests.try_recv().is_err()
     }
 }
@@ -128,7 +128,10 @@ pub(crate) fn sender(allowed: &str) -> Sender {
     Sender::new(allowed.parse().unwrap(), LIMIT).unwrap()
 }
 
-pub(crate) async fn send(sender: &Sender, url: &str) -> Result<webhook::Answer, webhook::NotSent> {
+pub(crate) async fn send(
+    sender: &Sender,
+    url: &str,
+) -> Result<webhook::Answer, webhook::SendError> {
     sender
         .send(url, &[&secret()], "dlv_1", r#"{"a":1}"#, now())
         .await

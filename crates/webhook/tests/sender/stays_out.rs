@@ -10,7 +10,7 @@ use std::{
     },
 };
 
-use webhook::{Lookup, NotSent, Sender};
+use webhook::{Lookup, SendError, Sender};
 
 use crate::receiver::{LIMIT, Receiver, ok, send, sender};
 
@@ -41,7 +41,7 @@ fn resolving(allowed: &str, answers: &[&[&str]]) -> (Sender, Arc<Answers>) {
 }
 
 #[tokio::test]
-async fn no_way_to_write_this_machine_reaches_it() {
+async fn no_notation_of_loopback_address_is_reached() {
     let mut receiver = Receiver::new(ok("secret")).await;
     let port = receiver.at.port();
     // What the system makes of names is the system's; none of them may be reached.
@@ -70,16 +70,16 @@ async fn no_way_to_write_this_machine_reaches_it() {
             let sent = send(&sender, &format!("{scheme}://{host}:{port}/hook")).await;
             let refused = matches!(
                 sent,
-                Err(NotSent::Url(_) | NotSent::NotAllowed | NotSent::NotResolved)
+                Err(SendError::Url(_) | SendError::NotAllowed | SendError::NotResolved)
             );
             assert!(refused, "{scheme} {host}: {sent:?}");
         }
     }
-    assert!(receiver.is_untouched());
+    assert!(receiver.has_no_requests());
 }
 
 #[tokio::test]
-async fn a_name_that_stands_for_a_private_address_is_not_reached() {
+async fn host_resolving_to_private_address_is_not_reached() {
     let mut receiver = Receiver::new(ok("secret")).await;
     let url = format!("https://innocent.example:{}/hook", receiver.at.port());
     for address in [
@@ -98,45 +98,45 @@ async fn a_name_that_stands_for_a_private_address_is_not_reached() {
         let (sender, _) = resolving("", &[&[address]]);
         assert_eq!(
             send(&sender, &url).await,
-            Err(NotSent::NotAllowed),
+            Err(SendError::NotAllowed),
             "{address}"
         );
     }
-    assert!(receiver.is_untouched());
+    assert!(receiver.has_no_requests());
 }
 
 #[tokio::test]
-async fn a_name_is_resolved_once_and_what_was_looked_at_is_what_is_used() {
+async fn checked_address_is_used_without_second_lookup() {
     let mut receiver = Receiver::new(ok("secret")).await;
     let url = format!("http://rebinding.example:{}/hook", receiver.at.port());
     // The first answer may be reached and leads nowhere. The second would lead here, and nobody asks.
     let (sender, lookup) = resolving("127.0.0.2", &[&["127.0.0.2"], &["127.0.0.1"]]);
     let sent = send(&sender, &url).await;
-    assert!(matches!(sent, Err(NotSent::NotConnected(_))), "{sent:?}");
+    assert!(matches!(sent, Err(SendError::NotConnected(_))), "{sent:?}");
     assert_eq!(lookup.asked.load(Ordering::SeqCst), 1);
     // Now it leads here, where it may not.
-    assert_eq!(send(&sender, &url).await, Err(NotSent::NotAllowed));
-    assert!(receiver.is_untouched());
+    assert_eq!(send(&sender, &url).await, Err(SendError::NotAllowed));
+    assert!(receiver.has_no_requests());
 }
 
 #[tokio::test]
-async fn of_several_addresses_only_those_are_tried_that_may_be_reached() {
+async fn only_allowed_addresses_of_host_are_tried() {
     let mut receiver = Receiver::new(ok("")).await;
     let url = format!("http://mixed.example:{}/hook", receiver.at.port());
     let (sender, _) = resolving("127.0.0.2", &[&["127.0.0.1", "127.0.0.2"]]);
     let sent = send(&sender, &url).await;
-    assert!(matches!(sent, Err(NotSent::NotConnected(_))), "{sent:?}");
-    assert!(receiver.is_untouched());
+    assert!(matches!(sent, Err(SendError::NotConnected(_))), "{sent:?}");
+    assert!(receiver.has_no_requests());
     // The same with both allowed, to show that it would have been reached.
     let (sender, _) = resolving("127.0.0.0/8", &[&["127.0.0.1", "127.0.0.2"]]);
     assert!(send(&sender, &url).await.unwrap().is_success());
 }
 
 #[tokio::test]
-async fn without_tls_only_what_is_allowed_is_reached() {
+async fn plain_http_reaches_allowed_hosts_only() {
     let (sender, _) = resolving("10.0.0.0/8", &[&["1.1.1.1"]]);
     let open = send(&sender, "http://public.example/hook").await;
-    assert_eq!(open, Err(NotSent::NotAllowed));
+    assert_eq!(open, Err(SendError::NotAllowed));
     let (sender, _) = resolving("hooks.internal", &[&["127.0.0.1"]]);
     let receiver = Receiver::new(ok("")).await;
     let url = |host: &str| format!("http://{host}:{}/hook", receiver.at.port());
@@ -147,15 +147,15 @@ async fn without_tls_only_what_is_allowed_is_reached() {
         );
     }
     let other = send(&sender, &url("other.internal")).await;
-    assert!(matches!(other, Err(NotSent::Url(_))), "{other:?}");
+    assert!(matches!(other, Err(SendError::Url(_))), "{other:?}");
 }
 
 #[tokio::test]
-async fn no_proxy_of_the_environment_carries_anything() {
+async fn webhook_sender_ignores_environment_proxy() {
     // Settings of the environment are read when a client is made, if at all; this crate may set none,
     // so it is shown by what is reached: the name is resolved here, not by a proxy.
     let (sender, lookup) = resolving("", &[&["127.0.0.1"]]);
     let sent = send(&sender, "https://innocent.example/hook").await;
-    assert_eq!(sent, Err(NotSent::NotAllowed));
+    assert_eq!(sent, Err(SendError::NotAllowed));
     assert_eq!(lookup.asked.load(Ordering::SeqCst), 1);
 }

@@ -97,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn each_bound_is_held() {
+    fn bounds_check_reports_each_exceeded_limit() {
         assert!(check(&history()).holds(), "{:?}", check(&history()));
         let spoils: [Spoil; 5] = [
             |history| history.measured.waiting = [("aut".to_owned(), 4)].into(),

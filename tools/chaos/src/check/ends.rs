@@ -36,7 +36,10 @@ pub(super) fn closed(history: &History) -> Check {
         }
         // There must be one end in all logs together, and it must be in the right log with the status of the row.
         let ends = told.get(run.id.as_str()).map_or(&[][..], Vec::as_slice);
-        let ends: Vec<_> = ends.iter().filter(|(_, end)| is_end(end)).collect();
+        let ends: Vec<_> = ends
+            .iter()
+            .filter(|(_, end)| is_final_status(end))
+            .collect();
         let home = run.session.as_ref().or(run.automation.as_ref());
         let home = home.map_or("nowhere", String::as_str);
         if ends != [&(home, run.status.as_str())] {
@@ -100,7 +103,7 @@ fn all_events(history: &History) -> impl Iterator<Item = &Event> {
 }
 
 /// `true` if the status is final.
-fn is_end(status: &str) -> bool {
+fn is_final_status(status: &str) -> bool {
     let ends = [
         "succeeded",
         "failed",
@@ -147,7 +150,7 @@ pub(super) fn fenced(history: &History) -> Check {
         let status = event.body["status"]
             .as_str()
             .filter(|_| event.kind == "run");
-        if let Some(status) = status.filter(|status| is_end(status)) {
+        if let Some(status) = status.filter(|status| is_final_status(status)) {
             over.insert(run, status);
             stalled += usize::from(status == "stalled");
         }
@@ -232,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn a_run_that_is_not_over_is_found() {
+    fn run_end_check_reports_open_run() {
         let found = broken(closed, |history| history.runs[1].status = "running".into());
         assert!(
             found.contains("run_2 (running, attempt 2) is not over"),
@@ -241,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn an_end_that_nothing_shows_is_found() {
+    fn run_end_check_reports_missing_answer_or_notice() {
         let found = broken(closed, |history| drop(history.messages.pop()));
         assert!(found.contains("nothing visible ends it"), "{found}");
         // A thought is no answer.
@@ -252,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn an_end_that_the_log_tells_not_or_twice_is_found() {
+    fn run_end_check_reports_missing_or_duplicate_end_event() {
         let found = broken(closed, |history| drop(history.events.pop()));
         assert!(found.contains("the log tells these ends: []"), "{found}");
         let found = broken(closed, |history| {
@@ -263,13 +266,13 @@ mod tests {
     }
 
     #[test]
-    fn an_end_that_another_log_tells_is_found() {
+    fn run_end_check_reports_end_event_in_wrong_log() {
         let found = broken(closed, |history| history.events[5].log = "other".into());
         assert!(found.contains("the log tells these ends"), "{found}");
     }
 
     #[test]
-    fn what_is_lost_and_not_tried_again_is_found() {
+    fn run_end_check_reports_missing_retry() {
         let found = broken(closed, |history| {
             history.runs.pop();
             history.events.truncate(3);
@@ -285,7 +288,7 @@ mod tests {
     }
 
     #[test]
-    fn a_late_write_is_found() {
+    fn fencing_check_reports_write_after_end() {
         let found = broken(fenced, |history| {
             history
                 .events

@@ -71,7 +71,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_done_in_peace_is_found() {
+    fn liveness_check_reports_each_violation() {
         assert!(check(&history()).holds(), "{:?}", check(&history()));
         let spoils: [Spoil; 4] = [
             |history| history.runs[0].status = "stalled".into(),
@@ -87,7 +87,7 @@ mod tests {
     }
 
     #[test]
-    fn what_no_server_should_say_is_known() {
+    fn panics_and_constraint_errors_are_suspicious() {
         assert!(is_suspicious("thread 'main' panicked at crates/x.rs:1"));
         assert!(is_suspicious(
             "ERROR a row does not exist (agent_runs_tenant_id_instance_id_fkey)"

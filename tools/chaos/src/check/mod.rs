@@ -45,7 +45,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_has_looked_at_nothing_does_not_hold() {
+    fn check_that_inspected_nothing_fails() {
         for check in all(&History::default()) {
             assert!(!check.holds(), "{} holds of nothing", check.name);
         }

@@ -124,7 +124,7 @@ pub(super) fn check(history: &History) -> Check {
             Ok(Some(cadence)) => {
                 timed += 1;
                 due += compare(&mut check, history.until, trigger, &cadence, &rows);
-                dated += not_early(&mut check, &fired, &rows);
+                dated += check_not_early(&mut check, &fired, &rows);
             }
             Ok(None) => {}
             Err(unknown) => check.violated(unknown),
@@ -156,7 +156,7 @@ fn fired(history: &History) -> HashMap<&str, Instant> {
 
 /// Checks that no row was committed before the last instant that it covers. Returns the number of rows with a known
 /// commit.
-fn not_early(check: &mut Check, fired: &HashMap<&str, Instant>, rows: &[&Run]) -> usize {
+fn check_not_early(check: &mut Check, fired: &HashMap<&str, Instant>, rows: &[&Run]) -> usize {
     let mut dated = 0;
     for run in rows {
         let last = run.missed_until.or(run.scheduled_for);
@@ -303,7 +303,7 @@ mod tests {
     }
 
     #[test]
-    fn an_instant_without_a_row_is_found() {
+    fn occurrence_check_reports_instant_without_row() {
         let found = broken(|history| drop(history.runs.remove(2)));
         assert!(
             found.contains("1970-01-01T00:00:18Z of t () has no row"),
@@ -312,7 +312,7 @@ mod tests {
     }
 
     #[test]
-    fn an_instant_with_two_rows_is_found() {
+    fn occurrence_check_reports_instant_with_two_rows() {
         let found = broken(|history| {
             let mut again = history.runs[0].clone();
             again.input = "another".into();
@@ -324,13 +324,13 @@ mod tests {
     }
 
     #[test]
-    fn a_row_at_another_instant_is_found() {
+    fn occurrence_check_reports_row_at_wrong_instant() {
         let found = broken(|history| history.runs[0].scheduled_for = Some(13 * SECOND));
         assert!(found.contains("was not due"), "{found}");
     }
 
     #[test]
-    fn a_row_before_its_time_is_found() {
+    fn occurrence_check_reports_row_before_its_instant() {
         let found = broken(|history| history.events[0].committed_at = Some(6 * SECOND));
         assert!(
             found.contains("at 1970-01-01T00:00:12Z, and was there at 1970-01-01T00:00:06Z"),
@@ -344,19 +344,19 @@ mod tests {
     }
 
     #[test]
-    fn a_stretch_that_counts_wrongly_is_found() {
+    fn occurrence_check_reports_wrong_count_of_missed_range() {
         let found = broken(|history| history.runs[1].occurrences = 3);
         assert!(found.contains("counts 3 instants instead of 2"), "{found}");
     }
 
     #[test]
-    fn an_attempt_that_is_there_twice_is_found() {
+    fn occurrence_check_reports_duplicate_attempt() {
         let found = broken(|history| history.runs[3].input = history.runs[0].input.clone());
         assert!(found.contains("are one attempt"), "{found}");
     }
 
     #[test]
-    fn schedules_are_read_or_told_of() {
+    fn cadence_parse_refuses_unknown_schedules() {
         let read = |spec: Value| {
             Cadence::read(&spec)
                 .map(|cadence| cadence.map_or(0, |cadence| cadence.due(0, 60 * SECOND).len()))

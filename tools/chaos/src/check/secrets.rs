@@ -26,7 +26,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_secret_is_found_where_it_is() {
+    fn secret_search_reports_name_and_line() {
         let secrets = [("the canary", "tweet"), ("a token", "mat_1")];
         let found = search("a log", "one\ntwo mat_1 three\n", &secrets);
         assert_eq!(found, ["a token is in a log, about line 2"]);

@@ -25,7 +25,7 @@ mod tests {
     use super::{super::super::history::Probe, *};
 
     #[test]
-    fn an_answer_that_differs_is_found() {
+    fn isolation_check_reports_differing_response() {
         let probe = |there: (u16, &str), nowhere: (u16, &str)| History {
             probes: vec![Probe {
                 path: "/runs".into(),

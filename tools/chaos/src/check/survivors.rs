@@ -25,7 +25,7 @@ mod tests {
     };
 
     #[test]
-    fn what_is_left_is_found() {
+    fn survivor_check_reports_leftover_process() {
         let mut history = History {
             measured: Measured {
                 processes: 3,

@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_reader_missed_or_saw_again_is_found() {
+    fn trace_check_reports_missed_repeated_or_changed_event() {
         assert!(breaks(|history| drop(history.recordings[0].seen.remove(1))));
         assert!(breaks(|history| drop(history.recordings[0].seen.pop())));
         assert!(breaks(|history| {
@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn a_hole_in_a_log_is_found() {
+    fn trace_check_reports_gap_in_log() {
         assert!(breaks(|history| {
             history.events.remove(1);
             history.recordings[0].seen.remove(1);

@@ -145,7 +145,7 @@ mod tests {
         }
     }
 
-    fn in_order() -> Vec<Noted> {
+    fn valid_log() -> Vec<Noted> {
         vec![
             noted(1, What::Prompted),
             noted(1, What::Else),
@@ -156,7 +156,7 @@ mod tests {
 
     #[test]
     fn what_is_in_order_holds() {
-        let history = history(in_order());
+        let history = history(valid_log());
         let (disjoint, succeeded) = (disjoint(&history), succeeded(&history));
         assert!(disjoint.holds(), "{disjoint:?}");
         assert!(succeeded.holds(), "{succeeded:?}");
@@ -164,16 +164,16 @@ mod tests {
     }
 
     #[test]
-    fn an_agent_that_goes_on_beside_its_successor_is_found() {
-        let mut spoiled = in_order();
+    fn overlap_check_reports_entry_after_next_prompt() {
+        let mut spoiled = valid_log();
         spoiled.insert(3, noted(1, finished()));
         let found = disjoint(&history(spoiled)).violations.join("\n");
         assert!(found.contains("process 1 of run_1 went on"), "{found}");
     }
 
     #[test]
-    fn it_is_found_by_the_seat_alone_where_the_agents_sessions_differ() {
-        let mut spoiled = in_order();
+    fn overlap_check_reports_overlap_by_seat_alone() {
+        let mut spoiled = valid_log();
         spoiled.insert(3, noted(1, finished()));
         for noted in &mut spoiled {
             noted.session = Some(noted.pid.to_string());
@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn a_crowded_session_and_a_prompt_of_nobody_are_found() {
+    fn overlap_check_reports_shared_session_and_unknown_run() {
         let crowded = vec![noted(1, What::Prompted), noted(2, What::Crowded)];
         let found = disjoint(&history(crowded)).violations.join("\n");
         assert!(found.contains("process 2 was not alone"), "{found}");
@@ -192,8 +192,8 @@ mod tests {
     }
 
     #[test]
-    fn a_success_that_no_agent_knows_of_is_found() {
-        let mut claimed = in_order();
+    fn success_check_reports_run_without_agent_end() {
+        let mut claimed = valid_log();
         claimed.pop();
         let found = succeeded(&history(claimed)).violations.join("\n");
         assert!(
@@ -205,8 +205,8 @@ mod tests {
     }
 
     #[test]
-    fn an_input_that_succeeds_twice_is_found() {
-        let mut history = history(in_order());
+    fn success_check_reports_input_succeeding_twice() {
+        let mut history = history(valid_log());
         history.noted.push(noted(1, finished()));
         history.runs[0].status = "succeeded".into();
         let found = succeeded(&history).violations.join("\n");

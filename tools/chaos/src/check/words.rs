@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn words_that_are_lost_or_doubled_are_found() {
+    fn request_check_reports_lost_or_duplicate_message() {
         let found = broken(|history| drop(history.runs.remove(0)));
         assert!(
             found.contains("run_1 was promised, and is not there"),
@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn words_and_fires_without_an_end_are_found() {
+    fn request_check_reports_open_run_and_refusal() {
         for run in 0..2 {
             let found = broken(|history| history.runs[run].status = "queued".into());
             assert!(found.contains("has no end"), "{found}");

@@ -23,14 +23,14 @@ use crate::{
     responses((status = OK, description = "What it has used", body = Spending)),
     security(("token" = ["tenants:read"]), ("browser" = []))
 )]
-pub(super) async fn show_tenant_spending(
+pub(super) async fn show_tenant_usage(
     caller: Caller,
     Path([tenant]): Path<1>,
 ) -> Result<Answer<Spending>, Failure> {
     let service = caller.may(Permission::TenantsRead)?;
-    let all = caller.is_of_the_install();
+    let all = caller.is_in_install_tenant();
     let tenant = service.tenant(all, &tenant).await?;
-    Ok(Answer(service.tenant_spending(tenant.id).await?))
+    Ok(Answer(service.tenant_usage(tenant.id).await?))
 }
 
 /// Set the budget of a tenant
@@ -62,7 +62,7 @@ pub(super) async fn set_tenant_budget(
     budget: Json<BudgetRequest>,
 ) -> Result<(ETag, Answer<Tenant>), Failure> {
     let service = caller.may(Permission::TenantsWrite)?;
-    let all = caller.is_of_the_install();
+    let all = caller.is_in_install_tenant();
     let tenant = service.tenant(all, &tenant).await?;
     if !all {
         return Err(Failure::forbidden(
@@ -76,5 +76,5 @@ pub(super) async fn set_tenant_budget(
     let set = set.await?;
     // Runs that wait for the budget may start now.
     caller.wake();
-    Ok((etag::of_budget(&set.budget), Answer(set.into())))
+    Ok((etag::budget_header(&set.budget), Answer(set.into())))
 }

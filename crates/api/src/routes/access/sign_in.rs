@@ -42,7 +42,7 @@ pub(super) async fn create_sign_in_link(caller: Caller, once: Once) -> Result<Re
     let service = caller.api.service(caller.tenant);
     let token = caller.token.as_ref().map(|token| token.id);
     // The path contains the code of the link, so that the recorded response must not keep it.
-    let made = once.create_hiding(&caller, &[], "path", async |id| {
+    let made = once.create_redacting(&caller, &[], "path", async |id| {
         let id = id.map(TokenId::from_uuid);
         let link = service.create_sign_in_link(token, id).await?;
         Ok((StatusCode::CREATED, link))
@@ -74,7 +74,7 @@ pub(super) async fn sign_in(
     // own code, and the person would work under a stranger's token.
     if let Some(from) = from {
         api.shared.sign_ins.attempt(from)?;
-        gate::sent_by_our_page(&headers)?;
+        gate::require_same_origin(&headers)?;
     }
     let worthless = || unauthenticated("the link has expired, or was used before");
     let code = LinkSecret::parse(&request.value.code).map_err(|_| worthless())?;

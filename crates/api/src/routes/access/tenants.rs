@@ -48,7 +48,7 @@ pub(super) async fn list_tenants(
     let service = caller.may(Permission::TenantsRead)?;
     let after = lists::after(part.after.as_deref())?;
     let limit = lists::limit(part.limit)?;
-    let all = caller.is_of_the_install();
+    let all = caller.is_in_install_tenant();
     let page = service.tenants(all, after, limit).await?;
     Ok(Answer(page.map(Into::into)))
 }
@@ -75,9 +75,9 @@ pub(super) async fn show_tenant(
     Path([tenant]): Path<1>,
 ) -> Result<(ETag, Answer<Tenant>), Failure> {
     let service = caller.may(Permission::TenantsRead)?;
-    let all = caller.is_of_the_install();
+    let all = caller.is_in_install_tenant();
     let found = service.tenant(all, &tenant).await?;
-    Ok((etag::of_budget(&found.budget), Answer(found.into())))
+    Ok((etag::budget_header(&found.budget), Answer(found.into())))
 }
 
 /// Create a tenant
@@ -99,7 +99,7 @@ pub(super) async fn create_tenant(
     request: Json<TenantRequest>,
 ) -> Result<Response, Failure> {
     let service = caller.may(Permission::TenantsWrite)?;
-    if !caller.is_of_the_install() {
+    if !caller.is_in_install_tenant() {
         return Err(Failure::forbidden(
             "failed to make a tenant: only admins of the install's own tenant may",
         ));

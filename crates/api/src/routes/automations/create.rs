@@ -5,7 +5,7 @@ use axum::response::Response;
 use http::StatusCode;
 use model::{AutomationId, access::Permission};
 
-use super::precheck::check_precheck;
+use super::precheck::authorize_precheck;
 use crate::{caller::Caller, extract::Json, once::Once, problem::Failure};
 
 /// Create an automation
@@ -28,7 +28,7 @@ pub(super) async fn create_automation(
     request: Json<AutomationRequest>,
 ) -> Result<Response, Failure> {
     let service = caller.may(Permission::AutomationsWrite)?;
-    check_precheck(&caller, None, &request.value)?;
+    authorize_precheck(&caller, None, &request.value)?;
     let made = once.create(&caller, &request, async |id| {
         let id = id.map(AutomationId::from_uuid);
         let view = service.create_automation(&request.value, id).await?;

@@ -11,7 +11,7 @@ use serde_json::Value;
 use service::Service;
 use utoipa::IntoParams;
 
-use super::{named::NAMED, precheck::check_precheck};
+use super::{named::NAMED, precheck::authorize_precheck};
 use crate::{
     caller::Caller,
     etag::{self, IfMatch},
@@ -110,7 +110,7 @@ pub(super) async fn edit_automation(
         &mut merged,
         serde_json::to_value(&patch.value).unwrap_or_default(),
     );
-    let request: AutomationRequest = extract::of_value(merged)?;
+    let request: AutomationRequest = extract::from_value(merged)?;
     edit(&caller, &service, &view, &request, how.reset).await
 }
 
@@ -122,7 +122,7 @@ async fn edit(
     request: &AutomationRequest,
     reset: bool,
 ) -> Result<impl IntoResponse + use<>, Failure> {
-    check_precheck(caller, Some(&seen.request()), request)?;
+    authorize_precheck(caller, Some(&seen.request()), request)?;
     let edited = service.edit_automation(seen, request, reset).await?;
     caller.wake();
     Ok((etag::header(&edited.request()), Answer(edited)))
@@ -157,7 +157,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_patch_merges_as_the_examples_of_its_rfc_do() {
+    fn merge_patch_matches_examples_of_rfc_7396() {
         // RFC 7396, appendix A.
         for (mut target, patch, result) in [
             (json!({"a":"b"}), json!({"a":"c"}), json!({"a":"c"})),

@@ -27,7 +27,7 @@ pub(super) async fn fire_automation(
     once: Once,
 ) -> Result<Response, Failure> {
     let service = caller.may(Permission::AutomationsWrite)?;
-    let fired = once.create_of(&caller, &[], async |input| {
+    let fired = once.create_with_body(&caller, &[], async |input| {
         let input = input.map(InputId::from_uuid);
         let run = service.fire(&automation, input).await?;
         caller.wake();

@@ -28,7 +28,7 @@ pub(super) fn routes() -> OpenApiRouter<Api> {
             edit::edit_automation,
             delete::delete_automation
         ))
-        .routes(routes!(spending::show_automation_spending))
+        .routes(routes!(spending::show_automation_usage))
         .routes(routes!(fire::fire_automation))
         .routes(routes!(moves::pause_automation))
         .routes(routes!(moves::resume_automation))

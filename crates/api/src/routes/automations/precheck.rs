@@ -16,7 +16,7 @@ use crate::{caller::Caller, problem::Failure};
 /// # Errors
 ///
 /// Returns 403 if the caller lacks the permission.
-pub(super) fn check_precheck(
+pub(super) fn authorize_precheck(
     caller: &Caller,
     before: Option<&AutomationRequest>,
     to: &AutomationRequest,

@@ -19,10 +19,10 @@ use crate::{caller::Caller, extract::Path, problem::Failure};
     responses((status = OK, description = "What it has used", body = Spending)),
     security(("token" = ["automations:read"]), ("browser" = []))
 )]
-pub(super) async fn show_automation_spending(
+pub(super) async fn show_automation_usage(
     caller: Caller,
     Path([automation]): Path<1>,
 ) -> Result<Json<Spending>, Failure> {
     let service = caller.may(Permission::AutomationsRead)?;
-    Ok(Json(service.automation_spending(&automation).await?))
+    Ok(Json(service.automation_usage(&automation).await?))
 }

@@ -26,7 +26,7 @@ pub(super) async fn retry_run(
     once: Once,
 ) -> Result<Response, Failure> {
     let service = caller.may(Permission::RunsWrite)?;
-    let tried = once.create_of(&caller, &[], async |id| {
+    let tried = once.create_with_body(&caller, &[], async |id| {
         let again = service.retry_run(&run, id.map(RunId::from_uuid)).await?;
         caller.wake();
         Ok((StatusCode::ACCEPTED, Run::from(again)))

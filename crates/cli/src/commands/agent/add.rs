@@ -145,7 +145,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn sizes_are_read_as_people_write_them() {
+    fn sizes_parse_with_common_units() {
         for (text, bytes) in [
             ("1048576", 1 << 20),
             ("512M", 512 << 20),

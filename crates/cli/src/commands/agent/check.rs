@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use api_types::{Checked, Depth, LimitsHeldBy, ResourceLimits, RestoreProbe, SessionProbe, SignIn};
+use api_types::{
+    Checked, Depth, LimitsEnforcedBy, ResourceLimits, RestoreProbe, SessionProbe, SignIn,
+};
 
 use super::offers::{known, version};
 use crate::{
@@ -12,9 +14,9 @@ use crate::{
 };
 
 /// The maximum number of settings of an agent that are shown.
-const SHOWN_SETTINGS: usize = 8;
+const MAX_SHOWN_SETTINGS: usize = 8;
 /// The maximum number of characters of a shown value.
-const SHOWN_VALUE: usize = 60;
+const MAX_VALUE_CHARS: usize = 60;
 
 pub(super) async fn check(app: &App, name: &str, depth: Depth) -> Result<Exit, Failure> {
     let checked = app.client.check_agent(name, depth).await?;
@@ -134,7 +136,7 @@ fn sign_in(checked: &Checked) -> String {
         };
     }
     let head = paint(BAD, "needed before it makes a session");
-    let ways = ways.iter().map(way_in);
+    let ways = ways.iter().map(format_sign_in_method);
     let lines: Vec<_> = std::iter::once(head)
         .chain(checked.sign_in_hint.clone())
         .chain(ways)
@@ -142,13 +144,13 @@ fn sign_in(checked: &Checked) -> String {
     lines.join("\n            ")
 }
 
-fn way_in(way: &SignIn) -> String {
+fn format_sign_in_method(way: &SignIn) -> String {
     let how = if way.terminal {
         "at a terminal".to_owned()
     } else {
         format!("`agent add ... --authenticate {}`", way.id)
     };
-    let description = excerpt(&way.description, 2 * SHOWN_VALUE);
+    let description = excerpt(&way.description, 2 * MAX_VALUE_CHARS);
     let description = if description.is_empty() {
         String::new()
     } else {
@@ -188,9 +190,9 @@ fn settings(session: &SessionProbe) -> Vec<(&'static str, String)> {
         ));
     }
     if !settings.is_empty() {
-        let shown = settings.iter().take(SHOWN_SETTINGS);
+        let shown = settings.iter().take(MAX_SHOWN_SETTINGS);
         let shown: Vec<_> = shown
-            .map(|(id, value)| format!("{id}={}", excerpt(value, SHOWN_VALUE)))
+            .map(|(id, value)| format!("{id}={}", excerpt(value, MAX_VALUE_CHARS)))
             .collect();
         rows.push(("settings", shown.join(", ")));
     }
@@ -213,12 +215,12 @@ fn limits(checked: &Checked) -> String {
         file_bytes.map(|bytes| format!("files up to {}", size(bytes))),
     ];
     let given: Vec<_> = given.into_iter().flatten().collect();
-    let held = match &checked.found.limits_held_by {
-        LimitsHeldBy::Kernel => "held by the kernel".to_owned(),
-        LimitsHeldBy::Guard { because } => {
+    let held = match &checked.found.limits_enforced_by {
+        LimitsEnforcedBy::Kernel => "held by the kernel".to_owned(),
+        LimitsEnforcedBy::Guard { because } => {
             format!("held by the guard, which looks once a second ({because})")
         }
-        LimitsHeldBy::Unknown => "not looked at".to_owned(),
+        LimitsEnforcedBy::Unknown => "not looked at".to_owned(),
     };
     match given.as_slice() {
         [] => "none".to_owned(),

@@ -6,7 +6,7 @@ use model::agent::{self, RestoreBy};
 use crate::output::excerpt;
 
 /// The maximum number of characters of a command or a path in a list.
-pub(super) const SHOWN_COMMAND: usize = 60;
+pub(super) const MAX_COMMAND_CHARS: usize = 60;
 
 /// Returns the method by which an agent restores its sessions.
 pub(super) fn known(agent: &Agent, offers: &Offers) -> String {
@@ -23,5 +23,5 @@ pub(super) fn known(agent: &Agent, offers: &Offers) -> String {
 pub(super) fn version(offers: &Offers) -> Option<String> {
     let name = offers.name.as_deref()?;
     let version = offers.version.as_deref().unwrap_or("");
-    Some(excerpt(&format!("{name} {version}"), SHOWN_COMMAND))
+    Some(excerpt(&format!("{name} {version}"), MAX_COMMAND_CHARS))
 }

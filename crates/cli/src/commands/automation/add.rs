@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn two_arguments_are_a_schedule_and_a_prompt_and_one_is_a_prompt() {
+    fn two_arguments_are_cron_and_prompt_and_one_is_prompt() {
         let (given, prompt) = read(&["@daily", "Work"], None).unwrap();
         assert_eq!(given, [triggers::cron("@daily".into())]);
         assert_eq!(prompt, "Work");
@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn a_missing_schedule_or_prompt_and_two_schedules_are_refused() {
+    fn missing_schedule_or_prompt_and_two_schedules_are_refused() {
         for (given, every) in [
             (&["Work"][..], None),
             (&["0 9 * * *"][..], None),

@@ -39,7 +39,7 @@ pub(super) struct PolicyOptions {
     #[arg(long, value_name = "PERIOD", value_parser = seconds)]
     jitter: Option<u32>,
     /// Hours in which nothing fires, such as 22:00-06:00, in the zone; may be given again
-    #[arg(long, value_name = "WINDOW", value_parser = quiet_window)]
+    #[arg(long, value_name = "WINDOW", value_parser = parse_quiet_window)]
     quiet: Vec<QuietWindow>,
     /// The longest that a turn may take [default: 30m]
     #[arg(long, value_name = "PERIOD", value_parser = seconds)]
@@ -68,7 +68,7 @@ pub(super) struct PolicyOptions {
     ask_timeout: Option<u32>,
     /// A line for the shell (sh -c) that is asked on the server before each turn that nobody spoke for: 0
     /// takes the turn, 1 skips it, anything else takes it and is recorded
-    #[arg(long, value_name = "COMMAND", value_parser = shell_line)]
+    #[arg(long, value_name = "COMMAND", value_parser = parse_shell_line)]
     precheck: Option<Precheck>,
     /// The longest that the precheck may take [default: 1m]
     #[arg(long, value_name = "PERIOD", value_parser = seconds)]
@@ -135,7 +135,7 @@ impl PolicyOptions {
 }
 
 /// Parses a shell line into a precheck.
-fn shell_line(line: &str) -> Result<Precheck, String> {
+fn parse_shell_line(line: &str) -> Result<Precheck, String> {
     if line.trim().is_empty() {
         return Err("it is empty".into());
     }
@@ -160,7 +160,7 @@ pub(super) fn quiet_hours(windows: Vec<QuietWindow>) -> Result<QuietHours, Failu
     QuietHours::new(windows).map_err(|error| Failure::new(Exit::Usage, error))
 }
 
-pub(super) fn quiet_window(text: &str) -> Result<QuietWindow, String> {
+pub(super) fn parse_quiet_window(text: &str) -> Result<QuietWindow, String> {
     text.parse()
         .map_err(|error: model::schedule::Error| format!("failed to {error}"))
 }

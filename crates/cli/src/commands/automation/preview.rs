@@ -4,7 +4,7 @@ use api_types::PreviewRequest;
 use model::{policy::Policies, schedule::QuietWindow};
 
 use super::{
-    policies::{quiet_hours, quiet_window},
+    policies::{parse_quiet_window, quiet_hours},
     show, triggers,
 };
 use crate::{
@@ -28,7 +28,7 @@ pub(super) struct Args {
     #[arg(long, default_value = "UTC", value_name = "IANA")]
     zone: String,
     /// Hours in which nothing fires, such as 22:00-06:00, in the zone; may be given again
-    #[arg(long, value_name = "WINDOW", value_parser = quiet_window)]
+    #[arg(long, value_name = "WINDOW", value_parser = parse_quiet_window)]
     quiet: Vec<QuietWindow>,
     /// How many fires
     #[arg(long, value_name = "N", default_value_t = 5)]

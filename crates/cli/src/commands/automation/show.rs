@@ -1,8 +1,8 @@
 //! Prints automations.
 
 use api_types::{
-    AutomationPage, AutomationView, Fire, MAX_PAGE, NewerFormat, Spending, Trigger, TriggerSpec,
-    UnreadableAutomation,
+    AutomationPage, AutomationView, Fire, MAX_PAGE_ITEMS, NewerFormat, Spending, Trigger,
+    TriggerSpec, UnreadableAutomation,
 };
 use client::{AutomationFilter, Part};
 use model::{approval::Unruled, automation::AutomationState, policy::Policies};
@@ -59,7 +59,7 @@ async fn all(app: &App, session: Option<String>) -> Result<AutomationPage, Failu
     let mut all = AutomationPage::default();
     let mut filter = AutomationFilter {
         session,
-        part: Part::first(MAX_PAGE),
+        part: Part::first(MAX_PAGE_ITEMS),
         ..AutomationFilter::default()
     };
     loop {
@@ -138,7 +138,7 @@ struct Whole<'a> {
 
 pub(super) async fn whole(app: &App, view: &AutomationView) -> Result<(), Failure> {
     let id = view.automation.id.to_string();
-    let spending = &app.client.automation_spending(&id).await?;
+    let spending = &app.client.automation_usage(&id).await?;
     if app.output.json {
         return Ok(app.output.document(&Whole { view, spending })?);
     }

@@ -59,16 +59,16 @@ pub(super) async fn run(args: Args, app: &App) -> Result<Exit, Failure> {
     tokio::select! {
         // Dropping the writer removes the temporary file, so no incomplete export remains.
         () = signals.next() => Ok(Exit::Interrupted),
-        written = to_file(&args, app) => written.map(|()| Exit::Done),
+        written = write_file(&args, app) => written.map(|()| Exit::Done),
     }
 }
 
 /// Writes the export to a temporary file and renames it when it is complete.
-async fn to_file(args: &Args, app: &App) -> Result<(), Failure> {
+async fn write_file(args: &Args, app: &App) -> Result<(), Failure> {
     let failed =
         |source: io::Error| Failure::environment(format!("write {}", args.out.display()), source);
     if !args.force && fs::symlink_metadata(&args.out).is_ok() {
-        return Err(is_there(&args.out));
+        return Err(already_exists_error(&args.out));
     }
     let folder = match args.out.parent() {
         Some(folder) if folder != Path::new("") => folder,
@@ -87,7 +87,7 @@ async fn to_file(args: &Args, app: &App) -> Result<(), Failure> {
     } else {
         file.persist_noclobber(&args.out)
             .map_err(|error| match error.error.kind() {
-                io::ErrorKind::AlreadyExists => is_there(&args.out),
+                io::ErrorKind::AlreadyExists => already_exists_error(&args.out),
                 _ => failed(error.error),
             })?;
     }
@@ -100,7 +100,7 @@ async fn to_file(args: &Args, app: &App) -> Result<(), Failure> {
     Ok(())
 }
 
-fn is_there(path: &Path) -> Failure {
+fn already_exists_error(path: &Path) -> Failure {
     let message = format!("write {}: it is there already", path.display());
     Failure::message(Exit::Refused, message).with_hint("--force replaces it")
 }

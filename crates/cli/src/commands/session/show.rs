@@ -1,7 +1,7 @@
 //! `matins session show`.
 
-use api_types::{MAX_PAGE, Message, Messages, OpenRun, Session, SessionView};
-use client::MessagePart;
+use api_types::{MAX_PAGE_ITEMS, Message, Messages, OpenRun, Session, SessionView};
+use client::MessageRange;
 use serde::Serialize;
 
 use crate::{
@@ -38,7 +38,7 @@ pub(super) async fn run(args: Args, app: &App) -> Result<(), Failure> {
     let view = app.client.session(&args.session).await?.value;
     let id = view.session.id.to_string();
     if args.all {
-        let from = MessagePart::After(0);
+        let from = MessageRange::After(0);
         let mut transcript = Transcript::new(view.session.id, from);
         if app.output.json {
             let messages = transcript.news(&app.client).await?;
@@ -50,7 +50,7 @@ pub(super) async fn run(args: Args, app: &App) -> Result<(), Failure> {
         loop {
             let page = app
                 .client
-                .messages(&id, MessagePart::After(after), None)
+                .messages(&id, MessageRange::After(after), None)
                 .await?;
             print(app, &page.items)?;
             match page.next {
@@ -83,9 +83,9 @@ pub(super) async fn run(args: Args, app: &App) -> Result<(), Failure> {
 /// Returns the last `wanted` rows of a transcript. If that is more than a page, reads the earlier rows with further
 /// requests.
 async fn last(app: &App, session: &str, wanted: u32) -> Result<Messages, Failure> {
-    let part = MessagePart::Last(wanted.min(MAX_PAGE));
+    let part = MessageRange::Last(wanted.min(MAX_PAGE_ITEMS));
     let end = app.client.messages(session, part, None).await?;
-    let (Some(before), Some(beyond)) = (end.before, wanted.checked_sub(MAX_PAGE)) else {
+    let (Some(before), Some(beyond)) = (end.before, wanted.checked_sub(MAX_PAGE_ITEMS)) else {
         return Ok(end);
     };
     let Some(first) = end.items.first().map(|message| message.seq) else {
@@ -96,8 +96,11 @@ async fn last(app: &App, session: &str, wanted: u32) -> Result<Messages, Failure
     let mut items = Vec::new();
     let (mut after, mut passed) = (0, 0);
     while after < first {
-        let part = MessagePart::After(after);
-        let page = app.client.messages(session, part, Some(MAX_PAGE)).await?;
+        let part = MessageRange::After(after);
+        let page = app
+            .client
+            .messages(session, part, Some(MAX_PAGE_ITEMS))
+            .await?;
         let earlier = page.items.into_iter().filter(|message| message.seq < first);
         for message in earlier {
             passed += 1;
