@@ -12,7 +12,7 @@ use crate::{
 
 /// The reason why the rest of an agent's output is discarded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub enum Unreadable {
+pub enum UnreadableOutput {
     /// A line is too long.
     #[error("a line is longer than {limit} bytes")]
     LineTooLong {
@@ -33,7 +33,7 @@ pub(crate) struct Diagnostics {
     stderr: Mutex<Tail>,
     noise: Mutex<Tail>,
     dropped_lines: AtomicU64,
-    unreadable: OnceLock<Unreadable>,
+    unreadable: OnceLock<UnreadableOutput>,
 }
 
 impl Diagnostics {
@@ -66,7 +66,7 @@ impl Diagnostics {
     }
 
     /// Returns the reason why the rest of the output is discarded. Returns `None` if the output is still read.
-    pub(crate) fn unreadable(&self) -> Option<Unreadable> {
+    pub(crate) fn unreadable(&self) -> Option<UnreadableOutput> {
         self.unreadable.get().copied()
     }
 
@@ -84,7 +84,7 @@ impl Diagnostics {
     }
 
     /// Records that the rest of the output is discarded. The first reason stays.
-    pub(crate) fn set_unreadable(&self, why: Unreadable) {
+    pub(crate) fn set_unreadable(&self, why: UnreadableOutput) {
         self.unreadable.set(why).ok();
     }
 }

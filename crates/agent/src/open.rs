@@ -10,9 +10,9 @@ use model::{AcpSessionId, agent::RestoreBy};
 use tokio::time::timeout;
 
 use crate::{
-    Agent, AuthMethod, Ended, McpServer, Opened, Unreadable,
+    Agent, AuthMethod, EarlyExit, McpServer, OpenSession, UnreadableOutput,
+    capabilities::format_auth_methods,
     limits::MAX_LIST_PAGES,
-    offers::names,
     sdk::error::{AgentError, CallError},
 };
 
@@ -21,7 +21,7 @@ const AUTH_REQUIRED: i32 = -32000;
 /// The code of `resource_not_found` in the protocol.
 const RESOURCE_NOT_FOUND: i32 = -32002;
 /// The codes by which known agents report that another process has the session open.
-const BUSY: [i32; 2] = [-32003, -31002];
+const SESSION_BUSY_CODES: [i32; 2] = [-32003, -31002];
 /// The code that means a busy session only if the error also contains [`BUSY_WRITER_TEXT`].
 const BUSY_WRITER_CODE: i32 = -32600;
 const BUSY_WRITER_TEXT: &str = "thread_active_writer";
@@ -47,12 +47,12 @@ pub enum OpenError {
     },
     /// The agent does not know the session any more. A retry does not help.
     #[error("restore the session {id}: the agent does not know it")]
-    Gone {
+    SessionNotFound {
         /// The session.
         id: AcpSessionId,
     },
     /// A person must sign in, or the agent must name a sign-in method.
-    #[error("open a session: the agent wants a sign-in; it offers {}", names(.methods))]
+    #[error("open a session: the agent wants a sign-in; it offers {}", format_auth_methods(.methods))]
     SignInNeeded {
         /// The sign-in methods that the agent offers.
         methods: Vec<AuthMethod>,
@@ -65,10 +65,10 @@ pub enum OpenError {
     },
     /// The agent ended before it replied.
     #[error("open a session: the agent ended with {0}")]
-    AgentExited(Ended),
+    AgentExited(EarlyExit),
     /// The reader gave up on the agent's output, for this reason.
     #[error("read the agent's output: {0}")]
-    Unreadable(Unreadable),
+    Unreadable(UnreadableOutput),
     /// The agent replied with any other error.
     #[error("open a session: the agent answered {code}: {message}")]
     Refused {
@@ -89,11 +89,11 @@ impl Agent {
         &self,
         cwd: &Path,
         servers: &[McpServer],
-    ) -> Result<Opened, OpenError> {
+    ) -> Result<OpenSession, OpenError> {
         self.router.detach();
         let limit = self.limits.start;
         match timeout(limit, self.connection.new_session(cwd, servers)).await {
-            Ok(Ok(opened)) => Ok(self.remember(opened)),
+            Ok(Ok(opened)) => Ok(self.store_open_session(opened)),
             Ok(Err(error)) => Err(self.open_error(error).await),
             Err(_) => Err(OpenError::Timeout { limit }),
         }
@@ -115,8 +115,8 @@ impl Agent {
         cwd: &Path,
         servers: &[McpServer],
         how: RestoreBy,
-    ) -> Result<Opened, OpenError> {
-        let resume = self.resumes(how)?;
+    ) -> Result<OpenSession, OpenError> {
+        let resume = self.uses_resume(how)?;
         self.router.detach();
         let limit = self.limits.restore;
         let restored = timeout(limit, async {
@@ -131,7 +131,7 @@ impl Agent {
                 if !resume {
                     self.drain_late_replay().await;
                 }
-                Ok(self.remember(opened))
+                Ok(self.store_open_session(opened))
             }
             Ok(Err(error)) => Err(self.restore_error(id, error).await),
             Err(_) => Err(OpenError::Timeout { limit }),
@@ -151,14 +151,14 @@ impl Agent {
     /// deleted the session.
     pub async fn discard_session(&self, id: &AcpSessionId) -> bool {
         let limit = self.limits.restore;
-        if self.offers.close {
+        if self.capabilities.close {
             timeout(limit, self.connection.close_session(id)).await.ok();
         }
         self.session
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
             .take();
-        self.offers.delete
+        self.capabilities.delete
             && matches!(
                 timeout(limit, self.connection.delete_session(id)).await,
                 Ok(Ok(()))
@@ -166,8 +166,8 @@ impl Agent {
     }
 
     /// Returns `true` if the restore must use `session/resume`, and `false` if it must use `session/load`.
-    fn resumes(&self, how: RestoreBy) -> Result<bool, OpenError> {
-        match (how, self.offers.resume, self.offers.load) {
+    fn uses_resume(&self, how: RestoreBy) -> Result<bool, OpenError> {
+        match (how, self.capabilities.resume, self.capabilities.load) {
             (RestoreBy::Auto | RestoreBy::Resume, true, _) => Ok(true),
             (RestoreBy::Auto | RestoreBy::Load, _, true) => Ok(false),
             (_, resume, load) => Err(OpenError::Unsupported {
@@ -185,25 +185,25 @@ impl Agent {
         }
     }
 
-    fn remember(&self, opened: Opened) -> Opened {
+    fn store_open_session(&self, opened: OpenSession) -> OpenSession {
         let mut session = self.session.lock().unwrap_or_else(PoisonError::into_inner);
         session.insert(opened).clone()
     }
 
     async fn open_error(&self, error: CallError) -> OpenError {
         match error {
-            CallError::Answered(AgentError {
+            CallError::ErrorReply(AgentError {
                 code: AUTH_REQUIRED,
                 ..
             }) => OpenError::SignInNeeded {
-                methods: self.offers.auth_methods.clone(),
+                methods: self.capabilities.auth_methods.clone(),
             },
-            CallError::Answered(AgentError { code, message, .. }) => {
+            CallError::ErrorReply(AgentError { code, message, .. }) => {
                 OpenError::Refused { code, message }
             }
             CallError::Closed => match self.diagnostics.unreadable() {
                 Some(unreadable) => OpenError::Unreadable(unreadable),
-                None => OpenError::AgentExited(self.ended().await),
+                None => OpenError::AgentExited(self.early_exit().await),
             },
             CallError::Malformed(what) => OpenError::Malformed(what),
         }
@@ -212,7 +212,7 @@ impl Agent {
     /// Sorts the error of a restore. No single code means that a session is gone, so the list of the agent's sessions
     /// decides if the agent can list them.
     async fn restore_error(&self, id: &AcpSessionId, error: CallError) -> OpenError {
-        let CallError::Answered(answered) = error else {
+        let CallError::ErrorReply(answered) = error else {
             return self.open_error(error).await;
         };
         if is_busy(&answered) {
@@ -220,23 +220,23 @@ impl Agent {
             return OpenError::Busy { code, message };
         }
         if answered.code != AUTH_REQUIRED {
-            let listed = timeout(self.limits.restore, self.lists(id))
+            let listed = timeout(self.limits.restore, self.lists_session(id))
                 .await
                 .ok()
                 .flatten();
             // Without a list, the code alone decides.
             let gone = listed.map_or(answered.code == RESOURCE_NOT_FOUND, |listed| !listed);
             if gone {
-                return OpenError::Gone { id: id.clone() };
+                return OpenError::SessionNotFound { id: id.clone() };
             }
         }
-        self.open_error(CallError::Answered(answered)).await
+        self.open_error(CallError::ErrorReply(answered)).await
     }
 
     /// Returns `true` if the agent lists the session. Returns `None` if the agent cannot list its sessions, or if the
     /// list has more than [`MAX_LIST_PAGES`] pages.
-    async fn lists(&self, id: &AcpSessionId) -> Option<bool> {
-        if !self.offers.list {
+    async fn lists_session(&self, id: &AcpSessionId) -> Option<bool> {
+        if !self.capabilities.list {
             return None;
         }
         let mut cursor = None;
@@ -263,5 +263,5 @@ fn is_busy(error: &AgentError) -> bool {
             .unwrap_or_default();
         error.message.contains(BUSY_WRITER_TEXT) || data.contains(BUSY_WRITER_TEXT)
     };
-    BUSY.contains(&error.code) || (error.code == BUSY_WRITER_CODE && says_writer())
+    SESSION_BUSY_CODES.contains(&error.code) || (error.code == BUSY_WRITER_CODE && says_writer())
 }

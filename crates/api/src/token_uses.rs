@@ -13,12 +13,12 @@ const MAX_TRACKED_TOKENS: usize = 10_000;
 
 /// The instants at which the use of each token was last recorded. They spare most requests a write.
 #[derive(Default)]
-pub(crate) struct Uses(Mutex<HashMap<TokenId, Timestamp>>);
+pub(crate) struct TokenUses(Mutex<HashMap<TokenId, Timestamp>>);
 
-impl Uses {
+impl TokenUses {
     /// Records that a token was used, unless this process recorded a use of it within [`limits::TOKEN_USE_WRITE_INTERVAL`].
     /// The write happens in a task of its own, so that the request neither waits for it nor fails with it.
-    pub(crate) fn note(&self, store: &Store, token: TokenId, now: Timestamp) {
+    pub(crate) fn record(&self, store: &Store, token: TokenId, now: Timestamp) {
         {
             let mut noted = self.0.lock().unwrap_or_else(PoisonError::into_inner);
             let before = now.saturating_sub(limits::TOKEN_USE_WRITE_INTERVAL);

@@ -11,7 +11,7 @@ pub type BoxError = Box<dyn std::error::Error + Send + Sync>;
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The server refused the request, with a reason.
-    #[error("{}", told(.0))]
+    #[error("{}", message(.0))]
     Problem(Box<Problem>),
     /// No response arrived: no server listens, or the connection broke.
     #[error("reach {server}")]
@@ -70,20 +70,20 @@ impl Error {
     }
 
     /// Makes the error for a name that cannot be part of a path. No resource can have it, so no request is sent.
-    pub(crate) fn nameless(given: &str) -> Self {
+    pub(crate) fn invalid_name(given: &str) -> Self {
         let detail = format!("find what {given:?} names: there is none");
         Self::Problem(Box::new(Problem::new(ProblemKind::NotFound, 404, detail)))
     }
 }
 
 /// Returns the detail of a problem as text that follows "failed to".
-fn told(problem: &Problem) -> &str {
+fn message(problem: &Problem) -> &str {
     let detail = &problem.detail;
     detail.strip_prefix("failed to ").unwrap_or(detail)
 }
 
 /// Parses the problem in an unsuccessful response. Returns `None` if the body is not from this API.
-pub(crate) fn problem(status: StatusCode, body: &[u8]) -> Option<Problem> {
+pub(crate) fn parse_problem(status: StatusCode, body: &[u8]) -> Option<Problem> {
     let body: Value = serde_json::from_slice(body).ok()?;
     if let Ok(problem) = serde_json::from_value(body.clone()) {
         return Some(problem);
@@ -119,7 +119,7 @@ mod tests {
     fn unknown_problem_kind_is_derived_from_status() {
         let body =
             br#"{"kind":"frozen","status":409,"detail":"failed to move it","hint":"thaw it"}"#;
-        let found = problem(StatusCode::CONFLICT, body).unwrap();
+        let found = parse_problem(StatusCode::CONFLICT, body).unwrap();
         assert_eq!(found.kind, ProblemKind::Refused);
         let error = Error::Problem(Box::new(found));
         assert_eq!(error.to_string(), "move it");
@@ -129,7 +129,7 @@ mod tests {
     #[test]
     fn body_without_problem_yields_none() {
         for body in [&b"<html>Bad Gateway</html>"[..], b"{}", b"[1]", b""] {
-            assert_eq!(problem(StatusCode::BAD_GATEWAY, body), None);
+            assert_eq!(parse_problem(StatusCode::BAD_GATEWAY, body), None);
         }
     }
 }

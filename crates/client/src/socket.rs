@@ -25,7 +25,7 @@ impl SocketAddress {
     /// # Errors
     ///
     /// Returns an error if the path is too long and its folder cannot be opened.
-    pub fn of(path: &Path) -> io::Result<Self> {
+    pub fn for_path(path: &Path) -> io::Result<Self> {
         if path.as_os_str().len() <= MAX_ADDRESS_BYTES {
             return Ok(Self {
                 path: path.to_owned(),
@@ -62,7 +62,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let deep = folder.path().join("d".repeat(150));
         std::fs::create_dir(&deep).unwrap();
-        let address = SocketAddress::of(&deep.join("matins.sock")).unwrap();
+        let address = SocketAddress::for_path(&deep.join("matins.sock")).unwrap();
         let _listener = UnixListener::bind(address.path()).unwrap();
         assert!(deep.join("matins.sock").exists());
         UnixStream::connect(address.path()).unwrap();

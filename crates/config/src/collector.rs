@@ -2,7 +2,7 @@
 
 use url::Url;
 
-use crate::kind::{AnySettingType, Base, Given, Kind, Plain};
+use crate::setting_type::{AnySettingType, DisplayValue, PathBase, RawValue, SettingType};
 
 /// The address of a collector that receives OTLP over HTTP.
 pub(crate) struct Collector {}
@@ -13,7 +13,7 @@ impl AnySettingType for Collector {
          http://127.0.0.1:4318; /v1/traces is added"
             .into()
     }
-    fn default_shown(&self) -> String {
+    fn default_text(&self) -> String {
         "none: no traces are sent".into()
     }
     fn example(&self) -> String {
@@ -28,9 +28,9 @@ impl AnySettingType for Collector {
     }
 }
 
-impl Kind for Collector {
+impl SettingType for Collector {
     type Value = Option<String>;
-    fn read(&self, given: Given<'_>, _: Option<Base<'_>>) -> Result<Self::Value, String> {
+    fn read(&self, given: RawValue<'_>, _: Option<PathBase<'_>>) -> Result<Self::Value, String> {
         let text = given.text()?.trim();
         let plain = |url: &Url| {
             ["http", "https"].contains(&url.scheme())
@@ -47,8 +47,8 @@ impl Kind for Collector {
     fn default(&self) -> Self::Value {
         None
     }
-    fn shown(&self, value: &Self::Value) -> Option<Plain> {
-        value.clone().map(Plain::Text)
+    fn display(&self, value: &Self::Value) -> Option<DisplayValue> {
+        value.clone().map(DisplayValue::Text)
     }
 }
 
@@ -59,7 +59,7 @@ mod tests {
     use super::*;
 
     fn read(text: &str) -> Result<Option<String>, String> {
-        Collector {}.read(Given::Words(OsStr::new(text)), None)
+        Collector {}.read(RawValue::Untyped(OsStr::new(text)), None)
     }
 
     #[test]

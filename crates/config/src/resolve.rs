@@ -3,34 +3,34 @@
 use model::limits;
 
 use crate::{
-    problem::{Problem, named},
+    problem::{ConfigProblem, describe_value},
     settings::Config,
     sources::{Effective, Sources},
 };
 
 /// Merges the sources into a configuration, and returns all problems. A value that cannot be read is a problem even
 /// if another source takes precedence; the remaining sources then determine the setting.
-pub fn resolve(sources: &Sources) -> (Config, Vec<Problem>) {
+pub fn resolve(sources: &Sources) -> (Config, Vec<ConfigProblem>) {
     let file = sources.file.as_ref();
     let mut problems = file.map_or_else(Vec::new, |file| file.problems().to_vec());
     let config = Config::from_sources(sources, &mut problems);
     // Values that are wrong by themselves would make the comparison of two settings misleading, so it comes last.
     if problems.is_empty() {
-        problems.extend(contradiction(&config));
+        problems.extend(find_conflict(&config));
     }
     (config, problems)
 }
 
 /// Returns the problem of two settings that contradict each other, if there is one.
-fn contradiction(config: &Config) -> Option<Problem> {
+fn find_conflict(config: &Config) -> Option<ConfigProblem> {
     let (beat, stale) = (&config.heartbeat, &config.heartbeat_stale);
     if beat.value * limits::HEARTBEATS_BEFORE_STALE <= stale.value {
         return None;
     }
     let told = |name, it: &Effective<std::time::Duration>| {
-        named(name, Some(&it.value.as_secs().to_string()), &it.origin)
+        describe_value(name, Some(&it.value.as_secs().to_string()), &it.origin)
     };
-    Some(Problem::Together {
+    Some(ConfigProblem::Conflict {
         first: told("heartbeat.seconds", beat),
         second: told("heartbeat.stale_seconds", stale),
         reason: format!(
@@ -45,7 +45,7 @@ mod tests {
     use std::{path::Path, time::Duration};
 
     use super::*;
-    use crate::{File, Origin, kind::LogFormat};
+    use crate::{ConfigFile, Origin, setting_type::LogFormat};
 
     const PATH: &str = "/etc/matins/config.toml";
 
@@ -63,12 +63,12 @@ mod tests {
                 .iter()
                 .map(|(name, value)| ((*name).to_owned(), value.into()))
                 .collect(),
-            file: Some(File::parse(Path::new(PATH), file.as_bytes())),
+            file: Some(ConfigFile::parse(Path::new(PATH), file.as_bytes())),
             home: Some("/h".into()),
         }
     }
 
-    fn told(file: &str) -> String {
+    fn problem_text(file: &str) -> String {
         let (_, problems) = resolve(&sources(file, &[], &[]));
         let told: Vec<_> = problems.iter().map(ToString::to_string).collect();
         told.join("\n")
@@ -85,14 +85,14 @@ mod tests {
         let flags = [("heartbeat-seconds", "10")];
         let (config, problems) = resolve(&sources(file, &variables, &flags));
         assert_eq!(problems, []);
-        let file = |line| Problem::file_origin(Path::new(PATH), line);
+        let file = |line| ConfigProblem::file_origin(Path::new(PATH), line);
         assert_eq!((config.workers.value, config.workers.origin), (5, file(1)));
         let environment = Origin::Environment("MATINS_TICK_SECONDS");
         assert_eq!(config.tick.value, Duration::from_secs(8));
         assert_eq!(config.tick.origin, environment);
         assert_eq!(config.heartbeat.value, Duration::from_secs(10));
         assert_eq!(config.heartbeat.origin, Origin::Flag("heartbeat-seconds"));
-        assert_eq!(config.watchdog.value, limits::WATCHDOG);
+        assert_eq!(config.watchdog.value, limits::WATCHDOG_INTERVAL);
         assert_eq!(
             config.watchdog.origin,
             Origin::Default,
@@ -216,7 +216,7 @@ mod tests {
                 value("data = 7", 1, "it is a number, expected a text in quotes"),
             ),
         ] {
-            assert_eq!(told(file), expected, "{file}");
+            assert_eq!(problem_text(file), expected, "{file}");
         }
     }
 
@@ -228,16 +228,16 @@ mod tests {
             ("a = \"\n", 1),
             ("\n[x", 2),
         ] {
-            let told = told(file);
+            let told = problem_text(file);
             assert!(
                 told.starts_with(&format!("read {PATH}:{line}: ")),
                 "{file}: {told}"
             );
         }
         let long = format!("{} = 1", "k".repeat(10_000));
-        assert!(told(&long).len() < 200, "{}", told(&long));
+        assert!(problem_text(&long).len() < 200, "{}", problem_text(&long));
         let (_, problems) = resolve(&Sources {
-            file: Some(File::parse(Path::new(PATH), b"a = 1\n\xff")),
+            file: Some(ConfigFile::parse(Path::new(PATH), b"a = 1\n\xff")),
             ..Sources::default()
         });
         assert_eq!(
@@ -259,7 +259,7 @@ mod tests {
         ] {
             for bytes in [crate::MAX_FILE_BYTES - 100, crate::MAX_FILE_BYTES + 100] {
                 let file = format!("{start}{}{end}", piece.repeat(bytes / piece.len()));
-                let told = told(&file);
+                let told = problem_text(&file);
                 assert!(!told.is_empty() && told.len() < 5000, "{piece}: {told}");
             }
         }
@@ -323,6 +323,6 @@ mod tests {
             shown.contains("me:***@host") && !shown.contains("s3cret"),
             "{shown}"
         );
-        assert!(!told(&format!("database = \"\\n{address}")).contains("s3cret"));
+        assert!(!problem_text(&format!("database = \"\\n{address}")).contains("s3cret"));
     }
 }

@@ -1,6 +1,6 @@
 //! One declared setting.
 
-use crate::kind::AnySettingType;
+use crate::setting_type::AnySettingType;
 
 /// The declaration of one setting.
 #[derive(Clone, Copy)]

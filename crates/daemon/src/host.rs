@@ -2,10 +2,10 @@
 
 use std::{sync::Arc, time::Duration};
 
-use model::{Clock, Entropy, InstanceId, Timestamp, WorkerId, allowance::Allowance, limits};
+use model::{Clock, Entropy, InstanceId, Timestamp, WorkerId, allowlist::Allowlist, limits};
 use store::Store;
 use telemetry::Metrics;
-use turn::Agents;
+use turn::AgentRuntime;
 
 use crate::WorkerLock;
 
@@ -31,22 +31,22 @@ pub struct Settings {
     /// The time that events are kept in the logs of sessions and automations. `None` keeps events forever.
     pub retain_events: Option<Duration>,
     /// The addresses outside the public internet to which notifications may be sent.
-    pub webhook_allow: Allowance,
+    pub webhook_allow: Allowlist,
 }
 
 impl Default for Settings {
     fn default() -> Self {
         Self {
-            workers: limits::WORKERS,
+            workers: limits::DEFAULT_WORKERS,
             waiting_turns: limits::DEFAULT_WAITING_TURNS,
-            tick: limits::TICK,
-            heartbeat: limits::HEARTBEAT,
+            tick: limits::SCHEDULER_POLL_INTERVAL,
+            heartbeat: limits::HEARTBEAT_INTERVAL,
             heartbeat_stale: limits::HEARTBEAT_STALE_AFTER,
-            watchdog: limits::WATCHDOG,
+            watchdog: limits::WATCHDOG_INTERVAL,
             stop_deadline: limits::STOP_DEADLINE,
             retain_records: Some(limits::RETAIN_RECORDS),
             retain_events: Some(limits::RETAIN_EVENTS),
-            webhook_allow: Allowance::default(),
+            webhook_allow: Allowlist::default(),
         }
     }
 }
@@ -85,7 +85,7 @@ pub struct Host {
     /// The file lock that proves to other workers of the instance that this process lives.
     pub worker_lock: Arc<WorkerLock>,
     /// The settings with which turns start agents.
-    pub agents: Agents,
+    pub agent_runtime: AgentRuntime,
     /// The settings of the loops.
     pub settings: Settings,
     /// The metrics of this process.

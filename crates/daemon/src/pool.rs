@@ -16,42 +16,42 @@ use tokio::{
     time::{Instant, sleep},
 };
 use tokio_util::sync::CancellationToken;
-use turn::{Ended, Orders};
+use turn::{TurnControl, TurnEnd};
 
-use crate::{Error, Host, Settings, Waker, turns, waits::Waits};
+use crate::{Error, Host, LoopSignals, Settings, approval_waits::ApprovalWaits, turns};
 
 /// The pause after a failed claim.
 const CLAIM_RETRY_PAUSE: Duration = Duration::from_secs(1);
 
 /// The time after a failed claim during which its transaction may still be committed, because the database may only
 /// have been slow to answer.
-const UNSURE: Duration = Duration::from_mins(2);
+const CLAIM_IN_DOUBT_PERIOD: Duration = Duration::from_mins(2);
 
 /// The turns that were running when the server stopped, counted by how they ended. Turns that were lost, did not
 /// begin or panicked are not counted.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Stopped {
+pub struct StopSummary {
     /// Turns that came to their end.
     pub finished: u32,
     /// Turns that were ended early and whose runs were requeued.
-    pub handed_back: u32,
+    pub requeued: u32,
 }
 
 /// Claims runs and takes their turns until `stop` is cancelled, then waits for the running turns to end.
 pub(crate) async fn run(
     host: Host,
-    waker: Waker,
+    waker: LoopSignals,
     stop: CancellationToken,
     requeue: CancellationToken,
-) -> Stopped {
-    let (claim, beats) = (Arc::clone(&waker.pool), Arc::clone(&waker.beats));
-    let mut turns = Turns {
-        waits: Waits::ringing(Arc::clone(&waker.pool)),
+) -> StopSummary {
+    let (claim, beats) = (Arc::clone(&waker.pool), Arc::clone(&waker.heartbeats));
+    let mut turns = RunningTurns {
+        approval_waits: ApprovalWaits::notifying(Arc::clone(&waker.pool)),
         host,
-        waker,
+        signals: waker,
         requeue,
-        set: JoinSet::new(),
-        under_way: HashMap::new(),
+        tasks: JoinSet::new(),
+        turns_by_task: HashMap::new(),
         claim_in_doubt_until: None,
     };
     while !stop.is_cancelled() {
@@ -60,43 +60,43 @@ pub(crate) async fn run(
             Err(error) => {
                 // The error does not say whether the claim was committed. Without this note, committed runs would
                 // keep their heartbeats unrenewed and be given up although this worker lives.
-                turns.claim_in_doubt_until = Some(Instant::now() + UNSURE);
-                turns.host.metrics.failed("workers");
-                report("claim runs, will try again", &error);
+                turns.claim_in_doubt_until = Some(Instant::now() + CLAIM_IN_DOUBT_PERIOD);
+                turns.host.metrics.record_loop_error("workers");
+                log_error("claim runs, will try again", &error);
                 CLAIM_RETRY_PAUSE
             }
         };
         tokio::select! {
             () = claim.notified() => {}
-            () = beats.notified() => turns.beat(),
-            _ = turns.ended() => turns.drain_ended().await,
+            () = beats.notified() => turns.request_heartbeats(),
+            _ = turns.next_ended() => turns.drain_ended().await,
             () = sleep(net) => {}
             () = stop.cancelled() => {}
         }
     }
     // Heartbeat requests are still served while the last turns end: a turn may be cancelled during a stop.
-    let mut stopped = Stopped::default();
-    while !turns.set.is_empty() {
+    let mut stopped = StopSummary::default();
+    while !turns.tasks.is_empty() {
         tokio::select! {
-            ended = turns.ended() => match ended {
-                Some(Ended::Requeued) => stopped.handed_back += 1,
-                Some(Ended::Finished) => stopped.finished += 1,
+            ended = turns.next_ended() => match ended {
+                Some(TurnEnd::Requeued) => stopped.requeued += 1,
+                Some(TurnEnd::Finished) => stopped.finished += 1,
                 _ => {}
             },
-            () = beats.notified() => turns.beat(),
+            () = beats.notified() => turns.request_heartbeats(),
         }
     }
     stopped
 }
 
 /// The running turns of one worker.
-struct Turns {
-    waits: Waits,
+struct RunningTurns {
+    approval_waits: ApprovalWaits,
     host: Host,
-    waker: Waker,
+    signals: LoopSignals,
     requeue: CancellationToken,
-    set: JoinSet<Option<Ended>>,
-    under_way: HashMap<Id, TurnTask>,
+    tasks: JoinSet<Option<TurnEnd>>,
+    turns_by_task: HashMap<Id, TurnTask>,
     /// The end of the period in which this worker may own runs that it does not know of, because the answer to a
     /// claim was lost. `None` if no claim is in doubt.
     claim_in_doubt_until: Option<Instant>,
@@ -107,10 +107,10 @@ struct TurnTask {
     /// The claimed run.
     run: RunId,
     /// Makes the turn send its heartbeat at once, so that it learns of a cancellation without delay.
-    beat: Arc<Notify>,
+    heartbeat_now: Arc<Notify>,
 }
 
-impl Turns {
+impl RunningTurns {
     /// Claims as many runs as there are free slots, and starts their turns.
     ///
     /// Turns that wait for an approval lend their slots, up to `Settings::waiting_turns`. A lent slot is not
@@ -129,8 +129,8 @@ impl Turns {
             self.start_unregistered().await?;
             self.claim_in_doubt_until = Some(until).filter(|_| !over);
         }
-        let running = u32::try_from(self.set.len()).unwrap_or(u32::MAX);
-        let lent = self.waits.turns().min(waiting_turns);
+        let running = u32::try_from(self.tasks.len()).unwrap_or(u32::MAX);
+        let lent = self.approval_waits.waiting_turns().min(waiting_turns);
         let free = workers.saturating_sub(running.saturating_sub(lent));
         if free == 0 {
             return Ok(());
@@ -143,7 +143,7 @@ impl Turns {
 
     /// Starts the turns of the runs that this worker has claimed and does not know of.
     async fn start_unregistered(&mut self) -> Result<(), Error> {
-        let known: HashSet<RunId> = self.under_way.values().map(|turn| turn.run).collect();
+        let known: HashSet<RunId> = self.turns_by_task.values().map(|turn| turn.run).collect();
         let claimed = self.host.store.runs_claimed_by(&self.host.worker).await?;
         for run in claimed {
             if !known.contains(&run) {
@@ -156,27 +156,33 @@ impl Turns {
 
     fn start(&mut self, run: RunId) {
         let beat = Arc::new(Notify::new());
-        let orders = Orders {
+        let orders = TurnControl {
             requeue: self.requeue.clone(),
-            beat: Arc::clone(&beat),
+            heartbeat_now: Arc::clone(&beat),
         };
-        let (host, waits) = (self.host.clone(), self.waits.clone());
-        let handle = self.set.spawn(async move {
-            match turns::take(&host, run, &orders, &waits).await {
+        let (host, waits) = (self.host.clone(), self.approval_waits.clone());
+        let handle = self.tasks.spawn(async move {
+            match turns::take_turn(&host, run, &orders, &waits).await {
                 Ok(ended) => Some(ended),
                 Err(error) => {
-                    report(&format!("take the turn of {run}"), &error);
+                    log_error(&format!("take the turn of {run}"), &error);
                     None
                 }
             }
         });
-        self.under_way.insert(handle.id(), TurnTask { run, beat });
+        self.turns_by_task.insert(
+            handle.id(),
+            TurnTask {
+                run,
+                heartbeat_now: beat,
+            },
+        );
     }
 
     /// Waits for a turn to end, and wakes the scheduler. Never returns if no turn runs.
-    async fn ended(&mut self) -> Option<Ended> {
-        match self.set.join_next_with_id().await {
-            Some(joined) => self.left(joined),
+    async fn next_ended(&mut self) -> Option<TurnEnd> {
+        match self.tasks.join_next_with_id().await {
+            Some(joined) => self.remove_ended(joined),
             None => std::future::pending().await,
         }
     }
@@ -186,12 +192,15 @@ impl Turns {
     async fn drain_ended(&mut self) {
         // Let the tasks that the same transaction has completed run to their ends first.
         yield_now().await;
-        while let Some(joined) = self.set.try_join_next_with_id() {
-            self.left(joined);
+        while let Some(joined) = self.tasks.try_join_next_with_id() {
+            self.remove_ended(joined);
         }
     }
 
-    fn left(&mut self, joined: Result<(Id, Option<Ended>), JoinError>) -> Option<Ended> {
+    fn remove_ended(
+        &mut self,
+        joined: Result<(Id, Option<TurnEnd>), JoinError>,
+    ) -> Option<TurnEnd> {
         let (id, ended) = match joined {
             Ok((id, ended)) => (id, ended),
             Err(error) => {
@@ -201,20 +210,20 @@ impl Turns {
                 (error.id(), None)
             }
         };
-        self.under_way.remove(&id);
+        self.turns_by_task.remove(&id);
         // The end of the run may have queued a retry with a backoff, which the scheduler must wait for.
-        self.waker.scheduler.notify_one();
+        self.signals.scheduler.notify_one();
         ended
     }
 
     /// Makes every running turn send its heartbeat at once.
-    fn beat(&self) {
-        for turn in self.under_way.values() {
-            turn.beat.notify_one();
+    fn request_heartbeats(&self) {
+        for turn in self.turns_by_task.values() {
+            turn.heartbeat_now.notify_one();
         }
     }
 }
 
-fn report(what: &str, error: &(dyn std::error::Error + 'static)) {
+fn log_error(what: &str, error: &(dyn std::error::Error + 'static)) {
     tracing::error!(error, "failed to {what}");
 }

@@ -3,15 +3,15 @@
 #![expect(clippy::unwrap_used, reason = "tests and their helpers")]
 
 use delivery::{
-    DEPTH, InvalidTrigger, Limit, MAX_FILE_BYTES, Malformed, Trigger, TriggerKind, TriggerName,
-    VALUES,
+    ContentLimit, InvalidTrigger, MAX_DEPTH, MAX_FILE_BYTES, MAX_VALUES, MalformedContent, Trigger,
+    TriggerKind, TriggerName,
 };
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-const RUN: &str = "run_0198c0de00007000800000000000000a";
+const RUN_ID: &str = "run_0198c0de00007000800000000000000a";
 
-fn good() -> Value {
+fn valid_trigger() -> Value {
     json!({
         "schedule": "aut_0198c0de00007000800000000000000b",
         "scheduleName": "daily monitor",
@@ -21,28 +21,28 @@ fn good() -> Value {
         "sessionMode": "continuous",
         "params": {"region": "eu", "deep": [1, 2.5, null, true]},
         "mcpServers": [{"name": "files"}],
-        "runId": RUN,
+        "runId": RUN_ID,
     })
 }
 
-fn with(field: &str, value: Value) -> Vec<u8> {
-    let mut changed = good();
+fn trigger_with(field: &str, value: Value) -> Vec<u8> {
+    let mut changed = valid_trigger();
     changed[field] = value;
     changed.to_string().into_bytes()
 }
 
-fn refused(bytes: &[u8]) -> InvalidTrigger {
+fn parse_error(bytes: &[u8]) -> InvalidTrigger {
     Trigger::parse(bytes).unwrap_err()
 }
 
 #[test]
 fn trigger_file_error_names_missing_unknown_or_invalid_field() {
     for field in ["timestamp", "task", "type", "sessionMode"] {
-        let mut cut = good();
+        let mut cut = valid_trigger();
         cut.as_object_mut().unwrap().remove(field);
         assert_eq!(
-            refused(cut.to_string().as_bytes()),
-            InvalidTrigger::Missing(match field {
+            parse_error(cut.to_string().as_bytes()),
+            InvalidTrigger::MissingField(match field {
                 "timestamp" => "timestamp",
                 "task" => "task",
                 "type" => "type",
@@ -73,7 +73,7 @@ fn trigger_file_error_names_missing_unknown_or_invalid_field() {
         ("runId", json!("7"), "runId is \"7\""),
         ("token", json!("secret"), "nobody knows the field \"token\""),
     ] {
-        let error = refused(&with(field, value)).to_string();
+        let error = parse_error(&trigger_with(field, value)).to_string();
         assert!(error.contains(says), "{error}");
         assert!(error.len() < 500, "{} bytes", error.len());
     }
@@ -81,39 +81,46 @@ fn trigger_file_error_names_missing_unknown_or_invalid_field() {
 
 #[test]
 fn trigger_file_with_duplicate_field_is_refused() {
-    let text = good().to_string();
+    let text = valid_trigger().to_string();
     let twice = text.replacen('{', "{\"task\":\"Do harm\",", 1);
-    let doubled = |name: &str| InvalidTrigger::Malformed(Malformed::Doubled(name.into()));
-    assert_eq!(refused(twice.as_bytes()), doubled("task"));
+    let doubled =
+        |name: &str| InvalidTrigger::Malformed(MalformedContent::DuplicateField(name.into()));
+    assert_eq!(parse_error(twice.as_bytes()), doubled("task"));
     let inner = text.replace("\"region\":\"eu\"", "\"region\":\"eu\",\"region\":\"us\"");
-    assert_eq!(refused(inner.as_bytes()), doubled("region"));
+    assert_eq!(parse_error(inner.as_bytes()), doubled("region"));
 }
 
 #[test]
 fn trigger_file_beyond_a_limit_is_refused_with_that_limit() {
-    let too_much = |limit| InvalidTrigger::Malformed(Malformed::LimitExceeded(limit));
+    let too_much = |limit| InvalidTrigger::Malformed(MalformedContent::LimitExceeded(limit));
     let deep = |levels: usize| -> Value {
         let text = format!("{}{}", "[".repeat(levels), "]".repeat(levels));
         serde_json::from_str(&text).unwrap()
     };
     // The document and the parameters are two of the levels.
-    let params = |levels| with("params", json!({ "x": deep(levels) }));
-    Trigger::parse(&params(DEPTH - 2)).unwrap();
-    assert_eq!(refused(&params(DEPTH - 1)), too_much(Limit::Depth));
+    let params = |levels| trigger_with("params", json!({ "x": deep(levels) }));
+    Trigger::parse(&params(MAX_DEPTH - 2)).unwrap();
     assert_eq!(
-        refused("[".repeat(100_000).as_bytes()),
-        too_much(Limit::Depth)
+        parse_error(&params(MAX_DEPTH - 1)),
+        too_much(ContentLimit::Depth)
+    );
+    assert_eq!(
+        parse_error("[".repeat(100_000).as_bytes()),
+        too_much(ContentLimit::Depth)
     );
 
-    let many = |count| with("params", json!({ "x": vec![0; count] }));
-    Trigger::parse(&many(VALUES - 100)).unwrap();
-    assert_eq!(refused(&many(VALUES)), too_much(Limit::Values));
+    let many = |count| trigger_with("params", json!({ "x": vec![0; count] }));
+    Trigger::parse(&many(MAX_VALUES - 100)).unwrap();
+    assert_eq!(
+        parse_error(&many(MAX_VALUES)),
+        too_much(ContentLimit::Values)
+    );
 
-    let mut long = good().to_string().into_bytes();
+    let mut long = valid_trigger().to_string().into_bytes();
     long.resize(MAX_FILE_BYTES, b' ');
     Trigger::parse(&long).unwrap();
     long.push(b' ');
-    assert_eq!(refused(&long), too_much(Limit::Bytes));
+    assert_eq!(parse_error(&long), too_much(ContentLimit::Bytes));
 }
 
 #[test]
@@ -126,21 +133,27 @@ fn trigger_file_without_valid_json_is_refused() {
         b"{'task': 1}",
         b"{\"params\": {\"x\": 1e999}}",
     ] {
-        let error = refused(bytes);
-        let is_no_json = matches!(error, InvalidTrigger::Malformed(Malformed::NotJson(_)));
+        let error = parse_error(bytes);
+        let is_no_json = matches!(
+            error,
+            InvalidTrigger::Malformed(MalformedContent::NotJson(_))
+        );
         assert!(is_no_json, "{error}");
     }
-    assert_eq!(refused(b"[]"), InvalidTrigger::NotAnObject);
+    assert_eq!(parse_error(b"[]"), InvalidTrigger::NotAnObject);
 }
 
 #[test]
 fn trigger_file_round_trips() {
-    let read = Trigger::parse(good().to_string().as_bytes()).unwrap();
+    let read = Trigger::parse(valid_trigger().to_string().as_bytes()).unwrap();
     assert_eq!(read.kind, TriggerKind::Cron);
-    assert_eq!(read.run_id.unwrap().to_string(), RUN);
+    assert_eq!(read.run_id.unwrap().to_string(), RUN_ID);
     let written = read.to_json().unwrap();
     assert!(written.ends_with("}\n"));
-    assert_eq!(serde_json::from_str::<Value>(&written).unwrap(), good());
+    assert_eq!(
+        serde_json::from_str::<Value>(&written).unwrap(),
+        valid_trigger()
+    );
     assert_eq!(Trigger::parse(written.as_bytes()).unwrap(), read);
 }
 
@@ -159,15 +172,15 @@ fn foreign_trigger_file_needs_no_run_id() {
 
 #[test]
 fn trigger_file_name_has_one_accepted_form() {
-    let name = format!("20260430T090000.000000Z-{RUN}.json");
+    let name = format!("20260430T090000.000000Z-{RUN_ID}.json");
     let read: TriggerName = name.parse().unwrap();
     assert_eq!(read.at().to_string(), "2026-04-30T09:00:00Z");
-    assert_eq!(read.run().to_string(), RUN);
+    assert_eq!(read.run().to_string(), RUN_ID);
     assert_eq!(read.to_string(), name);
     for bad in [
         String::new(),
         ".json".into(),
-        RUN.into(),
+        RUN_ID.into(),
         name.replace(".json", ".json.tmp"),
         name.replace(".json", ".JSON"),
         name.replace(".000000Z", "Z"),
@@ -188,7 +201,7 @@ proptest! {
     fn trigger_file_names_sort_by_time_and_round_trip(
         first in 0_i64..4_000_000_000_000_000, later in 1_i64..1_000_000_000_000,
     ) {
-        let run = RUN.parse().unwrap();
+        let run = RUN_ID.parse().unwrap();
         let name = |micros| {
             let at = model::Timestamp::from_microsecond(micros).unwrap();
             TriggerName::new(at, run).unwrap()

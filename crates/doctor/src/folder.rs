@@ -14,7 +14,7 @@ use server::DataFolder;
 
 use crate::{
     finding::Finding,
-    wording::{bytes, format_failure},
+    formatting::{format_bytes, format_failure},
 };
 
 const CHECK: &str = "data folder";
@@ -26,10 +26,14 @@ const MIN_FREE_BYTES: u64 = 64 << 20;
 const MIN_FREE_INODES: u64 = 1000;
 /// The magic numbers (linux/magic.h) of network file systems, on which the file locks of SQLite are unreliable: NFS,
 /// SMB, CIFS, 9P, Ceph.
-const NETWORK: [u32; 5] = [0x6969, 0xfe53_4d42, 0xff53_4d42, 0x0102_1997, 0x00c3_6400];
+const NETWORK_FILE_SYSTEM_MAGICS: [u32; 5] =
+    [0x6969, 0xfe53_4d42, 0xff53_4d42, 0x0102_1997, 0x00c3_6400];
 
 /// Checks the data folder and adds a finding. Returns the folder if it exists, even if the finding is a problem.
-pub(crate) fn look(path: Option<&Path>, findings: &mut Vec<Finding>) -> Option<DataFolder> {
+pub(crate) fn check_data_folder(
+    path: Option<&Path>,
+    findings: &mut Vec<Finding>,
+) -> Option<DataFolder> {
     let Some(path) = path else {
         findings.push(Finding::problem(
             CHECK,
@@ -38,13 +42,13 @@ pub(crate) fn look(path: Option<&Path>, findings: &mut Vec<Finding>) -> Option<D
         ));
         return None;
     };
-    match DataFolder::look(path) {
+    match DataFolder::open_existing(path) {
         Ok(folder) => {
-            findings.push(state(&folder));
+            findings.push(existing_folder_finding(&folder));
             Some(folder)
         }
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            findings.push(missing(path));
+            findings.push(missing_folder_finding(path));
             None
         }
         Err(error) => {
@@ -60,7 +64,7 @@ pub(crate) fn look(path: Option<&Path>, findings: &mut Vec<Finding>) -> Option<D
 }
 
 /// Returns the finding about a folder that does not exist: a problem only if this user cannot create it.
-fn missing(path: &Path) -> Finding {
+fn missing_folder_finding(path: &Path) -> Finding {
     let above = nearest_existing_ancestor(path);
     let shown = path.display();
     if above.is_dir() && access(&above, Access::WRITE_OK | Access::EXEC_OK).is_ok() {
@@ -75,7 +79,7 @@ fn missing(path: &Path) -> Finding {
 }
 
 /// Returns the finding about an existing folder.
-fn state(folder: &DataFolder) -> Finding {
+fn existing_folder_finding(folder: &DataFolder) -> Finding {
     let path = folder.path();
     let shown = path.display();
     let Ok(found) = fs::metadata(path) else {
@@ -126,7 +130,7 @@ fn nearest_existing_ancestor(path: &Path) -> PathBuf {
 }
 
 /// Checks the free space of the disks that hold some folders. Returns one finding for each disk.
-pub(crate) fn disk(places: &[PathBuf]) -> Vec<Finding> {
+pub(crate) fn check_disks(places: &[PathBuf]) -> Vec<Finding> {
     let mut seen = Vec::new();
     let mut findings = Vec::new();
     for place in places {
@@ -136,20 +140,20 @@ pub(crate) fn disk(places: &[PathBuf]) -> Vec<Finding> {
             continue;
         }
         seen.push(device);
-        findings.push(room(&there));
+        findings.push(disk_finding(&there));
     }
     findings
 }
 
 /// Returns the finding about the file system of an existing folder.
-fn room(place: &Path) -> Finding {
+fn disk_finding(place: &Path) -> Finding {
     const CHECK: &str = "disk";
     let shown = place.display();
     let Ok(found) = statvfs(place) else {
         return Finding::warning(CHECK, format!("{shown} cannot be asked"), "see its mount");
     };
     let free = found.f_bavail.saturating_mul(found.f_frsize);
-    let told = format!("{} free at {shown}", bytes(free));
+    let told = format!("{} free at {shown}", format_bytes(free));
     let remedy = "make room: without any, nothing is recorded and no turn is taken";
     if free < MIN_FREE_BYTES {
         return Finding::problem(CHECK, told, remedy);
@@ -163,7 +167,9 @@ fn room(place: &Path) -> Finding {
         return Finding::warning(CHECK, told, "remove files that are not needed");
     }
     let kind = statfs(place).map_or(0, |found| found.f_type);
-    let network = NETWORK.iter().any(|magic| i64::from(*magic) == kind);
+    let network = NETWORK_FILE_SYSTEM_MAGICS
+        .iter()
+        .any(|magic| i64::from(*magic) == kind);
     if network {
         let told = format!("{shown} is on a network");
         let remedy = "keep a SQLite file on a local disk, or use PostgreSQL";

@@ -133,7 +133,7 @@ pub struct Token {
     /// The subset of the role's permissions that the token has. `None`: all of them.
     pub scopes: Option<BTreeSet<Permission>>,
     /// The first characters of the token's secret, by which a person recognizes the token.
-    pub shown: String,
+    pub secret_prefix: String,
     /// The token with which the browser signed in. If that token becomes invalid, this token does, too.
     pub parent_id: Option<TokenId>,
     /// The instant at which the token was created.
@@ -197,7 +197,7 @@ mod tests {
             kind: TokenKind::Token,
             role: Role::Member,
             scopes: Some(scopes),
-            shown: "mat_abcdef".into(),
+            secret_prefix: "mat_abcdef".into(),
             parent_id: None,
             created_at: Timestamp::UNIX_EPOCH,
             expires_at: None,

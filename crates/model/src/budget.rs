@@ -10,15 +10,15 @@ use std::{fmt, str::FromStr};
 
 use crate::{invalid_policy::InvalidPolicy, text_enum::text_enum};
 
-pub use account::{Account, Accounts, Days, Owner, Reached, Used};
-pub use meter::{Meter, Reading, Spent};
+pub use account::{Account, Accounts, BudgetPeriods, Owner, ReachedLimit, UsageTotals};
+pub use meter::{Meter, RunUsage, UsageReport};
 pub use money::{InvalidMoney, Money};
 
 /// The reason word of automations that pause, and of runs that wait or fail, because a budget is used up.
-pub const REASON: &str = "budget";
+pub const BUDGET_REASON: &str = "budget";
 
 /// The maximum number of tokens in a limit.
-pub const MOST_TOKENS: u64 = 1_000_000_000_000_000;
+pub const MAX_LIMIT_TOKENS: u64 = 1_000_000_000_000_000;
 /// The maximum number of turns in a limit.
 pub const MAX_LIMIT_TURNS: u32 = 1_000_000_000;
 
@@ -151,7 +151,7 @@ impl Budget {
             ("budget.day.tokens", self.day.tokens),
             ("budget.month.tokens", self.month.tokens),
         ] {
-            if let Some(tokens) = tokens.filter(|it| !(1..=MOST_TOKENS).contains(it)) {
+            if let Some(tokens) = tokens.filter(|it| !(1..=MAX_LIMIT_TOKENS).contains(it)) {
                 let accepted = "from 1 to 1000000000000000 tokens are expected";
                 return Err(InvalidPolicy::new(field, tokens.to_string(), accepted));
             }
@@ -251,7 +251,7 @@ impl FromStr for Limit {
         let amount = match unit.trim() {
             "token" | "tokens" => {
                 let tokens = number.parse().ok();
-                let tokens = tokens.filter(|it| (1..=MOST_TOKENS).contains(it));
+                let tokens = tokens.filter(|it| (1..=MAX_LIMIT_TOKENS).contains(it));
                 Amount::Tokens(tokens.ok_or_else(invalid)?)
             }
             "turn" | "turns" if period != Period::Run => {
@@ -345,7 +345,7 @@ mod tests {
             (limited(|it| it.run.tokens = Some(0)), "budget.run.tokens"),
             (limited(|it| it.day.tokens = Some(0)), "budget.day.tokens"),
             (
-                limited(|it| it.month.tokens = Some(MOST_TOKENS + 1)),
+                limited(|it| it.month.tokens = Some(MAX_LIMIT_TOKENS + 1)),
                 "budget.month.tokens",
             ),
             (limited(|it| it.day.turns = Some(0)), "budget.day.turns"),

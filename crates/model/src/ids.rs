@@ -24,7 +24,7 @@ pub struct InvalidId {
 }
 
 /// The number of IDs that this process has created.
-static MADE: AtomicU32 = AtomicU32::new(0);
+static ID_COUNTER: AtomicU32 = AtomicU32::new(0);
 
 /// Returns a time-ordered UUID (RFC 9562, version 7) of an instant, a counter of 24 bits and random bits.
 ///
@@ -33,7 +33,7 @@ static MADE: AtomicU32 = AtomicU32::new(0);
 fn uuid_v7(now: Timestamp, entropy: &dyn Entropy) -> Uuid {
     let mut random = [0; 10];
     entropy.fill(&mut random);
-    let [_, high, middle, low] = MADE.fetch_add(1, Ordering::Relaxed).to_be_bytes();
+    let [_, high, middle, low] = ID_COUNTER.fetch_add(1, Ordering::Relaxed).to_be_bytes();
     // The version takes the upper four bits of the first byte and the variant the upper two bits of the third. The
     // counter is shifted around them.
     random[0] = high >> 4;

@@ -12,10 +12,10 @@ pub const OCCURRENCES_PER_FIRE: usize = 100;
 pub const TRIGGERS_PER_FIRE: u32 = 1000;
 
 /// The default number of turns that run at the same time.
-pub const WORKERS: u32 = 4;
+pub const DEFAULT_WORKERS: u32 = 4;
 
 /// The default number of turns that may release their worker slot while they wait for an approval.
-pub const DEFAULT_WAITING_TURNS: u32 = WORKERS;
+pub const DEFAULT_WAITING_TURNS: u32 = DEFAULT_WORKERS;
 
 /// The default port of the server.
 pub const LISTEN_PORT: u16 = 7347;
@@ -28,7 +28,7 @@ pub const STOP_DEADLINE: Duration = Duration::from_secs(30);
 pub const HEARTBEATS_BEFORE_STALE: u32 = 3;
 
 /// The default period of a run's heartbeat.
-pub const HEARTBEAT: Duration = Duration::from_secs(20);
+pub const HEARTBEAT_INTERVAL: Duration = Duration::from_secs(20);
 
 /// The default age at which a heartbeat is stale and the watchdog gives up its run.
 pub const HEARTBEAT_STALE_AFTER: Duration = Duration::from_mins(3);
@@ -56,23 +56,23 @@ pub const UNCERTAIN_CLOCK_READ_INTERVAL: Duration = Duration::from_secs(1);
 
 /// The default maximum sleep of the scheduler. Change notifications wake the scheduler earlier; this poll is the
 /// safety net for lost ones.
-pub const TICK: Duration = Duration::from_secs(30);
+pub const SCHEDULER_POLL_INTERVAL: Duration = Duration::from_secs(30);
 
 /// The longest sleep of any loop before it checks the clock again, because timers stand still while a machine sleeps,
 /// and because clocks can be set.
 pub const SLEEP_SLICE: Duration = Duration::from_secs(1);
 
 /// The default period of the watchdog.
-pub const WATCHDOG: Duration = Duration::from_mins(1);
+pub const WATCHDOG_INTERVAL: Duration = Duration::from_mins(1);
 
 /// The period in which a server updates its presence in a database that several servers share.
-pub const PRESENCE: Duration = Duration::from_secs(20);
+pub const PRESENCE_INTERVAL: Duration = Duration::from_secs(20);
 
 /// The age of a server's last presence update from which other servers count it as gone.
 pub const SERVER_OFFLINE_AFTER: Duration = Duration::from_mins(2);
 
 // Several updates fit into the age, so that one failed update does not make a server look gone.
-const _: () = assert!(PRESENCE.as_secs() * 3 <= SERVER_OFFLINE_AFTER.as_secs());
+const _: () = assert!(PRESENCE_INTERVAL.as_secs() * 3 <= SERVER_OFFLINE_AFTER.as_secs());
 
 /// The default time for which the internal record of a run is kept after the run's end.
 pub const RETAIN_RECORDS: Duration = Duration::from_hours(30 * 24);
@@ -82,7 +82,7 @@ pub const RETAIN_EVENTS: Duration = Duration::from_hours(90 * 24);
 
 /// The age after which housekeeping removes heartbeats and live text of runs that have ended. The end of a run
 /// removes them at once; housekeeping is the safety net.
-pub const LEFTOVERS: Duration = Duration::from_hours(1);
+pub const RETAIN_LEFTOVERS: Duration = Duration::from_hours(1);
 
 /// The time for which the response to a request with an idempotency key is kept.
 pub const RETAIN_RESPONSES: Duration = Duration::from_hours(24);
@@ -97,7 +97,7 @@ pub const RETAIN_SIGN_INS: Duration = Duration::from_hours(7 * 24);
 pub const TOKEN_USE_WRITE_INTERVAL: Duration = Duration::from_mins(1);
 
 /// The period of housekeeping.
-pub const HOUSEKEEPING: Duration = Duration::from_hours(1);
+pub const HOUSEKEEPING_INTERVAL: Duration = Duration::from_hours(1);
 
 /// The pause between two batches of housekeeping.
 pub const HOUSEKEEPING_PAUSE: Duration = Duration::from_millis(250);
@@ -153,7 +153,7 @@ pub const DELIVERY_BACKOFF_MAX: Duration = Duration::from_hours(1);
 pub const DELIVERY_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The maximum number of deliveries that one claim takes for one endpoint, so that other endpoints get their turn.
-pub const DELIVERIES_AT_ONCE: u32 = 8;
+pub const DELIVERIES_PER_CLAIM: u32 = 8;
 
 /// The lease of a claim on deliveries. After the lease expires, another server may claim and send them again.
 pub const DELIVERY_LEASE: Duration = Duration::from_mins(2);
@@ -162,7 +162,7 @@ pub const DELIVERY_LEASE: Duration = Duration::from_mins(2);
 pub const CONCURRENT_ENDPOINTS: usize = 64;
 
 /// The period in which the notifier polls the feed.
-pub const NOTIFY: Duration = Duration::from_secs(1);
+pub const NOTIFIER_POLL_INTERVAL: Duration = Duration::from_secs(1);
 
 /// The time without any success after which a delivery that is given up disables its endpoint.
 pub const DISABLE_ENDPOINT_AFTER: Duration = Duration::from_hours(24);
@@ -183,16 +183,17 @@ pub const APPROVAL_COMMENT_BYTES: usize = 4 << 10;
 pub const PENDING_APPROVALS_PER_TURN: usize = 16;
 
 const _: () = assert!(
-    HEARTBEAT.as_secs() * HEARTBEATS_BEFORE_STALE as u64 <= HEARTBEAT_STALE_AFTER.as_secs()
+    HEARTBEAT_INTERVAL.as_secs() * HEARTBEATS_BEFORE_STALE as u64
+        <= HEARTBEAT_STALE_AFTER.as_secs()
 );
 const _: () = assert!(LEASE_MARGIN.as_secs() * 3 <= HEARTBEAT_STALE_AFTER.as_secs());
 // The worker that sends a heartbeat and the watchdog that judges it may be wrong in opposite directions, each by the
 // maximum uncertainty.
 const _: () = assert!(MAX_CLOCK_UNCERTAINTY.as_secs() * 2 <= LEASE_MARGIN.as_secs());
-const _: () = assert!(SLEEP_SLICE.as_millis() <= TICK.as_millis());
-const _: () = assert!(TICK.as_secs() <= FIRE_GRACE.as_secs());
+const _: () = assert!(SLEEP_SLICE.as_millis() <= SCHEDULER_POLL_INTERVAL.as_millis());
+const _: () = assert!(SCHEDULER_POLL_INTERVAL.as_secs() <= FIRE_GRACE.as_secs());
 // A webhook that is signed with a timestamp at the future end of the tolerance stays acceptable for twice the
 // tolerance, so that its ID must be kept at least as long.
 const _: () = assert!(RETAIN_WEBHOOK_IDS.as_secs() >= 4 * WEBHOOK_TOLERANCE.as_secs());
 const _: () =
-    assert!(DELIVERY_TIMEOUT.as_secs() * (DELIVERIES_AT_ONCE as u64) < DELIVERY_LEASE.as_secs());
+    assert!(DELIVERY_TIMEOUT.as_secs() * (DELIVERIES_PER_CLAIM as u64) < DELIVERY_LEASE.as_secs());

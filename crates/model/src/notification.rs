@@ -212,25 +212,29 @@ pub struct DeliveryAttempt {
 
 /// The consequence of one attempt for a delivery.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Verdict {
+pub enum DeliveryOutcome {
     /// The receiver accepted the notification.
     Delivered,
     /// The next attempt follows after this pause.
-    Again(Duration),
+    RetryAfter(Duration),
     /// The delivery is given up.
     GivenUp,
     /// The receiver answered 410 (Gone), so that its endpoint is disabled.
-    Gone,
+    EndpointGone,
 }
 
 /// Returns the consequence of the `attempts`-th attempt at a delivery. `status` is the HTTP status of the answer, or
 /// `None` if there was no answer.
-pub fn verdict(delivery: DeliveryId, attempts: i64, status: Option<u16>) -> Verdict {
+pub fn delivery_outcome(
+    delivery: DeliveryId,
+    attempts: i64,
+    status: Option<u16>,
+) -> DeliveryOutcome {
     match status {
-        Some(200..=299) => Verdict::Delivered,
-        Some(410) => Verdict::Gone,
-        _ if attempts >= limits::DELIVERY_ATTEMPTS => Verdict::GivenUp,
-        _ => Verdict::Again(backoff(delivery, attempts)),
+        Some(200..=299) => DeliveryOutcome::Delivered,
+        Some(410) => DeliveryOutcome::EndpointGone,
+        _ if attempts >= limits::DELIVERY_ATTEMPTS => DeliveryOutcome::GivenUp,
+        _ => DeliveryOutcome::RetryAfter(backoff(delivery, attempts)),
     }
 }
 
@@ -256,7 +260,7 @@ mod tests {
 
     use super::*;
     use crate::{
-        event::{Occurrences, RunChange, SessionChange, Skipped},
+        event::{Occurrences, RunChange, SessionChange, SkippedWork},
         ids::{ApprovalId, MessageId, RunId},
         session::SessionStatus,
     };
@@ -315,7 +319,7 @@ mod tests {
     fn skipped() -> RunChange {
         RunChange::Skipped {
             reason: "overlap".into(),
-            skipped: Skipped::Attempt(1),
+            skipped: SkippedWork::Attempt(1),
         }
     }
 
@@ -385,7 +389,9 @@ mod tests {
             let doubled = limits::DELIVERY_BACKOFF * (1 << (attempt - 1));
             let full = doubled.min(limits::DELIVERY_BACKOFF_MAX);
             for status in [None, Some(301), Some(404), Some(500)] {
-                let Verdict::Again(pause) = verdict(delivery, attempt, status) else {
+                let DeliveryOutcome::RetryAfter(pause) =
+                    delivery_outcome(delivery, attempt, status)
+                else {
                     panic!("{attempt} {status:?}");
                 };
                 assert!(pause >= full / 2 && pause <= full, "{attempt}: {pause:?}");
@@ -394,10 +400,22 @@ mod tests {
         }
         assert!(total > Duration::from_hours(1), "{total:?}");
         let last = limits::DELIVERY_ATTEMPTS;
-        assert_eq!(verdict(delivery, last, Some(500)), Verdict::GivenUp);
-        assert_eq!(verdict(delivery, last + 1, None), Verdict::GivenUp);
-        assert_eq!(verdict(delivery, last, Some(204)), Verdict::Delivered);
-        assert_eq!(verdict(delivery, 1, Some(410)), Verdict::Gone);
+        assert_eq!(
+            delivery_outcome(delivery, last, Some(500)),
+            DeliveryOutcome::GivenUp
+        );
+        assert_eq!(
+            delivery_outcome(delivery, last + 1, None),
+            DeliveryOutcome::GivenUp
+        );
+        assert_eq!(
+            delivery_outcome(delivery, last, Some(204)),
+            DeliveryOutcome::Delivered
+        );
+        assert_eq!(
+            delivery_outcome(delivery, 1, Some(410)),
+            DeliveryOutcome::EndpointGone
+        );
     }
 
     #[test]

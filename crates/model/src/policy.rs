@@ -109,7 +109,7 @@ pub struct Policies {
     /// The limits of the automation's usage.
     pub budget: Budget,
     /// The treatment of permission requests that no rule matches.
-    pub unruled: Unruled,
+    pub on_unmatched: Unruled,
     /// The longest time for which such a request waits for a person, in seconds.
     pub ask_seconds: u32,
     /// The precheck. `None`: every turn runs.
@@ -131,7 +131,7 @@ impl Default for Policies {
             on_crash: OnCrash::Retry,
             pause_after_failures: 5,
             budget: Budget::default(),
-            unruled: Unruled::Deny,
+            on_unmatched: Unruled::Deny,
             ask_seconds: APPROVAL_TIMEOUT_SECONDS,
             precheck: None,
         }
@@ -208,7 +208,7 @@ impl Policies {
     }
 
     /// Returns the longest time for which a permission request waits for a person.
-    pub fn ask(&self) -> Duration {
+    pub fn approval_timeout(&self) -> Duration {
         Duration::from_secs(self.ask_seconds.into())
     }
 
@@ -242,7 +242,7 @@ mod tests {
             on_crash: OnCrash::Retry,
             pause_after_failures: 5,
             budget: Budget::default(),
-            unruled: Unruled::Deny,
+            on_unmatched: Unruled::Deny,
             ask_seconds: 10 * 60,
             precheck: None,
         };

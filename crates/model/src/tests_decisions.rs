@@ -3,11 +3,11 @@
 use std::time::Duration;
 
 use crate::{
-    automation::{Decision, Standing, decide},
+    automation::{OccurrenceContext, OccurrenceDecision, decide_occurrence},
     ids::InputId,
     outcome::{
-        Failure, FailureKind, NextAttempt, Outcome, Sequel, StopReason, consecutive_failures,
-        sequel,
+        FailureKind, FollowUp, NextAttempt, Outcome, RunFailure, StopReason, consecutive_failures,
+        follow_up,
     },
     policy::{OnCrash, Overlap, Policies, SessionMode},
     run::{RunStatus, SkipReason},
@@ -15,18 +15,18 @@ use crate::{
     time::Timestamp,
 };
 
-const IDLE: Standing = Standing {
-    active: 0,
-    waiting: 0,
+const IDLE: OccurrenceContext = OccurrenceContext {
+    active_runs: 0,
+    waiting_runs: 0,
     session: None,
     seat_taken: false,
 };
 
-const RUN: Decision = Decision::Run {
+const RUN: OccurrenceDecision = OccurrenceDecision::Run {
     deferred: false,
     cancel_others: false,
 };
-const DEFER: Decision = Decision::Run {
+const DEFER: OccurrenceDecision = OccurrenceDecision::Run {
     deferred: true,
     cancel_others: false,
 };
@@ -41,20 +41,23 @@ fn with(overlap: Overlap) -> Policies {
 #[test]
 fn idle_automation_runs_under_every_overlap_policy() {
     for overlap in Overlap::ALL {
-        assert_eq!(decide(SessionMode::Fresh, &with(*overlap), IDLE), RUN);
+        assert_eq!(
+            decide_occurrence(SessionMode::Fresh, &with(*overlap), IDLE),
+            RUN
+        );
     }
 }
 
 #[test]
 fn overlap_policy_ignores_runs_of_other_origins() {
-    let taken = Standing {
+    let taken = OccurrenceContext {
         seat_taken: true,
         session: Some(SessionStatus::Active),
         ..IDLE
     };
     for overlap in [Overlap::Queue, Overlap::Skip] {
         assert_eq!(
-            decide(SessionMode::Bound, &with(overlap), taken),
+            decide_occurrence(SessionMode::Bound, &with(overlap), taken),
             DEFER,
             "{overlap}"
         );
@@ -63,16 +66,19 @@ fn overlap_policy_ignores_runs_of_other_origins() {
 
 #[test]
 fn overlap_policy_decides_while_sibling_run_is_active() {
-    let busy = Standing { active: 1, ..IDLE };
+    let busy = OccurrenceContext {
+        active_runs: 1,
+        ..IDLE
+    };
     let decisions = Overlap::ALL
         .iter()
-        .map(|o| decide(SessionMode::Fresh, &with(*o), busy));
+        .map(|o| decide_occurrence(SessionMode::Fresh, &with(*o), busy));
     assert_eq!(
         decisions.collect::<Vec<_>>(),
         [
             DEFER,
-            Decision::Skip(SkipReason::Overlap),
-            Decision::Run {
+            OccurrenceDecision::Skip(SkipReason::Overlap),
+            OccurrenceDecision::Run {
                 deferred: true,
                 cancel_others: true
             },
@@ -85,14 +91,20 @@ fn overlap_policy_decides_while_sibling_run_is_active() {
 fn full_queue_skips_occurrence() {
     let mut policies = with(Overlap::Queue);
     policies.queue_limit = 2;
-    let standing = |waiting| Standing {
-        active: 1,
-        waiting,
+    let standing = |waiting| OccurrenceContext {
+        active_runs: 1,
+        waiting_runs: waiting,
         ..IDLE
     };
-    assert_eq!(decide(SessionMode::Fresh, &policies, standing(1)), DEFER);
-    let skip = Decision::Skip(SkipReason::QueueFull);
-    assert_eq!(decide(SessionMode::Fresh, &policies, standing(2)), skip);
+    assert_eq!(
+        decide_occurrence(SessionMode::Fresh, &policies, standing(1)),
+        DEFER
+    );
+    let skip = OccurrenceDecision::Skip(SkipReason::QueueFull);
+    assert_eq!(
+        decide_occurrence(SessionMode::Fresh, &policies, standing(2)),
+        skip
+    );
 }
 
 #[test]
@@ -103,23 +115,23 @@ fn closed_session_skips_and_paused_session_defers_occurrence() {
         (SessionStatus::Paused, DEFER),
         (
             SessionStatus::Done,
-            Decision::Skip(SkipReason::SessionClosed),
+            OccurrenceDecision::Skip(SkipReason::SessionClosed),
         ),
         (
             SessionStatus::Failed,
-            Decision::Skip(SkipReason::SessionClosed),
+            OccurrenceDecision::Skip(SkipReason::SessionClosed),
         ),
         (
             SessionStatus::Archived,
-            Decision::Skip(SkipReason::SessionClosed),
+            OccurrenceDecision::Skip(SkipReason::SessionClosed),
         ),
     ] {
-        let standing = Standing {
+        let standing = OccurrenceContext {
             session: Some(state),
             ..IDLE
         };
         assert_eq!(
-            decide(SessionMode::Bound, &with(Overlap::Queue), standing),
+            decide_occurrence(SessionMode::Bound, &with(Overlap::Queue), standing),
             expected,
             "{state}"
         );
@@ -151,16 +163,16 @@ fn contradicting_policy_is_refused_by_name() {
 }
 
 fn failed(kind: FailureKind, prompted: bool) -> Outcome {
-    Outcome::Failed(Failure {
+    Outcome::Failed(RunFailure {
         kind,
         prompted,
         message: String::new(),
     })
 }
 
-fn after(outcome: &Outcome, failed_before: u32, policies: &Policies) -> Sequel {
+fn after(outcome: &Outcome, failed_before: u32, policies: &Policies) -> FollowUp {
     let input = InputId::from_uuid(uuid::Uuid::nil());
-    sequel(
+    follow_up(
         outcome,
         input,
         failed_before,
@@ -175,7 +187,7 @@ fn stop_reason_is_never_retried() {
         let outcome = Outcome::Stopped(*reason);
         assert_eq!(
             after(&outcome, 0, &Policies::default()),
-            Sequel::Final,
+            FollowUp::Final,
             "{reason}"
         );
     }
@@ -208,7 +220,7 @@ fn machinery_failure_is_retried_until_attempts_are_used_up() {
     let policies = Policies::default();
     let start = failed(FailureKind::Start, false);
     for failed_before in 0..policies.retry.attempts {
-        let tried_again = after(&start, failed_before, &policies) != Sequel::Final;
+        let tried_again = after(&start, failed_before, &policies) != FollowUp::Final;
         assert_eq!(tried_again, failed_before + 1 < policies.retry.attempts);
     }
 }
@@ -219,7 +231,7 @@ fn retry_backoff_is_exponential_bounded_and_deterministic() {
     policies.retry.attempts = 40;
     for failed_before in 0..30 {
         let wait = |outcome: &Outcome| match after(outcome, failed_before, &policies) {
-            Sequel::Retry(NextAttempt {
+            FollowUp::Retry(NextAttempt {
                 not_before: Some(at),
                 ..
             }) => at.since(Timestamp::UNIX_EPOCH),
@@ -242,9 +254,9 @@ fn lost_worker_is_retried_or_failed_by_on_crash_policy() {
     let retry = after(&lost, 0, &Policies::default());
     assert!(matches!(
         retry,
-        Sequel::Retry(NextAttempt {
+        FollowUp::Retry(NextAttempt {
             interrupted: true,
-            counts: true,
+            counts_as_failure: true,
             ..
         })
     ));
@@ -252,11 +264,11 @@ fn lost_worker_is_retried_or_failed_by_on_crash_policy() {
         on_crash: OnCrash::Fail,
         ..Policies::default()
     };
-    assert_eq!(after(&lost, 0, &policies), Sequel::Final);
+    assert_eq!(after(&lost, 0, &policies), FollowUp::Final);
     let unsent = failed(FailureKind::WorkerLost, false);
     assert!(matches!(
         after(&unsent, 0, &policies),
-        Sequel::Retry(NextAttempt {
+        FollowUp::Retry(NextAttempt {
             interrupted: false,
             ..
         })
@@ -266,10 +278,10 @@ fn lost_worker_is_retried_or_failed_by_on_crash_policy() {
 #[test]
 fn requeue_uses_up_no_attempt() {
     let handed_back = failed(FailureKind::Requeued, true);
-    let expected = Sequel::Retry(NextAttempt {
+    let expected = FollowUp::Retry(NextAttempt {
         not_before: None,
         interrupted: true,
-        counts: false,
+        counts_as_failure: false,
     });
     assert_eq!(after(&handed_back, 7, &Policies::default()), expected);
 }
@@ -283,7 +295,7 @@ fn failure_that_needs_a_person_is_not_retried() {
     ] {
         assert_eq!(
             after(&failed(kind, false), 0, &Policies::default()),
-            Sequel::Final,
+            FollowUp::Final,
             "{kind}"
         );
     }
@@ -299,5 +311,5 @@ fn consecutive_failures_reset_on_success_not_on_cancel() {
 
 #[test]
 fn budget_reason_equals_failure_kind_word() {
-    assert_eq!(FailureKind::Budget.as_str(), crate::budget::REASON);
+    assert_eq!(FailureKind::Budget.as_str(), crate::budget::BUDGET_REASON);
 }

@@ -139,7 +139,7 @@ pub trait Clock: Send + Sync {
 
     /// Returns the lead of the machine's own clock over [`Self::now`], in microseconds. Returns `None` if
     /// [`Self::now`] is the machine's own clock.
-    fn own_ahead_micros(&self) -> Option<i64> {
+    fn machine_clock_lead_micros(&self) -> Option<i64> {
         None
     }
 }

@@ -4,7 +4,7 @@
 use jiff::{SignedDuration, civil::DateTime, tz::TimeZoneDatabase};
 use model::{
     Timestamp,
-    schedule::{Schedule, Spec, due},
+    schedule::{Schedule, Spec, due_instants},
 };
 use proptest::{collection::vec, prelude::*, sample::select};
 
@@ -153,13 +153,13 @@ impl Expression {
                 let mut new = wall;
                 let mut due = false;
                 while new > latest_shown {
-                    due |= self.matches(new);
+                    due_instants |= self.matches(new);
                     new -= MINUTE;
                 }
-                due
+                due_instants
             };
             latest_shown = latest_shown.max(wall);
-            if due && now > after.jiff() {
+            if due_instants && now > after.jiff() {
                 fires.push(Timestamp::from_jiff(now));
             }
             now += MINUTE;
@@ -194,7 +194,7 @@ proptest! {
         prop_assert_eq!(schedule.count(after, until), u64::try_from(walked.len()).unwrap());
 
         let Some(first) = walked.first() else { return Ok(()) };
-        let due = due(&schedule, *first, until, limit);
+        let due = due_instants(&schedule, *first, until, limit);
         let (earlier, newest) = walked.split_at(walked.len().saturating_sub(limit));
         prop_assert_eq!(due.instants, newest);
         prop_assert_eq!(due.earlier.map_or(0, |earlier| earlier.count), u64::try_from(earlier.len()).unwrap());

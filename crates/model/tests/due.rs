@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use model::{
     Timestamp,
-    schedule::{Due, Schedule, Spec, Stretch, due},
+    schedule::{DueInstants, MissedRange, Schedule, Spec, due_instants},
 };
 
 fn at(text: &str) -> Timestamp {
@@ -31,14 +31,17 @@ fn every(period: &str, anchor: Timestamp) -> Schedule {
 
 #[test]
 fn nothing_is_due_before_first_instant() {
-    let nothing = Due {
+    let nothing = DueInstants {
         earlier: None,
         instants: Vec::new(),
     };
     let (early, late) = (at("2026-11-21T08:00:00Z"), at("2026-11-21T09:00:00Z"));
-    assert_eq!(due(&cron("0 9 * * *", "UTC"), late, early, 10), nothing);
-    assert_eq!(due(&Schedule::Manual, early, late, 10), nothing);
-    assert_eq!(due(&Schedule::At(late), early, early, 10), nothing);
+    assert_eq!(
+        due_instants(&cron("0 9 * * *", "UTC"), late, early, 10),
+        nothing
+    );
+    assert_eq!(due_instants(&Schedule::Manual, early, late, 10), nothing);
+    assert_eq!(due_instants(&Schedule::At(late), early, early, 10), nothing);
 }
 
 #[test]
@@ -46,16 +49,19 @@ fn due_range_includes_first_instant_and_now() {
     let hourly = every("1h", at("2026-11-21T08:00:00Z"));
     let (first, now) = (at("2026-11-21T08:00:00Z"), at("2026-11-21T10:00:00Z"));
     let expected = [first, at("2026-11-21T09:00:00Z"), now];
-    assert_eq!(due(&hourly, first, now, 3).instants, expected);
-    let two = due(&hourly, first, now, 2);
+    assert_eq!(due_instants(&hourly, first, now, 3).instants, expected);
+    let two = due_instants(&hourly, first, now, 2);
     assert_eq!(two.instants, expected[1..]);
-    let earlier = Stretch {
+    let earlier = MissedRange {
         first,
         last: first,
         count: 1,
     };
     assert_eq!(two.earlier, Some(earlier));
-    assert_eq!(due(&Schedule::At(now), now, now, 1).instants, [now]);
+    assert_eq!(
+        due_instants(&Schedule::At(now), now, now, 1).instants,
+        [now]
+    );
 }
 
 /// Bounded by the test runner's patience: a walk over these 34 million instants takes minutes.
@@ -69,11 +75,11 @@ fn backlog_of_400_days_of_seconds_is_counted_fast() {
         cron("* * * * * *", "UTC"),
         cron("* * * * * *", "America/New_York"),
     ] {
-        let slept = due(&schedule, first, now, 2);
+        let slept = due_instants(&schedule, first, now, 2);
         let newest = now.saturating_sub(Duration::from_micros(500));
         let second = Duration::from_secs(1);
         assert_eq!(slept.instants, [newest.saturating_sub(second), newest]);
-        let earlier = Stretch {
+        let earlier = MissedRange {
             first,
             last: newest.saturating_sub(2 * second),
             count: DAYS * 86_400 + 1 - 2,

@@ -24,13 +24,13 @@ use tempfile::NamedTempFile;
 use crate::error::Error;
 
 /// The name of the database file in the folder.
-pub const DATABASE: &str = "matins.db";
+pub const DATABASE_FILE_NAME: &str = "matins.db";
 
 /// The name of the file that the server of the folder locks. Its content is the process ID of the server.
 pub const SERVE_LOCK_FILE_NAME: &str = "serve.lock";
 
 /// The name of the file that holds the network address of the server.
-const ADDRESS: &str = "server.url";
+const ADDRESS_FILE_NAME: &str = "server.url";
 
 /// An existing data folder.
 #[derive(Debug, Clone)]
@@ -57,7 +57,7 @@ impl DataFolder {
     /// # Errors
     ///
     /// Returns the error of the system, with the kind `NotFound` if the folder does not exist.
-    pub fn look(path: &Path) -> io::Result<Self> {
+    pub fn open_existing(path: &Path) -> io::Result<Self> {
         let path = fs::canonicalize(path)?;
         Ok(Self { path })
     }
@@ -68,33 +68,33 @@ impl DataFolder {
     }
 
     /// Returns the path of the SQLite database that is used unless the configuration names another one.
-    pub fn database(&self) -> PathBuf {
-        self.path.join(DATABASE)
+    pub fn database_path(&self) -> PathBuf {
+        self.path.join(DATABASE_FILE_NAME)
     }
 
     /// Returns the folder that holds the working directories of sessions that were created without one.
-    pub fn sessions(&self) -> PathBuf {
+    pub fn sessions_path(&self) -> PathBuf {
         self.path.join("sessions")
     }
 
     /// Returns the folder of the lock files by which workers show that their processes are alive.
-    pub fn workers(&self) -> PathBuf {
+    pub fn workers_path(&self) -> PathBuf {
         self.path.join("workers")
     }
 
     /// Returns the folder in which the demonstration agent keeps its sessions.
-    pub fn demo_agent(&self) -> PathBuf {
+    pub fn demo_agent_path(&self) -> PathBuf {
         self.path.join("demo-agent")
     }
 
     /// Returns the path of the file that holds the first admin token.
-    pub fn token(&self) -> PathBuf {
+    pub fn token_path(&self) -> PathBuf {
         self.path.join("token")
     }
 
     /// Writes the network address of the server to `server.url`. Removes the file if `address` is `None`.
     pub fn write_address(&self, address: Option<&str>) -> Result<(), Error> {
-        let path = self.path.join(ADDRESS);
+        let path = self.path.join(ADDRESS_FILE_NAME);
         let failed = |source| file_error("write the file", &path, source);
         let Some(address) = address else {
             return match fs::remove_file(&path) {
@@ -110,8 +110,8 @@ impl DataFolder {
     }
 
     /// Returns the network address of the server. Returns `None` if the file is missing, unreadable or empty.
-    pub fn address(&self) -> Option<String> {
-        let noted = fs::read_to_string(self.path.join(ADDRESS)).ok()?;
+    pub fn read_address(&self) -> Option<String> {
+        let noted = fs::read_to_string(self.path.join(ADDRESS_FILE_NAME)).ok()?;
         Some(noted.trim().to_owned()).filter(|address| !address.is_empty())
     }
 
@@ -121,7 +121,11 @@ impl DataFolder {
     /// # Errors
     ///
     /// Returns [`Error::Instance`] if the file `instance.id` holds no valid ID.
-    pub fn instance(&self, clock: &dyn Clock, entropy: &dyn Entropy) -> Result<InstanceId, Error> {
+    pub fn instance_id(
+        &self,
+        clock: &dyn Clock,
+        entropy: &dyn Entropy,
+    ) -> Result<InstanceId, Error> {
         let path = self.path.join("instance.id");
         let failed = |source| file_error("use the file", &path, source);
         let text = match fs::read_to_string(&path) {
@@ -177,7 +181,7 @@ impl DataFolder {
                 let mut pid = String::new();
                 file.read_to_string(&mut pid).map_err(failed)?;
                 let pid = pid.trim();
-                return Err(Error::Locked {
+                return Err(Error::FolderLocked {
                     path: self.path.clone(),
                     process: if pid.is_empty() { "?" } else { pid }.to_owned(),
                 });
@@ -236,10 +240,10 @@ mod tests {
     fn instance_id_is_stable_and_corrupt_file_is_refused() {
         let folder = tempfile::tempdir().unwrap();
         let folder = DataFolder::open(&folder.path().join("a/b")).unwrap();
-        let id = || folder.instance(&SystemClock, &OsEntropy).unwrap();
+        let id = || folder.instance_id(&SystemClock, &OsEntropy).unwrap();
         assert_eq!(id(), id());
         fs::write(folder.path().join("instance.id"), "nonsense").unwrap();
-        assert!(folder.instance(&SystemClock, &OsEntropy).is_err());
+        assert!(folder.instance_id(&SystemClock, &OsEntropy).is_err());
     }
 
     #[test]

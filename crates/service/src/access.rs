@@ -86,11 +86,11 @@ impl Service {
         id: Option<TenantId>,
         demo_command: &[String],
     ) -> Result<TenantCreated, Error> {
-        let name = naming::name("name", name)?;
+        let name = naming::validate_name("name", name)?;
         let now = self.now();
         let id = id.unwrap_or_else(|| TenantId::generate(now, &*self.entropy));
         match self.store.create_tenant(id, &name, now).await {
-            Ok(()) | Err(store::Error::Made { .. }) => {}
+            Ok(()) | Err(store::Error::AlreadyCreated { .. }) => {}
             Err(error) => return Err(error.into()),
         }
         // An earlier request may have stopped after any of these steps, so each step tolerates that its row exists.
@@ -100,7 +100,7 @@ impl Service {
         };
         of_tenant.add_known_agents(demo_command).await?;
         // The ID of the token is derived from the tenant's, so that a repeated request finds the existing token.
-        let token = of_tenant.first_token(Some(TokenId::from_uuid(id.uuid())));
+        let token = of_tenant.create_first_token(Some(TokenId::from_uuid(id.uuid())));
         let token = token.await?;
         Ok(TenantCreated {
             tenant: of_tenant.current_tenant().await?.into(),
@@ -109,7 +109,7 @@ impl Service {
     }
 
     /// Creates the token of the tenant's first admin, with a reserved ID if there is one.
-    pub async fn first_token(&self, id: Option<TokenId>) -> Result<TokenCreated, Error> {
+    pub async fn create_first_token(&self, id: Option<TokenId>) -> Result<TokenCreated, Error> {
         let request = TokenRequest {
             name: FIRST_TOKEN_NAME.to_owned(),
             role: Role::Admin,
@@ -159,7 +159,7 @@ impl Service {
             }
         }
         let now = self.now();
-        let name = naming::name("name", &request.name)?;
+        let name = naming::validate_name("name", &request.name)?;
         if matches!(request.role, Role::Runtime | Role::Run) {
             let problem =
                 "accepted are admin, member and viewer; the others are made by what they are for";
@@ -169,7 +169,7 @@ impl Service {
             let problem = "it is over; accepted is an instant to come";
             return Err(Error::invalid("expires_at", &expires.to_string(), problem));
         }
-        let scopes = scopes(request, permitted)?;
+        let scopes = limit_scopes(request, permitted)?;
         let secret = TokenSecret::generate(&*self.entropy);
         let new = NewToken {
             id: id.unwrap_or_else(|| TokenId::generate(now, &*self.entropy)),
@@ -177,13 +177,13 @@ impl Service {
             role: request.role,
             scopes,
             hash: secret.hash(),
-            shown: secret.shown().to_owned(),
+            secret_prefix: secret.shown().to_owned(),
             expires_at: request.expires_at,
         };
         let secret = match self.store.create_token(self.tenant, &new, now).await {
             Ok(()) => Some(secret.reveal().to_owned()),
             // A concurrent copy of this request has created the token and returned its secret.
-            Err(store::Error::Made { .. }) => None,
+            Err(store::Error::AlreadyCreated { .. }) => None,
             Err(error) => return Err(error.into()),
         };
         Ok(TokenCreated {
@@ -251,7 +251,7 @@ impl Service {
         let new = NewBrowserToken {
             id: TokenId::generate(now, &*self.entropy),
             hash: secret.hash(),
-            shown: secret.shown().to_owned(),
+            secret_prefix: secret.shown().to_owned(),
             expires_at: now + BROWSER_SIGN_IN_LIFETIME,
         };
         let signed_in = self.store.use_sign_in_link(&code.hash(), &new, now).await?;
@@ -268,7 +268,7 @@ impl Service {
 /// # Errors
 ///
 /// Returns an error if a requested scope is beyond the role or beyond the permissions of the caller.
-fn scopes(
+fn limit_scopes(
     request: &TokenRequest,
     permitted: &[Permission],
 ) -> Result<Option<BTreeSet<Permission>>, Error> {

@@ -10,9 +10,9 @@ use model::{
     automation::AutomationState,
     entity::{Automation, Run},
 };
-use store::{AutomationFilter, Deletion, RunFilter, Unreadable};
+use store::{AutomationFilter, CorruptAutomation, RunFilter, SessionDeletion};
 
-use crate::{Error, Service, fires};
+use crate::{Error, Service, upcoming_runs};
 
 /// The number of an automation's newest runs that are returned with it.
 const MAX_LAST_RUNS: u32 = 10;
@@ -36,16 +36,16 @@ pub struct AutomationQuery {
 }
 
 /// An automation of a list, which may be corrupt.
-enum Listed {
+enum ListedAutomation {
     Readable(Box<Automation>),
-    Broken(Unreadable),
+    Corrupt(CorruptAutomation),
 }
 
-impl Listed {
+impl ListedAutomation {
     const fn id(&self) -> AutomationId {
         match self {
             Self::Readable(automation) => automation.id,
-            Self::Broken(broken) => broken.id,
+            Self::Corrupt(broken) => broken.id,
         }
     }
 }
@@ -74,8 +74,8 @@ impl Service {
         let readable = found
             .readable
             .into_iter()
-            .map(|one| Listed::Readable(Box::new(one)));
-        let unreadable = found.unreadable.into_iter().map(Listed::Broken);
+            .map(|one| ListedAutomation::Readable(Box::new(one)));
+        let unreadable = found.corrupt.into_iter().map(ListedAutomation::Corrupt);
         let mut all: Vec<_> = readable.chain(unreadable).collect();
         all.sort_by_key(|listed| Reverse(listed.id()));
         let page = Page::of(all, query.limit, |listed| listed.id().to_string());
@@ -85,8 +85,8 @@ impl Service {
         };
         for listed in page.items {
             let automation = match listed {
-                Listed::Readable(automation) => *automation,
-                Listed::Broken(broken) => {
+                ListedAutomation::Readable(automation) => *automation,
+                ListedAutomation::Corrupt(broken) => {
                     list.unreadable.push(UnreadableAutomation {
                         id: broken.id,
                         name: broken.name,
@@ -115,7 +115,7 @@ impl Service {
     pub async fn automation_names(&self) -> Result<BTreeMap<AutomationId, String>, Error> {
         let found = self.store.automations(self.scope()).await?;
         let readable = found.readable.into_iter().map(|one| (one.id, one.name));
-        let unreadable = found.unreadable.into_iter().map(|one| (one.id, one.name));
+        let unreadable = found.corrupt.into_iter().map(|one| (one.id, one.name));
         Ok(readable.chain(unreadable).collect())
     }
 
@@ -133,7 +133,9 @@ impl Service {
         }
         let automation = self.find_automation(given).await?.id;
         let now = self.now();
-        let fired = self.store.fire(self.tenant, automation, input, now);
+        let fired = self
+            .store
+            .fire_automation(self.tenant, automation, input, now);
         self.run_of_input(input, fired.await).await
     }
 
@@ -210,8 +212,8 @@ impl Service {
                     .store
                     .delete_session(self.tenant, session.id, false, now);
                 match deletion.await? {
-                    Deletion::Done { .. } => deleted.sessions_deleted += 1,
-                    Deletion::BlockedBy(_) => deleted.sessions_kept.push(session.id),
+                    SessionDeletion::Deleted { .. } => deleted.sessions_deleted += 1,
+                    SessionDeletion::BlockedBy(_) => deleted.sessions_kept.push(session.id),
                 }
             }
         }
@@ -239,12 +241,18 @@ impl Service {
         let last_runs = self.store.runs(scope, filter, MAX_LAST_RUNS).await?;
         Ok(AutomationView {
             agent: self.store.agent(scope, automation.agent_id).await?.name,
-            newer_format: (automation.needs_format > store::FORMAT).then_some(NewerFormat {
-                needed: automation.needs_format,
-                honoured: store::FORMAT,
-            }),
+            newer_format: (automation.needs_format > store::DOCUMENT_FORMAT).then_some(
+                NewerFormat {
+                    needed: automation.needs_format,
+                    honoured: store::DOCUMENT_FORMAT,
+                },
+            ),
             overlap: automation.policies.overlap(automation.session_mode),
-            next_fires: fires::next(&automation, &triggers, self.now())?,
+            upcoming_runs: upcoming_runs::upcoming_of_automation(
+                &automation,
+                &triggers,
+                self.now(),
+            )?,
             last_runs: last_runs.into_iter().map(Into::into).collect(),
             triggers: triggers.into_iter().map(Into::into).collect(),
             session: session.map(Into::into),

@@ -51,7 +51,7 @@ impl Service {
             .create_automation(self.tenant, Some(id), new, now)
             .await;
         match made {
-            Ok(_) | Err(store::Error::Made { .. }) => Ok(()),
+            Ok(_) | Err(store::Error::AlreadyCreated { .. }) => Ok(()),
             Err(error) => Err(error),
         }
     }
@@ -65,7 +65,7 @@ impl Service {
         new: &mut NewAutomation,
         now: Timestamp,
     ) -> Result<(), Error> {
-        let base = naming::derived(&new.prompt);
+        let base = naming::derive_name(&new.prompt);
         let mut number = 1;
         loop {
             new.name = match number {
@@ -73,7 +73,7 @@ impl Service {
                 number => format!("{base}-{number}"),
             };
             match self.create_if_absent(id, new, now).await {
-                Err(store::Error::Exists { .. }) if number < MAX_DERIVED_NAMES => number += 1,
+                Err(store::Error::NameTaken { .. }) if number < MAX_DERIVED_NAMES => number += 1,
                 made => return Ok(made?),
             }
         }

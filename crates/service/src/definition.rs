@@ -19,7 +19,7 @@ use store::NewAutomation;
 use crate::{Error, Service, naming, working_directory};
 
 /// The session, the working directory and the agent of an automation's turns.
-struct Place {
+struct TurnTarget {
     agent: AgentId,
     cwd: Option<String>,
     bound_session_key: Option<String>,
@@ -38,16 +38,16 @@ impl Service {
         before: Option<&NewAutomation>,
         now: Timestamp,
     ) -> Result<NewAutomation, Error> {
-        naming::content("prompt", &request.prompt)?;
+        naming::validate_content("prompt", &request.prompt)?;
         let mode = request.session.mode();
-        let policies = policies(&request.policies, mode)?;
+        let policies = validate_policies(&request.policies, mode)?;
         let there = before.map_or(&[][..], |before| &before.triggers);
-        let triggers = specs(&request.triggers, request.zone.as_deref(), there, now)?;
+        let triggers = validate_triggers(&request.triggers, request.zone.as_deref(), there, now)?;
         let name = match &request.name {
-            Some(name) => naming::name("name", name)?,
+            Some(name) => naming::validate_name("name", name)?,
             None => String::new(),
         };
-        let place = self.place(request, before).await?;
+        let place = self.resolve_target(request, before).await?;
         Ok(NewAutomation {
             name,
             prompt: request.prompt.clone(),
@@ -62,15 +62,15 @@ impl Service {
         })
     }
 
-    async fn place(
+    async fn resolve_target(
         &self,
         request: &AutomationRequest,
         before: Option<&NewAutomation>,
-    ) -> Result<Place, Error> {
+    ) -> Result<TurnTarget, Error> {
         if let Some(before) = before
             && self.keeps_target(request, before).await?
         {
-            return Ok(Place {
+            return Ok(TurnTarget {
                 agent: before.agent,
                 cwd: before.cwd.clone(),
                 bound_session_key: before.bound_session_key.clone(),
@@ -81,13 +81,13 @@ impl Service {
             let so_far = before.and_then(|before| before.bound_session_key.as_deref());
             self.bound_target(request, given, so_far).await?
         } else {
-            let cwd = working_directory::check(request.cwd.as_deref())?;
+            let cwd = working_directory::validate(request.cwd.as_deref())?;
             (self.requested_agent(request).await?, cwd, None)
         };
         if request.session.mode() != SessionMode::Fresh {
             self.require_restore(&agent).await?;
         }
-        Ok(Place {
+        Ok(TurnTarget {
             agent: agent.id,
             cwd,
             bound_session_key,
@@ -141,7 +141,7 @@ impl Service {
         given: &str,
         so_far: Option<&str>,
     ) -> Result<(Agent, Option<String>, Option<String>), Error> {
-        let cwd = working_directory::check(request.cwd.as_deref())?;
+        let cwd = working_directory::validate(request.cwd.as_deref())?;
         // 1. Find the session. If the request names none, it is the unified conversation, whose key takes the
         // place of the reference.
         let session = self.session_to_bind(request, given, so_far).await?;
@@ -199,7 +199,10 @@ fn bound_key(given: &str, session: &Session) -> Result<String, Error> {
 /// # Errors
 ///
 /// Refuses policies that contradict each other or the session mode, with the path of the field.
-pub(crate) fn policies(request: &PoliciesRequest, mode: SessionMode) -> Result<Policies, Error> {
+pub(crate) fn validate_policies(
+    request: &PoliciesRequest,
+    mode: SessionMode,
+) -> Result<Policies, Error> {
     let policies = Policies::from(request.clone());
     policies.validate(mode).map_err(|invalid| {
         let field = format!("policies.{}", invalid.field());
@@ -209,7 +212,7 @@ pub(crate) fn policies(request: &PoliciesRequest, mode: SessionMode) -> Result<P
 }
 
 /// Returns the validated triggers of a request. Triggers in `there`, the present ones, are accepted unchanged.
-pub(crate) fn specs(
+pub(crate) fn validate_triggers(
     triggers: &[TriggerRequest],
     zone: Option<&str>,
     there: &[Spec],
@@ -217,7 +220,7 @@ pub(crate) fn specs(
 ) -> Result<Vec<Spec>, Error> {
     let read = triggers.iter().enumerate().map(|(at, trigger)| {
         let path = format!("triggers[{at}].");
-        spec(trigger, &path, zone, there, now)
+        validate_trigger(trigger, &path, zone, there, now)
     });
     read.collect()
 }
@@ -230,7 +233,7 @@ pub(crate) fn specs(
 /// # Errors
 ///
 /// Returns an error if the schedule is invalid, or if a new trigger would never fire.
-pub(crate) fn spec(
+pub(crate) fn validate_trigger(
     trigger: &TriggerRequest,
     path: &str,
     zone: Option<&str>,

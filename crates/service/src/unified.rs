@@ -13,7 +13,7 @@ use model::{
 };
 use store::{NewSession, SessionSelector};
 
-use crate::{Error, Service, Unified, working_directory};
+use crate::{Error, Service, UnifiedMode, working_directory};
 
 /// The session key of the unified conversation.
 const UNIFIED_KEY: &str = "unified:default";
@@ -34,7 +34,10 @@ impl Service {
         given: &str,
         bound_so_far: Option<&str>,
     ) -> Result<Session, Error> {
-        let Unified { on, by_browser } = self.unified;
+        let UnifiedMode {
+            enabled: on,
+            by_browser,
+        } = self.unified;
         if given.is_empty() && !(on && by_browser) {
             return Err(Error::Missing {
                 field: "session",
@@ -56,7 +59,7 @@ impl Service {
     /// Returns the filter of a list of automations for a session.
     pub(crate) async fn session_filter(&self, given: &str) -> Result<SessionSelector, Error> {
         let session = self.find_session(given).await?;
-        let unified = self.unified.on && is_web_chat(&session);
+        let unified = self.unified.enabled && is_web_chat(&session);
         Ok(SessionSelector {
             session: session.id,
             key: session.session_key,
@@ -82,7 +85,7 @@ impl Service {
         self.require_restore(&agent).await?;
         // Refuse the request before the conversation is created, so that a refused request leaves no conversation
         // behind.
-        if let Some(cwd) = working_directory::check(request.cwd.as_deref())? {
+        if let Some(cwd) = working_directory::validate(request.cwd.as_deref())? {
             let problem = "the unified conversation has a folder of its own";
             return Err(working_directory::invalid(&cwd, problem));
         }
@@ -101,13 +104,13 @@ impl Service {
             draft: false,
             channel: None,
             cwd: self.store.working_directory(None, id),
-            schedule_id: None,
+            automation_id: None,
             agent: agent.id,
             settings: SeatSettings::default(),
         };
         match self.store.create_session(self.tenant, &new, now).await {
             // A concurrent request has created the conversation, which is read below.
-            Ok(_) | Err(store::Error::Exists { .. }) => {}
+            Ok(_) | Err(store::Error::NameTaken { .. }) => {}
             Err(error) => return Err(error.into()),
         }
         let made = find().await?;

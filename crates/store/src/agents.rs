@@ -2,7 +2,7 @@
 
 use model::{
     AgentId, TenantId, Timestamp,
-    agent::{Agent, AgentConfig, Offers},
+    agent::{Agent, AgentConfig, OfferedCapabilities},
 };
 
 use crate::{
@@ -20,7 +20,7 @@ impl Store {
         tenant: TenantId,
         name: &str,
         config: &AgentConfig,
-        offers: Option<&Offers>,
+        offers: Option<&OfferedCapabilities>,
         now: Timestamp,
     ) -> Result<Agent, Error> {
         self.transact(Scope::Tenant(tenant), |tx, _| {
@@ -32,13 +32,13 @@ impl Store {
                 let found = found
                     .filter(|row| !matches!(rows::agent(row), Err(error) if error.is_corrupt()));
                 if let Some(found) = found {
-                    let before = locked(tx, tenant, found.get("id")?).await?;
-                    return write(tx, tenant, &before, config, offers, now).await;
+                    let before = lock_agent(tx, tenant, found.get("id")?).await?;
+                    return write_agent(tx, tenant, &before, config, offers, now).await;
                 }
                 // If another transaction has inserted the name meanwhile, the statement updates that row.
                 let id = AgentId::generate(now, self.ids());
                 let stored = stored::write::<StoredAgent>(&(config.clone(), offers.cloned()));
-                let (format, needed) = (stored::FORMAT, stored.needs_format);
+                let (format, needed) = (stored::DOCUMENT_FORMAT, stored.needs_format);
                 let params = params! { "harnesses/put";
                     id: id,
                     tenant: tenant,
@@ -70,14 +70,14 @@ impl Store {
     ) -> Result<Agent, Error> {
         self.transact(Scope::Tenant(tenant), |tx, _| {
             Box::pin(async move {
-                let before = locked(tx, tenant, id).await?;
+                let before = lock_agent(tx, tenant, id).await?;
                 if before.agent.config != *seen {
-                    return Err(Error::Changed {
+                    return Err(Error::StaleVersion {
                         what: "agent",
                         name: before.agent.name,
                     });
                 }
-                write(tx, tenant, &before, to, None, now).await
+                write_agent(tx, tenant, &before, to, None, now).await
             })
         })
         .await
@@ -90,16 +90,16 @@ impl Store {
         tenant: TenantId,
         id: AgentId,
         started: &AgentConfig,
-        offers: &Offers,
+        offers: &OfferedCapabilities,
         now: Timestamp,
     ) -> Result<Agent, Error> {
         self.transact(Scope::Tenant(tenant), |tx, _| {
             Box::pin(async move {
-                let before = locked(tx, tenant, id).await?;
+                let before = lock_agent(tx, tenant, id).await?;
                 if before.agent.config != *started {
                     return Ok(before.agent);
                 }
-                write(tx, tenant, &before, started, Some(offers), now).await
+                write_agent(tx, tenant, &before, started, Some(offers), now).await
             })
         })
         .await
@@ -126,7 +126,7 @@ impl Store {
                             name: name,
                             config: &stored.value,
                             now: now,
-                            format: stored::FORMAT,
+                            format: stored::DOCUMENT_FORMAT,
                             needs_format: stored.needs_format,
                         },
                     )
@@ -139,7 +139,7 @@ impl Store {
 
     /// Lists agents by name. Leaves out an agent whose document needs a later version of Matins.
     pub async fn agents(&self, scope: Scope) -> Result<Vec<Agent>, Error> {
-        let mut tx = self.db.read(scope).await?;
+        let mut tx = self.db.begin_read(scope).await?;
         let found = tx
             .fetch_all(sql!("harnesses/list"), params![scope.tenant()])
             .await?;
@@ -150,7 +150,7 @@ impl Store {
 
     /// Returns one agent.
     pub async fn agent(&self, scope: Scope, id: AgentId) -> Result<Agent, Error> {
-        let mut tx = self.db.read(scope).await?;
+        let mut tx = self.db.begin_read(scope).await?;
         let row = tx
             .fetch_optional(sql!("harnesses/by_id"), params![scope.tenant(), id])
             .await?;
@@ -170,7 +170,7 @@ struct LockedAgent {
 ///
 /// [`Error::NewerFormat`] if this version does not honour the agent's document, because it could not rewrite that
 /// document.
-async fn locked(tx: &mut Tx, tenant: TenantId, id: AgentId) -> Result<LockedAgent, Error> {
+async fn lock_agent(tx: &mut Tx, tenant: TenantId, id: AgentId) -> Result<LockedAgent, Error> {
     tx.lock_rows(sql_of_postgres!("harnesses/lock"), vec![params![id]])
         .await?;
     let row = tx
@@ -182,12 +182,12 @@ async fn locked(tx: &mut Tx, tenant: TenantId, id: AgentId) -> Result<LockedAgen
     Ok(LockedAgent { agent, row })
 }
 
-async fn write(
+async fn write_agent(
     tx: &mut Tx,
     tenant: TenantId,
     before: &LockedAgent,
     config: &AgentConfig,
-    offers: Option<&Offers>,
+    offers: Option<&OfferedCapabilities>,
     now: Timestamp,
 ) -> Result<Agent, Error> {
     let LockedAgent { agent, row } = before;

@@ -27,22 +27,22 @@ use crate::{
     Error, Scope,
     database::Tx,
     locks::{lock_automation, lock_triggers},
-    runs::spend,
+    runs::run_usage,
     store::Store,
-    stored::{self, StoredPermissions, StoredPolicies, StoredSettings, StoredSpec, Written},
+    stored::{self, StoredDocument, StoredPermissions, StoredPolicies, StoredSettings, StoredSpec},
 };
 
 pub(crate) use attention::request_attention;
 use attention::set_attention;
 pub use edit::AutomationEdit;
 use read::read;
-pub use read::{AutomationFilter, Automations, SessionSelector, Unreadable};
-pub(crate) use read::{bound_to, live_triggers, triggers};
-pub(crate) use schedule::schedule;
+pub use read::{AutomationFilter, Automations, CorruptAutomation, SessionSelector};
+pub(crate) use read::{all_triggers, bound_to, live_triggers};
+pub(crate) use schedule::parse_schedule;
 pub(crate) use stopping::{
     count_failures, delete, pause, pause_corrupt, record_missed_until_stop, stop_triggers,
 };
-use stopping::{delete_corrupt, settle, stopped_at};
+use stopping::{delete_corrupt, record_missed, stopped_at};
 pub use triggers::NewTrigger;
 
 /// The properties of an automation that a person sets, for a new automation or an edit.
@@ -93,7 +93,7 @@ impl Store {
                         .fetch_optional(sql!("automations/by_id"), params![tenant, id])
                         .await?;
                     if used.is_some() {
-                        return Err(Error::made("the automation", id));
+                        return Err(Error::already_created("the automation", id));
                     }
                     let policies = stored::write::<StoredPolicies>(&new.policies);
                     let settings = stored::write::<StoredSettings>(&new.settings);
@@ -115,7 +115,7 @@ impl Store {
                             settings: &settings.value,
                             permissions: &permissions.value,
                             now: now,
-                            format: stored::FORMAT,
+                            format: stored::DOCUMENT_FORMAT,
                             needs_format: needs_format,
                         },
                     )
@@ -126,7 +126,7 @@ impl Store {
                             .await?;
                     }
                     let name = new.name.clone();
-                    log::change(tx, id, AutomationChange::Created { name }, now).await?;
+                    log::write_change(tx, id, AutomationChange::Created { name }, now).await?;
                     Ok(id)
                 })
             })
@@ -136,12 +136,12 @@ impl Store {
         {
             // A repetition of this request may have committed at the same time. It conflicts on the ID or on the
             // name, and the answer is the same: the automation exists already.
-            let mut tx = self.db.read(Scope::Tenant(tenant)).await?;
+            let mut tx = self.db.begin_read(Scope::Tenant(tenant)).await?;
             let used = tx
                 .fetch_optional(sql!("automations/by_id"), params![tenant, id])
                 .await?;
             if used.is_some() {
-                return Err(Error::made("the automation", id));
+                return Err(Error::already_created("the automation", id));
             }
         }
         made.map_err(|error| map_name_conflict(error, &new.name))
@@ -196,8 +196,9 @@ impl Store {
                     let due = next_due(trigger.id, &trigger.spec, &automation.policies, now)?;
                     set_next_due(tx, trigger.id, due, now).await?;
                 }
-                spend::release(tx, automation.tenant_id, Some(id), now).await?;
-                log::change(tx, id, AutomationChange::Resumed, now).await
+                run_usage::release_deferred_by_budget(tx, automation.tenant_id, Some(id), now)
+                    .await?;
+                log::write_change(tx, id, AutomationChange::Resumed, now).await
             })
         })
         .await
@@ -222,7 +223,7 @@ impl Store {
                 )
                 .await?;
                 let session_id = automation.current_session_id;
-                log::change(tx, id, AutomationChange::Reset { session_id }, now).await
+                log::write_change(tx, id, AutomationChange::Reset { session_id }, now).await
             })
         })
         .await
@@ -309,17 +310,20 @@ pub(crate) async fn lock_with_triggers(
 }
 
 /// Returns the lowest format whose servers support an automation with all its documents and those of its triggers.
-fn needs_format(documents: [&Written; 3], triggers: &[Spec]) -> i64 {
+fn needs_format(documents: [&StoredDocument; 3], triggers: &[Spec]) -> i64 {
     let triggers = triggers.iter().map(stored::needs_format_of::<StoredSpec>);
     let documents = documents.into_iter().map(|written| written.needs_format);
-    documents.chain(triggers).max().unwrap_or(stored::FORMAT)
+    documents
+        .chain(triggers)
+        .max()
+        .unwrap_or(stored::DOCUMENT_FORMAT)
 }
 
 /// Sets the next instant of a trigger. `None` stops the trigger.
 async fn set_next_due(
     tx: &mut Tx,
     id: TriggerId,
-    due: Option<occurrence::Due>,
+    due: Option<occurrence::ScheduledFire>,
     now: Timestamp,
 ) -> Result<(), Error> {
     let scheduled_for = due.map(|due| due.scheduled_for);
@@ -336,7 +340,7 @@ async fn set_next_due(
 fn map_name_conflict(error: Error, name: &str) -> Error {
     match error {
         Error::Database(error) if error.conflict() == Some("automations_one_per_name") => {
-            Error::Exists {
+            Error::NameTaken {
                 what: "an automation",
                 name: name.to_owned(),
             }
@@ -351,7 +355,7 @@ pub(crate) fn next_due(
     spec: &Spec,
     policies: &Policies,
     after: Timestamp,
-) -> Result<Option<occurrence::Due>, Error> {
-    let schedule = schedule(trigger, spec)?;
+) -> Result<Option<occurrence::ScheduledFire>, Error> {
+    let schedule = parse_schedule(trigger, spec)?;
     Ok(occurrence::next_due(trigger, &schedule, policies, after))
 }

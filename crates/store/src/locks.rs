@@ -96,7 +96,7 @@ struct LockedRows {
 }
 
 /// The runs of a transition with their locked automations. The seats of the runs are locked too.
-pub(crate) struct Locked {
+pub(crate) struct LockedRuns {
     pub(crate) runs: HashMap<RunId, Run>,
     pub(crate) automations: HashMap<AutomationId, Automation>,
 }
@@ -107,9 +107,9 @@ pub(crate) struct Locked {
 /// # Errors
 ///
 /// Returns an error if the row of one of the automations is corrupt.
-pub(crate) async fn lock_runs(tx: &mut Tx, runs: &[RunId]) -> Result<Locked, Error> {
+pub(crate) async fn lock_runs(tx: &mut Tx, runs: &[RunId]) -> Result<LockedRuns, Error> {
     let LockedRows { runs, automations } = lock_and_read_runs(tx, runs).await?;
-    Ok(Locked {
+    Ok(LockedRuns {
         runs,
         automations: automations
             .into_iter()

@@ -16,17 +16,20 @@ const MAX_TRIMMED_ROWS: u32 = 500;
 const MAX_EXAMINED_LOGS: u32 = 500;
 
 /// The key of retention's advisory lock; "matinsr" in ASCII.
-const LOCK: i64 = 0x6d_6174_696e_7372;
+const RETENTION_LOCK_KEY: i64 = 0x6d_6174_696e_7372;
 
 /// Takes retention's lock until the end of the transaction. Returns `false` if another process holds it: two
 /// processes that delete the same rows would wait for each other and find nothing. On SQLite, there is only one
 /// writer.
-pub(crate) async fn alone(tx: &mut Tx) -> Result<bool, Error> {
+pub(crate) async fn try_retention_lock(tx: &mut Tx) -> Result<bool, Error> {
     if !tx.locks_rows() {
         return Ok(true);
     }
     let statement = sql_of_postgres!("retention/try_lock");
-    Ok(tx.fetch_one(statement, params![LOCK]).await?.get("taken")?)
+    Ok(tx
+        .fetch_one(statement, params![RETENTION_LOCK_KEY])
+        .await?
+        .get("taken")?)
 }
 
 /// The result of trimming logs.
@@ -37,7 +40,7 @@ pub struct LogsTrimmed {
     /// The session after which the next call continues.
     pub after: Option<SessionId>,
     /// `true` if the next call has more to remove.
-    pub more: bool,
+    pub has_more: bool,
 }
 
 impl Store {
@@ -46,7 +49,7 @@ impl Store {
     pub async fn trim_records(&self, before: Timestamp) -> Result<u64, Error> {
         self.transact(Scope::System, |tx, _| {
             Box::pin(async move {
-                if !alone(tx).await? {
+                if !try_retention_lock(tx).await? {
                     return Ok(0);
                 }
                 Ok(tx
@@ -64,7 +67,7 @@ impl Store {
     pub async fn trim_leftovers(&self, before: Timestamp) -> Result<u64, Error> {
         self.transact(Scope::System, |tx, _| {
             Box::pin(async move {
-                if !alone(tx).await? {
+                if !try_retention_lock(tx).await? {
                     return Ok(0);
                 }
                 let limit = MAX_TRIMMED_ROWS;
@@ -85,7 +88,7 @@ impl Store {
     pub async fn trim_sign_ins(&self, before: Timestamp) -> Result<u64, Error> {
         self.transact(Scope::System, |tx, _| {
             Box::pin(async move {
-                if !alone(tx).await? {
+                if !try_retention_lock(tx).await? {
                     return Ok(0);
                 }
                 let limit = MAX_TRIMMED_ROWS;
@@ -106,7 +109,7 @@ impl Store {
     pub async fn trim_idempotency_keys(&self, before: Timestamp) -> Result<u64, Error> {
         self.transact(Scope::System, |tx, _| {
             Box::pin(async move {
-                if !alone(tx).await? {
+                if !try_retention_lock(tx).await? {
                     return Ok(0);
                 }
                 Ok(tx
@@ -121,7 +124,7 @@ impl Store {
     pub async fn trim_usage(&self, before: Timestamp) -> Result<u64, Error> {
         self.transact(Scope::System, |tx, _| {
             Box::pin(async move {
-                if !alone(tx).await? {
+                if !try_retention_lock(tx).await? {
                     return Ok(0);
                 }
                 Ok(tx
@@ -140,7 +143,7 @@ impl Store {
         after: Option<SessionId>,
     ) -> Result<LogsTrimmed, Error> {
         let logs = {
-            let mut tx = self.db.read(Scope::System).await?;
+            let mut tx = self.db.begin_read(Scope::System).await?;
             let first = after.unwrap_or(SessionId::from_uuid(Uuid::nil()));
             tx.fetch_all(sql!("events/logs"), params![first, MAX_EXAMINED_LOGS])
                 .await?
@@ -148,21 +151,21 @@ impl Store {
         let mut trimmed = LogsTrimmed {
             events: 0,
             after,
-            more: logs.len() >= MAX_EXAMINED_LOGS as usize,
+            has_more: logs.len() >= MAX_EXAMINED_LOGS as usize,
         };
         for row in &logs {
             let (session, tenant) = (row.get("id")?, row.get("tenant_id")?);
             let oldest: Option<Timestamp> = row.optional("oldest")?;
             if oldest.is_some_and(|oldest| oldest < before) {
                 if trimmed.events >= MAX_TRIMMED_ROWS {
-                    trimmed.more = true;
+                    trimmed.has_more = true;
                     break;
                 }
                 let removed = self.trim_log(tenant, session, before).await?;
                 trimmed.events += removed;
                 if removed >= MAX_TRIMMED_ROWS {
                     // Leave the rest of this log for the next call, so that no call takes long.
-                    trimmed.more = true;
+                    trimmed.has_more = true;
                     break;
                 }
             }
@@ -179,7 +182,7 @@ impl Store {
     ) -> Result<u32, Error> {
         self.transact(Scope::System, |tx, _| {
             Box::pin(async move {
-                if !alone(tx).await? {
+                if !try_retention_lock(tx).await? {
                     return Ok(0);
                 }
                 let row = tx
@@ -205,7 +208,7 @@ impl Store {
     /// removed events. Returns 0 if there are no more, or if another process is removing rows.
     pub async fn trim_automation_logs(&self, before: Timestamp) -> Result<u64, Error> {
         let logs = {
-            let mut tx = self.db.read(Scope::System).await?;
+            let mut tx = self.db.begin_read(Scope::System).await?;
             tx.fetch_all(
                 sql!("automations/old_logs"),
                 params![before, MAX_EXAMINED_LOGS],
@@ -219,7 +222,7 @@ impl Store {
             trimmed += self
                 .transact(Scope::System, |tx, _| {
                     Box::pin(async move {
-                        if !alone(tx).await? {
+                        if !try_retention_lock(tx).await? {
                             return Ok(0);
                         }
                         let removed = tx

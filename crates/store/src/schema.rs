@@ -62,7 +62,7 @@ pub(crate) static SCHEMA: Schema = Schema {
 };
 
 /// The version of the schema that this program needs.
-pub(crate) const LATEST: i64 = MIGRATIONS[MIGRATIONS.len() - 1].version;
+pub(crate) const LATEST_VERSION: i64 = MIGRATIONS[MIGRATIONS.len() - 1].version;
 
 #[cfg(test)]
 mod tests {

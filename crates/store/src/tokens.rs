@@ -30,7 +30,7 @@ pub struct NewToken {
     /// SHA-256 of its secret.
     pub hash: [u8; 32],
     /// The beginning of its secret, by which a person recognizes it.
-    pub shown: String,
+    pub secret_prefix: String,
     /// The instant from which the token is invalid.
     pub expires_at: Option<Timestamp>,
 }
@@ -43,7 +43,7 @@ pub struct NewBrowserToken {
     /// SHA-256 of its secret.
     pub hash: [u8; 32],
     /// The beginning of its secret, by which a person recognizes it.
-    pub shown: String,
+    pub secret_prefix: String,
     /// The instant from which the token is invalid.
     pub expires_at: Timestamp,
 }
@@ -66,7 +66,7 @@ impl Store {
                     .fetch_optional(sql!("tokens/by_id"), params![tenant, new.id])
                     .await?;
                 if used.is_some() {
-                    return Err(Error::made("the token", new.id));
+                    return Err(Error::already_created("the token", new.id));
                 }
                 tx.execute(
                     sql!("tokens/insert"),
@@ -76,7 +76,7 @@ impl Store {
                         role: new.role.as_str(),
                         name: new.name.as_str(),
                         hash: &new.hash[..],
-                        shown: new.shown.as_str(),
+                        shown: new.secret_prefix.as_str(),
                         scopes: new.scopes
                             .as_ref()
                             .map(|scopes| stored::write::<StoredScopes>(scopes).value),
@@ -113,7 +113,7 @@ impl Store {
         hash: &[u8; 32],
         now: Timestamp,
     ) -> Result<Option<Token>, Error> {
-        let mut tx = self.db.read(Scope::System).await?;
+        let mut tx = self.db.begin_read(Scope::System).await?;
         let row = tx
             .fetch_optional(sql!("tokens/by_hash"), params![&hash[..], now])
             .await?;
@@ -122,13 +122,13 @@ impl Store {
 
     /// Returns one token, whether it is valid or not.
     pub async fn token(&self, scope: Scope, id: TokenId) -> Result<Token, Error> {
-        let mut tx = self.db.read(scope).await?;
+        let mut tx = self.db.begin_read(scope).await?;
         read(&mut tx, scope, id).await
     }
 
     /// Lists a tenant's tokens, the newest first, including those that are revoked or expired.
     pub async fn tokens(&self, tenant: TenantId, page: Page<TokenId>) -> Result<Vec<Token>, Error> {
-        let mut tx = self.db.read(Scope::Tenant(tenant)).await?;
+        let mut tx = self.db.begin_read(Scope::Tenant(tenant)).await?;
         let found = tx
             .fetch_all(
                 sql!("tokens/page"),
@@ -247,7 +247,7 @@ async fn insert_browser_token(
             params! { "tokens/insert_browser_token";
                 id: new.id,
                 hash: &new.hash[..],
-                shown: new.shown.as_str(),
+                shown: new.secret_prefix.as_str(),
                 expires_at: new.expires_at,
                 tenant: tenant,
                 signed_in_by: parent,

@@ -67,13 +67,13 @@ type Graph = BTreeMap<String, Vec<Dependency>>;
 #[derive(Debug, Clone)]
 struct Dependency {
     name: String,
-    ours: bool,
+    is_workspace_crate: bool,
     is_dev_only: bool,
-    optional: bool,
+    is_optional: bool,
 }
 
 /// The name in the table: packages are prefixed, and the binary is named after the product.
-fn short(package: &str) -> &str {
+fn short_name(package: &str) -> &str {
     match package {
         "matins" => "cli",
         _ => package.strip_prefix("matins-").unwrap_or(package),
@@ -96,7 +96,7 @@ fn workspace() -> anyhow::Result<Graph> {
 }
 
 fn package(package: &Value) -> anyhow::Result<(String, Vec<Dependency>)> {
-    let name = |value: &Value| value["name"].as_str().map(short).map(str::to_owned);
+    let name = |value: &Value| value["name"].as_str().map(short_name).map(str::to_owned);
     let dependencies = package["dependencies"].as_array();
     let dependencies: Option<Vec<Dependency>> = dependencies
         .context("no dependencies")?
@@ -104,9 +104,9 @@ fn package(package: &Value) -> anyhow::Result<(String, Vec<Dependency>)> {
         .map(|dependency| {
             Some(Dependency {
                 name: name(dependency)?,
-                ours: dependency["path"].is_string(),
+                is_workspace_crate: dependency["path"].is_string(),
                 is_dev_only: dependency["kind"] == "dev",
-                optional: dependency["optional"] == true,
+                is_optional: dependency["optional"] == true,
             })
         })
         .collect();
@@ -124,7 +124,7 @@ fn layer(name: &str) -> Option<usize> {
 }
 
 /// Everything in the graph that breaks the table, as sentences.
-fn offences(graph: &Graph) -> Vec<String> {
+fn layer_violations(graph: &Graph) -> Vec<String> {
     let mut found = Vec::new();
     for (name, dependencies) in graph {
         let Some(own) = layer(name) else {
@@ -133,7 +133,7 @@ fn offences(graph: &Graph) -> Vec<String> {
         };
         for dependency in dependencies {
             let other = dependency.name.as_str();
-            if !dependency.ours {
+            if !dependency.is_workspace_crate {
                 let in_tests = RESTRICTED_DEPENDENCIES_IN_TESTS
                     .iter()
                     .any(|(outside, allowed)| *outside == other && allowed.contains(&&**name));
@@ -151,7 +151,7 @@ fn offences(graph: &Graph) -> Vec<String> {
                 }
             } else if NEVER_SHIPPED.contains(&other) && !NEVER_SHIPPED.contains(&name.as_str()) {
                 found.push(format!("{name} imports {other}, which is a tool"));
-            } else if other == FAILPOINT && !dependency.is_dev_only && !dependency.optional {
+            } else if other == FAILPOINT && !dependency.is_dev_only && !dependency.is_optional {
                 found.push(format!("{name} ships {FAILPOINT}"));
             } else if other == "db"
                 && !dependency.is_dev_only
@@ -170,12 +170,12 @@ fn offences(graph: &Graph) -> Vec<String> {
 fn every_crate_imports_only_layers_below_its_own() {
     let graph = workspace().unwrap();
     assert!(graph.len() > LAYERS.len(), "{graph:?}");
-    let offences = offences(&graph);
+    let offences = layer_violations(&graph);
     assert!(offences.is_empty(), "{}", offences.join("\n"));
 }
 
 /// Lists what a package is built of: dependencies of some kinds, and the features of each.
-fn tree(package: &str, kinds: &str) -> anyhow::Result<String> {
+fn dependency_tree(package: &str, kinds: &str) -> anyhow::Result<String> {
     let output = Command::new(env!("CARGO"))
         .args(["tree", "--prefix=none", "--offline"])
         .args(["--package", package, "--edges", kinds])
@@ -187,17 +187,17 @@ fn tree(package: &str, kinds: &str) -> anyhow::Result<String> {
 
 #[test]
 fn binary_has_no_failpoints() {
-    let ships = tree("matins", "normal,build").unwrap();
+    let ships = dependency_tree("matins", "normal,build").unwrap();
     assert!(ships.contains("matins-turn v"), "{ships}");
     assert!(!ships.contains("failpoint"), "{ships}");
 }
 
 #[test]
 fn binary_has_no_test_support() {
-    let ships = tree("matins", "normal,build,features").unwrap();
+    let ships = dependency_tree("matins", "normal,build,features").unwrap();
     assert!(ships.contains("matins-db v"), "{ships}");
     assert!(!ships.contains("test-support"), "{ships}");
-    let tests = tree("matins-store", "normal,build,features,dev").unwrap();
+    let tests = dependency_tree("matins-store", "normal,build,features,dev").unwrap();
     assert!(tests.contains("test-support"), "{tests}");
 }
 
@@ -205,9 +205,9 @@ fn binary_has_no_test_support() {
 fn each_kind_of_layer_violation_is_found() {
     let on = |name: &str, ours, is_dev_only| Dependency {
         name: name.to_owned(),
-        ours,
+        is_workspace_crate: ours,
         is_dev_only,
-        optional: false,
+        is_optional: false,
     };
     for (name, dependency, expected) in [
         (
@@ -264,9 +264,9 @@ fn each_kind_of_layer_violation_is_found() {
         ),
     ] {
         let graph = Graph::from([(name.to_owned(), vec![dependency])]);
-        assert_eq!(offences(&graph), [expected]);
+        assert_eq!(layer_violations(&graph), [expected]);
     }
     let fine = vec![on("store", true, false), on("testkit", true, true)];
     let graph = Graph::from([("turn".to_owned(), fine)]);
-    assert_eq!(offences(&graph), Vec::<String>::new());
+    assert_eq!(layer_violations(&graph), Vec::<String>::new());
 }

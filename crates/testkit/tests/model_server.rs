@@ -29,7 +29,7 @@ async fn model_server_refuses_unknown_path_and_invalid_json() {
     assert!(head.starts_with("HTTP/1.1 404"), "{head}");
     let (head, _) = post(&server, "/v1/responses", "{").await.unwrap();
     assert!(head.starts_with("HTTP/1.1 400"), "{head}");
-    assert_eq!(server.seen(), []);
+    assert_eq!(server.seen_requests(), []);
 }
 
 #[tokio::test]
@@ -62,10 +62,10 @@ async fn model_server_answer_counts_and_quotes_user_texts() {
         assert!(head.contains("text/event-stream"), "{head}");
         assert!(streamed.contains(expected), "{streamed}");
     }
-    let seen = server.seen();
+    let seen = server.seen_requests();
     assert_eq!(seen.len(), 4);
     assert!(
         seen.iter()
-            .all(|call| call.shown == ["Remember the heron.", "And now?"])
+            .all(|call| call.user_texts == ["Remember the heron.", "And now?"])
     );
 }

@@ -5,7 +5,7 @@ use std::path::Path;
 use anyhow::Context;
 use serde_json::{Value, json};
 use testkit::{
-    acp_lines::{Launch, RawAgent, Reply},
+    acp_lines::{AgentCommand, RawAgent, Reply},
     model_server::ModelServer,
     real_agents,
 };
@@ -19,11 +19,11 @@ struct RestoredTurn {
 
 /// Has a first turn, kills the agent, restores the session in a new process and asks again.
 async fn prompt_kill_and_restore(
-    launch: &Launch,
+    launch: &AgentCommand,
     cwd: &Path,
     restore: &str,
 ) -> anyhow::Result<RestoredTurn> {
-    let (mut first, offer) = RawAgent::initialized(launch, cwd).await?;
+    let (mut first, offer) = RawAgent::start_initialized(launch, cwd).await?;
     let new = json!({"cwd": cwd, "mcpServers": []});
     let made = first.request("session/new", new).await?;
     let session = made.ok()?["sessionId"].as_str().context("no session id")?;
@@ -31,7 +31,7 @@ async fn prompt_kill_and_restore(
     assert_eq!(told.ok()?["stopReason"], "end_turn");
     first.kill().await?;
 
-    let (mut second, _) = RawAgent::initialized(launch, cwd).await?;
+    let (mut second, _) = RawAgent::start_initialized(launch, cwd).await?;
     let params = json!({"sessionId": session, "cwd": cwd, "mcpServers": []});
     let restored = second.request(restore, params).await?;
     restored.ok()?;
@@ -44,7 +44,7 @@ async fn prompt_kill_and_restore(
     })
 }
 
-const REMEMBERED: &str = "I was shown 2 requests: [1] Remember the heron. [2] What was it?";
+const EXPECTED_ANSWER: &str = "I was shown 2 requests: [1] Remember the heron. [2] What was it?";
 
 #[tokio::test]
 async fn killed_goose_loads_session_with_memory() {
@@ -59,7 +59,7 @@ async fn killed_goose_loads_session_with_memory() {
     assert_eq!(lives.capabilities["loadSession"], true);
     let replayed = lives.restored.text("user_message_chunk");
     assert!(replayed.contains("Remember the heron."), "{replayed}");
-    assert_eq!(lives.answer.text("agent_message_chunk"), REMEMBERED);
+    assert_eq!(lives.answer.text("agent_message_chunk"), EXPECTED_ANSWER);
 }
 
 #[tokio::test]
@@ -76,5 +76,5 @@ async fn killed_codex_resumes_session_with_memory() {
     assert_eq!(lives.restored.text("user_message_chunk"), "");
     // codex puts a warning of its own about the unknown model in front.
     let answer = lives.answer.text("agent_message_chunk");
-    assert!(answer.ends_with(REMEMBERED), "{answer}");
+    assert!(answer.ends_with(EXPECTED_ANSWER), "{answer}");
 }

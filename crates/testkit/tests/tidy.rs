@@ -13,7 +13,7 @@ const MAX_LINES: usize = 500;
 
 /// Words of unfinished work, and the attribute that silences a lint without a check that it still
 /// applies. Written in two halves, so that this file does not find itself.
-const UNWANTED: [&str; 4] = [
+const UNWANTED_TEXTS: [&str; 4] = [
     concat!("TO", "DO"),
     concat!("FIX", "ME"),
     concat!("#[", "allow("),
@@ -21,7 +21,7 @@ const UNWANTED: [&str; 4] = [
 ];
 
 /// Folders that exist on somebody's machine only.
-const MACHINE: [&str; 3] = [
+const MACHINE_FOLDERS: [&str; 3] = [
     concat!("/ro", "ot/"),
     concat!("/Use", "rs/"),
     concat!("/ho", "me/"),
@@ -88,7 +88,7 @@ fn lines<'a>(texts: &'a [Text], offends: impl Fn(&str) -> bool + 'a) -> Vec<Stri
 
 fn has_machine_folder(line: &str) -> bool {
     let line = line.replace(POD_HOME, "");
-    MACHINE.iter().any(|folder| line.contains(folder))
+    MACHINE_FOLDERS.iter().any(|folder| line.contains(folder))
 }
 
 #[test]
@@ -104,7 +104,7 @@ fn rust_files_have_at_most_five_hundred_lines() {
 fn code_has_no_todo_and_no_unchecked_lint_allowance() {
     let texts = with_extension("rs").unwrap();
     let found = lines(&texts, |line| {
-        UNWANTED.iter().any(|word| line.contains(word))
+        UNWANTED_TEXTS.iter().any(|word| line.contains(word))
     });
     assert!(found.is_empty(), "{found:?}");
 }

@@ -5,19 +5,19 @@ use std::time::Duration;
 use futures::future::BoxFuture;
 use model::{
     RunId,
-    outcome::{Failure, FailureKind, Outcome},
-    turn::{Finished, Settled},
+    outcome::{FailureKind, Outcome, RunFailure},
+    turn::{TurnResult, WriteOutcome},
 };
 use tokio::time::{Instant, sleep};
 
 use crate::{
-    ledger::{Ledger, TurnStoreError},
-    warn,
+    log_warning,
+    turn_store::{TurnStore, TurnStoreError},
 };
 
 /// The result of executing a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Ended {
+pub enum TurnEnd {
     /// The turn has ended.
     Finished,
     /// The turn was ended because the server stops; the run is queued for another attempt.
@@ -31,23 +31,23 @@ pub enum Ended {
 /// Writes the end of a run. Retries for `patience` while the ledger is unreachable, because a finished turn without
 /// its end would be recovered as lost and could run again.
 pub(crate) async fn finish(
-    ledger: &dyn Ledger,
+    ledger: &dyn TurnStore,
     run: RunId,
-    finished: Finished,
+    finished: TurnResult,
     patience: Duration,
-) -> Result<Ended, TurnStoreError> {
+) -> Result<TurnEnd, TurnStoreError> {
     let handed_back = matches!(
         &finished.outcome,
-        Outcome::Failed(Failure {
+        Outcome::Failed(RunFailure {
             kind: FailureKind::Requeued,
             ..
         })
     );
     let settled = persist(run, patience, || ledger.finish(run, finished.clone())).await?;
     Ok(match settled {
-        Settled::Written if handed_back => Ended::Requeued,
-        Settled::Written => Ended::Finished,
-        Settled::Lost => Ended::Lost,
+        WriteOutcome::Committed if handed_back => TurnEnd::Requeued,
+        WriteOutcome::Committed => TurnEnd::Finished,
+        WriteOutcome::Fenced => TurnEnd::Lost,
     })
 }
 
@@ -63,7 +63,7 @@ pub(crate) async fn persist<'a, T>(
     loop {
         match write().await {
             Err(error) if error.transient && Instant::now() + pause <= until => {
-                warn(run, &error, "write the end");
+                log_warning(run, &error, "write the end");
                 sleep(pause).await;
                 pause = (pause * 2).min(Duration::from_secs(5));
             }

@@ -58,7 +58,7 @@ const NON_PUBLIC_V6_BLOCKS: [(Ipv6Addr, u32, &str); 4] = [
 
 /// The block of NAT64 (RFC 6052). The last 32 bits are an IPv4 address, which a gateway connects to, so the checks of
 /// IPv4 apply to it.
-const NAT64: (Ipv6Addr, u32) = (Ipv6Addr::new(0x64, 0xff9b, 0, 0, 0, 0, 0, 0), 96);
+const NAT64_BLOCK: (Ipv6Addr, u32) = (Ipv6Addr::new(0x64, 0xff9b, 0, 0, 0, 0, 0, 0), 96);
 
 /// Returns the kind of an address that is not public. Returns `None` for a public address.
 pub(crate) fn non_public_kind(address: IpAddr) -> Option<&'static str> {
@@ -80,7 +80,7 @@ fn non_public_kind_v4(address: Ipv4Addr) -> Option<&'static str> {
 }
 
 fn non_public_kind_v6(address: Ipv6Addr) -> Option<&'static str> {
-    if is_in_block_v6(address, NAT64) {
+    if is_in_block_v6(address, NAT64_BLOCK) {
         let [.., a, b, c, d] = address.octets();
         return non_public_kind_v4(Ipv4Addr::new(a, b, c, d));
     }

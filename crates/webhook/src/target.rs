@@ -2,7 +2,7 @@
 
 use std::{fmt, net::IpAddr};
 
-use model::{allowance::Allowance, limits};
+use model::{allowlist::Allowlist, limits};
 use url::{Host, Url};
 
 use crate::address::non_public_kind;
@@ -48,7 +48,7 @@ impl Target {
     /// # Errors
     ///
     /// Returns an error if the URL is malformed, or if requests to it are not permitted.
-    pub fn parse(text: &str, allowance: &Allowance) -> Result<Self, InvalidUrl> {
+    pub fn parse(text: &str, allowance: &Allowlist) -> Result<Self, InvalidUrl> {
         if text.len() > limits::URL_BYTES {
             return Err(InvalidUrl::TooLong);
         }
@@ -122,7 +122,7 @@ impl fmt::Display for Target {
 mod tests {
     use super::*;
 
-    fn parsed(text: &str, allowed: &str) -> Result<Target, InvalidUrl> {
+    fn parse_target(text: &str, allowed: &str) -> Result<Target, InvalidUrl> {
         Target::parse(text, &allowed.parse().unwrap())
     }
 
@@ -157,7 +157,7 @@ mod tests {
             "[fd00:ec2::254]",
             "[fe80::1]",
         ] {
-            let refused = parsed(&format!("https://{host}:8443/hook"), "");
+            let refused = parse_target(&format!("https://{host}:8443/hook"), "");
             assert!(
                 matches!(refused, Err(InvalidUrl::NotPublic { .. })),
                 "{host}: {refused:?}"
@@ -176,15 +176,15 @@ mod tests {
             "https://example.org@127.0.0.1/",
         ] {
             assert_eq!(
-                parsed(text, "127.0.0.0/8"),
+                parse_target(text, "127.0.0.0/8"),
                 Err(InvalidUrl::UserInfo),
                 "{text}"
             );
         }
         // A backslash ends the host, and so it does for what is called.
-        let refused = parsed("https://127.0.0.1\\@example.org/", "");
+        let refused = parse_target("https://127.0.0.1\\@example.org/", "");
         assert!(matches!(refused, Err(InvalidUrl::NotPublic { .. })));
-        assert!(parsed("https://example.org/a@b?c@d#e@f", "").is_ok());
+        assert!(parse_target("https://example.org/a@b?c@d#e@f", "").is_ok());
     }
 
     #[test]
@@ -196,7 +196,7 @@ mod tests {
             "gopher://x",
         ] {
             assert!(
-                matches!(parsed(text, ""), Err(InvalidUrl::Scheme(_))),
+                matches!(parse_target(text, ""), Err(InvalidUrl::Scheme(_))),
                 "{text}"
             );
         }
@@ -207,20 +207,23 @@ mod tests {
             "https://",
             "https://exa mple.org",
         ] {
-            let refused = parsed(text, "");
+            let refused = parse_target(text, "");
             assert!(matches!(refused, Err(InvalidUrl::Unreadable(_))), "{text}");
         }
         assert_eq!(
-            parsed("http://example.org", ""),
+            parse_target("http://example.org", ""),
             Err(InvalidUrl::NotEncrypted)
         );
-        assert_eq!(parsed("http://1.1.1.1", ""), Err(InvalidUrl::NotEncrypted));
         assert_eq!(
-            parsed("http://1.1.1.1", "10.0.0.0/8"),
+            parse_target("http://1.1.1.1", ""),
+            Err(InvalidUrl::NotEncrypted)
+        );
+        assert_eq!(
+            parse_target("http://1.1.1.1", "10.0.0.0/8"),
             Err(InvalidUrl::NotEncrypted)
         );
         let long = format!("https://example.org/{}", "x".repeat(limits::URL_BYTES));
-        assert_eq!(parsed(&long, ""), Err(InvalidUrl::TooLong));
+        assert_eq!(parse_target(&long, ""), Err(InvalidUrl::TooLong));
     }
 
     #[test]
@@ -233,9 +236,9 @@ mod tests {
             ("http://hooks.internal/", "hooks.internal"),
             ("http://hooks.internal./", "hooks.internal"),
         ] {
-            assert!(parsed(text, allowed).is_ok(), "{text}");
+            assert!(parse_target(text, allowed).is_ok(), "{text}");
         }
-        let target = parsed("https://EXAMPLE.org/x#part", "").unwrap();
+        let target = parse_target("https://EXAMPLE.org/x#part", "").unwrap();
         assert_eq!(target.to_string(), "https://example.org/x");
     }
 }

@@ -15,8 +15,8 @@ use std::{
 
 use model::agent::ResourceLimits;
 
-use super::process::Table;
-use crate::exit::{Excess, Used};
+use super::process::ProcessTable;
+use crate::exit::{ExceededLimit, ResourceUsage};
 
 /// The leaf group into which a worker moves itself.
 const WORKER_LEAF: &str = "matins-worker";
@@ -32,10 +32,10 @@ const REMOVE_PAUSE: Duration = Duration::from_millis(10);
 
 /// Returns the group below which agents' groups are created, or the reason why there is none. The result is
 /// determined once; the first call may move this process into a leaf.
-pub(crate) fn delegated() -> Result<&'static Path, &'static str> {
+pub(crate) fn delegated_cgroup() -> Result<&'static Path, &'static str> {
     static FOUND: OnceLock<Result<PathBuf, String>> = OnceLock::new();
     let found = FOUND.get_or_init(|| {
-        let base = prepare(&find()?)?;
+        let base = prepare_parent_cgroup(&current_cgroup()?)?;
         remove_leftovers(&base);
         Ok(base)
     });
@@ -43,7 +43,7 @@ pub(crate) fn delegated() -> Result<&'static Path, &'static str> {
 }
 
 /// Returns the group of this process.
-fn find() -> Result<PathBuf, String> {
+fn current_cgroup() -> Result<PathBuf, String> {
     let read = |path: &str| fs::read_to_string(path).map_err(|error| format!("{path}: {error}"));
     parse_cgroup(&read("/proc/self/cgroup")?, &read("/proc/self/mountinfo")?)
 }
@@ -66,16 +66,16 @@ fn parse_cgroup(groups: &str, mounts: &str) -> Result<PathBuf, String> {
 }
 
 /// Ensures that groups with limits can be created, and returns the group below which they go.
-fn prepare(own: &Path) -> Result<PathBuf, String> {
+fn prepare_parent_cgroup(own: &Path) -> Result<PathBuf, String> {
     // A worker that has moved before, or a child of such a worker, is in the leaf already.
     if own.ends_with(WORKER_LEAF)
         && let Some(above) = own.parent()
     {
-        return enable(above).map(|()| above.to_owned());
+        return enable_controllers(above).map(|()| above.to_owned());
     }
     // systemd's `DelegateSubgroup=` puts the processes into a leaf from the start.
     if let Some(above) = own.parent().filter(|above| is_delegated(above)) {
-        return enable(above).map(|()| above.to_owned());
+        return enable_controllers(above).map(|()| above.to_owned());
     }
     // The root group of the machine has no such file, and the kernel does not allow limits on its processes.
     if !own.join("cgroup.type").exists() {
@@ -91,7 +91,7 @@ fn prepare(own: &Path) -> Result<PathBuf, String> {
     let offered = read_words(&own.join("cgroup.controllers"))?;
     check_controllers(&offered)?;
     move_into_leaf(own)?;
-    enable(own).map(|()| own.to_owned())
+    enable_controllers(own).map(|()| own.to_owned())
 }
 
 fn is_delegated(group: &Path) -> bool {
@@ -102,7 +102,7 @@ fn is_delegated(group: &Path) -> bool {
 }
 
 fn read_words(file: &Path) -> Result<Vec<String>, String> {
-    let text = fs::read_to_string(file).map_err(|error| failed("read", file, &error))?;
+    let text = fs::read_to_string(file).map_err(|error| format_io_error("read", file, &error))?;
     Ok(text.split_ascii_whitespace().map(str::to_owned).collect())
 }
 
@@ -117,25 +117,25 @@ fn check_controllers(offered: &[String]) -> Result<(), String> {
     Ok(())
 }
 
-fn failed(what: &str, file: &Path, error: &io::Error) -> String {
+fn format_io_error(what: &str, file: &Path, error: &io::Error) -> String {
     format!("cannot {what} {}: {error}", file.display())
 }
 
 /// Enables the controllers for the groups below `group`.
-fn enable(group: &Path) -> Result<(), String> {
+fn enable_controllers(group: &Path) -> Result<(), String> {
     let file = group.join("cgroup.subtree_control");
     if check_controllers(&read_words(&file)?).is_ok() {
         return Ok(());
     }
     let wanted = CONTROLLERS.map(|name| format!("+{name}")).join(" ");
-    fs::write(&file, wanted).map_err(|error| failed("write", &file, &error))
+    fs::write(&file, wanted).map_err(|error| format_io_error("write", &file, &error))
 }
 
 /// Moves the processes in `group` into a leaf below it. Fails if `group` contains a process other than this one and
 /// its descendants, because other processes are not this worker's to move.
 fn move_into_leaf(group: &Path) -> Result<(), String> {
     let own = rustix::process::getpid();
-    let table = Table::read().map_err(|error| format!("cannot read /proc: {error}"))?;
+    let table = ProcessTable::read().map_err(|error| format!("cannot read /proc: {error}"))?;
     let mut ours: Vec<String> = table
         .descendants([own])
         .into_iter()
@@ -151,7 +151,7 @@ fn move_into_leaf(group: &Path) -> Result<(), String> {
     let leaf = group.join(WORKER_LEAF);
     match fs::create_dir(&leaf) {
         Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {
-            return Err(failed("make", &leaf, &error));
+            return Err(format_io_error("make", &leaf, &error));
         }
         _ => {}
     }
@@ -159,13 +159,13 @@ fn move_into_leaf(group: &Path) -> Result<(), String> {
     for member in members {
         // A process that has ended meanwhile need not be moved.
         fs::write(&file, &member)
-            .or_else(|error| gone(&error).then_some(()).ok_or(error))
-            .map_err(|error| failed("write", &file, &error))?;
+            .or_else(|error| has_process_ended(&error).then_some(()).ok_or(error))
+            .map_err(|error| format_io_error("write", &file, &error))?;
     }
     Ok(())
 }
 
-fn gone(error: &io::Error) -> bool {
+fn has_process_ended(error: &io::Error) -> bool {
     error.raw_os_error() == Some(rustix::io::Errno::SRCH.raw_os_error())
 }
 
@@ -192,7 +192,7 @@ impl Cgroup {
     }
 
     /// Creates the group and sets its limits.
-    pub(super) fn make(folder: PathBuf, limits: ResourceLimits) -> io::Result<Self> {
+    pub(super) fn create(folder: PathBuf, limits: ResourceLimits) -> io::Result<Self> {
         fs::create_dir(&folder)?;
         let made = Self { folder, limits };
         let set = made.set_limits();
@@ -209,7 +209,7 @@ impl Cgroup {
             // Without this line, the kernel would swap the agent out instead of enforcing the limit. A kernel without
             // swap does not have the file.
             self.write("memory.swap.max", "0")
-                .or_else(|error| missing(&error).then_some(()).ok_or(error))?;
+                .or_else(|error| is_not_found(&error).then_some(()).ok_or(error))?;
             // Kill the whole group when memory runs out, because an agent that loses only one of its processes may
             // hang.
             self.write("memory.oom.group", "1")?;
@@ -221,15 +221,17 @@ impl Cgroup {
     }
 
     /// Returns an existing group, without limits.
-    pub(super) fn at(folder: PathBuf) -> Self {
+    pub(super) fn open_existing(folder: PathBuf) -> Self {
         let limits = ResourceLimits::default();
         Self { folder, limits }
     }
 
     /// Moves the calling process into the group, calls `start`, and moves the process back. A process that `start`
     /// creates is in the group from its first instant.
-    pub(super) fn within<T>(&self, start: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
-        let before = find().map_err(io::Error::other)?.join("cgroup.procs");
+    pub(super) fn start_inside<T>(&self, start: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
+        let before = current_cgroup()
+            .map_err(io::Error::other)?
+            .join("cgroup.procs");
         // The kernel reads `0` as the writing process.
         self.write("cgroup.procs", "0")?;
         let started = start();
@@ -243,22 +245,22 @@ impl Cgroup {
     }
 
     /// Returns the limit that the group exceeded, if any.
-    pub(super) fn excess(&self) -> Option<Excess> {
-        if self.counted("memory.events", "oom_kill") > 0 {
-            return Some(Excess::Memory);
+    pub(super) fn exceeded_limit(&self) -> Option<ExceededLimit> {
+        if self.read_counter("memory.events", "oom_kill") > 0 {
+            return Some(ExceededLimit::Memory);
         }
-        if self.counted("pids.events", "max") > 0 {
-            return Some(Excess::Processes);
+        if self.read_counter("pids.events", "max") > 0 {
+            return Some(ExceededLimit::Processes);
         }
         let seconds = self.limits.cpu_seconds?;
-        (self.cpu() > Duration::from_secs(seconds)).then_some(Excess::Cpu)
+        (self.cpu_time() > Duration::from_secs(seconds)).then_some(ExceededLimit::Cpu)
     }
 
-    pub(super) fn used(&self) -> Used {
-        Used {
-            memory: self.number("memory.current"),
-            processes: self.number("pids.current"),
-            cpu: self.cpu(),
+    pub(super) fn resource_usage(&self) -> ResourceUsage {
+        ResourceUsage {
+            memory_bytes: self.read_number("memory.current"),
+            processes: self.read_number("pids.current"),
+            cpu_time: self.cpu_time(),
         }
     }
 
@@ -275,26 +277,26 @@ impl Cgroup {
                     self.kill().ok();
                     thread::sleep(REMOVE_PAUSE);
                 }
-                Err(error) if missing(&error) => return Ok(()),
+                Err(error) if is_not_found(&error) => return Ok(()),
                 removed => return removed,
             }
         }
         Err(io::ErrorKind::TimedOut.into())
     }
 
-    fn cpu(&self) -> Duration {
-        Duration::from_micros(self.counted("cpu.stat", "usage_usec"))
+    fn cpu_time(&self) -> Duration {
+        Duration::from_micros(self.read_counter("cpu.stat", "usage_usec"))
     }
 
     /// Returns the number after a name in a file of names and numbers. Returns 0 if the file or the name is missing.
-    fn counted(&self, file: &str, name: &str) -> u64 {
+    fn read_counter(&self, file: &str, name: &str) -> u64 {
         let text = fs::read_to_string(self.folder.join(file)).unwrap_or_default();
         let mut lines = text.lines().filter_map(|line| line.split_once(' '));
         let value = lines.find(|(known, _)| *known == name);
         value.and_then(|(_, value)| value.parse().ok()).unwrap_or(0)
     }
 
-    fn number(&self, file: &str) -> u64 {
+    fn read_number(&self, file: &str) -> u64 {
         let text = fs::read_to_string(self.folder.join(file)).unwrap_or_default();
         text.trim().parse().unwrap_or(0)
     }
@@ -307,7 +309,7 @@ impl Cgroup {
     }
 }
 
-fn missing(error: &io::Error) -> bool {
+fn is_not_found(error: &io::Error) -> bool {
     error.kind() == io::ErrorKind::NotFound
 }
 
@@ -359,7 +361,7 @@ mod tests {
     }
 
     /// A folder with the files that the kernel would put into a group.
-    fn group(files: &[(&str, &str)]) -> tempfile::TempDir {
+    fn cgroup_folder(files: &[(&str, &str)]) -> tempfile::TempDir {
         let folder = tempfile::tempdir().unwrap();
         for (name, content) in files {
             fs::write(folder.path().join(name), content).unwrap();
@@ -369,38 +371,38 @@ mod tests {
 
     #[test]
     fn cgroup_without_controllers_is_refused() {
-        let own = group(&[
+        let own = cgroup_folder(&[
             ("cgroup.type", "domain\n"),
             ("cgroup.controllers", "cpu io\n"),
             ("cgroup.procs", ""),
         ]);
-        let refused = prepare(own.path()).unwrap_err();
+        let refused = prepare_parent_cgroup(own.path()).unwrap_err();
         assert!(refused.contains("\"memory\""), "{refused}");
     }
 
     #[test]
     fn machine_root_cgroup_is_refused() {
-        let own = group(&[("cgroup.controllers", "memory pids\n")]);
-        let refused = prepare(own.path()).unwrap_err();
+        let own = cgroup_folder(&[("cgroup.controllers", "memory pids\n")]);
+        let refused = prepare_parent_cgroup(own.path()).unwrap_err();
         assert!(refused.contains("root group"), "{refused}");
     }
 
     #[test]
     fn cgroup_with_foreign_processes_is_refused_unchanged() {
-        let own = group(&[
+        let own = cgroup_folder(&[
             ("cgroup.type", "domain\n"),
             ("cgroup.controllers", "memory pids\n"),
             ("cgroup.procs", "1\n"),
             ("cgroup.subtree_control", ""),
         ]);
-        let refused = prepare(own.path()).unwrap_err();
+        let refused = prepare_parent_cgroup(own.path()).unwrap_err();
         assert!(refused.contains("process 1,"), "{refused}");
         assert!(!own.path().join(WORKER_LEAF).exists());
     }
 
     #[test]
     fn cgroup_limits_are_written_and_exceeded_limit_is_reported() {
-        let folder = group(&[
+        let folder = cgroup_folder(&[
             ("memory.max", "max"),
             ("memory.swap.max", "max"),
             ("memory.oom.group", "0"),
@@ -426,16 +428,16 @@ mod tests {
         assert!(read("memory.max").starts_with("1048576"));
         assert!(read("pids.max").starts_with('7'));
         assert!(read("memory.oom.group").starts_with('1'));
-        assert_eq!(cgroup.excess(), None);
-        let used = cgroup.used();
-        assert_eq!((used.memory, used.processes), (4096, 3));
+        assert_eq!(cgroup.exceeded_limit(), None);
+        let used = cgroup.resource_usage();
+        assert_eq!((used.memory_bytes, used.processes), (4096, 3));
         let put = |name, text| fs::write(folder.path().join(name), text).unwrap();
         put("cpu.stat", "usage_usec 2500000\n");
-        assert_eq!(cgroup.excess(), Some(Excess::Cpu));
+        assert_eq!(cgroup.exceeded_limit(), Some(ExceededLimit::Cpu));
         put("pids.events", "max 12\n");
-        assert_eq!(cgroup.excess(), Some(Excess::Processes));
+        assert_eq!(cgroup.exceeded_limit(), Some(ExceededLimit::Processes));
         put("memory.events", "oom_kill 1\noom_group_kill 1\n");
-        assert_eq!(cgroup.excess(), Some(Excess::Memory));
+        assert_eq!(cgroup.exceeded_limit(), Some(ExceededLimit::Memory));
     }
 
     #[test]

@@ -28,12 +28,12 @@ use model::agent::ResourceLimits;
 use super::{
     GuardProgram, MARKER_VARIABLE, WORKER_VARIABLE,
     cgroup::{self, Cgroup},
-    limits,
+    limits_argument,
     pipes::AgentStreams,
     sweep,
-    wire::{Order, Report},
+    wire::{GuardCommand, GuardReport},
 };
-use crate::exit::{Excess, Status, Used};
+use crate::exit::{ExceededLimit, ExitStatus, ResourceUsage};
 
 /// The time that a guard has to kill its tree after the worker dropped its [`Control`]. Afterwards the worker kills
 /// the guard and sweeps the tree by its marker.
@@ -41,23 +41,23 @@ const KILL_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// The state of an agent's processes as the worker knows it.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Life {
+pub(crate) struct ProcessState {
     /// The reason why the agent's program could not be started, if so.
-    pub(crate) failed: Option<String>,
+    pub(crate) start_error: Option<String>,
     /// The exit status of the agent's own process, once it has ended.
-    pub(crate) exited: Option<Status>,
+    pub(crate) exit_status: Option<ExitStatus>,
     /// `true` if the guard killed the tree because the lease was over.
-    pub(crate) lease_over: bool,
+    pub(crate) lease_expired: bool,
     /// The limit for which the guard killed the tree, if any.
-    pub(crate) excess: Option<Excess>,
+    pub(crate) exceeded_limit: Option<ExceededLimit>,
     /// The number of reports of used resources, and the last of these reports.
-    pub(crate) used: (u32, Used),
+    pub(crate) resource_usage: (u32, ResourceUsage),
     /// `true` if neither a process of the tree nor the guard is left.
-    pub(crate) clear: bool,
+    pub(crate) all_ended: bool,
 }
 
 /// The agent's command and its conditions, as the guard needs them.
-pub(crate) struct Tree<'a> {
+pub(crate) struct GuardedProcess<'a> {
     pub(crate) guard: &'a GuardProgram,
     pub(crate) command: &'a [String],
     pub(crate) cwd: &'a Path,
@@ -68,16 +68,16 @@ pub(crate) struct Tree<'a> {
 }
 
 /// A running guard and the worker's ends of the agent's streams.
-pub(crate) struct Launched {
-    pub(crate) control: Control,
+pub(crate) struct LaunchedGuard {
+    pub(crate) control: GuardControl,
     pub(crate) stdin: pipe::Sender,
     pub(crate) stdout: pipe::Receiver,
     pub(crate) stderr: pipe::Receiver,
-    pub(crate) life: watch::Receiver<Life>,
+    pub(crate) process_state: watch::Receiver<ProcessState>,
 }
 
 /// The worker's control of a guard. Dropping it makes the guard kill its tree.
-pub(crate) struct Control {
+pub(crate) struct GuardControl {
     /// A non-blocking socket. A blocked write cannot occur in practice, because orders are a few bytes long and a
     /// guard reads them at once.
     socket: UnixStream,
@@ -85,7 +85,7 @@ pub(crate) struct Control {
     _dropped: DropGuard,
 }
 
-impl Drop for Control {
+impl Drop for GuardControl {
     fn drop(&mut self) {
         // The watching task holds a clone of the socket, so closing this descriptor alone would not give the guard
         // end of file.
@@ -93,29 +93,29 @@ impl Drop for Control {
     }
 }
 
-impl Control {
+impl GuardControl {
     /// Lets the tree live for `time` from now.
-    pub(crate) fn lease(&self, time: Duration) -> io::Result<()> {
-        self.say(Order::Lease(time))
+    pub(crate) fn renew_lease(&self, time: Duration) -> io::Result<()> {
+        self.send(GuardCommand::Lease(time))
     }
 
     /// Requests a report of the used resources, which arrives in [`Life::used`].
-    pub(crate) fn measure(&self) -> io::Result<()> {
-        self.say(Order::Measure)
+    pub(crate) fn request_usage(&self) -> io::Result<()> {
+        self.send(GuardCommand::ReportUsage)
     }
 
     /// Sends SIGTERM to the whole tree.
-    pub(crate) fn term(&self) -> io::Result<()> {
-        self.say(Order::Term)
+    pub(crate) fn terminate(&self) -> io::Result<()> {
+        self.send(GuardCommand::Terminate)
     }
 
-    fn say(&self, order: Order) -> io::Result<()> {
+    fn send(&self, order: GuardCommand) -> io::Result<()> {
         (&self.socket).write_all(order.to_string().as_bytes())
     }
 }
 
 /// Starts a guard, which starts the agent. The caller must be within a tokio runtime.
-pub(crate) fn launch(tree: &Tree<'_>) -> io::Result<Launched> {
+pub(crate) fn launch(tree: &GuardedProcess<'_>) -> io::Result<LaunchedGuard> {
     // 1. Create the streams and put the agent's ends into the socket. They wait there until the guard has started.
     let (ours, theirs) = UnixStream::pair()?;
     let (agent_stdin, stdin) = io::pipe()?;
@@ -135,8 +135,8 @@ pub(crate) fn launch(tree: &Tree<'_>) -> io::Result<Launched> {
 
     // 2. Build the guard's command line.
     let lease = OsString::from(tree.lease.as_millis().to_string());
-    let limits = limits::to_argument(tree.limits)?;
-    let group = cgroup::delegated().ok();
+    let limits = limits_argument::to_argument(tree.limits)?;
+    let group = cgroup::delegated_cgroup().ok();
     let group = group.map(|base| Cgroup::path(base, tree.marker));
     let mut command = Command::new(&tree.guard.program);
     // `ps` shows this name, because the program's own path may be `/proc/self/exe`.
@@ -164,45 +164,45 @@ pub(crate) fn launch(tree: &Tree<'_>) -> io::Result<Launched> {
 
     // 3. Watch the guard.
     let let_go = CancellationToken::new();
-    let (told, life) = watch::channel(Life::default());
-    tokio::spawn(watch_guard(Watched {
+    let (told, life) = watch::channel(ProcessState::default());
+    tokio::spawn(watch_guard(WatchedGuard {
         guard,
         reports,
-        let_go: let_go.clone(),
-        told,
+        control_dropped: let_go.clone(),
+        process_state: told,
         marker: tree.marker.to_owned(),
         group,
     }));
-    let control = Control {
+    let control = GuardControl {
         socket: ours,
         _dropped: let_go.drop_guard(),
     };
-    Ok(Launched {
+    Ok(LaunchedGuard {
         control,
         stdin,
         stdout,
         stderr,
-        life,
+        process_state: life,
     })
 }
 
-struct Watched {
+struct WatchedGuard {
     guard: Child,
     reports: tokio::net::UnixStream,
-    let_go: CancellationToken,
-    told: watch::Sender<Life>,
+    control_dropped: CancellationToken,
+    process_state: watch::Sender<ProcessState>,
     marker: String,
     group: Option<PathBuf>,
 }
 
 /// Applies the guard's reports to `Life` until the guard ends. If the guard ends without having killed its whole
 /// tree, or takes too long to kill it, kills the guard and sweeps the tree.
-async fn watch_guard(watched: Watched) {
-    let Watched {
+async fn watch_guard(watched: WatchedGuard) {
+    let WatchedGuard {
         mut guard,
         reports,
-        let_go,
-        told,
+        control_dropped: let_go,
+        process_state: told,
         marker,
         group,
     } = watched;
@@ -211,8 +211,8 @@ async fn watch_guard(watched: Watched) {
         let mut lines = BufReader::new(reports).lines();
         while let Ok(Some(line)) = lines.next_line().await {
             match line.parse() {
-                Ok(Report::Clear) => return true,
-                Ok(report) => told.send_modify(|life| life.note(report)),
+                Ok(GuardReport::AllEnded) => return true,
+                Ok(report) => told.send_modify(|life| life.apply_report(report)),
                 Err(error) => tracing::warn!(%error, "ignored what a guard said"),
             }
         }
@@ -237,7 +237,7 @@ async fn watch_guard(watched: Watched) {
         let swept = marker.clone();
         let swept = tokio::task::spawn_blocking(move || {
             // A process that escaped from the guard is still in the agent's control group.
-            let emptied = group.map_or(Ok(()), |group| Cgroup::at(group).remove());
+            let emptied = group.map_or(Ok(()), |group| Cgroup::open_existing(group).remove());
             sweep(&swept).and_then(|killed| emptied.map(|()| killed))
         });
         let swept = swept.await;
@@ -248,22 +248,22 @@ async fn watch_guard(watched: Watched) {
     }
     // Set `clear` last, because a caller that sees it may start the run's next process at once.
     told.send_modify(|life| {
-        life.exited.get_or_insert(Status::Unknown);
-        life.clear = true;
+        life.exit_status.get_or_insert(ExitStatus::Unknown);
+        life.all_ended = true;
     });
 }
 
-impl Life {
-    fn note(&mut self, report: Report) {
+impl ProcessState {
+    fn apply_report(&mut self, report: GuardReport) {
         match report {
-            Report::Failed(why) => self.failed = Some(why),
-            Report::Exited(status) => self.exited = Some(status),
-            Report::LeaseOver => self.lease_over = true,
-            Report::Excess(excess) => {
-                self.excess.get_or_insert(excess);
+            GuardReport::StartFailed(why) => self.start_error = Some(why),
+            GuardReport::Exited(status) => self.exit_status = Some(status),
+            GuardReport::LeaseExpired => self.lease_expired = true,
+            GuardReport::LimitExceeded(excess) => {
+                self.exceeded_limit.get_or_insert(excess);
             }
-            Report::Used(used) => self.used = (self.used.0 + 1, used),
-            Report::Clear => self.clear = true,
+            GuardReport::Usage(used) => self.resource_usage = (self.resource_usage.0 + 1, used),
+            GuardReport::AllEnded => self.all_ended = true,
         }
     }
 }

@@ -25,7 +25,7 @@ pub(super) struct AgentStreams<Read, Write> {
 }
 
 /// The byte that carries the descriptors, because Linux attaches descriptors only to data.
-const GREETING: [u8; 1] = [b'\n'];
+const DESCRIPTOR_CARRIER: [u8; 1] = [b'\n'];
 
 impl AgentStreams<PipeReader, PipeWriter> {
     /// Sends the three streams into the socket, where they wait until the guard has started, and closes them in this
@@ -39,7 +39,7 @@ impl AgentStreams<PipeReader, PipeWriter> {
         }
         sendmsg(
             socket,
-            &[IoSlice::new(&GREETING)],
+            &[IoSlice::new(&DESCRIPTOR_CARRIER)],
             &mut control,
             SendFlags::NOSIGNAL,
         )?;
@@ -50,7 +50,7 @@ impl AgentStreams<PipeReader, PipeWriter> {
 impl AgentStreams<OwnedFd, OwnedFd> {
     /// Receives the three streams from the socket. They are closed on exec, as all descriptors of the guard.
     pub(super) fn receive(socket: &UnixStream) -> io::Result<Self> {
-        let mut greeting = GREETING;
+        let mut greeting = DESCRIPTOR_CARRIER;
         let mut space = [MaybeUninit::uninit(); cmsg_space!(ScmRights(3))];
         let mut control = RecvAncillaryBuffer::new(&mut space);
         let received = recvmsg(
@@ -66,7 +66,10 @@ impl AgentStreams<OwnedFd, OwnedFd> {
                 _ => None,
             })
             .flatten();
-        let mut next = || ends.next().filter(|_| received.bytes == GREETING.len());
+        let mut next = || {
+            ends.next()
+                .filter(|_| received.bytes == DESCRIPTOR_CARRIER.len())
+        };
         match (next(), next(), next()) {
             (Some(stdin), Some(stdout), Some(stderr)) => Ok(Self {
                 stdin,

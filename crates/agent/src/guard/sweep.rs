@@ -6,11 +6,11 @@ use std::{io, thread, time::Duration};
 
 use rustix::process::getpid;
 
-use super::{MARKER_VARIABLE, WORKER_VARIABLE, kill::stop_and_kill, process::Table};
+use super::{MARKER_VARIABLE, WORKER_VARIABLE, kill::stop_and_kill, process::ProcessTable};
 
 /// The most rounds of a sweep; [`PAUSE`] lies between two of them.
 const MAX_SWEEP_ROUNDS: u32 = 500;
-const PAUSE: Duration = Duration::from_millis(10);
+const SWEEP_PAUSE: Duration = Duration::from_millis(10);
 
 /// Kills every process of this user whose environment has `MATINS_RUN=<marker>`, with all its descendants. Returns
 /// the number of processes.
@@ -46,13 +46,14 @@ pub fn sweep_workers(is_dead: impl Fn(&str) -> bool) -> io::Result<usize> {
 fn kill_all(what: &str, has: impl Fn(&[u8]) -> bool) -> io::Result<usize> {
     let mut killed = 0;
     for _ in 0..MAX_SWEEP_ROUNDS {
-        let found = stop_and_kill(|| Ok(Table::read()?.marked(&has, getpid())))?;
+        let found =
+            stop_and_kill(|| Ok(ProcessTable::read()?.processes_with_variable(&has, getpid())))?;
         if found == 0 {
             return Ok(killed);
         }
         // Later rounds find the same processes again while they end, so the largest round counts.
         killed = killed.max(found);
-        thread::sleep(PAUSE);
+        thread::sleep(SWEEP_PAUSE);
     }
     Err(io::Error::new(
         io::ErrorKind::TimedOut,

@@ -1,26 +1,28 @@
 //! Agents that break the rules of the wire.
 
-use agent::{Limits, PromptError, StartError, Unreadable, Update};
+use agent::{Limits, PromptError, StartError, UnreadableOutput, Update};
 use model::outcome::StopReason;
 use testkit::scripted::{Crash, Step};
 use tokio::sync::mpsc;
 
-use crate::support::{World, eventually, gather_during, pid_of, say, start, text, within};
+use crate::support::{
+    World, eventually, gather_during, pid_of, send_prompt, start, text, with_timeout,
+};
 
 #[tokio::test]
 async fn non_message_lines_are_dropped_counted_and_kept_as_tail() {
     let world = World::new();
     let script = world.script().prompt([
-        Step::line("npm warn deprecated"),
-        Step::line("42"),
-        Step::line("[{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{}}]"),
-        Step::line("{\"level\":\"info\"}"),
-        Step::line("{\"jsonrpc\":\"2.0\",\"method\":\"session/up"),
-        Step::line(""),
-        Step::say("still here"),
+        Step::raw_line("npm warn deprecated"),
+        Step::raw_line("42"),
+        Step::raw_line("[{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{}}]"),
+        Step::raw_line("{\"level\":\"info\"}"),
+        Step::raw_line("{\"jsonrpc\":\"2.0\",\"method\":\"session/up"),
+        Step::raw_line(""),
+        Step::text("still here"),
     ]);
     let (agent, _) = world.open(&script).await;
-    let (end, told) = say(&agent, "go").await;
+    let (end, told) = send_prompt(&agent, "go").await;
     assert_eq!(end.unwrap(), StopReason::EndTurn);
     assert_eq!(told, [Update::Text("still here".into())]);
     let exit = world.end(agent).await;
@@ -37,9 +39,9 @@ async fn invalid_utf8_in_update_is_replaced() {
     let world = World::new();
     let mut line = br#"{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"scripted-1","update":{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"a"#.to_vec();
     line.extend_from_slice(b"\xff\xfe\"}}}}\n");
-    let script = world.script().prompt([Step::Raw(line), Step::say("b")]);
+    let script = world.script().prompt([Step::Raw(line), Step::text("b")]);
     let (agent, _) = world.open(&script).await;
-    let (end, told) = say(&agent, "go").await;
+    let (end, told) = send_prompt(&agent, "go").await;
     end.unwrap();
     assert_eq!(text(&told), "a\u{fffd}\u{fffd}b");
     world.end(agent).await;
@@ -52,7 +54,7 @@ async fn partial_message_at_end_of_output_is_agent_exit() {
     let (agent, _) = world
         .open(&world.script().prompt([half, Step::Crash(Crash::Exit(0))]))
         .await;
-    let error = say(&agent, "go").await.0.unwrap_err();
+    let error = send_prompt(&agent, "go").await.0.unwrap_err();
     let PromptError::AgentExited(ended) = error else {
         panic!("{error:?}")
     };
@@ -71,14 +73,14 @@ async fn overlong_line_is_an_error_and_agent_still_exits_by_itself() {
     };
     let agent = start(launch).await.unwrap();
     agent.new_session(world.cwd(), &[]).await.unwrap();
-    let (end, told) = within(say(&agent, "go")).await;
+    let (end, told) = with_timeout(send_prompt(&agent, "go")).await;
     assert_eq!(
         end.unwrap_err(),
-        PromptError::Unreadable(Unreadable::LineTooLong { limit: 100_000 })
+        PromptError::Unreadable(UnreadableOutput::LineTooLong { limit: 100_000 })
     );
     assert_eq!(told, []);
     let exit = world.end(agent).await;
-    assert_eq!(exit.how, agent::How::Exit);
+    assert_eq!(exit.step, agent::ShutdownStep::Exit);
 }
 
 #[tokio::test]
@@ -89,7 +91,7 @@ async fn overlong_line_before_initialize_reply_is_reported() {
     let mut launch = world.launch(&script);
     launch.limits.max_line_bytes = 2000;
     let error = start(launch).await.err().unwrap();
-    let StartError::Unreadable(Unreadable::LineTooLong { limit: 2000 }) = error else {
+    let StartError::Unreadable(UnreadableOutput::LineTooLong { limit: 2000 }) = error else {
         panic!("{error:?}")
     };
     world.wait_until_nothing_is_alive().await;
@@ -101,7 +103,7 @@ async fn message_with_too_many_values_is_refused() {
         let world = World::new();
         let script = world.script().prompt([Step::ManyValues(values)]);
         let (agent, _) = world.open(&script).await;
-        let (end, told) = say(&agent, "go").await;
+        let (end, told) = send_prompt(&agent, "go").await;
         assert_eq!(end.is_ok(), read, "{end:?}");
         assert_eq!(told.len(), usize::from(read));
         world.end(agent).await;
@@ -113,7 +115,7 @@ async fn line_below_the_limit_is_read_whole() {
     let world = World::new();
     let script = world.script().prompt([Step::LongLine(1_000_000)]);
     let (agent, _) = world.open(&script).await;
-    let (end, told) = say(&agent, "go").await;
+    let (end, told) = send_prompt(&agent, "go").await;
     end.unwrap();
     assert_eq!(text(&told).len(), 1_000_000);
     world.end(agent).await;
@@ -127,7 +129,7 @@ async fn update_flood_waits_for_slow_reader_without_loss() {
             count: 20_000,
             bytes: 100,
         },
-        Step::say("end"),
+        Step::text("end"),
     ]);
     let (agent, _) = world.open(&script).await;
     let (updates, mut received) = mpsc::channel(1);
@@ -138,7 +140,7 @@ async fn update_flood_waits_for_slow_reader_without_loss() {
 }
 
 /// How much a process has written so far, in bytes.
-fn written(pid: rustix::process::Pid) -> u64 {
+fn bytes_written(pid: rustix::process::Pid) -> u64 {
     let io = std::fs::read_to_string(format!("/proc/{}/io", pid.as_raw_nonzero())).unwrap();
     let line = io.lines().find_map(|line| line.strip_prefix("wchar: "));
     line.unwrap().parse().unwrap()
@@ -155,11 +157,11 @@ async fn update_flood_blocks_in_the_pipe_without_reader() {
     let (updates, mut received) = mpsc::channel(1);
     let pid = pid_of(&world.marker(), "agent");
     let stuck = async {
-        within(received.recv()).await.unwrap();
+        with_timeout(received.recv()).await.unwrap();
         // It writes no more once nobody reads: the same for many looks.
         let (mut before, mut same) = (0, 0);
         eventually(|| {
-            let now = written(pid);
+            let now = bytes_written(pid);
             same = if now == before { same + 1 } else { 0 };
             before = now;
             same == 40
@@ -190,11 +192,11 @@ async fn agent_with_unread_update_flood_can_be_shut_down() {
         update = received.recv() => assert!(update.is_some()),
     }
     // The receiver stays, and stays full.
-    let mut grace = crate::support::patient();
+    let mut grace = crate::support::long_grace_periods();
     grace.close = std::time::Duration::from_millis(10);
     grace.eof = std::time::Duration::from_millis(10);
-    let exit = within(agent.shutdown(grace)).await;
-    assert!(exit.how >= agent::How::Exit);
+    let exit = with_timeout(agent.shutdown(grace)).await;
+    assert!(exit.step >= agent::ShutdownStep::Exit);
     assert!(world.alive().is_empty());
     drop(received);
 }
@@ -209,7 +211,7 @@ async fn dropped_update_receiver_does_not_stop_turn() {
     let (agent, _) = world.open(&script).await;
     let (updates, received) = mpsc::channel(1);
     drop(received);
-    within(agent.prompt("go", updates)).await.unwrap();
+    with_timeout(agent.prompt("go", updates)).await.unwrap();
     world.end(agent).await;
 }
 
@@ -218,9 +220,9 @@ async fn long_stderr_is_drained_and_its_tail_kept() {
     let world = World::new();
     let script = world
         .script()
-        .prompt([Step::Stderr(1_000_000), Step::say("done")]);
+        .prompt([Step::Stderr(1_000_000), Step::text("done")]);
     let (agent, _) = world.open(&script).await;
-    let (end, told) = say(&agent, "go").await;
+    let (end, told) = send_prompt(&agent, "go").await;
     end.unwrap();
     assert_eq!(text(&told), "done");
     let exit = world.end(agent).await;
@@ -239,7 +241,7 @@ async fn unknown_agent_requests_are_refused_and_notifications_ignored() {
         Step::Request("vendor/anything".into()),
     ]);
     let (agent, _) = world.open(&script).await;
-    let (end, told) = within(say(&agent, "go")).await;
+    let (end, told) = with_timeout(send_prompt(&agent, "go")).await;
     end.unwrap();
     assert_eq!(text(&told), "answered: -32601".repeat(3));
     world.end(agent).await;
@@ -249,11 +251,13 @@ async fn unknown_agent_requests_are_refused_and_notifications_ignored() {
 async fn unsolicited_replies_of_agent_are_ignored() {
     let world = World::new();
     let script = world.script().prompt([
-        Step::line("{\"jsonrpc\":\"2.0\",\"id\":\"ghost\",\"result\":{}}"),
-        Step::line("{\"jsonrpc\":\"2.0\",\"id\":null,\"error\":{\"code\":1,\"message\":\"x\"}}"),
+        Step::raw_line("{\"jsonrpc\":\"2.0\",\"id\":\"ghost\",\"result\":{}}"),
+        Step::raw_line(
+            "{\"jsonrpc\":\"2.0\",\"id\":null,\"error\":{\"code\":1,\"message\":\"x\"}}",
+        ),
         Step::Echo,
     ]);
     let (agent, _) = world.open(&script).await;
-    assert_eq!(text(&say(&agent, "go").await.1), "go");
+    assert_eq!(text(&send_prompt(&agent, "go").await.1), "go");
     world.end(agent).await;
 }

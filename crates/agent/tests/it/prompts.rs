@@ -1,12 +1,15 @@
 //! Prompts, what is told meanwhile, and how they end.
 
-use agent::{Cost, Grace, PlanEntry, PromptError, Status, ToolCall, Update, Usage};
+use agent::{Cost, ExitStatus, GracePeriods, PlanEntry, PromptError, ToolCall, Update, Usage};
 use model::{agent::RestoreBy, outcome::StopReason};
 use serde_json::json;
 use testkit::scripted::{Crash, Event, Step};
 use tokio::sync::mpsc;
 
-use crate::support::{World, events, gather_during, ledger, patient, say, start, text, within};
+use crate::support::{
+    World, events, gather_during, long_grace_periods, prompt_log, send_prompt, start, text,
+    with_timeout,
+};
 
 #[tokio::test]
 async fn every_stop_reason_is_distinguished() {
@@ -20,7 +23,7 @@ async fn every_stop_reason_is_distinguished() {
         let world = World::new();
         let script = world.script().prompt([Step::stop(word)]);
         let (agent, _) = world.open(&script).await;
-        let (end, told) = say(&agent, "go").await;
+        let (end, told) = send_prompt(&agent, "go").await;
         assert_eq!(end.unwrap(), expected);
         assert_eq!(text(&told), "", "an answer without text shows as empty");
         world.end(agent).await;
@@ -33,7 +36,7 @@ async fn unknown_stop_reason_is_an_error() {
     let (agent, _) = world
         .open(&world.script().prompt([Step::stop("bored")]))
         .await;
-    let error = say(&agent, "go").await.0.unwrap_err();
+    let error = send_prompt(&agent, "go").await.0.unwrap_err();
     assert!(matches!(error, PromptError::Protocol(_)), "{error:?}");
     world.end(agent).await;
 }
@@ -41,12 +44,12 @@ async fn unknown_stop_reason_is_an_error() {
 #[tokio::test]
 async fn prompt_error_reply_is_returned_unchanged() {
     let world = World::new();
-    let fail = Step::Fail {
+    let fail = Step::ReplyError {
         code: -32603,
         message: "no quota".into(),
     };
     let (agent, _) = world.open(&world.script().prompt([fail])).await;
-    let error = say(&agent, "go").await.0.unwrap_err();
+    let error = send_prompt(&agent, "go").await.0.unwrap_err();
     let PromptError::AgentError { code, message, .. } = error else {
         panic!("{error:?}")
     };
@@ -60,7 +63,7 @@ async fn all_update_kinds_arrive_in_order() {
     let unknown = json!({"sessionUpdate": "hologram", "size": 3});
     let world = World::new();
     let script = world.script().prompt([
-        Step::Think("hm".into()),
+        Step::Thought("hm".into()),
         update(
             json!({"sessionUpdate": "tool_call", "toolCallId": "1", "title": "ls",
             "kind": "execute", "status": "pending", "rawInput": {"command": "ls"}}),
@@ -82,10 +85,10 @@ async fn all_update_kinds_arrive_in_order() {
             {"name": "web", "description": "search"}]}),
         ),
         update(unknown.clone()),
-        Step::say("done"),
+        Step::text("done"),
     ]);
     let (agent, opened) = world.open(&script).await;
-    let (end, told) = say(&agent, "go").await;
+    let (end, told) = send_prompt(&agent, "go").await;
     let usage = Usage {
         used: 5,
         size: 100,
@@ -137,9 +140,9 @@ async fn updates_of_another_session_are_ignored() {
         "content": {"type": "text", "text": "not mine"}}}});
     let script = world
         .script()
-        .prompt([Step::line(&foreign.to_string()), Step::say("mine")]);
+        .prompt([Step::raw_line(&foreign.to_string()), Step::text("mine")]);
     let (agent, _) = world.open(&script).await;
-    assert_eq!(text(&say(&agent, "go").await.1), "mine");
+    assert_eq!(text(&send_prompt(&agent, "go").await.1), "mine");
     world.end(agent).await;
 }
 
@@ -147,10 +150,10 @@ async fn updates_of_another_session_are_ignored() {
 async fn updates_after_the_answer_are_delivered() {
     let world = World::new();
     let script = world.script().prompt([
-        Step::say("early "),
+        Step::text("early "),
         Step::stop("end_turn"),
         Step::WaitFor(world.path("answered")),
-        Step::say("late"),
+        Step::text("late"),
     ]);
     let (agent, _) = world.open(&script).await;
     let (updates, mut received) = mpsc::channel(8);
@@ -172,23 +175,23 @@ async fn second_prompt_before_the_answer_is_refused() {
     let go = world.path("go");
     let script = world
         .script()
-        .prompt([Step::say("x"), Step::WaitFor(go.clone())]);
+        .prompt([Step::text("x"), Step::WaitFor(go.clone())]);
     let (agent, _) = world.open(&script).await;
     let (updates, mut received) = mpsc::channel(8);
     let (second, unread) = mpsc::channel(8);
     let first = agent.prompt("one", updates);
     let meanwhile = async {
-        within(received.recv()).await.unwrap();
+        with_timeout(received.recv()).await.unwrap();
         let error = agent.prompt("two", second).await.unwrap_err();
-        assert_eq!(error, PromptError::Overlap);
+        assert_eq!(error, PromptError::PromptInProgress);
         std::fs::write(&go, "").unwrap();
     };
     let (end, ()) = tokio::join!(first, meanwhile);
     end.unwrap();
     drop(unread);
-    assert_eq!(ledger(&script).prompts(), ["one"]);
+    assert_eq!(prompt_log(&script).prompts(), ["one"]);
     world.end(agent).await;
-    ledger(&script).check_turns_disjoint().unwrap();
+    prompt_log(&script).check_turns_disjoint().unwrap();
 }
 
 #[tokio::test]
@@ -196,7 +199,7 @@ async fn prompt_without_session_is_refused() {
     let world = World::new();
     let agent = world.start(&world.script()).await;
     assert_eq!(
-        say(&agent, "go").await.0.unwrap_err(),
+        send_prompt(&agent, "go").await.0.unwrap_err(),
         PromptError::NoSession
     );
     world.end(agent).await;
@@ -205,14 +208,14 @@ async fn prompt_without_session_is_refused() {
 #[tokio::test]
 async fn cancelled_prompt_has_stop_reason_cancelled() {
     let world = World::new();
-    let script = world.script().prompt([Step::say("x"), Step::Stall]);
+    let script = world.script().prompt([Step::text("x"), Step::Stall]);
     let (agent, _) = world.open(&script).await;
     let (updates, mut received) = mpsc::channel(8);
     let cancel = async {
-        within(received.recv()).await.unwrap();
+        with_timeout(received.recv()).await.unwrap();
         agent.cancel();
     };
-    let (end, ()) = tokio::join!(within(agent.prompt("go", updates)), cancel);
+    let (end, ()) = tokio::join!(with_timeout(agent.prompt("go", updates)), cancel);
     assert_eq!(end.unwrap(), StopReason::Cancelled);
     world.end(agent).await;
 }
@@ -222,7 +225,7 @@ async fn dropped_prompt_is_cancelled_and_blocks_later_prompts() {
     let world = World::new();
     let mut script = world
         .script()
-        .prompt([Step::say("x"), Step::Stall, Step::Stall]);
+        .prompt([Step::text("x"), Step::Stall, Step::Stall]);
     script.ignores_cancel = true;
     let (agent, _) = world.open(&script).await;
     let (updates, mut received) = mpsc::channel(8);
@@ -232,34 +235,34 @@ async fn dropped_prompt_is_cancelled_and_blocks_later_prompts() {
     }
     crate::support::eventually(|| events(&script).contains(&Event::Cancel)).await;
     assert_eq!(
-        say(&agent, "more").await.0.unwrap_err(),
-        PromptError::Overlap
+        send_prompt(&agent, "more").await.0.unwrap_err(),
+        PromptError::PromptInProgress
     );
     // It does not answer `session/close` either.
-    let grace = Grace {
+    let grace = GracePeriods {
         close: std::time::Duration::ZERO,
-        ..patient()
+        ..long_grace_periods()
     };
-    within(agent.shutdown(grace)).await;
+    with_timeout(agent.shutdown(grace)).await;
     assert!(world.alive().is_empty());
 }
 
 #[tokio::test]
 async fn agent_crash_during_prompt_returns_exit_and_partial_text() {
     for (crash, status) in [
-        (Crash::Exit(7), Status::Code(7)),
-        (Crash::Abort, Status::Signal(6)),
+        (Crash::Exit(7), ExitStatus::Code(7)),
+        (Crash::Abort, ExitStatus::Signal(6)),
     ] {
         let world = World::new();
         let script = world
             .script()
-            .prompt([Step::say("half an "), Step::Crash(crash)]);
+            .prompt([Step::text("half an "), Step::Crash(crash)]);
         let (agent, opened) = world.open(&script).await;
-        let (end, told) = say(&agent, "go").await;
+        let (end, told) = send_prompt(&agent, "go").await;
         let PromptError::AgentExited(ended) = end.unwrap_err() else {
             panic!("{crash:?}")
         };
-        assert_eq!((ended.status, ended.lease_over), (status, false));
+        assert_eq!((ended.status, ended.lease_expired), (status, false));
         assert_eq!(text(&told), "half an ");
         let exit = world.end(agent).await;
         assert_eq!(exit.status, status);
@@ -273,15 +276,15 @@ async fn agent_crash_during_prompt_returns_exit_and_partial_text() {
 async fn agent_crash_after_answer_keeps_stop_reason() {
     let world = World::new();
     let script = world.script().prompt([
-        Step::say("whole"),
+        Step::text("whole"),
         Step::stop("end_turn"),
         Step::Crash(Crash::Exit(1)),
     ]);
     let (agent, _) = world.open(&script).await;
-    let (end, told) = say(&agent, "go").await;
+    let (end, told) = send_prompt(&agent, "go").await;
     assert_eq!(end.unwrap(), StopReason::EndTurn);
     assert_eq!(text(&told), "whole");
-    assert_eq!(world.end(agent).await.status, Status::Code(1));
+    assert_eq!(world.end(agent).await.status, ExitStatus::Code(1));
 }
 
 #[tokio::test]
@@ -296,10 +299,10 @@ async fn agent_crash_does_not_affect_other_agents() {
     let (dying, _) = world.open(&crashing).await;
     let (living, _) = other.open(&waiting).await;
     let death = async {
-        say(&dying, "die").await.0.unwrap_err();
+        send_prompt(&dying, "die").await.0.unwrap_err();
         std::fs::write(&go, "").unwrap();
     };
-    let ((end, told), ()) = tokio::join!(say(&living, "live"), death);
+    let ((end, told), ()) = tokio::join!(send_prompt(&living, "live"), death);
     end.unwrap();
     assert_eq!(text(&told), "live");
     world.end(dying).await;
@@ -320,17 +323,17 @@ async fn agent_lifecycle_runs_in_spawned_task() {
             .apply_settings(None, &std::collections::BTreeMap::new())
             .await
             .unwrap();
-        let told = say(&agent, "go").await.1;
+        let told = send_prompt(&agent, "go").await.1;
         (
-            agent.shutdown(patient()).await,
+            agent.shutdown(long_grace_periods()).await,
             restored.is_ok(),
             text(&told),
         )
     });
-    let (exit, restored, told) = within(life).await.unwrap();
+    let (exit, restored, told) = with_timeout(life).await.unwrap();
     assert_eq!(
         (exit.status, restored, told.as_str()),
-        (Status::Code(0), true, "go")
+        (ExitStatus::Code(0), true, "go")
     );
     assert!(world.alive().is_empty());
 }

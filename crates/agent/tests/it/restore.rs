@@ -4,9 +4,9 @@ use std::{collections::BTreeMap, time::Duration};
 
 use agent::{Limits, McpServer, OpenError};
 use model::{AcpSessionId, agent::RestoreBy};
-use testkit::scripted::{Event, Offers, OnRestore, Script, Step};
+use testkit::scripted::{Capabilities, Event, OnRestore, Script, Step};
 
-use crate::support::{World, events, ledger, say, start, text};
+use crate::support::{World, events, prompt_log, send_prompt, start, text};
 
 fn server() -> McpServer {
     McpServer {
@@ -26,9 +26,9 @@ async fn restore(world: &World, script: &Script, how: RestoreBy) -> Result<(), O
     restored.map(drop)
 }
 
-fn offering(world: &World, resume: bool, load: bool) -> Script {
+fn script_with_capabilities(world: &World, resume: bool, load: bool) -> Script {
     let mut script = world.script();
-    script.offers = Offers {
+    script.capabilities = Capabilities {
         resume,
         load,
         list: true,
@@ -56,7 +56,7 @@ async fn restore_prefers_resume_unless_agent_config_sets_method() {
         (true, true, RestoreBy::Resume, "resume"),
     ] {
         let world = World::new();
-        let script = offering(&world, resume, load);
+        let script = script_with_capabilities(&world, resume, load);
         restore(&world, &script, how).await.unwrap();
         assert_eq!(
             restore_methods_used(&script),
@@ -74,7 +74,7 @@ async fn unsupported_restore_method_fails_without_new_session() {
         (true, false, RestoreBy::Load),
     ] {
         let world = World::new();
-        let script = offering(&world, resume, load);
+        let script = script_with_capabilities(&world, resume, load);
         let error = restore(&world, &script, how).await.unwrap_err();
         assert!(matches!(error, OpenError::Unsupported { .. }), "{error:?}");
         let made = events(&script)
@@ -97,7 +97,7 @@ async fn restore_of_unlisted_session_is_not_found_with_any_code() {
             .restore(&id, world.cwd(), &[], RestoreBy::Auto)
             .await
             .unwrap_err();
-        assert_eq!(error, OpenError::Gone { id }, "{code}");
+        assert_eq!(error, OpenError::SessionNotFound { id }, "{code}");
         world.end(agent).await;
     }
 }
@@ -125,7 +125,7 @@ async fn restore_without_list_is_not_found_by_protocol_code_only() {
     for (code, gone) in [(-32002, true), (-32602, false), (-32603, false)] {
         let world = World::new();
         let mut script = world.script();
-        script.offers.list = false;
+        script.capabilities.list = false;
         script.on_restore = OnRestore::NotFoundCode(code);
         let agent = world.start(&script).await;
         let id = AcpSessionId::new("never-made");
@@ -134,7 +134,7 @@ async fn restore_without_list_is_not_found_by_protocol_code_only() {
             .await
             .unwrap_err();
         assert_eq!(
-            matches!(error, OpenError::Gone { .. }),
+            matches!(error, OpenError::SessionNotFound { .. }),
             gone,
             "{code}: {error:?}"
         );
@@ -154,7 +154,10 @@ async fn restore_of_unprompted_session_can_be_not_found() {
         .restore(&opened.id, world.cwd(), &[], RestoreBy::Auto)
         .await
         .unwrap_err();
-    assert!(matches!(error, OpenError::Gone { .. }), "{error:?}");
+    assert!(
+        matches!(error, OpenError::SessionNotFound { .. }),
+        "{error:?}"
+    );
     world.end(agent).await;
 }
 
@@ -205,7 +208,7 @@ async fn restore_in_second_process_is_busy() {
         .unwrap_err();
     assert!(matches!(error, OpenError::Busy { .. }), "{error:?}");
     assert!(
-        ledger(&script).check_turns_disjoint().is_err(),
+        prompt_log(&script).check_turns_disjoint().is_err(),
         "the ledger saw it, too"
     );
     drop(second);
@@ -216,14 +219,14 @@ async fn restore_in_second_process_is_busy() {
 #[tokio::test]
 async fn history_replayed_by_load_is_discarded() {
     let world = World::new();
-    let script = offering(&world, false, true);
+    let script = script_with_capabilities(&world, false, true);
     let opened = world.prompted_session(&script).await;
     let agent = world.start(&script).await;
     agent
         .restore(&opened.id, world.cwd(), &[], RestoreBy::Auto)
         .await
         .unwrap();
-    let (end, told) = say(&agent, "second").await;
+    let (end, told) = send_prompt(&agent, "second").await;
     end.unwrap();
     assert_eq!(text(&told), "second");
     world.end(agent).await;
@@ -232,7 +235,7 @@ async fn history_replayed_by_load_is_discarded() {
 #[tokio::test]
 async fn null_reply_to_load_is_accepted() {
     let world = World::new();
-    let mut script = offering(&world, false, true);
+    let mut script = script_with_capabilities(&world, false, true);
     script.on_restore = OnRestore::Null;
     restore(&world, &script, RestoreBy::Auto).await.unwrap();
 }
@@ -243,7 +246,7 @@ async fn restore_sends_folder_and_mcp_servers_again() {
     let script = world.script();
     let agent = world.start(&script).await;
     let opened = agent.new_session(world.cwd(), &[server()]).await.unwrap();
-    say(&agent, "first").await.0.unwrap();
+    send_prompt(&agent, "first").await.0.unwrap();
     world.end(agent).await;
     for how in [RestoreBy::Resume, RestoreBy::Load] {
         let agent = world.start(&script).await;
@@ -270,7 +273,7 @@ async fn restore_sends_folder_and_mcp_servers_again() {
 async fn restore_without_reply_times_out() {
     let world = World::new();
     let mut script = world.script();
-    script.on_restore = OnRestore::Never;
+    script.on_restore = OnRestore::NoReply;
     let mut launch = world.launch(&script);
     let limit = Duration::from_millis(50);
     launch.limits = Limits {
@@ -301,6 +304,6 @@ async fn agent_crash_during_restore_is_agent_exit() {
     let OpenError::AgentExited(ended) = error else {
         panic!("{error:?}")
     };
-    assert_eq!(ended.status, agent::Status::Signal(6));
+    assert_eq!(ended.status, agent::ExitStatus::Signal(6));
     world.end(agent).await;
 }

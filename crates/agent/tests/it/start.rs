@@ -2,17 +2,17 @@
 
 use std::{sync::Arc, time::Duration};
 
-use agent::{Agent, Decision, Limits, OpenError, StartError, Status};
+use agent::{Agent, Decision, ExitStatus, Limits, OpenError, StartError};
 use serde_json::json;
-use testkit::scripted::{Crash, Event, Offers, Step};
+use testkit::scripted::{Capabilities, Crash, Event, Step};
 
-use crate::support::{Always, LONG, World, events, start, wait_for_file};
+use crate::support::{AlwaysDecide, TEST_TIMEOUT, World, events, start, wait_for_file};
 
 #[tokio::test]
 async fn agent_capabilities_are_returned() {
     let world = World::new();
     let mut script = world.script();
-    script.offers = Offers {
+    script.capabilities = Capabilities {
         resume: false,
         load: true,
         list: false,
@@ -20,7 +20,7 @@ async fn agent_capabilities_are_returned() {
     };
     script.sign_in = Some("browser".into());
     let agent = world.start(&script).await;
-    let offers = agent.offers().clone();
+    let offers = agent.capabilities().clone();
     assert_eq!(
         (offers.name.as_str(), offers.version.as_str()),
         ("scripted", "1.0.0")
@@ -34,13 +34,13 @@ async fn agent_capabilities_are_returned() {
 }
 
 #[tokio::test]
-async fn another_version_of_the_protocol_is_refused() {
+async fn other_protocol_version_is_refused() {
     for version in [json!(2), json!(0), json!("1"), json!(null)] {
         let world = World::new();
         let mut script = world.script();
         script.protocol_version = version.clone();
         let error = start(world.launch(&script)).await.err().unwrap();
-        let StartError::Version { answered } = error else {
+        let StartError::Version { protocol_version } = error else {
             panic!("{version}: {error:?}")
         };
         assert_eq!(answered, version);
@@ -99,7 +99,7 @@ async fn agent_crash_during_start_reports_stderr_tail() {
     let StartError::AgentExited(ended) = &error else {
         panic!("{error:?}")
     };
-    assert_eq!(ended.status, Status::Code(3));
+    assert_eq!(ended.status, ExitStatus::Code(3));
     assert!(
         error.to_string().ends_with("exit code 3: the last word"),
         "{error}"
@@ -112,7 +112,7 @@ async fn agent_exit_during_start_reports_last_output_line() {
     let world = World::new();
     let mut script = world.script();
     script.before_initialize = vec![
-        Step::line("Please upgrade node to 22"),
+        Step::raw_line("Please upgrade node to 22"),
         Step::Crash(Crash::Exit(1)),
     ];
     let error = start(world.launch(&script)).await.err().unwrap();
@@ -147,7 +147,10 @@ async fn dropped_start_leaves_no_process() {
     let mut script = world.script();
     script.before_initialize = vec![Step::Touch(world.path("started")), Step::Stall];
     script.ignores_end_of_input = true;
-    let starting = Agent::start(world.launch(&script), Arc::new(Always(Decision::Deny)));
+    let starting = Agent::start(
+        world.launch(&script),
+        Arc::new(AlwaysDecide(Decision::Deny)),
+    );
     let started = world.path("started");
     tokio::select! {
         _ = starting => panic!("it never answers"),
@@ -210,7 +213,7 @@ async fn agent_process_inherits_no_environment() {
         .env
         .insert("MATINS_RUN_WORKER".into(), "not me".into());
     launch.guard.worker = Some("host-1-00000001".into());
-    launch.lease = LONG;
+    launch.lease = TEST_TIMEOUT;
     let agent = start(launch).await.unwrap();
     let pid = crate::support::pid_of(&world.marker(), "agent");
     let environ = std::fs::read(format!("/proc/{}/environ", pid.as_raw_nonzero())).unwrap();

@@ -3,8 +3,8 @@
 use serde_json::{Map, Value, json};
 
 use super::{
-    errors::ERRORS,
-    walk::{for_each_operation, referenced},
+    error_responses::ERROR_STATUS_KEYS,
+    walk::{for_each_operation, schema_ref_name},
 };
 
 /// The depth at which an example ends. No schema contains itself, so that no example reaches it; it turns a future
@@ -28,8 +28,8 @@ pub(super) fn add(document: &mut Value) {
         }
         let responses = operation["responses"].as_object_mut().into_iter().flatten();
         for (status, answer) in responses {
-            if ERRORS.contains(&status.as_str()) {
-                answer["content"]["application/problem+json"]["example"] = problem();
+            if ERROR_STATUS_KEYS.contains(&status.as_str()) {
+                answer["content"]["application/problem+json"]["example"] = problem_example();
             } else if let Some(content) = answer.get_mut("content") {
                 response.fill(content);
             }
@@ -68,7 +68,7 @@ impl Examples<'_> {
         if let Some(default) = schema.get("default").filter(|default| !default.is_null()) {
             return default.clone();
         }
-        if let Some(name) = referenced(schema) {
+        if let Some(name) = schema_ref_name(schema) {
             return match schema_example(name) {
                 Some(known) => known,
                 None => self.value(field, &self.schemas[name], depth + 1),
@@ -97,7 +97,7 @@ impl Examples<'_> {
             Some("array") => json!([self.value(field, &schema["items"], depth + 1)]),
             Some("integer" | "number") => schema.get("minimum").cloned().unwrap_or(json!(1)),
             Some("boolean") => json!(matches!(field, "deleted" | "serves" | "is_entry")),
-            Some("string") => text(field, schema),
+            Some("string") => text_example(field, schema),
             _ => json!({}),
         }
     }
@@ -170,7 +170,7 @@ fn request_field_example(name: &str) -> Option<Value> {
 }
 
 /// Returns the example of a text, by its format, its pattern or the name of its field.
-fn text(field: &str, schema: &Value) -> Value {
+fn text_example(field: &str, schema: &Value) -> Value {
     if schema["format"] == "date-time" {
         return json!("2027-01-04T09:00:00Z");
     }
@@ -205,7 +205,7 @@ fn text(field: &str, schema: &Value) -> Value {
 }
 
 /// Returns the example of an error.
-fn problem() -> Value {
+fn problem_example() -> Value {
     json!({
         "type": "/api/v1/docs#problem-invalid",
         "kind": "invalid",

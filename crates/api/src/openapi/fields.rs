@@ -7,8 +7,8 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 
 use super::{
-    errors::ERRORS,
-    walk::{for_each_node, referenced},
+    error_responses::ERROR_STATUS_KEYS,
+    walk::{for_each_node, schema_ref_name},
 };
 
 /// Marks every field of every response as required, and removes the defaults from responses and patches. The schema
@@ -46,8 +46,10 @@ pub(super) fn response_schemas(document: &Value) -> BTreeSet<String> {
     let mut names = BTreeSet::new();
     for operation in operations(document) {
         let responses = operation["responses"].as_object().into_iter().flatten();
-        for (_, response) in responses.filter(|(status, _)| !ERRORS.contains(&status.as_str())) {
-            collect(document, &response["content"], &mut names);
+        for (_, response) in
+            responses.filter(|(status, _)| !ERROR_STATUS_KEYS.contains(&status.as_str()))
+        {
+            collect_schemas(document, &response["content"], &mut names);
         }
     }
     names
@@ -58,7 +60,7 @@ pub(super) fn response_schemas(document: &Value) -> BTreeSet<String> {
 fn request_schemas(document: &Value) -> BTreeSet<String> {
     let mut names = BTreeSet::new();
     for operation in operations(document) {
-        collect(document, &operation["requestBody"], &mut names);
+        collect_schemas(document, &operation["requestBody"], &mut names);
     }
     names
 }
@@ -70,18 +72,20 @@ fn operations(document: &Value) -> impl Iterator<Item = &Value> {
 }
 
 /// Collects the names of the schemas to which a node refers, directly or through other schemas.
-fn collect(document: &Value, node: &Value, names: &mut BTreeSet<String>) {
+fn collect_schemas(document: &Value, node: &Value, names: &mut BTreeSet<String>) {
     // Descend only at the first visit, so that schemas that share parts are walked once.
-    if let Some(name) = referenced(node)
+    if let Some(name) = schema_ref_name(node)
         && names.insert(name.to_owned())
     {
-        collect(document, &document["components"]["schemas"][name], names);
+        collect_schemas(document, &document["components"]["schemas"][name], names);
     }
     match node {
         Value::Object(fields) => fields
             .values()
-            .for_each(|field| collect(document, field, names)),
-        Value::Array(items) => items.iter().for_each(|item| collect(document, item, names)),
+            .for_each(|field| collect_schemas(document, field, names)),
+        Value::Array(items) => items
+            .iter()
+            .for_each(|item| collect_schemas(document, item, names)),
         _ => {}
     }
 }

@@ -26,9 +26,9 @@ pub(super) fn for_each_node(node: &mut Value, each: &mut impl FnMut(&mut Value))
 }
 
 /// Returns the name of the schema to which a reference leads.
-pub(super) fn referenced(node: &Value) -> Option<&str> {
-    node["$ref"].as_str()?.strip_prefix(SCHEMAS)
+pub(super) fn schema_ref_name(node: &Value) -> Option<&str> {
+    node["$ref"].as_str()?.strip_prefix(SCHEMA_REF_PREFIX)
 }
 
 /// The path of the schemas in references.
-pub(super) const SCHEMAS: &str = "#/components/schemas/";
+pub(super) const SCHEMA_REF_PREFIX: &str = "#/components/schemas/";

@@ -44,7 +44,7 @@ pub(crate) async fn automation_is_created_read_changed_and_deleted(world: &World
     assert_eq!(resumed["state"], "enabled");
     let replaced = json!({ "name": "issues", "prompt": "Look.", "agent": "good" });
     let replaced = world
-        .ask_as(&world.admin, "PUT", &path, Some(&replaced), &[])
+        .request_as(&world.admin, "PUT", &path, Some(&replaced), &[])
         .await
         .expect(200);
     assert_eq!(replaced["name"], "issues");
@@ -97,7 +97,7 @@ pub(crate) async fn policy_defaults_are_returned(world: &World) {
         let patch = json!({ "policies": { "overlap": "skip" } });
         let path = format!("/automations/{}", made["id"].as_str().unwrap());
         let named = world
-            .ask_as(&world.admin, "PATCH", &path, Some(&patch), &[])
+            .request_as(&world.admin, "PATCH", &path, Some(&patch), &[])
             .await;
         assert_eq!(named.expect(200)["overlap"], "skip");
     }
@@ -111,7 +111,7 @@ pub(crate) async fn automation_edit_with_stale_etag_is_refused(world: &World) {
         let body = json!({ "prompt": prompt });
         let headers = [("if-match", tag)];
         world
-            .ask_as(
+            .request_as(
                 &world.admin,
                 "PATCH",
                 "/automations/daily",
@@ -144,7 +144,7 @@ pub(crate) async fn automation_patch_changes_only_given_fields(world: &World) {
     let made = world.post("/automations", asked).await.expect(201);
     let patch = async |body: Value| {
         world
-            .ask_as(
+            .request_as(
                 &world.admin,
                 "PATCH",
                 "/automations/daily",
@@ -290,8 +290,13 @@ pub(crate) async fn replayed_webhook_fires_no_second_run(world: &World) {
         .get(&format!("{path}/{trigger}/secret"))
         .await
         .expect(200);
-    let secret: model::secret::Secret = told["secret"].as_str().unwrap().parse().unwrap();
-    let send = async |to: &str, id: &str, body: &str, secret: &model::secret::Secret| -> Answer {
+    let secret: model::signing_secret::SigningSecret =
+        told["secret"].as_str().unwrap().parse().unwrap();
+    let send = async |to: &str,
+                      id: &str,
+                      body: &str,
+                      secret: &model::signing_secret::SigningSecret|
+           -> Answer {
         let seconds = world.clock.now().as_microsecond() / 1_000_000;
         let signature = webhook::sign(secret, id, seconds, body.as_bytes());
         let request = Request::builder()
@@ -344,7 +349,7 @@ pub(crate) async fn trigger_change_with_stale_etag_is_refused(world: &World) {
     let ask = async |method: &str, path: &str, body: Option<&Value>, tag: &str| {
         let headers = [("if-match", tag)];
         world
-            .ask_as(&world.admin, method, path, body, &headers)
+            .request_as(&world.admin, method, path, body, &headers)
             .await
     };
     let daily = json!({ "kind": "cron", "expression": "0 9 * * *" });

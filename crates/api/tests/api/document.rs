@@ -4,7 +4,7 @@ use std::{fs, path::PathBuf};
 
 use serde_json::Value;
 
-fn snapshot() -> PathBuf {
+fn document_path() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../docs/openapi.json")
 }
 
@@ -12,7 +12,7 @@ fn snapshot() -> PathBuf {
 fn openapi_document_in_repository_is_up_to_date() {
     let mut served = serde_json::to_string_pretty(&api::document()).unwrap();
     served.push('\n');
-    let path = snapshot();
+    let path = document_path();
     if option_env!("MATINS_UPDATE").is_some() {
         fs::write(&path, &served).unwrap();
     }

@@ -9,7 +9,7 @@ use crate::world::World;
 /// A request, its body, the status of its answer, the field that it names, and what it says of it.
 type Refusal = (String, Option<Value>, u16, &'static str, &'static str);
 
-fn of_automations(there: &Value) -> Vec<Refusal> {
+fn automation_refusals(there: &Value) -> Vec<Refusal> {
     let cron = |expression: &str| json!({ "kind": "cron", "expression": expression });
     let mut table = Vec::new();
     for (more, field, value) in [
@@ -203,7 +203,7 @@ fn query_refusals(session: &str, run: &str) -> Vec<Refusal> {
 }
 
 #[expect(clippy::too_many_lines, reason = "a table, one row for each fault")]
-pub(crate) async fn what_cannot_be_taken_is_named(world: &World) {
+pub(crate) async fn invalid_request_error_names_field_and_value(world: &World) {
     let session = world.session().await;
     let say = format!("/sessions/{session}/messages");
     for (path, body, status, named) in [
@@ -284,14 +284,14 @@ pub(crate) async fn what_cannot_be_taken_is_named(world: &World) {
     let automation = world.automation("daily").await;
     let run = format!("run_{}", "0197".repeat(8));
     for (request, body, status, field, value) in [
-        of_automations(&automation),
+        automation_refusals(&automation),
         of_agents_and_budgets(),
         query_refusals(&session, &run),
     ]
     .concat()
     {
         let (method, path) = request.split_once(' ').unwrap();
-        let answer = world.ask_as(&world.admin, method, path, body.as_ref(), &[]);
+        let answer = world.request_as(&world.admin, method, path, body.as_ref(), &[]);
         let answer = answer.await;
         let told = answer.problem(status);
         assert_eq!(answer.json()["field"], field, "{request}: {told}");
@@ -314,7 +314,9 @@ pub(crate) async fn unknown_route_and_method_return_problem(world: &World) {
         ("DELETE", "/whoami", 405),
         ("GET", "/sessions?text=%00", 400),
     ] {
-        let answer = world.ask_as(&world.admin, method, path, None, &[]).await;
+        let answer = world
+            .request_as(&world.admin, method, path, None, &[])
+            .await;
         answer.problem(status);
     }
 }

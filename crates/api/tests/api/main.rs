@@ -10,10 +10,10 @@ mod cursors;
 mod document;
 mod errors;
 mod formats;
-mod gate;
 mod health;
-mod once;
+mod idempotency;
 mod prechecks;
+mod request_guard;
 mod sessions;
 mod tenants;
 mod unified;
@@ -47,7 +47,7 @@ on_both! {
         operation_requires_its_documented_permission,
         operation_without_valid_token_is_unauthenticated,
     ]
-    once: [
+    idempotency: [
         repeated_request_with_same_key_creates_once,
         key_of_another_request_is_refused,
         key_of_refused_request_can_be_reused,
@@ -114,7 +114,7 @@ on_both! {
         trace_resumes_after_id_from_header_or_parameter,
     ]
     errors: [
-        what_cannot_be_taken_is_named,
+        invalid_request_error_names_field_and_value,
         unknown_route_and_method_return_problem,
         oversized_or_invalid_body_is_refused,
     ]

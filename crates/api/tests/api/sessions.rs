@@ -165,7 +165,7 @@ pub(crate) async fn session_edit_with_stale_etag_is_refused(world: &World) {
     let edit = async |title: &str, tag: &str| {
         let body = json!({ "title": title });
         world
-            .ask_as(
+            .request_as(
                 &world.admin,
                 "PATCH",
                 &path,
@@ -186,7 +186,7 @@ pub(crate) async fn session_edit_with_stale_etag_is_refused(world: &World) {
         (json!({ "title": null }), json!(null)),
     ] {
         let patched = world
-            .ask_as(&world.admin, "PATCH", &path, Some(&body), &[])
+            .request_as(&world.admin, "PATCH", &path, Some(&body), &[])
             .await;
         assert_eq!(patched.expect(200)["title"], title, "{body}");
     }

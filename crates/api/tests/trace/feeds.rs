@@ -16,8 +16,8 @@ pub(crate) async fn tenant_trace_has_each_event_once(stage: &Stage) {
         clients.push(Client::new(all.unwrap()));
     }
     let two = stage.session().await;
-    let run = stage.say(before, "hello").await;
-    stage.say(two, "hello").await;
+    let run = stage.send_message(before, "hello").await;
+    stage.send_message(two, "hello").await;
     let automation = stage.automation().await;
     stage.start(run).await;
     stage.succeed(run, "Hi.").await;
@@ -62,10 +62,10 @@ pub(crate) async fn automation_trace_has_only_its_events(stage: &Stage) {
     let mut client = Client::new(trace.unwrap());
     let created = client.next().await;
     assert_eq!(created.event, "automation");
-    stage.say(other, "nothing of it").await;
+    stage.send_message(other, "nothing of it").await;
     let fired = stage
         .store
-        .fire(stage.tenant, automation, None, stage.now());
+        .fire_automation(stage.tenant, automation, None, stage.now());
     let run = fired.await.unwrap().run_id;
     assert_eq!(client.next().await.event, "session");
     let frame = client.next().await;
@@ -104,7 +104,7 @@ pub(crate) async fn feed_reader_behind_retention_gets_one_resync(stage: &Stage) 
         let runs: Vec<_> = runs.iter().map(|run| run["id"].clone()).collect();
         assert_eq!(runs, open, "what is under way");
         assert_eq!(frame.data["approvals"], json!([]));
-        let run = stage.say(session, "hello").await;
+        let run = stage.send_message(session, "hello").await;
         open.push(json!(run));
         for client in [&mut client, &mut early] {
             let frame = client.next().await;

@@ -39,7 +39,7 @@ async fn interleave(stage: &Stage, seed: u64) {
         match pick(10) {
             0..4 => {
                 for _ in 0..=pick(3) {
-                    stage.say(session, "hello").await;
+                    stage.send_message(session, "hello").await;
                 }
             }
             // Read as many frames as are certain to come.

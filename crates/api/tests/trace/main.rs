@@ -9,7 +9,7 @@
 mod deltas;
 mod feeds;
 mod interleavings;
-mod lives;
+mod lifecycle;
 mod readers;
 mod stage;
 
@@ -40,7 +40,7 @@ scenarios! {
     interleavings: [
         trace_matches_log_despite_random_disconnects,
     ]
-    lives: [
+    lifecycle: [
         trace_streams_new_events,
         many_readers_get_same_events,
         idle_trace_sends_heartbeat_comments,

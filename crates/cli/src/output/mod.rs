@@ -11,7 +11,7 @@ use std::io::{self, IsTerminal, Write};
 use anstyle::{AnsiColor, Style};
 use serde::Serialize;
 
-pub(crate) use conversation::{Transcript, line as conversation_line};
+pub(crate) use conversation::{Transcript, format_message as conversation_line};
 pub(crate) use service::{clean, excerpt};
 pub(crate) use table::{short_ids, table};
 pub(crate) use text::{LocalTime, paint};

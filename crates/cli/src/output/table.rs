@@ -3,7 +3,7 @@
 use comfy_table::{ContentArrangement, Table, presets};
 
 /// The minimum number of digits of a shortened ID. These digits encode its time of creation.
-const ID_DIGITS: usize = 12;
+const MIN_ID_DIGITS: usize = 12;
 
 /// Formats rows below headings, without border lines.
 pub(crate) fn table<const N: usize>(
@@ -28,7 +28,7 @@ pub(crate) fn table<const N: usize>(
 pub(crate) fn short_ids<T: ToString>(ids: impl IntoIterator<Item = T>) -> Vec<String> {
     let whole: Vec<String> = ids.into_iter().map(|id| id.to_string()).collect();
     let shortest = |id: &String| {
-        let least = id.find('_').map_or(0, |underscore| underscore + 1) + ID_DIGITS;
+        let least = id.find('_').map_or(0, |underscore| underscore + 1) + MIN_ID_DIGITS;
         (least..id.len())
             .map(|length| &id[..length])
             .find(|beginning| {

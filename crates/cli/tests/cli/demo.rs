@@ -3,14 +3,14 @@
 use rustix::process::Signal;
 use serde_json::Value;
 
-use crate::world::World;
+use crate::test_installation::TestInstallation;
 
 #[test]
 fn demo_remembers_across_turns_and_restarts() {
-    let world = World::new();
+    let world = TestInstallation::new();
     let first = world
         .run(&["demo", "--dir", "d", "--every", "1s", "--turns", "2"])
-        .done();
+        .expect_success();
     for text in [
         "schedule  Scheduled automation triggered: demo",
         "This is turn 1 of this session.",
@@ -21,21 +21,26 @@ fn demo_remembers_across_turns_and_restarts() {
         assert!(first.contains(text), "{text:?} is not in {first}");
     }
     assert!(!first.contains('\u{1b}'), "a pipe gets no colours");
-    let second = world.run(&["demo", "--dir", "d", "--turns", "1"]).done();
+    let second = world
+        .run(&["demo", "--dir", "d", "--turns", "1"])
+        .expect_success();
     assert!(second.contains("remembers it"), "{second}");
     assert!(!second.contains("turn 1 "), "{second}");
     assert!(
         second.contains("(2 times)") || second.contains("(3 times)"),
         "{second}"
     );
-    assert!(!world.data().exists(), "nothing but its folder is touched");
+    assert!(
+        !world.data_folder().exists(),
+        "nothing but its folder is touched"
+    );
 }
 
 #[test]
 fn ctrl_c_stops_demo_and_prints_next_steps() {
-    let world = World::new();
+    let world = TestInstallation::new();
     let mut demo = world.start(&["demo", "--every", "1s"]);
-    demo.until("This is turn 1");
+    demo.read_stdout_until("This is turn 1");
     demo.signal(Signal::INT);
     let ended = demo.end();
     assert_eq!(ended.code, 0, "{ended:#?}");
@@ -45,28 +50,28 @@ fn ctrl_c_stops_demo_and_prints_next_steps() {
 
 #[test]
 fn demo_session_accepts_message_from_another_process() {
-    let world = World::new();
+    let world = TestInstallation::new();
     let mut demo = world.start(&["demo", "--every", "1h"]);
-    demo.until("Ctrl-C stops");
+    demo.read_stdout_until("Ctrl-C stops");
     let folder = world.path().join("matins-demo");
     let folder = folder.to_str().unwrap();
     world
         .run(&["automation", "fire", "demo", "--data", folder])
-        .done();
+        .expect_success();
     let sessions = world.json(&["session", "list", "--all", "--data", folder]);
     let session = sessions[0]["id"].as_str().unwrap();
     let said = world.run(&["session", "say", session, "Hello", "--data", folder]);
-    assert!(said.done().contains("Now you ask: \"Hello\"."));
-    let shown = demo.until("Now you ask: \"Hello\"");
+    assert!(said.expect_success().contains("Now you ask: \"Hello\"."));
+    let shown = demo.read_stdout_until("Now you ask: \"Hello\"");
     assert!(shown.contains("you       Hello"), "{shown}");
 }
 
 #[test]
 fn demo_with_json_prints_one_document_per_row() {
-    let world = World::new();
+    let world = TestInstallation::new();
     let told = world
         .run(&["demo", "--every", "1s", "--turns", "1", "--json"])
-        .done();
+        .expect_success();
     let rows: Vec<Value> = told
         .lines()
         .map(|line| serde_json::from_str(line).unwrap())
@@ -76,7 +81,7 @@ fn demo_with_json_prints_one_document_per_row() {
 
 #[test]
 fn closed_stdout_stops_demo_with_success() {
-    let world = World::new();
+    let world = TestInstallation::new();
     let mut demo = world.command(&["demo", "--every", "1s"]);
     let mut child = demo
         .stdout(std::process::Stdio::piped())
@@ -91,12 +96,12 @@ fn closed_stdout_stops_demo_with_success() {
 
 #[test]
 fn paused_demo_prints_reason_and_resume_hint() {
-    let world = World::new();
+    let world = TestInstallation::new();
     let folder = world.path().join("d");
     let folder = folder.to_str().unwrap();
     let there = |args: &[&str]| {
         let args = ["--data", folder].into_iter().chain(args.iter().copied());
-        world.run(&args.collect::<Vec<_>>()).done()
+        world.run(&args.collect::<Vec<_>>()).expect_success()
     };
     there(&["agent", "add", "broken", "--", "false"]);
     there(&[

@@ -3,8 +3,8 @@
 use api_types::{ProblemKind, TokenRequest};
 use axum::Json;
 use client::{
-    AutomationFilter, Client, Error, MessageRange, Part, RunFilter, SessionFilter, SessionMove,
-    SocketAddress,
+    AutomationFilter, Client, Error, MessageRange, PageParams, RunFilter, SessionFilter,
+    SessionMove, SocketAddress,
 };
 use http::{StatusCode, header};
 use model::session::SessionType;
@@ -14,13 +14,13 @@ use tokio::net::{TcpListener, UnixListener};
 use crate::servers::{Echo, client_at, entropy};
 
 fn server() -> Echo {
-    Echo::answering(|| {
+    Echo::responding(|| {
         Json(json!({ "version": "1.2.3", "serves": true, "now": "2026-05-04T09:00:00Z" }))
     })
 }
 
 fn problem(status: StatusCode, kind: &'static str) -> Echo {
-    Echo::answering(move || {
+    Echo::responding(move || {
         let body = json!({
             "type": "/api/v1/docs#problem", "kind": kind, "title": "A title",
             "status": status.as_u16(), "detail": "failed to do it: it may not be", "hint": "ask",
@@ -38,7 +38,7 @@ async fn all_transports_send_same_request() {
     let folder = tempfile::tempdir().unwrap();
     let deep = folder.path().join("d".repeat(150));
     std::fs::create_dir(&deep).unwrap();
-    let socket = SocketAddress::of(&deep.join("matins.sock")).unwrap();
+    let socket = SocketAddress::for_path(&deep.join("matins.sock")).unwrap();
     let unix = UnixListener::bind(socket.path()).unwrap();
     let by_tcp = tokio::spawn(axum::serve(tcp, echo.routes()).into_future());
     let by_unix = tokio::spawn(axum::serve(unix, echo.routes()).into_future());
@@ -51,7 +51,7 @@ async fn all_transports_send_same_request() {
         let server = client.server().await.unwrap();
         assert_eq!(server.version, "1.2.3", "{client:?}");
     }
-    let asked = echo.asked();
+    let asked = echo.recorded_requests();
     assert!(asked.iter().all(|asked| asked.target == "/api/v1/server"));
     let tokens: Vec<_> = asked
         .iter()
@@ -68,22 +68,22 @@ async fn base_path_of_server_address_is_kept() {
     let tcp = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}/below/", tcp.local_addr().unwrap());
     let serving = tokio::spawn(axum::serve(tcp, echo.routes()).into_future());
-    let client = Client::at(&url, "mat_secret", entropy()).unwrap();
+    let client = Client::with_address(&url, "mat_secret", entropy()).unwrap();
     client.server().await.unwrap();
-    assert_eq!(echo.only().target, "/below/api/v1/server");
+    assert_eq!(echo.only_request().target, "/below/api/v1/server");
     serving.abort();
 }
 
 #[tokio::test]
 async fn list_request_sends_only_set_query_params() {
-    let echo = Echo::answering(|| Json(json!({ "items": [], "unreadable": [] })));
+    let echo = Echo::responding(|| Json(json!({ "items": [], "unreadable": [] })));
     let client = echo.client();
     client.sessions(&SessionFilter::default()).await.unwrap();
     let filter = SessionFilter {
         types: vec![SessionType::Regular, SessionType::ScheduleCron],
         text: Some("a & b".into()),
         by_change: true,
-        part: Part::first(7),
+        page: PageParams::first(7),
         ..SessionFilter::default()
     };
     client.sessions(&filter).await.unwrap();
@@ -94,7 +94,7 @@ async fn list_request_sends_only_set_query_params() {
     };
     client.runs(&filter).await.unwrap();
     let filter = AutomationFilter {
-        part: Part {
+        page: PageParams {
             after: Some("ž".into()),
             limit: None,
         },
@@ -103,7 +103,11 @@ async fn list_request_sends_only_set_query_params() {
     client.automations(&filter).await.unwrap();
     let last = MessageRange::Last(0);
     client.messages("web:7", last, None).await.unwrap();
-    let targets: Vec<_> = echo.asked().into_iter().map(|asked| asked.target).collect();
+    let targets: Vec<_> = echo
+        .recorded_requests()
+        .into_iter()
+        .map(|asked| asked.target)
+        .collect();
     assert_eq!(
         targets,
         [
@@ -129,12 +133,12 @@ async fn each_creating_request_has_unique_key() {
     client.create_token(&request).await.unwrap_err();
     client.create_token(&request).await.unwrap_err();
     client.fire_automation("a").await.unwrap_err();
-    client.say("s", "Hello").await.unwrap_err();
+    client.send_message("s", "Hello").await.unwrap_err();
     client
         .move_session("s", SessionMove::Pause, Some("lunch"))
         .await
         .unwrap_err();
-    let asked = echo.asked();
+    let asked = echo.recorded_requests();
     let keys: Vec<_> = asked
         .iter()
         .map(|asked| asked.header("idempotency-key"))
@@ -163,7 +167,7 @@ async fn problem_response_keeps_kind_and_hint() {
         assert_eq!(error.kind(), Some(kind));
         assert_eq!(error.hint(), Some("ask"));
         assert_eq!(error.to_string(), "do it: it may not be");
-        assert_eq!(echo.asked().len(), 1, "an answer is an answer");
+        assert_eq!(echo.recorded_requests().len(), 1, "an answer is an answer");
     }
 }
 
@@ -171,12 +175,12 @@ async fn problem_response_keeps_kind_and_hint() {
 async fn response_of_foreign_server_is_malformed_error() {
     let moved = [(header::LOCATION, "http://127.0.0.1:9/elsewhere")];
     for (echo, status) in [
-        (Echo::answering(|| "<html>"), 200),
-        (Echo::answering(|| Json(json!({ "version": 1 }))), 200),
-        (Echo::answering(|| (StatusCode::NOT_FOUND, "nothing")), 404),
-        (Echo::answering(|| (StatusCode::BAD_GATEWAY, "<h1>")), 502),
+        (Echo::responding(|| "<html>"), 200),
+        (Echo::responding(|| Json(json!({ "version": 1 }))), 200),
+        (Echo::responding(|| (StatusCode::NOT_FOUND, "nothing")), 404),
+        (Echo::responding(|| (StatusCode::BAD_GATEWAY, "<h1>")), 502),
         (
-            Echo::answering(move || (StatusCode::FOUND, moved.clone())),
+            Echo::responding(move || (StatusCode::FOUND, moved.clone())),
             302,
         ),
     ] {
@@ -194,7 +198,7 @@ async fn redirect_is_not_followed() {
     let tcp = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let location = format!("http://{}/api/v1/server", tcp.local_addr().unwrap());
     let serving = tokio::spawn(axum::serve(tcp, elsewhere.routes()).into_future());
-    let echo = Echo::answering(move || {
+    let echo = Echo::responding(move || {
         let location = [(header::LOCATION, location.clone())];
         (StatusCode::TEMPORARY_REDIRECT, location)
     });
@@ -202,15 +206,15 @@ async fn redirect_is_not_followed() {
     let address = tcp.local_addr().unwrap();
     let redirecting = tokio::spawn(axum::serve(tcp, echo.routes()).into_future());
     client_at(address).server().await.unwrap_err();
-    assert_eq!(echo.asked().len(), 1);
-    assert!(elsewhere.asked().is_empty());
+    assert_eq!(echo.recorded_requests().len(), 1);
+    assert!(elsewhere.recorded_requests().is_empty());
     serving.abort();
     redirecting.abort();
 }
 
 #[tokio::test]
 async fn blocked_session_deletion_is_result_not_error() {
-    let echo = Echo::answering(|| {
+    let echo = Echo::responding(|| {
         let body = json!({
             "type": "/api/v1/docs#problem-refused", "kind": "refused", "title": "A title",
             "status": 409, "detail": "failed to delete it", "automations": [],
@@ -224,7 +228,7 @@ async fn blocked_session_deletion_is_result_not_error() {
     let error = refused.client().delete_session("s", true).await;
     assert_eq!(error.unwrap_err().kind(), Some(ProblemKind::Refused));
     let target = "/api/v1/sessions/s?with_automations=true";
-    assert_eq!(refused.only().target, target);
+    assert_eq!(refused.only_request().target, target);
 }
 
 #[tokio::test]
@@ -238,7 +242,7 @@ async fn automation_edit_sends_if_match() {
     let tag = Some("\"0a\"");
     let edited = client.edit_automation("a", &patch, true, tag).await;
     assert_eq!(edited.unwrap_err().kind(), Some(ProblemKind::Changed));
-    let asked = echo.only();
+    let asked = echo.only_request();
     assert_eq!(asked.method, http::Method::PATCH);
     assert_eq!(asked.target, "/api/v1/automations/a?reset=true");
     assert_eq!(asked.header("if-match"), tag);
@@ -260,7 +264,7 @@ async fn budget_and_trigger_changes_send_if_match() {
             _ => client.remove_trigger("a", "trg_1", tag).await.err(),
         };
         assert_eq!(refused.unwrap().kind(), Some(ProblemKind::Changed));
-        assert_eq!(echo.only().header("if-match"), tag, "{number}");
+        assert_eq!(echo.only_request().header("if-match"), tag, "{number}");
     }
 }
 
@@ -271,5 +275,5 @@ async fn empty_or_relative_name_is_not_found_without_request() {
         let error = echo.client().session(name).await.unwrap_err();
         assert_eq!(error.kind(), Some(ProblemKind::NotFound), "{error}");
     }
-    assert!(echo.asked().is_empty());
+    assert!(echo.recorded_requests().is_empty());
 }

@@ -5,7 +5,7 @@ use client::{Error, ServerEvent, Trace, TraceItem, TraceSubject};
 use serde_json::json;
 use tokio::net::TcpListener;
 
-use crate::servers::{answering, client_at, json};
+use crate::servers::{client_at, json, serve_responses};
 
 fn stream(events: &str) -> Vec<u8> {
     let head = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\r\n";
@@ -26,20 +26,20 @@ fn not_found() -> Vec<u8> {
     .into_bytes()
 }
 
-async fn event(trace: &mut Trace) -> ServerEvent {
+async fn next_event(trace: &mut Trace) -> ServerEvent {
     match trace.next().await.unwrap() {
         TraceItem::Event(event) => event.frame,
-        TraceItem::Broken { why, .. } => panic!("{why:?}"),
+        TraceItem::Disconnected { cause: why, .. } => panic!("{why:?}"),
     }
 }
 
-async fn broken(trace: &mut Trace) {
+async fn expect_disconnect(trace: &mut Trace) {
     let news = trace.next().await.unwrap();
-    assert!(matches!(news, TraceItem::Broken { .. }), "{news:?}");
+    assert!(matches!(news, TraceItem::Disconnected { .. }), "{news:?}");
 }
 
 /// The lines of a request that say where a trace goes on.
-fn begins(request: &str) -> (String, Option<String>) {
+fn resume_position(request: &str) -> (String, Option<String>) {
     let mut lines = request.lines();
     let target = lines.next().unwrap().split(' ').nth(1).unwrap().to_owned();
     let id = lines.find_map(|line| line.strip_prefix("last-event-id: "));
@@ -54,7 +54,7 @@ async fn event_of_unknown_kind_is_received_without_type() {
         "change": { "status": "succeeded", "attempt": 1, "added_later": {} },
     });
     let later = json!({ "kind": "added_later", "seq": 7 });
-    let (address, _) = answering(vec![stream(&format!(
+    let (address, _) = serve_responses(vec![stream(&format!(
         "id: 6\nevent: run\ndata: {known}\n\nid: 7\nevent: added_later\ndata: {later}\n\n"
     ))])
     .await;
@@ -75,7 +75,7 @@ async fn event_of_unknown_kind_is_received_without_type() {
 
 #[tokio::test]
 async fn client_trace_resumes_after_last_complete_event() {
-    let (address, asked) = answering(vec![
+    let (address, asked) = serve_responses(vec![
         stream(
             "retry: 1\n\nid: 6\nevent: run\ndata: {}\n\nevent: delta\ndata: a\n\nid: 7\ndata: cut",
         ),
@@ -86,14 +86,19 @@ async fn client_trace_resumes_after_last_complete_event() {
     .await;
     let of = TraceSubject::Session("web:s".into());
     let mut trace = client_at(address).trace(of, Some("5".into()));
-    assert_eq!(event(&mut trace).await.event, "run");
-    assert_eq!(event(&mut trace).await.last_event_id, "6");
+    assert_eq!(next_event(&mut trace).await.event, "run");
+    assert_eq!(next_event(&mut trace).await.last_event_id, "6");
     // That a stream ends is nothing to tell; that nobody answers is.
-    broken(&mut trace).await;
-    assert_eq!(event(&mut trace).await.data, "whole");
+    expect_disconnect(&mut trace).await;
+    assert_eq!(next_event(&mut trace).await.data, "whole");
     let error = trace.next().await.unwrap_err();
     assert_eq!(error.kind(), Some(ProblemKind::NotFound));
-    let asked: Vec<_> = asked.await.unwrap().iter().map(|it| begins(it)).collect();
+    let asked: Vec<_> = asked
+        .await
+        .unwrap()
+        .iter()
+        .map(|it| resume_position(it))
+        .collect();
     let path = "/api/v1/sessions/web%3as/trace";
     let six = Some("6".to_owned());
     assert_eq!(
@@ -119,7 +124,7 @@ async fn trace_of_unreachable_server_fails() {
 
 #[tokio::test]
 async fn trace_of_non_stream_response_fails() {
-    let (address, _asked) = answering(vec![json(&json!({}))]).await;
+    let (address, _asked) = serve_responses(vec![json(&json!({}))]).await;
     let of = TraceSubject::Automation("a".into());
     let error = client_at(address).trace(of, None).next().await;
     assert!(matches!(error, Err(Error::Malformed { .. })), "{error:?}");

@@ -39,10 +39,10 @@ macro_rules! transitions {
 }
 
 transitions! {
-    crash_while_sending_message_loses_none: Say,
+    crash_while_sending_message_loses_none: SendMessage,
     crash_while_firing_on_demand_is_atomic: Fire,
     crash_while_firing_due_trigger_fires_once: FireDue,
-    crash_while_recording_missed_range_records_once: Miss,
+    crash_while_recording_missed_range_records_once: RecordMissed,
     crash_while_claiming_loses_no_run: Claim,
     crash_while_beginning_turn_begins_again: Begin,
     crash_while_recording_turn_leaves_whole_rows: Record,
@@ -52,9 +52,9 @@ transitions! {
     crash_while_stalling_run_stalls_once: Stall,
     crash_while_promoting_run_promotes_once: Promote,
     crash_while_cancelling_run_is_atomic: Cancel,
-    crash_while_pausing_session_is_atomic: Pause,
-    crash_while_closing_session_is_atomic: Close,
-    crash_while_pausing_automation_is_atomic: Hold,
+    crash_while_pausing_session_is_atomic: PauseSession,
+    crash_while_closing_session_is_atomic: CloseSession,
+    crash_while_pausing_automation_is_atomic: PauseAutomation,
 }
 
 /// The net has no hole: what is not one transaction is found.
@@ -65,7 +65,7 @@ async fn non_atomic_fire_is_detected_by_crash_points() {
         transitions::{Transition, abort_at_each_point},
     };
 
-    let torn = abort_at_each_point(Transition::Torn, Database::Sqlite);
+    let torn = abort_at_each_point(Transition::NonAtomicFire, Database::Sqlite);
     let failed = tokio::spawn(torn).await.unwrap_err().into_panic();
     let words = failed.downcast::<String>().unwrap();
     assert!(words.contains("I1"), "{words}");

@@ -13,75 +13,75 @@
 )]
 
 mod agents;
-mod breaks;
-mod chance;
-mod chaos;
 mod checks;
+mod defects;
+mod faults;
 mod history;
 mod loops;
 mod people;
+mod rng;
 mod schedules;
-mod server;
+mod simulated_server;
 mod sql;
 mod time;
 mod world;
 
 use std::collections::BTreeMap;
 
-use crate::{breaks::Break, world::World};
+use crate::{defects::Defect, world::World};
 
 /// What became of a seed.
-struct Played {
+struct SeedResult {
     steps: u64,
-    called: BTreeMap<&'static str, u64>,
+    call_counts: BTreeMap<&'static str, u64>,
     trace: Vec<String>,
     violation: Option<String>,
 }
 
-async fn play(seed: u64, broken: Break, traced: bool) -> Played {
+async fn play_seed(seed: u64, broken: Defect, traced: bool) -> SeedResult {
     let mut world = World::new(seed, broken, traced)
         .await
         .expect("a world can be made");
-    let lived = world.live().await;
-    Played {
+    let lived = world.run_to_end().await;
+    SeedResult {
         steps: world.steps,
-        called: world.called,
+        call_counts: world.call_counts,
         trace: world.trace.unwrap_or_default(),
         violation: lived.err().map(|error| format!("{error:#}")),
     }
 }
 
 /// How many seeds are played; each is some 1200 steps.
-const SEEDS: u64 = 880;
+const SEED_COUNT: u64 = 880;
 
 /// Parts in which they are played, beside each other.
-const PARTS: u64 = 8;
+const PART_COUNT: u64 = 8;
 
 /// Plays a part of the seeds of the product as it is: nothing may be wrong in any.
 async fn check_seeds_of_part(part: u64) {
-    let seeds = (part..SEEDS).step_by(usize::try_from(PARTS).unwrap());
+    let seeds = (part..SEED_COUNT).step_by(usize::try_from(PART_COUNT).unwrap());
     let mut steps = 0;
     let mut called = BTreeMap::<_, u64>::new();
     for seed in seeds {
-        let played = play(seed, Break::Nothing, false).await;
+        let played = play_seed(seed, Defect::Nothing, false).await;
         if played.violation.is_some() {
-            fail(seed).await;
+            replay_and_panic(seed).await;
         }
         steps += played.steps;
-        for (name, times) in played.called {
+        for (name, times) in played.call_counts {
             *called.entry(name).or_default() += times;
         }
     }
     println!("{steps} steps: {called:?}");
     assert!(
-        steps * PARTS > 1_000_000,
+        steps * PART_COUNT > 1_000_000,
         "the seeds take {steps} steps only"
     );
 }
 
 /// Plays a seed again that went wrong, and tells what happened.
-async fn fail(seed: u64) {
-    let again = play(seed, Break::Nothing, true).await;
+async fn replay_and_panic(seed: u64) {
+    let again = play_seed(seed, Defect::Nothing, true).await;
     println!("MATINS_SEED={seed} plays it from the beginning; its last steps:");
     for line in again.trace.iter().rev().take(300).rev() {
         println!("{line}");
@@ -110,9 +110,9 @@ parts!(
 );
 
 /// Finds what is broken on purpose, by one of its invariants.
-async fn is_found(broken: Break, invariants: &[&str]) {
-    for seed in 0..SEEDS {
-        let Some(violation) = play(seed, broken, false).await.violation else {
+async fn assert_defect_is_detected(broken: Defect, invariants: &[&str]) {
+    for seed in 0..SEED_COUNT {
+        let Some(violation) = play_seed(seed, broken, false).await.violation else {
             continue;
         };
         let short: String = violation.chars().take(300).collect();
@@ -124,7 +124,7 @@ async fn is_found(broken: Break, invariants: &[&str]) {
         );
         return;
     }
-    panic!("{broken:?} is found by none of {SEEDS} seeds");
+    panic!("{broken:?} is found by none of {SEED_COUNT} seeds");
 }
 
 macro_rules! is_found {
@@ -164,10 +164,10 @@ async fn replay_seed_from_environment() {
     )]
     let seed = std::env::var("MATINS_SEED").expect("MATINS_SEED names a seed");
     let seed: u64 = seed.parse().expect("MATINS_SEED is a number");
-    let played = play(seed, Break::Nothing, true).await;
+    let played = play_seed(seed, Defect::Nothing, true).await;
     for line in played.trace {
         println!("{line}");
     }
-    println!("{} steps: {:?}", played.steps, played.called);
+    println!("{} steps: {:?}", played.steps, played.call_counts);
     assert_eq!(played.violation, None, "seed {seed}");
 }

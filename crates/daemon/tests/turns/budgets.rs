@@ -8,7 +8,7 @@ use testkit::scripted::{Event, Step};
 use crate::world::{World, eventually, ledger, make, on_demand};
 
 /// Says how full the context is, and what the session has cost.
-fn usage(used: u64, cost: f64) -> Step {
+fn usage_step(used: u64, cost: f64) -> Step {
     usage_step_in("USD", used, cost)
 }
 
@@ -35,9 +35,9 @@ async fn tokens_today(world: &World) -> u64 {
 
 pub(crate) async fn turn_over_budget_is_stopped_and_pauses_automation(world: &World) {
     let script = world.script().prompt([
-        usage(40, 0.1),
-        Step::say("Half of it."),
-        usage(60, 0.1),
+        usage_step(40, 0.1),
+        Step::text("Half of it."),
+        usage_step(60, 0.1),
         Step::Stall,
     ]);
     let agent = world.agent(&script).await;
@@ -71,9 +71,11 @@ pub(crate) async fn turn_over_budget_is_stopped_and_pauses_automation(world: &Wo
 }
 
 pub(crate) async fn answer_finished_before_budget_cancel_succeeds(world: &World) {
-    let script = world
-        .script()
-        .prompt([usage(60, 0.1), Step::UntilCancelled, Step::say("Done.")]);
+    let script = world.script().prompt([
+        usage_step(60, 0.1),
+        Step::UntilCancelled,
+        Step::text("Done."),
+    ]);
     let agent = world.agent(&script).await;
     let mut new = on_demand(agent);
     new.policies.budget = budget(&["0.1 USD/day"]);
@@ -89,11 +91,15 @@ pub(crate) async fn answer_finished_before_budget_cancel_succeeds(world: &World)
 pub(crate) async fn turn_usage_is_growth_of_session_totals(world: &World) {
     let script = world
         .script()
-        .prompt([usage(100, 0.5), usage(120, 0.5)])
-        .prompt([usage(150, 0.75), usage(30, 0.75), usage(35, 0.8)])
+        .prompt([usage_step(100, 0.5), usage_step(120, 0.5)])
+        .prompt([
+            usage_step(150, 0.75),
+            usage_step(30, 0.75),
+            usage_step(35, 0.8),
+        ])
         // Nothing is known of this one.
         .prompt([Step::Echo])
-        .prompt([usage(45, 0.1)]);
+        .prompt([usage_step(45, 0.1)]);
     let agent = world.agent(&script).await;
     let id = world.make(&on_demand(agent)).await;
     let mut spent = Vec::new();
@@ -115,8 +121,8 @@ pub(crate) async fn usage_before_first_report_is_not_charged(world: &World) {
         .script()
         // A memory, of which nothing is reported: as it was before anything was counted.
         .prompt([Step::Echo])
-        .prompt([usage(90_000, 12.5), usage(90_040, 12.75)])
-        .prompt([usage(90_050, 13.0)]);
+        .prompt([usage_step(90_000, 12.5), usage_step(90_040, 12.75)])
+        .prompt([usage_step(90_050, 13.0)]);
     let agent = world.agent(&script).await;
     let mut new = on_demand(agent);
     new.policies.budget = budget(&["1000 tokens/run", "1 USD/run"]);
@@ -165,13 +171,13 @@ pub(crate) async fn alternating_currencies_are_each_charged_once(world: &World) 
 pub(crate) async fn running_turn_stops_when_other_turns_exhaust_budget(world: &World) {
     let go_on = world.path("go on");
     let long = world.script().prompt([
-        usage(40, 0.0),
+        usage_step(40, 0.0),
         Step::WaitFor(go_on.clone()),
-        usage(41, 0.0),
+        usage_step(41, 0.0),
         Step::Stall,
     ]);
     let short = testkit::scripted::Script::new(world.path("other agent"));
-    let short = short.prompt([usage(59, 0.0), Step::Echo]);
+    let short = short.prompt([usage_step(59, 0.0), Step::Echo]);
     let long = world.session(world.agent_named("long", &long).await).await;
     let short = world
         .session(world.agent_named("short", &short).await)
@@ -193,7 +199,7 @@ pub(crate) async fn running_turn_stops_when_other_turns_exhaust_budget(world: &W
     })
     .await;
     let other = world.say(short, "Hello").await;
-    daemon.waker().wake();
+    daemon.signals().wake();
     assert_eq!(world.ended(other).await.status(), RunStatus::Succeeded);
     make(&go_on);
     let ended = world.ended(run).await;

@@ -68,10 +68,10 @@ pub(crate) async fn retry_after_crash_in_answer_prompts_with_interruption(world:
         .prompt([Step::Echo])
         .prompt([
             Step::Update(json!({"sessionUpdate": "tool_call", "toolCallId": "1", "title": "pay"})),
-            Step::say("I have paid and"),
+            Step::text("I have paid and"),
             Step::Crash(Crash::Exit(3)),
         ])
-        .prompt([Step::say("It was paid.")]);
+        .prompt([Step::text("It was paid.")]);
     let agent = world.agent(&script).await;
     let session = world.session(agent).await;
     world.turn(session, "One").await;
@@ -120,7 +120,7 @@ pub(crate) async fn retry_after_crash_in_answer_prompts_with_interruption(world:
 pub(crate) async fn crash_after_prompt_with_fail_policy_is_not_retried(world: &World) {
     let script = world
         .script()
-        .prompt([Step::say("Half"), Step::Crash(Crash::Abort)]);
+        .prompt([Step::text("Half"), Step::Crash(Crash::Abort)]);
     let agent = world.agent(&script).await;
     let mut new = on_demand(agent);
     new.policies.on_crash = OnCrash::Fail;
@@ -179,7 +179,7 @@ pub(crate) async fn unknown_sign_in_method_fails_without_retry(world: &World) {
     );
 }
 
-pub(crate) async fn another_version_of_the_protocol_is_refused(world: &World) {
+pub(crate) async fn unsupported_protocol_version_fails_without_retry(world: &World) {
     for version in [json!(2), json!("1"), json!(null)] {
         let mut script = world.script();
         script.protocol_version = version;

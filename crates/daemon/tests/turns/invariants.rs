@@ -5,8 +5,8 @@ use std::collections::HashSet;
 use model::{entity::Run, run::RunStatus};
 use store::Scope;
 use testkit::{
-    processes::marked,
-    scripted::{Event, Ledger},
+    processes::processes_with_marker,
+    scripted::{Event, PromptLog},
 };
 
 use crate::world::World;
@@ -18,7 +18,11 @@ pub(crate) async fn check(world: &World) {
     for run in runs.iter().filter(|run| run.status().is_over()) {
         check_no_processes_left(run);
         check_visible_end(world, run).await;
-        let (live, _) = world.store().live(Scope::System, run.id, 0).await.unwrap();
+        let (live, _) = world
+            .store()
+            .live_text(Scope::System, run.id, 0)
+            .await
+            .unwrap();
         assert_eq!(live, "", "text being written is left of {run:#?}");
     }
     check_logs_without_gap(world).await;
@@ -35,7 +39,7 @@ fn check_one_first_attempt_per_instant(runs: &[Run]) {
 }
 
 fn check_no_processes_left(run: &Run) {
-    let left = marked(&run.id.to_string()).unwrap();
+    let left = processes_with_marker(&run.id.to_string()).unwrap();
     assert!(left.is_empty(), "{left:#?} are left of {run:#?}");
 }
 
@@ -62,7 +66,10 @@ async fn check_logs_without_gap(world: &World) {
             .unwrap();
         let numbers: Vec<i64> = events.iter().map(|event| event.seq).collect();
         // Retention removes the beginning of a log, and nothing else of it.
-        let oldest = store.oldest_event(Scope::System, session.id).await.unwrap();
+        let oldest = store
+            .oldest_event_seq(Scope::System, session.id)
+            .await
+            .unwrap();
         let expected: Vec<i64> = (oldest..=session.last_seq).collect();
         assert_eq!(numbers, expected);
     }
@@ -73,7 +80,7 @@ fn check_successes_against_agents(world: &World, runs: &[Run]) {
     let mut ended = 0;
     for entry in std::fs::read_dir(world.home.path()).unwrap() {
         let path = entry.unwrap().path().join("ledger.jsonl");
-        let ledger = Ledger::read(&path).unwrap_or_default();
+        let ledger = PromptLog::read(&path).unwrap_or_default();
         ledger.check_turns_disjoint().unwrap();
         let end = Event::PromptFinished("end_turn".into());
         ended += ledger.events().filter(|event| **event == end).count();

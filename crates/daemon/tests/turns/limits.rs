@@ -7,13 +7,13 @@ use testkit::{
     processes::is_alive,
     scripted::{Event, Script, Step},
 };
-use turn::{Orders, execute};
+use turn::{TurnControl, execute};
 
 use crate::world::{World, ledger, on_demand};
 
 /// Takes an automation's turn that may be silent and take as many seconds as said, with an agent that
 /// gets no time to end.
-async fn limited(world: &World, script: &Script, silence: u32, whole: u32) -> RunId {
+async fn take_limited_turn(world: &World, script: &Script, silence: u32, whole: u32) -> RunId {
     let agent = world.agent(script).await;
     let mut new = on_demand(agent);
     new.policies.inactivity_seconds = silence;
@@ -25,7 +25,7 @@ async fn limited(world: &World, script: &Script, silence: u32, whole: u32) -> Ru
     let claimed = store.claim(&host.worker, host.instance, 1, Some(run), now);
     assert_eq!(claimed.await.unwrap().len(), 1);
     let ledger = daemon::WorkerTurnStore::new(host.clone());
-    execute(&ledger, &host.agents, run, &Orders::none())
+    execute(&ledger, &host.agent_runtime, run, &TurnControl::idle())
         .await
         .unwrap();
     run
@@ -33,8 +33,8 @@ async fn limited(world: &World, script: &Script, silence: u32, whole: u32) -> Ru
 
 /// Starts a process that leaves its group, its session and its environment, before it is prompted: how
 /// long that takes is no silence. Then it is silent.
-fn silent(world: &World) -> Script {
-    let mut script = world.script().prompt([Step::say("I begin"), Step::Stall]);
+fn silent_script(world: &World) -> Script {
+    let mut script = world.script().prompt([Step::text("I begin"), Step::Stall]);
     script.before_initialize = vec![Step::Grandchild {
         pid_file: world.path("grandchild"),
         clear_environment: true,
@@ -48,7 +48,7 @@ fn assert_grandchild_is_dead(world: &World) {
     assert!(!is_alive(pid));
 }
 
-async fn stopped(world: &World, run: RunId, reason: &str, notice: &str) {
+async fn assert_stopped(world: &World, run: RunId, reason: &str, notice: &str) {
     let run = world.run(run).await;
     assert_eq!(run.status(), RunStatus::Failed, "{run:#?}");
     assert_eq!(run.state.reason(), Some(reason));
@@ -61,9 +61,9 @@ async fn stopped(world: &World, run: RunId, reason: &str, notice: &str) {
 }
 
 pub(crate) async fn silent_agent_obeying_cancel_keeps_its_session(world: &World) {
-    let script = silent(world);
-    let run = limited(world, &script, 1, 600).await;
-    stopped(
+    let script = silent_script(world);
+    let run = take_limited_turn(world, &script, 1, 600).await;
+    assert_stopped(
         world,
         run,
         "inactive",
@@ -81,12 +81,12 @@ pub(crate) async fn silent_agent_obeying_cancel_keeps_its_session(world: &World)
 }
 
 pub(crate) async fn silent_agent_ignoring_all_signals_is_killed(world: &World) {
-    let mut script = silent(world);
+    let mut script = silent_script(world);
     script.ignores_cancel = true;
     script.ignores_end_of_input = true;
     script.ignores_term = true;
-    let run = limited(world, &script, 1, 600).await;
-    stopped(
+    let run = take_limited_turn(world, &script, 1, 600).await;
+    assert_stopped(
         world,
         run,
         "inactive",
@@ -111,12 +111,12 @@ pub(crate) async fn endlessly_answering_agent_is_stopped_at_timeout(world: &Worl
             pid_file: world.path("grandchild"),
             clear_environment: true,
         },
-        Step::say("I begin"),
-        Step::Chatter,
+        Step::text("I begin"),
+        Step::StreamThoughts,
     ]);
     script.ignores_cancel = true;
-    let run = limited(world, &script, 600, 1).await;
-    stopped(
+    let run = take_limited_turn(world, &script, 600, 1).await;
+    assert_stopped(
         world,
         run,
         "timeout",
@@ -134,7 +134,7 @@ pub(crate) async fn agent_hanging_at_start_is_stopped_at_timeout(world: &World) 
         },
         Step::Stall,
     ];
-    let run = limited(world, &script, 600, 1).await;
+    let run = take_limited_turn(world, &script, 600, 1).await;
     let run = world.run(run).await;
     assert_eq!(run.state.reason(), Some("timeout"), "{run:#?}");
     assert_grandchild_is_dead(world);

@@ -5,31 +5,31 @@
 #![expect(clippy::unwrap_used, reason = "tests and their helpers")]
 
 #[macro_use]
-mod passing_on;
+mod delegate;
 
 mod approvals;
 mod budgets;
 mod cancels;
+mod clock_skew;
+mod concurrent_writes;
 mod failures;
 mod fences;
-mod fleet;
-mod hostile;
+mod hostile_agents;
 mod invariants;
 mod limits;
 mod loops;
-mod lost_answers;
+mod lost_replies;
 mod notifications;
+mod observability;
 mod outcomes;
 mod permissions;
 mod prechecks;
 mod records;
-mod remembers;
 mod resources;
 mod restores;
 mod retention;
+mod session_memory;
 mod stops;
-mod talking;
-mod watched;
 mod world;
 
 /// Makes a test of each scenario for each database.
@@ -86,7 +86,7 @@ scenarios! {
         crash_after_prompt_with_fail_policy_is_not_retried,
         crash_before_prompt_is_retried_despite_fail_policy,
         unknown_sign_in_method_fails_without_retry,
-        another_version_of_the_protocol_is_refused,
+        unsupported_protocol_version_fails_without_retry,
         automation_pauses_after_consecutive_failures,
     ]
     fences: [
@@ -97,7 +97,7 @@ scenarios! {
         agent_of_deleted_session_is_killed_at_next_heartbeat,
         leftovers_of_worker_without_runs_are_killed_before_next_turn,
     ]
-    hostile: [
+    hostile_agents: [
         line_of_100_megabytes_fails_turn,
         message_with_too_many_values_fails_turn,
         malformed_lines_are_dropped_and_turn_continues,
@@ -113,7 +113,7 @@ scenarios! {
         endless_stderr_is_drained_and_tail_is_kept,
         well_behaved_agent_is_not_delayed_by_hostile_ones,
     ]
-    lost_answers: [
+    lost_replies: [
         begin_with_lost_reply_is_requeued_immediately,
         begin_with_lost_reply_is_requeued_by_stopping_server,
         begin_with_lost_reply_leaves_stalled_run_unchanged,
@@ -203,8 +203,8 @@ scenarios! {
         live_text_is_visible_during_turn_and_replaced_by_answer,
         live_text_is_flushed_at_most_five_times_per_second,
     ]
-    talking: [updates_are_recorded_while_approval_is_pending]
-    watched: [
+    concurrent_writes: [updates_are_recorded_while_approval_is_pending]
+    observability: [
         metrics_count_and_time_fires_claims_and_turns,
         metrics_count_missed_instants_without_lag,
         metrics_count_each_attempt_and_queue_wait_of_first_only,
@@ -213,7 +213,7 @@ scenarios! {
         metrics_count_loop_errors_by_loop_name,
         turn_span_has_only_ids,
     ]
-    remembers: [
+    session_memory: [
         continuous_automation_resumes_its_session,
         persons_message_is_answered_in_session,
         simultaneous_message_and_occurrence_run_in_order,

@@ -29,7 +29,7 @@ pub(crate) async fn stop_reasons_map_to_distinct_outcomes(world: &World) {
         ),
     ];
     let says = |script: Script, reason: &str| {
-        script.prompt([Step::say(format!("half of {reason}")), Step::stop(reason)])
+        script.prompt([Step::text(format!("half of {reason}")), Step::stop(reason)])
     };
     let script = expected
         .iter()
@@ -74,7 +74,7 @@ pub(crate) async fn unknown_stop_reason_fails_turn(world: &World) {
 }
 
 pub(crate) async fn empty_answer_is_flagged_with_notice(world: &World) {
-    let script = world.script().prompt([]).prompt([Step::say(" \n")]);
+    let script = world.script().prompt([]).prompt([Step::text(" \n")]);
     let agent = world.agent(&script).await;
     let session = world.session(agent).await;
     for words in ["One", "Two"] {
@@ -94,14 +94,14 @@ pub(crate) async fn empty_answer_is_flagged_with_notice(world: &World) {
 }
 
 pub(crate) async fn prompt_error_fails_turn_and_keeps_partial_answer(world: &World) {
-    let overloaded = Step::Fail {
+    let overloaded = Step::ReplyError {
         code: -32603,
         message: "the model is overloaded".into(),
     };
     let script = world
         .script()
         .prompt([Step::Echo])
-        .prompt([Step::say("Let me see"), overloaded])
+        .prompt([Step::text("Let me see"), overloaded])
         .prompt([Step::Echo]);
     let agent = world.agent(&script).await;
     let session = world.session(agent).await;
@@ -139,7 +139,7 @@ pub(crate) async fn answer_over_size_limit_is_truncated_with_notice(world: &Worl
     };
     let script = world
         .script()
-        .prompt([Step::say("å"), flood, Step::say("the end")]);
+        .prompt([Step::text("å"), flood, Step::text("the end")]);
     let agent = world.agent(&script).await;
     let session = world.session(agent).await;
     let run = world.turn(session, "Talk").await;
@@ -159,7 +159,7 @@ pub(crate) async fn answer_over_size_limit_is_truncated_with_notice(world: &Worl
 }
 
 pub(crate) async fn oversized_session_fails_until_automation_is_reset(world: &World) {
-    let too_large = Step::Fail {
+    let too_large = Step::ReplyError {
         code: -32603,
         message: "prompt is too long: 210000 tokens > 200000 maximum".into(),
     };

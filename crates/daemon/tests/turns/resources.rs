@@ -8,10 +8,14 @@ use model::{
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use testkit::scripted::{Script, Step};
 
-use crate::{hostile::failed, world::World};
+use crate::{hostile_agents::assert_failed, world::World};
 
 /// Takes one turn of an agent whose agent allows so much.
-async fn limited(world: &World, script: &Script, limit: impl FnOnce(&mut ResourceLimits)) -> Run {
+async fn take_turn_with_limits(
+    world: &World,
+    script: &Script,
+    limit: impl FnOnce(&mut ResourceLimits),
+) -> Run {
     let mut config = AgentConfig::new(script.command().unwrap());
     limit(&mut config.limits);
     let agent = world.agent_with(&config).await;
@@ -20,9 +24,9 @@ async fn limited(world: &World, script: &Script, limit: impl FnOnce(&mut Resourc
 }
 
 pub(crate) async fn fork_bomb_is_stopped_by_process_limit(world: &World) {
-    let script = world.script().prompt([Step::say("Boom"), Step::ForkBomb]);
-    let run = limited(world, &script, |limits| limits.processes = Some(40)).await;
-    failed(
+    let script = world.script().prompt([Step::text("Boom"), Step::ForkBomb]);
+    let run = take_turn_with_limits(world, &script, |limits| limits.processes = Some(40)).await;
+    assert_failed(
         world,
         &run,
         "limit",
@@ -33,20 +37,22 @@ pub(crate) async fn fork_bomb_is_stopped_by_process_limit(world: &World) {
 }
 
 pub(crate) async fn agent_over_memory_limit_fails(world: &World) {
-    let script = world.script().prompt([Step::Eat(200 << 20), Step::Stall]);
-    let run = limited(world, &script, |limits| {
+    let script = world
+        .script()
+        .prompt([Step::AllocateMemory(200 << 20), Step::Stall]);
+    let run = take_turn_with_limits(world, &script, |limits| {
         limits.memory_bytes = Some(100 << 20);
     })
     .await;
-    failed(
+    assert_failed(
         world,
         &run,
         "limit",
         "used more memory than its agent allows",
     )
     .await;
-    let modest = world.script().prompt([Step::Eat(10 << 20)]);
-    let run = limited(world, &modest, |limits| {
+    let modest = world.script().prompt([Step::AllocateMemory(10 << 20)]);
+    let run = take_turn_with_limits(world, &modest, |limits| {
         limits.memory_bytes = Some(100 << 20);
     })
     .await;
@@ -54,9 +60,9 @@ pub(crate) async fn agent_over_memory_limit_fails(world: &World) {
 }
 
 pub(crate) async fn agent_over_cpu_limit_fails(world: &World) {
-    let script = world.script().prompt([Step::Spin]);
-    let run = limited(world, &script, |limits| limits.cpu_seconds = Some(1)).await;
-    failed(
+    let script = world.script().prompt([Step::BurnCpu]);
+    let run = take_turn_with_limits(world, &script, |limits| limits.cpu_seconds = Some(1)).await;
+    assert_failed(
         world,
         &run,
         "limit",
@@ -72,13 +78,13 @@ pub(crate) async fn file_limits_apply_and_core_dumps_are_disabled(world: &World)
         Step::OpenFiles(1000),
         Step::WriteFile(file.clone(), 4 << 20),
     ]);
-    let run = limited(world, &script, |limits| {
+    let run = take_turn_with_limits(world, &script, |limits| {
         limits.open_files = Some(64);
         limits.file_bytes = Some(1 << 20);
     })
     .await;
     // SIGXFSZ: who writes too long a file is killed by the kernel, unless it takes care.
-    failed(world, &run, "agent_exited", "signal 25").await;
+    assert_failed(world, &run, "agent_exited", "signal 25").await;
     assert_eq!(std::fs::metadata(file).unwrap().len(), 1 << 20);
     let words = world.words(run.session_id.unwrap()).await;
     let said = &words
@@ -108,7 +114,7 @@ pub(crate) async fn agent_does_not_inherit_servers_open_file_limit(world: &World
     )
     .unwrap();
     let script = world.script().prompt([Step::OpenFiles(2000)]);
-    let run = limited(world, &script, |_| {}).await;
+    let run = take_turn_with_limits(world, &script, |_| {}).await;
     let words = world.words(run.session_id.unwrap()).await;
     let said = &words
         .iter()
@@ -128,7 +134,7 @@ pub(crate) async fn agent_and_guard_environment_has_no_server_secrets(world: &Wo
     let session = world.session(agent).await;
     let run = world.say(session, "Go").await;
     let mut host = world.host.clone();
-    host.agents.environment = [
+    host.agent_runtime.environment = [
         ("PATH", "/usr/bin:/bin"),
         ("HOME", "/nowhere"),
         ("API_KEY", "asked-for"),
@@ -148,9 +154,14 @@ pub(crate) async fn agent_and_guard_environment_has_no_server_secrets(world: &Wo
         .claim(&host.worker, host.instance, 1, Some(run), now);
     assert_eq!(claimed.await.unwrap().len(), 1);
     let ledger = daemon::WorkerTurnStore::new(host.clone());
-    turn::execute(&ledger, &host.agents, run, &turn::Orders::none())
-        .await
-        .unwrap();
+    turn::execute(
+        &ledger,
+        &host.agent_runtime,
+        run,
+        &turn::TurnControl::idle(),
+    )
+    .await
+    .unwrap();
     let words = world.words(session).await;
     let said = &words.last().unwrap().1;
     assert!(!said.contains("canary"), "{said}");

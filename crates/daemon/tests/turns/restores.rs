@@ -12,7 +12,7 @@ use testkit::scripted::{Crash, Event, OnRestore, Script, Setting, Step};
 use crate::world::{World, ledger, on_demand, opened};
 
 /// What one agent answers for a session that another process has open.
-const BUSY: (i32, &str) = (-32003, "session is in use");
+const BUSY_REPLY: (i32, &str) = (-32003, "session is in use");
 
 fn refuse((code, message): (i32, &str)) -> OnRestore {
     OnRestore::Refuse {
@@ -22,7 +22,7 @@ fn refuse((code, message): (i32, &str)) -> OnRestore {
 }
 
 /// Changes what the agent does from its next process on.
-fn change(script: &mut Script, change: impl FnOnce(&mut Script)) {
+fn change_script(script: &mut Script, change: impl FnOnce(&mut Script)) {
     change(script);
     script.command().unwrap();
 }
@@ -33,7 +33,7 @@ pub(crate) async fn busy_session_is_retried_with_growing_backoff(world: &World) 
     let session = world.session(agent).await;
     world.turn(session, "One").await;
 
-    change(&mut script, |script| script.on_restore = refuse(BUSY));
+    change_script(&mut script, |script| script.on_restore = refuse(BUSY_REPLY));
     let first = world.turn(session, "Two").await;
     assert_eq!(first.status(), RunStatus::Failed, "{first:#?}");
     assert_eq!(first.state.reason(), Some("restore_busy"));
@@ -42,7 +42,7 @@ pub(crate) async fn busy_session_is_retried_with_growing_backoff(world: &World) 
     let again = world.take_after_backoff(&second).await;
     assert_eq!(again.state.reason(), Some("restore_busy"));
 
-    change(&mut script, |script| script.on_restore = OnRestore::Honest);
+    change_script(&mut script, |script| script.on_restore = OnRestore::Normal);
     let third = next().await;
     // The waits grow.
     let wait = |run: &Run| run.state.not_before().unwrap().since(run.created_at);
@@ -103,14 +103,14 @@ pub(crate) async fn refused_restore_fails_and_keeps_session(world: &World) {
     let agent = world.agent(&script).await;
     let session = world.session(agent).await;
     world.turn(session, "One").await;
-    change(&mut script, |script| {
+    change_script(&mut script, |script| {
         script.on_restore = refuse((-32603, "the model is not configured"));
     });
     let refused = world.turn(session, "Two").await;
     assert_eq!(refused.state.reason(), Some("restore"), "{refused:#?}");
     assert_eq!(world.attempts(refused.id).await.len(), 1);
 
-    change(&mut script, |script| script.on_restore = OnRestore::Honest);
+    change_script(&mut script, |script| script.on_restore = OnRestore::Normal);
     let run = world.turn(session, "Three").await;
     assert_eq!(run.status(), RunStatus::Succeeded, "{run:#?}");
     assert_eq!(opened(&script), ["new", "resume"]);
@@ -118,7 +118,7 @@ pub(crate) async fn refused_restore_fails_and_keeps_session(world: &World) {
 
 pub(crate) async fn agent_without_restore_fails_second_turn(world: &World) {
     let mut script = world.script();
-    (script.offers.resume, script.offers.load) = (false, false);
+    (script.capabilities.resume, script.capabilities.load) = (false, false);
     let agent = world.agent(&script).await;
     let session = world.session(agent).await;
     let run = world.turn(session, "One").await;
@@ -176,12 +176,12 @@ pub(crate) async fn mode_and_settings_are_reapplied_after_restore(world: &World)
                 values =
                     BTreeMap::from([("effort", "low".to_owned()), ("model", "small".to_owned())]);
             }
-            Event::Mode(set) => mode.clone_from(set),
-            Event::Setting(id, value) if id == "model" => {
+            Event::ModeSet(set) => mode.clone_from(set),
+            Event::SettingSet(id, value) if id == "model" => {
                 values.insert("effort", "low".to_owned());
                 values.insert("model", value.clone());
             }
-            Event::Setting(_, value) => drop(values.insert("effort", value.clone())),
+            Event::SettingSet(_, value) => drop(values.insert("effort", value.clone())),
             Event::PromptReceived(_) => {
                 prompted += 1;
                 assert_eq!((mode.as_str(), values["model"].as_str()), ("code", "large"));
@@ -223,7 +223,7 @@ pub(crate) async fn agent_session_of_crashed_first_turn_is_not_kept(world: &Worl
     // Nothing of the agent lies on this instance, so another one may try.
     assert_eq!(seat.instance_id, None);
 
-    change(&mut script, |script| script.prompts.clear());
+    change_script(&mut script, |script| script.prompts.clear());
     let attempts = world.attempts(run.id).await;
     let again = world.take_after_backoff(&attempts[1]).await;
     assert_eq!(again.status(), RunStatus::Succeeded, "{again:#?}");
@@ -237,7 +237,7 @@ pub(crate) async fn agent_session_of_crashed_first_turn_is_not_kept(world: &Worl
 
 pub(crate) async fn working_directory_is_fixed_and_not_recreated(world: &World) {
     let mut script = world.script();
-    script.offers.resume = false;
+    script.capabilities.resume = false;
     let agent = world.agent(&script).await;
     let given = world.path("project");
     fs::create_dir(&given).unwrap();

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use daemon::{Daemon, Stopped};
+use daemon::{Daemon, StopSummary};
 use model::run::RunStatus;
 use testkit::scripted::{Event, Step};
 
@@ -18,7 +18,7 @@ pub(crate) async fn stop_waits_for_turn_that_ends_before_deadline(world: &World)
     let agent = world.agent(&script).await;
     let session = world.session(agent).await;
     let daemon = world.daemon();
-    let waker = daemon.waker();
+    let waker = daemon.signals();
     let run = world.say(session, "One").await;
     waker.wake();
     made(&began).await;
@@ -31,9 +31,9 @@ pub(crate) async fn stop_waits_for_turn_that_ends_before_deadline(world: &World)
     let stopped = stop.await.unwrap();
     assert_eq!(
         stopped,
-        Stopped {
+        StopSummary {
             finished: 1,
-            handed_back: 0
+            requeued: 0
         }
     );
     assert_eq!(world.run(run).await.status(), RunStatus::Succeeded);
@@ -47,11 +47,11 @@ pub(crate) async fn unfinished_turn_is_requeued_at_stop_and_resumed(world: &Worl
         .script()
         .prompt([Step::Echo])
         .prompt([
-            Step::say("I begin"),
+            Step::text("I begin"),
             Step::Touch(began.clone()),
             Step::Stall,
         ])
-        .prompt([Step::say("It is done")]);
+        .prompt([Step::text("It is done")]);
     let agent = world.agent(&script).await;
     let session = world.session(agent).await;
     world.turn(session, "One").await;
@@ -59,14 +59,14 @@ pub(crate) async fn unfinished_turn_is_requeued_at_stop_and_resumed(world: &Worl
     let host = world.host_with(|settings, _| settings.stop_deadline = Duration::ZERO);
     let daemon = Daemon::start(host);
     let run = world.say(session, "Two").await;
-    daemon.waker().wake();
+    daemon.signals().wake();
     made(&began).await;
     let stopped = daemon.stop().await;
     assert_eq!(
         stopped,
-        Stopped {
+        StopSummary {
             finished: 0,
-            handed_back: 1
+            requeued: 1
         }
     );
     // By the time that the server has stopped, the books are kept and nothing is alive.
@@ -120,11 +120,11 @@ pub(crate) async fn turn_stopped_before_prompt_is_requeued_uninterrupted(world: 
     let host = world.host_without_grace();
     let daemon = Daemon::start(host);
     let run = world.say(session, "One").await;
-    daemon.waker().wake();
+    daemon.signals().wake();
     made(&began).await;
     // A person presses Ctrl-C a second time.
-    daemon.hurry().cancel();
-    assert_eq!(daemon.stop().await.handed_back, 1);
+    daemon.requeue_token().cancel();
+    assert_eq!(daemon.stop().await.requeued, 1);
     crate::invariants::check(world).await;
 
     script.before_open.clear();
@@ -140,7 +140,7 @@ pub(crate) async fn turn_stopped_before_prompt_is_requeued_uninterrupted(world: 
 pub(crate) async fn agent_ignoring_cancel_does_not_block_server_stop(world: &World) {
     let began = world.path("began");
     let mut script = world.script().prompt([
-        Step::say("I begin"),
+        Step::text("I begin"),
         Step::Touch(began.clone()),
         Step::Stall,
     ]);
@@ -153,9 +153,9 @@ pub(crate) async fn agent_ignoring_cancel_does_not_block_server_stop(world: &Wor
     host.settings.stop_deadline = Duration::ZERO;
     let daemon = Daemon::start(host);
     let run = world.say(session, "One").await;
-    daemon.waker().wake();
+    daemon.signals().wake();
     made(&began).await;
-    assert_eq!(daemon.stop().await.handed_back, 1);
+    assert_eq!(daemon.stop().await.requeued, 1);
     crate::invariants::check(world).await;
     assert_eq!(world.run(run).await.status(), RunStatus::Stalled);
 }

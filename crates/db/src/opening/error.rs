@@ -3,7 +3,7 @@
 use std::{fmt, path::PathBuf};
 
 use super::location::InvalidLocation;
-use crate::{error::Error, schema::PROGRAM};
+use crate::{error::Error, schema::PROGRAM_VERSION};
 
 /// The reason why a database was not opened.
 #[derive(Debug, thiserror::Error)]
@@ -37,7 +37,7 @@ pub enum OpenError {
     #[error(
         "open {database}: its schema has version {found}, and this program ({program}) knows {known} and earlier; \
          {needed} is needed",
-        program = PROGRAM
+        program = PROGRAM_VERSION
     )]
     Newer {
         /// The file, or the server's database and schema.

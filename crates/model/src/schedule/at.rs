@@ -12,7 +12,7 @@ use super::{
 };
 use crate::time::Timestamp;
 
-const ACCEPTED: &str = "accepted are 2026-12-01T09:00:00+01:00, \
+const ACCEPTED_FORMS: &str = "accepted are 2026-12-01T09:00:00+01:00, \
                         2026-12-01T09:00[Europe/Prague], or 2026-12-01 09:00 in the zone given";
 
 /// The longest accepted text, in bytes.
@@ -35,19 +35,19 @@ pub fn parse_at(text: &str, zone: &Zone, now: Timestamp) -> Result<Timestamp, Er
     };
     let text = text.trim();
     if text.len() > MAX_AT_BYTES {
-        return Err(refuse(format!("it is too long; {ACCEPTED}")));
+        return Err(refuse(format!("it is too long; {ACCEPTED_FORMS}")));
     }
-    let pieces =
-        Pieces::parse(text).map_err(|_| refuse(format!("it is no date and time; {ACCEPTED}")))?;
+    let pieces = Pieces::parse(text)
+        .map_err(|_| refuse(format!("it is no date and time; {ACCEPTED_FORMS}")))?;
     let Some(time) = pieces.time() else {
-        return Err(refuse(format!("it has no time of day; {ACCEPTED}")));
+        return Err(refuse(format!("it has no time of day; {ACCEPTED_FORMS}")));
     };
     let wall = pieces.date().to_datetime(time);
     let named = match pieces.time_zone_annotation().map(TimeZoneAnnotation::kind) {
         None => None,
         Some(TimeZoneAnnotationKind::Named(name)) => Some(Zone::parse(name.as_str())?),
         Some(_) => {
-            let problem = format!("its zone is an offset and no IANA name; {ACCEPTED}");
+            let problem = format!("its zone is an offset and no IANA name; {ACCEPTED_FORMS}");
             return Err(refuse(problem));
         }
     };

@@ -25,7 +25,7 @@ use super::{
     Zone,
     error::{Error, shortened},
     field::FIELDS,
-    regime::Regime,
+    offset_period::OffsetPeriod,
     times::Times,
 };
 use crate::time::Timestamp;
@@ -125,7 +125,7 @@ impl Cron {
     /// Returns the first instant strictly after `after`.
     pub(super) fn next_after(&self, after: Timestamp) -> Option<Timestamp> {
         // Each round searches one regime. A match beyond its end is searched again in the next regime.
-        let mut regime = Regime::containing(&self.zone, after.jiff());
+        let mut regime = OffsetPeriod::containing(&self.zone, after.jiff());
         let mut from = self.wall_after(&regime, after.jiff())?;
         let mut found = self.first_from(from)?;
         for _ in 0..MAX_OFFSET_PERIODS_SEARCHED {
@@ -151,7 +151,7 @@ impl Cron {
     /// within a day by multiplication.
     pub(super) fn count(&self, after: Timestamp, until: Timestamp) -> u64 {
         let until = until.jiff();
-        let mut regime = Regime::containing(&self.zone, after.jiff());
+        let mut regime = OffsetPeriod::containing(&self.zone, after.jiff());
         let Some(mut from) = self.wall_after(&regime, after.jiff()) else {
             return 0;
         };
@@ -180,7 +180,7 @@ impl Cron {
     }
 
     /// Returns the wall time from which a search for instants after `after` begins.
-    fn wall_after(&self, regime: &Regime, after: jiff::Timestamp) -> Option<DateTime> {
+    fn wall_after(&self, regime: &OffsetPeriod, after: jiff::Timestamp) -> Option<DateTime> {
         let from = next_second(regime.wall(after))?;
         Some(if self.follows_wall_clock {
             from
@@ -191,7 +191,7 @@ impl Cron {
 
     /// Returns the first wall time that a regime covers. For fixed schedules, it is the successor of the last wall
     /// time of the previous regime: earlier than the regime's start after a gap, and later after a repeat.
-    fn wall_start(&self, regime: &Regime) -> DateTime {
+    fn wall_start(&self, regime: &OffsetPeriod) -> DateTime {
         if self.follows_wall_clock {
             regime.wall_start()
         } else {
@@ -229,7 +229,7 @@ impl Cron {
         }
         let before = |wall: DateTime| {
             if self.matches(wall.date()) {
-                self.times.before(wall.time())
+                self.times.count_before(wall.time())
             } else {
                 0
             }
@@ -244,7 +244,7 @@ impl Cron {
 
     fn matches_month(&self, date: Date) -> bool {
         #[cfg(test)]
-        super::steps::count_day();
+        super::search_cost::count_day();
         self.days
             .month_match(u32::from(date.month().unsigned_abs()))
             .unwrap_or(false)

@@ -49,7 +49,7 @@ impl Times {
     }
 
     /// Returns the number of matching times of a day before `end`.
-    pub(super) fn before(self, end: Time) -> u64 {
+    pub(super) fn count_before(self, end: Time) -> u64 {
         let (seconds, minutes) = (count(self.seconds), count(self.minutes));
         let mut before = count(below(self.hours, end.hour())) * minutes * seconds;
         if has(self.hours, end.hour()) {
@@ -96,7 +96,7 @@ mod tests {
             let (h, m, s) = (at(3600, 24), at(60, 60), at(1, 60));
             let now = time(h, m, s, 0);
             let matches = [0, 9, 23].contains(&h) && [0, 15, 59].contains(&m) && s % 30 == 0;
-            assert_eq!(times.before(now), passed, "{now}");
+            assert_eq!(times.count_before(now), passed, "{now}");
             assert_eq!(times.first_from(now) == Some(now), matches, "{now}");
             if matches {
                 assert!(last_found.is_none_or(|found| found == now), "{now}");

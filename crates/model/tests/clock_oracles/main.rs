@@ -23,7 +23,7 @@ use model::{
 };
 
 use self::{
-    brute_force::Reading,
+    brute_force::Interpretation,
     cases::Case,
     clocks::Clocks,
     rules::{FIRES, Rule},
@@ -50,7 +50,7 @@ fn seed() -> u64 {
 }
 
 /// What Matins says: the first fires, or none for what it refuses because there are none.
-fn matins(case: &Case) -> Vec<i64> {
+fn matins_fires(case: &Case) -> Vec<i64> {
     let spec = Spec::Cron {
         expression: case.expression.clone(),
         zone: case.zone.clone(),
@@ -81,10 +81,10 @@ impl ClockCache {
 fn cron_fires_match_brute_force_search() {
     let all_clocks = ClockCache::default();
     for case in cases::random(seed(), CASES, 1) {
-        let reading = Reading::of(&case.expression);
+        let reading = Interpretation::of(&case.expression);
         let clocks = all_clocks.of(&case.zone);
         let found = brute_force::fires(&reading, &clocks, case.after, FIRES);
-        assert_eq!(matins(&case), found, "{case:?}");
+        assert_eq!(matins_fires(&case), found, "{case:?}");
     }
 }
 
@@ -136,13 +136,13 @@ fn compare(
         "{} asked",
         questions.len()
     );
-    let answers = oracle::ask(oracle, &questions);
+    let answers = oracle::query(oracle, &questions);
 
     let mut used = vec![0; rules.len()];
     let mut unexplained = Vec::new();
     let mut examples = examples.into_iter();
     for ((text, case), answer) in questions.iter().zip(&answers) {
-        let own = matins(case);
+        let own = matins_fires(case);
         let differs = answer.as_ref() != Ok(&own);
         let clocks = all_clocks.of(&case.zone);
         let explained = rules::explain(rules, case, &clocks, answer).filter(|_| differs);

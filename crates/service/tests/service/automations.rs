@@ -10,23 +10,23 @@ use model::{
     schedule::Spec,
     session::SessionEvent,
 };
-use service::{Error, Kind, RunQuery};
+use service::{Error, ErrorKind, RunQuery};
 use store::Scope;
 
-use crate::world::{NOW, World, at, cron, every, request, told};
+use crate::world::{NOW, World, at, cron, error_chain, every, request};
 
 type Change = fn(&mut AutomationRequest);
 
 /// A change of what can be made, with how that is refused and what the error says.
-type Refusal = (Change, Kind, &'static [&'static str]);
+type Refusal = (Change, ErrorKind, &'static [&'static str]);
 
-async fn refused(world: &World, table: &[Refusal]) {
+async fn assert_refused(world: &World, table: &[Refusal]) {
     for (change, kind, says) in table {
         let mut asked = request();
         change(&mut asked);
         let error = world.service.create_automation(&asked, None).await;
         let error = error.unwrap_err();
-        let told = told(&error);
+        let told = error_chain(&error);
         assert_eq!(error.kind(), *kind, "{told}");
         for text in *says {
             assert!(told.contains(text), "{text:?} is not in {told:?}");
@@ -43,61 +43,61 @@ async fn invalid_automation_error_names_value_and_accepted_values() {
     let table: Vec<Refusal> = vec![
         (
             |asked| asked.agent = Some("godo".into()),
-            Kind::NotFound,
+            ErrorKind::NotFound,
             &["agent \"godo\"", "did you mean \"good\"?"],
         ),
         (
             |asked| asked.agent = None,
-            Kind::Invalid,
+            ErrorKind::Invalid,
             &["an agent", "absent, amnesiac, good"],
         ),
         (
             |asked| asked.agent = Some("amnesiac".into()),
-            Kind::Refused,
+            ErrorKind::Refused,
             &["\"amnesiac\"", "neither session/resume nor session/load"],
         ),
         (
             |asked| asked.agent = Some("absent".into()),
-            Kind::Agent,
+            ErrorKind::Agent,
             &["\"absent\"", "no such program"],
         ),
         (
             |asked| asked.prompt = " \n".into(),
-            Kind::Invalid,
+            ErrorKind::Invalid,
             &["prompt", "it is empty"],
         ),
         (
             |asked| asked.prompt = "x".repeat(model::limits::CONTENT_BYTES + 1),
-            Kind::Invalid,
+            ErrorKind::Invalid,
             &["prompt", "1048577 bytes", "up to 1048576"],
         ),
         (
             |asked| asked.name = Some("x".repeat(201)),
-            Kind::Invalid,
+            ErrorKind::Invalid,
             &["name", "1 to 200 bytes"],
         ),
         (
             |asked| asked.cwd = Some("project".into()),
-            Kind::Invalid,
+            ErrorKind::Invalid,
             &["working directory \"project\"", "absolute"],
         ),
         (
             |asked| asked.cwd = Some("/no/such/folder".into()),
-            Kind::Invalid,
+            ErrorKind::Invalid,
             &["working directory \"/no/such/folder\"", "does not exist"],
         ),
         (
             |asked| asked.policies.overlap = Some(Overlap::Allow),
-            Kind::Invalid,
+            ErrorKind::Invalid,
             &["overlap cannot be allow", "only automations with fresh"],
         ),
         (
             |asked| asked.session = SessionTarget::Bound("web:7".into()),
-            Kind::NotFound,
+            ErrorKind::NotFound,
             &["session \"web:7\""],
         ),
     ];
-    refused(&world, &table).await;
+    assert_refused(&world, &table).await;
     let mut asked = request();
     asked.cwd = Some(file.to_str().unwrap().into());
     let error = world
@@ -105,7 +105,10 @@ async fn invalid_automation_error_names_value_and_accepted_values() {
         .create_automation(&asked, None)
         .await
         .unwrap_err();
-    assert!(told(&error).contains("it is no directory"), "{error}");
+    assert!(
+        error_chain(&error).contains("it is no directory"),
+        "{error}"
+    );
     let left = world.automations().await;
     assert!(left.items.is_empty() && left.unreadable.is_empty());
 }
@@ -116,31 +119,31 @@ async fn trigger_that_never_fires_is_refused() {
     let table: Vec<Refusal> = vec![
         (
             |asked| asked.zone = Some("Europe/Prage".into()),
-            Kind::Invalid,
+            ErrorKind::Invalid,
             &["\"Europe/Prage\"", "did you mean Europe/Prague?"],
         ),
         (
             |asked| asked.triggers = vec![cron("0 0 30 2 *")],
-            Kind::Invalid,
+            ErrorKind::Invalid,
             &["\"0 0 30 2 *\""],
         ),
         (
             |asked| asked.triggers = vec![cron("0 25 * * *")],
-            Kind::Invalid,
+            ErrorKind::Invalid,
             &["hour", "25"],
         ),
         (
             |asked| asked.triggers = vec![every("10 minutes")],
-            Kind::Invalid,
+            ErrorKind::Invalid,
             &["\"10 minutes\"", "1s to 366d"],
         ),
         (
             |asked| asked.triggers = vec![at("2026-11-21T09:59")],
-            Kind::Invalid,
+            ErrorKind::Invalid,
             &["2026-11-21T08:59:00Z", "not after the present"],
         ),
     ];
-    refused(&world, &table).await;
+    assert_refused(&world, &table).await;
 }
 
 #[tokio::test]
@@ -166,16 +169,16 @@ async fn agent_is_probed_once_for_capabilities() {
 }
 
 #[tokio::test]
-async fn a_new_automation_shows_its_next_five_fires_with_zone_and_offset() {
+async fn new_automation_shows_five_upcoming_runs_with_offset() {
     let world = World::new().await;
     let mut asked = request();
     asked.policies.quiet_hours = serde_json::from_str(r#"["08:00-09:30"]"#).unwrap();
     asked.triggers.push(at("2026-11-23 12:00"));
     let made = world.service.create_automation(&asked, None).await.unwrap();
     let shown: Vec<_> = made
-        .next_fires
+        .upcoming_runs
         .iter()
-        .map(|fire| (fire.shown.as_str(), fire.quiet))
+        .map(|fire| (fire.display.as_str(), fire.in_quiet_hours))
         .collect();
     assert_eq!(
         shown,
@@ -205,7 +208,7 @@ async fn interval_trigger_starts_on_whole_second() {
     asked.zone = None;
     asked.triggers = vec![every("1s")];
     let made = world.service.create_automation(&asked, None).await.unwrap();
-    let first = &made.next_fires[0].shown;
+    let first = &made.upcoming_runs[0].display;
     assert_eq!(first, "Sat 2026-11-21 09:00:02 +00:00 UTC");
 }
 
@@ -224,7 +227,7 @@ async fn derived_automation_names_are_unique() {
         .create_automation(&asked, None)
         .await
         .unwrap_err();
-    assert_eq!(error.kind(), Kind::Refused);
+    assert_eq!(error.kind(), ErrorKind::Refused);
     assert!(error.to_string().contains("\"read-the-news\""), "{error}");
 }
 
@@ -274,7 +277,10 @@ async fn bound_automation_uses_agent_of_its_session() {
         .create_automation(&asked, None)
         .await
         .unwrap_err();
-    assert!(told(&error).contains("has the agent good"), "{error}");
+    assert!(
+        error_chain(&error).contains("has the agent good"),
+        "{error}"
+    );
     asked.agent = None;
     asked.cwd = Some(world.directory().to_str().unwrap().into());
     let error = world
@@ -282,7 +288,7 @@ async fn bound_automation_uses_agent_of_its_session() {
         .create_automation(&asked, None)
         .await
         .unwrap_err();
-    assert!(told(&error).contains("never changes"), "{error}");
+    assert!(error_chain(&error).contains("never changes"), "{error}");
     asked.cwd = None;
     asked.policies.overlap = Some(Overlap::CancelRunning);
     let error = world
@@ -290,7 +296,7 @@ async fn bound_automation_uses_agent_of_its_session() {
         .create_automation(&asked, None)
         .await
         .unwrap_err();
-    assert!(told(&error).contains("use queue or skip"), "{error}");
+    assert!(error_chain(&error).contains("use queue or skip"), "{error}");
 }
 
 #[tokio::test]
@@ -299,7 +305,7 @@ async fn binding_to_closed_or_keyless_session_is_refused() {
     let session = world.conversation().await;
     world
         .store
-        .move_session(
+        .transition_session(
             Scope::Tenant(world.tenant),
             session.id,
             SessionEvent::Complete,
@@ -331,7 +337,7 @@ async fn binding_to_closed_or_keyless_session_is_refused() {
         .create_automation(&asked, None)
         .await
         .unwrap_err();
-    assert!(told(&error).contains("has no key"), "{error}");
+    assert!(error_chain(&error).contains("has no key"), "{error}");
 }
 
 #[tokio::test]
@@ -344,14 +350,17 @@ async fn paused_automation_has_no_upcoming_runs_but_can_be_fired() {
         .unwrap();
     let paused = world.service.pause_automation("news").await.unwrap();
     assert_eq!(paused.automation.state, AutomationState::Paused);
-    assert!(paused.next_fires.is_empty());
+    assert!(paused.upcoming_runs.is_empty());
     let error = world.service.pause_automation("news").await.unwrap_err();
-    assert_eq!(error.kind(), Kind::Refused);
-    assert!(told(&error).contains("automation is paused"), "{error}");
+    assert_eq!(error.kind(), ErrorKind::Refused);
+    assert!(
+        error_chain(&error).contains("automation is paused"),
+        "{error}"
+    );
     let run = world.service.fire("news", None).await.unwrap();
     assert_eq!(run.status(), RunStatus::Queued);
     let resumed = world.service.resume_automation("news").await.unwrap();
-    assert_eq!(resumed.next_fires.len(), 5);
+    assert_eq!(resumed.upcoming_runs.len(), 5);
 }
 
 #[tokio::test]
@@ -394,7 +403,7 @@ async fn automation_deletion_keeps_sessions_unless_requested() {
             .unwrap();
         assert_eq!(all.len(), left);
         let error = world.service.automation("news").await.unwrap_err();
-        assert_eq!(error.kind(), Kind::NotFound);
+        assert_eq!(error.kind(), ErrorKind::NotFound);
     }
 }
 

@@ -2,16 +2,16 @@
 
 use std::time::Duration;
 
-use api_types::{DeliveryStatus, DeliveryView, EndpointMade, EndpointRequest, Notification};
+use api_types::{DeliveryStatus, DeliveryView, EndpointCreated, EndpointRequest, Notification};
 use model::{EndpointId, limits, notification::NotificationKind};
-use service::{Error, Kind};
-use store::Attempted;
+use service::{Error, ErrorKind};
+use store::AttemptResult;
 
-use crate::world::{World, request, told};
+use crate::world::{World, error_chain, request};
 
 const URL: &str = "https://hooks.example.org/matins";
 
-fn asked(name: &str, url: &str) -> EndpointRequest {
+fn endpoint_request(name: &str, url: &str) -> EndpointRequest {
     EndpointRequest {
         name: name.into(),
         url: url.into(),
@@ -22,8 +22,11 @@ fn asked(name: &str, url: &str) -> EndpointRequest {
 }
 
 impl World {
-    async fn endpoint(&self, name: &str) -> EndpointMade {
-        let made = self.service.create_endpoint(&asked(name, URL), None).await;
+    async fn endpoint(&self, name: &str) -> EndpointCreated {
+        let made = self
+            .service
+            .create_endpoint(&endpoint_request(name, URL), None)
+            .await;
         made.unwrap()
     }
 
@@ -35,8 +38,8 @@ impl World {
         let claimed = claimed.unwrap();
         assert!(!claimed.is_empty(), "nothing is due");
         for one in &claimed {
-            let attempted = Attempted {
-                answer: Ok((status, "noted".into())),
+            let attempted = AttemptResult {
+                response: Ok((status, "noted".into())),
                 started_at: now,
                 ended_at: now,
             };
@@ -63,14 +66,14 @@ async fn forbidden_endpoint_url_is_refused_and_not_repeated() {
     ] {
         let refused = world
             .service
-            .create_endpoint(&asked("pager", url), None)
+            .create_endpoint(&endpoint_request("pager", url), None)
             .await;
         let refused = refused.unwrap_err();
         assert_eq!(
             (refused.kind(), refused.field()),
-            (Kind::Invalid, Some("url"))
+            (ErrorKind::Invalid, Some("url"))
         );
-        let told = told(&refused);
+        let told = error_chain(&refused);
         assert!(told.contains(says), "{url}: {told}");
         assert!(!told.contains("s3cret"), "{told}");
     }
@@ -82,7 +85,7 @@ async fn endpoint_edit_to_forbidden_url_is_refused() {
     let world = World::new().await;
     world.endpoint("pager").await;
     let made = world.service.endpoint("pager").await.unwrap();
-    let to = asked("pager", "https://192.168.0.1/");
+    let to = endpoint_request("pager", "https://192.168.0.1/");
     let refused = world.service.edit_endpoint(&made, &to).await.unwrap_err();
     assert_eq!(refused.field(), Some("url"));
     assert_eq!(world.service.endpoint("pager").await.unwrap(), made);
@@ -92,14 +95,16 @@ async fn endpoint_edit_to_forbidden_url_is_refused() {
 async fn allowance_permits_private_and_plain_http_urls() {
     let world = World::new().await;
     let service = world.service.clone();
-    let service = service.allowing("10.1.0.0/16, hooks.internal".parse().unwrap());
+    let service = service.with_allowance("10.1.0.0/16, hooks.internal".parse().unwrap());
     for (url, taken) in [
         ("http://10.1.2.3:8080/x", true),
         ("https://10.1.2.3/x", true),
         ("http://hooks.internal/x", true),
         ("https://10.2.0.1/x", false),
     ] {
-        let made = service.create_endpoint(&asked(url, url), None).await;
+        let made = service
+            .create_endpoint(&endpoint_request(url, url), None)
+            .await;
         assert_eq!(made.is_ok(), taken, "{url}");
     }
 }
@@ -108,7 +113,7 @@ async fn allowance_permits_private_and_plain_http_urls() {
 async fn endpoint_events_are_validated_and_deduplicated() {
     use NotificationKind as Told;
     let world = World::new().await;
-    let mut request = asked("pager", URL);
+    let mut request = endpoint_request("pager", URL);
     for (events, value) in [
         (vec![], "\"\""),
         (vec![Told::EndpointTest], "endpoint.test"),
@@ -118,7 +123,7 @@ async fn endpoint_events_are_validated_and_deduplicated() {
         let refused = world.service.create_endpoint(&request, None).await;
         let refused = refused.unwrap_err();
         assert_eq!(refused.field(), Some("events"));
-        let told = told(&refused);
+        let told = error_chain(&refused);
         let (given, accepted) = told.split_once("expected one or more of").unwrap();
         assert!(given.contains(value), "{told}");
         assert!(accepted.contains("run.failed"), "{told}");
@@ -135,13 +140,13 @@ async fn endpoint_events_are_validated_and_deduplicated() {
 async fn endpoint_of_unknown_automation_is_refused() {
     let world = World::new().await;
     let view = world.service.create_automation(&request(), None).await;
-    let mut asked = asked("pager", URL);
+    let mut asked = endpoint_request("pager", URL);
     asked.automation = Some("nwes".into());
     let refused = world.service.create_endpoint(&asked, None).await;
     let refused = refused.unwrap_err();
-    assert_eq!(refused.kind(), Kind::NotFound);
+    assert_eq!(refused.kind(), ErrorKind::NotFound);
     assert!(
-        told(&refused).contains("did you mean \"news\"?"),
+        error_chain(&refused).contains("did you mean \"news\"?"),
         "{refused}"
     );
     asked.automation = Some("news".into());
@@ -161,29 +166,29 @@ async fn endpoint_secret_is_returned_once_and_name_is_unique() {
     let id = EndpointId::generate(world.clock_now(), &testkit::clock::SeededEntropy::new(5));
     let first = world
         .service
-        .create_endpoint(&asked("pager", URL), Some(id))
+        .create_endpoint(&endpoint_request("pager", URL), Some(id))
         .await
         .unwrap();
     assert!(first.secret.as_ref().unwrap().starts_with("whsec_"));
     assert!(!format!("{first:?}").contains("whsec_"));
     let again = world
         .service
-        .create_endpoint(&asked("pager", URL), Some(id))
+        .create_endpoint(&endpoint_request("pager", URL), Some(id))
         .await
         .unwrap();
     assert_eq!((again.endpoint, again.secret), (first.endpoint, None));
     let taken = world
         .service
-        .create_endpoint(&asked("pager", URL), None)
+        .create_endpoint(&endpoint_request("pager", URL), None)
         .await;
     let taken = taken.unwrap_err();
-    assert_eq!(taken.kind(), Kind::Refused);
-    assert!(told(&taken).contains("\"pager\""), "{taken}");
+    assert_eq!(taken.kind(), ErrorKind::Refused);
+    assert!(error_chain(&taken).contains("\"pager\""), "{taken}");
     for given in ["pager", &id.to_string()] {
         assert_eq!(world.service.endpoint(given).await.unwrap().id, id);
     }
     let unknown = world.service.endpoint("pagre").await.unwrap_err();
-    assert!(told(&unknown).contains("did you mean \"pager\"?"));
+    assert!(error_chain(&unknown).contains("did you mean \"pager\"?"));
 }
 
 #[tokio::test]
@@ -192,14 +197,14 @@ async fn endpoint_edit_of_stale_version_is_refused() {
     world.endpoint("pager").await;
     let seen = world.service.endpoint("pager").await.unwrap();
     // The clock stands still: two changes in one microsecond are two.
-    let mine = asked("mine", "https://mine.example.org/");
+    let mine = endpoint_request("mine", "https://mine.example.org/");
     let mine = world.service.edit_endpoint(&seen, &mine).await.unwrap();
     assert_eq!((&*mine.name, mine.id), ("mine", seen.id));
-    let theirs = asked("theirs", "https://theirs.example.org/");
+    let theirs = endpoint_request("theirs", "https://theirs.example.org/");
     let lost = world.service.edit_endpoint(&seen, &theirs).await;
     let lost = lost.unwrap_err();
     assert!(lost.is_changed(), "{lost}");
-    assert_eq!(lost.kind(), Kind::Refused);
+    assert_eq!(lost.kind(), ErrorKind::Refused);
     assert_eq!(world.service.endpoint("mine").await.unwrap(), mine);
     let after = world.service.edit_endpoint(&mine, &theirs).await;
     assert_eq!(after.unwrap().url, "https://theirs.example.org/");
@@ -219,8 +224,11 @@ async fn test_delivery_is_redelivered_only_after_it_ended() {
     assert_eq!(state(&sent), (DeliveryStatus::Pending, 0));
     let id = sent.delivery.id.to_string();
     let pending = world.service.redeliver(&id).await.unwrap_err();
-    assert_eq!(pending.kind(), Kind::Refused);
-    assert!(told(&pending).contains("delivery is pending"), "{pending}");
+    assert_eq!(pending.kind(), ErrorKind::Refused);
+    assert!(
+        error_chain(&pending).contains("delivery is pending"),
+        "{pending}"
+    );
 
     // One that is tried again later still is.
     world.deliver(endpoint, 500).await;
@@ -260,7 +268,10 @@ async fn disabled_endpoint_gets_no_deliveries() {
     for refused in refusals {
         let refused = refused.unwrap_err();
         assert!(matches!(refused, Error::Refused(_)), "{refused}");
-        assert!(told(&refused).contains("endpoint is disabled"), "{refused}");
+        assert!(
+            error_chain(&refused).contains("endpoint is disabled"),
+            "{refused}"
+        );
     }
     let enabled = world.service.enable_endpoint("pager").await.unwrap();
     assert_eq!((enabled.disabled_at, enabled.disabled_reason), (None, None));
@@ -294,9 +305,9 @@ async fn deliveries_are_paginated_and_deleted_with_endpoint() {
     world.service.delete_endpoint("pager").await.unwrap();
     for given in [&*sent[0].to_string(), "no-id"] {
         let gone = world.service.delivery(given).await.unwrap_err();
-        assert_eq!(gone.kind(), Kind::NotFound, "{gone}");
+        assert_eq!(gone.kind(), ErrorKind::NotFound, "{gone}");
         let gone = world.service.redeliver(given).await.unwrap_err();
-        assert_eq!(gone.kind(), Kind::NotFound, "{gone}");
+        assert_eq!(gone.kind(), ErrorKind::NotFound, "{gone}");
     }
     assert_eq!(world.service.endpoints().await.unwrap().len(), 1);
 }
@@ -324,7 +335,9 @@ async fn repeated_endpoint_rotation_rotates_once() {
     world.endpoint("pager").await;
     let now = world.clock_now();
     let id = uuid::Uuid::from_u128(7);
-    let claimed = world.store.claim_key(world.tenant, "k", &[1; 32], id, now);
+    let claimed = world
+        .store
+        .claim_idempotency_key(world.tenant, "k", &[1; 32], id, now);
     claimed.await.unwrap();
     let overlap = Duration::from_hours(2);
     let rotate = async || {
@@ -343,8 +356,11 @@ async fn repeated_endpoint_rotation_rotates_once() {
     let proposed = uuid::Uuid::from_u128(8);
     let again = world
         .store
-        .claim_key(world.tenant, "k", &[1; 32], proposed, now);
+        .claim_idempotency_key(world.tenant, "k", &[1; 32], proposed, now);
     let kept = serde_json::json!(second);
     let answer = Some((200, kept));
-    assert_eq!(again.await.unwrap(), store::KeyClaim::Again { id, answer });
+    assert_eq!(
+        again.await.unwrap(),
+        store::KeyClaim::Repeated { id, response }
+    );
 }

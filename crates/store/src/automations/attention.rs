@@ -16,7 +16,7 @@ pub(crate) async fn request_attention(
     let change = AutomationChange::Attention {
         text: text.to_owned(),
     };
-    log::change(tx, id, change, now).await
+    log::write_change(tx, id, change, now).await
 }
 
 /// Stores a notice for people on an automation. `None` clears the notice.

@@ -30,11 +30,11 @@ use crate::{
 #[derive(Debug, Clone, Copy)]
 pub struct AutomationEdit<'a> {
     /// The version that the editor has read. If the automation differs from it, nothing is changed.
-    pub seen: &'a NewAutomation,
+    pub expected: &'a NewAutomation,
     /// The version after the edit.
-    pub to: &'a NewAutomation,
+    pub updated: &'a NewAutomation,
     /// `true` to detach the automation from its current session, as a reset does.
-    pub reset: bool,
+    pub detach_session: bool,
 }
 
 impl NewAutomation {
@@ -86,15 +86,15 @@ impl Store {
                     // 1. Lock, and compare with the version that the editor has read.
                     let automation = lock_with_triggers(tx, scope, id).await?;
                     let there = live_triggers(tx, id).await?;
-                    if NewAutomation::of(&automation, &there) != *edit.seen {
-                        return Err(Error::Changed {
+                    if NewAutomation::of(&automation, &there) != *edit.expected {
+                        return Err(Error::StaleVersion {
                             what: "automation",
                             name: automation.name,
                         });
                     }
-                    let to = edit.to;
+                    let to = edit.updated;
                     // 2. Apply the settings to the current session.
-                    let session = current_session(&automation, edit)?;
+                    let session = session_after_edit(&automation, edit)?;
                     if let Some(session) = session
                         && to.settings != automation.settings
                     {
@@ -144,11 +144,11 @@ impl Store {
                         name: to.name.clone(),
                         trigger: None,
                     };
-                    log::change(tx, id, change, now).await
+                    log::write_change(tx, id, change, now).await
                 })
             })
             .await;
-        edited.map_err(|error| map_name_conflict(error, &edit.to.name))
+        edited.map_err(|error| map_name_conflict(error, &edit.updated.name))
     }
 
     async fn edit_triggers(
@@ -197,19 +197,19 @@ impl Store {
 /// # Errors
 ///
 /// Returns [`Error::FixedBySession`] if the edit changes a property that the session cannot change.
-fn current_session(
+fn session_after_edit(
     automation: &Automation,
     edit: AutomationEdit<'_>,
 ) -> Result<Option<SessionId>, Error> {
-    if edit.reset || edit.to.session_mode != SessionMode::Continuous {
+    if edit.detach_session || edit.updated.session_mode != SessionMode::Continuous {
         return Ok(None);
     }
     let Some(session) = automation.current_session_id else {
         return Ok(None);
     };
-    let what = if edit.to.agent != automation.agent_id {
+    let what = if edit.updated.agent != automation.agent_id {
         "agent"
-    } else if edit.to.cwd != automation.cwd {
+    } else if edit.updated.cwd != automation.cwd {
         "working directory"
     } else {
         return Ok(Some(session));

@@ -14,12 +14,12 @@ use model::{
     run::RunStatus,
 };
 
-use super::{attention::request_attention, log, read::live_triggers, schedule::schedule};
+use super::{attention::request_attention, log, read::live_triggers, schedule::parse_schedule};
 use crate::{
     Error,
     database::Tx,
     locks::{lock_automation_row, lock_triggers},
-    runs::not_run::{Missed, insert_missed},
+    runs::skipped::{MissedInstants, insert_missed},
     store::Store,
     stored,
 };
@@ -41,7 +41,7 @@ pub(crate) async fn pause(
     let change = AutomationChange::Paused {
         reason: reason.to_owned(),
     };
-    log::change(tx, automation.id, change, now).await?;
+    log::write_change(tx, automation.id, change, now).await?;
     stop_triggers_and_record_missed(store, tx, automation, now).await
 }
 
@@ -62,7 +62,7 @@ pub(crate) async fn pause_corrupt(
     let change = AutomationChange::Paused {
         reason: "schedule".to_owned(),
     };
-    log::change(tx, id, change, now).await?;
+    log::write_change(tx, id, change, now).await?;
     let text = format!("paused itself: {}", why.chain());
     request_attention(tx, id, &text, now).await
 }
@@ -78,7 +78,7 @@ pub(crate) async fn delete(
         .await?;
     tx.execute(sql!("webhooks/forget_secrets_of"), params![automation.id])
         .await?;
-    log::change(tx, automation.id, AutomationChange::Deleted, now).await?;
+    log::write_change(tx, automation.id, AutomationChange::Deleted, now).await?;
     disable_endpoints(tx, automation.id, now).await?;
     stop_triggers_and_record_missed(store, tx, automation, now).await
 }
@@ -120,7 +120,7 @@ async fn stop_triggers_and_record_missed(
     automation: &Automation,
     now: Timestamp,
 ) -> Result<(), Error> {
-    if !stored::honours(automation.needs_format) {
+    if !stored::supports_format(automation.needs_format) {
         // This server cannot compute which instants are due. Keep the cursors: a server that supports the automation
         // finds them later and creates the rows.
         return Ok(());
@@ -143,7 +143,7 @@ pub(crate) async fn record_missed_until_stop(
         return Ok(());
     };
     for trigger in live_triggers(tx, automation.id).await? {
-        settle(store, tx, automation, &trigger, until, now).await?;
+        record_missed(store, tx, automation, &trigger, until, now).await?;
     }
     stop_triggers(tx, automation.id, now).await
 }
@@ -157,7 +157,7 @@ pub(super) async fn stopped_at(tx: &mut Tx, id: AutomationId) -> Result<Option<T
 }
 
 /// Records the instants of a trigger that were due `until` it stopped, and that no server has handled, as missed.
-pub(super) async fn settle(
+pub(super) async fn record_missed(
     store: &Store,
     tx: &mut Tx,
     automation: &Automation,
@@ -170,22 +170,22 @@ pub(super) async fn settle(
         return Ok(());
     };
     // The due instants of a corrupt schedule cannot be computed, so that there is nothing to record.
-    let Ok(schedule) = schedule(trigger.id, &trigger.spec) else {
+    let Ok(schedule) = parse_schedule(trigger.id, &trigger.spec) else {
         return Ok(());
     };
-    let cursor = occurrence::Due {
+    let cursor = occurrence::ScheduledFire {
         scheduled_for,
         fire_at,
     };
-    let owed = occurrence::owed(trigger.id, &schedule, &automation.policies, cursor, until);
+    let owed = occurrence::backlog(trigger.id, &schedule, &automation.policies, cursor, until);
     match owed {
         None => Ok(()),
         Some(stretch) => {
-            let missed = Missed {
+            let missed = MissedInstants {
                 automation,
                 trigger: trigger.id,
                 schedule: &schedule,
-                stretch,
+                range: stretch,
                 reason: "stopped before it was looked at",
             };
             insert_missed(store, tx, vec![missed], now).await
@@ -226,8 +226,8 @@ pub(crate) async fn count_failures(
     let limit = automation.policies.pause_after_failures;
     // If this server does not support the automation, it only counts. A later server pauses the automation at the
     // next failure.
-    let enabled =
-        automation.state == AutomationState::Enabled && stored::honours(automation.needs_format);
+    let enabled = automation.state == AutomationState::Enabled
+        && stored::supports_format(automation.needs_format);
     if limit > 0 && count >= limit && enabled {
         // This locks the triggers after the automation, against the order of `locks`. A deadlock with a poll is
         // rolled back and retried.

@@ -42,7 +42,7 @@ impl Subscription {
 impl Store {
     /// Lists the subscriptions of all enabled endpoints.
     pub async fn subscriptions(&self) -> Result<Vec<Subscription>, Error> {
-        let mut tx = self.db.read(Scope::System).await?;
+        let mut tx = self.db.begin_read(Scope::System).await?;
         let found = tx
             .fetch_all(sql!("endpoints/subscriptions"), params![])
             .await?;
@@ -61,7 +61,7 @@ impl Store {
 
     /// Creates deliveries for an endpoint and advances its cursor to `to` in one transaction. Returns `false` and
     /// changes nothing if another process has advanced the cursor, or if the endpoint was disabled meanwhile.
-    pub async fn tell(
+    pub async fn create_deliveries(
         &self,
         subscription: &Subscription,
         to: FeedCursor,
@@ -80,7 +80,7 @@ impl Store {
                     return Ok(false);
                 }
                 let rows = deliveries.iter().map(|new| {
-                    new.row(
+                    new.insert_params(
                         DeliveryId::generate(now, self.ids()),
                         subscription.tenant,
                         id,

@@ -143,7 +143,7 @@ impl Document for StoredNotificationKinds {
 
 impl StoredNotificationKinds {
     /// Returns the document that replaces `before`. Keeps the names there that this program does not know.
-    pub(crate) fn over(events: &Vec<NotificationKind>, before: Self) -> Self {
+    pub(crate) fn replacing(events: &Vec<NotificationKind>, before: Self) -> Self {
         let Self(mut words) = Self::of(events);
         let unknown = before.0.into_iter();
         words.extend(unknown.filter(|word| word.parse::<NotificationKind>().is_err()));

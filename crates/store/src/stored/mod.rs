@@ -35,8 +35,8 @@ use crate::{Error, database::Row};
 pub(crate) use agents::StoredAgent;
 pub(crate) use budget::StoredBudget;
 pub(crate) use facts::{StoredFlags, StoredNotificationKinds, StoredPromptRef, StoredScopes};
-pub use format::FORMAT;
-pub(crate) use format::{BASE_FORMAT, honours};
+pub use format::DOCUMENT_FORMAT;
+pub(crate) use format::{BASE_FORMAT, supports_format};
 pub(crate) use permissions::StoredPermissions;
 pub(crate) use policies::StoredPolicies;
 pub(crate) use settings::StoredSettings;
@@ -69,7 +69,7 @@ pub(crate) trait Document: Serialize + DeserializeOwned {
 pub(crate) fn read<D: Document>(row: &Row, column: &'static str) -> Result<D::Domain, Error> {
     let stored: D = row.json(column)?;
     let domain = stored.into_domain();
-    domain.map_err(|source| row.nonsense(column, source).into())
+    domain.map_err(|source| row.corrupt_value(column, source).into())
 }
 
 /// Returns the domain value of a document in a column. Returns `None` if the column is null.
@@ -79,7 +79,7 @@ pub(crate) fn read_optional<D: Document>(
 ) -> Result<Option<D::Domain>, Error> {
     let stored: Option<D> = row.json_optional(column)?;
     let domain = stored.map(D::into_domain).transpose();
-    domain.map_err(|source| row.nonsense(column, source).into())
+    domain.map_err(|source| row.corrupt_value(column, source).into())
 }
 
 /// Returns the lowest format whose servers honour a document.
@@ -94,9 +94,12 @@ pub(crate) fn needs_format(row: &Row) -> Result<i64, Error> {
 
 /// Returns `None` for documents that cannot be read because a later version wrote them. The caller must not act on
 /// such a row.
-pub(crate) fn known<T>(row: &Row, read: Result<T, Error>) -> Result<Option<T>, Error> {
+pub(crate) fn none_if_newer_format<T>(
+    row: &Row,
+    read: Result<T, Error>,
+) -> Result<Option<T>, Error> {
     match read {
-        Err(error) if error.is_corrupt() && !honours(needs_format(row)?) => Ok(None),
+        Err(error) if error.is_corrupt() && !supports_format(needs_format(row)?) => Ok(None),
         read => read.map(Some),
     }
 }
@@ -107,7 +110,7 @@ pub(crate) fn known<T>(row: &Row, read: Result<T, Error>) -> Result<Option<T>, E
 ///
 /// [`Error::NewerFormat`] if the documents need a later format.
 pub(crate) fn require_supported(what: &'static str, name: &str, needed: i64) -> Result<(), Error> {
-    if honours(needed) {
+    if supports_format(needed) {
         Ok(())
     } else {
         Err(Error::newer_format(what, name, needed))
@@ -116,7 +119,7 @@ pub(crate) fn require_supported(what: &'static str, name: &str, needed: i64) -> 
 
 /// A document in the form in which it is stored.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Written {
+pub(crate) struct StoredDocument {
     /// The JSON.
     pub(crate) value: Value,
     /// The lowest format whose servers honour the document.
@@ -124,9 +127,9 @@ pub(crate) struct Written {
 }
 
 /// Returns the stored form of a domain value.
-pub(crate) fn write<D: Document>(domain: &D::Domain) -> Written {
+pub(crate) fn write<D: Document>(domain: &D::Domain) -> StoredDocument {
     let document = D::of(domain);
-    Written {
+    StoredDocument {
         value: to_json(&document),
         needs_format: document.needs_format(),
     }
@@ -148,16 +151,16 @@ pub(crate) fn rewrite<D: Document>(
     domain: &D::Domain,
     row: &Row,
     column: &'static str,
-) -> Result<Written, Error> {
+) -> Result<StoredDocument, Error> {
     let before: Value = row.get(column)?;
     let rewritten = rewrite_value::<D>(domain, &before);
-    rewritten.map_err(|source| row.nonsense(column, source.into()).into())
+    rewritten.map_err(|source| row.corrupt_value(column, source.into()).into())
 }
 
 fn rewrite_value<D: Document>(
     domain: &D::Domain,
     before: &Value,
-) -> Result<Written, serde_json::Error> {
+) -> Result<StoredDocument, serde_json::Error> {
     let mut written = write::<D>(domain);
     let read = D::deserialize(before)?;
     let known = serde_json::to_value(&read)?;
@@ -167,7 +170,7 @@ fn rewrite_value<D: Document>(
 
 /// Returns the format of a document that replaces one of format `before`: keys of a later format may stay in it.
 pub(crate) fn format_after_rewrite(before: i64) -> i64 {
-    before.max(FORMAT)
+    before.max(DOCUMENT_FORMAT)
 }
 
 /// Copies unknown keys from `before` to `written`. A key is unknown if it is missing in `known`, which is `before`

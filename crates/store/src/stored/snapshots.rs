@@ -3,7 +3,7 @@
 use std::{fs, path::PathBuf};
 
 use model::{
-    agent::{AgentConfig, Offers, ResourceLimits, RestoreBy},
+    agent::{AgentConfig, OfferedCapabilities, ResourceLimits, RestoreBy},
     approval::Unruled,
     budget::{Budget, Money, PeriodLimits, RunLimits},
     entity::SeatSettings,
@@ -20,7 +20,7 @@ use utoipa::PartialSchema;
 use super::*;
 
 /// A document with its schema, an example in which each key has a value, and its reader and writer.
-struct Kind {
+struct DocumentKind {
     name: &'static str,
     schema: Value,
     examples: Vec<Value>,
@@ -28,7 +28,7 @@ struct Kind {
     rewrite: fn(&Value) -> Result<Value, BoxError>,
 }
 
-impl Kind {
+impl DocumentKind {
     fn of<D: Document + PartialSchema>(name: &'static str, examples: &[D::Domain]) -> Self {
         let written = examples.iter().map(|example| write::<D>(example).value);
         Self {
@@ -48,21 +48,21 @@ impl Kind {
 }
 
 /// Every stored document, once for each place in which it has a schema of its own.
-fn kinds() -> Vec<Kind> {
+fn kinds() -> Vec<DocumentKind> {
     vec![
-        Kind::of::<StoredPolicies>("policies", &[policies()]),
-        Kind::of::<StoredBudget>("budget", &[budget()]),
-        Kind::of::<StoredSpec>("spec", &specs()),
-        Kind::of::<StoredPermissions>("permissions", &[permissions()]),
-        Kind::of::<StoredSettings>("settings", &[settings()]),
-        Kind::of::<StoredAgent>("agent", &[(config(), Some(offers()))]),
-        Kind::of::<StoredFlags>("flags", &[flags()]),
-        Kind::of::<StoredPromptRef>("prompt_ref", &[prompt_ref()]),
-        Kind::of::<StoredScopes>(
+        DocumentKind::of::<StoredPolicies>("policies", &[policies()]),
+        DocumentKind::of::<StoredBudget>("budget", &[budget()]),
+        DocumentKind::of::<StoredSpec>("spec", &specs()),
+        DocumentKind::of::<StoredPermissions>("permissions", &[permissions()]),
+        DocumentKind::of::<StoredSettings>("settings", &[settings()]),
+        DocumentKind::of::<StoredAgent>("agent", &[(config(), Some(offers()))]),
+        DocumentKind::of::<StoredFlags>("flags", &[flags()]),
+        DocumentKind::of::<StoredPromptRef>("prompt_ref", &[prompt_ref()]),
+        DocumentKind::of::<StoredScopes>(
             "scopes",
             &[model::access::Permission::ALL.iter().copied().collect()],
         ),
-        Kind::of::<StoredNotificationKinds>(
+        DocumentKind::of::<StoredNotificationKinds>(
             "events",
             &[model::notification::NotificationKind::ALL.to_vec()],
         ),
@@ -90,7 +90,7 @@ fn policies() -> Policies {
         on_crash: OnCrash::Fail,
         pause_after_failures: 3,
         budget: budget(),
-        unruled: Unruled::Ask,
+        on_unmatched: Unruled::Ask,
         ask_seconds: 90,
         precheck: Some(Precheck {
             command: vec!["check".into(), "--new".into()],
@@ -181,8 +181,8 @@ fn config() -> AgentConfig {
     }
 }
 
-fn offers() -> Offers {
-    Offers {
+fn offers() -> OfferedCapabilities {
+    OfferedCapabilities {
         name: Some("agent".into()),
         version: Some("1.2.3".into()),
         resume: true,
@@ -226,8 +226,8 @@ fn read_snapshot(format: i64, name: &str) -> Option<Value> {
 
 /// Writes the snapshot of the present format if that is asked for. One that is there is never written again, because
 /// servers with that format may run somewhere.
-fn write_missing_snapshot(kind: &Kind) {
-    let file = snapshot_file(FORMAT, kind.name);
+fn write_missing_snapshot(kind: &DocumentKind) {
+    let file = snapshot_file(DOCUMENT_FORMAT, kind.name);
     if option_env!("MATINS_UPDATE").is_some() && !file.exists() {
         fs::create_dir_all(file.parent().unwrap()).unwrap();
         let text = serde_json::to_string_pretty(&kind.snapshot()).unwrap();
@@ -238,10 +238,10 @@ fn write_missing_snapshot(kind: &Kind) {
 #[test]
 fn stored_document_change_without_new_format_is_detected() {
     for kind in kinds() {
-        let file = snapshot_file(FORMAT, kind.name);
+        let file = snapshot_file(DOCUMENT_FORMAT, kind.name);
         write_missing_snapshot(&kind);
         assert_eq!(
-            read_snapshot(FORMAT, kind.name),
+            read_snapshot(DOCUMENT_FORMAT, kind.name),
             Some(kind.snapshot()),
             "the stored document `{}` is not what {} says: raise `FORMAT`, and write the snapshot of the new format \
              with MATINS_UPDATE=1",
@@ -256,10 +256,10 @@ fn document_of_earlier_format_is_read_without_loss() {
     let mut read = 0;
     for kind in kinds() {
         write_missing_snapshot(&kind);
-        for format in 1..=FORMAT {
+        for format in 1..=DOCUMENT_FORMAT {
             // A document that came with a later format has no snapshot of an earlier one.
             let Some(snapshot) = read_snapshot(format, kind.name) else {
-                assert_ne!(format, FORMAT, "{} has no snapshot", kind.name);
+                assert_ne!(format, DOCUMENT_FORMAT, "{} has no snapshot", kind.name);
                 continue;
             };
             for example in snapshot["examples"].as_array().unwrap() {
@@ -382,7 +382,7 @@ fn unknown_names_are_ignored_and_kept() {
     let before: StoredNotificationKinds =
         serde_json::from_value(json!(["run.failed", "goal.stuck"])).unwrap();
     assert_eq!(
-        to_json(&StoredNotificationKinds::over(&events, before)),
+        to_json(&StoredNotificationKinds::replacing(&events, before)),
         json!(["run.failed", "goal.stuck"])
     );
     let stored: StoredScopes = serde_json::from_value(json!(["runs:read", "goals:read"])).unwrap();

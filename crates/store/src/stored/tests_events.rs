@@ -4,7 +4,7 @@ use std::{fs, path::PathBuf};
 
 use model::{
     WorkerId,
-    event::{DeferCause, Occurrences, RunChange, RunInput, Skipped},
+    event::{DeferCause, Occurrences, RunChange, RunInput, SkippedWork},
     run::{Origin, SkipReason},
 };
 
@@ -110,7 +110,7 @@ fn changes_of_sessions_and_runs() -> Vec<Change> {
             cause: DeferCause::Created(input()),
         }),
         run(RunChange::Deferred {
-            cause: DeferCause::SessionHeld,
+            cause: DeferCause::SessionPaused,
         }),
         run(RunChange::Deferred {
             cause: DeferCause::Budget {
@@ -137,11 +137,11 @@ fn changes_of_sessions_and_runs() -> Vec<Change> {
         }),
         run(RunChange::Skipped {
             reason: SkipReason::Precheck.to_string(),
-            skipped: Skipped::Attempt(2),
+            skipped: SkippedWork::Attempt(2),
         }),
         run(RunChange::Skipped {
             reason: SkipReason::Overlap.to_string(),
-            skipped: Skipped::Occurrences(occurrences()),
+            skipped: SkippedWork::Occurrences(occurrences()),
         }),
         run(RunChange::Missed {
             reason: "the system was down".into(),
@@ -238,7 +238,7 @@ fn stored_events_match_snapshot() {
 #[test]
 fn stored_event_round_trips() {
     for change in changes() {
-        assert_eq!(StoredEvent::of(&change).change(), change);
+        assert_eq!(StoredEvent::of(&change).into_change(), change);
     }
 }
 
@@ -248,7 +248,7 @@ fn untyped_event_rows_are_read_and_rewritten_unchanged() {
     let before = rows("events_untyped.jsonl");
     assert_eq!(before.len(), changes().len(), "one row for each form");
     for (row_before, expected) in before.iter().zip(changes()) {
-        let change = stored(row_before).change();
+        let change = stored(row_before).into_change();
         assert_eq!(change, expected);
         // Old reader, new data: the old program gets the row that it would have written.
         assert_eq!(row(&StoredEvent::of(&change)), *row_before);
@@ -260,7 +260,7 @@ fn unknown_event_keys_are_ignored() {
     for change in changes() {
         let mut later = StoredEvent::of(&change);
         later.body["added_later"] = json!({ "x": [1] });
-        assert_eq!(later.change(), change);
+        assert_eq!(later.into_change(), change);
     }
 }
 
@@ -290,6 +290,6 @@ fn event_of_unknown_kind_or_form_becomes_unknown_change() {
             kind: kind.to_owned(),
             about: id(9),
         };
-        assert_eq!(later.clone().change(), unknown, "{later:?}");
+        assert_eq!(later.clone().into_change(), unknown, "{later:?}");
     }
 }

@@ -18,12 +18,12 @@ impl Stage {
 }
 
 pub(crate) async fn cancel_of_ended_run_is_refused(db: &TestStore) {
-    let stage = Stage::set(db).await;
+    let stage = Stage::setup(db).await;
     let session = stage.session().await;
-    let run = stage.say(session, "hello").await.run_id;
+    let run = stage.send_message(session, "hello").await.run_id;
     stage.start(run).await;
     stage.succeed(run).await;
-    let bound = stage.bound("standup", "web:nobody").await;
+    let bound = stage.bound_automation("standup", "web:nobody").await;
     let skipped = stage.fire(bound).await.run_id;
     for (run, state) in [(run, Succeeded), (skipped, Skipped)] {
         match stage.cancel(run).await {
@@ -35,9 +35,9 @@ pub(crate) async fn cancel_of_ended_run_is_refused(db: &TestStore) {
 }
 
 pub(crate) async fn run_of_other_tenant_is_not_found(db: &TestStore) {
-    let stage = Stage::set(db).await;
+    let stage = Stage::setup(db).await;
     let session = stage.session().await;
-    let run = stage.say(session, "hello").await.run_id;
+    let run = stage.send_message(session, "hello").await.run_id;
     let other = stage.store.ensure_tenant("other", stage.now());
     let other = Scope::Tenant(other.await.unwrap());
     let cancelled = stage.store.cancel_run(other, run, "x", stage.now()).await;
@@ -53,11 +53,11 @@ pub(crate) async fn run_of_other_tenant_is_not_found(db: &TestStore) {
 }
 
 pub(crate) async fn waiting_run_is_cancelled_at_once_and_frees_its_seat(db: &TestStore) {
-    let stage = Stage::set(db).await;
+    let stage = Stage::setup(db).await;
     let session = stage.session().await;
-    let first = stage.say(session, "one").await.run_id;
-    let second = stage.say(session, "two").await.run_id;
-    let third = stage.say(session, "three").await.run_id;
+    let first = stage.send_message(session, "one").await.run_id;
+    let second = stage.send_message(session, "two").await.run_id;
+    let third = stage.send_message(session, "three").await.run_id;
     assert_eq!(stage.cancel(second).await.unwrap(), Cancelled);
     assert_eq!(stage.cancel(first).await.unwrap(), Cancelled);
     assert_eq!(
@@ -71,27 +71,27 @@ pub(crate) async fn waiting_run_is_cancelled_at_once_and_frees_its_seat(db: &Tes
 }
 
 pub(crate) async fn cancel_of_claimed_or_running_run_is_only_requested(db: &TestStore) {
-    let stage = Stage::set(db).await;
+    let stage = Stage::setup(db).await;
     let session = stage.session().await;
-    let run = stage.say(session, "hello").await.run_id;
+    let run = stage.send_message(session, "hello").await.run_id;
     stage.claim().await;
     assert_eq!(stage.cancel(run).await.unwrap(), Delivered);
     let asked = stage.run(run).await.state.cancel_requested_at();
     assert_eq!(asked, Some(stage.now()));
 
     let other = stage.session().await;
-    let run = stage.say(other, "hello").await.run_id;
+    let run = stage.send_message(other, "hello").await.run_id;
     stage.start(run).await;
     assert_eq!(stage.cancel(run).await.unwrap(), Running);
     assert_eq!(stage.run(run).await.state.ended_at(), None);
 }
 
 pub(crate) async fn cancel_of_session_runs_starts_no_deferred_run(db: &TestStore) {
-    let stage = Stage::set(db).await;
+    let stage = Stage::setup(db).await;
     let session = stage.keyed_session(Some("web:1")).await;
-    let automation = stage.bound("standup", "web:1").await;
-    let runs = stage.say(session, "one").await.run_id;
-    let waits = stage.say(session, "two").await.run_id;
+    let automation = stage.bound_automation("standup", "web:1").await;
+    let runs = stage.send_message(session, "one").await.run_id;
+    let waits = stage.send_message(session, "two").await.run_id;
     let fired = stage.fire(automation).await.run_id;
     stage.start(runs).await;
     let cancelled = stage
@@ -103,8 +103,8 @@ pub(crate) async fn cancel_of_session_runs_starts_no_deferred_run(db: &TestStore
         [Running, Cancelled, Cancelled]
     );
     let idle = stage.session().await;
-    let queued = stage.say(idle, "one").await.run_id;
-    let deferred = stage.say(idle, "two").await.run_id;
+    let queued = stage.send_message(idle, "one").await.run_id;
+    let deferred = stage.send_message(idle, "two").await.run_id;
     let cancelled = stage
         .store
         .cancel_session_runs(stage.scope(), idle, "enough", stage.now());
@@ -116,9 +116,9 @@ pub(crate) async fn cancel_of_session_runs_starts_no_deferred_run(db: &TestStore
 }
 
 pub(crate) async fn cancel_starts_next_run_of_automation(db: &TestStore) {
-    let stage = Stage::set(db).await;
+    let stage = Stage::setup(db).await;
     let automation = stage
-        .overlapping(SessionMode::Fresh, model::policy::Overlap::Queue)
+        .automation_with_overlap(SessionMode::Fresh, model::policy::Overlap::Queue)
         .await;
     let first = stage.fire(automation).await.run_id;
     let second = stage.fire(automation).await.run_id;

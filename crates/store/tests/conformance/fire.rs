@@ -16,7 +16,7 @@ use crate::{
 };
 
 pub(crate) async fn fire_of_deleted_automation_is_not_found(db: &TestStore) {
-    let stage = Stage::set(db).await;
+    let stage = Stage::setup(db).await;
     let automation = stage.automation("report", SessionMode::Fresh).await;
     let removed = stage
         .store
@@ -24,7 +24,7 @@ pub(crate) async fn fire_of_deleted_automation_is_not_found(db: &TestStore) {
     removed.await.unwrap();
     let fired = stage
         .store
-        .fire(stage.tenant, automation, None, stage.now());
+        .fire_automation(stage.tenant, automation, None, stage.now());
     let fired = fired.await;
     assert!(matches!(fired, Err(Error::NotFound { .. })), "{fired:?}");
     let triggers = stage.store.triggers(stage.scope(), automation).await;
@@ -35,14 +35,14 @@ pub(crate) async fn fire_of_deleted_automation_is_not_found(db: &TestStore) {
 }
 
 pub(crate) async fn automation_name_is_unique_until_deletion(db: &TestStore) {
-    let stage = Stage::set(db).await;
+    let stage = Stage::setup(db).await;
     let first = stage.automation("report", SessionMode::Fresh).await;
     let new = stage.new_automation("report", SessionMode::Continuous);
     let again = stage
         .store
         .create_automation(stage.tenant, None, &new, stage.now());
     let again = again.await.unwrap_err();
-    assert!(matches!(again, Error::Exists { .. }), "{again:?}");
+    assert!(matches!(again, Error::NameTaken { .. }), "{again:?}");
     let removed = stage
         .store
         .delete_automation(stage.scope(), first, stage.now());
@@ -51,7 +51,7 @@ pub(crate) async fn automation_name_is_unique_until_deletion(db: &TestStore) {
 }
 
 pub(crate) async fn automation_with_unknown_agent_is_refused(db: &TestStore) {
-    let stage = Stage::set(db).await;
+    let stage = Stage::setup(db).await;
     let mut new: NewAutomation = stage.new_automation("report", SessionMode::Fresh);
     new.agent = model::AgentId::from_uuid(crate::fixtures::id());
     let made = stage
@@ -69,7 +69,7 @@ pub(crate) async fn automation_with_unknown_agent_is_refused(db: &TestStore) {
 }
 
 pub(crate) async fn manual_fire_does_not_change_schedule(db: &TestStore) {
-    let stage = Stage::set(db).await;
+    let stage = Stage::setup(db).await;
     let mut new = stage.new_automation("report", SessionMode::Fresh);
     new.triggers = vec![hourly()];
     let automation = stage.create(&new).await;
@@ -88,12 +88,12 @@ pub(crate) async fn manual_fire_does_not_change_schedule(db: &TestStore) {
 }
 
 pub(crate) async fn fires_in_same_microsecond_are_separate_occurrences(db: &TestStore) {
-    let stage = Stage::set(db).await;
+    let stage = Stage::setup(db).await;
     let automation = stage.automation("report", SessionMode::Fresh).await;
     let fires = (0..8).map(|_| {
         stage
             .store
-            .fire(stage.tenant, automation, None, stage.now())
+            .fire_automation(stage.tenant, automation, None, stage.now())
     });
     for fired in join_all(fires).await {
         assert_eq!(fired.unwrap().status, Queued);
@@ -105,7 +105,7 @@ pub(crate) async fn fires_in_same_microsecond_are_separate_occurrences(db: &Test
 }
 
 pub(crate) async fn manual_fire_ignores_pause_and_quiet_hours(db: &TestStore) {
-    let stage = Stage::set(db).await;
+    let stage = Stage::setup(db).await;
     let mut new = stage.new_automation("report", SessionMode::Fresh);
     new.policies.quiet_hours = QuietHours::new(vec!["00:00-23:59".parse().unwrap()]).unwrap();
     let automation = stage.create(&new).await;
@@ -123,7 +123,7 @@ pub(crate) async fn manual_fire_ignores_pause_and_quiet_hours(db: &TestStore) {
 }
 
 pub(crate) async fn fresh_automation_gets_new_session_for_each_run(db: &TestStore) {
-    let stage = Stage::set(db).await;
+    let stage = Stage::setup(db).await;
     let automation = stage.automation("report", SessionMode::Fresh).await;
     let first = stage.fire(automation).await.run_id;
     let second = stage.fire(automation).await.run_id;
@@ -141,7 +141,7 @@ pub(crate) async fn fresh_automation_gets_new_session_for_each_run(db: &TestStor
 }
 
 pub(crate) async fn continuous_automation_keeps_its_session(db: &TestStore) {
-    let stage = Stage::set(db).await;
+    let stage = Stage::setup(db).await;
     let automation = stage.automation("watch", SessionMode::Continuous).await;
     let first = stage.fire(automation).await.run_id;
     let second = stage.fire(automation).await;
@@ -158,7 +158,7 @@ pub(crate) async fn continuous_automation_keeps_its_session(db: &TestStore) {
 }
 
 pub(crate) async fn concurrent_fires_create_one_continuous_session(db: &TestStore) {
-    let stage = Stage::set(db).await;
+    let stage = Stage::setup(db).await;
     let automation = stage.automation("watch", SessionMode::Continuous).await;
     let fired = join_all((0..8).map(|_| stage.fire(automation))).await;
     let seats: std::collections::BTreeSet<_> = fired.iter().map(|fired| fired.seat_id).collect();
@@ -168,7 +168,7 @@ pub(crate) async fn concurrent_fires_create_one_continuous_session(db: &TestStor
 }
 
 pub(crate) async fn run_after_reset_starts_new_session(db: &TestStore) {
-    let stage = Stage::set(db).await;
+    let stage = Stage::setup(db).await;
     let automation = stage.automation("watch", SessionMode::Continuous).await;
     let first = stage.fire(automation).await.run_id;
     stage.start(first).await;
@@ -199,7 +199,7 @@ pub(crate) async fn run_after_reset_starts_new_session(db: &TestStore) {
 }
 
 pub(crate) async fn automation_deletion_cancels_waiting_runs(db: &TestStore) {
-    let stage = Stage::set(db).await;
+    let stage = Stage::setup(db).await;
     let mut new = stage.new_automation("watch", SessionMode::Continuous);
     new.triggers = vec![hourly()];
     let automation = stage.create(&new).await;
@@ -223,7 +223,7 @@ pub(crate) async fn automation_deletion_cancels_waiting_runs(db: &TestStore) {
 }
 
 pub(crate) async fn every_automation_has_manual_trigger(db: &TestStore) {
-    let stage = Stage::set(db).await;
+    let stage = Stage::setup(db).await;
     let mut new = stage.new_automation("report", SessionMode::Fresh);
     new.triggers = vec![hourly()];
     let automation = stage.create(&new).await;
@@ -239,7 +239,7 @@ pub(crate) async fn every_automation_has_manual_trigger(db: &TestStore) {
 }
 
 pub(crate) async fn pause_and_resume_keep_continuous_session(db: &TestStore) {
-    let stage = Stage::set(db).await;
+    let stage = Stage::setup(db).await;
     let automation = stage.automation("watch", SessionMode::Continuous).await;
     let first = stage.fire(automation).await.run_id;
     stage.start(first).await;

@@ -9,65 +9,65 @@
 #[macro_use]
 mod registry;
 
-mod again;
-mod answers;
 mod approvals;
+mod backlog;
 mod batch;
 mod begin;
-mod broken;
 mod budgets;
 mod cancel;
 mod catalog;
+mod changes;
+mod check_violations;
 mod claim;
-mod coordinator;
-mod deleting;
+mod delete_session;
 mod due;
 mod edit;
 mod endpoints;
+mod event_summary;
 mod events;
 mod feed;
 mod finish;
 mod fire;
 mod fixtures;
-mod fleet;
 mod formats;
 mod heartbeat;
+mod idempotency;
 mod invariants;
 mod lists;
 mod locks;
-mod news;
+mod manual_retry;
+mod multi_server;
 mod notifications;
 mod opening;
-mod outlook;
 mod overlap;
-mod owed;
 mod pages;
 mod plans;
 mod poolers;
+mod postgres_server;
 mod prechecks;
 mod record;
 mod retention;
 mod retry;
 mod row_security;
-mod say;
+mod scheduler_status;
 mod schema;
-mod second_net;
+mod seat_messages;
+mod send_message;
 mod sequences;
+mod session_updates;
 mod sessions;
-mod shared;
 mod stage;
 mod statements;
 mod sweep;
+mod tenant_isolation;
 mod tenants;
 mod tokens;
 mod too_new;
 mod transactions;
 mod values;
-mod waking;
 mod webhooks;
-mod withdrawing;
+mod withdraw_approvals;
 mod without_locks;
-mod words;
 
 use fixtures::TestStore;
 use registry::Behaviour;
@@ -102,7 +102,7 @@ behaviours! {
             finish_and_stall_without_locks_have_one_winner,
             approval_decisions_without_locks_have_one_winner, concurrent_transitions_without_locks_keep_invariants,
         ]
-        say: [
+        send_message: [
             message_to_closed_session_is_refused, message_to_free_seat_is_queued,
             message_to_busy_seat_waits_for_end_of_turn,
             seat_takes_people_before_automations_in_order,
@@ -132,7 +132,7 @@ behaviours! {
             run_in_precheck_of_deleted_automation_does_not_begin,
             declined_webhook_run_keeps_no_payload,
         ]
-        owed: [
+        backlog: [
             backlog_before_pause_or_deletion_is_recorded_as_missed, corrupt_automation_does_not_block_others,
             corrupt_automation_can_be_deleted,
         ]
@@ -155,7 +155,7 @@ behaviours! {
             run_ends_despite_unreadable_tenant_budget, unreadable_agent_hides_no_other,
             settings_edit_of_too_new_seat_is_refused,
         ]
-        outlook: [scheduler_status_returns_next_due_work]
+        scheduler_status: [scheduler_status_returns_next_due_work]
         batch: [
             failed_message_in_batch_fails_alone, finish_by_other_worker_in_same_batch_is_fenced,
         ]
@@ -163,7 +163,7 @@ behaviours! {
             trigger_does_not_fire_before_its_instant, fire_due_returns_earliest_due_instant,
             due_trigger_creates_one_run_and_advances, repeated_fire_due_fires_nothing_twice,
             concurrent_schedulers_fire_each_instant_once, failed_fire_leaves_trigger_due,
-            one_instant_ends_its_trigger, missed_range_is_one_row_with_count,
+            one_time_trigger_is_done_after_its_instant, missed_range_is_one_row_with_count,
             catch_up_latest_runs_last_missed_instant, catch_up_all_runs_missed_instants_in_batches,
             jittered_trigger_fires_late_and_keeps_its_instant,
             resumed_automation_is_due_from_now_on,
@@ -224,7 +224,7 @@ behaviours! {
             overlap_cancel_running_cancels_earlier_runs, superseded_claimed_run_does_not_begin,
             overlap_ignores_runs_of_people, run_in_backoff_does_not_block_next_run,
         ]
-        again: [
+        manual_retry: [
             retry_of_run_without_failure_is_refused, failed_run_is_retried_once_with_interrupted_prompt,
             manual_retry_of_unseen_prompt_sends_it_unchanged,
             manual_retry_is_allowed_after_attempts_are_exhausted, retry_in_closed_session_or_deleted_automation_is_refused,
@@ -247,7 +247,7 @@ behaviours! {
             heartbeat_replies_for_each_run,
             begin_long_after_claim_renews_heartbeat,
         ]
-        deleting: [
+        delete_session: [
             bound_automation_blocks_session_deletion, system_automations_do_not_block_session_deletion,
             continuous_automation_is_unlinked_from_deleted_session,
             session_deletion_starts_next_run_of_automation, session_deletion_removes_seats_and_memory,
@@ -348,7 +348,7 @@ behaviours! {
             token_use_is_recorded_once_a_minute, sign_in_link_works_once_before_expiry,
             concurrent_uses_of_sign_in_link_have_one_winner, expired_sign_ins_are_trimmed,
         ]
-        answers: [
+        idempotency: [
             idempotency_key_belongs_to_its_first_request,
             released_key_is_free_unless_response_is_recorded, repeated_request_gets_first_response,
             trimmed_idempotency_key_is_free_again, concurrent_claims_of_one_key_get_one_id,
@@ -366,11 +366,11 @@ behaviours! {
             feed_reader_misses_no_concurrent_event, feed_cursor_before_trimmed_events_is_reported_lost,
             feed_cursor_ahead_of_feed_is_reported_lost,
         ]
-        news: [
+        session_updates: [
             events_of_many_sessions_are_read_in_one_call, session_updates_are_limited_to_tenant,
             live_texts_of_many_runs_are_read_in_one_call, grown_live_text_is_read_from_middle,
         ]
-        waking: [
+        changes: [
             commit_wakes_all_subscribers, rolled_back_change_wakes_no_subscriber,
             commit_of_other_process_wakes_subscribers, live_text_of_other_process_wakes_subscribers,
             session_deletion_wakes_subscribers, last_dropped_subscription_stops_listener,
@@ -382,15 +382,15 @@ behaviours! {
             approval_of_other_tenant_is_not_found, approvals_are_listed_by_session_automation_run_and_state,
             approval_request_and_decision_are_in_feed_and_notices, approval_decision_of_other_process_wakes_subscriber,
         ]
-        coordinator: [
+        seat_messages: [
             seat_message_has_one_row_per_recipient, subscriber_gets_missed_then_new_messages,
             unacknowledged_messages_are_delivered_again, seat_messages_of_other_tenant_or_session_are_not_found,
             publish_in_closed_session_is_refused, session_deletion_ends_message_subscriptions,
             concurrent_publish_and_subscribe_loses_no_message,
         ]
-        withdrawing: [withdrawn_approval_cannot_be_decided]
+        withdraw_approvals: [withdrawn_approval_cannot_be_decided]
         sequences: [random_sequence_keeps_invariants]
-        fleet: [
+        multi_server: [
             claim_shares_slots_between_tenants, claim_with_one_slot_alternates_tenants,
             pinned_and_unpinned_runs_of_tenant_keep_input_order,
             claim_skips_runs_pinned_to_other_instances,
@@ -404,33 +404,33 @@ behaviours! {
     }
     sqlite {
         opening: [
-            a_file_that_is_no_database_is_refused_and_left_alone, damaged_file_is_refused_and_unchanged,
+            non_database_file_is_refused_and_unchanged, damaged_file_is_refused_and_unchanged,
             large_file_is_checked_completely_only_by_examine, empty_file_is_opened_as_new_database,
             missing_folder_is_named_in_error, database_file_is_readable_by_owner_only,
             in_memory_database_keeps_its_rows,
         ]
         transactions: [full_disk_has_its_own_error]
-        shared: [sqlite_has_no_server_status]
+        postgres_server: [sqlite_has_no_server_status]
     }
     postgres {
         plans: [plans_of_claim_and_fire_due_use_queue_indexes]
         feed: [
             feed_does_not_pass_open_transactions, database_restored_on_other_server_keeps_feed_order,
         ]
-        fleet: [
+        multi_server: [
             claim_fills_slot_past_locked_run, fire_due_skips_while_other_scheduler_holds_lock, later_schema_is_used_if_marked_compatible,
             migration_is_refused_while_old_servers_run,
         ]
-        shared: [
+        postgres_server: [
             database_clock_is_read_between_two_uptimes, postgres_status_reports_privileges_transactions_and_vacuum,
             concurrent_trim_is_skipped_while_lock_is_taken,
             concurrent_trims_remove_each_row_once,
         ]
-        waking: [
+        changes: [
             lost_listener_reconnects_and_wakes_all_subscribers,
             subscribers_poll_faster_without_listener,
         ]
-        coordinator: [
+        seat_messages: [
             message_subscription_listens_to_session_channel,
             published_message_notifies_session_channel,
         ]
@@ -450,7 +450,7 @@ behaviours! {
             every_table_has_row_security, tenant_reads_and_writes_only_its_own_rows,
             connection_without_scope_reads_and_writes_nothing,
         ]
-        second_net: [row_security_alone_hides_rows_of_other_tenants]
+        tenant_isolation: [row_security_alone_hides_rows_of_other_tenants]
         transactions: [
             dropped_begin_leaves_no_settings_on_connection,
             dead_idle_connection_is_replaced, transaction_notifies_each_changed_session_once,

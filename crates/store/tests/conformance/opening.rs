@@ -52,7 +52,7 @@ async fn contents(place: &TestDatabase) -> Vec<u8> {
 }
 
 /// Opens what must be refused, and shows that nothing changed.
-async fn refusal(place: &TestDatabase) -> OpenError {
+async fn assert_refused_unchanged(place: &TestDatabase) -> OpenError {
     let before = contents(place).await;
     let refused = store::open(&location(place)).await.unwrap_err();
     assert!(contents(place).await == before, "{refused:?}");
@@ -85,7 +85,7 @@ pub(crate) async fn concurrent_opens_of_new_database_succeed(db: &TestStore) {
 }
 
 /// Polls a future so many times at the most, then drops it.
-pub(crate) async fn interrupted<T>(future: impl Future<Output = T>, mut polls: u32) -> Option<T> {
+pub(crate) async fn poll_at_most<T>(future: impl Future<Output = T>, mut polls: u32) -> Option<T> {
     let mut future = pin!(future);
     poll_fn(|context| {
         if polls == 0 {
@@ -102,7 +102,7 @@ pub(crate) async fn interrupted_open_can_be_repeated(db: &TestStore) {
     loop {
         let place = db.fresh_database();
         let location = location(&place);
-        let finished = interrupted(store::open(&location), polls).await.is_some();
+        let finished = poll_at_most(store::open(&location), polls).await.is_some();
         let database = store::open(&location).await.unwrap();
         let store = TestStore {
             database,
@@ -127,7 +127,7 @@ pub(crate) async fn newer_database_is_refused_and_unchanged(db: &TestStore) {
     };
     db.run(Scope::System, sql, params![]).await.unwrap();
     db.database.close().await;
-    let refused = refusal(&db.home).await;
+    let refused = assert_refused_unchanged(&db.home).await;
     assert!(
         matches!(refused, OpenError::Newer { found: 999, .. }),
         "{refused:?}"
@@ -147,16 +147,16 @@ pub(crate) async fn database_of_other_application_is_refused_and_unchanged(db: &
     for sql in others {
         let place = db.fresh_database();
         change(&place, sql).await;
-        let refused = refusal(&place).await;
+        let refused = assert_refused_unchanged(&place).await;
         assert!(matches!(refused, OpenError::Foreign { .. }), "{refused:?}");
     }
 }
 
-pub(crate) async fn a_file_that_is_no_database_is_refused_and_left_alone(db: &TestStore) {
+pub(crate) async fn non_database_file_is_refused_and_unchanged(db: &TestStore) {
     let place = db.fresh_database();
     let file = place.file().unwrap();
     fs::write(file, "Dear diary, ".repeat(1000)).unwrap();
-    let refused = refusal(&place).await;
+    let refused = assert_refused_unchanged(&place).await;
     assert!(
         matches!(&refused, OpenError::NotADatabase { path } if path == file),
         "{refused:?}"
@@ -173,7 +173,7 @@ pub(crate) async fn damaged_file_is_refused_and_unchanged(db: &TestStore) {
     let cut_short = whole[..whole.len() / 2].to_vec();
     for damaged in [schema_lost, page_lost, cut_short] {
         fs::write(file, damaged).unwrap();
-        let refused = refusal(&db.home).await;
+        let refused = assert_refused_unchanged(&db.home).await;
         assert!(matches!(refused, OpenError::Damaged { .. }), "{refused:?}");
     }
 }
@@ -219,7 +219,7 @@ pub(crate) async fn large_file_is_checked_completely_only_by_examine(db: &TestSt
     fs::write(file, &whole).unwrap();
     let root = page_of(file, "agent_runs", "min(pageno)").await;
     fs::write(file, without(root)).unwrap();
-    let refused = refusal(&db.home).await;
+    let refused = assert_refused_unchanged(&db.home).await;
     assert!(matches!(refused, OpenError::Damaged { .. }), "{refused:?}");
 }
 
@@ -252,7 +252,7 @@ pub(crate) async fn examine_reports_version_and_size_without_changes(db: &TestSt
 pub(crate) async fn read_only_database_refuses_writes(db: &TestStore) {
     World::create(db).await;
     let store = TestStore {
-        database: store::open_to_read(&db.location()).await.unwrap(),
+        database: store::open_read_only(&db.location()).await.unwrap(),
         home: db.fresh_database(),
     };
     assert_eq!(store.count(Scope::System, "agent_runs").await, 1);
@@ -311,7 +311,7 @@ pub(crate) async fn superuser_role_is_refused(db: &TestStore) {
 }
 
 /// The first version's tables, with a turn under way.
-const OLD: &str = "
+const FIRST_VERSION_ROWS: &str = "
     insert into tenants values (x'01', 'default', 1);
     insert into harnesses values (x'02', x'01', 'demo', '{}', 1, 1);
     insert into agent_sessions (id, tenant_id, kind, type, state, cwd, last_seq, created_at, updated_at)
@@ -335,7 +335,7 @@ async fn migration_of_first_version_keeps_rows() {
     let place = TestDatabase::sqlite().unwrap();
     let first = include_str!("../../migrations/sqlite/0001_foundation.sql");
     let stamp = "pragma application_id = 0x4d61746e; pragma user_version = 1;";
-    change(&place, &format!("{first}\n{OLD}\n{stamp}")).await;
+    change(&place, &format!("{first}\n{FIRST_VERSION_ROWS}\n{stamp}")).await;
     let database = store::open(&location(&place)).await.unwrap();
     database.close().await;
 

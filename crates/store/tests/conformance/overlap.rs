@@ -7,7 +7,7 @@ use model::{
         SessionMode::{Continuous, Fresh},
     },
     run::RunStatus::{Cancelled, Deferred, Delivered, Queued, Running, Skipped, Succeeded},
-    turn::{Beat, Begin},
+    turn::{HeartbeatReply, StartReply},
 };
 
 use crate::{
@@ -16,7 +16,7 @@ use crate::{
 };
 
 pub(crate) async fn overlap_skip_records_its_reason(db: &TestStore) {
-    let stage = Stage::set(db).await;
+    let stage = Stage::setup(db).await;
     for mode in [Fresh, Continuous] {
         let mut new = stage.new_automation(mode.as_str(), mode);
         new.policies.overlap = Some(Skip);
@@ -33,7 +33,7 @@ pub(crate) async fn overlap_skip_records_its_reason(db: &TestStore) {
 }
 
 pub(crate) async fn fire_beyond_queue_limit_is_skipped(db: &TestStore) {
-    let stage = Stage::set(db).await;
+    let stage = Stage::setup(db).await;
     let mut new = stage.new_automation("watch", Continuous);
     new.policies.queue_limit = 2;
     let automation = stage.create(&new).await;
@@ -48,8 +48,8 @@ pub(crate) async fn fire_beyond_queue_limit_is_skipped(db: &TestStore) {
 }
 
 pub(crate) async fn overlap_queue_serializes_runs_across_sessions(db: &TestStore) {
-    let stage = Stage::set(db).await;
-    let automation = stage.overlapping(Fresh, Queue).await;
+    let stage = Stage::setup(db).await;
+    let automation = stage.automation_with_overlap(Fresh, Queue).await;
     let mut fired = Vec::new();
     for _ in 0..4 {
         fired.push(stage.fire(automation).await.run_id);
@@ -66,8 +66,8 @@ pub(crate) async fn overlap_queue_serializes_runs_across_sessions(db: &TestStore
 }
 
 pub(crate) async fn overlap_allow_runs_concurrently(db: &TestStore) {
-    let stage = Stage::set(db).await;
-    let automation = stage.overlapping(Fresh, Allow).await;
+    let stage = Stage::setup(db).await;
+    let automation = stage.automation_with_overlap(Fresh, Allow).await;
     let first = stage.fire(automation).await.run_id;
     let second = stage.fire(automation).await.run_id;
     stage.start(first).await;
@@ -76,7 +76,7 @@ pub(crate) async fn overlap_allow_runs_concurrently(db: &TestStore) {
 }
 
 pub(crate) async fn overlap_cancel_running_cancels_earlier_runs(db: &TestStore) {
-    let stage = Stage::set(db).await;
+    let stage = Stage::setup(db).await;
     for mode in [Fresh, Continuous] {
         let mut new = stage.new_automation(mode.as_str(), mode);
         new.policies.overlap = Some(CancelRunning);
@@ -90,7 +90,7 @@ pub(crate) async fn overlap_cancel_running_cancels_earlier_runs(db: &TestStore) 
             [Running, Cancelled, Deferred]
         );
         let reason = "superseded by a later occurrence".to_owned();
-        assert_eq!(stage.beat(first).await, Beat::Cancel(reason));
+        assert_eq!(stage.heartbeat(first).await, HeartbeatReply::Cancel(reason));
         stage.assert_nothing_promotable().await;
         // An agent that is killed for it ends by a failure, and is called off all the same.
         let end = failed(FailureKind::AgentExited, true);
@@ -104,24 +104,24 @@ pub(crate) async fn overlap_cancel_running_cancels_earlier_runs(db: &TestStore) 
 }
 
 pub(crate) async fn superseded_claimed_run_does_not_begin(db: &TestStore) {
-    let stage = Stage::set(db).await;
-    let automation = stage.overlapping(Fresh, CancelRunning).await;
+    let stage = Stage::setup(db).await;
+    let automation = stage.automation_with_overlap(Fresh, CancelRunning).await;
     let first = stage.fire(automation).await.run_id;
     stage.claim().await;
     let second = stage.fire(automation).await.run_id;
     assert_eq!(stage.statuses([first, second]).await, [Delivered, Deferred]);
-    assert!(matches!(stage.begin(first).await, Begin::Cancelled));
+    assert!(matches!(stage.begin(first).await, StartReply::Cancelled));
     assert_eq!(stage.statuses([first, second]).await, [Cancelled, Queued]);
 }
 
 pub(crate) async fn overlap_ignores_runs_of_people(db: &TestStore) {
-    let stage = Stage::set(db).await;
+    let stage = Stage::setup(db).await;
     let session = stage.keyed_session(Some("web:1")).await;
     let mut new = stage.new_automation("standup", model::policy::SessionMode::Bound);
     new.bound_session_key = Some("web:1".into());
     new.policies.overlap = Some(Skip);
     let automation = stage.create(&new).await;
-    let said = stage.say(session, "hello").await.run_id;
+    let said = stage.send_message(session, "hello").await.run_id;
     stage.start(said).await;
     let fired = stage.fire(automation).await;
     assert_eq!(fired.status, Deferred, "a seat busy with a person defers");
@@ -133,7 +133,7 @@ pub(crate) async fn overlap_ignores_runs_of_people(db: &TestStore) {
 }
 
 pub(crate) async fn run_in_backoff_does_not_block_next_run(db: &TestStore) {
-    let stage = Stage::set(db).await;
+    let stage = Stage::setup(db).await;
     let automation = stage.automation("watch", Continuous).await;
     let first = stage.fire(automation).await.run_id;
     stage.start(first).await;
@@ -144,7 +144,7 @@ pub(crate) async fn run_in_backoff_does_not_block_next_run(db: &TestStore) {
     let second = stage.fire(automation).await;
     assert_eq!(second.status, Queued);
     stage.assert_nothing_promotable().await;
-    stage.wait(3600);
+    stage.advance_seconds(3600);
     stage.assert_nothing_promotable().await;
     stage.start(second.run_id).await;
     stage.succeed(second.run_id).await;
@@ -152,18 +152,20 @@ pub(crate) async fn run_in_backoff_does_not_block_next_run(db: &TestStore) {
 }
 
 pub(crate) async fn seat_taken_by_person_does_not_block_automation(db: &TestStore) {
-    let stage = Stage::set(db).await;
-    let automation = stage.overlapping(Fresh, Queue).await;
+    let stage = Stage::setup(db).await;
+    let automation = stage.automation_with_overlap(Fresh, Queue).await;
     let active = stage.fire(automation).await.run_id;
     let second = stage.fire(automation).await.run_id;
     let third = stage.fire(automation).await.run_id;
     // A person's attempt waits for the end of its backoff on the second one's seat.
-    let said = stage.say(stage.session_of(second).await, "hello").await;
+    let said = stage
+        .send_message(stage.session_of(second).await, "hello")
+        .await;
     stage.start(said.run_id).await;
     stage.fail(said.run_id, FailureKind::AgentExited).await;
     let again = stage.attempts(said.run_id).await[1].id;
     stage.start(active).await;
-    stage.wait(600);
+    stage.advance_seconds(600);
     stage.succeed(active).await;
     assert_eq!(
         stage.statuses([again, second, third]).await,

@@ -6,48 +6,48 @@ use model::{
     event::{self, Change, RunChange},
     outcome::{FailureKind, Outcome, StopReason},
     policy::{Overlap, SessionMode},
-    precheck::{Precheck, Question},
+    precheck::{Precheck, PrecheckJob},
     run::RunStatus::{Cancelled, Deferred, Delivered, Queued, Running, Skipped, Stalled},
     schedule::Spec,
-    turn::{Begin, Declined, Finished, Settled},
+    turn::{DeclineOutcome, StartReply, TurnResult, WriteOutcome},
 };
 use serde_json::json;
 use store::{Error, Scope};
 
 use crate::{
+    event_summary::subject_id,
     fixtures::TestStore,
     stage::{Stage, failed},
-    words::about,
 };
 
 impl Stage {
     /// An automation that asks before each turn.
-    async fn asking(&self, mode: SessionMode) -> AutomationId {
+    async fn automation_with_precheck(&self, mode: SessionMode) -> AutomationId {
         let mut new = self.new_automation("report", mode);
         new.policies.precheck = Some(Precheck::new(vec!["is-there-news".into()]));
         self.create(&new).await
     }
 
     /// Claims a run and learns what is to be asked about it.
-    async fn question(&self, run: RunId) -> Question {
+    async fn precheck_question(&self, run: RunId) -> PrecheckJob {
         let claimed = self
             .store
             .claim(&self.worker, self.instance, 1, Some(run), self.now());
         assert_eq!(claimed.await.unwrap().len(), 1, "{run} cannot be claimed");
         match self.begin(run).await {
-            Begin::Ask(question) => *question,
+            StartReply::RunPrecheck(question) => *question,
             other => panic!("nothing is to be asked about {run}: {other:?}"),
         }
     }
 
-    async fn begin_asked(&self, run: RunId) -> Begin {
+    async fn begin_after_precheck(&self, run: RunId) -> StartReply {
         let begun = self
             .store
-            .begin_asked(run, &self.worker, self.instance, self.now());
+            .begin_after_precheck(run, &self.worker, self.instance, self.now());
         begun.await.unwrap()
     }
 
-    async fn decline(&self, run: RunId) -> Declined {
+    async fn decline(&self, run: RunId) -> DeclineOutcome {
         let kept = json!({ "precheck": { "ended": "exit code 1" } });
         let declined = self.store.decline(run, &self.worker, &kept, self.now());
         declined.await.unwrap()
@@ -55,17 +55,17 @@ impl Stage {
 }
 
 pub(crate) async fn precheck_of_occurrence_comes_before_its_turn(db: &TestStore) {
-    let stage = Stage::set(db).await;
-    let automation = stage.asking(SessionMode::Fresh).await;
+    let stage = Stage::setup(db).await;
+    let automation = stage.automation_with_precheck(SessionMode::Fresh).await;
     let run = stage.fire(automation).await.run_id;
-    let question = stage.question(run).await;
+    let question = stage.precheck_question(run).await;
     let row = stage.run(run).await;
     assert_eq!((row.status(), row.state.started_at()), (Delivered, None));
     let session = row.session_id.unwrap();
     let cwd = stage.store.session(stage.scope(), session).await;
     assert_eq!(
         question,
-        Question {
+        PrecheckJob {
             run,
             session,
             cwd: cwd.unwrap().cwd,
@@ -80,38 +80,46 @@ pub(crate) async fn precheck_of_occurrence_comes_before_its_turn(db: &TestStore)
         "nothing shows yet"
     );
     // Whoever asks twice is told twice: the answer is what begins the turn.
-    assert!(matches!(stage.begin(run).await, Begin::Ask(_)));
-    assert!(matches!(stage.begin_asked(run).await, Begin::Started(_)));
+    assert!(matches!(stage.begin(run).await, StartReply::RunPrecheck(_)));
+    assert!(matches!(
+        stage.begin_after_precheck(run).await,
+        StartReply::Started(_)
+    ));
     assert_eq!(stage.status(run).await, Running);
 }
 
 pub(crate) async fn message_of_person_has_no_precheck(db: &TestStore) {
-    let stage = Stage::set(db).await;
-    let automation = stage.asking(SessionMode::Continuous).await;
+    let stage = Stage::setup(db).await;
+    let automation = stage
+        .automation_with_precheck(SessionMode::Continuous)
+        .await;
     let run = stage.fire(automation).await.run_id;
-    stage.question(run).await;
-    stage.begin_asked(run).await;
+    stage.precheck_question(run).await;
+    stage.begin_after_precheck(run).await;
     stage.succeed(run).await;
     let session = stage.session_of(run).await;
-    let words = stage.say(session, "And you?").await.run_id;
+    let words = stage.send_message(session, "And you?").await.run_id;
     stage.start(words).await;
 }
 
 pub(crate) async fn precheck_is_repeated_until_first_turn_begins(db: &TestStore) {
-    let stage = Stage::set(db).await;
-    let automation = stage.asking(SessionMode::Fresh).await;
+    let stage = Stage::setup(db).await;
+    let automation = stage.automation_with_precheck(SessionMode::Fresh).await;
     let first = stage.fire(automation).await.run_id;
-    stage.question(first).await;
+    stage.precheck_question(first).await;
     // Its worker is lost before it knows the answer.
-    stage.wait(3600);
+    stage.advance_seconds(3600);
     assert_eq!(stage.stall().await, [first]);
-    stage.wait(3600);
+    stage.advance_seconds(3600);
     stage.store.promote_due(stage.now()).await.unwrap();
     let second = stage.attempts(first).await[1].id;
-    stage.question(second).await;
-    assert!(matches!(stage.begin_asked(second).await, Begin::Started(_)));
+    stage.precheck_question(second).await;
+    assert!(matches!(
+        stage.begin_after_precheck(second).await,
+        StartReply::Started(_)
+    ));
     stage.fail(second, FailureKind::AgentExited).await;
-    stage.wait(3600);
+    stage.advance_seconds(3600);
     stage.store.promote_due(stage.now()).await.unwrap();
     let third = stage.attempts(first).await[2].id;
     stage.start(third).await;
@@ -119,37 +127,39 @@ pub(crate) async fn precheck_is_repeated_until_first_turn_begins(db: &TestStore)
 }
 
 pub(crate) async fn run_requeued_during_precheck_is_prechecked_again(db: &TestStore) {
-    let stage = Stage::set(db).await;
-    let automation = stage.asking(SessionMode::Fresh).await;
+    let stage = Stage::setup(db).await;
+    let automation = stage.automation_with_precheck(SessionMode::Fresh).await;
     let first = stage.fire(automation).await.run_id;
-    stage.question(first).await;
+    stage.precheck_question(first).await;
     // A turn that has not begun has no other end.
-    let success = Finished::bare(Outcome::Stopped(StopReason::EndTurn));
-    assert_eq!(stage.finish(first, &success).await, Settled::Lost);
+    let success = TurnResult::with_outcome(Outcome::Stopped(StopReason::EndTurn));
+    assert_eq!(stage.finish(first, &success).await, WriteOutcome::Fenced);
     stage
         .end(first, &failed(FailureKind::Requeued, false))
         .await;
     assert_eq!(stage.status(first).await, Stalled);
     let second = stage.attempts(first).await.pop().unwrap();
     assert_eq!((second.status(), second.failures), (Queued, 0));
-    stage.question(second.id).await;
+    stage.precheck_question(second.id).await;
 }
 
 pub(crate) async fn declined_run_is_skipped_and_starts_next_run(db: &TestStore) {
-    let stage = Stage::set(db).await;
-    let automation = stage.asking(SessionMode::Continuous).await;
+    let stage = Stage::setup(db).await;
+    let automation = stage
+        .automation_with_precheck(SessionMode::Continuous)
+        .await;
     let before = stage.fire(automation).await.run_id;
-    stage.question(before).await;
-    stage.begin_asked(before).await;
+    stage.precheck_question(before).await;
+    stage.begin_after_precheck(before).await;
     stage.succeed(before).await;
     let session = stage.session_of(before).await;
 
     let run = stage.fire(automation).await.run_id;
-    let words = stage.say(session, "And you?").await.run_id;
+    let words = stage.send_message(session, "And you?").await.run_id;
     let later = stage.fire(automation).await.run_id;
-    stage.question(run).await;
+    stage.precheck_question(run).await;
     let shown = stage.transcript(session).await;
-    assert_eq!(stage.decline(run).await, Declined::Skipped);
+    assert_eq!(stage.decline(run).await, DeclineOutcome::Skipped);
     let row = stage.run(run).await;
     assert_eq!(
         (row.status(), row.state.reason()),
@@ -172,12 +182,12 @@ pub(crate) async fn declined_run_is_skipped_and_starts_next_run(db: &TestStore) 
         run_id: run,
         change: RunChange::Skipped {
             reason: "precheck".into(),
-            skipped: event::Skipped::Attempt(1),
+            skipped: event::SkippedWork::Attempt(1),
         },
     };
     let of_run = log
         .iter()
-        .rfind(|event| about(&event.change) == run.to_string());
+        .rfind(|event| subject_id(&event.change) == run.to_string());
     assert_eq!(of_run.unwrap().change, skipped);
     let record = stage.store.run_record(stage.scope(), run).await;
     let record = record.unwrap().unwrap();
@@ -186,12 +196,12 @@ pub(crate) async fn declined_run_is_skipped_and_starts_next_run(db: &TestStore) 
 }
 
 pub(crate) async fn declined_run_deletes_its_otherwise_empty_session(db: &TestStore) {
-    let stage = Stage::set(db).await;
-    let automation = stage.asking(SessionMode::Fresh).await;
+    let stage = Stage::setup(db).await;
+    let automation = stage.automation_with_precheck(SessionMode::Fresh).await;
     let run = stage.fire(automation).await.run_id;
-    stage.question(run).await;
+    stage.precheck_question(run).await;
     let session = stage.session_of(run).await;
-    assert_eq!(stage.decline(run).await, Declined::WithSession);
+    assert_eq!(stage.decline(run).await, DeclineOutcome::WithSession);
     let row = stage.run(run).await;
     assert_eq!(
         (row.status(), row.state.reason()),
@@ -219,26 +229,26 @@ pub(crate) async fn declined_run_deletes_its_otherwise_empty_session(db: &TestSt
 }
 
 pub(crate) async fn declined_run_keeps_session_with_other_content(db: &TestStore) {
-    let stage = Stage::set(db).await;
-    let automation = stage.asking(SessionMode::Fresh).await;
+    let stage = Stage::setup(db).await;
+    let automation = stage.automation_with_precheck(SessionMode::Fresh).await;
     // A person speaks in it, while the answer is waited for.
     let run = stage.fire(automation).await.run_id;
-    stage.question(run).await;
+    stage.precheck_question(run).await;
     let session = stage.session_of(run).await;
-    let words = stage.say(session, "Wait for me.").await.run_id;
-    assert_eq!(stage.decline(run).await, Declined::Skipped);
+    let words = stage.send_message(session, "Wait for me.").await.run_id;
+    assert_eq!(stage.decline(run).await, DeclineOutcome::Skipped);
     assert_eq!(stage.run(run).await.session_id, Some(session));
     assert_eq!(stage.status(words).await, Queued);
 
     // An earlier attempt has its end there.
     let first = stage.fire(automation).await.run_id;
-    stage.question(first).await;
+    stage.precheck_question(first).await;
     stage
         .end(first, &failed(FailureKind::Requeued, false))
         .await;
     let second = stage.attempts(first).await[1].id;
-    stage.question(second).await;
-    assert_eq!(stage.decline(second).await, Declined::Skipped);
+    stage.precheck_question(second).await;
+    assert_eq!(stage.decline(second).await, DeclineOutcome::Skipped);
     assert!(stage.run(second).await.session_id.is_some());
 
     // That of a continuous automation is where its next turn goes.
@@ -246,39 +256,43 @@ pub(crate) async fn declined_run_keeps_session_with_other_content(db: &TestStore
     new.policies.precheck = Some(Precheck::new(vec!["is-there-news".into()]));
     let continuous = stage.create(&new).await;
     let run = stage.fire(continuous).await.run_id;
-    stage.question(run).await;
-    assert_eq!(stage.decline(run).await, Declined::Skipped);
+    stage.precheck_question(run).await;
+    assert_eq!(stage.decline(run).await, DeclineOutcome::Skipped);
     let own = stage.session_of(run).await;
     let next = stage.fire(continuous).await.run_id;
     assert_eq!(stage.session_of(next).await, own);
 }
 
 pub(crate) async fn decline_of_foreign_or_begun_run_is_fenced(db: &TestStore) {
-    let stage = Stage::set(db).await;
-    let automation = stage.asking(SessionMode::Fresh).await;
+    let stage = Stage::setup(db).await;
+    let automation = stage.automation_with_precheck(SessionMode::Fresh).await;
     let run = stage.fire(automation).await.run_id;
-    assert_eq!(stage.decline(run).await, Declined::Lost, "not claimed");
-    stage.question(run).await;
+    assert_eq!(
+        stage.decline(run).await,
+        DeclineOutcome::Fenced,
+        "not claimed"
+    );
+    stage.precheck_question(run).await;
     let other = WorkerId::from_stored("host-2-bbbbbbbb".into());
     let nothing = json!({});
     let declined = stage.store.decline(run, &other, &nothing, stage.now());
-    assert_eq!(declined.await.unwrap(), Declined::Lost);
+    assert_eq!(declined.await.unwrap(), DeclineOutcome::Fenced);
     assert_eq!(stage.status(run).await, Delivered);
-    stage.begin_asked(run).await;
-    assert_eq!(stage.decline(run).await, Declined::Lost, "begun");
+    stage.begin_after_precheck(run).await;
+    assert_eq!(stage.decline(run).await, DeclineOutcome::Fenced, "begun");
     stage.succeed(run).await;
-    assert_eq!(stage.decline(run).await, Declined::Lost, "over");
+    assert_eq!(stage.decline(run).await, DeclineOutcome::Fenced, "over");
 
     let run = stage.fire(automation).await.run_id;
-    stage.question(run).await;
-    stage.wait(3600);
+    stage.precheck_question(run).await;
+    stage.advance_seconds(3600);
     assert_eq!(stage.stall().await, [run]);
-    assert_eq!(stage.decline(run).await, Declined::Lost, "stalled");
+    assert_eq!(stage.decline(run).await, DeclineOutcome::Fenced, "stalled");
     assert_eq!(stage.status(run).await, Stalled);
 }
 
 pub(crate) async fn declined_run_does_not_change_failure_count(db: &TestStore) {
-    let stage = Stage::set(db).await;
+    let stage = Stage::setup(db).await;
     let mut new = stage.new_automation("report", SessionMode::Fresh);
     new.policies.precheck = Some(Precheck::new(vec!["is-there-news".into()]));
     new.policies.pause_after_failures = 2;
@@ -289,20 +303,20 @@ pub(crate) async fn declined_run_does_not_change_failure_count(db: &TestStore) {
         (found.state, found.consecutive_failures)
     };
     let run = stage.fire(automation).await.run_id;
-    stage.question(run).await;
-    stage.begin_asked(run).await;
+    stage.precheck_question(run).await;
+    stage.begin_after_precheck(run).await;
     stage.fail(run, FailureKind::AgentError).await;
     assert_eq!(failures().await, (AutomationState::Enabled, 1));
     for _ in 0..3 {
         let run = stage.fire(automation).await.run_id;
-        stage.question(run).await;
-        assert_eq!(stage.decline(run).await, Declined::WithSession);
+        stage.precheck_question(run).await;
+        assert_eq!(stage.decline(run).await, DeclineOutcome::WithSession);
         assert_eq!(failures().await, (AutomationState::Enabled, 1));
     }
 }
 
 pub(crate) async fn declined_run_frees_overlap_slot(db: &TestStore) {
-    let stage = Stage::set(db).await;
+    let stage = Stage::setup(db).await;
     let mut new = stage.new_automation("report", SessionMode::Fresh);
     new.policies.precheck = Some(Precheck::new(vec!["is-there-news".into()]));
     new.policies.overlap = Some(Overlap::Queue);
@@ -310,27 +324,30 @@ pub(crate) async fn declined_run_frees_overlap_slot(db: &TestStore) {
     let first = stage.fire(automation).await.run_id;
     let second = stage.fire(automation).await.run_id;
     assert_eq!(stage.statuses([first, second]).await, [Queued, Deferred]);
-    stage.question(first).await;
-    assert_eq!(stage.decline(first).await, Declined::WithSession);
+    stage.precheck_question(first).await;
+    assert_eq!(stage.decline(first).await, DeclineOutcome::WithSession);
     assert_eq!(stage.statuses([first, second]).await, [Skipped, Queued]);
     stage.assert_nothing_promotable().await;
 }
 
 pub(crate) async fn run_cancelled_during_precheck_ends_cancelled(db: &TestStore) {
-    let stage = Stage::set(db).await;
-    let automation = stage.asking(SessionMode::Fresh).await;
+    let stage = Stage::setup(db).await;
+    let automation = stage.automation_with_precheck(SessionMode::Fresh).await;
     let run = stage.fire(automation).await.run_id;
-    stage.question(run).await;
+    stage.precheck_question(run).await;
     let cancelled = stage
         .store
         .cancel_run(stage.scope(), run, "not wanted", stage.now());
     assert_eq!(cancelled.await.unwrap(), Delivered);
-    assert!(matches!(stage.begin_asked(run).await, Begin::Cancelled));
+    assert!(matches!(
+        stage.begin_after_precheck(run).await,
+        StartReply::Cancelled
+    ));
     assert_eq!(stage.status(run).await, Cancelled);
 
     // And one that a server gave back instead is not tried again.
     let run = stage.fire(automation).await.run_id;
-    stage.question(run).await;
+    stage.precheck_question(run).await;
     let cancelled = stage
         .store
         .cancel_run(stage.scope(), run, "not wanted", stage.now());
@@ -341,7 +358,7 @@ pub(crate) async fn run_cancelled_during_precheck_ends_cancelled(db: &TestStore)
 }
 
 pub(crate) async fn run_in_precheck_of_deleted_automation_does_not_begin(db: &TestStore) {
-    let stage = Stage::set(db).await;
+    let stage = Stage::setup(db).await;
     let mut new = stage.new_automation("report", SessionMode::Fresh);
     new.policies.precheck = Some(Precheck::new(vec!["is-there-news".into()]));
     let limit = "1 turns/day".parse().unwrap();
@@ -349,15 +366,21 @@ pub(crate) async fn run_in_precheck_of_deleted_automation_does_not_begin(db: &Te
     let automation = stage.create(&new).await;
     let first = stage.fire(automation).await.run_id;
     let run = stage.fire(automation).await.run_id;
-    stage.question(first).await;
-    stage.question(run).await;
+    stage.precheck_question(first).await;
+    stage.precheck_question(run).await;
     // It does not wait for a budget either, of which nothing is left by now.
-    assert!(matches!(stage.begin_asked(first).await, Begin::Started(_)));
+    assert!(matches!(
+        stage.begin_after_precheck(first).await,
+        StartReply::Started(_)
+    ));
     let deleted = stage
         .store
         .delete_automation(stage.scope(), automation, stage.now());
     deleted.await.unwrap();
-    assert!(matches!(stage.begin_asked(run).await, Begin::Cancelled));
+    assert!(matches!(
+        stage.begin_after_precheck(run).await,
+        StartReply::Cancelled
+    ));
     let row = stage.run(run).await;
     assert_eq!(
         (row.status(), row.state.reason()),
@@ -370,7 +393,7 @@ pub(crate) async fn run_in_precheck_of_deleted_automation_does_not_begin(db: &Te
 }
 
 pub(crate) async fn declined_webhook_run_keeps_no_payload(db: &TestStore) {
-    let stage = Stage::set(db).await;
+    let stage = Stage::setup(db).await;
     let mut new = stage.new_automation("deploy", SessionMode::Fresh);
     new.policies.precheck = Some(Precheck::new(vec!["is-it-mine".into()]));
     new.triggers = vec![Spec::Webhook {}];
@@ -384,8 +407,8 @@ pub(crate) async fn declined_webhook_run_keeps_no_payload(db: &TestStore) {
             .fire_webhook(stage.tenant, hook.unwrap().id, "msg_1", "{}", stage.now());
     let run = fired.await.unwrap().run_id;
     assert_eq!(db.count(Scope::System, "webhook_payloads").await, 1);
-    stage.question(run).await;
-    assert_eq!(stage.decline(run).await, Declined::WithSession);
+    stage.precheck_question(run).await;
+    assert_eq!(stage.decline(run).await, DeclineOutcome::WithSession);
     assert_eq!(stage.status(run).await, Skipped);
     assert_eq!(db.count(Scope::System, "webhook_payloads").await, 0);
 }

@@ -4,7 +4,7 @@ use model::{
     outcome::FailureKind,
     policy::{OnCrash, SessionMode},
     run::RunStatus::{Cancelled, Deferred, Failed, Queued, Stalled},
-    turn::{Beat, Settled},
+    turn::{HeartbeatReply, WriteOutcome},
 };
 
 use crate::{
@@ -13,47 +13,47 @@ use crate::{
 };
 
 pub(crate) async fn run_with_fresh_heartbeat_is_not_stalled(db: &TestStore) {
-    let stage = Stage::set(db).await;
+    let stage = Stage::setup(db).await;
     let session = stage.session().await;
-    let run = stage.say(session, "hello").await.run_id;
+    let run = stage.send_message(session, "hello").await.run_id;
     stage.start(run).await;
-    stage.wait(180);
+    stage.advance_seconds(180);
     assert_eq!(stage.stall().await, [], "it is just old enough to live");
-    assert_eq!(stage.beat(run).await, Beat::Continue);
-    stage.wait(180);
+    assert_eq!(stage.heartbeat(run).await, HeartbeatReply::Continue);
+    stage.advance_seconds(180);
     assert_eq!(stage.stall().await, []);
-    stage.wait(1);
+    stage.advance_seconds(1);
     assert_eq!(stage.stall().await, [run]);
     assert_eq!(stage.stall().await, [], "once");
 }
 
 pub(crate) async fn heartbeat_concurrent_with_stall_is_consistent(db: &TestStore) {
-    let stage = Stage::set(db).await;
+    let stage = Stage::setup(db).await;
     let session = stage.session().await;
-    let run = stage.say(session, "hello").await.run_id;
+    let run = stage.send_message(session, "hello").await.run_id;
     stage.start(run).await;
     // Every look is followed by a beat, whichever comes first.
     for _ in 0..20 {
         let old = stage.now();
-        let now = stage.wait(200);
+        let now = stage.advance_seconds(200);
         let runs = [run];
         let (stalled, beats) = futures::join!(
-            stage.store.stall(now, now),
-            stage.store.heartbeat(&stage.worker, &runs, now),
+            stage.store.stall_stale_runs(now, now),
+            stage.store.renew_heartbeats(&stage.worker, &runs, now),
         );
         match (stalled.unwrap().as_slice(), beats.unwrap().as_slice()) {
-            ([], [Beat::Continue]) => assert!(old < now),
-            ([lost], [Beat::Lost]) => {
+            ([], [HeartbeatReply::Continue]) => assert!(old < now),
+            ([lost], [HeartbeatReply::Fenced]) => {
                 assert_eq!(*lost, run);
                 assert_eq!(stage.status(run).await, Stalled);
                 return;
             }
-            ([lost], [Beat::Continue]) => {
+            ([lost], [HeartbeatReply::Continue]) => {
                 // The beat came after the look and before the lock was asked for, or the run was
                 // stalled after a beat that its worker had already been answered: then the next
                 // one says so.
                 assert_eq!(*lost, run);
-                assert_eq!(stage.beat(run).await, Beat::Lost);
+                assert_eq!(stage.heartbeat(run).await, HeartbeatReply::Fenced);
                 return;
             }
             other => panic!("{other:?}"),
@@ -62,15 +62,16 @@ pub(crate) async fn heartbeat_concurrent_with_stall_is_consistent(db: &TestStore
 }
 
 pub(crate) async fn stall_keeps_live_text_and_creates_next_attempt(db: &TestStore) {
-    let stage = Stage::set(db).await;
+    let stage = Stage::setup(db).await;
     let session = stage.session().await;
-    let run = stage.say(session, "hello").await.run_id;
+    let run = stage.send_message(session, "hello").await.run_id;
     stage.start(run).await;
-    let written = stage
-        .store
-        .write_live(run, &stage.worker, 0, "I was about to", stage.now());
-    assert_eq!(written.await.unwrap(), Settled::Written);
-    stage.wait(200);
+    let written =
+        stage
+            .store
+            .append_live_text(run, &stage.worker, 0, "I was about to", stage.now());
+    assert_eq!(written.await.unwrap(), WriteOutcome::Committed);
+    stage.advance_seconds(200);
     assert_eq!(stage.stall().await, [run]);
     let attempts = stage.attempts(run).await;
     assert_eq!(
@@ -88,13 +89,13 @@ pub(crate) async fn stall_keeps_live_text_and_creates_next_attempt(db: &TestStor
 }
 
 pub(crate) async fn retry_after_interruption_sends_interrupted_prompt(db: &TestStore) {
-    let stage = Stage::set(db).await;
+    let stage = Stage::setup(db).await;
     let session = stage.session().await;
-    let run = stage.say(session, "pay the bill").await.run_id;
+    let run = stage.send_message(session, "pay the bill").await.run_id;
     stage.start(run).await;
-    stage.wait(200);
+    stage.advance_seconds(200);
     stage.stall().await;
-    stage.wait(3600);
+    stage.advance_seconds(3600);
     stage.store.promote_due(stage.now()).await.unwrap();
     let second = stage.attempts(run).await[1].id;
     let assignment = stage.start(second).await;
@@ -114,14 +115,14 @@ pub(crate) async fn retry_after_interruption_sends_interrupted_prompt(db: &TestS
 }
 
 pub(crate) async fn retry_of_unseen_prompt_sends_it_unchanged(db: &TestStore) {
-    let stage = Stage::set(db).await;
+    let stage = Stage::setup(db).await;
     let session = stage.session().await;
-    let run = stage.say(session, "hello").await.run_id;
+    let run = stage.send_message(session, "hello").await.run_id;
     // Claimed by a worker that dies before its turn begins.
     stage.claim().await;
-    stage.wait(200);
+    stage.advance_seconds(200);
     assert_eq!(stage.stall().await, [run]);
-    stage.wait(3600);
+    stage.advance_seconds(3600);
     stage.store.promote_due(stage.now()).await.unwrap();
     let second = stage.attempts(run).await[1].id;
     let assignment = stage.start(second).await;
@@ -131,14 +132,14 @@ pub(crate) async fn retry_of_unseen_prompt_sends_it_unchanged(db: &TestStore) {
 }
 
 pub(crate) async fn run_fails_when_attempts_are_exhausted(db: &TestStore) {
-    let stage = Stage::set(db).await;
+    let stage = Stage::setup(db).await;
     let session = stage.session().await;
-    let mut run = stage.say(session, "hello").await.run_id;
+    let mut run = stage.send_message(session, "hello").await.run_id;
     for number in 1..=3 {
         assert_eq!(stage.run(run).await.attempt, number);
         stage.start(run).await;
         stage.fail(run, FailureKind::AgentExited).await;
-        stage.wait(3600);
+        stage.advance_seconds(3600);
         stage.store.promote_due(stage.now()).await.unwrap();
         run = stage.attempts(run).await.last().unwrap().id;
     }
@@ -149,14 +150,14 @@ pub(crate) async fn run_fails_when_attempts_are_exhausted(db: &TestStore) {
 }
 
 pub(crate) async fn agent_error_or_timeout_is_not_retried(db: &TestStore) {
-    let stage = Stage::set(db).await;
+    let stage = Stage::setup(db).await;
     for kind in [
         FailureKind::AgentError,
         FailureKind::Timeout,
         FailureKind::RestoreGone,
     ] {
         let session = stage.session().await;
-        let run = stage.say(session, "hello").await.run_id;
+        let run = stage.send_message(session, "hello").await.run_id;
         stage.start(run).await;
         stage.fail(run, kind).await;
         assert_eq!(stage.attempts(run).await.len(), 1, "{kind}");
@@ -164,13 +165,13 @@ pub(crate) async fn agent_error_or_timeout_is_not_retried(db: &TestStore) {
 }
 
 pub(crate) async fn on_crash_fail_does_not_retry_prompted_run(db: &TestStore) {
-    let stage = Stage::set(db).await;
+    let stage = Stage::setup(db).await;
     let mut new = stage.new_automation("payments", SessionMode::Fresh);
     new.policies.on_crash = OnCrash::Fail;
     let automation = stage.create(&new).await;
     let run = stage.fire(automation).await.run_id;
     stage.start(run).await;
-    stage.wait(200);
+    stage.advance_seconds(200);
     assert_eq!(stage.stall().await, [run]);
     assert_eq!(stage.attempts(run).await.len(), 1);
     // One that cannot have been is tried again all the same.
@@ -181,23 +182,36 @@ pub(crate) async fn on_crash_fail_does_not_retry_prompted_run(db: &TestStore) {
 }
 
 pub(crate) async fn backoff_does_not_occupy_seat(db: &TestStore) {
-    let stage = Stage::set(db).await;
+    let stage = Stage::setup(db).await;
     let session = stage.session().await;
-    let first = stage.say(session, "one").await.run_id;
+    let first = stage.send_message(session, "one").await.run_id;
     stage.start(first).await;
     stage.fail(first, FailureKind::Start).await;
     let retry = stage.attempts(first).await[1].clone();
     let until = retry.state.not_before().unwrap();
     assert_eq!(
-        stage.store.outlook(stage.now()).await.unwrap().next(),
+        stage
+            .store
+            .scheduler_status(stage.now())
+            .await
+            .unwrap()
+            .next_work_at(),
         Some(until)
     );
-    let other = stage.say(session, "two").await;
+    let other = stage.send_message(session, "two").await;
     assert_eq!(other.status, Queued);
     stage.start(other.run_id).await;
     stage.clock.set(until);
     // It is over, and waits for the seat: nobody needs to look at the clock for it.
-    assert_eq!(stage.store.outlook(stage.now()).await.unwrap().next(), None);
+    assert_eq!(
+        stage
+            .store
+            .scheduler_status(stage.now())
+            .await
+            .unwrap()
+            .next_work_at(),
+        None
+    );
     stage.assert_nothing_promotable().await;
     stage.succeed(other.run_id).await;
     let retry = stage.run(retry.id).await;
@@ -205,14 +219,14 @@ pub(crate) async fn backoff_does_not_occupy_seat(db: &TestStore) {
 }
 
 pub(crate) async fn ended_backoff_precedes_later_message_without_sweep(db: &TestStore) {
-    let stage = Stage::set(db).await;
+    let stage = Stage::setup(db).await;
     let session = stage.session().await;
-    let first = stage.say(session, "one").await.run_id;
+    let first = stage.send_message(session, "one").await.run_id;
     stage.start(first).await;
     stage.fail(first, FailureKind::Start).await;
     let retry = stage.attempts(first).await[1].id;
-    stage.wait(3600);
-    let second = stage.say(session, "two").await;
+    stage.advance_seconds(3600);
+    let second = stage.send_message(session, "two").await;
     assert_eq!(second.status, Deferred);
     assert_eq!(
         stage.statuses([retry, second.run_id]).await,
@@ -222,9 +236,9 @@ pub(crate) async fn ended_backoff_precedes_later_message_without_sweep(db: &Test
 }
 
 pub(crate) async fn requeued_run_uses_no_attempt(db: &TestStore) {
-    let stage = Stage::set(db).await;
+    let stage = Stage::setup(db).await;
     let session = stage.session().await;
-    let mut run = stage.say(session, "hello").await.run_id;
+    let mut run = stage.send_message(session, "hello").await.run_id;
     for number in 1..=5 {
         stage.start(run).await;
         stage.fail(run, FailureKind::Requeued).await;
@@ -241,21 +255,21 @@ pub(crate) async fn requeued_run_uses_no_attempt(db: &TestStore) {
 }
 
 pub(crate) async fn requeued_run_waits_behind_people(db: &TestStore) {
-    let stage = Stage::set(db).await;
+    let stage = Stage::setup(db).await;
     let session = stage.keyed_session(Some("web:1")).await;
-    let automation = stage.bound("standup", "web:1").await;
+    let automation = stage.bound_automation("standup", "web:1").await;
     let fired = stage.fire(automation).await.run_id;
     stage.start(fired).await;
-    let said = stage.say(session, "hello").await.run_id;
+    let said = stage.send_message(session, "hello").await.run_id;
     stage.fail(fired, FailureKind::Requeued).await;
     let next = stage.attempts(fired).await[1].id;
     assert_eq!(stage.statuses([said, next]).await, [Queued, Deferred]);
 }
 
 pub(crate) async fn run_of_dead_worker_is_stalled_at_once(db: &TestStore) {
-    let stage = Stage::set(db).await;
+    let stage = Stage::setup(db).await;
     let session = stage.session().await;
-    let run = stage.say(session, "hello").await.run_id;
+    let run = stage.send_message(session, "hello").await.run_id;
     let executing = || stage.store.runs_executing_on(stage.instance);
     stage.start(run).await;
     assert_eq!(executing().await.unwrap(), [(run, stage.worker.clone())]);
@@ -272,15 +286,15 @@ pub(crate) async fn run_of_dead_worker_is_stalled_at_once(db: &TestStore) {
 }
 
 pub(crate) async fn stalled_run_with_cancel_request_is_not_retried(db: &TestStore) {
-    let stage = Stage::set(db).await;
+    let stage = Stage::setup(db).await;
     let session = stage.session().await;
-    let run = stage.say(session, "hello").await.run_id;
+    let run = stage.send_message(session, "hello").await.run_id;
     stage.start(run).await;
     let cancelled = stage
         .store
         .cancel_run(stage.scope(), run, "enough", stage.now());
     cancelled.await.unwrap();
-    stage.wait(200);
+    stage.advance_seconds(200);
     assert_eq!(stage.stall().await, [run]);
     let attempts = stage.attempts(run).await;
     assert_eq!(attempts.len(), 1);
@@ -289,9 +303,9 @@ pub(crate) async fn stalled_run_with_cancel_request_is_not_retried(db: &TestStor
 }
 
 pub(crate) async fn retry_waits_for_other_run_of_exclusive_automation(db: &TestStore) {
-    let stage = Stage::set(db).await;
+    let stage = Stage::setup(db).await;
     let automation = stage
-        .overlapping(SessionMode::Fresh, model::policy::Overlap::Queue)
+        .automation_with_overlap(SessionMode::Fresh, model::policy::Overlap::Queue)
         .await;
     let first = stage.fire(automation).await.run_id;
     let second = stage.fire(automation).await.run_id;
@@ -299,7 +313,7 @@ pub(crate) async fn retry_waits_for_other_run_of_exclusive_automation(db: &TestS
     stage.fail(first, FailureKind::Start).await;
     let retry = stage.attempts(first).await[1].id;
     assert_eq!(stage.statuses([retry, second]).await, [Deferred, Queued]);
-    stage.wait(3600);
+    stage.advance_seconds(3600);
     stage.assert_nothing_promotable().await;
     stage.start(second).await;
     stage.succeed(second).await;
@@ -307,16 +321,16 @@ pub(crate) async fn retry_waits_for_other_run_of_exclusive_automation(db: &TestS
 }
 
 pub(crate) async fn lost_workers_exhaust_attempts(db: &TestStore) {
-    let stage = Stage::set(db).await;
+    let stage = Stage::setup(db).await;
     let automation = stage.automation("report", SessionMode::Fresh).await;
     let mut run = stage.fire(automation).await.run_id;
     for number in 1..=3 {
         assert_eq!(stage.run(run).await.attempt, number);
         stage.start(run).await;
-        stage.wait(200);
+        stage.advance_seconds(200);
         assert_eq!(stage.stall().await, [run]);
         assert_eq!(stage.status(run).await, Stalled);
-        stage.wait(3600);
+        stage.advance_seconds(3600);
         stage.store.promote_due(stage.now()).await.unwrap();
         run = stage.attempts(run).await.last().unwrap().id;
     }

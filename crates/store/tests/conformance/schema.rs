@@ -9,7 +9,7 @@ use store::{
 };
 
 use crate::{
-    broken, catalog,
+    catalog, check_violations,
     fixtures::{TABLES, TestStore, Values, World, id, instant, statement},
 };
 
@@ -28,7 +28,7 @@ async fn insert_and_roll_back(db: &TestStore, table: &str, rows: &[&Values]) -> 
 }
 
 /// A row that counts for a unique index.
-fn counted(world: &World, index: &str, table: &str) -> Values {
+fn row_for_index(world: &World, index: &str, table: &str) -> Values {
     let row = world.row(table);
     match index {
         "agent_runs_one_active_per_seat" => world.queued_run(),
@@ -51,14 +51,14 @@ pub(crate) async fn duplicate_row_violates_named_unique_index(db: &TestStore) {
             // There for foreign keys; the primary key refuses as well.
             continue;
         }
-        let first = counted(&world, &index, table);
-        let mut second = counted(&world, &index, table);
+        let first = row_for_index(&world, &index, table);
+        let mut second = row_for_index(&world, &index, table);
         if index == "agent_runs_one_active_per_automation" {
-            second = second.taking("seat_id", &Values::of("seat_id", seat.get("id")));
+            second = second.with_value_of("seat_id", &Values::of("seat_id", seat.get("id")));
         }
         let second = columns
             .split(',')
-            .fold(second, |row, column| row.taking(column, &first));
+            .fold(second, |row, column| row.with_value_of(column, &first));
         let refused = insert_and_roll_back(db, table, &[&first, &second])
             .await
             .unwrap_err();
@@ -132,7 +132,7 @@ pub(crate) async fn ended_or_deleted_row_frees_unique_index(db: &TestStore) {
 pub(crate) async fn inconsistent_row_violates_named_check(db: &TestStore) {
     let world = World::create(db).await;
     let mut unbroken = catalog::checks(db).await;
-    for (check, row) in broken::rows(&world) {
+    for (check, row) in check_violations::rows_breaking_checks(&world) {
         let of_check = |table: &&&str| check.starts_with(**table);
         let table = TABLES
             .iter()
@@ -187,9 +187,9 @@ pub(crate) async fn reference_to_row_of_other_tenant_is_refused(db: &TestStore) 
             child = child.with("kind", "browser").with("expires_at", instant());
         }
         if key.table == "spending" {
-            child = child.taking("spender_id", &Values::of("spender_id", parent.get("id")));
+            child = child.with_value_of("spender_id", &Values::of("spender_id", parent.get("id")));
         }
-        let child = child.taking(last, &Values::of(last, parent.get("id")));
+        let child = child.with_value_of(last, &Values::of(last, parent.get("id")));
         let mut tx = db.database.begin(Scope::System).await.unwrap();
         tx.execute(statement(&parent.insert_into(&key.parent)), parent.params())
             .await

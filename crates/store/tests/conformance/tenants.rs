@@ -15,16 +15,22 @@ fn new_id(stage: &Stage) -> TenantId {
 }
 
 pub(crate) async fn tenant_name_and_id_are_unique(db: &TestStore) {
-    let stage = Stage::set(db).await;
+    let stage = Stage::setup(db).await;
     let (one, other) = (new_id(&stage), new_id(&stage));
     let create = |id, name| stage.store.create_tenant(id, name, stage.now());
     create(one, "one").await.unwrap();
     assert!(matches!(
         create(other, "one").await,
-        Err(Error::Exists { .. })
+        Err(Error::NameTaken { .. })
     ));
-    assert!(matches!(create(one, "one").await, Err(Error::Made { .. })));
-    assert!(matches!(create(one, "two").await, Err(Error::Made { .. })));
+    assert!(matches!(
+        create(one, "one").await,
+        Err(Error::AlreadyCreated { .. })
+    ));
+    assert!(matches!(
+        create(one, "two").await,
+        Err(Error::AlreadyCreated { .. })
+    ));
     assert_eq!(
         stage.store.ensure_tenant("one", stage.now()).await.unwrap(),
         one
@@ -34,7 +40,7 @@ pub(crate) async fn tenant_name_and_id_are_unique(db: &TestStore) {
 }
 
 pub(crate) async fn tenant_is_readable_by_itself_and_system_only(db: &TestStore) {
-    let stage = Stage::set(db).await;
+    let stage = Stage::setup(db).await;
     let one = new_id(&stage);
     let created = stage.store.create_tenant(one, "one", stage.now());
     created.await.unwrap();
@@ -48,7 +54,7 @@ pub(crate) async fn tenant_is_readable_by_itself_and_system_only(db: &TestStore)
 }
 
 pub(crate) async fn concurrent_budget_edits_have_one_winner(db: &TestStore) {
-    let stage = Stage::set(db).await;
+    let stage = Stage::setup(db).await;
     let budget = |limit: &str| {
         let mut budget = Budget::default();
         budget.set(limit.parse().unwrap()).unwrap();
@@ -68,7 +74,10 @@ pub(crate) async fn concurrent_budget_edits_have_one_winner(db: &TestStore) {
     set(Some(&none), &one).await.unwrap();
     for stale in [&none, &other] {
         let refused = set(Some(stale), &other).await;
-        assert!(matches!(refused, Err(Error::Changed { .. })), "{refused:?}");
+        assert!(
+            matches!(refused, Err(Error::StaleVersion { .. })),
+            "{refused:?}"
+        );
     }
     assert_eq!(there().await, one);
     // Who has seen nothing says what it is to be.
@@ -88,7 +97,7 @@ pub(crate) async fn concurrent_budget_edits_have_one_winner(db: &TestStore) {
         assert!(
             results
                 .iter()
-                .all(|it| matches!(it, Ok(()) | Err(Error::Changed { .. })))
+                .all(|it| matches!(it, Ok(()) | Err(Error::StaleVersion { .. })))
         );
     }
 }

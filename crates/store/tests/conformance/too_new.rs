@@ -7,34 +7,34 @@ use model::{
     policy::{CatchUp, SessionMode},
     run::RunStatus,
     schedule::Spec,
-    turn::{Begin, Settled},
+    turn::{StartReply, WriteOutcome},
 };
 use serde_json::json;
-use store::{FORMAT, Fired, Scope, database::Param, params};
+use store::{DOCUMENT_FORMAT, FireReport, Scope, database::Param, params};
 
 use crate::{
     fixtures::TestStore,
-    formats::{LATER, assert_newer_format_refused, set_formats},
+    formats::{LATER_FORMAT, assert_newer_format_refused, set_formats},
     stage::{Stage, answer, at, failed, hourly, new_trigger},
 };
 
 pub(crate) async fn too_new_automation_stays_due_for_newer_server(db: &TestStore) {
-    let stage = Stage::set(db).await;
-    let automation = stage.too_new(db, SessionMode::Fresh).await;
+    let stage = Stage::setup(db).await;
+    let automation = stage.too_new_automation(db, SessionMode::Fresh).await;
     let other = stage
-        .triggered("other", SessionMode::Fresh, &[hourly()])
+        .automation_with_triggers("other", SessionMode::Fresh, &[hourly()])
         .await;
     stage.clock.set(at("2026-05-04T12:00:30Z"));
     let fired = stage.fire_due().await;
-    assert_eq!((fired.triggers, fired.more), (1, false));
+    assert_eq!((fired.triggers, fired.has_more), (1, false));
     assert_eq!(
         stage.run_lines(other).await.len(),
         2,
         "a missed stretch and a run"
     );
-    assert_eq!(stage.fire_due().await, Fired::default());
+    assert_eq!(stage.fire_due().await, FireReport::default());
     assert!(stage.run_lines(automation).await.is_empty());
-    let next = stage.store.outlook(stage.now()).await.unwrap().due;
+    let next = stage.store.scheduler_status(stage.now()).await.unwrap().due;
     assert_eq!(
         next,
         Some(at("2026-05-04T13:00:00Z")),
@@ -49,7 +49,7 @@ pub(crate) async fn too_new_automation_stays_due_for_newer_server(db: &TestStore
         (found.state, found.attention),
         (AutomationState::Enabled, None)
     );
-    assert_eq!(found.needs_format, LATER);
+    assert_eq!(found.needs_format, LATER_FORMAT);
 
     // A server that honours it: its policy decides about the instants between.
     set_formats(db, "automations", automation, 1).await;
@@ -58,7 +58,7 @@ pub(crate) async fn too_new_automation_stays_due_for_newer_server(db: &TestStore
 }
 
 pub(crate) async fn too_new_trigger_stops_its_automation(db: &TestStore) {
-    let stage = Stage::set(db).await;
+    let stage = Stage::setup(db).await;
     let mut new = stage.new_automation("report", SessionMode::Fresh);
     new.triggers = vec![hourly()];
     new.policies.catch_up = CatchUp::All;
@@ -66,15 +66,19 @@ pub(crate) async fn too_new_trigger_stops_its_automation(db: &TestStore) {
     let sql = "update automation_triggers set kind = 'at', spec = $1, format = $2, needs_format = $2 \
                where automation_id = $3 and kind = 'cron'";
     let calendar = json!({ "kind": "calendar", "url": "https://example.com/a.ics" });
-    db.run(Scope::System, sql, params![&calendar, LATER, automation])
-        .await
-        .unwrap();
+    db.run(
+        Scope::System,
+        sql,
+        params![&calendar, LATER_FORMAT, automation],
+    )
+    .await
+    .unwrap();
     stage.clock.set(at("2026-05-04T11:00:00Z"));
-    assert_eq!(stage.fire_due().await, Fired::default());
+    assert_eq!(stage.fire_due().await, FireReport::default());
     assert_newer_format_refused(
         stage
             .store
-            .fire(stage.tenant, automation, None, stage.now())
+            .fire_automation(stage.tenant, automation, None, stage.now())
             .await,
     );
     assert_newer_format_refused(stage.edit_policies(automation, |_| ()).await);
@@ -95,21 +99,23 @@ pub(crate) async fn too_new_trigger_stops_its_automation(db: &TestStore) {
 }
 
 pub(crate) async fn queued_run_of_too_new_document_is_left_to_newer_server(db: &TestStore) {
-    let stage = Stage::set(db).await;
+    let stage = Stage::setup(db).await;
     let mut runs = Vec::new();
     for name in ["automation", "trigger", "seat", "agent"] {
-        let automation = stage.triggered(name, SessionMode::Fresh, &[hourly()]).await;
+        let automation = stage
+            .automation_with_triggers(name, SessionMode::Fresh, &[hourly()])
+            .await;
         runs.push((name, automation, stage.fire(automation).await.run_id));
     }
     let session = stage.session().await;
-    let said = stage.say(session, "hello").await.run_id;
+    let said = stage.send_message(session, "hello").await.run_id;
     for (table, automation, run) in &runs {
         let seat = stage.run(*run).await.seat_id.unwrap();
         let trigger = stage.run(*run).await.trigger_id.unwrap();
         match *table {
-            "automation" => set_formats(db, "automations", *automation, LATER).await,
-            "trigger" => set_formats(db, "automation_triggers", trigger, LATER).await,
-            "seat" => set_formats(db, "agent_definitions", seat, LATER).await,
+            "automation" => set_formats(db, "automations", *automation, LATER_FORMAT).await,
+            "trigger" => set_formats(db, "automation_triggers", trigger, LATER_FORMAT).await,
+            "seat" => set_formats(db, "agent_definitions", seat, LATER_FORMAT).await,
             _ => {
                 let config = model::agent::AgentConfig::new(vec!["other".into()]);
                 let (tenant, now) = (stage.tenant, stage.now());
@@ -119,7 +125,7 @@ pub(crate) async fn queued_run_of_too_new_document_is_left_to_newer_server(db: &
                 db.run(Scope::System, sql, params![other, seat])
                     .await
                     .unwrap();
-                set_formats(db, "harnesses", other, LATER).await;
+                set_formats(db, "harnesses", other, LATER_FORMAT).await;
             }
         }
     }
@@ -150,11 +156,17 @@ pub(crate) async fn queued_run_of_too_new_document_is_left_to_newer_server(db: &
 }
 
 pub(crate) async fn run_of_tenant_with_too_new_budget_is_not_claimed(db: &TestStore) {
-    let stage = Stage::set(db).await;
-    let other = Stage::of("other", crate::stage::store_over(&db.database)).await;
-    let held = stage.say(stage.session().await, "hello").await.run_id;
-    let free = other.say(other.session().await, "hello").await.run_id;
-    set_formats(db, "tenants", stage.tenant, LATER).await;
+    let stage = Stage::setup(db).await;
+    let other = Stage::setup_tenant("other", crate::stage::store_over(&db.database)).await;
+    let held = stage
+        .send_message(stage.session().await, "hello")
+        .await
+        .run_id;
+    let free = other
+        .send_message(other.session().await, "hello")
+        .await
+        .run_id;
+    set_formats(db, "tenants", stage.tenant, LATER_FORMAT).await;
     assert_eq!(stage.claim_all(10).await, [free]);
     assert_eq!(stage.status(held).await, RunStatus::Queued);
     let budget = model::budget::Budget::default();
@@ -167,7 +179,7 @@ pub(crate) async fn run_of_tenant_with_too_new_budget_is_not_claimed(db: &TestSt
 }
 
 pub(crate) async fn claimed_run_with_too_new_document_is_requeued(db: &TestStore) {
-    let stage = Stage::set(db).await;
+    let stage = Stage::setup(db).await;
     let automation = stage.automation("report", SessionMode::Continuous).await;
     for (table, id) in [
         ("automations", Param::from(automation)),
@@ -191,8 +203,11 @@ pub(crate) async fn claimed_run_with_too_new_document_is_requeued(db: &TestStore
             let set = stage.store.set_tenant_budget(tenant, None, &budget, now);
             set.await.unwrap();
         }
-        set_formats(db, table, id.clone(), LATER).await;
-        assert!(matches!(stage.begin(run).await, Begin::Held), "{table}");
+        set_formats(db, table, id.clone(), LATER_FORMAT).await;
+        assert!(
+            matches!(stage.begin(run).await, StartReply::Deferred),
+            "{table}"
+        );
         let found = stage.run(run).await;
         assert_eq!(found.status(), RunStatus::Queued);
         assert_eq!(stage.claim().await, None, "{table}");
@@ -203,13 +218,16 @@ pub(crate) async fn claimed_run_with_too_new_document_is_requeued(db: &TestStore
 }
 
 pub(crate) async fn fire_and_edit_of_too_new_automation_are_refused(db: &TestStore) {
-    let stage = Stage::set(db).await;
-    let automation = stage.too_new(db, SessionMode::Continuous).await;
+    let stage = Stage::setup(db).await;
+    let automation = stage.too_new_automation(db, SessionMode::Continuous).await;
     let (store, tenant, scope, now) = (&stage.store, stage.tenant, stage.scope(), stage.now());
-    let fired = store.fire(tenant, automation, None, now).await;
+    let fired = store.fire_automation(tenant, automation, None, now).await;
     let text = fired.as_ref().unwrap_err().to_string();
-    assert!(text.contains(&format!("format {LATER}")), "{text}");
-    assert!(text.contains(&format!("formats up to {FORMAT}")), "{text}");
+    assert!(text.contains(&format!("format {LATER_FORMAT}")), "{text}");
+    assert!(
+        text.contains(&format!("formats up to {DOCUMENT_FORMAT}")),
+        "{text}"
+    );
     assert_newer_format_refused(fired);
     assert_newer_format_refused(
         stage
@@ -225,7 +243,7 @@ pub(crate) async fn fire_and_edit_of_too_new_automation_are_refused(db: &TestSto
     let trigger = store.triggers(scope, automation).await.unwrap()[1].id;
     assert_newer_format_refused(store.remove_trigger(scope, trigger, None, now).await);
     let agent = stage.store.agent(scope, stage.agent).await.unwrap();
-    set_formats(db, "harnesses", stage.agent, LATER).await;
+    set_formats(db, "harnesses", stage.agent, LATER_FORMAT).await;
     let edited = store.edit_agent(tenant, agent.id, &agent.config, &agent.config, now);
     assert_newer_format_refused(edited.await);
     let put = store.put_agent(tenant, "agent", &agent.config, None, now);
@@ -234,8 +252,8 @@ pub(crate) async fn fire_and_edit_of_too_new_automation_are_refused(db: &TestSto
 }
 
 pub(crate) async fn pause_of_too_new_automation_loses_no_instant(db: &TestStore) {
-    let stage = Stage::set(db).await;
-    let automation = stage.too_new(db, SessionMode::Fresh).await;
+    let stage = Stage::setup(db).await;
+    let automation = stage.too_new_automation(db, SessionMode::Fresh).await;
     let scope = stage.scope();
     stage.clock.set(at("2026-05-04T11:30:00Z"));
     let paused = stage
@@ -261,10 +279,10 @@ pub(crate) async fn pause_of_too_new_automation_loses_no_instant(db: &TestStore)
         .store
         .resume_automation(scope, automation, stage.now());
     resumed.await.unwrap();
-    assert_eq!(stage.fire_due().await, Fired::default());
+    assert_eq!(stage.fire_due().await, FireReport::default());
 
     // The same where a person resumes it before the server looks.
-    set_formats(db, "automations", automation, LATER).await;
+    set_formats(db, "automations", automation, LATER_FORMAT).await;
     stage.clock.set(at("2026-05-04T15:30:00Z"));
     let paused = stage
         .store
@@ -280,17 +298,17 @@ pub(crate) async fn pause_of_too_new_automation_loses_no_instant(db: &TestStore)
 }
 
 pub(crate) async fn too_new_automation_can_be_deleted(db: &TestStore) {
-    let stage = Stage::set(db).await;
-    let automation = stage.too_new(db, SessionMode::Fresh).await;
+    let stage = Stage::setup(db).await;
+    let automation = stage.too_new_automation(db, SessionMode::Fresh).await;
     let unreadable = stage.automation("unreadable", SessionMode::Fresh).await;
-    set_formats(db, "automations", unreadable, LATER).await;
+    set_formats(db, "automations", unreadable, LATER_FORMAT).await;
     let sql = "update automations set policies = $1 where id = $2";
     let policies = json!({ "overlap": "a later word" });
     db.run(Scope::System, sql, params![&policies, unreadable])
         .await
         .unwrap();
     let listed = stage.store.automations(stage.scope()).await.unwrap();
-    assert_eq!((listed.readable.len(), listed.unreadable.len()), (2, 0));
+    assert_eq!((listed.readable.len(), listed.corrupt.len()), (2, 0));
     stage.clock.set(at("2026-05-04T10:30:00Z"));
     for id in [automation, unreadable] {
         let deleted = stage
@@ -305,13 +323,13 @@ pub(crate) async fn too_new_automation_can_be_deleted(db: &TestStore) {
 }
 
 pub(crate) async fn started_run_of_too_new_automation_ends_as_usual(db: &TestStore) {
-    let stage = Stage::set(db).await;
+    let stage = Stage::setup(db).await;
     let mut new = stage.new_automation("report", SessionMode::Continuous);
     new.policies.pause_after_failures = 1;
     let automation = stage.create(&new).await;
     let run = stage.fire(automation).await.run_id;
     stage.start(run).await;
-    set_formats(db, "automations", automation, LATER).await;
+    set_formats(db, "automations", automation, LATER_FORMAT).await;
     // A later server may have written a word that cannot be read here.
     let sql = "update automations set policies = $1 where id = $2";
     let policies = json!({ "overlap": "a later word", "pause_after_failures": 1 });
@@ -319,7 +337,7 @@ pub(crate) async fn started_run_of_too_new_automation_ends_as_usual(db: &TestSto
         .await
         .unwrap();
     let stalled = failed(FailureKind::WorkerLost, false);
-    assert_eq!(stage.finish(run, &stalled).await, Settled::Written);
+    assert_eq!(stage.finish(run, &stalled).await, WriteOutcome::Committed);
     let attempts = stage.attempts(run).await;
     assert_eq!(attempts.len(), 2, "an attempt follows");
     assert_eq!(attempts[0].status(), RunStatus::Stalled);
@@ -329,15 +347,15 @@ pub(crate) async fn started_run_of_too_new_automation_ends_as_usual(db: &TestSto
     db.run(Scope::System, sql, params![&policies, automation])
         .await
         .unwrap();
-    stage.wait(3600);
+    stage.advance_seconds(3600);
     stage.store.promote_due(stage.now()).await.unwrap();
     let next = attempts[1].id;
     stage.start(next).await;
-    set_formats(db, "automations", automation, LATER).await;
+    set_formats(db, "automations", automation, LATER_FORMAT).await;
     let ended = stage
         .finish(next, &failed(FailureKind::SignIn, false))
         .await;
-    assert_eq!(ended, Settled::Written);
+    assert_eq!(ended, WriteOutcome::Committed);
     let found = stage
         .store
         .automation(stage.scope(), automation)
@@ -350,31 +368,38 @@ pub(crate) async fn started_run_of_too_new_automation_ends_as_usual(db: &TestSto
         "it is not paused by a server that is too old"
     );
 
-    let waiting = stage.say(stage.session().await, "hello").await.run_id;
+    let waiting = stage
+        .send_message(stage.session().await, "hello")
+        .await
+        .run_id;
     stage.start(waiting).await;
     assert_eq!(
         stage.finish(waiting, &answer("Hello.")).await,
-        Settled::Written
+        WriteOutcome::Committed
     );
 }
 
 pub(crate) async fn run_of_removed_too_new_trigger_is_not_claimed(db: &TestStore) {
-    let stage = Stage::set(db).await;
+    let stage = Stage::setup(db).await;
     let automation = stage.automation("report", SessionMode::Fresh).await;
     let run = stage.fire(automation).await.run_id;
     let trigger = stage.run(run).await.trigger_id.unwrap();
     let sql = "update automation_triggers set format = $1, needs_format = $1, deleted_at = $2 where id = $3";
-    db.run(Scope::System, sql, params![LATER, stage.now(), trigger])
-        .await
-        .unwrap();
+    db.run(
+        Scope::System,
+        sql,
+        params![LATER_FORMAT, stage.now(), trigger],
+    )
+    .await
+    .unwrap();
     assert_eq!(stage.claim().await, None);
     assert_eq!(stage.status(run).await, RunStatus::Queued);
 }
 
 pub(crate) async fn instants_after_pause_of_too_new_automation_are_not_due(db: &TestStore) {
-    let stage = Stage::set(db).await;
+    let stage = Stage::setup(db).await;
     let scope = stage.scope();
-    let automation = stage.too_new(db, SessionMode::Fresh).await;
+    let automation = stage.too_new_automation(db, SessionMode::Fresh).await;
     stage.clock.set(at("2026-05-04T10:30:00Z"));
     let paused = stage
         .store
@@ -390,9 +415,9 @@ pub(crate) async fn instants_after_pause_of_too_new_automation_are_not_due(db: &
     assert_eq!(stage.run_lines(automation).await, ["missed 1"]);
 
     let other = stage
-        .triggered("other", SessionMode::Fresh, &[hourly()])
+        .automation_with_triggers("other", SessionMode::Fresh, &[hourly()])
         .await;
-    set_formats(db, "automations", other, LATER).await;
+    set_formats(db, "automations", other, LATER_FORMAT).await;
     stage.clock.set(at("2026-05-04T15:30:00Z"));
     let paused = stage
         .store
@@ -409,25 +434,29 @@ pub(crate) async fn instants_after_pause_of_too_new_automation_are_not_due(db: &
 }
 
 pub(crate) async fn run_ends_despite_unreadable_tenant_budget(db: &TestStore) {
-    let stage = Stage::set(db).await;
+    let stage = Stage::setup(db).await;
     let automation = stage.automation("report", SessionMode::Fresh).await;
     let run = stage.fire_and_start(automation).await;
     let sql = "update tenants set budget = $1, format = $2, needs_format = $2 where id = $3";
     let budget = json!({ "day": { "tokens": "a later word" } });
-    db.run(Scope::System, sql, params![&budget, LATER, stage.tenant])
-        .await
-        .unwrap();
-    let used = model::turn::Finished {
+    db.run(
+        Scope::System,
+        sql,
+        params![&budget, LATER_FORMAT, stage.tenant],
+    )
+    .await
+    .unwrap();
+    let used = model::turn::TurnResult {
         usage: Some(json!({ "used": 5, "size": 10, "spent": { "tokens": 5, "cost": {} } })),
         ..answer("Done.")
     };
-    assert_eq!(stage.finish(run, &used).await, Settled::Written);
+    assert_eq!(stage.finish(run, &used).await, WriteOutcome::Committed);
     let tenant = stage.store.tenant(stage.scope(), stage.tenant).await;
     assert!(tenant.unwrap().budget.is_none(), "it is shown all the same");
 }
 
 pub(crate) async fn unreadable_agent_hides_no_other(db: &TestStore) {
-    let stage = Stage::set(db).await;
+    let stage = Stage::setup(db).await;
     let config = model::agent::AgentConfig::new(vec!["other".into()]);
     let (tenant, now) = (stage.tenant, stage.now());
     let other = stage.store.put_agent(tenant, "other", &config, None, now);
@@ -435,11 +464,15 @@ pub(crate) async fn unreadable_agent_hides_no_other(db: &TestStore) {
     let write = async |needs: i64| {
         let sql = "update harnesses set config = $1, format = $2, needs_format = $3 where id = $4";
         let later = json!({ "config": { "command": ["a"], "restore": "a later word" } });
-        db.run(Scope::System, sql, params![&later, LATER, needs, other])
-            .await
-            .unwrap();
+        db.run(
+            Scope::System,
+            sql,
+            params![&later, LATER_FORMAT, needs, other],
+        )
+        .await
+        .unwrap();
     };
-    write(LATER).await;
+    write(LATER_FORMAT).await;
     let listed = stage.store.agents(stage.scope()).await.unwrap();
     let names: Vec<_> = listed.iter().map(|one| one.name.as_str()).collect();
     assert_eq!(names, ["agent"]);
@@ -451,12 +484,12 @@ pub(crate) async fn unreadable_agent_hides_no_other(db: &TestStore) {
 }
 
 pub(crate) async fn settings_edit_of_too_new_seat_is_refused(db: &TestStore) {
-    let stage = Stage::set(db).await;
+    let stage = Stage::setup(db).await;
     let automation = stage.automation("report", SessionMode::Continuous).await;
     let run = stage.fire_and_start(automation).await;
     stage.succeed(run).await;
     let seat = stage.run(run).await.seat_id.unwrap();
-    set_formats(db, "agent_definitions", seat, LATER).await;
+    set_formats(db, "agent_definitions", seat, LATER_FORMAT).await;
     let found = stage
         .store
         .automation(stage.scope(), automation)
@@ -471,9 +504,9 @@ pub(crate) async fn settings_edit_of_too_new_seat_is_refused(db: &TestStore) {
     let mut to = seen.clone();
     to.settings.mode = Some("plan".into());
     let edit = store::AutomationEdit {
-        seen: &seen,
-        to: &to,
-        reset: false,
+        expected: &seen,
+        updated: &to,
+        detach_session: false,
     };
     let edited = stage
         .store

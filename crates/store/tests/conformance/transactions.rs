@@ -8,7 +8,7 @@ use store::{Scope, database::Error, params};
 
 use crate::{
     fixtures::{TestStore, Values, World, statement},
-    opening::interrupted,
+    opening::poll_at_most,
 };
 
 pub(crate) async fn dropped_transaction_is_rolled_back(db: &TestStore) {
@@ -24,7 +24,7 @@ pub(crate) async fn dropped_transaction_is_rolled_back(db: &TestStore) {
 pub(crate) async fn read_transaction_sees_one_snapshot(db: &TestStore) {
     let world = World::create(db).await;
     let count = statement("select count(*) as n from harnesses");
-    let mut reader = db.database.read(Scope::System).await.unwrap();
+    let mut reader = db.database.begin_read(Scope::System).await.unwrap();
     let before = reader.fetch_one(count, params![]).await.unwrap();
     db.insert("harnesses", &world.row("harnesses"))
         .await
@@ -38,7 +38,7 @@ pub(crate) async fn read_transaction_sees_one_snapshot(db: &TestStore) {
 pub(crate) async fn read_transaction_refuses_writes(db: &TestStore) {
     let world = World::create(db).await;
     let row = world.row("harnesses");
-    let mut reader = db.database.read(Scope::System).await.unwrap();
+    let mut reader = db.database.begin_read(Scope::System).await.unwrap();
     let written = reader
         .execute(statement(&row.insert_into("harnesses")), row.params())
         .await;
@@ -69,7 +69,7 @@ pub(crate) async fn concurrent_writers_are_serialized(db: &TestStore) {
 
 pub(crate) async fn fetch_of_one_row_refuses_none_and_many(db: &TestStore) {
     let world = World::create(db).await;
-    let mut tx = db.database.read(Scope::System).await.unwrap();
+    let mut tx = db.database.begin_read(Scope::System).await.unwrap();
     let none = statement("select id from harnesses where name = 'nobody'");
     assert!(tx.fetch_optional(none, params![]).await.unwrap().is_none());
     let missing = tx.fetch_one(none, params![]).await.unwrap_err();
@@ -78,7 +78,7 @@ pub(crate) async fn fetch_of_one_row_refuses_none_and_many(db: &TestStore) {
     db.insert("harnesses", &world.row("harnesses"))
         .await
         .unwrap();
-    let mut tx = db.database.read(Scope::System).await.unwrap();
+    let mut tx = db.database.begin_read(Scope::System).await.unwrap();
     let both = statement("select id from harnesses");
     let many = tx.fetch_optional(both, params![]).await.unwrap_err();
     assert!(matches!(many, Error::TooManyRows { .. }), "{many:?}");
@@ -144,7 +144,7 @@ pub(crate) async fn dropped_begin_leaves_no_settings_on_connection(db: &TestStor
     let asked = "select current_setting('transaction_read_only') as reading, \
         coalesce(current_setting('matins.scope', true), '') as scope";
     for polls in 0..40 {
-        interrupted(db.database.read(Scope::System), polls).await;
+        poll_at_most(db.database.begin_read(Scope::System), polls).await;
         let tenant = Scope::Tenant(model::TenantId::from_uuid(world.tenant));
         let mut tx = db.database.begin(tenant).await.unwrap();
         let row = tx.fetch_one(statement(asked), params![]).await.unwrap();

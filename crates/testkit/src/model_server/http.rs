@@ -41,7 +41,7 @@ impl Response {
         }
     }
 
-    pub(super) fn failure(status: u16, message: &str) -> Self {
+    pub(super) fn error(status: u16, message: &str) -> Self {
         Self {
             status,
             content_type: "application/json",
@@ -58,7 +58,7 @@ pub(super) async fn serve(
     let mut stream = BufReader::new(stream);
     let response = match read(&mut stream).await {
         Ok(request) => answer(request).await,
-        Err(error) => Response::failure(400, &error.to_string()),
+        Err(error) => Response::error(400, &error.to_string()),
     };
     let head = format!(
         "HTTP/1.1 {} -\r\ncontent-type: {}\r\ncontent-length: {}\r\nconnection: close\r\n\r\n",

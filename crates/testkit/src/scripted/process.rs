@@ -12,7 +12,7 @@ use std::{
 pub(super) const POLL_INTERVAL: Duration = Duration::from_millis(5);
 
 /// Waits until there is this file.
-pub(super) fn wait_for(path: &Path) {
+pub(super) fn wait_for_file(path: &Path) {
     while !path.exists() {
         thread::sleep(POLL_INTERVAL);
     }
@@ -20,7 +20,11 @@ pub(super) fn wait_for(path: &Path) {
 
 /// Starts this program with another subcommand. Standard output is inherited, so what is started
 /// can hold it open.
-pub(super) fn start(subcommand: &str, file: &Path, clear_environment: bool) -> io::Result<()> {
+pub(super) fn start_subcommand(
+    subcommand: &str,
+    file: &Path,
+    clear_environment: bool,
+) -> io::Result<()> {
     let mut command = Command::new(env::current_exe()?);
     command.arg(subcommand).arg(file).stdin(Stdio::null());
     if clear_environment {
@@ -32,7 +36,7 @@ pub(super) fn start(subcommand: &str, file: &Path, clear_environment: bool) -> i
 /// The first of two forks: begins a session of its own, starts the second and leaves it.
 pub fn grandchild(pid_file: &Path) -> io::Result<()> {
     rustix::process::setsid()?;
-    start("sleeper", pid_file, false)
+    start_subcommand("sleeper", pid_file, false)
 }
 
 /// Writes its id to the file and sleeps for good.
@@ -56,7 +60,7 @@ const FORK_CHAIN_LENGTH: u32 = 20_000;
 const FORK_CHAIN_REPORTS_AT: u32 = 10;
 
 /// Starts the next process of a storm, and ends.
-pub fn storm(file: &Path, number: u32) -> io::Result<()> {
+pub fn fork_chain(file: &Path, number: u32) -> io::Result<()> {
     if number == FORK_CHAIN_REPORTS_AT {
         fs::write(file, "")?;
     }
