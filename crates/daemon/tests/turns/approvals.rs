@@ -6,7 +6,7 @@ use daemon::{Daemon, watchdog};
 use model::{
     ApprovalId, Clock as _, RunId,
     agent::AgentConfig,
-    approval::{Approval, ApprovalStatus, Decider, Unruled},
+    approval::{Approval, ApprovalStatus, Decider, OnUnmatched},
     permission::Verdict,
     policy::Policies,
     run::RunStatus,
@@ -50,7 +50,7 @@ pub(crate) async fn fire_with_approvals(
     let agent = world.put_agent(name, &config).await;
     let mut new = on_demand(agent);
     new.name = name.into();
-    new.policies.on_unmatched = Unruled::Ask;
+    new.policies.on_unmatched = OnUnmatched::RequestApproval;
     change(&mut new.policies);
     let id = world.create_automation(&new).await;
     world.fire(id).await
