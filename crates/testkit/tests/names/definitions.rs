@@ -17,9 +17,9 @@ pub(crate) enum Kind {
     Field,
     Variant,
     Constant,
-    /// A long flag or a subcommand of the CLI.
+    /// A flag or a command of the CLI. `clap` derives it from a field or a variant.
     Flag,
-    /// A property, parameter or operation ID of the API.
+    /// A property, a parameter or an operation ID of the API.
     Api,
 }
 
@@ -93,6 +93,15 @@ impl Visitor<'_> {
         visit(self);
         self.is_test = before;
     }
+}
+
+/// Returns [`Kind::Flag`] if an attribute makes a flag or a command of the item, otherwise `other`.
+fn kind(attributes: &[Attribute], of_clap: &str, other: Kind) -> Kind {
+    let is_flag = |attribute: &Attribute| attribute.path().is_ident(of_clap);
+    if attributes.iter().any(is_flag) {
+        return Kind::Flag;
+    }
+    other
 }
 
 /// `true` for `#[cfg(test)]`, `#[test]` and `#[tokio::test]`.
@@ -187,13 +196,15 @@ impl<'ast> Visit<'ast> for Visitor<'_> {
 
     fn visit_field(&mut self, field: &'ast syn::Field) {
         if let Some(name) = &field.ident {
-            self.add(Kind::Field, name, is_public(&field.vis));
+            let kind = kind(&field.attrs, "arg", Kind::Field);
+            self.add(kind, name, is_public(&field.vis));
         }
         visit::visit_field(self, field);
     }
 
     fn visit_variant(&mut self, variant: &'ast Variant) {
-        self.add(Kind::Variant, &variant.ident, true);
+        let kind = kind(&variant.attrs, "command", Kind::Variant);
+        self.add(kind, &variant.ident, true);
         visit::visit_variant(self, variant);
     }
 }
