@@ -59,7 +59,7 @@ impl Store {
     ///
     /// # Errors
     ///
-    /// [`Error::Changed`] if the configuration is no longer `seen`.
+    /// [`Error::StaleVersion`] if the configuration is no longer `seen`.
     pub async fn edit_agent(
         &self,
         tenant: TenantId,

@@ -76,7 +76,7 @@ impl Store {
     ///
     /// # Errors
     ///
-    /// Returns [`Error::Made`] if an automation with the reserved ID exists or was deleted, and [`Error::Exists`] if
+    /// Returns [`Error::AlreadyCreated`] if an automation with the reserved ID exists or was deleted, and [`Error::NameTaken`] if
     /// another automation has the name.
     pub async fn create_automation(
         &self,
@@ -93,7 +93,7 @@ impl Store {
                         .fetch_optional(sql!("automations/by_id"), params![tenant, id])
                         .await?;
                     if used.is_some() {
-                        return Err(Error::already_created("the automation", id));
+                        return Err(Error::already_created("automation", id));
                     }
                     let policies = stored::write::<StoredPolicies>(&new.policies);
                     let settings = stored::write::<StoredSettings>(&new.settings);
@@ -141,7 +141,7 @@ impl Store {
                 .fetch_optional(sql!("automations/by_id"), params![tenant, id])
                 .await?;
             if used.is_some() {
-                return Err(Error::already_created("the automation", id));
+                return Err(Error::already_created("automation", id));
             }
         }
         made.map_err(|error| map_name_conflict(error, &new.name))
@@ -252,7 +252,7 @@ impl Store {
                     self,
                     tx,
                     id,
-                    "automation deleted",
+                    "the automation was deleted",
                     now,
                 )
                 .await
@@ -336,12 +336,12 @@ async fn set_next_due(
     Ok(())
 }
 
-/// Turns a conflict on the name of an automation into [`Error::Exists`].
+/// Turns a conflict on the name of an automation into [`Error::NameTaken`].
 fn map_name_conflict(error: Error, name: &str) -> Error {
     match error {
         Error::Database(error) if error.conflict() == Some("automations_one_per_name") => {
             Error::NameTaken {
-                what: "an automation",
+                what: "automation",
                 name: name.to_owned(),
             }
         }

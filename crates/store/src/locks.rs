@@ -11,7 +11,7 @@
 //! state before that must call [`lock_session`].
 //!
 //! Statements that choose rows and lock them at once stay with their transitions: `triggers/due`, `runs/claim`,
-//! `runs/own`, `deliveries/claim`. So do the locks of agents, endpoints and instances.
+//! `runs/owned_by_workers`, `deliveries/claim`. So do the locks of agents, endpoints and instances.
 //!
 //! On SQLite these functions only read, because a writing transaction locks the whole database when it begins.
 
@@ -152,7 +152,7 @@ async fn lock_automations_and_seats(
     runs: Vec<Vec<Param>>,
 ) -> Result<BTreeMap<AutomationId, Result<Automation, Error>>, Error> {
     let places = tx
-        .fetch_rows(sql_of_postgres!("runs/places"), runs, params![])
+        .fetch_rows(sql_of_postgres!("runs/lock_targets"), runs, params![])
         .await?;
     let (mut automations, mut seats) = (BTreeSet::new(), BTreeSet::new());
     for row in &places {

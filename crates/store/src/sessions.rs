@@ -69,7 +69,7 @@ impl Store {
     ///
     /// # Errors
     ///
-    /// Returns [`Error::Made`] if the ID is used already, and [`Error::Exists`] if another session has the key.
+    /// Returns [`Error::AlreadyCreated`] if the ID is used already, and [`Error::NameTaken`] if another session has the key.
     pub async fn create_session(
         &self,
         tenant: TenantId,
@@ -94,9 +94,9 @@ impl Store {
             .fetch_optional(sql!("sessions/by_id"), params![tenant, new.id])
             .await?;
         match &new.key {
-            _ if used.is_some() => Err(Error::already_created("the session", new.id)),
+            _ if used.is_some() => Err(Error::already_created("session", new.id)),
             Some(key) if conflict == "agent_sessions_one_per_key" => Err(Error::NameTaken {
-                what: "a session",
+                what: "session",
                 name: key.clone(),
             }),
             _ => made,
@@ -199,7 +199,7 @@ impl Store {
                 if moved == 0 {
                     return Err(Error::Refused(InvalidTransition {
                         what: SessionStatus::WHAT,
-                        state: "being moved by somebody else".into(),
+                        state: "being changed by another request".into(),
                         event: event.to_string(),
                     }));
                 }
@@ -259,7 +259,7 @@ pub(crate) async fn insert_session(
     let seats = insert_sessions(store, tx, &mut journal, &[(tenant, new)], 1, now).await?;
     journal.write(tx, now).await?;
     let seat = seats.first().copied();
-    let seat = seat.ok_or_else(|| Error::not_found("seat of", new.id))?;
+    let seat = seat.ok_or_else(|| Error::not_found("entry seat of session", new.id))?;
     Ok((new.id, seat))
 }
 

@@ -69,8 +69,8 @@ impl Store {
     ///
     /// # Errors
     ///
-    /// Returns [`Error::Changed`] if the automation no longer equals the version that was read,
-    /// [`Error::FixedBySession`] if the current session prevents the change, and [`Error::Exists`] if another
+    /// Returns [`Error::StaleVersion`] if the automation no longer equals the version that was read,
+    /// [`Error::FixedBySession`] if the current session prevents the change, and [`Error::NameTaken`] if another
     /// automation has the name.
     pub async fn edit_automation(
         &self,

@@ -186,7 +186,7 @@ pub(super) async fn record_missed(
                 trigger: trigger.id,
                 schedule: &schedule,
                 range: stretch,
-                reason: "stopped before it was looked at",
+                reason: "the trigger was stopped before it fired",
             };
             insert_missed(store, tx, vec![missed], now).await
         }

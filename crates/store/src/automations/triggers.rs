@@ -11,8 +11,8 @@ use model::{
 };
 
 use super::{
-    NewAutomation, live_triggers, lock_with_triggers, log, next_due, read, record_missed,
-    stopped_at, triggers,
+    NewAutomation, all_triggers, live_triggers, lock_with_triggers, log, next_due, read,
+    record_missed, stopped_at,
 };
 use crate::{
     Error, Scope,
@@ -39,7 +39,7 @@ impl Store {
     ///
     /// # Errors
     ///
-    /// Returns [`Error::Made`] if a trigger with the reserved ID exists or was removed.
+    /// Returns [`Error::AlreadyCreated`] if a trigger with the reserved ID exists or was removed.
     pub async fn add_trigger(
         &self,
         scope: Scope,
@@ -58,7 +58,7 @@ impl Store {
                 let found = lock_with_triggers(tx, scope, automation).await?;
                 let ever = all_triggers(tx, automation).await?;
                 if ever.iter().any(|one| one.id == id) {
-                    return Err(Error::already_created("the trigger", id));
+                    return Err(Error::already_created("trigger", id));
                 }
                 let there = live_triggers(tx, automation).await?;
                 check_unchanged(&found, &there, seen)?;
@@ -100,7 +100,7 @@ impl Store {
     ///
     /// # Errors
     ///
-    /// Returns an error if the trigger is the manual one, and [`Error::Changed`] if the automation no longer equals
+    /// Returns an error if the trigger is the manual one, and [`Error::StaleVersion`] if the automation no longer equals
     /// `seen`.
     pub async fn remove_trigger(
         &self,
@@ -205,7 +205,7 @@ impl Store {
     }
 }
 
-/// Returns [`Error::Changed`] if an automation differs from the version that the caller has read.
+/// Returns [`Error::StaleVersion`] if an automation differs from the version that the caller has read.
 fn check_unchanged(
     automation: &Automation,
     there: &[Trigger],

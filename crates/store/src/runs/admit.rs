@@ -70,7 +70,7 @@ pub(crate) async fn read_seat_statuses(
 ) -> Result<HashMap<SeatId, SeatStatus>, Error> {
     let rows = seats.iter().map(|seat| params![*seat]).collect();
     let standing = tx
-        .fetch_rows(sql!("seats/standing"), rows, params![now])
+        .fetch_rows(sql!("seats/status"), rows, params![now])
         .await?;
     let mut found = HashMap::with_capacity(standing.len());
     for row in &standing {
@@ -102,7 +102,7 @@ impl SiblingRuns {
     ) -> Result<HashMap<AutomationId, Self>, Error> {
         let rows = automations.iter().map(|id| params![*id]).collect();
         let standing = tx
-            .fetch_rows(sql!("automations/standing"), rows, params![])
+            .fetch_rows(sql!("automations/count_open_runs"), rows, params![])
             .await?;
         let mut found = HashMap::with_capacity(standing.len());
         for row in &standing {
@@ -124,7 +124,7 @@ pub(crate) struct Preloaded {
     pub(crate) siblings: HashMap<AutomationId, SiblingRuns>,
 }
 
-/// Inserts one attempt, as [`insert_all`] does.
+/// Inserts one attempt, as [`insert_attempts`] does.
 pub(crate) async fn insert_attempt(
     store: &Store,
     tx: &mut Tx,
@@ -181,7 +181,7 @@ pub(crate) async fn insert_attempts(
             made.push(Err(Error::Refused(InvalidTransition {
                 what: SessionStatus::WHAT,
                 state: seat.session_status.to_string(),
-                event: "take an input".into(),
+                event: "accept an input".into(),
             })));
             continue;
         }
@@ -382,7 +382,7 @@ pub(crate) async fn defer_run(
     automation: Option<AutomationId>,
     now: Timestamp,
 ) -> Result<(), Error> {
-    if tx.execute(sql!("runs/hold"), params![run]).await? == 0 {
+    if tx.execute(sql!("runs/defer"), params![run]).await? == 0 {
         return Ok(());
     }
     // A worker may have claimed the run. Its heartbeat would count as a run in progress of the tenant in later

@@ -44,7 +44,7 @@ impl Store {
     /// Begins the turn of a run that `worker` has claimed. The run becomes `running`, the transcript shows the input,
     /// the internal record stores the prompt, and the seat is pinned to `instance`.
     ///
-    /// Returns [`Begin::Ask`] and changes nothing if the precheck of the run must run first. The precheck is skipped
+    /// Returns [`StartReply::RunPrecheck`] and changes nothing if the precheck of the run must run first. The precheck is skipped
     /// if an earlier attempt at the same input has begun its turn.
     pub async fn begin(
         &self,
@@ -249,7 +249,7 @@ impl Store {
             let failure = RunFailure {
                 kind: FailureKind::InstanceGone,
                 prompted: false,
-                message: "the agent's memory lies on an instance that is gone".into(),
+                message: "the agent's memory is on another instance".into(),
             };
             let finished = TurnResult::with_outcome(Outcome::Failed(failure.clone()));
             let _ = end::end_run(self, tx, run, &finished, now).await?;

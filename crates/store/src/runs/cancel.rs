@@ -108,7 +108,7 @@ pub(super) async fn cancel_runs_of_automation(
     // Cancel the waiting runs first. Otherwise the end of one run would promote another.
     cancel_waiting_of_automation(store, tx, automation, reason, now).await?;
     for row in tx
-        .fetch_all(sql!("runs/own_open"), params![automation])
+        .fetch_all(sql!("runs/open_of_automation"), params![automation])
         .await?
     {
         cancel_one(store, tx, row.get("id")?, reason, now).await?;
@@ -125,7 +125,7 @@ pub(crate) async fn cancel_waiting_of_automation(
     now: Timestamp,
 ) -> Result<(), Error> {
     for row in tx
-        .fetch_all(sql!("runs/own_waiting"), params![automation])
+        .fetch_all(sql!("runs/waiting_of_automation"), params![automation])
         .await?
     {
         cancel_one(store, tx, row.get("id")?, reason, now).await?;

@@ -74,7 +74,7 @@ impl Store {
     pub async fn runs_claimed_by(&self, worker: &WorkerId) -> Result<Vec<RunId>, Error> {
         let mut tx = self.db.begin_read(Scope::System).await?;
         let found = tx
-            .fetch_all(sql!("runs/runs_claimed_by"), params![worker.as_str()])
+            .fetch_all(sql!("runs/claimed_by_worker"), params![worker.as_str()])
             .await?;
         found.iter().map(|row| Ok(row.get("id")?)).collect()
     }

@@ -94,13 +94,13 @@ async fn create_round(
             continue;
         };
         let own = known.siblings.get(&id).copied().unwrap_or_default();
-        match decide_occurrence(one, automation, target, &known.seats, own)? {
+        match decide_run_or_skip(one, automation, target, &known.seats, own)? {
             OccurrenceDecision::Skip(reason) => skips.push((*one, reason)),
             OccurrenceDecision::Run { cancel_others, .. } => {
                 if cancel_others {
-                    let reason = "superseded by a later occurrence";
+                    let reason = "replaced by a later occurrence";
                     cancel::cancel_runs_of_automation(store, tx, id, reason, now).await?;
-                    // Both statuses are stale after the cancellation. `insert_all` reads them again.
+                    // Both statuses are stale after the cancellation. `insert_attempts` reads them again.
                     known.siblings.remove(&id);
                     target.seat().and_then(|seat| known.seats.remove(&seat));
                 }
@@ -142,7 +142,7 @@ async fn create_round(
 }
 
 /// Decides whether an occurrence runs or is skipped.
-fn decide_occurrence(
+fn decide_run_or_skip(
     one: &Occurrence<'_>,
     automation: &Automation,
     target: &TargetSession,
@@ -391,7 +391,7 @@ async fn insert_skipped(
         };
         rows.push(not_run.insert_params(now));
         lines.push(not_run.log_entry());
-        let text = "its session is closed or gone and takes no more inputs";
+        let text = "its session is closed or deleted and accepts no inputs";
         let said = automation.attention.as_deref() == Some(text);
         if *reason == SkipReason::SessionClosed && !said {
             automations::request_attention(tx, automation.id, text, now).await?;
@@ -402,7 +402,7 @@ async fn insert_skipped(
             status,
         });
     }
-    tx.execute_rows(sql!("runs/insert_not_run"), rows, params![])
+    tx.execute_rows(sql!("runs/insert_skipped"), rows, params![])
         .await?;
     automations::log::write_entries(tx, lines, now).await?;
     Ok(submitted)

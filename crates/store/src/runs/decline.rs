@@ -28,7 +28,7 @@ impl Store {
     /// that waited for it. Stores `diagnostics` in its internal record.
     ///
     /// Deletes a session that was created for this run alone, so that a skipped occurrence leaves no empty
-    /// conversation. The skip is then in the log of the automation, and the result is [`Declined::WithSession`],
+    /// conversation. The skip is then in the log of the automation, and the result is [`DeclineOutcome::WithSession`],
     /// because the worker must remove the folder of the session.
     pub async fn decline(
         &self,
@@ -89,7 +89,7 @@ impl Store {
 async fn session_created_for_run(tx: &mut Tx, run: &Run) -> Result<Option<SessionId>, Error> {
     let found = tx
         .fetch_optional(
-            sql!("sessions/of_run_alone"),
+            sql!("sessions/created_for_run"),
             params![run.session_id, run.id],
         )
         .await?;

@@ -42,7 +42,7 @@ use crate::{
 
 impl Store {
     /// Ends a run that `worker` executes. A run that `worker` has claimed but not begun may only end as `stalled`, so
-    /// that its next attempt follows. Returns [`Settled::Lost`] if the run is no longer this worker's.
+    /// that its next attempt follows. Returns [`WriteOutcome::Fenced`] if the run is no longer this worker's.
     pub async fn finish(
         &self,
         run: RunId,
@@ -234,9 +234,9 @@ pub(super) async fn end_runs(
 
     // 3. Decide on the next attempts, and show the ends.
     let seats: BTreeSet<SeatId> = ends.iter().filter_map(|end| end.run.seat_id).collect();
-    let sequels = follow_ups(tx, &ends, automations, now).await?;
+    let follow_ups = follow_ups(tx, &ends, automations, now).await?;
     let mut next = Vec::new();
-    for (end, sequel) in ends.iter().zip(&sequels) {
+    for (end, follow_up) in ends.iter().zip(&follow_ups) {
         let automation = end.run.automation_id.and_then(|id| automations.get(&id));
         end.log_end(store, journal, automation, *follow_up, now);
         if let FollowUp::Retry(attempt) = follow_up {
@@ -248,7 +248,7 @@ pub(super) async fn end_runs(
     // 4. Count the usage and the consecutive failures.
     let ended: Vec<_> = ends.iter().map(|end| (&end.run, &*end.finished)).collect();
     run_usage::count_final_usage(store, tx, &ended, automations, now).await?;
-    for (end, sequel) in ends.iter().zip(&sequels) {
+    for (end, follow_up) in ends.iter().zip(&follow_ups) {
         let automation = end
             .run
             .automation_id
@@ -469,9 +469,9 @@ async fn store_results(tx: &mut Tx, ends: &[EndingRun<'_>], now: Timestamp) -> R
         .await?;
     tx.execute_rows(sql!("records/end"), records, params![])
         .await?;
-    tx.execute_rows(sql!("seats/remember"), remembered, params![now])
+    tx.execute_rows(sql!("seats/store_agent_session"), remembered, params![now])
         .await?;
-    tx.execute_rows(sql!("seats/note_usage"), readings, params![])
+    tx.execute_rows(sql!("seats/set_usage"), readings, params![])
         .await?;
     tx.execute_rows(sql!("seats/unpin"), unpinned, params![now])
         .await?;
@@ -480,19 +480,19 @@ async fn store_results(tx: &mut Tx, ends: &[EndingRun<'_>], now: Timestamp) -> R
     Ok(())
 }
 
-/// Appends to the visible end whether and when the input is tried again.
+/// Appends to the closing notice whether and when the run is retried.
 fn append_follow_up(text: String, next: FollowUp) -> String {
     match next {
         FollowUp::Final => text,
         FollowUp::Retry(NextAttempt {
             not_before: None, ..
-        }) => format!("{text} It will be taken up again."),
+        }) => format!("{text} The run will be retried."),
         FollowUp::Retry(NextAttempt {
             not_before: Some(at),
             ..
         }) => {
             let at = at.jiff().round(jiff::Unit::Second).unwrap_or(at.jiff());
-            format!("{text} It will be tried again at {at}.")
+            format!("{text} The run will be retried at {at}.")
         }
     }
 }

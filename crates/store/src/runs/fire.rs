@@ -229,7 +229,7 @@ impl Store {
     ///
     /// # Errors
     ///
-    /// Returns [`Error::Made`] if an input with the reserved ID exists.
+    /// Returns [`Error::AlreadyCreated`] if an input with the reserved ID exists.
     pub async fn fire_automation(
         &self,
         tenant: TenantId,
@@ -245,7 +245,7 @@ impl Store {
                     .into_iter()
                     .next()
                 {
-                    return Err(Error::already_created("the input", used));
+                    return Err(Error::already_created("input", used));
                 }
                 let automation = automations::lock_with_triggers(tx, scope, id).await?;
                 automation.state.apply(AutomationEvent::Fire)?;
@@ -253,7 +253,7 @@ impl Store {
                 let manual = triggers
                     .iter()
                     .find(|trigger| trigger.spec == Spec::Manual {});
-                let manual = manual.ok_or_else(|| Error::not_found("manual trigger of", id))?;
+                let manual = manual.ok_or_else(|| Error::not_found("manual trigger of automation", id))?;
                 let occurrence = Occurrence {
                     trigger: manual,
                     scheduled_for: next_instant(tx, manual, now).await?,

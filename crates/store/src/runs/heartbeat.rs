@@ -1,6 +1,6 @@
 //! The heartbeats of runs, and the replies to them.
 //!
-//! **Invariant:** a worker whose heartbeat is not renewed gets [`Beat::Lost`] and must stop its agent, because the
+//! **Invariant:** a worker whose heartbeat is not renewed gets [`HeartbeatReply::Fenced`] and must stop its agent, because the
 //! watchdog may have given the input to another worker.
 
 use std::collections::{HashMap, HashSet};

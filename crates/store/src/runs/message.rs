@@ -19,7 +19,7 @@ impl Store {
     ///
     /// # Errors
     ///
-    /// Returns [`Error::Refused`] if the session is closed, and [`Error::Made`] if an input with the reserved ID exists.
+    /// Returns [`Error::Refused`] if the session is closed, and [`Error::AlreadyCreated`] if an input with the reserved ID exists.
     pub async fn send_message(
         &self,
         tenant: TenantId,
@@ -76,7 +76,7 @@ impl Store {
                     attempts.extend(seat.map(|seat| first_attempt(words, *seat)));
                     refused.push(match seat {
                         Some(_) => None,
-                        None if made => Some(Error::already_created("the input", words.input)),
+                        None if made => Some(Error::already_created("input", words.input)),
                         None => Some(Error::not_found("session", words.session)),
                     });
                 }

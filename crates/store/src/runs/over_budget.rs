@@ -44,7 +44,7 @@ pub(super) async fn refuse_over_budget(
     pause_over_budget(store, tx, automation, &text, now).await?;
     let held = tx
         .execute(
-            sql!("runs/hold_until"),
+            sql!("runs/defer_until"),
             params![run.id, until, budget::BUDGET_REASON, text.as_str()],
         )
         .await?;

@@ -21,7 +21,7 @@ use crate::{
 
 impl Store {
     /// Writes rows of the transcript for a run that `worker` executes. A row with an existing ID replaces the
-    /// existing row. Returns [`Settled::Lost`] if the run is no longer this worker's.
+    /// existing row. Returns [`WriteOutcome::Fenced`] if the run is no longer this worker's.
     pub async fn record(
         &self,
         run: RunId,
@@ -75,7 +75,7 @@ impl Store {
         .await
     }
 
-    /// Appends to the live text of a running turn, at a position in bytes. Returns [`Settled::Lost`] if the run is no
+    /// Appends to the live text of a running turn, at a position in bytes. Returns [`WriteOutcome::Fenced`] if the run is no
     /// longer this worker's.
     pub async fn append_live_text(
         &self,
@@ -148,7 +148,7 @@ pub(crate) async fn locate_owned_runs<'a>(
     let runs: HashSet<(RunId, &WorkerId)> = runs.collect();
     let rows = runs.into_iter().map(|(run, worker)| params![run, worker]);
     let found = tx
-        .fetch_rows(sql_by_dialect!("runs/own"), rows.collect(), params![])
+        .fetch_rows(sql_by_dialect!("runs/owned_by_workers"), rows.collect(), params![])
         .await?;
     let mut places = HashMap::with_capacity(found.len());
     for row in &found {

@@ -27,7 +27,7 @@ impl Store {
     /// # Errors
     ///
     /// Returns [`Error::Refused`] if a later attempt exists, the automation is deleted or the session is closed, and
-    /// [`Error::Made`] if an attempt with the reserved ID exists.
+    /// [`Error::AlreadyCreated`] if an attempt with the reserved ID exists.
     pub async fn retry_run(
         &self,
         scope: Scope,
@@ -52,7 +52,7 @@ impl Store {
                         if let Some(reserved) = reserved
                             && row.get::<RunId>("id")? == reserved
                         {
-                            return Err(Error::already_created("the run", reserved));
+                            return Err(Error::already_created("run", reserved));
                         }
                     }
                     let newest = attempts.last().map(rows::run).transpose()?;
@@ -83,7 +83,7 @@ impl Store {
                     };
                     let attempt = next_attempt(&run, automation.as_ref(), next);
                     let mut attempt =
-                        attempt.ok_or_else(|| Error::not_found("session of the run", id))?;
+                        attempt.ok_or_else(|| Error::not_found("session of run", id))?;
                     attempt.id = reserved;
                     let (run_id, status) = insert_attempt(self, tx, &attempt, now).await?;
                     Ok(SubmittedRun {
@@ -99,7 +99,7 @@ impl Store {
             (Err(Error::Database(error)), Some(reserved))
                 if error.conflict() == Some("agent_runs_pkey") =>
             {
-                Err(Error::already_created("the run", reserved))
+                Err(Error::already_created("run", reserved))
             }
             (made, _) => made,
         }
@@ -122,7 +122,7 @@ fn not_retryable(what: &'static str, state: String) -> Error {
     Error::Refused(InvalidTransition {
         what,
         state,
-        event: "be tried again".into(),
+        event: "be retried".into(),
     })
 }
 

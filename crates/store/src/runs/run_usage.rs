@@ -53,7 +53,7 @@ impl Store {
                         .await?;
                     let reading = run.seat_id.and_then(|seat| usage_params(seat, Some(usage)));
                     let readings = reading.into_iter().collect();
-                    tx.execute_rows(sql!("seats/note_usage"), readings, params![])
+                    tx.execute_rows(sql!("seats/set_usage"), readings, params![])
                         .await?;
                     usage::add_usage(tx, vec![TurnUsage::consumed(&run, beyond)], now).await?;
                 }
@@ -77,7 +77,7 @@ fn counted_usage(run: &Run) -> RunUsage {
     run.usage.as_ref().map(RunUsage::of).unwrap_or_default()
 }
 
-/// Returns the parameters of `seats/note_usage`. Returns `None` if the agent reported no usage.
+/// Returns the parameters of `seats/set_usage`. Returns `None` if the agent reported no usage.
 pub(super) fn usage_params(seat: SeatId, usage: Option<&Value>) -> Option<Vec<Param>> {
     let usage = usage?;
     let reading = json!({
@@ -119,7 +119,7 @@ pub(crate) async fn release_deferred_by_budget(
     now: Timestamp,
 ) -> Result<(), Error> {
     tx.execute(
-        sql!("runs/release"),
+        sql!("runs/release_deferred"),
         params![tenant, automation, budget::BUDGET_REASON, now],
     )
     .await?;

@@ -67,7 +67,7 @@ pub(crate) async fn insert_missed(
             rows.push(not_run.insert_params(now));
             lines.push(not_run.log_entry());
         }
-        tx.execute_rows(sql!("runs/insert_not_run"), rows, params![])
+        tx.execute_rows(sql!("runs/insert_skipped"), rows, params![])
             .await?;
         automations::log::write_entries(tx, lines, now).await?;
         rest = again;
@@ -82,7 +82,7 @@ pub(super) async fn existing_occurrences(
 ) -> Result<HashSet<(TriggerId, Timestamp)>, Error> {
     let rows = instants.map(|(trigger, instant)| params![trigger, instant]);
     let found = tx
-        .fetch_rows(sql!("runs/occurred"), rows.collect(), params![])
+        .fetch_rows(sql!("runs/existing_occurrences"), rows.collect(), params![])
         .await?;
     found
         .iter()
@@ -106,10 +106,10 @@ impl SkippedOccurrences<'_> {
         (self.range.count > 1).then_some(self.range.last)
     }
 
-    /// Returns the parameters of `runs/insert_not_run`.
+    /// Returns the parameters of `runs/insert_skipped`.
     pub(super) fn insert_params(&self, now: Timestamp) -> Vec<Param> {
         let count = i64::try_from(self.range.count).unwrap_or(i64::MAX);
-        params! { "runs/insert_not_run";
+        params! { "runs/insert_skipped";
             id: self.id,
             tenant: self.automation.tenant_id,
             input: self.input,

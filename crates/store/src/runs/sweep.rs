@@ -80,7 +80,7 @@ impl Store {
     ) -> Result<Vec<(RunId, WorkerId)>, Error> {
         let mut tx = self.db.begin_read(Scope::System).await?;
         let found = tx
-            .fetch_all(sql!("runs/runs_executing_on"), params![instance])
+            .fetch_all(sql!("runs/executing_on_instance"), params![instance])
             .await?;
         let pair = |row: &db::Row| Ok((row.get("id")?, row.get("worker_id")?));
         found.iter().map(pair).collect()
@@ -109,11 +109,11 @@ impl Store {
                 let Some(run) = lock_run(tx, run).await? else {
                     return Ok(false);
                 };
-                // A heartbeat may have arrived between the search and the lock. `heartbeats/take` compares and
+                // A heartbeat may have arrived between the search and the lock. `heartbeats/delete_stale` compares and
                 // deletes in one statement, so that a run whose worker is alive is not stalled.
                 let still = match stale {
                     LossCondition::HeartbeatBefore(at) => {
-                        tx.execute(sql!("heartbeats/take"), params![run.id, at])
+                        tx.execute(sql!("heartbeats/delete_stale"), params![run.id, at])
                             .await?
                             > 0
                     }
@@ -149,7 +149,7 @@ impl Store {
             let of_gone = {
                 let mut tx = self.db.begin_read(Scope::System).await?;
                 tx.fetch_all(
-                    sql!("runs/of_gone"),
+                    sql!("runs/of_removed_instances"),
                     params![None::<RunId>, MAX_ROWS_PER_QUERY],
                 )
                 .await?
@@ -176,7 +176,7 @@ impl Store {
                 };
                 // The instance may have returned since the search.
                 let still = tx
-                    .fetch_optional(sql!("runs/of_gone"), params![Some(run.id), 1_u32])
+                    .fetch_optional(sql!("runs/of_removed_instances"), params![Some(run.id), 1_u32])
                     .await?;
                 if still.is_none() {
                     return Ok(false);
@@ -184,7 +184,7 @@ impl Store {
                 let failure = RunFailure {
                     kind: FailureKind::InstanceGone,
                     prompted: false,
-                    message: "the agent's memory lies on an instance that is gone".into(),
+                    message: "the agent's memory is on an instance that was removed".into(),
                 };
                 let finished = TurnResult::with_outcome(Outcome::Failed(failure));
                 Ok(end_run(self, tx, &run, &finished, now).await? == WriteOutcome::Committed)
@@ -200,7 +200,7 @@ impl Store {
             let waiting = {
                 let mut tx = self.db.begin_read(Scope::System).await?;
                 tx.fetch_all(
-                    sql!("runs/record_sweep_faults"),
+                    sql!("runs/promotable_seats"),
                     params![now, MAX_ROWS_PER_QUERY],
                 )
                 .await?

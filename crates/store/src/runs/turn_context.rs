@@ -187,7 +187,7 @@ pub(super) async fn inputs_in_transcript(
 ) -> Result<HashSet<InputId>, Error> {
     let rows = inputs.iter().map(|id| params![*id]).collect();
     let shown = tx
-        .fetch_rows(sql!("runs/input_shown"), rows, params![])
+        .fetch_rows(sql!("runs/inputs_in_transcript"), rows, params![])
         .await?;
     shown
         .iter()

@@ -80,7 +80,7 @@ impl Store {
                             self,
                             tx,
                             automation.id,
-                            "automation deleted",
+                            "the automation was deleted",
                             now,
                         )
                         .await?;
@@ -89,7 +89,7 @@ impl Store {
                 }
                 // Lock the seats, so that no run is inserted or promoted while the session is deleted.
                 lock_seats_of_session(tx, scope, id).await?;
-                tx.execute(sql!("automations/leave_session"), params![id, now])
+                tx.execute(sql!("automations/detach_from_session"), params![id, now])
                     .await?;
                 let (owners, turns) = owners_and_turns(tx, id).await?;
                 tx.execute(sql!("sessions/delete"), params![id]).await?;

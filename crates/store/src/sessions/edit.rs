@@ -25,7 +25,7 @@ impl Store {
     ///
     /// # Errors
     ///
-    /// Returns [`Error::Changed`] if the session no longer equals `seen`, and changes nothing.
+    /// Returns [`Error::StaleVersion`] if the session no longer equals `seen`, and changes nothing.
     pub async fn edit_session(
         &self,
         scope: Scope,

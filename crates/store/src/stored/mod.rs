@@ -1,17 +1,17 @@
 //! Documents that the database stores as JSON. Each has a type of its own, which only this crate uses.
 //!
 //! - [`Document`] is one stored document. It converts from and into the domain type in `model`.
-//! - [`FORMAT`] is the format of the documents that this program writes.
+//! - [`DOCUMENT_FORMAT`] is the format of the documents that this program writes.
 //! - [`rewrite`] writes a document and keeps the keys of its row that this program does not know.
 //!
 //! Servers of several versions share a database, so every reader is lenient: it ignores keys that it does not
 //! know. Two columns beside a document, never a key inside it, say more. `format` is the highest format whose
 //! keys may be in the document. `needs_format` is the least format whose servers honour the whole document. A
-//! server whose [`FORMAT`] is lower neither fires such an automation nor begins its runs nor rewrites it
+//! server whose [`DOCUMENT_FORMAT`] is lower neither fires such an automation nor begins its runs nor rewrites it
 //! ([0015](../../../../docs/adr/0015-stored-documents-have-formats.md)).
 //!
 //! **To add a key:** add it to the stored type with a default, and leave it out of the JSON where it has that default,
-//! because programs from before formats refuse unknown keys. Raise [`FORMAT`], and write the snapshot with
+//! because programs from before formats refuse unknown keys. Raise [`DOCUMENT_FORMAT`], and write the snapshot with
 //! `MATINS_UPDATE=1 cargo test -p matins-store stored`. If a server must not ignore the key, because it limits or
 //! forbids, let `needs_format` return the new format where the key is set.
 
