@@ -1,4 +1,7 @@
-//! Instances: data folders that servers serve, and in which agents keep their memory.
+//! Instances: data folders in which agents keep their memory, and the servers that serve them.
+//!
+//! **Invariant:** at most one server serves a data folder. [`Store::claim_instance`] compares the worker that served it
+//! before, and the heartbeat of a server that was replaced returns [`ServerHeartbeatReply::Replaced`].
 
 use std::sync::PoisonError;
 
@@ -26,7 +29,7 @@ pub struct InstanceStatus {
     /// The number of queued runs that wait for the instance, because the memory of their agents is in its data
     /// folder.
     pub queued_runs: i64,
-    /// The number of automations that need a later document format than the server honours.
+    /// The number of automations that need a later document format than the server supports.
     pub unsupported_automations: i64,
 }
 
@@ -37,7 +40,7 @@ pub struct InstanceServer {
     pub worker: WorkerId,
     /// The version of the server's program.
     pub version: String,
-    /// The highest document format that the server honours.
+    /// The highest document format that the server supports.
     pub format: i64,
     /// The instant of the server's last heartbeat.
     pub last_heartbeat_at: Timestamp,
@@ -56,7 +59,7 @@ impl InstanceServer {
 /// The reply to a server's heartbeat.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ServerHeartbeatReply {
-    /// The server may go on.
+    /// The server may continue.
     Continue,
     /// Another server serves a data folder with the same ID.
     Replaced,
@@ -127,6 +130,7 @@ impl Store {
                     worker_before: before,
                     format: DOCUMENT_FORMAT,
                 };
+                // Fence: the statement compares the previous worker, so that of two concurrent servers one succeeds.
                 if tx.execute(sql!("servers/claim_instance"), params).await? == 0 {
                     return Ok(false);
                 }
@@ -191,7 +195,7 @@ impl Store {
     ///
     /// # Errors
     ///
-    /// [`Error::InstanceInUse`] while a server serves the folder.
+    /// Returns [`Error::InstanceInUse`] while a server serves the folder.
     pub async fn remove_instance(
         &self,
         tenant: TenantId,
@@ -200,6 +204,7 @@ impl Store {
     ) -> Result<String, Error> {
         self.transact(Scope::Tenant(tenant), |tx, _| {
             Box::pin(async move {
+                // Lock the instance, so that the second of two concurrent removals finds it removed.
                 let locked = tx
                     .fetch_optional(sql_by_dialect!("instances/lock"), params![tenant, instance])
                     .await?;
@@ -270,8 +275,8 @@ fn read_instance_status(row: &Row) -> Result<InstanceStatus, Error> {
         name: row.get("name")?,
         last_seen_at: used.max(server.as_ref().map(|server| server.last_heartbeat_at)),
         server,
-        queued_runs: row.get("waiting")?,
-        unsupported_automations: row.get("too_new")?,
+        queued_runs: row.get("queued_runs")?,
+        unsupported_automations: row.get("unsupported_automations")?,
     })
 }
 

@@ -3,7 +3,7 @@
 //! **Invariant:** a transition locks tenants, then triggers, then automations, then seats, then sessions, each kind
 //! in the order of its IDs, so that transitions do not deadlock. A transition may skip a kind, but it never goes back
 //! to an earlier one. The functions of this module are in that order. The exception is an automation that pauses
-//! itself while its own row or a seat is locked: it stops its triggers late, and [`Store::transact`](crate::Store)
+//! itself while its row or a seat is locked: it locks its triggers late, and [`Store::transact`](crate::Store)
 //! retries the deadlock that may follow.
 //!
 //! A transition that inserts, ends, defers or promotes a run must hold the lock of the run's seat. The statement that

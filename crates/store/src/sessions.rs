@@ -255,21 +255,21 @@ pub(crate) async fn insert_session(
     new: &NewSession,
     now: Timestamp,
 ) -> Result<(SessionId, SeatId), Error> {
-    let mut journal = SessionLogWriter::default();
-    let seats = insert_sessions(store, tx, &mut journal, &[(tenant, new)], 1, now).await?;
-    journal.write(tx, now).await?;
+    let mut log = SessionLogWriter::default();
+    let seats = insert_sessions(store, tx, &mut log, &[(tenant, new)], 1, now).await?;
+    log.write(tx, now).await?;
     let seat = seats.first().copied();
     let seat = seat.ok_or_else(|| Error::not_found("entry seat of session", new.id))?;
     Ok((new.id, seat))
 }
 
 /// Creates sessions, each with its entry seat, and returns the seats in order. `events` is the number of events that
-/// the journal will contain for each session: the row of a new session takes these numbers at once, so that it need
+/// the log will contain for each session: the row of a new session takes these numbers at once, so that it need
 /// not be updated.
 pub(crate) async fn insert_sessions(
     store: &Store,
     tx: &mut Tx,
-    journal: &mut SessionLogWriter,
+    log: &mut SessionLogWriter,
     all: &[(TenantId, &NewSession)],
     events: i64,
     now: Timestamp,
@@ -300,7 +300,7 @@ pub(crate) async fn insert_sessions(
             chat: channel.map(|place| place.chat_id.as_str()),
             thread: channel.and_then(|place| place.thread.as_deref()),
         });
-        journal.add_reserved_seqs(*tenant, new.id, events);
+        log.add_reserved_seqs(*tenant, new.id, events);
         let seat = SeatId::generate(now, store.ids());
         let settings = stored::write::<StoredSettings>(&new.settings);
         rows.push(params! { "seats/insert";
@@ -321,7 +321,7 @@ pub(crate) async fn insert_sessions(
             session_id: new.id,
             change: SessionChange::Created { state },
         };
-        journal.add_change(new.id, change);
+        log.add_change(new.id, change);
     }
     tx.execute_rows(sql!("sessions/insert"), sessions, params![])
         .await?;

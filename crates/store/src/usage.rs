@@ -22,10 +22,10 @@ use crate::{
     stored::{self, StoredBudget},
 };
 
-/// An amount of usage.
+/// The usage of a turn, which counts towards the budgets of its tenant and its automation.
 pub(crate) struct TurnUsage {
     tenant: TenantId,
-    /// The automation. `None` for turns that people began.
+    /// The automation of the run. `None` for messages of people.
     automation: Option<AutomationId>,
     usage: RunUsage,
     turns: u32,
@@ -61,8 +61,9 @@ struct UsageSum {
     turns: u64,
 }
 
-/// Adds usage to the day of `now`: one row for each spender and currency. All transactions write the rows in the same
-/// order, so that they cannot deadlock.
+/// Adds usage to the day of `now`: one row for each spender and currency. The spender is the automation of the run, or
+/// the tenant if a person sent the message. All transactions write the rows in the same order, so that they cannot
+/// deadlock.
 pub(crate) async fn add_usage(
     tx: &mut Tx,
     uses: Vec<TurnUsage>,
@@ -109,23 +110,23 @@ fn stored_amount(amount: u64) -> i64 {
 }
 
 /// Locks the tenants of runs that have a budget. Returns their budgets, and the tenants whose budget this server does
-/// not honour. The caller must not hold any other lock, because tenants come first in the lock order.
+/// not support. The caller must not hold any other lock, because tenants come first in the lock order.
 pub(crate) async fn lock_budgets(
     tx: &mut Tx,
     runs: &[RunId],
 ) -> Result<(HashMap<TenantId, Budget>, HashSet<TenantId>), Error> {
     let found = lock_tenants(tx, runs).await?;
     let mut budgets = HashMap::with_capacity(found.len());
-    let mut not_honoured = HashSet::new();
+    let mut unsupported = HashSet::new();
     for row in &found {
         if !stored::supports_format(stored::needs_format(row)?) {
-            not_honoured.insert(row.get("id")?);
+            unsupported.insert(row.get("id")?);
             continue;
         }
         let (tenant, budget) = budget(row)?;
         budgets.insert(tenant, budget);
     }
-    Ok((budgets, not_honoured))
+    Ok((budgets, unsupported))
 }
 
 /// Returns the budgets of those tenants that have one.
@@ -139,8 +140,8 @@ pub(crate) async fn tenant_budgets(
         .await?;
     let mut budgets = HashMap::with_capacity(found.len());
     for row in &found {
-        // A run that has begun also ends if this server does not honour the budget: such a budget only prevents the
-        // beginning of runs.
+        // Omit a budget that this server does not support. Such a budget prevents new turns, but a turn that has begun
+        // must be able to end.
         if stored::supports_format(stored::needs_format(row)?) {
             let (tenant, budget) = budget(row)?;
             budgets.insert(tenant, budget);

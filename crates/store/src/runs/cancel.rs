@@ -162,10 +162,10 @@ async fn cancel_one(
         RunStatus::Delivered | RunStatus::Running => {
             tx.execute(sql!("runs/request_cancel"), params![run.id, now, reason])
                 .await?;
-            let mut journal = SessionLogWriter::default();
+            let mut log = SessionLogWriter::default();
             // The turn stops before any decision could reach it.
-            approvals::void_approvals(tx, &mut journal, std::iter::once(run.id), now).await?;
-            journal.write(tx, now).await?;
+            approvals::void_approvals(tx, &mut log, std::iter::once(run.id), now).await?;
+            log.write(tx, now).await?;
         }
         _ => {}
     }

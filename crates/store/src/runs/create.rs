@@ -75,7 +75,7 @@ async fn create_round(
     now: Timestamp,
 ) -> Result<Vec<SubmittedRun>, Error> {
     // 1. Find the sessions, lock their seats and read the statuses.
-    let mut journal = SessionLogWriter::default();
+    let mut log = SessionLogWriter::default();
     let ids: BTreeSet<AutomationId> = round.iter().map(|one| one.trigger.automation_id).collect();
     let targets = TargetSession::find_all(tx, round, automations).await?;
     let seats = targets.values().filter_map(TargetSession::seat).collect();
@@ -110,7 +110,7 @@ async fn create_round(
     }
 
     // 3. Create the new sessions.
-    let made = create_sessions(store, tx, &mut journal, automations, &runs, now).await?;
+    let made = create_sessions(store, tx, &mut log, automations, &runs, now).await?;
     for (_, seat) in made.values() {
         known.seats.insert(*seat, SeatStatus::NEW);
     }
@@ -126,7 +126,7 @@ async fn create_round(
             attempts.push(first_attempt(store, automation, *one, session, seat, now));
         }
     }
-    let inserted = insert_attempts(store, tx, &mut journal, &attempts, known, now).await?;
+    let inserted = insert_attempts(store, tx, &mut log, &attempts, known, now).await?;
     let mut submitted = Vec::with_capacity(round.len());
     for (attempt, inserted) in attempts.iter().zip(inserted) {
         let (run_id, status) = inserted?;
@@ -137,7 +137,7 @@ async fn create_round(
         });
     }
     submitted.extend(insert_skipped(store, tx, automations, &skips, now).await?);
-    journal.write(tx, now).await?;
+    log.write(tx, now).await?;
     Ok(submitted)
 }
 
@@ -301,7 +301,7 @@ fn in_quiet_hours(automation: &Automation, one: &Occurrence<'_>) -> Result<bool,
 async fn create_sessions(
     store: &Store,
     tx: &mut Tx,
-    journal: &mut SessionLogWriter,
+    log: &mut SessionLogWriter,
     automations: &mut HashMap<AutomationId, Automation>,
     runs: &[(Occurrence<'_>, &TargetSession)],
     now: Timestamp,
@@ -318,7 +318,7 @@ async fn create_sessions(
         .collect();
     let all: Vec<_> = new.iter().map(|(_, tenant, new)| (*tenant, new)).collect();
     // Two events for each session: its creation and its run.
-    let seats = sessions::insert_sessions(store, tx, journal, &all, 2, now).await?;
+    let seats = sessions::insert_sessions(store, tx, log, &all, 2, now).await?;
     let mut made = HashMap::with_capacity(new.len());
     let mut current = Vec::new();
     for ((automation, _, new), seat) in new.iter().zip(seats) {

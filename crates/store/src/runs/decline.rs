@@ -61,18 +61,18 @@ impl Store {
                     params![run.id, run.tenant_id, diagnostics, error, now],
                 )
                 .await?;
-                let mut journal = SessionLogWriter::default();
+                let mut log = SessionLogWriter::default();
                 if let Some(session) = session {
                     let change = RunChange::Skipped {
                         reason: SkipReason::Precheck.to_string(),
                         skipped: SkippedWork::Attempt(run.attempt),
                     };
-                    journal.add_run_change(session, run.id, change);
+                    log.add_run_change(session, run.id, change);
                 }
                 let seats = seat.into_iter().collect();
                 let own: BTreeSet<_> = run.automation_id.into_iter().collect();
-                promote_after(tx, &mut journal, seats, own, now).await?;
-                journal.write(tx, now).await?;
+                promote_after(tx, &mut log, seats, own, now).await?;
+                log.write(tx, now).await?;
                 let Some(session) = alone else {
                     return Ok(DeclineOutcome::Skipped);
                 };

@@ -99,10 +99,10 @@ impl Store {
                         ends.push(EndingRun { run, finished });
                     }
                 }
-                let mut journal = SessionLogWriter::default();
+                let mut log = SessionLogWriter::default();
                 let automations = &mut locked.automations;
-                let ended = end_runs(self, tx, &mut journal, ends, automations, now).await?;
-                journal.write(tx, now).await?;
+                let ended = end_runs(self, tx, &mut log, ends, automations, now).await?;
+                log.write(tx, now).await?;
                 let settled = |(at, one): (usize, &FinishRequest)| {
                     if ended.contains(&one.run) && taken.get(&one.run) == Some(&at) {
                         WriteOutcome::Committed
@@ -194,9 +194,9 @@ pub(super) async fn end_run(
         run: run.clone(),
         finished: Cow::Borrowed(finished),
     };
-    let mut journal = SessionLogWriter::default();
-    let ended = end_runs(store, tx, &mut journal, vec![end], &mut automations, now).await?;
-    journal.write(tx, now).await?;
+    let mut log = SessionLogWriter::default();
+    let ended = end_runs(store, tx, &mut log, vec![end], &mut automations, now).await?;
+    log.write(tx, now).await?;
     Ok(if ended.is_empty() {
         WriteOutcome::Fenced
     } else {
@@ -209,7 +209,7 @@ pub(super) async fn end_run(
 pub(super) async fn end_runs(
     store: &Store,
     tx: &mut Tx,
-    journal: &mut SessionLogWriter,
+    log: &mut SessionLogWriter,
     ends: Vec<EndingRun<'_>>,
     automations: &mut HashMap<AutomationId, Automation>,
     now: Timestamp,
@@ -229,7 +229,7 @@ pub(super) async fn end_runs(
     let asked = ends
         .iter()
         .filter(|end| end.run.status() == RunStatus::Running);
-    approvals::void_approvals(tx, journal, asked.map(|end| end.run.id), now).await?;
+    approvals::void_approvals(tx, log, asked.map(|end| end.run.id), now).await?;
     store_results(tx, &ends, now).await?;
 
     // 3. Decide on the next attempts, and show the ends.
@@ -238,12 +238,12 @@ pub(super) async fn end_runs(
     let mut next = Vec::new();
     for (end, follow_up) in ends.iter().zip(&follow_ups) {
         let automation = end.run.automation_id.and_then(|id| automations.get(&id));
-        end.log_end(store, journal, automation, *follow_up, now);
+        end.log_end(store, log, automation, *follow_up, now);
         if let FollowUp::Retry(attempt) = follow_up {
             next.extend(next_attempt(&end.run, automation, *attempt));
         }
     }
-    let made = insert_attempts(store, tx, journal, &next, Preloaded::default(), now).await?;
+    let made = insert_attempts(store, tx, log, &next, Preloaded::default(), now).await?;
     made.into_iter().collect::<Result<Vec<_>, _>>()?;
     // 4. Count the usage and the consecutive failures.
     let ended: Vec<_> = ends.iter().map(|end| (&end.run, &*end.finished)).collect();
@@ -260,7 +260,7 @@ pub(super) async fn end_runs(
     }
     // 5. Promote last, so that a retry is already in the queue of its seat when the next run is chosen.
     let own = ends.iter().filter_map(|end| end.run.automation_id);
-    promote_after(tx, journal, seats, own.collect(), now).await?;
+    promote_after(tx, log, seats, own.collect(), now).await?;
     Ok(written)
 }
 
@@ -349,7 +349,7 @@ impl EndingRun<'_> {
     fn log_end(
         &self,
         store: &Store,
-        journal: &mut SessionLogWriter,
+        log: &mut SessionLogWriter,
         automation: Option<&Automation>,
         next: FollowUp,
         now: Timestamp,
@@ -379,15 +379,15 @@ impl EndingRun<'_> {
             }
             let answer = finished.answer.as_str();
             let entry = store.new_entry(Role::Assistant, EntryKind::Message, answer, metadata, now);
-            journal.add_message(place, entry);
+            log.add_message(place, entry);
         }
         if let Some(text) = self.closing_notice() {
             let text = append_follow_up(text, next);
             let entry = store.new_entry(Role::System, EntryKind::Notice, text, metadata, now);
-            journal.add_message(place, entry);
+            log.add_message(place, entry);
         }
         let change = RunChange::from_outcome(&finished.outcome, run.attempt);
-        journal.add_run_change(session, run.id, change);
+        log.add_run_change(session, run.id, change);
     }
 }
 

@@ -80,10 +80,10 @@ impl Store {
                         None => Some(Error::not_found("session", words.session)),
                     });
                 }
-                let mut journal = SessionLogWriter::default();
+                let mut log = SessionLogWriter::default();
                 let known = Preloaded::default();
-                let made = insert_attempts(self, tx, &mut journal, &attempts, known, now).await?;
-                journal.write(tx, now).await?;
+                let made = insert_attempts(self, tx, &mut log, &attempts, known, now).await?;
+                log.write(tx, now).await?;
                 // `made` has one result for each attempt, in order. A refused message has no attempt.
                 let mut made = attempts.iter().zip(made);
                 let answers = said.iter().zip(refused).map(|(words, refused)| {

@@ -51,16 +51,16 @@ pub(super) async fn refuse_over_budget(
     if let (1.., Some(session), Some(seat)) = (held, run.session_id, run.seat_id) {
         tx.execute(sql!("heartbeats/delete"), params![run.id])
             .await?;
-        let mut journal = SessionLogWriter::default();
+        let mut log = SessionLogWriter::default();
         let cause = DeferCause::Budget {
             reason: budget::BUDGET_REASON.to_owned(),
             not_before: until,
         };
-        journal.add_run_change(session, run.id, RunChange::Deferred { cause });
+        log.add_run_change(session, run.id, RunChange::Deferred { cause });
         // The seat is free again, and other exclusive runs of the automation need not wait for this one.
         let own = BTreeSet::from([automation.id]);
-        promote_after(tx, &mut journal, BTreeSet::from([seat]), own, now).await?;
-        journal.write(tx, now).await?;
+        promote_after(tx, &mut log, BTreeSet::from([seat]), own, now).await?;
+        log.write(tx, now).await?;
     }
     Ok(StartReply::Deferred)
 }

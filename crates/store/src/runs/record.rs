@@ -56,7 +56,7 @@ impl Store {
             Box::pin(async move {
                 let runs = all.iter().map(|one| (one.run, &one.worker));
                 let places = locate_owned_runs(tx, runs).await?;
-                let mut journal = SessionLogWriter::default();
+                let mut log = SessionLogWriter::default();
                 let mut answers = Vec::with_capacity(all.len());
                 for one in all {
                     let Some(place) = places.get(&(one.run, one.worker.clone())) else {
@@ -64,11 +64,11 @@ impl Store {
                         continue;
                     };
                     for entry in &one.entries {
-                        journal.add_message(*place, entry.clone());
+                        log.add_message(*place, entry.clone());
                     }
                     answers.push(WriteOutcome::Committed);
                 }
-                journal.write(tx, now).await?;
+                log.write(tx, now).await?;
                 Ok(answers)
             })
         })
