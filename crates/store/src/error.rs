@@ -1,5 +1,5 @@
-//! The errors of the store. Each message states a fact, or the operation that was not possible. The cause of an error is
-//! its source.
+//! The errors of the store. Each message states a fact, or the operation that was not possible. The cause of an error
+//! is its source.
 
 use model::{lifecycle::InvalidTransition, schedule};
 

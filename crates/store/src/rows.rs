@@ -133,7 +133,8 @@ impl AutomationDocuments {
 impl Default for AutomationDocuments {
     fn default() -> Self {
         Self {
-            // Runs of most modes exclude one another. Assume that, because a needless wait does less harm than an overlap.
+            // Runs of most modes exclude one another. Assume that, because a needless wait does less harm than an
+            // overlap.
             session_mode: SessionMode::Continuous,
             policies: Policies::default(),
             settings: SeatSettings::default(),

@@ -35,8 +35,8 @@ pub(crate) struct NewAttempt<'a> {
     pub(crate) automation: Option<AutomationId>,
     pub(crate) trigger: Option<TriggerId>,
     pub(crate) scheduled_for: Option<Timestamp>,
-    /// `true` if the attempt must not run at the same time as another exclusive run of its automation, because the overlap
-    /// policy of the automation is not `allow`.
+    /// `true` if the attempt must not run at the same time as another exclusive run of its automation, because the
+    /// overlap policy of the automation is not `allow`.
     pub(crate) exclusive: bool,
     pub(crate) content: &'a str,
     pub(crate) not_before: Option<Timestamp>,
@@ -166,7 +166,8 @@ pub(crate) async fn insert_attempts(
     seats.extend(read_seat_statuses(tx, &unread, now).await?);
     let exclusive = attempts.iter().filter(|attempt| attempt.exclusive);
     let uncounted = exclusive.filter_map(|attempt| attempt.automation);
-    let uncounted: BTreeSet<AutomationId> = uncounted.filter(|id| !siblings.contains_key(id)).collect();
+    let uncounted: BTreeSet<AutomationId> =
+        uncounted.filter(|id| !siblings.contains_key(id)).collect();
     siblings.extend(SiblingRuns::count(tx, &uncounted).await?);
 
     // 2. Decide about each attempt, and update the statuses for the attempts after it.
@@ -303,9 +304,11 @@ pub(crate) async fn promote(
             let run: RunId = row.get("id")?;
             let exclusive: bool = row.get("exclusive")?;
             let automation: Option<AutomationId> = row.optional("automation_id")?;
-            // Promote only one of several exclusive runs of an automation: the unique index refuses a second one. Search
-            // the seat of the others again, because a run behind them may start instead.
-            if exclusive && automation.is_some_and(|automation| !chosen_automations.insert(automation)) {
+            // Promote only one of several exclusive runs of an automation: the unique index refuses a second one.
+            // Search the seat of the others again, because a run behind them may start instead.
+            if exclusive
+                && automation.is_some_and(|automation| !chosen_automations.insert(automation))
+            {
                 remaining.insert(row.get("seat_id")?);
                 continue;
             }

@@ -84,16 +84,15 @@ impl Store {
         };
         self.batches
             .begin
-            .submit(self, request, |store, all| {
-                Box::pin(store.begin_batch(all))
-            })
+            .submit(self, request, |store, all| Box::pin(store.begin_batch(all)))
             .await
     }
 
     /// Begins the turns of runs that one worker has claimed, in one transaction. Returns one reply for each request,
     /// in the order of the requests.
     pub(crate) async fn begin_batch(&self, all: &[StartRequest]) -> Result<Vec<StartReply>, Error> {
-        let (Some(first), Some(now)) = (all.first(), all.iter().map(|request| request.now).max()) else {
+        let (Some(first), Some(now)) = (all.first(), all.iter().map(|request| request.now).max())
+        else {
             return Ok(Vec::new());
         };
         let (worker, instance) = (&first.worker, first.instance);
@@ -203,8 +202,8 @@ impl Store {
         })
     }
 
-    /// Ends, defers or requeues a run whose turn cannot begin, and returns the reply to its worker. Returns `None` if the
-    /// turn can begin.
+    /// Ends, defers or requeues a run whose turn cannot begin, and returns the reply to its worker. Returns `None` if
+    /// the turn can begin.
     async fn resolve_unready(
         &self,
         tx: &mut Tx,
@@ -217,7 +216,8 @@ impl Store {
             run, session, seat, ..
         } = candidate;
         let admission = session.status().admission();
-        let deleted = automation.is_some_and(|automation| automation.state == AutomationState::Deleted);
+        let deleted =
+            automation.is_some_and(|automation| automation.state == AutomationState::Deleted);
         // If the session was closed or the automation was deleted after the claim, cancel the run as a request to
         // cancel does.
         let cancel_reason = match end::cancel_reason(tx, run).await? {
@@ -242,8 +242,8 @@ impl Store {
             defer_run(tx, session.id, run.id, run.automation_id, now).await?;
             return Ok(Some(StartReply::Deferred));
         }
-        // Only the pinned instance has the session of the agent's process on disk. On another instance the process would
-        // start without its memory.
+        // Only the pinned instance has the session of the agent's process on disk. On another instance the process
+        // would start without its memory.
         if seat.instance_id.is_some_and(|pinned| pinned != instance) {
             let failure = RunFailure {
                 kind: FailureKind::InstanceGone,
@@ -281,15 +281,17 @@ impl Store {
         }
         // 2. Register the instance. One data folder serves all tenants, and a new tenant has no row for the instance
         // yet. That row must exist first, because the rows of the run and the seat refer to it.
-        let tenants: BTreeSet<TenantId> = ready.iter().map(|one| one.run.tenant_id).collect();
+        let tenants: BTreeSet<TenantId> = ready.iter().map(|turn| turn.run.tenant_id).collect();
         let new_tenants = tenants
             .into_iter()
-            .filter(|one| !self.is_instance_registered(*one, instance));
+            .filter(|tenant| !self.is_instance_registered(*tenant, instance));
         let new_tenants = new_tenants.map(|tenant| params![tenant]).collect();
         tx.execute_rows(sql!("instances/share"), new_tenants, params![instance, now])
             .await?;
-        let begun = set_running(tx, begins, worker, instance, now).await?;
+        // 3. Mark the runs as running.
+        let started = set_running(tx, begins, worker, instance, now).await?;
 
+        // 4. Collect the rows of each turn that has begun.
         let mut log = SessionLogWriter::default();
         let mut pins = Vec::with_capacity(ready.len());
         let mut records = Vec::with_capacity(ready.len());
@@ -304,7 +306,8 @@ impl Store {
         } in ready
         {
             // Fence: `runs/begin` returned only the runs that are still `delivered` to this worker.
-            let Some(prompt) = prompts.remove(&run.id).filter(|_| begun.contains(&run.id)) else {
+            let prompt = prompts.remove(&run.id);
+            let Some(prompt) = prompt.filter(|_| started.contains(&run.id)) else {
                 continue;
             };
             let automation = run.automation_id.and_then(|id| automations.get(&id));
@@ -327,14 +330,14 @@ impl Store {
                 &prompt.variables,
                 now
             ]);
-            let place = EntryLocation {
+            let location = EntryLocation {
                 tenant: run.tenant_id,
                 session: session.id,
                 run: Some(run.id),
                 seat: Some(seat.id),
             };
             log.add_message(
-                place,
+                location,
                 self.input_entry(&run, automation, &prompt, context, now),
             );
             let change = RunChange::Running {
@@ -344,6 +347,7 @@ impl Store {
             log.add_run_change(session.id, run.id, change);
 
             let agent = context.agent(&seat)?;
+            // A rule that denies outweighs all that allow, so that an automation cannot lift a denial of its agent.
             let mut permissions = agent.config.permissions.0.clone();
             let mut policies = Policies::default();
             if let Some(automation) = automation {
@@ -362,6 +366,7 @@ impl Store {
                 accounts,
             });
         }
+        // 5. Write the rows.
         tx.execute_rows(sql!("seats/pin"), pins, params![instance, now])
             .await?;
         tx.execute_rows(sql!("records/begin"), records, params![])
@@ -371,8 +376,8 @@ impl Store {
         Ok(assignments)
     }
 
-    /// Returns the row of the transcript that shows the input. If an earlier attempt has shown the input already, the row
-    /// shows only the number of this attempt.
+    /// Returns the row of the transcript that shows the input. If an earlier attempt has shown the input already, the
+    /// row shows only the number of this attempt.
     fn input_entry(
         &self,
         run: &Run,

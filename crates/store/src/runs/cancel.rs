@@ -1,7 +1,7 @@
 //! The cancellation of runs.
 //!
-//! **Invariant:** a waiting run ends at once. A run that a worker has ends only when the worker reports it or is
-//! lost, so that no agent runs on behind a run that is over.
+//! **Invariant:** a waiting run ends at once. A run that a worker has ends only when the worker reports its end
+//! or is lost, so that no agent's process outlives its run unnoticed.
 
 use model::{
     AutomationId, RunId, SessionId, Timestamp,
@@ -163,7 +163,7 @@ async fn cancel_one(
             tx.execute(sql!("runs/request_cancel"), params![run.id, now, reason])
                 .await?;
             let mut log = SessionLogWriter::default();
-            // The turn stops before any decision could reach it.
+            // Void the approvals of the turn, because the turn stops before a decision could reach it.
             approvals::void_approvals(tx, &mut log, std::iter::once(run.id), now).await?;
             log.write(tx, now).await?;
         }

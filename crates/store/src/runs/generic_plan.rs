@@ -1,4 +1,4 @@
-//! The statements for which PostgreSQL keeps one generic plan.
+//! Statements for which PostgreSQL keeps one generic plan.
 
 use crate::{
     Error,

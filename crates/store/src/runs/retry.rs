@@ -1,4 +1,4 @@
-//! Retries of runs that a person requests.
+//! Retries of runs at the request of a person.
 
 use model::{
     RunId, Timestamp,
@@ -35,11 +35,11 @@ impl Store {
         reserved: Option<RunId>,
         now: Timestamp,
     ) -> Result<SubmittedRun, Error> {
-        let made = self
+        let created = self
             .transact(scope, |tx, _| {
                 Box::pin(async move {
-                    // Lock the automation and the seat even for a run that is over, so that two requests cannot both
-                    // create the next attempt.
+                    // 1. Lock the automation and the seat even for a run that is over, so that two requests cannot
+                    // both create the next attempt.
                     lock_run(tx, id).await?;
                     let row = tx
                         .fetch_optional(sql!("runs/by_id"), params![scope.tenant(), id])
@@ -55,6 +55,7 @@ impl Store {
                             return Err(Error::already_created("run", reserved));
                         }
                     }
+                    // 2. Check that the run, its automation and the format allow another attempt.
                     let newest = attempts.last().map(rows::run).transpose()?;
                     check_retryable(&run, newest.as_ref())?;
                     let automation = match run.automation_id {
@@ -76,6 +77,7 @@ impl Store {
                             automation.needs_format,
                         )?;
                     }
+                    // 3. Insert the attempt.
                     let next = NextAttempt {
                         not_before: None,
                         interrupted: may_have_been_prompted(&run),
@@ -94,14 +96,14 @@ impl Store {
                 })
             })
             .await;
-        match (made, reserved) {
+        match (created, reserved) {
             // A second request with the same ID committed first.
             (Err(Error::Database(error)), Some(reserved))
                 if error.conflict() == Some("agent_runs_pkey") =>
             {
                 Err(Error::already_created("run", reserved))
             }
-            (made, _) => made,
+            (created, _) => created,
         }
     }
 }
@@ -127,8 +129,8 @@ fn not_retryable(what: &'static str, state: String) -> Error {
 }
 
 /// Returns `true` if the prompt of a run that is over may have reached its agent: the turn began, and the failure did
-/// not come before the prompt. The next attempt then tells its agent about the interruption, because the same prompt
-/// is never sent again without that note.
+/// not precede the prompt. The prompt of the next attempt then mentions the interruption, because Matins never sends
+/// the same prompt twice without that note.
 fn may_have_been_prompted(run: &Run) -> bool {
     let kind = run.state.reason().and_then(|reason| reason.parse().ok());
     let before_the_prompt = matches!(

@@ -10,10 +10,10 @@
 //! server whose [`DOCUMENT_FORMAT`] is lower does not fire such an automation, begin its runs or rewrite it
 //! ([0015](../../../../docs/adr/0015-stored-documents-have-formats.md)).
 //!
-//! **To add a key:** add it to the stored type with a default, and leave it out of the JSON where it has that default,
-//! because programs that are older than the formats refuse unknown keys. Raise [`DOCUMENT_FORMAT`], and write the snapshot with
-//! `MATINS_UPDATE=1 cargo test -p matins-store stored`. If a server must not ignore the key, because it limits or
-//! forbids, let `needs_format` return the new format where the key is set.
+//! **To add a key:** add it to the stored type with a default, and leave it out of the JSON where it has that
+//! default, because programs that are older than the formats refuse unknown keys. Raise [`DOCUMENT_FORMAT`], and
+//! write the snapshot with `MATINS_UPDATE=1 cargo test -p matins-store stored`. If a server must not ignore the key,
+//! because it limits or forbids, let `needs_format` return the new format where the key is set.
 
 mod agents;
 mod budget;
