@@ -178,8 +178,9 @@ impl Budgets {
         now: Timestamp,
     ) -> Result<Self, Error> {
         let days = BudgetPeriods::of(now);
-        let limited = automations.filter(|one| one.policies.budget.has_period_limits());
-        let spenders = limited.map(|one| params![one.id]).collect();
+        let limited =
+            automations.filter(|automation| automation.policies.budget.has_period_limits());
+        let spenders = limited.map(|automation| params![automation.id]).collect();
         let owners = tenants
             .iter()
             .filter(|(_, budget)| budget.has_period_limits());
@@ -196,10 +197,16 @@ impl Budgets {
 
     /// Returns the budgets that limit a run of a tenant, and of an automation if the run has one.
     pub(crate) fn accounts(&self, tenant: TenantId, automation: Option<&Automation>) -> Accounts {
-        let own = automation.map(|own| (Owner::Automation, own.id.uuid(), &own.policies.budget));
-        let all = self.tenants.get(&tenant);
-        let all = all.map(|budget| (Owner::Tenant, tenant.uuid(), budget));
-        let limited = own.into_iter().chain(all);
+        let of_automation = automation.map(|automation| {
+            (
+                Owner::Automation,
+                automation.id.uuid(),
+                &automation.policies.budget,
+            )
+        });
+        let of_tenant = self.tenants.get(&tenant);
+        let of_tenant = of_tenant.map(|budget| (Owner::Tenant, tenant.uuid(), budget));
+        let limited = of_automation.into_iter().chain(of_tenant);
         let limited = limited.filter(|(_, _, budget)| !budget.is_none());
         Accounts {
             accounts: limited
