@@ -61,7 +61,7 @@ pub(crate) async fn busy_session_is_retried_with_growing_backoff(world: &World) 
         .find(|(_, text)| text.contains("in use elsewhere"))
         .unwrap()
         .1;
-    assert!(told.contains("It will be tried again at "), "{told}");
+    assert!(told.contains("The run will be retried at "), "{told}");
 }
 
 pub(crate) async fn lost_agent_session_fails_until_automation_is_reset(world: &World) {

@@ -208,7 +208,10 @@ async fn automation_edit_of_stale_version_is_refused() {
     let lost = world.service.edit_automation(&mine, &asked, false).await;
     let lost = lost.unwrap_err();
     assert_eq!(lost.kind(), ErrorKind::Refused);
-    assert!(error_chain(&lost).contains("changed meanwhile"), "{lost}");
+    assert!(
+        error_chain(&lost).contains("has changed since it was read"),
+        "{lost}"
+    );
     assert!(lost.hint().unwrap().contains("try again"));
     let now = world.service.automation("news").await.unwrap();
     assert_eq!(now.automation.prompt, "Theirs");

@@ -89,7 +89,7 @@ pub(crate) async fn overlap_cancel_running_cancels_earlier_runs(db: &TestStore) 
             stage.statuses([first, second, third]).await,
             [Running, Cancelled, Deferred]
         );
-        let reason = "superseded by a later occurrence".to_owned();
+        let reason = "replaced by a later occurrence".to_owned();
         assert_eq!(stage.heartbeat(first).await, HeartbeatReply::Cancel(reason));
         stage.assert_nothing_promotable().await;
         // An agent that is killed for it ends by a failure, and is called off all the same.

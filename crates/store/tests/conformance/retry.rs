@@ -84,7 +84,7 @@ pub(crate) async fn stall_keeps_live_text_and_creates_next_attempt(db: &TestStor
     assert!(attempts[1].state.not_before().unwrap() > stage.now());
     let shown = stage.transcript(session).await;
     assert_eq!(shown[1], "assistant: I was about to");
-    assert!(shown[2].contains("the worker that executed it was lost. It will be tried again at"));
+    assert!(shown[2].contains("the worker that executed it was lost. The run will be retried at"));
     assert_eq!(stage.live(run, 0).await, (String::new(), 0));
 }
 
@@ -249,7 +249,7 @@ pub(crate) async fn requeued_run_uses_no_attempt(db: &TestStore) {
     }
     let shown = stage.transcript(session).await;
     assert!(
-        shown[1].ends_with("handed it back. It will be taken up again."),
+        shown[1].ends_with("handed it back. The run will be retried."),
         "{shown:?}"
     );
 }

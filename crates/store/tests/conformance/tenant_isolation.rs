@@ -112,7 +112,7 @@ fn parameters(name: &str, world: &World) -> Vec<Param> {
         | "endpoints/list"
         | "feed/horizon"
         | "harnesses/list"
-        | "instances/waiting"
+        | "instances/list"
         | "outlook/automations"
         | "outlook/queue" => params![none()],
         "approvals/page_pending" | "tenants/page" | "tokens/page" => page(),

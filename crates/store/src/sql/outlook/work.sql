@@ -1,7 +1,7 @@
 -- Returns the pending work of the scheduler in one query: the instant of the next due trigger, and the end of the
 -- next backoff. A backoff that has ended does not count, because its run waits for a seat and not for the time.
--- `waiting` is true if a waiting run could start, by the conditions of runs/left_behind.sql. `gone` is true if a run
--- waits for a removed instance.
+-- `waiting` is true if a waiting run could start, by the conditions of runs/promotable_seats.sql. `gone` is true if a
+-- run waits for a removed instance.
 -- $1 now, $2 highest format that this server honours: it fires nothing that needs a later one
 select
     (

@@ -1,5 +1,5 @@
--- Finds free seats on which a run could start: its backoff has ended, or an earlier promotion left it behind. People
--- come first, then the runs that have waited longest.
+-- Finds free seats on which a waiting run could start, because its backoff has ended or because an earlier promotion
+-- missed it. Seats with messages of people come first, then those with the oldest input.
 -- $1 now, $2 limit
 select r.seat_id
 from agent_runs r

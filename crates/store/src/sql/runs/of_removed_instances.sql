@@ -1,4 +1,4 @@
--- Lists queued runs whose agent has its memory on an instance that is gone.
+-- Lists queued runs whose agent has its memory on a removed instance.
 -- $1 the only run to check, or null, $2 limit
 select r.id
 from instances i

@@ -5,11 +5,11 @@ select i.id, i.name, i.state, i.last_seen_at, v.worker_id, v.version, v.format, 
     select count(*)
     from agent_runs r
     where r.status = 'queued' and r.tenant_id = i.tenant_id and r.instance_id = i.id
-) as waiting, (
+) as queued_runs, (
     select count(*)
     from automations a
     where a.tenant_id = i.tenant_id and a.deleted_at is null and a.needs_format > 1 and a.needs_format > v.format
-) as too_new
+) as unsupported_automations
 from instances i
 left join servers v on v.instance_id = i.id
 where ($1 is null or i.tenant_id = $1) and i.state <> 'gone'

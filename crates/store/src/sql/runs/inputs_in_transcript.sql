@@ -1,4 +1,4 @@
--- Lists the inputs that the transcript shows already, because an earlier attempt has begun.
+-- Lists the inputs that the transcript shows already, because an earlier attempt has begun its turn.
 -- Each row: $1 input
 with item (id) as (values /* row */ ($1))
 select item.id
