@@ -21,8 +21,8 @@ pub enum ContentLimit {
 impl fmt::Display for ContentLimit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Bytes => write!(f, "longer than {MAX_FILE_BYTES} bytes"),
-            Self::Depth => write!(f, "nested deeper than {MAX_DEPTH} levels"),
+            Self::Bytes => write!(f, "more than {MAX_FILE_BYTES} bytes"),
+            Self::Depth => write!(f, "more than {MAX_DEPTH} levels of nesting"),
             Self::Values => write!(f, "more than {MAX_VALUES} values"),
         }
     }
@@ -32,13 +32,13 @@ impl fmt::Display for ContentLimit {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum MalformedContent {
     /// The content exceeds a limit.
-    #[error("it is {0}")]
+    #[error("the content has {0}")]
     LimitExceeded(ContentLimit),
     /// A field occurs twice. Two parsers could choose different values.
-    #[error("the field {0:?} is there twice")]
+    #[error("the field `{}` occurs twice", .0.escape_debug())]
     DuplicateField(String),
     /// The content is not JSON.
-    #[error("it is no JSON: {0}")]
+    #[error("the content is not JSON: {0}")]
     NotJson(String),
 }
 
@@ -144,7 +144,7 @@ impl<'de> Visitor<'de> for LimitedDeserializer<'_> {
         let number = serde_json::Number::from_f64(value);
         number
             .map(Value::Number)
-            .ok_or_else(|| E::custom("a number out of range"))
+            .ok_or_else(|| E::custom("the number is out of range"))
     }
 
     fn visit_str<E>(self, value: &str) -> Result<Value, E> {

@@ -26,7 +26,8 @@ struct Network {
 /// The error for a text that is not an allowlist.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "{given:?} is neither a network nor a host: expected such as 10.1.0.0/16, ::1 or hooks.internal"
+    "`{}` is neither a network nor a host: expected an entry such as 10.1.0.0/16, ::1 or hooks.internal",
+    .given.escape_debug()
 )]
 pub struct InvalidAllowlist {
     given: String,

@@ -19,7 +19,7 @@ use crate::{
 
 text_enum! {
     /// The treatment of a permission request that no rule matches.
-    Unruled, "a policy for what no rule covers" {
+    Unruled, "a policy for unmatched permission requests" {
         /// The request is denied at once.
         Deny = "deny",
         /// The request waits for a person until its deadline, and is then denied.

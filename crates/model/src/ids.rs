@@ -16,7 +16,10 @@ use crate::time::{Entropy, Timestamp};
 
 /// The error for a text that is not an ID.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{given:?} is not {article} id: expected `{prefix}_` and 32 hexadecimal digits")]
+#[error(
+    "`{}` is not {article} ID: expected `{prefix}_` and 32 hexadecimal digits",
+    .given.escape_debug()
+)]
 pub struct InvalidId {
     given: String,
     article: &'static str,
@@ -109,7 +112,7 @@ macro_rules! typed_id {
         #[cfg(feature = "schema")]
         impl utoipa::PartialSchema for $name {
             fn schema() -> utoipa::openapi::RefOr<utoipa::openapi::schema::Schema> {
-                $crate::schema::text(concat!("The id of ", $article, "."))
+                $crate::schema::text(concat!("The ID of ", $article, "."))
                     .pattern(Some(concat!("^", $prefix, "_[0-9a-f]{32}$")))
                     .into()
             }
@@ -270,7 +273,7 @@ mod tests {
         let seat = SeatId::generate(at(0), &Zeros).to_string();
         let error = seat.parse::<RunId>().unwrap_err().to_string();
         assert!(
-            error.contains("a run id") && error.contains("run_"),
+            error.contains("a run ID") && error.contains("run_"),
             "{error}"
         );
     }

@@ -1,6 +1,6 @@
 //! Secrets that sign webhooks, in the form of [Standard Webhooks](https://www.standardwebhooks.com).
 //!
-//! **Invariant:** only [`Secret::reveal`] and [`Secret::bytes`] disclose a secret. `Debug` and errors never contain
+//! **Invariant:** only [`SigningSecret::reveal`] and [`SigningSecret::bytes`] disclose a secret. `Debug` and errors never contain
 //! a secret.
 
 use std::{fmt, str::FromStr};
@@ -22,7 +22,7 @@ pub struct SigningSecret(Vec<u8>);
 
 /// The error for a text that is not a signing secret. The error does not contain the text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("read the signing secret: expected {PREFIX} and the base64 of 24 to 64 bytes")]
+#[error("invalid signing secret: expected `{PREFIX}` and the base64 of 24 to 64 bytes")]
 pub struct InvalidSigningSecret;
 
 impl SigningSecret {

@@ -144,7 +144,7 @@ fn contradicting_policy_is_refused_by_name() {
         .validate(SessionMode::Continuous)
         .unwrap_err()
         .to_string();
-    assert!(error.contains("overlap cannot be allow"), "{error}");
+    assert!(error.contains("`overlap` cannot be `allow`"), "{error}");
     assert!(
         with(Overlap::CancelRunning)
             .validate(SessionMode::Bound)

@@ -36,22 +36,22 @@ fn fires(expression: &str, after: &str, n: usize) -> Vec<String> {
 #[case("   ", "it has 0 fields")]
 #[case("0 9 * *", "it has 4 fields")]
 #[case("0 0 9 * * * 2027", "it has 7 fields")]
-#[case("@reboot", "accepted names are @yearly")]
-#[case("@daily x", "accepted names are @yearly")]
-#[case("0 9 * * @daily", "day-of-week field \"@daily\"")]
-#[case("*/0 * * * *", "minute field \"*/0\"")]
-#[case("*/90 * * * *", "minute field \"*/90\"")]
-#[case("0,30, * * * *", "minute field \"0,30,\"")]
-#[case("60 0 9 * * *", "second field \"60\"")]
-#[case("0 24 * * *", "hour field \"24\"")]
-#[case("0 9 * * MONDAY", "day-of-week field \"MONDAY\"")]
+#[case("@reboot", "expected @yearly")]
+#[case("@daily x", "expected @yearly")]
+#[case("0 9 * * @daily", "day-of-week field `@daily`")]
+#[case("*/0 * * * *", "minute field `*/0`")]
+#[case("*/90 * * * *", "minute field `*/90`")]
+#[case("0,30, * * * *", "minute field `0,30,`")]
+#[case("60 0 9 * * *", "second field `60`")]
+#[case("0 24 * * *", "hour field `24`")]
+#[case("0 9 * * MONDAY", "day-of-week field `MONDAY`")]
 fn invalid_cron_expression_is_refused_with_its_problem(
     #[case] expression: &str,
     #[case] says: &str,
 ) {
     let error = parse(expression, "UTC").unwrap_err().to_string();
     assert!(
-        error.contains(says) && error.contains("accepted"),
+        error.contains(says) && error.contains("expected"),
         "{error}"
     );
 }
@@ -61,7 +61,7 @@ fn cron_expression_length_is_limited() {
     let long = format!("{} * * * *", "0,".repeat(MAX_EXPRESSION_BYTES) + "0");
     let error = parse(&long, "UTC").unwrap_err().to_string();
     assert!(
-        error.contains("accepted are up to 512") && error.len() < 300,
+        error.contains("expected at most 512") && error.len() < 300,
         "{error}"
     );
     let all: Vec<String> = (0..60).map(|minute| minute.to_string()).collect();

@@ -30,7 +30,7 @@ const EXPORTED_CRATES: [&str; 6] = ["api", "daemon", "matins", "service", "store
 
 /// The error of an exporter that cannot be made.
 #[derive(Debug, thiserror::Error)]
-#[error("send traces to {endpoint}")]
+#[error("cannot export traces to `{endpoint}`")]
 pub struct SpansError {
     endpoint: String,
     source: SpansErrorSource,
@@ -38,7 +38,7 @@ pub struct SpansError {
 
 #[derive(Debug, thiserror::Error)]
 enum SpansErrorSource {
-    #[error("make a client of HTTP")]
+    #[error("cannot create an HTTP client")]
     Client(#[from] reqwest::Error),
     #[error(transparent)]
     Exporter(#[from] ExporterBuildError),
@@ -141,7 +141,7 @@ impl Exporter for LoggingExporter {
         let failed = self.is_failing.swap(sent.is_err(), Ordering::Relaxed);
         match &sent {
             Err(error) if !failed => {
-                tracing::warn!(%error, "failed to send traces to {}, will try again", self.endpoint);
+                tracing::warn!(%error, "cannot send traces to {}, later batches are tried", self.endpoint);
             }
             Ok(()) if failed => tracing::info!("traces are sent to {} again", self.endpoint),
             _ => {}
@@ -236,7 +236,7 @@ mod tests {
         });
         let told = String::from_utf8(log.0.lock().unwrap().clone()).unwrap();
         assert_eq!(told.lines().count(), 2, "{told}");
-        let failed = format!("failed to send traces to {endpoint}, will try again");
+        let failed = format!("cannot send traces to {endpoint}, later batches are tried");
         assert_eq!(told.matches(&failed).count(), 1, "{told}");
         let again = format!("traces are sent to {endpoint} again");
         assert_eq!(told.matches(&again).count(), 1, "{told}");

@@ -119,5 +119,5 @@ fn unresponsive_collector_does_not_block() {
 #[test]
 fn invalid_collector_endpoint_is_named_in_error() {
     let error = Spans::export_to("http://[", "matins", "0").unwrap_err();
-    assert_eq!(error.to_string(), "send traces to http://[");
+    assert_eq!(error.to_string(), "cannot export traces to `http://[`");
 }

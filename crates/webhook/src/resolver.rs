@@ -33,9 +33,9 @@ impl Lookup for SystemLookup {
 /// The reason why a host cannot be reached.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ResolveError {
-    #[error("it has no address that may be reached")]
+    #[error("the host has no permitted address")]
     NotAllowed,
-    #[error("its name cannot be resolved")]
+    #[error("the host name cannot be resolved")]
     NotResolved(#[source] io::Error),
 }
 

@@ -43,7 +43,7 @@ pub struct SignatureHeaders<'a> {
     pub signature: &'a [u8],
 }
 
-/// Returns the value of the header [`SIGNATURE`] for a body and one secret.
+/// Returns the value of the header [`SIGNATURE_HEADER`] for a body and one secret.
 ///
 /// `id` must not contain a dot. Otherwise the signature would also fit another split of ID, timestamp and body.
 pub fn sign(secret: &SigningSecret, id: &str, timestamp: i64, body: &[u8]) -> String {
@@ -52,8 +52,8 @@ pub fn sign(secret: &SigningSecret, id: &str, timestamp: i64, body: &[u8]) -> St
     format!("{SIGNATURE_PREFIX}{}", STANDARD.encode(mac))
 }
 
-/// Returns the value of the header [`SIGNATURE`] with one signature for each secret. During a rotation a receiver may
-/// know only one of them.
+/// Returns the value of the header [`SIGNATURE_HEADER`] with one signature for each secret. During a rotation a
+/// receiver may know only one of them.
 pub fn sign_with_all(secrets: &[&SigningSecret], id: &str, timestamp: i64, body: &[u8]) -> String {
     let signatures = secrets.iter().map(|one| sign(one, id, timestamp, body));
     signatures.collect::<Vec<_>>().join(" ")

@@ -33,7 +33,7 @@ const DISPLAYED_CHARS: usize = 10;
 pub enum InvalidSecret {
     /// The text does not have the form of the secret.
     #[error(
-        "it is not {what}: expected `{prefix}` and {} letters and digits",
+        "the text is not {what}: expected `{prefix}` and {} letters and digits",
         SECRET_CHARS - PREFIX_CHARS
     )]
     Form {
@@ -43,7 +43,7 @@ pub enum InvalidSecret {
         prefix: &'static str,
     },
     /// The checksum does not match the other characters.
-    #[error("it is not {what} as it was given out: a character is wrong or missing")]
+    #[error("the text is not {what}: a character is wrong or missing")]
     Mistyped {
         /// The expected kind of secret, with its article.
         what: &'static str,
@@ -69,7 +69,7 @@ macro_rules! secrets {
             ///
             /// # Errors
             ///
-            /// [`InvalidSecret`] if the form or the checksum is wrong.
+            /// Returns [`InvalidSecret`] if the form or the checksum is wrong.
             pub fn parse(text: &str) -> Result<Self, InvalidSecret> {
                 check(text, $prefix, $what)?;
                 Ok(Self(text.to_owned()))

@@ -40,12 +40,16 @@ struct MoneyJson {
 pub enum InvalidMoney {
     /// The amount is not a decimal number within the limits.
     #[error(
-        "read the amount {0:?}: expected is a decimal number from 0 to 1000000000 with six digits behind \
-         the point at the most"
+        "invalid amount `{}`: expected a decimal number from 0 to 1000000000 with at most six digits after the \
+         point",
+        .0.escape_debug()
     )]
     Amount(String),
     /// The currency is not a name of letters and digits.
-    #[error("read the currency {0:?}: expected are 1 to 16 letters or digits, such as USD")]
+    #[error(
+        "invalid currency `{}`: expected 1 to 16 letters or digits, such as USD",
+        .0.escape_debug()
+    )]
     Currency(String),
 }
 

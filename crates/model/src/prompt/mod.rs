@@ -96,7 +96,7 @@ pub struct RenderedPrompt {
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The variables cannot be written as JSON.
-    #[error("write the variables of the prompt {id} as JSON")]
+    #[error("cannot write the variables of the prompt `{id}` as JSON")]
     Variables {
         /// The name of the template.
         id: &'static str,
@@ -104,7 +104,7 @@ pub enum Error {
         source: serde_json::Error,
     },
     /// A variable is missing, or the template is broken.
-    #[error("render the prompt {id}")]
+    #[error("cannot render the prompt `{id}`")]
     Render {
         /// The name of the template.
         id: &'static str,
@@ -226,7 +226,7 @@ mod tests {
             let error = template.render(json!({})).unwrap_err();
             assert_eq!(
                 error.to_string(),
-                format!("render the prompt {}", template.id)
+                format!("cannot render the prompt `{}`", template.id)
             );
             assert!(error.source().unwrap().to_string().contains("undefined"));
         }

@@ -80,7 +80,7 @@ impl Cron {
         if expression.len() > MAX_EXPRESSION_BYTES {
             let length = expression.len();
             return Err(refuse(format!(
-                "it has {length} bytes; accepted are up to {MAX_EXPRESSION_BYTES}"
+                "it has {length} bytes; expected at most {MAX_EXPRESSION_BYTES}"
             )));
         }
         let fields = fields(expression).map_err(refuse)?;
@@ -298,8 +298,8 @@ fn fields(expression: &str) -> Result<Vec<&str>, String> {
             .iter()
             .find(|(name, _)| name.eq_ignore_ascii_case(text));
         text = known.map(|(_, fields)| *fields).ok_or_else(|| {
-            "accepted names are @yearly, @annually, @monthly, @weekly, @daily, @midnight and \
-             @hourly"
+            "it is an unknown name; expected @yearly, @annually, @monthly, @weekly, @daily, \
+             @midnight or @hourly"
                 .to_owned()
         })?;
     }
@@ -309,8 +309,8 @@ fn fields(expression: &str) -> Result<Vec<&str>, String> {
         6 => {}
         count => {
             return Err(format!(
-                "it has {count} fields; accepted are five (minute, hour, day of month, month, day \
-                 of week), or six with the seconds in front"
+                "it has {count} fields; expected five (minute, hour, day of month, month, day of \
+                 week), or six with the seconds first"
             ));
         }
     }

@@ -58,7 +58,7 @@ fn matins_fires(case: &Case) -> Vec<i64> {
     let schedule = match Schedule::parse(&spec) {
         Ok(schedule) => schedule,
         Err(Error::NeverFires { .. }) => return Vec::new(),
-        Err(error) => panic!("failed to {error}"),
+        Err(error) => panic!("{error}"),
     };
     let after = Timestamp::from_microsecond(case.after * 1_000_000 + case.micros).unwrap();
     let fires = schedule.upcoming(after, FIRES).into_iter();

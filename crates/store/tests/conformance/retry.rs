@@ -249,7 +249,7 @@ pub(crate) async fn requeued_run_uses_no_attempt(db: &TestStore) {
     }
     let shown = stage.transcript(session).await;
     assert!(
-        shown[1].ends_with("handed it back. It will be taken up again."),
+        shown[1].ends_with("the input was requeued. It will be taken up again."),
         "{shown:?}"
     );
 }
