@@ -14,7 +14,7 @@ pub use account::{Account, Accounts, BudgetPeriods, Owner, ReachedLimit, UsageTo
 pub use meter::{Meter, RunUsage, UsageReport};
 pub use money::{InvalidMoney, Money};
 
-/// The reason word of automations that pause, and of runs that wait or fail, because a budget is used up.
+/// The reason, in one word, of automations that pause, and of runs that wait or fail, because a budget is used up.
 pub const BUDGET_REASON: &str = "budget";
 
 /// The maximum number of tokens in a limit.
@@ -183,9 +183,9 @@ impl fmt::Display for Budget {
     /// Writes the limits in the form that [`Limit`] parses, separated by commas: `100000 tokens/day, 20 USD/month`.
     /// Writes nothing if there are none.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (at, limit) in self.limits().enumerate() {
-            let before = if at == 0 { "" } else { ", " };
-            write!(f, "{before}{limit}")?;
+        for (index, limit) in self.limits().enumerate() {
+            let separator = if index == 0 { "" } else { ", " };
+            write!(f, "{separator}{limit}")?;
         }
         Ok(())
     }

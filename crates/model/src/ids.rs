@@ -139,13 +139,13 @@ macro_rules! typed_id {
 typed_id! {
     /// The ID of a tenant, which owns all other entities.
     TenantId = "ten", "a tenant";
-    /// The ID of an agent, which starts one ACP agent.
+    /// The ID of a configured agent.
     AgentId = "har", "an agent";
     /// The ID of an instance: the data folder of one machine, where agents run.
     InstanceId = "ins", "an instance";
     /// The ID of a session: a conversation with an agent.
     SessionId = "ses", "a session";
-    /// The ID of a seat: the place of one agent in a session, and a row of `agent_definitions`.
+    /// The ID of a seat: one agent in a session, and a row of `agent_definitions`.
     SeatId = "seat", "a seat";
     /// The ID of an automation, which triggers fire.
     AutomationId = "aut", "an automation";

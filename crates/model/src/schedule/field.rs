@@ -191,8 +191,8 @@ impl Field {
         let named = |name: &&str| name.eq_ignore_ascii_case(text);
         let named = self.names.iter().position(named);
         named
-            .and_then(|place| u8::try_from(place).ok())
-            .map(|place| self.min + place)
+            .and_then(|index| u8::try_from(index).ok())
+            .map(|index| self.min + index)
             .or_else(|| number(text).filter(|value| (self.min..=self.max).contains(value)))
             .ok_or_else(|| {
                 let shown = shortened(text);
