@@ -175,6 +175,7 @@ impl Trigger {
         };
         let mcp_servers = mcp_servers(fields.0.remove("mcpServers"))?;
         let run_id = fields.parsed_text("runId")?;
+        // Every known field is removed by now. A misspelled field must be refused and not ignored.
         if let Some(unknown) = fields.0.keys().next() {
             return Err(InvalidTrigger::UnknownField(truncate(unknown)));
         }

@@ -54,19 +54,19 @@ pub(crate) fn parse(bytes: &[u8]) -> Result<Value, MalformedContent> {
     if bytes.len() > MAX_FILE_BYTES {
         return Err(MalformedContent::LimitExceeded(ContentLimit::Bytes));
     }
-    let refused = Cell::new(None);
-    let strict = LimitedDeserializer {
+    let rejection = Cell::new(None);
+    let limited = LimitedDeserializer {
         depth: 0,
         value_count: &Cell::new(0),
-        rejection: &refused,
+        rejection: &rejection,
     };
     let mut document = serde_json::Deserializer::from_slice(bytes);
     // An error of the deserializer is only text, so the cell has the reason if it was a refusal.
-    let read = strict
+    let read = limited
         .deserialize(&mut document)
         .and_then(|value| document.end().map(|()| value));
     read.map_err(|error| {
-        refused
+        rejection
             .take()
             .unwrap_or_else(|| MalformedContent::NotJson(truncate(&error.to_string())))
     })
@@ -82,9 +82,9 @@ struct LimitedDeserializer<'a> {
 }
 
 impl LimitedDeserializer<'_> {
-    fn reject<E: serde::de::Error>(&self, why: MalformedContent) -> E {
-        let error = E::custom(&why);
-        self.rejection.set(Some(why));
+    fn reject<E: serde::de::Error>(&self, reason: MalformedContent) -> E {
+        let error = E::custom(&reason);
+        self.rejection.set(Some(reason));
         error
     }
 

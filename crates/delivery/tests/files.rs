@@ -1,4 +1,4 @@
-//! Trigger files, the bad ones first.
+//! Tests of trigger files, beginning with invalid ones.
 
 #![expect(clippy::unwrap_used, reason = "tests and their helpers")]
 
@@ -50,7 +50,7 @@ fn trigger_file_error_names_missing_unknown_or_invalid_field() {
             })
         );
     }
-    for (field, value, says) in [
+    for (field, value, expected) in [
         (
             "timestamp",
             json!("yesterday"),
@@ -74,7 +74,7 @@ fn trigger_file_error_names_missing_unknown_or_invalid_field() {
         ("token", json!("secret"), "unknown field `token`"),
     ] {
         let error = parse_error(&trigger_with(field, value)).to_string();
-        assert!(error.contains(says), "{error}");
+        assert!(error.contains(expected), "{error}");
         assert!(error.len() < 500, "{} bytes", error.len());
     }
 }

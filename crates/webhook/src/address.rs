@@ -76,7 +76,7 @@ fn non_public_kind_v4(address: Ipv4Addr) -> Option<&'static str> {
     NON_PUBLIC_V4_BLOCKS
         .iter()
         .find(within)
-        .map(|(_, _, what)| *what)
+        .map(|(_, _, kind)| *kind)
 }
 
 fn non_public_kind_v6(address: Ipv6Addr) -> Option<&'static str> {
@@ -90,7 +90,7 @@ fn non_public_kind_v6(address: Ipv6Addr) -> Option<&'static str> {
     let found = NON_PUBLIC_V6_BLOCKS
         .iter()
         .find(|(block, bits, _)| is_in_block_v6(address, (*block, *bits)));
-    found.map(|(_, _, what)| *what)
+    found.map(|(_, _, kind)| *kind)
 }
 
 fn is_in_block_v6(address: Ipv6Addr, (block, bits): (Ipv6Addr, u32)) -> bool {

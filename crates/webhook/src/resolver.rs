@@ -69,14 +69,14 @@ impl Resolve for AddressFilter {
         Box::pin(async move {
             let found = found.await.map_err(ResolveError::NotResolved)?;
             // A host with both kinds of addresses is reached by its permitted ones.
-            let pass: Vec<SocketAddr> = found
+            let permitted: Vec<SocketAddr> = found
                 .into_iter()
                 .filter(|at| Self::is_allowed(&allowance, excludes_public, name.as_str(), *at))
                 .collect();
-            if pass.is_empty() {
+            if permitted.is_empty() {
                 return Err(ResolveError::NotAllowed.into());
             }
-            Ok(Box::new(pass.into_iter()) as Addrs)
+            Ok(Box::new(permitted.into_iter()) as Addrs)
         })
     }
 }

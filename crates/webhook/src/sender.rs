@@ -93,14 +93,14 @@ impl Sender {
         let _ = rustls::crypto::ring::default_provider().install_default();
         let allowance = Arc::new(allowance);
         let client = |excludes_public| {
-            let guard = AddressFilter {
+            let address_filter = AddressFilter {
                 lookup: Arc::clone(lookup),
                 allowance: Arc::clone(&allowance),
                 excludes_public,
             };
             Client::builder()
                 // The client does not resolve hosts that are IP addresses. `Target::parse` checks those.
-                .dns_resolver(Arc::new(guard))
+                .dns_resolver(Arc::new(address_filter))
                 // A proxy would resolve names itself, without `AddressFilter`.
                 .no_proxy()
                 // The target of a redirect would be reached without `Target::parse`.

@@ -123,7 +123,7 @@ impl Account {
         })
     }
 
-    /// Returns the limit that a running turn has reached, after it has used `used`. The account already contains
+    /// Returns the limit that a running turn has reached, with the usage `used`. The account already contains
     /// `counted` of that usage. Limits of turns do not apply, because the turn was admitted when it began.
     fn limit_reached_during_turn(
         &self,
@@ -162,7 +162,7 @@ pub struct Accounts {
 }
 
 impl Accounts {
-    /// Returns the limit that the run has reached, after it has used `used`. Returns `None` if the run may continue.
+    /// Returns the limit that the run has reached with the usage `used`. Returns `None` if the run may continue.
     pub fn limit_reached_during_turn(&self, used: &RunUsage) -> Option<ReachedLimit> {
         let accounts = self.accounts.iter();
         let reached =
