@@ -1,4 +1,4 @@
-//! What cron expressions mean, case by case.
+//! Tests of the meaning of cron expressions, case by case.
 #![expect(clippy::unwrap_used, reason = "helpers of tests may panic")]
 
 use model::{
@@ -18,7 +18,7 @@ fn at(text: &str) -> Timestamp {
     text.parse().unwrap()
 }
 
-/// The next fires in UTC as `2026-12-01T09:00`, seconds only where there are any.
+/// Returns the next fires in UTC in the form `2026-12-01T09:00`, with seconds only if they are not zero.
 fn fires(expression: &str, after: &str, n: usize) -> Vec<String> {
     let schedule = parse(expression, "UTC").unwrap();
     let fires = schedule.upcoming(at(after), n).into_iter();
@@ -47,11 +47,11 @@ fn fires(expression: &str, after: &str, n: usize) -> Vec<String> {
 #[case("0 9 * * MONDAY", "day-of-week field `MONDAY`")]
 fn invalid_cron_expression_is_refused_with_its_problem(
     #[case] expression: &str,
-    #[case] says: &str,
+    #[case] expected: &str,
 ) {
     let error = parse(expression, "UTC").unwrap_err().to_string();
     assert!(
-        error.contains(says) && error.contains("expected"),
+        error.contains(expected) && error.contains("expected"),
         "{error}"
     );
 }
@@ -78,11 +78,11 @@ fn cron_expression_length_is_limited() {
 fn cron_expression_that_never_fires_is_refused(
     #[case] expression: &str,
     #[case] zone: &str,
-    #[case] says: &str,
+    #[case] expected: &str,
 ) {
     let error = parse(expression, zone).unwrap_err();
     assert!(matches!(error, Error::NeverFires { .. }), "{error:?}");
-    assert!(error.to_string().contains(says), "{error}");
+    assert!(error.to_string().contains(expected), "{error}");
 }
 
 #[test]
@@ -130,11 +130,11 @@ fn cron_expression_gives_expected_instants(#[case] expression: &str, #[case] exp
 }
 
 #[rstest]
-// Either day field, where both restrict.
+// If both day fields restrict, one match suffices.
 #[case("0 9 13 * 5", &["2026-11-27T09:00", "2026-12-04T09:00", "2026-12-11T09:00", "2026-12-13T09:00"])]
-// Both, where one begins with `*`: Fridays on odd days.
+// If one day field begins with `*`, both must match: Fridays on odd days.
 #[case("0 9 */2 * 5", &["2026-11-27T09:00", "2026-12-11T09:00", "2026-12-25T09:00"])]
-// Both: the 13th, if it is a Sunday, Tuesday, Thursday or Saturday.
+// Both must match: the 13th, if it is a Sunday, Tuesday, Thursday or Saturday.
 #[case("0 9 13 * */2", &["2026-12-13T09:00", "2027-02-13T09:00", "2027-03-13T09:00", "2027-04-13T09:00"])]
 fn cron_day_fields_combine_as_in_vixie_cron(#[case] expression: &str, #[case] expected: &[&str]) {
     let found = fires(expression, "2026-11-21T12:00:00Z", expected.len());

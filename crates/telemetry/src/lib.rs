@@ -1,7 +1,7 @@
 //! Exports metrics to Prometheus and spans to OpenTelemetry.
 //!
-//! - [`Metrics`] has the counters and histograms of the process. [`QueueMetrics`] and [`DatabaseMetrics`] are read from the
-//!   database for each scrape, and [`Metrics::encode_with_database`] formats all three as one text.
+//! - [`Metrics`] has the counters and histograms of the process. [`QueueMetrics`] and [`DatabaseMetrics`] are read
+//!   from the database for each scrape, and [`Metrics::encode_with_database`] formats all three as one text.
 //! - [`Spans`] sends the spans of `tracing` to a collector in batches.
 //!
 //! Read `metrics.rs` first.
