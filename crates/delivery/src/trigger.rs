@@ -214,7 +214,11 @@ fn mcp_servers(given: Option<Value>) -> Result<Vec<Value>, InvalidTrigger> {
         return Err(invalid_field("mcpServers", &servers.len().into(), accepted));
     }
     match servers.iter().find(|server| !server.is_object()) {
-        Some(other) => Err(invalid_field("mcpServers", other, "expected a list of objects")),
+        Some(other) => Err(invalid_field(
+            "mcpServers",
+            other,
+            "expected a list of objects",
+        )),
         None => Ok(servers),
     }
 }

@@ -56,7 +56,11 @@ fn trigger_file_error_names_missing_unknown_or_invalid_field() {
             json!("yesterday"),
             "`timestamp` is `\"yesterday\"`",
         ),
-        ("timestamp", json!(1), "`timestamp` is `1`: expected a string"),
+        (
+            "timestamp",
+            json!(1),
+            "`timestamp` is `1`: expected a string",
+        ),
         ("task", json!("x".repeat(1 << 21)), "at most 1048576 bytes"),
         ("type", json!("webhook"), "cron, message or task"),
         ("sessionMode", json!("eternal"), "expected one of"),
@@ -67,7 +71,11 @@ fn trigger_file_error_names_missing_unknown_or_invalid_field() {
         ),
         ("scheduleName", json!("n".repeat(300)), "at most 200 bytes"),
         ("params", json!([]), "`params` is `[]`: expected an object"),
-        ("mcpServers", json!({}), "`mcpServers` is `{}`: expected a list"),
+        (
+            "mcpServers",
+            json!({}),
+            "`mcpServers` is `{}`: expected a list",
+        ),
         ("mcpServers", json!(["sh"]), "expected a list of objects"),
         ("mcpServers", json!(vec![json!({}); 65]), "at most 64"),
         ("runId", json!("7"), "`runId` is `\"7\"`"),
@@ -206,9 +214,9 @@ proptest! {
             let at = model::Timestamp::from_microsecond(micros).unwrap();
             TriggerName::new(at, run).unwrap()
         };
-        let (one, two) = (name(first), name(first + later));
-        prop_assert!(one.to_string() < two.to_string());
-        prop_assert_eq!(one.to_string().parse::<TriggerName>().unwrap(), one);
+        let (earlier, later) = (name(first), name(first + later));
+        prop_assert!(earlier.to_string() < later.to_string());
+        prop_assert_eq!(earlier.to_string().parse::<TriggerName>().unwrap(), earlier);
     }
 
     #[test]

@@ -356,10 +356,7 @@ mod tests {
             ),
         ] {
             let refused = budget.validate().unwrap_err().to_string();
-            assert!(
-                refused.starts_with(&format!("`{field}`")),
-                "{refused}"
-            );
+            assert!(refused.starts_with(&format!("`{field}`")), "{refused}");
         }
     }
 }

@@ -107,7 +107,10 @@ mod tests {
             log: Uuid::from_u128(7),
             seq: 14,
         };
-        assert_eq!(cursor.to_string(), "812.00000000000000000000000000000007.14");
+        assert_eq!(
+            cursor.to_string(),
+            "812.00000000000000000000000000000007.14"
+        );
         for cursor in [cursor, FeedCursor::START, FeedCursor::before(i64::MAX)] {
             assert_eq!(cursor.to_string().parse(), Ok(cursor));
             let json = serde_json::to_string(&cursor).unwrap();
@@ -154,6 +157,6 @@ mod tests {
             cursor(1, 2, 2),
             FeedCursor::before(2),
         ];
-        assert!(ordered.is_sorted_by(|one, other| one < other));
+        assert!(ordered.is_sorted_by(|earlier, later| earlier < later));
     }
 }

@@ -263,7 +263,7 @@ mod tests {
         let ids: Vec<RunId> = (0..100_000)
             .map(|_| RunId::generate(at(1_700_000_000_000_000), &Zeros))
             .collect();
-        assert!(ids.is_sorted_by(|one, next| one < next));
+        assert!(ids.is_sorted_by(|earlier, later| earlier < later));
         let version = ids.iter().map(|id| id.uuid().get_version_num());
         assert!(version.eq(std::iter::repeat_n(7, ids.len())));
     }

@@ -279,10 +279,7 @@ mod tests {
             (&["check"][..], 0, "precheck.timeout_seconds"),
         ] {
             let refused = refused(command, seconds).unwrap();
-            assert!(
-                refused.starts_with(&format!("`{field}`")),
-                "{refused}"
-            );
+            assert!(refused.starts_with(&format!("`{field}`")), "{refused}");
         }
     }
 }

@@ -138,7 +138,8 @@ fn end_text(outcome: &Outcome, answer: AnswerExtent) -> Option<String> {
         }
         Outcome::Stopped(StopReason::Refusal) => "The turn failed: the agent refused.".into(),
         Outcome::Stopped(StopReason::Cancelled) => {
-            "The turn failed: the agent ended it as cancelled without a request to cancel it.".into()
+            "The turn failed: the agent ended it as cancelled without a request to cancel it."
+                .into()
         }
         Outcome::Cancelled(reason) => format!("The turn was cancelled: {reason}."),
         Outcome::Failed(failure) => match failure.kind {

@@ -35,7 +35,11 @@ fn clock_change_examples_in_docs_match_code() {
         };
         let [date, time, offset] = after.split(' ').collect::<Vec<_>>().try_into().unwrap();
         let from = format!("{date}T{time}{offset}").parse().unwrap();
-        assert_eq!(shown(from), after, "the zone has another offset at this instant");
+        assert_eq!(
+            shown(from),
+            after,
+            "the zone has another offset at this instant"
+        );
         let expected: Vec<&str> = fires.split(", ").collect();
         let found = schedule.upcoming(from, expected.len());
         let found: Vec<String> = found.into_iter().map(shown).collect();

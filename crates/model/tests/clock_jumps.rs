@@ -120,7 +120,11 @@ impl Machine {
             }
             assert!(plan.occurrences.len() <= OCCURRENCES_PER_FIRE);
             for at in plan.occurrences {
-                assert_eq!(Some(at), expected, "an instant is repeated, out of order or left out");
+                assert_eq!(
+                    Some(at),
+                    expected,
+                    "an instant is repeated, out of order or left out"
+                );
                 assert!(self.fire_at(at) <= now, "{at} fires early, at {now}");
                 expected = self.schedule.next_after(at);
                 runs.push(at);

@@ -135,8 +135,8 @@ impl Expression {
         Schedule::parse(&spec).ok()
     }
 
-    /// Returns all instants in `(after, until]`, found by reading a clock each minute. The walk begins two days earlier,
-    /// so that it knows the wall times that the clock has shown before.
+    /// Returns all instants in `(after, until]`, found by reading a clock each minute. The walk begins two days before
+    /// `after`, so that it knows the wall times that the clock has shown before.
     fn walk(&self, zone: &str, after: Timestamp, until: Timestamp) -> Vec<Timestamp> {
         const MINUTE: SignedDuration = SignedDuration::from_mins(1);
         let zone = TimeZoneDatabase::bundled().get(zone).unwrap();

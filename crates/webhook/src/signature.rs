@@ -55,7 +55,9 @@ pub fn sign(secret: &SigningSecret, id: &str, timestamp: i64, body: &[u8]) -> St
 /// Returns the value of the header [`SIGNATURE_HEADER`] with one signature for each secret. During a rotation a
 /// receiver may know only one of them.
 pub fn sign_with_all(secrets: &[&SigningSecret], id: &str, timestamp: i64, body: &[u8]) -> String {
-    let signatures = secrets.iter().map(|secret| sign(secret, id, timestamp, body));
+    let signatures = secrets
+        .iter()
+        .map(|secret| sign(secret, id, timestamp, body));
     signatures.collect::<Vec<_>>().join(" ")
 }
 

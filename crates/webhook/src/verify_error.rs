@@ -15,7 +15,9 @@ pub enum VerifyError {
     )]
     InvalidId,
     /// The timestamp is not a number of seconds.
-    #[error("invalid webhook: the header `webhook-timestamp` is not a number of seconds since 1970")]
+    #[error(
+        "invalid webhook: the header `webhook-timestamp` is not a number of seconds since 1970"
+    )]
     InvalidTimestamp,
     /// The timestamp is too far in the past.
     #[error("invalid webhook: the timestamp is more than 5 minutes in the past")]

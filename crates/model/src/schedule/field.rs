@@ -183,7 +183,11 @@ impl Field {
             .filter(|step| (1..=self.max).contains(step))
             .ok_or_else(|| {
                 let shown = shortened(text);
-                format!("the step `{}` is not in 1-{}", shown.escape_debug(), self.max)
+                format!(
+                    "the step `{}` is not in 1-{}",
+                    shown.escape_debug(),
+                    self.max
+                )
             })
     }
 

@@ -92,7 +92,9 @@ impl FromStr for QuietWindow {
         let (start, end) = text
             .split_once('-')
             .and_then(|(start, end)| Some((read_time(start)?, read_time(end)?)))
-            .ok_or_else(|| refuse("it is not two times from 00:00 to 23:59 with a `-` between them"))?;
+            .ok_or_else(|| {
+                refuse("it is not two times from 00:00 to 23:59 with a `-` between them")
+            })?;
         if start == end {
             return Err(refuse("its start and its end are equal"));
         }

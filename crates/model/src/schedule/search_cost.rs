@@ -86,8 +86,14 @@ mod tests {
         let (fires, days) = count_days(|| schedule.upcoming(after, 3));
         let context = format!("{expression:?} in {zone} after {after}");
         assert!(days <= MAX_SEARCHED_DAYS, "{days} for {context}");
-        assert!(fires.first().is_none_or(|first| *first > after), "{context}");
-        assert!(fires.is_sorted_by(|one, next| one < next), "{context}");
+        assert!(
+            fires.first().is_none_or(|first| *first > after),
+            "{context}"
+        );
+        assert!(
+            fires.is_sorted_by(|earlier, later| earlier < later),
+            "{context}"
+        );
         for pair in fires.windows(2) {
             assert_eq!(schedule.count(pair[0], pair[1]), 1, "{context}");
         }
