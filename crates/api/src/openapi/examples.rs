@@ -209,7 +209,7 @@ fn problem_example() -> Value {
     json!({
         "type": "/api/v1/docs#problem-invalid",
         "kind": "invalid",
-        "title": "The request cannot be taken",
+        "title": "Invalid request",
         "status": 400,
         "detail": "failed to take limit 501: accepted are 1 to 500",
         "field": "limit",

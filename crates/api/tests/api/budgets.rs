@@ -119,24 +119,24 @@ pub(crate) async fn invalid_budget_is_refused_with_field(world: &World) {
     for (budget, told) in [
         (
             json!({ "day": { "tokens": 0 } }),
-            "budget.day.tokens cannot be 0: from 1 to",
+            "`budget.day.tokens` cannot be `0`: expected 1 to",
         ),
         (
             json!({ "month": { "turns": 0 } }),
-            "budget.month.turns cannot be 0: from 1 to",
+            "`budget.month.turns` cannot be `0`: expected 1 to",
         ),
         (
             json!({ "run": { "cost": { "amount": "0", "currency": "USD" } } }),
-            "budget.run.cost cannot be 0 USD: at least",
+            "`budget.run.cost` cannot be `0 USD`: expected at least",
         ),
         (json!({ "run": { "turns": 1 } }), "turns"),
         (
             json!({ "run": { "cost": { "amount": "-1", "currency": "USD" } } }),
-            "read the amount \"-1\"",
+            "invalid amount `-1`",
         ),
         (
             json!({ "run": { "cost": { "amount": "1", "currency": "U$" } } }),
-            "read the currency \"U$\"",
+            "invalid currency `U$`",
         ),
     ] {
         let (made, set) = ask(budget).await;

@@ -219,7 +219,7 @@ fn invalid_automation_edit_changes_nothing() {
     let before = world.json(&["automation", "show", "standup"]);
     let id = before["triggers"][1]["id"].as_str().unwrap();
     for (args, code, words) in [
-        (&["--every", "1x"][..], 2, "\"1x\""),
+        (&["--every", "1x"][..], 2, "`1x`"),
         (&["--prompt", "x", "--cron", "61 * * * *"], 2, "61"),
         (&["--zone", "Mars"], 2, "Mars"),
         (&["--overlap", "allow"], 2, "fresh sessions"),

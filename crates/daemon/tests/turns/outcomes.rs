@@ -25,7 +25,7 @@ pub(crate) async fn stop_reasons_map_to_distinct_outcomes(world: &World) {
         (
             "cancelled",
             RunStatus::Failed,
-            "The turn failed: the agent ended it as cancelled, and nobody had called it off.",
+            "The turn failed: the agent ended it as cancelled without a request to cancel it.",
         ),
     ];
     let says = |script: Script, reason: &str| {
@@ -154,7 +154,7 @@ pub(crate) async fn answer_over_size_limit_is_truncated_with_notice(world: &Worl
     assert!(answer.content.starts_with("åx"));
     assert_eq!(
         world.last_notice(session).await,
-        "The answer was longer than 4 MiB; the rest of it was not kept."
+        "The answer was longer than 4 MiB; the rest was not kept."
     );
 }
 

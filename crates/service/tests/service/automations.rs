@@ -89,7 +89,7 @@ async fn invalid_automation_error_names_value_and_accepted_values() {
         (
             |asked| asked.policies.overlap = Some(Overlap::Allow),
             ErrorKind::Invalid,
-            &["overlap cannot be allow", "only automations with fresh"],
+            &["`overlap` cannot be `allow`", "only automations with fresh"],
         ),
         (
             |asked| asked.session = SessionTarget::Bound("web:7".into()),
@@ -120,12 +120,12 @@ async fn trigger_that_never_fires_is_refused() {
         (
             |asked| asked.zone = Some("Europe/Prage".into()),
             ErrorKind::Invalid,
-            &["\"Europe/Prage\"", "did you mean Europe/Prague?"],
+            &["`Europe/Prage`", "did you mean Europe/Prague?"],
         ),
         (
             |asked| asked.triggers = vec![cron("0 0 30 2 *")],
             ErrorKind::Invalid,
-            &["\"0 0 30 2 *\""],
+            &["`0 0 30 2 *`"],
         ),
         (
             |asked| asked.triggers = vec![cron("0 25 * * *")],
@@ -135,7 +135,7 @@ async fn trigger_that_never_fires_is_refused() {
         (
             |asked| asked.triggers = vec![every("10 minutes")],
             ErrorKind::Invalid,
-            &["\"10 minutes\"", "1s to 366d"],
+            &["`10 minutes`", "1s to 366d"],
         ),
         (
             |asked| asked.triggers = vec![at("2026-11-21T09:59")],

@@ -54,15 +54,15 @@ async fn forbidden_endpoint_url_is_refused_and_not_repeated() {
     for (url, says) in [
         ("https://127.0.0.1/s3cret", "this machine"),
         ("https://2130706433/s3cret", "this machine"),
-        ("https://[::1]/s3cret", "not allowed"),
+        ("https://[::1]/s3cret", "not in the allowlist"),
         ("https://10.1.2.3/s3cret", "private"),
         ("https://169.254.169.254/s3cret", "link-local"),
         ("http://hooks.example.org/s3cret", "http:"),
         ("http://1.1.1.1/s3cret", "http:"),
-        ("https://me:s3cret@example.org/", "a name or a password"),
-        ("ftp://example.org/s3cret", "only https:"),
-        ("s3cret", "it is not an address"),
-        ("", "it is not an address"),
+        ("https://me:s3cret@example.org/", "a user name or a password"),
+        ("ftp://example.org/s3cret", "expected `https:`"),
+        ("s3cret", "not a URL"),
+        ("", "not a URL"),
     ] {
         let refused = world
             .service

@@ -93,7 +93,7 @@ async fn preview_of_invalid_trigger_is_refused() {
             "not after the present",
         ),
         // One that is sound helps no other.
-        (preview_request(vec![every("1h"), cron("x")]), "\"x\""),
+        (preview_request(vec![every("1h"), cron("x")]), "`x`"),
         (nowhere, "did you mean Europe/Prague?"),
     ] {
         let refused = world.service.preview_runs(&request).unwrap_err();

@@ -249,7 +249,7 @@ pub(crate) async fn requeued_run_uses_no_attempt(db: &TestStore) {
     }
     let shown = stage.transcript(session).await;
     assert!(
-        shown[1].ends_with("handed it back. The run will be retried."),
+        shown[1].ends_with("the input was requeued. The run will be retried."),
         "{shown:?}"
     );
 }
