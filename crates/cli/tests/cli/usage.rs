@@ -242,7 +242,7 @@ const BAD_INPUT: &[(&[&str], i32, &[&str])] = &[
         2,
         &[
             "--heartbeat-seconds 100",
-            "heartbeat.stale_seconds = 180 (default)",
+            "`heartbeat.stale_seconds = 180` (default)",
         ],
     ),
     (
