@@ -45,12 +45,12 @@ async fn invalid_automation_edit_is_refused() {
         (
             |asked| asked.agent = Some("godo".into()),
             ErrorKind::NotFound,
-            &["agent \"godo\"", "did you mean \"good\"?"],
+            &["agent `godo`", "did you mean `good`?"],
         ),
         (
             |asked| asked.agent = Some("amnesiac".into()),
             ErrorKind::Refused,
-            &["\"amnesiac\"", "neither session/resume nor session/load"],
+            &["`amnesiac`", "neither session/resume nor session/load"],
         ),
         (
             |asked| asked.prompt = " ".into(),
@@ -85,7 +85,7 @@ async fn invalid_automation_edit_is_refused() {
         (
             |asked| asked.session = SessionTarget::Bound("nobody".into()),
             ErrorKind::NotFound,
-            &["session \"nobody\""],
+            &["session `nobody`"],
         ),
     ];
     for (change, kind, words) in table {

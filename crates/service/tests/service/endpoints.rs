@@ -115,7 +115,7 @@ async fn endpoint_events_are_validated_and_deduplicated() {
     let world = World::new().await;
     let mut request = endpoint_request("pager", URL);
     for (events, value) in [
-        (vec![], "\"\""),
+        (vec![], "``"),
         (vec![Told::EndpointTest], "endpoint.test"),
         (vec![Told::RunFailed, Told::EndpointTest], "endpoint.test"),
     ] {
@@ -146,7 +146,7 @@ async fn endpoint_of_unknown_automation_is_refused() {
     let refused = refused.unwrap_err();
     assert_eq!(refused.kind(), ErrorKind::NotFound);
     assert!(
-        error_chain(&refused).contains("did you mean \"news\"?"),
+        error_chain(&refused).contains("did you mean `news`?"),
         "{refused}"
     );
     asked.automation = Some("news".into());
@@ -188,7 +188,7 @@ async fn endpoint_secret_is_returned_once_and_name_is_unique() {
         assert_eq!(world.service.endpoint(given).await.unwrap().id, id);
     }
     let unknown = world.service.endpoint("pagre").await.unwrap_err();
-    assert!(error_chain(&unknown).contains("did you mean \"pager\"?"));
+    assert!(error_chain(&unknown).contains("did you mean `pager`?"));
 }
 
 #[tokio::test]

@@ -54,7 +54,7 @@ async fn markdown_export_shows_times_in_zone() {
     ] {
         let text = world.exported(&id, ExportFormat::Markdown, zone).await;
         assert!(
-            text.contains(&format!("- Begun: 2026-11-21 {begun}\n")),
+            text.contains(&format!("- Created: 2026-11-21 {begun}\n")),
             "{text}"
         );
         assert!(text.contains(heading), "{heading}: {text}");

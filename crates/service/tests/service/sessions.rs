@@ -29,7 +29,7 @@ async fn invalid_session_request_creates_nothing() {
         ..SessionRequest::default()
     };
     for (request, kind, says) in [
-        (asked("godo"), ErrorKind::NotFound, "did you mean \"good\"?"),
+        (asked("godo"), ErrorKind::NotFound, "did you mean `good`?"),
         (asked("amnesiac"), ErrorKind::Refused, "neither"),
         (asked("absent"), ErrorKind::Agent, "no such program"),
         (

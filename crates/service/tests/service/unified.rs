@@ -188,7 +188,7 @@ async fn switching_unified_mode_keeps_bindings() {
     let refused = unified.edit_automation(&seen, &asked, false).await;
     let refused = refused.unwrap_err();
     assert!(
-        error_chain(&refused).contains("has the agent good"),
+        error_chain(&refused).contains("has the agent `good`"),
         "{refused}"
     );
     // A fire goes where it is bound, and not where the mode would have put it.
