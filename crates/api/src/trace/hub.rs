@@ -208,7 +208,7 @@ impl Hub {
     }
 }
 
-/// A map that inserts a default value for a missing key. It lets [`Hub::watch`] work with both maps.
+/// A map that inserts a default value for a missing key. It lets [`Hub::shared_log`] work with both maps.
 trait EntryMap<I, V> {
     fn entry_or_default(&mut self, id: I) -> &mut V;
 }
@@ -257,7 +257,7 @@ impl HubState {
     /// Reads the new events of all traced logs that have changed.
     ///
     /// Returns `true` if open transactions hold a feed back. No notification reports the end of such a transaction,
-    /// so that the task must read again after [`HELD`].
+    /// so that the task must read again after [`BLOCKED_FEED_RETRY_DELAY`].
     async fn read_changes(&self, changed: &ChangeSet) -> Result<bool, Error> {
         // 1. Sessions.
         let wanted = self.sessions_to_read(changed);
@@ -348,7 +348,8 @@ impl HubState {
         }
     }
 
-    /// Reads the new events of a feed. Returns `true` if the feed must be read again after [`HELD`].
+    /// Reads the new events of a feed. Returns `true` if the feed must be read again after
+    /// [`BLOCKED_FEED_RETRY_DELAY`].
     async fn read_feed(
         &self,
         source: FeedLog,
@@ -405,7 +406,7 @@ async fn run_reader_task(shared: Arc<HubState>, mut changes: Changes) {
         again = match shared.read_changes(&changed).await {
             Ok(held) => held.then_some((BLOCKED_FEED_RETRY_DELAY, false)),
             Err(error) => {
-                tracing::debug!(error = %error.chain(), "failed to read what is watched");
+                tracing::debug!(error = %error.chain(), "cannot read the traced logs");
                 Some((READ_RETRY_DELAY, true))
             }
         };

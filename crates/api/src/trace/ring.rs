@@ -21,7 +21,7 @@ pub(super) struct Ring<K> {
     bytes: usize,
 }
 
-/// The result of [`Ring::next`].
+/// The result of [`Ring::first_after`].
 pub(super) enum RingRead<K> {
     /// The next frame, with its cursor.
     Frame(K, Bytes),
@@ -100,7 +100,7 @@ mod tests {
         assert!(matches!(ring.first_after(100), RingRead::Behind));
         ring.advance(110);
         assert!(matches!(ring.first_after(102), RingRead::UpToDate(110)));
-        // One who is further than the ring is not sent back.
+        // A reader that is ahead of the ring keeps its cursor.
         assert!(matches!(ring.first_after(120), RingRead::UpToDate(120)));
     }
 }

@@ -8,7 +8,7 @@ pub(crate) async fn trace_resumes_after_id_from_header_or_parameter(world: &Worl
     let session = world.session().await;
     let path = format!("/sessions/{session}");
     for words in ["One", "Two"] {
-        let said = json!({ "words": words });
+        let said = json!({ "text": words });
         let said = world.post(&format!("{path}/messages"), said).await;
         said.expect(202);
     }
@@ -39,10 +39,10 @@ pub(crate) async fn trace_resumes_after_id_from_header_or_parameter(world: &Worl
         assert_eq!(told, numbers[seen..], "{path} {header:?}");
     }
     for (path, header, field, value) in [
-        (trace.clone(), Some("x"), "Last-Event-ID", "\"x\""),
+        (trace.clone(), Some("x"), "Last-Event-ID", "`x`"),
         // One that is garbage is not passed over for the parameter.
-        (after(second), Some("-1"), "Last-Event-ID", "\"-1\""),
-        (after("1.5"), None, "after", "\"1.5\""),
+        (after(second), Some("-1"), "Last-Event-ID", "`-1`"),
+        (after("1.5"), None, "after", "`1.5`"),
     ] {
         let headers: Vec<_> = header.map(|id| ("last-event-id", id)).into_iter().collect();
         let ask = world.request_as(&world.admin, "GET", &path, None, &headers);

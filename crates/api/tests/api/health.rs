@@ -134,7 +134,7 @@ pub(crate) async fn server_without_database_is_live_but_not_ready(world: &World)
     world.store.database().clone().close().await;
     assert_eq!(get(&routes, "/healthz").await.ok(), "ok");
     let problem = get(&routes, "/readyz").await.problem(503);
-    assert_eq!(problem, "failed to be ready: the database is away");
+    assert_eq!(problem, "not ready: the database does not answer");
     // Of what went wrong in the process the figures tell all the same, and of the queue nothing untrue.
     let text = metrics(&routes).await;
     assert!(text.contains("matins_build_info"), "{text}");
@@ -150,7 +150,7 @@ pub(crate) async fn server_with_ended_loop_is_live_but_not_ready(world: &World) 
     assert_eq!(get(&routes, "/readyz").await.ok(), "ok");
     live.store(false, Ordering::Relaxed);
     let problem = get(&routes, "/readyz").await.problem(503);
-    assert_eq!(problem, "failed to be ready: a loop has ended");
+    assert_eq!(problem, "not ready: a worker loop has ended");
     assert_eq!(get(&routes, "/healthz").await.ok(), "ok");
 }
 
@@ -198,7 +198,7 @@ pub(crate) async fn server_with_uncertain_clock_is_not_ready(world: &World) {
     let problem = get(&routes, "/readyz").await.problem(503);
     assert_eq!(
         problem,
-        "failed to be ready: the database's clock is not known within 5 s"
+        "not ready: the database's clock is not known within 5 s"
     );
     assert_eq!(get(&routes, "/healthz").await.ok(), "ok");
     *clock.uncertainty.lock().unwrap() = Duration::from_secs(5);
@@ -265,7 +265,7 @@ pub(crate) async fn metrics_count_queued_runs_of_all_tenants(world: &World) {
             .request_as(token, "POST", "/sessions", Some(&asked), &[])
             .await;
         let session = made.expect(201)["id"].as_str().unwrap().to_owned();
-        let said = json!({ "words": "Good morning" });
+        let said = json!({ "text": "Good morning" });
         let path = format!("/sessions/{session}/messages");
         // The second one waits for the first.
         for _ in 0..2 {
