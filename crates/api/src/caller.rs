@@ -104,9 +104,8 @@ impl FromRequestParts<Api> for Caller {
         // client can name one. An unknown, an expired and a revoked token get the same response.
         let now = api.shared.clock.now();
         let found = api.shared.store.token_by_hash(&secret.hash(), now).await?;
-        let token = found.ok_or_else(|| {
-            unauthenticated("the token is unknown, expired or revoked")
-        })?;
+        let token =
+            found.ok_or_else(|| unauthenticated("the token is unknown, expired or revoked"))?;
         api.shared
             .token_uses
             .record(&api.shared.store, token.id, now);
@@ -130,7 +129,8 @@ fn bearer_token(headers: &HeaderMap) -> Result<Option<TokenSecret>, ApiError> {
     let mut given = headers.get_all(header::AUTHORIZATION).iter();
     let (first, second) = (given.next(), given.next());
     let Some(first) = first else { return Ok(None) };
-    let accepted = "invalid `Authorization`: accepted is one header `Authorization: Bearer mat_...`";
+    let accepted =
+        "invalid `Authorization`: accepted is one header `Authorization: Bearer mat_...`";
     if second.is_some() {
         return Err(unauthenticated(accepted));
     }
@@ -174,5 +174,7 @@ pub(crate) fn unauthenticated(detail: &str) -> ApiError {
         header::WWW_AUTHENTICATE,
         HeaderValue::from_static("Bearer realm=\"matins\""),
     )
-    .hint("create a token with `matins token create`, or a link for a browser with `matins sign-in`")
+    .hint(
+        "create a token with `matins token create`, or a link for a browser with `matins sign-in`",
+    )
 }

@@ -54,10 +54,10 @@ impl IfMatch {
     /// Returns 412 if the request has the header.
     pub(crate) fn check_absent(&self, what: &str) -> Result<(), ApiError> {
         let Some(given) = &self.0 else { return Ok(()) };
-        Err(ApiError::changed(format!(
-            "`If-Match` is {given}, but {what} does not exist"
-        ))
-        .field("If-Match"))
+        Err(
+            ApiError::changed(format!("`If-Match` is {given}, but {what} does not exist"))
+                .field("If-Match"),
+        )
     }
 
     /// Checks the header against the editable part of the current resource. The check and the write are two steps:

@@ -104,9 +104,8 @@ fn require_json(headers: &HeaderMap) -> Result<(), ApiError> {
 ///
 /// Returns 400 if the bytes are no JSON, hold U+0000, or do not fit the type.
 fn parse_json<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, ApiError> {
-    let mut value: Value = serde_json::from_slice(bytes).map_err(|error| {
-        ApiError::malformed(format!("the body is not valid JSON: {error}"))
-    })?;
+    let mut value: Value = serde_json::from_slice(bytes)
+        .map_err(|error| ApiError::malformed(format!("the body is not valid JSON: {error}")))?;
     normalize_numbers(&mut value);
     if let Some(path) = find_nul(&value) {
         let detail = format!("no text may contain the character U+0000, but {path} does");

@@ -164,9 +164,9 @@ fn clock_metrics(api: &Api) -> DatabaseClock {
     }
 }
 
-/// Waits for a result of the database for [`DATABASE_TIMEOUT`]. Logs an error or a timeout and returns `None`, so that the
-/// other metrics are still returned: an operator often reads metrics because something fails, and the other metrics
-/// may show the cause.
+/// Waits for a result of the database for [`DATABASE_TIMEOUT`]. Logs an error or a timeout and returns `None`, so that
+/// the other metrics are still returned: an operator often reads metrics because something fails, and the other
+/// metrics may show the cause.
 async fn query_with_timeout<T>(
     action: &str,
     query: impl Future<Output = Result<T, Error>>,

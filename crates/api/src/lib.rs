@@ -16,8 +16,8 @@
 //!
 //! Read `routes/automations/create.rs` first.
 //!
-//! **Invariants:** a handler maps a request to a call of [`service`] and its result to a type of [`api_types`]; the rules
-//! are in [`service`]. The server process passes in the store, the clock and the callback that wakes the worker
+//! **Invariants:** a handler maps a request to a call of [`service`] and its result to a type of [`api_types`]; the
+//! rules are in [`service`]. The server process passes in the store, the clock and the callback that wakes the worker
 //! loops; this crate shares nothing with those loops but the database. A handler gets a [`service::Service`] only by
 //! naming the permission that it needs, so that no handler of a resource can skip the check.
 

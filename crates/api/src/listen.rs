@@ -1,7 +1,7 @@
 //! Serves routes at TCP addresses and at private sockets until the server stops.
 //!
-//! **Invariant:** a stop takes a bounded time. Streams end at the same token, and [`ServerHandle::stop`] waits for other
-//! open connections for one second at the most. A client that reads nothing holds no memory for long either: its
+//! **Invariant:** a stop takes a bounded time. Streams end at the same token, and [`ServerHandle::stop`] waits for
+//! other open connections for one second at the most. A client that reads nothing holds no memory for long either: its
 //! connection ends when a write makes no progress for a minute.
 
 use std::{convert::Infallible, io, net::SocketAddr, pin::pin, time::Duration};

@@ -1,8 +1,8 @@
 //! The document of the API (`OpenAPI` 3.1), generated from the annotations of the routes and of the types in
 //! [`api_types`].
 //!
-//! The generated document is not complete enough for client generators. One module each corrects it: [`error_responses`],
-//! [`numbers`], [`page_schemas`], [`unions`], [`examples`] and [`fields`].
+//! The generated document is not complete enough for client generators. One module each corrects it:
+//! [`error_responses`], [`numbers`], [`page_schemas`], [`unions`], [`examples`] and [`fields`].
 
 mod error_responses;
 mod examples;

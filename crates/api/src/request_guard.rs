@@ -108,10 +108,9 @@ fn check_headers(request: &Request, hosts: &Hosts) -> Result<(), ApiError> {
     let navigates = request.method() == Method::GET
         && single_header(headers, &SEC_FETCH_MODE)? == Some("navigate");
     if foreign && !navigates {
-        return Err(ApiError::forbidden(
-            "a page of another site sent the request",
-        )
-        .field("Sec-Fetch-Site"));
+        return Err(
+            ApiError::forbidden("a page of another site sent the request").field("Sec-Fetch-Site"),
+        );
     }
     Ok(())
 }

@@ -16,8 +16,8 @@ const MAX_TRACKED_TOKENS: usize = 10_000;
 pub(crate) struct TokenUses(Mutex<HashMap<TokenId, Timestamp>>);
 
 impl TokenUses {
-    /// Records that a token was used, unless this process recorded a use of it within [`limits::TOKEN_USE_WRITE_INTERVAL`].
-    /// The write happens in a task of its own, so that the request neither waits for it nor fails with it.
+    /// Records that a token was used, unless this process recorded a use of it within
+    /// [`limits::TOKEN_USE_WRITE_INTERVAL`]. The write happens in a task of its own, so that the request neither waits for it nor fails with it.
     pub(crate) fn record(&self, store: &Store, token: TokenId, now: Timestamp) {
         {
             let mut recorded = self.0.lock().unwrap_or_else(PoisonError::into_inner);

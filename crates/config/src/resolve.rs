@@ -127,12 +127,7 @@ mod tests {
     #[test]
     fn invalid_setting_error_names_location_and_accepted_values() {
         let at = |line| format!("({PATH}:{line})");
-        let key = |key: &str, line, rest| {
-            format!(
-                "unknown setting `{key}` {}{rest}",
-                at(line)
-            )
-        };
+        let key = |key: &str, line, rest| format!("unknown setting `{key}` {}{rest}", at(line));
         let value = |value, line, rest| format!("invalid `{value}` {}: {rest}", at(line));
         for (file, expected) in [
             (
@@ -141,7 +136,11 @@ mod tests {
             ),
             (
                 "tick_seconds = 1",
-                key("tick_seconds", 1, "; did you mean `scheduler.tick_seconds`?"),
+                key(
+                    "tick_seconds",
+                    1,
+                    "; did you mean `scheduler.tick_seconds`?",
+                ),
             ),
             (
                 "[schedular]\ntick_seconds = 1",
@@ -273,7 +272,10 @@ mod tests {
             &[("workers", "7")],
         );
         let (config, problems) = resolve(&sources);
-        assert_eq!(config.workers.value, 7, "the valid source still determines the value");
+        assert_eq!(
+            config.workers.value, 7,
+            "the valid source still determines the value"
+        );
         let told: Vec<_> = problems.iter().map(ToString::to_string).collect();
         assert_eq!(told.len(), 2, "{told:?}");
         assert!(

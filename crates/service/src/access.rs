@@ -161,8 +161,7 @@ impl Service {
         let now = self.now();
         let name = naming::validate_name("name", &request.name)?;
         if matches!(request.role, Role::Runtime | Role::Run) {
-            let problem =
-                "accepted are admin, member and viewer; the server itself creates tokens of the other roles";
+            let problem = "accepted are admin, member and viewer; the server itself creates tokens of the other roles";
             return Err(Error::invalid("role", request.role.as_str(), problem));
         }
         if let Some(expires) = request.expires_at.filter(|expires| *expires <= now) {

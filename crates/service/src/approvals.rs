@@ -54,7 +54,9 @@ impl Service {
             limit: query.limit + 1,
         };
         let found = self.store.approval_page(self.tenant, filter, page).await?;
-        Ok(Page::of(found, query.limit, |approval| approval.id.to_string()))
+        Ok(Page::of(found, query.limit, |approval| {
+            approval.id.to_string()
+        }))
     }
 
     /// Returns one approval, by its ID or an ID prefix.

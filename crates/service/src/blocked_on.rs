@@ -87,9 +87,12 @@ impl Service {
             .store
             .approval_page(self.tenant, filter, Page::first(1))
             .await?;
-        Ok(found.into_iter().next().map(|approval| BlockedOn::Approval {
-            approval: approval.id,
-            title: approval.request.title,
-        }))
+        Ok(found
+            .into_iter()
+            .next()
+            .map(|approval| BlockedOn::Approval {
+                approval: approval.id,
+                title: approval.request.title,
+            }))
     }
 }

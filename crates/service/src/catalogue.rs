@@ -184,7 +184,11 @@ mod tests {
         std::fs::write(home.path().join(".codex/auth.json"), "{}").unwrap();
         let program = bin.join("codex-acp");
         std::fs::write(&program, "#!/bin/sh\n").unwrap();
-        assert_eq!(presence(&codex, &server).program, None, "the file is not executable");
+        assert_eq!(
+            presence(&codex, &server).program,
+            None,
+            "the file is not executable"
+        );
         let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
         std::fs::set_permissions(&program, mode).unwrap();
         let seen = presence(&codex, &server);

@@ -116,7 +116,9 @@ pub enum Error {
 }
 
 fn did_you_mean(nearest: Option<&str>) -> String {
-    nearest.map_or_else(String::new, |name| format!("; did you mean {}?", quoted(name)))
+    nearest.map_or_else(String::new, |name| {
+        format!("; did you mean {}?", quoted(name))
+    })
 }
 
 const fn missing_capability(restore: RestoreBy) -> &'static str {

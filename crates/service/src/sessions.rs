@@ -130,7 +130,9 @@ impl Service {
             limit: query.limit + 1,
         };
         let found = self.store.session_page(self.tenant, &filter, page).await?;
-        Ok(Page::of(found, query.limit, |session| session.id.to_string()))
+        Ok(Page::of(found, query.limit, |session| {
+            session.id.to_string()
+        }))
     }
 
     /// Lists the most recently changed sessions.

@@ -152,7 +152,14 @@ async fn allow_approval(
     idempotency_key: IdempotencyKey,
     OptionalJson(request): OptionalJson<DecisionRequest>,
 ) -> Result<Response, ApiError> {
-    decide(&caller, &approval, Verdict::Allow, idempotency_key, &request).await
+    decide(
+        &caller,
+        &approval,
+        Verdict::Allow,
+        idempotency_key,
+        &request,
+    )
+    .await
 }
 
 /// Deny an approval

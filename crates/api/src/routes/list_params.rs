@@ -61,8 +61,7 @@ pub(super) fn row_cursor(given: Option<i64>) -> Result<Option<i64>, ApiError> {
 
 /// Returns the error (422) for a parameter that excludes the parameter `other` of the same request.
 pub(super) fn mutually_exclusive(field: &str, value: impl fmt::Display, other: &str) -> ApiError {
-    let detail =
-        format!("invalid `{field}` {value}: accepted is `{field}` or `{other}`, not both");
+    let detail = format!("invalid `{field}` {value}: accepted is `{field}` or `{other}`, not both");
     let status = StatusCode::UNPROCESSABLE_ENTITY;
     ApiError::new(ProblemKind::Invalid, status, detail).field(field)
 }

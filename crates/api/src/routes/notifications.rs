@@ -210,9 +210,8 @@ async fn rotate_endpoint_secret(
 pub(super) fn overlap(rotation: RotationRequest) -> Result<Duration, ApiError> {
     let seconds = rotation.overlap_seconds;
     if seconds > MAX_OVERLAP_SECONDS {
-        let detail = format!(
-            "invalid `overlap_seconds` {seconds}: accepted are 0 to {MAX_OVERLAP_SECONDS}"
-        );
+        let detail =
+            format!("invalid `overlap_seconds` {seconds}: accepted are 0 to {MAX_OVERLAP_SECONDS}");
         return Err(ApiError::malformed(detail).field("overlap_seconds"));
     }
     Ok(Duration::from_secs(seconds.into()))

@@ -86,9 +86,9 @@ mod tests {
         assert_eq!(session_cursor(Some(""), Some("0")), Ok(Some(0)));
         assert_eq!(session_cursor(None, Some("")), Ok(None));
         assert_eq!(session_cursor(None, None), Ok(None));
-        let place = FeedCursor::before(9);
-        let read = feed_cursor(Some(&place.to_string()), Some("garbage"));
-        assert_eq!(read, Ok(Some(place)));
+        let cursor = FeedCursor::before(9);
+        let read = feed_cursor(Some(&cursor.to_string()), Some("garbage"));
+        assert_eq!(read, Ok(Some(cursor)));
     }
 
     #[test]

@@ -104,8 +104,8 @@ impl<S: LogSource> ActiveReader<S> {
                 return None;
             }
             // 1. Send frames that were read before.
-            if let Some((place, frame)) = self.page.pop_front() {
-                self.config.cursor = place;
+            if let Some((cursor, frame)) = self.page.pop_front() {
+                self.config.cursor = cursor;
                 return Some(frame);
             }
             if let Some((run, end, frame)) = self.texts.pop_front() {
@@ -125,8 +125,8 @@ impl<S: LogSource> ActiveReader<S> {
             tokio::pin!(changed);
             changed.as_mut().enable();
             match watch.next_step(self.config.cursor, &mut self.sent_positions) {
-                Step::Event(place, frame) => {
-                    self.config.cursor = place;
+                Step::Event(cursor, frame) => {
+                    self.config.cursor = cursor;
                     return Some(frame);
                 }
                 Step::Delta(run, end, frame) => {
@@ -145,7 +145,7 @@ impl<S: LogSource> ActiveReader<S> {
                     self.read_text(run).await?;
                     continue;
                 }
-                Step::Wait(place) => self.config.cursor = place,
+                Step::Wait(cursor) => self.config.cursor = cursor,
             }
             // 4. Wait for a change. The heartbeat counts from the last frame, because `quiet` is made outside the
             // loop.

@@ -126,7 +126,7 @@ pub(crate) async fn automation_edit_with_stale_etag_is_refused(world: &World) {
     let now = world.get("/automations/daily").await;
     assert_eq!(now.json()["prompt"], "One.");
     assert_eq!(now.header("etag"), changed.header("etag"));
-    // What fires does not change what can be edited.
+    // A fired run does not change the entity tag.
     world
         .post("/automations/daily/fire", json!({}))
         .await
@@ -321,7 +321,7 @@ pub(crate) async fn replayed_webhook_fires_no_second_run(world: &World) {
     let run = world.get(&run).await.expect(200);
     assert_eq!(run["trigger_id"], trigger);
 
-    // For a while both secrets hold; one that is nobody's never does.
+    // During the overlap both secrets are valid; a foreign secret never is.
     let rotate = format!("{path}/{trigger}/rotate-secret");
     let rotated = world
         .post(&rotate, json!({ "overlap_seconds": 60 }))

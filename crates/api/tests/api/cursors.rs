@@ -1,4 +1,4 @@
-//! Where a client that comes again goes on, as it says in a header or in a parameter.
+//! The cursor with which a client continues a trace, in a header or in a parameter.
 
 use serde_json::json;
 
@@ -28,10 +28,10 @@ pub(crate) async fn trace_resumes_after_id_from_header_or_parameter(world: &Worl
         (trace.clone(), None, 0),
         (trace.clone(), Some(second), 2),
         (after(second), None, 2),
-        // The header wins, whichever is further.
+        // The header takes precedence, even over a later parameter.
         (after(fifth), Some(second), 2),
         (after(second), Some(fifth), 5),
-        // An empty one is none.
+        // An empty header counts as absent.
         (after(fifth), Some(""), 5),
     ] {
         let headers: Vec<_> = header.map(|id| ("last-event-id", id)).into_iter().collect();
@@ -40,7 +40,7 @@ pub(crate) async fn trace_resumes_after_id_from_header_or_parameter(world: &Worl
     }
     for (path, header, field, value) in [
         (trace.clone(), Some("x"), "Last-Event-ID", "`x`"),
-        // One that is garbage is not passed over for the parameter.
+        // An invalid header is refused, even if the parameter is valid.
         (after(second), Some("-1"), "Last-Event-ID", "`-1`"),
         (after("1.5"), None, "after", "`1.5`"),
     ] {

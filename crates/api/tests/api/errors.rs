@@ -1,4 +1,4 @@
-//! What cannot be taken.
+//! Invalid requests and their problems.
 
 use axum::body::Body;
 use http::Request;
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::world::World;
 
-/// A request, its body, the status of its answer, the field that it names, and what it says of it.
+/// A request, its body, the status of the response, the field of the problem, and a part of its detail.
 type Refusal = (String, Option<Value>, u16, &'static str, &'static str);
 
 fn automation_refusals(there: &Value) -> Vec<Refusal> {
@@ -160,19 +160,14 @@ fn query_refusals(session: &str, run: &str) -> Vec<Refusal> {
             "`x`: accepted is",
         ),
         asked(&format!("{messages}?after=-1"), 400, "after", "0 and more"),
-        asked(
-            &format!("{messages}?from_run=x"),
-            400,
-            "from_run",
-            "`x`: ",
-        ),
+        asked(&format!("{messages}?from_run=x"), 400, "from_run", "`x`: "),
         asked(
             &format!("/sessions/{session}/replay?after=-1"),
             400,
             "after",
             "0 and more",
         ),
-        // What is asked for is done or refused, and never left out.
+        // An excluded parameter is refused and never ignored.
         asked(
             &format!("/sessions?order=changed&after={session}"),
             422,

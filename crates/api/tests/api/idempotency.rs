@@ -1,4 +1,4 @@
-//! Requests that are sent again.
+//! Repeated requests with an idempotency key.
 
 use model::Clock as _;
 use serde_json::{Value, json};
@@ -171,7 +171,7 @@ pub(crate) async fn replayed_token_creation_omits_secret(world: &World) {
 }
 
 pub(crate) async fn retry_after_crash_succeeds_despite_changed_conditions(world: &World) {
-    // The session takes no more words.
+    // The session accepts no more messages.
     let session = world.session().await;
     let path = format!("/sessions/{session}/messages");
     let words = json!({ "text": "Good morning" });
@@ -191,7 +191,7 @@ pub(crate) async fn retry_after_crash_succeeds_despite_changed_conditions(world:
         world.post("/tokens", token).await.problem(422);
     });
     assert_eq!(made.await.1.expect(201)["secret"], Value::Null);
-    // The endpoint's automation is gone.
+    // The automation of the endpoint is deleted.
     world.automation("daily").await;
     let endpoint = json!({
         "name": "e", "url": "https://example.com/", "events": ["run.failed"], "automation": "daily",
@@ -237,7 +237,7 @@ pub(crate) async fn repeated_endpoint_test_and_redelivery_are_sent_once(world: &
     assert_eq!(sent.await.1.status, 202);
     assert_eq!(world.count("/endpoints/e/deliveries").await, 2);
 
-    // What was given up is on its way again, once.
+    // The failed delivery is queued again, once.
     world
         .post("/endpoints/e/enable", json!({}))
         .await

@@ -180,7 +180,7 @@ pub(crate) async fn session_edit_with_stale_etag_is_refused(world: &World) {
     let again = edit("Other", edited.header("etag")).await;
     assert_eq!(again.expect(200)["title"], "Other");
     assert_eq!(edit("Any", "*").await.expect(200)["title"], "Any");
-    // What is not named stays, and null is nothing.
+    // An absent field keeps its value, and null removes the title.
     for (body, title) in [
         (json!({}), json!("Any")),
         (json!({ "title": null }), json!(null)),

@@ -1,4 +1,4 @@
-//! Unified mode, as the web asks.
+//! Unified mode, with requests of browsers.
 
 use axum::body::Body;
 use http::Request;
@@ -66,7 +66,7 @@ pub(crate) async fn automation_from_browser_is_bound_to_unified_session(world: &
     let cookie = world.sign_in_cookie().await;
     let made = world.post_as_browser(&cookie, "/automations", &asked).await;
     assert_eq!(made.expect(201)["bound_session_key"], "unified:default");
-    // A program says which session it means.
+    // A program must name the session.
     let asked = bound_automation("weather", "bound");
     world.post("/automations", asked).await.problem(422);
     world.create_chat("web:7").await;

@@ -1,4 +1,4 @@
-//! Automations, asked for and changed.
+//! Automations: creation, lists and operations.
 
 use std::sync::atomic::Ordering;
 
@@ -17,7 +17,7 @@ use crate::world::{NOW, World, at, cron, error_chain, every, request};
 
 type Change = fn(&mut AutomationRequest);
 
-/// A change of what can be made, with how that is refused and what the error says.
+/// A change that makes a valid request invalid, the kind of the error, and parts of its text.
 type Refusal = (Change, ErrorKind, &'static [&'static str]);
 
 async fn assert_refused(world: &World, table: &[Refusal]) {

@@ -1,4 +1,4 @@
-//! Automations, changed by the rules by which they are made.
+//! Edits of automations, which follow the same rules as creation.
 
 use api_types::{AutomationRequest, AutomationView, SessionTarget, Trigger, TriggerSpec};
 use model::{

@@ -1,4 +1,4 @@
-//! Endpoints of notifications: where they may be, what they are told, and what is sent once more.
+//! Endpoints of notifications: accepted addresses, chosen events, and redelivery.
 
 use std::time::Duration;
 
@@ -30,7 +30,7 @@ impl World {
         made.unwrap()
     }
 
-    /// Sends what is due to an endpoint, as a server does, and has it answered.
+    /// Sends the due deliveries of an endpoint, as a server does, and records the responses.
     async fn deliver(&self, endpoint: EndpointId, status: u16) {
         let now = self.clock_now();
         let until = now + limits::DELIVERY_LEASE;
