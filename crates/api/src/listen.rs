@@ -194,12 +194,12 @@ mod tests {
 
     #[tokio::test]
     async fn connection_of_unreading_client_is_closed() {
-        let (told, mut given_up) = mpsc::unbounded_channel();
+        let (sender, mut given_up) = mpsc::unbounded_channel();
         let endless = move || {
-            let tells = DropNotifier(told.clone());
+            let notifier = DropNotifier(sender.clone());
             let chunks = stream::repeat(Bytes::from(vec![b'x'; 65_536]));
             let chunks = chunks.map(move |chunk| {
-                let _goes_with_the_answer = &tells;
+                let _dropped_with_response = &notifier;
                 Ok::<_, Infallible>(chunk)
             });
             async move { Body::from_stream(chunks) }
@@ -225,12 +225,12 @@ mod tests {
 
     #[tokio::test]
     async fn stop_does_not_wait_for_unreading_client() {
-        let (told, mut written) = mpsc::unbounded_channel();
+        let (sender, mut written) = mpsc::unbounded_channel();
         let endless = move || {
-            let told = told.clone();
+            let sender = sender.clone();
             let chunks = stream::repeat(Bytes::from(vec![b'x'; 65_536]));
             let chunks = chunks.inspect(move |_| {
-                told.send(()).ok();
+                sender.send(()).ok();
             });
             async move { Body::from_stream(chunks.map(Ok::<_, Infallible>)) }
         };

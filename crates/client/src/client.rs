@@ -106,7 +106,8 @@ fn parse_address(given: &str) -> Result<Url, Error> {
         what: format!("address {given:?}"),
         reason: reason.to_owned(),
     };
-    let accepted = "accepted is an address such as http://127.0.0.1:7347 or https://matins.example.org";
+    let accepted =
+        "accepted is an address such as http://127.0.0.1:7347 or https://matins.example.org";
     let url = Url::parse(given.trim()).map_err(|_| refused(accepted))?;
     let plain = url.query().is_none() && url.fragment().is_none() && url.has_host();
     if !plain || !matches!(url.scheme(), "http" | "https") {

@@ -70,8 +70,8 @@ mod tests {
 
     fn problem_text(file: &str) -> String {
         let (_, problems) = resolve(&sources(file, &[], &[]));
-        let told: Vec<_> = problems.iter().map(ToString::to_string).collect();
-        told.join("\n")
+        let messages: Vec<_> = problems.iter().map(ToString::to_string).collect();
+        messages.join("\n")
     }
 
     #[test]
@@ -227,10 +227,10 @@ mod tests {
             ("a = \"\n", 1),
             ("\n[x", 2),
         ] {
-            let told = problem_text(file);
+            let message = problem_text(file);
             assert!(
-                told.starts_with(&format!("cannot parse {PATH}:{line}: ")),
-                "{file}: {told}"
+                message.starts_with(&format!("cannot parse {PATH}:{line}: ")),
+                "{file}: {message}"
             );
         }
         let long = format!("{} = 1", "k".repeat(10_000));
@@ -258,8 +258,11 @@ mod tests {
         ] {
             for bytes in [crate::MAX_FILE_BYTES - 100, crate::MAX_FILE_BYTES + 100] {
                 let file = format!("{start}{}{end}", piece.repeat(bytes / piece.len()));
-                let told = problem_text(&file);
-                assert!(!told.is_empty() && told.len() < 5000, "{piece}: {told}");
+                let message = problem_text(&file);
+                assert!(
+                    !message.is_empty() && message.len() < 5000,
+                    "{piece}: {message}"
+                );
             }
         }
     }
@@ -276,11 +279,11 @@ mod tests {
             config.workers.value, 7,
             "the valid source still determines the value"
         );
-        let told: Vec<_> = problems.iter().map(ToString::to_string).collect();
-        assert_eq!(told.len(), 2, "{told:?}");
+        let messages: Vec<_> = problems.iter().map(ToString::to_string).collect();
+        assert_eq!(messages.len(), 2, "{messages:?}");
         assert!(
-            told[1].starts_with("invalid `MATINS_WORKERS=many`: expected "),
-            "{told:?}"
+            messages[1].starts_with("invalid `MATINS_WORKERS=many`: expected "),
+            "{messages:?}"
         );
     }
 

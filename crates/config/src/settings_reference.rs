@@ -124,12 +124,12 @@ mod tests {
         let (config, problems) = resolve(&sources);
         assert_eq!(problems, []);
         let (default, _) = resolve(&Sources::default());
-        for (said, default) in config.shown().iter().zip(default.shown()) {
-            assert!(said.value.is_some(), "{}", said.setting.name);
+        for (example, default) in config.shown().iter().zip(default.shown()) {
+            assert!(example.value.is_some(), "{}", example.setting.name);
             assert!(
-                default.value.is_none() || default.value == said.value,
+                default.value.is_none() || default.value == example.value,
                 "{}",
-                said.setting.name
+                example.setting.name
             );
         }
     }

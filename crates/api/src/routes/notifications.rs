@@ -76,12 +76,12 @@ async fn create_endpoint(
     request: Json<EndpointRequest>,
 ) -> Result<Response, ApiError> {
     let service = caller.authorize(Permission::NotificationsWrite)?;
-    let made = idempotency_key.create(&caller, &request, async |id| {
+    let created = idempotency_key.create(&caller, &request, async |id| {
         let id = id.map(EndpointId::from_uuid);
-        let made = service.create_endpoint(&request.value, id).await?;
-        Ok((StatusCode::CREATED, made))
+        let created = service.create_endpoint(&request.value, id).await?;
+        Ok((StatusCode::CREATED, created))
     });
-    made.await
+    created.await
 }
 
 /// Show an endpoint

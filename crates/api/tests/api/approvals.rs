@@ -164,8 +164,8 @@ pub(crate) async fn decision_on_ended_approval_is_refused_with_its_state(world: 
         .expect(200);
     for word in ["allow", "deny"] {
         let refused = world.decide(&world.admin, &decided, word, None).await;
-        let told = refused.problem(409);
-        assert!(told.contains("approval is allowed"), "{told}");
+        let detail = refused.problem(409);
+        assert!(detail.contains("approval is allowed"), "{detail}");
     }
     let long = "x".repeat(5000);
     let refused = world

@@ -116,7 +116,7 @@ pub(crate) async fn invalid_budget_is_refused_with_field(world: &World) {
         let status = if made.status == 400 { 400 } else { 422 };
         (made.problem(status), set.problem(status))
     };
-    for (budget, told) in [
+    for (budget, detail) in [
         (
             json!({ "day": { "tokens": 0 } }),
             "budget.day.tokens cannot be 0: from 1 to",
@@ -140,8 +140,8 @@ pub(crate) async fn invalid_budget_is_refused_with_field(world: &World) {
         ),
     ] {
         let (made, set) = ask(budget).await;
-        assert!(made.contains(told), "{made}");
-        assert!(set.contains(told), "{set}");
+        assert!(made.contains(detail), "{made}");
+        assert!(set.contains(detail), "{set}");
     }
 }
 

@@ -35,8 +35,8 @@ pub(crate) async fn trace_resumes_after_id_from_header_or_parameter(world: &Worl
         (after(fifth), Some(""), 5),
     ] {
         let headers: Vec<_> = header.map(|id| ("last-event-id", id)).into_iter().collect();
-        let told = world.trace(&path, &headers, numbers.len() - seen).await;
-        assert_eq!(told, numbers[seen..], "{path} {header:?}");
+        let detail = world.trace(&path, &headers, numbers.len() - seen).await;
+        assert_eq!(detail, numbers[seen..], "{path} {header:?}");
     }
     for (path, header, field, value) in [
         (trace.clone(), Some("x"), "Last-Event-ID", "`x`"),
@@ -47,9 +47,9 @@ pub(crate) async fn trace_resumes_after_id_from_header_or_parameter(world: &Worl
         let headers: Vec<_> = header.map(|id| ("last-event-id", id)).into_iter().collect();
         let ask = world.request_as(&world.admin, "GET", &path, None, &headers);
         let refused = ask.await;
-        let told = refused.problem(400);
-        assert_eq!(refused.json()["field"], field, "{told}");
-        assert!(told.contains(value), "{told}");
-        assert!(told.contains("the number of an event"), "{told}");
+        let detail = refused.problem(400);
+        assert_eq!(refused.json()["field"], field, "{detail}");
+        assert!(detail.contains(value), "{detail}");
+        assert!(detail.contains("the number of an event"), "{detail}");
     }
 }

@@ -54,7 +54,7 @@ pub(crate) async fn automation_of_newer_format_can_only_be_read_paused_and_delet
                 format!("formats up to {DOCUMENT_FORMAT}"),
             ];
             let named = both.iter().all(|one| detail.contains(one));
-            // An enabled automation of any format cannot be resumed.
+            // An automation that is already enabled cannot be resumed, so that the error may name the state instead.
             assert!(named || detail.contains("enabled"), "{detail}");
         } else {
             panic!("{refused:?}");

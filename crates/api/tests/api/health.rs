@@ -217,7 +217,7 @@ pub(crate) async fn metrics_describe_shared_database(world: &World) {
         "matins_database_oldest_transaction_seconds ",
         "matins_database_dead_rows{table=\"run_heartbeats\"} ",
     ];
-    // SQLite has no connections to share and uses the clock of the machine.
+    // Only PostgreSQL is shared: on SQLite there are no metrics of connections, of vacuum and of a common clock.
     let shared = world.store.database().dialect() == Dialect::Postgres;
     for line in lines {
         assert_eq!(

@@ -14,8 +14,8 @@ impl World {
             .await
     }
 
-    /// Leaves a key as a server leaves it that dies between what it makes and its answer. `made` is what the
-    /// request has made.
+    /// Claims a key without a recorded response, as a server does that stops between the creation and its response.
+    /// `made` is the created resource.
     async fn leave_key_unanswered(&self, key: &str, path: &str, bytes: &[u8], made: &Value) {
         let mut digest = Sha256::new();
         for part in [b"POST", path.as_bytes(), bytes] {
@@ -31,8 +31,8 @@ impl World {
         assert_eq!(claimed.await.unwrap(), store::KeyClaim::New(id));
     }
 
-    /// Makes something, and gives the answer of the server that came after the one that died with it; `then` is
-    /// what happened in between.
+    /// Creates a resource on a server that stops before its response, and returns the response of the next server to
+    /// the repeated request. `then` runs in between.
     async fn create_before_crash(
         &self,
         path: &str,
@@ -289,7 +289,7 @@ pub(crate) async fn repeated_rotation_with_same_key_rotates_once(world: &World) 
             let shown = world.get(&format!("{trigger}/secret")).await.expect(200);
             assert_eq!(
                 shown["secret"], first["secret"],
-                "it is the one that was told"
+                "it is the one that was detail"
             );
         }
     }

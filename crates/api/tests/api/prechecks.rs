@@ -95,7 +95,7 @@ pub(crate) async fn where_a_precheck_runs_is_changed_by_those_who_may_change_age
     let shown = world.get("/automations/daily").await.expect(200);
     assert_eq!(shown["cwd"], cwd);
 
-    // What has none goes where anybody wants who may change it, and so does the rest of what has one.
+    // Without a precheck, a change of the session or of the directory needs no further permission.
     let patch = json!({ "session": "continuous" });
     world.patch_automation(&member, &patch).await.expect(200);
     let patch = json!({ "policies": { "precheck": null } });

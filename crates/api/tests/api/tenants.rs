@@ -285,10 +285,10 @@ pub(crate) async fn operation_requires_its_documented_permission(world: &World) 
         let token = world.token(Role::Admin, Some(&others)).await;
         let path = things.fill_path(&operation.path);
         let refused = send_operation(world, &token, &operation, &path).await;
-        let told = refused.problem(403);
+        let detail = refused.problem(403);
         assert!(
-            told.contains(permission.as_str()),
-            "{}: {told}",
+            detail.contains(permission.as_str()),
+            "{}: {detail}",
             operation.id
         );
     }

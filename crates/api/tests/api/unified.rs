@@ -49,11 +49,11 @@ fn bound_automation(name: &str, session: &str) -> Value {
 }
 
 pub(crate) async fn server_info_shows_unified_mode(world: &World) {
-    let told = world.get("/server").await.expect(200);
-    assert_eq!(told["unified_session"], false);
+    let detail = world.get("/server").await.expect(200);
+    assert_eq!(detail["unified_session"], false);
     let world = unified(world.dialect).await;
-    let told = world.get("/server").await.expect(200);
-    assert_eq!(told["unified_session"], true);
+    let detail = world.get("/server").await.expect(200);
+    assert_eq!(detail["unified_session"], true);
 }
 
 pub(crate) async fn automation_from_browser_is_bound_to_unified_session(world: &World) {

@@ -167,7 +167,11 @@ async fn problem_response_keeps_kind_and_hint() {
         assert_eq!(error.kind(), Some(kind));
         assert_eq!(error.hint(), Some("ask"));
         assert_eq!(error.to_string(), "the request is not permitted");
-        assert_eq!(echo.recorded_requests().len(), 1, "a refusal is not retried");
+        assert_eq!(
+            echo.recorded_requests().len(),
+            1,
+            "a refusal is not retried"
+        );
     }
 }
 

@@ -93,11 +93,11 @@ async fn token_scopes_are_limited_to_permissions_of_creator() {
         let refused = refused.unwrap_err();
         let field = (refused.kind(), refused.field());
         assert_eq!(field, (ErrorKind::Invalid, Some("scopes")));
-        let told = error_chain(&refused);
-        let (given, accepted) = told.split_once("accepted are").unwrap();
-        assert!(given.contains(scope.as_str()), "{told}");
-        assert!(accepted.contains("sessions:read"), "{told}");
-        assert!(!accepted.contains(scope.as_str()), "{told}");
+        let detail = error_chain(&refused);
+        let (given, accepted) = detail.split_once("accepted are").unwrap();
+        assert!(given.contains(scope.as_str()), "{detail}");
+        assert!(accepted.contains("sessions:read"), "{detail}");
+        assert!(!accepted.contains(scope.as_str()), "{detail}");
     }
     assert_eq!(token_count(&world.service).await, 1);
 }
@@ -160,9 +160,9 @@ async fn invalid_token_request_is_refused_with_field() {
             .create_token(&request, Permission::ALL, None)
             .await
             .unwrap_err();
-        let told = error_chain(&refused);
-        assert_eq!(refused.field(), Some(field), "{told}");
-        assert!(told.contains("accepted"), "{told}");
+        let detail = error_chain(&refused);
+        assert_eq!(refused.field(), Some(field), "{detail}");
+        assert!(detail.contains("accepted"), "{detail}");
     }
     let tokens = async || world.service.tokens(None, 10).await.unwrap().items.len();
     assert_eq!(tokens().await, 0);

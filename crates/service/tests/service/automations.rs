@@ -26,10 +26,10 @@ async fn assert_refused(world: &World, table: &[Refusal]) {
         change(&mut asked);
         let error = world.service.create_automation(&asked, None).await;
         let error = error.unwrap_err();
-        let told = error_chain(&error);
-        assert_eq!(error.kind(), *kind, "{told}");
+        let detail = error_chain(&error);
+        assert_eq!(error.kind(), *kind, "{detail}");
         for text in *says {
-            assert!(told.contains(text), "{text:?} is not in {told:?}");
+            assert!(detail.contains(text), "{text:?} is not in {detail:?}");
         }
     }
     let left = world.automations().await;

@@ -90,9 +90,9 @@ async fn invalid_automation_edit_is_refused() {
     ];
     for (change, kind, words) in table {
         let error = world.edit(change).await.unwrap_err();
-        let told = error_chain(&error);
-        assert_eq!(error.kind(), kind, "{told}");
-        assert!(words.iter().all(|word| told.contains(word)), "{told}");
+        let detail = error_chain(&error);
+        assert_eq!(error.kind(), kind, "{detail}");
+        assert!(words.iter().all(|word| detail.contains(word)), "{detail}");
     }
     let after = world.service.automation("news").await.unwrap();
     assert_eq!(after.automation, before.automation);

@@ -73,9 +73,9 @@ async fn forbidden_endpoint_url_is_refused_and_not_repeated() {
             (refused.kind(), refused.field()),
             (ErrorKind::Invalid, Some("url"))
         );
-        let told = error_chain(&refused);
-        assert!(told.contains(says), "{url}: {told}");
-        assert!(!told.contains("s3cret"), "{told}");
+        let detail = error_chain(&refused);
+        assert!(detail.contains(says), "{url}: {detail}");
+        assert!(!detail.contains("s3cret"), "{detail}");
     }
     assert!(world.service.endpoints().await.unwrap().is_empty());
 }
@@ -123,11 +123,11 @@ async fn endpoint_events_are_validated_and_deduplicated() {
         let refused = world.service.create_endpoint(&request, None).await;
         let refused = refused.unwrap_err();
         assert_eq!(refused.field(), Some("events"));
-        let told = error_chain(&refused);
-        let (given, accepted) = told.split_once("expected one or more of").unwrap();
-        assert!(given.contains(value), "{told}");
-        assert!(accepted.contains("run.failed"), "{told}");
-        assert!(!accepted.contains("endpoint.test"), "{told}");
+        let detail = error_chain(&refused);
+        let (given, accepted) = detail.split_once("expected one or more of").unwrap();
+        assert!(given.contains(value), "{detail}");
+        assert!(accepted.contains("run.failed"), "{detail}");
+        assert!(!accepted.contains("endpoint.test"), "{detail}");
     }
     request.events = vec![Told::RunFailed, Told::MessagePublished, Told::RunFailed];
     let made = world.service.create_endpoint(&request, None).await.unwrap();

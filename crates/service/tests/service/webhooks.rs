@@ -74,10 +74,10 @@ fn other_secret() -> SigningSecret {
 
 /// Returns the text of a refusal, as the sender of the webhook sees it.
 fn refusal_response(refused: &WebhookError) -> (String, Option<VerifyError>) {
-    let told = refused.to_string();
+    let detail = refused.to_string();
     match refused {
-        WebhookError::Refused(refusal) => (told, Some(*refusal)),
-        _ => (told, None),
+        WebhookError::Refused(refusal) => (detail, Some(*refusal)),
+        _ => (detail, None),
     }
 }
 
@@ -247,7 +247,7 @@ async fn oversized_or_non_utf8_webhook_is_refused_and_id_is_reusable() {
     let headers = signed_headers(&secret, "msg_1", odd, world.clock_now());
     let refused = world.receive(&hook, &headers, odd).await.unwrap_err();
     assert!(matches!(refused, WebhookError::NotText), "{refused}");
-    // Who does not know the secret is not told even that.
+    // Without the secret, the sender gets the signature error and not the error about the body.
     let headers = signed_headers(&other_secret(), "msg_1", odd, world.clock_now());
     let refused = world.receive(&hook, &headers, odd).await.unwrap_err();
     assert_eq!(

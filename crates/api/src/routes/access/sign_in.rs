@@ -45,12 +45,12 @@ pub(super) async fn create_sign_in_link(
     let service = caller.api.service(caller.tenant);
     let token = caller.token.as_ref().map(|token| token.id);
     // The path contains the code of the link, so that the recorded response must not keep it.
-    let made = idempotency_key.create_redacting(&caller, &[], "path", async |id| {
+    let created = idempotency_key.create_redacting(&caller, &[], "path", async |id| {
         let id = id.map(TokenId::from_uuid);
         let link = service.create_sign_in_link(token, id).await?;
         Ok((StatusCode::CREATED, link))
     });
-    made.await
+    created.await
 }
 
 /// Sign a browser in

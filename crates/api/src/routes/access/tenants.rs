@@ -104,12 +104,12 @@ pub(super) async fn create_tenant(
             "only admins of the install's own tenant may create a tenant",
         ));
     }
-    let made = idempotency_key.create(&caller, &request, async |id| {
+    let created = idempotency_key.create(&caller, &request, async |id| {
         let id = id.map(TenantId::from_uuid);
         let created = service
             .create_tenant(&request.value.name, id, &caller.api.shared.demo_command)
             .await?;
         Ok((StatusCode::CREATED, created))
     });
-    made.await
+    created.await
 }

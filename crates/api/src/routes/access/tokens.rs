@@ -88,13 +88,13 @@ pub(super) async fn create_token(
     request: Json<TokenRequest>,
 ) -> Result<Response, ApiError> {
     let service = caller.authorize(Permission::TokensWrite)?;
-    let made = idempotency_key.create(&caller, &request, async |id| {
+    let created = idempotency_key.create(&caller, &request, async |id| {
         let id = id.map(TokenId::from_uuid);
         let permitted = caller.permissions();
         let token = service.create_token(&request.value, &permitted, id).await?;
         Ok((StatusCode::CREATED, token))
     });
-    made.await
+    created.await
 }
 
 /// Revoke a token

@@ -100,7 +100,7 @@ pub(super) async fn add_trigger(
     let service = caller.authorize(Permission::AutomationsWrite)?;
     // The recorded response contains the body alone, so that a repeated request gets no `ETag`.
     let mut tag = None;
-    let made = idempotency_key.create(&caller, &request, async |id| {
+    let created = idempotency_key.create(&caller, &request, async |id| {
         let id = id.map(TriggerId::from_uuid);
         let view = service.automation(&automation).await?;
         // A repeated request whose trigger was committed, but whose response was not recorded. Return before the
@@ -125,7 +125,7 @@ pub(super) async fn add_trigger(
         };
         Ok((status, view))
     });
-    let answer = made.await?;
+    let answer = created.await?;
     Ok(match tag {
         Some(tag) => (tag, answer).into_response(),
         None => answer,

@@ -26,10 +26,10 @@ pub(super) async fn create_session(
     request: Json<SessionRequest>,
 ) -> Result<Response, ApiError> {
     let service = caller.authorize(Permission::SessionsWrite)?;
-    let made = idempotency_key.create(&caller, &request, async |id| {
+    let created = idempotency_key.create(&caller, &request, async |id| {
         let id = id.map(SessionId::from_uuid);
         let session = service.create_session(&request.value, id).await?;
         Ok((StatusCode::CREATED, Session::from(session)))
     });
-    made.await
+    created.await
 }
