@@ -1,13 +1,29 @@
-//! The HTTP API of Matins: routes, authentication and permissions, live traces, and the `OpenAPI` document.
+//! Serves the HTTP API of Matins: routes, authentication and permissions, live traces, and the `OpenAPI` document.
 //!
-//! **Invariants:** a handler maps a request to a call of [`service`] and its result to a type of [`api_types`]; the rules
-//! are in [`service`]. The server process passes in the store, the clock and the callback that wakes the worker
+//! ```text
+//! serve() accepts connections
+//!    │
+//! router(): request_metrics ── catch_panic ── request_guard ── timeout
+//!    │
+//! routes/, one file for each operation or resource
+//!    │
+//! Caller::authorize() ── service::Service
+//! ```
+//!
+//! - [`Api`] is the state that all routes share. [`ApiBuilder`] makes it.
+//! - [`router`] has all routes, [`serve`] serves them at a [`Listener`], and [`document`] describes them.
+//! - [`trace::Hub`] reads the logs for all live traces of the process.
+//!
+//! Read `routes/automations/create.rs` first.
+//!
+//! **Invariants:** a handler maps a request to a call of [`service`] and its result to a type of [`api_types`]; the
+//! rules are in [`service`]. The server process passes in the store, the clock and the callback that wakes the worker
 //! loops; this crate shares nothing with those loops but the database. A handler gets a [`service::Service`] only by
 //! naming the permission that it needs, so that no handler of a resource can skip the check.
 
 #![expect(
     unused_qualifications,
-    reason = "written by the macros that describe the routes"
+    reason = "the macros that describe the routes write them"
 )]
 
 mod caller;
@@ -43,7 +59,7 @@ pub use state::{Api, ApiBuilder, LivenessCheck, Peer, WakeCallback};
 pub fn router(api: Api) -> Router {
     let (routes, _) = openapi::routes().split_for_parts();
     // The first layer is the outermost. Metrics see every response, also those of the layers below. A panic below
-    // becomes a 500. `gate` refuses requests of foreign pages before the time limit reads a body.
+    // becomes a 500. `guard_request` refuses requests of foreign pages before the time limit reads a body.
     let passes = ServiceBuilder::new()
         .layer(middleware::from_fn_with_state(
             api.clone(),

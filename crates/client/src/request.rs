@@ -102,7 +102,7 @@ impl<'a> Call<'a> {
             Ok(body) => self.body = body.into(),
             Err(error) => {
                 self.target = Err(Error::Invalid {
-                    what: "the request".to_owned(),
+                    what: "request".to_owned(),
                     reason: error.to_string(),
                 });
             }
@@ -178,10 +178,10 @@ impl<'a> Call<'a> {
             let attempt = self.send_once(&target);
             let attempted = match self.timeout {
                 None => attempt.await,
-                Some(patience) => {
-                    let Ok(attempted) = timeout(patience, attempt).await else {
-                        let told = format!("no answer came within {} s", patience.as_secs());
-                        return Err(self.client.unreachable(told.into()));
+                Some(limit) => {
+                    let Ok(attempted) = timeout(limit, attempt).await else {
+                        let cause = format!("no response within {} s", limit.as_secs());
+                        return Err(self.client.unreachable(cause.into()));
                     };
                     attempted
                 }
@@ -206,16 +206,19 @@ impl<'a> Call<'a> {
     pub(crate) async fn stream(mut self) -> Result<Response<Body>, Error> {
         let target = self.take_target()?;
         let client = self.client;
-        let carried = timeout(
+        let sent = timeout(
             REPLY_TIMEOUT,
             client.transport.send(self.build_request(&target)?),
         );
-        let response = match carried.await {
+        let response = match sent.await {
             Ok(Ok(response)) => response,
             Ok(Err(TransportError::MaybeSent(error) | TransportError::NotSent(error))) => {
                 return Err(client.unreachable(error));
             }
-            Err(_) => return Err(client.unreachable("no answer came".into())),
+            Err(_) => {
+                let cause = format!("no response within {} s", REPLY_TIMEOUT.as_secs());
+                return Err(client.unreachable(cause.into()));
+            }
         };
         let status = response.status();
         if status.is_success() {
@@ -225,7 +228,7 @@ impl<'a> Call<'a> {
         match body {
             Ok(Ok(body)) => Err(client.response_error(status, &body)),
             Ok(Err(error)) => Err(client.unreachable(error)),
-            Err(_) => Err(client.unreachable("its answer did not end".into())),
+            Err(_) => Err(client.unreachable("the response did not end in time".into())),
         }
     }
 
@@ -260,7 +263,7 @@ impl<'a> Call<'a> {
             )
             .body(self.body.clone())
             .map_err(|error| Error::Invalid {
-                what: format!("the path {target:?}"),
+                what: format!("path {target:?}"),
                 reason: error.to_string(),
             })?;
         let headers = request.headers_mut();
@@ -285,7 +288,7 @@ impl Client {
     fn response_error(&self, status: StatusCode, body: &[u8]) -> Error {
         match parse_problem(status, body) {
             Some(problem) => Error::Problem(Box::new(problem)),
-            None => self.malformed(status, "it is none of this API".to_owned()),
+            None => self.malformed(status, "it is not a response of this API".to_owned()),
         }
     }
 

@@ -223,7 +223,7 @@ fn invalid_automation_edit_changes_nothing() {
         (&["--prompt", "x", "--cron", "61 * * * *"], 2, "61"),
         (&["--zone", "Mars"], 2, "Mars"),
         (&["--overlap", "allow"], 2, "fresh sessions"),
-        (&["--agent", "dmo"], 3, "did you mean \"demo\"?"),
+        (&["--agent", "dmo"], 3, "did you mean `demo`?"),
         (&["--dir", "nowhere"], 2, "does not exist"),
         (&["--session", "bound:nobody"], 3, "nobody"),
         (&["--remove-trigger", "ffff"], 3, "ffff"),

@@ -157,7 +157,7 @@ fn ctrl_c_cancels_standalone_turn() {
     assert_eq!(runs[0]["status"], "cancelled", "{runs:#}");
     let session = runs[0]["session_id"].as_str().unwrap();
     let shown = world.run(&["session", "show", session]).expect_success();
-    assert!(shown.contains("called off by a person"), "{shown}");
+    assert!(shown.contains("cancelled by a person"), "{shown}");
 }
 
 #[test]

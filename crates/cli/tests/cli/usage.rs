@@ -175,7 +175,7 @@ const BAD_INPUT: &[(&[&str], i32, &[&str])] = &[
     (
         &["ADD", "--every", "1h", "x", "--session", "bound:web:7"],
         3,
-        &["session \"web:7\"", "matins session list --all"],
+        &["session `web:7`", "matins session list --all"],
     ),
     (
         &["ADD", "--every", "1h", "x", "--dir", "no/such"],
@@ -209,22 +209,22 @@ const BAD_INPUT: &[(&[&str], i32, &[&str])] = &[
         ],
         3,
         &[
-            "\"cluade\"",
-            "did you mean \"claude\"?",
+            "`cluade`",
+            "did you mean `claude`?",
             "matins agent list",
         ],
     ),
     (
         &["agent", "check", "demp"],
         3,
-        &["\"demp\"", "did you mean \"demo\"?"],
+        &["`demp`", "did you mean `demo`?"],
     ),
     (
         &["automation", "show", "news"],
         3,
-        &["automation \"news\"", "matins automation list"],
+        &["automation `news`", "matins automation list"],
     ),
-    (&["run", "show", "run_0199"], 3, &["run \"run_0199\""]),
+    (&["run", "show", "run_0199"], 3, &["run `run_0199`"]),
     (
         &["run", "list", "--status", "gone"],
         2,
@@ -242,7 +242,7 @@ const BAD_INPUT: &[(&[&str], i32, &[&str])] = &[
         2,
         &[
             "--heartbeat-seconds 100",
-            "heartbeat.stale_seconds = 180 (default)",
+            "`heartbeat.stale_seconds = 180` (default)",
         ],
     ),
     (
@@ -327,7 +327,7 @@ fn failed_command_with_json_prints_json_error() {
     assert_eq!(told["error"]["kind"], "not_found");
     let message = told["error"]["message"].as_str().unwrap();
     assert!(
-        message.starts_with("failed to find automation"),
+        message.starts_with("automation `news` not found"),
         "{message}"
     );
     assert!(told["error"]["hint"].is_string());

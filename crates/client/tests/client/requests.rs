@@ -1,4 +1,4 @@
-//! What is asked, and what is made of answers, whatever carries them.
+//! The requests that the client sends, and the results that it makes of responses, over every transport.
 
 use api_types::{ProblemKind, TokenRequest};
 use axum::Json;
@@ -23,7 +23,7 @@ fn problem(status: StatusCode, kind: &'static str) -> Echo {
     Echo::responding(move || {
         let body = json!({
             "type": "/api/v1/docs#problem", "kind": kind, "title": "A title",
-            "status": status.as_u16(), "detail": "failed to do it: it may not be", "hint": "ask",
+            "status": status.as_u16(), "detail": "the request is not permitted", "hint": "ask",
         });
         let kind = [(header::CONTENT_TYPE, "application/problem+json")];
         (status, kind, body.to_string())
@@ -144,7 +144,7 @@ async fn each_creating_request_has_unique_key() {
         .map(|asked| asked.header("idempotency-key"))
         .collect();
     assert!(keys[..4].iter().all(|key| key.unwrap().len() == 32));
-    assert_eq!(keys[4], None, "a move makes nothing");
+    assert_eq!(keys[4], None, "a move creates nothing");
     let different: std::collections::BTreeSet<_> = keys.iter().collect();
     assert_eq!(different.len(), 5);
     assert_eq!(asked[3].body, json!({ "text": "Hello" }));
@@ -166,8 +166,12 @@ async fn problem_response_keeps_kind_and_hint() {
         let error = echo.client().whoami().await.unwrap_err();
         assert_eq!(error.kind(), Some(kind));
         assert_eq!(error.hint(), Some("ask"));
-        assert_eq!(error.to_string(), "do it: it may not be");
-        assert_eq!(echo.recorded_requests().len(), 1, "an answer is an answer");
+        assert_eq!(error.to_string(), "the request is not permitted");
+        assert_eq!(
+            echo.recorded_requests().len(),
+            1,
+            "a refusal is not retried"
+        );
     }
 }
 
@@ -217,7 +221,7 @@ async fn blocked_session_deletion_is_result_not_error() {
     let echo = Echo::responding(|| {
         let body = json!({
             "type": "/api/v1/docs#problem-refused", "kind": "refused", "title": "A title",
-            "status": 409, "detail": "failed to delete it", "automations": [],
+            "status": 409, "detail": "automations are bound to the session", "automations": [],
         });
         let kind = [(header::CONTENT_TYPE, "application/problem+json")];
         (StatusCode::CONFLICT, kind, body.to_string())
