@@ -62,16 +62,16 @@ pub struct Launch {
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
     /// The command is empty.
-    #[error("start an agent: its command is empty")]
+    #[error("the `command` of the agent is empty")]
     NoCommand,
     /// The working directory does not exist.
-    #[error("start an agent in {path:?}: not a folder")]
+    #[error("the working directory `{}` is not a folder", .path.display())]
     WorkingDirectory {
         /// The directory.
         path: PathBuf,
     },
     /// The guard could not be started.
-    #[error("start the guard {program:?}")]
+    #[error("cannot start the guard `{}`", .program.display())]
     Guard {
         /// The guard's program.
         program: PathBuf,
@@ -79,7 +79,7 @@ pub enum StartError {
         source: io::Error,
     },
     /// The guard could not start the agent's program.
-    #[error("start {program:?}: {reason}")]
+    #[error("cannot start `{program}`: {reason}")]
     Program {
         /// The agent's program.
         program: String,
@@ -87,10 +87,10 @@ pub enum StartError {
         reason: String,
     },
     /// The agent ended before it was ready.
-    #[error("start an agent: it ended with {0}")]
+    #[error("the agent ended before it was ready, with {0}")]
     AgentExited(EarlyExit),
     /// The agent was not ready in time.
-    #[error("start an agent within {limit:?}; last words: {stderr_tail:?}")]
+    #[error("the agent was not ready within {limit:?}; its last output: {stderr_tail:?}")]
     Timeout {
         /// The limit.
         limit: Duration,
@@ -99,22 +99,22 @@ pub enum StartError {
     },
     /// The agent speaks another version of the protocol.
     #[error(
-        "agree on the protocol: version {PROTOCOL_VERSION} was offered, the agent answered {answered}"
+        "unsupported protocol version `{protocol_version}` of the agent: only version {PROTOCOL_VERSION} is supported"
     )]
     Version {
         /// The version in the agent's reply, as JSON.
         protocol_version: Value,
     },
-    /// The agent names a sign-in method that the agent does not offer to programs.
-    #[error("sign in by {method:?}: the agent offers {}", format_auth_methods(.offered))]
+    /// The agent does not offer the configured sign-in method to programs.
+    #[error("unknown sign-in method `{method}`; the agent offers {}", format_auth_methods(.offered))]
     SignInUnknown {
-        /// The method that the agent names.
+        /// The configured method.
         method: String,
         /// The methods that the agent offers.
         offered: Vec<AuthMethod>,
     },
     /// The agent replied with an error.
-    #[error("start an agent: it answered {code}: {message}")]
+    #[error("cannot start the agent: it replied with error {code}: {message}")]
     Refused {
         /// The JSON-RPC code.
         code: i32,
@@ -122,10 +122,10 @@ pub enum StartError {
         message: String,
     },
     /// The agent's reply does not match the protocol.
-    #[error("read the agent's answer: {0}")]
+    #[error("the agent's reply does not match the protocol: {0}")]
     Malformed(String),
     /// The reader gave up on the agent's output, for this reason.
-    #[error("read the agent's output: {0}")]
+    #[error("cannot read the agent's output: {0}")]
     Unreadable(UnreadableOutput),
 }
 
@@ -331,8 +331,9 @@ impl Agent {
         };
         // 3. Connect the protocol.
         let connection = Connection::new(stdin, received, requests, Arc::clone(&router)).await;
-        let connection = connection
-            .map_err(|_| StartError::Malformed("the connection ended at once".to_owned()))?;
+        let connection = connection.map_err(|_| {
+            StartError::Malformed("the connection ended before the first message".to_owned())
+        })?;
         Ok(Self {
             connection,
             control: Arc::new(control),

@@ -48,16 +48,16 @@ pub struct Command {
 #[derive(Debug, thiserror::Error)]
 pub enum CommandError {
     /// The command is empty.
-    #[error("start a command: it is empty")]
+    #[error("the command is empty")]
     Empty,
     /// The working directory does not exist.
-    #[error("start a command in {path:?}: not a folder")]
+    #[error("the working directory `{}` is not a folder", .path.display())]
     WorkingDirectory {
         /// The directory.
         path: PathBuf,
     },
     /// The guard could not be started.
-    #[error("start the guard {program:?}")]
+    #[error("cannot start the guard `{}`", .program.display())]
     Guard {
         /// The guard's program.
         program: PathBuf,

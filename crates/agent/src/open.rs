@@ -29,16 +29,16 @@ const BUSY_WRITER_TEXT: &str = "thread_active_writer";
 /// The reason why a session could not be opened.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum OpenError {
-    /// The agent cannot restore sessions by the method that the agent wants.
-    #[error("restore the session: the agent offers {offered}, {wanted} was asked for")]
+    /// The agent does not offer the configured method to restore sessions.
+    #[error("cannot restore the session: {wanted} is required, and the agent offers {offered}")]
     Unsupported {
-        /// The methods that the agent accepts.
+        /// The methods that the configuration accepts.
         wanted: &'static str,
         /// The methods that the agent offers.
         offered: &'static str,
     },
     /// Another process has the session open. A later retry may succeed.
-    #[error("restore the session: it is in use elsewhere ({code}: {message})")]
+    #[error("the session is in use elsewhere ({code}: {message})")]
     Busy {
         /// The JSON-RPC code.
         code: i32,
@@ -46,31 +46,31 @@ pub enum OpenError {
         message: String,
     },
     /// The agent does not know the session any more. A retry does not help.
-    #[error("restore the session {id}: the agent does not know it")]
+    #[error("the agent does not know the session `{id}`")]
     SessionNotFound {
         /// The session.
         id: AcpSessionId,
     },
-    /// A person must sign in, or the agent must name a sign-in method.
-    #[error("open a session: the agent wants a sign-in; it offers {}", format_auth_methods(.methods))]
+    /// A person must sign in, or the configuration must name a sign-in method.
+    #[error("the agent requires a sign-in; it offers {}", format_auth_methods(.methods))]
     SignInNeeded {
         /// The sign-in methods that the agent offers.
         methods: Vec<AuthMethod>,
     },
     /// The agent did not reply in time.
-    #[error("open a session within {limit:?}")]
+    #[error("the agent did not open the session within {limit:?}")]
     Timeout {
         /// The limit.
         limit: Duration,
     },
     /// The agent ended before it replied.
-    #[error("open a session: the agent ended with {0}")]
+    #[error("the agent ended before it opened the session, with {0}")]
     AgentExited(EarlyExit),
     /// The reader gave up on the agent's output, for this reason.
-    #[error("read the agent's output: {0}")]
+    #[error("cannot read the agent's output: {0}")]
     Unreadable(UnreadableOutput),
     /// The agent replied with any other error.
-    #[error("open a session: the agent answered {code}: {message}")]
+    #[error("cannot open the session: the agent replied with error {code}: {message}")]
     Refused {
         /// The JSON-RPC code.
         code: i32,
@@ -78,7 +78,7 @@ pub enum OpenError {
         message: String,
     },
     /// The agent's reply does not match the protocol.
-    #[error("read the agent's answer: {0}")]
+    #[error("the agent's reply does not match the protocol: {0}")]
     Malformed(String),
 }
 

@@ -17,19 +17,19 @@ use crate::{
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum PromptError {
     /// No session is open.
-    #[error("prompt the agent: no session is open")]
+    #[error("cannot prompt the agent: no session is open")]
     NoSession,
     /// The agent has not answered the previous prompt yet.
-    #[error("prompt the agent: the prompt before has no answer yet")]
+    #[error("cannot prompt the agent: the previous prompt has no answer yet")]
     PromptInProgress,
     /// The agent ended before it answered. Its session may contain the prompt all the same.
-    #[error("get the agent's answer: it ended with {0}")]
+    #[error("the agent ended before it answered, with {0}")]
     AgentExited(EarlyExit),
     /// The reader gave up on the agent's output, for this reason.
-    #[error("read the agent's output: {0}")]
+    #[error("cannot read the agent's output: {0}")]
     Unreadable(UnreadableOutput),
     /// The agent replied with an error.
-    #[error("get the agent's answer: it answered {code}: {message}")]
+    #[error("the agent replied with error {code}: {message}")]
     AgentError {
         /// The JSON-RPC code.
         code: i32,
@@ -39,7 +39,7 @@ pub enum PromptError {
         data: Option<Value>,
     },
     /// The agent's reply does not match the protocol.
-    #[error("read the agent's answer: {0}")]
+    #[error("the agent's reply does not match the protocol: {0}")]
     Protocol(String),
 }
 

@@ -16,10 +16,10 @@ use crate::{
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SettingsError {
     /// No session is open.
-    #[error("apply settings: no session is open")]
+    #[error("cannot apply settings: no session is open")]
     NoSession,
     /// The agent does not have this mode.
-    #[error("set the mode {mode:?}: the agent offers {}", format_list(.offered))]
+    #[error("unknown mode `{mode}`; the agent offers {}", format_list(.offered))]
     UnknownMode {
         /// The requested mode.
         mode: String,
@@ -27,7 +27,7 @@ pub enum SettingsError {
         offered: Vec<String>,
     },
     /// The agent does not have this setting.
-    #[error("set {setting:?}: the agent's settings are {}", format_list(.offered))]
+    #[error("unknown setting `{setting}`; the agent offers {}", format_list(.offered))]
     UnknownSetting {
         /// The requested setting.
         setting: String,
@@ -35,7 +35,7 @@ pub enum SettingsError {
         offered: Vec<String>,
     },
     /// The setting does not accept this value.
-    #[error("set {setting:?} to {value:?}: the agent takes {}", format_list(.offered))]
+    #[error("invalid value `{value}` of setting `{setting}`; the agent accepts {}", format_list(.offered))]
     UnknownValue {
         /// The setting.
         setting: String,
@@ -45,7 +45,7 @@ pub enum SettingsError {
         offered: Vec<String>,
     },
     /// The agent did not reply in time.
-    #[error("set {what:?} within {limit:?}")]
+    #[error("the agent did not set `{what}` within {limit:?}")]
     Timeout {
         /// The mode or setting.
         what: String,
@@ -53,10 +53,10 @@ pub enum SettingsError {
         limit: Duration,
     },
     /// The agent ended before it replied.
-    #[error("apply settings: the agent ended with {0}")]
+    #[error("the agent ended before it applied the settings, with {0}")]
     AgentExited(EarlyExit),
     /// The agent replied with an error.
-    #[error("set {what:?}: the agent answered {code}: {message}")]
+    #[error("cannot set `{what}`: the agent replied with error {code}: {message}")]
     Refused {
         /// The mode or setting.
         what: String,
@@ -66,10 +66,10 @@ pub enum SettingsError {
         message: String,
     },
     /// The agent's reply does not match the protocol.
-    #[error("read the agent's answer: {0}")]
+    #[error("the agent's reply does not match the protocol: {0}")]
     Malformed(String),
     /// The reader gave up on the agent's output, for this reason.
-    #[error("read the agent's output: {0}")]
+    #[error("cannot read the agent's output: {0}")]
     Unreadable(UnreadableOutput),
 }
 

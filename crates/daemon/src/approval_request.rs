@@ -45,7 +45,7 @@ pub(crate) async fn request_approval(
     if asked == WriteOutcome::Fenced {
         return Ok(Verdict::Deny);
     }
-    tracing::info!(%run, approval = %id, "{run} waits for a person: {id}");
+    tracing::info!(%run, approval = %id, "{run} waits for the decision about {id}");
     loop {
         let approval = retry_transient(|| Box::pin(store.approval(Scope::System, id))).await?;
         // Read the status first and wait afterwards: a wake-up says only that the log of the session has grown.
@@ -80,7 +80,7 @@ async fn retry_transient<'a, T>(
     loop {
         match doing().await {
             Err(error) if error.is_transient() => {
-                tracing::warn!(%error, "failed to ask a person, will try again");
+                tracing::warn!(%error, "cannot request an approval, will retry");
                 sleep(RETRY_PAUSE).await;
             }
             done => return done,

@@ -133,7 +133,7 @@ impl LoopBody for ClockSynchronizer {
             self.host.metrics.record_loop_error(Self::NAME);
             if !self.last_read_failed {
                 let error: &(dyn std::error::Error + 'static) = &error;
-                tracing::warn!(error, "failed to read the database's clock");
+                tracing::warn!(error, "cannot read the database's clock");
             }
         }
         self.last_read_failed = failed;
@@ -154,13 +154,14 @@ impl LoopBody for ClockSynchronizer {
 impl ClockSynchronizer {
     fn report_time_known(&self, known: bool) {
         if known {
-            tracing::info!("the time is known again: going on");
+            tracing::info!("the time is known again: the loops continue");
             self.signals.wake();
             return;
         }
         tracing::error!(
-            "the time cannot be known within {:?}, because the database does not answer or answers too \
-             slowly: nothing is fired, claimed or given up until it is",
+            "the time is uncertain by more than {:?}, because the database does not answer or answers too \
+             slowly: until the time is known again, this server fires no trigger, claims no run and gives up \
+             no run because of its heartbeat",
             self.host.settings.clock_uncertainty(),
         );
     }

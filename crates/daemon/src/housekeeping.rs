@@ -64,7 +64,7 @@ pub async fn tick(
     }
     let removed = std::mem::take(&mut round.removed);
     if removed > 0 {
-        tracing::info!(removed, "removed {removed} rows that were old");
+        tracing::info!(removed, "removed {removed} old rows");
     }
     Ok(now + limits::HOUSEKEEPING_INTERVAL)
 }

@@ -238,7 +238,7 @@ impl Daemon {
             .store
             .record_server_stop(host.instance, &host.worker, host.now());
         if let Err(error) = gone.await {
-            tracing::warn!(%error, "failed to note that this server has stopped");
+            tracing::warn!(%error, "cannot record the stop of this server");
         }
         stopped
     }

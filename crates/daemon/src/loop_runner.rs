@@ -67,10 +67,7 @@ pub(crate) async fn run<L: LoopBody>(
 }
 
 fn log_failed_tick(name: &str, error: &(dyn std::error::Error + 'static), pause: Duration) {
-    tracing::error!(
-        error,
-        "failed to run the {name}, will try again in {pause:?}"
-    );
+    tracing::error!(error, "cannot run the {name} loop, will retry in {pause:?}");
 }
 
 /// Sleeps until the clock shows `until`, but never longer than `longest`.

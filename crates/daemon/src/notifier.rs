@@ -84,8 +84,10 @@ pub async fn create_deliveries(host: &Host, now: Timestamp) -> Result<bool, Erro
 
 fn format_lost(lost: UnusableCursor) -> &'static str {
     match lost {
-        UnusableCursor::Trimmed(_) => "retention removed events that nobody had told of",
-        UnusableCursor::Ahead => "the database is older than what was told",
+        UnusableCursor::Trimmed(_) => {
+            "retention removed events before their deliveries were created"
+        }
+        UnusableCursor::Ahead => "the database is older than the endpoint's cursor",
     }
 }
 
@@ -241,7 +243,7 @@ impl Notifier {
                     Err(error) => {
                         host.metrics.record_loop_error(Self::NAME);
                         let error = &error as &(dyn std::error::Error + 'static);
-                        tracing::error!(error, %endpoint, "failed to send to {endpoint}");
+                        tracing::error!(error, %endpoint, "cannot send to {endpoint}");
                     }
                 }
             });

@@ -62,7 +62,7 @@ pub(crate) async fn run(
                 // keep their heartbeats unrenewed and be given up although this worker lives.
                 turns.claim_in_doubt_until = Some(Instant::now() + CLAIM_IN_DOUBT_PERIOD);
                 turns.host.metrics.record_loop_error("workers");
-                log_error("claim runs, will try again", &error);
+                log_error("claim runs, will retry", &error);
                 CLAIM_RETRY_PAUSE
             }
         };
@@ -147,7 +147,7 @@ impl RunningTurns {
         let claimed = self.host.store.runs_claimed_by(&self.host.worker).await?;
         for run in claimed {
             if !known.contains(&run) {
-                tracing::warn!(%run, "the answer to the claim of {run} was lost, it is taken up now");
+                tracing::warn!(%run, "the reply to the claim of {run} was lost: its turn starts now");
                 self.start(run);
             }
         }
@@ -225,5 +225,5 @@ impl RunningTurns {
 }
 
 fn log_error(what: &str, error: &(dyn std::error::Error + 'static)) {
-    tracing::error!(error, "failed to {what}");
+    tracing::error!(error, "cannot {what}");
 }

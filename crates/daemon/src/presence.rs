@@ -67,9 +67,9 @@ impl LoopBody for PresenceReporter {
             Shown::Replaced => {
                 tracing::error!(
                     %instance,
-                    "another server serves a copy of this data folder, and two with one identity would start \
-                     agents without their memory: this one stops. A copy becomes an instance of its own \
-                     without its file `instance.id`"
+                    "another server serves a copy of this data folder, so this server stops: two servers with \
+                     one identity would start agents without their memory. To make a copy an instance of its \
+                     own, delete the file `instance.id` in the copy"
                 );
                 self.stop_server();
             }
@@ -78,8 +78,8 @@ impl LoopBody for PresenceReporter {
                 supported: known,
             } => {
                 tracing::error!(
-                    "the database's schema needs a program that knows version {needed}, this one knows \
-                     {known}: it stops"
+                    "the database requires a program that supports schema version {needed}, and this program \
+                     supports version {known}: this server stops"
                 );
                 self.stop_server();
             }

@@ -38,7 +38,7 @@ pub async fn tick(host: &Host, now: Timestamp) -> Result<TickResult, Error> {
         let failed = host.store.fail_runs_of_removed_instances(now).await?;
         tracing::warn!(
             failed,
-            "{failed} runs fail whose memory lies on an instance that is gone"
+            "{failed} runs failed, because their instance was removed"
         );
     }
     if outlook.has_promotable || outlook.due.is_some_and(|at| at <= now) {
@@ -92,7 +92,7 @@ pub(crate) async fn promote(host: &Host, now: Timestamp) -> Result<u32, Error> {
     if swept.missed_promotions > 0 {
         tracing::error!(
             faults = swept.missed_promotions,
-            "{} inputs had been left behind and start now",
+            "{} deferred runs had been missed by earlier promotions and are queued now",
             swept.missed_promotions
         );
     }

@@ -33,7 +33,7 @@ pub async fn tick(host: &Host, now: Timestamp) -> Result<Vec<RunId>, Error> {
     // the loops that wait for them.
     if let Err(error) = host.store.expire_overdue_approvals(now).await {
         let error: &(dyn std::error::Error + 'static) = &error;
-        tracing::error!(error, "failed to deny what nobody has decided in time");
+        tracing::error!(error, "cannot expire overdue approvals");
         host.metrics.record_loop_error(Watchdog::NAME);
     }
     Ok(given_up)
@@ -60,7 +60,7 @@ async fn stall_runs_of_dead_workers(host: &Host, now: Timestamp) -> Result<Vec<R
     // dead, and a run that could not be given up now would have to wait until its heartbeat is stale.
     if let Err(error) = host.worker_lock.remove_stale_files(&workers).await {
         let error: &(dyn std::error::Error + 'static) = &error;
-        tracing::error!(error, "failed to tidy up after workers that are gone");
+        tracing::error!(error, "cannot remove the lock files of dead workers");
     }
     Ok(stalled)
 }
@@ -72,9 +72,15 @@ async fn kill_leftovers(run: RunId) {
     let swept = tokio::task::spawn_blocking(move || agent::guard::sweep(&run.to_string())).await;
     match swept {
         Ok(Ok(0)) => {}
-        Ok(Ok(killed)) => tracing::warn!(%run, killed, "killed {killed} processes left by {run}"),
-        Ok(Err(error)) => tracing::error!(%run, %error, "failed to kill what {run} has left"),
-        Err(error) => tracing::error!(%run, %error, "failed to look for what {run} has left"),
+        Ok(Ok(killed)) => {
+            tracing::warn!(%run, killed, "killed {killed} leftover processes of {run}")
+        }
+        Ok(Err(error)) => {
+            tracing::error!(%run, %error, "cannot kill the leftover processes of {run}");
+        }
+        Err(error) => {
+            tracing::error!(%run, %error, "cannot search for leftover processes of {run}");
+        }
     }
 }
 
@@ -123,7 +129,7 @@ impl HeartbeatMonitor {
         };
         if leapt > MAX_CLOCK_DRIFT {
             if leapt < Duration::MAX {
-                tracing::warn!("the clock leapt by {leapt:?}: waiting for heartbeats");
+                tracing::warn!("the clock leapt forward by {leapt:?}: waiting for heartbeats");
             }
             self.doubtful_until = Some(at + host.settings.lease());
         }

@@ -101,10 +101,7 @@ impl WorkerLock {
         let killed = swept.await.map_err(io::Error::other).flatten();
         let killed = killed.map_err(Error::LeftoverProcesses)?;
         if killed > 0 {
-            tracing::warn!(
-                killed,
-                "killed {killed} processes left by workers that are gone"
-            );
+            tracing::warn!(killed, "killed {killed} leftover processes of dead workers");
         }
         // Only after success, so that a failed sweep is repeated by the next claim.
         self.swept_files().extend(gone.iter().cloned());
@@ -162,7 +159,7 @@ fn is_lock_free(path: &Path) -> bool {
         Ok(()) => true,
         Err(TryLockError::WouldBlock) => false,
         Err(TryLockError::Error(error)) => {
-            tracing::warn!(%error, "failed to see whether {} is held", path.display());
+            tracing::warn!(%error, "cannot check whether `{}` is locked", path.display());
             false
         }
     }

@@ -120,7 +120,7 @@ impl<'a> ApprovalDriver<'a> {
         let answer = self.store.request_approval(run, asked.question, patience);
         self.pending.push(Box::pin(async move {
             let verdict = answer.await.unwrap_or_else(|error| {
-                log_warning(run, &error, "ask for a permission");
+                log_warning(run, &error, "request an approval");
                 Verdict::Deny
             });
             // Sending fails if the agent was asked to cancel meanwhile, and then it needs no answer.

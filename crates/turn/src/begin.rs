@@ -80,7 +80,7 @@ async fn begin_after_precheck(
             return requeue(ledger, agents, run, kind, "the server stopped").await;
         }
         PrecheckOutcome::LeaseOver => {
-            let message = "nobody renewed its lease while its precheck was asked";
+            let message = "the lease was not renewed while the precheck ran";
             return requeue(ledger, agents, run, FailureKind::WorkerLost, message).await;
         }
         // The ledger knows of the cancellation. `begin_asked` reports it, so that the run ends as cancelled.
@@ -182,7 +182,7 @@ async fn begin_with_retry(
         }
         sleep(BEGIN_RETRY_PAUSE).await;
     }
-    let message = "the server lost touch with the database as it began";
+    let message = "the server lost the connection to the database while the turn began";
     let kind = FailureKind::Requeued;
     let given_back = requeue(ledger, agents, run, kind, message).await?;
     Ok(ControlFlow::Break(given_back))

@@ -315,7 +315,7 @@ async fn write_usage(
     match with_write_timeout(ledger.record_usage(run, usage.clone())).await {
         Ok(Some(now)) => *accounts = now,
         Ok(None) => return WriteOutcome::Fenced,
-        Err(error) => log_warning(run, &error, "count what the turn uses"),
+        Err(error) => log_warning(run, &error, "record the usage"),
     }
     WriteOutcome::Committed
 }

@@ -282,7 +282,7 @@ impl Turn<'_> {
                 Ok(WriteOutcome::Committed) => {}
                 Ok(WriteOutcome::Fenced) => return None,
                 Err(error) => {
-                    log_warning(run, &error, "record the last");
+                    log_warning(run, &error, "record the last rows");
                 }
             }
         }
@@ -345,7 +345,7 @@ impl Turn<'_> {
 async fn kill_leftovers(run: RunId) {
     let swept = tokio::task::spawn_blocking(move || guard::sweep(&run.to_string())).await;
     if let Err(error) = swept.map_err(io::Error::other).flatten() {
-        tracing::error!(%run, %error, "failed to kill what {run} has left");
+        tracing::error!(%run, %error, "cannot kill the leftover processes of {run}");
     }
 }
 
@@ -388,7 +388,7 @@ impl From<StepStopped> for EarlyEnd {
             StepStopped::Timeout => (
                 None,
                 FailureKind::Timeout,
-                "the turn's time was over before its prompt",
+                "the turn reached its time limit before its prompt",
             ),
         };
         let failure = RunFailure {

@@ -31,5 +31,5 @@ use model::RunId;
 
 /// Logs an error that is retried, or that the turn can do without.
 fn log_warning(run: RunId, error: &(dyn std::error::Error + 'static), what: &str) {
-    tracing::warn!(%run, error, "failed to {what} of {run}");
+    tracing::warn!(%run, error, "cannot {what} of {run}");
 }

@@ -12,7 +12,7 @@ pub(crate) fn create_session_folder(cwd: &Path, session: &str) {
         && let Err(error) = std::fs::create_dir_all(cwd)
     {
         // Only a warning, because the start of the agent reports the missing folder with the run's ID.
-        tracing::warn!(%error, "failed to make the folder {}", cwd.display());
+        tracing::warn!(%error, "cannot create the folder `{}`", cwd.display());
     }
 }
 
@@ -26,6 +26,6 @@ pub(crate) fn remove_session_folder(question: &PrecheckJob) {
             ErrorKind::NotFound | ErrorKind::DirectoryNotEmpty
         )
     {
-        tracing::warn!(%error, "failed to remove the folder {}", folder.display());
+        tracing::warn!(%error, "cannot remove the folder `{}`", folder.display());
     }
 }

@@ -17,7 +17,7 @@ use serde_json::Value;
 
 /// A failed call of a ledger. A write may or may not have been committed; every write can be repeated safely.
 #[derive(Debug, thiserror::Error)]
-#[error("write the ledger")]
+#[error("the store of the turn reported an error")]
 pub struct TurnStoreError {
     /// The cause.
     pub source: Box<dyn std::error::Error + Send + Sync>,

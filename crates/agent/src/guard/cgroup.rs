@@ -44,7 +44,9 @@ pub(crate) fn delegated_cgroup() -> Result<&'static Path, &'static str> {
 
 /// Returns the group of this process.
 fn current_cgroup() -> Result<PathBuf, String> {
-    let read = |path: &str| fs::read_to_string(path).map_err(|error| format!("{path}: {error}"));
+    let read = |path: &str| {
+        fs::read_to_string(path).map_err(|error| format!("cannot read `{path}`: {error}"))
+    };
     parse_cgroup(&read("/proc/self/cgroup")?, &read("/proc/self/mountinfo")?)
 }
 
@@ -61,7 +63,7 @@ fn parse_cgroup(groups: &str, mounts: &str) -> Result<PathBuf, String> {
     let (root, point) = mount.ok_or("control groups of version 2 are not mounted")?;
     let below = Path::new(own)
         .strip_prefix(root)
-        .map_err(|_| "the own control group lies outside of what is mounted")?;
+        .map_err(|_| "this process's control group lies outside the mounted hierarchy")?;
     Ok(Path::new(point).join(below))
 }
 
@@ -85,7 +87,9 @@ fn prepare_parent_cgroup(own: &Path) -> Result<PathBuf, String> {
         .parent()
         .is_none_or(|above| !above.join("cgroup.procs").exists());
     if !(is_delegated(own) || is_container_root || !rustix::process::geteuid().is_root()) {
-        return Err("the own control group is not delegated (systemd: Delegate=yes)".to_owned());
+        return Err(
+            "this process's control group is not delegated (systemd: `Delegate=yes`)".to_owned(),
+        );
     }
     // Check before the move, so that a process without the controllers stays in its group.
     let offered = read_words(&own.join("cgroup.controllers"))?;
@@ -110,7 +114,7 @@ fn check_controllers(offered: &[String]) -> Result<(), String> {
     for controller in CONTROLLERS {
         if !offered.iter().any(|known| known == controller) {
             return Err(format!(
-                "the own control group has no controller {controller:?}"
+                "this process's control group has no controller `{controller}`"
             ));
         }
     }
@@ -118,7 +122,7 @@ fn check_controllers(offered: &[String]) -> Result<(), String> {
 }
 
 fn format_io_error(what: &str, file: &Path, error: &io::Error) -> String {
-    format!("cannot {what} {}: {error}", file.display())
+    format!("cannot {what} `{}`: {error}", file.display())
 }
 
 /// Enables the controllers for the groups below `group`.
@@ -135,7 +139,7 @@ fn enable_controllers(group: &Path) -> Result<(), String> {
 /// its descendants, because other processes are not this worker's to move.
 fn move_into_leaf(group: &Path) -> Result<(), String> {
     let own = rustix::process::getpid();
-    let table = ProcessTable::read().map_err(|error| format!("cannot read /proc: {error}"))?;
+    let table = ProcessTable::read().map_err(|error| format!("cannot read `/proc`: {error}"))?;
     let mut ours: Vec<String> = table
         .descendants([own])
         .into_iter()
@@ -145,13 +149,13 @@ fn move_into_leaf(group: &Path) -> Result<(), String> {
     let members = read_words(&group.join("cgroup.procs"))?;
     if let Some(other) = members.iter().find(|member| !ours.contains(member)) {
         return Err(format!(
-            "the own control group holds process {other}, which is none of ours"
+            "this process's control group also contains the foreign process {other}"
         ));
     }
     let leaf = group.join(WORKER_LEAF);
     match fs::create_dir(&leaf) {
         Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {
-            return Err(format_io_error("make", &leaf, &error));
+            return Err(format_io_error("create", &leaf, &error));
         }
         _ => {}
     }
@@ -377,7 +381,7 @@ mod tests {
             ("cgroup.procs", ""),
         ]);
         let refused = prepare_parent_cgroup(own.path()).unwrap_err();
-        assert!(refused.contains("\"memory\""), "{refused}");
+        assert!(refused.contains("`memory`"), "{refused}");
     }
 
     #[test]
@@ -396,7 +400,7 @@ mod tests {
             ("cgroup.subtree_control", ""),
         ]);
         let refused = prepare_parent_cgroup(own.path()).unwrap_err();
-        assert!(refused.contains("process 1,"), "{refused}");
+        assert!(refused.ends_with("process 1"), "{refused}");
         assert!(!own.path().join(WORKER_LEAF).exists());
     }
 

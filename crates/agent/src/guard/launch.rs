@@ -213,7 +213,7 @@ async fn watch_guard(watched: WatchedGuard) {
             match line.parse() {
                 Ok(GuardReport::AllEnded) => return true,
                 Ok(report) => told.send_modify(|life| life.apply_report(report)),
-                Err(error) => tracing::warn!(%error, "ignored what a guard said"),
+                Err(error) => tracing::warn!(%error, "ignored an unknown report of a guard"),
             }
         }
         false
@@ -231,7 +231,7 @@ async fn watch_guard(watched: WatchedGuard) {
         guard.start_kill().ok();
     }
     if timeout(KILL_TIMEOUT, guard.wait()).await.is_err() {
-        tracing::error!(%marker, "a guard does not end");
+        tracing::error!(%marker, "a guard did not end in time");
     }
     if !clear {
         let swept = marker.clone();
@@ -242,8 +242,12 @@ async fn watch_guard(watched: WatchedGuard) {
         });
         let swept = swept.await;
         match swept.map_err(io::Error::other).flatten() {
-            Ok(killed) => tracing::warn!(%marker, killed, "swept the tree of a dead guard"),
-            Err(error) => tracing::error!(%marker, %error, "failed to sweep a dead guard's tree"),
+            Ok(killed) => {
+                tracing::warn!(%marker, killed, "killed the leftover processes of a dead guard")
+            }
+            Err(error) => {
+                tracing::error!(%marker, %error, "cannot kill the leftover processes of a dead guard");
+            }
         }
     }
     // Set `clear` last, because a caller that sees it may start the run's next process at once.

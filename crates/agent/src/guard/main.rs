@@ -86,7 +86,7 @@ struct GuardStartError {
 
 impl<E: Into<io::Error>> From<E> for GuardStartError {
     fn from(error: E) -> Self {
-        let reason = format!("guard: {}", error.into());
+        let reason = format!("the guard failed: {}", error.into());
         Self {
             code: GUARD_FAILED_EXIT_CODE,
             reason,
@@ -124,12 +124,12 @@ impl<'a> Guard<'a> {
         let mut args = args.into_iter();
         let millis = args.next().and_then(|arg| arg.to_str()?.parse().ok());
         let millis =
-            millis.ok_or_else(|| bad("the first argument is no number of milliseconds"))?;
+            millis.ok_or_else(|| bad("the first argument must be the lease in milliseconds"))?;
         let limits = args.next().unwrap_or_default();
         let limits = limits_argument::from_argument(&limits.to_string_lossy())
-            .map_err(|_| bad("the second argument is no limits"))?;
+            .map_err(|_| bad("the second argument must be the limits as JSON"))?;
         let group = args.next().filter(|group| !group.is_empty());
-        let program = args.next().ok_or_else(|| bad("no program to guard"))?;
+        let program = args.next().ok_or_else(|| bad("the program is missing"))?;
 
         // 2. Prepare the process. Signals and the subreaper come before the start of the agent, so that no child ends
         // unnoticed and no orphan escapes.

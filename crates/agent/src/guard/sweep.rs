@@ -34,7 +34,7 @@ pub fn sweep(marker: &str) -> io::Result<usize> {
 /// here.
 pub fn sweep_workers(is_dead: impl Fn(&str) -> bool) -> io::Result<usize> {
     let prefix = format!("{WORKER_VARIABLE}=");
-    kill_all("a worker that is gone", |variable| {
+    kill_all("dead workers", |variable| {
         variable
             .strip_prefix(prefix.as_bytes())
             .and_then(|worker| str::from_utf8(worker).ok())
@@ -57,6 +57,6 @@ fn kill_all(what: &str, has: impl Fn(&[u8]) -> bool) -> io::Result<usize> {
     }
     Err(io::Error::new(
         io::ErrorKind::TimedOut,
-        format!("processes of {what} outlive SIGKILL"),
+        format!("processes of {what} are still alive after SIGKILL"),
     ))
 }

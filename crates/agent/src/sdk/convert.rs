@@ -245,7 +245,7 @@ pub(super) fn stop_reason(reason: schema::StopReason) -> Result<StopReason, Call
         schema::StopReason::Cancelled => StopReason::Cancelled,
         other => {
             return Err(CallError::Malformed(format!(
-                "unknown stop reason {other:?}"
+                "unknown stop reason `{other:?}`"
             )));
         }
     })

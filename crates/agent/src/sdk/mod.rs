@@ -91,7 +91,10 @@ impl Connection {
                 Ok(())
             });
             if let Err(error) = driven.await {
-                tracing::debug!(code = i32::from(error.code), "an agent's connection broke");
+                tracing::debug!(
+                    code = i32::from(error.code),
+                    "the connection to an agent failed"
+                );
             }
         });
         match connection.await {
@@ -263,7 +266,7 @@ fn check_same_session(answer: &Value, id: &AcpSessionId) -> Result<(), CallError
     match answer.get("sessionId") {
         Some(other) if other.as_str() != Some(id.as_str()) => {
             let other = truncate(other.to_string());
-            let wrong = format!("it restored the session {other} instead of {id}");
+            let wrong = format!("the agent restored session {other} instead of `{id}`");
             Err(CallError::Malformed(wrong))
         }
         _ => Ok(()),

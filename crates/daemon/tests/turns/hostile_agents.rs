@@ -89,17 +89,17 @@ pub(crate) async fn agent_exit_reason_depends_on_stage(world: &World) {
         (
             before_initialize,
             "start",
-            "start an agent: it ended with exit code 9",
+            "the agent ended before it was ready, with exit code 9",
         ),
         (
             before_session,
             "agent_exited",
-            "open a session: the agent ended with exit code 9",
+            "the agent ended before it opened the session, with exit code 9",
         ),
         (
             in_prompt,
             "agent_exited",
-            "answer: it ended with exit code 9",
+            "the agent ended before it answered, with exit code 9",
         ),
     ] {
         let run = take_turn_of(world, &script).await;
@@ -133,32 +133,32 @@ pub(crate) async fn invalid_restore_reply_fails_turn_with_reason(world: &World) 
         (
             OnRestore::AnotherSession,
             "protocol",
-            "it restored the session \"scripted-other\" instead of scripted-1",
+            "the agent restored session \"scripted-other\" instead of `scripted-1`",
         ),
         (
             refused(-32601, "what?"),
             "restore",
-            "the agent answered -32601: what?",
+            "the agent replied with error -32601: what?",
         ),
         (
             refused(-32602, "bad cwd"),
             "restore",
-            "the agent answered -32602: bad cwd",
+            "the agent replied with error -32602: bad cwd",
         ),
         (
             refused(-32603, "oops"),
             "restore",
-            "the agent answered -32603: oops",
+            "the agent replied with error -32603: oops",
         ),
         (
             refused(-32000, "sign in"),
             "sign_in",
-            "the agent wants a sign-in",
+            "the agent requires a sign-in",
         ),
         (
             refused(7, &endless),
             "restore",
-            "the agent answered 7: no no",
+            "the agent replied with error 7: no no",
         ),
         (
             refused(-32003, "busy"),

@@ -92,8 +92,8 @@ pub(crate) async fn begin_with_lost_reply_is_requeued_immediately(world: &World)
     );
     assert_eq!(
         world.last_notice(session).await,
-        "The turn was interrupted: the server lost touch with the database as it began and handed it back. It \
-         will be taken up again."
+        "The turn was interrupted: the server lost the connection to the database while the turn began and \
+         handed it back. It will be taken up again."
     );
 
     // Nobody has seen the words yet, so that they are as they were said.

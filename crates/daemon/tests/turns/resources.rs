@@ -30,7 +30,7 @@ pub(crate) async fn fork_bomb_is_stopped_by_process_limit(world: &World) {
         world,
         &run,
         "limit",
-        "it started more processes than its agent allows",
+        "it started more processes than the agent configuration allows",
     )
     .await;
     assert_eq!(world.attempts(run.id).await.len(), 1);
@@ -48,7 +48,7 @@ pub(crate) async fn agent_over_memory_limit_fails(world: &World) {
         world,
         &run,
         "limit",
-        "used more memory than its agent allows",
+        "used more memory than the agent configuration allows",
     )
     .await;
     let modest = world.script().prompt([Step::AllocateMemory(10 << 20)]);
@@ -66,7 +66,7 @@ pub(crate) async fn agent_over_cpu_limit_fails(world: &World) {
         world,
         &run,
         "limit",
-        "more processor time than its agent allows",
+        "more processor time than the agent configuration allows",
     )
     .await;
 }

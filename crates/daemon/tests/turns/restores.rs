@@ -79,7 +79,10 @@ pub(crate) async fn lost_agent_session_fails_until_automation_is_reset(world: &W
         assert_eq!(lost.state.reason(), Some("restore_gone"));
         assert_eq!(world.attempts(lost.id).await.len(), 1);
         let notice = world.last_notice(first.session_id.unwrap()).await;
-        assert!(notice.contains("the agent does not know it"), "{notice}");
+        assert!(
+            notice.contains("the agent does not know the session"),
+            "{notice}"
+        );
     }
     assert_eq!(opened(&script), ["new"]);
 
