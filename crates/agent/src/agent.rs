@@ -54,7 +54,7 @@ pub struct Launch {
     pub lease: Duration,
     /// The limits of memory, processes, processor time and files of the agent's processes.
     pub resources: ResourceLimits,
-    /// The ID of the sign-in method that the agent names, if any.
+    /// The ID of the configured sign-in method, if any.
     pub authenticate: Option<String>,
 }
 
@@ -183,7 +183,7 @@ impl StartingAgent {
         self.agent.lease()
     }
 
-    /// Negotiates the protocol: offers version 1, verifies the version of the reply, and signs in if the agent
+    /// Negotiates the protocol: offers version 1, verifies the version of the reply, and signs in if the configuration
     /// names a method. If the future is dropped, the guard kills the agent's processes.
     ///
     /// # Errors
@@ -218,7 +218,8 @@ impl StartingAgent {
 }
 
 impl Agent {
-    /// Starts an agent and negotiates the protocol with it: [`Agent::launch`] and [`Starting::ready`] in one call.
+    /// Starts an agent and negotiates the protocol with it: [`Agent::launch`] and
+    /// [`StartingAgent::negotiate`] in one call.
     /// Both together must not take longer than the lease, because the caller cannot renew the lease meanwhile.
     pub async fn start(
         launch: Launch,

@@ -88,7 +88,8 @@ pub struct RunningCommand {
 }
 
 impl Command {
-    /// Starts the command under a guard. [`CommandEnd::failed`] tells later if the program could not be started.
+    /// Starts the command under a guard. If the program cannot be started, [`CommandEnd::start_error`] has the
+    /// reason.
     ///
     /// The caller must be within a tokio runtime.
     ///

@@ -1,7 +1,7 @@
 //! Creating a session, and restoring an earlier one.
 //!
 //! Agents report a failed restore by different codes. This module therefore sorts the errors into the three cases
-//! that a worker treats differently: the session is busy (retry later), gone (a retry does not help), or refused for
+//! that a worker treats differently: the session is busy (retry later), not found (a retry does not help), or refused for
 //! another reason.
 
 use std::{path::Path, sync::PoisonError, time::Duration};
@@ -107,7 +107,7 @@ impl Agent {
     ///
     /// # Errors
     ///
-    /// Returns [`OpenError::Busy`] if a later retry may succeed, and [`OpenError::Gone`] if the agent does not know
+    /// Returns [`OpenError::Busy`] if a later retry may succeed, and [`OpenError::SessionNotFound`] if the agent does not know
     /// the session any more.
     pub async fn restore(
         &self,
@@ -209,7 +209,7 @@ impl Agent {
         }
     }
 
-    /// Sorts the error of a restore. No single code means that a session is gone, so the list of the agent's sessions
+    /// Sorts the error of a restore. No single code means that a session does not exist, so the list of the agent's sessions
     /// decides if the agent can list them.
     async fn restore_error(&self, id: &AcpSessionId, error: CallError) -> OpenError {
         let CallError::ErrorReply(answered) = error else {

@@ -55,7 +55,7 @@ impl Drop for CancelOnDrop<'_> {
         if self.is_answered {
             self.agent.is_prompting.store(false, Ordering::Release);
         } else {
-            // `prompting` stays `true`, because the agent may still work on this prompt and a second one would
+            // `is_prompting` stays `true`, because the agent may still work on this prompt and a second one would
             // overlap with it.
             self.agent.router.detach();
             self.agent.connection.cancel(self.session).ok();
@@ -73,7 +73,7 @@ impl Agent {
     /// The caller must read the receiver all the while: while it is full, no output of the agent is read, and the
     /// answer cannot arrive. The caller may drop the receiver if it needs no updates. The function has no time limit.
     /// If the caller drops the future, the agent is asked to cancel, and every later prompt fails with
-    /// [`PromptError::Overlap`].
+    /// [`PromptError::PromptInProgress`].
     ///
     /// # Errors
     ///

@@ -84,8 +84,8 @@ impl Router {
         self.replace_turn(None);
     }
 
-    /// Ends the turn of an agent whose process has ended: its open requests are reported as `cancelled`, although no process
-    /// reads the answers.
+    /// Ends the turn of an agent whose process has ended: its open requests are reported as `cancelled`, although no
+    /// process reads the answers.
     pub(crate) async fn end_turn(&self) {
         if let Some(turn) = self.current_turn() {
             turn.cancel();
@@ -189,7 +189,7 @@ impl Turn {
 
     /// Sends one update, and waits while the receiver is full. A receiver that was dropped is no error.
     async fn deliver(&self, update: Update, size: MessageSize) {
-        // A large update reserves the whole channel and then uses one place, so that at most one large update waits
+        // A large update reserves the whole channel and then uses one slot, so that at most one large update waits
         // at a time.
         let places = size.permits(self.updates.max_capacity());
         tokio::select! {

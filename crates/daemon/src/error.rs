@@ -1,4 +1,4 @@
-//! Errors of the loops. The runner logs an error and runs the loop again after a pause.
+//! Errors of the loops. `loop_runner` logs an error and runs the loop again after a pause.
 
 /// An error of a loop or of a turn.
 #[derive(Debug, thiserror::Error)]

@@ -1,10 +1,29 @@
-//! The background loops of a server: scheduler, worker pool, watchdog, notifier, housekeeping, presence and, on
-//! PostgreSQL, the clock keeper.
+//! Runs the background loops of a server, which fire triggers, take turns and watch over both.
+//!
+//! ```text
+//! Daemon --> scheduler      fires due triggers, promotes runs whose backoff is over
+//!        |-> worker pool    claims queued runs, takes their turns (crate `turn`)
+//!        |-> watchdog       gives up runs of lost workers
+//!        |-> notifier       sends notifications to endpoints
+//!        |-> housekeeping   removes old rows
+//!        |-> presence       shows other servers that this server lives
+//!        `-> clock          follows the database's clock (PostgreSQL only)
+//! ```
+//!
+//! - [`Daemon`] starts and stops the loops. [`take_standalone_turn`] takes one turn without them.
+//! - [`Host`] holds the resources and [`Settings`] that the loops share.
+//! - [`LoopSignals`] wakes the loops after a change in the database.
+//! - [`WorkerTurnStore`] is the storage of a turn over the store, fenced by the run and the worker.
+//! - [`WorkerLock`] proves to other workers of the instance that this worker lives.
+//! - [`FleetClock`] is the clock that all servers of one database share.
+//!
+//! Read this file first, then `loop_runner.rs` and the loop in question.
 //!
 //! **Invariants:** this crate has no HTTP server, and shares only the database with one. Each loop except the worker
-//! pool is a single tick that tests can call directly; the `runner` module owns the sleeping, waking and stopping of
-//! these loops. The worker pool keeps its own time, because it also waits for its turns to end. A wake-up is only an
-//! optimization: every loop also polls the database at an interval, so a lost wake-up delays work and never loses it.
+//! pool is a single tick that tests can call directly; the `loop_runner` module owns the sleeping, waking and stopping
+//! of these loops. The worker pool keeps its own time, because it also waits for its turns to end. A wake-up is only
+//! an optimization: every loop also polls the database at an interval, so a lost wake-up delays work and never loses
+//! it.
 
 mod approval_request;
 mod approval_waits;
@@ -68,7 +87,7 @@ pub struct Daemon {
     loop_ended: CancellationToken,
     /// The loops that end with `stop`: scheduler, watchdog, housekeeping and notifier.
     loops: Vec<JoinHandle<()>>,
-    /// The tasks that running turns depend on; these tasks end with `over`.
+    /// The tasks that running turns depend on; these tasks end with `upkeep_stop`.
     upkeep: Vec<JoinHandle<()>>,
     pool: JoinHandle<StopSummary>,
     /// The notification requests under way.
@@ -82,7 +101,7 @@ impl Daemon {
         Self::start_with_signals(host, LoopSignals::default())
     }
 
-    /// Starts the loops with a `Waker` that other parts of the process, such as the API, may already hold.
+    /// Starts the loops with signals that other parts of the process, such as the API, may already hold.
     pub fn start_with_signals(host: Host, waker: LoopSignals) -> Self {
         Self::start_with_clock(host, waker, None)
     }
@@ -155,7 +174,7 @@ impl Daemon {
                 loop_runner::run(notifier, host.clone(), tick, news, stop.clone()),
             )),
         ];
-        // 3. Start the tasks that running turns depend on. These tasks end with `over` and not with `stop`, because a
+        // 3. Start the tasks that running turns depend on. These tasks end with `upkeep_stop` and not with `stop`, because a
         // server that stops may wait for hours for its last turn. Without presence, other servers would take this
         // server for dead; without the clock, its heartbeats would not be renewed; without the forwarded wake-ups, a
         // cancellation from another server would arrive only with the next heartbeat.

@@ -1,4 +1,4 @@
-//! The `Ledger` of a turn over the store: the lasting effects of one turn become store transactions.
+//! The storage port of a turn over the store: each lasting effect of a turn becomes one transaction.
 //!
 //! **Invariants:** every write names the run and this worker, so that the store rejects writes to a run that the
 //! worker has lost. While the time is unknown, no turn begins and no heartbeat is renewed.
@@ -30,7 +30,7 @@ use crate::{
     host::Host,
 };
 
-/// A ledger that writes the turns of one worker to the store.
+/// The storage port that writes the turns of one worker to the store.
 pub struct WorkerTurnStore {
     host: Host,
     /// The turns that have begun and not ended, for metrics and approvals.
@@ -47,7 +47,7 @@ struct RunningTurn {
 }
 
 impl WorkerTurnStore {
-    /// Returns a ledger for the worker of `host`.
+    /// Returns the storage port for the worker of `host`.
     pub fn new(host: Host) -> Self {
         Self {
             host,
@@ -56,7 +56,7 @@ impl WorkerTurnStore {
         }
     }
 
-    /// Returns the same ledger, which counts its turn in `waits` while the turn waits for an approval.
+    /// Returns the same port, which counts its turn in `waits` while the turn waits for an approval.
     pub(crate) fn with_approval_waits(mut self, waits: ApprovalWaits) -> Self {
         self.approval_waits = TurnApprovalWaits::new(waits);
         self

@@ -67,7 +67,7 @@ async fn stall_runs_of_dead_workers(host: &Host, now: Timestamp) -> Result<Vec<R
 
 /// Kills the processes that the agent of a run has left. The guard has killed them already unless it was killed
 /// itself; in that case the old attempt must not live beside the next one. A failure is only logged, because
-/// `WorkerLock::clear` refuses every claim on this instance until the processes are gone.
+/// `WorkerLock::kill_leftovers` refuses every claim on this instance until the processes are gone.
 async fn kill_leftovers(run: RunId) {
     let swept = tokio::task::spawn_blocking(move || agent::guard::sweep(&run.to_string())).await;
     match swept {
@@ -88,7 +88,7 @@ async fn kill_leftovers(run: RunId) {
 ///
 /// After the clock leaps forward, every heartbeat looks stale at once. Such a leap comes from a clock that was set
 /// (on PostgreSQL the database's, since the machine's own clock does not matter there) or from a machine that was
-/// suspended. For one lease after a leap, `Watch` therefore gives up only runs whose worker process is known to be
+/// suspended. For one lease after a leap, the monitor therefore gives up only runs whose worker process is known to be
 /// dead: during that time live workers renew their heartbeats, and guards kill the agents of frozen workers. The same
 /// period follows the start of the watchdog, because it cannot know what the clock did before.
 ///

@@ -44,7 +44,7 @@ impl WorkerLock {
                 .open(&path)?;
             lock.lock()?;
             let own = lock.metadata()?;
-            // Another worker's `tidy` may have removed the file after it was opened and before it was locked. A lock
+            // Another worker's `remove_stale_files` may have removed the file after it was opened and before it was locked. A lock
             // on a removed file proves nothing, so retry with a new file.
             if fs::metadata(&path).is_ok_and(|file| file_identity(&file) == file_identity(&own)) {
                 return Ok(Self {

@@ -1,7 +1,7 @@
 //! The permission requests of a turn that people must decide.
 //!
-//! **Invariant:** an [`Asking`] is polled beside the conversation for as long as it exists, because a request in
-//! progress may hold a resource of the ledger for which the turn's other writes wait.
+//! **Invariant:** an [`ApprovalDriver`] is polled beside the conversation for as long as it exists, because a request in
+//! progress may hold a resource of the store for which the turn's other writes wait.
 
 use std::time::Duration;
 
@@ -33,7 +33,7 @@ pub(crate) struct ApprovalDriver<'a> {
     stop: CancellationToken,
 }
 
-/// The conversation's view of the requests that [`Asking`] drives.
+/// The conversation's view of the requests that [`ApprovalDriver`] drives.
 pub(crate) struct PendingApprovals {
     pending_count: watch::Receiver<usize>,
     stop: CancellationToken,
@@ -62,7 +62,7 @@ impl PendingApprovals {
 impl<'a> ApprovalDriver<'a> {
     /// Returns the driver of the requests and the conversation's view of it.
     pub(crate) fn new(
-        ledger: &'a dyn TurnStore,
+        store: &'a dyn TurnStore,
         run: RunId,
         ask: Duration,
         deadline: Instant,
@@ -75,7 +75,7 @@ impl<'a> ApprovalDriver<'a> {
             stop: over.clone(),
         };
         let asking = Self {
-            store: ledger,
+            store,
             run,
             decision_timeout: ask,
             deadline,
@@ -87,8 +87,8 @@ impl<'a> ApprovalDriver<'a> {
         (asking, waiting)
     }
 
-    /// Sends requests to people and passes on their decisions until [`Waiting::give_up`]. Then withdraws the
-    /// undecided requests.
+    /// Sends requests to people and passes on their decisions until [`PendingApprovals::stop_waiting`]. Then
+    /// withdraws the undecided requests.
     pub(crate) async fn run(mut self) {
         loop {
             tokio::select! {

@@ -26,7 +26,7 @@ use crate::{
     turn_store::{TurnStore, TurnStoreError},
 };
 
-/// The pause before the next attempt to begin while the ledger is unreachable.
+/// The pause before the next attempt to begin while the store is unreachable.
 const BEGIN_RETRY_PAUSE: Duration = Duration::from_millis(500);
 
 /// The result of beginning a run.
@@ -40,20 +40,20 @@ pub(crate) enum StartOutcome {
 /// Begins a run that this worker has claimed. If the run has a precheck, runs it first. Renews the run's heartbeat
 /// meanwhile, and stops the precheck at an order to stop.
 pub(crate) async fn begin(
-    ledger: &dyn TurnStore,
+    store: &dyn TurnStore,
     agents: &AgentRuntime,
     run: RunId,
     orders: &TurnControl,
     pulse: &watch::Sender<HeartbeatState>,
 ) -> Result<StartOutcome, TurnStoreError> {
-    match begin_with_retry(ledger, agents, run, orders, pulse, false).await? {
+    match begin_with_retry(store, agents, run, orders, pulse, false).await? {
         ControlFlow::Break(given_back) => Ok(given_back),
         ControlFlow::Continue(StartReply::RunPrecheck(question)) => {
             let heartbeat =
-                send_heartbeats(ledger, run, orders, agents.heartbeat, agents.lease, pulse);
+                send_heartbeats(store, run, orders, agents.heartbeat, agents.lease, pulse);
             tokio::select! {
-                begun = begin_after_precheck(ledger, agents, &question, orders, pulse) => begun,
-                // `beat` never returns, even after the run is lost.
+                begun = begin_after_precheck(store, agents, &question, orders, pulse) => begun,
+                // `send_heartbeats` never returns, even after the run is lost.
                 () = heartbeat => Ok(StartOutcome::Ended(TurnEnd::Lost)),
             }
         }
@@ -64,7 +64,7 @@ pub(crate) async fn begin(
 }
 
 async fn begin_after_precheck(
-    ledger: &dyn TurnStore,
+    store: &dyn TurnStore,
     agents: &AgentRuntime,
     question: &PrecheckJob,
     orders: &TurnControl,
@@ -77,20 +77,21 @@ async fn begin_after_precheck(
         PrecheckOutcome::Stopped(Stop::Lost) => return Ok(StartOutcome::Ended(TurnEnd::Lost)),
         PrecheckOutcome::Stopped(Stop::Requeue) => {
             let kind = FailureKind::Requeued;
-            return requeue(ledger, agents, run, kind, "the server stopped").await;
+            return requeue(store, agents, run, kind, "the server stopped").await;
         }
         PrecheckOutcome::LeaseOver => {
             let message = "the lease was not renewed while the precheck ran";
-            return requeue(ledger, agents, run, FailureKind::WorkerLost, message).await;
+            return requeue(store, agents, run, FailureKind::WorkerLost, message).await;
         }
-        // The ledger knows of the cancellation. `begin_asked` reports it, so that the run ends as cancelled.
+        // The store knows of the cancellation. `begin_after_precheck` of the store reports it, so that the run ends as
+        // cancelled.
         PrecheckOutcome::Stopped(Stop::Cancel(_)) => PrecheckReport::default(),
     };
     #[cfg(feature = "failpoints")]
     failpoint::reached("turn: precheck asked");
     // 2. Skip the run if the precheck declined it.
     if asked.verdict() == Some(PrecheckDecision::Decline) {
-        let decline = || ledger.decline(run, asked.diagnostics());
+        let decline = || store.decline(run, asked.diagnostics());
         let declined = persist(run, agents.lease, decline).await?;
         if declined == DeclineOutcome::WithSession {
             remove_session_folder(question);
@@ -102,7 +103,7 @@ async fn begin_after_precheck(
     }
     // 3. Begin the turn.
     Ok(
-        match begin_with_retry(ledger, agents, run, orders, pulse, true).await? {
+        match begin_with_retry(store, agents, run, orders, pulse, true).await? {
             ControlFlow::Break(given_back) => given_back,
             ControlFlow::Continue(begun) => StartOutcome::from_begin(begun, asked),
         },
@@ -114,7 +115,7 @@ impl StartOutcome {
         match begun {
             StartReply::Started(assignment) => Self::Started(assignment, asked),
             StartReply::Fenced => Self::Ended(TurnEnd::Lost),
-            // A precheck runs at most once. If the ledger requests it again, the turn does not begin.
+            // A precheck runs at most once. If the store requests it again, the turn does not begin.
             StartReply::RunPrecheck(_)
             | StartReply::Deferred
             | StartReply::Cancelled
@@ -125,7 +126,7 @@ impl StartOutcome {
 
 /// Ends an attempt that has not begun, so that the run can be attempted again.
 async fn requeue(
-    ledger: &dyn TurnStore,
+    store: &dyn TurnStore,
     agents: &AgentRuntime,
     run: RunId,
     kind: FailureKind,
@@ -137,14 +138,14 @@ async fn requeue(
         message: message.into(),
     };
     let finished = TurnResult::with_outcome(Outcome::Failed(failure));
-    let ended = finish(ledger, run, finished, agents.lease).await?;
+    let ended = finish(store, run, finished, agents.lease).await?;
     Ok(StartOutcome::Ended(ended))
 }
 
-/// Begins a run. Retries for one lease while the ledger is unreachable, because this worker owns the run for that
+/// Begins a run. Retries for one lease while the store is unreachable, because this worker owns the run for that
 /// time. Returns `Break` after it has requeued a run that may or may not have begun.
 async fn begin_with_retry(
-    ledger: &dyn TurnStore,
+    store: &dyn TurnStore,
     agents: &AgentRuntime,
     run: RunId,
     orders: &TurnControl,
@@ -156,9 +157,9 @@ async fn begin_with_retry(
     loop {
         let asked_at = agent::uptime();
         let begin = if asked {
-            ledger.begin_after_precheck(run)
+            store.begin_after_precheck(run)
         } else {
-            ledger.begin(run)
+            store.begin(run)
         };
         match begin.await {
             Err(error) if error.transient && Instant::now() + BEGIN_RETRY_PAUSE <= until => {
@@ -184,6 +185,6 @@ async fn begin_with_retry(
     }
     let message = "the server lost the connection to the database while the turn began";
     let kind = FailureKind::Requeued;
-    let given_back = requeue(ledger, agents, run, kind, message).await?;
+    let given_back = requeue(store, agents, run, kind, message).await?;
     Ok(ControlFlow::Break(given_back))
 }

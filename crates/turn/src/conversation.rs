@@ -68,7 +68,7 @@ impl CancelReason {
     }
 }
 
-/// The ledger, the run and the limits of a conversation.
+/// The store, the run and the limits of a conversation.
 pub(crate) struct ConversationContext<'a> {
     pub(crate) store: &'a dyn TurnStore,
     pub(crate) run: RunId,
@@ -125,14 +125,14 @@ pub(crate) async fn converse(
     setting: ConversationContext<'_>,
 ) -> PromptEnd {
     let ConversationContext {
-        store: ledger,
+        store,
         run,
         policies,
         deadline,
         ..
     } = setting;
     let (asking, mut waiting) =
-        ApprovalDriver::new(ledger, run, policies.approval_timeout(), deadline, asked);
+        ApprovalDriver::new(store, run, policies.approval_timeout(), deadline, asked);
     let mut asking = pin!(asking.run());
     let mut withdrawn = false;
     let end = {
@@ -276,14 +276,14 @@ fn resolve_end(
 
 /// Writes the rows and the live text that are not written yet. A write that fails is retried at the next flush.
 async fn write_progress(
-    ledger: &dyn TurnStore,
+    store: &dyn TurnStore,
     run: RunId,
     recorder: &mut Recorder,
 ) -> WriteOutcome {
     let pending = recorder.pending().to_vec();
     if !pending.is_empty() {
         let count = pending.len();
-        match with_write_timeout(ledger.record(run, pending)).await {
+        match with_write_timeout(store.record(run, pending)).await {
             Ok(WriteOutcome::Committed) => recorder.remove_written(count),
             Ok(WriteOutcome::Fenced) => return WriteOutcome::Fenced,
             Err(error) => log_warning(run, &error, "record the progress"),
@@ -292,7 +292,7 @@ async fn write_progress(
     let (position, text) = recorder.unsent_text();
     if !text.is_empty() {
         let (text, bytes) = (text.to_owned(), text.len());
-        match with_write_timeout(ledger.append_live_text(run, position, text)).await {
+        match with_write_timeout(store.append_live_text(run, position, text)).await {
             Ok(WriteOutcome::Committed) => recorder.mark_sent(bytes),
             Ok(WriteOutcome::Fenced) => return WriteOutcome::Fenced,
             Err(error) => log_warning(run, &error, "record the progress"),
@@ -304,7 +304,7 @@ async fn write_progress(
 /// Writes the usage of the turn so far, and reads the usage of other turns. A write that fails is retried the next
 /// time.
 async fn write_usage(
-    ledger: &dyn TurnStore,
+    store: &dyn TurnStore,
     run: RunId,
     accounts: &mut Accounts,
     recorder: &Recorder,
@@ -312,7 +312,7 @@ async fn write_usage(
     let Some(usage) = recorder.usage() else {
         return WriteOutcome::Committed;
     };
-    match with_write_timeout(ledger.record_usage(run, usage.clone())).await {
+    match with_write_timeout(store.record_usage(run, usage.clone())).await {
         Ok(Some(now)) => *accounts = now,
         Ok(None) => return WriteOutcome::Fenced,
         Err(error) => log_warning(run, &error, "record the usage"),

@@ -55,9 +55,9 @@ const SETTLE_POLL_INTERVAL: Duration = Duration::from_millis(200);
 ///
 /// # Errors
 ///
-/// Returns an error if the run cannot be begun or finished in the ledger.
+/// Returns an error if the run cannot be begun or finished in the store.
 pub async fn execute(
-    ledger: &dyn TurnStore,
+    store: &dyn TurnStore,
     agents: &AgentRuntime,
     run: RunId,
     orders: &TurnControl,
@@ -67,7 +67,7 @@ pub async fn execute(
         stop: None,
     });
     // 1. Begin, after the precheck.
-    let (assignment, asked) = match begin(ledger, agents, run, orders, &sender).await? {
+    let (assignment, asked) = match begin(store, agents, run, orders, &sender).await? {
         StartOutcome::Started(assignment, asked) => (assignment, asked),
         StartOutcome::Ended(ended) => return Ok(ended),
     };
@@ -76,7 +76,7 @@ pub async fn execute(
     // 2. Take the turn and write its end.
     let turn = async {
         let finished = Turn {
-            store: ledger,
+            store,
             agent_runtime: agents,
             assignment: &assignment,
             heartbeat: pulse,
@@ -86,16 +86,16 @@ pub async fn execute(
         match finished {
             Some(mut finished) => {
                 asked.add_to(&mut finished);
-                finish(ledger, run, finished, agents.lease).await
+                finish(store, run, finished, agents.lease).await
             }
             None => Ok(TurnEnd::Lost),
         }
     };
     // 3. Renew the heartbeat until the end is written, so that no other worker claims the run meanwhile.
-    let heartbeat = send_heartbeats(ledger, run, orders, agents.heartbeat, agents.lease, &sender);
+    let heartbeat = send_heartbeats(store, run, orders, agents.heartbeat, agents.lease, &sender);
     tokio::select! {
         ended = turn => ended,
-        // `beat` never returns, even after the run is lost, because the turn must first stop its agent.
+        // `send_heartbeats` never returns, even after the run is lost, because the turn must first stop its agent.
         () = heartbeat => Ok(TurnEnd::Lost),
     }
 }
@@ -273,7 +273,7 @@ impl Turn<'_> {
         recorder: Recorder,
         exit: &Exit,
     ) -> Option<TurnResult> {
-        // 1. Write the last rows. If the ledger stays unreachable, the end of the run matters more than these rows.
+        // 1. Write the last rows. If the store stays unreachable, the end of the run matters more than these rows.
         let recorded = recorder.end();
         let run = self.assignment.run.id;
         if !recorded.pending.is_empty() {

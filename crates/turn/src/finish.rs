@@ -22,16 +22,16 @@ pub enum TurnEnd {
     Finished,
     /// The turn was ended because the server stops; the run is queued for another attempt.
     Requeued,
-    /// The turn did not begin; the ledger holds the reason.
+    /// The turn did not begin; the store holds the reason.
     NotBegun,
     /// This worker no longer owns the run.
     Lost,
 }
 
-/// Writes the end of a run. Retries for `patience` while the ledger is unreachable, because a finished turn without
+/// Writes the end of a run. Retries for `patience` while the store is unreachable, because a finished turn without
 /// its end would be recovered as lost and could run again.
 pub(crate) async fn finish(
-    ledger: &dyn TurnStore,
+    store: &dyn TurnStore,
     run: RunId,
     finished: TurnResult,
     patience: Duration,
@@ -43,7 +43,7 @@ pub(crate) async fn finish(
             ..
         })
     );
-    let settled = persist(run, patience, || ledger.finish(run, finished.clone())).await?;
+    let settled = persist(run, patience, || store.finish(run, finished.clone())).await?;
     Ok(match settled {
         WriteOutcome::Committed if handed_back => TurnEnd::Requeued,
         WriteOutcome::Committed => TurnEnd::Finished,
@@ -51,7 +51,7 @@ pub(crate) async fn finish(
     })
 }
 
-/// Writes to the ledger, and retries transient errors for `patience`. The caller passes the lease as `patience`,
+/// Writes to the store, and retries transient errors for `patience`. The caller passes the lease as `patience`,
 /// because this worker may own the run no longer than that.
 pub(crate) async fn persist<'a, T>(
     run: RunId,

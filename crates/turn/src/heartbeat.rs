@@ -1,4 +1,4 @@
-//! The heartbeat of a turn: renews the run in the ledger, and passes leases and orders to the turn.
+//! The heartbeat of a turn: renews the run in the store, and passes leases and orders to the turn.
 
 use std::{sync::Arc, time::Duration};
 
@@ -60,10 +60,10 @@ impl HeartbeatState {
 /// Sends heartbeats every `period`, and at once on request, until the future is dropped. Passes the server's stop on
 /// to the turn. Never returns.
 ///
-/// If the ledger is unreachable, the lease is not renewed: it ends, and the guard kills the agent before another
+/// If the store is unreachable, the lease is not renewed: it ends, and the guard kills the agent before another
 /// worker may claim the run.
 pub(crate) async fn send_heartbeats(
-    ledger: &dyn TurnStore,
+    store: &dyn TurnStore,
     run: RunId,
     orders: &TurnControl,
     period: Duration,
@@ -87,7 +87,7 @@ pub(crate) async fn send_heartbeats(
         }
         // The lease counts from before the call, because the reply may have been under way for long.
         let (asked, asked_at) = (Instant::now(), agent::uptime());
-        let answer = ledger.heartbeat(run).await;
+        let answer = store.heartbeat(run).await;
         next = asked + period;
         match answer {
             Ok(HeartbeatReply::Continue) => {
@@ -97,7 +97,7 @@ pub(crate) async fn send_heartbeats(
                 pulse.lease_until = asked_at + lease;
                 pulse.stop.get_or_insert(Stop::Cancel(reason));
             }),
-            // `Lost` replaces any other reason, because the turn may write nothing from now on.
+            // `Stop::Lost` replaces any other reason, because the turn may write nothing from now on.
             Ok(HeartbeatReply::Fenced) => {
                 pulse.send_modify(|pulse| pulse.stop = Some(Stop::Lost));
                 return std::future::pending().await;

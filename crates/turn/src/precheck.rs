@@ -1,4 +1,4 @@
-//! The precheck: runs its command under a guard, as an agent.
+//! The precheck: runs its command under a guard, like an agent.
 
 use std::path::PathBuf;
 

@@ -1,7 +1,7 @@
 //! The recorder: turns an agent's updates into rows of the transcript.
 //!
 //! The recorder bounds everything that it keeps, because an agent may send updates without end. Rows stay pending
-//! until the ledger has written them; a second write of the same row replaces the first.
+//! until the store has written them; a second write of the same row replaces the first.
 
 use std::{collections::HashMap, io, sync::Arc};
 
@@ -320,7 +320,7 @@ impl Recorder {
         }
     }
 
-    /// Returns the rows to write. They stay pending until [`Recorder::written`] removes them.
+    /// Returns the rows to write. They stay pending until [`Recorder::remove_written`] removes them.
     pub(crate) fn pending(&self) -> &[Entry] {
         &self.pending
     }

@@ -34,7 +34,7 @@ pub(crate) async fn with_write_timeout<T>(
 ///
 /// # Errors
 ///
-/// Returns [`Stopped`] if the turn must stop, or if the deadline passes first.
+/// Returns [`StepStopped`] if the turn must stop, or if the deadline passes first.
 pub(crate) async fn with_lease_renewal<T>(
     lease: Option<&Lease>,
     pulse: &mut watch::Receiver<HeartbeatState>,

@@ -1,6 +1,6 @@
 //! The storage port of a turn.
 //!
-//! Every write of a turn is fenced: if this worker no longer owns the run, the ledger writes nothing and reports that
+//! Every write of a turn is fenced: if this worker no longer owns the run, the store writes nothing and reports that
 //! the run is lost.
 
 use std::time::Duration;
@@ -15,7 +15,7 @@ use model::{
 };
 use serde_json::Value;
 
-/// A failed call of a ledger. A write may or may not have been committed; every write can be repeated safely.
+/// A failed call of the storage port. A write may or may not have been committed; every write can be repeated safely.
 #[derive(Debug, thiserror::Error)]
 #[error("the store of the turn reported an error")]
 pub struct TurnStoreError {
@@ -25,9 +25,10 @@ pub struct TurnStoreError {
     pub transient: bool,
 }
 
-/// The storage port of a turn. A worker's implementation writes to the store.
+/// The storage port of a turn. The implementation of a worker writes to the database.
 pub trait TurnStore: Send + Sync {
-    /// Begins the turn of a run that this worker has claimed. Returns [`Begin::Lost`] if the turn has begun already.
+    /// Begins the turn of a run that this worker has claimed. Returns [`StartReply::Fenced`] if the
+    /// turn has begun already.
     fn begin(&self, run: RunId) -> BoxFuture<'_, Result<StartReply, TurnStoreError>>;
 
     /// Begins the turn after its precheck has run and has not declined it.

@@ -1,7 +1,8 @@
 //! The worker's side of a guard: its start, its orders and its reports.
 //!
-//! Dropping a [`Control`] makes the guard kill its tree. If the guard does not do so in time, or is killed itself,
-//! the worker kills the guard and sweeps the tree by its marker. [`Life::clear`] becomes `true` only after that.
+//! Dropping a [`GuardControl`] makes the guard kill its tree. If the guard does not do so in time, or is killed itself,
+//! the worker kills the guard and sweeps the tree by its marker. [`ProcessState::all_ended`] becomes `true` only after
+//! that.
 
 use std::{
     collections::BTreeMap,
@@ -35,8 +36,8 @@ use super::{
 };
 use crate::exit::{ExceededLimit, ExitStatus, ResourceUsage};
 
-/// The time that a guard has to kill its tree after the worker dropped its [`Control`]. Afterwards the worker kills
-/// the guard and sweeps the tree by its marker.
+/// The time that a guard has to kill its tree after the worker dropped its [`GuardControl`]. Afterwards the worker
+/// kills the guard and sweeps the tree by its marker.
 const KILL_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// The state of an agent's processes as the worker knows it.
@@ -81,7 +82,7 @@ pub(crate) struct GuardControl {
     /// A non-blocking socket. A blocked write cannot occur in practice, because orders are a few bytes long and a
     /// guard reads them at once.
     socket: UnixStream,
-    /// Tells the watching task when the control is dropped.
+    /// Cancels a token when the control is dropped, so that the watching task limits the time of the guard's end.
     _dropped: DropGuard,
 }
 
@@ -99,7 +100,7 @@ impl GuardControl {
         self.send(GuardCommand::Lease(time))
     }
 
-    /// Requests a report of the used resources, which arrives in [`Life::used`].
+    /// Requests a report of the used resources, which arrives in [`ProcessState::resource_usage`].
     pub(crate) fn request_usage(&self) -> io::Result<()> {
         self.send(GuardCommand::ReportUsage)
     }
@@ -195,7 +196,7 @@ struct WatchedGuard {
     group: Option<PathBuf>,
 }
 
-/// Applies the guard's reports to `Life` until the guard ends. If the guard ends without having killed its whole
+/// Applies the guard's reports to the process state until the guard ends. If the guard ends without having killed its whole
 /// tree, or takes too long to kill it, kills the guard and sweeps the tree.
 async fn watch_guard(watched: WatchedGuard) {
     let WatchedGuard {
@@ -250,7 +251,7 @@ async fn watch_guard(watched: WatchedGuard) {
             }
         }
     }
-    // Set `clear` last, because a caller that sees it may start the run's next process at once.
+    // Set `all_ended` last, because a caller that sees it may start the run's next process at once.
     told.send_modify(|life| {
         life.exit_status.get_or_insert(ExitStatus::Unknown);
         life.all_ended = true;

@@ -8,7 +8,7 @@ use rustix::process::getpid;
 
 use super::{MARKER_VARIABLE, WORKER_VARIABLE, kill::stop_and_kill, process::ProcessTable};
 
-/// The most rounds of a sweep; [`PAUSE`] lies between two of them.
+/// The most rounds of a sweep; [`SWEEP_PAUSE`] lies between two of them.
 const MAX_SWEEP_ROUNDS: u32 = 500;
 const SWEEP_PAUSE: Duration = Duration::from_millis(10);
 
@@ -30,8 +30,8 @@ pub fn sweep(marker: &str) -> io::Result<usize> {
 /// descendants. Returns the number of processes. The variable `MATINS_RUN_WORKER` in the environment names the
 /// worker. Otherwise the function works as [`sweep`].
 ///
-/// The function finds the remaining processes of runs that other workers have given up, whose markers are therefore unknown
-/// here.
+/// The function finds the remaining processes of runs that other workers have given up, whose markers are therefore
+/// unknown here.
 pub fn sweep_workers(is_dead: impl Fn(&str) -> bool) -> io::Result<usize> {
     let prefix = format!("{WORKER_VARIABLE}=");
     kill_all("dead workers", |variable| {
