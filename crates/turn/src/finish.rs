@@ -28,37 +28,37 @@ pub enum TurnEnd {
     Lost,
 }
 
-/// Writes the end of a run. Retries for `patience` while the store is unreachable, because a finished turn without
+/// Writes the end of a run. Retries for `retry_period` while the store is unreachable, because a finished turn without
 /// its end would be recovered as lost and could run again.
 pub(crate) async fn finish(
     store: &dyn TurnStore,
     run: RunId,
     finished: TurnResult,
-    patience: Duration,
+    retry_period: Duration,
 ) -> Result<TurnEnd, TurnStoreError> {
-    let handed_back = matches!(
+    let is_requeue = matches!(
         &finished.outcome,
         Outcome::Failed(RunFailure {
             kind: FailureKind::Requeued,
             ..
         })
     );
-    let settled = persist(run, patience, || store.finish(run, finished.clone())).await?;
-    Ok(match settled {
-        WriteOutcome::Committed if handed_back => TurnEnd::Requeued,
+    let outcome = persist(run, retry_period, || store.finish(run, finished.clone())).await?;
+    Ok(match outcome {
+        WriteOutcome::Committed if is_requeue => TurnEnd::Requeued,
         WriteOutcome::Committed => TurnEnd::Finished,
         WriteOutcome::Fenced => TurnEnd::Lost,
     })
 }
 
-/// Writes to the store, and retries transient errors for `patience`. The caller passes the lease as `patience`,
-/// because this worker may own the run no longer than that.
+/// Writes to the store, and retries transient errors for `retry_period`. The caller passes the lease as
+/// `retry_period`, because this worker may own the run no longer than that.
 pub(crate) async fn persist<'a, T>(
     run: RunId,
-    patience: Duration,
+    retry_period: Duration,
     write: impl Fn() -> BoxFuture<'a, Result<T, TurnStoreError>>,
 ) -> Result<T, TurnStoreError> {
-    let until = Instant::now() + patience;
+    let until = Instant::now() + retry_period;
     let mut pause = Duration::from_millis(100);
     loop {
         match write().await {
@@ -67,7 +67,7 @@ pub(crate) async fn persist<'a, T>(
                 sleep(pause).await;
                 pause = (pause * 2).min(Duration::from_secs(5));
             }
-            settled => return settled,
+            result => return result,
         }
     }
 }

@@ -17,9 +17,9 @@ pub(crate) fn create_session_folder(cwd: &Path, session: &str) {
 }
 
 /// Removes the folder that was created for a deleted session. A folder in which the precheck has left files remains.
-pub(crate) fn remove_session_folder(question: &PrecheckJob) {
-    let folder = Path::new(&question.cwd);
-    if folder.ends_with(question.session.to_string())
+pub(crate) fn remove_session_folder(job: &PrecheckJob) {
+    let folder = Path::new(&job.cwd);
+    if folder.ends_with(job.session.to_string())
         && let Err(error) = std::fs::remove_dir(folder)
         && !matches!(
             error.kind(),

@@ -68,13 +68,13 @@ pub trait TurnStore: Send + Sync {
         usage: Value,
     ) -> BoxFuture<'_, Result<Option<Accounts>, TurnStoreError>>;
 
-    /// Requests a person's approval and waits for the decision, for at most `patience`; afterwards the request is
-    /// denied. If the future is dropped, the request remains open until it is withdrawn or the run ends.
+    /// Requests a person's approval and waits for the decision, for at most `decision_timeout`; afterwards the
+    /// request is denied. If the future is dropped, the request remains open until it is withdrawn or the run ends.
     fn request_approval(
         &self,
         run: RunId,
-        question: RequestedPermission,
-        patience: Duration,
+        permission: RequestedPermission,
+        decision_timeout: Duration,
     ) -> BoxFuture<'_, Result<Verdict, TurnStoreError>>;
 
     /// Withdraws the open requests of the run, because its agent no longer waits for the answers.
