@@ -90,6 +90,7 @@ impl Agent {
         cwd: &Path,
         servers: &[McpServer],
     ) -> Result<OpenSession, OpenError> {
+        // Detach the previous turn, so that updates of the new session cannot reach its receiver.
         self.router.detach();
         let limit = self.limits.start;
         match timeout(limit, self.connection.new_session(cwd, servers)).await {
@@ -114,9 +115,10 @@ impl Agent {
         id: &AcpSessionId,
         cwd: &Path,
         servers: &[McpServer],
-        how: RestoreBy,
+        restore_by: RestoreBy,
     ) -> Result<OpenSession, OpenError> {
-        let resume = self.uses_resume(how)?;
+        let resume = self.uses_resume(restore_by)?;
+        // Without a turn, the router discards the history that `session/load` replays.
         self.router.detach();
         let limit = self.limits.restore;
         let restored = timeout(limit, async {
@@ -166,12 +168,12 @@ impl Agent {
     }
 
     /// Returns `true` if the restore must use `session/resume`, and `false` if it must use `session/load`.
-    fn uses_resume(&self, how: RestoreBy) -> Result<bool, OpenError> {
-        match (how, self.capabilities.resume, self.capabilities.load) {
+    fn uses_resume(&self, restore_by: RestoreBy) -> Result<bool, OpenError> {
+        match (restore_by, self.capabilities.resume, self.capabilities.load) {
             (RestoreBy::Auto | RestoreBy::Resume, true, _) => Ok(true),
             (RestoreBy::Auto | RestoreBy::Load, _, true) => Ok(false),
             (_, resume, load) => Err(OpenError::Unsupported {
-                wanted: match how {
+                wanted: match restore_by {
                     RestoreBy::Auto => "session/resume or session/load",
                     RestoreBy::Resume => "session/resume",
                     RestoreBy::Load => "session/load",
@@ -205,32 +207,32 @@ impl Agent {
                 Some(unreadable) => OpenError::Unreadable(unreadable),
                 None => OpenError::AgentExited(self.early_exit().await),
             },
-            CallError::Malformed(what) => OpenError::Malformed(what),
+            CallError::Malformed(detail) => OpenError::Malformed(detail),
         }
     }
 
     /// Sorts the error of a restore. No single code means that a session does not exist, so the list of the agent's sessions
     /// decides if the agent can list them.
     async fn restore_error(&self, id: &AcpSessionId, error: CallError) -> OpenError {
-        let CallError::ErrorReply(answered) = error else {
+        let CallError::ErrorReply(reply) = error else {
             return self.open_error(error).await;
         };
-        if is_busy(&answered) {
-            let AgentError { code, message, .. } = answered;
+        if is_busy(&reply) {
+            let AgentError { code, message, .. } = reply;
             return OpenError::Busy { code, message };
         }
-        if answered.code != AUTH_REQUIRED {
+        if reply.code != AUTH_REQUIRED {
             let listed = timeout(self.limits.restore, self.lists_session(id))
                 .await
                 .ok()
                 .flatten();
             // Without a list, the code alone decides.
-            let gone = listed.map_or(answered.code == RESOURCE_NOT_FOUND, |listed| !listed);
-            if gone {
+            let not_found = listed.map_or(reply.code == RESOURCE_NOT_FOUND, |listed| !listed);
+            if not_found {
                 return OpenError::SessionNotFound { id: id.clone() };
             }
         }
-        self.open_error(CallError::ErrorReply(answered)).await
+        self.open_error(CallError::ErrorReply(reply)).await
     }
 
     /// Returns `true` if the agent lists the session. Returns `None` if the agent cannot list its sessions, or if the
@@ -255,7 +257,7 @@ impl Agent {
 }
 
 fn is_busy(error: &AgentError) -> bool {
-    let says_writer = || {
+    let names_other_writer = || {
         let data = error
             .data
             .as_ref()
@@ -263,5 +265,6 @@ fn is_busy(error: &AgentError) -> bool {
             .unwrap_or_default();
         error.message.contains(BUSY_WRITER_TEXT) || data.contains(BUSY_WRITER_TEXT)
     };
-    SESSION_BUSY_CODES.contains(&error.code) || (error.code == BUSY_WRITER_CODE && says_writer())
+    SESSION_BUSY_CODES.contains(&error.code)
+        || (error.code == BUSY_WRITER_CODE && names_other_writer())
 }

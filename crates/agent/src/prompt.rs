@@ -89,13 +89,14 @@ impl Agent {
             return Err(PromptError::PromptInProgress);
         }
         let turn = self.router.attach(session.clone(), updates);
-        let mut asked = CancelOnDrop {
+        // From here on, dropping this future cancels the prompt, so that the agent does not work on without a reader.
+        let mut cancel_on_drop = CancelOnDrop {
             agent: self,
             session: &session,
             is_answered: false,
         };
         let answer = self.connection.prompt(&session, text).await;
-        asked.is_answered = true;
+        cancel_on_drop.is_answered = true;
         // Requests that are still open belong to the finished prompt, so they get the answer `cancelled`.
         turn.cancel();
         match answer {
@@ -109,7 +110,7 @@ impl Agent {
                 message,
                 data,
             }),
-            Err(CallError::Malformed(what)) => Err(PromptError::Protocol(what)),
+            Err(CallError::Malformed(detail)) => Err(PromptError::Protocol(detail)),
             Err(CallError::Closed) => Err(match self.diagnostics.unreadable() {
                 Some(unreadable) => PromptError::Unreadable(unreadable),
                 None => PromptError::AgentExited(self.early_exit().await),

@@ -102,13 +102,13 @@ impl Agent {
         if let Some(mode) = mode {
             self.set_mode(&mut opened, mode).await?;
         }
-        let mut waiting: Vec<(&String, &String)> = settings.iter().collect();
-        while !waiting.is_empty() {
-            let next = waiting
+        let mut remaining: Vec<(&String, &String)> = settings.iter().collect();
+        while !remaining.is_empty() {
+            let next = remaining
                 .iter()
                 .position(|(id, value)| find_setting(&opened, id, value).is_ok());
             // If the agent accepts none of the remaining values, `set` returns the error for the first one.
-            let (id, value) = waiting.remove(next.unwrap_or(0));
+            let (id, value) = remaining.remove(next.unwrap_or(0));
             self.set_setting(&mut opened, id, value).await?;
         }
         // One more pass, for values that a later setting has reset. A second reset is left as it is, so that two
@@ -117,7 +117,7 @@ impl Agent {
             if opened
                 .settings
                 .iter()
-                .any(|known| known.id == *id && known.current != *value)
+                .any(|setting| setting.id == *id && setting.current != *value)
             {
                 self.set_setting(&mut opened, id, value).await?;
             }
@@ -136,10 +136,13 @@ impl Agent {
     async fn set_mode(&self, opened: &mut OpenSession, mode: &str) -> Result<(), SettingsError> {
         let offered = opened.modes.as_ref().map(|modes| modes.offered.as_slice());
         let offered = offered.unwrap_or_default();
-        if !offered.iter().any(|known| known.id == mode) {
+        if !offered.iter().any(|mode_offer| mode_offer.id == mode) {
             return Err(SettingsError::UnknownMode {
                 mode: mode.to_owned(),
-                offered: offered.iter().map(|known| known.id.clone()).collect(),
+                offered: offered
+                    .iter()
+                    .map(|mode_offer| mode_offer.id.clone())
+                    .collect(),
             });
         }
         self.with_timeout(mode, self.connection.set_mode(&opened.id, mode))
@@ -194,14 +197,14 @@ fn find_setting<'a>(
     id: &str,
     value: &str,
 ) -> Result<&'a Setting, SettingsError> {
-    let Some(setting) = opened.settings.iter().find(|known| known.id == id) else {
-        let known = opened.settings.iter();
+    let Some(setting) = opened.settings.iter().find(|offered| offered.id == id) else {
+        let offered = opened.settings.iter();
         return Err(SettingsError::UnknownSetting {
             setting: id.to_owned(),
-            offered: known.map(|known| known.id.clone()).collect(),
+            offered: offered.map(|offered| offered.id.clone()).collect(),
         });
     };
-    if !setting.values.iter().any(|known| known == value) {
+    if !setting.values.iter().any(|offered| offered == value) {
         return Err(SettingsError::UnknownValue {
             setting: id.to_owned(),
             value: value.to_owned(),

@@ -43,11 +43,13 @@ pub fn sweep_workers(is_dead: impl Fn(&str) -> bool) -> io::Result<usize> {
 }
 
 /// Kills every process with a matching variable until a round finds none.
-fn kill_all(what: &str, has: impl Fn(&[u8]) -> bool) -> io::Result<usize> {
+fn kill_all(owner: &str, matches: impl Fn(&[u8]) -> bool) -> io::Result<usize> {
     let mut killed = 0;
     for _ in 0..MAX_SWEEP_ROUNDS {
         let found =
-            stop_and_kill(|| Ok(ProcessTable::read()?.processes_with_variable(&has, getpid())))?;
+            stop_and_kill(
+                || Ok(ProcessTable::read()?.processes_with_variable(&matches, getpid())),
+            )?;
         if found == 0 {
             return Ok(killed);
         }
@@ -57,6 +59,6 @@ fn kill_all(what: &str, has: impl Fn(&[u8]) -> bool) -> io::Result<usize> {
     }
     Err(io::Error::new(
         io::ErrorKind::TimedOut,
-        format!("processes of {what} are still alive after SIGKILL"),
+        format!("processes of {owner} are still alive after SIGKILL"),
     ))
 }
