@@ -38,9 +38,9 @@ pub struct FleetClock {
 
 impl FleetClock {
     /// Returns a clock without a reading, from the machine's own clock and its uptime.
-    pub fn new(own: Arc<dyn Clock>, uptime: Arc<dyn Uptime>) -> Self {
+    pub fn new(machine_clock: Arc<dyn Clock>, uptime: Arc<dyn Uptime>) -> Self {
         Self {
-            machine_clock: own,
+            machine_clock,
             uptime,
             time: Mutex::default(),
         }
@@ -69,18 +69,18 @@ impl FleetClock {
     pub async fn keep_synchronized(
         self: Arc<Self>,
         host: Host,
-        waker: LoopSignals,
+        signals: LoopSignals,
         stop: CancellationToken,
     ) {
-        let keeper = ClockSynchronizer {
+        let synchronizer = ClockSynchronizer {
             time_was_known: host.time_is_known(),
             host: host.clone(),
             clock: self,
-            signals: waker,
+            signals,
             last_read_failed: false,
         };
         let never = Arc::new(Notify::new());
-        loop_runner::run(keeper, host, limits::CLOCK_READ_INTERVAL, never, stop).await;
+        loop_runner::run(synchronizer, host, limits::CLOCK_READ_INTERVAL, never, stop).await;
     }
 
     fn time(&self) -> MutexGuard<'_, FleetTime> {
@@ -93,9 +93,9 @@ impl Clock for FleetClock {
         // The uptime must be read under the lock. Otherwise a thread could read it, wait for the lock, and then show
         // an earlier time than another thread has already shown.
         let mut time = self.time();
-        let shown = time.now(self.uptime.uptime());
+        let fleet_time = time.now(self.uptime.uptime());
         drop(time);
-        shown.unwrap_or_else(|| self.machine_clock.now())
+        fleet_time.unwrap_or_else(|| self.machine_clock.now())
     }
 
     fn uncertainty(&self) -> Duration {
@@ -105,8 +105,12 @@ impl Clock for FleetClock {
 
     fn machine_clock_lead_micros(&self) -> Option<i64> {
         let now = self.time().now(self.uptime.uptime())?;
-        let own = self.machine_clock.now();
-        Some(own.as_microsecond().saturating_sub(now.as_microsecond()))
+        let machine_time = self.machine_clock.now();
+        Some(
+            machine_time
+                .as_microsecond()
+                .saturating_sub(now.as_microsecond()),
+        )
     }
 }
 
@@ -137,23 +141,23 @@ impl LoopBody for ClockSynchronizer {
             }
         }
         self.last_read_failed = failed;
-        let known = self.host.time_is_known();
-        if known != self.time_was_known {
-            self.report_time_known(known);
+        let is_known = self.host.time_is_known();
+        if is_known != self.time_was_known {
+            self.report_time_known(is_known);
         }
-        self.time_was_known = known;
-        let again = if known && !failed {
+        self.time_was_known = is_known;
+        let interval = if is_known && !failed {
             limits::CLOCK_READ_INTERVAL
         } else {
             limits::UNCERTAIN_CLOCK_READ_INTERVAL
         };
-        Ok(Some(self.host.now() + again))
+        Ok(Some(self.host.now() + interval))
     }
 }
 
 impl ClockSynchronizer {
-    fn report_time_known(&self, known: bool) {
-        if known {
+    fn report_time_known(&self, is_known: bool) {
+        if is_known {
             tracing::info!("the time is known again: the loops continue");
             self.signals.wake();
             return;
@@ -283,9 +287,9 @@ mod tests {
         let host = &member.host;
         member.set_database_time(member.machine_clock.now());
         let run = claimed_run(host).await;
-        let ledger = WorkerTurnStore::new(host.clone());
+        let turn_store = WorkerTurnStore::new(host.clone());
         assert_eq!(
-            ledger.heartbeat(run).await.unwrap(),
+            turn_store.heartbeat(run).await.unwrap(),
             HeartbeatReply::Continue
         );
 
@@ -295,7 +299,7 @@ mod tests {
         let given_up = watchdog::tick(host, host.now()).await.unwrap();
         assert!(given_up.is_empty());
         // A heartbeat that is dated wrongly must not renew a lease.
-        let refused = ledger.heartbeat(run).await.unwrap_err();
+        let refused = turn_store.heartbeat(run).await.unwrap_err();
         assert!(refused.transient, "{refused}");
 
         // Known again: it has indeed been silent for as long.

@@ -102,55 +102,55 @@ impl Daemon {
     }
 
     /// Starts the loops with signals that other parts of the process, such as the API, may already hold.
-    pub fn start_with_signals(host: Host, waker: LoopSignals) -> Self {
-        Self::start_with_clock(host, waker, None)
+    pub fn start_with_signals(host: Host, signals: LoopSignals) -> Self {
+        Self::start_with_clock(host, signals, None)
     }
 
     /// Starts the loops, and keeps `clock` synchronized with the database's clock if one is given.
     pub fn start_with_clock(
         host: Host,
-        waker: LoopSignals,
+        signals: LoopSignals,
         clock: Option<Arc<FleetClock>>,
     ) -> Self {
         // 1. Build the loops.
         let stop = CancellationToken::new();
         let requeue = CancellationToken::new();
-        let over = CancellationToken::new();
-        let ended = CancellationToken::new();
+        let upkeep_stop = CancellationToken::new();
+        let loop_ended = CancellationToken::new();
         let scheduler = Scheduler {
             host: host.clone(),
-            signals: waker.clone(),
+            signals: signals.clone(),
         };
         let watchdog = Watchdog {
             host: host.clone(),
-            signals: waker.clone(),
+            signals: signals.clone(),
             monitor: HeartbeatMonitor::default(),
         };
         let housekeeper = Housekeeper {
             host: host.clone(),
             progress: TrimProgress::default(),
         };
-        let sending = TaskTracker::new();
-        let news = Arc::clone(&waker.notifier);
+        let delivery_tasks = TaskTracker::new();
+        let notifier_wake = Arc::clone(&signals.notifier);
         let notifier = Notifier::new(
             host.clone(),
-            sending.clone(),
+            delivery_tasks.clone(),
             requeue.clone(),
-            Arc::clone(&news),
+            Arc::clone(&notifier_wake),
         );
         // Nothing notifies `never`: the watchdog polls, because a missing heartbeat produces no event, and
         // housekeeping is never urgent.
         let never = Arc::new(Notify::new());
         let (tick, period) = (host.settings.tick, host.settings.watchdog);
-        let wake = Arc::clone(&waker.scheduler);
+        let scheduler_wake = Arc::clone(&signals.scheduler);
         // 2. Start the loops that end with `stop`.
         let loops = vec![
             tokio::spawn(cancel_when_done(
-                ended.clone(),
-                loop_runner::run(scheduler, host.clone(), tick, wake, stop.clone()),
+                loop_ended.clone(),
+                loop_runner::run(scheduler, host.clone(), tick, scheduler_wake, stop.clone()),
             )),
             tokio::spawn(cancel_when_done(
-                ended.clone(),
+                loop_ended.clone(),
                 loop_runner::run(
                     watchdog,
                     host.clone(),
@@ -160,7 +160,7 @@ impl Daemon {
                 ),
             )),
             tokio::spawn(cancel_when_done(
-                ended.clone(),
+                loop_ended.clone(),
                 loop_runner::run(
                     housekeeper,
                     host.clone(),
@@ -170,8 +170,8 @@ impl Daemon {
                 ),
             )),
             tokio::spawn(cancel_when_done(
-                ended.clone(),
-                loop_runner::run(notifier, host.clone(), tick, news, stop.clone()),
+                loop_ended.clone(),
+                loop_runner::run(notifier, host.clone(), tick, notifier_wake, stop.clone()),
             )),
         ];
         // 3. Start the tasks that running turns depend on. These tasks end with `upkeep_stop` and not with `stop`, because a
@@ -181,37 +181,47 @@ impl Daemon {
         let presence = PresenceReporter {
             host: host.clone(),
             stop: stop.clone(),
-            stop_server: ended.clone(),
+            stop_server: loop_ended.clone(),
             requeue: requeue.clone(),
         };
-        let shows = PresenceReporter::interval(&host);
-        let called = waker
+        let presence_interval = PresenceReporter::interval(&host);
+        let remote_work = signals
             .clone()
             .forward_remote_work(host.store.subscribe_work());
         let mut upkeep = vec![
             tokio::spawn(cancel_when_done(
-                ended.clone(),
-                loop_runner::run(presence, host.clone(), shows, never, over.clone()),
+                loop_ended.clone(),
+                loop_runner::run(
+                    presence,
+                    host.clone(),
+                    presence_interval,
+                    never,
+                    upkeep_stop.clone(),
+                ),
             )),
-            tokio::spawn(run_until(over.clone(), called)),
+            tokio::spawn(run_until(upkeep_stop.clone(), remote_work)),
         ];
         if let Some(clock) = clock {
-            let keeping = clock.keep_synchronized(host.clone(), waker.clone(), over.clone());
-            upkeep.push(tokio::spawn(cancel_when_done(ended.clone(), keeping)));
+            let synchronizing =
+                clock.keep_synchronized(host.clone(), signals.clone(), upkeep_stop.clone());
+            upkeep.push(tokio::spawn(cancel_when_done(
+                loop_ended.clone(),
+                synchronizing,
+            )));
         }
         // 4. Start the workers.
-        let pool = pool::run(host.clone(), waker.clone(), stop.clone(), requeue.clone());
-        let pool = tokio::spawn(cancel_when_done(ended.clone(), pool));
+        let pool = pool::run(host.clone(), signals.clone(), stop.clone(), requeue.clone());
+        let pool = tokio::spawn(cancel_when_done(loop_ended.clone(), pool));
         Self {
-            signals: waker,
+            signals,
             stop,
             requeue,
-            upkeep_stop: over,
-            loop_ended: ended,
+            upkeep_stop,
+            loop_ended,
             loops,
             upkeep,
             pool,
-            delivery_tasks: sending,
+            delivery_tasks,
             host,
         }
     }
@@ -238,13 +248,13 @@ impl Daemon {
     pub async fn stop(self) -> StopSummary {
         let Self { host, upkeep, .. } = self;
         self.stop.cancel();
-        let working = StoppingTasks {
+        let stopping = StoppingTasks {
             loops: self.loops,
             pool: self.pool,
             delivery_tasks: self.delivery_tasks,
         };
         let deadline = host.settings.stop_deadline;
-        let stopped = working.stop(deadline, &self.requeue).await;
+        let stopped = stopping.stop(deadline, &self.requeue).await;
         self.upkeep_stop.cancel();
         for mut running in upkeep {
             if timeout(UPKEEP_STOP_TIMEOUT, &mut running).await.is_err() {
@@ -253,10 +263,10 @@ impl Daemon {
         }
         // Record the stop, so that other servers see at once that the data folder is free. Without the record, this
         // server would count as online until `limits::SERVER_OFFLINE_AFTER` has passed.
-        let gone = host
+        let recorded = host
             .store
             .record_server_stop(host.instance, &host.worker, host.now());
-        if let Err(error) = gone.await {
+        if let Err(error) = recorded.await {
             tracing::warn!(%error, "cannot record the stop of this server");
         }
         stopped
@@ -312,6 +322,6 @@ async fn run_until(stop: CancellationToken, running: impl Future<Output = ()>) {
 
 /// Runs a loop and cancels `ended` after it. The drop guard does so even if the loop panics.
 async fn cancel_when_done<T>(ended: CancellationToken, running: impl Future<Output = T>) -> T {
-    let _tells = ended.drop_guard();
+    let _cancel_on_drop = ended.drop_guard();
     running.await
 }

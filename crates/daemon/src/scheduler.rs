@@ -25,27 +25,27 @@ pub async fn tick(host: &Host, now: Timestamp) -> Result<TickResult, Error> {
             next: None,
         });
     }
-    let mut outlook = host.store.scheduler_status(now).await?;
+    let mut status = host.store.scheduler_status(now).await?;
     let mut started = 0;
     let mut more = false;
-    if outlook.due.is_some_and(|at| at <= now) {
+    if status.due.is_some_and(|at| at <= now) {
         (started, more) = fire(host, now).await?;
     }
-    if outlook.has_promotable {
+    if status.has_promotable {
         started += promote(host, now).await?;
     }
-    if outlook.has_removed_instance {
+    if status.has_removed_instance {
         let failed = host.store.fail_runs_of_removed_instances(now).await?;
         tracing::warn!(
             failed,
             "{failed} runs failed, because their instance was removed"
         );
     }
-    if outlook.has_promotable || outlook.due.is_some_and(|at| at <= now) {
+    if status.has_promotable || status.due.is_some_and(|at| at <= now) {
         // Read again, because firing has moved the next instants and promotion has ended backoffs.
-        outlook = host.store.scheduler_status(now).await?;
+        status = host.store.scheduler_status(now).await?;
     }
-    let next = match outlook.next_work_at() {
+    let next = match status.next_work_at() {
         _ if more => Some(now),
         // A trigger that is still due is locked by another process, so retrying at once would only spin.
         Some(at) if at <= now => Some(now + LOCKED_RETRY_PAUSE),

@@ -43,14 +43,16 @@ impl WorkerLock {
                 .truncate(false)
                 .open(&path)?;
             lock.lock()?;
-            let own = lock.metadata()?;
+            let locked_file = lock.metadata()?;
             // Another worker's `remove_stale_files` may have removed the file after it was opened and before it was locked. A lock
             // on a removed file proves nothing, so retry with a new file.
-            if fs::metadata(&path).is_ok_and(|file| file_identity(&file) == file_identity(&own)) {
+            if fs::metadata(&path)
+                .is_ok_and(|file| file_identity(&file) == file_identity(&locked_file))
+            {
                 return Ok(Self {
                     folder: folder.to_owned(),
                     path,
-                    mark: format!("{worker}@{}", file_identity(&own)),
+                    mark: format!("{worker}@{}", file_identity(&locked_file)),
                     swept_files: Mutex::default(),
                     _lock: lock,
                 });
@@ -81,22 +83,22 @@ impl WorkerLock {
     /// ago, so that no run leads to the processes any more, and the next turn would run beside them. If no worker has
     /// died since the last call, this costs one listing of the folder.
     pub(crate) async fn kill_leftovers(&self) -> Result<Vec<PathBuf>, Error> {
-        let mut gone = Vec::new();
+        let mut dead = Vec::new();
         for entry in fs::read_dir(&self.folder).map_err(Error::LeftoverProcesses)? {
             let path = entry.map_err(Error::LeftoverProcesses)?.path();
             if path != self.path && is_lock_free(&path) {
-                gone.push(path);
+                dead.push(path);
             }
         }
         // Skip the scan of all processes if it would find nothing new: a claim happens far more often than a death.
-        let known = |path| self.swept_files().contains(path);
-        if gone.iter().all(known) {
-            return Ok(gone);
+        let is_swept = |path| self.swept_files().contains(path);
+        if dead.iter().all(is_swept) {
+            return Ok(dead);
         }
-        let (folder, own) = (self.folder.clone(), self.path.clone());
+        let (folder, own_path) = (self.folder.clone(), self.path.clone());
         // The sweep reads `/proc` and waits for the killed processes to end, so it must not block the runtime.
         let swept = tokio::task::spawn_blocking(move || {
-            agent::guard::sweep_workers(|mark| is_mark_of_dead_worker(&folder, &own, mark))
+            agent::guard::sweep_workers(|mark| is_mark_of_dead_worker(&folder, &own_path, mark))
         });
         let killed = swept.await.map_err(io::Error::other).flatten();
         let killed = killed.map_err(Error::LeftoverProcesses)?;
@@ -104,8 +106,8 @@ impl WorkerLock {
             tracing::warn!(killed, "killed {killed} leftover processes of dead workers");
         }
         // Only after success, so that a failed sweep is repeated by the next claim.
-        self.swept_files().extend(gone.iter().cloned());
-        Ok(gone)
+        self.swept_files().extend(dead.iter().cloned());
+        Ok(dead)
     }
 
     /// Removes the lock files of dead workers once their processes are killed, except for the workers in `with_runs`.
