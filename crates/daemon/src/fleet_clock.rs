@@ -191,10 +191,10 @@ mod tests {
     };
 
     const MINUTE: Duration = Duration::from_mins(1);
-    /// So long that clocks drift apart by more than is bearable.
+    /// A period in which clocks drift apart by more than the limit.
     const DRIFT_BEYOND_LIMIT: Duration = Duration::from_hours(2);
 
-    /// A server whose clock is one that others share, and what moves it.
+    /// A server with a shared clock, and the clocks that move it.
     struct TestServer {
         host: Host,
         clock: Arc<FleetClock>,
@@ -221,7 +221,7 @@ mod tests {
             }
         }
 
-        /// Reads that it is `shown` at present.
+        /// Applies a reading of the database's clock that shows this time.
         fn set_database_time(&self, shown: Timestamp) {
             let uptime = self.uptime.uptime();
             self.clock.apply_reading(ClockReading {
@@ -242,7 +242,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let member = TestServer::new(folder.path()).await;
         let (clock, own) = (&member.clock, &member.machine_clock);
-        // Before anything is known there is nothing better than its own.
+        // Before the first reading, the machine's own clock is the best source.
         assert_eq!(clock.now(), own.now());
         assert_eq!(clock.machine_clock_lead_micros(), None);
         let shown = own.now() + 10 * MINUTE;
@@ -293,16 +293,16 @@ mod tests {
             HeartbeatReply::Continue
         );
 
-        // Nobody has answered for so long that it may be any time.
+        // No reading arrives for so long that the time is unknown.
         member.uptime.advance(DRIFT_BEYOND_LIMIT);
         assert!(!host.time_is_known());
         let given_up = watchdog::tick(host, host.now()).await.unwrap();
         assert!(given_up.is_empty());
-        // A heartbeat that is dated wrongly must not renew a lease.
+        // A heartbeat with a wrong date must not renew a lease.
         let refused = turn_store.heartbeat(run).await.unwrap_err();
         assert!(refused.transient, "{refused}");
 
-        // Known again: it has indeed been silent for as long.
+        // The time is known again, and the heartbeat has been missing for that long.
         member.set_database_time(host.now());
         assert_eq!(watchdog::tick(host, host.now()).await.unwrap(), [run]);
         assert_eq!(member.status(run).await, RunStatus::Stalled);
@@ -313,7 +313,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let member = TestServer::new(folder.path()).await;
         let host = &member.host;
-        // A worker that is alive and elsewhere, by a clock that is right.
+        // Another worker lives, and its clock is right.
         let right = member.machine_clock.now() + 60 * MINUTE;
         let mut elsewhere = host.clone();
         elsewhere.clock = Arc::new(FakeClock::new(right));
@@ -326,7 +326,7 @@ mod tests {
         let given_up = watch.tick(host, host.now(), at).await.unwrap();
         assert!(given_up.is_empty());
 
-        // Whoever has looked for longer than a lease, by a clock that was none, has not looked.
+        // The time before the first reading does not count, although it was longer than a lease.
         let at = at + 2 * lease;
         member.set_database_time(right + 2 * lease);
         let given_up = watch.tick(host, host.now(), at).await.unwrap();
@@ -342,7 +342,7 @@ mod tests {
         let given_up = watch.tick(host, host.now(), at).await.unwrap();
         assert!(given_up.is_empty());
 
-        // Nobody renews it for as long as a lease. Setting the machine's own clock adds nothing to that.
+        // No worker renews the heartbeat for one lease. Setting the machine's own clock does not count.
         let at = at + lease;
         member.uptime.advance(lease);
         member.machine_clock.advance(DRIFT_BEYOND_LIMIT);
@@ -362,7 +362,7 @@ mod tests {
             last_read_failed: false,
         };
         let now = member.host.now();
-        // SQLite has no clock: what is not known stays so, and is looked for often.
+        // SQLite has no clock to read, so the time stays unknown and the next tick comes soon.
         let next = keeper.tick(now).await.unwrap();
         assert_eq!(next, Some(now + limits::UNCERTAIN_CLOCK_READ_INTERVAL));
         member.set_database_time(now);

@@ -228,10 +228,10 @@ pub(crate) mod tests {
     use super::*;
     use crate::WorkerLock;
 
-    /// So short that a lease is over by the second look.
+    /// So short that a lease is over by the second tick.
     const HEARTBEAT_STALE: Duration = Duration::from_micros(4);
 
-    /// A server that takes no turns.
+    /// Returns a server that takes no turns.
     pub(crate) async fn host(clock: &Arc<FakeClock>, workers: &Path) -> Host {
         let entropy: Arc<dyn Entropy> = Arc::new(SeededEntropy::new(1));
         let database = store::open(&Location::SqliteMemory).await.unwrap();
@@ -265,7 +265,7 @@ pub(crate) mod tests {
         }
     }
 
-    /// Has the server claim a person's words.
+    /// Sends a message and lets the server claim its run.
     pub(crate) async fn claimed_run(host: &Host) -> RunId {
         let run = queued_run(host).await;
         let claimed = host
@@ -275,7 +275,7 @@ pub(crate) mod tests {
         run
     }
 
-    /// Says something to a session that nobody has taken up yet.
+    /// Sends a message to a new session. No worker claims its run.
     pub(crate) async fn queued_run(host: &Host) -> RunId {
         let (store, now) = (&host.store, host.now());
         let tenant = store.ensure_tenant("default", now).await.unwrap();
@@ -305,7 +305,7 @@ pub(crate) mod tests {
             .run_id
     }
 
-    /// Has the server begin a turn that asks for a permission.
+    /// Lets the server begin a turn that requests an approval.
     async fn run_with_approval(
         host: &Host,
         title: &str,
@@ -335,7 +335,7 @@ pub(crate) mod tests {
         let clock = Arc::new(FakeClock::at("2026-11-23T08:00:00Z"));
         let host = host(&clock, folder.path()).await;
         let store = &host.store;
-        // The one that is broken comes first.
+        // The approval whose expiry fails comes first.
         let (first, broken) = run_with_approval(&host, "broken", Duration::from_secs(1)).await;
         let (second, overdue) = run_with_approval(&host, "ls", Duration::from_secs(2)).await;
         let lost = claimed_run(&host).await;
@@ -354,7 +354,7 @@ pub(crate) mod tests {
         let state = async |id| store.approval(Scope::System, id).await.unwrap().status();
         assert_eq!(state(broken).await, ApprovalStatus::Pending);
         assert_eq!(state(overdue).await, ApprovalStatus::Expired);
-        // And whoever is woken for what was given up is told of it.
+        // The tick returns the stalled run nevertheless, so that the loops are woken for it.
         assert_eq!(tick(&host, now).await.unwrap(), [lost]);
     }
 
@@ -370,7 +370,7 @@ pub(crate) mod tests {
             monitor: HeartbeatMonitor::default(),
         };
         let beat = clock.now();
-        // Who has just begun to look knows nothing of the clock for as long as a lease.
+        // A new monitor does not trust the clock for one lease.
         watchdog.tick(beat).await.unwrap();
         let stale = beat + HEARTBEAT_STALE + Duration::from_micros(1);
         assert_eq!(watchdog.tick(beat).await.unwrap(), Some(stale));

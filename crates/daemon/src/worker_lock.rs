@@ -206,7 +206,7 @@ mod tests {
         assert!(!own.is_dead(&worker("host-1-00000001")), "itself");
         assert!(!own.is_dead(&worker("host-1-00000002")), "it lives");
         assert!(!own.is_dead(&worker("host-1-00000003")), "nobody knows it");
-        // However a process ends, the file stays and the lock does not.
+        // In whatever way a process ends, its file stays and its lock is released.
         let path = other.path.clone();
         drop(other);
         assert!(own.is_dead(&worker("host-1-00000002")));
@@ -228,8 +228,8 @@ mod tests {
             command.env("MATINS_RUN_WORKER", sign.mark());
             command.stdin(Stdio::piped()).stdout(Stdio::piped());
             let mut started = Self(command.spawn().unwrap());
-            // A child is said to be spawned when its exec has begun. Until that is over it still
-            // holds this process's locks, and shows no environment.
+            // The child counts as spawned when its exec has begun. Until the exec is done, the child still holds this
+            // process's locks and shows no environment.
             assert!(started.is_alive());
             started
         }
@@ -241,7 +241,8 @@ mod tests {
             said.is_ok() && heard.is_ok_and(|length| length == 1)
         }
 
-        /// How it was killed. Waits for it: its memory is gone a moment before its end is told.
+        /// Returns the signal that killed the process. Waits for it, because the memory is released a moment before the
+        /// end is reported.
         fn wait_for_signal(&mut self) -> Option<i32> {
             self.0.wait().unwrap().signal()
         }
@@ -267,7 +268,7 @@ mod tests {
         assert!(of_own.is_alive() && of_alive.is_alive());
         assert!(!of_gone.is_alive());
         assert_eq!(of_gone.wait_for_signal(), Some(9));
-        // Whoever goes later is cleared away after as well, at the latest before its file is.
+        // The processes of a worker that dies later are killed as well, at the latest before its lock file is removed.
         drop(alive);
         own.remove_stale_files(&[]).await.unwrap();
         assert!(of_own.is_alive());

@@ -1,4 +1,4 @@
-//! Modes and settings.
+//! Modes and settings of a session.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! Starting: version, sign-in, limits, and failing without leaving anything.
+//! The start of an agent: protocol version, sign-in, limits, and failures that leave no process.
 
 use std::{sync::Arc, time::Duration};
 
