@@ -30,6 +30,7 @@ pub(crate) async fn request_approval(
     permission: &RequestedPermission,
     decision_timeout: Duration,
 ) -> Result<Verdict, Error> {
+    // 1. Write the request.
     let Host { store, worker, .. } = host;
     let deadline_instant = Instant::now() + decision_timeout;
     let now = host.now();
@@ -49,6 +50,7 @@ pub(crate) async fn request_approval(
         return Ok(Verdict::Deny);
     }
     tracing::info!(%run, approval = %id, "{run} waits for the decision about {id}");
+    // 2. Wait for the decision until the deadline.
     loop {
         let approval = retry_transient(|| Box::pin(store.approval(Scope::System, id))).await?;
         // Read the status first and wait afterwards: a wake-up says only that the log of the session has grown.
@@ -60,7 +62,8 @@ pub(crate) async fn request_approval(
             () = sleep_until(deadline_instant) => break,
         }
     }
-    // `expire` returns the decision if one was made at the last moment, and that decision counts.
+    // 3. Expire the request. `expire_approval` returns the decision if one was made at the last moment, and that
+    // decision counts.
     let state = retry_transient(|| Box::pin(store.expire_approval(id, host.now()))).await?;
     Ok(state.verdict().unwrap_or(Verdict::Deny))
 }

@@ -55,6 +55,7 @@ pub(crate) async fn run(
         turns_by_task: HashMap::new(),
         claim_in_doubt_until: None,
     };
+    // 1. Claim and take turns until the stop.
     while !stop.is_cancelled() {
         let pause = match turns.claim().await {
             Ok(()) => turns.host.settings.tick,
@@ -75,7 +76,7 @@ pub(crate) async fn run(
             () = stop.cancelled() => {}
         }
     }
-    // Heartbeat requests are still forwarded while the last turns end: a turn may be cancelled during a stop.
+    // 2. Wait for the running turns. Heartbeat requests are still forwarded while the last turns end: a turn may be cancelled during a stop.
     let mut stopped = StopSummary::default();
     while !turns.tasks.is_empty() {
         tokio::select! {

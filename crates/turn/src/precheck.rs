@@ -76,6 +76,7 @@ pub(crate) async fn run_precheck(
     agents: &AgentRuntime,
     mut heartbeat: watch::Receiver<HeartbeatState>,
 ) -> PrecheckOutcome {
+    // 1. Prepare the command.
     let precheck = &job.precheck;
     let deadline = Instant::now() + precheck.timeout();
     let completed = |reply, output_tail| {
@@ -96,6 +97,7 @@ pub(crate) async fn run_precheck(
         lease: heartbeat.borrow().lease(),
         resources: ResourceLimits::default(),
     };
+    // 2. Run the command within its time limit, and keep its lease renewed.
     let running = match command.start() {
         Ok(running) => running,
         Err(error) => {
@@ -108,6 +110,8 @@ pub(crate) async fn run_precheck(
     // descendants exceeded the time limit.
     let status = running.status();
     let end = running.kill().await;
+    // 3. Classify the end. An order to stop and a lost lease come first, because then the status proves nothing about
+    // the precheck.
     if let Err(StepStopped::Stop(stop)) = waited {
         return PrecheckOutcome::Stopped(stop);
     }

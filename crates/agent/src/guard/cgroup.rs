@@ -138,6 +138,7 @@ fn enable_controllers(group: &Path) -> Result<(), String> {
 /// Moves the processes in `group` into a leaf below it. Fails if `group` contains a process other than this one and
 /// its descendants, because other processes are not this worker's to move.
 fn move_into_leaf(group: &Path) -> Result<(), String> {
+    // 1. Refuse a group with foreign processes.
     let this_process = rustix::process::getpid();
     let table = ProcessTable::read().map_err(|error| format!("cannot read `/proc`: {error}"))?;
     let mut own_processes: Vec<String> = table
@@ -155,6 +156,7 @@ fn move_into_leaf(group: &Path) -> Result<(), String> {
             "this process's control group also contains the foreign process {other}"
         ));
     }
+    // 2. Create the leaf. It exists already if another worker of this group was here before.
     let leaf = group.join(WORKER_LEAF);
     match fs::create_dir(&leaf) {
         Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {
@@ -162,6 +164,7 @@ fn move_into_leaf(group: &Path) -> Result<(), String> {
         }
         _ => {}
     }
+    // 3. Move the processes one by one, because the kernel takes one ID per write.
     let file = leaf.join("cgroup.procs");
     for member in members {
         // A process that has ended meanwhile need not be moved.

@@ -1,6 +1,6 @@
-//! What ledgers that stand before a worker's have in common.
+//! The delegation that test doubles of the storage port share.
 
-/// Passes on to the field `ledger` whatever no test looks at by itself.
+/// Delegates the given methods to the field `ledger`.
 macro_rules! passing_on {
     () => {
         passing_on!(beginnings);
@@ -88,6 +88,6 @@ macro_rules! passing_on {
     };
 }
 
-/// What a ledger answers in its time.
+/// The result of a method of the storage port.
 pub(crate) type StoreFuture<'a, T> =
     futures::future::BoxFuture<'a, Result<T, turn::TurnStoreError>>;

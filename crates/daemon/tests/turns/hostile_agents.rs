@@ -1,4 +1,4 @@
-//! Agents that harm or break the rules: what a turn makes of them, and that it ends.
+//! Agents that misbehave: the outcome of each turn, and the proof that it ends.
 
 use model::{entity::Run, run::RunStatus};
 use serde_json::json;
@@ -6,14 +6,14 @@ use testkit::scripted::{Crash, OnRestore, Script, Step};
 
 use crate::world::{PATIENCE, World, eventually, ledger, on_demand, opened};
 
-/// Takes one turn of an agent in a session of its own.
+/// Takes one turn of an agent in a new session.
 async fn take_turn_of(world: &World, script: &Script) -> Run {
     let agent = world.agent(script).await;
     let session = world.session(agent).await;
     world.turn(session, "Go").await
 }
 
-/// The turn failed for this reason and says so with these words; it is not tried again.
+/// Checks that the turn failed for this reason with this text, and that it is not retried.
 pub(crate) async fn assert_failed(world: &World, run: &Run, reason: &str, words: &str) {
     assert_eq!(run.status(), RunStatus::Failed, "{run:#?}");
     assert_eq!(run.state.reason(), Some(reason), "{run:#?}");
@@ -41,7 +41,7 @@ pub(crate) async fn line_of_100_megabytes_fails_turn(world: &World) {
     )
     .await;
     assert_eq!(world.attempts(run.id).await.len(), 1);
-    // What was said before is kept.
+    // The text from before the failure is kept.
     let words = world.words(run.session_id.unwrap()).await;
     assert!(words.iter().any(|(_, text)| text == "I begin"), "{words:?}");
 }
