@@ -1,7 +1,7 @@
 //! Creating a session, and restoring an earlier one.
 //!
-//! Agents report a failed restore by different codes. This module therefore sorts the errors into the three cases
-//! that a worker treats differently: the session is busy (retry later), not found (a retry does not help), or refused for
+//! Agents report a failed restore by different codes. This module therefore sorts the errors into the three cases that
+//! a worker treats differently: the session is busy (retry later), not found (a retry does not help), or refused for
 //! another reason.
 
 use std::{path::Path, sync::PoisonError, time::Duration};
@@ -108,8 +108,8 @@ impl Agent {
     ///
     /// # Errors
     ///
-    /// Returns [`OpenError::Busy`] if a later retry may succeed, and [`OpenError::SessionNotFound`] if the agent does not know
-    /// the session any more.
+    /// Returns [`OpenError::Busy`] if a later retry may succeed, and [`OpenError::SessionNotFound`] if the agent does
+    /// not know the session any more.
     pub async fn restore(
         &self,
         id: &AcpSessionId,
@@ -211,8 +211,8 @@ impl Agent {
         }
     }
 
-    /// Sorts the error of a restore. No single code means that a session does not exist, so the list of the agent's sessions
-    /// decides if the agent can list them.
+    /// Sorts the error of a restore. No single code means that a session does not exist, so the list of the agent's
+    /// sessions decides if the agent can list them.
     async fn restore_error(&self, id: &AcpSessionId, error: CallError) -> OpenError {
         let CallError::ErrorReply(reply) = error else {
             return self.open_error(error).await;

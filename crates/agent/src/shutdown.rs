@@ -1,6 +1,7 @@
 //! The shutdown of an agent: gentle steps first, then SIGKILL.
 //!
-//! Each step has a limit of time, so that even an agent that ignores all of them has ended after [`GracePeriods::total`].
+//! Each step has a limit of time, so that even an agent that ignores all of them has ended after
+//! [`GracePeriods::total`].
 
 use std::{sync::atomic::Ordering, time::Duration};
 

@@ -174,10 +174,10 @@ impl Daemon {
                 loop_runner::run(notifier, host.clone(), tick, notifier_wake, stop.clone()),
             )),
         ];
-        // 3. Start the tasks that running turns depend on. These tasks end with `upkeep_stop` and not with `stop`, because a
-        // server that stops may wait for hours for its last turn. Without presence, other servers would take this
-        // server for dead; without the clock, its heartbeats would not be renewed; without the forwarded wake-ups, a
-        // cancellation from another server would arrive only with the next heartbeat.
+        // 3. Start the tasks that running turns depend on. These tasks end with `upkeep_stop` and not with `stop`,
+        // because a server that stops may wait for hours for its last turn. Without presence, other servers would take
+        // this server for dead; without the clock, its heartbeats would not be renewed; without the forwarded wake-ups,
+        // a cancellation from another server would arrive only with the next heartbeat.
         let presence = PresenceReporter {
             host: host.clone(),
             stop: stop.clone(),

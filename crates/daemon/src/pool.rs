@@ -76,7 +76,8 @@ pub(crate) async fn run(
             () = stop.cancelled() => {}
         }
     }
-    // 2. Wait for the running turns. Heartbeat requests are still forwarded while the last turns end: a turn may be cancelled during a stop.
+    // 2. Wait for the running turns. Heartbeat requests are still forwarded while the last turns end: a turn may be
+    // cancelled during a stop.
     let mut stopped = StopSummary::default();
     while !turns.tasks.is_empty() {
         tokio::select! {

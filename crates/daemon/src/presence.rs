@@ -58,8 +58,8 @@ impl LoopBody for PresenceReporter {
             // The process was started without registering as the server of its data folder, so no row exists yet.
             ServerHeartbeatReply::Replaced if store.instance_server(*instance).await?.is_none() => {
                 let version = env!("CARGO_PKG_VERSION");
-                // A result of `false` means that another server was faster. The next tick then finds that server and stops
-                // this one.
+                // A result of `false` means that another server was faster. The next tick then finds that server and
+                // stops this one.
                 store
                     .claim_instance(*instance, worker, None, version, now)
                     .await?;

@@ -44,8 +44,8 @@ impl WorkerLock {
                 .open(&path)?;
             lock.lock()?;
             let locked_file = lock.metadata()?;
-            // Another worker's `remove_stale_files` may have removed the file after it was opened and before it was locked. A lock
-            // on a removed file proves nothing, so retry with a new file.
+            // Another worker's `remove_stale_files` may have removed the file after it was opened and before it was
+            // locked. A lock on a removed file proves nothing, so retry with a new file.
             if fs::metadata(&path)
                 .is_ok_and(|file| file_identity(&file) == file_identity(&locked_file))
             {

@@ -1,7 +1,7 @@
 //! The permission requests of a turn that people must decide.
 //!
-//! **Invariant:** an [`ApprovalDriver`] is polled beside the conversation for as long as it exists, because a request in
-//! progress may hold a resource of the store for which the turn's other writes wait.
+//! **Invariant:** an [`ApprovalDriver`] is polled beside the conversation for as long as it exists, because a request
+//! in progress may hold a resource of the store for which the turn's other writes wait.
 
 use std::time::Duration;
 

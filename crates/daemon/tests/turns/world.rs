@@ -295,7 +295,6 @@ impl World {
         host
     }
 
-    /// Creates an automation.
     pub(crate) async fn create_automation(&self, new: &NewAutomation) -> AutomationId {
         let made = self
             .store()
@@ -331,7 +330,6 @@ impl World {
         self.take_turn(run).await
     }
 
-    /// Cancels a run.
     pub(crate) async fn cancel(&self, run: RunId, reason: &str) -> RunStatus {
         let now = self.clock.now();
         let cancelled = self.store().cancel_run(self.scope(), run, reason, now);
@@ -434,20 +432,16 @@ pub(crate) async fn eventually<T>(what: &str, mut look: impl AsyncFnMut() -> Opt
         if let Some(found) = look().await {
             return found;
         }
-        assert!(
-            tokio::time::Instant::now() < until,
-            "waited in vain for {what}"
-        );
+        let now = tokio::time::Instant::now();
+        assert!(now < until, "{what} did not happen in time");
         tokio::time::sleep(POLL_INTERVAL).await;
     }
 }
 
 /// Waits until a file exists.
 pub(crate) async fn wait_for_file(path: &Path) {
-    eventually(&path.display().to_string(), async || {
-        path.exists().then_some(())
-    })
-    .await;
+    let name = path.display().to_string();
+    eventually(&name, async || path.exists().then_some(())).await;
 }
 
 /// Creates a file that an agent waits for.
@@ -455,7 +449,6 @@ pub(crate) fn create_file(path: &Path) {
     std::fs::write(path, "").unwrap();
 }
 
-/// Parses an instant.
 pub(crate) fn at(text: &str) -> Timestamp {
     text.parse().unwrap()
 }
