@@ -73,7 +73,7 @@ async fn kill_leftovers(run: RunId) {
     match swept {
         Ok(Ok(0)) => {}
         Ok(Ok(killed)) => {
-            tracing::warn!(%run, killed, "killed {killed} leftover processes of {run}")
+            tracing::warn!(%run, killed, "killed {killed} leftover processes of {run}");
         }
         Ok(Err(error)) => {
             tracing::error!(%run, %error, "cannot kill the leftover processes of {run}");

@@ -3,7 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "tests and their helpers")]
 
 #[path = "turns/world.rs"]
-#[expect(dead_code, reason = "what the scenarios use beside")]
+#[expect(dead_code, reason = "the scenarios of `turns` use these functions")]
 mod world;
 
 use std::path::Path;

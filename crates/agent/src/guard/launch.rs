@@ -246,7 +246,7 @@ async fn watch_guard(watched: WatchedGuard) {
         let sweep_result = sweep_result.await;
         match sweep_result.map_err(io::Error::other).flatten() {
             Ok(killed) => {
-                tracing::warn!(%marker, killed, "killed the leftover processes of a dead guard")
+                tracing::warn!(%marker, killed, "killed the leftover processes of a dead guard");
             }
             Err(error) => {
                 tracing::error!(%marker, %error, "cannot kill the leftover processes of a dead guard");

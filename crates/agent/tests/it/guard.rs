@@ -106,7 +106,7 @@ async fn killed_guard_tree_is_swept() {
     };
     let ((end, _), ()) = tokio::join!(with_timeout(send_prompt(&agent, "go")), kill);
     let PromptError::AgentExited(ended) = end.unwrap_err() else {
-        panic!("it was killed")
+        panic!("the agent was killed")
     };
     assert_eq!(ended.status, ExitStatus::Unknown);
     assert!(agent.lease().renew(TEST_TIMEOUT).is_err());
@@ -231,7 +231,7 @@ async fn lease_can_be_renewed_while_agent_starts() {
     let (ready, ended, ()) = Box::pin(with_timeout(all)).await;
     assert!(ended.is_err(), "its lease is over");
     world.end(ready.unwrap()).await;
-    assert!(lease.renew(TEST_TIMEOUT).is_err(), "its agent is gone");
+    assert!(lease.renew(TEST_TIMEOUT).is_err(), "the agent was dropped");
 }
 
 #[tokio::test]

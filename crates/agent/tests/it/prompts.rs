@@ -166,7 +166,7 @@ async fn updates_after_the_answer_are_delivered() {
     };
     let ((), told) = gather_during(end, &mut received).await;
     assert_eq!(text(&told), "late");
-    assert!(received.recv().await.is_none(), "nobody is left to tell");
+    assert!(received.recv().await.is_none(), "the sender was dropped");
 }
 
 #[tokio::test]

@@ -59,9 +59,12 @@ pub(crate) async fn turn_over_budget_is_stopped_and_pauses_automation(world: &Wo
         .events()
         .filter(|it| **it == Event::Cancel)
         .count();
-    assert_eq!(cancelled, 1, "it was asked to stop, once");
+    assert_eq!(cancelled, 1, "the agent got one cancellation");
     let words = world.words(run.session_id.unwrap()).await;
-    assert_eq!(words[1].1, "Half of it.", "what it said stays");
+    assert_eq!(
+        words[1].1, "Half of it.",
+        "the text before the stop is kept"
+    );
     let paused = world.automation_of(id).await;
     assert_eq!(paused.state, AutomationState::Paused);
     assert_eq!(paused.pause_reason.as_deref(), Some("budget"));

@@ -261,7 +261,10 @@ async fn stopping_server_keeps_presence_and_clock_until_last_turn_ends() {
     let stopped = stop.await.unwrap();
     assert_eq!((stopped.finished, stopped.requeued), (1, 0));
     assert_eq!(world.run(run).await.status(), RunStatus::Succeeded);
-    assert!(serving().await.is_none(), "it has said that it is gone");
+    assert!(
+        serving().await.is_none(),
+        "the stopped server has recorded its stop"
+    );
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

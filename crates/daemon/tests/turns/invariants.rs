@@ -33,7 +33,10 @@ fn check_one_first_attempt_per_instant(runs: &[Run]) {
     let mut seen = HashSet::new();
     for run in runs.iter().filter(|run| run.attempt == 1) {
         if let (Some(trigger), Some(instant)) = (run.trigger_id, run.scheduled_for) {
-            assert!(seen.insert((trigger, instant)), "a second one: {run:#?}");
+            assert!(
+                seen.insert((trigger, instant)),
+                "a second run of the same instant: {run:#?}"
+            );
         }
     }
 }
