@@ -184,30 +184,20 @@ impl Daemon {
             stop_server: loop_ended.clone(),
             requeue: requeue.clone(),
         };
-        let presence_interval = PresenceReporter::interval(&host);
+        let interval = PresenceReporter::interval(&host);
         let remote_work = signals
             .clone()
             .forward_remote_work(host.store.subscribe_work());
         let mut upkeep = vec![
             tokio::spawn(cancel_when_done(
                 loop_ended.clone(),
-                loop_runner::run(
-                    presence,
-                    host.clone(),
-                    presence_interval,
-                    never,
-                    upkeep_stop.clone(),
-                ),
+                loop_runner::run(presence, host.clone(), interval, never, upkeep_stop.clone()),
             )),
             tokio::spawn(run_until(upkeep_stop.clone(), remote_work)),
         ];
         if let Some(clock) = clock {
-            let synchronizing =
-                clock.keep_synchronized(host.clone(), signals.clone(), upkeep_stop.clone());
-            upkeep.push(tokio::spawn(cancel_when_done(
-                loop_ended.clone(),
-                synchronizing,
-            )));
+            let clock = clock.keep_synchronized(host.clone(), signals.clone(), upkeep_stop.clone());
+            upkeep.push(tokio::spawn(cancel_when_done(loop_ended.clone(), clock)));
         }
         // 4. Start the workers.
         let pool = pool::run(host.clone(), signals.clone(), stop.clone(), requeue.clone());

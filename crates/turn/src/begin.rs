@@ -155,8 +155,8 @@ async fn begin_with_retry(
     let until = Instant::now() + agents.lease;
     let mut reply_lost = false;
     loop {
-        let sent_at = agent::uptime();
         // The lease counts from before the call, because the reply may be under way for long.
+        let sent_at = agent::uptime();
         let begin = if precheck_done {
             store.begin_after_precheck(run)
         } else {

@@ -191,8 +191,8 @@ async fn prompt_and_watch(
             .as_ref()
             .map_or(context.deadline, |(_, until)| *until);
         // `biased` polls the arms in their order, and that order matters. Deadline and orders come first, because an
-        // agent that sends updates without a pause must not hide them. Silence comes last, because an agent whose updates wait in the
-        // channel is not silent.
+        // agent that sends updates without a pause must not hide them. Silence comes last, because an agent whose
+        // updates wait in the channel is not silent.
         tokio::select! {
             biased;
             () = sleep_until(give_up) => {
