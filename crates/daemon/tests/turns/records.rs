@@ -1,4 +1,4 @@
-//! What of a turn is kept, and what is not.
+//! The records of a turn.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -159,7 +159,7 @@ pub(crate) async fn live_text_is_visible_during_turn_and_replaced_by_answer(worl
         (seen(0).await.0 == "It was a dark ").then_some(())
     })
     .await;
-    // A viewer that has seen a part reads on from there.
+    // A viewer that has received a part continues from there.
     assert_eq!(seen(7).await, ("a dark ".into(), 14));
     assert!(
         world
@@ -182,7 +182,7 @@ pub(crate) async fn live_text_is_visible_during_turn_and_replaced_by_answer(worl
     daemon.stop().await;
 }
 
-/// The ledger of a worker, that counts how often text being written is flushed.
+/// The storage of a worker that counts the writes of live text.
 struct FlushCounter {
     inner: WorkerTurnStore,
     flushes: AtomicU64,
@@ -238,7 +238,7 @@ pub(crate) async fn live_text_is_flushed_at_most_five_times_per_second(world: &W
     };
     let (ended, ()) = tokio::join!(turn, watch);
     ended.unwrap();
-    // One at the beginning and one at the end come beside those that are five a second.
+    // Up to five flushes per second, plus one at the beginning and one at the end.
     let most = began.elapsed().as_secs() * 5 + 7;
     let flushes = ledger.flushes.load(Ordering::Relaxed);
     assert!((1..=most).contains(&flushes), "{flushes} of {most}");

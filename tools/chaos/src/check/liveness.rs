@@ -101,7 +101,7 @@ mod tests {
             "ERROR a row does not exist (agent_runs_tenant_id_instance_id_fkey)"
         ));
         assert!(!is_suspicious(
-            "ERROR failed to claim runs, will try again: reach the database"
+            "ERROR cannot claim runs, will retry: cannot reach the database"
         ));
     }
 }
