@@ -65,3 +65,10 @@ pub use sessions::*;
 pub use settings::*;
 pub use trace_event::*;
 pub use triggers::*;
+
+/// The version of the API: of the names of its paths, properties and words. It grows when one of them changes its name
+/// or its meaning, and stays when one is added.
+pub const API_VERSION: u32 = 2;
+
+/// The header of every response with [`API_VERSION`].
+pub const API_VERSION_HEADER: &str = "matins-api-version";

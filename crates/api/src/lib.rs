@@ -48,7 +48,12 @@ mod timeout;
 mod token_uses;
 pub mod trace;
 
-use axum::{Router, middleware};
+use axum::{
+    Router,
+    http::{HeaderName, HeaderValue},
+    middleware,
+    response::Response,
+};
 use tower::ServiceBuilder;
 
 pub use listen::{Listener, ServerHandle, serve};
@@ -58,9 +63,10 @@ pub use state::{Api, ApiBuilder, LivenessCheck, Peer, WakeCallback};
 /// Returns all routes of an API, behind the middleware that every request passes.
 pub fn router(api: Api) -> Router {
     let (routes, _) = openapi::routes().split_for_parts();
-    // The first layer is the outermost. Metrics see every response, also those of the layers below. A panic below
+    // The first layer is the outermost. Each response has the version of the API, also those of the layers below. Metrics see every response, also those of the layers below. A panic below
     // becomes a 500. `guard_request` refuses requests of foreign pages before the time limit reads a body.
     let passes = ServiceBuilder::new()
+        .layer(middleware::map_response(add_version))
         .layer(middleware::from_fn_with_state(
             api.clone(),
             request_metrics::record_request,
@@ -81,4 +87,12 @@ pub fn router(api: Api) -> Router {
         .method_not_allowed_fallback(problem::method_not_allowed)
         .layer(passes)
         .with_state(api)
+}
+
+/// Adds the version of the API to a response, so that a program of another version can name the mismatch.
+async fn add_version(mut response: Response) -> Response {
+    let version = HeaderValue::from(api_types::API_VERSION);
+    let name = HeaderName::from_static(api_types::API_VERSION_HEADER);
+    response.headers_mut().insert(name, version);
+    response
 }

@@ -172,7 +172,7 @@ impl From<client::Error> for CliError {
             client::Error::Unreachable { .. } => {
                 Some("see that the server runs and that its address is right".to_owned())
             }
-            client::Error::Invalid { .. } => None,
+            client::Error::OtherVersion { .. } | client::Error::Invalid { .. } => None,
         };
         Self {
             hint,

@@ -1,6 +1,6 @@
 //! The errors of requests.
 
-use api_types::{Problem, ProblemKind};
+use api_types::{API_VERSION, Problem, ProblemKind};
 use http::StatusCode;
 use serde_json::Value;
 
@@ -31,6 +31,14 @@ pub enum Error {
         status: u16,
         /// The mistake in the response.
         reason: String,
+    },
+    /// The server speaks another version of the API.
+    #[error("{server} speaks API {theirs}, this program API {}; use the same version of both", API_VERSION)]
+    OtherVersion {
+        /// The name of the server.
+        server: String,
+        /// The version in the response.
+        theirs: u32,
     },
     /// The address, the token or another part of the request is invalid.
     #[error("invalid {what}: {reason}")]
@@ -65,7 +73,7 @@ impl Error {
             Self::Problem(problem) => problem.status >= 500 || problem.status == 429,
             Self::Unreachable { .. } => true,
             Self::Malformed { status, .. } => *status >= 500,
-            Self::Invalid { .. } => false,
+            Self::OtherVersion { .. } | Self::Invalid { .. } => false,
         }
     }
 

@@ -3,10 +3,11 @@
 use std::{fmt::Write as _, time::Duration};
 
 use bytes::Bytes;
-use http::{HeaderName, HeaderValue, Method, Request, Response, StatusCode, header};
+use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Response, StatusCode, header};
 use serde::{Serialize, de::DeserializeOwned};
 use tokio::time::{sleep, timeout};
 
+use api_types::{API_VERSION, API_VERSION_HEADER};
 use crate::{
     BoxError, Client, Error,
     error::parse_problem,
@@ -21,6 +22,11 @@ const RETRY_DELAYS: [Duration; 3] = [
     Duration::from_millis(400),
     Duration::from_millis(1600),
 ];
+
+/// The media type of a refusal.
+const PROBLEM_MEDIA_TYPE: &str = "application/problem+json";
+/// The media types of the API's successful responses.
+const SUCCESS_MEDIA_TYPES: [&str; 2] = ["application/json", "text/event-stream"];
 
 const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
 
@@ -41,6 +47,7 @@ pub(crate) struct Call<'a> {
 /// A response with its complete body.
 pub(crate) struct Answer {
     pub(crate) status: StatusCode,
+    head: HeaderMap,
     pub(crate) tag: Option<String>,
     pub(crate) body: Bytes,
 }
@@ -164,6 +171,7 @@ impl<'a> Call<'a> {
     pub(crate) async fn send(self) -> Result<Answer, Error> {
         let client = self.client;
         let answer = self.send_with_retries().await?;
+        client.check_version(answer.status, &answer.head)?;
         if answer.status.is_success() {
             return Ok(answer);
         }
@@ -221,6 +229,7 @@ impl<'a> Call<'a> {
             }
         };
         let status = response.status();
+        client.check_version(status, response.headers())?;
         if status.is_success() {
             return Ok(response);
         }
@@ -249,6 +258,7 @@ impl<'a> Call<'a> {
         Ok(Answer {
             status: head.status,
             tag: text(header::ETAG),
+            head: head.headers,
             body: read_to_end(body).await.map_err(TransportError::MaybeSent)?,
         })
     }
@@ -282,6 +292,30 @@ impl Client {
     pub(crate) fn parse_response<T: DeserializeOwned>(&self, answer: &Answer) -> Result<T, Error> {
         serde_json::from_slice(&answer.body)
             .map_err(|error| self.malformed(answer.status, error.to_string()))
+    }
+
+    /// Checks that the server speaks this program's version of the API.
+    ///
+    /// Servers of API 1 did not send their version. A response without a version counts as theirs if it is a success
+    /// or a problem. Other errors may come from a proxy.
+    fn check_version(&self, status: StatusCode, headers: &HeaderMap) -> Result<(), Error> {
+        let text = |name| headers.get(name).and_then(|value| value.to_str().ok());
+        let theirs = match text(HeaderName::from_static(API_VERSION_HEADER)) {
+            Some(version) => version.parse().ok(),
+            None => text(header::CONTENT_TYPE)
+                .filter(|media| {
+                    *media == PROBLEM_MEDIA_TYPE
+                        || status.is_success() && SUCCESS_MEDIA_TYPES.contains(media)
+                })
+                .map(|_| 1),
+        };
+        match theirs {
+            Some(theirs) if theirs != API_VERSION => Err(Error::OtherVersion {
+                server: self.server.to_string(),
+                theirs,
+            }),
+            _ => Ok(()),
+        }
     }
 
     /// Converts an unsuccessful response to an error.

@@ -11,7 +11,7 @@ use model::session::SessionType;
 use serde_json::json;
 use tokio::net::{TcpListener, UnixListener};
 
-use crate::servers::{Echo, client_at, entropy};
+use crate::servers::{Echo, client_at, entropy, serve_responses};
 
 fn server() -> Echo {
     Echo::responding(|| {
@@ -280,4 +280,43 @@ async fn empty_or_relative_name_is_not_found_without_request() {
         assert_eq!(error.kind(), Some(ProblemKind::NotFound), "{error}");
     }
     assert!(echo.recorded_requests().is_empty());
+}
+
+#[tokio::test]
+async fn response_of_another_api_version_names_both_versions() {
+    let versions = [("1", "API 1"), ("3", "API 3")];
+    for (version, named) in versions {
+        let echo = Echo::responding(move || {
+            let headers = [(api_types::API_VERSION_HEADER, version)];
+            (headers, axum::Json(json!({ "version": "1.2.3" })))
+        });
+        let error = echo.client().server().await.unwrap_err();
+        let expected =
+            format!(" speaks {named}, this program API 2; use the same version of both");
+        assert!(error.to_string().ends_with(&expected), "{error}");
+    }
+}
+
+#[tokio::test]
+async fn response_without_api_version_is_of_the_first_one() {
+    let response = |status: &str, media: &str| {
+        let head = format!("HTTP/1.1 {status}\r\ncontent-type: {media}\r\nconnection: close");
+        format!("{head}\r\ncontent-length: 2\r\n\r\n{{}}").into_bytes()
+    };
+    let of_first = [
+        ("200 OK", "application/json"),
+        ("404 Not Found", "application/problem+json"),
+    ];
+    for (status, media) in of_first {
+        let (address, task) = serve_responses(vec![response(status, media)]).await;
+        let error = client_at(address).server().await.unwrap_err();
+        assert!(error.to_string().contains("speaks API 1"), "{error}");
+        task.await.unwrap();
+    }
+    // A proxy that cannot reach the server answers by itself.
+    let bad_gateway = response("502 Bad Gateway", "application/json");
+    let (address, task) = serve_responses(vec![bad_gateway]).await;
+    let error = client_at(address).server().await.unwrap_err();
+    assert!(matches!(error, client::Error::Malformed { .. }), "{error}");
+    task.await.unwrap();
 }

@@ -12,7 +12,7 @@ use axum::{
     response::{IntoResponse, Response},
 };
 use client::Client;
-use http::{HeaderMap, Method, Uri};
+use http::{HeaderMap, HeaderValue, Method, Uri};
 use serde_json::Value;
 use testkit::clock::SeededEntropy;
 use tokio::{
@@ -66,7 +66,13 @@ impl Echo {
                 headers,
                 body: serde_json::from_slice(&body).unwrap_or_default(),
             });
-            (echo.answer)()
+            let mut response = (echo.answer)();
+            let version = HeaderValue::from(api_types::API_VERSION);
+            let headers = response.headers_mut();
+            headers
+                .entry(api_types::API_VERSION_HEADER)
+                .or_insert(version);
+            response
         }
         Router::new().fallback(any).with_state(self.clone())
     }
