@@ -299,7 +299,7 @@ async fn turn_reports_title_plan_tool_call_and_usage() {
         kinds(&second),
         [
             "tool_call",
-            "update_tool_call",
+            "tool_call_update",
             "agent_message_chunk",
             "usage_update"
         ]

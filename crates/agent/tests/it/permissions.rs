@@ -92,7 +92,7 @@ async fn bare_permission_request_takes_kind_and_title_of_tool_call() {
             "kind": "execute", "status": "pending"}),
         ),
         Step::Update(
-            json!({"sessionUpdate": "update_tool_call", "toolCallId": "1",
+            json!({"sessionUpdate": "tool_call_update", "toolCallId": "1",
             "title": "git push"}),
         ),
         ask("1"),

@@ -69,7 +69,7 @@ async fn all_update_kinds_arrive_in_order() {
             "kind": "execute", "status": "pending", "rawInput": {"command": "ls"}}),
         ),
         update(
-            json!({"sessionUpdate": "update_tool_call", "toolCallId": "1",
+            json!({"sessionUpdate": "tool_call_update", "toolCallId": "1",
             "status": "completed", "rawOutput": "a b"}),
         ),
         update(json!({"sessionUpdate": "plan", "entries": [

@@ -45,12 +45,12 @@ fn body(id: &str) -> Option<Value> {
     Some(match id {
         "create_session" => json!({ "agent": "good" }),
         "edit_session" => json!({ "title": "Mine now" }),
-        "say" => json!({ "text": "Hello" }),
+        "send_message" => json!({ "text": "Hello" }),
         "create_automation" | "replace_automation" => {
             json!({ "prompt": "Look.", "agent": "good", "name": "mine" })
         }
         "edit_automation" => json!({ "prompt": "Mine now" }),
-        "preview_fires" => json!({ "triggers": [{ "kind": "cron", "expression": "0 9 * * *" }] }),
+        "preview_runs" => json!({ "triggers": [{ "kind": "cron", "expression": "0 9 * * *" }] }),
         "add_trigger" => json!({ "kind": "cron", "expression": "0 9 * * *" }),
         "put_agent" => json!({ "command": ["good-agent"] }),
         "create_token" => json!({ "name": "mine", "role": "viewer" }),

@@ -26,7 +26,7 @@ pub(crate) async fn transcript_keeps_last_state_of_updates(world: &World) {
     };
     let changed = |id: &str, status: &str, output: &str| {
         Step::Update(
-            json!({"sessionUpdate": "update_tool_call", "toolCallId": id,
+            json!({"sessionUpdate": "tool_call_update", "toolCallId": id,
             "status": status, "rawOutput": output}),
         )
     };
@@ -95,7 +95,7 @@ pub(crate) async fn transcript_keeps_last_state_of_updates(world: &World) {
 }
 
 pub(crate) async fn updates_after_stop_reason_are_recorded(world: &World) {
-    let late = json!({"sessionUpdate": "update_tool_call", "toolCallId": "a",
+    let late = json!({"sessionUpdate": "tool_call_update", "toolCallId": "a",
         "status": "completed"});
     let script = world.script().prompt([
         Step::Update(json!({"sessionUpdate": "tool_call", "toolCallId": "a", "title": "ls"})),

@@ -31,7 +31,7 @@ pub(super) fn send_step(step: &Step, session: &str) -> io::Result<bool> {
         Step::LongLine(bytes) => write_long_line(session, *bytes)?,
         Step::ManyValues(count) => {
             let values = "0,".repeat(count.saturating_sub(1));
-            let head = update_prefix(session, "update_tool_call");
+            let head = update_prefix(session, "tool_call_update");
             let line = format!("{head}\"toolCallId\":\"v\",\"rawOutput\":[{values}0]}}}}}}\n");
             super::wire::write_bytes(line.as_bytes())?;
         }
