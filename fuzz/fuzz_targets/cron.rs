@@ -11,7 +11,7 @@ use model::{
 
 /// More bytes than any error needs to name the field, its value (80 characters, each up to ten bytes
 /// when it is escaped, shown up to twice) and what is accepted.
-const LONGEST_ERROR: usize = 2500;
+const MAX_ERROR_BYTES: usize = 2500;
 
 fuzz_target!(|text: &str| {
     let mut lines = text.splitn(3, '\n');
@@ -25,7 +25,7 @@ fuzz_target!(|text: &str| {
     };
     let schedule = match Schedule::parse(&spec) {
         Ok(schedule) => schedule,
-        Err(error) => return assert!(error.to_string().len() < LONGEST_ERROR, "{error}"),
+        Err(error) => return assert!(error.to_string().len() < MAX_ERROR_BYTES, "{error}"),
     };
     let micros = seconds
         .parse::<i64>()

@@ -5,7 +5,7 @@ use delivery::{Trigger, TriggerName};
 use libfuzzer_sys::fuzz_target;
 
 /// More bytes than any error needs: each part of it is at most 100 characters, escaped.
-const LONGEST_ERROR: usize = 2500;
+const MAX_ERROR_BYTES: usize = 2500;
 
 fuzz_target!(|bytes: &[u8]| {
     let end = bytes.iter().position(|byte| *byte == b'\n');
@@ -13,13 +13,13 @@ fuzz_target!(|bytes: &[u8]| {
     let name = String::from_utf8_lossy(name);
     match name.parse::<TriggerName>() {
         Ok(read) => assert_eq!(read.to_string(), name, "one run has one name"),
-        Err(error) => assert!(error.to_string().len() < LONGEST_ERROR, "{error}"),
+        Err(error) => assert!(error.to_string().len() < MAX_ERROR_BYTES, "{error}"),
     }
     match Trigger::parse(content) {
         Ok(read) => {
             let written = read.to_json().expect("what was read can be written");
             assert_eq!(Trigger::parse(written.as_bytes()), Ok(read));
         }
-        Err(error) => assert!(error.to_string().len() < LONGEST_ERROR, "{error}"),
+        Err(error) => assert!(error.to_string().len() < MAX_ERROR_BYTES, "{error}"),
     }
 });

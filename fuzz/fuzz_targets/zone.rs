@@ -4,7 +4,7 @@
 use libfuzzer_sys::fuzz_target;
 use model::{
     Timestamp,
-    schedule::{Error, Zone, describe_fire},
+    schedule::{Error, Zone, format_instant},
 };
 
 fuzz_target!(|text: &str| {
@@ -16,7 +16,7 @@ fuzz_target!(|text: &str| {
             );
             assert_eq!(Zone::parse(zone.name()).as_ref(), Ok(&zone));
             for instant in [Timestamp::UNIX_EPOCH, Timestamp::MAX] {
-                assert!(describe_fire(instant, &zone).ends_with(zone.name()));
+                assert!(format_instant(instant, &zone).ends_with(zone.name()));
             }
         }
         Err(Error::Zone { nearest, .. }) => {

@@ -21,15 +21,16 @@ use tokio::{
 };
 
 use crate::{
-    AuthMethod, Ended, GuardProgram, Limits, Offers, Opened, Permissions, Status, Unreadable, Used,
+    AuthMethod, Capabilities, EarlyExit, ExitStatus, GuardProgram, Limits, OpenSession,
+    Permissions, ResourceUsage, UnreadableOutput,
+    capabilities::format_auth_methods,
     diagnostics::Diagnostics,
-    guard::launch::{Control, Launched, Life, Tree, launch},
-    limits::{MEASURE_WAIT, STATUS_WAIT, WAITING_LINES, WAITING_REQUESTS},
-    offers::names,
-    output::{Sorter, drain_stderr, read_stdout},
+    guard::launch::{GuardControl, GuardedProcess, LaunchedGuard, ProcessState, launch},
+    limits::{EXIT_STATUS_TIMEOUT, MAX_PENDING_REQUESTS, MAX_QUEUED_LINES, USAGE_REPORT_TIMEOUT},
+    output::{LineDispatcher, drain_stderr, read_stdout},
     router::Router,
     sdk::{
-        Connection, Initialized, VERSION,
+        Connection, InitializeOutcome, PROTOCOL_VERSION,
         error::{AgentError, CallError},
     },
 };
@@ -87,7 +88,7 @@ pub enum StartError {
     },
     /// The agent ended before it was ready.
     #[error("start an agent: it ended with {0}")]
-    AgentExited(Ended),
+    AgentExited(EarlyExit),
     /// The agent was not ready in time.
     #[error("start an agent within {limit:?}; last words: {stderr_tail:?}")]
     Timeout {
@@ -97,13 +98,15 @@ pub enum StartError {
         stderr_tail: String,
     },
     /// The agent speaks another version of the protocol.
-    #[error("agree on the protocol: version {VERSION} was offered, the agent answered {answered}")]
+    #[error(
+        "agree on the protocol: version {PROTOCOL_VERSION} was offered, the agent answered {answered}"
+    )]
     Version {
         /// The version in the agent's reply, as JSON.
-        answered: Value,
+        protocol_version: Value,
     },
     /// The agent names a sign-in method that the agent does not offer to programs.
-    #[error("sign in by {method:?}: the agent offers {}", names(.offered))]
+    #[error("sign in by {method:?}: the agent offers {}", format_auth_methods(.offered))]
     SignInUnknown {
         /// The method that the agent names.
         method: String,
@@ -123,22 +126,22 @@ pub enum StartError {
     Malformed(String),
     /// The reader gave up on the agent's output, for this reason.
     #[error("read the agent's output: {0}")]
-    Unreadable(Unreadable),
+    Unreadable(UnreadableOutput),
 }
 
 /// A running agent. Dropping it kills the agent and every process that the agent started.
 pub struct Agent {
     pub(crate) connection: Connection,
-    pub(crate) control: Arc<Control>,
-    pub(crate) life: watch::Receiver<Life>,
+    pub(crate) control: Arc<GuardControl>,
+    pub(crate) process_state: watch::Receiver<ProcessState>,
     pub(crate) router: Arc<Router>,
     pub(crate) diagnostics: Arc<Diagnostics>,
     pub(crate) limits: Limits,
-    pub(crate) offers: Offers,
+    pub(crate) capabilities: Capabilities,
     /// The session that was opened last, with the last known values of its settings.
-    pub(crate) session: Mutex<Option<Opened>>,
+    pub(crate) session: Mutex<Option<OpenSession>>,
     /// `true` while a prompt has no answer yet, even if its caller has dropped the future.
-    pub(crate) prompting: AtomicBool,
+    pub(crate) is_prompting: AtomicBool,
     pub(crate) readers: Readers,
 }
 
@@ -151,7 +154,7 @@ pub(crate) struct Readers {
 /// The right of an agent to stay alive, which the supervisor of its turn must renew. A [`Lease`] does not own the
 /// agent: dropping the [`Agent`] kills the processes even while a [`Lease`] exists.
 #[derive(Clone)]
-pub struct Lease(pub(crate) Weak<Control>);
+pub struct Lease(pub(crate) Weak<GuardControl>);
 
 impl Lease {
     /// Lets the agent live for `time` from now. If no renewal follows, the guard kills the whole tree when the lease
@@ -162,19 +165,19 @@ impl Lease {
     /// Returns an error if the agent was dropped, or if its guard has ended.
     pub fn renew(&self, time: Duration) -> io::Result<()> {
         let control = self.0.upgrade().ok_or(io::ErrorKind::NotConnected)?;
-        control.lease(time)
+        control.renew_lease(time)
     }
 }
 
 /// An agent whose process was started, before the protocol is negotiated. Dropping it kills the agent.
-pub struct Starting {
+pub struct StartingAgent {
     agent: Agent,
     program: String,
     authenticate: Option<String>,
-    until: Instant,
+    deadline: Instant,
 }
 
-impl Starting {
+impl StartingAgent {
     /// Returns the lease of the agent, which the caller must renew while the agent starts.
     pub fn lease(&self) -> Lease {
         self.agent.lease()
@@ -187,24 +190,25 @@ impl Starting {
     ///
     /// Returns a [`StartError`] if the agent is not ready in time or its replies do not fit. No process of the agent
     /// is left by then.
-    pub async fn ready(self) -> Result<Agent, StartError> {
+    pub async fn negotiate(self) -> Result<Agent, StartError> {
         let Self {
             mut agent,
             program,
             authenticate,
-            until,
+            deadline: until,
         } = self;
-        let failed = match timeout_at(until, agent.agree(authenticate.as_deref())).await {
-            Ok(Ok(())) => return Ok(agent),
-            Ok(Err(failed)) => failed,
-            Err(_) => StartError::Timeout {
-                limit: agent.limits.start,
-                stderr_tail: agent.diagnostics.stderr_tail(),
-            },
-        };
+        let failed =
+            match timeout_at(until, agent.initialize_and_sign_in(authenticate.as_deref())).await {
+                Ok(Ok(())) => return Ok(agent),
+                Ok(Err(failed)) => failed,
+                Err(_) => StartError::Timeout {
+                    limit: agent.limits.start,
+                    stderr_tail: agent.diagnostics.stderr_tail(),
+                },
+            };
         // Read the reason before the kill: "the program could not be started" explains more than the closed
         // connection that follows from it.
-        let reason = agent.life.borrow().failed.clone();
+        let reason = agent.process_state.borrow().start_error.clone();
         agent.kill().await;
         Err(match reason {
             Some(reason) => StartError::Program { program, reason },
@@ -220,7 +224,7 @@ impl Agent {
         launch: Launch,
         permissions: Arc<dyn Permissions>,
     ) -> Result<Self, StartError> {
-        Self::launch(launch, permissions).await?.ready().await
+        Self::launch(launch, permissions).await?.negotiate().await
     }
 
     /// Starts an agent's process under a guard. The limit [`Limits::start`] counts from here.
@@ -234,7 +238,7 @@ impl Agent {
     pub async fn launch(
         launch: Launch,
         permissions: Arc<dyn Permissions>,
-    ) -> Result<Starting, StartError> {
+    ) -> Result<StartingAgent, StartError> {
         let program = launch
             .command
             .first()
@@ -244,17 +248,17 @@ impl Agent {
             return Err(StartError::WorkingDirectory { path: launch.cwd });
         }
         let until = Instant::now() + launch.limits.start;
-        Ok(Starting {
+        Ok(StartingAgent {
             agent: Self::spawn(&launch, permissions).await?,
             program,
             authenticate: launch.authenticate,
-            until,
+            deadline: until,
         })
     }
 
     /// Returns the capabilities from the agent's reply to `initialize`.
-    pub fn offers(&self) -> &Offers {
-        &self.offers
+    pub fn capabilities(&self) -> &Capabilities {
+        &self.capabilities
     }
 
     /// Returns the lease of the agent.
@@ -264,14 +268,14 @@ impl Agent {
 
     /// Returns the present use of resources by the agent's processes. Returns `None` if the guard does not report it
     /// in time.
-    pub async fn used(&self) -> Option<Used> {
-        let mut life = self.life.clone();
+    pub async fn resource_usage(&self) -> Option<ResourceUsage> {
+        let mut life = self.process_state.clone();
         // The counter tells this report from an earlier one, which `life` may still hold.
-        let asked = life.borrow_and_update().used.0;
-        self.control.measure().ok()?;
-        let told = life.wait_for(|life| life.used.0 > asked || life.clear);
-        let told = timeout(MEASURE_WAIT, told).await.ok()?.ok()?;
-        (told.used.0 > asked).then_some(told.used.1)
+        let asked = life.borrow_and_update().resource_usage.0;
+        self.control.request_usage().ok()?;
+        let told = life.wait_for(|life| life.resource_usage.0 > asked || life.all_ended);
+        let told = timeout(USAGE_REPORT_TIMEOUT, told).await.ok()?.ok()?;
+        (told.resource_usage.0 > asked).then_some(told.resource_usage.1)
     }
 
     /// Starts the guard, the agent and the tasks that read its output.
@@ -280,7 +284,7 @@ impl Agent {
         permissions: Arc<dyn Permissions>,
     ) -> Result<Self, StartError> {
         // 1. Start the guard and the agent.
-        let tree = Tree {
+        let tree = GuardedProcess {
             guard: &launched.guard,
             command: &launched.command,
             cwd: &launched.cwd,
@@ -289,12 +293,12 @@ impl Agent {
             lease: launched.lease,
             limits: launched.resources,
         };
-        let Launched {
+        let LaunchedGuard {
             control,
             stdin,
             stdout,
             stderr,
-            life,
+            process_state: life,
         } = launch(&tree).map_err(|source| StartError::Guard {
             program: launched.guard.program.clone(),
             source,
@@ -302,19 +306,20 @@ impl Agent {
         // 2. Start the readers before the connection, so that the agent never blocks on a full pipe.
         let router = Arc::new(Router::new(permissions));
         let diagnostics = Arc::new(Diagnostics::new());
-        let requests = Arc::new(Semaphore::new(WAITING_REQUESTS));
-        let (messages, received) = mpsc::channel(WAITING_LINES);
+        let requests = Arc::new(Semaphore::new(MAX_PENDING_REQUESTS));
+        let (messages, received) = mpsc::channel(MAX_QUEUED_LINES);
         let readers = Readers {
             stdout: tokio::spawn({
                 let (router, diagnostics) = (Arc::clone(&router), Arc::clone(&diagnostics));
-                let (requests, line_bytes) = (Arc::clone(&requests), launched.limits.line_bytes);
+                let (requests, max_line_bytes) =
+                    (Arc::clone(&requests), launched.limits.max_line_bytes);
                 async move {
-                    let sorter = Sorter {
+                    let sorter = LineDispatcher {
                         router: &router,
                         diagnostics: &diagnostics,
                         messages,
-                        requests: &requests,
-                        line_bytes,
+                        request_permits: &requests,
+                        max_line_bytes,
                     };
                     read_stdout(stdout, sorter).await;
                 }
@@ -331,33 +336,38 @@ impl Agent {
         Ok(Self {
             connection,
             control: Arc::new(control),
-            life,
+            process_state: life,
             router,
             diagnostics,
             limits: launched.limits,
-            offers: Offers::default(),
+            capabilities: Capabilities::default(),
             session: Mutex::new(None),
-            prompting: AtomicBool::new(false),
+            is_prompting: AtomicBool::new(false),
             readers,
         })
     }
 
     /// Negotiates version and capabilities, and signs in.
-    async fn agree(&mut self, authenticate: Option<&str>) -> Result<(), StartError> {
+    async fn initialize_and_sign_in(
+        &mut self,
+        authenticate: Option<&str>,
+    ) -> Result<(), StartError> {
         match self.connection.initialize().await {
-            Ok(Initialized::Agreed(offers)) => self.offers = offers,
-            Ok(Initialized::OtherVersion(answered)) => {
-                return Err(StartError::Version { answered });
+            Ok(InitializeOutcome::Supported(offers)) => self.capabilities = offers,
+            Ok(InitializeOutcome::OtherVersion(answered)) => {
+                return Err(StartError::Version {
+                    protocol_version: answered,
+                });
             }
             Err(error) => return Err(self.start_error(error).await),
         }
         let Some(method) = authenticate else {
             return Ok(());
         };
-        let offered = &self.offers.auth_methods;
+        let offered = &self.capabilities.auth_methods;
         if !offered
             .iter()
-            .any(|known| known.id == method && !known.terminal)
+            .any(|known| known.id == method && !known.needs_terminal)
         {
             return Err(StartError::SignInUnknown {
                 method: method.to_owned(),
@@ -372,27 +382,27 @@ impl Agent {
 
     async fn start_error(&self, error: CallError) -> StartError {
         match error {
-            CallError::Answered(AgentError { code, message, .. }) => {
+            CallError::ErrorReply(AgentError { code, message, .. }) => {
                 StartError::Refused { code, message }
             }
             CallError::Closed => match self.diagnostics.unreadable() {
                 Some(unreadable) => StartError::Unreadable(unreadable),
-                None => StartError::AgentExited(self.ended().await),
+                None => StartError::AgentExited(self.early_exit().await),
             },
             CallError::Malformed(what) => StartError::Malformed(what),
         }
     }
 
-    /// Returns the end of an agent whose output has ended. Waits up to [`STATUS_WAIT`] for its status.
-    pub(crate) async fn ended(&self) -> Ended {
-        let mut life = self.life.clone();
-        let known = life.wait_for(|life| life.exited.is_some() || life.clear);
-        timeout(STATUS_WAIT, known).await.ok();
-        let life = self.life.borrow().clone();
-        Ended {
-            status: life.exited.unwrap_or(Status::Unknown),
-            lease_over: life.lease_over,
-            excess: life.excess,
+    /// Returns the end of an agent whose output has ended. Waits up to [`EXIT_STATUS_TIMEOUT`] for its status.
+    pub(crate) async fn early_exit(&self) -> EarlyExit {
+        let mut life = self.process_state.clone();
+        let known = life.wait_for(|life| life.exit_status.is_some() || life.all_ended);
+        timeout(EXIT_STATUS_TIMEOUT, known).await.ok();
+        let life = self.process_state.borrow().clone();
+        EarlyExit {
+            status: life.exit_status.unwrap_or(ExitStatus::Unknown),
+            lease_expired: life.lease_expired,
+            exceeded_limit: life.exceeded_limit,
             stderr_tail: self.diagnostics.stderr_tail(),
             noise_tail: self.diagnostics.noise_tail(),
         }
@@ -400,8 +410,8 @@ impl Agent {
 
     /// Kills the whole tree and waits until no process of it is left.
     async fn kill(self) {
-        let mut life = self.life.clone();
+        let mut life = self.process_state.clone();
         drop(self);
-        life.wait_for(|life| life.clear).await.ok();
+        life.wait_for(|life| life.all_ended).await.ok();
     }
 }

@@ -19,9 +19,9 @@ use tokio::{
 };
 
 use crate::{
-    GuardProgram, Lease, Status,
-    guard::launch::{Control, Launched, Life, Tree, launch},
-    limits::{COMMAND_TAIL_BYTES, STATUS_WAIT},
+    ExitStatus, GuardProgram, Lease,
+    guard::launch::{GuardControl, GuardedProcess, LaunchedGuard, ProcessState, launch},
+    limits::{COMMAND_TAIL_BYTES, EXIT_STATUS_TIMEOUT},
     tail::Tail,
 };
 
@@ -70,19 +70,19 @@ pub enum CommandError {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CommandEnd {
     /// The reason why the command's program could not be started, if so.
-    pub failed: Option<String>,
+    pub start_error: Option<String>,
     /// The exit status of the command's own process.
-    pub status: Status,
+    pub status: ExitStatus,
     /// `true` if the guard killed the command because its lease was over.
-    pub lease_over: bool,
+    pub lease_expired: bool,
     /// The last bytes of standard output and standard error together.
     pub output_tail: String,
 }
 
 /// A running command. Dropping it kills the command and every process that the command started.
 pub struct RunningCommand {
-    control: Arc<Control>,
-    life: watch::Receiver<Life>,
+    control: Arc<GuardControl>,
+    process_state: watch::Receiver<ProcessState>,
     output: Arc<Mutex<Tail>>,
     readers: [JoinHandle<()>; 2],
 }
@@ -105,7 +105,7 @@ impl Command {
                 path: self.cwd.clone(),
             });
         }
-        let tree = Tree {
+        let tree = GuardedProcess {
             guard: &self.guard,
             command: &self.command,
             cwd: &self.cwd,
@@ -114,12 +114,12 @@ impl Command {
             lease: self.lease,
             limits: self.resources,
         };
-        let Launched {
+        let LaunchedGuard {
             control,
             stdin,
             stdout,
             stderr,
-            life,
+            process_state: life,
         } = launch(&tree).map_err(|source| CommandError::Guard {
             program: self.guard.program.clone(),
             source,
@@ -128,12 +128,12 @@ impl Command {
         drop(stdin);
         let output = Arc::new(Mutex::new(Tail::new(COMMAND_TAIL_BYTES)));
         let readers = [
-            tokio::spawn(keep(stdout, Arc::clone(&output))),
-            tokio::spawn(keep(stderr, Arc::clone(&output))),
+            tokio::spawn(read_into_tail(stdout, Arc::clone(&output))),
+            tokio::spawn(read_into_tail(stderr, Arc::clone(&output))),
         ];
         Ok(RunningCommand {
             control: Arc::new(control),
-            life,
+            process_state: life,
             output,
             readers,
         })
@@ -148,28 +148,32 @@ impl RunningCommand {
 
     /// Waits until no process of the command is left. When the command's own process has ended, the guard asks the
     /// remaining descendants to end and then kills them.
-    pub async fn ended(&self) {
+    pub async fn wait(&self) {
         // Waiting fails only if the task that watches the guard has ended, and then no process is left either.
-        self.life.clone().wait_for(|life| life.clear).await.ok();
+        self.process_state
+            .clone()
+            .wait_for(|life| life.all_ended)
+            .await
+            .ok();
     }
 
     /// Returns the exit status of the command's own process. Returns `None` while that process runs.
-    pub fn status(&self) -> Option<Status> {
-        self.life.borrow().exited
+    pub fn status(&self) -> Option<ExitStatus> {
+        self.process_state.borrow().exit_status
     }
 
     /// Kills the remaining processes of the command and returns how it ended. No process is left when the function
     /// returns.
-    pub async fn end(self) -> CommandEnd {
+    pub async fn kill(self) -> CommandEnd {
         let Self {
             control,
-            mut life,
+            process_state: mut life,
             output,
             readers,
         } = self;
         // Dropping the control closes the guard's socket, and the guard then kills the whole tree.
         drop(control);
-        life.wait_for(|life| life.clear).await.ok();
+        life.wait_for(|life| life.all_ended).await.ok();
         // No process can write any more, so the readers reach the end of the output at once. The limit is for a
         // process that escaped from the guard with the output open.
         let reading = async {
@@ -177,20 +181,20 @@ impl RunningCommand {
                 reader.await.ok();
             }
         };
-        timeout(STATUS_WAIT, reading).await.ok();
+        timeout(EXIT_STATUS_TIMEOUT, reading).await.ok();
         let life = life.borrow().clone();
         let output = output.lock().unwrap_or_else(PoisonError::into_inner);
         CommandEnd {
-            failed: life.failed,
-            status: life.exited.unwrap_or(Status::Unknown),
-            lease_over: life.lease_over,
+            start_error: life.start_error,
+            status: life.exit_status.unwrap_or(ExitStatus::Unknown),
+            lease_expired: life.lease_expired,
             output_tail: output.text(),
         }
     }
 }
 
 /// Reads to the end of the stream, so that the command never blocks on a full pipe.
-async fn keep(mut from: impl AsyncRead + Unpin, tail: Arc<Mutex<Tail>>) {
+async fn read_into_tail(mut from: impl AsyncRead + Unpin, tail: Arc<Mutex<Tail>>) {
     let mut chunk = vec![0; 8 * 1024];
     while let Ok(count @ 1..) = from.read(&mut chunk).await {
         let mut tail = tail.lock().unwrap_or_else(PoisonError::into_inner);

@@ -12,7 +12,7 @@ use crate::{
 
 /// The reason why the rest of an agent's output is discarded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub enum Unreadable {
+pub enum UnreadableOutput {
     /// A line is too long.
     #[error("a line is longer than {limit} bytes")]
     LineTooLong {
@@ -33,7 +33,7 @@ pub(crate) struct Diagnostics {
     stderr: Mutex<Tail>,
     noise: Mutex<Tail>,
     dropped_lines: AtomicU64,
-    unreadable: OnceLock<Unreadable>,
+    unreadable: OnceLock<UnreadableOutput>,
 }
 
 impl Diagnostics {
@@ -66,7 +66,7 @@ impl Diagnostics {
     }
 
     /// Returns the reason why the rest of the output is discarded. Returns `None` if the output is still read.
-    pub(crate) fn unreadable(&self) -> Option<Unreadable> {
+    pub(crate) fn unreadable(&self) -> Option<UnreadableOutput> {
         self.unreadable.get().copied()
     }
 
@@ -78,13 +78,13 @@ impl Diagnostics {
     }
 
     /// Keeps the last bytes that the agent wrote to standard error.
-    pub(crate) fn keep_stderr(&self, written: &[u8]) {
+    pub(crate) fn push_stderr(&self, written: &[u8]) {
         let mut tail = self.stderr.lock().unwrap_or_else(PoisonError::into_inner);
         tail.push(written);
     }
 
     /// Records that the rest of the output is discarded. The first reason stays.
-    pub(crate) fn give_up_reading(&self, why: Unreadable) {
+    pub(crate) fn set_unreadable(&self, why: UnreadableOutput) {
         self.unreadable.set(why).ok();
     }
 }

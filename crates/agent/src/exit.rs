@@ -4,7 +4,7 @@ use std::{fmt, time::Duration};
 
 /// The exit status of an agent's own process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Status {
+pub enum ExitStatus {
     /// The process exited with this code.
     Code(i32),
     /// This signal killed the process.
@@ -13,7 +13,7 @@ pub enum Status {
     Unknown,
 }
 
-impl fmt::Display for Status {
+impl fmt::Display for ExitStatus {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Code(code) => write!(f, "exit code {code}"),
@@ -25,7 +25,7 @@ impl fmt::Display for Status {
 
 /// A limit of resources that an agent's processes exceeded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Excess {
+pub enum ExceededLimit {
     /// The limit of memory.
     Memory,
     /// The limit of processes and threads.
@@ -34,10 +34,10 @@ pub enum Excess {
     Cpu,
 }
 
-impl Excess {
+impl ExceededLimit {
     pub(crate) const ALL: [Self; 3] = [Self::Memory, Self::Processes, Self::Cpu];
 
-    pub(crate) const fn word(self) -> &'static str {
+    pub(crate) const fn as_str(self) -> &'static str {
         match self {
             Self::Memory => "memory",
             Self::Processes => "processes",
@@ -46,7 +46,7 @@ impl Excess {
     }
 }
 
-impl fmt::Display for Excess {
+impl fmt::Display for ExceededLimit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Memory => "its processes used more memory than its agent allows",
@@ -58,41 +58,41 @@ impl fmt::Display for Excess {
 
 /// The resources that all processes of an agent use together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Used {
+pub struct ResourceUsage {
     /// The memory, in bytes.
-    pub memory: u64,
+    pub memory_bytes: u64,
     /// The number of processes and threads.
     pub processes: u64,
     /// The processor time so far.
-    pub cpu: Duration,
+    pub cpu_time: Duration,
 }
 
 /// The longest part of the agent's last line that an error shows, in characters.
-const SHOWN_CHARS: usize = 300;
+const MAX_LAST_LINE_CHARS: usize = 300;
 
 /// The early end of an agent, with the last output that may explain it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Ended {
+pub struct EarlyExit {
     /// The exit status of the agent's own process.
-    pub status: Status,
+    pub status: ExitStatus,
     /// `true` if the guard killed the agent because its lease was over.
-    pub lease_over: bool,
+    pub lease_expired: bool,
     /// The limit for which the guard killed the agent, if any.
-    pub excess: Option<Excess>,
+    pub exceeded_limit: Option<ExceededLimit>,
     /// The last bytes that the agent wrote to standard error.
     pub stderr_tail: String,
     /// The last bytes of the lines on standard output that were no messages.
     pub noise_tail: String,
 }
 
-impl fmt::Display for Ended {
+impl fmt::Display for EarlyExit {
     /// Writes the status and the agent's last line that was no message.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.status)?;
-        if self.lease_over {
+        if self.lease_expired {
             write!(f, ", its lease was over")?;
         }
-        if let Some(excess) = self.excess {
+        if let Some(excess) = self.exceeded_limit {
             write!(f, ", {excess}")?;
         }
         let lines = self.noise_tail.lines().chain(self.stderr_tail.lines());
@@ -100,7 +100,7 @@ impl fmt::Display for Ended {
             write!(
                 f,
                 ": {}",
-                line.chars().take(SHOWN_CHARS).collect::<String>()
+                line.chars().take(MAX_LAST_LINE_CHARS).collect::<String>()
             )?;
         }
         Ok(())
@@ -112,11 +112,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_end_shows_the_last_words() {
-        let ended = Ended {
-            status: Status::Code(1),
-            lease_over: false,
-            excess: None,
+    fn early_exit_displays_last_output_line() {
+        let ended = EarlyExit {
+            status: ExitStatus::Code(1),
+            lease_expired: false,
+            exceeded_limit: None,
             stderr_tail: "warning: old\nno API key\n\n".into(),
             noise_tail: "starting\n".into(),
         };

@@ -11,7 +11,7 @@ use tokio::sync::{Semaphore, mpsc};
 use crate::{
     Decision, PermissionRequest, Permissions, Update,
     diagnostics::Diagnostics,
-    limits::{WAITING_LINES, WAITING_REQUESTS},
+    limits::{MAX_PENDING_REQUESTS, MAX_QUEUED_LINES},
     output::{Sorter, read_stdout},
     router::Router,
     sdk::convert,
@@ -38,7 +38,7 @@ impl Permissions for DenyAll {
 
 /// Reads an output to its end as in a prompt of the session `s`, through the same reader, router and conversions as
 /// in production. A message for the protocol's SDK is converted as every kind of reply.
-pub fn hear(output: &[u8], line_bytes: usize) -> Heard {
+pub fn hear(output: &[u8], max_line_bytes: usize) -> Heard {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_time()
         .build();
@@ -48,8 +48,8 @@ pub fn hear(output: &[u8], line_bytes: usize) -> Heard {
     runtime.block_on(async {
         let router = Router::new(Arc::new(DenyAll));
         let diagnostics = Diagnostics::new();
-        let requests = Semaphore::new(WAITING_REQUESTS);
-        let (messages, mut received) = mpsc::channel(WAITING_LINES);
+        let requests = Semaphore::new(MAX_PENDING_REQUESTS);
+        let (messages, mut received) = mpsc::channel(MAX_QUEUED_LINES);
         let (updates, mut told) = mpsc::channel(4);
         router.attach(AcpSessionId::new("s"), updates);
         let sorter = Sorter {
@@ -57,7 +57,7 @@ pub fn hear(output: &[u8], line_bytes: usize) -> Heard {
             diagnostics: &diagnostics,
             messages,
             requests: &requests,
-            line_bytes,
+            max_line_bytes,
         };
         let reading = async {
             read_stdout(output, sorter).await;

@@ -14,6 +14,7 @@
 //! - No type of the protocol's SDK is visible outside `sdk`.
 
 mod agent;
+mod capabilities;
 mod command;
 mod diagnostics;
 mod exit;
@@ -22,7 +23,6 @@ pub mod fuzz;
 pub mod guard;
 mod limits;
 mod message;
-mod offers;
 mod open;
 mod output;
 mod permission;
@@ -36,19 +36,19 @@ mod tail;
 mod update;
 mod uptime;
 
-pub use agent::{Agent, Launch, Lease, StartError, Starting};
+pub use agent::{Agent, Launch, Lease, StartError, StartingAgent};
+pub use capabilities::{AuthMethod, Capabilities};
 pub use command::{Command, CommandEnd, CommandError, RunningCommand};
-pub use diagnostics::Unreadable;
-pub use exit::{Ended, Excess, Status, Used};
+pub use diagnostics::UnreadableOutput;
+pub use exit::{EarlyExit, ExceededLimit, ExitStatus, ResourceUsage};
 pub use guard::GuardProgram;
 pub use limits::Limits;
-pub use offers::{AuthMethod, Offers};
 pub use open::OpenError;
 pub use permission::{Decision, OptionKind, PermissionOption, PermissionRequest, Permissions};
 pub use prompt::PromptError;
-pub use sdk::VERSION as PROTOCOL_VERSION;
-pub use session::{McpServer, Mode, Modes, Opened, Setting};
+pub use sdk::PROTOCOL_VERSION;
+pub use session::{McpServer, Mode, Modes, OpenSession, Setting};
 pub use settings::SettingsError;
-pub use shutdown::{Exit, Grace, How};
+pub use shutdown::{Exit, GracePeriods, ShutdownStep};
 pub use update::{Cost, PlanEntry, ToolCall, Update, Usage};
 pub use uptime::uptime;

@@ -10,11 +10,11 @@ const MAX_LINE_BYTES: usize = 16 * 1024 * 1024;
 pub(crate) const MAX_LINE_VALUES: usize = 250_000;
 /// The length above which a message is large. A large message waits until no other message waits, which bounds the
 /// memory of all waiting messages.
-pub(crate) const LARGE_BYTES: usize = 64 * 1024;
+pub(crate) const LARGE_MESSAGE_BYTES: usize = 64 * 1024;
 /// The number of values above which a message is large.
-pub(crate) const LARGE_VALUES: usize = 2000;
+pub(crate) const LARGE_MESSAGE_VALUES: usize = 2000;
 /// The longest text of an agent's error that is kept, in bytes.
-pub(crate) const ERROR_TEXT_BYTES: usize = 8 * 1024;
+pub(crate) const MAX_ERROR_TEXT_BYTES: usize = 8 * 1024;
 /// The size of the tail of standard error that is kept, in bytes.
 pub(crate) const STDERR_TAIL_BYTES: usize = 64 * 1024;
 /// The size of the tail of non-message lines that is kept, in bytes.
@@ -22,22 +22,23 @@ pub(crate) const NOISE_TAIL_BYTES: usize = 8 * 1024;
 /// The size of the tail of a command's output that is kept, in bytes.
 pub(crate) const COMMAND_TAIL_BYTES: usize = 8 * 1024;
 /// The most lines of the agent that wait for the protocol's connection.
-pub(crate) const WAITING_LINES: usize = 64;
+pub(crate) const MAX_QUEUED_LINES: usize = 64;
 /// The most requests of the agent that wait for an answer. While so many wait, the reader of the agent's output
 /// blocks on the next request.
-pub(crate) const WAITING_REQUESTS: usize = 256;
+pub(crate) const MAX_PENDING_REQUESTS: usize = 256;
 /// The most tool calls whose title and kind are remembered, for permission requests that name neither.
-pub(crate) const REMEMBERED_TOOL_CALLS: usize = 1024;
+pub(crate) const MAX_REMEMBERED_TOOL_CALLS: usize = 1024;
 /// The most pages of `session/list` that are read to find one session.
-pub(crate) const LIST_PAGES: usize = 100;
+pub(crate) const MAX_LIST_PAGES: usize = 100;
 /// The longest wait for the exit status of an agent that has closed its output. It covers the time that the guard
 /// gives to orphans that hold the output open.
-pub(crate) const STATUS_WAIT: Duration = Duration::from_secs(5);
+pub(crate) const EXIT_STATUS_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// The longest wait for a guard's report of the resources that its tree uses.
-pub(crate) const MEASURE_WAIT: Duration = Duration::from_secs(5);
+pub(crate) const USAGE_REPORT_TIMEOUT: Duration = Duration::from_secs(5);
 
-const _: () = assert!(LARGE_BYTES < MAX_LINE_BYTES && LARGE_VALUES < MAX_LINE_VALUES);
+const _: () =
+    assert!(LARGE_MESSAGE_BYTES < MAX_LINE_BYTES && LARGE_MESSAGE_VALUES < MAX_LINE_VALUES);
 
 /// The limits of time and size of one agent. The caller of a prompt limits its silence and its total time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -48,9 +49,9 @@ pub struct Limits {
     /// The time for restoring a session, and for setting the mode or one setting.
     pub restore: Duration,
     /// The pause after which the history that the agent replays after its reply to `session/load` counts as complete.
-    pub late_replay: Duration,
+    pub late_replay_pause: Duration,
     /// The longest line that the agent may write, in bytes.
-    pub line_bytes: usize,
+    pub max_line_bytes: usize,
 }
 
 impl Default for Limits {
@@ -58,15 +59,15 @@ impl Default for Limits {
         Self {
             start: Duration::from_mins(1),
             restore: Duration::from_mins(1),
-            late_replay: Duration::from_millis(100),
-            line_bytes: MAX_LINE_BYTES,
+            late_replay_pause: Duration::from_millis(100),
+            max_line_bytes: MAX_LINE_BYTES,
         }
     }
 }
 
 impl Limits {
     /// Returns the longest time of a replay after the reply to `session/load`, however short its pauses are.
-    pub(crate) fn late_replay_total(&self) -> Duration {
-        self.late_replay * 10
+    pub(crate) fn max_late_replay(&self) -> Duration {
+        self.late_replay_pause * 10
     }
 }

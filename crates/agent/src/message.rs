@@ -4,19 +4,19 @@
 
 use serde::{Deserialize, de::IgnoredAny};
 
-use crate::limits::{LARGE_BYTES, LARGE_VALUES, MAX_LINE_VALUES};
+use crate::limits::{LARGE_MESSAGE_BYTES, LARGE_MESSAGE_VALUES, MAX_LINE_VALUES};
 
 /// The size class of a message, which bounds how many messages may wait at a time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Size {
+pub(crate) enum MessageSize {
     Small,
     /// A message that may wait only alone.
     Large,
 }
 
-impl Size {
+impl MessageSize {
     /// Measures a line. Returns `None` if the line holds too many values to be parsed.
-    pub(crate) fn of(line: &[u8]) -> Option<Self> {
+    pub(crate) fn measure(line: &[u8]) -> Option<Self> {
         // Each value except the outermost one follows one of these characters outside of a string, so their count is
         // an upper bound of the number of nested values.
         let (mut values, mut in_string, mut escaped) = (0, false, false);
@@ -32,12 +32,12 @@ impl Size {
         if values > MAX_LINE_VALUES {
             return None;
         }
-        let large = line.len() > LARGE_BYTES || values > LARGE_VALUES;
+        let large = line.len() > LARGE_MESSAGE_BYTES || values > LARGE_MESSAGE_VALUES;
         Some(if large { Self::Large } else { Self::Small })
     }
 
     /// Returns how many of `all` places the message occupies while it waits.
-    pub(crate) fn places(self, all: usize) -> usize {
+    pub(crate) fn permits(self, all: usize) -> usize {
         match self {
             Self::Small => 1,
             Self::Large => all,
@@ -46,7 +46,7 @@ impl Size {
 }
 
 /// Returns `true` if a line that is written to the agent answers one of the agent's requests.
-pub(crate) fn is_answer(line: &str) -> bool {
+pub(crate) fn is_reply(line: &str) -> bool {
     #[derive(Deserialize)]
     struct Outgoing {
         method: Option<IgnoredAny>,

@@ -10,21 +10,21 @@ use model::{AcpSessionId, agent::RestoreBy};
 use tokio::time::timeout;
 
 use crate::{
-    Agent, AuthMethod, Ended, McpServer, Opened, Unreadable,
-    limits::LIST_PAGES,
-    offers::names,
+    Agent, AuthMethod, EarlyExit, McpServer, OpenSession, UnreadableOutput,
+    capabilities::format_auth_methods,
+    limits::MAX_LIST_PAGES,
     sdk::error::{AgentError, CallError},
 };
 
 /// The code of `auth_required` in the protocol.
-const SIGN_IN_NEEDED: i32 = -32000;
+const AUTH_REQUIRED: i32 = -32000;
 /// The code of `resource_not_found` in the protocol.
-const NOT_FOUND: i32 = -32002;
+const RESOURCE_NOT_FOUND: i32 = -32002;
 /// The codes by which known agents report that another process has the session open.
-const BUSY: [i32; 2] = [-32003, -31002];
-/// The code that means a busy session only if the error also contains [`BUSY_WRITER`].
-const BUSY_IF_WRITER: i32 = -32600;
-const BUSY_WRITER: &str = "thread_active_writer";
+const SESSION_BUSY_CODES: [i32; 2] = [-32003, -31002];
+/// The code that means a busy session only if the error also contains [`BUSY_WRITER_TEXT`].
+const BUSY_WRITER_CODE: i32 = -32600;
+const BUSY_WRITER_TEXT: &str = "thread_active_writer";
 
 /// The reason why a session could not be opened.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -47,12 +47,12 @@ pub enum OpenError {
     },
     /// The agent does not know the session any more. A retry does not help.
     #[error("restore the session {id}: the agent does not know it")]
-    Gone {
+    SessionNotFound {
         /// The session.
         id: AcpSessionId,
     },
     /// A person must sign in, or the agent must name a sign-in method.
-    #[error("open a session: the agent wants a sign-in; it offers {}", names(.methods))]
+    #[error("open a session: the agent wants a sign-in; it offers {}", format_auth_methods(.methods))]
     SignInNeeded {
         /// The sign-in methods that the agent offers.
         methods: Vec<AuthMethod>,
@@ -65,10 +65,10 @@ pub enum OpenError {
     },
     /// The agent ended before it replied.
     #[error("open a session: the agent ended with {0}")]
-    AgentExited(Ended),
+    AgentExited(EarlyExit),
     /// The reader gave up on the agent's output, for this reason.
     #[error("read the agent's output: {0}")]
-    Unreadable(Unreadable),
+    Unreadable(UnreadableOutput),
     /// The agent replied with any other error.
     #[error("open a session: the agent answered {code}: {message}")]
     Refused {
@@ -89,11 +89,11 @@ impl Agent {
         &self,
         cwd: &Path,
         servers: &[McpServer],
-    ) -> Result<Opened, OpenError> {
+    ) -> Result<OpenSession, OpenError> {
         self.router.detach();
         let limit = self.limits.start;
         match timeout(limit, self.connection.new_session(cwd, servers)).await {
-            Ok(Ok(opened)) => Ok(self.remember(opened)),
+            Ok(Ok(opened)) => Ok(self.store_open_session(opened)),
             Ok(Err(error)) => Err(self.open_error(error).await),
             Err(_) => Err(OpenError::Timeout { limit }),
         }
@@ -115,8 +115,8 @@ impl Agent {
         cwd: &Path,
         servers: &[McpServer],
         how: RestoreBy,
-    ) -> Result<Opened, OpenError> {
-        let resume = self.resumes(how)?;
+    ) -> Result<OpenSession, OpenError> {
+        let resume = self.uses_resume(how)?;
         self.router.detach();
         let limit = self.limits.restore;
         let restored = timeout(limit, async {
@@ -129,9 +129,9 @@ impl Agent {
         match restored.await {
             Ok(Ok(opened)) => {
                 if !resume {
-                    self.let_replay_end().await;
+                    self.drain_late_replay().await;
                 }
-                Ok(self.remember(opened))
+                Ok(self.store_open_session(opened))
             }
             Ok(Err(error)) => Err(self.restore_error(id, error).await),
             Err(_) => Err(OpenError::Timeout { limit }),
@@ -140,25 +140,25 @@ impl Agent {
 
     /// Discards the history that an agent still replays after its reply to `session/load`. The protocol forbids such
     /// a late replay; without this wait, the replayed text would look like the answer to the next prompt.
-    async fn let_replay_end(&self) {
+    async fn drain_late_replay(&self) {
         let mut discarded = self.router.discarded();
-        let pause = self.limits.late_replay;
+        let pause = self.limits.late_replay_pause;
         let paused = async { while timeout(pause, discarded.changed()).await.is_ok() {} };
-        timeout(self.limits.late_replay_total(), paused).await.ok();
+        timeout(self.limits.max_late_replay(), paused).await.ok();
     }
 
     /// Closes and then deletes a session, each of them only if the agent offers it. Returns `true` if the agent
     /// deleted the session.
     pub async fn discard_session(&self, id: &AcpSessionId) -> bool {
         let limit = self.limits.restore;
-        if self.offers.close {
+        if self.capabilities.close {
             timeout(limit, self.connection.close_session(id)).await.ok();
         }
         self.session
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
             .take();
-        self.offers.delete
+        self.capabilities.delete
             && matches!(
                 timeout(limit, self.connection.delete_session(id)).await,
                 Ok(Ok(()))
@@ -166,8 +166,8 @@ impl Agent {
     }
 
     /// Returns `true` if the restore must use `session/resume`, and `false` if it must use `session/load`.
-    fn resumes(&self, how: RestoreBy) -> Result<bool, OpenError> {
-        match (how, self.offers.resume, self.offers.load) {
+    fn uses_resume(&self, how: RestoreBy) -> Result<bool, OpenError> {
+        match (how, self.capabilities.resume, self.capabilities.load) {
             (RestoreBy::Auto | RestoreBy::Resume, true, _) => Ok(true),
             (RestoreBy::Auto | RestoreBy::Load, _, true) => Ok(false),
             (_, resume, load) => Err(OpenError::Unsupported {
@@ -185,25 +185,25 @@ impl Agent {
         }
     }
 
-    fn remember(&self, opened: Opened) -> Opened {
+    fn store_open_session(&self, opened: OpenSession) -> OpenSession {
         let mut session = self.session.lock().unwrap_or_else(PoisonError::into_inner);
         session.insert(opened).clone()
     }
 
     async fn open_error(&self, error: CallError) -> OpenError {
         match error {
-            CallError::Answered(AgentError {
-                code: SIGN_IN_NEEDED,
+            CallError::ErrorReply(AgentError {
+                code: AUTH_REQUIRED,
                 ..
             }) => OpenError::SignInNeeded {
-                methods: self.offers.auth_methods.clone(),
+                methods: self.capabilities.auth_methods.clone(),
             },
-            CallError::Answered(AgentError { code, message, .. }) => {
+            CallError::ErrorReply(AgentError { code, message, .. }) => {
                 OpenError::Refused { code, message }
             }
             CallError::Closed => match self.diagnostics.unreadable() {
                 Some(unreadable) => OpenError::Unreadable(unreadable),
-                None => OpenError::AgentExited(self.ended().await),
+                None => OpenError::AgentExited(self.early_exit().await),
             },
             CallError::Malformed(what) => OpenError::Malformed(what),
         }
@@ -212,35 +212,35 @@ impl Agent {
     /// Sorts the error of a restore. No single code means that a session is gone, so the list of the agent's sessions
     /// decides if the agent can list them.
     async fn restore_error(&self, id: &AcpSessionId, error: CallError) -> OpenError {
-        let CallError::Answered(answered) = error else {
+        let CallError::ErrorReply(answered) = error else {
             return self.open_error(error).await;
         };
         if is_busy(&answered) {
             let AgentError { code, message, .. } = answered;
             return OpenError::Busy { code, message };
         }
-        if answered.code != SIGN_IN_NEEDED {
-            let listed = timeout(self.limits.restore, self.lists(id))
+        if answered.code != AUTH_REQUIRED {
+            let listed = timeout(self.limits.restore, self.lists_session(id))
                 .await
                 .ok()
                 .flatten();
             // Without a list, the code alone decides.
-            let gone = listed.map_or(answered.code == NOT_FOUND, |listed| !listed);
+            let gone = listed.map_or(answered.code == RESOURCE_NOT_FOUND, |listed| !listed);
             if gone {
-                return OpenError::Gone { id: id.clone() };
+                return OpenError::SessionNotFound { id: id.clone() };
             }
         }
-        self.open_error(CallError::Answered(answered)).await
+        self.open_error(CallError::ErrorReply(answered)).await
     }
 
     /// Returns `true` if the agent lists the session. Returns `None` if the agent cannot list its sessions, or if the
-    /// list has more than [`LIST_PAGES`] pages.
-    async fn lists(&self, id: &AcpSessionId) -> Option<bool> {
-        if !self.offers.list {
+    /// list has more than [`MAX_LIST_PAGES`] pages.
+    async fn lists_session(&self, id: &AcpSessionId) -> Option<bool> {
+        if !self.capabilities.list {
             return None;
         }
         let mut cursor = None;
-        for _ in 0..LIST_PAGES {
+        for _ in 0..MAX_LIST_PAGES {
             let page = self.connection.list(cursor).await.ok()?;
             if page.sessions.contains(id) {
                 return Some(true);
@@ -261,7 +261,7 @@ fn is_busy(error: &AgentError) -> bool {
             .as_ref()
             .map(ToString::to_string)
             .unwrap_or_default();
-        error.message.contains(BUSY_WRITER) || data.contains(BUSY_WRITER)
+        error.message.contains(BUSY_WRITER_TEXT) || data.contains(BUSY_WRITER_TEXT)
     };
-    BUSY.contains(&error.code) || (error.code == BUSY_IF_WRITER && says_writer())
+    SESSION_BUSY_CODES.contains(&error.code) || (error.code == BUSY_WRITER_CODE && says_writer())
 }

@@ -13,9 +13,9 @@ use tokio::{
 };
 
 use crate::{
-    diagnostics::{Diagnostics, Unreadable},
-    limits::{LARGE_BYTES, MAX_LINE_VALUES, WAITING_REQUESTS},
-    message::Size,
+    diagnostics::{Diagnostics, UnreadableOutput},
+    limits::{LARGE_MESSAGE_BYTES, MAX_LINE_VALUES, MAX_PENDING_REQUESTS},
+    message::MessageSize,
     router::Router,
 };
 
@@ -23,19 +23,19 @@ use crate::{
 pub(crate) async fn drain_stderr(mut stderr: impl AsyncRead + Unpin, diagnostics: &Diagnostics) {
     let mut chunk = vec![0; 8 * 1024];
     while let Ok(count @ 1..) = stderr.read(&mut chunk).await {
-        diagnostics.keep_stderr(&chunk[..count]);
+        diagnostics.push_stderr(&chunk[..count]);
     }
 }
 
 /// The destinations of the lines that [`read_stdout`] reads.
-pub(crate) struct Sorter<'a> {
+pub(crate) struct LineDispatcher<'a> {
     pub(crate) router: &'a Router,
     pub(crate) diagnostics: &'a Diagnostics,
     /// The channel of messages for the protocol's connection. Its end tells the connection that no message follows.
     pub(crate) messages: mpsc::Sender<String>,
     /// One permit for each request of the agent that may wait for an answer.
-    pub(crate) requests: &'a Semaphore,
-    pub(crate) line_bytes: usize,
+    pub(crate) request_permits: &'a Semaphore,
+    pub(crate) max_line_bytes: usize,
 }
 
 /// Reads standard output to its end.
@@ -44,28 +44,28 @@ pub(crate) struct Sorter<'a> {
 /// fills its pipe and not the memory of the worker. Other messages go to the protocol's connection. Lines that are no
 /// messages are dropped and counted. After a line or message that exceeds its limit, the rest of the output is read
 /// and discarded.
-pub(crate) async fn read_stdout(stdout: impl AsyncRead + Unpin, sorter: Sorter<'_>) {
+pub(crate) async fn read_stdout(stdout: impl AsyncRead + Unpin, sorter: LineDispatcher<'_>) {
     let mut stdout = BufReader::new(stdout);
     let mut line = Vec::new();
     loop {
         line.clear();
         // One long line must not keep its buffer for the rest of the session.
-        line.shrink_to(LARGE_BYTES);
-        let limit = sorter.line_bytes;
+        line.shrink_to(LARGE_MESSAGE_BYTES);
+        let limit = sorter.max_line_bytes;
         let unreadable = match read_line(&mut stdout, &mut line, limit).await {
-            Ok(Line::Whole) => match Size::of(&line) {
+            Ok(LineRead::Complete) => match MessageSize::measure(&line) {
                 Some(size) => {
-                    sorter.take(&line, size).await;
+                    sorter.dispatch(&line, size).await;
                     continue;
                 }
-                None => Unreadable::TooManyValues {
+                None => UnreadableOutput::TooManyValues {
                     limit: MAX_LINE_VALUES,
                 },
             },
-            Ok(Line::TooLong) => Unreadable::LineTooLong { limit },
-            Ok(Line::End) | Err(_) => return,
+            Ok(LineRead::TooLong) => UnreadableOutput::LineTooLong { limit },
+            Ok(LineRead::EndOfOutput) | Err(_) => return,
         };
-        sorter.diagnostics.give_up_reading(unreadable);
+        sorter.diagnostics.set_unreadable(unreadable);
         // Dropping the sorter closes the channel of messages, so that calls which wait for an answer end. The output
         // is still drained, because an agent that blocks on a full pipe would not end by itself.
         drop((sorter, line));
@@ -76,10 +76,10 @@ pub(crate) async fn read_stdout(stdout: impl AsyncRead + Unpin, sorter: Sorter<'
     }
 }
 
-enum Line {
-    Whole,
+enum LineRead {
+    Complete,
     TooLong,
-    End,
+    EndOfOutput,
 }
 
 /// Reads one line without its line end. The last line may lack the line end.
@@ -87,26 +87,26 @@ async fn read_line(
     from: &mut (impl AsyncBufRead + Unpin),
     line: &mut Vec<u8>,
     limit: usize,
-) -> io::Result<Line> {
+) -> io::Result<LineRead> {
     loop {
         let buffer = from.fill_buf().await?;
         if buffer.is_empty() {
             return Ok(if line.is_empty() {
-                Line::End
+                LineRead::EndOfOutput
             } else {
-                Line::Whole
+                LineRead::Complete
             });
         }
         let end = buffer.iter().position(|byte| *byte == b'\n');
         let piece = &buffer[..end.unwrap_or(buffer.len())];
         if line.len() + piece.len() > limit {
-            return Ok(Line::TooLong);
+            return Ok(LineRead::TooLong);
         }
         line.extend_from_slice(piece);
         let consumed = piece.len() + usize::from(end.is_some());
         from.consume(consumed);
         if end.is_some() {
-            return Ok(Line::Whole);
+            return Ok(LineRead::Complete);
         }
     }
 }
@@ -123,8 +123,8 @@ struct Notification {
     params: Value,
 }
 
-impl Sorter<'_> {
-    async fn take(&self, line: &[u8], size: Size) {
+impl LineDispatcher<'_> {
+    async fn dispatch(&self, line: &[u8], size: MessageSize) {
         let text = String::from_utf8_lossy(line);
         let text = text.trim();
         if text.is_empty() {
@@ -146,15 +146,15 @@ impl Sorter<'_> {
                 method: Some(_),
                 id: Some(_),
             })) => {
-                let places = u32::try_from(size.places(WAITING_REQUESTS)).unwrap_or(1);
+                let places = u32::try_from(size.permits(MAX_PENDING_REQUESTS)).unwrap_or(1);
                 tokio::select! {
-                    permits = self.requests.acquire_many(places) => {
+                    permits = self.request_permits.acquire_many(places) => {
                         // Releases all permits but one at once. `write_lines` in `sdk` returns the last one when the
                         // answer is written.
                         if let Some(permit) = permits.ok().and_then(|mut permits| permits.split(1)) {
                             permit.forget();
                         }
-                        self.pass_on(text, size).await;
+                        self.forward_to_connection(text, size).await;
                     // Without this arm, the reader would wait forever for permits that a closed connection never
                     // returns.
                     }
@@ -167,15 +167,15 @@ impl Sorter<'_> {
                 }
                 | Envelope { id: Some(_), .. },
             )) => {
-                self.pass_on(text, size).await;
+                self.forward_to_connection(text, size).await;
             }
             _ => self.diagnostics.drop_line(line),
         }
     }
 
     /// Sends a message to the protocol's connection. Drops it if the connection has ended.
-    async fn pass_on(&self, text: &str, size: Size) {
-        let places = size.places(self.messages.max_capacity());
+    async fn forward_to_connection(&self, text: &str, size: MessageSize) {
+        let places = size.permits(self.messages.max_capacity());
         if let Ok(mut places) = self.messages.reserve_many(places).await
             && let Some(place) = places.next()
         {

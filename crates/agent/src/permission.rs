@@ -14,7 +14,7 @@ pub trait Permissions: Send + Sync {
 #[derive(Debug, Clone, PartialEq)]
 pub struct PermissionRequest {
     /// The kind and title that rules match. They come from the tool call if the request names none.
-    pub about: model::permission::PermissionRequest,
+    pub subject: model::permission::PermissionRequest,
     /// The ID of the tool call that needs the permission.
     pub tool_call: String,
     /// The input of the tool, in the tool's own form.
@@ -82,14 +82,14 @@ impl PermissionRequest {
 mod tests {
     use super::*;
 
-    fn chosen(kinds: &[OptionKind], decision: Decision) -> Option<OptionKind> {
+    fn chosen_kind(kinds: &[OptionKind], decision: Decision) -> Option<OptionKind> {
         let options = kinds.iter().map(|kind| PermissionOption {
             id: format!("{kind:?}"),
             name: "Yes".into(),
             kind: *kind,
         });
         let request = PermissionRequest {
-            about: model::permission::PermissionRequest {
+            subject: model::permission::PermissionRequest {
                 tool_kind: "execute".into(),
                 title: "ls".into(),
             },
@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn an_option_is_chosen_by_kind_and_once_before_always() {
+    fn permission_option_is_chosen_by_kind_preferring_once() {
         use OptionKind::{AllowAlways, AllowOnce, RejectAlways, RejectOnce, Unknown};
         let all = [RejectAlways, AllowAlways, RejectOnce, AllowOnce];
         for (kinds, decision, expected) in [
@@ -121,7 +121,11 @@ mod tests {
             (&[AllowOnce, AllowAlways], Decision::Deny, None),
             (&[Unknown], Decision::Allow, None),
         ] {
-            assert_eq!(chosen(kinds, decision), expected, "{kinds:?} {decision:?}");
+            assert_eq!(
+                chosen_kind(kinds, decision),
+                expected,
+                "{kinds:?} {decision:?}"
+            );
         }
     }
 }

@@ -9,7 +9,7 @@ use serde_json::Value;
 use tokio::sync::mpsc;
 
 use crate::{
-    Agent, Ended, Unreadable, Update,
+    Agent, EarlyExit, UnreadableOutput, Update,
     sdk::error::{AgentError, CallError},
 };
 
@@ -21,13 +21,13 @@ pub enum PromptError {
     NoSession,
     /// The agent has not answered the previous prompt yet.
     #[error("prompt the agent: the prompt before has no answer yet")]
-    Overlap,
+    PromptInProgress,
     /// The agent ended before it answered. Its session may contain the prompt all the same.
     #[error("get the agent's answer: it ended with {0}")]
-    AgentExited(Ended),
+    AgentExited(EarlyExit),
     /// The reader gave up on the agent's output, for this reason.
     #[error("read the agent's output: {0}")]
-    Unreadable(Unreadable),
+    Unreadable(UnreadableOutput),
     /// The agent replied with an error.
     #[error("get the agent's answer: it answered {code}: {message}")]
     AgentError {
@@ -47,13 +47,13 @@ pub enum PromptError {
 struct CancelOnDrop<'a> {
     agent: &'a Agent,
     session: &'a AcpSessionId,
-    answered: bool,
+    is_answered: bool,
 }
 
 impl Drop for CancelOnDrop<'_> {
     fn drop(&mut self) {
-        if self.answered {
-            self.agent.prompting.store(false, Ordering::Release);
+        if self.is_answered {
+            self.agent.is_prompting.store(false, Ordering::Release);
         } else {
             // `prompting` stays `true`, because the agent may still work on this prompt and a second one would
             // overlap with it.
@@ -84,23 +84,23 @@ impl Agent {
         text: &str,
         updates: mpsc::Sender<Update>,
     ) -> Result<StopReason, PromptError> {
-        let session = self.opened().ok_or(PromptError::NoSession)?.id;
-        if self.prompting.swap(true, Ordering::AcqRel) {
-            return Err(PromptError::Overlap);
+        let session = self.open_session().ok_or(PromptError::NoSession)?.id;
+        if self.is_prompting.swap(true, Ordering::AcqRel) {
+            return Err(PromptError::PromptInProgress);
         }
         let turn = self.router.attach(session.clone(), updates);
         let mut asked = CancelOnDrop {
             agent: self,
             session: &session,
-            answered: false,
+            is_answered: false,
         };
         let answer = self.connection.prompt(&session, text).await;
-        asked.answered = true;
+        asked.is_answered = true;
         // Requests that are still open belong to the finished prompt, so they get the answer `cancelled`.
         turn.cancel();
         match answer {
             Ok(stop_reason) => Ok(stop_reason),
-            Err(CallError::Answered(AgentError {
+            Err(CallError::ErrorReply(AgentError {
                 code,
                 message,
                 data,
@@ -112,7 +112,7 @@ impl Agent {
             Err(CallError::Malformed(what)) => Err(PromptError::Protocol(what)),
             Err(CallError::Closed) => Err(match self.diagnostics.unreadable() {
                 Some(unreadable) => PromptError::Unreadable(unreadable),
-                None => PromptError::AgentExited(self.ended().await),
+                None => PromptError::AgentExited(self.early_exit().await),
             }),
         }
     }
@@ -120,7 +120,7 @@ impl Agent {
     /// Asks the agent to cancel the prompt. Permission requests of this turn, pending and later ones, are answered
     /// `cancelled`. The prompt's answer still arrives if the agent obeys.
     pub fn cancel(&self) {
-        if let Some(opened) = self.opened() {
+        if let Some(opened) = self.open_session() {
             // Sending fails only if the connection has ended, and then no prompt is left to cancel.
             self.connection.cancel(&opened.id).ok();
         }

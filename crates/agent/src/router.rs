@@ -21,15 +21,15 @@ use tokio_util::{
 
 use crate::{
     Decision, PermissionRequest, Permissions, Update,
-    limits::{REMEMBERED_TOOL_CALLS, STATUS_WAIT},
-    message::Size,
+    limits::{EXIT_STATUS_TIMEOUT, MAX_REMEMBERED_TOOL_CALLS},
+    message::MessageSize,
     sdk::convert,
 };
 
 /// The receiver of all updates and permission requests of one agent.
 pub(crate) struct Router {
     permissions: Arc<dyn Permissions>,
-    turn: Mutex<Option<Arc<Turn>>>,
+    current_turn: Mutex<Option<Arc<Turn>>>,
     /// A signal that changes with each update that is discarded for want of a turn.
     discarded: watch::Sender<()>,
 }
@@ -40,16 +40,16 @@ pub(crate) struct Turn {
     updates: mpsc::Sender<Update>,
     /// Cancelled when another turn or no turn is attached, so that no update of this one waits for its receiver any
     /// more.
-    over: CancellationToken,
+    detached: CancellationToken,
     /// Cancelled when all open and later permission requests of the turn must be answered `cancelled`.
     cancelled: CancellationToken,
     /// The permission requests that are not both answered and reported yet.
-    asked: TaskTracker,
-    seen: Mutex<Seen>,
+    pending_requests: TaskTracker,
+    seen_tool_calls: Mutex<SeenToolCalls>,
 }
 
 /// The kind and title of each tool call, for permission requests that name neither.
-type Seen = HashMap<String, (Option<String>, Option<String>)>;
+type SeenToolCalls = HashMap<String, (Option<String>, Option<String>)>;
 
 /// Locks a mutex. Ignores poison, because no panic can leave one of these values half changed.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -60,7 +60,7 @@ impl Router {
     pub(crate) fn new(permissions: Arc<dyn Permissions>) -> Self {
         Self {
             permissions,
-            turn: Mutex::new(None),
+            current_turn: Mutex::new(None),
             discarded: watch::Sender::new(()),
         }
     }
@@ -70,46 +70,48 @@ impl Router {
         let turn = Arc::new(Turn {
             session,
             updates,
-            over: CancellationToken::new(),
+            detached: CancellationToken::new(),
             cancelled: CancellationToken::new(),
-            asked: TaskTracker::new(),
-            seen: Mutex::default(),
+            pending_requests: TaskTracker::new(),
+            seen_tool_calls: Mutex::default(),
         });
-        self.replace(Some(Arc::clone(&turn)));
+        self.replace_turn(Some(Arc::clone(&turn)));
         turn
     }
 
     /// Detaches the present turn: later updates are discarded.
     pub(crate) fn detach(&self) {
-        self.replace(None);
+        self.replace_turn(None);
     }
 
     /// Ends the turn of an agent whose process has ended: its open requests are reported as `cancelled`, although no process
     /// reads the answers.
-    pub(crate) async fn end(&self) {
-        if let Some(turn) = self.turn() {
+    pub(crate) async fn end_turn(&self) {
+        if let Some(turn) = self.current_turn() {
             turn.cancel();
-            turn.asked.close();
-            timeout(STATUS_WAIT, turn.asked.wait()).await.ok();
+            turn.pending_requests.close();
+            timeout(EXIT_STATUS_TIMEOUT, turn.pending_requests.wait())
+                .await
+                .ok();
         }
         self.detach();
     }
 
-    fn replace(&self, turn: Option<Arc<Turn>>) {
-        let before = std::mem::replace(&mut *lock(&self.turn), turn);
+    fn replace_turn(&self, turn: Option<Arc<Turn>>) {
+        let before = std::mem::replace(&mut *lock(&self.current_turn), turn);
         if let Some(before) = before {
-            before.over.cancel();
+            before.detached.cancel();
             before.cancelled.cancel();
         }
     }
 
-    pub(crate) fn turn(&self) -> Option<Arc<Turn>> {
-        lock(&self.turn).clone()
+    pub(crate) fn current_turn(&self) -> Option<Arc<Turn>> {
+        lock(&self.current_turn).clone()
     }
 
     /// Answers all open and later permission requests of the present turn with `cancelled`.
     pub(crate) fn cancel(&self) {
-        if let Some(turn) = self.turn() {
+        if let Some(turn) = self.current_turn() {
             turn.cancel();
         }
     }
@@ -120,13 +122,13 @@ impl Router {
     }
 
     /// Delivers the parameters of a `session/update` to the turn. Waits while the turn's receiver is full.
-    pub(crate) async fn deliver(&self, params: Value, size: Size) {
-        let Some(turn) = self.turn() else {
+    pub(crate) async fn deliver(&self, params: Value, size: MessageSize) {
+        let Some(turn) = self.current_turn() else {
             self.discarded.send_replace(());
             return;
         };
-        if let Some(update) = convert::update(params, &turn.session) {
-            turn.note(&update);
+        if let Some(update) = convert::parse_update(params, &turn.session) {
+            turn.remember_tool_call(&update);
             turn.deliver(update, size).await;
         }
     }
@@ -145,7 +147,7 @@ impl Router {
             // The agent asks outside of a turn, so no rule and no person can decide.
             return answer(None);
         };
-        turn.complete(&mut request);
+        turn.fill_from_tool_call(&mut request);
         let mut decision = tokio::select! {
             biased;
             () = turn.cancelled.cancelled() => Decision::Cancelled,
@@ -164,12 +166,13 @@ impl Router {
         if decision != Decision::Cancelled {
             tokio::select! {
                 biased;
-                () = turn.deliver(report(decision), Size::Small) => return answer(option.as_deref()),
+                () = turn.deliver(report(decision), MessageSize::Small) => return answer(option.as_deref()),
                 () = turn.cancelled.cancelled() => {}
             }
         }
         answer(None);
-        turn.deliver(report(Decision::Cancelled), Size::Small).await;
+        turn.deliver(report(Decision::Cancelled), MessageSize::Small)
+            .await;
     }
 }
 
@@ -180,18 +183,18 @@ impl Turn {
     }
 
     /// Returns a token that counts one request as unreported until the token is dropped.
-    pub(crate) fn asks(&self) -> TaskTrackerToken {
-        self.asked.token()
+    pub(crate) fn track_request(&self) -> TaskTrackerToken {
+        self.pending_requests.token()
     }
 
     /// Sends one update, and waits while the receiver is full. A receiver that was dropped is no error.
-    async fn deliver(&self, update: Update, size: Size) {
+    async fn deliver(&self, update: Update, size: MessageSize) {
         // A large update reserves the whole channel and then uses one place, so that at most one large update waits
         // at a time.
-        let places = size.places(self.updates.max_capacity());
+        let places = size.permits(self.updates.max_capacity());
         tokio::select! {
             biased;
-            () = self.over.cancelled() => {}
+            () = self.detached.cancelled() => {}
             places = self.updates.reserve_many(places) => {
                 if let Some(place) = places.ok().and_then(|mut places| places.next()) {
                     place.send(update);
@@ -200,8 +203,8 @@ impl Turn {
         }
     }
 
-    fn note(&self, update: &Update) {
-        let mut seen = lock(&self.seen);
+    fn remember_tool_call(&self, update: &Update) {
+        let mut seen = lock(&self.seen_tool_calls);
         let (id, kind, title) = match update {
             Update::ToolCall(call) => (&call.id, Some(&call.kind), Some(&call.title)),
             Update::ToolCallUpdate {
@@ -211,7 +214,7 @@ impl Turn {
         };
         // Forgetting all of them bounds the memory, because an agent may invent IDs without end. A request that names
         // no kind then counts as kind `other`.
-        if seen.len() >= REMEMBERED_TOOL_CALLS && !seen.contains_key(id) {
+        if seen.len() >= MAX_REMEMBERED_TOOL_CALLS && !seen.contains_key(id) {
             seen.clear();
         }
         let (known_kind, known_title) = seen.entry(id.clone()).or_default();
@@ -220,10 +223,10 @@ impl Turn {
     }
 
     /// Fills in kind and title from the tool call if the request itself names none.
-    fn complete(&self, request: &mut PermissionRequest) {
-        let seen = lock(&self.seen);
+    fn fill_from_tool_call(&self, request: &mut PermissionRequest) {
+        let seen = lock(&self.seen_tool_calls);
         let (kind, title) = seen.get(&request.tool_call).cloned().unwrap_or_default();
-        let about = &mut request.about;
+        let about = &mut request.subject;
         if about.tool_kind.is_empty() {
             about.tool_kind = kind.unwrap_or_else(|| "other".to_owned());
         }

@@ -19,7 +19,7 @@ pub struct McpServer {
 
 /// An open session.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Opened {
+pub struct OpenSession {
     /// The ID of the session. Provisional until the session's first turn has ended, because most agents cannot
     /// restore a session that was never prompted.
     pub id: AcpSessionId,
@@ -59,5 +59,5 @@ pub struct Setting {
     /// The values that the agent accepts; `true` and `false` for a switch.
     pub values: Vec<String>,
     /// `true` if the setting is a switch, whose value the protocol writes as a boolean.
-    pub(crate) boolean: bool,
+    pub(crate) is_boolean: bool,
 }

@@ -8,7 +8,7 @@ use std::{collections::BTreeMap, sync::PoisonError, time::Duration};
 use tokio::time::timeout;
 
 use crate::{
-    Agent, Ended, Opened, Setting, Unreadable,
+    Agent, EarlyExit, OpenSession, Setting, UnreadableOutput,
     sdk::error::{AgentError, CallError},
 };
 
@@ -19,7 +19,7 @@ pub enum SettingsError {
     #[error("apply settings: no session is open")]
     NoSession,
     /// The agent does not have this mode.
-    #[error("set the mode {mode:?}: the agent offers {}", list(.offered))]
+    #[error("set the mode {mode:?}: the agent offers {}", format_list(.offered))]
     UnknownMode {
         /// The requested mode.
         mode: String,
@@ -27,7 +27,7 @@ pub enum SettingsError {
         offered: Vec<String>,
     },
     /// The agent does not have this setting.
-    #[error("set {setting:?}: the agent's settings are {}", list(.offered))]
+    #[error("set {setting:?}: the agent's settings are {}", format_list(.offered))]
     UnknownSetting {
         /// The requested setting.
         setting: String,
@@ -35,7 +35,7 @@ pub enum SettingsError {
         offered: Vec<String>,
     },
     /// The setting does not accept this value.
-    #[error("set {setting:?} to {value:?}: the agent takes {}", list(.offered))]
+    #[error("set {setting:?} to {value:?}: the agent takes {}", format_list(.offered))]
     UnknownValue {
         /// The setting.
         setting: String,
@@ -54,7 +54,7 @@ pub enum SettingsError {
     },
     /// The agent ended before it replied.
     #[error("apply settings: the agent ended with {0}")]
-    AgentExited(Ended),
+    AgentExited(EarlyExit),
     /// The agent replied with an error.
     #[error("set {what:?}: the agent answered {code}: {message}")]
     Refused {
@@ -70,10 +70,10 @@ pub enum SettingsError {
     Malformed(String),
     /// The reader gave up on the agent's output, for this reason.
     #[error("read the agent's output: {0}")]
-    Unreadable(Unreadable),
+    Unreadable(UnreadableOutput),
 }
 
-fn list(offered: &[String]) -> String {
+fn format_list(offered: &[String]) -> String {
     if offered.is_empty() {
         "none".to_owned()
     } else {
@@ -98,7 +98,7 @@ impl Agent {
         mode: Option<&str>,
         settings: &BTreeMap<String, String>,
     ) -> Result<(), SettingsError> {
-        let mut opened = self.opened().ok_or(SettingsError::NoSession)?;
+        let mut opened = self.open_session().ok_or(SettingsError::NoSession)?;
         if let Some(mode) = mode {
             self.set_mode(&mut opened, mode).await?;
         }
@@ -106,10 +106,10 @@ impl Agent {
         while !waiting.is_empty() {
             let next = waiting
                 .iter()
-                .position(|(id, value)| check(&opened, id, value).is_ok());
+                .position(|(id, value)| find_setting(&opened, id, value).is_ok());
             // If the agent accepts none of the remaining values, `set` returns the error for the first one.
             let (id, value) = waiting.remove(next.unwrap_or(0));
-            self.set(&mut opened, id, value).await?;
+            self.set_setting(&mut opened, id, value).await?;
         }
         // One more pass, for values that a later setting has reset. A second reset is left as it is, so that two
         // settings which reset each other cannot loop forever.
@@ -119,21 +119,21 @@ impl Agent {
                 .iter()
                 .any(|known| known.id == *id && known.current != *value)
             {
-                self.set(&mut opened, id, value).await?;
+                self.set_setting(&mut opened, id, value).await?;
             }
         }
         *self.session.lock().unwrap_or_else(PoisonError::into_inner) = Some(opened);
         Ok(())
     }
 
-    pub(crate) fn opened(&self) -> Option<Opened> {
+    pub(crate) fn open_session(&self) -> Option<OpenSession> {
         self.session
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
             .clone()
     }
 
-    async fn set_mode(&self, opened: &mut Opened, mode: &str) -> Result<(), SettingsError> {
+    async fn set_mode(&self, opened: &mut OpenSession, mode: &str) -> Result<(), SettingsError> {
         let offered = opened.modes.as_ref().map(|modes| modes.offered.as_slice());
         let offered = offered.unwrap_or_default();
         if !offered.iter().any(|known| known.id == mode) {
@@ -142,7 +142,7 @@ impl Agent {
                 offered: offered.iter().map(|known| known.id.clone()).collect(),
             });
         }
-        self.limited(mode, self.connection.set_mode(&opened.id, mode))
+        self.with_timeout(mode, self.connection.set_mode(&opened.id, mode))
             .await?;
         if let Some(modes) = &mut opened.modes {
             mode.clone_into(&mut modes.current);
@@ -150,14 +150,19 @@ impl Agent {
         Ok(())
     }
 
-    async fn set(&self, opened: &mut Opened, id: &str, value: &str) -> Result<(), SettingsError> {
-        let setting = check(opened, id, value)?;
+    async fn set_setting(
+        &self,
+        opened: &mut OpenSession,
+        id: &str,
+        value: &str,
+    ) -> Result<(), SettingsError> {
+        let setting = find_setting(opened, id, value)?;
         let set = self.connection.set_setting(&opened.id, setting, value);
-        opened.settings = self.limited(id, set).await?;
+        opened.settings = self.with_timeout(id, set).await?;
         Ok(())
     }
 
-    async fn limited<T>(
+    async fn with_timeout<T>(
         &self,
         what: &str,
         call: impl Future<Output = Result<T, CallError>>,
@@ -166,7 +171,7 @@ impl Agent {
         let what = what.to_owned();
         match timeout(limit, call).await {
             Ok(Ok(done)) => Ok(done),
-            Ok(Err(CallError::Answered(AgentError { code, message, .. }))) => {
+            Ok(Err(CallError::ErrorReply(AgentError { code, message, .. }))) => {
                 Err(SettingsError::Refused {
                     what,
                     code,
@@ -175,7 +180,7 @@ impl Agent {
             }
             Ok(Err(CallError::Closed)) => Err(match self.diagnostics.unreadable() {
                 Some(unreadable) => SettingsError::Unreadable(unreadable),
-                None => SettingsError::AgentExited(self.ended().await),
+                None => SettingsError::AgentExited(self.early_exit().await),
             }),
             Ok(Err(CallError::Malformed(what))) => Err(SettingsError::Malformed(what)),
             Err(_) => Err(SettingsError::Timeout { what, limit }),
@@ -184,7 +189,11 @@ impl Agent {
 }
 
 /// Finds the setting, and checks that it accepts the value.
-fn check<'a>(opened: &'a Opened, id: &str, value: &str) -> Result<&'a Setting, SettingsError> {
+fn find_setting<'a>(
+    opened: &'a OpenSession,
+    id: &str,
+    value: &str,
+) -> Result<&'a Setting, SettingsError> {
     let Some(setting) = opened.settings.iter().find(|known| known.id == id) else {
         let known = opened.settings.iter();
         return Err(SettingsError::UnknownSetting {

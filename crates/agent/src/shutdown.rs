@@ -9,14 +9,16 @@ use tokio::{
     time::{Instant, timeout, timeout_at},
 };
 
-use crate::{Agent, Excess, Status, guard::launch::Life, limits::STATUS_WAIT};
+use crate::{
+    Agent, ExceededLimit, ExitStatus, guard::launch::ProcessState, limits::EXIT_STATUS_TIMEOUT,
+};
 
 /// The longest wait for the rest of the messages to an agent whose input is being closed.
-const FLUSH_LIMIT: Duration = Duration::from_secs(1);
+const FLUSH_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// The limit of time for each step of ending an agent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Grace {
+pub struct GracePeriods {
     /// The time from the request to cancel a turn until the agent has ended the turn. The caller of [`Agent::prompt`]
     /// waits for it before the shutdown.
     pub cancel: Duration,
@@ -28,14 +30,14 @@ pub struct Grace {
     pub term: Duration,
 }
 
-impl Grace {
+impl GracePeriods {
     /// Returns the sum of all steps: the longest life of an agent that ignores all of them.
-    pub fn whole(&self) -> Duration {
+    pub fn total(&self) -> Duration {
         self.cancel + self.close + self.eof + self.term
     }
 }
 
-impl Default for Grace {
+impl Default for GracePeriods {
     fn default() -> Self {
         Self {
             cancel: Duration::from_secs(15),
@@ -48,7 +50,7 @@ impl Default for Grace {
 
 /// The step that ended an agent's own process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum How {
+pub enum ShutdownStep {
     /// The process ended at the end of its input, or had ended before.
     Exit,
     /// The process ended after SIGTERM.
@@ -61,13 +63,13 @@ pub enum How {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Exit {
     /// The exit status of the agent's own process.
-    pub status: Status,
+    pub status: ExitStatus,
     /// The step that ended the agent's own process.
-    pub how: How,
+    pub step: ShutdownStep,
     /// `true` if the guard killed the agent because its lease was over.
-    pub lease_over: bool,
+    pub lease_expired: bool,
     /// The limit for which the guard killed the agent, if any.
-    pub excess: Option<Excess>,
+    pub exceeded_limit: Option<ExceededLimit>,
     /// The last bytes that the agent wrote to standard error.
     pub stderr_tail: String,
     /// The last bytes of the lines on standard output that were no messages.
@@ -81,12 +83,12 @@ impl Agent {
     /// SIGKILL to the whole tree, with a wait after each step. When the function returns, no process of the tree is
     /// left, and the updates that the agent wrote are in the receiver of the last prompt. If the future is dropped,
     /// the guard kills the rest of the tree.
-    pub async fn shutdown(self, grace: Grace) -> Exit {
+    pub async fn shutdown(self, grace: GracePeriods) -> Exit {
         // 1. Ask the agent to end its prompt and its session.
-        if self.prompting.load(Ordering::Acquire) {
+        if self.is_prompting.load(Ordering::Acquire) {
             self.cancel();
         }
-        if let Some(opened) = self.opened().filter(|_| self.offers.close) {
+        if let Some(opened) = self.open_session().filter(|_| self.capabilities.close) {
             // The reply does not matter, because the next step follows in any case.
             timeout(grace.close, self.connection.close_session(&opened.id))
                 .await
@@ -95,7 +97,7 @@ impl Agent {
         let Self {
             connection,
             control,
-            mut life,
+            process_state: mut life,
             diagnostics,
             readers,
             router,
@@ -104,38 +106,38 @@ impl Agent {
 
         // 2. End of input, then SIGTERM, then SIGKILL.
         let until = Instant::now() + grace.eof;
-        connection.close_input(FLUSH_LIMIT.min(grace.eof)).await;
-        let mut how = How::Exit;
-        if !clear_by(&mut life, until).await {
+        connection.close_input(FLUSH_TIMEOUT.min(grace.eof)).await;
+        let mut how = ShutdownStep::Exit;
+        if !all_ended_by(&mut life, until).await {
             // The agent's own process may have ended in time while a descendant still lives. Then the agent counts as
             // ended by itself.
-            let lives = |life: &watch::Receiver<Life>| life.borrow().exited.is_none();
+            let lives = |life: &watch::Receiver<ProcessState>| life.borrow().exit_status.is_none();
             if lives(&life) {
-                how = How::Term;
+                how = ShutdownStep::Term;
             }
             // Sending fails only if the guard has ended, and then its tree is being swept.
-            control.term().ok();
-            if !clear_by(&mut life, Instant::now() + grace.term).await && lives(&life) {
-                how = How::Kill;
+            control.terminate().ok();
+            if !all_ended_by(&mut life, Instant::now() + grace.term).await && lives(&life) {
+                how = ShutdownStep::Kill;
             }
         }
         // Dropping the control closes the guard's socket, and the guard then kills the rest of the tree.
         drop(control);
-        life.wait_for(|life| life.clear).await.ok();
+        life.wait_for(|life| life.all_ended).await.ok();
         // 3. Read the rest of the output.
         // No process can write any more, so the readers reach the end of the output at once.
         let reading = async {
             readers.stdout.await.ok();
             readers.stderr.await.ok();
         };
-        timeout(STATUS_WAIT, reading).await.ok();
-        router.end().await;
+        timeout(EXIT_STATUS_TIMEOUT, reading).await.ok();
+        router.end_turn().await;
         let ended = life.borrow().clone();
         Exit {
-            status: ended.exited.unwrap_or(Status::Unknown),
-            how,
-            lease_over: ended.lease_over,
-            excess: ended.excess,
+            status: ended.exit_status.unwrap_or(ExitStatus::Unknown),
+            step: how,
+            lease_expired: ended.lease_expired,
+            exceeded_limit: ended.exceeded_limit,
             stderr_tail: diagnostics.stderr_tail(),
             noise_tail: diagnostics.noise_tail(),
             dropped_lines: diagnostics.dropped_lines(),
@@ -144,8 +146,8 @@ impl Agent {
 }
 
 /// Waits until no process of the tree is left. Returns `true` if that was before `until`.
-async fn clear_by(life: &mut watch::Receiver<Life>, until: Instant) -> bool {
-    timeout_at(until, life.wait_for(|life| life.clear))
+async fn all_ended_by(life: &mut watch::Receiver<ProcessState>, until: Instant) -> bool {
+    timeout_at(until, life.wait_for(|life| life.all_ended))
         .await
         .is_ok()
 }

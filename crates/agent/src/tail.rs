@@ -36,7 +36,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_tail_keeps_the_last_bytes() {
+    fn tail_keeps_last_bytes() {
         let mut tail = Tail::new(4);
         for (pushed, expected) in [
             ("ab", "ab"),
@@ -50,7 +50,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cut_character_is_replaced() {
+    fn tail_replaces_cut_character() {
         let mut tail = Tail::new(2);
         tail.push("é!".as_bytes());
         assert_eq!(tail.text(), "\u{fffd}!");

@@ -29,7 +29,7 @@ pub struct Token {
     /// role.
     pub scopes: Option<BTreeSet<Permission>>,
     /// The first characters of the secret, by which a person recognizes the token.
-    pub shown: String,
+    pub secret_prefix: String,
     /// The token that signed the browser in. If that token ends, this one ends with it. Null if the token is not a
     /// browser's.
     pub parent_id: Option<TokenId>,
@@ -52,7 +52,7 @@ impl From<access::Token> for Token {
             kind,
             role,
             scopes,
-            shown,
+            secret_prefix: shown,
             parent_id,
             created_at,
             expires_at,
@@ -66,7 +66,7 @@ impl From<access::Token> for Token {
             kind,
             role,
             scopes,
-            shown,
+            secret_prefix: shown,
             parent_id,
             created_at,
             expires_at,

@@ -21,7 +21,7 @@ pub struct Agent {
     /// The configuration that starts the agent.
     pub config: AgentConfig,
     /// The capabilities that the agent offered at its last start. Null if the agent has never started.
-    pub offers: Option<Offers>,
+    pub offers: Option<OfferedCapabilities>,
 }
 
 impl From<agent::Agent> for Agent {
@@ -271,7 +271,7 @@ impl Default for ResourceLimitsRequest {
 )]
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(default)]
-pub struct Offers {
+pub struct OfferedCapabilities {
     /// The name that the agent reports. Null if the agent reports none.
     pub name: Option<String>,
     /// The version that the agent reports. Null if the agent reports none.
@@ -295,7 +295,7 @@ pub struct Offers {
 }
 
 same_fields! {
-    agent::Offers, Offers {
+    agent::OfferedCapabilities, OfferedCapabilities {
         name, version, resume, load, list, close, delete, prompts, mcp, auth_methods
     }
 }
@@ -305,7 +305,7 @@ same_fields! {
     Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, ToSchema,
 )]
 #[serde(rename_all = "snake_case")]
-pub enum Depth {
+pub enum CheckDepth {
     /// The check starts the agent and reads its capabilities.
     Offers,
     /// The check creates a session in an empty folder, and then removes the folder. Agents call no model for this.
@@ -321,15 +321,15 @@ pub enum Depth {
 #[serde(deny_unknown_fields, default)]
 pub struct CheckRequest {
     /// The depth of the check. Default: `session`.
-    pub depth: Depth,
+    pub depth: CheckDepth,
 }
 
 /// The findings of an agent check.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-pub struct Probed {
+pub struct CheckFindings {
     /// The capabilities that the agent offers. The response has them in the agent.
     #[serde(skip)]
-    pub offers: agent::Offers,
+    pub offers: agent::OfferedCapabilities,
     /// The version of the protocol that Matins and the agent agreed on.
     pub protocol_version: u64,
     /// The sign-in methods that the agent offers.
@@ -346,7 +346,7 @@ pub struct Probed {
     /// The outcome of restoring the session. Null if the depth does not include it, or if no session was created.
     pub restore: Option<RestoreProbe>,
     /// The mechanism that enforces the resource limits.
-    pub limits_held_by: LimitsHeldBy,
+    pub limits_enforced_by: LimitsEnforcedBy,
 }
 
 /// A sign-in method of an agent.
@@ -416,7 +416,7 @@ pub enum RestoreProbe {
 /// The mechanism that enforces the resource limits of an agent's processes.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(tag = "by", rename_all = "snake_case")]
-pub enum LimitsHeldBy {
+pub enum LimitsEnforcedBy {
     /// The kernel enforces the limits exactly.
     Kernel,
     /// The guard process enforces the limits and measures once a second.
@@ -431,13 +431,13 @@ pub enum LimitsHeldBy {
 
 /// The response to an agent check.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-pub struct Checked {
+pub struct CheckResponse {
     /// The agent, with the capabilities that the check stored.
     #[serde(flatten)]
     pub agent: Agent,
     /// The other findings of the check.
     #[serde(flatten)]
-    pub found: Probed,
+    pub findings: CheckFindings,
     /// Instructions for signing in. Null if the catalogue does not have the agent.
     pub sign_in_hint: Option<String>,
     /// `true` if the agent offers the request that `restore` of the agent names.
@@ -456,12 +456,12 @@ pub struct AgentView {
     pub agent: Agent,
     /// The state of the agent on the server's machine.
     #[serde(flatten)]
-    pub presence: Presence,
+    pub installation: AgentInstallation,
 }
 
 /// The state of an agent on a machine. Matins determines it without starting the agent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-pub struct Presence {
+pub struct AgentInstallation {
     /// The path of the agent's program. Null if the program is not installed, or is not in the `PATH` of the agent.
     #[schema(value_type = Option<String>)]
     pub program: Option<PathBuf>,

@@ -27,7 +27,7 @@ pub struct Approval {
     pub state: ApprovalStatus,
     /// The request of the agent.
     #[serde(flatten)]
-    pub question: Question,
+    pub request: RequestedPermission,
     /// The instant at which the request expires and is denied. The instant is never later than the end of the turn.
     pub deadline_at: Timestamp,
     /// The instant at which the approval was created.
@@ -52,7 +52,7 @@ impl From<approval::Approval> for Approval {
             run_id,
             automation_id,
             state,
-            question,
+            request: question,
             deadline_at,
             created_at,
         } = approval;
@@ -64,7 +64,7 @@ impl From<approval::Approval> for Approval {
             run_id,
             automation_id,
             state: state.status(),
-            question: question.into(),
+            request: question.into(),
             deadline_at,
             created_at,
             decided_at: state.decided_at(),
@@ -77,7 +77,7 @@ impl From<approval::Approval> for Approval {
 
 /// The permission that an agent requests.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-pub struct Question {
+pub struct RequestedPermission {
     /// The kind of the tool, as the protocol names it.
     pub tool_kind: String,
     /// The line that the agent shows for the tool call.
@@ -91,7 +91,7 @@ pub struct Question {
 }
 
 same_fields! {
-    approval::Question, Question { tool_kind, title, tool_call, input, input_cut }
+    approval::RequestedPermission, RequestedPermission { tool_kind, title, tool_call, input, input_cut }
 }
 
 /// A request that allows or denies an approval.

@@ -143,7 +143,7 @@ pub struct AutomationView {
     /// The triggers, the manual one first.
     pub triggers: Vec<Trigger>,
     /// The next instants at which the triggers fire, before jitter.
-    pub next_fires: Vec<Fire>,
+    pub upcoming_runs: Vec<UpcomingRun>,
     /// The session in which the next turn runs. Null if that session does not exist yet.
     pub session: Option<Session>,
     /// Present if the automation needs a later version of Matins than the server that answers. That server neither
@@ -291,13 +291,13 @@ impl From<entity::Automation> for Automation {
 
 /// An instant at which an automation fires next, before jitter.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-pub struct Fire {
+pub struct UpcomingRun {
     /// The instant in UTC.
     pub at: Timestamp,
     /// The instant as text for people, with its weekday, offset and zone.
-    pub shown: String,
+    pub display: String,
     /// `true` if the instant is within quiet hours, so that its occurrence will be skipped.
-    pub quiet: bool,
+    pub in_quiet_hours: bool,
 }
 
 /// A page of automations, the newest first.
@@ -356,7 +356,7 @@ pub struct PreviewRequest {
     pub count: u32,
 }
 
-const fn shown_fires() -> u32 {
+const fn default_preview_count() -> u32 {
     5
 }
 
@@ -364,5 +364,5 @@ const fn shown_fires() -> u32 {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Preview {
     /// The instants in order.
-    pub next_fires: Vec<Fire>,
+    pub upcoming_runs: Vec<UpcomingRun>,
 }

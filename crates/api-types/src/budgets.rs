@@ -2,7 +2,7 @@
 
 use model::{
     Timestamp,
-    budget::{self, Account, InvalidMoney, Used},
+    budget::{self, Account, InvalidMoney, UsageTotals},
 };
 use serde::{Deserialize, Serialize};
 use utoipa::{
@@ -201,18 +201,18 @@ fn money_schema() -> ObjectBuilder {
 
 /// A budget and the usage that counts against it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-pub struct Spending {
+pub struct BudgetUsage {
     /// The limits.
     pub budget: Budget,
     /// The usage of today, in UTC.
-    pub day: PeriodSpending,
+    pub day: BudgetPeriodUsage,
     /// The usage of this month, in UTC.
-    pub month: PeriodSpending,
+    pub month: BudgetPeriodUsage,
 }
 
 /// The usage of a period.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-pub struct PeriodSpending {
+pub struct BudgetPeriodUsage {
     /// The start of the period.
     pub since: Timestamp,
     /// The end of the period. The next period starts at zero.
@@ -227,10 +227,10 @@ pub struct PeriodSpending {
     pub turns: u64,
 }
 
-impl From<Account> for Spending {
+impl From<Account> for BudgetUsage {
     fn from(account: Account) -> Self {
-        let days = account.days;
-        let period = |since, until, used: &Used| PeriodSpending {
+        let days = account.periods;
+        let period = |since, until, used: &UsageTotals| BudgetPeriodUsage {
             since,
             until,
             tokens: used.tokens,

@@ -18,11 +18,12 @@ mod access;
 mod agents;
 mod approvals;
 mod automations;
+mod blocked_on;
 mod budgets;
 mod document;
 mod messages;
 mod milliseconds;
-mod notification;
+mod notification_body;
 mod notifications;
 mod page;
 mod policies;
@@ -35,12 +36,12 @@ mod settings;
 mod tagged;
 mod trace_event;
 mod triggers;
-mod waiting;
 
 pub use access::*;
 pub use agents::*;
 pub use approvals::*;
 pub use automations::*;
+pub use blocked_on::*;
 pub use budgets::*;
 pub use document::Change;
 pub use messages::*;
@@ -49,16 +50,15 @@ pub use model::{
     approval::{ApprovalStatus, Unruled},
     notification::{DeliveryStatus, NotificationKind},
 };
-pub use notification::*;
+pub use notification_body::*;
 pub use notifications::*;
 pub use page::*;
 pub use policies::*;
 pub use problem::*;
 pub use runs::*;
 pub use server::*;
-pub use session_target::{InvalidTarget, SessionTarget};
+pub use session_target::{InvalidSessionTarget, SessionTarget};
 pub use sessions::*;
 pub use settings::*;
 pub use trace_event::*;
 pub use triggers::*;
-pub use waiting::*;

@@ -198,7 +198,7 @@ pub struct EndpointRequest {
 
 /// A new endpoint. The response is the only one that has the secret.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-pub struct EndpointMade {
+pub struct EndpointCreated {
     /// The endpoint.
     #[serde(flatten)]
     pub endpoint: Endpoint,
@@ -210,16 +210,16 @@ pub struct EndpointMade {
 /// A request that replaces a secret.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields, default)]
-pub struct Rotation {
+pub struct RotationRequest {
     /// The time for which the previous secret stays valid, in seconds. Default: one day.
     #[schema(maximum = 2_592_000)]
     pub overlap_seconds: u32,
 }
 
 /// The maximum time for which two secrets are valid: 30 days, in seconds.
-pub const MOST_OVERLAP_SECONDS: u32 = 30 * 24 * 60 * 60;
+pub const MAX_OVERLAP_SECONDS: u32 = 30 * 24 * 60 * 60;
 
-impl Default for Rotation {
+impl Default for RotationRequest {
     fn default() -> Self {
         Self {
             overlap_seconds: 24 * 60 * 60,
@@ -275,7 +275,7 @@ pub struct ReceivedWebhook {
     pub already_received: bool,
 }
 
-impl fmt::Debug for EndpointMade {
+impl fmt::Debug for EndpointCreated {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("EndpointMade")
             .field("endpoint", &self.endpoint)

@@ -4,9 +4,9 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 /// The most items that one page of a list holds.
-pub const MAX_PAGE: u32 = 500;
+pub const MAX_PAGE_ITEMS: u32 = 500;
 /// The number of items in a page if the request names no limit.
-pub const DEFAULT_PAGE: u32 = 50;
+pub const DEFAULT_PAGE_ITEMS: u32 = 50;
 
 /// A page of a list.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
@@ -48,7 +48,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_page_names_the_next_one_only_if_there_is_one() {
+    fn page_has_cursor_only_if_more_items_follow() {
         let page = Page::of(vec![1, 2, 3], 2, ToString::to_string);
         assert_eq!(page.items, [1, 2]);
         assert_eq!(page.next.as_deref(), Some("2"));

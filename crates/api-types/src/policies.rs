@@ -50,7 +50,7 @@ document! {
         /// The limits of the usage of the automation's runs.
         budget: Budget => BudgetRequest, BudgetPatch;
         /// The answer to permission requests that no rule covers.
-        unruled: Unruled;
+        on_unmatched: Unruled;
         /// The maximum wait of such a request for the decision of a person, in seconds.
         #[schema(minimum = 1)]
         ask_seconds: u32;

@@ -131,7 +131,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_kind_is_written_as_its_word() {
+    fn problem_kind_serializes_as_its_word() {
         for kind in ProblemKind::ALL {
             let word = serde_json::to_value(kind).unwrap();
             assert_eq!(word, kind.as_str());

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::ToSchema;
 
-use crate::{Waiting, document::same_fields};
+use crate::{BlockedOn, document::same_fields};
 
 /// A run: one attempt to answer one input.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
@@ -249,7 +249,7 @@ pub struct RunView {
     #[serde(flatten)]
     pub run: Run,
     /// The cause of the run's wait. Null if the run does not wait.
-    pub waiting: Option<Waiting>,
+    pub blocked_on: Option<BlockedOn>,
     /// All attempts at the same input, in order.
     pub attempts: Vec<Run>,
     /// `true` if retention has removed the internal record of the run.

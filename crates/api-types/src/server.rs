@@ -56,5 +56,5 @@ pub struct Instance {
     pub last_seen_at: Option<Timestamp>,
     /// The number of queued runs that wait for the instance, because it holds the memory of their agents.
     #[schema(minimum = 0)]
-    pub waiting: i64,
+    pub waiting_runs: i64,
 }

@@ -23,7 +23,7 @@ pub enum SessionTarget {
 #[error(
     "take the session {given:?}: accepted are fresh, continuous, or bound: and the key or the id of a session"
 )]
-pub struct InvalidTarget {
+pub struct InvalidSessionTarget {
     given: String,
 }
 
@@ -39,15 +39,15 @@ impl SessionTarget {
 }
 
 impl FromStr for SessionTarget {
-    type Err = InvalidTarget;
+    type Err = InvalidSessionTarget;
 
-    fn from_str(text: &str) -> Result<Self, InvalidTarget> {
+    fn from_str(text: &str) -> Result<Self, InvalidSessionTarget> {
         match (text, text.strip_prefix("bound:")) {
             ("fresh", _) => Ok(Self::Fresh),
             ("continuous", _) => Ok(Self::Continuous),
             ("bound", _) => Ok(Self::Bound(String::new())),
             (_, Some(session)) if !session.is_empty() => Ok(Self::Bound(session.to_owned())),
-            _ => Err(InvalidTarget {
+            _ => Err(InvalidSessionTarget {
                 given: text.chars().take(80).collect(),
             }),
         }
@@ -96,7 +96,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn targets_are_read_as_they_are_written() {
+    fn session_target_parses_its_own_display() {
         for text in [
             "fresh",
             "continuous",
@@ -112,7 +112,7 @@ mod tests {
         }
     }
     #[test]
-    fn an_automation_is_fresh_unless_it_says_otherwise() {
+    fn automation_request_without_session_is_fresh() {
         let asked = serde_json::json!({ "prompt": "Look." });
         let asked: crate::AutomationRequest = serde_json::from_value(asked).unwrap();
         assert_eq!(asked.session, SessionTarget::Fresh);

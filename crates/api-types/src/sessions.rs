@@ -11,7 +11,7 @@ use serde_json::Value;
 use utoipa::ToSchema;
 
 use crate::{
-    Change, Channel, ChannelRequest, Message, Run, SeatSettings, SeatSettingsRequest, Waiting,
+    BlockedOn, Change, Channel, ChannelRequest, Message, Run, SeatSettings, SeatSettingsRequest,
 };
 
 /// A request that creates a session.
@@ -65,16 +65,16 @@ pub struct SessionEdit {
 /// The message of a person to a session.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Words {
+pub struct SendMessageRequest {
     /// The text of the message.
     #[schema(min_length = 1)]
-    pub words: String,
+    pub text: String,
 }
 
 /// The reason for a move of a session to another state.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields, default)]
-pub struct Move {
+pub struct StateChangeRequest {
     /// The reason, which the session keeps as `state_reason`.
     pub reason: Option<String>,
 }
@@ -233,7 +233,7 @@ pub struct OpenRun {
     #[serde(flatten)]
     pub run: Run,
     /// The cause of the run's wait. Null if the run does not wait.
-    pub waiting: Option<Waiting>,
+    pub blocked_on: Option<BlockedOn>,
 }
 
 /// Rows of a transcript, in order.
@@ -254,7 +254,7 @@ pub struct Messages {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Replay {
     /// The items in order.
-    pub items: Vec<Replayed>,
+    pub items: Vec<ReplayItem>,
     /// The value of `after` that returns the next page. Null if this page is the last one.
     #[serde(default)]
     pub next: Option<i64>,
@@ -263,7 +263,7 @@ pub struct Replay {
 /// An item of a replay. A run comes before the first row that belongs to the run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(tag = "event", content = "data", rename_all = "snake_case")]
-pub enum Replayed {
+pub enum ReplayItem {
     /// A run, with its present status.
     Run(Box<Run>),
     /// A row of the transcript.

@@ -11,9 +11,9 @@ use model::{
     TenantId, Timestamp,
     access::{Permission, Role, Token, TokenKind, secret::TokenSecret},
 };
-use service::{Service, Unified};
+use service::{Service, UnifiedMode};
 
-use crate::{Api, Peer, cookie, extract::is_safe, gate, problem::Failure};
+use crate::{Api, Peer, cookie, extract::is_safe, problem::ApiError, request_guard};
 
 /// The authenticated sender of a request. [`Caller::may`] checks the permissions.
 pub(crate) struct Caller {
@@ -30,19 +30,19 @@ impl Caller {
     /// # Errors
     ///
     /// Returns 403 with the name of the permission if the caller lacks it.
-    pub(crate) fn may(&self, permission: Permission) -> Result<Service, Failure> {
+    pub(crate) fn authorize(&self, permission: Permission) -> Result<Service, ApiError> {
         let permitted = match &self.token {
             None => true,
             Some(token) => token.permits(permission),
         };
         if permitted {
             let service = self.api.service(self.tenant);
-            return Ok(service.unified(Unified {
-                on: self.api.shared.unified,
+            return Ok(service.with_unified_mode(UnifiedMode {
+                enabled: self.api.shared.unified,
                 by_browser: self.is_browser(),
             }));
         }
-        Err(Failure::forbidden(format!(
+        Err(ApiError::forbidden(format!(
             "failed to do that: the token may not {permission}; it is that of {}",
             match self.role() {
                 Role::Admin => "an admin with fewer scopes",
@@ -76,7 +76,7 @@ impl Caller {
     }
 
     /// `true` if the caller belongs to the install's own tenant, whose admins may create other tenants.
-    pub(crate) fn is_of_the_install(&self) -> bool {
+    pub(crate) fn is_in_install_tenant(&self) -> bool {
         self.tenant == self.api.shared.tenant
     }
 
@@ -86,17 +86,17 @@ impl Caller {
     }
 
     /// Wakes the worker loops of this process, so that they poll now and not at their next tick.
-    pub(crate) fn wake(&self) {
-        (self.api.shared.wake)();
+    pub(crate) fn wake_loops(&self) {
+        (self.api.shared.wake_loops)();
     }
 }
 
 impl FromRequestParts<Api> for Caller {
-    type Rejection = Failure;
+    type Rejection = ApiError;
 
-    async fn from_request_parts(parts: &mut Parts, api: &Api) -> Result<Self, Failure> {
+    async fn from_request_parts(parts: &mut Parts, api: &Api) -> Result<Self, ApiError> {
         let private = parts.extensions.get::<Peer>() == Some(&Peer::Private);
-        let shown = match bearer(&parts.headers)? {
+        let shown = match bearer_token(&parts.headers)? {
             Some(secret) => secret,
             None if private => {
                 return Ok(Self {
@@ -105,7 +105,7 @@ impl FromRequestParts<Api> for Caller {
                     token: None,
                 });
             }
-            None => by_cookie(&parts.method, &parts.headers)?,
+            None => cookie_token(&parts.method, &parts.headers)?,
         };
         // The store looks tokens of all tenants up by a hash, so that the tenant follows from the secret, and no
         // client can name one. An unknown, an expired and a revoked token get the same answer.
@@ -114,7 +114,9 @@ impl FromRequestParts<Api> for Caller {
         let token = found.ok_or_else(|| {
             unauthenticated("the token is none, or it has expired or was taken back")
         })?;
-        api.shared.uses.note(&api.shared.store, token.id, now);
+        api.shared
+            .token_uses
+            .record(&api.shared.store, token.id, now);
         Ok(Self {
             api: api.clone(),
             tenant: token.tenant_id,
@@ -131,7 +133,7 @@ impl FromRequestParts<Api> for Caller {
 ///
 /// Returns 401 if the header is not exactly one bearer token. Two headers are refused, because a proxy in front of
 /// this server may have checked the other one.
-fn bearer(headers: &HeaderMap) -> Result<Option<TokenSecret>, Failure> {
+fn bearer_token(headers: &HeaderMap) -> Result<Option<TokenSecret>, ApiError> {
     let mut given = headers.get_all(header::AUTHORIZATION).iter();
     let (first, second) = (given.next(), given.next());
     let Some(first) = first else { return Ok(None) };
@@ -158,19 +160,19 @@ fn bearer(headers: &HeaderMap) -> Result<Option<TokenSecret>, Failure> {
 ///
 /// Returns 401 if no valid cookie came, and 403 if a method that changes something was not sent by a page of this
 /// server.
-fn by_cookie(method: &Method, headers: &HeaderMap) -> Result<TokenSecret, Failure> {
-    let shown = cookie::of(headers)
+fn cookie_token(method: &Method, headers: &HeaderMap) -> Result<TokenSecret, ApiError> {
+    let shown = cookie::value(headers)
         .ok_or_else(|| unauthenticated("neither a token nor a cookie came with the request"))?;
     // A browser adds the cookie by itself, also to requests that a foreign page makes it send (CSRF).
     if !is_safe(method) {
-        gate::sent_by_our_page(headers)?;
+        request_guard::require_same_origin(headers)?;
     }
     TokenSecret::parse(shown).map_err(|_| unauthenticated("the cookie is worth nothing"))
 }
 
 /// Returns the error (401) for a request that cannot be authenticated, with the challenge that RFC 9110 requires.
-pub(crate) fn unauthenticated(why: &str) -> Failure {
-    Failure::new(
+pub(crate) fn unauthenticated(why: &str) -> ApiError {
+    ApiError::new(
         ProblemKind::Unauthenticated,
         StatusCode::UNAUTHORIZED,
         format!("failed to know who asks: {why}"),

@@ -11,7 +11,7 @@ use model::budget::Budget;
 use serde::Serialize;
 use sha2::{Digest as _, Sha256};
 
-use crate::problem::Failure;
+use crate::problem::ApiError;
 
 /// Returns the entity tag of the editable part of a resource: the first 128 bits of the SHA-256 of its JSON.
 pub(crate) fn tag(editable: &impl Serialize) -> String {
@@ -33,7 +33,7 @@ pub(crate) fn header(editable: &impl Serialize) -> ETag {
 }
 
 /// Returns the `ETag` header for the budget of a tenant.
-pub(crate) fn of_budget(budget: &Budget) -> ETag {
+pub(crate) fn budget_header(budget: &Budget) -> ETag {
     header(&BudgetRequest::from(budget.clone()))
 }
 
@@ -52,9 +52,9 @@ impl IfMatch {
     /// # Errors
     ///
     /// Returns 412 if the request has the header.
-    pub(crate) fn check_absent(&self, what: &str) -> Result<(), Failure> {
+    pub(crate) fn check_absent(&self, what: &str) -> Result<(), ApiError> {
         let Some(given) = &self.0 else { return Ok(()) };
-        Err(Failure::changed(format!(
+        Err(ApiError::changed(format!(
             "failed to change {what}: If-Match says {given}, and there is none"
         ))
         .field("If-Match"))
@@ -66,14 +66,14 @@ impl IfMatch {
     /// # Errors
     ///
     /// Returns 412 unless one of the tags, or `*`, matches.
-    pub(crate) fn check(&self, what: &str, editable: &impl Serialize) -> Result<(), Failure> {
+    pub(crate) fn check(&self, what: &str, editable: &impl Serialize) -> Result<(), ApiError> {
         let Some(given) = &self.0 else { return Ok(()) };
         let now = tag(editable);
         let mut given_tags = given.split(',').map(str::trim);
         if given_tags.any(|tag| tag == "*" || tag == now) {
             return Ok(());
         }
-        Err(Failure::changed(format!(
+        Err(ApiError::changed(format!(
             "failed to change {what}: If-Match says {given}, and it is {now} by now"
         ))
         .field("If-Match")
@@ -82,13 +82,13 @@ impl IfMatch {
 }
 
 impl<S: Send + Sync> FromRequestParts<S> for IfMatch {
-    type Rejection = Failure;
+    type Rejection = ApiError;
 
-    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Failure> {
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, ApiError> {
         let text = |value: &HeaderValue| {
             let text = value.to_str().map(str::to_owned);
             text.map_err(|_| {
-                Failure::malformed("failed to take If-Match: accepted are entity tags in quotes")
+                ApiError::malformed("failed to take If-Match: accepted are entity tags in quotes")
                     .field("If-Match")
             })
         };

@@ -12,11 +12,11 @@ use http::{HeaderMap, Method, StatusCode, header, request::Parts};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use crate::{problem::Failure, strict::Strict, words};
+use crate::{problem::ApiError, query_params, strict_json::StrictJson};
 
 /// The longest body that the server reads, in bytes: four times the longest text ([`model::limits::CONTENT_BYTES`]),
 /// which leaves room for JSON escapes and for other fields.
-const BODY_BYTES: usize = 4 << 20;
+const MAX_BODY_BYTES: usize = 4 << 20;
 
 /// A JSON body: its value, and its bytes, from which the digest of an idempotent request is computed.
 pub(crate) struct Json<T> {
@@ -25,12 +25,12 @@ pub(crate) struct Json<T> {
 }
 
 impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for Json<T> {
-    type Rejection = Failure;
+    type Rejection = ApiError;
 
-    async fn from_request(request: Request, _: &S) -> Result<Self, Failure> {
+    async fn from_request(request: Request, _: &S) -> Result<Self, ApiError> {
         require_json(request.headers())?;
-        let bytes = body(request).await?;
-        let value = read(&bytes)?;
+        let bytes = read_body(request).await?;
+        let value = parse_json(&bytes)?;
         Ok(Self { value, bytes })
     }
 }
@@ -39,17 +39,17 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for Json<T> {
 pub(crate) struct OptionalJson<T>(pub(crate) T);
 
 impl<T: DeserializeOwned + Default, S: Send + Sync> FromRequest<S> for OptionalJson<T> {
-    type Rejection = Failure;
+    type Rejection = ApiError;
 
-    async fn from_request(request: Request, _: &S) -> Result<Self, Failure> {
+    async fn from_request(request: Request, _: &S) -> Result<Self, ApiError> {
         // Judge the content type after the body: a request without a body needs none.
         let json = require_json(request.headers());
-        let bytes = body(request).await?;
+        let bytes = read_body(request).await?;
         if bytes.is_empty() {
             return Ok(Self(T::default()));
         }
         json?;
-        let given: Option<T> = read(&bytes)?;
+        let given: Option<T> = parse_json(&bytes)?;
         Ok(Self(given.unwrap_or_default()))
     }
 }
@@ -58,17 +58,17 @@ impl<T: DeserializeOwned + Default, S: Send + Sync> FromRequest<S> for OptionalJ
 ///
 /// # Errors
 ///
-/// Returns 413 if the body has more than [`BODY_BYTES`], and 400 if the client breaks off.
-pub(crate) async fn body(request: Request) -> Result<Bytes, Failure> {
-    let limited = http_body_util::Limited::new(request.into_body(), BODY_BYTES);
+/// Returns 413 if the body has more than [`MAX_BODY_BYTES`], and 400 if the client breaks off.
+pub(crate) async fn read_body(request: Request) -> Result<Bytes, ApiError> {
+    let limited = http_body_util::Limited::new(request.into_body(), MAX_BODY_BYTES);
     match http_body_util::BodyExt::collect(limited).await {
         Ok(body) => Ok(body.to_bytes()),
-        Err(error) if error.is::<http_body_util::LengthLimitError>() => Err(Failure::new(
+        Err(error) if error.is::<http_body_util::LengthLimitError>() => Err(ApiError::new(
             ProblemKind::Invalid,
             StatusCode::PAYLOAD_TOO_LARGE,
-            format!("failed to take the body: accepted are up to {BODY_BYTES} bytes"),
+            format!("failed to take the body: accepted are up to {MAX_BODY_BYTES} bytes"),
         )),
-        Err(error) => Err(Failure::malformed(format!(
+        Err(error) => Err(ApiError::malformed(format!(
             "failed to read the body: {error}"
         ))),
     }
@@ -76,7 +76,7 @@ pub(crate) async fn body(request: Request) -> Result<Bytes, Failure> {
 
 /// Requires the content type `application/json`. Without this check, a form of a foreign page could send JSON as
 /// `text/plain`, which browsers allow without asking the server (CORS).
-fn require_json(headers: &HeaderMap) -> Result<(), Failure> {
+fn require_json(headers: &HeaderMap) -> Result<(), ApiError> {
     let given = headers
         .get(header::CONTENT_TYPE)
         .map(|value| String::from_utf8_lossy(value.as_bytes()).into_owned());
@@ -86,7 +86,7 @@ fn require_json(headers: &HeaderMap) -> Result<(), Failure> {
     }
     let given = given.unwrap_or_else(|| "none".to_owned());
     let given: String = given.chars().take(80).collect();
-    Err(Failure::new(
+    Err(ApiError::new(
         ProblemKind::Invalid,
         StatusCode::UNSUPPORTED_MEDIA_TYPE,
         format!("failed to take the content type {given:?}: accepted is application/json"),
@@ -99,15 +99,16 @@ fn require_json(headers: &HeaderMap) -> Result<(), Failure> {
 /// # Errors
 ///
 /// Returns 400 if the bytes are no JSON, hold U+0000, or do not fit the type.
-fn read<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Failure> {
-    let mut value: Value = serde_json::from_slice(bytes)
-        .map_err(|error| Failure::malformed(format!("failed to read the body as JSON: {error}")))?;
-    make_whole(&mut value);
-    if let Some(path) = zero_in(&value) {
+fn parse_json<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, ApiError> {
+    let mut value: Value = serde_json::from_slice(bytes).map_err(|error| {
+        ApiError::malformed(format!("failed to read the body as JSON: {error}"))
+    })?;
+    normalize_numbers(&mut value);
+    if let Some(path) = find_nul(&value) {
         let detail = format!("failed to take {path}: no text may hold the character U+0000");
-        return Err(Failure::malformed(detail).field(path));
+        return Err(ApiError::malformed(detail).field(path));
     }
-    of_value(value)
+    from_value(value)
 }
 
 /// Converts JSON to a type of the API.
@@ -115,26 +116,27 @@ fn read<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Failure> {
 /// # Errors
 ///
 /// Returns 400 with the path of the field, such as `triggers[1].expression`.
-pub(crate) fn of_value<T: DeserializeOwned>(value: Value) -> Result<T, Failure> {
-    serde_path_to_error::deserialize(Strict(value)).map_err(|error| {
+pub(crate) fn from_value<T: DeserializeOwned>(value: Value) -> Result<T, ApiError> {
+    serde_path_to_error::deserialize(StrictJson(value)).map_err(|error| {
         let path = error.path().to_string();
         let problem = error.into_inner();
         if path == "." {
-            return Failure::malformed(format!("failed to take the body: {problem}"));
+            return ApiError::malformed(format!("failed to take the body: {problem}"));
         }
-        Failure::malformed(format!("failed to take {path}: {problem}")).field(path)
+        ApiError::malformed(format!("failed to take {path}: {problem}")).field(path)
     })
 }
 
 /// Replaces numbers such as `5.0` by `5`, because JSON has one type of numbers, and some clients write every number
 /// with a fraction.
-fn make_whole(value: &mut Value) {
+fn normalize_numbers(value: &mut Value) {
     /// 2^53: up to here a double represents every whole number exactly (IEEE 754).
-    const EXACT: f64 = 9_007_199_254_740_992.0;
+    const MAX_EXACT_INTEGER: f64 = 9_007_199_254_740_992.0;
     match value {
         Value::Number(number) => {
             let float = number.as_f64().filter(|_| number.is_f64());
-            let whole = float.filter(|float| float.fract() == 0.0 && float.abs() <= EXACT);
+            let whole =
+                float.filter(|float| float.fract() == 0.0 && float.abs() <= MAX_EXACT_INTEGER);
             if let Some(whole) = whole {
                 #[expect(
                     clippy::cast_possible_truncation,
@@ -144,24 +146,24 @@ fn make_whole(value: &mut Value) {
                 *number = whole.into();
             }
         }
-        Value::Array(items) => items.iter_mut().for_each(make_whole),
-        Value::Object(fields) => fields.values_mut().for_each(make_whole),
+        Value::Array(items) => items.iter_mut().for_each(normalize_numbers),
+        Value::Object(fields) => fields.values_mut().for_each(normalize_numbers),
         Value::Null | Value::Bool(_) | Value::String(_) => {}
     }
 }
 
 /// Returns the outermost field that contains the character U+0000, which PostgreSQL cannot store, or `the body` if it
 /// is in no field. Returns `None` if no text contains it.
-fn zero_in(value: &Value) -> Option<String> {
+fn find_nul(value: &Value) -> Option<String> {
     let holds = |text: &str| text.contains('\0');
     match value {
         Value::String(text) if holds(text) => Some("the body".to_owned()),
-        Value::Array(items) => items.iter().find_map(zero_in),
+        Value::Array(items) => items.iter().find_map(find_nul),
         Value::Object(fields) => fields.iter().find_map(|(name, value)| {
             if holds(name) {
                 return Some("the body".to_owned());
             }
-            zero_in(value).map(|_| name.clone())
+            find_nul(value).map(|_| name.clone())
         }),
         _ => None,
     }
@@ -172,28 +174,28 @@ fn zero_in(value: &Value) -> Option<String> {
 pub(crate) struct Query<T>(pub(crate) T);
 
 impl<T: DeserializeOwned, S: Send + Sync> FromRequestParts<S> for Query<T> {
-    type Rejection = Failure;
+    type Rejection = ApiError;
 
-    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Failure> {
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, ApiError> {
         let query = parts.uri.query().unwrap_or_default();
         if query.contains('\0') || query.contains("%00") {
             let detail = "failed to take the query: no text may hold the character U+0000";
-            return Err(Failure::malformed(detail));
+            return Err(ApiError::malformed(detail));
         }
         let pairs = url::form_urlencoded::parse(query.as_bytes()).into_owned();
         let pairs: Vec<_> = pairs.collect();
-        serde_path_to_error::deserialize(words::deserializer(&pairs))
+        serde_path_to_error::deserialize(query_params::deserializer(&pairs))
             .map(Self)
             .map_err(|error| {
                 let path = error.path().to_string();
                 let problem = error.into_inner();
                 let given = pairs.iter().rfind(|(name, _)| *name == path);
                 let Some((_, value)) = given else {
-                    return Failure::malformed(format!("failed to take the query: {problem}"));
+                    return ApiError::malformed(format!("failed to take the query: {problem}"));
                 };
                 let value: String = value.chars().take(80).collect();
                 let detail = format!("failed to take {path} {value:?}: {problem}");
-                Failure::malformed(detail).field(path)
+                ApiError::malformed(detail).field(path)
             })
     }
 }
@@ -202,12 +204,12 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequestParts<S> for Query<T> {
 pub(crate) struct Path<const COUNT: usize>(pub(crate) [String; COUNT]);
 
 impl<const COUNT: usize, S: Send + Sync> FromRequestParts<S> for Path<COUNT> {
-    type Rejection = Failure;
+    type Rejection = ApiError;
 
-    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Failure> {
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, ApiError> {
         let gone = || {
             let path: String = parts.uri.path().chars().take(80).collect();
-            Failure::not_found("what the path names", &path)
+            ApiError::not_found("what the path names", &path)
         };
         let given = RawPathParams::from_request_parts(&mut parts.clone(), state)
             .await
@@ -234,20 +236,20 @@ mod tests {
 
     #[derive(Debug, Deserialize)]
     #[serde(deny_unknown_fields)]
-    struct Asked {
+    struct TestBody {
         limits: Vec<u8>,
     }
 
     fn refused(body: &str) -> String {
-        let Err(failure) = read::<Asked>(body.as_bytes()) else {
+        let Err(failure) = parse_json::<TestBody>(body.as_bytes()) else {
             panic!("{body} was taken");
         };
         format!("{failure:?}")
     }
 
     #[test]
-    fn whole_numbers_are_read_however_they_are_written() {
-        let Ok(asked) = read::<Asked>(br#"{"limits":[1, 2.0, 3e0]}"#) else {
+    fn whole_numbers_with_fraction_or_exponent_are_parsed() {
+        let Ok(asked) = parse_json::<TestBody>(br#"{"limits":[1, 2.0, 3e0]}"#) else {
             panic!("it was refused");
         };
         assert_eq!(asked.limits, [1, 2, 3]);
@@ -256,7 +258,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_taken_is_named() {
+    fn invalid_body_error_names_field() {
         for (body, named) in [
             ("{", "as JSON"),
             ("[]", "the body"),

@@ -14,16 +14,17 @@ use axum::{
 use http::{StatusCode, header};
 use model::{Timestamp, access::Permission, limits};
 use store::{Error, ListenerState, Scope, Store};
-use telemetry::{Connections, Fleet, Queue, SharedClock};
+use telemetry::{ConnectionCounts, DatabaseClock, DatabaseMetrics, QueueMetrics};
 use tokio::time::timeout;
 
-use crate::{Api, caller::Caller, problem::Failure};
+use crate::{Api, caller::Caller, problem::ApiError};
 
 /// The time limit of each read of the database. A probe must get an answer even if the database hangs.
-const PATIENCE: Duration = Duration::from_secs(2);
+const DATABASE_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// The content type of the metrics (`OpenMetrics` 1.0).
-const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+const OPEN_METRICS_CONTENT_TYPE: &str =
+    "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
 /// Returns the routes. `/healthz` and `/readyz` need no authentication, because their responses contain no data of a
 /// tenant.
@@ -31,27 +32,27 @@ pub(crate) fn routes() -> Router<Api> {
     Router::new()
         .route("/healthz", get(|| async { "ok" }))
         .route("/readyz", get(readiness))
-        .route("/metrics", get(figures))
+        .route("/metrics", get(metrics))
 }
 
 /// Answers 200 if the server can answer requests and fire due triggers, else 503 with the reason.
-async fn readiness(State(api): State<Api>) -> Result<&'static str, Failure> {
+async fn readiness(State(api): State<Api>) -> Result<&'static str, ApiError> {
     let shared = &api.shared;
     // 1. The worker loops.
-    if !(shared.live)() {
+    if !(shared.is_live)() {
         return Err(unavailable("failed to be ready: a loop has ended"));
     }
     // 2. The clock. A server that does not know the time of the fleet fires nothing.
-    if shared.serves && shared.clock.uncertainty() > limits::CLOCK_UNCERTAINTY {
+    if shared.has_worker_loops && shared.clock.uncertainty() > limits::MAX_CLOCK_UNCERTAINTY {
         return Err(unavailable(format!(
             "failed to be ready: the database's clock is not known within {} s",
-            limits::CLOCK_UNCERTAINTY.as_secs()
+            limits::MAX_CLOCK_UNCERTAINTY.as_secs()
         )));
     }
     // 3. The database. Reading the row of the install's tenant is cheap, and fails if the database is a different
     // one.
     let asked = shared.store.tenant(Scope::System, shared.tenant);
-    match timeout(PATIENCE, asked).await {
+    match timeout(DATABASE_TIMEOUT, asked).await {
         Ok(Ok(_)) => Ok("ok"),
         Ok(Err(error)) => {
             tracing::warn!(
@@ -62,7 +63,7 @@ async fn readiness(State(api): State<Api>) -> Result<&'static str, Failure> {
         }
         Err(_) => Err(unavailable(format!(
             "failed to be ready: the database has not answered within {} s",
-            PATIENCE.as_secs()
+            DATABASE_TIMEOUT.as_secs()
         ))),
     }
 }
@@ -73,31 +74,34 @@ async fn readiness(State(api): State<Api>) -> Result<&'static str, Failure> {
 /// # Errors
 ///
 /// Returns 403 for callers of other tenants, and for callers without the permission `instances:read`.
-async fn figures(caller: Caller) -> Result<Response, Failure> {
-    caller.may(Permission::InstancesRead)?;
-    if !caller.is_of_the_install() {
-        return Err(Failure::forbidden(
+async fn metrics(caller: Caller) -> Result<Response, ApiError> {
+    caller.authorize(Permission::InstancesRead)?;
+    if !caller.is_in_install_tenant() {
+        return Err(ApiError::forbidden(
             "failed to show the figures: they are for the tenant of the install",
         ));
     }
     let shared = &caller.api.shared;
     let now = caller.now();
-    let (queue, fleet) = tokio::join!(queue(&caller.api, now), fleet(&caller.api, now));
+    let (queue, fleet) = tokio::join!(
+        queue_metrics(&caller.api, now),
+        database_metrics(&caller.api, now)
+    );
     let text = shared
         .metrics
-        .encode_in_fleet(queue, fleet)
+        .encode_with_database(queue, fleet)
         .map_err(|error| {
             tracing::error!(%error, "failed to write the figures");
-            Failure::internal("failed to write the figures")
+            ApiError::internal("failed to write the figures")
         })?;
-    Ok(([(header::CONTENT_TYPE, OPEN_METRICS)], text).into_response())
+    Ok(([(header::CONTENT_TYPE, OPEN_METRICS_CONTENT_TYPE)], text).into_response())
 }
 
 /// Counts the runs that have not ended. Returns `None` if the database does not answer in time.
-async fn queue(api: &Api, now: Timestamp) -> Option<Queue> {
+async fn queue_metrics(api: &Api, now: Timestamp) -> Option<QueueMetrics> {
     let asked = api.shared.store.queue_depth(Scope::System);
-    let depth = in_time("count what waits", asked).await?;
-    Some(Queue {
+    let depth = query_with_timeout("count what waits", asked).await?;
+    Some(QueueMetrics {
         queued: depth.queued,
         deferred: depth.deferred,
         delivered: depth.delivered,
@@ -109,23 +113,23 @@ async fn queue(api: &Api, now: Timestamp) -> Option<Queue> {
 }
 
 /// Returns the metrics of a shared database: nothing on SQLite, and those that PostgreSQL returns in time.
-async fn fleet(api: &Api, now: Timestamp) -> Fleet {
+async fn database_metrics(api: &Api, now: Timestamp) -> DatabaseMetrics {
     let shared = &api.shared;
-    let Some(connections) = shared.store.connections() else {
-        return Fleet::default();
+    let Some(connections) = shared.store.pool_size() else {
+        return DatabaseMetrics::default();
     };
-    let asked = shared.store.upkeep();
-    let upkeep = in_time("ask how the database cleans up", asked).await;
+    let asked = shared.store.vacuum_status();
+    let upkeep = query_with_timeout("ask how the database cleans up", asked).await;
     let upkeep = upkeep.flatten();
     let (oldest, tables) = upkeep.map_or((None, Vec::new()), |it| {
         // Without an open transaction the age is zero.
         let oldest = it.oldest_transaction.unwrap_or(now);
         (Some(now.since(oldest)), it.tables)
     });
-    Fleet {
-        clock: Some(clock(api)),
-        listening: listening(&shared.store),
-        connections: Some(Connections {
+    DatabaseMetrics {
+        clock: Some(clock_metrics(api)),
+        is_listening: is_listening(&shared.store),
+        connections: Some(ConnectionCounts {
             in_use: connections.in_use,
             idle: connections.idle,
         }),
@@ -136,26 +140,26 @@ async fn fleet(api: &Api, now: Timestamp) -> Fleet {
 
 /// `true` if this process listens for notifications of other processes, `false` if it polls. `None` while no task
 /// waits for changes, and on SQLite, which has no notifications.
-fn listening(store: &Store) -> Option<bool> {
-    match store.listening() {
+fn is_listening(store: &Store) -> Option<bool> {
+    match store.listener_state() {
         ListenerState::Listening => Some(true),
         ListenerState::Polling { .. } => Some(false),
-        ListenerState::Idle | ListenerState::Looking => None,
+        ListenerState::Idle | ListenerState::PollingFile => None,
     }
 }
 
 /// Returns the state of the clock that all servers of the database share.
-fn clock(api: &Api) -> SharedClock {
-    const SECOND: f64 = 1e6;
+fn clock_metrics(api: &Api) -> DatabaseClock {
+    const MICROS_PER_SECOND: f64 = 1e6;
     let clock = &api.shared.clock;
     let uncertainty = clock.uncertainty();
     #[expect(clippy::cast_precision_loss, reason = "a figure in seconds")]
-    let own_ahead = clock
-        .own_ahead_micros()
-        .map(|micros| micros as f64 / SECOND);
-    SharedClock {
-        known: uncertainty <= limits::CLOCK_UNCERTAINTY,
-        own_ahead,
+    let machine_lead_seconds = clock
+        .machine_clock_lead_micros()
+        .map(|micros| micros as f64 / MICROS_PER_SECOND);
+    DatabaseClock {
+        is_accurate: uncertainty <= limits::MAX_CLOCK_UNCERTAINTY,
+        machine_lead_seconds,
         uncertainty: Some(uncertainty).filter(|it| *it < Duration::MAX),
     }
 }
@@ -163,23 +167,26 @@ fn clock(api: &Api) -> SharedClock {
 /// Waits for a result of the database for [`PATIENCE`]. Logs an error or a timeout and returns `None`, so that the
 /// other metrics are still returned: an operator often reads metrics because something fails, and the other metrics
 /// may show the cause.
-async fn in_time<T>(what: &str, asked: impl Future<Output = Result<T, Error>>) -> Option<T> {
-    match timeout(PATIENCE, asked).await {
+async fn query_with_timeout<T>(
+    what: &str,
+    asked: impl Future<Output = Result<T, Error>>,
+) -> Option<T> {
+    match timeout(DATABASE_TIMEOUT, asked).await {
         Ok(Ok(answer)) => Some(answer),
         Ok(Err(error)) => {
             tracing::warn!(error = error.chain(), "failed to {what}");
             None
         }
         Err(_) => {
-            tracing::warn!("failed to {what} within {PATIENCE:?}");
+            tracing::warn!("failed to {what} within {DATABASE_TIMEOUT:?}");
             None
         }
     }
 }
 
 /// Returns the error (503) for a server that is not ready.
-fn unavailable(detail: impl Into<String>) -> Failure {
-    Failure::new(
+fn unavailable(detail: impl Into<String>) -> ApiError {
+    ApiError::new(
         ProblemKind::Unavailable,
         StatusCode::SERVICE_UNAVAILABLE,
         detail,

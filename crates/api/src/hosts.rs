@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 /// The host names that always reach a server on this machine.
-const LOOPBACK: [&str; 3] = ["localhost", "127.0.0.1", "[::1]"];
+const LOOPBACK_HOSTS: [&str; 3] = ["localhost", "127.0.0.1", "[::1]"];
 
 /// The host names by which clients may reach the server.
 #[derive(Debug, Clone)]
@@ -13,15 +13,15 @@ pub(crate) struct Hosts {
 
 impl Default for Hosts {
     fn default() -> Self {
-        Self::beside_loopback(&[])
+        Self::with_loopback(&[])
     }
 }
 
 impl Hosts {
     /// Returns the names of loopback and the given names, all without ports.
-    pub(crate) fn beside_loopback(names: &[String]) -> Self {
+    pub(crate) fn with_loopback(names: &[String]) -> Self {
         let given = names.iter().map(|name| name.to_ascii_lowercase());
-        let loopback = LOOPBACK.iter().map(|name| (*name).to_owned());
+        let loopback = LOOPBACK_HOSTS.iter().map(|name| (*name).to_owned());
         Self {
             names: loopback.chain(given).collect(),
         }
@@ -29,7 +29,7 @@ impl Hosts {
 
     /// `true` if a `Host` header has one of the names, with any port or none. Comparing whole names keeps
     /// `localhost.evil.example` out.
-    pub(crate) fn allow(&self, host: &str) -> bool {
+    pub(crate) fn allows(&self, host: &str) -> bool {
         let host = host.to_ascii_lowercase();
         let port = |rest: &str| match rest.strip_prefix(':') {
             Some(port) => port.parse::<u16>().is_ok(),

@@ -14,30 +14,30 @@ mod caller;
 mod cookie;
 mod etag;
 mod extract;
-mod gate;
 mod health;
 mod hosts;
+mod idempotency;
 mod listen;
-mod observe;
-mod once;
 mod openapi;
 mod pages;
 mod problem;
+mod query_params;
+mod request_guard;
+mod request_metrics;
 mod routes;
-mod sign_ins;
+mod sign_in_limiter;
 mod state;
-mod strict;
+mod strict_json;
+mod timeout;
 mod token_uses;
 pub mod trace;
-mod within;
-mod words;
 
 use axum::{Router, middleware};
 use tower::ServiceBuilder;
 
-pub use listen::{Listener, Served, serve};
+pub use listen::{Listener, ServerHandle, serve};
 pub use openapi::document;
-pub use state::{Api, ApiBuilder, Live, Peer, Wake};
+pub use state::{Api, ApiBuilder, LivenessCheck, Peer, WakeCallback};
 
 /// Returns all routes of an API, behind the middleware that every request passes.
 pub fn router(api: Api) -> Router {
@@ -47,19 +47,22 @@ pub fn router(api: Api) -> Router {
     let passes = ServiceBuilder::new()
         .layer(middleware::from_fn_with_state(
             api.clone(),
-            observe::request,
+            request_metrics::record_request,
         ))
-        .layer(middleware::from_fn(problem::no_panic))
-        .layer(middleware::from_fn_with_state(api.clone(), gate::pass))
+        .layer(middleware::from_fn(problem::catch_panic))
         .layer(middleware::from_fn_with_state(
             api.clone(),
-            within::the_time,
+            request_guard::guard_request,
+        ))
+        .layer(middleware::from_fn_with_state(
+            api.clone(),
+            timeout::limit_request_time,
         ));
     routes
         .merge(pages::routes())
         .merge(health::routes())
-        .fallback(problem::no_route)
-        .method_not_allowed_fallback(problem::no_method)
+        .fallback(problem::route_not_found)
+        .method_not_allowed_fallback(problem::method_not_allowed)
         .layer(passes)
         .with_state(api)
 }

@@ -26,17 +26,17 @@ use tower::ServiceExt as _;
 use crate::Peer;
 
 /// The time limit for the head of a request.
-const HEAD_PATIENCE: Duration = Duration::from_secs(10);
+const HEADER_READ_TIMEOUT: Duration = Duration::from_secs(10);
 /// The size of the buffers of a connection, in bytes: for the head of a request, and for response data that the
 /// client has not read. It is the smallest size that hyper accepts.
 const BUFFER_BYTES: usize = 8 * 1024;
 /// The time after which a connection ends if the client reads nothing.
-const WRITE_PATIENCE: Duration = Duration::from_mins(1);
+const WRITE_TIMEOUT: Duration = Duration::from_mins(1);
 /// The time for which a stop waits for open connections.
-const STOP_PATIENCE: Duration = Duration::from_secs(1);
+const STOP_TIMEOUT: Duration = Duration::from_secs(1);
 /// The pause after an error of `accept`. The usual cause is that the process has too many open files; without the
 /// pause the loop would use a whole processor until one is closed.
-const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
+const ACCEPT_RETRY_DELAY: Duration = Duration::from_millis(100);
 
 /// A socket that accepts connections.
 #[derive(Debug)]
@@ -49,13 +49,13 @@ pub enum Listener {
 
 /// A running listener.
 #[derive(Debug)]
-pub struct Served {
+pub struct ServerHandle {
     address: Option<SocketAddr>,
     stop: CancellationToken,
     task: JoinHandle<()>,
 }
 
-impl Served {
+impl ServerHandle {
     /// Returns the TCP address. Returns `None` for a private socket.
     pub const fn address(&self) -> Option<SocketAddr> {
         self.address
@@ -72,13 +72,13 @@ impl Served {
 
 /// Starts to serve routes at a listener, in a task of its own, until [`Served::stop`] is called or `stop` is
 /// cancelled.
-pub fn serve(listener: Listener, routes: Router, stop: CancellationToken) -> Served {
+pub fn serve(listener: Listener, routes: Router, stop: CancellationToken) -> ServerHandle {
     let address = match &listener {
         Listener::Tcp(listener) => listener.local_addr().ok(),
         Listener::Private(_) => None,
     };
     let task = tokio::spawn(accept_all(listener, routes, stop.clone()));
-    Served {
+    ServerHandle {
         address,
         stop,
         task,
@@ -94,48 +94,53 @@ async fn accept_all(listener: Listener, routes: Router, stop: CancellationToken)
             accepted = accept(&listener) => accepted,
         };
         match accepted {
-            Ok(Accepted::Tcp(stream, from)) => {
-                attend(stream, Peer::Network(from), &routes, &open, WRITE_PATIENCE);
+            Ok(AcceptedConnection::Tcp(stream, from)) => {
+                serve_connection(stream, Peer::Network(from), &routes, &open, WRITE_TIMEOUT);
             }
-            Ok(Accepted::Private(stream)) => {
-                attend(stream, Peer::Private, &routes, &open, WRITE_PATIENCE);
+            Ok(AcceptedConnection::Private(stream)) => {
+                serve_connection(stream, Peer::Private, &routes, &open, WRITE_TIMEOUT);
             }
             Err(error) => {
                 tracing::warn!(%error, "failed to accept a connection");
-                sleep(ACCEPT_PAUSE).await;
+                sleep(ACCEPT_RETRY_DELAY).await;
             }
         }
     }
     // Close the listener before the wait, so that new clients are refused at once and do not wait in its queue.
     drop(listener);
-    if timeout(STOP_PATIENCE, open.shutdown()).await.is_err() {
+    if timeout(STOP_TIMEOUT, open.shutdown()).await.is_err() {
         tracing::debug!("connections that did not end were cut");
     }
 }
 
 /// An accepted connection.
-enum Accepted {
+enum AcceptedConnection {
     Tcp(tokio::net::TcpStream, SocketAddr),
     Private(tokio::net::UnixStream),
 }
 
-async fn accept(listener: &Listener) -> io::Result<Accepted> {
+async fn accept(listener: &Listener) -> io::Result<AcceptedConnection> {
     match listener {
         Listener::Tcp(listener) => {
             let (stream, from) = listener.accept().await?;
             // Send small frames at once (no Nagle delay), because trace events are small and urgent. Ignore an error:
             // the client has gone then, and the next read reports it.
             stream.set_nodelay(true).ok();
-            Ok(Accepted::Tcp(stream, from))
+            Ok(AcceptedConnection::Tcp(stream, from))
         }
-        Listener::Private(listener) => Ok(Accepted::Private(listener.accept().await?.0)),
+        Listener::Private(listener) => Ok(AcceptedConnection::Private(listener.accept().await?.0)),
     }
 }
 
 /// Starts to serve one connection, in a task of its own. The connection ends if the client reads nothing for
 /// `patience` while the server writes.
-fn attend<S>(stream: S, peer: Peer, routes: &Router, open: &GracefulShutdown, patience: Duration)
-where
+fn serve_connection<S>(
+    stream: S,
+    peer: Peer,
+    routes: &Router,
+    open: &GracefulShutdown,
+    patience: Duration,
+) where
     S: AsyncRead + AsyncWrite + Send + 'static,
 {
     let mut stream = TimeoutStream::new(stream);
@@ -156,7 +161,7 @@ where
     let mut builder = hyper::server::conn::http1::Builder::new();
     builder
         .timer(TokioTimer::new())
-        .header_read_timeout(HEAD_PATIENCE)
+        .header_read_timeout(HEADER_READ_TIMEOUT)
         .max_buf_size(BUFFER_BYTES);
     let connection = open.watch(builder.serve_connection(TokioIo::new(stream), answer));
     tokio::spawn(async move {
@@ -179,19 +184,19 @@ mod tests {
     use super::*;
 
     /// Tells when it goes.
-    struct Tells(mpsc::UnboundedSender<()>);
+    struct DropNotifier(mpsc::UnboundedSender<()>);
 
-    impl Drop for Tells {
+    impl Drop for DropNotifier {
         fn drop(&mut self) {
             self.0.send(()).ok();
         }
     }
 
     #[tokio::test]
-    async fn a_client_that_takes_nothing_is_dropped() {
+    async fn connection_of_unreading_client_is_closed() {
         let (told, mut given_up) = mpsc::unbounded_channel();
         let endless = move || {
-            let tells = Tells(told.clone());
+            let tells = DropNotifier(told.clone());
             let chunks = stream::repeat(Bytes::from(vec![b'x'; 65_536]));
             let chunks = chunks.map(move |chunk| {
                 let _goes_with_the_answer = &tells;
@@ -206,7 +211,7 @@ mod tests {
         let (stream, from) = listener.accept().await.unwrap();
         let open = GracefulShutdown::new();
         let patience = Duration::from_millis(200);
-        attend(stream, Peer::Network(from), &routes, &open, patience);
+        serve_connection(stream, Peer::Network(from), &routes, &open, patience);
         client
             .write_all(b"GET / HTTP/1.1\r\nhost: localhost\r\n\r\n")
             .await
@@ -219,7 +224,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_stop_waits_for_no_client_that_takes_nothing() {
+    async fn stop_does_not_wait_for_unreading_client() {
         let (told, mut written) = mpsc::unbounded_channel();
         let endless = move || {
             let told = told.clone();

@@ -4,11 +4,11 @@
 //! The generated document is not complete enough for client generators. One module each corrects it: [`errors`],
 //! [`numbers`], [`pages`], [`unions`], [`examples`] and [`fields`].
 
-mod errors;
+mod error_responses;
 mod examples;
 mod fields;
 mod numbers;
-mod pages;
+mod page_schemas;
 mod unions;
 mod walk;
 
@@ -19,7 +19,7 @@ use utoipa::{
 };
 use utoipa_axum::router::OpenApiRouter;
 
-use self::walk::SCHEMAS;
+use self::walk::SCHEMA_REF_PREFIX;
 use crate::{Api, routes};
 
 /// The head of the document: title, tags and security schemes.
@@ -72,10 +72,10 @@ pub(crate) fn routes() -> OpenApiRouter<Api> {
 pub fn document() -> Value {
     let routes = routes().split_for_parts().1;
     let mut document = serde_json::to_value(routes).unwrap_or_default();
-    errors::describe(&mut document);
+    error_responses::describe(&mut document);
     numbers::widen(&mut document);
-    pages::name(&mut document);
-    unions::discriminate(&mut document);
+    page_schemas::rename_pages(&mut document);
+    unions::add_discriminators(&mut document);
     // Add the examples before `fields` removes the defaults of responses, because an example shows the default of a
     // field.
     examples::add(&mut document);
@@ -108,7 +108,7 @@ fn webhooks() -> Value {
                 ],
                 "requestBody": {
                     "required": true,
-                    "content": { "application/json": { "schema": { "$ref": format!("{SCHEMAS}Notification") } } },
+                    "content": { "application/json": { "schema": { "$ref": format!("{SCHEMA_REF_PREFIX}Notification") } } },
                 },
                 "responses": {
                     "2XX": { "description": "The notification was received." },

@@ -1,6 +1,6 @@
 //! Pages for browsers: the reference of the API, and the page that a sign-in link opens.
 
-mod reference;
+mod api_reference;
 
 use std::sync::LazyLock;
 
@@ -11,9 +11,9 @@ use axum::{
 };
 use http::header;
 
-use crate::{Api, openapi, problem::Failure};
+use crate::{Api, openapi, problem::ApiError};
 
-static DOCUMENT: LazyLock<String> = LazyLock::new(|| openapi::document().to_string());
+static OPENAPI_JSON: LazyLock<String> = LazyLock::new(|| openapi::document().to_string());
 
 /// Returns the routes of the pages. They need no authentication, because they contain no data of a tenant.
 pub(crate) fn routes() -> Router<Api> {
@@ -21,12 +21,12 @@ pub(crate) fn routes() -> Router<Api> {
         .route("/", get(|| async { Redirect::temporary("/api/v1/docs") }))
         .route(
             "/api/v1/openapi.json",
-            get(|| async { file("application/json", DOCUMENT.as_str()) }),
+            get(|| async { static_file("application/json", OPENAPI_JSON.as_str()) }),
         )
-        .route("/api/v1/docs", get(reference))
+        .route("/api/v1/docs", get(show_reference))
         .route(
             "/api/v1/docs.css",
-            get(|| async { file("text/css", include_str!("pages/reference.css")) }),
+            get(|| async { static_file("text/css", include_str!("pages/reference.css")) }),
         )
         .route(
             "/sign-in",
@@ -34,27 +34,27 @@ pub(crate) fn routes() -> Router<Api> {
         )
         .route(
             "/sign-in.css",
-            get(|| async { file("text/css", include_str!("pages/sign-in.css")) }),
+            get(|| async { static_file("text/css", include_str!("pages/sign-in.css")) }),
         )
         .route(
             "/sign-in.js",
-            get(|| async { file("text/javascript", include_str!("pages/sign-in.js")) }),
+            get(|| async { static_file("text/javascript", include_str!("pages/sign-in.js")) }),
         )
 }
 
-async fn reference() -> Result<Html<&'static str>, Failure> {
+async fn show_reference() -> Result<Html<&'static str>, ApiError> {
     // Rendered once: the document does not change while the process runs.
-    static PAGE: LazyLock<Result<String, minijinja::Error>> =
-        LazyLock::new(|| reference::render(&openapi::document()));
-    match &*PAGE {
+    static REFERENCE_PAGE: LazyLock<Result<String, minijinja::Error>> =
+        LazyLock::new(|| api_reference::render(&openapi::document()));
+    match &*REFERENCE_PAGE {
         Ok(page) => Ok(Html(page)),
         Err(error) => {
             tracing::error!(%error, "failed to render the reference");
-            Err(Failure::internal("failed to render the reference"))
+            Err(ApiError::internal("failed to render the reference"))
         }
     }
 }
 
-fn file(kind: &'static str, text: &'static str) -> impl IntoResponse {
+fn static_file(kind: &'static str, text: &'static str) -> impl IntoResponse {
     ([(header::CONTENT_TYPE, kind)], text)
 }

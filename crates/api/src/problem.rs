@@ -13,13 +13,13 @@ use http::{HeaderName, HeaderValue, StatusCode, header};
 
 /// An error response: the problem, and headers that go with it.
 #[derive(Debug)]
-pub(crate) struct Failure {
+pub(crate) struct ApiError {
     // Boxed, because every handler returns this type in a `Result`, and the problem is large.
     problem: Box<Problem>,
     headers: Vec<(HeaderName, HeaderValue)>,
 }
 
-impl Failure {
+impl ApiError {
     /// Returns an error of a kind with a status. `detail` is the sentence for people.
     pub(crate) fn new(kind: ProblemKind, status: StatusCode, detail: impl Into<String>) -> Self {
         Self {
@@ -90,18 +90,18 @@ impl Failure {
     }
 }
 
-impl From<service::Error> for Failure {
+impl From<service::Error> for ApiError {
     fn from(error: service::Error) -> Self {
-        use service::Kind;
+        use service::ErrorKind;
         let (kind, status) = match error.kind() {
-            Kind::Invalid => (ProblemKind::Invalid, StatusCode::UNPROCESSABLE_ENTITY),
-            Kind::NotFound => (ProblemKind::NotFound, StatusCode::NOT_FOUND),
-            Kind::Refused if error.is_changed() => {
+            ErrorKind::Invalid => (ProblemKind::Invalid, StatusCode::UNPROCESSABLE_ENTITY),
+            ErrorKind::NotFound => (ProblemKind::NotFound, StatusCode::NOT_FOUND),
+            ErrorKind::Refused if error.is_changed() => {
                 (ProblemKind::Changed, StatusCode::PRECONDITION_FAILED)
             }
-            Kind::Refused => (ProblemKind::Refused, StatusCode::CONFLICT),
-            Kind::Agent => (ProblemKind::Agent, StatusCode::BAD_GATEWAY),
-            Kind::Database => (ProblemKind::Unavailable, StatusCode::SERVICE_UNAVAILABLE),
+            ErrorKind::Refused => (ProblemKind::Refused, StatusCode::CONFLICT),
+            ErrorKind::Agent => (ProblemKind::Agent, StatusCode::BAD_GATEWAY),
+            ErrorKind::Database => (ProblemKind::Unavailable, StatusCode::SERVICE_UNAVAILABLE),
         };
         if kind == ProblemKind::Unavailable {
             // Log statements and constraints, and keep them out of the response: they are for operators, and the
@@ -117,13 +117,13 @@ impl From<service::Error> for Failure {
     }
 }
 
-impl From<store::Error> for Failure {
+impl From<store::Error> for ApiError {
     fn from(error: store::Error) -> Self {
         service::Error::from(error).into()
     }
 }
 
-impl IntoResponse for Failure {
+impl IntoResponse for ApiError {
     fn into_response(self) -> Response {
         let status =
             StatusCode::from_u16(self.problem.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
@@ -142,21 +142,21 @@ impl IntoResponse for Failure {
 }
 
 /// Answers a request for a path without a route (404).
-pub(crate) async fn no_route(request: Request) -> Failure {
+pub(crate) async fn route_not_found(request: Request) -> ApiError {
     let path: String = request.uri().path().chars().take(80).collect();
     let detail = format!("failed to find the route {path:?}: there is none");
-    Failure::new(ProblemKind::NotFound, StatusCode::NOT_FOUND, detail)
+    ApiError::new(ProblemKind::NotFound, StatusCode::NOT_FOUND, detail)
         .hint("/api/v1/docs shows the routes")
 }
 
 /// Answers a request with a method that its route does not have (405).
-pub(crate) async fn no_method(request: Request) -> Failure {
+pub(crate) async fn method_not_allowed(request: Request) -> ApiError {
     let detail = format!(
         "failed to {} {}: the route knows no such method",
         request.method(),
         request.uri().path()
     );
-    Failure::new(
+    ApiError::new(
         ProblemKind::MethodNotAllowed,
         StatusCode::METHOD_NOT_ALLOWED,
         detail,
@@ -164,9 +164,9 @@ pub(crate) async fn no_method(request: Request) -> Failure {
 }
 
 /// Turns a panic of a handler into a 500, so that the connection survives for the next request.
-pub(crate) async fn no_panic(request: Request, next: Next) -> Response {
+pub(crate) async fn catch_panic(request: Request, next: Next) -> Response {
     let handled = AssertUnwindSafe(next.run(request)).catch_unwind().await;
     handled.unwrap_or_else(|_| {
-        Failure::internal("failed to answer: the server went wrong").into_response()
+        ApiError::internal("failed to answer: the server went wrong").into_response()
     })
 }

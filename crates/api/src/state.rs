@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
-use model::{Clock, Entropy, TenantId, allowance::Allowance};
+use model::{Clock, Entropy, TenantId, allowlist::Allowlist};
 use service::{Probe, Service};
 use store::Store;
 use telemetry::Metrics;
@@ -10,16 +10,16 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{
     hosts::Hosts,
-    sign_ins::SignIns,
-    token_uses::Uses,
-    trace::{Hub, Settings},
+    sign_in_limiter::SignInLimiter,
+    token_uses::TokenUses,
+    trace::{Hub, TraceSettings},
 };
 
 /// Wakes the worker loops of the process after a request has committed work for them.
-pub type Wake = Arc<dyn Fn() + Send + Sync>;
+pub type WakeCallback = Arc<dyn Fn() + Send + Sync>;
 
 /// Returns `true` while all worker loops of the process run.
-pub type Live = Arc<dyn Fn() -> bool + Send + Sync>;
+pub type LivenessCheck = Arc<dyn Fn() -> bool + Send + Sync>;
 
 /// The origin of a request. The code that accepts connections stores it in the extensions of each request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -34,13 +34,13 @@ pub enum Peer {
 /// The state that all routes share. Cheap to clone.
 #[derive(Clone)]
 pub struct Api {
-    pub(crate) shared: Arc<Shared>,
+    pub(crate) shared: Arc<ApiState>,
 }
 
 /// An API under construction.
-pub struct ApiBuilder(Shared);
+pub struct ApiBuilder(ApiState);
 
-pub(crate) struct Shared {
+pub(crate) struct ApiState {
     pub(crate) store: Store,
     /// The install's own tenant, whose admins may create other tenants.
     pub(crate) tenant: TenantId,
@@ -51,38 +51,42 @@ pub(crate) struct Shared {
     pub(crate) environment: BTreeMap<String, String>,
     /// The command line of the demonstration agent, for the agents of new tenants.
     pub(crate) demo_command: Vec<String>,
-    pub(crate) allowance: Allowance,
-    pub(crate) wake: Wake,
-    pub(crate) live: Live,
+    pub(crate) allowance: Allowlist,
+    pub(crate) wake_loops: WakeCallback,
+    pub(crate) is_live: LivenessCheck,
     pub(crate) metrics: Metrics,
     pub(crate) hosts: Hosts,
     /// `true` if the process takes turns and fires triggers.
-    pub(crate) serves: bool,
+    pub(crate) has_worker_loops: bool,
     pub(crate) unified: bool,
     /// `true` if browsers reach the server by TLS, so that cookies are `Secure`.
     pub(crate) by_tls: bool,
     /// The time limit of a request that starts no agent.
-    pub(crate) patience: Duration,
+    pub(crate) request_timeout: Duration,
     pub(crate) traces: Hub,
-    pub(crate) uses: Uses,
-    pub(crate) sign_ins: SignIns,
+    pub(crate) token_uses: TokenUses,
+    pub(crate) sign_in_limiter: SignInLimiter,
 }
 
 /// The time limit of a request that starts no agent.
-const PATIENCE: Duration = Duration::from_secs(30);
+const REQUEST_TIMEOUT: Duration = Duration::from_secs(30);
 
 impl Api {
     /// Returns a builder of an API over a store. `tenant` is the install's own tenant, whose admins may create other
     /// tenants. `probe` starts agents to read their capabilities.
-    pub fn over(
+    pub fn builder(
         store: Store,
         tenant: TenantId,
         clock: Arc<dyn Clock>,
         entropy: Arc<dyn Entropy>,
         probe: Arc<dyn Probe>,
     ) -> ApiBuilder {
-        let traces = Hub::new(store.clone(), Settings::default(), CancellationToken::new());
-        ApiBuilder(Shared {
+        let traces = Hub::new(
+            store.clone(),
+            TraceSettings::default(),
+            CancellationToken::new(),
+        );
+        ApiBuilder(ApiState {
             traces,
             store,
             tenant,
@@ -91,17 +95,17 @@ impl Api {
             probe,
             environment: BTreeMap::new(),
             demo_command: Vec::new(),
-            allowance: Allowance::default(),
-            wake: Arc::new(|| {}),
-            live: Arc::new(|| true),
+            allowance: Allowlist::default(),
+            wake_loops: Arc::new(|| {}),
+            is_live: Arc::new(|| true),
             metrics: Metrics::new(env!("CARGO_PKG_VERSION")),
             hosts: Hosts::default(),
-            serves: false,
+            has_worker_loops: false,
             unified: false,
             by_tls: false,
-            patience: PATIENCE,
-            uses: Uses::default(),
-            sign_ins: SignIns::default(),
+            request_timeout: REQUEST_TIMEOUT,
+            token_uses: TokenUses::default(),
+            sign_in_limiter: SignInLimiter::default(),
         })
     }
 
@@ -114,7 +118,7 @@ impl Api {
             Arc::clone(&self.shared.entropy),
             Arc::clone(&self.shared.probe),
         )
-        .allowing(self.shared.allowance.clone())
+        .with_allowance(self.shared.allowance.clone())
     }
 }
 
@@ -122,23 +126,23 @@ impl ApiBuilder {
     /// Sets the callback that wakes the worker loops, and marks the process as one that takes turns and fires
     /// triggers.
     #[must_use]
-    pub fn serving(mut self, wake: Wake) -> Self {
-        self.0.wake = wake;
-        self.0.serves = true;
+    pub fn with_worker_loops(mut self, wake: WakeCallback) -> Self {
+        self.0.wake_loops = wake;
+        self.0.has_worker_loops = true;
         self
     }
 
     /// Sets the check whether the worker loops of the process run. Without it, the process has no loops and counts as
     /// ready.
     #[must_use]
-    pub fn ready(mut self, live: Live) -> Self {
-        self.0.live = live;
+    pub fn with_liveness_check(mut self, live: LivenessCheck) -> Self {
+        self.0.is_live = live;
         self
     }
 
     /// Sets the metrics in which requests are counted, so that they appear beside those of the rest of the process.
     #[must_use]
-    pub fn metrics(mut self, metrics: Metrics) -> Self {
+    pub fn with_metrics(mut self, metrics: Metrics) -> Self {
         self.0.metrics = metrics;
         self
     }
@@ -146,7 +150,7 @@ impl ApiBuilder {
     /// Sets the environment in which the programs of agents are looked up, and the command line of the demonstration
     /// agent. New tenants get an agent with that command line.
     #[must_use]
-    pub fn agents(
+    pub fn with_agents(
         mut self,
         environment: BTreeMap<String, String>,
         demo_command: Vec<String>,
@@ -158,29 +162,29 @@ impl ApiBuilder {
 
     /// Sets the addresses that notifications may go to beside public ones.
     #[must_use]
-    pub fn allowing(mut self, allowance: Allowance) -> Self {
+    pub fn with_allowance(mut self, allowance: Allowlist) -> Self {
         self.0.allowance = allowance;
         self
     }
 
     /// Sets unified mode, in which automations that are created from the web are bound to one conversation.
     #[must_use]
-    pub fn unified(mut self, unified: bool) -> Self {
+    pub fn with_unified_mode(mut self, unified: bool) -> Self {
         self.0.unified = unified;
         self
     }
 
     /// Sets the token that ends every trace at once, so that a stop of the server waits for no trace.
     #[must_use]
-    pub fn stopped_by(mut self, stop: CancellationToken) -> Self {
-        self.0.traces = Hub::new(self.0.store.clone(), Settings::default(), stop);
+    pub fn with_stop_token(mut self, stop: CancellationToken) -> Self {
+        self.0.traces = Hub::new(self.0.store.clone(), TraceSettings::default(), stop);
         self
     }
 
     /// Sets the host names by which clients reach the server beside those of loopback, and whether they use TLS.
     #[must_use]
-    pub fn reached_by(mut self, names: &[String], by_tls: bool) -> Self {
-        self.0.hosts = Hosts::beside_loopback(names);
+    pub fn with_hosts(mut self, names: &[String], by_tls: bool) -> Self {
+        self.0.hosts = Hosts::with_loopback(names);
         self.0.by_tls = by_tls;
         self
     }
@@ -197,14 +201,14 @@ impl ApiBuilder {
 mod tests {
     use std::convert::Infallible;
 
-    use api_types::Depth;
+    use api_types::CheckDepth;
     use axum::{Extension, body::Body};
     use bytes::Bytes;
     use futures::stream;
     use http::{Request, StatusCode};
     use http_body_util::BodyExt;
     use model::agent::AgentConfig;
-    use service::{ProbeError, Probing};
+    use service::{ProbeError, ProbeFuture};
     use testkit::clock::{FakeClock, SeededEntropy};
     use tower::ServiceExt;
 
@@ -214,22 +218,22 @@ mod tests {
     struct NoAgents;
 
     impl Probe for NoAgents {
-        fn probe<'a>(&'a self, _: &'a AgentConfig, _: Depth) -> Probing<'a> {
+        fn probe<'a>(&'a self, _: &'a AgentConfig, _: CheckDepth) -> ProbeFuture<'a> {
             Box::pin(async { Err(ProbeError("no such program".into())) })
         }
     }
 
     #[tokio::test]
-    async fn a_request_that_takes_too_long_is_given_up() {
+    async fn request_over_time_limit_gets_503() {
         let location = store::Location::SqliteMemory;
         let entropy = Arc::new(SeededEntropy::new(1));
         let clock = Arc::new(FakeClock::at("2026-11-21T09:00:00Z"));
         let database = store::open(&location).await.unwrap();
         let store = Store::new(database, entropy.clone(), "/data/sessions".into());
         let tenant = store.ensure_tenant("default", clock.now()).await.unwrap();
-        let mut builder = Api::over(store, tenant, clock, entropy, Arc::new(NoAgents));
-        assert_eq!(builder.0.patience, PATIENCE);
-        builder.0.patience = Duration::ZERO;
+        let mut builder = Api::builder(store, tenant, clock, entropy, Arc::new(NoAgents));
+        assert_eq!(builder.0.request_timeout, REQUEST_TIMEOUT);
+        builder.0.request_timeout = Duration::ZERO;
         let routes = crate::router(builder.build()).layer(Extension(Peer::Private));
         for path in ["automations", "webhooks/check", "agents/any/check"] {
             // Its body never comes.

@@ -5,12 +5,11 @@ use std::{path::Path, sync::Arc};
 use client::Client;
 use config::{Config, Origin};
 use model::Entropy;
-use server::{Asked, Local, OsEntropy};
+use server::{LocalInstance, OsEntropy, ServerContact};
 
 use crate::{
-    environment,
-    failure::{Exit, Failure},
-    local,
+    data_folder, environment,
+    error::{CliError, Exit},
     login::{self, Login},
     output::{LocalTime, Output},
 };
@@ -18,36 +17,36 @@ use crate::{
 /// The context of a command.
 pub(crate) struct App {
     pub(crate) client: Client,
-    pub(crate) whom: Whom,
+    pub(crate) target: Target,
     pub(crate) config: Config,
     pub(crate) output: Output,
     pub(crate) time: LocalTime,
 }
 
 /// The API that a command is connected to.
-pub(crate) enum Whom {
+pub(crate) enum Target {
     /// A remote server, by its network address.
-    Elsewhere,
+    Remote,
     /// The server of the data folder, by its private socket.
-    Server,
+    Local,
     /// The routes of this process, because the data folder has no server.
-    Nobody(Box<Local>),
+    InProcess(Box<LocalInstance>),
 }
 
 impl App {
     /// Connects to the API: to the remote server that is configured or stored by `matins login`, otherwise to the
     /// server of the data folder. If that folder has no server, opens the folder and the database in this process.
-    pub(crate) async fn find(config: &Config, output: Output) -> Result<Self, Failure> {
-        let (client, whom) = match elsewhere(config)? {
+    pub(crate) async fn connect(config: &Config, output: Output) -> Result<Self, CliError> {
+        let (client, whom) = match remote_login(config)? {
             Some(Login { server, token }) => {
-                let client = Client::at(&server, &token, entropy())?;
-                (client, Whom::Elsewhere)
+                let client = Client::with_address(&server, &token, entropy())?;
+                (client, Target::Remote)
             }
-            None => here(config).await?,
+            None => connect_locally(config).await?,
         };
         Ok(Self {
             client,
-            whom,
+            target: whom,
             config: config.clone(),
             output,
             time: LocalTime::system(),
@@ -55,10 +54,15 @@ impl App {
     }
 
     /// Returns the context of a command that uses an opened data folder through a given client.
-    pub(crate) fn over(local: Local, client: Client, config: &Config, output: Output) -> Self {
+    pub(crate) fn with_client(
+        local: LocalInstance,
+        client: Client,
+        config: &Config,
+        output: Output,
+    ) -> Self {
         Self {
             client,
-            whom: Whom::Nobody(Box::new(local)),
+            target: Target::InProcess(Box::new(local)),
             config: config.clone(),
             output,
             time: LocalTime::system(),
@@ -66,18 +70,18 @@ impl App {
     }
 
     /// `true` if the API resolves paths on this machine.
-    pub(crate) const fn is_here(&self) -> bool {
-        !matches!(self.whom, Whom::Elsewhere)
+    pub(crate) const fn resolves_local_paths(&self) -> bool {
+        !matches!(self.target, Target::Remote)
     }
 
     /// `true` if a server takes the turns that the command requests.
-    pub(crate) const fn is_served(&self) -> bool {
-        !matches!(self.whom, Whom::Nobody(_))
+    pub(crate) const fn has_server(&self) -> bool {
+        !matches!(self.target, Target::InProcess(_))
     }
 
     /// Closes the database if this process opened it.
     pub(crate) async fn close(self) {
-        if let Whom::Nobody(local) = self.whom {
+        if let Target::InProcess(local) = self.target {
             local.close().await;
         }
     }
@@ -90,7 +94,7 @@ pub(crate) fn entropy() -> Arc<dyn Entropy> {
 
 /// Returns the remote server to connect to. Returns `None` if the command line names a data folder or a database but
 /// no server: these flags take precedence over a stored login.
-fn elsewhere(config: &Config) -> Result<Option<Login>, Failure> {
+fn remote_login(config: &Config) -> Result<Option<Login>, CliError> {
     let by_flag = |origin: &Origin| matches!(origin, Origin::Flag(_));
     let names_folder = by_flag(&config.data.origin) || by_flag(&config.database.origin);
     if names_folder && !by_flag(&config.server.origin) {
@@ -105,13 +109,13 @@ fn elsewhere(config: &Config) -> Result<Option<Login>, Failure> {
     }
     let stored = path.map_or(Ok(None), |path| login::read(&path))?;
     match stored {
-        Some(login) if login.is_of(&server) => Ok(Some(login)),
+        Some(login) if login.is_for_server(&server) => Ok(Some(login)),
         _ => {
             let message = format!("ask {server}: there is no token for it");
             Err(
-                Failure::message(Exit::NotAllowed, message).with_hint(format!(
+                CliError::message(Exit::NotAllowed, message).with_hint(format!(
                     "`matins login {server}` stores one; {} holds one for a single command",
-                    config::TOKEN
+                    config::TOKEN_VARIABLE
                 )),
             )
         }
@@ -119,25 +123,25 @@ fn elsewhere(config: &Config) -> Result<Option<Login>, Failure> {
 }
 
 /// Connects to the server of the data folder, or opens the folder in this process if there is none.
-async fn here(config: &Config) -> Result<(Client, Whom), Failure> {
-    let folder = local::data_folder(config)?;
+async fn connect_locally(config: &Config) -> Result<(Client, Target), CliError> {
+    let folder = data_folder::data_folder_path(config)?;
     // A missing folder has no socket, so `ask` finds no server there.
-    match server::ask(&absolute(&folder), entropy()).await {
-        Asked::Serves(client) => return Ok((client, Whom::Server)),
+    match server::contact_server(&canonical_path(&folder), entropy()).await {
+        ServerContact::Connected(client) => return Ok((client, Target::Local)),
         // The server may hang. It is safe to continue without it, because the database enforces every invariant
         // between processes.
-        Asked::Silent => {
+        ServerContact::Unresponsive => {
             tracing::warn!(
                 "whoever serves the folder gives no answer; this process does without it"
             );
         }
-        Asked::Nobody => {}
+        ServerContact::Absent => {}
     }
-    let local = local::open(config).await?;
-    let client = local.client_of(local.routes());
-    Ok((client, Whom::Nobody(Box::new(local))))
+    let local = data_folder::open(config).await?;
+    let client = local.in_process_client(local.routes());
+    Ok((client, Target::InProcess(Box::new(local))))
 }
 
-fn absolute(path: &Path) -> std::path::PathBuf {
+fn canonical_path(path: &Path) -> std::path::PathBuf {
     std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned())
 }

@@ -7,7 +7,7 @@ use crate::{
         agent, approval, automation, completions, config, demo, demo_agent, doctor, endpoint,
         instance, login, man, run, serve, session, sign_in, tenant, token, trace,
     },
-    failure::EXIT_CODES,
+    error::EXIT_CODES,
     global::Global,
 };
 
@@ -26,7 +26,7 @@ pub(crate) enum Command {
     Demo(demo::Args),
     Serve(serve::Args),
     #[command(flatten)]
-    Asking(Asking),
+    Api(ApiCommand),
     Login(login::Args),
     Logout(login::LogoutArgs),
     Config(config::Args),
@@ -39,7 +39,7 @@ pub(crate) enum Command {
 
 /// Commands that ask the API, wherever it is.
 #[derive(Debug, Subcommand)]
-pub(crate) enum Asking {
+pub(crate) enum ApiCommand {
     Agent(agent::Args),
     Automation(automation::Args),
     Session(session::Args),

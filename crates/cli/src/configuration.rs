@@ -8,12 +8,13 @@ use std::{
 };
 
 use config::{
-    CONFIG_FILE, Config, File, MAX_FILE_BYTES, Origin, Problem, Sources, UnknownVariable,
+    CONFIG_FILE_VARIABLE, Config, ConfigFile, ConfigProblem, MAX_FILE_BYTES, Origin, Sources,
+    UnknownVariable,
 };
 
 use crate::{
     environment,
-    failure::{Exit, Failure},
+    error::{CliError, Exit},
     global::Global,
     logging,
 };
@@ -35,7 +36,7 @@ impl ConfigPath {
             named_by: Some(by),
         };
         let flag = global.config.clone().map(|path| named(path, "--config"));
-        flag.or_else(|| environment::config_file().map(|path| named(path, CONFIG_FILE)))
+        flag.or_else(|| environment::config_file().map(|path| named(path, CONFIG_FILE_VARIABLE)))
             .or_else(|| {
                 let path = environment::default_config_file()?;
                 Some(Self {
@@ -50,9 +51,12 @@ impl ConfigPath {
     /// # Errors
     ///
     /// Fails if the file cannot be read, and if a file that a flag or a variable names does not exist.
-    pub(crate) fn read(&self) -> Result<Option<File>, Failure> {
-        match read(&self.path) {
-            Ok(content) => Ok(Some(File::parse(&absolute(&self.path), &content))),
+    pub(crate) fn read(&self) -> Result<Option<ConfigFile>, CliError> {
+        match read_limited(&self.path) {
+            Ok(content) => Ok(Some(ConfigFile::parse(
+                &absolute_path(&self.path),
+                &content,
+            ))),
             Err(error) if error.kind() == io::ErrorKind::NotFound && self.named_by.is_none() => {
                 Ok(None)
             }
@@ -61,14 +65,14 @@ impl ConfigPath {
                     .named_by
                     .map_or_else(String::new, |by| format!(" (named by {by})"));
                 let what = format!("read the configuration file {}{by}", self.path.display());
-                Err(Failure::environment(what, error))
+                Err(CliError::environment(what, error))
             }
         }
     }
 }
 
 /// Reads a file up to one byte beyond the limit, so that the parser can report a file that is too long.
-fn read(path: &Path) -> io::Result<Vec<u8>> {
+fn read_limited(path: &Path) -> io::Result<Vec<u8>> {
     let mut content = Vec::new();
     let most = u64::try_from(MAX_FILE_BYTES).unwrap_or(u64::MAX);
     fs::File::open(path)?
@@ -79,22 +83,22 @@ fn read(path: &Path) -> io::Result<Vec<u8>> {
 
 /// Makes a path absolute. Relative paths in the file are resolved against the folder of the file, so its own path
 /// must not depend on the working directory.
-fn absolute(path: &Path) -> PathBuf {
+fn absolute_path(path: &Path) -> PathBuf {
     std::path::absolute(path).unwrap_or_else(|_| path.to_owned())
 }
 
 /// The configuration of this process, with all problems found in it.
-pub(crate) struct Loaded {
+pub(crate) struct LoadedConfig {
     pub(crate) config: Config,
-    pub(crate) problems: Vec<Problem>,
+    pub(crate) problems: Vec<ConfigProblem>,
     /// Environment variables that begin like those of settings but belong to no setting.
-    pub(crate) unknown: Vec<UnknownVariable>,
+    pub(crate) unknown_variables: Vec<UnknownVariable>,
 }
 
-impl Loaded {
+impl LoadedConfig {
     /// Reads the configuration file and merges all sources. Fails if the file cannot be read; invalid values become
     /// problems.
-    pub(crate) fn of(global: &Global) -> Result<Self, Failure> {
+    pub(crate) fn load(global: &Global) -> Result<Self, CliError> {
         let file = match ConfigPath::find(global) {
             Some(path) => path.read()?,
             None => None,
@@ -103,10 +107,10 @@ impl Loaded {
     }
 
     /// Merges the flags and the environment with the given file.
-    pub(crate) fn merge(global: &Global, file: Option<File>) -> Self {
+    pub(crate) fn merge(global: &Global, file: Option<ConfigFile>) -> Self {
         let sources = Sources {
             flags: global.flags.0.clone(),
-            environment: environment::own(),
+            environment: environment::matins_variables(),
             file,
             home: environment::home(),
         };
@@ -118,20 +122,23 @@ impl Loaded {
         Self {
             config,
             problems,
-            unknown,
+            unknown_variables: unknown,
         }
     }
 
     /// Returns the configuration if it has no problems. Otherwise returns the first problem as an error.
-    pub(crate) fn accepted(self) -> Result<Self, Failure> {
+    pub(crate) fn into_valid(self) -> Result<Self, CliError> {
         let Some((first, more)) = self.problems.split_first() else {
             return Ok(self);
         };
-        let failure = Failure::new(Exit::Usage, first.clone());
+        let failure = CliError::new(Exit::Usage, first.clone());
         Err(match (more.len(), first) {
-            (0, Problem::UnknownKey { near: None, .. }) => {
-                failure.with_hint("matins config reference lists every setting")
-            }
+            (
+                0,
+                ConfigProblem::UnknownKey {
+                    suggestion: None, ..
+                },
+            ) => failure.with_hint("matins config reference lists every setting"),
             (0, _) => failure,
             (1, _) => failure.with_hint("one more thing is wrong: matins config check"),
             (more, _) => {
@@ -142,20 +149,25 @@ impl Loaded {
 }
 
 /// Logs a warning for each variable that belongs to no setting.
-pub(crate) fn warn_of(unknown: &[UnknownVariable]) {
+pub(crate) fn warn_of_unknown_variables(unknown: &[UnknownVariable]) {
     for variable in unknown {
-        tracing::warn!("{}", no_setting(variable));
+        tracing::warn!("{}", format_unknown_variable(variable));
     }
 }
 
 /// Formats a variable that belongs to no setting, with the setting of the most similar name.
-pub(crate) fn no_setting(UnknownVariable { name, near }: &UnknownVariable) -> String {
+pub(crate) fn format_unknown_variable(
+    UnknownVariable {
+        name,
+        suggestion: near,
+    }: &UnknownVariable,
+) -> String {
     let near = near.map_or_else(String::new, |near| format!("; did you mean {near}?"));
     format!("{name} is no setting{near}")
 }
 
 /// Returns the problems of a file, regardless of flags and the environment.
-pub(crate) fn of_file_alone(file: File) -> Vec<Problem> {
+pub(crate) fn file_problems(file: ConfigFile) -> Vec<ConfigProblem> {
     let sources = Sources {
         file: Some(file),
         home: environment::home(),
@@ -165,20 +177,20 @@ pub(crate) fn of_file_alone(file: File) -> Vec<Problem> {
 }
 
 /// Reads a configuration file that the user named, to check it alone.
-pub(crate) fn read_named(path: &Path) -> Result<File, Failure> {
-    let content = read(path).map_err(|error| {
-        Failure::environment(format!("read the file {}", path.display()), error)
+pub(crate) fn read_file_to_check(path: &Path) -> Result<ConfigFile, CliError> {
+    let content = read_limited(path).map_err(|error| {
+        CliError::environment(format!("read the file {}", path.display()), error)
     })?;
-    Ok(File::parse(&absolute(path), &content))
+    Ok(ConfigFile::parse(&absolute_path(path), &content))
 }
 
 /// Merges the sources and checks the values that `config` cannot check itself: database addresses and log directives.
-fn resolve(sources: &Sources) -> (Config, Vec<Problem>) {
+fn resolve(sources: &Sources) -> (Config, Vec<ConfigProblem>) {
     let (config, mut problems) = config::resolve(sources);
-    if let Err(problem) = server::location(&config) {
+    if let Err(problem) = server::database_location(&config) {
         problems.push(problem);
     }
-    if let Err(problem) = logging::filter(&config, "warn") {
+    if let Err(problem) = logging::log_filter(&config, "warn") {
         problems.push(problem);
     }
     (config, problems)

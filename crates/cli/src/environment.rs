@@ -6,7 +6,7 @@ use std::{collections::BTreeMap, ffi::OsString, path::PathBuf};
 /// specification; a relative value counts as unset).
 pub(crate) fn default_data_folder() -> Option<PathBuf> {
     let base =
-        absolute("XDG_DATA_HOME").or_else(|| home().map(|home| home.join(".local/share")))?;
+        absolute_path("XDG_DATA_HOME").or_else(|| home().map(|home| home.join(".local/share")))?;
     Some(base.join("matins"))
 }
 
@@ -17,23 +17,24 @@ pub(crate) fn default_config_file() -> Option<PathBuf> {
 
 /// Returns the folder of the user's configuration and login: `$XDG_CONFIG_HOME/matins`, or `~/.config/matins`.
 pub(crate) fn config_folder() -> Option<PathBuf> {
-    let base = absolute("XDG_CONFIG_HOME").or_else(|| home().map(|home| home.join(".config")))?;
+    let base =
+        absolute_path("XDG_CONFIG_HOME").or_else(|| home().map(|home| home.join(".config")))?;
     Some(base.join("matins"))
 }
 
 /// Returns the token for a remote server if the environment holds one.
 pub(crate) fn token() -> Option<String> {
-    variable(config::TOKEN)?.into_string().ok()
+    variable(config::TOKEN_VARIABLE)?.into_string().ok()
 }
 
 /// Returns the path of the configuration file if the environment names one.
 pub(crate) fn config_file() -> Option<PathBuf> {
-    variable(config::CONFIG_FILE).map(PathBuf::from)
+    variable(config::CONFIG_FILE_VARIABLE).map(PathBuf::from)
 }
 
 /// Returns the home directory.
 pub(crate) fn home() -> Option<PathBuf> {
-    absolute("HOME")
+    absolute_path("HOME")
 }
 
 /// Returns the value of `PATH`, empty if it is unset.
@@ -42,7 +43,7 @@ pub(crate) fn search_path() -> OsString {
 }
 
 /// Returns the variables whose names begin with `MATINS_`.
-pub(crate) fn own() -> BTreeMap<String, OsString> {
+pub(crate) fn matins_variables() -> BTreeMap<String, OsString> {
     std::env::vars_os()
         .filter_map(|(name, value)| Some((name.into_string().ok()?, value)))
         .filter(|(name, _)| name.starts_with("MATINS_"))
@@ -51,14 +52,14 @@ pub(crate) fn own() -> BTreeMap<String, OsString> {
 
 /// Returns the whole environment, from which agents may pass variables on to agents. Omits variables that are not
 /// UTF-8.
-pub(crate) fn for_agents() -> BTreeMap<String, String> {
+pub(crate) fn agent_environment() -> BTreeMap<String, String> {
     std::env::vars_os()
         .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
         .collect()
 }
 
 /// Returns the value of a variable if it is an absolute path.
-fn absolute(name: &str) -> Option<PathBuf> {
+fn absolute_path(name: &str) -> Option<PathBuf> {
     variable(name)
         .map(PathBuf::from)
         .filter(|path| path.is_absolute())

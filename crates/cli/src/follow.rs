@@ -1,47 +1,47 @@
 //! Follows a run until it ends. The answer goes to standard output, all other text to standard error.
 
+mod blocked_on;
 mod follower;
-mod waiting;
 
-use api_types::{Run, RunFlags, Waiting};
+use api_types::{BlockedOn, Run, RunFlags};
 use model::{RunId, run::RunStatus};
 use serde::Serialize;
-use server::Local;
+use server::LocalInstance;
 use tokio_util::sync::CancellationToken;
 
-pub(crate) use waiting::waits;
+pub(crate) use blocked_on::format_blocked_on;
 
-use self::follower::{Ended, Follower};
+use self::follower::{FollowOutcome, Follower};
 
 use crate::{
-    app::{App, Whom},
-    failure::{Exit, Failure},
+    app::{App, Target},
+    error::{CliError, Exit},
     signals::Signals,
 };
 
 /// The result of a run, as JSON.
 #[derive(Serialize)]
-struct Followed<'a> {
+struct FollowedRun<'a> {
     run: &'a Run,
     answer: Option<&'a str>,
 }
 
 /// Follows a newly requested run until it ends. If the data folder has no server, takes the turn in this process.
 /// With `only_queue`, leaves the run to a server and returns at once.
-pub(crate) async fn see_through(app: &App, run: Run, only_queue: bool) -> Result<Exit, Failure> {
+pub(crate) async fn follow_to_end(app: &App, run: Run, only_queue: bool) -> Result<Exit, CliError> {
     if run.status.is_over() {
-        return end(app, &run, None);
+        return print_result(app, &run, None);
     }
     if only_queue {
-        let waiting = app.client.run(&run.id.to_string()).await?.waiting;
-        return queued(app, &run, waiting.as_ref(), app.is_served());
+        let waiting = app.client.run(&run.id.to_string()).await?.blocked_on;
+        return print_queued(app, &run, waiting.as_ref(), app.has_server());
     }
     let mut signals = Signals::listen()?;
     let mut follower = Follower::new(app, &run);
-    if let Whom::Nobody(local) = &app.whom {
+    if let Target::InProcess(local) = &app.target {
         app.output
             .aside("Nobody serves this data folder, so this process takes the turn.");
-        return Box::pin(take(app, local, run, follower, signals)).await;
+        return Box::pin(take_turn(app, local, run, follower, signals)).await;
     }
     let followed = tokio::select! {
         followed = Box::pin(follow(app, &mut follower, run)) => followed,
@@ -55,13 +55,13 @@ pub(crate) async fn see_through(app: &App, run: Run, only_queue: bool) -> Result
 }
 
 /// Takes the turn in this process and follows it. The first Ctrl-C cancels the run; the second one ends the process.
-async fn take(
+async fn take_turn(
     app: &App,
-    local: &Local,
+    local: &LocalInstance,
     run: Run,
     mut follower: Follower<'_>,
     mut signals: Signals,
-) -> Result<Exit, Failure> {
+) -> Result<Exit, CliError> {
     let stop = CancellationToken::new();
     let id = run.id;
     let both = take_and_follow(app, local, run, &mut follower, stop.clone());
@@ -69,7 +69,7 @@ async fn take(
         signals.next().await;
         app.output
             .aside("Calling it off; Ctrl-C again stops at once.");
-        if let Err(error) = call_off(app, id).await {
+        if let Err(error) = cancel_newest_attempt(app, id).await {
             tracing::debug!(
                 ?error,
                 "failed to call the run off; it is stopped all the same"
@@ -94,11 +94,11 @@ async fn take(
 /// Takes the turn in this process and follows it. The turn continues to its end even if the follower fails.
 async fn take_and_follow(
     app: &App,
-    local: &Local,
+    local: &LocalInstance,
     run: Run,
     follower: &mut Follower<'_>,
     stop: CancellationToken,
-) -> Result<Exit, Failure> {
+) -> Result<Exit, CliError> {
     let mut taking = std::pin::pin!(server::take_turn(local, &app.client, run.id, stop));
     let mut following = std::pin::pin!(follow(app, follower, run));
     tokio::select! {
@@ -124,56 +124,61 @@ async fn take_and_follow(
 }
 
 /// Cancels the newest attempt. The run then ends as cancelled; a mere stop would requeue it.
-async fn call_off(app: &App, id: RunId) -> Result<(), Failure> {
+async fn cancel_newest_attempt(app: &App, id: RunId) -> Result<(), CliError> {
     let newest = server::newest_attempt(&app.client, id).await?.run.id;
     app.client.cancel_run(&newest.to_string()).await?;
     Ok(())
 }
 
 /// Follows a run and prints its result.
-async fn follow(app: &App, follower: &mut Follower<'_>, run: Run) -> Result<Exit, Failure> {
+async fn follow(app: &App, follower: &mut Follower<'_>, run: Run) -> Result<Exit, CliError> {
     match follower.follow(&run).await? {
-        Ended::Over { run, answer } => end(app, &run, answer.as_deref()),
-        Ended::NobodyServes(view) => {
+        FollowOutcome::Finished { run, answer } => print_result(app, &run, answer.as_deref()),
+        FollowOutcome::ServerStopped(view) => {
             app.output
                 .aside("Whoever served this data folder has stopped.");
-            queued(app, &view.run, view.waiting.as_ref(), false)
+            print_queued(app, &view.run, view.blocked_on.as_ref(), false)
         }
     }
 }
 
 /// Prints that the run is queued, and the condition that it waits for.
-fn queued(app: &App, run: &Run, waiting: Option<&Waiting>, served: bool) -> Result<Exit, Failure> {
+fn print_queued(
+    app: &App,
+    run: &Run,
+    waiting: Option<&BlockedOn>,
+    served: bool,
+) -> Result<Exit, CliError> {
     if app.output.json {
-        app.output.document(&Followed { run, answer: None })?;
+        app.output.document(&FollowedRun { run, answer: None })?;
         return Ok(Exit::Done);
     }
-    let who = match &app.whom {
-        Whom::Elsewhere => "the server takes it up",
+    let who = match &app.target {
+        Target::Remote => "the server takes it up",
         _ if served => "whoever serves this data folder takes it up",
         _ => "nobody serves this data folder: start `matins serve`, and it is taken up",
     };
     app.output.line(&format!("Queued as {}; {who}.", run.id))?;
     if let Some(waiting) = waiting {
-        app.output.aside(&waits(app, waiting));
+        app.output.aside(&format_blocked_on(app, waiting));
     }
     Ok(Exit::Done)
 }
 
 /// Prints the result of a run and returns the exit code.
-fn end(app: &App, run: &Run, answer: Option<&str>) -> Result<Exit, Failure> {
+fn print_result(app: &App, run: &Run, answer: Option<&str>) -> Result<Exit, CliError> {
     if app.output.json {
-        app.output.document(&Followed { run, answer })?;
+        app.output.document(&FollowedRun { run, answer })?;
     }
     let hint = format!("`matins run show {}` tells all about it", run.id);
     let reason = run.message.as_deref().or(run.reason.as_deref());
     let reason = reason.unwrap_or("no reason was given");
     let failed = |exit, what: &str| {
-        Err(Failure::message(exit, format!("{what}: {reason}")).with_hint(hint.clone()))
+        Err(CliError::message(exit, format!("{what}: {reason}")).with_hint(hint.clone()))
     };
     match run.status {
         RunStatus::Succeeded => {
-            flags(app, run.flags);
+            print_flags(app, run.flags);
             Ok(Exit::Done)
         }
         RunStatus::Skipped => failed(Exit::Refused, "run the automation, it was skipped"),
@@ -183,7 +188,7 @@ fn end(app: &App, run: &Run, answer: Option<&str>) -> Result<Exit, Failure> {
 }
 
 /// Prints remarks on a succeeded run.
-fn flags(app: &App, flags: RunFlags) {
+fn print_flags(app: &App, flags: RunFlags) {
     if flags.empty_answer {
         app.output.aside("The agent gave no answer.");
     }

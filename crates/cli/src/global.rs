@@ -6,7 +6,7 @@ use clap::{
     Arg, ArgMatches, Args, ValueHint,
     builder::{OsStringValueParser, PossibleValuesParser, TypedValueParser, ValueParser},
 };
-use config::{Hint, SETTINGS, Setting};
+use config::{PathHint, SETTINGS, Setting};
 
 /// Options that every command takes.
 #[derive(Debug, Args)]
@@ -15,7 +15,7 @@ pub(crate) struct Global {
     /// The configuration file
     #[arg(long, global = true, value_name = "FILE", value_hint = clap::ValueHint::FilePath,
           help = format!("The configuration file [default: matins/config.toml in the user's \
-                          configuration directory] [env: {}]", ::config::CONFIG_FILE))]
+                          configuration directory] [env: {}]", ::config::CONFIG_FILE_VARIABLE))]
     pub(crate) config: Option<PathBuf>,
     /// Answer in JSON
     #[arg(long, global = true)]
@@ -36,7 +36,7 @@ impl Flags {
         let help = format!(
             "{} [default: {}] [env: {}]",
             setting.about,
-            kind.default_shown(),
+            kind.default_text(),
             setting.environment
         );
         let choices = kind.choices();
@@ -54,12 +54,12 @@ impl Flags {
             .value_parser(parser)
             .help(help);
         match kind.hint() {
-            Hint::None => argument
+            PathHint::None => argument
                 .help_heading("Settings")
                 .hide_short_help(true)
                 .value_hint(ValueHint::Other),
-            Hint::Folder => argument.value_hint(ValueHint::DirPath),
-            Hint::File => argument.value_hint(ValueHint::FilePath),
+            PathHint::Folder => argument.value_hint(ValueHint::DirPath),
+            PathHint::File => argument.value_hint(ValueHint::FilePath),
         }
     }
 }

@@ -5,7 +5,7 @@ use std::{
     sync::{Mutex, PoisonError},
 };
 
-use config::{Config, LogFormat, Problem};
+use config::{Config, ConfigProblem, LogFormat};
 use telemetry::Spans;
 use tracing::Subscriber;
 use tracing_subscriber::{
@@ -16,43 +16,47 @@ use tracing_subscriber::{
     util::SubscriberInitExt as _,
 };
 
-use crate::failure::{Exit, Failure};
+use crate::error::{CliError, Exit};
 
 /// The service name of exported traces.
-const SERVICE: &str = "matins";
+const SERVICE_NAME: &str = "matins";
 
 /// The exporter of traces. It is a global, as the log subscriber is: a process has one of each.
-static SPANS: Mutex<Option<Spans>> = Mutex::new(None);
+static SPAN_EXPORTER: Mutex<Option<Spans>> = Mutex::new(None);
 
 /// Starts logging with the configured directives, or with `default`. The caller must call this before it starts the
 /// runtime, because the exporter sends traces from a thread outside of it.
-pub(crate) fn start(config: &Config, default: &str) -> Result<(), Failure> {
-    let filter = filter(config, default).map_err(|problem| Failure::new(Exit::Usage, problem))?;
+pub(crate) fn start(config: &Config, default: &str) -> Result<(), CliError> {
+    let filter =
+        log_filter(config, default).map_err(|problem| CliError::new(Exit::Usage, problem))?;
     let colours = io::stderr().is_terminal();
-    let logs = logs(config.log_format.value, colours, io::stderr);
+    let logs = log_layer(config.log_format.value, colours, io::stderr);
     let logs = logs.with_filter(filter);
     let endpoint = config.otlp_endpoint.value.as_deref();
     let spans = endpoint
-        .map(|endpoint| Spans::to(endpoint, SERVICE, env!("CARGO_PKG_VERSION")))
+        .map(|endpoint| Spans::export_to(endpoint, SERVICE_NAME, env!("CARGO_PKG_VERSION")))
         .transpose()
-        .map_err(|error| Failure::new(Exit::Environment, error))?;
+        .map_err(|error| CliError::new(Exit::Environment, error))?;
     let traces = spans.as_ref().map(Spans::layer);
     Registry::default().with(logs).with(traces).init();
-    *SPANS.lock().unwrap_or_else(PoisonError::into_inner) = spans;
+    *SPAN_EXPORTER.lock().unwrap_or_else(PoisonError::into_inner) = spans;
     Ok(())
 }
 
 /// Sends the last traces. The caller must have shut the runtime down. Waits for an unresponsive collector for at most
 /// two seconds.
 pub(crate) fn end() {
-    let spans = SPANS.lock().unwrap_or_else(PoisonError::into_inner).take();
+    let spans = SPAN_EXPORTER
+        .lock()
+        .unwrap_or_else(PoisonError::into_inner)
+        .take();
     if let Some(spans) = spans {
-        spans.end();
+        spans.shut_down();
     }
 }
 
 /// Returns the layer that writes logs in a format.
-fn logs<S, W>(format: LogFormat, colours: bool, to: W) -> Box<dyn Layer<S> + Send + Sync>
+fn log_layer<S, W>(format: LogFormat, colours: bool, to: W) -> Box<dyn Layer<S> + Send + Sync>
 where
     S: Subscriber + for<'span> LookupSpan<'span>,
     W: for<'writer> MakeWriter<'writer> + Send + Sync + 'static,
@@ -65,13 +69,13 @@ where
 }
 
 /// Returns the filter of log events: the configured directives, or `default`.
-pub(crate) fn filter(config: &Config, default: &str) -> Result<EnvFilter, Problem> {
+pub(crate) fn log_filter(config: &Config, default: &str) -> Result<EnvFilter, ConfigProblem> {
     let given = &config.log;
     let directives = given.value.as_deref();
     EnvFilter::try_new(directives.unwrap_or(default)).map_err(|error| {
         let reason =
             format!("{error}; accepted are levels and targets, such as info or daemon=debug,warn");
-        Problem::value("log.directives", directives, &given.origin, reason)
+        ConfigProblem::value("log.directives", directives, &given.origin, reason)
     })
 }
 
@@ -85,9 +89,9 @@ mod tests {
 
     /// Keeps what is logged.
     #[derive(Clone, Default)]
-    struct Log(Arc<Mutex<Vec<u8>>>);
+    struct LogBuffer(Arc<Mutex<Vec<u8>>>);
 
-    impl io::Write for Log {
+    impl io::Write for LogBuffer {
         fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
             self.0.lock().unwrap().write(bytes)
         }
@@ -97,10 +101,10 @@ mod tests {
     }
 
     /// What is logged of an event within a turn whose session is known once it has begun.
-    fn logged(format: LogFormat) -> String {
-        let log = Log::default();
+    fn captured_log(format: LogFormat) -> String {
+        let log = LogBuffer::default();
         let kept = log.clone();
-        let logs = logs(format, false, move || kept.clone());
+        let logs = log_layer(format, false, move || kept.clone());
         let subscriber = Registry::default().with(logs.with_filter(EnvFilter::new("info")));
         tracing::subscriber::with_default(subscriber, || {
             let session = tracing::field::Empty;
@@ -115,8 +119,8 @@ mod tests {
     }
 
     #[test]
-    fn a_line_of_json_has_the_fields_of_its_event_and_of_its_spans() {
-        let text = logged(LogFormat::Json);
+    fn json_log_line_contains_event_and_span_fields() {
+        let text = captured_log(LogFormat::Json);
         let line: Value = serde_json::from_str(&text).unwrap();
         assert_eq!(line["level"], "WARN");
         assert_eq!(line["fields"]["message"], "it is tried again");
@@ -130,8 +134,8 @@ mod tests {
     }
 
     #[test]
-    fn a_line_for_people_names_the_turn_that_it_is_of() {
-        let text = logged(LogFormat::Text);
+    fn text_log_line_contains_turn_fields() {
+        let text = captured_log(LogFormat::Text);
         assert_eq!(text.lines().count(), 1, "{text}");
         for told in ["WARN", "run_1", "ses_1", "it is tried again"] {
             assert!(text.contains(told), "{told}: {text}");

@@ -12,11 +12,11 @@ use tempfile::NamedTempFile;
 
 use crate::{
     environment,
-    failure::{Exit, Failure},
+    error::{CliError, Exit},
 };
 
 /// The maximum number of bytes that are read from the file.
-const MOST_BYTES: u64 = 64 << 10;
+const MAX_LOGIN_FILE_BYTES: u64 = 64 << 10;
 
 /// A remote server and the token for it.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -30,7 +30,7 @@ pub(crate) struct Login {
 
 impl Login {
     /// `true` if the token is for this server.
-    pub(crate) fn is_of(&self, server: &str) -> bool {
+    pub(crate) fn is_for_server(&self, server: &str) -> bool {
         let bare = |address: &str| address.trim_end_matches('/').to_owned();
         bare(&self.server) == bare(server)
     }
@@ -46,8 +46,8 @@ pub(crate) fn path() -> Option<PathBuf> {
 /// # Errors
 ///
 /// Refuses a file that the group or other users may read, because it contains a token.
-pub(crate) fn read(path: &Path) -> Result<Option<Login>, Failure> {
-    let failed = |source: io::Error| Failure::environment(told(path), source);
+pub(crate) fn read(path: &Path) -> Result<Option<Login>, CliError> {
+    let failed = |source: io::Error| CliError::environment(failed_action(path), source);
     let file = match File::open(path) {
         Ok(file) => file,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
@@ -58,35 +58,35 @@ pub(crate) fn read(path: &Path) -> Result<Option<Login>, Failure> {
     if mode & 0o077 != 0 {
         let message = format!(
             "{}: others may read the token in it (mode {:03o})",
-            told(path),
+            failed_action(path),
             mode & 0o777
         );
-        return Err(Failure::message(Exit::Environment, message)
+        return Err(CliError::message(Exit::Environment, message)
             .with_hint(format!("chmod 600 {}", path.display())));
     }
     let mut text = String::new();
-    file.take(MOST_BYTES)
+    file.take(MAX_LOGIN_FILE_BYTES)
         .read_to_string(&mut text)
         .map_err(failed)?;
     toml::from_str(&text).map(Some).map_err(|error| {
         // Use the bare message, because the full error of the parser quotes the text, which contains the token.
-        let message = format!("{}: {}", told(path), error.message());
-        Failure::message(Exit::Environment, message)
+        let message = format!("{}: {}", failed_action(path), error.message());
+        CliError::message(Exit::Environment, message)
             .with_hint("`matins login URL` writes it anew, `matins logout` removes it")
     })
 }
 
 /// Writes the file with mode 0600, and replaces an existing one atomically.
-pub(crate) fn write(path: &Path, login: &Login) -> Result<(), Failure> {
+pub(crate) fn write(path: &Path, login: &Login) -> Result<(), CliError> {
     let failed = |source: io::Error| {
-        Failure::environment(format!("write the file {}", path.display()), source)
+        CliError::environment(format!("write the file {}", path.display()), source)
     };
     let folder = path.parent().unwrap_or(Path::new("/"));
     let mut builder = DirBuilder::new();
     builder.recursive(true).mode(0o700);
     builder.create(folder).map_err(failed)?;
     let text = toml::to_string(login)
-        .map_err(|error| Failure::message(Exit::Failed, format!("write the login: {error}")))?;
+        .map_err(|error| CliError::message(Exit::Failed, format!("write the login: {error}")))?;
     // `NamedTempFile` creates files with mode 0600.
     let mut file = NamedTempFile::new_in(folder).map_err(failed)?;
     file.write_all(text.as_bytes()).map_err(failed)?;
@@ -96,18 +96,18 @@ pub(crate) fn write(path: &Path, login: &Login) -> Result<(), Failure> {
 }
 
 /// Removes the file. Returns `true` if it existed.
-pub(crate) fn remove(path: &Path) -> Result<bool, Failure> {
+pub(crate) fn remove(path: &Path) -> Result<bool, CliError> {
     match fs::remove_file(path) {
         Ok(()) => Ok(true),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
         Err(error) => {
             let what = format!("remove the file {}", path.display());
-            Err(Failure::environment(what, error))
+            Err(CliError::environment(what, error))
         }
     }
 }
 
-fn told(path: &Path) -> String {
+fn failed_action(path: &Path) -> String {
     format!("use the file {}", path.display())
 }
 
@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn a_login_is_kept_for_its_owner_alone() {
+    fn login_file_is_readable_by_owner_only() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a/b/login.toml");
         assert!(read(&path).unwrap().is_none());
@@ -140,16 +140,24 @@ mod tests {
     }
 
     #[test]
-    fn a_login_that_others_may_read_is_refused_and_the_token_not_told() {
+    fn login_readable_by_others_is_refused_without_token_in_error() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("login.toml");
         write(&path, &login()).unwrap();
         fs::set_permissions(&path, Permissions::from_mode(0o640)).unwrap();
         let refused = read(&path).err().unwrap();
-        assert!(refused.told().contains("mode 640"), "{}", refused.told());
+        assert!(
+            refused.full_message().contains("mode 640"),
+            "{}",
+            refused.full_message()
+        );
         fs::write(&path, "server = \"h\"\ntoken = mat_secret").unwrap();
         fs::set_permissions(&path, Permissions::from_mode(0o600)).unwrap();
         let refused = read(&path).err().unwrap();
-        assert!(!refused.told().contains("mat_secret"), "{}", refused.told());
+        assert!(
+            !refused.full_message().contains("mat_secret"),
+            "{}",
+            refused.full_message()
+        );
     }
 }

@@ -8,11 +8,11 @@ mod app;
 mod args;
 mod commands;
 mod configuration;
+mod data_folder;
 mod environment;
-mod failure;
+mod error;
 mod follow;
 mod global;
-mod local;
 mod logging;
 mod login;
 mod output;
@@ -25,9 +25,9 @@ use config::Config;
 
 use crate::{
     app::App,
-    args::{Asking, Cli, Command},
-    configuration::Loaded,
-    failure::{Exit, Failure},
+    args::{ApiCommand, Cli, Command},
+    configuration::LoadedConfig,
+    error::{CliError, Exit},
     global::Global,
     output::Output,
 };
@@ -41,12 +41,15 @@ fn main() -> ExitCode {
     // Handle a guard before clap sees anything: the guard runs with the agent's environment and must start whatever
     // that contains.
     let mut arguments = std::env::args_os().skip(1);
-    if arguments.next().is_some_and(|first| first == server::GUARD) {
+    if arguments
+        .next()
+        .is_some_and(|first| first == server::GUARD_ARGUMENT)
+    {
         return agent::guard::main(arguments);
     }
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
-        Err(error) => return refused(&error),
+        Err(error) => return report_invalid_command_line(&error),
     };
     let output = Output {
         json: cli.global.json,
@@ -58,13 +61,13 @@ fn main() -> ExitCode {
 
 /// Reports an invalid command line, in JSON if the arguments include `--json`. The arguments are searched directly,
 /// because clap has not accepted them.
-fn refused(error: &clap::Error) -> ExitCode {
+fn report_invalid_command_line(error: &clap::Error) -> ExitCode {
     let json = std::env::args_os().any(|argument| argument == "--json");
     if json && error.use_stderr() {
         let text = error.render().to_string();
         let text = text.trim().trim_start_matches("error: ");
         let (wrong, usage) = text.split_once("\n\n").unwrap_or((text, ""));
-        let failure = Failure::message(Exit::Usage, format!("take the command line: {wrong}"))
+        let failure = CliError::message(Exit::Usage, format!("take the command line: {wrong}"))
             .with_hint(usage.trim());
         return failure.report(Output { json }).into();
     }
@@ -72,28 +75,28 @@ fn refused(error: &clap::Error) -> ExitCode {
     u8::try_from(error.exit_code()).unwrap_or(2).into()
 }
 
-fn run(cli: Cli, output: Output) -> Result<Exit, Failure> {
+fn run(cli: Cli, output: Output) -> Result<Exit, CliError> {
     let Cli { global, command } = cli;
     match command {
         Command::Demo(args) => {
-            let config = configured(&global, "warn")?;
-            within_runtime(commands::demo::run(args, &config, output))
+            let config = load_config(&global, "warn")?;
+            block_on(commands::demo::run(args, &config, output))
         }
         Command::Serve(args) => {
-            let config = configured(&global, "info")?;
-            within_runtime(commands::serve::run(args, &config, output))
+            let config = load_config(&global, "info")?;
+            block_on(commands::serve::run(args, &config, output))
         }
         Command::Login(args) => {
-            let config = configured(&global, "warn")?;
-            within_runtime(commands::login::run(args, &config, output))
+            let config = load_config(&global, "warn")?;
+            block_on(commands::login::run(args, &config, output))
         }
-        Command::Logout(_) => commands::login::forget(output),
-        Command::Asking(command) => {
-            let config = configured(&global, "warn")?;
-            within_runtime(ask(command, &config, output))
+        Command::Logout(_) => commands::login::logout(output),
+        Command::Api(command) => {
+            let config = load_config(&global, "warn")?;
+            block_on(run_api_command(command, &config, output))
         }
         Command::Config(args) => commands::config::run(args, &global, output),
-        Command::Doctor(args) => within_runtime(commands::doctor::run(args, &global, output)),
+        Command::Doctor(args) => block_on(commands::doctor::run(args, &global, output)),
         Command::Completions(args) => commands::completions::run(&args, Cli::command(), output),
         Command::Man(args) => commands::man::run(args, Cli::command(), output),
         Command::DemoAgent(args) => commands::demo_agent::run(args),
@@ -101,38 +104,44 @@ fn run(cli: Cli, output: Output) -> Result<Exit, Failure> {
 }
 
 /// Loads the configuration and starts logging with it.
-fn configured(global: &Global, default_log: &str) -> Result<Config, Failure> {
-    let Loaded {
-        config, unknown, ..
-    } = Loaded::of(global)?.accepted()?;
+fn load_config(global: &Global, default_log: &str) -> Result<Config, CliError> {
+    let LoadedConfig {
+        config,
+        unknown_variables: unknown,
+        ..
+    } = LoadedConfig::load(global)?.into_valid()?;
     logging::start(&config, default_log)?;
-    configuration::warn_of(&unknown);
+    configuration::warn_of_unknown_variables(&unknown);
     Ok(config)
 }
 
-fn within_runtime(command: impl Future<Output = Result<Exit, Failure>>) -> Result<Exit, Failure> {
+fn block_on(command: impl Future<Output = Result<Exit, CliError>>) -> Result<Exit, CliError> {
     let runtime = tokio::runtime::Runtime::new()
-        .map_err(|source| Failure::environment("start the runtime", source))?;
+        .map_err(|source| CliError::environment("start the runtime", source))?;
     let exit = runtime.block_on(command);
     // Do not wait for a pending read of standard input: it may never return, and would keep the process alive.
     runtime.shutdown_background();
     exit
 }
 
-async fn ask(command: Asking, config: &Config, output: Output) -> Result<Exit, Failure> {
-    let app = App::find(config, output).await?;
+async fn run_api_command(
+    command: ApiCommand,
+    config: &Config,
+    output: Output,
+) -> Result<Exit, CliError> {
+    let app = App::connect(config, output).await?;
     let exit = match command {
-        Asking::Agent(args) => commands::agent::run(args, &app).await,
-        Asking::Automation(args) => commands::automation::run(args, &app).await,
-        Asking::Session(args) => commands::session::run(args, &app).await,
-        Asking::Run(args) => commands::run::run(args, &app).await,
-        Asking::Approval(args) => commands::approval::run(args, &app).await,
-        Asking::Trace(args) => commands::trace::run(args, &app).await,
-        Asking::Token(args) => commands::token::run(args, &app).await,
-        Asking::Tenant(args) => commands::tenant::run(args, &app).await,
-        Asking::Endpoint(args) => commands::endpoint::run(args, &app).await,
-        Asking::Instance(args) => commands::instance::run(args, &app).await,
-        Asking::SignIn(_) => commands::sign_in::run(&app).await,
+        ApiCommand::Agent(args) => commands::agent::run(args, &app).await,
+        ApiCommand::Automation(args) => commands::automation::run(args, &app).await,
+        ApiCommand::Session(args) => commands::session::run(args, &app).await,
+        ApiCommand::Run(args) => commands::run::run(args, &app).await,
+        ApiCommand::Approval(args) => commands::approval::run(args, &app).await,
+        ApiCommand::Trace(args) => commands::trace::run(args, &app).await,
+        ApiCommand::Token(args) => commands::token::run(args, &app).await,
+        ApiCommand::Tenant(args) => commands::tenant::run(args, &app).await,
+        ApiCommand::Endpoint(args) => commands::endpoint::run(args, &app).await,
+        ApiCommand::Instance(args) => commands::instance::run(args, &app).await,
+        ApiCommand::SignIn(_) => commands::sign_in::run(&app).await,
     };
     app.close().await;
     exit

@@ -2,7 +2,7 @@
 
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-use crate::failure::Failure;
+use crate::error::CliError;
 
 /// The signals by which users and service managers request a process to stop.
 pub(crate) struct Signals {
@@ -12,9 +12,10 @@ pub(crate) struct Signals {
 
 impl Signals {
     /// Starts to listen. From then on these signals no longer end the process.
-    pub(crate) fn listen() -> Result<Self, Failure> {
-        let listen =
-            |kind| signal(kind).map_err(|source| Failure::environment("listen to signals", source));
+    pub(crate) fn listen() -> Result<Self, CliError> {
+        let listen = |kind| {
+            signal(kind).map_err(|source| CliError::environment("listen to signals", source))
+        };
         Ok(Self {
             interrupt: listen(SignalKind::interrupt())?,
             terminate: listen(SignalKind::terminate())?,

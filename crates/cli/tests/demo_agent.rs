@@ -5,17 +5,17 @@ use std::{fs, path::Path};
 use anyhow::Context;
 use serde_json::{Value, json};
 use tempfile::TempDir;
-use testkit::acp_lines::{Launch, RawAgent, Reply, prompt};
+use testkit::acp_lines::{AgentCommand, RawAgent, Reply, prompt_params};
 
 /// A pause so long that a turn never ends by itself within a test.
-const NEVER: &str = "3600000";
+const ENDLESS_PACE_MILLIS: &str = "3600000";
 
-struct World {
+struct AgentFolders {
     home: TempDir,
     cwd: TempDir,
 }
 
-impl World {
+impl AgentFolders {
     fn new() -> anyhow::Result<Self> {
         Ok(Self {
             home: tempfile::tempdir()?,
@@ -24,16 +24,16 @@ impl World {
     }
 
     /// Starts a process of the agent and greets it.
-    async fn agent(&self, pace: &str) -> anyhow::Result<RawAgent> {
+    async fn start_agent(&self, pace: &str) -> anyhow::Result<RawAgent> {
         let home = self.home.path().to_str().context("home is not UTF-8")?;
-        let launch = Launch {
+        let launch = AgentCommand {
             command: env!("CARGO_BIN_EXE_matins").into(),
             args: ["demo-agent", "--home", home, "--pace", pace]
                 .map(str::to_owned)
                 .into(),
             env: Vec::new(),
         };
-        let (agent, _) = RawAgent::initialized(&launch, self.cwd.path()).await?;
+        let (agent, _) = RawAgent::start_initialized(&launch, self.cwd.path()).await?;
         Ok(agent)
     }
 
@@ -59,7 +59,7 @@ async fn restore_in(
     agent.request(how, params).await
 }
 
-fn said(reply: &Reply) -> String {
+fn answer_text(reply: &Reply) -> String {
     reply.text("agent_message_chunk")
 }
 
@@ -72,9 +72,9 @@ fn refusal(reply: &Reply) -> (i64, &str) {
 }
 
 #[tokio::test]
-async fn a_session_that_does_not_exist_is_refused_and_not_made() {
-    let world = World::new().unwrap();
-    let mut agent = world.agent("0").await.unwrap();
+async fn missing_session_is_refused_and_not_created() {
+    let world = AgentFolders::new().unwrap();
+    let mut agent = world.start_agent("0").await.unwrap();
     let absent = format!("demo_{}", "0".repeat(32));
     for id in [absent.as_str(), "../../etc/passwd", ""] {
         for how in ["session/load", "session/resume"] {
@@ -90,14 +90,14 @@ async fn a_session_that_does_not_exist_is_refused_and_not_made() {
 }
 
 #[tokio::test]
-async fn a_session_is_refused_in_another_working_directory() {
-    let world = World::new().unwrap();
-    let mut first = world.agent("0").await.unwrap();
+async fn session_restore_in_another_working_directory_is_refused() {
+    let world = AgentFolders::new().unwrap();
+    let mut first = world.start_agent("0").await.unwrap();
     let id = world.new_session(&mut first).await.unwrap();
     first.kill().await.unwrap();
 
     let elsewhere = tempfile::tempdir().unwrap();
-    let mut second = world.agent("0").await.unwrap();
+    let mut second = world.start_agent("0").await.unwrap();
     for (cwd, expected) in [
         (elsewhere.path(), "belongs to the working directory"),
         (Path::new("here"), "cwd here is not absolute"),
@@ -113,12 +113,12 @@ async fn a_session_is_refused_in_another_working_directory() {
 }
 
 #[tokio::test]
-async fn a_session_that_another_process_has_open_is_busy_until_that_one_closes_it() {
-    let world = World::new().unwrap();
-    let mut first = world.agent("0").await.unwrap();
+async fn session_open_in_another_process_is_busy_until_closed() {
+    let world = AgentFolders::new().unwrap();
+    let mut first = world.start_agent("0").await.unwrap();
     let id = world.new_session(&mut first).await.unwrap();
 
-    let mut second = world.agent("0").await.unwrap();
+    let mut second = world.start_agent("0").await.unwrap();
     let reply = world.restore(&mut second, "session/resume", &id).await;
     let reply = reply.unwrap();
     let (code, message) = refusal(&reply);
@@ -133,15 +133,15 @@ async fn a_session_that_another_process_has_open_is_busy_until_that_one_closes_i
 }
 
 #[tokio::test]
-async fn a_corrupt_file_is_an_error_and_stays_as_it_is() {
-    let world = World::new().unwrap();
-    let mut first = world.agent("0").await.unwrap();
+async fn corrupt_session_file_is_an_error_and_unchanged() {
+    let world = AgentFolders::new().unwrap();
+    let mut first = world.start_agent("0").await.unwrap();
     let id = world.new_session(&mut first).await.unwrap();
     first.kill().await.unwrap();
     let file = world.home.path().join(format!("{id}.json"));
     fs::write(&file, "{\"cwd\": ").unwrap();
 
-    let mut second = world.agent("0").await.unwrap();
+    let mut second = world.start_agent("0").await.unwrap();
     for how in ["session/load", "session/resume", "session/list"] {
         let reply = world.restore(&mut second, how, &id).await.unwrap();
         let (code, message) = refusal(&reply);
@@ -155,11 +155,13 @@ async fn a_corrupt_file_is_an_error_and_stays_as_it_is() {
 }
 
 #[tokio::test]
-async fn a_second_prompt_in_mid_turn_is_refused_and_the_turn_goes_on() {
-    let world = World::new().unwrap();
-    let mut agent = world.agent(NEVER).await.unwrap();
+async fn second_prompt_during_turn_is_refused() {
+    let world = AgentFolders::new().unwrap();
+    let mut agent = world.start_agent(ENDLESS_PACE_MILLIS).await.unwrap();
     let id = world.new_session(&mut agent).await.unwrap();
-    let first = agent.send("session/prompt", prompt(&id, "One")).await;
+    let first = agent
+        .send("session/prompt", prompt_params(&id, "One"))
+        .await;
     agent.update("session_info_update").await.unwrap();
 
     let reply = agent.prompt(&id, "Two").await.unwrap();
@@ -175,12 +177,12 @@ async fn a_second_prompt_in_mid_turn_is_refused_and_the_turn_goes_on() {
 }
 
 #[tokio::test]
-async fn a_turn_cancelled_in_the_middle_ends_as_cancelled_and_is_remembered_so() {
-    let world = World::new().unwrap();
-    let mut slow = world.agent(NEVER).await.unwrap();
+async fn cancelled_turn_is_remembered_as_cancelled() {
+    let world = AgentFolders::new().unwrap();
+    let mut slow = world.start_agent(ENDLESS_PACE_MILLIS).await.unwrap();
     let id = world.new_session(&mut slow).await.unwrap();
     let turn = slow
-        .send("session/prompt", prompt(&id, "Count the bells"))
+        .send("session/prompt", prompt_params(&id, "Count the bells"))
         .await;
     slow.update("session_info_update").await.unwrap();
     let cancel = json!({"sessionId": id});
@@ -189,57 +191,57 @@ async fn a_turn_cancelled_in_the_middle_ends_as_cancelled_and_is_remembered_so()
     assert_eq!(reply.ok().unwrap()["stopReason"], "cancelled");
     slow.kill().await.unwrap();
 
-    let mut second = world.agent("0").await.unwrap();
+    let mut second = world.start_agent("0").await.unwrap();
     let resumed = world.restore(&mut second, "session/resume", &id).await;
     resumed.unwrap().ok().unwrap();
     let reply = second.prompt(&id, "Go on").await.unwrap();
-    let said = said(&reply);
+    let said = answer_text(&reply);
     assert!(said.contains("\"Count the bells\" (cancelled)"), "{said}");
 }
 
 #[tokio::test]
-async fn an_agent_whose_input_closes_in_mid_turn_leaves_at_once() {
-    let world = World::new().unwrap();
-    let mut slow = world.agent(NEVER).await.unwrap();
+async fn demo_agent_exits_at_once_when_stdin_closes_during_turn() {
+    let world = AgentFolders::new().unwrap();
+    let mut slow = world.start_agent(ENDLESS_PACE_MILLIS).await.unwrap();
     let id = world.new_session(&mut slow).await.unwrap();
-    slow.send("session/prompt", prompt(&id, "Ring"))
+    slow.send("session/prompt", prompt_params(&id, "Ring"))
         .await
         .unwrap();
     slow.update("session_info_update").await.unwrap();
-    assert!(slow.leave().await.unwrap().success());
+    assert!(slow.close_input_and_wait().await.unwrap().success());
 }
 
 #[tokio::test]
-async fn a_turn_whose_process_was_killed_is_remembered_as_interrupted() {
-    let world = World::new().unwrap();
-    let mut slow = world.agent(NEVER).await.unwrap();
+async fn turn_of_killed_process_is_remembered_as_interrupted() {
+    let world = AgentFolders::new().unwrap();
+    let mut slow = world.start_agent(ENDLESS_PACE_MILLIS).await.unwrap();
     let id = world.new_session(&mut slow).await.unwrap();
-    slow.send("session/prompt", prompt(&id, "Ring"))
+    slow.send("session/prompt", prompt_params(&id, "Ring"))
         .await
         .unwrap();
     slow.update("session_info_update").await.unwrap();
     slow.kill().await.unwrap();
 
-    let mut second = world.agent("0").await.unwrap();
+    let mut second = world.start_agent("0").await.unwrap();
     let resumed = world.restore(&mut second, "session/resume", &id).await;
     resumed.unwrap().ok().unwrap();
-    let said = said(&second.prompt(&id, "Again").await.unwrap());
+    let said = answer_text(&second.prompt(&id, "Again").await.unwrap());
     assert!(said.contains("This is turn 2"), "{said}");
     assert!(said.contains("\"Ring\" (interrupted)"), "{said}");
 }
 
 #[tokio::test]
-async fn a_second_process_remembers_what_the_first_was_asked() {
-    let world = World::new().unwrap();
-    let mut first = world.agent("0").await.unwrap();
+async fn second_process_remembers_prompts_of_first() {
+    let world = AgentFolders::new().unwrap();
+    let mut first = world.start_agent("0").await.unwrap();
     let id = world.new_session(&mut first).await.unwrap();
     for text in ["Remember the heron", "And the kite"] {
         let reply = first.prompt(&id, text).await.unwrap();
         assert_eq!(reply.ok().unwrap()["stopReason"], "end_turn");
     }
-    assert!(first.leave().await.unwrap().success());
+    assert!(first.close_input_and_wait().await.unwrap().success());
 
-    let mut second = world.agent("0").await.unwrap();
+    let mut second = world.start_agent("0").await.unwrap();
     let resumed = world.restore(&mut second, "session/resume", &id).await;
     let resumed = resumed.unwrap();
     resumed.ok().unwrap();
@@ -248,32 +250,32 @@ async fn a_second_process_remembers_what_the_first_was_asked() {
         Vec::<Value>::new(),
         "resume replays nothing"
     );
-    let said = said(&second.prompt(&id, "What was it?").await.unwrap());
+    let said = answer_text(&second.prompt(&id, "What was it?").await.unwrap());
     let expected = "This is turn 3 of this session. Before, you asked: \
                     \"Remember the heron\"; \"And the kite\". Now you ask: \"What was it?\".";
     assert!(said.starts_with(expected), "{said}");
 }
 
 #[tokio::test]
-async fn load_replays_the_conversation_before_it_answers() {
-    let world = World::new().unwrap();
-    let mut first = world.agent("0").await.unwrap();
+async fn session_load_replays_conversation_before_reply() {
+    let world = AgentFolders::new().unwrap();
+    let mut first = world.start_agent("0").await.unwrap();
     let id = world.new_session(&mut first).await.unwrap();
-    let answer = said(&first.prompt(&id, "Remember the heron").await.unwrap());
+    let answer = answer_text(&first.prompt(&id, "Remember the heron").await.unwrap());
     first.kill().await.unwrap();
 
-    let mut second = world.agent("0").await.unwrap();
+    let mut second = world.start_agent("0").await.unwrap();
     let loaded = world.restore(&mut second, "session/load", &id).await;
     let loaded = loaded.unwrap();
     loaded.ok().unwrap();
     assert_eq!(loaded.text("user_message_chunk"), "Remember the heron");
-    assert_eq!(said(&loaded), answer);
+    assert_eq!(answer_text(&loaded), answer);
 }
 
 #[tokio::test]
-async fn a_turn_shows_a_title_a_plan_a_tool_call_and_its_usage() {
-    let world = World::new().unwrap();
-    let mut agent = world.agent("0").await.unwrap();
+async fn turn_reports_title_plan_tool_call_and_usage() {
+    let world = AgentFolders::new().unwrap();
+    let mut agent = world.start_agent("0").await.unwrap();
     let id = world.new_session(&mut agent).await.unwrap();
     let kinds = |reply: &Reply| {
         let kind = |update: &Value| update["sessionUpdate"].as_str().map(str::to_owned);
@@ -297,7 +299,7 @@ async fn a_turn_shows_a_title_a_plan_a_tool_call_and_its_usage() {
         kinds(&second),
         [
             "tool_call",
-            "tool_call_update",
+            "update_tool_call",
             "agent_message_chunk",
             "usage_update"
         ]

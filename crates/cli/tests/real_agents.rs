@@ -5,10 +5,10 @@
 use std::{path::Path, process::Command};
 
 use serde_json::Value;
-use testkit::{acp_lines::Launch, model_server::ModelServer, real_agents};
+use testkit::{acp_lines::AgentCommand, model_server::ModelServer, real_agents};
 
 /// What `agent check --restore` finds of an agent.
-fn check(data: &Path, launch: &Launch) -> Value {
+fn check_agent(data: &Path, launch: &AgentCommand) -> Value {
     let matins = |args: &[String]| {
         let output = Command::new(env!("CARGO_BIN_EXE_matins"))
             .args(args)
@@ -39,14 +39,17 @@ fn check(data: &Path, launch: &Launch) -> Value {
 }
 
 /// A check of an agent finds it usable, proves its restore, and leaves no session behind.
-async fn is_found_usable(start: fn(&ModelServer, &Path) -> anyhow::Result<Launch>, offers: &str) {
+async fn assert_agent_is_usable(
+    start: fn(&ModelServer, &Path) -> anyhow::Result<AgentCommand>,
+    offers: &str,
+) {
     let server = ModelServer::start().await.unwrap();
     let folder = tempfile::tempdir().unwrap();
     let home = folder.path().join("home");
     std::fs::create_dir(&home).unwrap();
     let launch = start(&server, &home).unwrap();
     let data = folder.path().join("data");
-    let checked = tokio::task::spawn_blocking(move || check(&data, &launch));
+    let checked = tokio::task::spawn_blocking(move || check_agent(&data, &launch));
     let checked = checked.await.unwrap();
     assert_eq!(checked["protocol_version"], 1, "{checked:#}");
     assert_eq!(checked["offers"][offers], true, "{checked:#}");
@@ -55,15 +58,15 @@ async fn is_found_usable(start: fn(&ModelServer, &Path) -> anyhow::Result<Launch
     assert_eq!(checked["session"]["deleted"], true, "{checked:#}");
     assert_eq!(checked["restore"]["outcome"], "restored", "{checked:#}");
     assert!(checked["memory_bytes"].as_u64().unwrap() > 10 << 20);
-    assert!(!server.seen().is_empty(), "it took a turn");
+    assert!(!server.seen_requests().is_empty(), "it took a turn");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn goose_is_found_usable() {
-    is_found_usable(real_agents::goose, "load").await;
+async fn goose_passes_agent_check() {
+    assert_agent_is_usable(real_agents::goose, "load").await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn codex_is_found_usable() {
-    is_found_usable(real_agents::codex, "resume").await;
+async fn codex_passes_agent_check() {
+    assert_agent_is_usable(real_agents::codex, "resume").await;
 }

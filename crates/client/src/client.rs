@@ -16,7 +16,7 @@ use crate::{BoxError, Error, SocketAddress, transport::Transport};
 pub struct Client {
     pub(crate) transport: Transport,
     /// The address of the API, without a trailing slash.
-    pub(crate) base: Arc<str>,
+    pub(crate) base_url: Arc<str>,
     /// The name of the server in error messages.
     pub(crate) server: Arc<str>,
     pub(crate) authorization: Option<HeaderValue>,
@@ -24,7 +24,7 @@ pub struct Client {
 }
 
 /// The base address of requests over a socket or within the process, where no host is looked up.
-const NOWHERE: &str = "http://localhost/api/v1";
+const LOCAL_BASE_URL: &str = "http://localhost/api/v1";
 
 impl Client {
     /// Makes a client of the server at an address such as `https://matins.example.org`, with a token.
@@ -32,8 +32,12 @@ impl Client {
     /// # Errors
     ///
     /// Returns [`Error::Invalid`] if the address or the token has a wrong form.
-    pub fn at(address: &str, token: &str, entropy: Arc<dyn Entropy>) -> Result<Self, Error> {
-        let url = address_of(address)?;
+    pub fn with_address(
+        address: &str,
+        token: &str,
+        entropy: Arc<dyn Entropy>,
+    ) -> Result<Self, Error> {
+        let url = parse_address(address)?;
         let server = url.as_str().trim_end_matches('/').to_owned();
         let mut authorization =
             HeaderValue::try_from(format!("Bearer {token}")).map_err(|_| Error::Invalid {
@@ -43,7 +47,7 @@ impl Client {
         authorization.set_sensitive(true);
         Ok(Self {
             transport: Transport::network(&url)?,
-            base: format!("{server}/api/v1").into(),
+            base_url: format!("{server}/api/v1").into(),
             server: server.into(),
             authorization: Some(authorization),
             entropy,
@@ -51,11 +55,11 @@ impl Client {
     }
 
     /// Makes a client of the server that listens on a private socket. The socket requires no token.
-    pub fn at_socket(address: SocketAddress, entropy: Arc<dyn Entropy>) -> Result<Self, Error> {
+    pub fn with_socket(address: SocketAddress, entropy: Arc<dyn Entropy>) -> Result<Self, Error> {
         let server = format!("the server at {}", address.path().display());
         Ok(Self {
             transport: Transport::socket(address)?,
-            base: NOWHERE.into(),
+            base_url: LOCAL_BASE_URL.into(),
             server: server.into(),
             authorization: None,
             entropy,
@@ -63,7 +67,7 @@ impl Client {
     }
 
     /// Makes a client of routes in this process. The routes themselves determine the identity of the caller.
-    pub fn within<S, B>(routes: S, entropy: Arc<dyn Entropy>) -> Self
+    pub fn in_process<S, B>(routes: S, entropy: Arc<dyn Entropy>) -> Self
     where
         S: Service<Request<Full<Bytes>>, Response = Response<B>, Error = Infallible>
             + Clone
@@ -75,8 +79,8 @@ impl Client {
         B::Error: Into<BoxError>,
     {
         Self {
-            transport: Transport::within(routes),
-            base: NOWHERE.into(),
+            transport: Transport::in_process(routes),
+            base_url: LOCAL_BASE_URL.into(),
             server: "the routes of this process".into(),
             authorization: None,
             entropy,
@@ -97,7 +101,7 @@ impl fmt::Debug for Client {
 }
 
 /// Parses the address of a server.
-fn address_of(given: &str) -> Result<Url, Error> {
+fn parse_address(given: &str) -> Result<Url, Error> {
     let refused = |reason: &str| Error::Invalid {
         what: format!("the address {given:?}"),
         reason: reason.to_owned(),
@@ -125,8 +129,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn addresses_are_those_of_servers() {
-        let at = |address| Client::at(address, "mat_x", Arc::new(SeededEntropy::new(1)));
+    fn client_address_must_be_plain_http_url() {
+        let at = |address| Client::with_address(address, "mat_x", Arc::new(SeededEntropy::new(1)));
         for address in [
             "http://127.0.0.1:7347",
             "http://127.0.0.1:7347/",
@@ -153,8 +157,9 @@ mod tests {
     }
 
     #[test]
-    fn nothing_shows_a_token() {
-        let client = Client::at("http://h", "mat_secret", Arc::new(SeededEntropy::new(1)));
+    fn client_debug_output_hides_token() {
+        let client =
+            Client::with_address("http://h", "mat_secret", Arc::new(SeededEntropy::new(1)));
         assert!(!format!("{client:?}").contains("mat_secret"));
     }
 }

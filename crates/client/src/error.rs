@@ -11,7 +11,7 @@ pub type BoxError = Box<dyn std::error::Error + Send + Sync>;
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The server refused the request, with a reason.
-    #[error("{}", told(.0))]
+    #[error("{}", message(.0))]
     Problem(Box<Problem>),
     /// No response arrived: no server listens, or the connection broke.
     #[error("reach {server}")]
@@ -60,7 +60,7 @@ impl Error {
     }
 
     /// `true` if the same request may succeed later.
-    pub(crate) fn may_pass(&self) -> bool {
+    pub(crate) fn is_transient(&self) -> bool {
         match self {
             Self::Problem(problem) => problem.status >= 500 || problem.status == 429,
             Self::Unreachable { .. } => true,
@@ -70,33 +70,33 @@ impl Error {
     }
 
     /// Makes the error for a name that cannot be part of a path. No resource can have it, so no request is sent.
-    pub(crate) fn nameless(given: &str) -> Self {
+    pub(crate) fn invalid_name(given: &str) -> Self {
         let detail = format!("find what {given:?} names: there is none");
         Self::Problem(Box::new(Problem::new(ProblemKind::NotFound, 404, detail)))
     }
 }
 
 /// Returns the detail of a problem as text that follows "failed to".
-fn told(problem: &Problem) -> &str {
+fn message(problem: &Problem) -> &str {
     let detail = &problem.detail;
     detail.strip_prefix("failed to ").unwrap_or(detail)
 }
 
 /// Parses the problem in an unsuccessful response. Returns `None` if the body is not from this API.
-pub(crate) fn problem(status: StatusCode, body: &[u8]) -> Option<Problem> {
+pub(crate) fn parse_problem(status: StatusCode, body: &[u8]) -> Option<Problem> {
     let body: Value = serde_json::from_slice(body).ok()?;
     if let Ok(problem) = serde_json::from_value(body.clone()) {
         return Some(problem);
     }
     // A newer server may send a kind that this version does not know. The HTTP status then determines a known kind.
     let detail = body["detail"].as_str()?;
-    let mut problem = Problem::new(kind_of(status), status.as_u16(), detail);
+    let mut problem = Problem::new(kind_of_status(status), status.as_u16(), detail);
     problem.hint = body["hint"].as_str().map(str::to_owned);
     problem.field = body["field"].as_str().map(str::to_owned);
     Some(problem)
 }
 
-fn kind_of(status: StatusCode) -> ProblemKind {
+fn kind_of_status(status: StatusCode) -> ProblemKind {
     match status.as_u16() {
         401 => ProblemKind::Unauthenticated,
         403 => ProblemKind::Forbidden,
@@ -116,10 +116,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_problem_of_a_kind_without_a_name_is_known_by_its_status() {
+    fn unknown_problem_kind_is_derived_from_status() {
         let body =
             br#"{"kind":"frozen","status":409,"detail":"failed to move it","hint":"thaw it"}"#;
-        let found = problem(StatusCode::CONFLICT, body).unwrap();
+        let found = parse_problem(StatusCode::CONFLICT, body).unwrap();
         assert_eq!(found.kind, ProblemKind::Refused);
         let error = Error::Problem(Box::new(found));
         assert_eq!(error.to_string(), "move it");
@@ -127,9 +127,9 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_problem_is_none() {
+    fn body_without_problem_yields_none() {
         for body in [&b"<html>Bad Gateway</html>"[..], b"{}", b"[1]", b""] {
-            assert_eq!(problem(StatusCode::BAD_GATEWAY, body), None);
+            assert_eq!(parse_problem(StatusCode::BAD_GATEWAY, body), None);
         }
     }
 }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 /// The maximum size of an event, in bytes: more than the longest message in its escaped form.
-const EVENT_BYTES: usize = 64 << 20;
+const MAX_EVENT_BYTES: usize = 64 << 20;
 /// The byte order mark that may precede a stream.
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
@@ -20,16 +20,16 @@ pub struct ServerEvent {
 
 /// The error for an event that exceeds the maximum size.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("an event is longer than {EVENT_BYTES} bytes")]
-pub struct TooLong;
+#[error("an event is longer than {MAX_EVENT_BYTES} bytes")]
+pub struct EventTooLong;
 
 /// A parser of an event stream.
 #[derive(Debug, Default)]
 pub struct EventParser {
     line: Vec<u8>,
     /// `true` if the last byte was a carriage return. A line feed that follows it ends no further line.
-    after_return: bool,
-    begun: bool,
+    after_carriage_return: bool,
+    first_line_read: bool,
     event: String,
     data: String,
     has_data: bool,
@@ -41,7 +41,7 @@ pub struct EventParser {
 
 impl EventParser {
     /// Makes a parser of a new stream that continues after an event ID.
-    pub fn after(last_event_id: impl Into<String>) -> Self {
+    pub fn resuming_after(last_event_id: impl Into<String>) -> Self {
         let id = last_event_id.into();
         Self {
             last_event_id: id.clone(),
@@ -52,10 +52,10 @@ impl EventParser {
 
     /// Makes a parser of the stream that replaces this one after a break. Keeps the last complete event ID and the
     /// retry time.
-    pub(crate) fn of_next_stream(&self) -> Self {
+    pub(crate) fn for_next_stream(&self) -> Self {
         Self {
             retry: self.retry,
-            ..Self::after(self.last_event_id.clone())
+            ..Self::resuming_after(self.last_event_id.clone())
         }
     }
 
@@ -74,14 +74,16 @@ impl EventParser {
     /// # Errors
     ///
     /// Returns [`TooLong`] if an event exceeds the maximum size.
-    pub fn feed(&mut self, bytes: &[u8]) -> Result<Vec<ServerEvent>, TooLong> {
+    pub fn feed(&mut self, bytes: &[u8]) -> Result<Vec<ServerEvent>, EventTooLong> {
         let mut events = Vec::new();
         for &byte in bytes {
-            let follows_return = std::mem::replace(&mut self.after_return, byte == b'\r');
+            let follows_return = std::mem::replace(&mut self.after_carriage_return, byte == b'\r');
             match byte {
                 b'\n' if follows_return => {}
                 b'\n' | b'\r' => events.extend(self.end_line()),
-                _ if self.line.len() + self.data.len() >= EVENT_BYTES => return Err(TooLong),
+                _ if self.line.len() + self.data.len() >= MAX_EVENT_BYTES => {
+                    return Err(EventTooLong);
+                }
                 _ => self.line.push(byte),
             }
         }
@@ -90,7 +92,7 @@ impl EventParser {
 
     fn end_line(&mut self) -> Option<ServerEvent> {
         let bytes = std::mem::take(&mut self.line);
-        let first = !std::mem::replace(&mut self.begun, true);
+        let first = !std::mem::replace(&mut self.first_line_read, true);
         let bytes = match bytes.strip_prefix(BYTE_ORDER_MARK) {
             Some(rest) if first => rest,
             _ => &bytes,
@@ -155,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn the_examples_of_the_standard_are_read_as_it_says() {
+    fn examples_of_event_stream_standard_are_parsed() {
         assert_eq!(
             read(b"data: YHOO\ndata: +2\ndata: 10\n\n"),
             [event("message", "YHOO\n+2\n10", "")]
@@ -180,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn every_way_of_splitting_gives_the_same_events() {
+    fn chunk_boundaries_do_not_change_events() {
         let stream =
             "\u{feff}retry: 2000\r\n: hi\r\rid: 7\revent: run\rdata: {\"a\":\"žluť 🐎\"}\r\n\r\n\
                       event: delta\ndata: x\n\nid: 8\n\nunknown: y\ndata: z\n\n"
@@ -210,28 +212,28 @@ mod tests {
     }
 
     #[test]
-    fn only_a_whole_event_moves_the_stream_on() {
-        let mut parser = EventParser::after("3");
+    fn incomplete_event_does_not_advance_last_event_id() {
+        let mut parser = EventParser::resuming_after("3");
         assert_eq!(parser.feed(b"id: 4\ndata: cut").unwrap(), []);
         assert_eq!(parser.last_event_id(), "3");
-        let mut parser = EventParser::after(parser.last_event_id());
+        let mut parser = EventParser::resuming_after(parser.last_event_id());
         let read = parser.feed(b"data: without an id\n\n").unwrap();
         assert_eq!(read, [event("message", "without an id", "3")]);
     }
 
     #[test]
-    fn what_is_no_id_and_no_time_changes_nothing() {
-        let mut parser = EventParser::after("3");
+    fn invalid_event_id_and_retry_are_ignored() {
+        let mut parser = EventParser::resuming_after("3");
         parser.feed(b"id: a\0b\nretry: 1s\nretry:\n\n").unwrap();
         assert_eq!(parser.last_event_id(), "3");
         assert_eq!(parser.retry(), None);
     }
 
     #[test]
-    fn an_event_without_an_end_is_not_read_for_ever() {
+    fn unterminated_event_over_limit_is_refused() {
         let mut parser = EventParser::default();
         let part = vec![b'x'; 1 << 20];
-        let fed = (0..=EVENT_BYTES >> 20).map(|_| parser.feed(&part));
-        assert_eq!(fed.last(), Some(Err(TooLong)));
+        let fed = (0..=MAX_EVENT_BYTES >> 20).map(|_| parser.feed(&part));
+        assert_eq!(fed.last(), Some(Err(EventTooLong)));
     }
 }

@@ -16,12 +16,12 @@ mod trace;
 mod transport;
 
 pub use calls::{
-    ApprovalFilter, ApprovalStates, AutomationFilter, MessagePart, Part, RunFilter, SessionFilter,
-    SessionMove, Tagged,
+    ApprovalFilter, ApprovalStates, AutomationFilter, MessageRange, PageParams, RunFilter,
+    SessionFilter, SessionMove, Tagged,
 };
 pub use client::Client;
 pub use error::{BoxError, Error};
-pub use events::{EventParser, ServerEvent, TooLong};
+pub use events::{EventParser, EventTooLong, ServerEvent};
 pub use socket::SocketAddress;
-pub use trace::{Received, Trace, TraceNews, TraceOf};
+pub use trace::{ReceivedEvent, Trace, TraceItem, TraceSubject};
 pub use transport::Body;

@@ -9,14 +9,14 @@ use tokio::time::{sleep, timeout};
 
 use crate::{
     BoxError, Client, Error,
-    error::problem,
-    transport::{Body, Broken, whole},
+    error::parse_problem,
+    transport::{Body, TransportError, read_to_end},
 };
 
 /// The maximum time until a response is complete. The server has a shorter limit and reports it.
-const PATIENCE: Duration = Duration::from_mins(1);
+const REPLY_TIMEOUT: Duration = Duration::from_mins(1);
 /// The pause before each retry of a request whose connection broke.
-const PAUSES: [Duration; 3] = [
+const RETRY_DELAYS: [Duration; 3] = [
     Duration::from_millis(100),
     Duration::from_millis(400),
     Duration::from_millis(1600),
@@ -31,11 +31,11 @@ pub(crate) struct Call<'a> {
     method: Method,
     /// The path below the API with the encoded query, or the error that made the request impossible.
     target: Result<String, Error>,
-    asks: bool,
+    has_query: bool,
     body: Bytes,
     headers: Vec<(HeaderName, HeaderValue)>,
-    repeated: bool,
-    patience: Option<Duration>,
+    is_repeatable: bool,
+    timeout: Option<Duration>,
 }
 
 /// A response with its complete body.
@@ -51,13 +51,13 @@ impl Client {
         Call {
             client: self,
             // A GET changes nothing, so it can be sent again. Other methods need an idempotency key.
-            repeated: method == Method::GET,
+            is_repeatable: method == Method::GET,
             method,
-            target: path(parts),
-            asks: false,
+            target: join_path(parts),
+            has_query: false,
             body: Bytes::new(),
             headers: Vec::new(),
-            patience: Some(PATIENCE),
+            timeout: Some(REPLY_TIMEOUT),
         }
     }
 
@@ -81,20 +81,20 @@ impl<'a> Call<'a> {
     }
 
     /// Adds a query parameter, if it has a value.
-    pub(crate) fn ask(mut self, name: &str, value: Option<impl ToString>) -> Self {
+    pub(crate) fn query_param(mut self, name: &str, value: Option<impl ToString>) -> Self {
         if let (Some(value), Ok(target)) = (value, &mut self.target) {
-            target.push(if self.asks { '&' } else { '?' });
-            self.asks = true;
+            target.push(if self.has_query { '&' } else { '?' });
+            self.has_query = true;
             target.push_str(name);
             target.push('=');
-            encode(target, &value.to_string());
+            percent_encode(target, &value.to_string());
         }
         self
     }
 
     /// Adds a query parameter with the value `true`, if it is set.
     pub(crate) fn flag(self, name: &str, set: bool) -> Self {
-        self.ask(name, set.then_some("true"))
+        self.query_param(name, set.then_some("true"))
     }
 
     pub(crate) fn json(mut self, body: &impl Serialize) -> Self {
@@ -107,28 +107,28 @@ impl<'a> Call<'a> {
                 });
             }
         }
-        self.with(
+        self.header(
             header::CONTENT_TYPE,
             HeaderValue::from_static("application/json"),
         )
     }
 
-    pub(crate) fn with(mut self, name: HeaderName, value: HeaderValue) -> Self {
+    pub(crate) fn header(mut self, name: HeaderName, value: HeaderValue) -> Self {
         self.headers.push((name, value));
         self
     }
 
     /// Adds the entity tag of the version that the caller has read, as `If-Match`, so that the server refuses to
     /// change a newer version.
-    pub(crate) fn seen(self, tag: Option<&str>) -> Self {
+    pub(crate) fn if_match(self, tag: Option<&str>) -> Self {
         match tag.map(HeaderValue::try_from) {
-            Some(Ok(tag)) => self.with(header::IF_MATCH, tag),
+            Some(Ok(tag)) => self.header(header::IF_MATCH, tag),
             _ => self,
         }
     }
 
     /// Adds a random idempotency key, so that the request can be sent again and has its effect once.
-    pub(crate) fn once(mut self) -> Self {
+    pub(crate) fn idempotent(mut self) -> Self {
         let mut random = [0; 16];
         self.client.entropy.fill(&mut random);
         let mut key = String::with_capacity(2 * random.len());
@@ -137,22 +137,22 @@ impl<'a> Call<'a> {
         }
         if let Ok(key) = HeaderValue::try_from(key) {
             self.headers.push((IDEMPOTENCY_KEY, key));
-            self.repeated = true;
+            self.is_repeatable = true;
         }
         self
     }
 
     /// Removes the time limit of the request.
-    pub(crate) fn patiently(mut self) -> Self {
-        self.patience = None;
+    pub(crate) fn without_timeout(mut self) -> Self {
+        self.timeout = None;
         self
     }
 
     /// Sends the request and parses the response.
     pub(crate) async fn fetch<T: DeserializeOwned>(self) -> Result<T, Error> {
         let client = self.client;
-        let answer = self.answer().await?;
-        client.understand(&answer)
+        let answer = self.send().await?;
+        client.parse_response(&answer)
     }
 
     /// Sends the request and returns a successful response. If the connection breaks, sends it again where that is
@@ -161,22 +161,22 @@ impl<'a> Call<'a> {
     /// # Errors
     ///
     /// Returns [`Error::Problem`] if the server refuses the request.
-    pub(crate) async fn answer(self) -> Result<Answer, Error> {
+    pub(crate) async fn send(self) -> Result<Answer, Error> {
         let client = self.client;
-        let answer = self.any_answer().await?;
+        let answer = self.send_with_retries().await?;
         if answer.status.is_success() {
             return Ok(answer);
         }
-        Err(client.refusal(answer.status, &answer.body))
+        Err(client.response_error(answer.status, &answer.body))
     }
 
-    async fn any_answer(mut self) -> Result<Answer, Error> {
+    async fn send_with_retries(mut self) -> Result<Answer, Error> {
         let target = self.take_target()?;
-        let mut pauses = PAUSES.iter();
+        let mut pauses = RETRY_DELAYS.iter();
         let mut was_reached = false;
         loop {
-            let attempt = self.attempt(&target);
-            let attempted = match self.patience {
+            let attempt = self.send_once(&target);
+            let attempted = match self.timeout {
                 None => attempt.await,
                 Some(patience) => {
                     let Ok(attempted) = timeout(patience, attempt).await else {
@@ -188,13 +188,13 @@ impl<'a> Call<'a> {
             };
             let (broken, reached) = match attempted {
                 Ok(answer) => return Ok(answer),
-                Err(Broken::Lost(error)) => (error, true),
-                Err(Broken::NotReached(error)) => (error, false),
+                Err(TransportError::MaybeSent(error)) => (error, true),
+                Err(TransportError::NotSent(error)) => (error, false),
             };
             was_reached |= reached;
             // Before the first contact a refused connection means that no server listens, so the error is reported at
             // once. After a contact the server may be restarting, so the request is sent again.
-            let again = pauses.next().filter(|_| self.repeated && was_reached);
+            let again = pauses.next().filter(|_| self.is_repeatable && was_reached);
             let Some(pause) = again else {
                 return Err(self.client.unreachable(broken));
             };
@@ -206,10 +206,13 @@ impl<'a> Call<'a> {
     pub(crate) async fn stream(mut self) -> Result<Response<Body>, Error> {
         let target = self.take_target()?;
         let client = self.client;
-        let carried = timeout(PATIENCE, client.transport.carry(self.request(&target)?));
+        let carried = timeout(
+            REPLY_TIMEOUT,
+            client.transport.send(self.build_request(&target)?),
+        );
         let response = match carried.await {
             Ok(Ok(response)) => response,
-            Ok(Err(Broken::Lost(error) | Broken::NotReached(error))) => {
+            Ok(Err(TransportError::MaybeSent(error) | TransportError::NotSent(error))) => {
                 return Err(client.unreachable(error));
             }
             Err(_) => return Err(client.unreachable("no answer came".into())),
@@ -218,9 +221,9 @@ impl<'a> Call<'a> {
         if status.is_success() {
             return Ok(response);
         }
-        let body = timeout(PATIENCE, whole(response.into_body())).await;
+        let body = timeout(REPLY_TIMEOUT, read_to_end(response.into_body())).await;
         match body {
-            Ok(Ok(body)) => Err(client.refusal(status, &body)),
+            Ok(Ok(body)) => Err(client.response_error(status, &body)),
             Ok(Err(error)) => Err(client.unreachable(error)),
             Err(_) => Err(client.unreachable("its answer did not end".into())),
         }
@@ -230,11 +233,11 @@ impl<'a> Call<'a> {
         std::mem::replace(&mut self.target, Ok(String::new()))
     }
 
-    async fn attempt(&self, target: &str) -> Result<Answer, Broken> {
+    async fn send_once(&self, target: &str) -> Result<Answer, TransportError> {
         let request = self
-            .request(target)
-            .map_err(|error| Broken::NotReached(error.into()))?;
-        let response = self.client.transport.carry(request).await?;
+            .build_request(target)
+            .map_err(|error| TransportError::NotSent(error.into()))?;
+        let response = self.client.transport.send(request).await?;
         let (head, body) = response.into_parts();
         let text = |name| {
             let value = head.headers.get(name)?;
@@ -243,14 +246,14 @@ impl<'a> Call<'a> {
         Ok(Answer {
             status: head.status,
             tag: text(header::ETAG),
-            body: whole(body).await.map_err(Broken::Lost)?,
+            body: read_to_end(body).await.map_err(TransportError::MaybeSent)?,
         })
     }
 
-    fn request(&self, target: &str) -> Result<Request<Bytes>, Error> {
+    fn build_request(&self, target: &str) -> Result<Request<Bytes>, Error> {
         let mut request = Request::builder()
             .method(self.method.clone())
-            .uri(format!("{}{target}", self.client.base))
+            .uri(format!("{}{target}", self.client.base_url))
             .header(
                 header::ACCEPT,
                 HeaderValue::from_static("application/json, */*;q=0.1"),
@@ -273,14 +276,14 @@ impl<'a> Call<'a> {
 
 impl Client {
     /// Parses the body of a successful response.
-    pub(crate) fn understand<T: DeserializeOwned>(&self, answer: &Answer) -> Result<T, Error> {
+    pub(crate) fn parse_response<T: DeserializeOwned>(&self, answer: &Answer) -> Result<T, Error> {
         serde_json::from_slice(&answer.body)
             .map_err(|error| self.malformed(answer.status, error.to_string()))
     }
 
     /// Converts an unsuccessful response to an error.
-    fn refusal(&self, status: StatusCode, body: &[u8]) -> Error {
-        match problem(status, body) {
+    fn response_error(&self, status: StatusCode, body: &[u8]) -> Error {
+        match parse_problem(status, body) {
             Some(problem) => Error::Problem(Box::new(problem)),
             None => self.malformed(status, "it is none of this API".to_owned()),
         }
@@ -304,20 +307,20 @@ impl Client {
 
 /// Joins the segments of a path. Refuses segments that are empty or relative, because they would name another
 /// resource.
-fn path(parts: &[&str]) -> Result<String, Error> {
+fn join_path(parts: &[&str]) -> Result<String, Error> {
     let mut path = String::new();
     for part in parts {
         if matches!(*part, "" | "." | "..") {
-            return Err(Error::nameless(part));
+            return Err(Error::invalid_name(part));
         }
         path.push('/');
-        encode(&mut path, part);
+        percent_encode(&mut path, part);
     }
     Ok(path)
 }
 
 /// Appends a text with all reserved characters percent-encoded (RFC 3986, section 2.3).
-fn encode(to: &mut String, text: &str) {
+fn percent_encode(to: &mut String, text: &str) {
     for byte in text.bytes() {
         if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
             to.push(byte.into());
@@ -332,13 +335,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn no_name_leads_anywhere_else() {
+    fn path_segments_are_encoded_and_relative_ones_refused() {
         assert_eq!(
-            path(&["sessions", "slack:C1/../ž ?#%"]).unwrap(),
+            join_path(&["sessions", "slack:C1/../ž ?#%"]).unwrap(),
             "/sessions/slack%3AC1%2F..%2F%C5%BE%20%3F%23%25"
         );
         for name in ["", ".", ".."] {
-            assert!(path(&["sessions", name]).is_err(), "{name:?}");
+            assert!(join_path(&["sessions", name]).is_err(), "{name:?}");
         }
     }
 }

@@ -9,7 +9,7 @@ use std::{
 };
 
 /// The maximum length of a socket path, in bytes, below the limit of Linux (108 bytes).
-const ADDRESS_BYTES: usize = 100;
+const MAX_ADDRESS_BYTES: usize = 100;
 
 /// The address of a Unix socket, for listening or connecting. A path that is too long for the operating system goes
 /// through a descriptor of its folder (`/proc/self/fd`), which stays open as long as the address exists.
@@ -25,8 +25,8 @@ impl SocketAddress {
     /// # Errors
     ///
     /// Returns an error if the path is too long and its folder cannot be opened.
-    pub fn of(path: &Path) -> io::Result<Self> {
-        if path.as_os_str().len() <= ADDRESS_BYTES {
+    pub fn for_path(path: &Path) -> io::Result<Self> {
+        if path.as_os_str().len() <= MAX_ADDRESS_BYTES {
             return Ok(Self {
                 path: path.to_owned(),
                 _folder: None,
@@ -58,11 +58,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_path_longer_than_an_address_is_listened_at_and_connected_to() {
+    fn socket_path_over_os_limit_can_be_bound_and_connected() {
         let folder = tempfile::tempdir().unwrap();
         let deep = folder.path().join("d".repeat(150));
         std::fs::create_dir(&deep).unwrap();
-        let address = SocketAddress::of(&deep.join("matins.sock")).unwrap();
+        let address = SocketAddress::for_path(&deep.join("matins.sock")).unwrap();
         let _listener = UnixListener::bind(address.path()).unwrap();
         assert!(deep.join("matins.sock").exists());
         UnixStream::connect(address.path()).unwrap();

@@ -11,15 +11,15 @@ use crate::{Body, Client, Error, EventParser, ServerEvent};
 
 const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
 /// The maximum silence of a stream. Servers send a comment every 15 s.
-const SILENCE: Duration = Duration::from_secs(45);
+const STREAM_IDLE_TIMEOUT: Duration = Duration::from_secs(45);
 /// The pause before a reconnection, unless the server names one.
-const PAUSE: Duration = Duration::from_secs(1);
+const RECONNECT_DELAY: Duration = Duration::from_secs(1);
 /// The maximum pause before a reconnection, to which a random part of up to a quarter is added.
-const LONGEST_PAUSE: Duration = Duration::from_secs(30);
+const MAX_RECONNECT_DELAY: Duration = Duration::from_secs(30);
 
 /// The resource whose events a trace streams.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum TraceOf {
+pub enum TraceSubject {
     /// A session, by its key, its ID or a prefix of its ID.
     Session(String),
     /// An automation, by its name, its ID or a prefix of its ID.
@@ -30,14 +30,14 @@ pub enum TraceOf {
 
 /// An event of a trace.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Received {
+pub struct ReceivedEvent {
     /// The frame as it arrived.
     pub frame: ServerEvent,
     /// The event of the frame. `None` if a later server sent an event that this version does not know.
     pub event: Option<TraceEvent>,
 }
 
-impl From<ServerEvent> for Received {
+impl From<ServerEvent> for ReceivedEvent {
     fn from(frame: ServerEvent) -> Self {
         let event = serde_json::from_str(&frame.data).ok();
         Self { frame, event }
@@ -46,13 +46,13 @@ impl From<ServerEvent> for Received {
 
 /// The next item of a trace.
 #[derive(Debug)]
-pub enum TraceNews {
+pub enum TraceItem {
     /// An event.
-    Event(Box<Received>),
+    Event(Box<ReceivedEvent>),
     /// The connection broke. The trace reconnects after a pause.
-    Broken {
+    Disconnected {
         /// The cause of the break.
-        why: Error,
+        cause: Error,
         /// The pause before the reconnection.
         pause: Duration,
     },
@@ -62,31 +62,31 @@ pub enum TraceNews {
 /// complete event.
 pub struct Trace {
     client: Client,
-    of: TraceOf,
+    subject: TraceSubject,
     after: Option<String>,
     parser: EventParser,
     body: Option<Body>,
-    ready: VecDeque<ServerEvent>,
+    ready_events: VecDeque<ServerEvent>,
     /// The pause that remains before the next connection.
     pause: Option<Duration>,
-    in_vain: u32,
-    was_there: bool,
+    failed_attempts: u32,
+    has_connected: bool,
 }
 
 impl Client {
     /// Makes a trace of the events after the event with the ID `after`, or of the events from now on if `after` is
     /// `None`. The first call of [`Trace::next`] connects.
-    pub fn trace(&self, of: TraceOf, after: Option<String>) -> Trace {
+    pub fn trace(&self, of: TraceSubject, after: Option<String>) -> Trace {
         Trace {
             client: self.clone(),
-            of,
+            subject: of,
             after,
             parser: EventParser::default(),
             body: None,
-            ready: VecDeque::new(),
+            ready_events: VecDeque::new(),
             pause: None,
-            in_vain: 0,
-            was_there: false,
+            failed_attempts: 0,
+            has_connected: false,
         }
     }
 }
@@ -98,10 +98,10 @@ impl Trace {
     ///
     /// Returns an error if the server refuses the trace, sends an invalid stream, or cannot be reached at the first
     /// attempt. Such an error is final.
-    pub async fn next(&mut self) -> Result<TraceNews, Error> {
+    pub async fn next(&mut self) -> Result<TraceItem, Error> {
         loop {
-            if let Some(event) = self.ready.pop_front() {
-                return Ok(TraceNews::Event(Box::new(event.into())));
+            if let Some(event) = self.ready_events.pop_front() {
+                return Ok(TraceItem::Event(Box::new(event.into())));
             }
             if let Some(pause) = self.pause {
                 // Cleared after the sleep, so that a call after a cancelled one still waits.
@@ -109,15 +109,15 @@ impl Trace {
                 self.pause = None;
             }
             let read = match &mut self.body {
-                Some(body) => timeout(SILENCE, body.next()).await,
-                None => match self.open().await {
+                Some(body) => timeout(STREAM_IDLE_TIMEOUT, body.next()).await,
+                None => match self.connect().await {
                     Ok(body) => {
-                        self.was_there = true;
+                        self.has_connected = true;
                         self.body = Some(body);
                         continue;
                     }
-                    Err(error) if self.was_there && error.may_pass() => {
-                        return Ok(self.broken(error));
+                    Err(error) if self.has_connected && error.is_transient() => {
+                        return Ok(self.schedule_reconnect(error));
                     }
                     Err(error) => return Err(error),
                 },
@@ -125,8 +125,8 @@ impl Trace {
             let why = match read {
                 Ok(Some(Ok(bytes))) => match self.parser.feed(&bytes) {
                     Ok(events) => {
-                        self.in_vain = 0;
-                        self.ready.extend(events);
+                        self.failed_attempts = 0;
+                        self.ready_events.extend(events);
                         continue;
                     }
                     Err(error) => {
@@ -137,56 +137,58 @@ impl Trace {
                 // The server ends streams after some time to check the token again. That is no failure, so the trace
                 // reconnects without an item.
                 Ok(None) => {
-                    self.let_go();
-                    self.pause = Some(self.parser.retry().unwrap_or(PAUSE));
+                    self.close_stream();
+                    self.pause = Some(self.parser.retry().unwrap_or(RECONNECT_DELAY));
                     continue;
                 }
-                Err(_) => format!("nothing came for {} s", SILENCE.as_secs()).into(),
+                Err(_) => format!("nothing came for {} s", STREAM_IDLE_TIMEOUT.as_secs()).into(),
             };
             let why = self.client.unreachable(why);
-            return Ok(self.broken(why));
+            return Ok(self.schedule_reconnect(why));
         }
     }
 
     /// Closes the connection. Discards an incomplete event, because the next stream sends it again.
-    fn let_go(&mut self) {
+    fn close_stream(&mut self) {
         self.body = None;
-        self.parser = self.parser.of_next_stream();
+        self.parser = self.parser.for_next_stream();
     }
 
-    fn broken(&mut self, why: Error) -> TraceNews {
-        self.let_go();
-        let first = self.parser.retry().unwrap_or(PAUSE);
-        let longer = first.saturating_mul(1 << self.in_vain.min(10));
-        self.in_vain = self.in_vain.saturating_add(1);
+    fn schedule_reconnect(&mut self, why: Error) -> TraceItem {
+        self.close_stream();
+        let first = self.parser.retry().unwrap_or(RECONNECT_DELAY);
+        let longer = first.saturating_mul(1 << self.failed_attempts.min(10));
+        self.failed_attempts = self.failed_attempts.saturating_add(1);
         // A random part keeps all clients of a server from reconnecting at the same instant after its restart.
         let mut random = [0];
         self.client.entropy.fill(&mut random);
         let spread = 1.0 + f64::from(random[0]) / f64::from(u8::MAX) / 4.0;
-        let pause = longer.min(LONGEST_PAUSE).mul_f64(spread);
+        let pause = longer.min(MAX_RECONNECT_DELAY).mul_f64(spread);
         self.pause = Some(pause);
-        TraceNews::Broken { why, pause }
+        TraceItem::Disconnected { cause: why, pause }
     }
 
-    async fn open(&mut self) -> Result<Body, Error> {
+    async fn connect(&mut self) -> Result<Body, Error> {
         let client = &self.client;
-        let call = match &self.of {
-            TraceOf::Session(session) => client.get(&["sessions", session, "trace"]),
-            TraceOf::Automation(automation) => client.get(&["automations", automation, "trace"]),
-            TraceOf::All => client.get(&["trace"]),
+        let call = match &self.subject {
+            TraceSubject::Session(session) => client.get(&["sessions", session, "trace"]),
+            TraceSubject::Automation(automation) => {
+                client.get(&["automations", automation, "trace"])
+            }
+            TraceSubject::All => client.get(&["trace"]),
         };
         // The newest complete event takes precedence over the start position, so that no event arrives twice.
         let id = self.parser.last_event_id();
         let call = if id.is_empty() {
-            call.ask("after", self.after.as_ref())
+            call.query_param("after", self.after.as_ref())
         } else {
             let id = HeaderValue::from_bytes(id.as_bytes()).map_err(|_| {
                 client.malformed(StatusCode::OK, format!("{id:?} can be no id of an event"))
             })?;
-            call.with(LAST_EVENT_ID, id)
+            call.header(LAST_EVENT_ID, id)
         };
         let kind = HeaderValue::from_static("text/event-stream");
-        let response = call.with(header::ACCEPT, kind).stream().await?;
+        let response = call.header(header::ACCEPT, kind).stream().await?;
         let kind = response.headers().get(header::CONTENT_TYPE);
         let is_stream = kind.is_some_and(|kind| kind.as_bytes().starts_with(b"text/event-stream"));
         if !is_stream {

@@ -12,7 +12,7 @@ use tower::{Service, ServiceExt as _, util::BoxCloneSyncService};
 use crate::{BoxError, Error, SocketAddress};
 
 /// The maximum time to establish a connection.
-const CONNECT_PATIENCE: Duration = Duration::from_secs(10);
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The body of a response, as a stream.
 pub type Body = BoxStream<'static, Result<Bytes, BoxError>>;
@@ -26,29 +26,29 @@ pub(crate) enum Transport {
         _socket: Option<SocketAddress>,
     },
     /// A service in the same process.
-    Within(BoxCloneSyncService<Request<Full<Bytes>>, Response<Body>, Infallible>),
+    InProcess(BoxCloneSyncService<Request<Full<Bytes>>, Response<Body>, Infallible>),
 }
 
 /// The reason why no response arrived.
 #[derive(Debug)]
-pub(crate) enum Broken {
+pub(crate) enum TransportError {
     /// The server has certainly not received the request.
-    NotReached(BoxError),
+    NotSent(BoxError),
     /// The server may have received the request.
-    Lost(BoxError),
+    MaybeSent(BoxError),
 }
 
 impl Transport {
     /// Makes a transport over the network to one server.
     pub(crate) fn network(url: &Url) -> Result<Self, Error> {
-        let builder = builder(url.scheme() == "https");
+        let builder = client_builder(url.scheme() == "https");
         // A proxy would resolve a loopback address on its own machine, and so would get the token.
         let builder = if is_loopback(url) {
             builder.no_proxy()
         } else {
             builder
         };
-        built(builder).map(|client| Self::Http {
+        build_client(builder).map(|client| Self::Http {
             client,
             _socket: None,
         })
@@ -56,15 +56,15 @@ impl Transport {
 
     /// Makes a transport over a private socket.
     pub(crate) fn socket(address: SocketAddress) -> Result<Self, Error> {
-        let builder = builder(false).no_proxy().unix_socket(address.path());
-        built(builder).map(|client| Self::Http {
+        let builder = client_builder(false).no_proxy().unix_socket(address.path());
+        build_client(builder).map(|client| Self::Http {
             client,
             _socket: Some(address),
         })
     }
 
     /// Makes a transport to a service in the same process.
-    pub(crate) fn within<S, B>(service: S) -> Self
+    pub(crate) fn in_process<S, B>(service: S) -> Self
     where
         S: Service<Request<Full<Bytes>>, Response = Response<B>, Error = Infallible>
             + Clone
@@ -78,15 +78,18 @@ impl Transport {
         let service = service.map_response(|response: Response<B>| {
             response.map(|body| body.into_data_stream().map_err(Into::into).boxed())
         });
-        Self::Within(BoxCloneSyncService::new(service))
+        Self::InProcess(BoxCloneSyncService::new(service))
     }
 
     /// Sends a request and returns the head of the response, with the body as a stream.
-    pub(crate) async fn carry(&self, request: Request<Bytes>) -> Result<Response<Body>, Broken> {
+    pub(crate) async fn send(
+        &self,
+        request: Request<Bytes>,
+    ) -> Result<Response<Body>, TransportError> {
         match self {
             Self::Http { client, .. } => {
                 let request = reqwest::Request::try_from(request)
-                    .map_err(|error| Broken::NotReached(error.into()))?;
+                    .map_err(|error| TransportError::NotSent(error.into()))?;
                 let answered = client.execute(request).await.map_err(|error| {
                     // Only a failed connection proves that the server has not received the request. Any other error
                     // counts as `Lost`, so that the caller does not repeat a request that may have had its effect.
@@ -95,9 +98,9 @@ impl Transport {
                     // into logs.
                     let error = error.without_url().into();
                     if reached {
-                        Broken::Lost(error)
+                        TransportError::MaybeSent(error)
                     } else {
-                        Broken::NotReached(error)
+                        TransportError::NotSent(error)
                     }
                 })?;
                 let response: Response<reqwest::Body> = answered.into();
@@ -106,7 +109,8 @@ impl Transport {
                     parts.map_err(|error| error.without_url().into()).boxed()
                 }))
             }
-            Self::Within(service) => match service.clone().oneshot(request.map(Full::new)).await {
+            Self::InProcess(service) => match service.clone().oneshot(request.map(Full::new)).await
+            {
                 Ok(response) => Ok(response),
                 Err(never) => match never {},
             },
@@ -118,13 +122,13 @@ impl fmt::Debug for Transport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Http { .. } => "Http",
-            Self::Within(_) => "Within",
+            Self::InProcess(_) => "Within",
         })
     }
 }
 
 /// Reads a body to its end. Copies nothing if the body is a single chunk.
-pub(crate) async fn whole(mut body: Body) -> Result<Bytes, BoxError> {
+pub(crate) async fn read_to_end(mut body: Body) -> Result<Bytes, BoxError> {
     let Some(first) = body.try_next().await? else {
         return Ok(Bytes::new());
     };
@@ -141,7 +145,7 @@ pub(crate) async fn whole(mut body: Body) -> Result<Bytes, BoxError> {
 
 /// Returns a builder with the options of all clients. The clients follow no redirects, so that the token reaches no
 /// other server.
-fn builder(by_tls: bool) -> reqwest::ClientBuilder {
+fn client_builder(by_tls: bool) -> reqwest::ClientBuilder {
     static PROVIDER: Once = Once::new();
     PROVIDER.call_once(|| {
         // The call fails if a provider is installed already, which then stays in use.
@@ -151,7 +155,7 @@ fn builder(by_tls: bool) -> reqwest::ClientBuilder {
     });
     let builder = reqwest::Client::builder()
         .redirect(redirect::Policy::none())
-        .connect_timeout(CONNECT_PATIENCE)
+        .connect_timeout(CONNECT_TIMEOUT)
         .user_agent(concat!("matins/", env!("CARGO_PKG_VERSION")));
     if by_tls {
         return builder;
@@ -164,7 +168,7 @@ fn builder(by_tls: bool) -> reqwest::ClientBuilder {
     )
 }
 
-fn built(builder: reqwest::ClientBuilder) -> Result<reqwest::Client, Error> {
+fn build_client(builder: reqwest::ClientBuilder) -> Result<reqwest::Client, Error> {
     builder.build().map_err(|error| Error::Unreachable {
         server: "any server".to_owned(),
         source: error.into(),

@@ -2,12 +2,12 @@
 
 use std::fmt;
 
-use crate::Base;
+use crate::PathBase;
 
 /// The replacement of a secret.
 const MASK: &str = "***";
 /// The parameters of an address that are never secret. The values of all other parameters are masked.
-const HARMLESS: [&str; 9] = [
+const PUBLIC_PARAMETERS: [&str; 9] = [
     "application_name",
     "dbname",
     "host",
@@ -43,7 +43,7 @@ impl Address {
     /// # Errors
     ///
     /// Returns an error if the path cannot be resolved, or is not UTF-8.
-    pub(crate) fn based(&self, base: Base<'_>) -> Result<Self, String> {
+    pub(crate) fn resolve_against(&self, base: PathBase<'_>) -> Result<Self, String> {
         let path = match self.0.strip_prefix("sqlite:") {
             Some(":memory:") => return Ok(self.clone()),
             Some(rest) => rest.strip_prefix("//").unwrap_or(rest),
@@ -88,7 +88,7 @@ impl fmt::Display for Address {
         for (index, parameter) in parameters.enumerate() {
             let before = if index == 0 { '?' } else { '&' };
             match parameter.split_once('=') {
-                Some((name, value)) if HARMLESS.contains(&name) => {
+                Some((name, value)) if PUBLIC_PARAMETERS.contains(&name) => {
                     write!(f, "{before}{name}={value}")?;
                 }
                 Some((name, _)) => write!(f, "{before}{name}={MASK}")?,
@@ -112,7 +112,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_password_is_never_shown() {
+    fn password_is_masked_in_database_address() {
         for (address, shown) in [
             ("postgres://me:s3cret@host/db", "postgres://me:***@host/db"),
             (
@@ -143,8 +143,8 @@ mod tests {
     }
 
     #[test]
-    fn files_count_from_the_folder_of_the_configuration() {
-        let base = Base {
+    fn relative_database_path_resolves_against_config_folder() {
+        let base = PathBase {
             folder: Path::new("/etc/matins"),
             home: Some(Path::new("/h")),
         };
@@ -156,7 +156,7 @@ mod tests {
             ("~/matins.db", "/h/matins.db"),
             ("postgres://host/db", "postgres://host/db"),
         ] {
-            let address = Address::new(given).based(base).unwrap();
+            let address = Address::new(given).resolve_against(base).unwrap();
             assert_eq!(address.reveal(), meant);
         }
     }

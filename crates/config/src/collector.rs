@@ -2,18 +2,18 @@
 
 use url::Url;
 
-use crate::kind::{AnyKind, Base, Given, Kind, Plain};
+use crate::setting_type::{AnySettingType, DisplayValue, PathBase, RawValue, SettingType};
 
 /// The address of a collector that receives OTLP over HTTP.
 pub(crate) struct Collector {}
 
-impl AnyKind for Collector {
+impl AnySettingType for Collector {
     fn accepted(&self) -> String {
         "an address of HTTP without a name, a password or a query in it, such as \
          http://127.0.0.1:4318; /v1/traces is added"
             .into()
     }
-    fn default_shown(&self) -> String {
+    fn default_text(&self) -> String {
         "none: no traces are sent".into()
     }
     fn example(&self) -> String {
@@ -28,9 +28,9 @@ impl AnyKind for Collector {
     }
 }
 
-impl Kind for Collector {
+impl SettingType for Collector {
     type Value = Option<String>;
-    fn read(&self, given: Given<'_>, _: Option<Base<'_>>) -> Result<Self::Value, String> {
+    fn read(&self, given: RawValue<'_>, _: Option<PathBase<'_>>) -> Result<Self::Value, String> {
         let text = given.text()?.trim();
         let plain = |url: &Url| {
             ["http", "https"].contains(&url.scheme())
@@ -47,8 +47,8 @@ impl Kind for Collector {
     fn default(&self) -> Self::Value {
         None
     }
-    fn shown(&self, value: &Self::Value) -> Option<Plain> {
-        value.clone().map(Plain::Text)
+    fn display(&self, value: &Self::Value) -> Option<DisplayValue> {
+        value.clone().map(DisplayValue::Text)
     }
 }
 
@@ -59,11 +59,11 @@ mod tests {
     use super::*;
 
     fn read(text: &str) -> Result<Option<String>, String> {
-        Collector {}.read(Given::Words(OsStr::new(text)), None)
+        Collector {}.read(RawValue::Untyped(OsStr::new(text)), None)
     }
 
     #[test]
-    fn what_is_no_plain_address_of_http_is_refused_and_its_password_not_repeated() {
+    fn collector_address_with_credentials_or_query_is_refused() {
         for text in [
             "127.0.0.1:4318",
             "localhost:4318",
@@ -81,7 +81,7 @@ mod tests {
     }
 
     #[test]
-    fn an_address_may_have_a_path_and_loses_the_slash_at_its_end() {
+    fn collector_address_keeps_path_and_loses_trailing_slash() {
         for (given, taken) in [
             ("http://127.0.0.1:4318", "http://127.0.0.1:4318"),
             (" http://127.0.0.1:4318/ ", "http://127.0.0.1:4318"),

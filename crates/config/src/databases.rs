@@ -2,19 +2,19 @@
 
 use crate::{
     Address,
-    kind::{AnyKind, Base, Given, Hint, Kind, Plain},
+    setting_type::{AnySettingType, DisplayValue, PathBase, PathHint, RawValue, SettingType},
 };
 
 /// The address of a SQLite or PostgreSQL database, which may contain a password.
-pub(crate) struct Database {
+pub(crate) struct DatabaseAddress {
     pub(crate) default: &'static str,
 }
 
-impl AnyKind for Database {
+impl AnySettingType for DatabaseAddress {
     fn accepted(&self) -> String {
         "a path, sqlite:///path or postgres://user@host/database".into()
     }
-    fn default_shown(&self) -> String {
+    fn default_text(&self) -> String {
         self.default.into()
     }
     fn example(&self) -> String {
@@ -23,40 +23,40 @@ impl AnyKind for Database {
     fn placeholder(&self) -> &'static str {
         "URL"
     }
-    fn hint(&self) -> Hint {
-        Hint::File
+    fn hint(&self) -> PathHint {
+        PathHint::File
     }
     fn is_secret(&self) -> bool {
         true
     }
 }
 
-impl Kind for Database {
+impl SettingType for DatabaseAddress {
     type Value = Option<Address>;
-    fn read(&self, given: Given<'_>, base: Option<Base<'_>>) -> Result<Self::Value, String> {
+    fn read(&self, given: RawValue<'_>, base: Option<PathBase<'_>>) -> Result<Self::Value, String> {
         let address = Address::new(given.text()?);
-        base.map_or_else(|| Ok(address.clone()), |base| address.based(base))
+        base.map_or_else(|| Ok(address.clone()), |base| address.resolve_against(base))
             .map(Some)
     }
     fn default(&self) -> Self::Value {
         None
     }
-    fn shown(&self, value: &Self::Value) -> Option<Plain> {
+    fn display(&self, value: &Self::Value) -> Option<DisplayValue> {
         let address = value.as_ref()?;
-        Some(Plain::Text(address.to_string()))
+        Some(DisplayValue::Text(address.to_string()))
     }
 }
 
 /// The address of a PostgreSQL database, which may contain a password.
-pub(crate) struct Server {
+pub(crate) struct PostgresAddress {
     pub(crate) default: &'static str,
 }
 
-impl AnyKind for Server {
+impl AnySettingType for PostgresAddress {
     fn accepted(&self) -> String {
         "postgres://user@host/database".into()
     }
-    fn default_shown(&self) -> String {
+    fn default_text(&self) -> String {
         self.default.into()
     }
     fn example(&self) -> String {
@@ -70,16 +70,16 @@ impl AnyKind for Server {
     }
 }
 
-impl Kind for Server {
+impl SettingType for PostgresAddress {
     type Value = Option<Address>;
-    fn read(&self, given: Given<'_>, _: Option<Base<'_>>) -> Result<Self::Value, String> {
+    fn read(&self, given: RawValue<'_>, _: Option<PathBase<'_>>) -> Result<Self::Value, String> {
         Ok(Some(Address::new(given.text()?)))
     }
     fn default(&self) -> Self::Value {
         None
     }
-    fn shown(&self, value: &Self::Value) -> Option<Plain> {
+    fn display(&self, value: &Self::Value) -> Option<DisplayValue> {
         let address = value.as_ref()?;
-        Some(Plain::Text(address.to_string()))
+        Some(DisplayValue::Text(address.to_string()))
     }
 }

@@ -12,25 +12,27 @@ mod address;
 mod collector;
 mod databases;
 mod file;
-mod kind;
+mod file_parser;
+mod network_types;
 mod problem;
-mod reach;
-mod reading;
-mod reference;
 mod resolve;
 mod setting;
+mod setting_type;
 mod settings;
+mod settings_reference;
 mod sources;
 mod variables;
 
 pub use address::Address;
-pub use file::File;
-pub use kind::{AnyKind, Base, Given, Hint, Kind, LogFormat, Plain};
-pub use problem::{Origin, Problem};
-pub use reading::MAX_FILE_BYTES;
-pub use reference::reference;
+pub use file::ConfigFile;
+pub use file_parser::MAX_FILE_BYTES;
+pub use problem::{ConfigProblem, Origin};
 pub use resolve::resolve;
 pub use setting::Setting;
-pub use settings::{Config, SETTINGS, Shown};
+pub use setting_type::{
+    AnySettingType, DisplayValue, LogFormat, PathBase, PathHint, RawValue, SettingType,
+};
+pub use settings::{Config, EffectiveSetting, SETTINGS};
+pub use settings_reference::reference_page;
 pub use sources::{Effective, Sources};
-pub use variables::{CONFIG_FILE, TOKEN, UnknownVariable, unknown_variables};
+pub use variables::{CONFIG_FILE_VARIABLE, TOKEN_VARIABLE, UnknownVariable, unknown_variables};

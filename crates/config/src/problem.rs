@@ -6,7 +6,7 @@ use std::{
 };
 
 /// The longest excerpt of a given text in an error message, in characters.
-const REPEATED_CHARS: usize = 60;
+const MAX_EXCERPT_CHARS: usize = 60;
 
 /// The source of a setting's value. The variants are in ascending order of precedence.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -39,7 +39,7 @@ impl fmt::Display for Origin {
 
 /// A reason to refuse a configuration, as text that follows "failed to".
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Problem {
+pub enum ConfigProblem {
     /// The file is not valid TOML or not UTF-8.
     #[error("read {origin}: {reason}")]
     Syntax {
@@ -54,17 +54,17 @@ pub enum Problem {
         /// The file.
         path: PathBuf,
         /// The maximum size, in bytes.
-        most: usize,
+        max_bytes: usize,
     },
     /// No setting has this name.
-    #[error("take the key {key:?} ({origin}): there is no such setting{}", hint(near.as_deref()))]
+    #[error("take the key {key:?} ({origin}): there is no such setting{}", did_you_mean(suggestion.as_deref()))]
     UnknownKey {
         /// The key with its table, shortened if it is long.
         key: String,
         /// The file and the line.
         origin: Origin,
         /// The name of a similar setting or table, if there is one.
-        near: Option<String>,
+        suggestion: Option<String>,
     },
     /// A table of settings has a value that is no table.
     #[error("take {table} ({origin}): it is a table of settings, written [{table}]")]
@@ -75,7 +75,7 @@ pub enum Problem {
         origin: Origin,
     },
     /// A setting refuses a value.
-    #[error("take {}: {reason}", named(setting, value.as_deref(), origin))]
+    #[error("take {}: {reason}", describe_value(setting, value.as_deref(), origin))]
     Value {
         /// The name of the setting.
         setting: &'static str,
@@ -88,7 +88,7 @@ pub enum Problem {
     },
     /// Two settings contradict each other.
     #[error("take {first} with {second}: {reason}")]
-    Together {
+    Conflict {
         /// The first setting, with its value and source.
         first: String,
         /// The second setting, with its value and source.
@@ -98,7 +98,7 @@ pub enum Problem {
     },
 }
 
-impl Problem {
+impl ConfigProblem {
     /// Makes the problem of a value that a setting refuses.
     pub fn value(
         setting: &'static str,
@@ -114,7 +114,7 @@ impl Problem {
         }
     }
 
-    pub(crate) fn in_file(path: &Path, line: usize) -> Origin {
+    pub(crate) fn file_origin(path: &Path, line: usize) -> Origin {
         Origin::File {
             path: path.to_owned(),
             line,
@@ -124,7 +124,7 @@ impl Problem {
 
 /// Returns a setting and its value in the notation of their source: `--workers 0`, `MATINS_WORKERS=0`, `workers = 0
 /// (FILE:3)`.
-pub(crate) fn named(setting: &str, value: Option<&str>, origin: &Origin) -> String {
+pub(crate) fn describe_value(setting: &str, value: Option<&str>, origin: &Origin) -> String {
     match (origin, value) {
         (Origin::Flag(flag), Some(value)) => format!("--{flag} {value}"),
         (Origin::Flag(flag), None) => format!("--{flag}"),
@@ -135,7 +135,7 @@ pub(crate) fn named(setting: &str, value: Option<&str>, origin: &Origin) -> Stri
     }
 }
 
-fn hint(near: Option<&str>) -> String {
+fn did_you_mean(near: Option<&str>) -> String {
     near.map_or_else(String::new, |near| format!(", did you mean {near}?"))
 }
 
@@ -144,14 +144,14 @@ fn hint(near: Option<&str>) -> String {
 pub(crate) fn excerpt(text: &str) -> String {
     let mut shown: String = text
         .chars()
-        .take(REPEATED_CHARS)
+        .take(MAX_EXCERPT_CHARS)
         .flat_map(|letter| {
             let escaped = letter.is_control().then(|| letter.escape_default());
             let plain = escaped.is_none().then_some(letter);
             escaped.into_iter().flatten().chain(plain)
         })
         .collect();
-    if text.chars().nth(REPEATED_CHARS).is_some() {
+    if text.chars().nth(MAX_EXCERPT_CHARS).is_some() {
         shown.push('…');
     }
     shown

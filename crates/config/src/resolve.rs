@@ -3,39 +3,39 @@
 use model::limits;
 
 use crate::{
-    problem::{Problem, named},
+    problem::{ConfigProblem, describe_value},
     settings::Config,
     sources::{Effective, Sources},
 };
 
 /// Merges the sources into a configuration, and returns all problems. A value that cannot be read is a problem even
 /// if another source takes precedence; the remaining sources then determine the setting.
-pub fn resolve(sources: &Sources) -> (Config, Vec<Problem>) {
+pub fn resolve(sources: &Sources) -> (Config, Vec<ConfigProblem>) {
     let file = sources.file.as_ref();
     let mut problems = file.map_or_else(Vec::new, |file| file.problems().to_vec());
     let config = Config::from_sources(sources, &mut problems);
     // Values that are wrong by themselves would make the comparison of two settings misleading, so it comes last.
     if problems.is_empty() {
-        problems.extend(contradiction(&config));
+        problems.extend(find_conflict(&config));
     }
     (config, problems)
 }
 
 /// Returns the problem of two settings that contradict each other, if there is one.
-fn contradiction(config: &Config) -> Option<Problem> {
+fn find_conflict(config: &Config) -> Option<ConfigProblem> {
     let (beat, stale) = (&config.heartbeat, &config.heartbeat_stale);
-    if beat.value * limits::BEATS_BEFORE_STALE <= stale.value {
+    if beat.value * limits::HEARTBEATS_BEFORE_STALE <= stale.value {
         return None;
     }
     let told = |name, it: &Effective<std::time::Duration>| {
-        named(name, Some(&it.value.as_secs().to_string()), &it.origin)
+        describe_value(name, Some(&it.value.as_secs().to_string()), &it.origin)
     };
-    Some(Problem::Together {
+    Some(ConfigProblem::Conflict {
         first: told("heartbeat.seconds", beat),
         second: told("heartbeat.stale_seconds", stale),
         reason: format!(
             "at least {} heartbeats must fit before one is stale",
-            limits::BEATS_BEFORE_STALE
+            limits::HEARTBEATS_BEFORE_STALE
         ),
     })
 }
@@ -45,7 +45,7 @@ mod tests {
     use std::{path::Path, time::Duration};
 
     use super::*;
-    use crate::{File, Origin, kind::LogFormat};
+    use crate::{ConfigFile, Origin, setting_type::LogFormat};
 
     const PATH: &str = "/etc/matins/config.toml";
 
@@ -63,19 +63,19 @@ mod tests {
                 .iter()
                 .map(|(name, value)| ((*name).to_owned(), value.into()))
                 .collect(),
-            file: Some(File::parse(Path::new(PATH), file.as_bytes())),
+            file: Some(ConfigFile::parse(Path::new(PATH), file.as_bytes())),
             home: Some("/h".into()),
         }
     }
 
-    fn told(file: &str) -> String {
+    fn problem_text(file: &str) -> String {
         let (_, problems) = resolve(&sources(file, &[], &[]));
         let told: Vec<_> = problems.iter().map(ToString::to_string).collect();
         told.join("\n")
     }
 
     #[test]
-    fn a_flag_outweighs_the_environment_that_the_file_and_that_the_default() {
+    fn setting_precedence_is_flag_environment_file_default() {
         let file = "workers = 5\n[scheduler]\ntick_seconds = 6\n[heartbeat]\nseconds = 7\n";
         let variables = [
             ("MATINS_TICK_SECONDS", "8"),
@@ -85,14 +85,14 @@ mod tests {
         let flags = [("heartbeat-seconds", "10")];
         let (config, problems) = resolve(&sources(file, &variables, &flags));
         assert_eq!(problems, []);
-        let file = |line| Problem::in_file(Path::new(PATH), line);
+        let file = |line| ConfigProblem::file_origin(Path::new(PATH), line);
         assert_eq!((config.workers.value, config.workers.origin), (5, file(1)));
         let environment = Origin::Environment("MATINS_TICK_SECONDS");
         assert_eq!(config.tick.value, Duration::from_secs(8));
         assert_eq!(config.tick.origin, environment);
         assert_eq!(config.heartbeat.value, Duration::from_secs(10));
         assert_eq!(config.heartbeat.origin, Origin::Flag("heartbeat-seconds"));
-        assert_eq!(config.watchdog.value, limits::WATCHDOG);
+        assert_eq!(config.watchdog.value, limits::WATCHDOG_INTERVAL);
         assert_eq!(
             config.watchdog.origin,
             Origin::Default,
@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn each_knob_of_the_loops_has_its_variable_and_its_default() {
+    fn worker_loop_settings_have_variables_and_defaults() {
         let knobs = |environment: &[(&str, &str)]| {
             let (config, problems) = resolve(&sources("", environment, &[]));
             assert_eq!(problems, []);
@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_taken_is_told_with_its_place_and_what_is_accepted() {
+    fn invalid_setting_error_names_location_and_accepted_values() {
         let at = |line| format!("({PATH}:{line})");
         let key = |key, line, rest| {
             format!(
@@ -216,28 +216,28 @@ mod tests {
                 value("data = 7", 1, "it is a number, expected a text in quotes"),
             ),
         ] {
-            assert_eq!(told(file), expected, "{file}");
+            assert_eq!(problem_text(file), expected, "{file}");
         }
     }
 
     #[test]
-    fn what_is_no_toml_is_told_shortly_with_its_line() {
+    fn toml_syntax_error_is_short_and_names_line() {
         for (file, line) in [
             ("workers = 1\nworkers = 2", 2),
             ("= 3", 1),
             ("a = \"\n", 1),
             ("\n[x", 2),
         ] {
-            let told = told(file);
+            let told = problem_text(file);
             assert!(
                 told.starts_with(&format!("read {PATH}:{line}: ")),
                 "{file}: {told}"
             );
         }
         let long = format!("{} = 1", "k".repeat(10_000));
-        assert!(told(&long).len() < 200, "{}", told(&long));
+        assert!(problem_text(&long).len() < 200, "{}", problem_text(&long));
         let (_, problems) = resolve(&Sources {
-            file: Some(File::parse(Path::new(PATH), b"a = 1\n\xff")),
+            file: Some(ConfigFile::parse(Path::new(PATH), b"a = 1\n\xff")),
             ..Sources::default()
         });
         assert_eq!(
@@ -247,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_nested_deeply_or_very_long_is_refused_and_nothing_worse() {
+    fn deeply_nested_or_long_config_file_is_refused() {
         for (start, piece, end) in [
             ("a = ", "[", ""),
             ("a = ", "{b=", "1"),
@@ -259,14 +259,14 @@ mod tests {
         ] {
             for bytes in [crate::MAX_FILE_BYTES - 100, crate::MAX_FILE_BYTES + 100] {
                 let file = format!("{start}{}{end}", piece.repeat(bytes / piece.len()));
-                let told = told(&file);
+                let told = problem_text(&file);
                 assert!(!told.is_empty() && told.len() < 5000, "{piece}: {told}");
             }
         }
     }
 
     #[test]
-    fn a_value_is_refused_even_where_another_outweighs_it() {
+    fn invalid_value_is_reported_even_if_overridden() {
         let sources = sources(
             "workers = 0",
             &[("MATINS_WORKERS", "many")],
@@ -283,7 +283,7 @@ mod tests {
     }
 
     #[test]
-    fn heartbeats_that_do_not_fit_are_refused_with_both_origins() {
+    fn heartbeat_conflict_names_both_origins() {
         let sources = sources(
             "heartbeat.seconds = 100",
             &[],
@@ -298,7 +298,7 @@ mod tests {
     }
 
     #[test]
-    fn paths_of_the_file_count_from_its_folder_and_others_from_where_one_stands() {
+    fn paths_in_file_resolve_against_its_folder_others_stay_relative() {
         let file = "data = \"here\"\ndatabase = \"~/there.db\"\nlog.format = \"json\"";
         let (config, problems) = resolve(&sources(file, &[], &[]));
         assert_eq!(problems, []);
@@ -310,7 +310,7 @@ mod tests {
     }
 
     #[test]
-    fn a_password_is_in_no_problem_and_in_no_value_that_is_shown() {
+    fn password_appears_in_no_problem_or_displayed_value() {
         let address = "postgres://me:s3cret@host/db";
         let (config, _) = resolve(&sources(&format!("database = \"{address}\""), &[], &[]));
         let shown: Vec<_> = config
@@ -323,6 +323,6 @@ mod tests {
             shown.contains("me:***@host") && !shown.contains("s3cret"),
             "{shown}"
         );
-        assert!(!told(&format!("database = \"\\n{address}")).contains("s3cret"));
+        assert!(!problem_text(&format!("database = \"\\n{address}")).contains("s3cret"));
     }
 }

@@ -1,6 +1,6 @@
 //! One declared setting.
 
-use crate::kind::AnyKind;
+use crate::setting_type::AnySettingType;
 
 /// The declaration of one setting.
 #[derive(Clone, Copy)]
@@ -14,7 +14,7 @@ pub struct Setting {
     /// The description of the setting: one sentence without a full stop.
     pub about: &'static str,
     /// The type of the values.
-    pub kind: &'static dyn AnyKind,
+    pub kind: &'static dyn AnySettingType,
 }
 
 impl Setting {

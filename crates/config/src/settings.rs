@@ -7,26 +7,29 @@ use std::{
     time::Duration,
 };
 
-use model::{allowance::Allowance, limits};
+use model::{allowlist::Allowlist, limits};
 
 use crate::{
     Address,
     collector::Collector,
-    databases::{Database, Server},
-    kind::{Allowed, Choice, Count, Days, Directives, Folder, Kind, LogFormat, Plain, Seconds},
-    problem::{Origin, Problem},
-    reach::{Hosts, Listen, Remote, Switch},
+    databases::{DatabaseAddress, PostgresAddress},
+    network_types::{Bool, HostNames, ListenAddress, RemoteServer},
+    problem::{ConfigProblem, Origin},
     setting::Setting,
+    setting_type::{
+        AllowedTargets, Choice, Count, Days, Directives, DisplayValue, Folder, LogFormat, Seconds,
+        SettingType,
+    },
     sources::{Effective, Sources},
 };
 
 /// The effective value of one setting, without its type, for people.
 #[derive(Clone)]
-pub struct Shown {
+pub struct EffectiveSetting {
     /// The declaration of the setting.
     pub setting: Setting,
     /// The value, with secrets masked. `None` if the program chooses the value at run time.
-    pub value: Option<Plain>,
+    pub value: Option<DisplayValue>,
     /// The source of the value.
     pub origin: Origin,
 }
@@ -78,87 +81,87 @@ settings! {
         default: "matins in $XDG_DATA_HOME or ~/.local/share",
     };
     /// The database: the path of a SQLite file, or the address of a PostgreSQL database
-    database: Option<Address> = ["database", "MATINS_DATABASE", "database"] Database {
+    database: Option<Address> = ["database", "MATINS_DATABASE", "database"] DatabaseAddress {
         default: "matins.db in the data folder",
     };
     /// The address of the same PostgreSQL database without a pooler, for notifications and migrations
-    database_direct: Option<Address> = ["database_direct", "MATINS_DATABASE_DIRECT", "database-direct"] Server {
+    database_direct: Option<Address> = ["database_direct", "MATINS_DATABASE_DIRECT", "database-direct"] PostgresAddress {
         default: "none",
     };
     /// The server that commands call, if it is not the one of the data folder
-    server: Option<String> = ["client.server", "MATINS_SERVER", "server"] Remote {
+    server: Option<String> = ["client.server", "MATINS_SERVER", "server"] RemoteServer {
         default: "the one that matins login has stored, else that of the data folder",
     };
     /// The address on which the server listens for the API
-    listen: Option<SocketAddr> = ["server.listen", "MATINS_LISTEN", "listen"] Listen {
+    listen: Option<SocketAddr> = ["server.listen", "MATINS_LISTEN", "listen"] ListenAddress {
         default: SocketAddr::V4(SocketAddrV4::new(Ipv4Addr::LOCALHOST, limits::LISTEN_PORT)),
     };
     /// Whether the server may listen on an address that other machines can reach
-    beyond_loopback: bool = ["server.beyond_loopback", "MATINS_BEYOND_LOOPBACK", "beyond-loopback"] Switch {
+    beyond_loopback: bool = ["server.beyond_loopback", "MATINS_BEYOND_LOOPBACK", "beyond-loopback"] Bool {
         default: false,
     };
     /// The host names by which clients reach the server, in addition to those of loopback
-    hosts: Vec<String> = ["server.hosts", "MATINS_HOSTS", "hosts"] Hosts {};
+    hosts: Vec<String> = ["server.hosts", "MATINS_HOSTS", "hosts"] HostNames {};
     /// Whether clients reach the server through a TLS proxy, so that cookies are restricted to TLS
-    by_tls: bool = ["server.by_tls", "MATINS_BY_TLS", "by-tls"] Switch {
+    by_tls: bool = ["server.by_tls", "MATINS_BY_TLS", "by-tls"] Bool {
         default: false,
     };
     /// The maximum number of turns that run at once
     workers: u32 = ["workers", "MATINS_WORKERS", "workers"] Count {
-        least: 1,
-        most: 1000,
-        default: limits::WORKERS,
+        min: 1,
+        max: 1000,
+        default: limits::DEFAULT_WORKERS,
     };
     /// The maximum number of turns that lend their slots to other turns while they wait for an approval
     waiting_turns: u32 = ["waiting_turns", "MATINS_WAITING_TURNS", "waiting-turns"] Count {
-        least: 0,
-        most: 1000,
-        default: limits::WAITING_TURNS,
+        min: 0,
+        max: 1000,
+        default: limits::DEFAULT_WAITING_TURNS,
     };
     /// The maximum time between two polls of the scheduler, in case a notification is lost
     tick: Duration = ["scheduler.tick_seconds", "MATINS_TICK_SECONDS", "tick-seconds"] Seconds {
-        least: Duration::from_secs(1),
-        most: Duration::from_hours(1),
-        default: limits::TICK,
+        min: Duration::from_secs(1),
+        max: Duration::from_hours(1),
+        default: limits::SCHEDULER_POLL_INTERVAL,
     };
     /// The interval between two heartbeats of a running turn
     heartbeat: Duration = ["heartbeat.seconds", "MATINS_HEARTBEAT_SECONDS", "heartbeat-seconds"] Seconds {
-        least: Duration::from_secs(1),
-        most: Duration::from_hours(1),
-        default: limits::HEARTBEAT,
+        min: Duration::from_secs(1),
+        max: Duration::from_hours(1),
+        default: limits::HEARTBEAT_INTERVAL,
     };
     /// The time without a heartbeat after which a run counts as lost; at least three heartbeats
     heartbeat_stale: Duration = ["heartbeat.stale_seconds", "MATINS_HEARTBEAT_STALE", "heartbeat-stale"] Seconds {
-        least: Duration::from_secs(3),
-        most: Duration::from_hours(24),
-        default: limits::HEARTBEAT_STALE,
+        min: Duration::from_secs(3),
+        max: Duration::from_hours(24),
+        default: limits::HEARTBEAT_STALE_AFTER,
     };
     /// The interval at which the watchdog polls for lost runs
     watchdog: Duration = ["watchdog.seconds", "MATINS_WATCHDOG_SECONDS", "watchdog-seconds"] Seconds {
-        least: Duration::from_secs(1),
-        most: Duration::from_hours(1),
-        default: limits::WATCHDOG,
+        min: Duration::from_secs(1),
+        max: Duration::from_hours(1),
+        default: limits::WATCHDOG_INTERVAL,
     };
     /// The maximum time for running turns to end when the server stops
     stop_deadline: Duration = ["serve.stop_seconds", "MATINS_STOP_SECONDS", "stop-seconds"] Seconds {
-        least: Duration::ZERO,
-        most: Duration::from_hours(24),
+        min: Duration::ZERO,
+        max: Duration::from_hours(24),
         default: limits::STOP_DEADLINE,
     };
     /// The retention of a run's internal record (the prompt that was sent, complete errors); 0 means forever
     retain_records: Option<Duration> = ["retention.records_days", "MATINS_RETAIN_RECORDS_DAYS", "retain-records-days"] Days {
-        most: Duration::from_hours(36_500 * 24),
+        max: Duration::from_hours(36_500 * 24),
         default: limits::RETAIN_RECORDS,
     };
     /// The retention of the events in a session's log, but not of transcripts; 0 means forever
     retain_events: Option<Duration> = ["retention.events_days", "MATINS_RETAIN_EVENTS_DAYS", "retain-events-days"] Days {
-        most: Duration::from_hours(36_500 * 24),
+        max: Duration::from_hours(36_500 * 24),
         default: limits::RETAIN_EVENTS,
     };
     /// The networks and hosts that notifications may reach in addition to public addresses with https
-    webhook_allow: Allowance = ["webhook.allow", "MATINS_WEBHOOK_ALLOW", "webhook-allow"] Allowed {};
+    webhook_allow: Allowlist = ["webhook.allow", "MATINS_WEBHOOK_ALLOW", "webhook-allow"] AllowedTargets {};
     /// Whether automations of web chats are bound to one shared session, which every web chat shows
-    unified_session: bool = ["unified_session", "MATINS_UNIFIED_SESSION", "unified-session"] Switch {
+    unified_session: bool = ["unified_session", "MATINS_UNIFIED_SESSION", "unified-session"] Bool {
         default: false,
     };
     /// The log filter: a level, or targets with levels such as daemon=debug,warn
@@ -181,7 +184,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_name_is_given_once_and_is_written_as_its_kind_is() {
+    fn setting_names_are_unique_and_well_formed() {
         let all = |name: fn(&Setting) -> &'static str| {
             let names: BTreeSet<_> = SETTINGS.iter().map(name).collect();
             assert_eq!(names.len(), SETTINGS.len(), "{names:?}");

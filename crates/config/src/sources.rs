@@ -7,10 +7,10 @@ use std::{
 };
 
 use crate::{
-    file::File,
-    kind::{Base, Given, Kind},
-    problem::{Origin, Problem},
+    file::ConfigFile,
+    problem::{ConfigProblem, Origin},
     setting::Setting,
+    setting_type::{PathBase, RawValue, SettingType},
 };
 
 /// The effective value of a setting, and its source.
@@ -30,18 +30,18 @@ pub struct Sources {
     /// The variables of the environment. An empty variable counts as unset.
     pub environment: BTreeMap<String, OsString>,
     /// The configuration file. `None` if there is none.
-    pub file: Option<File>,
+    pub file: Option<ConfigFile>,
     /// The folder that replaces `~` in the file. `None` if `HOME` is not set.
     pub home: Option<PathBuf>,
 }
 
 impl Sources {
     /// Returns the effective value of one setting, and adds the problems of its values to `problems`.
-    pub(crate) fn one<K: Kind>(
+    pub(crate) fn effective_value<K: SettingType>(
         &self,
         kind: &K,
         setting: Option<&Setting>,
-        problems: &mut Vec<Problem>,
+        problems: &mut Vec<ConfigProblem>,
     ) -> Effective<K::Value> {
         let mut effective = Effective {
             value: kind.default(),
@@ -50,13 +50,13 @@ impl Sources {
         let Some(setting) = setting else {
             return effective;
         };
-        for (given, origin, base) in self.said(setting) {
+        for (given, origin, base) in self.values_by_precedence(setting) {
             match kind.read(given, base) {
                 Ok(value) => effective = Effective { value, origin },
                 Err(reason) => {
-                    let value = given.repeated().filter(|_| !kind.is_secret());
+                    let value = given.display_text().filter(|_| !kind.is_secret());
                     let value = value.as_deref();
-                    problems.push(Problem::value(setting.name, value, &origin, reason));
+                    problems.push(ConfigProblem::value(setting.name, value, &origin, reason));
                 }
             }
         }
@@ -64,13 +64,13 @@ impl Sources {
     }
 
     /// Returns the values of a setting in all sources, the one with the highest precedence last.
-    fn said(
+    fn values_by_precedence(
         &self,
         setting: &Setting,
-    ) -> impl Iterator<Item = (Given<'_>, Origin, Option<Base<'_>>)> {
+    ) -> impl Iterator<Item = (RawValue<'_>, Origin, Option<PathBase<'_>>)> {
         let file = self.file.as_ref().and_then(|file| {
             let (given, origin) = file.value(setting)?;
-            let base = Base {
+            let base = PathBase {
                 folder: file.path().parent().unwrap_or(Path::new("")),
                 home: self.home.as_deref(),
             };
@@ -79,10 +79,10 @@ impl Sources {
         let variable = self.environment.get(setting.environment);
         let variable = variable.filter(|value| !value.is_empty()).map(|value| {
             let origin = Origin::Environment(setting.environment);
-            (Given::Words(value), origin, None)
+            (RawValue::Untyped(value), origin, None)
         });
         let flag = self.flags.get(setting.flag);
-        let flag = flag.map(|value| (Given::Words(value), Origin::Flag(setting.flag), None));
+        let flag = flag.map(|value| (RawValue::Untyped(value), Origin::Flag(setting.flag), None));
         file.into_iter().chain(variable).chain(flag)
     }
 }

@@ -5,11 +5,11 @@ use model::nearest::nearest;
 use crate::settings::SETTINGS;
 
 /// The variable that names the configuration file.
-pub const CONFIG_FILE: &str = "MATINS_CONFIG";
+pub const CONFIG_FILE_VARIABLE: &str = "MATINS_CONFIG";
 /// The variable that holds the token for a remote server.
-pub const TOKEN: &str = "MATINS_TOKEN";
+pub const TOKEN_VARIABLE: &str = "MATINS_TOKEN";
 /// The prefix of all variable names.
-const PREFIX: &str = "MATINS_";
+const VARIABLE_PREFIX: &str = "MATINS_";
 
 /// A variable with the prefix of settings that no setting has.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -17,7 +17,7 @@ pub struct UnknownVariable {
     /// The name of the variable.
     pub name: String,
     /// The most similar known name, if one is close enough.
-    pub near: Option<&'static str>,
+    pub suggestion: Option<&'static str>,
 }
 
 /// Finds the variables that have the prefix of settings but belong to no setting. `others` are names with another
@@ -30,15 +30,15 @@ pub fn unknown_variables<'a>(
         SETTINGS
             .iter()
             .map(|it| it.environment)
-            .chain([CONFIG_FILE, TOKEN])
+            .chain([CONFIG_FILE_VARIABLE, TOKEN_VARIABLE])
     };
     names
         .into_iter()
-        .filter(|name| name.starts_with(PREFIX) && !others.contains(name))
+        .filter(|name| name.starts_with(VARIABLE_PREFIX) && !others.contains(name))
         .filter(|name| known().all(|known| known != *name))
         .map(|name| UnknownVariable {
             name: name.to_owned(),
-            near: nearest(name, known()),
+            suggestion: nearest(name, known()),
         })
         .collect()
 }
@@ -48,7 +48,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_what_looks_like_a_setting_and_is_none_is_told() {
+    fn misspelled_variables_are_reported() {
         let names = [
             "PATH",
             "MATINS_WORKERS",
@@ -59,7 +59,7 @@ mod tests {
         let unknown = unknown_variables(names, &["MATINS_RUN"]);
         let told: Vec<_> = unknown
             .iter()
-            .map(|it| (it.name.as_str(), it.near))
+            .map(|it| (it.name.as_str(), it.suggestion))
             .collect();
         let expected = [
             ("MATINS_WROKERS", Some("MATINS_WORKERS")),

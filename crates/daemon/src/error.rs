@@ -8,7 +8,7 @@ pub enum Error {
     Store(#[from] store::Error),
     /// A tick or a reading of the database's clock exceeded its time limit.
     #[error("keep the books within {0:?}")]
-    TooLong(std::time::Duration),
+    Timeout(std::time::Duration),
     /// The uncertainty of the clock exceeds the given limit.
     #[error("know the time within {0:?}")]
     TimeUnknown(std::time::Duration),
@@ -17,8 +17,8 @@ pub enum Error {
     Sender(#[from] webhook::SenderError),
     /// Processes of dead workers could not be found or killed.
     #[error("clear away what workers have left that are gone")]
-    Left(#[source] std::io::Error),
+    LeftoverProcesses(#[source] std::io::Error),
     /// A write of a turn to the store failed.
     #[error("take a turn")]
-    Turn(#[from] turn::LedgerError),
+    Turn(#[from] turn::TurnStoreError),
 }

@@ -2,12 +2,12 @@
 
 use std::{sync::Arc, time::Duration};
 
-use model::{Clock, Entropy, InstanceId, Timestamp, WorkerId, allowance::Allowance, limits};
+use model::{Clock, Entropy, InstanceId, Timestamp, WorkerId, allowlist::Allowlist, limits};
 use store::Store;
 use telemetry::Metrics;
-use turn::Agents;
+use turn::AgentRuntime;
 
-use crate::SignOfLife;
+use crate::WorkerLock;
 
 /// The settings of the loops.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -31,22 +31,22 @@ pub struct Settings {
     /// The time that events are kept in the logs of sessions and automations. `None` keeps events forever.
     pub retain_events: Option<Duration>,
     /// The addresses outside the public internet to which notifications may be sent.
-    pub webhook_allow: Allowance,
+    pub webhook_allow: Allowlist,
 }
 
 impl Default for Settings {
     fn default() -> Self {
         Self {
-            workers: limits::WORKERS,
-            waiting_turns: limits::WAITING_TURNS,
-            tick: limits::TICK,
-            heartbeat: limits::HEARTBEAT,
-            heartbeat_stale: limits::HEARTBEAT_STALE,
-            watchdog: limits::WATCHDOG,
+            workers: limits::DEFAULT_WORKERS,
+            waiting_turns: limits::DEFAULT_WAITING_TURNS,
+            tick: limits::SCHEDULER_POLL_INTERVAL,
+            heartbeat: limits::HEARTBEAT_INTERVAL,
+            heartbeat_stale: limits::HEARTBEAT_STALE_AFTER,
+            watchdog: limits::WATCHDOG_INTERVAL,
             stop_deadline: limits::STOP_DEADLINE,
             retain_records: Some(limits::RETAIN_RECORDS),
             retain_events: Some(limits::RETAIN_EVENTS),
-            webhook_allow: Allowance::default(),
+            webhook_allow: Allowlist::default(),
         }
     }
 }
@@ -65,7 +65,7 @@ impl Settings {
     /// otherwise a heartbeat could look stale while the lease that it renewed still lets the agent live.
     pub fn clock_uncertainty(&self) -> Duration {
         let margin = self.heartbeat_stale.saturating_sub(self.lease());
-        limits::CLOCK_UNCERTAINTY.min(margin / 2)
+        limits::MAX_CLOCK_UNCERTAINTY.min(margin / 2)
     }
 }
 
@@ -83,9 +83,9 @@ pub struct Host {
     /// The name under which this server claims runs.
     pub worker: WorkerId,
     /// The file lock that proves to other workers of the instance that this process lives.
-    pub sign_of_life: Arc<SignOfLife>,
+    pub worker_lock: Arc<WorkerLock>,
     /// The settings with which turns start agents.
-    pub agents: Agents,
+    pub agent_runtime: AgentRuntime,
     /// The settings of the loops.
     pub settings: Settings,
     /// The metrics of this process.
@@ -99,7 +99,7 @@ impl Host {
 
     /// `true` if the clock is certain enough to judge heartbeats and due instants by it. While it is `false`, the
     /// server fires no trigger, claims no run, renews no heartbeat and gives up no run because of its heartbeat.
-    pub fn knows_the_time(&self) -> bool {
+    pub fn time_is_known(&self) -> bool {
         self.clock.uncertainty() <= self.settings.clock_uncertainty()
     }
 }

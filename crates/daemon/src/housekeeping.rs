@@ -6,38 +6,42 @@
 
 use model::{SessionId, Timestamp, limits};
 
-use crate::{Error, Host, runner::Look};
+use crate::{Error, Host, loop_runner::LoopBody};
 
 /// The progress of one round through all old rows.
 #[derive(Debug, Default)]
-pub struct Round {
+pub struct TrimProgress {
     /// The last session whose log was trimmed. `None` at the beginning of a round.
-    after: Option<SessionId>,
+    last_trimmed_session: Option<SessionId>,
     /// The number of rows that this round has removed.
     removed: u64,
 }
 
 /// Removes one batch. Returns when the next batch is due: after a short pause if more rows may be old, otherwise
 /// after an hour. Removes nothing while the time is unknown, because no age can be judged.
-pub async fn tick(host: &Host, round: &mut Round, now: Timestamp) -> Result<Timestamp, Error> {
-    if !host.knows_the_time() {
-        return Ok(now + limits::TICK);
+pub async fn tick(
+    host: &Host,
+    round: &mut TrimProgress,
+    now: Timestamp,
+) -> Result<Timestamp, Error> {
+    if !host.time_is_known() {
+        return Ok(now + limits::SCHEDULER_POLL_INTERVAL);
     }
     let store = &host.store;
-    let leftovers_before = now.saturating_sub(limits::LEFTOVERS);
+    let leftovers_before = now.saturating_sub(limits::RETAIN_LEFTOVERS);
     let mut removed = store.trim_leftovers(leftovers_before).await?;
     removed += store
-        .trim_answers(now.saturating_sub(limits::RETAIN_ANSWERS))
+        .trim_idempotency_keys(now.saturating_sub(limits::RETAIN_RESPONSES))
         .await?;
     removed += store
         .trim_sign_ins(now.saturating_sub(limits::RETAIN_SIGN_INS))
         .await?;
-    let receipts_before = now.saturating_sub(limits::WEBHOOK_RECEIPTS);
+    let receipts_before = now.saturating_sub(limits::RETAIN_WEBHOOK_IDS);
     removed += store.trim_receipts(receipts_before).await?;
-    let deliveries_before = now.saturating_sub(limits::DELIVERY_LOG);
+    let deliveries_before = now.saturating_sub(limits::RETAIN_DELIVERIES);
     removed += store.trim_deliveries(deliveries_before).await?;
-    let spending_before = now.saturating_sub(limits::RETAIN_SPENDING);
-    removed += store.trim_spending(spending_before).await?;
+    let spending_before = now.saturating_sub(limits::RETAIN_USAGE);
+    removed += store.trim_usage(spending_before).await?;
     if let Some(age) = host.settings.retain_records {
         removed += store.trim_records(now.saturating_sub(age)).await?;
     }
@@ -48,11 +52,11 @@ pub async fn tick(host: &Host, round: &mut Round, now: Timestamp) -> Result<Time
     let mut more = removed > 0;
     if let Some(age) = host.settings.retain_events {
         let before = now.saturating_sub(age);
-        let trimmed = store.trim_logs(before, round.after).await?;
+        let trimmed = store.trim_logs(before, round.last_trimmed_session).await?;
         removed += u64::from(trimmed.events);
-        more |= trimmed.more;
+        more |= trimmed.has_more;
         // Start again with the first session once the last one is reached.
-        round.after = trimmed.after.filter(|_| trimmed.more);
+        round.last_trimmed_session = trimmed.after.filter(|_| trimmed.has_more);
     }
     round.removed += removed;
     if more {
@@ -62,19 +66,19 @@ pub async fn tick(host: &Host, round: &mut Round, now: Timestamp) -> Result<Time
     if removed > 0 {
         tracing::info!(removed, "removed {removed} rows that were old");
     }
-    Ok(now + limits::HOUSEKEEPING)
+    Ok(now + limits::HOUSEKEEPING_INTERVAL)
 }
 
 /// The housekeeping loop of one server.
 pub(crate) struct Housekeeper {
     pub(crate) host: Host,
-    pub(crate) round: Round,
+    pub(crate) progress: TrimProgress,
 }
 
-impl Look for Housekeeper {
+impl LoopBody for Housekeeper {
     const NAME: &'static str = "housekeeping";
 
-    async fn look(&mut self, now: Timestamp) -> Result<Option<Timestamp>, Error> {
-        tick(&self.host, &mut self.round, now).await.map(Some)
+    async fn tick(&mut self, now: Timestamp) -> Result<Option<Timestamp>, Error> {
+        tick(&self.host, &mut self.progress, now).await.map(Some)
     }
 }

@@ -12,19 +12,21 @@ use std::{
 use futures::future::join_all;
 use model::{EndpointId, SessionId, TenantId, Timestamp, feed::FeedCursor, limits};
 use service::notification_text;
-use store::{Attempted, Claimed, Lost, NewDelivery, Notice, Scope, Subscription};
+use store::{
+    AttemptResult, ClaimedDelivery, NewDelivery, Notice, Scope, Subscription, UnusableCursor,
+};
 use tokio::sync::Notify;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use webhook::Sender;
 
-use crate::{Error, Host, runner::Look};
+use crate::{Error, Host, loop_runner::LoopBody};
 
 /// The number of events that are read from a feed at once.
-const PAGE: u32 = 500;
+const FEED_PAGE_EVENTS: u32 = 500;
 
 /// Creates the deliveries of the events that endpoints have not received yet. Returns `true` if any endpoint is
 /// enabled.
-pub async fn tell(host: &Host, now: Timestamp) -> Result<bool, Error> {
+pub async fn create_deliveries(host: &Host, now: Timestamp) -> Result<bool, Error> {
     // 1. Find the enabled endpoints, with their cursors in the feeds.
     let subscriptions = host.store.subscriptions().await?;
     let any = !subscriptions.is_empty();
@@ -38,12 +40,12 @@ pub async fn tell(host: &Host, now: Timestamp) -> Result<bool, Error> {
     for ((tenant, cursor), mut subscriptions) in alike {
         let mut after = cursor;
         loop {
-            let page = host.store.feed(tenant, after, PAGE).await?;
-            if let Some(lost) = page.lost {
-                tracing::warn!(%tenant, "notifications of {tenant} are missing: {}", missing(lost));
+            let page = host.store.feed(tenant, after, FEED_PAGE_EVENTS).await?;
+            if let Some(lost) = page.unusable_cursor {
+                tracing::warn!(%tenant, "notifications of {tenant} are missing: {}", format_lost(lost));
             }
             // An idle feed must cost no write, because this runs every second.
-            if page.events.is_empty() && page.lost.is_none() {
+            if page.events.is_empty() && page.unusable_cursor.is_none() {
                 break;
             }
             let mut notices = host.store.notices(tenant, page.events).await?;
@@ -61,14 +63,18 @@ pub async fn tell(host: &Host, now: Timestamp) -> Result<bool, Error> {
                 let wanted: Vec<_> = wanted.map(|(_, delivery)| delivery).collect();
                 // `false` if another server has moved this endpoint's cursor, or the endpoint was disabled. Go on
                 // without it: the next tick reads its cursor again.
-                if host.store.tell(&one, page.scanned, &wanted, now).await? {
-                    one.cursor = page.scanned;
+                if host
+                    .store
+                    .create_deliveries(&one, page.next_cursor, &wanted, now)
+                    .await?
+                {
+                    one.cursor = page.next_cursor;
                     told.push(one);
                 }
             }
             subscriptions = told;
-            after = page.scanned;
-            if !page.more || subscriptions.is_empty() {
+            after = page.next_cursor;
+            if !page.has_more || subscriptions.is_empty() {
                 break;
             }
         }
@@ -76,10 +82,10 @@ pub async fn tell(host: &Host, now: Timestamp) -> Result<bool, Error> {
     Ok(any)
 }
 
-fn missing(lost: Lost) -> &'static str {
+fn format_lost(lost: UnusableCursor) -> &'static str {
     match lost {
-        Lost::Trimmed(_) => "retention removed events that nobody had told of",
-        Lost::Ahead => "the database is older than what was told",
+        UnusableCursor::Trimmed(_) => "retention removed events that nobody had told of",
+        UnusableCursor::Ahead => "the database is older than what was told",
     }
 }
 
@@ -87,15 +93,19 @@ fn missing(lost: Lost) -> &'static str {
 ///
 /// Deliveries about one session are sent one after the other, in order; different sessions are sent concurrently. The
 /// order holds only while every attempt succeeds: a failed delivery is retried later, and its successors do not wait.
-pub async fn send(host: &Host, sender: &Sender, endpoint: EndpointId) -> Result<usize, Error> {
+pub async fn send_batch(
+    host: &Host,
+    sender: &Sender,
+    endpoint: EndpointId,
+) -> Result<usize, Error> {
     let now = host.now();
     let until = now + limits::DELIVERY_LEASE;
     let claimed = host
         .store
-        .claim_deliveries(endpoint, limits::DELIVERIES_AT_ONCE, until, now)
+        .claim_deliveries(endpoint, limits::DELIVERIES_PER_CLAIM, until, now)
         .await?;
     // A lane holds the deliveries of one session. A delivery without a session gets a lane of its own by its index.
-    let mut lanes: BTreeMap<(Option<SessionId>, usize), Vec<Claimed>> = BTreeMap::new();
+    let mut lanes: BTreeMap<(Option<SessionId>, usize), Vec<ClaimedDelivery>> = BTreeMap::new();
     for (at, one) in claimed.into_iter().enumerate() {
         let session = one.delivery.session_id;
         let lane = (session, if session.is_some() { 0 } else { at });
@@ -106,10 +116,10 @@ pub async fn send(host: &Host, sender: &Sender, endpoint: EndpointId) -> Result<
         for one in lane {
             // Stop if the request could outlast the lease, because another server may send this delivery afterwards.
             // The delivery is claimed again once the lease is over.
-            if host.now() + limits::DELIVERY_LIMIT > until {
+            if host.now() + limits::DELIVERY_TIMEOUT > until {
                 break;
             }
-            attempt(host, sender, &one).await?;
+            attempt_delivery(host, sender, &one).await?;
             sent += 1;
         }
         Ok::<_, Error>(sent)
@@ -118,7 +128,11 @@ pub async fn send(host: &Host, sender: &Sender, endpoint: EndpointId) -> Result<
 }
 
 /// Makes one attempt at a delivery and records its result.
-async fn attempt(host: &Host, sender: &Sender, claimed: &Claimed) -> Result<(), Error> {
+async fn attempt_delivery(
+    host: &Host,
+    sender: &Sender,
+    claimed: &ClaimedDelivery,
+) -> Result<(), Error> {
     let delivery = &claimed.delivery;
     let scope = Scope::Tenant(claimed.tenant);
     let found = host
@@ -134,12 +148,12 @@ async fn attempt(host: &Host, sender: &Sender, claimed: &Claimed) -> Result<(), 
     // The secrets are chosen now and not at the claim, so that a rotated secret takes effect at once.
     let started_at = host.now();
     let id = delivery.id.to_string();
-    let valid = secrets.valid(started_at);
+    let valid = secrets.valid_at(started_at);
     let answer = sender
         .send(&endpoint.url, &valid, &id, &delivery.body, started_at)
         .await;
-    let attempted = Attempted {
-        answer: answer
+    let attempted = AttemptResult {
+        response: answer
             .map(|answer| (answer.status, answer.text))
             .map_err(|error| error.to_string()),
         started_at,
@@ -147,7 +161,7 @@ async fn attempt(host: &Host, sender: &Sender, claimed: &Claimed) -> Result<(), 
     };
     // The attempt's number is its fence. If the lease is over and another attempt has begun, the store only logs this
     // one.
-    host.store.record_delivery(claimed, &attempted).await?;
+    host.store.record_attempt(claimed, &attempted).await?;
     Ok(())
 }
 
@@ -157,7 +171,7 @@ pub(crate) struct Notifier {
     /// The HTTP client, built when the first delivery is due.
     sender: Option<Sender>,
     /// The endpoints with a sending task under way.
-    sending: Arc<Mutex<HashSet<EndpointId>>>,
+    busy_endpoints: Arc<Mutex<HashSet<EndpointId>>>,
     /// The sending tasks, which a stop waits for.
     tasks: TaskTracker,
     /// Aborts the sending tasks.
@@ -178,7 +192,7 @@ impl Notifier {
         Self {
             host,
             sender: None,
-            sending: Arc::default(),
+            busy_endpoints: Arc::default(),
             tasks,
             give_up,
             wake,
@@ -190,13 +204,13 @@ impl Notifier {
             return Ok(sender.clone());
         }
         let allowance = self.host.settings.webhook_allow.clone();
-        let sender = Sender::new(allowance, limits::DELIVERY_LIMIT)?;
+        let sender = Sender::new(allowance, limits::DELIVERY_TIMEOUT)?;
         Ok(self.sender.insert(sender).clone())
     }
 
     /// Starts a sending task for each endpoint with due deliveries, unless it has one already.
     async fn send_due(&mut self, now: Timestamp) -> Result<(), Error> {
-        let most = u32::try_from(limits::ENDPOINTS_AT_ONCE).unwrap_or(u32::MAX);
+        let most = u32::try_from(limits::CONCURRENT_ENDPOINTS).unwrap_or(u32::MAX);
         // Ask for twice the limit, because the list may begin with endpoints that have a task already.
         let due = self.host.store.endpoints_due(most * 2, now).await?;
         if due.is_empty() {
@@ -205,17 +219,17 @@ impl Notifier {
         let sender = self.sender()?;
         for endpoint in due {
             {
-                let mut sending = lock(&self.sending);
-                if sending.len() >= limits::ENDPOINTS_AT_ONCE || !sending.insert(endpoint) {
+                let mut sending = lock(&self.busy_endpoints);
+                if sending.len() >= limits::CONCURRENT_ENDPOINTS || !sending.insert(endpoint) {
                     continue;
                 }
             }
             let (host, sender) = (self.host.clone(), sender.clone());
-            let (sending, wake) = (Arc::clone(&self.sending), Arc::clone(&self.wake));
+            let (sending, wake) = (Arc::clone(&self.busy_endpoints), Arc::clone(&self.wake));
             let give_up = self.give_up.clone();
             self.tasks.spawn(async move {
                 let sent = tokio::select! {
-                    sent = send(&host, &sender, endpoint) => sent,
+                    sent = send_batch(&host, &sender, endpoint) => sent,
                     () = give_up.cancelled() => Ok(0),
                 };
                 // Remove before the wake-up, so that the woken loop can start the next batch of this endpoint.
@@ -225,7 +239,7 @@ impl Notifier {
                     Ok(0) => {}
                     Ok(_) => wake.notify_one(),
                     Err(error) => {
-                        host.metrics.failed(Self::NAME);
+                        host.metrics.record_loop_error(Self::NAME);
                         let error = &error as &(dyn std::error::Error + 'static);
                         tracing::error!(error, %endpoint, "failed to send to {endpoint}");
                     }
@@ -240,20 +254,20 @@ fn lock(sending: &Mutex<HashSet<EndpointId>>) -> std::sync::MutexGuard<'_, HashS
     sending.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-impl Look for Notifier {
+impl LoopBody for Notifier {
     const NAME: &'static str = "notifier";
 
-    async fn look(&mut self, now: Timestamp) -> Result<Option<Timestamp>, Error> {
-        let any = tell(&self.host, now).await?;
+    async fn tick(&mut self, now: Timestamp) -> Result<Option<Timestamp>, Error> {
+        let any = create_deliveries(&self.host, now).await?;
         // The leases of deliveries are judged by the clock alone. With an unknown time, this server could take over a
         // delivery that another server is still sending.
-        if self.host.knows_the_time() {
+        if self.host.time_is_known() {
             self.send_due(now).await?;
         }
         if !any {
             return Ok(None);
         }
         // Due deliveries need no earlier tick: a task that has sent its batch wakes this loop.
-        Ok(Some(now + limits::NOTIFY))
+        Ok(Some(now + limits::NOTIFIER_POLL_INTERVAL))
     }
 }

@@ -1,7 +1,7 @@
 //! The worker pool: claims queued runs and takes as many turns at once as there are slots.
 //!
 //! **Invariants:** the pool claims only as many runs as it has free slots. A run that this worker has claimed is
-//! always either under way in this process or, after a claim with a lost answer, found again by `start_unknown`.
+//! always either under way in this process or, after a claim with a lost answer, found again by `start_unregistered`.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -16,43 +16,43 @@ use tokio::{
     time::{Instant, sleep},
 };
 use tokio_util::sync::CancellationToken;
-use turn::{Ended, Orders};
+use turn::{TurnControl, TurnEnd};
 
-use crate::{Error, Host, Settings, Waker, turns, waits::Waits};
+use crate::{Error, Host, LoopSignals, Settings, approval_waits::ApprovalWaits, turns};
 
 /// The pause after a failed claim.
-const AFTER_ERROR: Duration = Duration::from_secs(1);
+const CLAIM_RETRY_PAUSE: Duration = Duration::from_secs(1);
 
 /// The time after a failed claim during which its transaction may still be committed, because the database may only
 /// have been slow to answer.
-const UNSURE: Duration = Duration::from_mins(2);
+const CLAIM_IN_DOUBT_PERIOD: Duration = Duration::from_mins(2);
 
 /// The turns that were running when the server stopped, counted by how they ended. Turns that were lost, did not
 /// begin or panicked are not counted.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Stopped {
+pub struct StopSummary {
     /// Turns that came to their end.
     pub finished: u32,
     /// Turns that were ended early and whose runs were requeued.
-    pub handed_back: u32,
+    pub requeued: u32,
 }
 
 /// Claims runs and takes their turns until `stop` is cancelled, then waits for the running turns to end.
 pub(crate) async fn run(
     host: Host,
-    waker: Waker,
+    waker: LoopSignals,
     stop: CancellationToken,
-    hand_back: CancellationToken,
-) -> Stopped {
-    let (claim, beats) = (Arc::clone(&waker.pool), Arc::clone(&waker.beats));
-    let mut turns = Turns {
-        waits: Waits::ringing(Arc::clone(&waker.pool)),
+    requeue: CancellationToken,
+) -> StopSummary {
+    let (claim, beats) = (Arc::clone(&waker.pool), Arc::clone(&waker.heartbeats));
+    let mut turns = RunningTurns {
+        approval_waits: ApprovalWaits::notifying(Arc::clone(&waker.pool)),
         host,
-        waker,
-        hand_back,
-        set: JoinSet::new(),
-        under_way: HashMap::new(),
-        unsure_until: None,
+        signals: waker,
+        requeue,
+        tasks: JoinSet::new(),
+        turns_by_task: HashMap::new(),
+        claim_in_doubt_until: None,
     };
     while !stop.is_cancelled() {
         let net = match turns.claim().await {
@@ -60,57 +60,57 @@ pub(crate) async fn run(
             Err(error) => {
                 // The error does not say whether the claim was committed. Without this note, committed runs would
                 // keep their heartbeats unrenewed and be given up although this worker lives.
-                turns.unsure_until = Some(Instant::now() + UNSURE);
-                turns.host.metrics.failed("workers");
-                report("claim runs, will try again", &error);
-                AFTER_ERROR
+                turns.claim_in_doubt_until = Some(Instant::now() + CLAIM_IN_DOUBT_PERIOD);
+                turns.host.metrics.record_loop_error("workers");
+                log_error("claim runs, will try again", &error);
+                CLAIM_RETRY_PAUSE
             }
         };
         tokio::select! {
             () = claim.notified() => {}
-            () = beats.notified() => turns.beat(),
-            _ = turns.ended() => turns.ended_beside().await,
+            () = beats.notified() => turns.request_heartbeats(),
+            _ = turns.next_ended() => turns.drain_ended().await,
             () = sleep(net) => {}
             () = stop.cancelled() => {}
         }
     }
     // Heartbeat requests are still served while the last turns end: a turn may be cancelled during a stop.
-    let mut stopped = Stopped::default();
-    while !turns.set.is_empty() {
+    let mut stopped = StopSummary::default();
+    while !turns.tasks.is_empty() {
         tokio::select! {
-            ended = turns.ended() => match ended {
-                Some(Ended::HandedBack) => stopped.handed_back += 1,
-                Some(Ended::Finished) => stopped.finished += 1,
+            ended = turns.next_ended() => match ended {
+                Some(TurnEnd::Requeued) => stopped.requeued += 1,
+                Some(TurnEnd::Finished) => stopped.finished += 1,
                 _ => {}
             },
-            () = beats.notified() => turns.beat(),
+            () = beats.notified() => turns.request_heartbeats(),
         }
     }
     stopped
 }
 
 /// The running turns of one worker.
-struct Turns {
-    waits: Waits,
+struct RunningTurns {
+    approval_waits: ApprovalWaits,
     host: Host,
-    waker: Waker,
-    hand_back: CancellationToken,
-    set: JoinSet<Option<Ended>>,
-    under_way: HashMap<Id, UnderWay>,
+    signals: LoopSignals,
+    requeue: CancellationToken,
+    tasks: JoinSet<Option<TurnEnd>>,
+    turns_by_task: HashMap<Id, TurnTask>,
     /// The end of the period in which this worker may own runs that it does not know of, because the answer to a
     /// claim was lost. `None` if no claim is in doubt.
-    unsure_until: Option<Instant>,
+    claim_in_doubt_until: Option<Instant>,
 }
 
 /// A running turn.
-struct UnderWay {
+struct TurnTask {
     /// The claimed run.
     run: RunId,
     /// Makes the turn send its heartbeat at once, so that it learns of a cancellation without delay.
-    beat: Arc<Notify>,
+    heartbeat_now: Arc<Notify>,
 }
 
-impl Turns {
+impl RunningTurns {
     /// Claims as many runs as there are free slots, and starts their turns.
     ///
     /// Turns that wait for an approval lend their slots, up to `Settings::waiting_turns`. A lent slot is not
@@ -122,15 +122,15 @@ impl Turns {
             waiting_turns,
             ..
         } = self.host.settings;
-        if let Some(until) = self.unsure_until {
+        if let Some(until) = self.claim_in_doubt_until {
             // Taken before the query, so that one query runs after the end of the period: a claim that was committed
             // at the last moment is still found.
             let over = Instant::now() >= until;
-            self.start_unknown().await?;
-            self.unsure_until = Some(until).filter(|_| !over);
+            self.start_unregistered().await?;
+            self.claim_in_doubt_until = Some(until).filter(|_| !over);
         }
-        let running = u32::try_from(self.set.len()).unwrap_or(u32::MAX);
-        let lent = self.waits.turns().min(waiting_turns);
+        let running = u32::try_from(self.tasks.len()).unwrap_or(u32::MAX);
+        let lent = self.approval_waits.waiting_turns().min(waiting_turns);
         let free = workers.saturating_sub(running.saturating_sub(lent));
         if free == 0 {
             return Ok(());
@@ -142,9 +142,9 @@ impl Turns {
     }
 
     /// Starts the turns of the runs that this worker has claimed and does not know of.
-    async fn start_unknown(&mut self) -> Result<(), Error> {
-        let known: HashSet<RunId> = self.under_way.values().map(|turn| turn.run).collect();
-        let claimed = self.host.store.claimed_by(&self.host.worker).await?;
+    async fn start_unregistered(&mut self) -> Result<(), Error> {
+        let known: HashSet<RunId> = self.turns_by_task.values().map(|turn| turn.run).collect();
+        let claimed = self.host.store.runs_claimed_by(&self.host.worker).await?;
         for run in claimed {
             if !known.contains(&run) {
                 tracing::warn!(%run, "the answer to the claim of {run} was lost, it is taken up now");
@@ -156,42 +156,51 @@ impl Turns {
 
     fn start(&mut self, run: RunId) {
         let beat = Arc::new(Notify::new());
-        let orders = Orders {
-            hand_back: self.hand_back.clone(),
-            beat: Arc::clone(&beat),
+        let orders = TurnControl {
+            requeue: self.requeue.clone(),
+            heartbeat_now: Arc::clone(&beat),
         };
-        let (host, waits) = (self.host.clone(), self.waits.clone());
-        let handle = self.set.spawn(async move {
-            match turns::take(&host, run, &orders, &waits).await {
+        let (host, waits) = (self.host.clone(), self.approval_waits.clone());
+        let handle = self.tasks.spawn(async move {
+            match turns::take_turn(&host, run, &orders, &waits).await {
                 Ok(ended) => Some(ended),
                 Err(error) => {
-                    report(&format!("take the turn of {run}"), &error);
+                    log_error(&format!("take the turn of {run}"), &error);
                     None
                 }
             }
         });
-        self.under_way.insert(handle.id(), UnderWay { run, beat });
+        self.turns_by_task.insert(
+            handle.id(),
+            TurnTask {
+                run,
+                heartbeat_now: beat,
+            },
+        );
     }
 
     /// Waits for a turn to end, and wakes the scheduler. Never returns if no turn runs.
-    async fn ended(&mut self) -> Option<Ended> {
-        match self.set.join_next_with_id().await {
-            Some(joined) => self.left(joined),
+    async fn next_ended(&mut self) -> Option<TurnEnd> {
+        match self.tasks.join_next_with_id().await {
+            Some(joined) => self.remove_ended(joined),
             None => std::future::pending().await,
         }
     }
 
     /// Removes all other turns that have ended by now. Several ends usually share one transaction, so that one claim
     /// can fill all their slots instead of one claim for each.
-    async fn ended_beside(&mut self) {
+    async fn drain_ended(&mut self) {
         // Let the tasks that the same transaction has completed run to their ends first.
         yield_now().await;
-        while let Some(joined) = self.set.try_join_next_with_id() {
-            self.left(joined);
+        while let Some(joined) = self.tasks.try_join_next_with_id() {
+            self.remove_ended(joined);
         }
     }
 
-    fn left(&mut self, joined: Result<(Id, Option<Ended>), JoinError>) -> Option<Ended> {
+    fn remove_ended(
+        &mut self,
+        joined: Result<(Id, Option<TurnEnd>), JoinError>,
+    ) -> Option<TurnEnd> {
         let (id, ended) = match joined {
             Ok((id, ended)) => (id, ended),
             Err(error) => {
@@ -201,20 +210,20 @@ impl Turns {
                 (error.id(), None)
             }
         };
-        self.under_way.remove(&id);
+        self.turns_by_task.remove(&id);
         // The end of the run may have queued a retry with a backoff, which the scheduler must wait for.
-        self.waker.scheduler.notify_one();
+        self.signals.scheduler.notify_one();
         ended
     }
 
     /// Makes every running turn send its heartbeat at once.
-    fn beat(&self) {
-        for turn in self.under_way.values() {
-            turn.beat.notify_one();
+    fn request_heartbeats(&self) {
+        for turn in self.turns_by_task.values() {
+            turn.heartbeat_now.notify_one();
         }
     }
 }
 
-fn report(what: &str, error: &(dyn std::error::Error + 'static)) {
+fn log_error(what: &str, error: &(dyn std::error::Error + 'static)) {
     tracing::error!(error, "failed to {what}");
 }

@@ -6,77 +6,82 @@
 use std::time::Duration;
 
 use model::{Timestamp, limits};
-use store::{Presence as Shown, database::Dialect};
+use store::{ServerHeartbeatReply as Shown, database::Dialect};
 use tokio_util::sync::CancellationToken;
 
-use crate::{Error, Host, runner::Look};
+use crate::{Error, Host, loop_runner::LoopBody};
 
 /// The presence loop of one server.
-pub(crate) struct Presence {
+pub(crate) struct PresenceReporter {
     pub(crate) host: Host,
     /// Cancelled once the server is stopping.
     pub(crate) stop: CancellationToken,
     /// Stops the server when cancelled.
-    pub(crate) end: CancellationToken,
+    pub(crate) stop_server: CancellationToken,
     /// Makes running turns end, so that a stop under way need not wait for them.
-    pub(crate) hand_back: CancellationToken,
+    pub(crate) requeue: CancellationToken,
 }
 
-impl Presence {
+impl PresenceReporter {
     /// Returns the interval at which the server shows itself. On SQLite it may be long, because only commands on the
     /// same machine read it.
-    pub(crate) fn period(host: &Host) -> Duration {
+    pub(crate) fn interval(host: &Host) -> Duration {
         match host.store.database().dialect() {
-            Dialect::Postgres => limits::PRESENCE.min(host.settings.heartbeat),
+            Dialect::Postgres => limits::PRESENCE_INTERVAL.min(host.settings.heartbeat),
             Dialect::Sqlite => host.settings.watchdog,
         }
     }
 }
 
-impl Presence {
+impl PresenceReporter {
     /// Stops the server. If it is stopping already, requeues the running turns at once.
-    fn end(&self) {
-        self.end.cancel();
+    fn stop_server(&self) {
+        self.stop_server.cancel();
         if self.stop.is_cancelled() {
-            self.hand_back.cancel();
+            self.requeue.cancel();
         }
     }
 }
 
-impl Look for Presence {
+impl LoopBody for PresenceReporter {
     const NAME: &'static str = "presence";
 
-    async fn look(&mut self, now: Timestamp) -> Result<Option<Timestamp>, Error> {
+    async fn tick(&mut self, now: Timestamp) -> Result<Option<Timestamp>, Error> {
         let Host {
             store,
             instance,
             worker,
             ..
         } = &self.host;
-        match store.show_presence(*instance, worker, now).await? {
-            Shown::Noted => {}
+        match store.renew_server_heartbeat(*instance, worker, now).await? {
+            Shown::Continue => {}
             // The process was started without registering as the server of its data folder, so no row exists yet.
-            Shown::Taken if store.serving(*instance).await?.is_none() => {
+            Shown::Replaced if store.instance_server(*instance).await?.is_none() => {
                 let version = env!("CARGO_PKG_VERSION");
                 // `false` would mean that another server was faster. The next tick then finds that server and stops
                 // this one.
-                store.serve(*instance, worker, None, version, now).await?;
+                store
+                    .claim_instance(*instance, worker, None, version, now)
+                    .await?;
             }
-            Shown::Taken => {
+            Shown::Replaced => {
                 tracing::error!(
                     %instance,
                     "another server serves a copy of this data folder, and two with one identity would start \
                      agents without their memory: this one stops. A copy becomes an instance of its own \
                      without its file `instance.id`"
                 );
-                self.end();
+                self.stop_server();
             }
-            Shown::Outdated { needed, known } => {
+            Shown::Outdated {
+                required: needed,
+                supported: known,
+            } => {
                 tracing::error!(
                     "the database's schema needs a program that knows version {needed}, this one knows \
                      {known}: it stops"
                 );
-                self.end();
+                self.stop_server();
             }
         }
         Ok(None)

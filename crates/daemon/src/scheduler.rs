@@ -9,49 +9,49 @@ use std::time::Duration;
 use model::Timestamp;
 use store::Scope;
 
-use crate::{Error, Host, Waker, runner::Look};
+use crate::{Error, Host, LoopSignals, loop_runner::LoopBody};
 
 /// The pause before a retry if the due triggers are locked by another process.
-const HELD: Duration = Duration::from_millis(250);
+const LOCKED_RETRY_PAUSE: Duration = Duration::from_millis(250);
 /// The highest number of transactions in a row that fire triggers before the tick turns to its other work.
-const IN_A_ROW: u32 = 16;
+const MAX_FIRE_TRANSACTIONS: u32 = 16;
 
 /// Runs one tick of the scheduler. Returns when the next tick is due. An idle tick is one SQL statement.
-pub async fn tick(host: &Host, now: Timestamp) -> Result<Tick, Error> {
+pub async fn tick(host: &Host, now: Timestamp) -> Result<TickResult, Error> {
     // Do not ask for a next tick: the loop that reads the clock wakes the scheduler once the time is known.
-    if !host.knows_the_time() {
-        return Ok(Tick {
+    if !host.time_is_known() {
+        return Ok(TickResult {
             started: 0,
             next: None,
         });
     }
-    let mut outlook = host.store.outlook(now).await?;
+    let mut outlook = host.store.scheduler_status(now).await?;
     let mut started = 0;
     let mut more = false;
     if outlook.due.is_some_and(|at| at <= now) {
         (started, more) = fire(host, now).await?;
     }
-    if outlook.waiting {
+    if outlook.has_promotable {
         started += promote(host, now).await?;
     }
-    if outlook.gone {
-        let failed = host.store.fail_gone(now).await?;
+    if outlook.has_removed_instance {
+        let failed = host.store.fail_runs_of_removed_instances(now).await?;
         tracing::warn!(
             failed,
             "{failed} runs fail whose memory lies on an instance that is gone"
         );
     }
-    if outlook.waiting || outlook.due.is_some_and(|at| at <= now) {
+    if outlook.has_promotable || outlook.due.is_some_and(|at| at <= now) {
         // Read again, because firing has moved the next instants and promotion has ended backoffs.
-        outlook = host.store.outlook(now).await?;
+        outlook = host.store.scheduler_status(now).await?;
     }
-    let next = match outlook.next() {
+    let next = match outlook.next_work_at() {
         _ if more => Some(now),
         // A trigger that is still due is locked by another process, so retrying at once would only spin.
-        Some(at) if at <= now => Some(now + HELD),
+        Some(at) if at <= now => Some(now + LOCKED_RETRY_PAUSE),
         next => next,
     };
-    Ok(Tick { started, next })
+    Ok(TickResult { started, next })
 }
 
 /// Fires the due triggers, including those that become due meanwhile. Returns the number of occurrences, and `true`
@@ -59,11 +59,12 @@ pub async fn tick(host: &Host, now: Timestamp) -> Result<Tick, Error> {
 /// promotions.
 async fn fire(host: &Host, now: Timestamp) -> Result<(u32, bool), Error> {
     let (mut started, mut at) = (0, now);
-    for _ in 0..IN_A_ROW {
+    for _ in 0..MAX_FIRE_TRANSACTIONS {
         let fired = host.store.fire_due(Scope::System, at).await?;
-        if let Some(due) = fired.due {
+        if let Some(due) = fired.earliest_due {
             let lag = host.now().since(due);
-            host.metrics.fired(fired.occurrences, fired.missed, lag);
+            host.metrics
+                .record_fired(fired.occurrences, fired.missed, lag);
         }
         started += fired.occurrences;
         if fired.missed > 0 {
@@ -73,7 +74,7 @@ async fn fire(host: &Host, now: Timestamp) -> Result<(u32, bool), Error> {
                 fired.missed
             );
         }
-        if !fired.more {
+        if !fired.has_more {
             return Ok((started, false));
         }
         // A long burst advances the time, so that the next transaction judges lateness by the present and not by the
@@ -87,20 +88,20 @@ async fn fire(host: &Host, now: Timestamp) -> Result<(u32, bool), Error> {
 /// number. Missed promotions are faults of this program, so they are logged as errors and counted.
 pub(crate) async fn promote(host: &Host, now: Timestamp) -> Result<u32, Error> {
     let swept = host.store.promote_due(now).await?;
-    host.metrics.left_behind(swept.faults);
-    if swept.faults > 0 {
+    host.metrics.record_sweep_faults(swept.missed_promotions);
+    if swept.missed_promotions > 0 {
         tracing::error!(
-            faults = swept.faults,
+            faults = swept.missed_promotions,
             "{} inputs had been left behind and start now",
-            swept.faults
+            swept.missed_promotions
         );
     }
-    Ok(swept.backoffs + swept.faults)
+    Ok(swept.backoff_ended + swept.missed_promotions)
 }
 
 /// The result of one tick.
 #[derive(Debug, Clone, Copy)]
-pub struct Tick {
+pub struct TickResult {
     /// The number of occurrences that were fired plus the number of runs that were promoted. Some of these
     /// occurrences may have been skipped or deferred, so the workers may be woken for nothing.
     pub started: u32,
@@ -111,16 +112,16 @@ pub struct Tick {
 /// The scheduler loop of one server.
 pub(crate) struct Scheduler {
     pub(crate) host: Host,
-    pub(crate) waker: Waker,
+    pub(crate) signals: LoopSignals,
 }
 
-impl Look for Scheduler {
+impl LoopBody for Scheduler {
     const NAME: &'static str = "scheduler";
 
-    async fn look(&mut self, now: Timestamp) -> Result<Option<Timestamp>, Error> {
+    async fn tick(&mut self, now: Timestamp) -> Result<Option<Timestamp>, Error> {
         let tick = tick(&self.host, now).await?;
         if tick.started > 0 {
-            self.waker.pool.notify_one();
+            self.signals.pool.notify_one();
         }
         Ok(tick.next)
     }

@@ -1,11 +1,11 @@
 //! Claims runs and takes their turns, with the metrics and the tracing span of each.
 
-use model::{RunId, turn::Claimed};
+use model::{RunId, turn::ClaimedRun};
 use tokio::time::Instant;
 use tracing::Instrument as _;
-use turn::{Ended, LedgerError, Orders, execute};
+use turn::{TurnControl, TurnEnd, TurnStoreError, execute};
 
-use crate::{Error, Host, StoreLedger, waits::Waits};
+use crate::{Error, Host, WorkerTurnStore, approval_waits::ApprovalWaits};
 
 /// Claims up to `limit` runs, or only the run `only`. Claims none while the time is unknown, because a claim carries
 /// a date by which other servers judge it.
@@ -17,13 +17,13 @@ pub(crate) async fn claim(
     host: &Host,
     limit: u32,
     only: Option<RunId>,
-) -> Result<Vec<Claimed>, Error> {
-    if !host.knows_the_time() {
+) -> Result<Vec<ClaimedRun>, Error> {
+    if !host.time_is_known() {
         return Ok(Vec::new());
     }
     // Before each claim, kill leftover agents of dead workers. Otherwise the next turn of a session could run beside
     // the previous agent.
-    host.sign_of_life.clear().await?;
+    host.worker_lock.kill_leftovers().await?;
     let Host {
         store,
         worker,
@@ -36,30 +36,30 @@ pub(crate) async fn claim(
         .claim(worker, *instance, limit, only, host.now())
         .await?;
     if !claimed.is_empty() {
-        metrics.claimed(asked.elapsed());
+        metrics.record_claim(asked.elapsed());
     }
     let now = host.now();
     // Only first attempts are measured: a retry mostly waited for the attempts before it.
     for first in claimed.iter().filter(|one| one.attempt == 1) {
-        metrics.waited(now.since(first.input_at));
+        metrics.record_queue_wait(now.since(first.input_at));
     }
     Ok(claimed)
 }
 
 /// Takes the turn of a claimed run, inside one tracing span. The span holds only IDs, so that no text of a turn
 /// leaves the database.
-pub(crate) async fn take(
+pub(crate) async fn take_turn(
     host: &Host,
     run: RunId,
-    orders: &Orders,
-    waits: &Waits,
-) -> Result<Ended, LedgerError> {
+    orders: &TurnControl,
+    waits: &ApprovalWaits,
+) -> Result<TurnEnd, TurnStoreError> {
     // `session` is recorded once the turn has begun and its session is known.
     let span =
         tracing::info_span!("turn", %run, session = tracing::field::Empty, worker = %host.worker);
-    let ledger = StoreLedger::new(host.clone()).waiting_in(waits.clone());
-    let mut agents = host.agents.clone();
-    agents.guard.worker = Some(host.sign_of_life.mark().to_owned());
+    let ledger = WorkerTurnStore::new(host.clone()).with_approval_waits(waits.clone());
+    let mut agents = host.agent_runtime.clone();
+    agents.guard.worker = Some(host.worker_lock.mark().to_owned());
     execute(&ledger, &agents, run, orders)
         .instrument(span)
         .await

@@ -9,56 +9,56 @@ use std::time::Duration;
 use model::{RunId, Timestamp};
 use tokio::time::Instant;
 
-use crate::{Error, Host, Settings, Waker, runner::Look};
+use crate::{Error, Host, LoopSignals, Settings, loop_runner::LoopBody};
 
 /// The highest difference between the clock and the monotonic clock, over one interval, that does not count as a
 /// leap.
-const CLOCK_DRIFT: Duration = Duration::from_secs(1);
+const MAX_CLOCK_DRIFT: Duration = Duration::from_secs(1);
 
 /// Runs one tick: gives up the runs whose worker process on this instance is dead, and the runs with a stale
 /// heartbeat, and expires overdue approvals. While the time is unknown, does only the first of these, because it
 /// needs no clock. Returns the runs that were given up.
 pub async fn tick(host: &Host, now: Timestamp) -> Result<Vec<RunId>, Error> {
-    if !host.knows_the_time() {
-        return give_up_gone(host, now).await;
+    if !host.time_is_known() {
+        return stall_runs_of_dead_workers(host, now).await;
     }
     let stale_before = now.saturating_sub(host.settings.heartbeat_stale);
     // Dead workers of this instance come first, because `stall` below does not kill their leftover processes.
-    let mut given_up = give_up_gone(host, now).await?;
-    let stale = host.store.stall(stale_before, now).await?;
-    host.metrics.stalled(stale.len());
+    let mut given_up = stall_runs_of_dead_workers(host, now).await?;
+    let stale = host.store.stall_stale_runs(stale_before, now).await?;
+    host.metrics.record_stalls(stale.len());
     given_up.extend(stale);
     // The turn that waits for an approval normally expires it; the watchdog does so in case that worker is dead or
     // frozen. An error is only logged: the caller must still learn of the runs that were given up, so that it wakes
     // the loops that wait for them.
-    if let Err(error) = host.store.expire_overdue(now).await {
+    if let Err(error) = host.store.expire_overdue_approvals(now).await {
         let error: &(dyn std::error::Error + 'static) = &error;
         tracing::error!(error, "failed to deny what nobody has decided in time");
-        host.metrics.failed(Watchdog::NAME);
+        host.metrics.record_loop_error(Watchdog::NAME);
     }
     Ok(given_up)
 }
 
 /// Gives up the runs whose worker process belonged to this instance and is dead.
-async fn give_up_gone(host: &Host, now: Timestamp) -> Result<Vec<RunId>, Error> {
+async fn stall_runs_of_dead_workers(host: &Host, now: Timestamp) -> Result<Vec<RunId>, Error> {
     let mut stalled = Vec::new();
-    let executing = host.store.executing_on(host.instance).await?;
+    let executing = host.store.runs_executing_on(host.instance).await?;
     let workers: Vec<_> = executing.iter().map(|(_, worker)| worker.clone()).collect();
     for (run, worker) in executing {
-        if !host.sign_of_life.is_gone(&worker) {
+        if !host.worker_lock.is_dead(&worker) {
             continue;
         }
         // Kill before the run is given up: afterwards another worker may start the next attempt at any moment.
-        sweep(run).await;
+        kill_leftovers(run).await;
         // `false` if the run has ended, or another server has given it up, since the list was read.
         if host.store.stall_run(run, &worker, now).await? {
-            host.metrics.stalled(1);
+            host.metrics.record_stalls(1);
             stalled.push(run);
         }
     }
     // Keep the lock files of workers that had runs in the list above. Without its file a worker no longer counts as
     // dead, and a run that could not be given up now would have to wait until its heartbeat is stale.
-    if let Err(error) = host.sign_of_life.tidy(&workers).await {
+    if let Err(error) = host.worker_lock.remove_stale_files(&workers).await {
         let error: &(dyn std::error::Error + 'static) = &error;
         tracing::error!(error, "failed to tidy up after workers that are gone");
     }
@@ -67,8 +67,8 @@ async fn give_up_gone(host: &Host, now: Timestamp) -> Result<Vec<RunId>, Error> 
 
 /// Kills the processes that the agent of a run has left. The guard has killed them already unless it was killed
 /// itself; in that case the old attempt must not live beside the next one. A failure is only logged, because
-/// `SignOfLife::clear` refuses every claim on this instance until the processes are gone.
-async fn sweep(run: RunId) {
+/// `WorkerLock::clear` refuses every claim on this instance until the processes are gone.
+async fn kill_leftovers(run: RunId) {
     let swept = tokio::task::spawn_blocking(move || agent::guard::sweep(&run.to_string())).await;
     match swept {
         Ok(Ok(0)) => {}
@@ -93,35 +93,35 @@ async fn sweep(run: RunId) {
 /// Public only for the simulation, which has clocks of its own.
 #[doc(hidden)]
 #[derive(Debug, Default)]
-pub struct Watch {
+pub struct HeartbeatMonitor {
     /// The clock's time at the last tick, with the monotonic time of that tick.
-    last: Option<(Timestamp, Instant)>,
+    last_tick: Option<(Timestamp, Instant)>,
     /// The end of the period in which heartbeats may look older than they are. `None` if the clock is trusted.
     doubtful_until: Option<Instant>,
     /// `true` if the last tick found no heartbeat at all.
     idle: bool,
 }
 
-impl Watch {
+impl HeartbeatMonitor {
     /// Runs one tick. `now` is the time of the clock, `at` the monotonic time of the process. Returns the runs that
     /// were given up.
-    pub async fn look(
+    pub async fn tick(
         &mut self,
         host: &Host,
         now: Timestamp,
         at: Instant,
     ) -> Result<Vec<RunId>, Error> {
-        if !host.knows_the_time() {
+        if !host.time_is_known() {
             self.idle = false;
             let given_up = tick(host, now).await?;
-            return Ok(told(given_up));
+            return Ok(log_given_up(given_up));
         }
         // 1. Detect a leap of the clock. The first tick counts as one.
-        let leapt = match self.last.replace((now, at)) {
+        let leapt = match self.last_tick.replace((now, at)) {
             Some((shown, then)) => now.since(shown).saturating_sub(at - then),
             None => Duration::MAX,
         };
-        if leapt > CLOCK_DRIFT {
+        if leapt > MAX_CLOCK_DRIFT {
             if leapt < Duration::MAX {
                 tracing::warn!("the clock leapt by {leapt:?}: waiting for heartbeats");
             }
@@ -131,28 +131,28 @@ impl Watch {
         // is pending. This keeps an idle tick at one statement.
         self.idle = host.store.oldest_heartbeat().await?.is_none();
         if self.idle {
-            if !self.doubts(at) {
+            if !self.is_clock_doubtful(at) {
                 self.doubtful_until = None;
             }
             return Ok(Vec::new());
         }
         // 3. Give up runs: by the age of their heartbeats only if the clock is trusted.
-        let given_up = if self.doubts(at) {
-            give_up_gone(host, now).await?
+        let given_up = if self.is_clock_doubtful(at) {
+            stall_runs_of_dead_workers(host, now).await?
         } else {
             self.doubtful_until = None;
             tick(host, now).await?
         };
-        Ok(told(given_up))
+        Ok(log_given_up(given_up))
     }
 
     /// `true` if heartbeats may look older than they are.
-    fn doubts(&self, at: Instant) -> bool {
+    fn is_clock_doubtful(&self, at: Instant) -> bool {
         self.doubtful_until.is_some_and(|until| at < until)
     }
 }
 
-fn told(given_up: Vec<RunId>) -> Vec<RunId> {
+fn log_given_up(given_up: Vec<RunId>) -> Vec<RunId> {
     for run in &given_up {
         tracing::warn!(%run, "gave up {run}: its worker is lost");
     }
@@ -162,38 +162,38 @@ fn told(given_up: Vec<RunId>) -> Vec<RunId> {
 /// The watchdog loop of one server. Ticks at its own period, and when the oldest heartbeat can become stale.
 pub(crate) struct Watchdog {
     pub(crate) host: Host,
-    pub(crate) waker: Waker,
-    pub(crate) watch: Watch,
+    pub(crate) signals: LoopSignals,
+    pub(crate) monitor: HeartbeatMonitor,
 }
 
-impl Look for Watchdog {
+impl LoopBody for Watchdog {
     const NAME: &'static str = "watchdog";
 
-    async fn look(&mut self, now: Timestamp) -> Result<Option<Timestamp>, Error> {
+    async fn tick(&mut self, now: Timestamp) -> Result<Option<Timestamp>, Error> {
         if !self
-            .watch
-            .look(&self.host, now, Instant::now())
+            .monitor
+            .tick(&self.host, now, Instant::now())
             .await?
             .is_empty()
         {
-            self.waker.scheduler.notify_one();
-            self.waker.pool.notify_one();
+            self.signals.scheduler.notify_one();
+            self.signals.pool.notify_one();
         }
         let Settings {
             heartbeat,
             heartbeat_stale,
             ..
         } = self.host.settings;
-        if self.watch.idle {
+        if self.monitor.idle {
             return Ok(None);
         }
-        if !self.host.knows_the_time() {
+        if !self.host.time_is_known() {
             return Ok(Some(now + heartbeat));
         }
-        if self.watch.doubtful_until.is_some() {
+        if self.monitor.doubtful_until.is_some() {
             // Make this worker's turns renew their heartbeats now, so that none looks stale when the period ends.
-            self.waker.beats.notify_one();
-            return Ok(Some(now + heartbeat + CLOCK_DRIFT));
+            self.signals.heartbeats.notify_one();
+            return Ok(Some(now + heartbeat + MAX_CLOCK_DRIFT));
         }
         let oldest = self.host.store.oldest_heartbeat().await?;
         // The extra microsecond is needed because a heartbeat that is exactly as old as allowed is not stale yet.
@@ -205,32 +205,32 @@ impl Look for Watchdog {
 pub(crate) mod tests {
     use std::{collections::BTreeMap, path::Path, sync::Arc};
 
-    use agent::{Grace, GuardProgram};
+    use agent::{GracePeriods, GuardProgram};
     use model::{
         ApprovalId, Clock as _, Entropy, InstanceId, SessionId, WorkerId,
         agent::AgentConfig,
-        approval::{ApprovalStatus, Question},
+        approval::{ApprovalStatus, RequestedPermission},
         entity::SeatSettings,
         run::RunStatus,
         session::{SessionKind, SessionType},
-        turn::{Beat, Begin, Settled},
+        turn::{HeartbeatReply, StartReply, WriteOutcome},
     };
     use store::{Location, NewSession, Scope, Store, database::Statement, params};
     use testkit::clock::{FakeClock, SeededEntropy};
-    use turn::Agents;
+    use turn::AgentRuntime;
 
     use super::*;
-    use crate::SignOfLife;
+    use crate::WorkerLock;
 
     /// So short that a lease is over by the second look.
-    const STALE: Duration = Duration::from_micros(4);
+    const HEARTBEAT_STALE: Duration = Duration::from_micros(4);
 
     /// A server that takes no turns.
     pub(crate) async fn host(clock: &Arc<FakeClock>, workers: &Path) -> Host {
         let entropy: Arc<dyn Entropy> = Arc::new(SeededEntropy::new(1));
         let database = store::open(&Location::SqliteMemory).await.unwrap();
         let settings = Settings {
-            heartbeat_stale: STALE,
+            heartbeat_stale: HEARTBEAT_STALE,
             ..Settings::default()
         };
         let worker = WorkerId::generate("test", std::process::id(), &*entropy);
@@ -238,9 +238,9 @@ pub(crate) mod tests {
             store: Store::new(database, Arc::clone(&entropy), workers.join("sessions")),
             clock: Arc::<FakeClock>::clone(clock),
             instance: InstanceId::generate(clock.now(), &*entropy),
-            sign_of_life: Arc::new(SignOfLife::give(workers, &worker).unwrap()),
+            worker_lock: Arc::new(WorkerLock::acquire(workers, &worker).unwrap()),
             worker,
-            agents: Agents {
+            agent_runtime: AgentRuntime {
                 guard: GuardProgram {
                     program: "/nowhere/guard".into(),
                     args: Vec::new(),
@@ -251,7 +251,7 @@ pub(crate) mod tests {
                 entropy: Arc::clone(&entropy),
                 heartbeat: settings.heartbeat,
                 lease: settings.lease(),
-                grace: Grace::default(),
+                grace: GracePeriods::default(),
             },
             entropy,
             settings,
@@ -260,8 +260,8 @@ pub(crate) mod tests {
     }
 
     /// Has the server claim a person's words.
-    pub(crate) async fn claimed(host: &Host) -> RunId {
-        let run = queued(host).await;
+    pub(crate) async fn claimed_run(host: &Host) -> RunId {
+        let run = queued_run(host).await;
         let claimed = host
             .store
             .claim(&host.worker, host.instance, 1, Some(run), host.now());
@@ -270,10 +270,10 @@ pub(crate) mod tests {
     }
 
     /// Says something to a session that nobody has taken up yet.
-    pub(crate) async fn queued(host: &Host) -> RunId {
+    pub(crate) async fn queued_run(host: &Host) -> RunId {
         let (store, now) = (&host.store, host.now());
         let tenant = store.ensure_tenant("default", now).await.unwrap();
-        let registered = store.register_host(tenant, host.instance, "test", now);
+        let registered = store.register_instance(tenant, host.instance, "test", now);
         registered.await.unwrap();
         let config = AgentConfig::new(vec!["agent".into()]);
         let agent = store.put_agent(tenant, "agent", &config, None, now);
@@ -287,53 +287,64 @@ pub(crate) mod tests {
             draft: false,
             channel: None,
             cwd: store.working_directory(None, id),
-            schedule_id: None,
+            automation_id: None,
             agent: agent.await.unwrap().id,
             settings: SeatSettings::default(),
         };
         store.create_session(tenant, &session, now).await.unwrap();
         store
-            .say(tenant, id, None, "hello", now)
+            .send_message(tenant, id, None, "hello", now)
             .await
             .unwrap()
             .run_id
     }
 
     /// Has the server begin a turn that asks for a permission.
-    async fn asked(host: &Host, title: &str, patience: Duration) -> (RunId, ApprovalId) {
-        let run = claimed(host).await;
+    async fn run_with_approval(
+        host: &Host,
+        title: &str,
+        patience: Duration,
+    ) -> (RunId, ApprovalId) {
+        let run = claimed_run(host).await;
         let (store, now) = (&host.store, host.now());
         let begun = store.begin(run, &host.worker, host.instance, now);
-        assert!(matches!(begun.await.unwrap(), Begin::Started(_)));
+        assert!(matches!(begun.await.unwrap(), StartReply::Started(_)));
         let id = ApprovalId::generate(now, &*host.entropy);
-        let question = Question::new("execute", title, "call-1", None);
-        let asked = store.ask(run, &host.worker, id, &question, now + patience, now);
-        assert_eq!(asked.await.unwrap(), Settled::Written);
+        let question = RequestedPermission::new("execute", title, "call-1", None);
+        let asked = store.request_approval(run, &host.worker, id, &question, now + patience, now);
+        assert_eq!(asked.await.unwrap(), WriteOutcome::Committed);
         (run, id)
     }
 
     #[tokio::test]
-    async fn an_approval_that_cannot_be_written_holds_up_nothing() {
-        const BREAK: &str = "create trigger break_one before update on approvals \
+    async fn failed_approval_expiry_does_not_block_other_expiries() {
+        const BREAK_APPROVALS_SQL: &str = "create trigger break_one before update on approvals \
             when old.title = 'broken' begin select raise(abort, 'it is broken'); end";
-        static STATEMENT: Statement = Statement::new("a test's statement", BREAK, BREAK);
+        static BREAK_STATEMENT: Statement = Statement::new(
+            "a test's statement",
+            BREAK_APPROVALS_SQL,
+            BREAK_APPROVALS_SQL,
+        );
         let folder = tempfile::tempdir().unwrap();
         let clock = Arc::new(FakeClock::at("2026-11-23T08:00:00Z"));
         let host = host(&clock, folder.path()).await;
         let store = &host.store;
         // The one that is broken comes first.
-        let (first, broken) = asked(&host, "broken", Duration::from_secs(1)).await;
-        let (second, overdue) = asked(&host, "ls", Duration::from_secs(2)).await;
-        let lost = claimed(&host).await;
+        let (first, broken) = run_with_approval(&host, "broken", Duration::from_secs(1)).await;
+        let (second, overdue) = run_with_approval(&host, "ls", Duration::from_secs(2)).await;
+        let lost = claimed_run(&host).await;
         let now = clock.advance(Duration::from_secs(3));
         let live = [first, second];
-        let beats = store.heartbeat(&host.worker, &live, now);
-        assert_eq!(beats.await.unwrap(), [Beat::GoOn, Beat::GoOn]);
+        let beats = store.renew_heartbeats(&host.worker, &live, now);
+        assert_eq!(
+            beats.await.unwrap(),
+            [HeartbeatReply::Continue, HeartbeatReply::Continue]
+        );
         let mut tx = store.database().begin(Scope::System).await.unwrap();
-        tx.execute(&STATEMENT, params![]).await.unwrap();
+        tx.execute(&BREAK_STATEMENT, params![]).await.unwrap();
         tx.commit().await.unwrap();
 
-        assert!(store.expire_overdue(now).await.is_err());
+        assert!(store.expire_overdue_approvals(now).await.is_err());
         let state = async |id| store.approval(Scope::System, id).await.unwrap().status();
         assert_eq!(state(broken).await, ApprovalStatus::Pending);
         assert_eq!(state(overdue).await, ApprovalStatus::Expired);
@@ -342,23 +353,23 @@ pub(crate) mod tests {
     }
 
     #[tokio::test]
-    async fn it_looks_again_when_the_oldest_heartbeat_can_be_stale() {
+    async fn watchdog_ticks_when_oldest_heartbeat_becomes_stale() {
         let folder = tempfile::tempdir().unwrap();
         let clock = Arc::new(FakeClock::at("2026-11-23T08:00:00Z"));
         let host = host(&clock, folder.path()).await;
-        let run = claimed(&host).await;
+        let run = claimed_run(&host).await;
         let mut watchdog = Watchdog {
             host: host.clone(),
-            waker: Waker::default(),
-            watch: Watch::default(),
+            signals: LoopSignals::default(),
+            monitor: HeartbeatMonitor::default(),
         };
         let beat = clock.now();
         // Who has just begun to look knows nothing of the clock for as long as a lease.
-        watchdog.look(beat).await.unwrap();
-        let stale = beat + STALE + Duration::from_micros(1);
-        assert_eq!(watchdog.look(beat).await.unwrap(), Some(stale));
+        watchdog.tick(beat).await.unwrap();
+        let stale = beat + HEARTBEAT_STALE + Duration::from_micros(1);
+        assert_eq!(watchdog.tick(beat).await.unwrap(), Some(stale));
         clock.set(stale);
-        watchdog.look(stale).await.unwrap();
+        watchdog.tick(stale).await.unwrap();
         let run = host.store.run(Scope::System, run).await.unwrap();
         assert_eq!(run.status(), RunStatus::Stalled);
     }

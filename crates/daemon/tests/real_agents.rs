@@ -11,14 +11,17 @@ use std::path::Path;
 use daemon::Daemon;
 use model::{SessionId, agent::AgentConfig, entity::Run, run::RunStatus};
 use rustix::process::{Signal, kill_process};
-use testkit::{acp_lines::Launch, model_server::ModelServer, processes::marked, real_agents};
+use testkit::{
+    acp_lines::AgentCommand, model_server::ModelServer, processes::processes_with_marker,
+    real_agents,
+};
 
 use world::{Database, World, eventually};
 
 /// What tells one agent from another for these tests: how it is started.
-type Start = fn(&ModelServer, &Path) -> anyhow::Result<Launch>;
+type LaunchAgent = fn(&ModelServer, &Path) -> anyhow::Result<AgentCommand>;
 
-fn config(launch: &Launch) -> AgentConfig {
+fn config(launch: &AgentCommand) -> AgentConfig {
     let program = launch.command.to_str().unwrap().to_owned();
     let command = [program].into_iter().chain(launch.args.clone()).collect();
     let mut config = AgentConfig::new(command);
@@ -26,21 +29,21 @@ fn config(launch: &Launch) -> AgentConfig {
     config
 }
 
-async fn ended_well(world: &World, session: SessionId, words: &str) -> Run {
-    let run = world.turn(session, words).await;
+async fn take_successful_turn(world: &World, session: SessionId, words: &str) -> Run {
+    let run = world.send_and_take_turn(session, words).await;
     assert_eq!(run.status(), RunStatus::Succeeded, "{run:#?}");
-    assert_eq!(marked(&run.id.to_string()).unwrap(), []);
+    assert_eq!(processes_with_marker(&run.id.to_string()).unwrap(), []);
     run
 }
 
 /// The newest answer of the transcript.
-async fn answer(world: &World, session: SessionId) -> String {
-    let mut words = world.words(session).await.into_iter();
+async fn last_answer(world: &World, session: SessionId) -> String {
+    let mut words = world.messages(session).await.into_iter();
     words.rfind(|(role, _)| role == "assistant").unwrap().1
 }
 
 /// Two turns by two processes, a third in whose middle all processes are killed, and a fourth.
-async fn remembers(database: Database, start: Start) {
+async fn check_memory_across_processes(database: Database, start: LaunchAgent) {
     let server = ModelServer::start().await.unwrap();
     let world = World::new(database).await;
     let home = world.path("home");
@@ -49,9 +52,9 @@ async fn remembers(database: Database, start: Start) {
     let agent = world.agent_with(&config(&launch)).await;
     let session = world.session(agent).await;
 
-    ended_well(&world, session, "Remember the heron.").await;
-    ended_well(&world, session, "What was it?").await;
-    let said = answer(&world, session).await;
+    take_successful_turn(&world, session, "Remember the heron.").await;
+    take_successful_turn(&world, session, "What was it?").await;
+    let said = last_answer(&world, session).await;
     assert!(
         said.contains("[1] Remember the heron. [2] What was it?"),
         "{said}"
@@ -60,16 +63,16 @@ async fn remembers(database: Database, start: Start) {
     let memory = known[0].acp_session_id.clone().unwrap();
 
     // The model is asked and does not answer; then nothing of the agent is left.
-    server.hold(true);
+    server.pause_answers(true);
     let daemon = Daemon::start(world.host.clone());
-    let calls = server.seen().len();
-    let crashed = world.say(session, "Go on.").await;
-    daemon.waker().wake();
+    let calls = server.seen_requests().len();
+    let crashed = world.send_message(session, "Go on.").await;
+    daemon.signals().wake();
     eventually("a call of the model", async || {
-        (server.seen().len() > calls).then_some(())
+        (server.seen_requests().len() > calls).then_some(())
     })
     .await;
-    let processes = marked(&crashed.to_string()).unwrap();
+    let processes = processes_with_marker(&crashed.to_string()).unwrap();
     let guards = |arg: &String| arg == "guard";
     let own = processes
         .iter()
@@ -80,43 +83,43 @@ async fn remembers(database: Database, start: Start) {
         killed += u32::from(kill_process(process.pid, Signal::KILL).is_ok());
     }
     assert!(killed > 0, "{processes:#?}");
-    let crashed = world.ended(crashed).await;
+    let crashed = world.wait_until_over(crashed).await;
     assert_eq!(crashed.state.reason(), Some("agent_exited"), "{crashed:#?}");
-    assert_eq!(marked(&crashed.id.to_string()).unwrap(), []);
-    server.hold(false);
+    assert_eq!(processes_with_marker(&crashed.id.to_string()).unwrap(), []);
+    server.pause_answers(false);
 
     let next = world.attempts(crashed.id).await.pop().unwrap();
     world.clock.set(next.state.not_before().unwrap());
-    daemon.waker().wake();
-    let next = world.ended(next.id).await;
+    daemon.signals().wake();
+    let next = world.wait_until_over(next.id).await;
     assert_eq!(next.status(), RunStatus::Succeeded, "{next:#?}");
     assert_eq!(next.interrupted_run_id, Some(crashed.id));
     daemon.stop().await;
     // The first words are still there, and the agent knows that it was interrupted.
-    let said = answer(&world, session).await;
+    let said = last_answer(&world, session).await;
     assert!(said.contains("[1] Remember the heron."), "{said}");
-    let shown = server.seen().pop().unwrap();
+    let shown = server.seen_requests().pop().unwrap();
     assert!(shown.body.to_string().contains(&crashed.id.to_string()));
     let known = world.store().seats(world.scope(), session).await.unwrap();
     assert_eq!(known[0].acp_session_id, Some(memory));
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn goose_remembers_and_goes_on_after_it_was_killed_on_sqlite() {
-    remembers(Database::Sqlite, real_agents::goose).await;
+async fn goose_resumes_session_after_kill_on_sqlite() {
+    check_memory_across_processes(Database::Sqlite, real_agents::goose).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn goose_remembers_and_goes_on_after_it_was_killed_on_postgres() {
-    remembers(Database::Postgres, real_agents::goose).await;
+async fn goose_resumes_session_after_kill_on_postgres() {
+    check_memory_across_processes(Database::Postgres, real_agents::goose).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn codex_remembers_and_goes_on_after_it_was_killed_on_sqlite() {
-    remembers(Database::Sqlite, real_agents::codex).await;
+async fn codex_resumes_session_after_kill_on_sqlite() {
+    check_memory_across_processes(Database::Sqlite, real_agents::codex).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn codex_remembers_and_goes_on_after_it_was_killed_on_postgres() {
-    remembers(Database::Postgres, real_agents::codex).await;
+async fn codex_resumes_session_after_kill_on_postgres() {
+    check_memory_across_processes(Database::Postgres, real_agents::codex).await;
 }

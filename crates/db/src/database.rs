@@ -6,25 +6,25 @@ use sqlx::{AssertSqlSafe, PgPool, SqlitePool};
 
 use crate::{
     error::{Error, UniqueIndexes},
-    link::{Link, Sessions},
     listener::ListenAddress,
     observer::CommitObserver,
+    pooling::{ConnectionProperties, PoolingMode},
     scope::Scope,
     statement::Dialect,
     tx::{self, Tx},
 };
 
 /// The weight of the errors after which a transaction is not tried again; see `Error::weight` of `store`.
-const RACES: u32 = 20;
+const MAX_RETRY_WEIGHT: u32 = 20;
 /// The same limit without locks. It is higher because SQLite refuses at once, without a wait, a transaction that has
 /// read and wants to write while another transaction writes.
-const RACES_WITHOUT_LOCKS: u32 = 1000;
+const MAX_RETRY_WEIGHT_WITHOUT_LOCKS: u32 = 1000;
 
 /// An open database. Clones share its pools.
 #[derive(Debug, Clone)]
 pub struct Database {
     pools: Pools,
-    locks: bool,
+    locks_rows: bool,
     observer: Option<Arc<dyn CommitObserver>>,
 }
 
@@ -39,12 +39,12 @@ pub struct PoolSize {
 
 #[derive(Debug, Clone)]
 pub(crate) enum Pools {
-    Postgres(PgPool, Arc<Link>),
+    Postgres(PgPool, Arc<ConnectionProperties>),
     /// A file, or a database in memory. In memory, both pools are the same pool.
     Sqlite {
         writer: SqlitePool,
         readers: SqlitePool,
-        unique: Arc<UniqueIndexes>,
+        unique_indexes: Arc<UniqueIndexes>,
     },
 }
 
@@ -52,7 +52,7 @@ impl Database {
     pub(crate) fn new(pools: Pools) -> Self {
         Self {
             pools,
-            locks: true,
+            locks_rows: true,
             observer: None,
         }
     }
@@ -74,17 +74,17 @@ impl Database {
     pub fn without_locks(&self) -> Self {
         Self {
             pools: self.pools.clone(),
-            locks: false,
+            locks_rows: false,
             observer: self.observer.clone(),
         }
     }
 
     /// Returns the weight of the errors after which a transaction is not tried again.
-    pub fn races(&self) -> u32 {
-        if self.locks {
-            RACES
+    pub fn max_retry_weight(&self) -> u32 {
+        if self.locks_rows {
+            MAX_RETRY_WEIGHT
         } else {
-            RACES_WITHOUT_LOCKS
+            MAX_RETRY_WEIGHT_WITHOUT_LOCKS
         }
     }
 
@@ -97,9 +97,9 @@ impl Database {
     }
 
     /// Returns how a pooler treats the connections to PostgreSQL. Returns `None` on SQLite.
-    pub fn sessions(&self) -> Option<Sessions> {
+    pub fn pooling_mode(&self) -> Option<PoolingMode> {
         match &self.pools {
-            Pools::Postgres(_, link) => Some(link.sessions),
+            Pools::Postgres(_, link) => Some(link.pooling_mode),
             Pools::Sqlite { .. } => None,
         }
     }
@@ -112,14 +112,19 @@ impl Database {
     pub async fn begin(&self, scope: Scope) -> Result<Tx, Error> {
         match &self.pools {
             Pools::Postgres(pool, link) => self.begin_postgres(pool, link, "begin", scope).await,
-            Pools::Sqlite { writer, unique, .. } => {
-                let begin = if self.locks {
+            Pools::Sqlite {
+                writer,
+                unique_indexes: unique,
+                ..
+            } => {
+                let begin = if self.locks_rows {
                     "begin immediate"
                 } else {
                     "begin"
                 };
                 let transaction = writer.begin_with(begin).await;
-                let transaction = transaction.map_err(|error| Error::of("begin", error, unique))?;
+                let transaction =
+                    transaction.map_err(|error| Error::of_sqlite("begin", error, unique))?;
                 Ok(Tx::sqlite(
                     transaction,
                     scope,
@@ -133,17 +138,20 @@ impl Database {
     /// Begins a transaction that only reads and that sees one snapshot of the database.
     ///
     /// On SQLite, it does not wait for a writer. The caller may drop the transaction instead of ending it.
-    pub async fn read(&self, scope: Scope) -> Result<Tx, Error> {
+    pub async fn begin_read(&self, scope: Scope) -> Result<Tx, Error> {
         match &self.pools {
             Pools::Postgres(pool, link) => {
                 let begin = "begin isolation level repeatable read, read only";
                 self.begin_postgres(pool, link, begin, scope).await
             }
             Pools::Sqlite {
-                readers, unique, ..
+                readers,
+                unique_indexes: unique,
+                ..
             } => {
                 let transaction = readers.begin_with("begin").await;
-                let transaction = transaction.map_err(|error| Error::of("begin", error, unique))?;
+                let transaction =
+                    transaction.map_err(|error| Error::of_sqlite("begin", error, unique))?;
                 Ok(Tx::sqlite(
                     transaction,
                     scope,
@@ -185,7 +193,7 @@ impl Database {
     /// before the server and no direct address is configured.
     pub fn listen_address(&self) -> Option<ListenAddress> {
         match &self.pools {
-            Pools::Postgres(_, link) => link.listener.clone().map(ListenAddress),
+            Pools::Postgres(_, link) => link.listen_address.clone().map(ListenAddress),
             Pools::Sqlite { .. } => None,
         }
     }
@@ -207,7 +215,7 @@ impl Database {
     async fn begin_postgres(
         &self,
         pool: &PgPool,
-        link: &Link,
+        link: &ConnectionProperties,
         begin: &str,
         scope: Scope,
     ) -> Result<Tx, Error> {
@@ -223,14 +231,14 @@ impl Database {
             let (pool, statement) = (pool.clone(), AssertSqlSafe(statement.clone()));
             let begun = tokio::spawn(async move { pool.begin_with(statement).await });
             let begun = async { begun.await.unwrap_or(Err(sqlx::Error::WorkerCrashed)) };
-            match tx::in_time("begin", begun).await {
+            match tx::with_reply_timeout("begin", begun).await {
                 Ok(transaction) => {
                     let observer = self.observer.clone();
-                    let prepares = link.prepares();
+                    let prepares = link.keeps_prepared_statements();
                     return Ok(Tx::postgres(
                         transaction,
                         scope,
-                        self.locks,
+                        self.locks_rows,
                         prepares,
                         observer,
                     ));

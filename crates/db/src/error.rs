@@ -81,7 +81,7 @@ pub enum Error {
     },
     /// The caller passed rows, but the text marks no row template: a fault of this program.
     #[error("run {statement}: it takes no rows")]
-    TakesNoRows {
+    RowsNotAccepted {
         /// The statement's name.
         statement: &'static str,
     },
@@ -99,7 +99,7 @@ pub enum Error {
     },
     /// A stored value is corrupt.
     #[error("read {column} of row {row}, as {statement} found it: the stored value makes no sense")]
-    Nonsense {
+    CorruptValue {
         /// The statement that read the row.
         statement: &'static str,
         /// The column.
@@ -181,7 +181,11 @@ impl Error {
     }
 
     /// Returns the error for a report of SQLite's driver, by its result code.
-    pub(crate) fn of(statement: &'static str, source: sqlx::Error, unique: &UniqueIndexes) -> Self {
+    pub(crate) fn of_sqlite(
+        statement: &'static str,
+        source: sqlx::Error,
+        unique: &UniqueIndexes,
+    ) -> Self {
         let Some(error) = source.as_database_error() else {
             return match source {
                 // The pool of writers has one connection, so a timeout means that another transaction holds it.
@@ -189,7 +193,7 @@ impl Error {
                 source => Self::of_driver(statement, source),
             };
         };
-        if let Some(refused) = Self::of_constraint(statement, error, || unique.name(error)) {
+        if let Some(refused) = Self::of_constraint(statement, error, || unique.index_name(error)) {
             return refused;
         }
         let code = error.code().and_then(|code| code.parse::<i32>().ok());
@@ -265,7 +269,7 @@ impl UniqueIndexes {
         Self(names.into_iter().collect())
     }
 
-    fn name(&self, error: &dyn DatabaseError) -> String {
+    fn index_name(&self, error: &dyn DatabaseError) -> String {
         let message = error.message();
         let Some((_, what)) = message.split_once(" constraint failed: ") else {
             return "foreign key".to_owned();

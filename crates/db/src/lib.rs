@@ -11,12 +11,12 @@
 mod database;
 mod error;
 mod limits;
-mod link;
 mod listener;
-mod names;
+mod named_params;
 mod observer;
 mod opening;
 mod param;
+mod pooling;
 mod row;
 mod schema;
 mod scope;
@@ -26,19 +26,19 @@ mod tx;
 
 pub use database::{Database, PoolSize};
 pub use error::Error;
-pub use limits::POSTGRES_CONNECTIONS;
-pub use link::Sessions;
+pub use limits::MAX_POSTGRES_CONNECTIONS;
 pub use listener::{ListenAddress, Listener, Notification};
 #[doc(hidden)]
-pub use names::{arrange, numbered, order};
+pub use named_params::{arrange, order, with_numbered_params};
 pub use observer::CommitObserver;
 pub use opening::{
-    Examined, InvalidLocation, Location, NeededProgram, OpenError, Server, examine, open,
-    open_to_read,
+    DatabaseExamination, InvalidLocation, Location, NeededProgram, OpenError, Server, examine,
+    open, open_to_read,
 };
 pub use param::Param;
-pub use row::{Row, Stored};
+pub use pooling::PoolingMode;
+pub use row::{FromColumn, Row};
 pub use schema::{Migration, RunningServers, Schema};
 pub use scope::Scope;
-pub use statement::{Dialect, Statement, executed};
+pub use statement::{Dialect, Statement, executed_statements};
 pub use tx::Tx;

@@ -10,7 +10,7 @@ use sqlx::{
 use crate::{error::Error, limits::ACQUIRE_TIMEOUT};
 
 /// The name of this file's work in errors.
-const LISTEN: &str = "listen";
+const OPERATION_NAME: &str = "listen";
 
 /// The address at which notifications are listened for.
 #[derive(Debug, Clone)]
@@ -20,7 +20,7 @@ impl FromStr for ListenAddress {
     type Err = Error;
 
     fn from_str(text: &str) -> Result<Self, Error> {
-        text.parse().map(Self).map_err(failed)
+        text.parse().map(Self).map_err(listen_error)
     }
 }
 
@@ -57,7 +57,7 @@ impl Listener {
             .idle_timeout(None)
             .acquire_timeout(ACQUIRE_TIMEOUT)
             .connect_lazy_with(address.0.clone());
-        let mut connection = PgListener::connect_with(&own).await.map_err(failed)?;
+        let mut connection = PgListener::connect_with(&own).await.map_err(listen_error)?;
         connection.eager_reconnect(false);
         Ok(Self {
             connection,
@@ -67,13 +67,13 @@ impl Listener {
 
     /// Listens to a channel.
     pub async fn listen(&mut self, channel: &str) -> Result<(), Error> {
-        in_time(self.reply_timeout, self.connection.listen(channel)).await
+        with_timeout(self.reply_timeout, self.connection.listen(channel)).await
     }
 
     /// Starts to listen to some channels and stops to listen to others, in one round trip.
     ///
     /// The caller must pass names that are SQL identifiers, because they become part of a statement.
-    pub async fn adjust(
+    pub async fn update_channels(
         &mut self,
         listen: impl IntoIterator<Item = String>,
         unlisten: impl IntoIterator<Item = String>,
@@ -89,35 +89,35 @@ impl Listener {
         }
         let text = AssertSqlSafe(statements.join("; "));
         let adjusted = sqlx::raw_sql(text).execute(&mut self.connection);
-        in_time(self.reply_timeout, adjusted).await.map(drop)
+        with_timeout(self.reply_timeout, adjusted).await.map(drop)
     }
 
     /// Runs an empty query, so that a connection whose server has vanished is detected.
     pub async fn ping(&mut self) -> Result<(), Error> {
         let answer = sqlx::query("select 1").execute(&mut self.connection);
-        in_time(self.reply_timeout, answer).await.map(drop)
+        with_timeout(self.reply_timeout, answer).await.map(drop)
     }
 
     /// Waits for the next notification. Returns `None` if the connection is lost. The future may be dropped without
     /// losing a notification.
     pub async fn next(&mut self) -> Result<Option<Notification>, Error> {
-        let next = self.connection.try_recv().await.map_err(failed)?;
+        let next = self.connection.try_recv().await.map_err(listen_error)?;
         Ok(next.map(Notification))
     }
 }
 
 /// Waits for a reply of the server for at most `reply_timeout`. The caller must drop the connection after a timeout,
 /// because its server may have vanished.
-async fn in_time<T>(
+async fn with_timeout<T>(
     reply_timeout: Duration,
     answer: impl Future<Output = Result<T, sqlx::Error>>,
 ) -> Result<T, Error> {
     match tokio::time::timeout(reply_timeout, answer).await {
-        Ok(answer) => answer.map_err(failed),
-        Err(_) => Err(failed(sqlx::Error::PoolTimedOut)),
+        Ok(answer) => answer.map_err(listen_error),
+        Err(_) => Err(listen_error(sqlx::Error::PoolTimedOut)),
     }
 }
 
-fn failed(error: sqlx::Error) -> Error {
-    Error::of_postgres(LISTEN, error)
+fn listen_error(error: sqlx::Error) -> Error {
+    Error::of_postgres(OPERATION_NAME, error)
 }

@@ -11,7 +11,7 @@ pub trait CommitObserver: fmt::Debug + Send + Sync {
     fn before_commit(&self);
 
     /// Called if the commit failed, or if its future was dropped before it ended.
-    fn not_committed(&self);
+    fn commit_failed(&self);
 
     /// Called after the commit, whether it succeeded or failed, with the recorded IDs.
     fn after_commit(&self, changed: &[Uuid]);

@@ -88,7 +88,7 @@ pub(crate) enum Column {
 
 impl Column {
     /// Returns an empty column of the parameter's type, with room for `rows` values.
-    fn like(param: &Param, rows: usize) -> Self {
+    fn empty_like(param: &Param, rows: usize) -> Self {
         match param {
             Param::Uuid(_) => Self::Uuid(Vec::with_capacity(rows)),
             Param::Text(_) => Self::Text(Vec::with_capacity(rows)),
@@ -119,7 +119,7 @@ impl Column {
 
     /// Returns the columns of the rows. Returns the rows as the error if a parameter has another type in one row than
     /// in the first.
-    pub(crate) fn of(rows: Vec<Vec<Param>>) -> Result<Vec<Self>, Vec<Vec<Param>>> {
+    pub(crate) fn from_rows(rows: Vec<Vec<Param>>) -> Result<Vec<Self>, Vec<Vec<Param>>> {
         let count = rows.len();
         let Some(first) = rows.first() else {
             return Ok(Vec::new());
@@ -132,7 +132,10 @@ impl Column {
         if !rows.iter().all(is_like_first) {
             return Err(rows);
         }
-        let mut columns: Vec<Self> = first.iter().map(|param| Self::like(param, count)).collect();
+        let mut columns: Vec<Self> = first
+            .iter()
+            .map(|param| Self::empty_like(param, count))
+            .collect();
         for row in rows {
             for (column, param) in columns.iter_mut().zip(row) {
                 column.push(param);
@@ -260,7 +263,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn no_nul_reaches_a_database() {
+    fn nul_in_text_and_json_is_replaced() {
         assert_eq!(
             Param::from("a\0b"),
             Param::Text(Some("a\u{fffd}b".to_owned()))

@@ -44,14 +44,14 @@ impl Row {
     }
 
     /// Returns the value of a column that is never null.
-    pub fn get<T: Stored>(&self, column: &'static str) -> Result<T, Error> {
+    pub fn get<T: FromColumn>(&self, column: &'static str) -> Result<T, Error> {
         self.optional(column)?
-            .ok_or_else(|| self.nonsense(column, "it is null".into()))
+            .ok_or_else(|| self.corrupt_value(column, "it is null".into()))
     }
 
     /// Returns the value of a column. Returns `None` if it is null.
-    pub fn optional<T: Stored>(&self, column: &'static str) -> Result<Option<T>, Error> {
-        T::read(self, column).map_err(|source| self.nonsense(column, source))
+    pub fn optional<T: FromColumn>(&self, column: &'static str) -> Result<Option<T>, Error> {
+        T::read(self, column).map_err(|source| self.corrupt_value(column, source))
     }
 
     /// Returns the parsed value of a text column that is never null, such as a state.
@@ -60,7 +60,7 @@ impl Row {
         T: FromStr<Err: Into<BoxError>>,
     {
         self.parse_optional(column)?
-            .ok_or_else(|| self.nonsense(column, "it is null".into()))
+            .ok_or_else(|| self.corrupt_value(column, "it is null".into()))
     }
 
     /// Returns the parsed value of a text column. Returns `None` if it is null.
@@ -71,13 +71,13 @@ impl Row {
         self.optional::<String>(column)?
             .map(|text| text.parse())
             .transpose()
-            .map_err(|source: T::Err| self.nonsense(column, source.into()))
+            .map_err(|source: T::Err| self.corrupt_value(column, source.into()))
     }
 
     /// Returns the deserialized value of a JSON column that is never null.
     pub fn json<T: DeserializeOwned>(&self, column: &'static str) -> Result<T, Error> {
         serde_json::from_value(self.get(column)?)
-            .map_err(|source| self.nonsense(column, source.into()))
+            .map_err(|source| self.corrupt_value(column, source.into()))
     }
 
     /// Returns the deserialized value of a JSON column. Returns `None` if it is null.
@@ -88,15 +88,15 @@ impl Row {
         self.optional::<Value>(column)?
             .map(serde_json::from_value)
             .transpose()
-            .map_err(|source| self.nonsense(column, source.into()))
+            .map_err(|source| self.corrupt_value(column, source.into()))
     }
 
     /// Returns the error for a corrupt stored value. Callers use it for rules that span columns.
-    pub fn nonsense(&self, column: &'static str, source: BoxError) -> Error {
+    pub fn corrupt_value(&self, column: &'static str, source: BoxError) -> Error {
         let id = ["id", "run_id", "session_id"]
             .into_iter()
             .find_map(|name| Uuid::read(self, name).ok().flatten());
-        Error::Nonsense {
+        Error::CorruptValue {
             statement: self.statement,
             column,
             row: id.map_or_else(|| "unknown".to_owned(), |id| id.to_string()),
@@ -106,7 +106,7 @@ impl Row {
 }
 
 /// A type as which a column can be read.
-pub trait Stored: Sized {
+pub trait FromColumn: Sized {
     /// Returns the value of a column. Returns `None` if it is null.
     fn read(row: &Row, column: &str) -> Result<Option<Self>, BoxError>;
 }
@@ -136,7 +136,7 @@ stored! {
     String: String => Ok, String => Ok;
     i64: i64 => Ok, i64 => Ok;
     f64: f64 => Ok, f64 => Ok;
-    bool: bool => Ok, i64 => boolean;
+    bool: bool => Ok, i64 => integer_to_boolean;
     Timestamp:
         jiff_sqlx::Timestamp => |at| Ok(Self::from_jiff(at.to_jiff())),
         i64 => |micros| Ok(Self::from_microsecond(micros)?);
@@ -144,7 +144,7 @@ stored! {
     Vec<u8>: Self => Ok, Self => Ok;
 }
 
-fn boolean(value: i64) -> Result<bool, BoxError> {
+fn integer_to_boolean(value: i64) -> Result<bool, BoxError> {
     match value {
         0 => Ok(false),
         1 => Ok(true),
@@ -152,7 +152,7 @@ fn boolean(value: i64) -> Result<bool, BoxError> {
     }
 }
 
-impl Stored for u32 {
+impl FromColumn for u32 {
     fn read(row: &Row, column: &str) -> Result<Option<Self>, BoxError> {
         let value = i64::read(row, column)?;
         Ok(value.map(Self::try_from).transpose()?)

@@ -50,14 +50,17 @@ impl Schema {
     }
 
     /// Returns the migrations that follow `version`.
-    pub(crate) fn after(&self, version: i64) -> impl Iterator<Item = &'static Migration> {
+    pub(crate) fn migrations_after(
+        &self,
+        version: i64,
+    ) -> impl Iterator<Item = &'static Migration> {
         let is_missing = move |migration: &&Migration| migration.version > version;
         self.migrations.iter().filter(is_missing)
     }
 
     /// Returns the earliest version whose programs may go on once the migrations after `version` are applied.
-    pub(crate) fn works_with_after(&self, version: i64) -> i64 {
-        self.after(version)
+    pub(crate) fn works_with_after_migrating(&self, version: i64) -> i64 {
+        self.migrations_after(version)
             .map(|migration| migration.works_with)
             .max()
             .unwrap_or(0)
@@ -65,4 +68,4 @@ impl Schema {
 }
 
 /// The version of this program. Each migration that the program applies records it.
-pub(crate) const PROGRAM: &str = env!("CARGO_PKG_VERSION");
+pub(crate) const PROGRAM_VERSION: &str = env!("CARGO_PKG_VERSION");

@@ -9,13 +9,13 @@ use std::{
 };
 
 use crate::{
-    names::{has_names, numbered},
-    template::{count_templates, template, with_rows_from},
+    named_params::{has_names, with_numbered_params},
+    template::{count_templates, find_template, with_rows_from},
 };
 
 /// The number of chunk sizes in which SQLite is given the rows of a statement. The sizes are powers of two, so that
 /// few texts are prepared, and end where more rows per statement save no more time.
-pub(crate) const CHUNKS: usize = 7;
+pub(crate) const CHUNK_SIZES: usize = 7;
 
 /// The SQL dialect of one of the two databases.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -49,14 +49,14 @@ pub struct Statement {
     /// The PostgreSQL texts that take arrays, with locks and without.
     postgres_many: [OnceLock<String>; 2],
     /// The SQLite texts, by the power of two of their number of rows.
-    sqlite_rows: [OnceLock<Positional>; CHUNKS],
+    sqlite_rows: [OnceLock<Positional>; CHUNK_SIZES],
 }
 
 /// The statements that ran in this process. Each one is recorded once for each dialect.
 static EXECUTED: Mutex<BTreeSet<(&'static str, Dialect)>> = Mutex::new(BTreeSet::new());
 
 /// Returns the statements that ran in this process, so that a test can compare them with the files.
-pub fn executed() -> BTreeSet<(&'static str, Dialect)> {
+pub fn executed_statements() -> BTreeSet<(&'static str, Dialect)> {
     EXECUTED
         .lock()
         .unwrap_or_else(PoisonError::into_inner)
@@ -86,7 +86,7 @@ impl Statement {
             ran_on_sqlite: AtomicBool::new(false),
             postgres_numbered: [const { OnceLock::new() }; 2],
             postgres_many: [const { OnceLock::new() }; 2],
-            sqlite_rows: [const { OnceLock::new() }; CHUNKS],
+            sqlite_rows: [const { OnceLock::new() }; CHUNK_SIZES],
         }
     }
 
@@ -113,7 +113,7 @@ impl Statement {
     }
 
     /// Records that the statement runs on a database.
-    fn ran(&self, dialect: Dialect) {
+    fn record_execution(&self, dialect: Dialect) {
         let ran = match dialect {
             Dialect::Postgres => &self.ran_on_postgres,
             Dialect::Sqlite => &self.ran_on_sqlite,
@@ -129,15 +129,15 @@ impl Statement {
     }
 
     /// Returns the PostgreSQL text for one row, in one of the dialects: that of SQLite has no locks.
-    pub(crate) fn for_postgres(&'static self, dialect: Dialect) -> &'static str {
-        self.ran(dialect);
+    pub(crate) fn postgres_text(&'static self, dialect: Dialect) -> &'static str {
+        self.record_execution(dialect);
         let text = match dialect {
             Dialect::Postgres => self.postgres,
             Dialect::Sqlite => self.without_locks,
         };
         if self.has_names {
             let at = usize::from(dialect == Dialect::Sqlite);
-            self.postgres_numbered[at].get_or_init(|| numbered(text).into_owned())
+            self.postgres_numbered[at].get_or_init(|| with_numbered_params(text).into_owned())
         } else {
             text
         }
@@ -150,17 +150,21 @@ impl Statement {
 
     /// Returns the PostgreSQL text that takes any number of rows as one array per column. One text serves every
     /// number of rows, so that PostgreSQL plans it once and a batch takes one round trip.
-    pub(crate) fn for_arrays(&'static self, dialect: Dialect) -> &'static str {
-        let one = self.for_postgres(dialect);
+    pub(crate) fn postgres_array_text(&'static self, dialect: Dialect) -> &'static str {
+        let one = self.postgres_text(dialect);
         let at = usize::from(dialect == Dialect::Sqlite);
-        self.postgres_many[at].get_or_init(|| for_arrays(one))
+        self.postgres_many[at].get_or_init(|| with_rows_from_arrays(one))
     }
 
     /// Returns the SQLite text that takes `2^power` rows.
-    pub(crate) fn for_sqlite(&'static self, power: usize) -> &'static Positional {
-        self.ran(Dialect::Sqlite);
-        self.sqlite_rows[power]
-            .get_or_init(|| positional(&for_rows(&numbered(self.sqlite), 1 << power)))
+    pub(crate) fn sqlite_text(&'static self, power: usize) -> &'static Positional {
+        self.record_execution(Dialect::Sqlite);
+        self.sqlite_rows[power].get_or_init(|| {
+            to_positional(&with_repeated_row(
+                &with_numbered_params(self.sqlite),
+                1 << power,
+            ))
+        })
     }
 }
 
@@ -174,12 +178,12 @@ pub(crate) struct Positional {
 }
 
 /// Replaces numbered parameters by positional ones.
-fn positional(text: &str) -> Positional {
+fn to_positional(text: &str) -> Positional {
     let mut order = Vec::new();
     let mut parts = text.split('$');
     let mut out = parts.next().unwrap_or_default().to_owned();
     for part in parts {
-        let digits = digits(part);
+        let digits = count_digits(part);
         // A comment may mention parameters, but binds none.
         let comment = out
             .rsplit('\n')
@@ -201,19 +205,19 @@ fn positional(text: &str) -> Positional {
 }
 
 /// Returns the number of digits at the beginning of a text.
-fn digits(text: &str) -> usize {
+fn count_digits(text: &str) -> usize {
     text.find(|c: char| !c.is_ascii_digit())
         .unwrap_or(text.len())
 }
 
 /// Repeats the template of a row for each row and renumbers the parameters.
-fn for_rows(text: &str, rows: usize) -> String {
-    let (start, end) = template(text);
+fn with_repeated_row(text: &str, rows: usize) -> String {
+    let (start, end) = find_template(text);
     if end == 0 {
         return text.to_owned();
     }
     let row = &text[start..end];
-    let width = highest(row);
+    let width = highest_param(row);
     let templates: Vec<String> = (0..rows)
         .map(|at| renumbered(row, |number| number + at * width))
         .collect();
@@ -228,13 +232,13 @@ fn for_rows(text: &str, rows: usize) -> String {
 }
 
 /// Replaces the template of a row by a query that reads the rows from arrays, one array per parameter of a row.
-fn for_arrays(text: &str) -> String {
-    let (start, end) = template(text);
+fn with_rows_from_arrays(text: &str) -> String {
+    let (start, end) = find_template(text);
     if end == 0 {
         return text.to_owned();
     }
     let row = &text[start + 1..end - 1];
-    let columns: Vec<String> = (1..=highest(row))
+    let columns: Vec<String> = (1..=highest_param(row))
         .map(|number| format!("c{number}"))
         .collect();
     let arrays: Vec<String> = (1..=columns.len())
@@ -250,7 +254,7 @@ fn for_arrays(text: &str) -> String {
 }
 
 /// Returns the highest number of a parameter.
-fn highest(text: &str) -> usize {
+fn highest_param(text: &str) -> usize {
     let mut highest = 0;
     renumbered(text, |number| {
         highest = highest.max(number);
@@ -264,7 +268,7 @@ fn renumbered(text: &str, mut number: impl FnMut(usize) -> usize) -> String {
     let mut parts = text.split('$');
     let mut out = parts.next().unwrap_or_default().to_owned();
     for part in parts {
-        let digits = digits(part);
+        let digits = count_digits(part);
         out.push('$');
         match part[..digits].parse() {
             Ok(old) => out.push_str(&number(old).to_string()),
@@ -375,46 +379,46 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_statement_for_one_row_is_written_for_many() {
+    fn row_template_is_repeated_for_each_row() {
         let text =
             "insert into t (a, b, c) values /* row */ ($1, lower($2), $1)\non conflict do nothing";
-        assert_eq!(for_rows(text, 1), text);
+        assert_eq!(with_repeated_row(text, 1), text);
         assert_eq!(
-            for_rows(text, 3),
+            with_repeated_row(text, 3),
             "insert into t (a, b, c) values /* row */ ($1, lower($2), $1), ($3, lower($4), $3), \
              ($5, lower($6), $5)\non conflict do nothing"
         );
     }
 
     #[test]
-    fn what_belongs_to_the_whole_statement_is_numbered_after_the_rows() {
+    fn statement_params_are_numbered_after_row_params() {
         let text = "with item (id) as (values /* row */ ($1))\nupdate t set at = $2 from item where t.id = item.id";
         assert_eq!(
-            for_rows(text, 2),
+            with_repeated_row(text, 2),
             "with item (id) as (values /* row */ ($1), ($2))\n\
              update t set at = $3 from item where t.id = item.id"
         );
     }
 
     #[test]
-    fn postgresql_gets_rows_as_arrays() {
+    fn postgres_statement_takes_rows_as_arrays() {
         let text = "insert into t (a, b) values /* row */ ($1, (select x from y where id = $2))\non conflict do nothing";
         assert_eq!(
-            for_arrays(text),
+            with_rows_from_arrays(text),
             "insert into t (a, b) select given.c1, (select x from y where id = given.c2) \
              from unnest($1, $2) as given (c1, c2)\non conflict do nothing"
         );
         let text = "with item (id) as (values /* row */ ($1))\nupdate t set at = $2 from item where t.id = item.id";
         assert_eq!(
-            for_arrays(text),
+            with_rows_from_arrays(text),
             "with item (id) as (select given.c1 from unnest($1) as given (c1))\n\
              update t set at = $2 from item where t.id = item.id"
         );
     }
 
     #[test]
-    fn sqlite_gets_its_parameters_by_position() {
-        let found = positional("-- $1 id, $2 now\nupdate t set a = $2, b = $2 where id = $1");
+    fn sqlite_statement_takes_positional_params() {
+        let found = to_positional("-- $1 id, $2 now\nupdate t set a = $2, b = $2 where id = $1");
         assert_eq!(
             found.text,
             "-- $1 id, $2 now\nupdate t set a = ?, b = ? where id = ?"

@@ -19,7 +19,7 @@ pub(crate) const fn count_templates(text: &str) -> usize {
 
 /// Returns the range of a row's template, from its parenthesis to the one that closes it. Returns an empty range if
 /// the text marks none.
-pub(crate) const fn template(text: &str) -> (usize, usize) {
+pub(crate) const fn find_template(text: &str) -> (usize, usize) {
     let bytes = text.as_bytes();
     let start = find_marker(bytes, 0) + MARKER.len();
     let (mut at, mut depth) = (start, 0_usize);
@@ -53,7 +53,7 @@ const fn find_marker(bytes: &[u8], mut at: usize) -> usize {
 
 /// Returns a text with `instead` in the place of the marker and its row template.
 pub(crate) fn with_rows_from(text: &str, instead: &str) -> String {
-    let (start, end) = template(text);
+    let (start, end) = find_template(text);
     format!("{}{instead}{}", &text[..start - MARKER.len()], &text[end..])
 }
 
@@ -64,9 +64,9 @@ mod tests {
     #[test]
     fn template_reaches_to_its_own_parenthesis() {
         let text = "insert into t values /* row */ ($1, lower($2))\non conflict (a) do nothing";
-        let (start, end) = template(text);
+        let (start, end) = find_template(text);
         assert_eq!(&text[start..end], "($1, lower($2))");
-        assert_eq!(template("insert into t values ($1)"), (0, 0));
+        assert_eq!(find_template("insert into t values ($1)"), (0, 0));
         assert_eq!(count_templates(text), 1);
         assert_eq!(count_templates("values /* row */ (values /* row */ ("), 2);
     }

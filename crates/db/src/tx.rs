@@ -14,7 +14,7 @@ use crate::{
     param::{Column, Param},
     row::Row,
     scope::Scope,
-    statement::{CHUNKS, Dialect, Positional, Statement},
+    statement::{CHUNK_SIZES, Dialect, Positional, Statement},
 };
 
 /// A transaction. It rolls back if it is dropped without [`Tx::commit`].
@@ -26,28 +26,28 @@ pub struct Tx {
     connection: Connection,
     observer: Option<Arc<dyn CommitObserver>>,
     /// The IDs that the observer receives after the commit.
-    changed: Vec<Uuid>,
+    changed_ids: Vec<Uuid>,
 }
 
 #[derive(Debug)]
 enum Connection {
-    Postgres(Transaction<'static, Postgres>, Manner),
+    Postgres(Transaction<'static, Postgres>, StatementMode),
     Sqlite(Transaction<'static, Sqlite>, Arc<UniqueIndexes>),
 }
 
 /// The settings of the statements of a transaction on PostgreSQL.
 #[derive(Debug, Clone, Copy)]
-struct Manner {
+struct StatementMode {
     /// The dialect of the statements' texts. It is SQLite's if the row locks are taken out.
     dialect: Dialect,
     /// `true` if the connection keeps statements prepared.
-    prepares: bool,
+    keeps_prepared_statements: bool,
 }
 
 /// Waits for a reply of PostgreSQL for at most `REPLY_TIMEOUT`, which is longer than the server's own
 /// `statement_timeout`. A longer silence means that the server has vanished, and without this limit the caller would
 /// wait until TCP gives up.
-pub(crate) async fn in_time<T>(
+pub(crate) async fn with_reply_timeout<T>(
     statement: &'static str,
     asked: impl Future<Output = Result<T, sqlx::Error>>,
 ) -> Result<T, Error> {
@@ -59,7 +59,7 @@ pub(crate) async fn in_time<T>(
 }
 
 /// The parameters of a statement, in one of the forms that a database accepts.
-enum Rows {
+enum BatchParams {
     /// The parameters of at most one row, then those of the whole statement.
     One(Vec<Param>),
     /// The parameters of `2^power` rows, one row after the other, then those of the whole statement.
@@ -87,7 +87,7 @@ macro_rules! run {
 }
 
 /// A driver's reply.
-enum Answer<P, S> {
+enum DriverReply<P, S> {
     Postgres(P),
     Sqlite(S),
 }
@@ -107,9 +107,15 @@ impl Tx {
         };
         Self {
             scope,
-            connection: Connection::Postgres(transaction, Manner { dialect, prepares }),
+            connection: Connection::Postgres(
+                transaction,
+                StatementMode {
+                    dialect,
+                    keeps_prepared_statements: prepares,
+                },
+            ),
             observer,
-            changed: Vec::new(),
+            changed_ids: Vec::new(),
         }
     }
 
@@ -123,17 +129,17 @@ impl Tx {
             scope,
             connection: Connection::Sqlite(transaction, unique),
             observer,
-            changed: Vec::new(),
+            changed_ids: Vec::new(),
         }
     }
 
     /// Records the ID of something that this transaction changes, for the observer of the database. Returns `true` if
     /// it is the first ID.
     pub fn note_change(&mut self, id: Uuid) -> bool {
-        let is_first = self.changed.is_empty();
+        let is_first = self.changed_ids.is_empty();
         // A transaction usually notes the same log several times in a row. A repeated ID does no harm.
-        if self.changed.last() != Some(&id) {
-            self.changed.push(id);
+        if self.changed_ids.last() != Some(&id) {
+            self.changed_ids.push(id);
         }
         is_first
     }
@@ -164,7 +170,7 @@ impl Tx {
     /// no statements.
     pub fn keeps_plans(&self) -> bool {
         self.locks_rows()
-            && matches!(self.connection, Connection::Postgres(_, manner) if manner.prepares)
+            && matches!(self.connection, Connection::Postgres(_, manner) if manner.keeps_prepared_statements)
     }
 
     /// Locks rows until the end of the transaction. The statement must take the rows' IDs and do nothing else. Does
@@ -186,20 +192,22 @@ impl Tx {
         statement: &'static Statement,
         params: Vec<Param>,
     ) -> Result<Vec<Row>, Error> {
-        self.fetch(statement, Rows::One(params)).await
+        self.fetch_batch(statement, BatchParams::One(params)).await
     }
 
-    async fn fetch(
+    async fn fetch_batch(
         &mut self,
         statement: &'static Statement,
-        rows: Rows,
+        rows: BatchParams,
     ) -> Result<Vec<Row>, Error> {
         let name = statement.name();
         #[cfg(feature = "failpoints")]
         statement.fail_before();
         Ok(match run!(self, statement, rows, fetch_all)? {
-            Answer::Postgres(rows) => rows.into_iter().map(|r| Row::postgres(name, r)).collect(),
-            Answer::Sqlite(rows) => rows.into_iter().map(|r| Row::sqlite(name, r)).collect(),
+            DriverReply::Postgres(rows) => {
+                rows.into_iter().map(|r| Row::postgres(name, r)).collect()
+            }
+            DriverReply::Sqlite(rows) => rows.into_iter().map(|r| Row::sqlite(name, r)).collect(),
         })
     }
 
@@ -248,15 +256,20 @@ impl Tx {
         statement: &'static Statement,
         params: Vec<Param>,
     ) -> Result<u64, Error> {
-        self.change(statement, Rows::One(params)).await
+        self.execute_batch(statement, BatchParams::One(params))
+            .await
     }
 
-    async fn change(&mut self, statement: &'static Statement, rows: Rows) -> Result<u64, Error> {
+    async fn execute_batch(
+        &mut self,
+        statement: &'static Statement,
+        rows: BatchParams,
+    ) -> Result<u64, Error> {
         #[cfg(feature = "failpoints")]
         statement.fail_before();
         Ok(match run!(self, statement, rows, execute)? {
-            Answer::Postgres(result) => result.rows_affected(),
-            Answer::Sqlite(result) => result.rows_affected(),
+            DriverReply::Postgres(result) => result.rows_affected(),
+            DriverReply::Sqlite(result) => result.rows_affected(),
         })
     }
 
@@ -270,7 +283,7 @@ impl Tx {
     ) -> Result<Vec<Row>, Error> {
         let mut found = Vec::new();
         for rows in self.batches(statement, rows, whole)? {
-            found.extend(self.fetch(statement, rows).await?);
+            found.extend(self.fetch_batch(statement, rows).await?);
         }
         Ok(found)
     }
@@ -284,7 +297,7 @@ impl Tx {
     ) -> Result<u64, Error> {
         let mut changed = 0;
         for rows in self.batches(statement, rows, whole)? {
-            changed += self.change(statement, rows).await?;
+            changed += self.execute_batch(statement, rows).await?;
         }
         Ok(changed)
     }
@@ -296,16 +309,16 @@ impl Tx {
         statement: &'static Statement,
         rows: Vec<Vec<Param>>,
         whole: Vec<Param>,
-    ) -> Result<Vec<Rows>, Error> {
+    ) -> Result<Vec<BatchParams>, Error> {
         if !statement.takes_rows() {
             let statement = statement.name();
-            return Err(Error::TakesNoRows { statement });
+            return Err(Error::RowsNotAccepted { statement });
         }
         Ok(match (&self.connection, rows.len()) {
             (_, 0) => Vec::new(),
             (_, 1) => {
                 let row = rows.into_iter().flatten().chain(whole);
-                vec![Rows::One(row.collect())]
+                vec![BatchParams::One(row.collect())]
             }
             (Connection::Postgres(..), _) => arrays(rows, whole),
             (Connection::Sqlite(..), _) => chunks(rows, &whole),
@@ -317,12 +330,12 @@ impl Tx {
     pub async fn rollback(self) -> Result<(), Error> {
         match self.connection {
             Connection::Postgres(transaction, _) => {
-                in_time("rollback", transaction.rollback()).await
+                with_reply_timeout("rollback", transaction.rollback()).await
             }
             Connection::Sqlite(transaction, unique) => transaction
                 .rollback()
                 .await
-                .map_err(|error| Error::of("rollback", error, &unique)),
+                .map_err(|error| Error::of_sqlite("rollback", error, &unique)),
         }
     }
 
@@ -333,94 +346,101 @@ impl Tx {
         #[cfg(feature = "failpoints")]
         failpoint::reached("commit");
         // The observer does not count transactions without a recorded change.
-        let observer = self.observer.filter(|_| !self.changed.is_empty());
-        let committing = observer.as_deref().map(Committing::new);
+        let observer = self.observer.filter(|_| !self.changed_ids.is_empty());
+        let committing = observer.as_deref().map(CommitGuard::new);
         let committed = match self.connection {
-            Connection::Postgres(transaction, _) => in_time("commit", transaction.commit()).await,
+            Connection::Postgres(transaction, _) => {
+                with_reply_timeout("commit", transaction.commit()).await
+            }
             Connection::Sqlite(transaction, unique) => transaction
                 .commit()
                 .await
-                .map_err(|error| Error::of("commit", error, &unique)),
+                .map_err(|error| Error::of_sqlite("commit", error, &unique)),
         };
         #[cfg(feature = "failpoints")]
         failpoint::reached("committed");
         if let Some(committing) = committing {
-            committing.ended(committed.is_ok(), &self.changed);
+            committing.finish(committed.is_ok(), &self.changed_ids);
         }
         committed
     }
 }
 
 /// A commit in progress. It tells the observer that the commit failed if it is dropped before its end.
-struct Committing<'a>(Option<&'a dyn CommitObserver>);
+struct CommitGuard<'a>(Option<&'a dyn CommitObserver>);
 
-impl<'a> Committing<'a> {
+impl<'a> CommitGuard<'a> {
     fn new(observer: &'a dyn CommitObserver) -> Self {
         observer.before_commit();
         Self(Some(observer))
     }
 
-    fn ended(mut self, committed: bool, changed: &[Uuid]) {
+    fn finish(mut self, committed: bool, changed: &[Uuid]) {
         // Take the observer, so that the drop below does not report the commit a second time.
         let Some(observer) = self.0.take() else {
             return;
         };
         if !committed {
-            observer.not_committed();
+            observer.commit_failed();
         }
         observer.after_commit(changed);
     }
 }
 
-impl Drop for Committing<'_> {
+impl Drop for CommitGuard<'_> {
     fn drop(&mut self) {
         if let Some(observer) = self.0 {
-            observer.not_committed();
+            observer.commit_failed();
         }
     }
 }
 
 /// Turns rows into one array per parameter. If a parameter has different types in different rows, returns one batch
 /// per row, because an array has one type.
-fn arrays(rows: Vec<Vec<Param>>, whole: Vec<Param>) -> Vec<Rows> {
-    match Column::of(rows) {
-        Ok(columns) => vec![Rows::Arrays(columns, whole)],
+fn arrays(rows: Vec<Vec<Param>>, whole: Vec<Param>) -> Vec<BatchParams> {
+    match Column::from_rows(rows) {
+        Ok(columns) => vec![BatchParams::Arrays(columns, whole)],
         Err(rows) => {
-            let alone =
-                |row: Vec<Param>| Rows::One(row.into_iter().chain(whole.iter().cloned()).collect());
+            let alone = |row: Vec<Param>| {
+                BatchParams::One(row.into_iter().chain(whole.iter().cloned()).collect())
+            };
             rows.into_iter().map(alone).collect()
         }
     }
 }
 
 /// Divides rows into chunks whose sizes are powers of two, the largest first. Each chunk carries all parameters.
-fn chunks(rows: Vec<Vec<Param>>, whole: &[Param]) -> Vec<Rows> {
+fn chunks(rows: Vec<Vec<Param>>, whole: &[Param]) -> Vec<BatchParams> {
     let mut chunks = Vec::new();
     let mut rest = rows.into_iter();
     while rest.len() > 0 {
-        let power = (rest.len().ilog2() as usize).min(CHUNKS - 1);
+        let power = (rest.len().ilog2() as usize).min(CHUNK_SIZES - 1);
         let mut params: Vec<Param> = rest.by_ref().take(1 << power).flatten().collect();
         params.extend_from_slice(whole);
-        chunks.push(Rows::Chunk(power, params));
+        chunks.push(BatchParams::Chunk(power, params));
     }
     chunks
 }
 
-fn postgres(
+fn postgres_query(
     statement: &'static Statement,
-    manner: Manner,
-    rows: Rows,
+    manner: StatementMode,
+    rows: BatchParams,
 ) -> Query<'static, Postgres, PgArguments> {
     let (text, columns, params) = match rows {
-        Rows::Arrays(columns, whole) => (statement.for_arrays(manner.dialect), columns, whole),
+        BatchParams::Arrays(columns, whole) => (
+            statement.postgres_array_text(manner.dialect),
+            columns,
+            whole,
+        ),
         // Unreachable for chunks: only SQLite is given them.
-        Rows::One(params) | Rows::Chunk(_, params) => {
-            (statement.for_postgres(manner.dialect), Vec::new(), params)
+        BatchParams::One(params) | BatchParams::Chunk(_, params) => {
+            (statement.postgres_text(manner.dialect), Vec::new(), params)
         }
     };
     // A statement that is not kept has no name on the server. Through a pooler, the name could collide with that of
     // another client's statement.
-    let query = sqlx::query(text).persistent(manner.prepares);
+    let query = sqlx::query(text).persistent(manner.keeps_prepared_statements);
     let query = columns
         .into_iter()
         .fold(query, |query, column| column.bind(query));
@@ -429,13 +449,16 @@ fn postgres(
         .fold(query, |query, param| param.bind_postgres(query))
 }
 
-fn sqlite(statement: &'static Statement, rows: Rows) -> Query<'static, Sqlite, SqliteArguments> {
+fn sqlite_query(
+    statement: &'static Statement,
+    rows: BatchParams,
+) -> Query<'static, Sqlite, SqliteArguments> {
     let (power, params) = match rows {
-        Rows::Chunk(power, params) => (power, params),
+        BatchParams::Chunk(power, params) => (power, params),
         // Unreachable for arrays: only PostgreSQL is given them.
-        Rows::One(params) | Rows::Arrays(_, params) => (0, params),
+        BatchParams::One(params) | BatchParams::Arrays(_, params) => (0, params),
     };
-    let Positional { text, order } = statement.for_sqlite(power);
+    let Positional { text, order } = statement.sqlite_text(power);
     let mut params: Vec<Option<Param>> = params.into_iter().map(Some).collect();
     let mut last = vec![0; params.len()];
     for (position, at) in order.iter().enumerate() {

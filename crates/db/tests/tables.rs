@@ -9,7 +9,7 @@ use std::{
 };
 
 /// The table of the migrator itself.
-const OWN: &str = "schema_versions";
+const MIGRATOR_TABLE: &str = "schema_versions";
 
 /// Lists the files below a folder.
 fn files(folder: &Path, found: &mut Vec<PathBuf>) {
@@ -64,7 +64,7 @@ const BEFORE_A_TABLE: [&str; 7] = [
 ];
 
 /// Returns the tables that the string literals of a source name.
-fn named<'a>(source: &str, tables: &'a BTreeSet<String>) -> BTreeSet<&'a str> {
+fn named_tables<'a>(source: &str, tables: &'a BTreeSet<String>) -> BTreeSet<&'a str> {
     let code = source.lines().filter(|line| {
         let line = line.trim_start();
         !line.starts_with("//")
@@ -82,9 +82,12 @@ fn named<'a>(source: &str, tables: &'a BTreeSet<String>) -> BTreeSet<&'a str> {
 }
 
 #[test]
-fn sql_of_this_crate_names_no_table_but_the_migrators() {
+fn db_crate_sql_names_only_migrator_table() {
     let tables = tables();
-    assert!(tables.contains(OWN) && tables.len() > 20, "{tables:?}");
+    assert!(
+        tables.contains(MIGRATOR_TABLE) && tables.len() > 20,
+        "{tables:?}"
+    );
     let mut sources = Vec::new();
     files(
         &Path::new(env!("CARGO_MANIFEST_DIR")).join("src"),
@@ -93,17 +96,23 @@ fn sql_of_this_crate_names_no_table_but_the_migrators() {
     let mut all = BTreeSet::new();
     for path in sources {
         let source = fs::read_to_string(&path).unwrap();
-        let named = named(&source, &tables);
-        let foreign: Vec<_> = named.iter().filter(|table| **table != OWN).collect();
+        let named = named_tables(&source, &tables);
+        let foreign: Vec<_> = named
+            .iter()
+            .filter(|table| **table != MIGRATOR_TABLE)
+            .collect();
         assert!(foreign.is_empty(), "{} names {foreign:?}", path.display());
         all.extend(named);
     }
-    assert_eq!(all, BTreeSet::from([OWN]));
+    assert_eq!(all, BTreeSet::from([MIGRATOR_TABLE]));
 }
 
 #[test]
-fn table_in_a_literal_is_found_and_one_in_a_comment_is_not() {
+fn table_name_is_found_in_literals_but_not_in_comments() {
     let tables = BTreeSet::from(["agent_runs".to_owned(), "tenants".to_owned()]);
     let source = "// tenants\nlet text = \"select id from automation.agent_runs r\"; // tenants\n";
-    assert_eq!(named(source, &tables), BTreeSet::from(["agent_runs"]));
+    assert_eq!(
+        named_tables(source, &tables),
+        BTreeSet::from(["agent_runs"])
+    );
 }

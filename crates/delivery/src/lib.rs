@@ -8,21 +8,21 @@
 //! limits of size, depth and number of values, an unknown or duplicate field is refused, and an error names the
 //! field, its value and the accepted values.
 
-mod name;
-mod strict;
+mod file_name;
 mod trigger;
+mod untrusted_json;
 
-pub use name::{InvalidName, TriggerName};
-pub use strict::{Limit, Malformed};
+pub use file_name::{InvalidName, TriggerName};
 pub use trigger::{InvalidTrigger, Trigger, TriggerKind};
+pub use untrusted_json::{ContentLimit, MalformedContent};
 
 /// The maximum size of a file, in bytes: enough for the longest text with each byte escaped as `\u00XX`.
-pub const FILE_BYTES: usize = 8 << 20;
+pub const MAX_FILE_BYTES: usize = 8 << 20;
 /// The maximum nesting depth of a content.
-pub const DEPTH: usize = 16;
+pub const MAX_DEPTH: usize = 16;
 /// The maximum number of values in a content.
-pub const VALUES: usize = 10_000;
+pub const MAX_VALUES: usize = 10_000;
 /// The maximum number of MCP servers in a file.
-pub const MCP_SERVERS: usize = 64;
+pub const MAX_MCP_SERVERS: usize = 64;
 
-const _: () = assert!(model::limits::CONTENT_BYTES * 6 < FILE_BYTES);
+const _: () = assert!(model::limits::CONTENT_BYTES * 6 < MAX_FILE_BYTES);

@@ -7,8 +7,8 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 
 use crate::{
-    MCP_SERVERS,
-    strict::{self, Malformed, shown},
+    MAX_MCP_SERVERS,
+    untrusted_json::{self, MalformedContent, truncate},
 };
 
 /// The content of a trigger file.
@@ -54,19 +54,19 @@ pub enum TriggerKind {
 pub enum InvalidTrigger {
     /// The content cannot be parsed.
     #[error("read the trigger: {0}")]
-    Malformed(#[from] Malformed),
+    Malformed(#[from] MalformedContent),
     /// The content is not an object.
     #[error("read the trigger: expected an object")]
-    NoObject,
+    NotAnObject,
     /// A required field is missing.
     #[error("read the trigger: the field {0:?} is missing")]
-    Missing(&'static str),
+    MissingField(&'static str),
     /// A field has an unknown name.
     #[error("read the trigger: nobody knows the field {0:?}")]
-    Unknown(String),
+    UnknownField(String),
     /// A field has a value that is not accepted.
     #[error("read the trigger: {field} is {given}: {accepted}")]
-    Field {
+    InvalidField {
         /// The name of the field.
         field: &'static str,
         /// The value, or its beginning.
@@ -80,10 +80,14 @@ pub enum InvalidTrigger {
 /// remain.
 struct Fields(Map<String, Value>);
 
-fn wrong(field: &'static str, given: &Value, accepted: impl Into<String>) -> InvalidTrigger {
-    InvalidTrigger::Field {
+fn invalid_field(
+    field: &'static str,
+    given: &Value,
+    accepted: impl Into<String>,
+) -> InvalidTrigger {
+    InvalidTrigger::InvalidField {
         field,
-        given: shown(&given.to_string()),
+        given: truncate(&given.to_string()),
         accepted: accepted.into(),
     }
 }
@@ -100,28 +104,36 @@ impl Fields {
             Some(Value::String(text)) if text.len() <= bytes => Ok(Some(text)),
             Some(Value::String(text)) => {
                 let accepted = format!("at most {bytes} bytes are accepted");
-                Err(wrong(field, &Value::String(shown(&text)), accepted))
+                Err(invalid_field(
+                    field,
+                    &Value::String(truncate(&text)),
+                    accepted,
+                ))
             }
-            Some(other) => Err(wrong(field, &other, "a text is accepted")),
+            Some(other) => Err(invalid_field(field, &other, "a text is accepted")),
         }
     }
 
-    fn needed(&mut self, field: &'static str, bytes: usize) -> Result<String, InvalidTrigger> {
+    fn required_text(
+        &mut self,
+        field: &'static str,
+        bytes: usize,
+    ) -> Result<String, InvalidTrigger> {
         let text = self.text(field, bytes)?;
-        text.ok_or(InvalidTrigger::Missing(field))
+        text.ok_or(InvalidTrigger::MissingField(field))
     }
 
     /// Removes a text and parses it. Returns `None` if the field is null or absent.
-    fn parsed<T: FromStr<Err: std::fmt::Display>>(
+    fn parsed_text<T: FromStr<Err: std::fmt::Display>>(
         &mut self,
         field: &'static str,
     ) -> Result<Option<T>, InvalidTrigger> {
         let Some(text) = self.text(field, limits::NAME_BYTES)? else {
             return Ok(None);
         };
-        let value = text
-            .parse()
-            .map_err(|error: T::Err| wrong(field, &Value::String(text), shown(&error.to_string())));
+        let value = text.parse().map_err(|error: T::Err| {
+            invalid_field(field, &Value::String(text), truncate(&error.to_string()))
+        });
         value.map(Some)
     }
 }
@@ -146,38 +158,38 @@ impl Trigger {
     ///
     /// Returns an error if the content is not a trigger, or exceeds a limit.
     pub fn parse(bytes: &[u8]) -> Result<Self, InvalidTrigger> {
-        let Value::Object(fields) = strict::read(bytes)? else {
-            return Err(InvalidTrigger::NoObject);
+        let Value::Object(fields) = untrusted_json::parse(bytes)? else {
+            return Err(InvalidTrigger::NotAnObject);
         };
         let mut fields = Fields(fields);
         let schedule = fields.text("schedule", limits::NAME_BYTES)?;
         let schedule_name = fields.text("scheduleName", limits::NAME_BYTES)?;
-        let timestamp = fields.parsed("timestamp")?;
-        let task = fields.needed("task", limits::CONTENT_BYTES)?;
-        let kind = fields.parsed("type")?;
-        let session_mode = fields.parsed("sessionMode")?;
+        let timestamp = fields.parsed_text("timestamp")?;
+        let task = fields.required_text("task", limits::CONTENT_BYTES)?;
+        let kind = fields.parsed_text("type")?;
+        let session_mode = fields.parsed_text("sessionMode")?;
         let params = match fields.0.remove("params") {
             None => Map::new(),
             Some(Value::Object(params)) => params,
-            Some(other) => return Err(wrong("params", &other, "an object is accepted")),
+            Some(other) => return Err(invalid_field("params", &other, "an object is accepted")),
         };
         let mcp_servers = mcp_servers(fields.0.remove("mcpServers"))?;
-        let run_id = fields.parsed("runId")?;
+        let run_id = fields.parsed_text("runId")?;
         if let Some(unknown) = fields.0.keys().next() {
-            return Err(InvalidTrigger::Unknown(shown(unknown)));
+            return Err(InvalidTrigger::UnknownField(truncate(unknown)));
         }
-        let kind = kind.ok_or(InvalidTrigger::Missing("type"))?;
+        let kind = kind.ok_or(InvalidTrigger::MissingField("type"))?;
         if (kind == TriggerKind::Cron) != schedule.is_some() {
             let accepted = "an id for the type cron, and null for the others, is accepted";
-            return Err(wrong("schedule", &schedule.into(), accepted));
+            return Err(invalid_field("schedule", &schedule.into(), accepted));
         }
         Ok(Self {
             schedule,
             schedule_name,
-            timestamp: timestamp.ok_or(InvalidTrigger::Missing("timestamp"))?,
+            timestamp: timestamp.ok_or(InvalidTrigger::MissingField("timestamp"))?,
             task,
             kind,
-            session_mode: session_mode.ok_or(InvalidTrigger::Missing("sessionMode"))?,
+            session_mode: session_mode.ok_or(InvalidTrigger::MissingField("sessionMode"))?,
             params,
             mcp_servers,
             run_id,
@@ -194,14 +206,14 @@ fn mcp_servers(given: Option<Value>) -> Result<Vec<Value>, InvalidTrigger> {
     let servers = match given {
         None => return Ok(Vec::new()),
         Some(Value::Array(servers)) => servers,
-        Some(other) => return Err(wrong("mcpServers", &other, "a list is accepted")),
+        Some(other) => return Err(invalid_field("mcpServers", &other, "a list is accepted")),
     };
-    if servers.len() > MCP_SERVERS {
-        let accepted = format!("at most {MCP_SERVERS} are accepted");
-        return Err(wrong("mcpServers", &servers.len().into(), accepted));
+    if servers.len() > MAX_MCP_SERVERS {
+        let accepted = format!("at most {MAX_MCP_SERVERS} are accepted");
+        return Err(invalid_field("mcpServers", &servers.len().into(), accepted));
     }
     match servers.iter().find(|server| !server.is_object()) {
-        Some(other) => Err(wrong("mcpServers", other, "each is an object")),
+        Some(other) => Err(invalid_field("mcpServers", other, "each is an object")),
         None => Ok(servers),
     }
 }

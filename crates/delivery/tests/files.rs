@@ -3,14 +3,15 @@
 #![expect(clippy::unwrap_used, reason = "tests and their helpers")]
 
 use delivery::{
-    DEPTH, FILE_BYTES, InvalidTrigger, Limit, Malformed, Trigger, TriggerKind, TriggerName, VALUES,
+    ContentLimit, InvalidTrigger, MAX_DEPTH, MAX_FILE_BYTES, MAX_VALUES, MalformedContent, Trigger,
+    TriggerKind, TriggerName,
 };
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-const RUN: &str = "run_0198c0de00007000800000000000000a";
+const RUN_ID: &str = "run_0198c0de00007000800000000000000a";
 
-fn good() -> Value {
+fn valid_trigger() -> Value {
     json!({
         "schedule": "aut_0198c0de00007000800000000000000b",
         "scheduleName": "daily monitor",
@@ -20,28 +21,28 @@ fn good() -> Value {
         "sessionMode": "continuous",
         "params": {"region": "eu", "deep": [1, 2.5, null, true]},
         "mcpServers": [{"name": "files"}],
-        "runId": RUN,
+        "runId": RUN_ID,
     })
 }
 
-fn with(field: &str, value: Value) -> Vec<u8> {
-    let mut changed = good();
+fn trigger_with(field: &str, value: Value) -> Vec<u8> {
+    let mut changed = valid_trigger();
     changed[field] = value;
     changed.to_string().into_bytes()
 }
 
-fn refused(bytes: &[u8]) -> InvalidTrigger {
+fn parse_error(bytes: &[u8]) -> InvalidTrigger {
     Trigger::parse(bytes).unwrap_err()
 }
 
 #[test]
-fn a_field_that_is_missing_unknown_or_wrong_is_named() {
+fn trigger_file_error_names_missing_unknown_or_invalid_field() {
     for field in ["timestamp", "task", "type", "sessionMode"] {
-        let mut cut = good();
+        let mut cut = valid_trigger();
         cut.as_object_mut().unwrap().remove(field);
         assert_eq!(
-            refused(cut.to_string().as_bytes()),
-            InvalidTrigger::Missing(match field {
+            parse_error(cut.to_string().as_bytes()),
+            InvalidTrigger::MissingField(match field {
                 "timestamp" => "timestamp",
                 "task" => "task",
                 "type" => "type",
@@ -72,51 +73,58 @@ fn a_field_that_is_missing_unknown_or_wrong_is_named() {
         ("runId", json!("7"), "runId is \"7\""),
         ("token", json!("secret"), "nobody knows the field \"token\""),
     ] {
-        let error = refused(&with(field, value)).to_string();
+        let error = parse_error(&trigger_with(field, value)).to_string();
         assert!(error.contains(says), "{error}");
         assert!(error.len() < 500, "{} bytes", error.len());
     }
 }
 
 #[test]
-fn a_doubled_field_is_refused_wherever_it_is() {
-    let text = good().to_string();
+fn trigger_file_with_duplicate_field_is_refused() {
+    let text = valid_trigger().to_string();
     let twice = text.replacen('{', "{\"task\":\"Do harm\",", 1);
-    let doubled = |name: &str| InvalidTrigger::Malformed(Malformed::Doubled(name.into()));
-    assert_eq!(refused(twice.as_bytes()), doubled("task"));
+    let doubled =
+        |name: &str| InvalidTrigger::Malformed(MalformedContent::DuplicateField(name.into()));
+    assert_eq!(parse_error(twice.as_bytes()), doubled("task"));
     let inner = text.replace("\"region\":\"eu\"", "\"region\":\"eu\",\"region\":\"us\"");
-    assert_eq!(refused(inner.as_bytes()), doubled("region"));
+    assert_eq!(parse_error(inner.as_bytes()), doubled("region"));
 }
 
 #[test]
-fn too_much_is_refused_by_which_limit_it_is_beyond() {
-    let too_much = |limit| InvalidTrigger::Malformed(Malformed::TooMuch(limit));
+fn trigger_file_beyond_a_limit_is_refused_with_that_limit() {
+    let too_much = |limit| InvalidTrigger::Malformed(MalformedContent::LimitExceeded(limit));
     let deep = |levels: usize| -> Value {
         let text = format!("{}{}", "[".repeat(levels), "]".repeat(levels));
         serde_json::from_str(&text).unwrap()
     };
     // The document and the parameters are two of the levels.
-    let params = |levels| with("params", json!({ "x": deep(levels) }));
-    Trigger::parse(&params(DEPTH - 2)).unwrap();
-    assert_eq!(refused(&params(DEPTH - 1)), too_much(Limit::Depth));
+    let params = |levels| trigger_with("params", json!({ "x": deep(levels) }));
+    Trigger::parse(&params(MAX_DEPTH - 2)).unwrap();
     assert_eq!(
-        refused("[".repeat(100_000).as_bytes()),
-        too_much(Limit::Depth)
+        parse_error(&params(MAX_DEPTH - 1)),
+        too_much(ContentLimit::Depth)
+    );
+    assert_eq!(
+        parse_error("[".repeat(100_000).as_bytes()),
+        too_much(ContentLimit::Depth)
     );
 
-    let many = |count| with("params", json!({ "x": vec![0; count] }));
-    Trigger::parse(&many(VALUES - 100)).unwrap();
-    assert_eq!(refused(&many(VALUES)), too_much(Limit::Values));
+    let many = |count| trigger_with("params", json!({ "x": vec![0; count] }));
+    Trigger::parse(&many(MAX_VALUES - 100)).unwrap();
+    assert_eq!(
+        parse_error(&many(MAX_VALUES)),
+        too_much(ContentLimit::Values)
+    );
 
-    let mut long = good().to_string().into_bytes();
-    long.resize(FILE_BYTES, b' ');
+    let mut long = valid_trigger().to_string().into_bytes();
+    long.resize(MAX_FILE_BYTES, b' ');
     Trigger::parse(&long).unwrap();
     long.push(b' ');
-    assert_eq!(refused(&long), too_much(Limit::Bytes));
+    assert_eq!(parse_error(&long), too_much(ContentLimit::Bytes));
 }
 
 #[test]
-fn what_is_no_json_is_refused() {
+fn trigger_file_without_valid_json_is_refused() {
     for bytes in [
         &b""[..],
         b"{",
@@ -125,26 +133,32 @@ fn what_is_no_json_is_refused() {
         b"{'task': 1}",
         b"{\"params\": {\"x\": 1e999}}",
     ] {
-        let error = refused(bytes);
-        let is_no_json = matches!(error, InvalidTrigger::Malformed(Malformed::NoJson(_)));
+        let error = parse_error(bytes);
+        let is_no_json = matches!(
+            error,
+            InvalidTrigger::Malformed(MalformedContent::NotJson(_))
+        );
         assert!(is_no_json, "{error}");
     }
-    assert_eq!(refused(b"[]"), InvalidTrigger::NoObject);
+    assert_eq!(parse_error(b"[]"), InvalidTrigger::NotAnObject);
 }
 
 #[test]
-fn a_file_is_read_and_written_the_same() {
-    let read = Trigger::parse(good().to_string().as_bytes()).unwrap();
+fn trigger_file_round_trips() {
+    let read = Trigger::parse(valid_trigger().to_string().as_bytes()).unwrap();
     assert_eq!(read.kind, TriggerKind::Cron);
-    assert_eq!(read.run_id.unwrap().to_string(), RUN);
+    assert_eq!(read.run_id.unwrap().to_string(), RUN_ID);
     let written = read.to_json().unwrap();
     assert!(written.ends_with("}\n"));
-    assert_eq!(serde_json::from_str::<Value>(&written).unwrap(), good());
+    assert_eq!(
+        serde_json::from_str::<Value>(&written).unwrap(),
+        valid_trigger()
+    );
     assert_eq!(Trigger::parse(written.as_bytes()).unwrap(), read);
 }
 
 #[test]
-fn a_file_of_somebody_else_needs_no_run() {
+fn foreign_trigger_file_needs_no_run_id() {
     let text = r#"{"timestamp": "2026-04-30T11:00:00+02:00", "task": "Look", "type": "message",
         "sessionMode": "bound", "schedule": null}"#;
     let read = Trigger::parse(text.as_bytes()).unwrap();
@@ -157,16 +171,16 @@ fn a_file_of_somebody_else_needs_no_run() {
 }
 
 #[test]
-fn a_name_is_read_only_as_it_is_written() {
-    let name = format!("20260430T090000.000000Z-{RUN}.json");
+fn trigger_file_name_has_one_accepted_form() {
+    let name = format!("20260430T090000.000000Z-{RUN_ID}.json");
     let read: TriggerName = name.parse().unwrap();
     assert_eq!(read.at().to_string(), "2026-04-30T09:00:00Z");
-    assert_eq!(read.run().to_string(), RUN);
+    assert_eq!(read.run().to_string(), RUN_ID);
     assert_eq!(read.to_string(), name);
     for bad in [
         String::new(),
         ".json".into(),
-        RUN.into(),
+        RUN_ID.into(),
         name.replace(".json", ".json.tmp"),
         name.replace(".json", ".JSON"),
         name.replace(".000000Z", "Z"),
@@ -184,10 +198,10 @@ fn a_name_is_read_only_as_it_is_written() {
 
 proptest! {
     #[test]
-    fn names_sort_by_time_and_say_what_they_were_made_of(
+    fn trigger_file_names_sort_by_time_and_round_trip(
         first in 0_i64..4_000_000_000_000_000, later in 1_i64..1_000_000_000_000,
     ) {
-        let run = RUN.parse().unwrap();
+        let run = RUN_ID.parse().unwrap();
         let name = |micros| {
             let at = model::Timestamp::from_microsecond(micros).unwrap();
             TriggerName::new(at, run).unwrap()
@@ -198,7 +212,7 @@ proptest! {
     }
 
     #[test]
-    fn no_bytes_make_it_panic(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
+    fn trigger_parser_never_panics(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
         Trigger::parse(&bytes).ok();
         String::from_utf8_lossy(&bytes).parse::<TriggerName>().ok();
     }

@@ -18,16 +18,16 @@ use schema::{ContentBlock, SessionId, SessionNotification, SessionUpdate, StopRe
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    disk::{DiskError, Home, SessionFile},
-    session::{End, Memory, Turn, asked},
+    session::{Memory, Turn, TurnEnd, prompt_text},
+    session_files::{DiskError, SessionFile, SessionFolder},
 };
 
 /// The error code for "another process has this session open". The protocol defines none.
-const BUSY: i32 = -32_003;
+const SESSION_BUSY: i32 = -32_003;
 
 /// A reason to refuse a request of the client.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum Refusal {
+pub(super) enum RequestError {
     #[error(transparent)]
     Disk(#[from] DiskError),
     #[error("cwd {} is not absolute", .0.display())]
@@ -35,39 +35,39 @@ pub(super) enum Refusal {
     #[error(
         "session {id} belongs to the working directory {}; it cannot be restored in {}",
         home.display(),
-        asked.display()
+        requested.display()
     )]
-    OtherCwd {
+    CwdMismatch {
         id: String,
         home: PathBuf,
-        asked: PathBuf,
+        requested: PathBuf,
     },
     #[error("session {0:?} is not open here: make, resume or load it first")]
     NotOpen(String),
     #[error("session {0} has a turn already; cancel it or wait for its end")]
     TurnRunning(String),
     #[error("the prompt has content that is neither text nor a link")]
-    Content,
+    UnsupportedContent,
 }
 
-impl From<Refusal> for Error {
-    fn from(refusal: Refusal) -> Self {
+impl From<RequestError> for Error {
+    fn from(refusal: RequestError) -> Self {
         let code = match &refusal {
-            Refusal::Disk(DiskError::Unknown(_)) => -32_002,
-            Refusal::Disk(DiskError::Busy(_)) => BUSY,
-            Refusal::Disk(DiskError::Corrupt { .. } | DiskError::Io { .. }) => -32_603,
-            Refusal::TurnRunning(_) => -32_600,
-            Refusal::RelativeCwd(_)
-            | Refusal::OtherCwd { .. }
-            | Refusal::NotOpen(_)
-            | Refusal::Content => -32_602,
+            RequestError::Disk(DiskError::UnknownSession(_)) => -32_002,
+            RequestError::Disk(DiskError::Busy(_)) => SESSION_BUSY,
+            RequestError::Disk(DiskError::Corrupt { .. } | DiskError::Io { .. }) => -32_603,
+            RequestError::TurnRunning(_) => -32_600,
+            RequestError::RelativeCwd(_)
+            | RequestError::CwdMismatch { .. }
+            | RequestError::NotOpen(_)
+            | RequestError::UnsupportedContent => -32_602,
         };
-        Error::new(code, with_sources(&refusal))
+        Error::new(code, format_with_sources(&refusal))
     }
 }
 
 /// Formats an error and its sources, separated by colons.
-fn with_sources(error: &dyn std::error::Error) -> String {
+fn format_with_sources(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut source = error.source();
     while let Some(error) = source {
@@ -81,9 +81,9 @@ fn with_sources(error: &dyn std::error::Error) -> String {
 /// The agent: the sessions on disk, and those that this process has open.
 #[derive(Debug)]
 pub(super) struct DemoAgent {
-    home: Home,
-    pace: Duration,
-    open: Mutex<HashMap<String, Arc<OpenSession>>>,
+    home: SessionFolder,
+    update_interval: Duration,
+    open_sessions: Mutex<HashMap<String, Arc<OpenSession>>>,
 }
 
 #[derive(Debug)]
@@ -96,7 +96,7 @@ struct OpenSession {
 struct State {
     memory: Memory,
     /// Cancels the running turn. `None` if no turn is running.
-    running: Option<CancellationToken>,
+    cancel_running: Option<CancellationToken>,
 }
 
 /// Locks a mutex, even a poisoned one. A panic cannot leave the content inconsistent, because each change is a single
@@ -106,21 +106,21 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl DemoAgent {
-    pub(super) fn new(home: Home, pace: Duration) -> Self {
+    pub(super) fn new(home: SessionFolder, pace: Duration) -> Self {
         Self {
             home,
-            pace,
-            open: Mutex::new(HashMap::new()),
+            update_interval: pace,
+            open_sessions: Mutex::new(HashMap::new()),
         }
     }
 
     /// Creates a session in a working directory and opens it.
-    pub(super) fn create(&self, cwd: PathBuf) -> Result<SessionId, Refusal> {
+    pub(super) fn create(&self, cwd: PathBuf) -> Result<SessionId, RequestError> {
         require_absolute(&cwd)?;
         let memory = Memory::new(cwd);
         let (id, file) = self.home.create(&memory)?;
         let session = Arc::new(OpenSession::new(file, memory));
-        lock(&self.open).insert(id.clone(), session);
+        lock(&self.open_sessions).insert(id.clone(), session);
         Ok(SessionId::new(id))
     }
 
@@ -129,10 +129,10 @@ impl DemoAgent {
     /// # Errors
     ///
     /// Refuses a working directory other than that of the session, and a session that another process has open.
-    pub(super) fn restore(&self, id: &SessionId, cwd: &Path) -> Result<Memory, Refusal> {
+    pub(super) fn restore(&self, id: &SessionId, cwd: &Path) -> Result<Memory, RequestError> {
         require_absolute(cwd)?;
         let id = id.to_string();
-        let open = lock(&self.open).get(&id).cloned();
+        let open = lock(&self.open_sessions).get(&id).cloned();
         let session = if let Some(session) = open {
             session
         } else {
@@ -142,18 +142,21 @@ impl DemoAgent {
         let memory = lock(&session.state).memory.clone();
         // Compare before the session is kept open. Dropping a session that was just reopened releases its lock.
         if memory.cwd != cwd {
-            return Err(Refusal::OtherCwd {
+            return Err(RequestError::CwdMismatch {
                 id,
                 home: memory.cwd,
-                asked: cwd.to_owned(),
+                requested: cwd.to_owned(),
             });
         }
-        lock(&self.open).insert(id, session);
+        lock(&self.open_sessions).insert(id, session);
         Ok(memory)
     }
 
     /// Lists the sessions of a working directory, or all sessions if `cwd` is `None`.
-    pub(super) fn list(&self, cwd: Option<&Path>) -> Result<Vec<schema::SessionInfo>, Refusal> {
+    pub(super) fn list(
+        &self,
+        cwd: Option<&Path>,
+    ) -> Result<Vec<schema::SessionInfo>, RequestError> {
         let sessions = self.home.list()?.into_iter();
         Ok(sessions
             .filter(|(_, memory)| cwd.is_none_or(|cwd| cwd == memory.cwd))
@@ -166,19 +169,19 @@ impl DemoAgent {
 
     /// Cancels the session's turn and closes the session. Other processes can open it when the turn has ended,
     /// because the running turn still holds its lock.
-    pub(super) fn close(&self, id: &SessionId) -> Result<(), Refusal> {
+    pub(super) fn close(&self, id: &SessionId) -> Result<(), RequestError> {
         self.cancel(id);
-        match lock(&self.open).remove(id.0.as_ref()) {
+        match lock(&self.open_sessions).remove(id.0.as_ref()) {
             Some(_) => Ok(()),
-            None => Err(Refusal::NotOpen(id.to_string())),
+            None => Err(RequestError::NotOpen(id.to_string())),
         }
     }
 
     /// Cancels the session's turn, if one is running.
     pub(super) fn cancel(&self, id: &SessionId) {
-        let session = lock(&self.open).get(id.0.as_ref()).cloned();
+        let session = lock(&self.open_sessions).get(id.0.as_ref()).cloned();
         if let Some(session) = session
-            && let Some(running) = &lock(&session.state).running
+            && let Some(running) = &lock(&session.state).cancel_running
         {
             running.cancel();
         }
@@ -186,35 +189,38 @@ impl DemoAgent {
 
     /// Saves the request before any part of the answer is sent, and prepares the answer. A crash in the turn then
     /// leaves the request in the session's memory.
-    pub(super) fn begin(&self, request: &schema::PromptRequest) -> Result<RunningTurn, Refusal> {
-        let asked = asked(&request.prompt).ok_or(Refusal::Content)?;
+    pub(super) fn begin_turn(
+        &self,
+        request: &schema::PromptRequest,
+    ) -> Result<RunningTurn, RequestError> {
+        let asked = prompt_text(&request.prompt).ok_or(RequestError::UnsupportedContent)?;
         let id = &request.session_id;
-        let session = lock(&self.open).get(id.0.as_ref()).cloned();
-        let session = session.ok_or_else(|| Refusal::NotOpen(id.to_string()))?;
+        let session = lock(&self.open_sessions).get(id.0.as_ref()).cloned();
+        let session = session.ok_or_else(|| RequestError::NotOpen(id.to_string()))?;
         let cancelled = CancellationToken::new();
         let updates = {
             let mut state = lock(&session.state);
-            if state.running.is_some() {
-                return Err(Refusal::TurnRunning(id.to_string()));
+            if state.cancel_running.is_some() {
+                return Err(RequestError::TurnRunning(id.to_string()));
             }
             let mut memory = state.memory.clone();
             memory.turns.push(Turn {
-                asked,
-                said: String::new(),
+                request: asked,
+                answer: String::new(),
                 end: None,
             });
             // Save first, so that a failed write leaves the session without a running turn.
             session.file.save(&memory)?;
-            let updates = memory.answer();
+            let updates = memory.answer_updates();
             state.memory = memory;
-            state.running = Some(cancelled.clone());
+            state.cancel_running = Some(cancelled.clone());
             updates
         };
         Ok(RunningTurn {
             id: id.clone(),
             session,
             updates,
-            pace: self.pace,
+            update_interval: self.update_interval,
             cancelled,
         })
     }
@@ -224,7 +230,7 @@ impl OpenSession {
     fn new(file: SessionFile, memory: Memory) -> Self {
         let state = Mutex::new(State {
             memory,
-            running: None,
+            cancel_running: None,
         });
         Self { file, state }
     }
@@ -236,7 +242,7 @@ pub(super) struct RunningTurn {
     id: SessionId,
     session: Arc<OpenSession>,
     updates: Vec<SessionUpdate>,
-    pace: Duration,
+    update_interval: Duration,
     cancelled: CancellationToken,
 }
 
@@ -247,12 +253,12 @@ impl RunningTurn {
         client: &ConnectionTo<Client>,
     ) -> Result<schema::PromptResponse, Error> {
         let mut said = String::new();
-        let mut end = End::Answered;
+        let mut end = TurnEnd::Completed;
         let mut pause = Duration::ZERO;
         for update in self.updates {
             let sleep = tokio::time::sleep(pause);
             if self.cancelled.run_until_cancelled(sleep).await.is_none() {
-                end = End::Cancelled;
+                end = TurnEnd::Cancelled;
                 break;
             }
             if let SessionUpdate::AgentMessageChunk(chunk) = &update
@@ -261,19 +267,19 @@ impl RunningTurn {
                 said.push_str(&text.text);
             }
             notify(client, &self.id, update)?;
-            pause = self.pace;
+            pause = self.update_interval;
         }
         let mut state = lock(&self.session.state);
-        state.running = None;
+        state.cancel_running = None;
         if let Some(turn) = state.memory.turns.last_mut() {
-            turn.said = said;
+            turn.answer = said;
             turn.end = Some(end);
         }
         let saved = self.session.file.save(&state.memory);
-        saved.map_err(|error| Error::from(Refusal::from(error)))?;
+        saved.map_err(|error| Error::from(RequestError::from(error)))?;
         Ok(schema::PromptResponse::new(match end {
-            End::Answered => StopReason::EndTurn,
-            End::Cancelled => StopReason::Cancelled,
+            TurnEnd::Completed => StopReason::EndTurn,
+            TurnEnd::Cancelled => StopReason::Cancelled,
         }))
     }
 }
@@ -287,9 +293,9 @@ pub(super) fn notify(
     client.send_notification(SessionNotification::new(id.clone(), update))
 }
 
-fn require_absolute(cwd: &Path) -> Result<(), Refusal> {
+fn require_absolute(cwd: &Path) -> Result<(), RequestError> {
     if cwd.is_absolute() {
         return Ok(());
     }
-    Err(Refusal::RelativeCwd(cwd.to_owned()))
+    Err(RequestError::RelativeCwd(cwd.to_owned()))
 }

@@ -9,9 +9,9 @@
 //! workspace. Shared code could hide an error that the agent and the client that starts it have in common.
 
 mod agent;
-mod disk;
-mod server;
+mod dispatch;
 mod session;
+mod session_files;
 
 use std::{io, path::PathBuf, time::Duration};
 
@@ -37,13 +37,14 @@ pub enum Error {
 /// Serves one client on standard input and output until the client closes the connection. Keeps the sessions in
 /// `home`, which it creates if necessary. Pauses for `pace` between two updates of a turn.
 pub fn run(home: PathBuf, pace: Duration) -> Result<(), Error> {
-    let home = disk::Home::open(&home).map_err(|source| Error::Home { path: home, source })?;
+    let home = session_files::SessionFolder::open(&home)
+        .map_err(|source| Error::Home { path: home, source })?;
     let agent = agent::DemoAgent::new(home, pace);
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_time()
         .build()
         .map_err(Error::Runtime)?;
-    let served = runtime.block_on(server::serve(agent));
+    let served = runtime.block_on(dispatch::serve(agent));
     // Do not wait for a pending read of standard input: it may never return, and would keep the process alive.
     runtime.shutdown_background();
     served.map_err(Error::Connection)

@@ -10,11 +10,11 @@ use agent_client_protocol::v1::schema::{
 use serde::{Deserialize, Serialize};
 
 /// The size of the context window that the agent reports, in words.
-const WORDS_IN_ALL: u64 = 100_000;
+const CONTEXT_WORDS: u64 = 100_000;
 /// The maximum number of characters of a quoted request.
-const QUOTE_CHARS: usize = 80;
+const MAX_QUOTE_CHARS: usize = 80;
 /// The maximum number of quoted requests. The agent quotes the latest ones.
-const QUOTED_REQUESTS: usize = 5;
+const MAX_QUOTED_REQUESTS: usize = 5;
 
 /// The memory of one session, as stored in its file.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -30,18 +30,18 @@ pub(super) struct Memory {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Turn {
-    pub(super) asked: String,
+    pub(super) request: String,
     /// The text that the agent sent before the turn ended.
-    pub(super) said: String,
+    pub(super) answer: String,
     /// The end of the turn. `None` while the turn runs, and forever if the agent was killed during it.
-    pub(super) end: Option<End>,
+    pub(super) end: Option<TurnEnd>,
 }
 
 /// The way in which a turn ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum End {
-    Answered,
+pub(super) enum TurnEnd {
+    Completed,
     Cancelled,
 }
 
@@ -55,35 +55,35 @@ impl Memory {
 
     /// Returns the first request, shortened. Returns `None` if there was no request yet.
     pub(super) fn title(&self) -> Option<String> {
-        self.turns.first().map(|turn| quote(&turn.asked))
+        self.turns.first().map(|turn| quote(&turn.request))
     }
 
     /// Returns all requests and answers as updates, for a client that loads the session.
     pub(super) fn replay(&self) -> Vec<SessionUpdate> {
         let mut updates = Vec::new();
         for turn in &self.turns {
-            updates.push(SessionUpdate::UserMessageChunk(chunk(&turn.asked)));
-            if !turn.said.is_empty() {
-                updates.push(SessionUpdate::AgentMessageChunk(chunk(&turn.said)));
+            updates.push(SessionUpdate::UserMessageChunk(chunk(&turn.request)));
+            if !turn.answer.is_empty() {
+                updates.push(SessionUpdate::AgentMessageChunk(chunk(&turn.answer)));
             }
         }
         updates
     }
 
     /// Returns the updates of the newest turn, in the order in which they are sent.
-    pub(super) fn answer(&self) -> Vec<SessionUpdate> {
+    pub(super) fn answer_updates(&self) -> Vec<SessionUpdate> {
         let Some((turn, earlier)) = self.turns.split_last() else {
             return Vec::new();
         };
-        let said = sentences(turn, earlier);
-        let words = self.words() + said.iter().map(|text| count_words(text)).sum::<u64>();
+        let said = answer_parts(turn, earlier);
+        let words = self.count_all_words() + said.iter().map(|text| count_words(text)).sum::<u64>();
         let mut updates = if earlier.is_empty() {
             vec![
                 SessionUpdate::SessionInfoUpdate(SessionInfoUpdate::new().title(self.title())),
                 plan(PlanEntryStatus::InProgress, PlanEntryStatus::Pending),
             ]
         } else {
-            look_up(earlier.len())
+            look_up_tool_call(earlier.len())
         };
         updates.extend(
             said.iter()
@@ -94,21 +94,24 @@ impl Memory {
         }
         updates.push(SessionUpdate::UsageUpdate(UsageUpdate::new(
             words,
-            WORDS_IN_ALL,
+            CONTEXT_WORDS,
         )));
         updates
     }
 
     /// Returns the number of words of all requests and answers, which the agent reports as its usage.
-    fn words(&self) -> u64 {
-        let texts = self.turns.iter().flat_map(|turn| [&turn.asked, &turn.said]);
+    fn count_all_words(&self) -> u64 {
+        let texts = self
+            .turns
+            .iter()
+            .flat_map(|turn| [&turn.request, &turn.answer]);
         texts.map(|text| count_words(text)).sum()
     }
 }
 
 /// Joins the text blocks of a prompt and the addresses of its links. Returns `None` if the prompt has other content,
 /// because the agent does not announce support for it.
-pub(super) fn asked(prompt: &[ContentBlock]) -> Option<String> {
+pub(super) fn prompt_text(prompt: &[ContentBlock]) -> Option<String> {
     let parts: Option<Vec<&str>> = prompt
         .iter()
         .map(|block| match block {
@@ -121,13 +124,13 @@ pub(super) fn asked(prompt: &[ContentBlock]) -> Option<String> {
 }
 
 /// Returns the pieces of the answer to `turn`.
-fn sentences(turn: &Turn, earlier: &[Turn]) -> Vec<String> {
+fn answer_parts(turn: &Turn, earlier: &[Turn]) -> Vec<String> {
     let mut said = vec![format!(
         "This is turn {} of this session.",
         earlier.len() + 1
     )];
-    let quotes = quotes(earlier);
-    let skipped = quotes.len().saturating_sub(QUOTED_REQUESTS);
+    let quotes = quote_requests(earlier);
+    let skipped = quotes.len().saturating_sub(MAX_QUOTED_REQUESTS);
     if skipped > 0 {
         said.push(format!(" I remember {} requests.", earlier.len()));
     }
@@ -142,21 +145,21 @@ fn sentences(turn: &Turn, earlier: &[Turn]) -> Vec<String> {
     if !earlier.is_empty() {
         said.push(".".to_owned());
     }
-    said.push(format!(" Now you ask: \"{}\".", quote(&turn.asked)));
+    said.push(format!(" Now you ask: \"{}\".", quote(&turn.request)));
     said.push(" I am a demonstration: I remember, but no model thinks here.".to_owned());
     said
 }
 
 /// Quotes the requests, oldest first. Merges consecutive equal requests into one quote with a count.
-fn quotes(turns: &[Turn]) -> Vec<String> {
+fn quote_requests(turns: &[Turn]) -> Vec<String> {
     let mut counted: Vec<(String, usize)> = Vec::new();
     for turn in turns {
         let end = match turn.end {
-            Some(End::Answered) => "",
-            Some(End::Cancelled) => " (cancelled)",
+            Some(TurnEnd::Completed) => "",
+            Some(TurnEnd::Cancelled) => " (cancelled)",
             None => " (interrupted)",
         };
-        let quoted = format!("\"{}\"{end}", quote(&turn.asked));
+        let quoted = format!("\"{}\"{end}", quote(&turn.request));
         match counted.last_mut() {
             Some((last, count)) if *last == quoted => *count += 1,
             _ => counted.push((quoted, 1)),
@@ -172,7 +175,7 @@ fn quotes(turns: &[Turn]) -> Vec<String> {
 }
 
 /// Returns a tool call in which the agent pretends to look up the earlier requests.
-fn look_up(requests: usize) -> Vec<SessionUpdate> {
+fn look_up_tool_call(requests: usize) -> Vec<SessionUpdate> {
     let id = format!("look-up-{requests}");
     let found = ToolCallContent::from(format!("Found: {requests}"));
     let done = ToolCallUpdateFields::new()
@@ -206,7 +209,7 @@ fn chunk(text: &str) -> ContentChunk {
 fn quote(text: &str) -> String {
     let last = text.trim_end().rsplit("\n\n").next().unwrap_or(text);
     let line = last.split_whitespace().collect::<Vec<_>>().join(" ");
-    let mut cut: String = line.chars().take(QUOTE_CHARS).collect();
+    let mut cut: String = line.chars().take(MAX_QUOTE_CHARS).collect();
     if cut.len() < line.len() {
         cut.push('…');
     }

@@ -7,19 +7,19 @@ use std::{
     sync::Arc,
 };
 
-use api_types::Depth;
+use api_types::CheckDepth;
 use model::agent::Agent;
 use rustix::fs::{Access, access};
 use server::{AgentProbe, DataFolder, OsEntropy, guard_program};
 use service::{Probe, excerpt, install_hint};
 
-use crate::{finding::Finding, wording::with_sources};
+use crate::{finding::Finding, formatting::with_sources};
 
 /// The maximum number of characters of an error or a name in a finding.
-const TOLD_CHARS: usize = 300;
+const MAX_EXCERPT_CHARS: usize = 300;
 
 /// Checks each agent in use. Starts its agent as well if `start_in` is given, in that data folder.
-pub(crate) async fn look(
+pub(crate) async fn check_agents(
     in_use: &[&Agent],
     start_in: Option<&DataFolder>,
     environment: &BTreeMap<String, String>,
@@ -27,11 +27,11 @@ pub(crate) async fn look(
 ) -> Vec<Finding> {
     let mut findings = Vec::new();
     for agent in in_use {
-        let found = program(agent, search_path);
+        let found = check_program(agent, search_path);
         let there = found.is_ok();
         match start_in {
             Some(folder) if there => {
-                findings.push(started(agent, folder, environment.clone()).await);
+                findings.push(check_start(agent, folder, environment.clone()).await);
             }
             _ => findings.push(found.unwrap_or_else(|finding| finding)),
         }
@@ -45,29 +45,29 @@ pub(crate) async fn look(
     findings
 }
 
-fn check(agent: &Agent) -> String {
-    format!("agent {}", excerpt(&agent.name, TOLD_CHARS))
+fn check_name(agent: &Agent) -> String {
+    format!("agent {}", excerpt(&agent.name, MAX_EXCERPT_CHARS))
 }
 
 /// Returns a finding with the path of the agent's program. The error is the finding that there is no such program.
-fn program(agent: &Agent, search_path: &OsStr) -> Result<Finding, Finding> {
+fn check_program(agent: &Agent, search_path: &OsStr) -> Result<Finding, Finding> {
     let name = agent.config.command.first().map_or("", String::as_str);
     // The agent may set another `PATH` for its agent.
     let path = agent.config.env.get("PATH").map(OsStr::new);
-    if let Some(found) = find(name, path.unwrap_or(search_path)) {
-        return Ok(Finding::ok(check(agent), found.display().to_string()));
+    if let Some(found) = find_program(name, path.unwrap_or(search_path)) {
+        return Ok(Finding::ok(check_name(agent), found.display().to_string()));
     }
     let remedy = install_hint(&agent.config).map_or_else(
         || "install it, or set PATH to where it is".to_owned(),
         |install| format!("install it: {install}"),
     );
     let found = format!("there is no program {name:?} on PATH");
-    Err(Finding::problem(check(agent), found, remedy))
+    Err(Finding::problem(check_name(agent), found, remedy))
 }
 
 /// Returns the file that the system would execute for a program name: the name itself if it contains a slash,
 /// otherwise the first executable file of that name in `path`.
-fn find(name: &str, path: &OsStr) -> Option<PathBuf> {
+fn find_program(name: &str, path: &OsStr) -> Option<PathBuf> {
     let is_program = |file: &Path| file.is_file() && access(file, Access::EXEC_OK).is_ok();
     if name.contains('/') {
         return Some(PathBuf::from(name)).filter(|file| is_program(file));
@@ -78,7 +78,7 @@ fn find(name: &str, path: &OsStr) -> Option<PathBuf> {
 }
 
 /// Starts the agent, reads the capabilities that it announces, and stops it.
-async fn started(
+async fn check_start(
     agent: &Agent,
     folder: &DataFolder,
     environment: BTreeMap<String, String>,
@@ -89,7 +89,7 @@ async fn started(
         cwd: folder.path().to_owned(),
         entropy: Arc::new(OsEntropy),
     };
-    match probe.probe(&agent.config, Depth::Offers).await {
+    match probe.probe(&agent.config, CheckDepth::Offers).await {
         Ok(probed) => {
             let name = probed
                 .offers
@@ -97,13 +97,17 @@ async fn started(
                 .as_deref()
                 .unwrap_or("an agent without a name");
             let version = probed.offers.version.as_deref().unwrap_or("");
-            let found = excerpt(&format!("{name} {version}"), TOLD_CHARS);
-            Finding::ok(check(agent), format!("{found} starts"))
+            let found = excerpt(&format!("{name} {version}"), MAX_EXCERPT_CHARS);
+            Finding::ok(check_name(agent), format!("{found} starts"))
         }
         Err(error) => {
             let found = with_sources(&error);
             let remedy = format!("matins agent check {}", agent.name);
-            Finding::problem(check(agent), excerpt(&found, TOLD_CHARS), remedy)
+            Finding::problem(
+                check_name(agent),
+                excerpt(&found, MAX_EXCERPT_CHARS),
+                remedy,
+            )
         }
     }
 }
@@ -113,10 +117,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_program_is_found_where_it_would_be_started() {
+    fn program_is_found_on_path_or_by_absolute_path() {
         let path = OsStr::new("/nowhere:/usr/bin:/bin");
-        assert!(find("sh", path).is_some_and(|file| file.ends_with("bin/sh")));
-        assert!(find("/bin/sh", path).is_some());
+        assert!(find_program("sh", path).is_some_and(|file| file.ends_with("bin/sh")));
+        assert!(find_program("/bin/sh", path).is_some());
         for missing in [
             "no-such-program",
             "/no/such/program",
@@ -124,7 +128,7 @@ mod tests {
             "/bin",
             "",
         ] {
-            assert_eq!(find(missing, path), None, "{missing}");
+            assert_eq!(find_program(missing, path), None, "{missing}");
         }
     }
 }

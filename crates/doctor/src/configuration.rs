@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use config::{Config, Problem, UnknownVariable};
+use config::{Config, ConfigProblem, UnknownVariable};
 
 use crate::{finding::Finding, folder::is_open_to_others};
 
@@ -14,9 +14,9 @@ pub struct LoadedConfiguration {
     /// The configuration without its invalid values.
     pub config: Config,
     /// The problems of the invalid values.
-    pub problems: Vec<Problem>,
+    pub problems: Vec<ConfigProblem>,
     /// Environment variables that begin like those of settings but belong to no setting.
-    pub unknown: Vec<UnknownVariable>,
+    pub unknown_variables: Vec<UnknownVariable>,
     /// The configuration file.
     pub file: ConfigurationFile,
 }
@@ -29,20 +29,21 @@ pub enum ConfigurationFile {
     /// The default path has no file. The configuration does not require one.
     Missing(PathBuf),
     /// There is no default path, because there is no home directory.
-    Nowhere,
+    NoDefaultPath,
     /// The file exists or is named by the user but cannot be read, for this reason.
     Unreadable(String),
 }
 
 /// Checks the configuration and the environment variables.
-pub(crate) fn look(loaded: &LoadedConfiguration) -> Vec<Finding> {
+pub(crate) fn check_configuration(loaded: &LoadedConfiguration) -> Vec<Finding> {
     let mut findings = Vec::new();
     let told = match &loaded.file {
         ConfigurationFile::Read(path) => Some(path.display().to_string()),
-        ConfigurationFile::Missing(path) => {
-            Some(without_file(&format!("no file at {}", path.display())))
-        }
-        ConfigurationFile::Nowhere => Some(without_file("no file")),
+        ConfigurationFile::Missing(path) => Some(format_without_file(&format!(
+            "no file at {}",
+            path.display()
+        ))),
+        ConfigurationFile::NoDefaultPath => Some(format_without_file("no file")),
         ConfigurationFile::Unreadable(why) => {
             let remedy = "make it readable, or name another one with --config";
             findings.push(Finding::problem(CHECK, why, remedy));
@@ -56,12 +57,16 @@ pub(crate) fn look(loaded: &LoadedConfiguration) -> Vec<Finding> {
     }
     if let Some(told) = told.filter(|_| loaded.problems.is_empty()) {
         let secret = match &loaded.file {
-            ConfigurationFile::Read(path) => secret_in_the_open(&loaded.config, path),
+            ConfigurationFile::Read(path) => exposed_password_finding(&loaded.config, path),
             _ => None,
         };
         findings.push(secret.unwrap_or_else(|| Finding::ok(CHECK, told)));
     }
-    for UnknownVariable { name, near } in &loaded.unknown {
+    for UnknownVariable {
+        name,
+        suggestion: near,
+    } in &loaded.unknown_variables
+    {
         let remedy = near.map_or_else(
             || "unset it".to_owned(),
             |near| format!("did you mean {near}?"),
@@ -72,12 +77,12 @@ pub(crate) fn look(loaded: &LoadedConfiguration) -> Vec<Finding> {
     findings
 }
 
-fn without_file(told: &str) -> String {
+fn format_without_file(told: &str) -> String {
     format!("{told}: defaults, flags and variables")
 }
 
 /// Returns a warning if the file contains a database password and other users can read the file.
-fn secret_in_the_open(config: &Config, path: &Path) -> Option<Finding> {
+fn exposed_password_finding(config: &Config, path: &Path) -> Option<Finding> {
     let address = config.database.value.as_ref()?;
     let from_file = matches!(config.database.origin, config::Origin::File { .. });
     (from_file && address.has_secret() && is_open_to_others(path)).then(|| {

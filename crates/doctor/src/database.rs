@@ -3,39 +3,39 @@
 use std::{path::Path, time::Duration};
 
 use config::Config;
-use server::{DATABASE, DataFolder};
-use store::{Database, Examined, Location, OpenError};
+use server::{DATABASE_FILE_NAME, DataFolder};
+use store::{Database, DatabaseExamination, Location, OpenError};
 use tokio::time::timeout;
 
 use crate::{
     finding::Finding,
     folder::is_open_to_others,
-    wording::{bytes, failed_to},
+    formatting::{format_bytes, format_failure},
 };
 
 const CHECK: &str = "database";
 /// The maximum time for a database server to answer.
-const PATIENCE: Duration = Duration::from_secs(20);
+const DATABASE_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// A database that is open for reading.
-pub(crate) struct Opened {
+pub(crate) struct OpenedDatabase {
     pub(crate) database: Database,
 }
 
 /// Checks the database and adds findings. Returns the database opened for reading. Returns `None` if it does not
 /// exist, cannot be opened, or has another schema version than this program.
-pub(crate) async fn look(
+pub(crate) async fn check_database(
     config: &Config,
     path: Option<&Path>,
     folder: Option<&DataFolder>,
     findings: &mut Vec<Finding>,
-) -> Option<Opened> {
+) -> Option<OpenedDatabase> {
     // An invalid address is already a finding of the configuration, and a missing path one of the data folder.
-    let location = match server::location(config).ok()? {
+    let location = match server::database_location(config).ok()? {
         Some(location) => location,
         None => Location::SqliteFile(match folder {
-            Some(folder) => folder.database(),
-            None => path?.join(DATABASE),
+            Some(folder) => folder.database_path(),
+            None => path?.join(DATABASE_FILE_NAME),
         }),
     };
     let shown = match (&location, &config.database.value) {
@@ -46,7 +46,7 @@ pub(crate) async fn look(
     // The check of a large SQLite file reads every page, so it may take long without any fault.
     let patience = match location {
         Location::SqliteFile(_) => Duration::MAX,
-        _ => PATIENCE,
+        _ => DATABASE_TIMEOUT,
     };
     let Ok(examined) = timeout(patience, store::examine(&location)).await else {
         let found = format!("{shown} gave no answer in {} s", patience.as_secs());
@@ -60,22 +60,22 @@ pub(crate) async fn look(
             None
         }
         Ok(Some(examined)) => {
-            findings.push(told(&location, &shown, &examined));
+            findings.push(database_finding(&location, &shown, &examined));
             // The queries of the later checks fit the latest schema alone, and the doctor must not migrate.
             if examined.version != examined.latest {
                 return None;
             }
-            open(&location, &shown, findings).await
+            open_for_reading(&location, &shown, findings).await
         }
         Err(error) => {
-            findings.push(refused(&shown, &error));
+            findings.push(open_error_finding(&shown, &error));
             None
         }
     }
 }
 
-fn told(location: &Location, shown: &str, examined: &Examined) -> Finding {
-    let Examined {
+fn database_finding(location: &Location, shown: &str, examined: &DatabaseExamination) -> Finding {
+    let DatabaseExamination {
         program,
         version,
         latest,
@@ -89,7 +89,7 @@ fn told(location: &Location, shown: &str, examined: &Examined) -> Finding {
         (version, Location::Postgres(_)) => format!("schema {version}"),
         (version, _) => format!("schema {version}, every page intact"),
     };
-    let found = format!("{shown}: {program}, {}, {state}", bytes(*size));
+    let found = format!("{shown}: {program}, {}, {state}", format_bytes(*size));
     match location {
         Location::SqliteFile(file) if is_open_to_others(file) => {
             let found = format!("{found}; others can read it");
@@ -99,17 +99,21 @@ fn told(location: &Location, shown: &str, examined: &Examined) -> Finding {
     }
 }
 
-async fn open(location: &Location, shown: &str, findings: &mut Vec<Finding>) -> Option<Opened> {
-    match store::open_to_read(location).await {
-        Ok(database) => Some(Opened { database }),
+async fn open_for_reading(
+    location: &Location,
+    shown: &str,
+    findings: &mut Vec<Finding>,
+) -> Option<OpenedDatabase> {
+    match store::open_read_only(location).await {
+        Ok(database) => Some(OpenedDatabase { database }),
         Err(error) => {
-            findings.push(refused(shown, &error));
+            findings.push(open_error_finding(shown, &error));
             None
         }
     }
 }
 
-fn refused(shown: &str, error: &OpenError) -> Finding {
+fn open_error_finding(shown: &str, error: &OpenError) -> Finding {
     let remedy = error.hint().unwrap_or("see what its log says");
-    Finding::problem(CHECK, format!("{shown}: {}", failed_to(error)), remedy)
+    Finding::problem(CHECK, format!("{shown}: {}", format_failure(error)), remedy)
 }

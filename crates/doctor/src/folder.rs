@@ -14,22 +14,26 @@ use server::DataFolder;
 
 use crate::{
     finding::Finding,
-    wording::{bytes, failed_to},
+    formatting::{format_bytes, format_failure},
 };
 
 const CHECK: &str = "data folder";
 /// The free space in bytes below which there is a warning.
-const LITTLE_ROOM: u64 = 1 << 30;
+const LOW_FREE_BYTES: u64 = 1 << 30;
 /// The free space in bytes below which no turn can run.
-const NO_ROOM: u64 = 64 << 20;
+const MIN_FREE_BYTES: u64 = 64 << 20;
 /// The number of free inodes below which there is a warning.
-const FEW_FILES: u64 = 1000;
+const MIN_FREE_INODES: u64 = 1000;
 /// The magic numbers (linux/magic.h) of network file systems, on which the file locks of SQLite are unreliable: NFS,
 /// SMB, CIFS, 9P, Ceph.
-const NETWORK: [u32; 5] = [0x6969, 0xfe53_4d42, 0xff53_4d42, 0x0102_1997, 0x00c3_6400];
+const NETWORK_FILE_SYSTEM_MAGICS: [u32; 5] =
+    [0x6969, 0xfe53_4d42, 0xff53_4d42, 0x0102_1997, 0x00c3_6400];
 
 /// Checks the data folder and adds a finding. Returns the folder if it exists, even if the finding is a problem.
-pub(crate) fn look(path: Option<&Path>, findings: &mut Vec<Finding>) -> Option<DataFolder> {
+pub(crate) fn check_data_folder(
+    path: Option<&Path>,
+    findings: &mut Vec<Finding>,
+) -> Option<DataFolder> {
     let Some(path) = path else {
         findings.push(Finding::problem(
             CHECK,
@@ -38,13 +42,13 @@ pub(crate) fn look(path: Option<&Path>, findings: &mut Vec<Finding>) -> Option<D
         ));
         return None;
     };
-    match DataFolder::look(path) {
+    match DataFolder::open_existing(path) {
         Ok(folder) => {
-            findings.push(state(&folder));
+            findings.push(existing_folder_finding(&folder));
             Some(folder)
         }
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            findings.push(missing(path));
+            findings.push(missing_folder_finding(path));
             None
         }
         Err(error) => {
@@ -60,8 +64,8 @@ pub(crate) fn look(path: Option<&Path>, findings: &mut Vec<Finding>) -> Option<D
 }
 
 /// Returns the finding about a folder that does not exist: a problem only if this user cannot create it.
-fn missing(path: &Path) -> Finding {
-    let above = nearest_there(path);
+fn missing_folder_finding(path: &Path) -> Finding {
+    let above = nearest_existing_ancestor(path);
     let shown = path.display();
     if above.is_dir() && access(&above, Access::WRITE_OK | Access::EXEC_OK).is_ok() {
         let found = format!("{shown} is not there yet; the first command makes it");
@@ -75,7 +79,7 @@ fn missing(path: &Path) -> Finding {
 }
 
 /// Returns the finding about an existing folder.
-fn state(folder: &DataFolder) -> Finding {
+fn existing_folder_finding(folder: &DataFolder) -> Finding {
     let path = folder.path();
     let shown = path.display();
     let Ok(found) = fs::metadata(path) else {
@@ -98,9 +102,9 @@ fn state(folder: &DataFolder) -> Finding {
             "make it yours, or name another one with --data",
         );
     }
-    if let Err(error) = folder.instance_that_is_there() {
+    if let Err(error) = folder.existing_instance_id() {
         let remedy = "restore the file from a backup: sessions are pinned to the instance it names";
-        return Finding::problem(CHECK, failed_to(&error), remedy);
+        return Finding::problem(CHECK, format_failure(&error), remedy);
     }
     if is_open_to_others(path) {
         let found = format!("others can look into {shown}");
@@ -119,51 +123,53 @@ pub(crate) fn is_open_to_others(path: &Path) -> bool {
 }
 
 /// Returns the absolute path, or its nearest ancestor that exists.
-fn nearest_there(path: &Path) -> PathBuf {
+fn nearest_existing_ancestor(path: &Path) -> PathBuf {
     let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
     let there = path.ancestors().find(|above| above.exists());
     there.unwrap_or(Path::new("/")).to_owned()
 }
 
 /// Checks the free space of the disks that hold some folders. Returns one finding for each disk.
-pub(crate) fn disk(places: &[PathBuf]) -> Vec<Finding> {
+pub(crate) fn check_disks(places: &[PathBuf]) -> Vec<Finding> {
     let mut seen = Vec::new();
     let mut findings = Vec::new();
     for place in places {
-        let there = nearest_there(place);
+        let there = nearest_existing_ancestor(place);
         let device = fs::metadata(&there).map_or(0, |found| found.dev());
         if seen.contains(&device) {
             continue;
         }
         seen.push(device);
-        findings.push(room(&there));
+        findings.push(disk_finding(&there));
     }
     findings
 }
 
 /// Returns the finding about the file system of an existing folder.
-fn room(place: &Path) -> Finding {
+fn disk_finding(place: &Path) -> Finding {
     const CHECK: &str = "disk";
     let shown = place.display();
     let Ok(found) = statvfs(place) else {
         return Finding::warning(CHECK, format!("{shown} cannot be asked"), "see its mount");
     };
     let free = found.f_bavail.saturating_mul(found.f_frsize);
-    let told = format!("{} free at {shown}", bytes(free));
+    let told = format!("{} free at {shown}", format_bytes(free));
     let remedy = "make room: without any, nothing is recorded and no turn is taken";
-    if free < NO_ROOM {
+    if free < MIN_FREE_BYTES {
         return Finding::problem(CHECK, told, remedy);
     }
-    if free < LITTLE_ROOM {
+    if free < LOW_FREE_BYTES {
         return Finding::warning(CHECK, told, remedy);
     }
     // File systems without a fixed number of inodes, such as Btrfs, report 0 of 0.
-    if found.f_files > 0 && found.f_favail < FEW_FILES {
+    if found.f_files > 0 && found.f_favail < MIN_FREE_INODES {
         let told = format!("{} more files can be made at {shown}", found.f_favail);
         return Finding::warning(CHECK, told, "remove files that are not needed");
     }
     let kind = statfs(place).map_or(0, |found| found.f_type);
-    let network = NETWORK.iter().any(|magic| i64::from(*magic) == kind);
+    let network = NETWORK_FILE_SYSTEM_MAGICS
+        .iter()
+        .any(|magic| i64::from(*magic) == kind);
     if network {
         let told = format!("{shown} is on a network");
         let remedy = "keep a SQLite file on a local disk, or use PostgreSQL";

@@ -8,13 +8,13 @@
 mod agents;
 mod configuration;
 mod database;
+mod database_server;
 mod finding;
-mod fleet;
 mod folder;
-mod served;
-mod standing;
+mod formatting;
+mod server_status;
+mod stored_state;
 mod system;
-mod wording;
 
 use std::{
     collections::BTreeMap,
@@ -28,11 +28,11 @@ use server::SystemClock;
 pub use configuration::{ConfigurationFile, LoadedConfiguration};
 pub use finding::{Finding, Level};
 
-use served::Served;
+use server_status::ServerStatus;
 
 /// The inputs of the checks: the configuration and the surroundings of the process.
 #[derive(Debug, Clone)]
-pub struct Subject {
+pub struct DoctorInput {
     /// The configuration without its invalid values, with the problems found in it.
     pub configuration: LoadedConfiguration,
     /// The path of the data folder. `None` if no folder is configured and there is no home directory.
@@ -44,38 +44,42 @@ pub struct Subject {
 }
 
 /// Runs all checks. If `start_agents` is `true`, also starts each agent that an enabled automation uses.
-pub async fn examine(subject: &Subject, start_agents: bool) -> Vec<Finding> {
-    let mut findings = configuration::look(&subject.configuration);
+pub async fn examine(subject: &DoctorInput, start_agents: bool) -> Vec<Finding> {
+    let mut findings = configuration::check_configuration(&subject.configuration);
     let config = &subject.configuration.config;
-    findings.extend(system::look(&SystemClock));
+    findings.extend(system::check_system(&SystemClock));
     let path = subject.data_folder.as_deref();
-    let folder = folder::look(path, &mut findings);
-    findings.extend(folder::disk(&places(config, path)));
-    let opened = database::look(config, path, folder.as_ref(), &mut findings).await;
+    let folder = folder::check_data_folder(path, &mut findings);
+    findings.extend(folder::check_disks(&checked_disk_folders(config, path)));
+    let opened = database::check_database(config, path, folder.as_ref(), &mut findings).await;
     // Read the clock of the database first, because the checks of transactions and heartbeats compare its instants.
-    let clock = fleet::clock(opened.as_ref(), &mut findings).await;
+    let clock = database_server::database_clock(opened.as_ref(), &mut findings).await;
     if let Some(opened) = &opened {
-        findings.extend(fleet::look(opened, clock.now()).await);
+        findings.extend(database_server::check_database_server(opened, clock.now()).await);
     }
     let served = match &folder {
-        Some(folder) => served::look(folder).await,
-        None => Served::Nobody,
+        Some(folder) => server_status::find_server(folder).await,
+        None => ServerStatus::Absent,
     };
     let standing = match &opened {
         Some(opened) => {
-            let look = standing::look(opened, config, folder.as_ref(), &served, &*clock).await;
-            standing::told(look, &mut findings)
+            let look =
+                stored_state::check_stored_state(opened, config, folder.as_ref(), &served, &*clock)
+                    .await;
+            stored_state::collect_findings(look, &mut findings)
         }
         None => None,
     };
-    let shared = standing.as_ref().is_some_and(|it| it.shared);
-    let enabled = standing.as_ref().map_or(0, |it| it.enabled.len());
-    findings.push(served::finding(&served, shared, enabled));
+    let shared = standing.as_ref().is_some_and(|it| it.has_other_instances);
+    let enabled = standing
+        .as_ref()
+        .map_or(0, |it| it.enabled_automations.len());
+    findings.push(server_status::server_finding(&served, shared, enabled));
     if let Some(standing) = &standing {
         let start_in = folder.as_ref().filter(|_| start_agents);
-        let in_use = standing.in_use();
+        let in_use = standing.agents_in_use();
         let (environment, search_path) = (&subject.environment, &subject.search_path);
-        findings.extend(agents::look(&in_use, start_in, environment, search_path).await);
+        findings.extend(agents::check_agents(&in_use, start_in, environment, search_path).await);
     }
     if let Some(opened) = opened {
         opened.database.close().await;
@@ -84,9 +88,9 @@ pub async fn examine(subject: &Subject, start_agents: bool) -> Vec<Finding> {
 }
 
 /// Returns the folders whose disks must have free space: the data folder and the folder of the SQLite file.
-fn places(config: &Config, folder: Option<&Path>) -> Vec<PathBuf> {
+fn checked_disk_folders(config: &Config, folder: Option<&Path>) -> Vec<PathBuf> {
     let mut places: Vec<_> = folder.map(Path::to_owned).into_iter().collect();
-    if let Ok(Some(store::Location::SqliteFile(file))) = server::location(config) {
+    if let Ok(Some(store::Location::SqliteFile(file))) = server::database_location(config) {
         let file = std::path::absolute(&file).unwrap_or(file);
         places.extend(file.parent().map(Path::to_owned));
     }

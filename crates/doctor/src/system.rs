@@ -12,17 +12,22 @@ use rustix::{
 use crate::finding::Finding;
 
 /// The earliest plausible present, 2026-01-01 in seconds since 1970: before this program was written.
-const EARLIEST: i64 = 1_767_225_600;
+const EARLIEST_PLAUSIBLE_SECONDS: i64 = 1_767_225_600;
 /// A time zone that every time zone database contains.
-const SOME_ZONE: &str = "Europe/Prague";
+const SAMPLE_ZONE: &str = "Europe/Prague";
 
-pub(crate) fn look(clock: &dyn Clock) -> Vec<Finding> {
-    vec![instant(clock.now()), zones(), guards(), cgroup()]
+pub(crate) fn check_system(clock: &dyn Clock) -> Vec<Finding> {
+    vec![
+        check_clock(clock.now()),
+        check_time_zones(),
+        check_kernel(),
+        check_cgroup(),
+    ]
 }
 
 /// Returns a problem if the clock was never set.
-fn instant(now: Timestamp) -> Finding {
-    if now.jiff().as_second() < EARLIEST {
+fn check_clock(now: Timestamp) -> Finding {
+    if now.jiff().as_second() < EARLIEST_PLAUSIBLE_SECONDS {
         let found = format!("it shows {now}, which is over");
         let remedy = "set it, by NTP for example: nothing is due on time before";
         return Finding::problem("clock", found, remedy);
@@ -31,11 +36,11 @@ fn instant(now: Timestamp) -> Finding {
 }
 
 /// Checks the time zone database and the zone of this machine.
-fn zones() -> Finding {
+fn check_time_zones() -> Finding {
     const CHECK: &str = "time zones";
-    if let Err(error) = TimeZone::get(SOME_ZONE) {
+    if let Err(error) = TimeZone::get(SAMPLE_ZONE) {
         let remedy = "install the package tzdata, or a build that has the rules inside";
-        return Finding::problem(CHECK, format!("{SOME_ZONE} is unknown: {error}"), remedy);
+        return Finding::problem(CHECK, format!("{SAMPLE_ZONE} is unknown: {error}"), remedy);
     }
     match TimeZone::try_system() {
         Ok(zone) => {
@@ -51,7 +56,7 @@ fn zones() -> Finding {
 }
 
 /// Checks the kernel features by which guards prevent agents from outliving their turns.
-fn guards() -> Finding {
+fn check_kernel() -> Finding {
     let missing: Vec<_> = [
         ("child subreapers", child_subreaper().is_ok()),
         ("pidfds", pidfd_open(getpid(), PidfdFlags::empty()).is_ok()),
@@ -72,7 +77,7 @@ fn guards() -> Finding {
 }
 
 /// Reports whether this process may create control groups. Matins does not depend on them.
-fn cgroup() -> Finding {
+fn check_cgroup() -> Finding {
     let group = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
     let group = group.lines().find_map(|line| line.strip_prefix("0::/"));
     let found = match group {
@@ -97,7 +102,7 @@ mod tests {
     use crate::finding::Level;
 
     #[test]
-    fn a_clock_that_was_never_set_is_a_problem() {
-        assert_eq!(instant(Timestamp::UNIX_EPOCH).level, Level::Problem);
+    fn clock_never_set_is_a_problem() {
+        assert_eq!(check_clock(Timestamp::UNIX_EPOCH).level, Level::Problem);
     }
 }

@@ -11,24 +11,24 @@ use std::{
 };
 
 /// The configuration of the next abort.
-struct Armed {
+struct ArmedAbort {
     /// The number of points until the abort, including the one that aborts.
-    left: u64,
+    remaining: u64,
     /// The filter of points by name.
-    counts: fn(&str) -> bool,
+    matches_name: fn(&str) -> bool,
     /// The file that receives the names of the reached points.
-    names: File,
+    name_log: File,
 }
 
-static ARMED: Mutex<Option<Armed>> = Mutex::new(None);
+static ARMED: Mutex<Option<ArmedAbort>> = Mutex::new(None);
 
 /// Arms the failpoints: the process aborts when it reaches the `number`-th point (from 1) whose name `counts`
 /// accepts. Each of those points writes its name to `names`, one on each line, before it may abort.
 pub fn arm(number: u64, counts: fn(&str) -> bool, names: File) {
-    let armed = Armed {
-        left: number,
-        counts,
-        names,
+    let armed = ArmedAbort {
+        remaining: number,
+        matches_name: counts,
+        name_log: names,
     };
     *ARMED.lock().unwrap_or_else(PoisonError::into_inner) = Some(armed);
 }
@@ -36,13 +36,13 @@ pub fn arm(number: u64, counts: fn(&str) -> bool, names: File) {
 /// Marks a point. At an abort here all effects before the point may have happened, and none after it.
 pub fn reached(name: &str) {
     let mut armed = ARMED.lock().unwrap_or_else(PoisonError::into_inner);
-    let Some(armed) = armed.as_mut().filter(|armed| (armed.counts)(name)) else {
+    let Some(armed) = armed.as_mut().filter(|armed| (armed.matches_name)(name)) else {
         return;
     };
     // The names do not affect the abort, so a failed write must not change the behavior of the process.
-    let _ = writeln!(armed.names, "{name}");
-    armed.left = armed.left.saturating_sub(1);
-    if armed.left == 0 {
+    let _ = writeln!(armed.name_log, "{name}");
+    armed.remaining = armed.remaining.saturating_sub(1);
+    if armed.remaining == 0 {
         process::abort();
     }
 }

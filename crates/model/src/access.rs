@@ -133,7 +133,7 @@ pub struct Token {
     /// The subset of the role's permissions that the token has. `None`: all of them.
     pub scopes: Option<BTreeSet<Permission>>,
     /// The first characters of the token's secret, by which a person recognizes the token.
-    pub shown: String,
+    pub secret_prefix: String,
     /// The token with which the browser signed in. If that token becomes invalid, this token does, too.
     pub parent_id: Option<TokenId>,
     /// The instant at which the token was created.
@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn a_role_gives_what_the_one_below_it_gives_and_more() {
+    fn role_grants_all_permissions_of_lower_roles() {
         let [admin, member, viewer] = [Role::Admin, Role::Member, Role::Viewer].map(permitted);
         assert!(viewer.is_subset(&member) && member.is_subset(&admin));
         assert_eq!((viewer.len(), member.len()), (6, 10));
@@ -181,14 +181,14 @@ mod tests {
     }
 
     #[test]
-    fn a_process_has_no_permission_of_people() {
+    fn process_role_has_no_permissions() {
         for role in [Role::Runtime, Role::Run] {
             assert!(permitted(role).is_empty(), "{role}");
         }
     }
 
     #[test]
-    fn scopes_take_away_and_never_add() {
+    fn scopes_restrict_permissions_and_never_extend_them() {
         let scopes = BTreeSet::from([Permission::RunsRead, Permission::TokensWrite]);
         let mut token = Token {
             id: TokenId::from_uuid(uuid::Uuid::nil()),
@@ -197,7 +197,7 @@ mod tests {
             kind: TokenKind::Token,
             role: Role::Member,
             scopes: Some(scopes),
-            shown: "mat_abcdef".into(),
+            secret_prefix: "mat_abcdef".into(),
             parent_id: None,
             created_at: Timestamp::UNIX_EPOCH,
             expires_at: None,

@@ -22,7 +22,7 @@ text_enum! {
     reason = "the protocol has a flag for each"
 )]
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Offers {
+pub struct OfferedCapabilities {
     /// The agent's name.
     pub name: Option<String>,
     /// The agent's version.
@@ -45,7 +45,7 @@ pub struct Offers {
     pub auth_methods: Vec<String>,
 }
 
-impl Offers {
+impl OfferedCapabilities {
     /// Returns `true` if the agent offers a request that `by` accepts.
     pub const fn can_restore(&self, by: RestoreBy) -> bool {
         match by {
@@ -189,7 +189,7 @@ pub struct Agent {
     /// The configuration that starts the agent.
     pub config: AgentConfig,
     /// The capabilities that the agent announced at its last start. `None` if the agent was never started.
-    pub offers: Option<Offers>,
+    pub offers: Option<OfferedCapabilities>,
     /// The lowest document format that a server must support to use this agent. Servers below it leave the agent
     /// alone, because they would ignore settings that limit it.
     pub needs_format: i64,
@@ -200,7 +200,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_agent_gets_only_what_is_passed_or_named() {
+    fn agent_environment_has_only_passed_and_named_variables() {
         let server = [("PATH", "/bin"), ("SECRET", "x"), ("API_KEY", "k")]
             .map(|(name, value)| (name.to_owned(), value.to_owned()))
             .into();

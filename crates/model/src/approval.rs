@@ -65,7 +65,7 @@ impl Lifecycle for ApprovalStatus {
     const EVENTS: &'static [ApprovalEvent] = ApprovalEvent::ALL;
     const FIRST: &'static [Self] = &[Self::Pending];
 
-    fn after(self, event: ApprovalEvent) -> Option<Self> {
+    fn next_state(self, event: ApprovalEvent) -> Option<Self> {
         if self != Self::Pending {
             return None;
         }
@@ -101,13 +101,13 @@ impl From<Verdict> for ApprovalEvent {
 
 /// Returns the time for which a request may wait: the policy's time `ask`, but at most `left`, the rest of the turn's
 /// time.
-pub fn patience(ask: Duration, left: Duration) -> Duration {
+pub fn approval_timeout(ask: Duration, left: Duration) -> Duration {
     ask.min(left)
 }
 
 /// The permission request of an agent, as far as it is stored.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Question {
+pub struct RequestedPermission {
     /// The kind of the tool, in the words of the protocol.
     pub tool_kind: String,
     /// The line that the agent shows for the tool call.
@@ -120,7 +120,7 @@ pub struct Question {
     pub input_cut: bool,
 }
 
-impl Question {
+impl RequestedPermission {
     /// Returns a question with the agent's texts, cut to the limits, because an agent can send texts of any length.
     pub fn new(tool_kind: &str, title: &str, tool_call: &str, input: Option<Value>) -> Self {
         let head = |text: &str, most: usize| text[..text.floor_char_boundary(most)].to_owned();
@@ -164,7 +164,7 @@ pub struct Approval {
     /// The state, with the data of that state.
     pub state: ApprovalState,
     /// The request of the agent.
-    pub question: Question,
+    pub request: RequestedPermission,
     /// The instant at which the request is denied without a decision, never later than the end of the turn's time.
     pub deadline_at: Timestamp,
     /// The instant of the request.
@@ -248,15 +248,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nothing_waits_longer_than_its_turn() {
+    fn approval_timeout_is_limited_by_the_turn() {
         let [short, long] = [10, 600].map(Duration::from_secs);
-        assert_eq!(patience(short, long), short);
-        assert_eq!(patience(long, short), short);
-        assert_eq!(patience(long, Duration::ZERO), Duration::ZERO);
+        assert_eq!(approval_timeout(short, long), short);
+        assert_eq!(approval_timeout(long, short), short);
+        assert_eq!(approval_timeout(long, Duration::ZERO), Duration::ZERO);
     }
 
     #[test]
-    fn only_what_a_person_allowed_is_allowed() {
+    fn only_approval_allowed_by_a_person_allows() {
         for state in ApprovalStatus::ALL {
             let verdict = match state {
                 ApprovalStatus::Pending => None,
@@ -268,14 +268,14 @@ mod tests {
     }
 
     #[test]
-    fn what_an_agent_says_is_kept_up_to_a_limit() {
+    fn permission_request_texts_are_cut_to_limits() {
         let small = json!({ "command": "ls" });
-        let kept = Question::new("execute", "ls", "call_1", Some(small.clone()));
+        let kept = RequestedPermission::new("execute", "ls", "call_1", Some(small.clone()));
         assert_eq!((kept.input, kept.input_cut), (Some(small), false));
 
         let large = json!({ "text": "ä".repeat(limits::APPROVAL_INPUT_BYTES) });
         let title = "ö".repeat(limits::TITLE_BYTES);
-        let kept = Question::new("execute", &title, "call_1", Some(large));
+        let kept = RequestedPermission::new("execute", &title, "call_1", Some(large));
         assert!(kept.input_cut);
         let Some(Value::String(text)) = &kept.input else {
             panic!("{kept:?}");
@@ -283,7 +283,7 @@ mod tests {
         assert!(text.starts_with("{\"text\":\"ää") && text.len() <= limits::APPROVAL_INPUT_BYTES);
         assert_eq!(kept.title.len(), limits::TITLE_BYTES);
 
-        let kept = Question::new("other", "?", "call_1", None);
+        let kept = RequestedPermission::new("other", "?", "call_1", None);
         assert_eq!((kept.input, kept.input_cut), (None, false));
     }
 }

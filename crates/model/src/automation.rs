@@ -44,7 +44,7 @@ impl Lifecycle for AutomationState {
     const EVENTS: &'static [AutomationEvent] = AutomationEvent::ALL;
     const FIRST: &'static [Self] = &[Self::Enabled];
 
-    fn after(self, event: AutomationEvent) -> Option<Self> {
+    fn next_state(self, event: AutomationEvent) -> Option<Self> {
         match (self, event) {
             (Self::Deleted, _) => None,
             (Self::Enabled, AutomationEvent::Pause) => Some(Self::Paused),
@@ -61,11 +61,11 @@ impl Lifecycle for AutomationState {
 
 /// The facts on which [`decide`] depends, read under the locks of the automation and the seat.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Standing {
+pub struct OccurrenceContext {
     /// The number of the automation's runs that a worker has claimed.
-    pub active: u64,
+    pub active_runs: u64,
     /// The number of the automation's runs that are queued or deferred.
-    pub waiting: u64,
+    pub waiting_runs: u64,
     /// The status of the session that receives the turn. `None` if the run creates a new session.
     pub session: Option<SessionStatus>,
     /// `true` if a run of any origin holds the seat or waits for it.
@@ -74,7 +74,7 @@ pub struct Standing {
 
 /// The result of [`decide`] for an occurrence.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Decision {
+pub enum OccurrenceDecision {
     /// The occurrence becomes a run.
     Run {
         /// `true` if the run has to wait for its seat, its session or another run of its automation.
@@ -88,25 +88,29 @@ pub enum Decision {
 
 /// Decides whether an occurrence becomes a run. The overlap policy counts only runs of the same automation. If a run
 /// of another origin holds the seat, the occurrence waits and is not skipped.
-pub fn decide(mode: SessionMode, policies: &Policies, standing: Standing) -> Decision {
+pub fn decide_occurrence(
+    mode: SessionMode,
+    policies: &Policies,
+    standing: OccurrenceContext,
+) -> OccurrenceDecision {
     let admission = standing
         .session
         .map_or(Admission::Start, SessionStatus::admission);
     if admission == Admission::Refuse {
-        return Decision::Skip(SkipReason::SessionClosed);
+        return OccurrenceDecision::Skip(SkipReason::SessionClosed);
     }
     let overlap = policies.overlap(mode);
-    let own = standing.active + standing.waiting;
+    let own = standing.active_runs + standing.waiting_runs;
     if overlap == Overlap::Skip && own > 0 {
-        return Decision::Skip(SkipReason::Overlap);
+        return OccurrenceDecision::Skip(SkipReason::Overlap);
     }
     let cancel_others = overlap == Overlap::CancelRunning && own > 0;
     // `CancelRunning` frees the queue, so a full queue must not make it skip.
-    if !cancel_others && standing.waiting >= u64::from(policies.queue_limit) {
-        return Decision::Skip(SkipReason::QueueFull);
+    if !cancel_others && standing.waiting_runs >= u64::from(policies.queue_limit) {
+        return OccurrenceDecision::Skip(SkipReason::QueueFull);
     }
     let behind_own = overlap != Overlap::Allow && own > 0;
-    Decision::Run {
+    OccurrenceDecision::Run {
         deferred: behind_own || standing.seat_taken || admission == Admission::Wait,
         cancel_others,
     }

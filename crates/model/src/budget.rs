@@ -10,17 +10,17 @@ use std::{fmt, str::FromStr};
 
 use crate::{invalid_policy::InvalidPolicy, text_enum::text_enum};
 
-pub use account::{Account, Accounts, Days, Owner, Reached, Used};
-pub use meter::{Meter, Reading, Spent};
+pub use account::{Account, Accounts, BudgetPeriods, Owner, ReachedLimit, UsageTotals};
+pub use meter::{Meter, RunUsage, UsageReport};
 pub use money::{InvalidMoney, Money};
 
 /// The reason word of automations that pause, and of runs that wait or fail, because a budget is used up.
-pub const REASON: &str = "budget";
+pub const BUDGET_REASON: &str = "budget";
 
 /// The maximum number of tokens in a limit.
-pub const MOST_TOKENS: u64 = 1_000_000_000_000_000;
+pub const MAX_LIMIT_TOKENS: u64 = 1_000_000_000_000_000;
 /// The maximum number of turns in a limit.
-pub const MOST_TURNS: u32 = 1_000_000_000;
+pub const MAX_LIMIT_TURNS: u32 = 1_000_000_000;
 
 text_enum! {
     /// The period of a limit.
@@ -78,7 +78,7 @@ impl Budget {
     }
 
     /// Returns `true` if the budget limits a day or a month, so that the usage of other runs matters.
-    pub fn has_periods(&self) -> bool {
+    pub fn has_period_limits(&self) -> bool {
         !(self.day.is_none() && self.month.is_none())
     }
 
@@ -151,7 +151,7 @@ impl Budget {
             ("budget.day.tokens", self.day.tokens),
             ("budget.month.tokens", self.month.tokens),
         ] {
-            if let Some(tokens) = tokens.filter(|it| !(1..=MOST_TOKENS).contains(it)) {
+            if let Some(tokens) = tokens.filter(|it| !(1..=MAX_LIMIT_TOKENS).contains(it)) {
                 let accepted = "from 1 to 1000000000000000 tokens are expected";
                 return Err(InvalidPolicy::new(field, tokens.to_string(), accepted));
             }
@@ -160,7 +160,7 @@ impl Budget {
             ("budget.day.turns", self.day.turns),
             ("budget.month.turns", self.month.turns),
         ] {
-            if let Some(turns) = turns.filter(|it| !(1..=MOST_TURNS).contains(it)) {
+            if let Some(turns) = turns.filter(|it| !(1..=MAX_LIMIT_TURNS).contains(it)) {
                 let accepted = "from 1 to 1000000000 turns are expected";
                 return Err(InvalidPolicy::new(field, turns.to_string(), accepted));
             }
@@ -251,12 +251,12 @@ impl FromStr for Limit {
         let amount = match unit.trim() {
             "token" | "tokens" => {
                 let tokens = number.parse().ok();
-                let tokens = tokens.filter(|it| (1..=MOST_TOKENS).contains(it));
+                let tokens = tokens.filter(|it| (1..=MAX_LIMIT_TOKENS).contains(it));
                 Amount::Tokens(tokens.ok_or_else(invalid)?)
             }
             "turn" | "turns" if period != Period::Run => {
                 let turns = number.parse().ok();
-                let turns = turns.filter(|it| (1..=MOST_TURNS).contains(it));
+                let turns = turns.filter(|it| (1..=MAX_LIMIT_TURNS).contains(it));
                 Amount::Turns(turns.ok_or_else(invalid)?)
             }
             "turn" | "turns" => return Err(invalid()),
@@ -283,7 +283,7 @@ mod tests {
     }
 
     #[test]
-    fn a_limit_is_written_as_it_is_read() {
+    fn limit_parses_its_own_display() {
         for text in [
             "1 token/run",
             "100000 tokens/day",
@@ -301,7 +301,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_limit_is_refused_with_what_is_accepted() {
+    fn invalid_limit_is_refused_with_accepted_forms() {
         for text in [
             "",
             "100",
@@ -326,16 +326,16 @@ mod tests {
     }
 
     #[test]
-    fn a_later_limit_of_a_kind_takes_the_place_of_the_earlier_one() {
+    fn later_limit_replaces_earlier_one_of_same_kind() {
         let both = budget(&["5 tokens/day", "7 tokens/day", "2 turns/month"]);
         assert_eq!(both.to_string(), "7 tokens/day, 2 turns/month");
-        assert!(both.has_periods());
-        assert!(!budget(&["5 tokens/run"]).has_periods());
+        assert!(both.has_period_limits());
+        assert!(!budget(&["5 tokens/run"]).has_period_limits());
         assert!(budget(&[]).is_none());
     }
 
     #[test]
-    fn limits_that_nothing_could_keep_are_refused_by_name() {
+    fn out_of_range_limit_is_refused_by_field() {
         let limited = |change: fn(&mut Budget)| {
             let mut budget = Budget::default();
             change(&mut budget);
@@ -345,7 +345,7 @@ mod tests {
             (limited(|it| it.run.tokens = Some(0)), "budget.run.tokens"),
             (limited(|it| it.day.tokens = Some(0)), "budget.day.tokens"),
             (
-                limited(|it| it.month.tokens = Some(MOST_TOKENS + 1)),
+                limited(|it| it.month.tokens = Some(MAX_LIMIT_TOKENS + 1)),
                 "budget.month.tokens",
             ),
             (limited(|it| it.day.turns = Some(0)), "budget.day.turns"),

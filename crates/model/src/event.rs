@@ -169,7 +169,7 @@ pub enum RunChange {
         /// The reason, in the words of [`SkipReason`](crate::run::SkipReason).
         reason: String,
         /// The attempt or the occurrences that were skipped.
-        skipped: Skipped,
+        skipped: SkippedWork,
     },
     /// Occurrences were due, did not run in time, and are not caught up.
     Missed {
@@ -182,7 +182,7 @@ pub enum RunChange {
 
 impl RunChange {
     /// Returns the change for the end of an attempt.
-    pub fn ended(outcome: &Outcome, attempt: i64) -> Self {
+    pub fn from_outcome(outcome: &Outcome, attempt: i64) -> Self {
         let reason = outcome.reason().unwrap_or_default().to_owned();
         match outcome.status() {
             RunStatus::Succeeded => Self::Succeeded { attempt },
@@ -229,7 +229,7 @@ pub enum DeferCause {
     /// The run was created while another run had the seat, or before its earliest start.
     Created(RunInput),
     /// The session was paused before the turn began.
-    SessionHeld,
+    SessionPaused,
     /// A budget is used up.
     Budget {
         /// The reason, in one word.
@@ -241,7 +241,7 @@ pub enum DeferCause {
 
 /// The skipped work.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Skipped {
+pub enum SkippedWork {
     /// An attempt in a session that still exists.
     Attempt(i64),
     /// Occurrences without a session.

@@ -100,7 +100,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_place_is_read_as_it_is_shown() {
+    fn feed_cursor_parses_its_own_display() {
         let place = FeedCursor {
             transaction: 812,
             log: Uuid::from_u128(7),
@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_place_is_refused_with_what_is_expected() {
+    fn invalid_feed_cursor_is_refused_with_expected_form() {
         for text in [
             "",
             "7",
@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn places_are_ordered_by_transaction_then_log_then_number() {
+    fn feed_cursors_sort_by_transaction_log_and_number() {
         let place = |transaction, log, seq| FeedCursor {
             transaction,
             log: Uuid::from_u128(log),

@@ -24,7 +24,7 @@ pub struct InvalidId {
 }
 
 /// The number of IDs that this process has created.
-static MADE: AtomicU32 = AtomicU32::new(0);
+static ID_COUNTER: AtomicU32 = AtomicU32::new(0);
 
 /// Returns a time-ordered UUID (RFC 9562, version 7) of an instant, a counter of 24 bits and random bits.
 ///
@@ -33,7 +33,7 @@ static MADE: AtomicU32 = AtomicU32::new(0);
 fn uuid_v7(now: Timestamp, entropy: &dyn Entropy) -> Uuid {
     let mut random = [0; 10];
     entropy.fill(&mut random);
-    let [_, high, middle, low] = MADE.fetch_add(1, Ordering::Relaxed).to_be_bytes();
+    let [_, high, middle, low] = ID_COUNTER.fetch_add(1, Ordering::Relaxed).to_be_bytes();
     // The version takes the upper four bits of the first byte and the variant the upper two bits of the third. The
     // counter is shifted around them.
     random[0] = high >> 4;
@@ -242,13 +242,13 @@ mod tests {
     }
 
     #[test]
-    fn a_worker_is_named_by_host_process_and_chance() {
+    fn worker_id_has_host_pid_and_random_part() {
         let worker = WorkerId::generate("laptop", 4711, &Zeros);
         assert_eq!(worker.as_str(), "laptop-4711-00000000");
     }
 
     #[test]
-    fn a_shown_id_is_read_back() {
+    fn id_parses_its_own_display() {
         let id = RunId::generate(at(1_700_000_000_000_000), &Zeros);
         assert!(id.to_string().starts_with("run_018bcfe568007"), "{id}");
         assert_eq!(id.to_string().parse(), Ok(id));
@@ -256,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn ids_of_one_millisecond_are_in_the_order_in_which_they_were_made() {
+    fn ids_of_one_millisecond_sort_by_creation() {
         let ids: Vec<RunId> = (0..100_000)
             .map(|_| RunId::generate(at(1_700_000_000_000_000), &Zeros))
             .collect();
@@ -266,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn another_kind_of_id_is_refused_by_name() {
+    fn id_of_another_type_is_refused_by_name() {
         let seat = SeatId::generate(at(0), &Zeros).to_string();
         let error = seat.parse::<RunId>().unwrap_err().to_string();
         assert!(
@@ -276,7 +276,7 @@ mod tests {
     }
 
     #[test]
-    fn ids_are_ordered_by_time() {
+    fn ids_sort_by_time() {
         assert!(RunId::generate(at(2_000_000), &Zeros) > RunId::generate(at(1_000_000), &Zeros));
         let first = RunId::first_at(at(2_000_000));
         assert!(RunId::generate(at(1_999_999), &Zeros) < first);

@@ -6,7 +6,7 @@
 
 pub mod access;
 pub mod agent;
-pub mod allowance;
+pub mod allowlist;
 pub mod approval;
 pub mod automation;
 pub mod budget;
@@ -14,7 +14,7 @@ pub mod entity;
 mod entry;
 pub mod event;
 pub mod feed;
-pub mod fleet;
+pub mod fleet_time;
 pub mod ids;
 mod invalid_policy;
 pub mod lifecycle;
@@ -31,8 +31,8 @@ pub mod run;
 pub mod schedule;
 #[cfg(feature = "schema")]
 mod schema;
-pub mod secret;
 pub mod session;
+pub mod signing_secret;
 pub mod text_enum;
 pub mod time;
 pub mod transcript;

@@ -6,7 +6,7 @@ use std::fmt;
 /// The error for a move that the current state does not allow.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{what} is {state}, so it cannot {event}")]
-pub struct Refused {
+pub struct InvalidTransition {
     /// The entity: `session`, `run`, `automation` or `approval`.
     pub what: &'static str,
     /// The current state of the entity.
@@ -30,15 +30,15 @@ pub trait Lifecycle: Copy + Eq + fmt::Display + 'static {
     const FIRST: &'static [Self];
 
     /// Returns the state after `event`. Returns `None` if this state does not allow the event.
-    fn after(self, event: Self::Event) -> Option<Self>;
+    fn next_state(self, event: Self::Event) -> Option<Self>;
 
     /// Returns the state after `event`.
     ///
     /// # Errors
     ///
     /// [`Refused`] if this state does not allow the event.
-    fn apply(self, event: Self::Event) -> Result<Self, Refused> {
-        self.after(event).ok_or_else(|| Refused {
+    fn apply(self, event: Self::Event) -> Result<Self, InvalidTransition> {
+        self.next_state(event).ok_or_else(|| InvalidTransition {
             what: Self::WHAT,
             state: self.to_string(),
             event: event.to_string(),
@@ -49,7 +49,7 @@ pub trait Lifecycle: Copy + Eq + fmt::Display + 'static {
     fn is_final(self) -> bool {
         Self::EVENTS
             .iter()
-            .all(|event| self.after(*event).is_none())
+            .all(|event| self.next_state(*event).is_none())
     }
 
     /// Returns the state machine as a Mermaid state diagram.
@@ -62,7 +62,7 @@ pub trait Lifecycle: Copy + Eq + fmt::Display + 'static {
         );
         for state in Self::STATES {
             for event in Self::EVENTS {
-                if let Some(next) = state.after(*event) {
+                if let Some(next) = state.next_state(*event) {
                     lines.push(format!("    {state} --> {next}: {event}"));
                 }
             }

@@ -12,10 +12,10 @@ pub const OCCURRENCES_PER_FIRE: usize = 100;
 pub const TRIGGERS_PER_FIRE: u32 = 1000;
 
 /// The default number of turns that run at the same time.
-pub const WORKERS: u32 = 4;
+pub const DEFAULT_WORKERS: u32 = 4;
 
 /// The default number of turns that may release their worker slot while they wait for an approval.
-pub const WAITING_TURNS: u32 = WORKERS;
+pub const DEFAULT_WAITING_TURNS: u32 = DEFAULT_WORKERS;
 
 /// The default port of the server.
 pub const LISTEN_PORT: u16 = 7347;
@@ -25,13 +25,13 @@ pub const STOP_DEADLINE: Duration = Duration::from_secs(30);
 
 /// The minimum number of heartbeat periods that the age of a stale heartbeat must span, so that one lost heartbeat
 /// does not fail a run.
-pub const BEATS_BEFORE_STALE: u32 = 3;
+pub const HEARTBEATS_BEFORE_STALE: u32 = 3;
 
 /// The default period of a run's heartbeat.
-pub const HEARTBEAT: Duration = Duration::from_secs(20);
+pub const HEARTBEAT_INTERVAL: Duration = Duration::from_secs(20);
 
 /// The default age at which a heartbeat is stale and the watchdog gives up its run.
-pub const HEARTBEAT_STALE: Duration = Duration::from_mins(3);
+pub const HEARTBEAT_STALE_AFTER: Duration = Duration::from_mins(3);
 
 /// The maximum time by which a lease ends before the heartbeat is stale. The guard kills the agent's processes when
 /// the lease ends, so that they are dead before another worker starts the next attempt.
@@ -39,40 +39,40 @@ pub const LEASE_MARGIN: Duration = Duration::from_secs(10);
 
 /// The maximum uncertainty of a process about the fleet's time. Above it, the process does not fire triggers, claim
 /// runs or give up runs of other workers.
-pub const CLOCK_UNCERTAINTY: Duration = Duration::from_secs(5);
+pub const MAX_CLOCK_UNCERTAINTY: Duration = Duration::from_secs(5);
 
 /// The assumed drift between two clocks that run freely, in microseconds per second: twice the maximum rate at which
 /// a clock is slewed (adjtimex(2)), because both may be slewed.
-pub const CLOCK_DRIFT_MICROS: u32 = 1000;
+pub const CLOCK_DRIFT_MICROS_PER_SECOND: u32 = 1000;
 
 /// The largest backward correction for which the time stands still. A larger correction moves the time back at once.
-pub const CLOCK_HOLD: Duration = Duration::from_secs(1);
+pub const MAX_CLOCK_STANDSTILL: Duration = Duration::from_secs(1);
 
 /// The period in which a server reads the database's clock.
-pub const CLOCK_READ: Duration = Duration::from_secs(10);
+pub const CLOCK_READ_INTERVAL: Duration = Duration::from_secs(10);
 
 /// The period in which a server reads the database's clock while the time is uncertain.
-pub const CLOCK_READ_AGAIN: Duration = Duration::from_secs(1);
+pub const UNCERTAIN_CLOCK_READ_INTERVAL: Duration = Duration::from_secs(1);
 
 /// The default maximum sleep of the scheduler. Change notifications wake the scheduler earlier; this poll is the
 /// safety net for lost ones.
-pub const TICK: Duration = Duration::from_secs(30);
+pub const SCHEDULER_POLL_INTERVAL: Duration = Duration::from_secs(30);
 
 /// The longest sleep of any loop before it checks the clock again, because timers stand still while a machine sleeps,
 /// and because clocks can be set.
 pub const SLEEP_SLICE: Duration = Duration::from_secs(1);
 
 /// The default period of the watchdog.
-pub const WATCHDOG: Duration = Duration::from_mins(1);
+pub const WATCHDOG_INTERVAL: Duration = Duration::from_mins(1);
 
 /// The period in which a server updates its presence in a database that several servers share.
-pub const PRESENCE: Duration = Duration::from_secs(20);
+pub const PRESENCE_INTERVAL: Duration = Duration::from_secs(20);
 
 /// The age of a server's last presence update from which other servers count it as gone.
-pub const SERVER_AWAY: Duration = Duration::from_mins(2);
+pub const SERVER_OFFLINE_AFTER: Duration = Duration::from_mins(2);
 
 // Several updates fit into the age, so that one failed update does not make a server look gone.
-const _: () = assert!(PRESENCE.as_secs() * 3 <= SERVER_AWAY.as_secs());
+const _: () = assert!(PRESENCE_INTERVAL.as_secs() * 3 <= SERVER_OFFLINE_AFTER.as_secs());
 
 /// The default time for which the internal record of a run is kept after the run's end.
 pub const RETAIN_RECORDS: Duration = Duration::from_hours(30 * 24);
@@ -82,22 +82,22 @@ pub const RETAIN_EVENTS: Duration = Duration::from_hours(90 * 24);
 
 /// The age after which housekeeping removes heartbeats and live text of runs that have ended. The end of a run
 /// removes them at once; housekeeping is the safety net.
-pub const LEFTOVERS: Duration = Duration::from_hours(1);
+pub const RETAIN_LEFTOVERS: Duration = Duration::from_hours(1);
 
 /// The time for which the response to a request with an idempotency key is kept.
-pub const RETAIN_ANSWERS: Duration = Duration::from_hours(24);
+pub const RETAIN_RESPONSES: Duration = Duration::from_hours(24);
 
 /// The time for which the usage of a day is kept: longer than a month, because monthly budgets add up days.
-pub const RETAIN_SPENDING: Duration = Duration::from_hours(62 * 24);
+pub const RETAIN_USAGE: Duration = Duration::from_hours(62 * 24);
 
 /// The time for which sign-in links and browsers' tokens are kept after they ended.
 pub const RETAIN_SIGN_INS: Duration = Duration::from_hours(7 * 24);
 
 /// The minimum interval between two writes of a token's last use.
-pub const TOKEN_USE_NOTED: Duration = Duration::from_mins(1);
+pub const TOKEN_USE_WRITE_INTERVAL: Duration = Duration::from_mins(1);
 
 /// The period of housekeeping.
-pub const HOUSEKEEPING: Duration = Duration::from_hours(1);
+pub const HOUSEKEEPING_INTERVAL: Duration = Duration::from_hours(1);
 
 /// The pause between two batches of housekeeping.
 pub const HOUSEKEEPING_PAUSE: Duration = Duration::from_millis(250);
@@ -138,7 +138,7 @@ pub const WEBHOOK_PAYLOAD_BYTES: usize = 64 << 10;
 pub const WEBHOOK_ID_BYTES: usize = 256;
 
 /// The time for which the ID of a received webhook is kept, so that a replay is detected.
-pub const WEBHOOK_RECEIPTS: Duration = Duration::from_hours(24);
+pub const RETAIN_WEBHOOK_IDS: Duration = Duration::from_hours(24);
 
 /// The maximum number of attempts at one delivery of a notification.
 pub const DELIVERY_ATTEMPTS: i64 = 10;
@@ -150,25 +150,25 @@ pub const DELIVERY_BACKOFF: Duration = Duration::from_secs(5);
 pub const DELIVERY_BACKOFF_MAX: Duration = Duration::from_hours(1);
 
 /// The time limit of one request to the receiver of a notification.
-pub const DELIVERY_LIMIT: Duration = Duration::from_secs(10);
+pub const DELIVERY_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The maximum number of deliveries that one claim takes for one endpoint, so that other endpoints get their turn.
-pub const DELIVERIES_AT_ONCE: u32 = 8;
+pub const DELIVERIES_PER_CLAIM: u32 = 8;
 
 /// The lease of a claim on deliveries. After the lease expires, another server may claim and send them again.
 pub const DELIVERY_LEASE: Duration = Duration::from_mins(2);
 
 /// The maximum number of endpoints that one server sends to at the same time.
-pub const ENDPOINTS_AT_ONCE: usize = 64;
+pub const CONCURRENT_ENDPOINTS: usize = 64;
 
 /// The period in which the notifier polls the feed.
-pub const NOTIFY: Duration = Duration::from_secs(1);
+pub const NOTIFIER_POLL_INTERVAL: Duration = Duration::from_secs(1);
 
 /// The time without any success after which a delivery that is given up disables its endpoint.
-pub const ENDPOINT_FAILING: Duration = Duration::from_hours(24);
+pub const DISABLE_ENDPOINT_AFTER: Duration = Duration::from_hours(24);
 
 /// The age from which a delivery that is over is removed, counted from the creation of the delivery.
-pub const DELIVERY_LOG: Duration = Duration::from_hours(30 * 24);
+pub const RETAIN_DELIVERIES: Duration = Duration::from_hours(30 * 24);
 
 /// The longest address of an endpoint, in bytes.
 pub const URL_BYTES: usize = 2 << 10;
@@ -180,17 +180,20 @@ pub const APPROVAL_INPUT_BYTES: usize = 16 << 10;
 pub const APPROVAL_COMMENT_BYTES: usize = 4 << 10;
 
 /// The maximum number of approvals of one turn that wait at the same time. Further requests are denied.
-pub const ASKED_AT_ONCE: usize = 16;
+pub const PENDING_APPROVALS_PER_TURN: usize = 16;
 
-const _: () = assert!(HEARTBEAT.as_secs() * BEATS_BEFORE_STALE as u64 <= HEARTBEAT_STALE.as_secs());
-const _: () = assert!(LEASE_MARGIN.as_secs() * 3 <= HEARTBEAT_STALE.as_secs());
+const _: () = assert!(
+    HEARTBEAT_INTERVAL.as_secs() * HEARTBEATS_BEFORE_STALE as u64
+        <= HEARTBEAT_STALE_AFTER.as_secs()
+);
+const _: () = assert!(LEASE_MARGIN.as_secs() * 3 <= HEARTBEAT_STALE_AFTER.as_secs());
 // The worker that sends a heartbeat and the watchdog that judges it may be wrong in opposite directions, each by the
 // maximum uncertainty.
-const _: () = assert!(CLOCK_UNCERTAINTY.as_secs() * 2 <= LEASE_MARGIN.as_secs());
-const _: () = assert!(SLEEP_SLICE.as_millis() <= TICK.as_millis());
-const _: () = assert!(TICK.as_secs() <= FIRE_GRACE.as_secs());
+const _: () = assert!(MAX_CLOCK_UNCERTAINTY.as_secs() * 2 <= LEASE_MARGIN.as_secs());
+const _: () = assert!(SLEEP_SLICE.as_millis() <= SCHEDULER_POLL_INTERVAL.as_millis());
+const _: () = assert!(SCHEDULER_POLL_INTERVAL.as_secs() <= FIRE_GRACE.as_secs());
 // A webhook that is signed with a timestamp at the future end of the tolerance stays acceptable for twice the
 // tolerance, so that its ID must be kept at least as long.
-const _: () = assert!(WEBHOOK_RECEIPTS.as_secs() >= 4 * WEBHOOK_TOLERANCE.as_secs());
+const _: () = assert!(RETAIN_WEBHOOK_IDS.as_secs() >= 4 * WEBHOOK_TOLERANCE.as_secs());
 const _: () =
-    assert!(DELIVERY_LIMIT.as_secs() * (DELIVERIES_AT_ONCE as u64) < DELIVERY_LEASE.as_secs());
+    assert!(DELIVERY_TIMEOUT.as_secs() * (DELIVERIES_PER_CLAIM as u64) < DELIVERY_LEASE.as_secs());

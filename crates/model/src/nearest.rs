@@ -1,12 +1,12 @@
 //! Suggestions for misspelled names.
 
 /// The longest text that is compared, in bytes. The comparison takes quadratic time.
-const MAX_BYTES: usize = 200;
+const MAX_COMPARED_BYTES: usize = 200;
 
 /// Returns the known name that is most similar to `given`, regardless of case. Returns `None` if more than one byte
 /// in three differs, so that an error never suggests an unrelated name.
 pub fn nearest<'a>(given: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
-    if given.len() > MAX_BYTES {
+    if given.len() > MAX_COMPARED_BYTES {
         return None;
     }
     let lower = given.to_lowercase();
@@ -44,7 +44,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_nearest_name_is_offered_only_where_it_is_near() {
+    fn nearest_name_is_suggested_only_if_similar() {
         let known = ["claude", "codex", "good", "daily news"];
         for (given, offered) in [
             ("cluade", Some("claude")),

@@ -47,8 +47,8 @@ impl NotificationKind {
     pub fn of_change(change: &Change) -> Option<Self> {
         match change {
             Change::Message { role, kind, .. } => {
-                let is_answer = (*role, *kind) == (Role::Assistant, EntryKind::Message);
-                is_answer.then_some(Self::MessagePublished)
+                let is_reply = (*role, *kind) == (Role::Assistant, EntryKind::Message);
+                is_reply.then_some(Self::MessagePublished)
             }
             Change::Run { change, .. } => match change.status() {
                 RunStatus::Succeeded => Some(Self::RunSucceeded),
@@ -73,7 +73,7 @@ impl NotificationKind {
 
     /// Returns `true` if an endpoint may subscribe to this kind. A test reaches its endpoint regardless of the
     /// endpoint's subscriptions.
-    pub fn can_be_chosen(self) -> bool {
+    pub fn is_subscribable(self) -> bool {
         self != Self::EndpointTest
     }
 }
@@ -212,25 +212,29 @@ pub struct DeliveryAttempt {
 
 /// The consequence of one attempt for a delivery.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Verdict {
+pub enum DeliveryOutcome {
     /// The receiver accepted the notification.
     Delivered,
     /// The next attempt follows after this pause.
-    Again(Duration),
+    RetryAfter(Duration),
     /// The delivery is given up.
     GivenUp,
     /// The receiver answered 410 (Gone), so that its endpoint is disabled.
-    Gone,
+    EndpointGone,
 }
 
 /// Returns the consequence of the `attempts`-th attempt at a delivery. `status` is the HTTP status of the answer, or
 /// `None` if there was no answer.
-pub fn verdict(delivery: DeliveryId, attempts: i64, status: Option<u16>) -> Verdict {
+pub fn delivery_outcome(
+    delivery: DeliveryId,
+    attempts: i64,
+    status: Option<u16>,
+) -> DeliveryOutcome {
     match status {
-        Some(200..=299) => Verdict::Delivered,
-        Some(410) => Verdict::Gone,
-        _ if attempts >= limits::DELIVERY_ATTEMPTS => Verdict::GivenUp,
-        _ => Verdict::Again(backoff(delivery, attempts)),
+        Some(200..=299) => DeliveryOutcome::Delivered,
+        Some(410) => DeliveryOutcome::EndpointGone,
+        _ if attempts >= limits::DELIVERY_ATTEMPTS => DeliveryOutcome::GivenUp,
+        _ => DeliveryOutcome::RetryAfter(backoff(delivery, attempts)),
     }
 }
 
@@ -256,13 +260,13 @@ mod tests {
 
     use super::*;
     use crate::{
-        event::{Occurrences, RunChange, SessionChange, Skipped},
+        event::{Occurrences, RunChange, SessionChange, SkippedWork},
         ids::{ApprovalId, MessageId, RunId},
         session::SessionStatus,
     };
 
     #[test]
-    fn each_change_leads_to_its_kind_of_notification_or_to_none() {
+    fn change_maps_to_its_notification_kind() {
         use NotificationKind as Kind;
         for (change, expected) in [
             (
@@ -315,7 +319,7 @@ mod tests {
     fn skipped() -> RunChange {
         RunChange::Skipped {
             reason: "overlap".into(),
-            skipped: Skipped::Attempt(1),
+            skipped: SkippedWork::Attempt(1),
         }
     }
 
@@ -378,14 +382,16 @@ mod tests {
     }
 
     #[test]
-    fn a_delivery_is_tried_again_less_and_less_often_and_then_given_up() {
+    fn delivery_backs_off_and_is_given_up() {
         let delivery = DeliveryId::from_uuid(Uuid::from_u128(7));
         let mut total = Duration::ZERO;
         for attempt in 1..limits::DELIVERY_ATTEMPTS {
             let doubled = limits::DELIVERY_BACKOFF * (1 << (attempt - 1));
             let full = doubled.min(limits::DELIVERY_BACKOFF_MAX);
             for status in [None, Some(301), Some(404), Some(500)] {
-                let Verdict::Again(pause) = verdict(delivery, attempt, status) else {
+                let DeliveryOutcome::RetryAfter(pause) =
+                    delivery_outcome(delivery, attempt, status)
+                else {
                     panic!("{attempt} {status:?}");
                 };
                 assert!(pause >= full / 2 && pause <= full, "{attempt}: {pause:?}");
@@ -394,14 +400,26 @@ mod tests {
         }
         assert!(total > Duration::from_hours(1), "{total:?}");
         let last = limits::DELIVERY_ATTEMPTS;
-        assert_eq!(verdict(delivery, last, Some(500)), Verdict::GivenUp);
-        assert_eq!(verdict(delivery, last + 1, None), Verdict::GivenUp);
-        assert_eq!(verdict(delivery, last, Some(204)), Verdict::Delivered);
-        assert_eq!(verdict(delivery, 1, Some(410)), Verdict::Gone);
+        assert_eq!(
+            delivery_outcome(delivery, last, Some(500)),
+            DeliveryOutcome::GivenUp
+        );
+        assert_eq!(
+            delivery_outcome(delivery, last + 1, None),
+            DeliveryOutcome::GivenUp
+        );
+        assert_eq!(
+            delivery_outcome(delivery, last, Some(204)),
+            DeliveryOutcome::Delivered
+        );
+        assert_eq!(
+            delivery_outcome(delivery, 1, Some(410)),
+            DeliveryOutcome::EndpointGone
+        );
     }
 
     #[test]
-    fn what_failed_together_does_not_come_back_together() {
+    fn deliveries_that_failed_at_once_retry_at_different_times() {
         let pauses: std::collections::BTreeSet<Duration> = (0..100)
             .map(|n| backoff(DeliveryId::from_uuid(Uuid::from_u128(n)), 5))
             .collect();

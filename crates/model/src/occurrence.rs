@@ -10,16 +10,16 @@ use crate::{
     ids::TriggerId,
     limits,
     policy::{CatchUp, Policies},
-    schedule::{self, Schedule, Stretch},
+    schedule::{self, MissedRange, Schedule},
     time::Timestamp,
 };
 
 /// The resolution of [`Timestamp`]. The code subtracts it to turn "strictly after" into "at or after".
-const TICK: Duration = Duration::from_micros(1);
+const TIMESTAMP_RESOLUTION: Duration = Duration::from_micros(1);
 
 /// An instant of a schedule, with the instant at which it fires after jitter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Due {
+pub struct ScheduledFire {
     /// The nominal instant of the schedule, which identifies the occurrence.
     pub scheduled_for: Timestamp,
     /// The instant at which the trigger fires: the nominal instant, delayed by jitter.
@@ -32,20 +32,25 @@ pub struct Plan {
     /// The nominal instants that become runs or skips, oldest first.
     pub occurrences: Vec<Timestamp>,
     /// The nominal instants that have passed and are not caught up.
-    pub missed: Option<Stretch>,
+    pub missed: Option<MissedRange>,
     /// The instant at which the trigger is due next. `None` if the schedule has ended.
-    pub next: Option<Due>,
+    pub next: Option<ScheduledFire>,
 }
 
 /// Returns an instant of `schedule` with the instant at which it fires.
-fn fires(trigger: TriggerId, schedule: &Schedule, policies: &Policies, at: Timestamp) -> Due {
+fn scheduled_fire(
+    trigger: TriggerId,
+    schedule: &Schedule,
+    policies: &Policies,
+    at: Timestamp,
+) -> ScheduledFire {
     let spread = Duration::from_secs(policies.jitter_seconds.into());
     let fire_at = if spread.is_zero() {
         at
     } else {
         schedule::jitter(trigger, at, spread, schedule.next_after(at))
     };
-    Due {
+    ScheduledFire {
         scheduled_for: at,
         fire_at,
     }
@@ -57,10 +62,10 @@ pub fn next_due(
     schedule: &Schedule,
     policies: &Policies,
     after: Timestamp,
-) -> Option<Due> {
+) -> Option<ScheduledFire> {
     schedule
         .next_after(after)
-        .map(|at| fires(trigger, schedule, policies, at))
+        .map(|at| scheduled_fire(trigger, schedule, policies, at))
 }
 
 /// Decides which instants of a trigger run and which are missed. `cursor` is the earliest instant that no earlier
@@ -74,7 +79,7 @@ pub fn plan(
     trigger: TriggerId,
     schedule: &Schedule,
     policies: &Policies,
-    cursor: Due,
+    cursor: ScheduledFire,
     now: Timestamp,
 ) -> Plan {
     let mut plan = Plan {
@@ -89,38 +94,37 @@ pub fn plan(
     // 1. Find the latest instant that has fired.
     // The newest nominal instant may still wait for its jitter. The instant before it has fired, because jitter stays
     // below the distance to the next nominal instant, so two candidates suffice.
-    let newest = schedule::due(schedule, first, now, 2).instants;
-    let fired = newest
-        .iter()
-        .rev()
-        .find(|at| **at == first || fires(trigger, schedule, policies, **at).fire_at <= now);
+    let newest = schedule::due_instants(schedule, first, now, 2).instants;
+    let fired = newest.iter().rev().find(|at| {
+        **at == first || scheduled_fire(trigger, schedule, policies, **at).fire_at <= now
+    });
     let latest = fired.copied().unwrap_or(first);
     plan.next = next_due(trigger, schedule, policies, latest);
 
     // 2. Decide where execution starts. All instants before `from` are missed.
-    let late = now.since(fires(trigger, schedule, policies, latest).fire_at);
+    let late = now.since(scheduled_fire(trigger, schedule, policies, latest).fire_at);
     let window = Duration::from_secs(policies.catch_up_window_seconds);
     let on_time = late <= limits::FIRE_GRACE;
     let latest_runs = on_time || (policies.catch_up != CatchUp::None && late <= window);
     // If the latest instant does not run, `from` lies after it, so that all due instants are missed.
     let from = match policies.catch_up {
-        _ if !latest_runs => latest + TICK,
+        _ if !latest_runs => latest + TIMESTAMP_RESOLUTION,
         CatchUp::None | CatchUp::Latest => latest,
         CatchUp::All => now.saturating_sub(window).clamp(first, latest),
     };
     // 3. Split the due instants at `from`.
     if from > first {
-        plan.missed = missed(schedule, first, from.saturating_sub(TICK));
+        plan.missed = missed_range(schedule, first, from.saturating_sub(TIMESTAMP_RESOLUTION));
     }
     let mut due = schedule
-        .fires_after(from.saturating_sub(TICK))
+        .fires_after(from.saturating_sub(TIMESTAMP_RESOLUTION))
         .take_while(|at| *at <= latest);
     plan.occurrences
         .extend(due.by_ref().take(limits::OCCURRENCES_PER_FIRE));
     // More instants are due than one plan may have. `next` goes back to the first of the rest, so that no instant is
     // lost.
     if let Some(rest) = due.next() {
-        plan.next = Some(fires(trigger, schedule, policies, rest));
+        plan.next = Some(scheduled_fire(trigger, schedule, policies, rest));
     }
     plan
 }
@@ -129,26 +133,26 @@ pub fn plan(
 ///
 /// Pausing, editing or deleting an automation stops its triggers. The caller records the range as missed, so that no
 /// due instant disappears.
-pub fn owed(
+pub fn backlog(
     trigger: TriggerId,
     schedule: &Schedule,
     policies: &Policies,
-    cursor: Due,
+    cursor: ScheduledFire,
     now: Timestamp,
-) -> Option<Stretch> {
+) -> Option<MissedRange> {
     // With `CatchUp::None`, a plan has at most one occurrence: the latest instant, if it is on time.
     let policies = Policies {
         catch_up: CatchUp::None,
         ..policies.clone()
     };
     let plan = plan(trigger, schedule, &policies, cursor, now);
-    let on_time = plan.occurrences.first().map(|at| Stretch {
+    let on_time = plan.occurrences.first().map(|at| MissedRange {
         first: *at,
         last: *at,
         count: 1,
     });
     match (plan.missed, on_time) {
-        (Some(missed), Some(on_time)) => Some(Stretch {
+        (Some(missed), Some(on_time)) => Some(MissedRange {
             first: missed.first,
             last: on_time.last,
             count: missed.count + 1,
@@ -158,16 +162,16 @@ pub fn owed(
 }
 
 /// Returns the instants of `schedule` in `[first, last]` as one range. Returns `None` if there are none.
-fn missed(schedule: &Schedule, first: Timestamp, last: Timestamp) -> Option<Stretch> {
-    let due = schedule::due(schedule, first, last, 1);
+fn missed_range(schedule: &Schedule, first: Timestamp, last: Timestamp) -> Option<MissedRange> {
+    let due = schedule::due_instants(schedule, first, last, 1);
     let newest = *due.instants.last()?;
     Some(match due.earlier {
-        None => Stretch {
+        None => MissedRange {
             first: newest,
             last: newest,
             count: 1,
         },
-        Some(earlier) => Stretch {
+        Some(earlier) => MissedRange {
             first: earlier.first,
             last: newest,
             count: earlier.count + 1,
@@ -204,16 +208,16 @@ mod tests {
         }
     }
 
-    fn look(schedule: &Schedule, policies: &Policies, cursor: &str, now: &str) -> Plan {
+    fn poll(schedule: &Schedule, policies: &Policies, cursor: &str, now: &str) -> Plan {
         let trigger = TriggerId::from_uuid(Uuid::nil());
-        let cursor = fires(trigger, schedule, policies, at(cursor));
+        let cursor = scheduled_fire(trigger, schedule, policies, at(cursor));
         plan(trigger, schedule, policies, cursor, at(now))
     }
 
     #[test]
-    fn an_instant_on_time_runs_whatever_the_policy() {
+    fn on_time_instant_runs_under_every_policy() {
         for catch_up in CatchUp::ALL {
-            let plan = look(
+            let plan = poll(
                 &every("1h"),
                 &with(*catch_up),
                 "2026-01-01T09:00:00Z",
@@ -226,8 +230,8 @@ mod tests {
     }
 
     #[test]
-    fn before_its_instant_a_trigger_owes_nothing() {
-        let plan = look(
+    fn trigger_before_its_instant_has_no_backlog() {
+        let plan = poll(
             &every("1h"),
             &with(CatchUp::All),
             "2026-01-01T09:00:00Z",
@@ -238,9 +242,9 @@ mod tests {
     }
 
     #[test]
-    fn after_three_hours_down_the_policy_decides() {
+    fn catch_up_policy_decides_after_three_hours_down() {
         let plan = |policy| {
-            look(
+            poll(
                 &every("1h"),
                 &with(policy),
                 "2026-01-01T09:00:00Z",
@@ -253,7 +257,7 @@ mod tests {
         assert_eq!(none.occurrences, []);
         assert_eq!(
             none.missed,
-            Some(Stretch {
+            Some(MissedRange {
                 first: hours[0],
                 last: hours[2],
                 count: 3
@@ -264,7 +268,7 @@ mod tests {
         assert_eq!(latest.occurrences, hours[2..]);
         assert_eq!(
             latest.missed,
-            Some(Stretch {
+            Some(MissedRange {
                 first: hours[0],
                 last: hours[1],
                 count: 2
@@ -279,12 +283,12 @@ mod tests {
     }
 
     #[test]
-    fn what_is_older_than_the_window_is_missed() {
+    fn instant_older_than_catch_up_window_is_missed() {
         let policies = Policies {
             catch_up_window_seconds: 3600,
             ..with(CatchUp::All)
         };
-        let plan = look(
+        let plan = poll(
             &every("1h"),
             &policies,
             "2026-01-01T09:00:00Z",
@@ -296,7 +300,7 @@ mod tests {
             catch_up_window_seconds: 60,
             ..with(CatchUp::Latest)
         };
-        let plan = look(
+        let plan = poll(
             &every("1h"),
             &policies,
             "2026-01-01T09:00:00Z",
@@ -306,8 +310,8 @@ mod tests {
     }
 
     #[test]
-    fn a_second_by_second_schedule_that_slept_for_400_days_is_one_row_and_one_run() {
-        let plan = look(
+    fn backlog_of_400_days_of_seconds_is_one_range_and_one_run() {
+        let plan = poll(
             &every("1s"),
             &with(CatchUp::Latest),
             "2026-01-01T00:00:00Z",
@@ -318,12 +322,12 @@ mod tests {
     }
 
     #[test]
-    fn a_long_list_is_given_in_pieces_without_a_gap_or_a_repeat() {
+    fn long_backlog_is_split_without_gaps_or_repeats() {
         let schedule = every("1m");
         let policies = with(CatchUp::All);
         let (mut cursor, mut seen) = ("2026-01-01T00:00:00Z".to_owned(), Vec::new());
         loop {
-            let plan = look(&schedule, &policies, &cursor, "2026-01-01T04:00:00Z");
+            let plan = poll(&schedule, &policies, &cursor, "2026-01-01T04:00:00Z");
             assert!(plan.occurrences.len() <= limits::OCCURRENCES_PER_FIRE);
             assert_eq!(plan.missed, None);
             seen.extend(plan.occurrences);
@@ -338,32 +342,32 @@ mod tests {
     }
 
     #[test]
-    fn an_instant_that_waits_for_its_jitter_is_next_and_not_due() {
+    fn instant_delayed_by_jitter_is_next_and_not_due() {
         let policies = Policies {
             jitter_seconds: 3500,
             ..with(CatchUp::All)
         };
         let schedule = every("1h");
         let trigger = TriggerId::from_uuid(Uuid::nil());
-        let nine = fires(trigger, &schedule, &policies, at("2026-01-01T09:00:00Z"));
+        let nine = scheduled_fire(trigger, &schedule, &policies, at("2026-01-01T09:00:00Z"));
         assert!(nine.fire_at > nine.scheduled_for);
-        let eight = fires(trigger, &schedule, &policies, at("2026-01-01T08:00:00Z"));
+        let eight = scheduled_fire(trigger, &schedule, &policies, at("2026-01-01T08:00:00Z"));
         let plan = plan(trigger, &schedule, &policies, eight, nine.scheduled_for);
         assert_eq!(plan.occurrences, [at("2026-01-01T08:00:00Z")]);
         assert_eq!(plan.next, Some(nine));
     }
 
     #[test]
-    fn a_trigger_that_is_stopped_owes_all_that_was_due_as_one_stretch() {
+    fn stopped_trigger_backlog_is_one_missed_range() {
         let owing = |now: &str| {
             let schedule = every("1h");
             let trigger = TriggerId::from_uuid(Uuid::nil());
             let policies = with(CatchUp::All);
-            let cursor = fires(trigger, &schedule, &policies, at("2026-01-01T09:00:00Z"));
-            owed(trigger, &schedule, &policies, cursor, at(now))
+            let cursor = scheduled_fire(trigger, &schedule, &policies, at("2026-01-01T09:00:00Z"));
+            backlog(trigger, &schedule, &policies, cursor, at(now))
         };
         assert_eq!(owing("2026-01-01T08:59:59Z"), None);
-        let stretch = |last: &str, count| Stretch {
+        let stretch = |last: &str, count| MissedRange {
             first: at("2026-01-01T09:00:00Z"),
             last: at(last),
             count,
@@ -376,13 +380,13 @@ mod tests {
     }
 
     #[test]
-    fn one_instant_ends_its_trigger() {
+    fn single_instant_trigger_ends_after_its_fire() {
         let spec = Spec::At {
             at: at("2026-01-01T09:00:00Z"),
             zone: "UTC".into(),
         };
         let schedule = Schedule::parse(&spec).unwrap();
-        let plan = look(
+        let plan = poll(
             &schedule,
             &with(CatchUp::Latest),
             "2026-01-01T09:00:00Z",

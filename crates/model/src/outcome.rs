@@ -61,7 +61,7 @@ text_enum! {
         /// The worker that executed the run was lost: its heartbeat became stale, or its lease ran out.
         WorkerLost = "worker_lost",
         /// The server stopped and requeued the input.
-        HandedBack = "handed_back",
+        Requeued = "handed_back",
         /// The instance that held the agent's memory is gone.
         InstanceGone = "instance_gone",
         /// Matins itself failed, because the process that guards the agent could not be started.
@@ -71,7 +71,7 @@ text_enum! {
 
 /// A turn that ended without a stop reason.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Failure {
+pub struct RunFailure {
     /// The kind of failure.
     pub kind: FailureKind,
     /// `true` if the prompt may have reached the agent.
@@ -89,7 +89,7 @@ pub enum Outcome {
     /// The turn was cancelled for this reason.
     Cancelled(String),
     /// The turn failed before the agent gave a stop reason.
-    Failed(Failure),
+    Failed(RunFailure),
 }
 
 impl Outcome {
@@ -100,7 +100,7 @@ impl Outcome {
             Self::Cancelled(_) => RunStatus::Cancelled,
             Self::Stopped(_) => RunStatus::Failed,
             Self::Failed(failure) => match failure.kind {
-                FailureKind::WorkerLost | FailureKind::HandedBack => RunStatus::Stalled,
+                FailureKind::WorkerLost | FailureKind::Requeued => RunStatus::Stalled,
                 _ => RunStatus::Failed,
             },
         }
@@ -119,7 +119,7 @@ impl Outcome {
 
 /// The consequence of a run's end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Sequel {
+pub enum FollowUp {
     /// No further attempt follows.
     Final,
     /// Another attempt at the same input follows.
@@ -134,7 +134,7 @@ pub struct NextAttempt {
     /// `true` if the prompt must tell the agent that an earlier attempt may have been interrupted.
     pub interrupted: bool,
     /// `true` if the attempt that ended counts as a failed one.
-    pub counts: bool,
+    pub counts_as_failure: bool,
 }
 
 /// Decides whether another attempt follows a run of `input`. `failed_before` is the number of earlier attempts at the
@@ -143,15 +143,15 @@ pub struct NextAttempt {
 /// Only failures of the machinery are retried. A stop reason or an error that the agent gave as its answer is final.
 /// If the prompt may have reached the agent, the `on_crash` policy decides, because a second prompt may repeat side
 /// effects.
-pub fn sequel(
+pub fn follow_up(
     outcome: &Outcome,
     input: InputId,
     failed_before: u32,
     policies: &Policies,
     now: Timestamp,
-) -> Sequel {
+) -> FollowUp {
     let Outcome::Failed(failure) = outcome else {
-        return Sequel::Final;
+        return FollowUp::Final;
     };
     // Exhaustive on purpose: a new kind of failure does not compile without a decision whether to retry it.
     let machinery = match failure.kind {
@@ -159,7 +159,7 @@ pub fn sequel(
         | FailureKind::RestoreBusy
         | FailureKind::AgentExited
         | FailureKind::WorkerLost
-        | FailureKind::HandedBack
+        | FailureKind::Requeued
         | FailureKind::Internal => true,
         FailureKind::SignIn
         | FailureKind::Protocol
@@ -174,24 +174,24 @@ pub fn sequel(
         | FailureKind::InstanceGone => false,
     };
     if !machinery || (failure.prompted && policies.on_crash == OnCrash::Fail) {
-        return Sequel::Final;
+        return FollowUp::Final;
     }
-    if failure.kind == FailureKind::HandedBack {
+    if failure.kind == FailureKind::Requeued {
         // A server stop is not a failure of the attempt: it uses up no attempt and needs no backoff.
-        return Sequel::Retry(NextAttempt {
+        return FollowUp::Retry(NextAttempt {
             not_before: None,
             interrupted: failure.prompted,
-            counts: false,
+            counts_as_failure: false,
         });
     }
     let failures = failed_before + 1;
     if failures >= policies.retry.attempts {
-        return Sequel::Final;
+        return FollowUp::Final;
     }
-    Sequel::Retry(NextAttempt {
+    FollowUp::Retry(NextAttempt {
         not_before: Some(now + backoff(input, failures, &policies.retry)),
         interrupted: failure.prompted,
-        counts: true,
+        counts_as_failure: true,
     })
 }
 

@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn what_no_rule_covers_has_no_verdict() {
+    fn unmatched_request_has_no_verdict() {
         let rules = PermissionRules(vec![rule("read", None, Verdict::Allow)]);
         assert_eq!(rules.verdict(&request("execute", "rm -rf /")), None);
         assert_eq!(
@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn stars_stand_for_any_run() {
+    fn star_matches_any_run_of_characters() {
         for (pattern, text, expected) in [
             ("*", "", true),
             ("", "", true),

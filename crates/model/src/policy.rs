@@ -58,7 +58,7 @@ text_enum! {
 }
 
 /// The default time for which a permission request waits for a person, in seconds.
-const ASK_SECONDS: u32 = 10 * 60;
+const APPROVAL_TIMEOUT_SECONDS: u32 = 10 * 60;
 
 /// The number of attempts and the waits between them, for failures of the machinery.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -109,7 +109,7 @@ pub struct Policies {
     /// The limits of the automation's usage.
     pub budget: Budget,
     /// The treatment of permission requests that no rule matches.
-    pub unruled: Unruled,
+    pub on_unmatched: Unruled,
     /// The longest time for which such a request waits for a person, in seconds.
     pub ask_seconds: u32,
     /// The precheck. `None`: every turn runs.
@@ -131,8 +131,8 @@ impl Default for Policies {
             on_crash: OnCrash::Retry,
             pause_after_failures: 5,
             budget: Budget::default(),
-            unruled: Unruled::Deny,
-            ask_seconds: ASK_SECONDS,
+            on_unmatched: Unruled::Deny,
+            ask_seconds: APPROVAL_TIMEOUT_SECONDS,
             precheck: None,
         }
     }
@@ -208,7 +208,7 @@ impl Policies {
     }
 
     /// Returns the longest time for which a permission request waits for a person.
-    pub fn ask(&self) -> Duration {
+    pub fn approval_timeout(&self) -> Duration {
         Duration::from_secs(self.ask_seconds.into())
     }
 
@@ -242,7 +242,7 @@ mod tests {
             on_crash: OnCrash::Retry,
             pause_after_failures: 5,
             budget: Budget::default(),
-            unruled: Unruled::Deny,
+            on_unmatched: Unruled::Deny,
             ask_seconds: 10 * 60,
             precheck: None,
         };
@@ -258,7 +258,7 @@ mod tests {
     }
 
     #[test]
-    fn a_precheck_names_a_program_and_has_time() {
+    fn precheck_without_program_or_time_is_refused() {
         let refused = |command: &[&str], timeout_seconds| {
             let command = command.iter().map(|&word| word.to_owned()).collect();
             let policies = Policies {

@@ -11,7 +11,7 @@ use crate::{
 };
 
 /// The exit code that declines the turn.
-const DECLINES: i32 = 1;
+const DECLINE_EXIT_CODE: i32 = 1;
 
 /// The precheck policy of an automation: a command that runs before the turn of each occurrence.
 ///
@@ -51,7 +51,7 @@ impl Precheck {
 
 /// A precheck to run, with everything that its execution needs.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Question {
+pub struct PrecheckJob {
     /// The run, which a worker has claimed and whose turn has not begun.
     pub run: RunId,
     /// The session of the run.
@@ -68,7 +68,7 @@ pub struct Question {
     pub precheck: Precheck,
 }
 
-impl Question {
+impl PrecheckJob {
     /// Returns the whole environment of the command: the variables of `server` that every agent receives, and
     /// variables that describe the run.
     pub fn environment(&self, server: &BTreeMap<String, String>) -> BTreeMap<String, String> {
@@ -91,7 +91,7 @@ impl Question {
 
 /// The end of a precheck's process.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Reply {
+pub enum PrecheckExit {
     /// The process exited with this code.
     Code(i32),
     /// This signal killed the process.
@@ -106,31 +106,31 @@ pub enum Reply {
 
 /// The consequence of a precheck for the turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Verdict {
+pub enum PrecheckDecision {
     /// The turn runs.
-    Take,
+    Accept,
     /// The occurrence is skipped.
     Decline,
     /// The turn runs, and the run is flagged with `precheck_unclear`.
     Unclear,
 }
 
-impl Reply {
+impl PrecheckExit {
     /// Returns the consequence for the turn.
-    pub const fn verdict(&self) -> Verdict {
+    pub const fn decision(&self) -> PrecheckDecision {
         match self {
-            Self::Code(0) => Verdict::Take,
-            Self::Code(DECLINES) => Verdict::Decline,
+            Self::Code(0) => PrecheckDecision::Accept,
+            Self::Code(DECLINE_EXIT_CODE) => PrecheckDecision::Decline,
             Self::Code(_)
             | Self::Signal(_)
             | Self::Timeout
             | Self::NotStarted(_)
-            | Self::Unknown => Verdict::Unclear,
+            | Self::Unknown => PrecheckDecision::Unclear,
         }
     }
 }
 
-impl fmt::Display for Reply {
+impl fmt::Display for PrecheckExit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Code(code) => write!(f, "exit code {code}"),
@@ -149,29 +149,32 @@ mod tests {
     use super::*;
 
     #[test]
-    fn zero_takes_the_turn_one_declines_it_and_anything_else_takes_it_unclear() {
+    fn precheck_exit_code_decides_the_turn() {
         for (reply, verdict) in [
-            (Reply::Code(0), Verdict::Take),
-            (Reply::Code(1), Verdict::Decline),
-            (Reply::Code(2), Verdict::Unclear),
-            (Reply::Code(127), Verdict::Unclear),
-            (Reply::Code(-1), Verdict::Unclear),
-            (Reply::Signal(1), Verdict::Unclear),
-            (Reply::Signal(9), Verdict::Unclear),
-            (Reply::Timeout, Verdict::Unclear),
-            (Reply::NotStarted("no such file".into()), Verdict::Unclear),
-            (Reply::Unknown, Verdict::Unclear),
+            (PrecheckExit::Code(0), PrecheckDecision::Accept),
+            (PrecheckExit::Code(1), PrecheckDecision::Decline),
+            (PrecheckExit::Code(2), PrecheckDecision::Unclear),
+            (PrecheckExit::Code(127), PrecheckDecision::Unclear),
+            (PrecheckExit::Code(-1), PrecheckDecision::Unclear),
+            (PrecheckExit::Signal(1), PrecheckDecision::Unclear),
+            (PrecheckExit::Signal(9), PrecheckDecision::Unclear),
+            (PrecheckExit::Timeout, PrecheckDecision::Unclear),
+            (
+                PrecheckExit::NotStarted("no such file".into()),
+                PrecheckDecision::Unclear,
+            ),
+            (PrecheckExit::Unknown, PrecheckDecision::Unclear),
         ] {
-            assert_eq!(reply.verdict(), verdict, "{reply}");
+            assert_eq!(reply.decision(), verdict, "{reply}");
         }
     }
 
     #[test]
-    fn a_precheck_gets_what_agents_get_and_what_it_is_asked_about() {
+    fn precheck_environment_describes_its_run() {
         let server = [("PATH", "/bin"), ("SECRET", "x")]
             .map(|(name, value)| (name.to_owned(), value.to_owned()))
             .into();
-        let question = Question {
+        let question = PrecheckJob {
             run: RunId::from_uuid(Uuid::from_u128(1)),
             session: SessionId::from_uuid(Uuid::from_u128(2)),
             cwd: "/work".into(),
@@ -197,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn a_precheck_has_a_minute_unless_it_says_otherwise() {
+    fn precheck_timeout_defaults_to_one_minute() {
         let precheck = Precheck::new(vec!["true".into()]);
         assert_eq!(precheck.timeout(), Duration::from_mins(1));
     }

@@ -63,7 +63,7 @@ impl Lifecycle for RunStatus {
     const EVENTS: &'static [RunEvent] = RunEvent::ALL;
     const FIRST: &'static [Self] = &[Self::Queued, Self::Deferred, Self::Skipped, Self::Missed];
 
-    fn after(self, event: RunEvent) -> Option<Self> {
+    fn next_state(self, event: RunEvent) -> Option<Self> {
         match (self, event) {
             (Self::Deferred, RunEvent::Promote) => Some(Self::Queued),
             (Self::Queued, RunEvent::Claim) => Some(Self::Delivered),
@@ -358,7 +358,7 @@ impl RunState {
             | Self::Stalled { reason, .. }
             | Self::Skipped { reason, .. }
             | Self::Missed { reason, .. } => Some(reason),
-            Self::Deferred(Deferral::Budget { .. }) => Some(budget::REASON),
+            Self::Deferred(Deferral::Budget { .. }) => Some(budget::BUDGET_REASON),
             Self::Deferred(Deferral::Turn | Deferral::Backoff(_))
             | Self::Queued
             | Self::Delivered { .. }

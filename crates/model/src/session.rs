@@ -141,7 +141,7 @@ impl Lifecycle for SessionStatus {
     const EVENTS: &'static [SessionEvent] = SessionEvent::ALL;
     const FIRST: &'static [Self] = &[Self::Draft, Self::Active];
 
-    fn after(self, event: SessionEvent) -> Option<Self> {
+    fn next_state(self, event: SessionEvent) -> Option<Self> {
         match (self, event) {
             (Self::Draft, SessionEvent::Enable) | (Self::Paused, SessionEvent::Resume) => {
                 Some(Self::Active)

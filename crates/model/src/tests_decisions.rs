@@ -3,11 +3,11 @@
 use std::time::Duration;
 
 use crate::{
-    automation::{Decision, Standing, decide},
+    automation::{OccurrenceContext, OccurrenceDecision, decide_occurrence},
     ids::InputId,
     outcome::{
-        Failure, FailureKind, NextAttempt, Outcome, Sequel, StopReason, consecutive_failures,
-        sequel,
+        FailureKind, FollowUp, NextAttempt, Outcome, RunFailure, StopReason, consecutive_failures,
+        follow_up,
     },
     policy::{OnCrash, Overlap, Policies, SessionMode},
     run::{RunStatus, SkipReason},
@@ -15,18 +15,18 @@ use crate::{
     time::Timestamp,
 };
 
-const IDLE: Standing = Standing {
-    active: 0,
-    waiting: 0,
+const IDLE: OccurrenceContext = OccurrenceContext {
+    active_runs: 0,
+    waiting_runs: 0,
     session: None,
     seat_taken: false,
 };
 
-const RUN: Decision = Decision::Run {
+const RUN: OccurrenceDecision = OccurrenceDecision::Run {
     deferred: false,
     cancel_others: false,
 };
-const DEFER: Decision = Decision::Run {
+const DEFER: OccurrenceDecision = OccurrenceDecision::Run {
     deferred: true,
     cancel_others: false,
 };
@@ -39,22 +39,25 @@ fn with(overlap: Overlap) -> Policies {
 }
 
 #[test]
-fn an_idle_automation_runs_whatever_its_overlap() {
+fn idle_automation_runs_under_every_overlap_policy() {
     for overlap in Overlap::ALL {
-        assert_eq!(decide(SessionMode::Fresh, &with(*overlap), IDLE), RUN);
+        assert_eq!(
+            decide_occurrence(SessionMode::Fresh, &with(*overlap), IDLE),
+            RUN
+        );
     }
 }
 
 #[test]
-fn overlap_looks_only_at_the_automations_own_runs() {
-    let taken = Standing {
+fn overlap_policy_ignores_runs_of_other_origins() {
+    let taken = OccurrenceContext {
         seat_taken: true,
         session: Some(SessionStatus::Active),
         ..IDLE
     };
     for overlap in [Overlap::Queue, Overlap::Skip] {
         assert_eq!(
-            decide(SessionMode::Bound, &with(overlap), taken),
+            decide_occurrence(SessionMode::Bound, &with(overlap), taken),
             DEFER,
             "{overlap}"
         );
@@ -62,17 +65,20 @@ fn overlap_looks_only_at_the_automations_own_runs() {
 }
 
 #[test]
-fn an_own_run_makes_the_overlap_policy_decide() {
-    let busy = Standing { active: 1, ..IDLE };
+fn overlap_policy_decides_while_sibling_run_is_active() {
+    let busy = OccurrenceContext {
+        active_runs: 1,
+        ..IDLE
+    };
     let decisions = Overlap::ALL
         .iter()
-        .map(|o| decide(SessionMode::Fresh, &with(*o), busy));
+        .map(|o| decide_occurrence(SessionMode::Fresh, &with(*o), busy));
     assert_eq!(
         decisions.collect::<Vec<_>>(),
         [
             DEFER,
-            Decision::Skip(SkipReason::Overlap),
-            Decision::Run {
+            OccurrenceDecision::Skip(SkipReason::Overlap),
+            OccurrenceDecision::Run {
                 deferred: true,
                 cancel_others: true
             },
@@ -82,44 +88,50 @@ fn an_own_run_makes_the_overlap_policy_decide() {
 }
 
 #[test]
-fn beyond_the_queue_limit_an_occurrence_is_skipped() {
+fn full_queue_skips_occurrence() {
     let mut policies = with(Overlap::Queue);
     policies.queue_limit = 2;
-    let standing = |waiting| Standing {
-        active: 1,
-        waiting,
+    let standing = |waiting| OccurrenceContext {
+        active_runs: 1,
+        waiting_runs: waiting,
         ..IDLE
     };
-    assert_eq!(decide(SessionMode::Fresh, &policies, standing(1)), DEFER);
-    let skip = Decision::Skip(SkipReason::QueueFull);
-    assert_eq!(decide(SessionMode::Fresh, &policies, standing(2)), skip);
+    assert_eq!(
+        decide_occurrence(SessionMode::Fresh, &policies, standing(1)),
+        DEFER
+    );
+    let skip = OccurrenceDecision::Skip(SkipReason::QueueFull);
+    assert_eq!(
+        decide_occurrence(SessionMode::Fresh, &policies, standing(2)),
+        skip
+    );
 }
 
 #[test]
-fn closed_sessions_skip_and_held_ones_defer() {
+fn closed_session_skips_and_paused_session_defers_occurrence() {
     for (state, expected) in [
         (SessionStatus::Draft, DEFER),
         (SessionStatus::Active, RUN),
         (SessionStatus::Paused, DEFER),
         (
             SessionStatus::Done,
-            Decision::Skip(SkipReason::SessionClosed),
+            OccurrenceDecision::Skip(SkipReason::SessionClosed),
         ),
         (
             SessionStatus::Failed,
-            Decision::Skip(SkipReason::SessionClosed),
+            OccurrenceDecision::Skip(SkipReason::SessionClosed),
         ),
         (
             SessionStatus::Archived,
-            Decision::Skip(SkipReason::SessionClosed),
+            OccurrenceDecision::Skip(SkipReason::SessionClosed),
         ),
     ] {
-        let standing = Standing {
+        let standing = OccurrenceContext {
             session: Some(state),
             ..IDLE
         };
         assert_eq!(
-            decide(SessionMode::Bound, &with(Overlap::Queue), standing),
+            decide_occurrence(SessionMode::Bound, &with(Overlap::Queue), standing),
             expected,
             "{state}"
         );
@@ -127,7 +139,7 @@ fn closed_sessions_skip_and_held_ones_defer() {
 }
 
 #[test]
-fn contradicting_policies_are_refused_by_name() {
+fn contradicting_policy_is_refused_by_name() {
     let error = with(Overlap::Allow)
         .validate(SessionMode::Continuous)
         .unwrap_err()
@@ -151,16 +163,16 @@ fn contradicting_policies_are_refused_by_name() {
 }
 
 fn failed(kind: FailureKind, prompted: bool) -> Outcome {
-    Outcome::Failed(Failure {
+    Outcome::Failed(RunFailure {
         kind,
         prompted,
         message: String::new(),
     })
 }
 
-fn after(outcome: &Outcome, failed_before: u32, policies: &Policies) -> Sequel {
+fn after(outcome: &Outcome, failed_before: u32, policies: &Policies) -> FollowUp {
     let input = InputId::from_uuid(uuid::Uuid::nil());
-    sequel(
+    follow_up(
         outcome,
         input,
         failed_before,
@@ -170,19 +182,19 @@ fn after(outcome: &Outcome, failed_before: u32, policies: &Policies) -> Sequel {
 }
 
 #[test]
-fn no_stop_reason_is_tried_again() {
+fn stop_reason_is_never_retried() {
     for reason in StopReason::ALL {
         let outcome = Outcome::Stopped(*reason);
         assert_eq!(
             after(&outcome, 0, &Policies::default()),
-            Sequel::Final,
+            FollowUp::Final,
             "{reason}"
         );
     }
 }
 
 #[test]
-fn every_stop_reason_is_its_own_outcome() {
+fn stop_reason_determines_status_and_reason() {
     let shown: Vec<_> = StopReason::ALL
         .iter()
         .map(|reason| {
@@ -204,22 +216,22 @@ fn every_stop_reason_is_its_own_outcome() {
 }
 
 #[test]
-fn machinery_is_tried_again_until_the_attempts_are_used_up() {
+fn machinery_failure_is_retried_until_attempts_are_used_up() {
     let policies = Policies::default();
     let start = failed(FailureKind::Start, false);
     for failed_before in 0..policies.retry.attempts {
-        let tried_again = after(&start, failed_before, &policies) != Sequel::Final;
+        let tried_again = after(&start, failed_before, &policies) != FollowUp::Final;
         assert_eq!(tried_again, failed_before + 1 < policies.retry.attempts);
     }
 }
 
 #[test]
-fn the_wait_grows_stays_within_its_bounds_and_is_the_same_for_the_same_input() {
+fn retry_backoff_is_exponential_bounded_and_deterministic() {
     let mut policies = Policies::default();
     policies.retry.attempts = 40;
     for failed_before in 0..30 {
         let wait = |outcome: &Outcome| match after(outcome, failed_before, &policies) {
-            Sequel::Retry(NextAttempt {
+            FollowUp::Retry(NextAttempt {
                 not_before: Some(at),
                 ..
             }) => at.since(Timestamp::UNIX_EPOCH),
@@ -237,14 +249,14 @@ fn the_wait_grows_stays_within_its_bounds_and_is_the_same_for_the_same_input() {
 }
 
 #[test]
-fn a_lost_worker_says_so_to_the_next_attempt_or_fails_as_on_crash_says() {
+fn lost_worker_is_retried_or_failed_by_on_crash_policy() {
     let lost = failed(FailureKind::WorkerLost, true);
     let retry = after(&lost, 0, &Policies::default());
     assert!(matches!(
         retry,
-        Sequel::Retry(NextAttempt {
+        FollowUp::Retry(NextAttempt {
             interrupted: true,
-            counts: true,
+            counts_as_failure: true,
             ..
         })
     ));
@@ -252,11 +264,11 @@ fn a_lost_worker_says_so_to_the_next_attempt_or_fails_as_on_crash_says() {
         on_crash: OnCrash::Fail,
         ..Policies::default()
     };
-    assert_eq!(after(&lost, 0, &policies), Sequel::Final);
+    assert_eq!(after(&lost, 0, &policies), FollowUp::Final);
     let unsent = failed(FailureKind::WorkerLost, false);
     assert!(matches!(
         after(&unsent, 0, &policies),
-        Sequel::Retry(NextAttempt {
+        FollowUp::Retry(NextAttempt {
             interrupted: false,
             ..
         })
@@ -264,18 +276,18 @@ fn a_lost_worker_says_so_to_the_next_attempt_or_fails_as_on_crash_says() {
 }
 
 #[test]
-fn handing_back_uses_up_no_attempt() {
-    let handed_back = failed(FailureKind::HandedBack, true);
-    let expected = Sequel::Retry(NextAttempt {
+fn requeue_uses_up_no_attempt() {
+    let handed_back = failed(FailureKind::Requeued, true);
+    let expected = FollowUp::Retry(NextAttempt {
         not_before: None,
         interrupted: true,
-        counts: false,
+        counts_as_failure: false,
     });
     assert_eq!(after(&handed_back, 7, &Policies::default()), expected);
 }
 
 #[test]
-fn what_a_person_must_mend_is_not_tried_again() {
+fn failure_that_needs_a_person_is_not_retried() {
     for kind in [
         FailureKind::SignIn,
         FailureKind::RestoreGone,
@@ -283,14 +295,14 @@ fn what_a_person_must_mend_is_not_tried_again() {
     ] {
         assert_eq!(
             after(&failed(kind, false), 0, &Policies::default()),
-            Sequel::Final,
+            FollowUp::Final,
             "{kind}"
         );
     }
 }
 
 #[test]
-fn a_success_ends_a_row_of_failures_and_a_cancellation_leaves_it() {
+fn consecutive_failures_reset_on_success_not_on_cancel() {
     assert_eq!(consecutive_failures(3, RunStatus::Succeeded), 0);
     assert_eq!(consecutive_failures(3, RunStatus::Failed), 4);
     assert_eq!(consecutive_failures(3, RunStatus::Cancelled), 3);
@@ -298,6 +310,6 @@ fn a_success_ends_a_row_of_failures_and_a_cancellation_leaves_it() {
 }
 
 #[test]
-fn reason_of_a_used_up_budget_is_the_word_of_its_failure() {
-    assert_eq!(FailureKind::Budget.as_str(), crate::budget::REASON);
+fn budget_reason_equals_failure_kind_word() {
+    assert_eq!(FailureKind::Budget.as_str(), crate::budget::BUDGET_REASON);
 }

@@ -24,7 +24,7 @@ fn table<S: Lifecycle>() -> Vec<String> {
 }
 
 #[test]
-fn every_pair_of_session_state_and_move_is_as_specified() {
+fn session_transitions_match_specification() {
     // enable pause resume complete fail archive
     let expected = [
         "draft: active - - - - -",
@@ -38,7 +38,7 @@ fn every_pair_of_session_state_and_move_is_as_specified() {
 }
 
 #[test]
-fn every_pair_of_run_status_and_move_is_as_specified() {
+fn run_transitions_match_specification() {
     // promote claim hold begin succeed fail cancel stall decline
     let expected = [
         "queued: - delivered deferred - - failed cancelled - -",
@@ -59,7 +59,7 @@ fn every_pair_of_run_status_and_move_is_as_specified() {
 }
 
 #[test]
-fn every_pair_of_automation_state_and_move_is_as_specified() {
+fn automation_transitions_match_specification() {
     // pause resume reset fire delete
     let expected = [
         "enabled: paused - enabled enabled deleted",
@@ -70,7 +70,7 @@ fn every_pair_of_automation_state_and_move_is_as_specified() {
 }
 
 #[test]
-fn every_pair_of_approval_state_and_move_is_as_specified() {
+fn approval_transitions_match_specification() {
     // allow deny expire void
     let expected = [
         "pending: allowed denied expired void",
@@ -83,7 +83,7 @@ fn every_pair_of_approval_state_and_move_is_as_specified() {
 }
 
 #[test]
-fn the_diagrams_in_the_docs_are_those_of_the_code() {
+fn state_diagrams_in_docs_match_code() {
     let section =
         |title: &str, diagram: String| format!("## {title}\n\n```mermaid\n{diagram}\n```\n");
     let text = [

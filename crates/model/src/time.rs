@@ -139,7 +139,7 @@ pub trait Clock: Send + Sync {
 
     /// Returns the lead of the machine's own clock over [`Self::now`], in microseconds. Returns `None` if
     /// [`Self::now`] is the machine's own clock.
-    fn own_ahead_micros(&self) -> Option<i64> {
+    fn machine_clock_lead_micros(&self) -> Option<i64> {
         None
     }
 }
@@ -161,7 +161,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn instants_are_cut_to_microseconds_toward_the_past() {
+    fn timestamp_is_rounded_down_to_microseconds() {
         let fine = jiff::Timestamp::new(-1, -1).unwrap();
         assert_eq!(Timestamp::from_jiff(fine).as_microsecond(), -1_000_001);
         let text: Timestamp = "2026-11-21T09:00:00.123456789Z".parse().unwrap();
@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn an_instant_is_raised_to_a_whole_second() {
+    fn ceil_second_rounds_up_to_whole_second() {
         for (micros, raised) in [(0, 0), (1, 1), (1_000_000, 1), (1_999_999, 2), (-1, 0)] {
             let at = Timestamp::from_microsecond(micros).unwrap().ceil_second();
             assert_eq!(at.as_microsecond(), raised * 1_000_000, "{micros}");
@@ -177,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn arithmetic_stops_at_the_ends() {
+    fn timestamp_arithmetic_saturates() {
         assert_eq!(Timestamp::MAX + Duration::from_secs(1), Timestamp::MAX);
         assert_eq!(Timestamp::UNIX_EPOCH + Duration::MAX, Timestamp::MAX);
         assert_eq!(Timestamp::UNIX_EPOCH.since(Timestamp::MAX), Duration::ZERO);

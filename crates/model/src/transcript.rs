@@ -13,7 +13,7 @@ use crate::{
 
 /// The automation of a turn, as the metadata of its rows names it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Source {
+pub struct AutomationSource {
     /// The ID of the deleted automation.
     pub automation_id: AutomationId,
     /// The name of the automation when the turn began.
@@ -34,7 +34,11 @@ pub fn webhook_text(name: &str, content: &str, payload: &str) -> String {
 
 /// Returns the metadata of the rows of an automation's turn. Returns an empty object for the turn of a person's
 /// message.
-pub fn metadata(source: Option<&Source>, run: RunId, prompt: Option<&PromptRef>) -> Value {
+pub fn metadata(
+    source: Option<&AutomationSource>,
+    run: RunId,
+    prompt: Option<&PromptRef>,
+) -> Value {
     let mut metadata = Map::new();
     if let Some(source) = source {
         metadata.insert("_automation_turn".into(), true.into());
@@ -76,7 +80,7 @@ pub enum Speaker {
     /// The agent, with an answer.
     Agent,
     /// The agent, with a thought or a plan.
-    Aside,
+    AgentThought,
     /// A tool of the agent.
     Tool,
     /// Matins itself.
@@ -90,7 +94,7 @@ impl Speaker {
             (Role::User, _) if is_automation_turn(metadata) => Self::Schedule,
             (Role::User, _) => Self::Person,
             (Role::Assistant, EntryKind::Message) => Self::Agent,
-            (Role::Assistant, _) => Self::Aside,
+            (Role::Assistant, _) => Self::AgentThought,
             (Role::Tool, _) => Self::Tool,
             (Role::System, _) => Self::Matins,
         }
@@ -99,7 +103,7 @@ impl Speaker {
 
 /// The extent to which a transcript has the answer of a turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Answer {
+pub enum AnswerExtent {
     /// The turn has no answer.
     None,
     /// The transcript has the whole answer.
@@ -109,22 +113,22 @@ pub enum Answer {
 }
 
 /// Returns the notice that ends a turn in the transcript. Returns `None` if the answer itself is a sufficient end.
-pub fn closure(outcome: &Outcome, answer: Answer) -> Option<String> {
+pub fn closing_notice(outcome: &Outcome, answer: AnswerExtent) -> Option<String> {
     let cut = || {
         let megabytes = limits::ANSWER_BYTES >> 20;
         format!("The answer was longer than {megabytes} MiB; the rest of it was not kept.")
     };
-    let end = end(outcome, answer);
+    let end = end_text(outcome, answer);
     match (answer, end) {
-        (Answer::Cut, Some(end)) => Some(format!("{end} {}", cut())),
-        (Answer::Cut, None) => Some(cut()),
+        (AnswerExtent::Cut, Some(end)) => Some(format!("{end} {}", cut())),
+        (AnswerExtent::Cut, None) => Some(cut()),
         (_, end) => end,
     }
 }
 
-fn end(outcome: &Outcome, answer: Answer) -> Option<String> {
+fn end_text(outcome: &Outcome, answer: AnswerExtent) -> Option<String> {
     let text = match outcome {
-        Outcome::Stopped(StopReason::EndTurn) if answer != Answer::None => return None,
+        Outcome::Stopped(StopReason::EndTurn) if answer != AnswerExtent::None => return None,
         Outcome::Stopped(StopReason::EndTurn) => "The agent ended its turn with no answer.".into(),
         Outcome::Stopped(StopReason::MaxTokens) => {
             "The turn failed: the model's limit of tokens was reached.".into()
@@ -138,7 +142,7 @@ fn end(outcome: &Outcome, answer: Answer) -> Option<String> {
         }
         Outcome::Cancelled(reason) => format!("The turn was cancelled: {reason}."),
         Outcome::Failed(failure) => match failure.kind {
-            FailureKind::HandedBack => format!(
+            FailureKind::Requeued => format!(
                 "The turn was interrupted: {} and handed it back.",
                 failure.message
             ),

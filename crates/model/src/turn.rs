@@ -12,11 +12,11 @@ use crate::{
     budget::Accounts,
     entity::{Run, Seat, Session},
     ids::{AcpSessionId, MessageId, RunId, SeatId},
-    outcome::{Failure, Outcome},
+    outcome::{Outcome, RunFailure},
     permission::PermissionRules,
     policy::Policies,
-    precheck::Question,
-    prompt::Rendered,
+    precheck::PrecheckJob,
+    prompt::RenderedPrompt,
     run::RunFlags,
 };
 
@@ -38,38 +38,38 @@ pub struct Assignment {
     /// The rules that answer permission requests: the automation's and the agent's.
     pub permissions: PermissionRules,
     /// The prompt.
-    pub prompt: Rendered,
+    pub prompt: RenderedPrompt,
     /// The budgets that limit the turn, with their usage so far.
     pub accounts: Accounts,
 }
 
 /// The reply to a worker that asks to begin its claimed run.
 #[derive(Debug)]
-pub enum Begin {
+pub enum StartReply {
     /// The turn has begun.
     Started(Box<Assignment>),
     /// The automation has a precheck. The worker must run it and report its result when it asks again.
-    Ask(Box<Question>),
+    RunPrecheck(Box<PrecheckJob>),
     /// The run waits again: its session is paused, a budget is used up, or only a later version of Matins supports
     /// the settings of its automation.
-    Held,
+    Deferred,
     /// The run was cancelled before its turn began.
     Cancelled,
     /// The run could not begin, and has failed for this reason.
-    Refused(Failure),
+    Refused(RunFailure),
     /// The worker no longer owns the run, and must write nothing.
-    Lost,
+    Fenced,
 }
 
 /// The reply to a heartbeat.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Beat {
+pub enum HeartbeatReply {
     /// The turn continues.
-    GoOn,
+    Continue,
     /// The turn must be cancelled, for this reason.
     Cancel(String),
     /// The worker no longer owns the run, and must stop at once and write nothing.
-    Lost,
+    Fenced,
 }
 
 /// A row of the transcript. A second write with the same ID replaces the first.
@@ -89,7 +89,7 @@ pub struct Entry {
 
 /// The end of a turn, with everything that is stored about it.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Finished {
+pub struct TurnResult {
     /// The outcome.
     pub outcome: Outcome,
     /// The agent's answer, as far as it was received.
@@ -110,9 +110,9 @@ pub struct Finished {
     pub error: Option<String>,
 }
 
-impl Finished {
+impl TurnResult {
     /// Returns an end with an outcome and nothing else.
-    pub fn bare(outcome: Outcome) -> Self {
+    pub fn with_outcome(outcome: Outcome) -> Self {
         Self {
             outcome,
             answer: String::new(),
@@ -130,29 +130,29 @@ impl Finished {
 /// The result of a fenced write of a turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[must_use]
-pub enum Settled {
+pub enum WriteOutcome {
     /// The write is committed.
-    Written,
+    Committed,
     /// The worker no longer owns the run, and nothing was written.
-    Lost,
+    Fenced,
 }
 
 /// The result of skipping a run after its precheck declined it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[must_use]
-pub enum Declined {
+pub enum DeclineOutcome {
     /// The run is skipped.
     Skipped,
     /// The run is skipped, and the session that was created for it alone is deleted. The worker must remove the
     /// session's folder.
     WithSession,
     /// The worker no longer owns the run, and nothing was written.
-    Lost,
+    Fenced,
 }
 
 /// A run that a worker has claimed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Claimed {
+pub struct ClaimedRun {
     /// The run.
     pub run: RunId,
     /// The tenant that owns the run.
@@ -165,7 +165,7 @@ pub struct Claimed {
 
 /// The result of submitting an input.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-pub struct Submitted {
+pub struct SubmittedRun {
     /// The run: the first attempt at the input.
     pub run_id: RunId,
     /// The seat. `None` if the occurrence was skipped.

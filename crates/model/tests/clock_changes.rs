@@ -1,7 +1,7 @@
 //! The page `docs/clock-changes.md` says what the code does.
 #![expect(clippy::unwrap_used, reason = "helpers of tests may panic")]
 
-use model::schedule::{Schedule, Spec, describe_fire};
+use model::schedule::{Schedule, Spec, format_instant};
 
 const PAGE: &str = include_str!("../../../docs/clock-changes.md");
 
@@ -19,7 +19,7 @@ fn examples() -> impl Iterator<Item = [&'static str; 4]> {
 }
 
 #[test]
-fn every_example_of_the_page_is_what_the_code_does() {
+fn clock_change_examples_in_docs_match_code() {
     let mut compared = 0;
     for [expression, zone, after, fires] in examples() {
         let spec = Spec::Cron {
@@ -29,7 +29,7 @@ fn every_example_of_the_page_is_what_the_code_does() {
         let schedule = Schedule::parse(&spec).unwrap();
         let zone = spec.zone().unwrap();
         let shown = |instant| {
-            let whole = describe_fire(instant, &zone);
+            let whole = format_instant(instant, &zone);
             let without_zone = whole.strip_suffix(&format!(" {zone}")).unwrap();
             without_zone.split_once(' ').unwrap().1.to_owned()
         };

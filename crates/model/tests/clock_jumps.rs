@@ -7,7 +7,7 @@ use std::time::Duration;
 use model::{
     Timestamp, TriggerId,
     limits::{FIRE_GRACE, OCCURRENCES_PER_FIRE, SLEEP_SLICE},
-    occurrence::{self, Due},
+    occurrence::{self, ScheduledFire},
     policy::{CatchUp, Policies},
     schedule::{Schedule, Spec},
 };
@@ -16,7 +16,7 @@ use uuid::Uuid;
 
 const HOUR: Duration = Duration::from_hours(1);
 const FIFTY_YEARS: Duration = Duration::from_hours(50 * 365 * 24 + 12 * 24);
-const TICK: Duration = Duration::from_micros(1);
+const TIMESTAMP_RESOLUTION: Duration = Duration::from_micros(1);
 
 /// What happens to the machine.
 #[derive(Debug, Clone, Copy)]
@@ -33,7 +33,7 @@ enum Event {
 
 /// A run and when it was made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Fired {
+struct FiredRun {
     scheduled_for: Timestamp,
     at: Timestamp,
 }
@@ -44,8 +44,8 @@ struct Machine {
     schedule: Schedule,
     policies: Policies,
     clock: Timestamp,
-    next: Option<Due>,
-    fired: Vec<Fired>,
+    next: Option<ScheduledFire>,
+    fired: Vec<FiredRun>,
     missed: u64,
 }
 
@@ -64,7 +64,7 @@ impl Machine {
         }
     }
 
-    fn meet(&mut self, event: Event) {
+    fn apply(&mut self, event: Event) {
         match event {
             Event::Run(time, gained) => self.run(time, gained),
             Event::Sleep(time) | Event::Forward(time) => self.clock = self.clock + time,
@@ -76,14 +76,14 @@ impl Machine {
     fn run(&mut self, time: Duration, gained: i64) {
         let mut left = time;
         loop {
-            self.look();
+            self.poll();
             if left.is_zero() {
                 break;
             }
             let due = self
                 .next
                 .map_or(Duration::MAX, |due| due.fire_at.since(self.clock));
-            let slept = due.clamp(TICK, SLEEP_SLICE).min(left);
+            let slept = due.clamp(TIMESTAMP_RESOLUTION, SLEEP_SLICE).min(left);
             left -= slept;
             let micros = i64::try_from(slept.as_micros()).unwrap();
             let shown = micros + micros * gained / 1_000_000;
@@ -92,7 +92,7 @@ impl Machine {
     }
 
     /// One look, held to what a trigger owes.
-    fn look(&mut self) {
+    fn poll(&mut self) {
         let now = self.clock;
         let Some(first) = self.next else { return };
         if first.fire_at > now {
@@ -113,7 +113,7 @@ impl Machine {
             let plan = occurrence::plan(trigger, &self.schedule, policies, cursor, now);
             if let Some(stretch) = plan.missed {
                 assert_eq!(Some(stretch.first), expected, "missed out of turn");
-                let before = stretch.first.saturating_sub(TICK);
+                let before = stretch.first.saturating_sub(TIMESTAMP_RESOLUTION);
                 assert_eq!(stretch.count, self.schedule.count(before, stretch.last));
                 expected = self.schedule.next_after(stretch.last);
                 missed += stretch.count;
@@ -139,23 +139,23 @@ impl Machine {
         }
         assert_eq!(
             runs,
-            self.owed(first.scheduled_for, now),
+            self.expected_runs(first.scheduled_for, now),
             "after {first:?} at {now}"
         );
         let latest = self.latest(first.scheduled_for, now);
-        let before = first.scheduled_for.saturating_sub(TICK);
+        let before = first.scheduled_for.saturating_sub(TIMESTAMP_RESOLUTION);
         let due = self.schedule.count(before, latest);
         assert_eq!(u64::try_from(runs.len()).unwrap() + missed, due);
         self.missed += missed;
         self.fired
-            .extend(runs.into_iter().map(|scheduled_for| Fired {
+            .extend(runs.into_iter().map(|scheduled_for| FiredRun {
                 scheduled_for,
                 at: now,
             }));
     }
 
     fn fire_at(&self, at: Timestamp) -> Timestamp {
-        let before = at.saturating_sub(TICK);
+        let before = at.saturating_sub(TIMESTAMP_RESOLUTION);
         let due = occurrence::next_due(self.trigger, &self.schedule, &self.policies, before);
         due.unwrap().fire_at
     }
@@ -165,7 +165,7 @@ impl Machine {
         // Jitter stays within an hour here, and a weekend within four days.
         let latest = |hours: u32| {
             let near = now.saturating_sub(hours * HOUR);
-            let from = near.max(first.saturating_sub(TICK));
+            let from = near.max(first.saturating_sub(TIMESTAMP_RESOLUTION));
             let instants = self.schedule.fires_after(from).take_while(|at| *at <= now);
             instants.filter(|at| self.fire_at(*at) <= now).last()
         };
@@ -173,7 +173,7 @@ impl Machine {
     }
 
     /// What SPEC section 4 says is to run of what was due from `first` on.
-    fn owed(&self, first: Timestamp, now: Timestamp) -> Vec<Timestamp> {
+    fn expected_runs(&self, first: Timestamp, now: Timestamp) -> Vec<Timestamp> {
         let latest = self.latest(first, now);
         let late = now.since(self.fire_at(latest));
         let window = Duration::from_secs(self.policies.catch_up_window_seconds);
@@ -188,7 +188,7 @@ impl Machine {
             return vec![latest];
         }
         let oldest = now.saturating_sub(window).clamp(first, latest);
-        let from = oldest.saturating_sub(TICK);
+        let from = oldest.saturating_sub(TIMESTAMP_RESOLUTION);
         let due = self.schedule.fires_after(from);
         due.take_while(|at| *at <= latest).collect()
     }
@@ -218,44 +218,44 @@ fn with(catch_up: CatchUp) -> Policies {
 }
 
 /// A machine whose automation fires each hour and has fired at nine; it is a quarter past.
-fn at_a_quarter_past_nine(catch_up: CatchUp) -> Machine {
+fn machine_at_quarter_past_nine(catch_up: CatchUp) -> Machine {
     let start = at("2026-11-21T08:59:00Z");
     let mut machine = Machine::new(&cron("0 * * * *", "UTC"), with(catch_up), start);
-    machine.meet(Event::Run(Duration::from_mins(16), 0));
+    machine.apply(Event::Run(Duration::from_mins(16), 0));
     assert_eq!(machine.scheduled(), ["2026-11-21T09:00:00Z"]);
     machine.fired.clear();
     machine
 }
 
 #[test]
-fn after_eight_hours_of_sleep_the_first_look_catches_up_as_the_policy_says() {
+fn first_poll_after_sleep_catches_up_by_policy() {
     for (catch_up, runs, missed) in [
         (CatchUp::None, 0, 8),
         (CatchUp::Latest, 1, 7),
         (CatchUp::All, 8, 0),
     ] {
-        let mut machine = at_a_quarter_past_nine(catch_up);
-        machine.meet(Event::Sleep(8 * HOUR));
+        let mut machine = machine_at_quarter_past_nine(catch_up);
+        machine.apply(Event::Sleep(8 * HOUR));
         let woken = machine.clock;
-        machine.meet(Event::Run(SLEEP_SLICE, 0));
+        machine.apply(Event::Run(SLEEP_SLICE, 0));
         assert_eq!(
             (machine.fired.len(), machine.missed),
             (runs, missed),
             "{catch_up}"
         );
-        let at_once = |fired: &Fired| fired.at.since(woken) <= Duration::from_secs(1);
+        let at_once = |fired: &FiredRun| fired.at.since(woken) <= Duration::from_secs(1);
         assert!(machine.fired.iter().all(at_once), "{catch_up}");
         if let Some(last) = machine.scheduled().last() {
             assert_eq!(last, "2026-11-21T17:00:00Z");
         }
         // And the day goes on.
-        machine.meet(Event::Run(HOUR, 0));
+        machine.apply(Event::Run(HOUR, 0));
         assert_eq!(machine.scheduled().last().unwrap(), "2026-11-21T18:00:00Z");
     }
 }
 
 #[test]
-fn a_clock_that_is_set_forward_owes_what_a_sleep_owes() {
+fn clock_set_forward_catches_up_like_sleep() {
     for (step, catch_up, runs, missed) in [
         (HOUR, CatchUp::None, 0, 1),
         (HOUR, CatchUp::Latest, 1, 0),
@@ -264,9 +264,9 @@ fn a_clock_that_is_set_forward_owes_what_a_sleep_owes() {
         (FIFTY_YEARS, CatchUp::Latest, 1, 438_287),
         (FIFTY_YEARS, CatchUp::All, 24, 438_264),
     ] {
-        let mut machine = at_a_quarter_past_nine(catch_up);
-        machine.meet(Event::Forward(step));
-        machine.meet(Event::Run(SLEEP_SLICE, 0));
+        let mut machine = machine_at_quarter_past_nine(catch_up);
+        machine.apply(Event::Forward(step));
+        machine.apply(Event::Run(SLEEP_SLICE, 0));
         assert_eq!(
             (machine.fired.len(), machine.missed),
             (runs, missed),
@@ -276,37 +276,37 @@ fn a_clock_that_is_set_forward_owes_what_a_sleep_owes() {
 }
 
 #[test]
-fn a_clock_that_is_set_back_fires_nothing_again() {
+fn clock_set_back_fires_nothing_again() {
     for catch_up in CatchUp::ALL {
-        let mut machine = at_a_quarter_past_nine(*catch_up);
-        machine.meet(Event::Back(HOUR));
+        let mut machine = machine_at_quarter_past_nine(*catch_up);
+        machine.apply(Event::Back(HOUR));
         // 8:15 to 9:59, the second time: nine o'clock has been.
-        machine.meet(Event::Run(Duration::from_mins(104), 0));
+        machine.apply(Event::Run(Duration::from_mins(104), 0));
         assert_eq!(
             (machine.scheduled(), machine.missed),
             (vec![], 0),
             "{catch_up}"
         );
-        machine.meet(Event::Run(Duration::from_mins(2), 0));
+        machine.apply(Event::Run(Duration::from_mins(2), 0));
         assert_eq!(machine.scheduled(), ["2026-11-21T10:00:00Z"], "{catch_up}");
     }
-    let mut machine = at_a_quarter_past_nine(CatchUp::All);
-    machine.meet(Event::Back(FIFTY_YEARS));
-    machine.meet(Event::Run(3 * HOUR, 0));
+    let mut machine = machine_at_quarter_past_nine(CatchUp::All);
+    machine.apply(Event::Back(FIFTY_YEARS));
+    machine.apply(Event::Run(3 * HOUR, 0));
     assert_eq!((machine.scheduled(), machine.missed), (vec![], 0));
     // Set right again, three hours later.
-    machine.meet(Event::Forward(FIFTY_YEARS));
-    machine.meet(Event::Run(SLEEP_SLICE, 0));
+    machine.apply(Event::Forward(FIFTY_YEARS));
+    machine.apply(Event::Run(SLEEP_SLICE, 0));
     let hours = ["10", "11", "12"].map(|hour| format!("2026-11-21T{hour}:00:00Z"));
     assert_eq!(machine.scheduled(), hours);
 }
 
 #[test]
-fn a_clock_that_drifts_fires_on_time_by_what_it_shows() {
+fn drifting_clock_fires_on_time() {
     for gained in [-500, -50, 50, 500] {
         let start = at("2026-11-20T23:30:00Z");
         let mut machine = Machine::new(&cron("0 * * * *", "UTC"), with(CatchUp::None), start);
-        machine.meet(Event::Run(7 * 24 * HOUR, gained));
+        machine.apply(Event::Run(7 * 24 * HOUR, gained));
         // Five minutes in a week are not enough for an hour more or less.
         assert_eq!(
             (machine.fired.len(), machine.missed),
@@ -323,13 +323,13 @@ fn a_clock_that_drifts_fires_on_time_by_what_it_shows() {
 }
 
 #[test]
-fn a_change_of_clocks_that_was_slept_through_owes_each_day_once() {
+fn clock_change_during_sleep_fires_each_day_once() {
     let start = at("2027-03-12T12:00:00Z");
     let daily = cron("30 2 * * *", "America/New_York");
     let mut machine = Machine::new(&daily, with(CatchUp::All), start);
     machine.policies.catch_up_window_seconds = 7 * 86_400;
-    machine.meet(Event::Sleep(4 * 24 * HOUR));
-    machine.meet(Event::Run(SLEEP_SLICE, 0));
+    machine.apply(Event::Sleep(4 * 24 * HOUR));
+    machine.apply(Event::Run(SLEEP_SLICE, 0));
     let fires = ["13T07:30", "14T07:00", "15T06:30", "16T06:30"];
     assert_eq!(
         machine.scheduled(),
@@ -338,12 +338,12 @@ fn a_change_of_clocks_that_was_slept_through_owes_each_day_once() {
 }
 
 #[test]
-fn each_second_of_a_day_is_made_up_for_in_pieces() {
+fn backlog_of_seconds_is_caught_up_in_pieces() {
     let start = at("2026-11-21T00:00:00Z");
     let mut machine = Machine::new(&cron("* * * * * *", "UTC"), with(CatchUp::All), start);
     machine.policies.catch_up_window_seconds = 3600;
-    machine.meet(Event::Sleep(24 * HOUR));
-    machine.meet(Event::Run(Duration::ZERO, 0));
+    machine.apply(Event::Sleep(24 * HOUR));
+    machine.apply(Event::Run(Duration::ZERO, 0));
     assert_eq!((machine.fired.len(), machine.missed), (3601, 86_400 - 3601));
 }
 
@@ -364,7 +364,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 400, ..ProptestConfig::default() })]
 
     #[test]
-    fn whatever_happens_to_the_clock_each_instant_is_dealt_with_once_and_never_early(
+    fn clock_jumps_handle_each_instant_once_and_never_early(
         events in vec(event(), 1..10),
         spec in select(vec![
             cron("* * * * *", "UTC"),
@@ -392,9 +392,9 @@ proptest! {
         let start = at("2026-10-31T00:00:00Z") + Duration::from_secs(start);
         let mut machine = Machine::new(&spec, policies, start);
         for event in events {
-            machine.meet(event);
+            machine.apply(event);
         }
-        machine.look();
+        machine.poll();
         prop_assert!(machine.fired.is_sorted_by(|one, next| one.scheduled_for < next.scheduled_for));
         prop_assert!(machine.fired.iter().all(|fired| fired.scheduled_for > start));
     }

@@ -45,7 +45,10 @@ fn fires(expression: &str, after: &str, n: usize) -> Vec<String> {
 #[case("60 0 9 * * *", "second field \"60\"")]
 #[case("0 24 * * *", "hour field \"24\"")]
 #[case("0 9 * * MONDAY", "day-of-week field \"MONDAY\"")]
-fn what_is_no_expression_is_refused_by_name(#[case] expression: &str, #[case] says: &str) {
+fn invalid_cron_expression_is_refused_with_its_problem(
+    #[case] expression: &str,
+    #[case] says: &str,
+) {
     let error = parse(expression, "UTC").unwrap_err().to_string();
     assert!(
         error.contains(says) && error.contains("accepted"),
@@ -54,7 +57,7 @@ fn what_is_no_expression_is_refused_by_name(#[case] expression: &str, #[case] sa
 }
 
 #[test]
-fn an_expression_of_any_length_and_content_is_answered() {
+fn cron_expression_length_is_limited() {
     let long = format!("{} * * * *", "0,".repeat(MAX_EXPRESSION_BYTES) + "0");
     let error = parse(&long, "UTC").unwrap_err().to_string();
     assert!(
@@ -72,14 +75,18 @@ fn an_expression_of_any_length_and_content_is_answered() {
 #[case("0 0 */31 2 1#5", "UTC", "no date")]
 #[case("*/15 2 * 3 0#2", "America/New_York", "always skipped")]
 #[case("* 2 * 3 0L", "Europe/Prague", "always skipped")]
-fn what_never_fires_is_refused(#[case] expression: &str, #[case] zone: &str, #[case] says: &str) {
+fn cron_expression_that_never_fires_is_refused(
+    #[case] expression: &str,
+    #[case] zone: &str,
+    #[case] says: &str,
+) {
     let error = parse(expression, zone).unwrap_err();
     assert!(matches!(error, Error::NeverFires { .. }), "{error:?}");
     assert!(error.to_string().contains(says), "{error}");
 }
 
 #[test]
-fn rare_dates_are_found_however_far_they_are() {
+fn rare_cron_dates_are_found_far_in_the_future() {
     assert_eq!(
         fires("0 0 29 2 *", "2096-03-01T00:00:00Z", 2),
         ["2104-02-29T00:00", "2108-02-29T00:00"]
@@ -117,7 +124,7 @@ fn rare_dates_are_found_however_far_they_are() {
 #[case("@daily", &["2026-11-22T00:00"])]
 #[case("@midnight", &["2026-11-22T00:00"])]
 #[case(" @hourly ", &["2026-11-21T13:00"])]
-fn an_expression_means_these_instants(#[case] expression: &str, #[case] expected: &[&str]) {
+fn cron_expression_gives_expected_instants(#[case] expression: &str, #[case] expected: &[&str]) {
     let found = fires(expression, "2026-11-21T12:00:00Z", expected.len());
     assert_eq!(found, expected);
 }
@@ -129,13 +136,13 @@ fn an_expression_means_these_instants(#[case] expression: &str, #[case] expected
 #[case("0 9 */2 * 5", &["2026-11-27T09:00", "2026-12-11T09:00", "2026-12-25T09:00"])]
 // Both: the 13th, if it is a Sunday, Tuesday, Thursday or Saturday.
 #[case("0 9 13 * */2", &["2026-12-13T09:00", "2027-02-13T09:00", "2027-03-13T09:00", "2027-04-13T09:00"])]
-fn day_fields_combine_as_in_vixie_cron(#[case] expression: &str, #[case] expected: &[&str]) {
+fn cron_day_fields_combine_as_in_vixie_cron(#[case] expression: &str, #[case] expected: &[&str]) {
     let found = fires(expression, "2026-11-21T12:00:00Z", expected.len());
     assert_eq!(found, expected);
 }
 
 #[test]
-fn the_next_instant_is_strictly_later_by_the_microsecond() {
+fn next_cron_instant_is_strictly_later() {
     for (after, next) in [
         ("2026-11-21T08:59:59.999999Z", "2026-11-21T09:00"),
         ("2026-11-21T09:00:00Z", "2026-11-22T09:00"),
@@ -147,7 +154,7 @@ fn the_next_instant_is_strictly_later_by_the_microsecond() {
 }
 
 #[test]
-fn there_is_a_last_instant_and_nothing_after_it() {
+fn no_cron_instant_follows_the_last_one() {
     for zone in [
         "UTC",
         "America/New_York",

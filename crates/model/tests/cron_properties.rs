@@ -4,7 +4,7 @@
 use jiff::{SignedDuration, civil::DateTime, tz::TimeZoneDatabase};
 use model::{
     Timestamp,
-    schedule::{Schedule, Spec, due},
+    schedule::{Schedule, Spec, due_instants},
 };
 use proptest::{collection::vec, prelude::*, sample::select};
 
@@ -153,13 +153,13 @@ impl Expression {
                 let mut new = wall;
                 let mut due = false;
                 while new > latest_shown {
-                    due |= self.matches(new);
+                    due_instants |= self.matches(new);
                     new -= MINUTE;
                 }
-                due
+                due_instants
             };
             latest_shown = latest_shown.max(wall);
-            if due && now > after.jiff() {
+            if due_instants && now > after.jiff() {
                 fires.push(Timestamp::from_jiff(now));
             }
             now += MINUTE;
@@ -176,7 +176,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 96, ..ProptestConfig::default() })]
 
     #[test]
-    fn fires_are_those_that_a_walk_by_the_minute_finds(
+    fn cron_fires_match_a_walk_by_the_minute(
         expression in expression(Just(Field::Star)),
         (zone, change) in select(&CHANGES[..]),
         before in prop_oneof![-7200..7200_i64, 0..130_000_i64],
@@ -194,7 +194,7 @@ proptest! {
         prop_assert_eq!(schedule.count(after, until), u64::try_from(walked.len()).unwrap());
 
         let Some(first) = walked.first() else { return Ok(()) };
-        let due = due(&schedule, *first, until, limit);
+        let due = due_instants(&schedule, *first, until, limit);
         let (earlier, newest) = walked.split_at(walked.len().saturating_sub(limit));
         prop_assert_eq!(due.instants, newest);
         prop_assert_eq!(due.earlier.map_or(0, |earlier| earlier.count), u64::try_from(earlier.len()).unwrap());
@@ -203,7 +203,7 @@ proptest! {
     }
 
     #[test]
-    fn from_any_instant_the_next_fire_is_the_first_that_a_walk_finds(
+    fn next_cron_fire_matches_first_fire_of_walk(
         expression in expression(field(1, 12)),
         (zone, change) in select(&CHANGES[..]),
         before in prop_oneof![-7200..7200_i64, 0..8_000_000_i64],

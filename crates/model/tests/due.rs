@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use model::{
     Timestamp,
-    schedule::{Due, Schedule, Spec, Stretch, due},
+    schedule::{DueInstants, MissedRange, Schedule, Spec, due_instants},
 };
 
 fn at(text: &str) -> Timestamp {
@@ -30,37 +30,43 @@ fn every(period: &str, anchor: Timestamp) -> Schedule {
 }
 
 #[test]
-fn nothing_is_due_before_its_time_or_without_one() {
-    let nothing = Due {
+fn nothing_is_due_before_first_instant() {
+    let nothing = DueInstants {
         earlier: None,
         instants: Vec::new(),
     };
     let (early, late) = (at("2026-11-21T08:00:00Z"), at("2026-11-21T09:00:00Z"));
-    assert_eq!(due(&cron("0 9 * * *", "UTC"), late, early, 10), nothing);
-    assert_eq!(due(&Schedule::Manual, early, late, 10), nothing);
-    assert_eq!(due(&Schedule::At(late), early, early, 10), nothing);
+    assert_eq!(
+        due_instants(&cron("0 9 * * *", "UTC"), late, early, 10),
+        nothing
+    );
+    assert_eq!(due_instants(&Schedule::Manual, early, late, 10), nothing);
+    assert_eq!(due_instants(&Schedule::At(late), early, early, 10), nothing);
 }
 
 #[test]
-fn the_first_due_instant_and_the_present_are_both_included() {
+fn due_range_includes_first_instant_and_now() {
     let hourly = every("1h", at("2026-11-21T08:00:00Z"));
     let (first, now) = (at("2026-11-21T08:00:00Z"), at("2026-11-21T10:00:00Z"));
     let expected = [first, at("2026-11-21T09:00:00Z"), now];
-    assert_eq!(due(&hourly, first, now, 3).instants, expected);
-    let two = due(&hourly, first, now, 2);
+    assert_eq!(due_instants(&hourly, first, now, 3).instants, expected);
+    let two = due_instants(&hourly, first, now, 2);
     assert_eq!(two.instants, expected[1..]);
-    let earlier = Stretch {
+    let earlier = MissedRange {
         first,
         last: first,
         count: 1,
     };
     assert_eq!(two.earlier, Some(earlier));
-    assert_eq!(due(&Schedule::At(now), now, now, 1).instants, [now]);
+    assert_eq!(
+        due_instants(&Schedule::At(now), now, now, 1).instants,
+        [now]
+    );
 }
 
 /// Bounded by the test runner's patience: a walk over these 34 million instants takes minutes.
 #[test]
-fn four_hundred_days_of_seconds_are_counted_without_a_walk() {
+fn backlog_of_400_days_of_seconds_is_counted_fast() {
     const DAYS: u64 = 400;
     let first = at("2026-01-01T00:00:00Z");
     let now = first + Duration::from_hours(24 * DAYS) + Duration::from_micros(500);
@@ -69,11 +75,11 @@ fn four_hundred_days_of_seconds_are_counted_without_a_walk() {
         cron("* * * * * *", "UTC"),
         cron("* * * * * *", "America/New_York"),
     ] {
-        let slept = due(&schedule, first, now, 2);
+        let slept = due_instants(&schedule, first, now, 2);
         let newest = now.saturating_sub(Duration::from_micros(500));
         let second = Duration::from_secs(1);
         assert_eq!(slept.instants, [newest.saturating_sub(second), newest]);
-        let earlier = Stretch {
+        let earlier = MissedRange {
             first,
             last: newest.saturating_sub(2 * second),
             count: DAYS * 86_400 + 1 - 2,
@@ -83,7 +89,7 @@ fn four_hundred_days_of_seconds_are_counted_without_a_walk() {
 }
 
 #[test]
-fn a_stretch_counts_skipped_and_repeated_times_as_they_fire() {
+fn missed_range_counts_skipped_and_repeated_times_as_fired() {
     let (first, now) = (at("2026-03-01T00:00:00Z"), at("2027-03-01T00:00:00Z"));
     // Daily at 02:30: the day of the gap fires once, too.
     let daily = cron("30 2 * * *", "America/New_York");

@@ -24,13 +24,13 @@ use tempfile::NamedTempFile;
 use crate::error::Error;
 
 /// The name of the database file in the folder.
-pub const DATABASE: &str = "matins.db";
+pub const DATABASE_FILE_NAME: &str = "matins.db";
 
 /// The name of the file that the server of the folder locks. Its content is the process ID of the server.
-pub const SERVE_LOCK: &str = "serve.lock";
+pub const SERVE_LOCK_FILE_NAME: &str = "serve.lock";
 
 /// The name of the file that holds the network address of the server.
-const ADDRESS: &str = "server.url";
+const ADDRESS_FILE_NAME: &str = "server.url";
 
 /// An existing data folder.
 #[derive(Debug, Clone)]
@@ -57,7 +57,7 @@ impl DataFolder {
     /// # Errors
     ///
     /// Returns the error of the system, with the kind `NotFound` if the folder does not exist.
-    pub fn look(path: &Path) -> io::Result<Self> {
+    pub fn open_existing(path: &Path) -> io::Result<Self> {
         let path = fs::canonicalize(path)?;
         Ok(Self { path })
     }
@@ -68,33 +68,33 @@ impl DataFolder {
     }
 
     /// Returns the path of the SQLite database that is used unless the configuration names another one.
-    pub fn database(&self) -> PathBuf {
-        self.path.join(DATABASE)
+    pub fn database_path(&self) -> PathBuf {
+        self.path.join(DATABASE_FILE_NAME)
     }
 
     /// Returns the folder that holds the working directories of sessions that were created without one.
-    pub fn sessions(&self) -> PathBuf {
+    pub fn sessions_path(&self) -> PathBuf {
         self.path.join("sessions")
     }
 
     /// Returns the folder of the lock files by which workers show that their processes are alive.
-    pub fn workers(&self) -> PathBuf {
+    pub fn workers_path(&self) -> PathBuf {
         self.path.join("workers")
     }
 
     /// Returns the folder in which the demonstration agent keeps its sessions.
-    pub fn demo_agent(&self) -> PathBuf {
+    pub fn demo_agent_path(&self) -> PathBuf {
         self.path.join("demo-agent")
     }
 
     /// Returns the path of the file that holds the first admin token.
-    pub fn token(&self) -> PathBuf {
+    pub fn token_path(&self) -> PathBuf {
         self.path.join("token")
     }
 
     /// Writes the network address of the server to `server.url`. Removes the file if `address` is `None`.
-    pub fn note_address(&self, address: Option<&str>) -> Result<(), Error> {
-        let path = self.path.join(ADDRESS);
+    pub fn write_address(&self, address: Option<&str>) -> Result<(), Error> {
+        let path = self.path.join(ADDRESS_FILE_NAME);
         let failed = |source| file_error("write the file", &path, source);
         let Some(address) = address else {
             return match fs::remove_file(&path) {
@@ -110,8 +110,8 @@ impl DataFolder {
     }
 
     /// Returns the network address of the server. Returns `None` if the file is missing, unreadable or empty.
-    pub fn address(&self) -> Option<String> {
-        let noted = fs::read_to_string(self.path.join(ADDRESS)).ok()?;
+    pub fn read_address(&self) -> Option<String> {
+        let noted = fs::read_to_string(self.path.join(ADDRESS_FILE_NAME)).ok()?;
         Some(noted.trim().to_owned()).filter(|address| !address.is_empty())
     }
 
@@ -121,14 +121,18 @@ impl DataFolder {
     /// # Errors
     ///
     /// Returns [`Error::Instance`] if the file `instance.id` holds no valid ID.
-    pub fn instance(&self, clock: &dyn Clock, entropy: &dyn Entropy) -> Result<InstanceId, Error> {
+    pub fn instance_id(
+        &self,
+        clock: &dyn Clock,
+        entropy: &dyn Entropy,
+    ) -> Result<InstanceId, Error> {
         let path = self.path.join("instance.id");
         let failed = |source| file_error("use the file", &path, source);
         let text = match fs::read_to_string(&path) {
             Ok(text) => text,
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 let id = InstanceId::generate(clock.now(), entropy);
-                write_once(&path, &format!("{id}\n")).map_err(failed)?;
+                create_if_absent(&path, &format!("{id}\n")).map_err(failed)?;
                 // Read the file again, because another process may have written its ID first.
                 fs::read_to_string(&path).map_err(failed)?
             }
@@ -140,7 +144,7 @@ impl DataFolder {
     }
 
     /// Returns the ID of this instance. Returns `None` if none has been generated yet; does not generate one.
-    pub fn instance_that_is_there(&self) -> Result<Option<InstanceId>, Error> {
+    pub fn existing_instance_id(&self) -> Result<Option<InstanceId>, Error> {
         let path = self.path.join("instance.id");
         match fs::read_to_string(&path) {
             Ok(text) => {
@@ -159,7 +163,7 @@ impl DataFolder {
     ///
     /// Returns [`Error::Locked`] with the process ID of the other server if the folder is locked.
     pub fn lock(&self) -> Result<ServeLock, Error> {
-        let path = self.path.join(SERVE_LOCK);
+        let path = self.path.join(SERVE_LOCK_FILE_NAME);
         let failed = |source| file_error("use the file", &path, source);
         let mut file = OpenOptions::new()
             .read(true)
@@ -177,7 +181,7 @@ impl DataFolder {
                 let mut pid = String::new();
                 file.read_to_string(&mut pid).map_err(failed)?;
                 let pid = pid.trim();
-                return Err(Error::Locked {
+                return Err(Error::FolderLocked {
                     path: self.path.clone(),
                     process: if pid.is_empty() { "?" } else { pid }.to_owned(),
                 });
@@ -208,7 +212,7 @@ fn file_error(action: &'static str, path: &Path, source: io::Error) -> Error {
 
 /// Creates a file with mode 0600 and this content. If the file already exists, leaves the existing file unchanged. A
 /// crash never leaves an incomplete file under `path`.
-fn write_once(path: &Path, content: &str) -> io::Result<()> {
+fn create_if_absent(path: &Path, content: &str) -> io::Result<()> {
     let draft = path.with_extension(format!("id.{}", std::process::id()));
     let mut file = OpenOptions::new()
         .write(true)
@@ -233,27 +237,27 @@ mod tests {
     use crate::system::{OsEntropy, SystemClock};
 
     #[test]
-    fn an_instance_stays_who_it_is() {
+    fn instance_id_is_stable_and_corrupt_file_is_refused() {
         let folder = tempfile::tempdir().unwrap();
         let folder = DataFolder::open(&folder.path().join("a/b")).unwrap();
-        let id = || folder.instance(&SystemClock, &OsEntropy).unwrap();
+        let id = || folder.instance_id(&SystemClock, &OsEntropy).unwrap();
         assert_eq!(id(), id());
         fs::write(folder.path().join("instance.id"), "nonsense").unwrap();
-        assert!(folder.instance(&SystemClock, &OsEntropy).is_err());
+        assert!(folder.instance_id(&SystemClock, &OsEntropy).is_err());
     }
 
     #[test]
-    fn a_file_that_is_there_is_not_written_again() {
+    fn existing_instance_file_is_not_overwritten() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("instance.id");
-        write_once(&path, "first").unwrap();
-        write_once(&path, "second").unwrap();
+        create_if_absent(&path, "first").unwrap();
+        create_if_absent(&path, "second").unwrap();
         assert_eq!(fs::read_to_string(&path).unwrap(), "first");
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
     }
 
     #[test]
-    fn a_folder_is_served_once_at_a_time() {
+    fn data_folder_lock_is_exclusive() {
         let folder = tempfile::tempdir().unwrap();
         let folder = DataFolder::open(folder.path()).unwrap();
         let lock = folder.lock().unwrap();

@@ -2,7 +2,7 @@
 
 use std::{io, path::PathBuf};
 
-use config::Problem;
+use config::ConfigProblem;
 use model::InvalidId;
 
 /// An error of this crate. Its message continues "failed to".
@@ -36,7 +36,7 @@ pub enum Error {
     },
     /// Another process holds the serve lock of the folder.
     #[error("serve {}: the process {process} serves it already", path.display())]
-    Locked {
+    FolderLocked {
         /// The data folder.
         path: PathBuf,
         /// The ID of that process, or `?` if it has not written one yet.
@@ -44,26 +44,26 @@ pub enum Error {
     },
     /// Another server serves a data folder with the same instance ID, such as a copy of this folder.
     #[error("serve: {by} serves a data folder with the same identity")]
-    SameIdentity {
+    DuplicateInstance {
         /// The worker ID of the other server, or "another server" if it is unknown.
-        by: String,
+        worker: String,
     },
     /// The schema of the database requires a newer version of this program.
     #[error(
         "serve: the database's schema needs a program that knows version {needed}, this one knows {known}"
     )]
-    Outdated {
+    ProgramOutdated {
         /// The lowest schema version that a program must know to use this database.
-        needed: i64,
+        needed_schema: i64,
         /// The schema version that this program knows.
-        known: i64,
+        supported_schema: i64,
     },
     /// The path of this executable cannot be determined.
     #[error("find the path of this program")]
-    Program(#[source] io::Error),
+    ExecutablePath(#[source] io::Error),
     /// A setting has an invalid value.
     #[error(transparent)]
-    Config(#[from] Problem),
+    Config(#[from] ConfigProblem),
     /// The database cannot be opened.
     #[error(transparent)]
     Open(#[from] store::OpenError),
@@ -95,17 +95,17 @@ impl Error {
             Self::Instance { .. } => {
                 "restore it from a backup: sessions are pinned to the instance it names"
             }
-            Self::Locked { .. } => "stop that one first, or name another folder with --data",
-            Self::SameIdentity { .. } => {
+            Self::FolderLocked { .. } => "stop that one first, or name another folder with --data",
+            Self::DuplicateInstance { .. } => {
                 "two with one identity would start agents without their memory: serve one of them; a copy becomes \
                  an instance of its own without its file instance.id"
             }
-            Self::Outdated { .. } => "run the newer version of Matins",
+            Self::ProgramOutdated { .. } => "run the newer version of Matins",
             Self::Open(error) => error.hint()?,
             Self::Store(error) => error.hint()?,
             Self::Service(error) => return error.hint(),
             Self::File { .. }
-            | Self::Program(_)
+            | Self::ExecutablePath(_)
             | Self::Config(_)
             | Self::Daemon(_)
             | Self::Client(_) => return None,

@@ -11,27 +11,27 @@ use std::{
 };
 
 use agent::{
-    Agent, Decision, Grace, GuardProgram, Launch, Limits, OpenError, Opened, PermissionRequest,
-    Permissions, guard,
+    Agent, Decision, GracePeriods, GuardProgram, Launch, Limits, OpenError, OpenSession,
+    PermissionRequest, Permissions, guard,
 };
-use api_types::{Depth, LimitsHeldBy, Probed, RestoreProbe, SessionProbe, SignIn};
+use api_types::{CheckDepth, CheckFindings, LimitsEnforcedBy, RestoreProbe, SessionProbe, SignIn};
 use futures::future::BoxFuture;
 use model::{
     AcpSessionId, Entropy,
-    agent::{AgentConfig, Offers},
+    agent::{AgentConfig, OfferedCapabilities},
     outcome::StopReason,
 };
-use service::{Probe, ProbeError, Probing};
+use service::{Probe, ProbeError, ProbeFuture};
 use tokio::{sync::mpsc, time::Instant};
 
 use crate::error::with_sources;
 
 /// The time that the guard's lease adds to the durations of the single steps.
-const LEASE_BEYOND_START: Duration = Duration::from_mins(1);
+const PROBE_LEASE_MARGIN: Duration = Duration::from_mins(1);
 /// The maximum duration of the turn of a probe.
-const TURN: Duration = Duration::from_mins(3);
+const PROBE_TURN_TIMEOUT: Duration = Duration::from_mins(3);
 /// The prompt of that turn.
-const WORDS: &str = "Answer with the one word ready. Use no tools.";
+const PROBE_PROMPT: &str = "Answer with the one word ready. Use no tools.";
 
 /// Probes agents in processes that start as turns start theirs.
 pub struct AgentProbe {
@@ -46,18 +46,18 @@ pub struct AgentProbe {
 }
 
 impl Probe for AgentProbe {
-    fn probe<'a>(&'a self, config: &'a AgentConfig, depth: Depth) -> Probing<'a> {
+    fn probe<'a>(&'a self, config: &'a AgentConfig, depth: CheckDepth) -> ProbeFuture<'a> {
         Box::pin(async move {
             let mut random = [0; 8];
             self.entropy.fill(&mut random);
             let name = format!("probe-{:016x}", u64::from_be_bytes(random));
-            if depth == Depth::Offers {
-                return self.look(config, depth, &name, &self.cwd).await;
+            if depth == CheckDepth::Offers {
+                return self.probe_in(config, depth, &name, &self.cwd).await;
             }
             // A session may leave files behind. A folder of its own lets the probe remove them.
             let folder = self.cwd.join(&name);
             std::fs::create_dir(&folder).map_err(|error| ProbeError(error.into()))?;
-            let looked = self.look(config, depth, &name, &folder).await;
+            let looked = self.probe_in(config, depth, &name, &folder).await;
             if let Err(error) = std::fs::remove_dir_all(&folder) {
                 tracing::warn!(%error, "failed to remove {}", folder.display());
             }
@@ -68,44 +68,44 @@ impl Probe for AgentProbe {
 
 impl AgentProbe {
     /// Probes an agent whose processes carry the marker `name`, in an existing folder.
-    async fn look(
+    async fn probe_in(
         &self,
         config: &AgentConfig,
-        depth: Depth,
+        depth: CheckDepth,
         name: &str,
         folder: &Path,
-    ) -> Result<Probed, ProbeError> {
+    ) -> Result<CheckFindings, ProbeError> {
         // 1. Start the agent.
         let begun = Instant::now();
         let agent = self.start(config, name, folder).await;
         let agent = agent.map_err(|error| ProbeError(error.into()))?;
-        let mut probed = Probed {
+        let mut probed = CheckFindings {
             protocol_version: agent::PROTOCOL_VERSION,
             start: begun.elapsed(),
-            limits_held_by: match guard::limits_held_by_kernel() {
-                Ok(_) => LimitsHeldBy::Kernel,
-                Err(reason) => LimitsHeldBy::Guard {
+            limits_enforced_by: match guard::kernel_limits_cgroup() {
+                Ok(_) => LimitsEnforcedBy::Kernel,
+                Err(reason) => LimitsEnforcedBy::Guard {
                     because: reason.to_owned(),
                 },
             },
-            ..describe(&agent)
+            ..announced_capabilities(&agent)
         };
         // 2. Open a session.
         let mut opened = None;
-        if depth >= Depth::Session {
+        if depth >= CheckDepth::Session {
             let begun = Instant::now();
             let made = agent.new_session(folder, &[]).await;
-            let (session, id) = session(made, begun.elapsed());
+            let (session, id) = session_probe(made, begun.elapsed());
             probed.session = Some(session);
             opened = id;
         }
-        probed.memory_bytes = agent.used().await.map(|used| used.memory);
+        probed.memory_bytes = agent.resource_usage().await.map(|used| used.memory_bytes);
         let Some(id) = opened else {
-            agent.shutdown(Grace::default()).await;
+            agent.shutdown(GracePeriods::default()).await;
             return Ok(probed);
         };
         // 3. Restore the session in another process.
-        let last = if depth == Depth::Restore {
+        let last = if depth == CheckDepth::Restore {
             let (restore, last) = self.try_restore(config, name, folder, agent, &id).await;
             probed.restore = Some(restore);
             last
@@ -118,7 +118,7 @@ impl AgentProbe {
             if let Some(SessionProbe::Opened { deleted, .. }) = &mut probed.session {
                 *deleted = gone;
             }
-            agent.shutdown(Grace::default()).await;
+            agent.shutdown(GracePeriods::default()).await;
         }
         Ok(probed)
     }
@@ -144,11 +144,11 @@ impl AgentProbe {
                 ..Limits::default()
             },
             // A probe never renews its lease, so the lease must outlast the starts, the turn and the restore.
-            lease: 2 * (start + restore) + TURN + LEASE_BEYOND_START,
+            lease: 2 * (start + restore) + PROBE_TURN_TIMEOUT + PROBE_LEASE_MARGIN,
             resources: config.limits,
             authenticate: config.authenticate.clone(),
         };
-        Agent::start(launch, Arc::new(NothingIsAllowed)).await
+        Agent::start(launch, Arc::new(DenyAll)).await
     }
 
     /// Takes a turn in `agent`, shuts it down, and restores the session in a new process. Returns the new agent, or
@@ -166,14 +166,20 @@ impl AgentProbe {
         let (updates, received) = mpsc::channel(1);
         // The probe ignores the text of the turn.
         drop(received);
-        let turn = tokio::time::timeout(TURN, agent.prompt(WORDS, updates)).await;
+        let turn =
+            tokio::time::timeout(PROBE_TURN_TIMEOUT, agent.prompt(PROBE_PROMPT, updates)).await;
         let turn_took = begun.elapsed();
-        agent.shutdown(Grace::default()).await;
+        agent.shutdown(GracePeriods::default()).await;
         match turn {
             Ok(Ok(StopReason::EndTurn)) => {}
             Ok(Ok(other)) => return (failed(format!("its turn ended with {other}")), None),
             Ok(Err(error)) => return (failed(with_sources(&error)), None),
-            Err(_) => return (failed(format!("its turn took longer than {TURN:?}")), None),
+            Err(_) => {
+                return (
+                    failed(format!("its turn took longer than {PROBE_TURN_TIMEOUT:?}")),
+                    None,
+                );
+            }
         }
         // Some agents write a session to disk only some time after the turn has ended.
         if config.restore_after_seconds > 0 {
@@ -198,15 +204,15 @@ impl AgentProbe {
 }
 
 /// Returns the capabilities that the agent announced.
-fn describe(agent: &Agent) -> Probed {
-    let said = agent.offers().clone();
+fn announced_capabilities(agent: &Agent) -> CheckFindings {
+    let said = agent.capabilities().clone();
     let named = |text: String| Some(text).filter(|text| !text.is_empty());
     let which = |offers: &[(&str, bool)]| {
         let offered = offers.iter().filter(|(_, offered)| *offered);
         offered.map(|(name, _)| (*name).to_owned()).collect()
     };
-    Probed {
-        offers: Offers {
+    CheckFindings {
+        offers: OfferedCapabilities {
             name: named(said.name),
             version: named(said.version),
             resume: said.resume,
@@ -233,16 +239,16 @@ fn describe(agent: &Agent) -> Probed {
                 id: method.id,
                 name: method.name,
                 description: method.description,
-                terminal: method.terminal,
+                terminal: method.needs_terminal,
             })
             .collect(),
-        ..Probed::default()
+        ..CheckFindings::default()
     }
 }
 
 /// Converts the result of creating a session. Returns the ID of the session if it was created.
-fn session(
-    made: Result<Opened, OpenError>,
+fn session_probe(
+    made: Result<OpenSession, OpenError>,
     took: Duration,
 ) -> (SessionProbe, Option<AcpSessionId>) {
     match made {
@@ -277,9 +283,9 @@ fn session(
 }
 
 /// Denies every permission request, so that a probe changes no file of the user.
-struct NothingIsAllowed;
+struct DenyAll;
 
-impl Permissions for NothingIsAllowed {
+impl Permissions for DenyAll {
     fn decide(&self, _request: PermissionRequest) -> BoxFuture<'_, Decision> {
         Box::pin(async { Decision::Deny })
     }

@@ -5,27 +5,27 @@ use std::{
     sync::{Arc, OnceLock},
 };
 
-use api::{Listener, Served};
+use api::{Listener, ServerHandle};
 use axum::Router;
 use client::Client;
-use daemon::{Daemon, Waker};
+use daemon::{Daemon, LoopSignals};
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    data_folder::ServeLock, error::Error, host::host, local::Local, socket::PrivateSocket,
-    taking_over::take_over,
+    data_folder::ServeLock, error::Error, host::host, instance_claim::claim_instance,
+    local_instance::LocalInstance, socket::PrivateSocket,
 };
 
 /// The network access to a server, in addition to its private socket.
 #[derive(Debug, Default)]
-pub struct Reach {
+pub struct NetworkAccess {
     /// The listener for TCP connections. `None` if the server has only its private socket.
     pub listener: Option<TcpListener>,
     /// The accepted host names, in addition to those of the loopback interface.
     pub hosts: Vec<String>,
     /// `true` if clients connect through a proxy that terminates TLS.
-    pub by_tls: bool,
+    pub behind_tls_proxy: bool,
 }
 
 /// A running server. A data folder has at most one.
@@ -33,7 +33,7 @@ pub struct Server {
     daemon: Daemon,
     routes: Router,
     socket: PrivateSocket,
-    network: Option<Served>,
+    network: Option<ServerHandle>,
     /// Ends event streams and stops the listeners when it is cancelled.
     closing: CancellationToken,
     /// Held until the server is dropped, so that no second server starts on the folder.
@@ -45,13 +45,17 @@ impl Server {
     ///
     /// # Errors
     ///
-    /// Returns [`Error::SameIdentity`] if another server serves a copy of the folder, and [`Error::Outdated`] if the
+    /// Returns [`Error::DuplicateInstance`] if another server serves a copy of the folder, and [`Error::Outdated`] if the
     /// database requires a newer version of this program.
-    pub async fn start(local: &Local, reach: Reach, lock: ServeLock) -> Result<Self, Error> {
+    pub async fn start(
+        local: &LocalInstance,
+        reach: NetworkAccess,
+        lock: ServeLock,
+    ) -> Result<Self, Error> {
         // 1. Claim the instance in the database, before anything of this server is visible.
         let host = host(local)?;
-        take_over(local, &host.worker).await?;
-        let waker = Waker::default();
+        claim_instance(local, &host.worker).await?;
+        let waker = LoopSignals::default();
         let woken = waker.clone();
         let closing = CancellationToken::new();
         // 2. Build the API. Until the daemon starts, `ready` finds no token here and reports `false`.
@@ -59,13 +63,13 @@ impl Server {
         let live = Arc::clone(&loops);
         let api = local
             .api()
-            .serving(Arc::new(move || woken.wake()))
-            .ready(Arc::new(move || {
+            .with_worker_loops(Arc::new(move || woken.wake()))
+            .with_liveness_check(Arc::new(move || {
                 live.get().is_some_and(|ended| !ended.is_cancelled())
             }))
-            .metrics(host.metrics.clone())
-            .stopped_by(closing.clone())
-            .reached_by(&reach.hosts, reach.by_tls);
+            .with_metrics(host.metrics.clone())
+            .with_stop_token(closing.clone())
+            .with_hosts(&reach.hosts, reach.behind_tls_proxy);
         let routes = api::router(api.build());
         let folder = local.folder.path();
         // 3. Listen, before the daemon claims any turn: the agents of turns reach the API through the socket, so a
@@ -80,8 +84,8 @@ impl Server {
             .listener
             .map(|it| api::serve(Listener::Tcp(it), routes.clone(), closing.clone()));
         // 4. Start the daemon last.
-        let daemon = Daemon::start_in_fleet(host, waker, local.fleet.clone());
-        loops.get_or_init(|| daemon.ended());
+        let daemon = Daemon::start_with_clock(host, waker, local.fleet_clock.clone());
+        loops.get_or_init(|| daemon.loop_ended());
         Ok(Self {
             daemon,
             routes,
@@ -93,28 +97,28 @@ impl Server {
     }
 
     /// Returns a client that calls the API of the server inside this process.
-    pub fn client(&self, local: &Local) -> Client {
-        local.client_of(self.routes.clone())
+    pub fn client(&self, local: &LocalInstance) -> Client {
+        local.in_process_client(self.routes.clone())
     }
 
     /// Returns the network address of the server. Returns `None` if it has no network listener.
     pub fn address(&self) -> Option<SocketAddr> {
-        self.network.as_ref().and_then(Served::address)
+        self.network.as_ref().and_then(ServerHandle::address)
     }
 
     /// Returns a token that is cancelled when a loop of the daemon has died. From then on the server creates no runs
     /// and takes no turns.
-    pub fn ended(&self) -> CancellationToken {
-        self.daemon.ended()
+    pub fn failed_token(&self) -> CancellationToken {
+        self.daemon.loop_ended()
     }
 
     /// Returns a token that makes [`Self::stop`] requeue running turns at once instead of waiting for the deadline.
-    pub fn hurry(&self) -> CancellationToken {
-        self.daemon.hurry()
+    pub fn requeue_token(&self) -> CancellationToken {
+        self.daemon.requeue_token()
     }
 
     /// Stops the server. Running turns may finish until the deadline; after it the server requeues their runs.
-    pub async fn stop(self) -> daemon::Stopped {
+    pub async fn stop(self) -> daemon::StopSummary {
         // Cancel first, so that status requests no longer report a server, and so that no open event stream delays
         // the stop.
         self.closing.cancel();

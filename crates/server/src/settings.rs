@@ -1,6 +1,6 @@
 //! Converts the configuration into the location of the database and the settings of the daemon.
 
-use config::{Config, Problem};
+use config::{Config, ConfigProblem};
 use daemon::Settings;
 use store::{InvalidLocation, Location};
 
@@ -13,11 +13,11 @@ use crate::error::with_sources;
 ///
 /// Returns a [`Problem`] if `database` or `database_direct` is invalid, or if `database_direct` is set without a
 /// PostgreSQL server in `database`.
-pub fn location(config: &Config) -> Result<Option<Location>, Problem> {
+pub fn database_location(config: &Config) -> Result<Option<Location>, ConfigProblem> {
     let (database, direct) = (&config.database, &config.database_direct);
     // Neither this message nor the error contains the address, because an address may hold a password.
     let refused = |name, origin, error: InvalidLocation| {
-        Problem::value(name, None, origin, with_sources(&error))
+        ConfigProblem::value(name, None, origin, with_sources(&error))
     };
     let Some(address) = &database.value else {
         // Without `database` the database is a file, and a file has no direct address.
@@ -47,7 +47,7 @@ pub fn location(config: &Config) -> Result<Option<Location>, Problem> {
 }
 
 /// Returns the settings of the daemon.
-pub fn loop_settings(config: &Config) -> Settings {
+pub fn daemon_settings(config: &Config) -> Settings {
     Settings {
         workers: config.workers.value,
         waiting_turns: config.waiting_turns.value,
@@ -69,9 +69,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_defaults_are_those_of_the_loops() {
+    fn configuration_defaults_equal_daemon_defaults() {
         let (config, problems) = config::resolve(&Sources::default());
         assert_eq!(problems, []);
-        assert_eq!(loop_settings(&config), Settings::default());
+        assert_eq!(daemon_settings(&config), Settings::default());
     }
 }

@@ -14,7 +14,7 @@ use std::{
     time::Duration,
 };
 
-use api::{Listener, Served};
+use api::{Listener, ServerHandle};
 use axum::Router;
 use client::{Client, SocketAddress};
 use model::Entropy;
@@ -25,41 +25,41 @@ use tokio::{
 use tokio_util::sync::CancellationToken;
 
 /// The name of the server's socket.
-const SERVER: &str = "matins.sock";
+const SERVER_SOCKET_NAME: &str = "matins.sock";
 /// The prefix and the suffix of the other sockets' names. The process ID stands between them.
-const PROCESS: (&str, &str) = ("matins-", ".sock");
+const PROCESS_SOCKET_NAME_PARTS: (&str, &str) = ("matins-", ".sock");
 /// The maximum time for the listener to answer a status request.
-const PATIENCE: Duration = Duration::from_secs(5);
+const STATUS_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// The result of contacting the server of a data folder.
-pub enum Asked {
+pub enum ServerContact {
     /// A server answered. The client is connected to it.
-    Serves(Client),
+    Connected(Client),
     /// A process listens but gives no valid answer in time.
-    Silent,
+    Unresponsive,
     /// No process listens.
-    Nobody,
+    Absent,
 }
 
 /// Contacts the server of a data folder and requests its status.
-pub async fn ask(folder: &Path, entropy: Arc<dyn Entropy>) -> Asked {
-    let Ok(address) = SocketAddress::of(&folder.join(SERVER)) else {
-        return Asked::Nobody;
+pub async fn contact_server(folder: &Path, entropy: Arc<dyn Entropy>) -> ServerContact {
+    let Ok(address) = SocketAddress::for_path(&folder.join(SERVER_SOCKET_NAME)) else {
+        return ServerContact::Absent;
     };
     if UnixStream::connect(address.path()).await.is_err() {
-        return Asked::Nobody;
+        return ServerContact::Absent;
     }
-    let Ok(client) = Client::at_socket(address, entropy) else {
-        return Asked::Silent;
+    let Ok(client) = Client::with_socket(address, entropy) else {
+        return ServerContact::Unresponsive;
     };
-    let answer = timeout(PATIENCE, client.server()).await;
+    let answer = timeout(STATUS_TIMEOUT, client.server()).await;
     match answer {
-        Ok(Ok(_)) => Asked::Serves(client),
+        Ok(Ok(_)) => ServerContact::Connected(client),
         Ok(Err(error)) => {
             tracing::debug!(%error, "whoever serves the folder gave no answer");
-            Asked::Silent
+            ServerContact::Unresponsive
         }
-        Err(_) => Asked::Silent,
+        Err(_) => ServerContact::Unresponsive,
     }
 }
 
@@ -67,7 +67,7 @@ pub async fn ask(folder: &Path, entropy: Arc<dyn Entropy>) -> Asked {
 #[derive(Debug)]
 pub(crate) struct PrivateSocket {
     path: PathBuf,
-    served: Option<Served>,
+    handle: Option<ServerHandle>,
 }
 
 impl PrivateSocket {
@@ -78,8 +78,8 @@ impl PrivateSocket {
         routes: Router,
         stop: CancellationToken,
     ) -> io::Result<Self> {
-        remove_left(folder);
-        Self::listen(folder.join(SERVER), routes, stop)
+        remove_stale_sockets(folder);
+        Self::listen(folder.join(SERVER_SOCKET_NAME), routes, stop)
     }
 
     /// Listens at `matins-<pid>.sock`, for a process that takes a turn without a server.
@@ -88,8 +88,8 @@ impl PrivateSocket {
         routes: Router,
         stop: CancellationToken,
     ) -> io::Result<Self> {
-        remove_left(folder);
-        let (before, behind) = PROCESS;
+        remove_stale_sockets(folder);
+        let (before, behind) = PROCESS_SOCKET_NAME_PARTS;
         let name = format!("{before}{}{behind}", std::process::id());
         Self::listen(folder.join(name), routes, stop)
     }
@@ -98,21 +98,21 @@ impl PrivateSocket {
         // Bind a draft name and restrict its mode before the rename, so that no other user can connect in between.
         // The rename also replaces the socket file of a killed process.
         let draft = path.with_extension(format!("{}.draft", std::process::id()));
-        remove(&draft)?;
-        let listener = UnixListener::bind(SocketAddress::of(&draft)?.path())?;
+        remove_if_exists(&draft)?;
+        let listener = UnixListener::bind(SocketAddress::for_path(&draft)?.path())?;
         fs::set_permissions(&draft, Permissions::from_mode(0o600))?;
         fs::rename(&draft, &path)?;
         let served = api::serve(Listener::Private(listener), routes, stop);
         Ok(Self {
             path,
-            served: Some(served),
+            handle: Some(served),
         })
     }
 
     /// Stops listening: removes the socket file, then closes open connections or cuts them off.
     pub(crate) async fn stop(mut self) {
         fs::remove_file(&self.path).ok();
-        if let Some(served) = self.served.take() {
+        if let Some(served) = self.handle.take() {
             served.stop().await;
         }
     }
@@ -121,15 +121,15 @@ impl PrivateSocket {
 impl Drop for PrivateSocket {
     fn drop(&mut self) {
         // `stop` has already removed the file, and another process may have created a socket of the same name since.
-        if self.served.is_some() {
+        if self.handle.is_some() {
             fs::remove_file(&self.path).ok();
         }
     }
 }
 
 /// Removes the sockets of single-turn processes that have died.
-fn remove_left(folder: &Path) {
-    let (before, behind) = PROCESS;
+fn remove_stale_sockets(folder: &Path) {
+    let (before, behind) = PROCESS_SOCKET_NAME_PARTS;
     let Ok(entries) = fs::read_dir(folder) else {
         return;
     };
@@ -143,7 +143,7 @@ fn remove_left(folder: &Path) {
             continue;
         }
         // Only a refused connection proves that no process listens. After any other error the file stays.
-        let listened_at = SocketAddress::of(&entry.path())
+        let listened_at = SocketAddress::for_path(&entry.path())
             .and_then(|address| std::os::unix::net::UnixStream::connect(address.path()));
         if listened_at.is_err_and(|error| error.kind() == io::ErrorKind::ConnectionRefused) {
             fs::remove_file(entry.path()).ok();
@@ -151,7 +151,7 @@ fn remove_left(folder: &Path) {
     }
 }
 
-fn remove(path: &Path) -> io::Result<()> {
+fn remove_if_exists(path: &Path) -> io::Result<()> {
     match fs::remove_file(path) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
         _ => Ok(()),
@@ -171,11 +171,14 @@ mod tests {
         Router::new().route("/api/v1/server", get(|| async { Json(server) }))
     }
 
-    async fn serves(folder: &Path) -> bool {
-        matches!(ask(folder, Arc::new(OsEntropy)).await, Asked::Serves(_))
+    async fn is_server_found(folder: &Path) -> bool {
+        matches!(
+            contact_server(folder, Arc::new(OsEntropy)).await,
+            ServerContact::Connected(_)
+        )
     }
 
-    fn names(folder: &Path) -> Vec<String> {
+    fn file_names(folder: &Path) -> Vec<String> {
         let entries = fs::read_dir(folder).unwrap();
         entries
             .map(|entry| entry.unwrap().file_name().into_string().unwrap())
@@ -183,57 +186,59 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn whoever_serves_is_found_until_it_stops() {
+    async fn private_socket_connects_until_server_stops() {
         let folder = tempfile::tempdir().unwrap();
-        assert!(!serves(folder.path()).await);
+        assert!(!is_server_found(folder.path()).await);
         let stop = CancellationToken::new();
         let socket = PrivateSocket::of_server(folder.path(), routes(), stop).unwrap();
-        assert!(serves(folder.path()).await);
-        let mode = fs::metadata(folder.path().join(SERVER))
+        assert!(is_server_found(folder.path()).await);
+        let mode = fs::metadata(folder.path().join(SERVER_SOCKET_NAME))
             .unwrap()
             .permissions();
         assert_eq!(mode.mode() & 0o777, 0o600);
         socket.stop().await;
-        assert!(!serves(folder.path()).await);
-        assert!(names(folder.path()).is_empty());
+        assert!(!is_server_found(folder.path()).await);
+        assert!(file_names(folder.path()).is_empty());
     }
 
     #[tokio::test]
-    async fn a_socket_that_a_killed_server_left_is_taken_over() {
+    async fn stale_socket_of_killed_server_is_replaced() {
         let folder = tempfile::tempdir().unwrap();
-        drop(std::os::unix::net::UnixListener::bind(folder.path().join(SERVER)).unwrap());
-        assert!(!serves(folder.path()).await);
+        drop(
+            std::os::unix::net::UnixListener::bind(folder.path().join(SERVER_SOCKET_NAME)).unwrap(),
+        );
+        assert!(!is_server_found(folder.path()).await);
         let stop = CancellationToken::new();
         let _socket = PrivateSocket::of_server(folder.path(), routes(), stop).unwrap();
-        assert!(serves(folder.path()).await);
+        assert!(is_server_found(folder.path()).await);
     }
 
     #[tokio::test]
-    async fn a_folder_deeper_than_an_address_is_long_is_served_too() {
+    async fn folder_path_longer_than_socket_address_is_served() {
         let folder = tempfile::tempdir().unwrap();
         let deep = folder.path().join("d".repeat(150));
         fs::create_dir(&deep).unwrap();
         let stop = CancellationToken::new();
         let _socket = PrivateSocket::of_server(&deep, routes(), stop).unwrap();
-        assert!(serves(&deep).await);
+        assert!(is_server_found(&deep).await);
     }
 
     #[tokio::test]
-    async fn somebody_who_does_not_answer_as_a_server_is_silent() {
+    async fn listener_without_valid_answer_is_unresponsive() {
         let folder = tempfile::tempdir().unwrap();
-        let listener = UnixListener::bind(folder.path().join(SERVER)).unwrap();
+        let listener = UnixListener::bind(folder.path().join(SERVER_SOCKET_NAME)).unwrap();
         let closing = tokio::spawn(async move {
             loop {
                 drop(listener.accept().await.unwrap());
             }
         });
-        let asked = ask(folder.path(), Arc::new(OsEntropy)).await;
-        assert!(matches!(asked, Asked::Silent));
+        let asked = contact_server(folder.path(), Arc::new(OsEntropy)).await;
+        assert!(matches!(asked, ServerContact::Unresponsive));
         closing.abort();
     }
 
     #[tokio::test]
-    async fn sockets_of_dead_processes_are_removed_and_those_of_others_stay() {
+    async fn only_sockets_of_dead_processes_are_removed() {
         let folder = tempfile::tempdir().unwrap();
         let at = |name: &str| folder.path().join(name);
         drop(std::os::unix::net::UnixListener::bind(at("matins-1.sock")).unwrap());
@@ -242,7 +247,7 @@ mod tests {
         let stop = CancellationToken::new();
         let own = PrivateSocket::of_process(folder.path(), routes(), stop).unwrap();
         let own_name = format!("matins-{}.sock", std::process::id());
-        let mut there = names(folder.path());
+        let mut there = file_names(folder.path());
         there.sort();
         let mut expected = vec![
             "matins-2.sock".to_owned(),
@@ -252,6 +257,6 @@ mod tests {
         expected.sort();
         assert_eq!(there, expected);
         drop(own);
-        assert_eq!(names(folder.path()).len(), 2);
+        assert_eq!(file_names(folder.path()).len(), 2);
     }
 }

@@ -2,17 +2,17 @@
 
 use std::{pin::pin, time::Duration};
 
-use api_types::{Run, RunView, Waiting};
+use api_types::{BlockedOn, Run, RunView};
 use client::Client;
-use daemon::{Host, Waker};
+use daemon::{Host, LoopSignals};
 use model::{RunId, run::RunStatus};
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
-use crate::{error::Error, host::host, local::Local, socket::PrivateSocket};
+use crate::{error::Error, host::host, local_instance::LocalInstance, socket::PrivateSocket};
 
 /// The interval at which this process polls for the run that blocks its own run.
-const LOOK: Duration = Duration::from_millis(250);
+const POLL_INTERVAL: Duration = Duration::from_millis(250);
 
 /// Takes the turn of a run in this process. If the run waits for other queued runs that no server takes, takes their
 /// turns first. Returns the last attempt at the run when it is over. If `stop` is cancelled earlier, returns the
@@ -20,7 +20,7 @@ const LOOK: Duration = Duration::from_millis(250);
 ///
 /// Meanwhile serves the API at a private socket of this process, because the agents of the turns call it.
 pub async fn take_turn(
-    local: &Local,
+    local: &LocalInstance,
     client: &Client,
     run: RunId,
     stop: CancellationToken,
@@ -28,41 +28,42 @@ pub async fn take_turn(
     let host = host(local)?;
     let folder = local.folder.path();
     let closing = CancellationToken::new();
-    let routes = api::router(local.api().stopped_by(closing.clone()).build());
+    let routes = api::router(local.api().with_stop_token(closing.clone()).build());
     let socket = PrivateSocket::of_process(folder, routes, closing.clone());
     let socket = socket.map_err(|source| Error::File {
         action: "listen in",
         path: folder.to_owned(),
         source,
     })?;
-    if let Some(fleet) = local.fleet.clone() {
+    if let Some(fleet) = local.fleet_clock.clone() {
         // Keep the shared clock synchronized, because a turn may take long enough for the local clock to drift.
-        let keeping = fleet.keep(host.clone(), Waker::default(), closing.clone());
+        let keeping =
+            fleet.keep_synchronized(host.clone(), LoopSignals::default(), closing.clone());
         tokio::spawn(keeping);
     }
-    let taken = Box::pin(take_with(&host, client, run, stop)).await;
+    let taken = Box::pin(take_with_blocking_runs(&host, client, run, stop)).await;
     closing.cancel();
     socket.stop().await;
     taken
 }
 
 /// Takes the turn of `run` and, one after another, the turns of the runs that block it.
-async fn take_with(
+async fn take_with_blocking_runs(
     host: &Host,
     client: &Client,
     run: RunId,
     stop: CancellationToken,
 ) -> Result<Run, Error> {
-    let mut taken = pin!(daemon::take_one(host, run, stop.clone()));
+    let mut taken = pin!(daemon::take_standalone_turn(host, run, stop.clone()));
     loop {
         let before = tokio::select! {
             biased;
             ended = &mut taken => return ended.map(Into::into).map_err(Error::Daemon),
-            before = what_stands_before(client, run) => before?,
+            before = wait_for_blocking_run(client, run) => before?,
         };
         // Keep both futures running: while this process takes the blocking run, `run` may be cancelled or claimed by
         // another process.
-        let mut other = pin!(daemon::take_one(host, before, stop.clone()));
+        let mut other = pin!(daemon::take_standalone_turn(host, before, stop.clone()));
         tokio::select! {
             ended = &mut taken => {
                 // Do not drop a turn that has begun, because its agent would be killed and its run left to lease
@@ -78,18 +79,18 @@ async fn take_with(
 }
 
 /// Waits until another run blocks the newest attempt at `run` and is itself queued. Returns the ID of that run.
-async fn what_stands_before(client: &Client, run: RunId) -> Result<RunId, Error> {
+async fn wait_for_blocking_run(client: &Client, run: RunId) -> Result<RunId, Error> {
     loop {
         let newest = newest_attempt(client, run).await?;
-        if let Some(Waiting::Run {
+        if let Some(BlockedOn::Run {
             run,
             status: RunStatus::Queued,
             ..
-        }) = newest.waiting
+        }) = newest.blocked_on
         {
             return Ok(run);
         }
-        sleep(LOOK).await;
+        sleep(POLL_INTERVAL).await;
     }
 }
 

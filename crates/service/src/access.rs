@@ -14,22 +14,22 @@ use model::{
     },
     entity::Tenant,
 };
-use store::{NewBrowser, NewToken, Page as StorePage, Scope};
+use store::{NewBrowserToken, NewToken, Page as StorePage, Scope};
 
 use crate::{Error, Service, naming};
 
 /// The lifetime of a sign-in link.
-const LINK_LIFE: Duration = Duration::from_mins(10);
+const SIGN_IN_LINK_LIFETIME: Duration = Duration::from_mins(10);
 /// The time that a browser stays signed in.
-const BROWSER_LIFE: Duration = Duration::from_hours(30 * 24);
+const BROWSER_SIGN_IN_LIFETIME: Duration = Duration::from_hours(30 * 24);
 /// The name of the token of a tenant's first admin.
-const FIRST_TOKEN: &str = "first";
+const FIRST_TOKEN_NAME: &str = "first";
 /// The name of the tokens for browsers that are signed in from this machine.
-const MACHINE_TOKEN: &str = "signed in from this machine";
+const MACHINE_TOKEN_NAME: &str = "signed in from this machine";
 
 impl Service {
     /// Returns the tenant of this service.
-    pub async fn own_tenant(&self) -> Result<Tenant, Error> {
+    pub async fn current_tenant(&self) -> Result<Tenant, Error> {
         Ok(self.store.tenant(self.scope(), self.tenant).await?)
     }
 
@@ -53,9 +53,9 @@ impl Service {
     /// Returns the tenant with this name or ID. Without `all`, finds only the tenant of this service.
     pub async fn tenant(&self, all: bool, given: &str) -> Result<Tenant, Error> {
         let found = if all {
-            self.any_tenant(given).await?
+            self.find_any_tenant(given).await?
         } else {
-            let own = self.own_tenant().await?;
+            let own = self.current_tenant().await?;
             Some(own).filter(|own| own.name == given || own.id.to_string() == given)
         };
         found.ok_or_else(|| Error::NotFound {
@@ -65,7 +65,7 @@ impl Service {
         })
     }
 
-    async fn any_tenant(&self, given: &str) -> Result<Option<Tenant>, Error> {
+    async fn find_any_tenant(&self, given: &str) -> Result<Option<Tenant>, Error> {
         if let Some(named) = self.store.tenant_named(given).await? {
             return Ok(Some(named));
         }
@@ -86,11 +86,11 @@ impl Service {
         id: Option<TenantId>,
         demo_command: &[String],
     ) -> Result<TenantCreated, Error> {
-        let name = naming::name("name", name)?;
+        let name = naming::validate_name("name", name)?;
         let now = self.now();
         let id = id.unwrap_or_else(|| TenantId::generate(now, &*self.entropy));
         match self.store.create_tenant(id, &name, now).await {
-            Ok(()) | Err(store::Error::Made { .. }) => {}
+            Ok(()) | Err(store::Error::AlreadyCreated { .. }) => {}
             Err(error) => return Err(error.into()),
         }
         // An earlier request may have stopped after any of these steps, so each step tolerates that its row exists.
@@ -100,18 +100,18 @@ impl Service {
         };
         of_tenant.add_known_agents(demo_command).await?;
         // The ID of the token is derived from the tenant's, so that a repeated request finds the existing token.
-        let token = of_tenant.first_token(Some(TokenId::from_uuid(id.uuid())));
+        let token = of_tenant.create_first_token(Some(TokenId::from_uuid(id.uuid())));
         let token = token.await?;
         Ok(TenantCreated {
-            tenant: of_tenant.own_tenant().await?.into(),
+            tenant: of_tenant.current_tenant().await?.into(),
             token,
         })
     }
 
     /// Creates the token of the tenant's first admin, with a reserved ID if there is one.
-    pub async fn first_token(&self, id: Option<TokenId>) -> Result<TokenCreated, Error> {
+    pub async fn create_first_token(&self, id: Option<TokenId>) -> Result<TokenCreated, Error> {
         let request = TokenRequest {
-            name: FIRST_TOKEN.to_owned(),
+            name: FIRST_TOKEN_NAME.to_owned(),
             role: Role::Admin,
             scopes: None,
             expires_at: None,
@@ -159,7 +159,7 @@ impl Service {
             }
         }
         let now = self.now();
-        let name = naming::name("name", &request.name)?;
+        let name = naming::validate_name("name", &request.name)?;
         if matches!(request.role, Role::Runtime | Role::Run) {
             let problem =
                 "accepted are admin, member and viewer; the others are made by what they are for";
@@ -169,7 +169,7 @@ impl Service {
             let problem = "it is over; accepted is an instant to come";
             return Err(Error::invalid("expires_at", &expires.to_string(), problem));
         }
-        let scopes = scopes(request, permitted)?;
+        let scopes = limit_scopes(request, permitted)?;
         let secret = TokenSecret::generate(&*self.entropy);
         let new = NewToken {
             id: id.unwrap_or_else(|| TokenId::generate(now, &*self.entropy)),
@@ -177,13 +177,13 @@ impl Service {
             role: request.role,
             scopes,
             hash: secret.hash(),
-            shown: secret.shown().to_owned(),
+            secret_prefix: secret.shown().to_owned(),
             expires_at: request.expires_at,
         };
         let secret = match self.store.create_token(self.tenant, &new, now).await {
             Ok(()) => Some(secret.reveal().to_owned()),
             // A concurrent copy of this request has created the token and returned its secret.
-            Err(store::Error::Made { .. }) => None,
+            Err(store::Error::AlreadyCreated { .. }) => None,
             Err(error) => return Err(error.into()),
         };
         Ok(TokenCreated {
@@ -214,10 +214,10 @@ impl Service {
         let now = self.now();
         let token = match token {
             Some(token) => token,
-            None => self.token_of_machine(reserved).await?,
+            None => self.create_machine_token(reserved).await?,
         };
         let secret = LinkSecret::generate(&*self.entropy);
-        let expires_at = now + LINK_LIFE;
+        let expires_at = now + SIGN_IN_LINK_LIFETIME;
         self.store
             .create_sign_in_link(self.tenant, token, &secret.hash(), now, expires_at)
             .await?;
@@ -229,12 +229,12 @@ impl Service {
 
     /// Creates an admin token whose secret is discarded. It is the parent of the tokens of browsers that are signed
     /// in from this machine, so that revoking it signs them out.
-    async fn token_of_machine(&self, id: Option<TokenId>) -> Result<TokenId, Error> {
+    async fn create_machine_token(&self, id: Option<TokenId>) -> Result<TokenId, Error> {
         let request = TokenRequest {
-            name: MACHINE_TOKEN.to_owned(),
+            name: MACHINE_TOKEN_NAME.to_owned(),
             role: Role::Admin,
             scopes: None,
-            expires_at: Some(self.now() + BROWSER_LIFE),
+            expires_at: Some(self.now() + BROWSER_SIGN_IN_LIFETIME),
         };
         let made = self.create_token(&request, Permission::ALL, id).await?;
         Ok(made.token.id)
@@ -248,11 +248,11 @@ impl Service {
         secret: &TokenSecret,
     ) -> Result<Option<i64>, Error> {
         let now = self.now();
-        let new = NewBrowser {
+        let new = NewBrowserToken {
             id: TokenId::generate(now, &*self.entropy),
             hash: secret.hash(),
-            shown: secret.shown().to_owned(),
-            expires_at: now + BROWSER_LIFE,
+            secret_prefix: secret.shown().to_owned(),
+            expires_at: now + BROWSER_SIGN_IN_LIFETIME,
         };
         let signed_in = self.store.use_sign_in_link(&code.hash(), &new, now).await?;
         Ok(signed_in.map(|token| {
@@ -268,7 +268,7 @@ impl Service {
 /// # Errors
 ///
 /// Returns an error if a requested scope is beyond the role or beyond the permissions of the caller.
-fn scopes(
+fn limit_scopes(
     request: &TokenRequest,
     permitted: &[Permission],
 ) -> Result<Option<BTreeSet<Permission>>, Error> {

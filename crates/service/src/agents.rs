@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use api_types::{Checked, Depth};
-use model::agent::{Agent, AgentConfig, Offers, RestoreBy};
+use api_types::{CheckDepth, CheckResponse};
+use model::agent::{Agent, AgentConfig, OfferedCapabilities, RestoreBy};
 
 use crate::{Error, Service, catalogue, naming};
 
@@ -11,10 +11,10 @@ use crate::{Error, Service, catalogue, naming};
 pub const DEMO_AGENT: &str = "demo";
 
 /// The lowest accepted limits. Below them, the programs of agents do not even start.
-const LEAST_MEMORY: u64 = 16 << 20;
-const LEAST_PROCESSES: u64 = 8;
-const LEAST_OPEN_FILES: u64 = 32;
-const LEAST_FILE: u64 = 4 << 10;
+const MIN_MEMORY_BYTES: u64 = 16 << 20;
+const MIN_PROCESSES: u64 = 8;
+const MIN_OPEN_FILES: u64 = 32;
+const MIN_FILE_BYTES: u64 = 4 << 10;
 
 impl Service {
     /// Adds the missing agents of the catalogue and the one of the demonstration agent, which `demo_command`
@@ -31,7 +31,8 @@ impl Service {
         if let Some(agent) = moved {
             let mut config = agent.config.clone();
             config.command = demo.command.clone();
-            self.put(DEMO_AGENT, &config, agent.offers.as_ref()).await?;
+            self.put_agent(DEMO_AGENT, &config, agent.offers.as_ref())
+                .await?;
         }
         // `add_agent` changes nothing if a concurrent process has added the agent since the list was read.
         let demo = (DEMO_AGENT.to_owned(), demo);
@@ -58,9 +59,10 @@ impl Service {
     /// Adds an agent, or replaces the configuration of the agent with that name. The capabilities of its agent are
     /// unknown until the agent is started.
     pub async fn add_agent(&self, name: &str, config: &AgentConfig) -> Result<Agent, Error> {
-        let name = naming::name("name", name).map_err(|error| error.called("agent name"))?;
+        let name =
+            naming::validate_name("name", name).map_err(|error| error.with_name("agent name"))?;
         check_config(config)?;
-        self.put(&name, config, None).await
+        self.put_agent(&name, config, None).await
     }
 
     /// Replaces the configuration of an agent.
@@ -78,17 +80,21 @@ impl Service {
     }
 
     /// Starts the agent of an agent, stores its capabilities, and returns the findings.
-    pub async fn check_agent(&self, given: &str, depth: Depth) -> Result<Checked, Error> {
+    pub async fn check_agent(
+        &self,
+        given: &str,
+        depth: CheckDepth,
+    ) -> Result<CheckResponse, Error> {
         let agent = self.find_agent(given).await?;
         self.check(&agent, depth).await
     }
 
     /// Returns the capabilities of an agent's agent. Starts the agent if they are unknown.
-    pub(crate) async fn offers(&self, agent: &Agent) -> Result<Offers, Error> {
+    pub(crate) async fn capabilities(&self, agent: &Agent) -> Result<OfferedCapabilities, Error> {
         if let Some(offers) = &agent.offers {
             return Ok(offers.clone());
         }
-        let checked = self.check(agent, Depth::Offers).await?;
+        let checked = self.check(agent, CheckDepth::Offers).await?;
         Ok(checked.agent.offers.map(Into::into).unwrap_or_default())
     }
 
@@ -99,7 +105,7 @@ impl Service {
     /// Returns [`Error::CannotRestore`] if it cannot, and [`Error::Probe`] if it cannot be started.
     pub(crate) async fn require_restore(&self, agent: &Agent) -> Result<(), Error> {
         let restore: RestoreBy = agent.config.restore;
-        if self.offers(agent).await?.can_restore(restore) {
+        if self.capabilities(agent).await?.can_restore(restore) {
             return Ok(());
         }
         Err(Error::CannotRestore {
@@ -108,8 +114,8 @@ impl Service {
         })
     }
 
-    async fn check(&self, agent: &Agent, depth: Depth) -> Result<Checked, Error> {
-        if agent.needs_format > store::FORMAT {
+    async fn check(&self, agent: &Agent, depth: CheckDepth) -> Result<CheckResponse, Error> {
+        if agent.needs_format > store::DOCUMENT_FORMAT {
             // This program would not enforce a limit that only a later version knows, so do not start the agent.
             return Err(Error::Store(store::Error::NewerFormat {
                 what: "agent",
@@ -131,22 +137,22 @@ impl Service {
         let (id, started) = (agent.id, &agent.config);
         let agent = self
             .store
-            .note_offers(self.tenant, id, started, &probed.offers, self.now())
+            .store_agent_offers(self.tenant, id, started, &probed.offers, self.now())
             .await?;
-        Ok(Checked {
+        Ok(CheckResponse {
             sign_in_hint: catalogue::sign_in_hint(&agent.config),
             agent: agent.into(),
-            found: probed,
+            findings: probed,
             can_restore,
             took,
         })
     }
 
-    async fn put(
+    async fn put_agent(
         &self,
         name: &str,
         config: &AgentConfig,
-        offers: Option<&Offers>,
+        offers: Option<&OfferedCapabilities>,
     ) -> Result<Agent, Error> {
         let put = self
             .store
@@ -177,7 +183,7 @@ fn check_config(config: &AgentConfig) -> Result<(), Error> {
 fn check_variable(field: String, variable: &str) -> Result<(), Error> {
     if variable.is_empty() || variable.contains(['=', '\0']) {
         let accepted = "the name of a variable is not empty and has no =";
-        return Err(Error::invalid(field, variable, accepted).called("variable"));
+        return Err(Error::invalid(field, variable, accepted).with_name("variable"));
     }
     Ok(())
 }
@@ -190,14 +196,14 @@ fn check_limits(config: &AgentConfig) -> Result<(), Error> {
             "limits.memory_bytes",
             "memory limit",
             limits.memory_bytes,
-            LEAST_MEMORY,
+            MIN_MEMORY_BYTES,
             "bytes",
         ),
         (
             "limits.processes",
             "processes limit",
             limits.processes,
-            LEAST_PROCESSES,
+            MIN_PROCESSES,
             "processes and threads",
         ),
         (
@@ -211,14 +217,14 @@ fn check_limits(config: &AgentConfig) -> Result<(), Error> {
             "limits.open_files",
             "open files limit",
             limits.open_files,
-            LEAST_OPEN_FILES,
+            MIN_OPEN_FILES,
             "files",
         ),
         (
             "limits.file_bytes",
             "file size limit",
             limits.file_bytes,
-            LEAST_FILE,
+            MIN_FILE_BYTES,
             "bytes",
         ),
         (
@@ -239,7 +245,7 @@ fn check_limits(config: &AgentConfig) -> Result<(), Error> {
     for (field, what, given, least, unit) in least {
         if let Some(given) = given.filter(|given| *given < least) {
             let accepted = format!("{least} {unit} is the least");
-            return Err(Error::invalid(field, &given.to_string(), accepted).called(what));
+            return Err(Error::invalid(field, &given.to_string(), accepted).with_name(what));
         }
     }
     Ok(())

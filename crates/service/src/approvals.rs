@@ -87,7 +87,7 @@ impl Service {
         let id = self.find_approval(given).await?;
         let decided = self
             .store
-            .decide(self.tenant, id, verdict, by, comment, self.now());
+            .decide_approval(self.tenant, id, verdict, by, comment, self.now());
         match decided.await {
             Err(store::Error::Refused(refused)) if repeated => {
                 let found = self.store.approval(self.scope(), id).await?;

@@ -10,14 +10,14 @@ use model::{
     automation::AutomationState,
     entity::{Automation, Run},
 };
-use store::{AutomationFilter, Deletion, RunFilter, Unreadable};
+use store::{AutomationFilter, CorruptAutomation, RunFilter, SessionDeletion};
 
-use crate::{Error, Service, fires};
+use crate::{Error, Service, upcoming_runs};
 
 /// The number of an automation's newest runs that are returned with it.
-const SHOWN_RUNS: u32 = 10;
+const MAX_LAST_RUNS: u32 = 10;
 /// The number of sessions that are deleted before the list of the remaining ones is read again.
-const DELETED_AT_ONCE: u32 = 500;
+const DELETE_BATCH_SIZE: u32 = 500;
 
 /// The filters and the page of a list of automations.
 #[derive(Debug, Clone, Default)]
@@ -36,16 +36,16 @@ pub struct AutomationQuery {
 }
 
 /// An automation of a list, which may be corrupt.
-enum Listed {
+enum ListedAutomation {
     Readable(Box<Automation>),
-    Broken(Unreadable),
+    Corrupt(CorruptAutomation),
 }
 
-impl Listed {
+impl ListedAutomation {
     const fn id(&self) -> AutomationId {
         match self {
             Self::Readable(automation) => automation.id,
-            Self::Broken(broken) => broken.id,
+            Self::Corrupt(broken) => broken.id,
         }
     }
 }
@@ -58,7 +58,7 @@ impl Service {
             state: query.state,
             text: query.text.clone(),
             session: match &query.session {
-                Some(given) => Some(self.shown_in(given).await?),
+                Some(given) => Some(self.session_filter(given).await?),
                 None => None,
             },
         };
@@ -74,8 +74,8 @@ impl Service {
         let readable = found
             .readable
             .into_iter()
-            .map(|one| Listed::Readable(Box::new(one)));
-        let unreadable = found.unreadable.into_iter().map(Listed::Broken);
+            .map(|one| ListedAutomation::Readable(Box::new(one)));
+        let unreadable = found.corrupt.into_iter().map(ListedAutomation::Corrupt);
         let mut all: Vec<_> = readable.chain(unreadable).collect();
         all.sort_by_key(|listed| Reverse(listed.id()));
         let page = Page::of(all, query.limit, |listed| listed.id().to_string());
@@ -85,8 +85,8 @@ impl Service {
         };
         for listed in page.items {
             let automation = match listed {
-                Listed::Readable(automation) => *automation,
-                Listed::Broken(broken) => {
+                ListedAutomation::Readable(automation) => *automation,
+                ListedAutomation::Corrupt(broken) => {
                     list.unreadable.push(UnreadableAutomation {
                         id: broken.id,
                         name: broken.name,
@@ -100,7 +100,7 @@ impl Service {
                 Ok(view) => list.items.push(view),
                 // The automation was deleted after the list was read.
                 Err(Error::NotFound { .. }) => {}
-                Err(error) if error.is_nonsense() => list.unreadable.push(UnreadableAutomation {
+                Err(error) if error.is_corrupt() => list.unreadable.push(UnreadableAutomation {
                     id,
                     name,
                     unreadable: error.chain(),
@@ -115,7 +115,7 @@ impl Service {
     pub async fn automation_names(&self) -> Result<BTreeMap<AutomationId, String>, Error> {
         let found = self.store.automations(self.scope()).await?;
         let readable = found.readable.into_iter().map(|one| (one.id, one.name));
-        let unreadable = found.unreadable.into_iter().map(|one| (one.id, one.name));
+        let unreadable = found.corrupt.into_iter().map(|one| (one.id, one.name));
         Ok(readable.chain(unreadable).collect())
     }
 
@@ -128,12 +128,14 @@ impl Service {
     /// Creates an occurrence now and returns its run. The schedules of the triggers stay as they are. With a reserved
     /// ID for the `input`, a repeated request does not create another occurrence.
     pub async fn fire(&self, given: &str, input: Option<InputId>) -> Result<Run, Error> {
-        if let Some(run) = self.made_by(input).await? {
+        if let Some(run) = self.first_run_of_input(input).await? {
             return Ok(run);
         }
         let automation = self.find_automation(given).await?.id;
         let now = self.now();
-        let fired = self.store.fire(self.tenant, automation, input, now);
+        let fired = self
+            .store
+            .fire_automation(self.tenant, automation, input, now);
         self.run_of_input(input, fired.await).await
     }
 
@@ -184,17 +186,17 @@ impl Service {
             sessions_kept: Vec::new(),
         };
         if with_sessions {
-            self.delete_sessions_of(&mut deleted).await?;
+            self.delete_created_sessions(&mut deleted).await?;
         }
         Ok(deleted)
     }
 
-    async fn delete_sessions_of(&self, deleted: &mut AutomationDeleted) -> Result<(), Error> {
+    async fn delete_created_sessions(&self, deleted: &mut AutomationDeleted) -> Result<(), Error> {
         loop {
             // Sessions that must stay are listed again each time. Read that many more, so that each round finds new
             // ones and the loop ends.
             let kept = u32::try_from(deleted.sessions_kept.len()).unwrap_or(u32::MAX);
-            let limit = DELETED_AT_ONCE.saturating_add(kept);
+            let limit = DELETE_BATCH_SIZE.saturating_add(kept);
             let automation = Some(deleted.automation_id);
             let mut left = self
                 .store
@@ -210,8 +212,8 @@ impl Service {
                     .store
                     .delete_session(self.tenant, session.id, false, now);
                 match deletion.await? {
-                    Deletion::Done { .. } => deleted.sessions_deleted += 1,
-                    Deletion::BlockedBy(_) => deleted.sessions_kept.push(session.id),
+                    SessionDeletion::Deleted { .. } => deleted.sessions_deleted += 1,
+                    SessionDeletion::BlockedBy(_) => deleted.sessions_kept.push(session.id),
                 }
             }
         }
@@ -236,15 +238,21 @@ impl Service {
             (None, Some(key)) => self.store.session_by_key(self.tenant, key).await?,
             (None, None) => None,
         };
-        let last_runs = self.store.runs(scope, filter, SHOWN_RUNS).await?;
+        let last_runs = self.store.runs(scope, filter, MAX_LAST_RUNS).await?;
         Ok(AutomationView {
             agent: self.store.agent(scope, automation.agent_id).await?.name,
-            newer_format: (automation.needs_format > store::FORMAT).then_some(NewerFormat {
-                needed: automation.needs_format,
-                honoured: store::FORMAT,
-            }),
+            newer_format: (automation.needs_format > store::DOCUMENT_FORMAT).then_some(
+                NewerFormat {
+                    needed: automation.needs_format,
+                    honoured: store::DOCUMENT_FORMAT,
+                },
+            ),
             overlap: automation.policies.overlap(automation.session_mode),
-            next_fires: fires::next(&automation, &triggers, self.now())?,
+            upcoming_runs: upcoming_runs::upcoming_of_automation(
+                &automation,
+                &triggers,
+                self.now(),
+            )?,
             last_runs: last_runs.into_iter().map(Into::into).collect(),
             triggers: triggers.into_iter().map(Into::into).collect(),
             session: session.map(Into::into),

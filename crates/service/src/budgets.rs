@@ -1,6 +1,6 @@
 //! Budgets and usage of automations and tenants.
 
-use api_types::Spending;
+use api_types::BudgetUsage;
 use model::{TenantId, budget::Budget, entity::Tenant};
 use store::Scope;
 
@@ -8,16 +8,16 @@ use crate::{Error, Service};
 
 impl Service {
     /// Returns the budget of an automation, and its usage of today and of this month.
-    pub async fn automation_spending(&self, given: &str) -> Result<Spending, Error> {
+    pub async fn automation_usage(&self, given: &str) -> Result<BudgetUsage, Error> {
         let id = self.find_automation(given).await?.id;
-        let spending = self.store.automation_spending(self.scope(), id, self.now());
+        let spending = self.store.automation_usage(self.scope(), id, self.now());
         Ok(spending.await?.into())
     }
 
     /// Returns the budget of a tenant, and the usage of all its runs of today and of this month.
-    pub async fn tenant_spending(&self, tenant: TenantId) -> Result<Spending, Error> {
+    pub async fn tenant_usage(&self, tenant: TenantId) -> Result<BudgetUsage, Error> {
         let scope = Scope::Tenant(tenant);
-        let spending = self.store.tenant_spending(scope, tenant, self.now());
+        let spending = self.store.tenant_usage(scope, tenant, self.now());
         Ok(spending.await?.into())
     }
 
@@ -35,7 +35,7 @@ impl Service {
         budget.validate().map_err(|invalid| {
             // Errors name fields below `budget`, but the body of this request is the budget itself.
             let field = invalid.field().trim_start_matches("budget.");
-            Error::from(invalid).in_field(field)
+            Error::from(invalid).at_field(field)
         })?;
         self.store
             .set_tenant_budget(tenant, seen, budget, self.now())

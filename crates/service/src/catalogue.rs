@@ -6,16 +6,16 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use api_types::Presence;
+use api_types::AgentInstallation;
 use model::agent::{AgentConfig, RestoreBy};
 use serde::Deserialize;
 
-const CATALOGUE: &str = include_str!("agents.toml");
+const CATALOG_TOML: &str = include_str!("agents.toml");
 
 /// One agent of the catalogue. `agents.toml` describes the fields.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Known {
+struct CatalogEntry {
     command: Vec<String>,
     install: String,
     needs: String,
@@ -36,25 +36,25 @@ struct Known {
 
 /// Returns the catalogue by agent name. The file is part of the program, and a test reads it, so that it always
 /// parses.
-fn known() -> BTreeMap<String, Known> {
-    toml::from_str(CATALOGUE).unwrap_or_default()
+fn catalog_entries() -> BTreeMap<String, CatalogEntry> {
+    toml::from_str(CATALOG_TOML).unwrap_or_default()
 }
 
 /// Returns the catalogue entry of the program that an agent starts, whatever the name of the agent.
-fn of(config: &AgentConfig) -> Option<Known> {
+fn entry_for(config: &AgentConfig) -> Option<CatalogEntry> {
     let program = |command: &[String]| {
         let program = Path::new(command.first()?).file_name()?;
         Some(program.to_owned())
     };
     let wanted = program(&config.command)?;
-    known()
+    catalog_entries()
         .into_values()
         .find(|known| program(&known.command).as_ref() == Some(&wanted))
 }
 
 /// Returns the agents of the catalogue with their names.
 pub(crate) fn agents() -> Vec<(String, AgentConfig)> {
-    let agent = |(name, known): (String, Known)| {
+    let agent = |(name, known): (String, CatalogEntry)| {
         let mut config = AgentConfig::new(known.command);
         config.pass_env = known.sign_in_env;
         config.pass_env.extend(known.pass_env);
@@ -66,26 +66,26 @@ pub(crate) fn agents() -> Vec<(String, AgentConfig)> {
         config.mode = known.mode;
         (name, config)
     };
-    known().into_iter().map(agent).collect()
+    catalog_entries().into_iter().map(agent).collect()
 }
 
 /// Returns the command that installs the agent of an agent. Returns `None` if its program is not in the catalogue.
 pub fn install_hint(config: &AgentConfig) -> Option<String> {
-    of(config).map(|known| format!("`{}` (it needs {})", known.install, known.needs))
+    entry_for(config).map(|known| format!("`{}` (it needs {})", known.install, known.needs))
 }
 
 /// Returns how to sign in to the agent of an agent. Returns `None` if its program is not in the catalogue.
 pub(crate) fn sign_in_hint(config: &AgentConfig) -> Option<String> {
-    let known = of(config)?;
+    let known = entry_for(config)?;
     let variables = known.sign_in_env.join(", ");
     Some(format!("{}; or set one of {variables}", known.sign_in))
 }
 
 /// Returns whether the agent of an agent is installed and signed in. Searches the environment that the agent would
 /// get from `server`, the environment of the server, because the agent sees no other variables.
-pub fn presence(config: &AgentConfig, server: &BTreeMap<String, String>) -> Presence {
+pub fn presence(config: &AgentConfig, server: &BTreeMap<String, String>) -> AgentInstallation {
     let environment = config.environment(server);
-    let known = of(config);
+    let known = entry_for(config);
     let (variables, files) = known.as_ref().map_or((&[][..], &[][..]), |known| {
         (&known.sign_in_env, &known.sign_in_files)
     });
@@ -102,7 +102,7 @@ pub fn presence(config: &AgentConfig, server: &BTreeMap<String, String>) -> Pres
         };
         files.iter().find(there)
     };
-    Presence {
+    AgentInstallation {
         program: config
             .command
             .first()
@@ -133,7 +133,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_catalogue_can_be_read_and_says_how_to_get_each() {
+    fn catalog_has_install_and_sign_in_for_each_agent() {
         let names: Vec<_> = agents().into_iter().map(|(name, _)| name).collect();
         assert_eq!(
             names,
@@ -149,7 +149,7 @@ mod tests {
                 "vibe"
             ]
         );
-        for (name, known) in known() {
+        for (name, known) in catalog_entries() {
             assert!(!known.command.is_empty(), "{name}");
             assert!(known.install.contains(" install "), "{name}");
             assert!(
@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn what_shows_a_sign_in_is_found_in_the_agents_own_environment() {
+    fn sign_in_is_detected_in_environment_of_agent() {
         let home = tempfile::tempdir().unwrap();
         let bin = home.path().join("bin");
         std::fs::create_dir_all(&bin).unwrap();

@@ -7,7 +7,7 @@ use store::NewAutomation;
 use crate::{Error, Service, naming};
 
 /// The highest number of names, derived from one prompt, that are tried.
-const DERIVED_NAMES: u32 = 1000;
+const MAX_DERIVED_NAMES: u32 = 1000;
 
 impl Service {
     /// Creates an enabled automation. Returns it with its triggers and its next runs. With a reserved `id`, returns
@@ -31,7 +31,7 @@ impl Service {
         let mut new = self.define(request, None, now).await?;
         let id = id.unwrap_or_else(|| AutomationId::generate(now, &*self.entropy));
         if request.name.is_some() {
-            self.create_once(id, &new, now).await?;
+            self.create_if_absent(id, &new, now).await?;
         } else {
             self.create_with_derived_name(id, &mut new, now).await?;
         }
@@ -40,7 +40,7 @@ impl Service {
     }
 
     /// Creates an automation, unless a concurrent copy of this request has created it.
-    async fn create_once(
+    async fn create_if_absent(
         &self,
         id: AutomationId,
         new: &NewAutomation,
@@ -51,7 +51,7 @@ impl Service {
             .create_automation(self.tenant, Some(id), new, now)
             .await;
         match made {
-            Ok(_) | Err(store::Error::Made { .. }) => Ok(()),
+            Ok(_) | Err(store::Error::AlreadyCreated { .. }) => Ok(()),
             Err(error) => Err(error),
         }
     }
@@ -65,15 +65,15 @@ impl Service {
         new: &mut NewAutomation,
         now: Timestamp,
     ) -> Result<(), Error> {
-        let base = naming::derived(&new.prompt);
+        let base = naming::derive_name(&new.prompt);
         let mut number = 1;
         loop {
             new.name = match number {
                 1 => base.clone(),
                 number => format!("{base}-{number}"),
             };
-            match self.create_once(id, new, now).await {
-                Err(store::Error::Exists { .. }) if number < DERIVED_NAMES => number += 1,
+            match self.create_if_absent(id, new, now).await {
+                Err(store::Error::NameTaken { .. }) if number < MAX_DERIVED_NAMES => number += 1,
                 made => return Ok(made?),
             }
         }

@@ -19,7 +19,7 @@ use store::NewAutomation;
 use crate::{Error, Service, naming, working_directory};
 
 /// The session, the working directory and the agent of an automation's turns.
-struct Place {
+struct TurnTarget {
     agent: AgentId,
     cwd: Option<String>,
     bound_session_key: Option<String>,
@@ -38,16 +38,16 @@ impl Service {
         before: Option<&NewAutomation>,
         now: Timestamp,
     ) -> Result<NewAutomation, Error> {
-        naming::content("prompt", &request.prompt)?;
+        naming::validate_content("prompt", &request.prompt)?;
         let mode = request.session.mode();
-        let policies = policies(&request.policies, mode)?;
+        let policies = validate_policies(&request.policies, mode)?;
         let there = before.map_or(&[][..], |before| &before.triggers);
-        let triggers = specs(&request.triggers, request.zone.as_deref(), there, now)?;
+        let triggers = validate_triggers(&request.triggers, request.zone.as_deref(), there, now)?;
         let name = match &request.name {
-            Some(name) => naming::name("name", name)?,
+            Some(name) => naming::validate_name("name", name)?,
             None => String::new(),
         };
-        let place = self.place(request, before).await?;
+        let place = self.resolve_target(request, before).await?;
         Ok(NewAutomation {
             name,
             prompt: request.prompt.clone(),
@@ -62,15 +62,15 @@ impl Service {
         })
     }
 
-    async fn place(
+    async fn resolve_target(
         &self,
         request: &AutomationRequest,
         before: Option<&NewAutomation>,
-    ) -> Result<Place, Error> {
+    ) -> Result<TurnTarget, Error> {
         if let Some(before) = before
-            && self.stays_in_place(request, before).await?
+            && self.keeps_target(request, before).await?
         {
-            return Ok(Place {
+            return Ok(TurnTarget {
                 agent: before.agent,
                 cwd: before.cwd.clone(),
                 bound_session_key: before.bound_session_key.clone(),
@@ -79,15 +79,15 @@ impl Service {
         let (agent, cwd, bound_session_key) = if let SessionTarget::Bound(given) = &request.session
         {
             let so_far = before.and_then(|before| before.bound_session_key.as_deref());
-            self.bound_place(request, given, so_far).await?
+            self.bound_target(request, given, so_far).await?
         } else {
-            let cwd = working_directory::check(request.cwd.as_deref())?;
-            (self.named_agent(request).await?, cwd, None)
+            let cwd = working_directory::validate(request.cwd.as_deref())?;
+            (self.requested_agent(request).await?, cwd, None)
         };
         if request.session.mode() != SessionMode::Fresh {
             self.require_restore(&agent).await?;
         }
-        Ok(Place {
+        Ok(TurnTarget {
             agent: agent.id,
             cwd,
             bound_session_key,
@@ -95,7 +95,7 @@ impl Service {
     }
 
     /// `true` if an edit leaves the session, the working directory and the agent unchanged.
-    async fn stays_in_place(
+    async fn keeps_target(
         &self,
         request: &AutomationRequest,
         before: &NewAutomation,
@@ -112,7 +112,10 @@ impl Service {
         Ok(same_session && same_cwd && same_agent)
     }
 
-    pub(crate) async fn named_agent(&self, request: &AutomationRequest) -> Result<Agent, Error> {
+    pub(crate) async fn requested_agent(
+        &self,
+        request: &AutomationRequest,
+    ) -> Result<Agent, Error> {
         if let Some(agent) = &request.agent {
             return self.find_agent(agent).await;
         }
@@ -132,13 +135,13 @@ impl Service {
     ///
     /// Returns an error if the session is closed or has no key, or if the request contradicts the directory, the
     /// settings or the agent of the session.
-    async fn bound_place(
+    async fn bound_target(
         &self,
         request: &AutomationRequest,
         given: &str,
         so_far: Option<&str>,
     ) -> Result<(Agent, Option<String>, Option<String>), Error> {
-        let cwd = working_directory::check(request.cwd.as_deref())?;
+        let cwd = working_directory::validate(request.cwd.as_deref())?;
         // 1. Find the session. If the request names none, it is the unified conversation, whose key takes the
         // place of the reference.
         let session = self.session_to_bind(request, given, so_far).await?;
@@ -196,17 +199,20 @@ fn bound_key(given: &str, session: &Session) -> Result<String, Error> {
 /// # Errors
 ///
 /// Refuses policies that contradict each other or the session mode, with the path of the field.
-pub(crate) fn policies(request: &PoliciesRequest, mode: SessionMode) -> Result<Policies, Error> {
+pub(crate) fn validate_policies(
+    request: &PoliciesRequest,
+    mode: SessionMode,
+) -> Result<Policies, Error> {
     let policies = Policies::from(request.clone());
     policies.validate(mode).map_err(|invalid| {
         let field = format!("policies.{}", invalid.field());
-        Error::from(invalid).in_field(field)
+        Error::from(invalid).at_field(field)
     })?;
     Ok(policies)
 }
 
 /// Returns the validated triggers of a request. Triggers in `there`, the present ones, are accepted unchanged.
-pub(crate) fn specs(
+pub(crate) fn validate_triggers(
     triggers: &[TriggerRequest],
     zone: Option<&str>,
     there: &[Spec],
@@ -214,7 +220,7 @@ pub(crate) fn specs(
 ) -> Result<Vec<Spec>, Error> {
     let read = triggers.iter().enumerate().map(|(at, trigger)| {
         let path = format!("triggers[{at}].");
-        spec(trigger, &path, zone, there, now)
+        validate_trigger(trigger, &path, zone, there, now)
     });
     read.collect()
 }
@@ -227,7 +233,7 @@ pub(crate) fn specs(
 /// # Errors
 ///
 /// Returns an error if the schedule is invalid, or if a new trigger would never fire.
-pub(crate) fn spec(
+pub(crate) fn validate_trigger(
     trigger: &TriggerRequest,
     path: &str,
     zone: Option<&str>,
@@ -235,13 +241,13 @@ pub(crate) fn spec(
     now: Timestamp,
 ) -> Result<Spec, Error> {
     let refused = |field: &'static str| {
-        move |error: schedule::Error| Error::from(error).in_field(format!("{path}{field}"))
+        move |error: schedule::Error| Error::from(error).at_field(format!("{path}{field}"))
     };
     let zone = |own: &Option<String>| match (own, zone) {
         // The trigger's own zone wins over the zone of the request; the default is UTC.
         (Some(own), _) => Zone::parse(own).map_err(refused("zone")),
         (None, Some(zone)) => {
-            Zone::parse(zone).map_err(|error| Error::from(error).in_field("zone"))
+            Zone::parse(zone).map_err(|error| Error::from(error).at_field("zone"))
         }
         (None, None) => Ok(Zone::utc()),
     };

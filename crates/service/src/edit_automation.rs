@@ -28,9 +28,9 @@ impl Service {
             to.name.clone_from(&before.name);
         }
         let edit = AutomationEdit {
-            seen: &before,
-            to: &to,
-            reset,
+            expected: &before,
+            updated: &to,
+            detach_session: reset,
         };
         self.store
             .edit_automation(self.tenant, id, edit, now)

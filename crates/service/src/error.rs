@@ -3,14 +3,15 @@
 use std::{borrow::Cow, fmt};
 
 use model::{
-    agent::RestoreBy, lifecycle::Refused, policy::InvalidPolicy, schedule, session::SessionStatus,
+    agent::RestoreBy, lifecycle::InvalidTransition, policy::InvalidPolicy, schedule,
+    session::SessionStatus,
 };
 
 use crate::ProbeError;
 
 /// The kind of an error. Exit codes and HTTP statuses are derived from it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub enum ErrorKind {
     /// The request is invalid.
     Invalid,
     /// The object does not exist.
@@ -56,7 +57,7 @@ pub enum Error {
     Policies(#[from] InvalidPolicy),
     /// Another error, with the path of the field that caused it.
     #[error(transparent)]
-    InField(Box<InField>),
+    AtField(Box<FieldError>),
     /// The object does not exist.
     #[error("find {what} {given:?}: there is none{}", did_you_mean(.nearest.as_deref()))]
     NotFound {
@@ -81,7 +82,7 @@ pub enum Error {
     #[error(
         "use the agent {agent:?} for a session that goes on: its agent {}, so it can only run \
          automations with fresh sessions",
-        offers_not(*.restore)
+        missing_capability(*.restore)
     )]
     CannotRestore {
         /// The name of the agent.
@@ -109,7 +110,7 @@ pub enum Error {
     },
     /// The present state does not allow the request.
     #[error("do that")]
-    Refused(#[from] Refused),
+    Refused(#[from] InvalidTransition),
     /// Another error of the store.
     #[error(transparent)]
     Store(store::Error),
@@ -119,7 +120,7 @@ fn did_you_mean(nearest: Option<&str>) -> String {
     nearest.map_or_else(String::new, |name| format!("; did you mean {name:?}?"))
 }
 
-const fn offers_not(restore: RestoreBy) -> &'static str {
+const fn missing_capability(restore: RestoreBy) -> &'static str {
     match restore {
         RestoreBy::Auto => "offers neither session/resume nor session/load",
         RestoreBy::Resume => "does not offer session/resume",
@@ -143,32 +144,32 @@ impl From<store::Error> for Error {
 
 impl Error {
     /// Returns the kind of the error.
-    pub fn kind(&self) -> Kind {
+    pub fn kind(&self) -> ErrorKind {
         match self {
-            Self::InField(within) => within.error.kind(),
+            Self::AtField(within) => within.error.kind(),
             Self::Invalid { .. } | Self::Missing { .. } | Self::Schedule(_) | Self::Policies(_) => {
-                Kind::Invalid
+                ErrorKind::Invalid
             }
-            Self::NotFound { .. } | Self::Ambiguous { .. } => Kind::NotFound,
+            Self::NotFound { .. } | Self::Ambiguous { .. } => ErrorKind::NotFound,
             Self::CannotRestore { .. }
             | Self::SessionClosed { .. }
             | Self::Refused(_)
             | Self::Store(
-                store::Error::Exists { .. }
-                | store::Error::Changed { .. }
-                | store::Error::KeptBySession { .. }
-                | store::Error::Served { .. }
+                store::Error::NameTaken { .. }
+                | store::Error::StaleVersion { .. }
+                | store::Error::FixedBySession { .. }
+                | store::Error::InstanceInUse { .. }
                 | store::Error::NewerFormat { .. },
-            ) => Kind::Refused,
-            Self::Probe { .. } => Kind::Agent,
-            Self::Store(_) => Kind::Database,
+            ) => ErrorKind::Refused,
+            Self::Probe { .. } => ErrorKind::Agent,
+            Self::Store(_) => ErrorKind::Database,
         }
     }
 
     /// `true` if a stored value is corrupt.
-    pub(crate) fn is_nonsense(&self) -> bool {
+    pub(crate) fn is_corrupt(&self) -> bool {
         match self {
-            Self::Store(error) => error.is_nonsense(),
+            Self::Store(error) => error.is_corrupt(),
             // The stored schedule was valid when it was written, so this program cannot read what another version
             // wrote.
             Self::Schedule(_) => true,
@@ -185,7 +186,7 @@ impl Error {
 
     /// `true` if the object has changed since the caller read it.
     pub const fn is_changed(&self) -> bool {
-        matches!(self, Self::Store(store::Error::Changed { .. }))
+        matches!(self, Self::Store(store::Error::StaleVersion { .. }))
     }
 
     /// Returns the path of the field at fault in the request, if one is at fault.
@@ -193,7 +194,7 @@ impl Error {
         match self {
             Self::Invalid { field, .. } => Some(field),
             Self::Missing { field, .. } => Some(field),
-            Self::InField(within) => Some(&within.field),
+            Self::AtField(within) => Some(&within.field),
             _ => None,
         }
     }
@@ -201,7 +202,7 @@ impl Error {
     /// Returns the next step for the user, if there is one.
     pub fn hint(&self) -> Option<String> {
         match self {
-            Self::InField(within) => within.error.hint(),
+            Self::AtField(within) => within.error.hint(),
             Self::NotFound { what, .. } => list_command(what),
             Self::Ambiguous { .. } => Some("give more of the id".into()),
             Self::CannotRestore { agent, .. } => Some(format!(
@@ -217,7 +218,7 @@ impl Error {
                 }
                 None => format!("`matins agent check {agent}` tries it alone"),
             }),
-            Self::Store(store::Error::KeptBySession { name, .. }) => Some(format!(
+            Self::Store(store::Error::FixedBySession { name, .. }) => Some(format!(
                 "`matins automation edit {name} --reset ...` lets go of that session: the next run \
                  begins another one, and the old one stays"
             )),
@@ -231,8 +232,8 @@ impl Error {
         value: &str,
         problem: impl Into<String>,
     ) -> Self {
-        const SHOWN_CHARS: usize = 80;
-        let mut shown: String = value.chars().take(SHOWN_CHARS).collect();
+        const MAX_VALUE_CHARS: usize = 80;
+        let mut shown: String = value.chars().take(MAX_VALUE_CHARS).collect();
         if shown.len() < value.len() {
             shown.push('…');
         }
@@ -246,7 +247,7 @@ impl Error {
     }
 
     /// Returns the same error with `name` as the name of the field in messages.
-    pub(crate) fn called(mut self, name: &'static str) -> Self {
+    pub(crate) fn with_name(mut self, name: &'static str) -> Self {
         if let Self::Invalid { what, .. } = &mut self {
             *what = name.into();
         }
@@ -254,8 +255,8 @@ impl Error {
     }
 
     /// Returns the same error with the path of the field that caused it.
-    pub(crate) fn in_field(self, field: impl Into<String>) -> Self {
-        Self::InField(Box::new(InField {
+    pub(crate) fn at_field(self, field: impl Into<String>) -> Self {
+        Self::AtField(Box::new(FieldError {
             field: field.into(),
             error: self,
         }))
@@ -283,20 +284,20 @@ fn list_command(what: &str) -> Option<String> {
 /// An error that displays like its cause and adds only the field. The code that validates a value does not know its
 /// path in the request; the caller does.
 #[derive(Debug)]
-pub struct InField {
+pub struct FieldError {
     /// The path of the field in the request.
     pub(crate) field: String,
     /// The error of its value.
     pub(crate) error: Error,
 }
 
-impl fmt::Display for InField {
+impl fmt::Display for FieldError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.error.fmt(f)
     }
 }
 
-impl std::error::Error for InField {
+impl std::error::Error for FieldError {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         self.error.source()
     }

@@ -15,22 +15,22 @@ use crate::{
 };
 
 /// The name of the format in the first line of JSON Lines.
-const FORMAT: &str = "matins.session";
+const EXPORT_FORMAT: &str = "matins.session";
 /// The version of the format. It increases when the meaning of a field changes.
-const VERSION: u32 = 1;
+const EXPORT_VERSION: u32 = 1;
 /// The number of rows that are read at a time. One row has a few MiB at the most.
-const ROWS: u32 = 50;
+const ROWS_PER_READ: u32 = 50;
 
 /// An export that has not been read yet.
 pub struct Export {
     service: Service,
-    writing: Writing,
+    formatter: ExportFormatter,
     /// The number of the last row of the export. Later rows are left out.
-    last: i64,
+    last_seq: i64,
 }
 
 /// The header of an export and the format of its rows.
-struct Writing {
+struct ExportFormatter {
     session: Session,
     /// The name of the session's agent.
     agent: Option<String>,
@@ -39,7 +39,7 @@ struct Writing {
     /// The time zone of the times in Markdown. `None` for JSON Lines.
     markdown: Option<TimeZone>,
     /// The instant of the export.
-    at: Timestamp,
+    exported_at: Timestamp,
 }
 
 impl Service {
@@ -66,13 +66,13 @@ impl Service {
         };
         Ok(Export {
             service: self.clone(),
-            last: view.session.last_seq,
-            writing: Writing {
+            last_seq: view.session.last_seq,
+            formatter: ExportFormatter {
                 session: view.session,
                 agent,
                 automation,
                 markdown: (format == ExportFormat::Markdown).then(|| zone.jiff().clone()),
-                at: self.now(),
+                exported_at: self.now(),
             },
         })
     }
@@ -83,39 +83,39 @@ impl Export {
     pub fn into_stream(self) -> impl Stream<Item = Result<String, Error>> {
         stream::try_unfold((self, None), |(export, after)| async move {
             let Some(after) = after else {
-                let head = export.writing.head();
+                let head = export.formatter.header();
                 return Ok(Some((head, (export, Some(0)))));
             };
-            if after >= export.last {
+            if after >= export.last_seq {
                 return Ok(None);
             }
             let service = &export.service;
-            let session = export.writing.session.id;
+            let session = export.formatter.session.id;
             let rows = service
                 .store
-                .messages(service.scope(), session, after, ROWS)
+                .messages(service.scope(), session, after, ROWS_PER_READ)
                 .await?;
             // No row is left although `last` is not reached: numbers of the log also belong to events that are no
             // messages.
             let Some(newest) = rows.last().map(|row| row.seq) else {
                 return Ok(None);
             };
-            let kept = rows.iter().filter(|row| row.seq <= export.last);
-            let text = kept.map(|row| export.writing.row(row)).collect();
+            let kept = rows.iter().filter(|row| row.seq <= export.last_seq);
+            let text = kept.map(|row| export.formatter.row(row)).collect();
             Ok(Some((text, (export, Some(newest)))))
         })
     }
 }
 
-impl Writing {
+impl ExportFormatter {
     /// Returns the text before the rows.
-    fn head(&self) -> String {
+    fn header(&self) -> String {
         let session = &self.session;
         let Some(zone) = &self.markdown else {
-            return line(&json!({
-                "format": FORMAT,
-                "version": VERSION,
-                "exported_at": self.at,
+            return json_line(&json!({
+                "format": EXPORT_FORMAT,
+                "version": EXPORT_VERSION,
+                "exported_at": self.exported_at,
                 "session": {
                     "id": session.id,
                     "key": session.session_key,
@@ -141,7 +141,7 @@ impl Writing {
             ("Automation", self.automation.clone()),
             ("Directory", Some(format!("`{}`", one_line(&session.cwd)))),
             ("Begun", Some(date_time(zone, session.created_at))),
-            ("Written down", Some(date_time(zone, self.at))),
+            ("Written down", Some(date_time(zone, self.exported_at))),
         ];
         let facts = facts
             .into_iter()
@@ -152,22 +152,24 @@ impl Writing {
     /// Returns the text of one row.
     fn row(&self, message: &Message) -> String {
         let Some(zone) = &self.markdown else {
-            return line(&json!(api_types::Message::from(message.clone())));
+            return json_line(&json!(api_types::Message::from(message.clone())));
         };
         let at = date_time(zone, message.created_at);
         let text = clean(message.content.trim());
         match Speaker::of(message.role, message.kind, &message.metadata) {
-            Speaker::Person => spoken(&at, "You", &text),
+            Speaker::Person => format_message(&at, "You", &text),
             Speaker::Schedule => {
                 let name = message.metadata["automation_name"].as_str();
                 let who = match name {
                     Some(name) => format!("Schedule, {}", one_line(name)),
                     None => "Schedule".into(),
                 };
-                spoken(&at, &who, &text)
+                format_message(&at, &who, &text)
             }
-            Speaker::Agent => spoken(&at, "Agent", &text),
-            Speaker::Aside => quoted(&format!("*{} ({at})*\n{text}", aside(message.kind))),
+            Speaker::Agent => format_message(&at, "Agent", &text),
+            Speaker::AgentThought => {
+                format_quote(&format!("*{} ({at})*\n{text}", aside_label(message.kind)))
+            }
             Speaker::Tool => {
                 let fact = |name: &str| message.metadata[name].as_str().map(one_line);
                 let facts = [fact("tool_kind"), fact("status")].into_iter().flatten();
@@ -175,13 +177,13 @@ impl Writing {
                 let title = one_line(&text).replace('`', "'");
                 format!("\n- Tool at {at}: `{title}` ({facts})\n")
             }
-            Speaker::Matins => quoted(&format!("**Matins** ({at}): {text}")),
+            Speaker::Matins => format_quote(&format!("**Matins** ({at}): {text}")),
         }
     }
 }
 
 /// Returns a JSON document as one line.
-fn line(document: &serde_json::Value) -> String {
+fn json_line(document: &serde_json::Value) -> String {
     format!("{document}\n")
 }
 
@@ -191,11 +193,11 @@ fn date_time(zone: &TimeZone, at: Timestamp) -> String {
     local.strftime("%Y-%m-%d %H:%M:%S %:z").to_string()
 }
 
-fn spoken(at: &str, who: &str, text: &str) -> String {
+fn format_message(at: &str, who: &str, text: &str) -> String {
     format!("\n## {who}, {at}\n\n{text}\n")
 }
 
-fn quoted(text: &str) -> String {
+fn format_quote(text: &str) -> String {
     let lines = text.lines().map(|line| match line.trim_end() {
         "" => ">\n".to_owned(),
         line => format!("> {line}\n"),
@@ -203,7 +205,7 @@ fn quoted(text: &str) -> String {
     format!("\n{}", lines.collect::<String>())
 }
 
-const fn aside(kind: EntryKind) -> &'static str {
+const fn aside_label(kind: EntryKind) -> &'static str {
     match kind {
         EntryKind::Plan => "Plan",
         EntryKind::Permission => "Permission",

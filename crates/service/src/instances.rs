@@ -1,7 +1,7 @@
 //! Instances: the data folders in which agents run and keep their memories.
 
 use api_types::{Instance, InstanceState};
-use store::InstanceStanding;
+use store::InstanceStatus;
 
 use crate::{Error, Service};
 
@@ -9,7 +9,10 @@ impl Service {
     /// Lists the instances by name.
     pub async fn instances(&self) -> Result<Vec<Instance>, Error> {
         let found = self.store.instances(self.scope()).await?;
-        Ok(found.into_iter().map(|one| self.shown(one)).collect())
+        Ok(found
+            .into_iter()
+            .map(|one| self.instance_view(one))
+            .collect())
     }
 
     /// Returns the instance with this name or ID.
@@ -36,7 +39,7 @@ impl Service {
         Ok(found)
     }
 
-    fn shown(&self, one: InstanceStanding) -> Instance {
+    fn instance_view(&self, one: InstanceStatus) -> Instance {
         let online = one
             .server
             .as_ref()
@@ -51,11 +54,11 @@ impl Service {
                 InstanceState::Offline
             },
             format: server.as_ref().map(|server| server.format),
-            automations_too_new: one.too_new,
+            automations_too_new: one.unsupported_automations,
             version: server.as_ref().map(|server| server.version.clone()),
             worker: server.map(|server| server.worker),
             last_seen_at: one.last_seen_at,
-            waiting: one.waiting,
+            waiting_runs: one.queued_runs,
         }
     }
 }

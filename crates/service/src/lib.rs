@@ -9,7 +9,9 @@
 mod access;
 mod agents;
 mod approvals;
+mod automation_summary;
 mod automations;
+mod blocked_on;
 mod budgets;
 mod catalogue;
 mod create_automation;
@@ -17,14 +19,12 @@ mod definition;
 mod edit_automation;
 mod error;
 mod export;
-mod fires;
 mod instances;
 mod naming;
 pub mod notification_text;
 mod notifications;
-mod outlook;
+mod object_lookup;
 mod probe;
-mod reference;
 mod replay;
 mod runs;
 mod sessions;
@@ -33,28 +33,28 @@ pub mod trace_events;
 mod triggers;
 mod unified;
 mod unified_mode;
-mod waiting;
+mod upcoming_runs;
 mod webhooks;
 mod working_directory;
 
 use std::sync::Arc;
 
-use model::{Clock, Entropy, TenantId, Timestamp, allowance::Allowance};
+use model::{Clock, Entropy, TenantId, Timestamp, allowlist::Allowlist};
 use store::{Scope, Store};
 
 pub use agents::DEMO_AGENT;
 pub use approvals::ApprovalQuery;
+pub use automation_summary::AutomationSummary;
 pub use automations::AutomationQuery;
 pub use catalogue::{install_hint, presence};
-pub use error::{Error, Kind};
+pub use error::{Error, ErrorKind};
 pub use export::Export;
-pub use fires::SHOWN_FIRES;
-pub use outlook::Outlook;
-pub use probe::{Probe, ProbeError, Probing};
+pub use probe::{Probe, ProbeError, ProbeFuture};
 pub use runs::RunQuery;
 pub use sessions::SessionQuery;
 pub use text::{clean, excerpt};
-pub use unified_mode::Unified;
+pub use unified_mode::UnifiedMode;
+pub use upcoming_runs::MAX_UPCOMING_RUNS;
 pub use webhooks::{WebhookError, receive_webhook};
 
 /// The rules over a store, for one tenant. Cheap to clone.
@@ -65,8 +65,8 @@ pub struct Service {
     clock: Arc<dyn Clock>,
     entropy: Arc<dyn Entropy>,
     probe: Arc<dyn Probe>,
-    allowance: Allowance,
-    unified: Unified,
+    allowance: Allowlist,
+    unified: UnifiedMode,
 }
 
 impl Service {
@@ -84,21 +84,21 @@ impl Service {
             clock,
             entropy,
             probe,
-            allowance: Allowance::default(),
-            unified: Unified::default(),
+            allowance: Allowlist::default(),
+            unified: UnifiedMode::default(),
         }
     }
 
     /// Returns the same service, which accepts the addresses of `allowance` for notifications beside public ones.
     #[must_use]
-    pub fn allowing(mut self, allowance: Allowance) -> Self {
+    pub fn with_allowance(mut self, allowance: Allowlist) -> Self {
         self.allowance = allowance;
         self
     }
 
     /// Returns the same service with the given setting of unified mode.
     #[must_use]
-    pub fn unified(mut self, unified: Unified) -> Self {
+    pub fn with_unified_mode(mut self, unified: UnifiedMode) -> Self {
         self.unified = unified;
         self
     }

@@ -5,10 +5,10 @@ use model::limits;
 use crate::Error;
 
 /// The length of the longest name that is derived from a prompt, in characters.
-const DERIVED_CHARS: usize = 40;
+const MAX_DERIVED_NAME_CHARS: usize = 40;
 
 /// Returns a valid name: one line that is not empty and not too long.
-pub(crate) fn name(field: &'static str, given: &str) -> Result<String, Error> {
+pub(crate) fn validate_name(field: &'static str, given: &str) -> Result<String, Error> {
     let accepted = format!(
         "accepted are 1 to {} bytes on one line, without spaces at the ends",
         limits::NAME_BYTES
@@ -25,7 +25,7 @@ pub(crate) fn name(field: &'static str, given: &str) -> Result<String, Error> {
 }
 
 /// Checks that a prompt or a message is not empty and not too long.
-pub(crate) fn content(field: &'static str, given: &str) -> Result<(), Error> {
+pub(crate) fn validate_content(field: &'static str, given: &str) -> Result<(), Error> {
     if given.trim().is_empty() {
         return Err(Error::invalid(field, given, "it is empty"));
     }
@@ -41,18 +41,18 @@ pub(crate) fn content(field: &'static str, given: &str) -> Result<(), Error> {
 }
 
 /// Returns a name derived from the first words of a prompt, such as `check-the-build`.
-pub(crate) fn derived(prompt: &str) -> String {
+pub(crate) fn derive_name(prompt: &str) -> String {
     let lower = prompt.to_lowercase();
     let mut name = String::new();
     for word in lower.split(|letter: char| !letter.is_alphanumeric()) {
         let length = name.chars().count() + word.chars().count() + 1;
-        if !name.is_empty() && length > DERIVED_CHARS {
+        if !name.is_empty() && length > MAX_DERIVED_NAME_CHARS {
             break;
         }
         if !name.is_empty() && !word.is_empty() {
             name.push('-');
         }
-        name.extend(word.chars().take(DERIVED_CHARS));
+        name.extend(word.chars().take(MAX_DERIVED_NAME_CHARS));
     }
     if name.is_empty() {
         "automation".into()
@@ -66,7 +66,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_name_is_made_of_the_first_words() {
+    fn name_is_derived_from_first_words_of_prompt() {
         for (prompt, name) in [
             ("Check the build, please!", "check-the-build-please"),
             ("  ...  ", "automation"),
@@ -76,25 +76,25 @@ mod tests {
                 "look-at-every-issue-that-was-opened",
             ),
         ] {
-            assert_eq!(derived(prompt), name);
+            assert_eq!(derive_name(prompt), name);
         }
-        let long = derived(&"x".repeat(1000));
-        assert_eq!(long.len(), DERIVED_CHARS);
+        let long = derive_name(&"x".repeat(1000));
+        assert_eq!(long.len(), MAX_DERIVED_NAME_CHARS);
     }
 
     #[test]
-    fn names_that_a_line_cannot_show_are_refused() {
+    fn name_with_control_characters_or_outer_spaces_is_refused() {
         for given in ["", " ", " a", "a\n", "a\tb", &"x".repeat(201)] {
-            let error = name("name", given).unwrap_err().to_string();
+            let error = validate_name("name", given).unwrap_err().to_string();
             assert!(error.contains("1 to 200 bytes"), "{given:?}: {error}");
         }
-        assert_eq!(name("name", "daily news").unwrap(), "daily news");
+        assert_eq!(validate_name("name", "daily news").unwrap(), "daily news");
     }
 
     #[test]
-    fn texts_are_bounded() {
-        assert!(content("prompt", " \n").is_err());
-        assert!(content("prompt", &"x".repeat(limits::CONTENT_BYTES)).is_ok());
-        assert!(content("prompt", &"x".repeat(limits::CONTENT_BYTES + 1)).is_err());
+    fn empty_or_oversized_content_is_refused() {
+        assert!(validate_content("prompt", " \n").is_err());
+        assert!(validate_content("prompt", &"x".repeat(limits::CONTENT_BYTES)).is_ok());
+        assert!(validate_content("prompt", &"x".repeat(limits::CONTENT_BYTES + 1)).is_err());
     }
 }

@@ -45,7 +45,11 @@ pub fn delivery(notice: Notice) -> NewDelivery {
 }
 
 /// Returns the delivery that tests an endpoint. Its body holds no data beside the endpoint itself.
-pub(crate) fn test(delivery: DeliveryId, endpoint: &Endpoint, now: Timestamp) -> NewDelivery {
+pub(crate) fn test_delivery(
+    delivery: DeliveryId,
+    endpoint: &Endpoint,
+    now: Timestamp,
+) -> NewDelivery {
     let kind = NotificationKind::EndpointTest;
     let event_id = format!("evt_{}", delivery.uuid().simple());
     let notification = Notification {

@@ -2,14 +2,14 @@
 
 use std::time::Duration;
 
-use api_types::{DeliveryView, EndpointMade, EndpointRequest, Page, SecretRotated};
+use api_types::{DeliveryView, EndpointCreated, EndpointRequest, Page, SecretRotated};
 use model::{
     DeliveryId, EndpointId, Timestamp,
     nearest::nearest,
     notification::{Delivery, DeliveryStatus, Endpoint, NotificationKind},
 };
 use serde_json::{Value, json};
-use store::{Answered, NewEndpoint};
+use store::{NewEndpoint, RecordedResponse};
 use webhook::Target;
 
 use crate::{Error, Service, naming, notification_text};
@@ -21,27 +21,27 @@ impl Service {
         &self,
         request: &EndpointRequest,
         id: Option<EndpointId>,
-    ) -> Result<EndpointMade, Error> {
+    ) -> Result<EndpointCreated, Error> {
         if let Some(id) = id {
             match self.store.endpoint(self.scope(), id).await {
                 Err(store::Error::NotFound { .. }) => {}
                 there => {
-                    return Ok(EndpointMade {
+                    return Ok(EndpointCreated {
                         endpoint: there?.into(),
                         secret: None,
                     });
                 }
             }
         }
-        let new = self.new_endpoint(request).await?;
+        let new = self.validate_endpoint(request).await?;
         let now = self.now();
         let id = id.unwrap_or_else(|| EndpointId::generate(now, &*self.entropy));
         let secret = match self.store.create_endpoint(self.tenant, id, &new, now).await {
             Ok(secret) => Some(secret.reveal()),
-            Err(store::Error::Made { .. }) => None,
+            Err(store::Error::AlreadyCreated { .. }) => None,
             Err(error) => return Err(error.into()),
         };
-        Ok(EndpointMade {
+        Ok(EndpointCreated {
             endpoint: self.store.endpoint(self.scope(), id).await?.into(),
             secret,
         })
@@ -76,7 +76,7 @@ impl Service {
         seen: &Endpoint,
         request: &EndpointRequest,
     ) -> Result<Endpoint, Error> {
-        let to = self.new_endpoint(request).await?;
+        let to = self.validate_endpoint(request).await?;
         self.store
             .edit_endpoint(self.scope(), seen.id, seen.updated_at, &to, self.now())
             .await?;
@@ -102,8 +102,8 @@ impl Service {
         let endpoint = self.endpoint(given).await?;
         let now = self.now();
         let until = now + overlap;
-        let kept = rotated_before(until);
-        let answered = key.map(|key| answered(key, &kept));
+        let kept = replayed_rotation(until);
+        let answered = key.map(|key| recorded_response(key, &kept));
         let rotated =
             self.store
                 .rotate_endpoint_secret(self.scope(), endpoint.id, until, answered, now);
@@ -112,7 +112,7 @@ impl Service {
                 secret: Some(secret.reveal()),
                 previous_until: until,
             }),
-            Err(store::Error::Made { .. }) => {
+            Err(store::Error::AlreadyCreated { .. }) => {
                 let endpoint = self.store.endpoint(self.scope(), endpoint.id).await?;
                 Ok(SecretRotated {
                     secret: None,
@@ -160,7 +160,7 @@ impl Service {
 
     /// Returns a delivery with the log of its attempts.
     pub async fn delivery(&self, given: &str) -> Result<DeliveryView, Error> {
-        let id = delivery_id(given)?;
+        let id = parse_delivery_id(given)?;
         let (delivery, log) = self.store.delivery(self.scope(), id).await?;
         Ok(DeliveryView::new(delivery, log))
     }
@@ -184,26 +184,28 @@ impl Service {
         let endpoint = self.endpoint(given).await?;
         let now = self.now();
         let id = id.unwrap_or_else(|| DeliveryId::generate(now, &*self.entropy));
-        let new = notification_text::test(id, &endpoint, now);
+        let new = notification_text::test_delivery(id, &endpoint, now);
         let sent = self
             .store
             .test_endpoint(self.tenant, endpoint.id, id, &new, now);
         match sent.await {
-            Ok(()) | Err(store::Error::Made { .. }) => self.delivery(&id.to_string()).await,
+            Ok(()) | Err(store::Error::AlreadyCreated { .. }) => {
+                self.delivery(&id.to_string()).await
+            }
             Err(error) => Err(error.into()),
         }
     }
 
     /// Sends a delivery that is over once more, with the same ID.
     pub async fn redeliver(&self, given: &str) -> Result<DeliveryView, Error> {
-        let id = delivery_id(given)?;
+        let id = parse_delivery_id(given)?;
         self.store.redeliver(self.scope(), id, self.now()).await?;
         self.delivery(given).await
     }
 
     /// Sends a delivery once more for a request with an idempotency key. A pending delivery is returned unchanged,
     /// because an earlier copy of the request may have queued it.
-    pub async fn redeliver_once(&self, given: &str) -> Result<DeliveryView, Error> {
+    pub async fn redeliver_idempotently(&self, given: &str) -> Result<DeliveryView, Error> {
         let view = self.delivery(given).await?;
         if view.delivery.state == DeliveryStatus::Pending {
             return Ok(view);
@@ -216,17 +218,19 @@ impl Service {
     /// # Errors
     ///
     /// Returns an error if a field is invalid, or if the address is not public and not in the allowance.
-    async fn new_endpoint(&self, request: &EndpointRequest) -> Result<NewEndpoint, Error> {
-        let name = naming::name("name", &request.name)?;
+    async fn validate_endpoint(&self, request: &EndpointRequest) -> Result<NewEndpoint, Error> {
+        let name = naming::validate_name("name", &request.name)?;
         let target = Target::parse(&request.url, &self.allowance)
             // The error does not show the URL, which may contain a password.
             .map_err(|error| Error::invalid("url", "***", error.to_string()))?;
         let mut events = request.events.clone();
         events.sort_unstable();
         events.dedup();
-        let unchosen = events.iter().find(|kind| !kind.can_be_chosen());
+        let unchosen = events.iter().find(|kind| !kind.is_subscribable());
         if events.is_empty() || unchosen.is_some() {
-            let choosable = NotificationKind::ALL.iter().filter(|it| it.can_be_chosen());
+            let choosable = NotificationKind::ALL
+                .iter()
+                .filter(|it| it.is_subscribable());
             let words: Vec<_> = choosable.map(|kind| kind.as_str()).collect();
             return Err(Error::invalid(
                 "events",
@@ -239,7 +243,7 @@ impl Service {
             None => None,
         };
         let channel = match &request.channel {
-            Some(given) => Some(naming::name("channel", given)?),
+            Some(given) => Some(naming::validate_name("channel", given)?),
             None => None,
         };
         Ok(NewEndpoint {
@@ -254,7 +258,7 @@ impl Service {
 
 /// Returns the stored response to a repeated request that has replaced a secret. It omits the secret, which is shown
 /// only once.
-pub(crate) fn rotated_before(previous_until: Timestamp) -> Value {
+pub(crate) fn replayed_rotation(previous_until: Timestamp) -> Value {
     json!(SecretRotated {
         secret: None,
         previous_until,
@@ -262,16 +266,19 @@ pub(crate) fn rotated_before(previous_until: Timestamp) -> Value {
 }
 
 /// Returns the response that is stored in the same transaction as the replaced secret.
-pub(crate) const fn answered<'a>(key: &'a str, response: &'a Value) -> Answered<'a> {
-    const OK: u16 = 200;
-    Answered {
+pub(crate) const fn recorded_response<'a>(
+    key: &'a str,
+    response: &'a Value,
+) -> RecordedResponse<'a> {
+    const STATUS_OK: u16 = 200;
+    RecordedResponse {
         key,
-        status: OK,
+        status: STATUS_OK,
         response,
     }
 }
 
-fn delivery_id(given: &str) -> Result<DeliveryId, Error> {
+fn parse_delivery_id(given: &str) -> Result<DeliveryId, Error> {
     given.parse().map_err(|_| Error::NotFound {
         what: "delivery",
         given: given.chars().take(80).collect(),

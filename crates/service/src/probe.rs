@@ -2,7 +2,7 @@
 
 use std::{error::Error, future::Future, pin::Pin};
 
-use api_types::{Depth, Probed};
+use api_types::{CheckDepth, CheckFindings};
 use model::agent::AgentConfig;
 
 /// The reason for which an agent could not be started.
@@ -11,11 +11,12 @@ use model::agent::AgentConfig;
 pub struct ProbeError(#[from] pub Box<dyn Error + Send + Sync>);
 
 /// The future of a probe.
-pub type Probing<'a> = Pin<Box<dyn Future<Output = Result<Probed, ProbeError>> + Send + 'a>>;
+pub type ProbeFuture<'a> =
+    Pin<Box<dyn Future<Output = Result<CheckFindings, ProbeError>> + Send + 'a>>;
 
 /// Starts agents. The caller of [`crate::Service::new`] provides an implementation, because this crate starts no
 /// processes.
 pub trait Probe: Send + Sync {
     /// Starts the agent, examines it to the given depth, and ends it. Afterwards none of its processes runs.
-    fn probe<'a>(&'a self, config: &'a AgentConfig, depth: Depth) -> Probing<'a>;
+    fn probe<'a>(&'a self, config: &'a AgentConfig, depth: CheckDepth) -> ProbeFuture<'a>;
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use api_types::{Replay, Replayed};
+use api_types::{Replay, ReplayItem};
 
 use crate::{Error, Service};
 
@@ -16,16 +16,16 @@ impl Service {
         // Leave out a run whose first row is on an earlier page, because that page has returned the run.
         let mut begun = BTreeSet::new();
         for run in named {
-            if self.store.before_run(self.scope(), run).await? >= after {
+            if self.store.seq_before_run(self.scope(), run).await? >= after {
                 begun.insert(run);
             }
         }
         let mut items = Vec::with_capacity(page.items.len() + begun.len());
         for message in page.items {
             if let Some(run) = message.run_id.filter(|run| begun.remove(run)) {
-                items.push(Replayed::Run(Box::new(self.run_by_id(run).await?.into())));
+                items.push(ReplayItem::Run(Box::new(self.run_by_id(run).await?.into())));
             }
-            items.push(Replayed::Message(message));
+            items.push(ReplayItem::Message(message));
         }
         Ok(Replay {
             items,

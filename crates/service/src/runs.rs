@@ -5,7 +5,7 @@ use model::{
     InputId, RunId,
     entity::{Run, RunRecord},
     run::{Origin, RunStatus},
-    turn::Submitted,
+    turn::SubmittedRun,
 };
 use store::RunFilter;
 
@@ -46,7 +46,7 @@ impl Service {
             automation,
             status: query.status,
             origin: query.origin,
-            occurrences: query.occurrences,
+            first_attempts_only: query.occurrences,
         };
         let page = store::Page {
             after: query.after,
@@ -69,7 +69,7 @@ impl Service {
         );
         let attempts = self.store.attempts(self.scope(), run.input_id).await?;
         Ok(RunView {
-            waiting: self.waits_for(&run).await?,
+            blocked_on: self.blocked_on(&run).await?,
             attempts: attempts.into_iter().map(Into::into).collect(),
             record_trimmed: ended && record.is_none(),
             run: run.into(),
@@ -91,7 +91,7 @@ impl Service {
     /// has ended, because it is then part of the transcript.
     pub async fn live_text(&self, given: &str, from: i64) -> Result<LiveText, Error> {
         let id = self.find_run(given).await?;
-        let (text, end) = self.store.live(self.scope(), id, from).await?;
+        let (text, end) = self.store.live_text(self.scope(), id, from).await?;
         Ok(LiveText { text, end })
     }
 
@@ -103,7 +103,9 @@ impl Service {
         let again = self.store.retry_run(self.scope(), id, attempt, now).await;
         match (again, attempt) {
             (Ok(again), _) => self.run_by_id(again.run_id).await,
-            (Err(store::Error::Made { .. }), Some(attempt)) => self.run_by_id(attempt).await,
+            (Err(store::Error::AlreadyCreated { .. }), Some(attempt)) => {
+                self.run_by_id(attempt).await
+            }
             (Err(error), _) => Err(error.into()),
         }
     }
@@ -114,7 +116,7 @@ impl Service {
         let run_id = self.find_run(given).await?;
         let status = self
             .store
-            .cancel_run(self.scope(), run_id, sessions::CALLED_OFF, self.now())
+            .cancel_run(self.scope(), run_id, sessions::CANCEL_REASON, self.now())
             .await?;
         Ok(RunCancelled { run_id, status })
     }
@@ -122,7 +124,10 @@ impl Service {
     /// Returns the first run of an input with a reserved ID. Returns `None` if no ID is reserved, or if the input
     /// does not exist yet. Callers check this before the request's other conditions, because these may have changed
     /// since the first request.
-    pub(crate) async fn made_by(&self, input: Option<InputId>) -> Result<Option<Run>, Error> {
+    pub(crate) async fn first_run_of_input(
+        &self,
+        input: Option<InputId>,
+    ) -> Result<Option<Run>, Error> {
         let Some(input) = input else { return Ok(None) };
         let attempts = self.store.attempts(self.scope(), input).await?;
         Ok(attempts.into_iter().next())
@@ -132,17 +137,17 @@ impl Service {
     pub(crate) async fn run_of_input(
         &self,
         reserved: Option<InputId>,
-        submitted: Result<Submitted, store::Error>,
+        submitted: Result<SubmittedRun, store::Error>,
     ) -> Result<Run, Error> {
         let error = match submitted {
             Ok(submitted) => return self.run_by_id(submitted.run_id).await,
             Err(error) => error,
         };
-        let (store::Error::Made { .. }, Some(input)) = (&error, reserved) else {
+        let (store::Error::AlreadyCreated { .. }, Some(input)) = (&error, reserved) else {
             return Err(error.into());
         };
         // The run is gone if its session was deleted after the store refused the ID.
-        let first = self.made_by(reserved).await?;
+        let first = self.first_run_of_input(reserved).await?;
         first.ok_or_else(|| Error::NotFound {
             what: "the run of the input",
             given: input.to_string(),

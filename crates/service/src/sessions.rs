@@ -12,18 +12,18 @@ use model::{
     run::RunStatus,
     session::{Admission, SessionEvent, SessionKind, SessionStatus, SessionType},
 };
-use store::{Automations, Deletion, NewSession, RunFilter, SessionFilter};
+use store::{Automations, NewSession, RunFilter, SessionDeletion, SessionFilter};
 
 use crate::{Error, Service, naming, working_directory};
 
 /// The number of a session's open runs that are read at once.
-const READ_AT_ONCE: u32 = 200;
+const OPEN_RUNS_PAGE_SIZE: u32 = 200;
 
 /// The channel whose sessions have a session type of their own.
-const SLACK: &str = "slack";
+const SLACK_CHANNEL: &str = "slack";
 
 /// The reason of a cancellation by a person.
-pub(crate) const CALLED_OFF: &str = "called off by a person";
+pub(crate) const CANCEL_REASON: &str = "called off by a person";
 
 /// The filters and the page of a list of sessions.
 #[derive(Debug, Clone, Default)]
@@ -67,23 +67,23 @@ impl Service {
         }
         let agent = self.find_agent(&request.agent).await?;
         let title = match &request.title {
-            Some(title) => Some(naming::name("title", title)?),
+            Some(title) => Some(naming::validate_name("title", title)?),
             None => None,
         };
-        let cwd = working_directory::check(request.cwd.as_deref())?;
+        let cwd = working_directory::validate(request.cwd.as_deref())?;
         self.require_restore(&agent).await?;
         let key = match &request.session_key {
-            Some(key) => Some(naming::name("session_key", key)?),
+            Some(key) => Some(naming::validate_name("session_key", key)?),
             None => None,
         };
-        let channel = request.channel.as_ref().map(channel).transpose()?;
+        let channel = request.channel.as_ref().map(validate_channel).transpose()?;
         let now = self.now();
         let id = id.unwrap_or_else(|| SessionId::generate(now, &*self.entropy));
         let new = NewSession {
             id,
             kind: SessionKind::Interactive,
             session_type: match &channel {
-                Some(channel) if channel.channel == SLACK => SessionType::ChannelSlack,
+                Some(channel) if channel.channel == SLACK_CHANNEL => SessionType::ChannelSlack,
                 _ => SessionType::Regular,
             },
             draft: request.draft,
@@ -92,7 +92,7 @@ impl Service {
             key: key.or_else(|| Some(format!("cli:{}", id.uuid().simple()))),
             title,
             cwd: self.store.working_directory(cwd.as_deref(), id),
-            schedule_id: None,
+            automation_id: None,
             agent: agent.id,
             settings: request.settings.clone().into(),
         };
@@ -163,10 +163,10 @@ impl Service {
         let runs = self.open_runs(session.id).await?;
         let mut open_runs = Vec::with_capacity(runs.len());
         for run in runs {
-            let waiting = self.waits_for(&run).await?;
+            let waiting = self.blocked_on(&run).await?;
             open_runs.push(OpenRun {
                 run: run.into(),
-                waiting,
+                blocked_on: waiting,
             });
         }
         let bound = match &session.session_key {
@@ -174,13 +174,16 @@ impl Service {
             Some(key) => self.store.automations_bound_to(self.tenant, key).await?,
         };
         let readable = bound.readable.into_iter().map(|one| one.name);
-        let unreadable = bound.unreadable.into_iter().map(|one| one.name);
+        let unreadable = bound.corrupt.into_iter().map(|one| one.name);
         let seats = self.store.seats(self.scope(), session.id).await?;
         Ok(SessionView {
             bound_automations: readable.chain(unreadable).collect(),
             seats: seats.into_iter().map(Into::into).collect(),
             open_runs,
-            oldest_event: self.store.oldest_event(self.scope(), session.id).await?,
+            oldest_event: self
+                .store
+                .oldest_event_seq(self.scope(), session.id)
+                .await?,
             session: session.into(),
         })
     }
@@ -198,11 +201,11 @@ impl Service {
                 status: Some(*status),
                 ..RunFilter::default()
             };
-            let mut page = store::Page::first(READ_AT_ONCE);
+            let mut page = store::Page::first(OPEN_RUNS_PAGE_SIZE);
             loop {
                 let found = self.store.run_page(self.scope(), filter, page).await?;
                 page.after = found.last().map(|run| run.id);
-                let whole = found.len() < READ_AT_ONCE as usize;
+                let whole = found.len() < OPEN_RUNS_PAGE_SIZE as usize;
                 open.extend(found.into_iter().map(|run| (run.id, run)));
                 if whole {
                     break;
@@ -221,7 +224,7 @@ impl Service {
             .await?;
         Ok(Messages {
             items: end.messages.into_iter().map(Into::into).collect(),
-            before: Some(end.before),
+            before: Some(end.preceding_count),
             next: None,
         })
     }
@@ -245,7 +248,7 @@ impl Service {
 
     /// Returns the number after which the transcript contains every row of the run.
     pub async fn before_run(&self, run: RunId) -> Result<i64, Error> {
-        Ok(self.store.before_run(self.scope(), run).await?)
+        Ok(self.store.seq_before_run(self.scope(), run).await?)
     }
 
     /// Sends a person's message to a session and returns the resulting run. With a reserved ID for the `input`, a
@@ -254,17 +257,17 @@ impl Service {
     /// # Errors
     ///
     /// Returns an error if the message is empty or too long, or if the session is closed.
-    pub async fn say(
+    pub async fn send_message(
         &self,
         given: &str,
         words: &str,
         input: Option<InputId>,
     ) -> Result<Run, Error> {
         // Before any check, because the session may have been closed since the first request.
-        if let Some(run) = self.made_by(input).await? {
+        if let Some(run) = self.first_run_of_input(input).await? {
             return Ok(run);
         }
-        naming::content("words", words)?;
+        naming::validate_content("words", words)?;
         let session = self.find_session(given).await?;
         if session.status().admission() == Admission::Refuse {
             return Err(Error::SessionClosed {
@@ -273,7 +276,9 @@ impl Service {
             });
         }
         let now = self.now();
-        let said = self.store.say(self.tenant, session.id, input, words, now);
+        let said = self
+            .store
+            .send_message(self.tenant, session.id, input, words, now);
         self.run_of_input(input, said.await).await
     }
 
@@ -282,7 +287,7 @@ impl Service {
         let session = self.find_session(given).await?;
         let cancelled = self
             .store
-            .cancel_session_runs(self.scope(), session.id, CALLED_OFF, self.now())
+            .cancel_session_runs(self.scope(), session.id, CANCEL_REASON, self.now())
             .await?;
         Ok(SessionCancelled {
             session_id: session.id,
@@ -299,12 +304,12 @@ impl Service {
         reason: Option<&str>,
     ) -> Result<SessionView, Error> {
         let reason = match reason {
-            Some(reason) => Some(naming::name("reason", reason)?),
+            Some(reason) => Some(naming::validate_name("reason", reason)?),
             None => None,
         };
         let id = self.find_session(given).await?.id;
         self.store
-            .move_session(self.scope(), id, event, reason.as_deref(), self.now())
+            .transition_session(self.scope(), id, event, reason.as_deref(), self.now())
             .await?;
         self.session(&id.to_string()).await
     }
@@ -317,7 +322,7 @@ impl Service {
         to: &SessionEdit,
     ) -> Result<SessionView, Error> {
         let title = match &to.title {
-            Some(title) => Some(naming::name("title", title)?),
+            Some(title) => Some(naming::validate_name("title", title)?),
             None => None,
         };
         let seen = store::SessionEdit {
@@ -344,8 +349,11 @@ impl Service {
             .delete_session(self.tenant, session.id, with_automations, self.now())
             .await?;
         let (deleted, automations, turns) = match deletion {
-            Deletion::Done { automations, turns } => (true, automations, turns),
-            Deletion::BlockedBy(automations) => (false, automations, 0),
+            SessionDeletion::Deleted {
+                automations,
+                cancelled_turns: turns,
+            } => (true, automations, turns),
+            SessionDeletion::BlockedBy(automations) => (false, automations, 0),
         };
         Ok(SessionDeleted {
             deleted,
@@ -357,12 +365,12 @@ impl Service {
 }
 
 /// Returns the validated address of a chat in its channel.
-fn channel(given: &ChannelRequest) -> Result<Channel, Error> {
+fn validate_channel(given: &ChannelRequest) -> Result<Channel, Error> {
     Ok(Channel {
-        channel: naming::name("channel.channel", &given.channel)?,
-        chat_id: naming::name("channel.chat_id", &given.chat_id)?,
+        channel: naming::validate_name("channel.channel", &given.channel)?,
+        chat_id: naming::validate_name("channel.chat_id", &given.chat_id)?,
         thread: match &given.thread {
-            Some(thread) => Some(naming::name("channel.thread", thread)?),
+            Some(thread) => Some(naming::validate_name("channel.thread", thread)?),
             None => None,
         },
     })

@@ -34,7 +34,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nothing_that_an_agent_writes_commands_the_terminal() {
+    fn terminal_control_characters_are_replaced() {
         assert_eq!(
             clean("a\u{1b}[2Jb\rc\r\nd\te\u{9b}"),
             "a\u{fffd}[2Jb\u{fffd}c\nd\te\u{fffd}"
@@ -42,7 +42,7 @@ mod tests {
     }
 
     #[test]
-    fn an_excerpt_is_one_line_of_a_given_length() {
+    fn excerpt_is_one_line_of_bounded_length() {
         assert_eq!(excerpt("a\n  b", 10), "a b");
         assert_eq!(excerpt("abcdef", 4), "abc…");
         assert_eq!(excerpt("žluť", 4), "žluť");

@@ -8,29 +8,29 @@ use model::{
     entity::{Message, Run, Session},
     event::{
         ApprovalChange, AutomationChange, Change, DeferCause, Event, Occurrences, RunChange,
-        RunInput, SessionChange, Skipped, TriggerEdit,
+        RunInput, SessionChange, SkippedWork, TriggerEdit,
     },
     feed::FeedCursor,
 };
-use store::{FeedEvent, LiveText, Logged};
+use store::{FeedEvent, LiveText, LogEntry};
 
 /// Returns the event of the API for an event of a session's log.
-pub fn session_event(session: SessionId, logged: Logged) -> TraceEvent {
-    let Logged { event, message } = logged;
-    let place = Place {
+pub fn session_event(session: SessionId, logged: LogEntry) -> TraceEvent {
+    let LogEntry { event, message } = logged;
+    let place = EventLog {
         session_id: Some(session),
         automation_id: None,
     };
-    place.event(event, message)
+    place.to_trace_event(event, message)
 }
 
 /// Returns the event of the API for an event of a feed.
 pub fn feed_event(event: FeedEvent) -> TraceEvent {
-    let place = Place {
+    let place = EventLog {
         session_id: event.session_id,
         automation_id: event.automation_id,
     };
-    place.event(event.event, event.message)
+    place.to_trace_event(event.event, event.message)
 }
 
 /// Returns the event of the API for text that a running turn has written.
@@ -67,13 +67,13 @@ pub fn session_deleted(session_id: SessionId) -> TraceEvent {
 }
 
 /// The log that holds an event: that of a session, or that of an automation.
-struct Place {
+struct EventLog {
     session_id: Option<SessionId>,
     automation_id: Option<AutomationId>,
 }
 
-impl Place {
-    fn event(self, event: Event, message: Option<Message>) -> TraceEvent {
+impl EventLog {
+    fn to_trace_event(self, event: Event, message: Option<Message>) -> TraceEvent {
         let Event {
             seq,
             change,
@@ -208,8 +208,8 @@ fn run(change: RunChange) -> api_types::RunChange {
         }
         RunChange::Skipped { reason, skipped } => {
             let (attempt, all) = match skipped {
-                Skipped::Attempt(attempt) => (Some(attempt), None),
-                Skipped::Occurrences(all) => (None, Some(occurrences(&all))),
+                SkippedWork::Attempt(attempt) => (Some(attempt), None),
+                SkippedWork::Occurrences(all) => (None, Some(occurrences(&all))),
             };
             To::Skipped(api_types::RunSkippedChange {
                 reason,
@@ -230,7 +230,7 @@ fn run(change: RunChange) -> api_types::RunChange {
 fn deferred(cause: DeferCause) -> api_types::RunDeferredChange {
     let (created, reason, not_before) = match cause {
         DeferCause::Created(created) => (Some(input(&created)), None, None),
-        DeferCause::SessionHeld => (None, None, None),
+        DeferCause::SessionPaused => (None, None, None),
         DeferCause::Budget { reason, not_before } => (None, Some(reason), Some(not_before)),
     };
     api_types::RunDeferredChange {

@@ -11,15 +11,15 @@ use store::NewTrigger;
 use crate::{
     Error, Service, definition,
     edit_automation::definition_of,
-    fires,
-    notifications::{answered, rotated_before},
+    notifications::{recorded_response, replayed_rotation},
+    upcoming_runs,
 };
 
 impl Service {
     /// Returns one trigger of an automation, by its ID or an ID prefix.
     pub async fn trigger(&self, automation: &str, given: &str) -> Result<Trigger, Error> {
         let view = self.automation(automation).await?;
-        find(view.triggers, given)
+        find_trigger(view.triggers, given)
     }
 
     /// `true` if an automation has, or once had, a trigger with this reserved ID. A removed trigger counts, so that a
@@ -49,13 +49,13 @@ impl Service {
         let request = view.request();
         let zone = request.zone.as_deref();
         let now = self.now();
-        let spec = definition::spec(asked, "", zone, &there, now)?;
+        let spec = definition::validate_trigger(asked, "", zone, &there, now)?;
         let id = id.unwrap_or_else(|| TriggerId::generate(now, &*self.entropy));
         let seen = definition_of(view);
         let new = NewTrigger {
             reserved: Some(id),
             spec: &spec,
-            seen: exactly.then_some(&seen),
+            expected: exactly.then_some(&seen),
         };
         // The store compares with the present triggers under the lock of the automation. A comparison here could miss
         // an equal trigger that a concurrent request adds.
@@ -65,7 +65,7 @@ impl Service {
         let added = match add.await {
             Ok(is) => is == id,
             // An earlier request with this ID has added the trigger.
-            Err(store::Error::Made { .. }) => true,
+            Err(store::Error::AlreadyCreated { .. }) => true,
             Err(error) => return Err(error.into()),
         };
         let view = self.automation(&view.automation.id.to_string()).await?;
@@ -76,7 +76,7 @@ impl Service {
     pub async fn webhook_secret(&self, automation: &str, given: &str) -> Result<String, Error> {
         let trigger = self.trigger(automation, given).await?;
         let found = self.store.webhook_trigger(self.scope(), trigger.id).await?;
-        let found = found.ok_or_else(|| no_webhook(given))?;
+        let found = found.ok_or_else(|| webhook_not_found(given))?;
         Ok(found.secrets.current.reveal())
     }
 
@@ -92,12 +92,12 @@ impl Service {
     ) -> Result<SecretRotated, Error> {
         let trigger = self.trigger(automation, given).await?;
         if trigger.spec != (TriggerSpec::Webhook {}) {
-            return Err(no_webhook(given));
+            return Err(webhook_not_found(given));
         }
         let now = self.now();
         let previous_until = now + overlap;
-        let kept = rotated_before(previous_until);
-        let answered = key.map(|key| answered(key, &kept));
+        let kept = replayed_rotation(previous_until);
+        let answered = key.map(|key| recorded_response(key, &kept));
         let rotated = self.store.rotate_webhook_secret(
             self.scope(),
             trigger.id,
@@ -110,7 +110,7 @@ impl Service {
                 secret: Some(secret.reveal()),
                 previous_until,
             }),
-            Err(store::Error::Made { .. }) => {
+            Err(store::Error::AlreadyCreated { .. }) => {
                 let found = self.store.webhook_trigger(self.scope(), trigger.id).await?;
                 let previous = found.and_then(|found| found.secrets.previous);
                 Ok(SecretRotated {
@@ -134,7 +134,7 @@ impl Service {
         given: &str,
         exactly: bool,
     ) -> Result<AutomationView, Error> {
-        let removed = find(view.triggers.clone(), given)?;
+        let removed = find_trigger(view.triggers.clone(), given)?;
         if removed.spec == (TriggerSpec::Manual {}) {
             let problem = "it is the one that every automation has";
             return Err(Error::invalid("trigger", given, problem));
@@ -149,30 +149,36 @@ impl Service {
     }
 
     /// Returns the next runs of triggers that need not exist.
-    pub fn preview(&self, request: &PreviewRequest) -> Result<Preview, Error> {
+    pub fn preview_runs(&self, request: &PreviewRequest) -> Result<Preview, Error> {
         let now = self.now();
         if request.triggers.is_empty() {
             let problem = "at least one trigger is expected";
             return Err(Error::invalid("triggers", "[]", problem));
         }
-        let specs = definition::specs(&request.triggers, request.zone.as_deref(), &[], now)?;
-        if !(1..=MOST_FIRES).contains(&request.count) {
-            let problem = format!("accepted are 1 to {MOST_FIRES}");
+        let specs =
+            definition::validate_triggers(&request.triggers, request.zone.as_deref(), &[], now)?;
+        if !(1..=MAX_PREVIEW_RUNS).contains(&request.count) {
+            let problem = format!("accepted are 1 to {MAX_PREVIEW_RUNS}");
             return Err(Error::invalid("count", &request.count.to_string(), problem));
         }
         let count = request.count as usize;
         // The request names no session mode. Fresh sessions are compatible with every policy.
-        let policies = definition::policies(&request.policies, SessionMode::Fresh)?;
+        let policies = definition::validate_policies(&request.policies, SessionMode::Fresh)?;
         Ok(Preview {
-            next_fires: fires::of(specs.iter(), &policies.quiet_hours, now, count)?,
+            upcoming_runs: upcoming_runs::upcoming_of_triggers(
+                specs.iter(),
+                &policies.quiet_hours,
+                now,
+                count,
+            )?,
         })
     }
 }
 
 /// The highest number of instants in a preview.
-const MOST_FIRES: u32 = 100;
+const MAX_PREVIEW_RUNS: u32 = 100;
 
-fn no_webhook(given: &str) -> Error {
+fn webhook_not_found(given: &str) -> Error {
     Error::NotFound {
         what: "webhook trigger",
         given: given.chars().take(80).collect(),
@@ -180,7 +186,7 @@ fn no_webhook(given: &str) -> Error {
     }
 }
 
-fn find(triggers: Vec<Trigger>, given: &str) -> Result<Trigger, Error> {
+fn find_trigger(triggers: Vec<Trigger>, given: &str) -> Result<Trigger, Error> {
     let bare = given.strip_prefix("trg_").unwrap_or(given);
     let named = |trigger: &Trigger| {
         let digits = trigger.id.uuid().simple().to_string();

@@ -11,15 +11,15 @@ use model::{
     entity::{SeatSettings, Session},
     session::{SessionKind, SessionType},
 };
-use store::{InSession, NewSession};
+use store::{NewSession, SessionSelector};
 
-use crate::{Error, Service, Unified, working_directory};
+use crate::{Error, Service, UnifiedMode, working_directory};
 
 /// The session key of the unified conversation.
 const UNIFIED_KEY: &str = "unified:default";
 
 /// The prefix of the session keys of web chats.
-const OF_THE_WEB: &str = "web:";
+const WEB_CHAT_KEY_PREFIX: &str = "web:";
 
 impl Service {
     /// Returns the session to which an automation is to be bound. In unified mode this is the unified conversation
@@ -34,7 +34,10 @@ impl Service {
         given: &str,
         bound_so_far: Option<&str>,
     ) -> Result<Session, Error> {
-        let Unified { on, by_browser } = self.unified;
+        let UnifiedMode {
+            enabled: on,
+            by_browser,
+        } = self.unified;
         if given.is_empty() && !(on && by_browser) {
             return Err(Error::Missing {
                 field: "session",
@@ -47,17 +50,17 @@ impl Service {
         }
         let session = self.find_session(given).await?;
         let stays = bound_so_far.is_some() && session.session_key.as_deref() == bound_so_far;
-        if on && is_of_the_web(&session) && !stays {
+        if on && is_web_chat(&session) && !stays {
             return self.unified_session(request, Some(&session)).await;
         }
         Ok(session)
     }
 
     /// Returns the filter of a list of automations for a session.
-    pub(crate) async fn shown_in(&self, given: &str) -> Result<InSession, Error> {
+    pub(crate) async fn session_filter(&self, given: &str) -> Result<SessionSelector, Error> {
         let session = self.find_session(given).await?;
-        let unified = self.unified.on && is_of_the_web(&session);
-        Ok(InSession {
+        let unified = self.unified.enabled && is_web_chat(&session);
+        Ok(SessionSelector {
             session: session.id,
             key: session.session_key,
             other_key: unified.then(|| UNIFIED_KEY.to_owned()),
@@ -76,13 +79,13 @@ impl Service {
             return Ok(found);
         }
         let agent = match (&request.agent, chat) {
-            (None, Some(chat)) => self.agent_of(chat).await?,
-            _ => self.named_agent(request).await?,
+            (None, Some(chat)) => self.agent_of_session(chat).await?,
+            _ => self.requested_agent(request).await?,
         };
         self.require_restore(&agent).await?;
         // Refuse the request before the conversation is created, so that a refused request leaves no conversation
         // behind.
-        if let Some(cwd) = working_directory::check(request.cwd.as_deref())? {
+        if let Some(cwd) = working_directory::validate(request.cwd.as_deref())? {
             let problem = "the unified conversation has a folder of its own";
             return Err(working_directory::invalid(&cwd, problem));
         }
@@ -101,13 +104,13 @@ impl Service {
             draft: false,
             channel: None,
             cwd: self.store.working_directory(None, id),
-            schedule_id: None,
+            automation_id: None,
             agent: agent.id,
             settings: SeatSettings::default(),
         };
         match self.store.create_session(self.tenant, &new, now).await {
             // A concurrent request has created the conversation, which is read below.
-            Ok(_) | Err(store::Error::Exists { .. }) => {}
+            Ok(_) | Err(store::Error::NameTaken { .. }) => {}
             Err(error) => return Err(error.into()),
         }
         let made = find().await?;
@@ -118,7 +121,7 @@ impl Service {
         })
     }
 
-    async fn agent_of(&self, session: &Session) -> Result<Agent, Error> {
+    async fn agent_of_session(&self, session: &Session) -> Result<Agent, Error> {
         let seats = self.store.seats(self.scope(), session.id).await?;
         let seat = seats.iter().find(|seat| seat.is_entry);
         let seat = seat.ok_or_else(|| {
@@ -129,7 +132,7 @@ impl Service {
     }
 }
 
-fn is_of_the_web(session: &Session) -> bool {
+fn is_web_chat(session: &Session) -> bool {
     let key = session.session_key.as_deref();
-    key.is_some_and(|key| key.starts_with(OF_THE_WEB))
+    key.is_some_and(|key| key.starts_with(WEB_CHAT_KEY_PREFIX))
 }

@@ -4,16 +4,16 @@
 //! find out whether a trigger exists.
 
 use api_types::ReceivedWebhook;
-use model::{Timestamp, TriggerId, limits, secret::Secret};
+use model::{Timestamp, TriggerId, limits, signing_secret::SigningSecret};
 use store::{Scope, Store};
-use webhook::{HeaderMap, Refusal, verify};
+use webhook::{HeaderMap, VerifyError, verify};
 
 /// The reason for which a webhook was refused. It does not tell whether the trigger exists.
 #[derive(Debug, thiserror::Error)]
 pub enum WebhookError {
     /// The signature, the timestamp or the ID of the webhook is not valid.
     #[error(transparent)]
-    Refused(#[from] Refusal),
+    Refused(#[from] VerifyError),
     /// The body is too long.
     #[error(
         "take the webhook: its body has more than {} bytes",
@@ -47,11 +47,11 @@ pub async fn receive_webhook(
         .unwrap_or(TriggerId::from_uuid(uuid::Uuid::nil()));
     let Some(found) = store.webhook_trigger(Scope::System, id).await? else {
         // Verify against a dummy secret and refuse in any case, even if the caller has guessed that secret.
-        let nobodys = Secret::generate(&Nobody);
+        let nobodys = SigningSecret::generate(&ZeroEntropy);
         verify(&[&nobodys], headers, body, now)?;
-        return Err(Refusal::Signature.into());
+        return Err(VerifyError::InvalidSignature.into());
     };
-    let verified = verify(&found.secrets.valid(now), headers, body, now)?;
+    let verified = verify(&found.secrets.valid_at(now), headers, body, now)?;
     let payload = std::str::from_utf8(body).map_err(|_| WebhookError::NotText)?;
     let fired = store
         .fire_webhook(found.tenant, id, &verified.id, payload, now)
@@ -59,18 +59,18 @@ pub async fn receive_webhook(
     match fired {
         Ok(received) => Ok(ReceivedWebhook {
             run_id: received.run_id,
-            already_received: received.again,
+            already_received: received.is_duplicate,
         }),
         // The trigger was removed after the lookup.
-        Err(store::Error::NotFound { .. }) => Err(Refusal::Signature.into()),
+        Err(store::Error::NotFound { .. }) => Err(VerifyError::InvalidSignature.into()),
         Err(error) => Err(error.into()),
     }
 }
 
 /// The randomness of the dummy secret, which is always zero.
-struct Nobody;
+struct ZeroEntropy;
 
-impl model::Entropy for Nobody {
+impl model::Entropy for ZeroEntropy {
     fn fill(&self, bytes: &mut [u8]) {
         bytes.fill(0);
     }

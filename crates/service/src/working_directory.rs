@@ -5,7 +5,7 @@ use std::path::Path;
 use crate::Error;
 
 /// Returns a valid working directory: an absolute path of an existing directory.
-pub(crate) fn check(given: Option<&str>) -> Result<Option<String>, Error> {
+pub(crate) fn validate(given: Option<&str>) -> Result<Option<String>, Error> {
     let Some(text) = given else { return Ok(None) };
     let path = Path::new(text);
     let refuse = |problem: &str| Err(invalid(text, problem));
@@ -24,5 +24,5 @@ pub(crate) fn check(given: Option<&str>) -> Result<Option<String>, Error> {
 
 /// Returns the error for an invalid working directory.
 pub(crate) fn invalid(given: &str, problem: impl Into<String>) -> Error {
-    Error::invalid("cwd", given, problem).called("working directory")
+    Error::invalid("cwd", given, problem).with_name("working directory")
 }

@@ -2,7 +2,7 @@
 
 use model::{
     AgentId, TenantId, Timestamp,
-    agent::{Agent, AgentConfig, Offers},
+    agent::{Agent, AgentConfig, OfferedCapabilities},
 };
 
 use crate::{
@@ -20,7 +20,7 @@ impl Store {
         tenant: TenantId,
         name: &str,
         config: &AgentConfig,
-        offers: Option<&Offers>,
+        offers: Option<&OfferedCapabilities>,
         now: Timestamp,
     ) -> Result<Agent, Error> {
         self.transact(Scope::Tenant(tenant), |tx, _| {
@@ -30,15 +30,15 @@ impl Store {
                     .await?;
                 // Replace a corrupt row: it has no unknown keys that could be kept.
                 let found = found
-                    .filter(|row| !matches!(rows::agent(row), Err(error) if error.is_nonsense()));
+                    .filter(|row| !matches!(rows::agent(row), Err(error) if error.is_corrupt()));
                 if let Some(found) = found {
-                    let before = locked(tx, tenant, found.get("id")?).await?;
-                    return write(tx, tenant, &before, config, offers, now).await;
+                    let before = lock_agent(tx, tenant, found.get("id")?).await?;
+                    return write_agent(tx, tenant, &before, config, offers, now).await;
                 }
                 // If another transaction has inserted the name meanwhile, the statement updates that row.
                 let id = AgentId::generate(now, self.ids());
                 let stored = stored::write::<StoredAgent>(&(config.clone(), offers.cloned()));
-                let (format, needed) = (stored::FORMAT, stored.needs_format);
+                let (format, needed) = (stored::DOCUMENT_FORMAT, stored.needs_format);
                 let params = params! { "harnesses/put";
                     id: id,
                     tenant: tenant,
@@ -70,14 +70,14 @@ impl Store {
     ) -> Result<Agent, Error> {
         self.transact(Scope::Tenant(tenant), |tx, _| {
             Box::pin(async move {
-                let before = locked(tx, tenant, id).await?;
+                let before = lock_agent(tx, tenant, id).await?;
                 if before.agent.config != *seen {
-                    return Err(Error::Changed {
+                    return Err(Error::StaleVersion {
                         what: "agent",
                         name: before.agent.name,
                     });
                 }
-                write(tx, tenant, &before, to, None, now).await
+                write_agent(tx, tenant, &before, to, None, now).await
             })
         })
         .await
@@ -85,21 +85,21 @@ impl Store {
 
     /// Stores the offers of an agent that was started with a configuration, and returns the agent. Changes nothing if
     /// the configuration is no longer `started`, because the offers may not hold for the present one.
-    pub async fn note_offers(
+    pub async fn store_agent_offers(
         &self,
         tenant: TenantId,
         id: AgentId,
         started: &AgentConfig,
-        offers: &Offers,
+        offers: &OfferedCapabilities,
         now: Timestamp,
     ) -> Result<Agent, Error> {
         self.transact(Scope::Tenant(tenant), |tx, _| {
             Box::pin(async move {
-                let before = locked(tx, tenant, id).await?;
+                let before = lock_agent(tx, tenant, id).await?;
                 if before.agent.config != *started {
                     return Ok(before.agent);
                 }
-                write(tx, tenant, &before, started, Some(offers), now).await
+                write_agent(tx, tenant, &before, started, Some(offers), now).await
             })
         })
         .await
@@ -126,7 +126,7 @@ impl Store {
                             name: name,
                             config: &stored.value,
                             now: now,
-                            format: stored::FORMAT,
+                            format: stored::DOCUMENT_FORMAT,
                             needs_format: stored.needs_format,
                         },
                     )
@@ -139,7 +139,7 @@ impl Store {
 
     /// Lists agents by name. Leaves out an agent whose document needs a later version of Matins.
     pub async fn agents(&self, scope: Scope) -> Result<Vec<Agent>, Error> {
-        let mut tx = self.db.read(scope).await?;
+        let mut tx = self.db.begin_read(scope).await?;
         let found = tx
             .fetch_all(sql!("harnesses/list"), params![scope.tenant()])
             .await?;
@@ -150,7 +150,7 @@ impl Store {
 
     /// Returns one agent.
     pub async fn agent(&self, scope: Scope, id: AgentId) -> Result<Agent, Error> {
-        let mut tx = self.db.read(scope).await?;
+        let mut tx = self.db.begin_read(scope).await?;
         let row = tx
             .fetch_optional(sql!("harnesses/by_id"), params![scope.tenant(), id])
             .await?;
@@ -170,7 +170,7 @@ struct LockedAgent {
 ///
 /// [`Error::NewerFormat`] if this version does not honour the agent's document, because it could not rewrite that
 /// document.
-async fn locked(tx: &mut Tx, tenant: TenantId, id: AgentId) -> Result<LockedAgent, Error> {
+async fn lock_agent(tx: &mut Tx, tenant: TenantId, id: AgentId) -> Result<LockedAgent, Error> {
     tx.lock_rows(sql_of_postgres!("harnesses/lock"), vec![params![id]])
         .await?;
     let row = tx
@@ -178,16 +178,16 @@ async fn locked(tx: &mut Tx, tenant: TenantId, id: AgentId) -> Result<LockedAgen
         .await?;
     let row = row.ok_or_else(|| Error::not_found("agent", id))?;
     let agent = rows::agent(&row)?;
-    stored::require_honoured("agent", &agent.name, agent.needs_format)?;
+    stored::require_supported("agent", &agent.name, agent.needs_format)?;
     Ok(LockedAgent { agent, row })
 }
 
-async fn write(
+async fn write_agent(
     tx: &mut Tx,
     tenant: TenantId,
     before: &LockedAgent,
     config: &AgentConfig,
-    offers: Option<&Offers>,
+    offers: Option<&OfferedCapabilities>,
     now: Timestamp,
 ) -> Result<Agent, Error> {
     let LockedAgent { agent, row } = before;
@@ -199,7 +199,7 @@ async fn write(
         name: agent.name.as_str(),
         config: &written.value,
         now: now,
-        format: stored::format_over(row.get("format")?),
+        format: stored::format_after_rewrite(row.get("format")?),
         needs_format: written.needs_format,
     };
     let row = tx.fetch_one(sql!("harnesses/put"), params).await?;

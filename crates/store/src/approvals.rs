@@ -8,47 +8,47 @@ mod read;
 
 use model::{
     ApprovalId, RunId, SessionId, TenantId, Timestamp, WorkerId,
-    approval::{Approval, ApprovalEvent, ApprovalStatus, Decider, Question},
+    approval::{Approval, ApprovalEvent, ApprovalStatus, Decider, RequestedPermission},
     entity::Run,
     event::{ApprovalChange, Change},
-    lifecycle::{Lifecycle, Refused},
+    lifecycle::{InvalidTransition, Lifecycle},
     permission::Verdict,
     run::RunState,
-    turn::Settled,
+    turn::WriteOutcome,
 };
 
 use crate::{
     Error, Scope,
     database::{Row, Tx},
-    journal::{self, Journal, Place},
     locks::lock_run,
     rows,
-    runs::owned,
+    runs::locate_owned_runs,
+    session_log::{self, EntryLocation, SessionLogWriter},
     store::Store,
 };
 
 pub use read::ApprovalFilter;
 
-/// Maximum number of approvals that one call of [`Store::expire_overdue`] reads.
-const BATCH: u32 = 200;
+/// Maximum number of approvals that one call of [`Store::expire_overdue_approvals`] reads.
+const MAX_OVERDUE_APPROVALS: u32 = 200;
 
 impl Store {
     /// Requests a person's permission for a run that `worker` executes. A repeated request with the same ID changes
     /// nothing. Returns [`Settled::Lost`] if the run is no longer this worker's, or if it is being cancelled, because
     /// no decision would reach the agent.
-    pub async fn ask(
+    pub async fn request_approval(
         &self,
         run: RunId,
         worker: &WorkerId,
         id: ApprovalId,
-        question: &Question,
+        question: &RequestedPermission,
         deadline: Timestamp,
         now: Timestamp,
-    ) -> Result<Settled, Error> {
+    ) -> Result<WriteOutcome, Error> {
         self.transact(Scope::System, |tx, _| {
             Box::pin(async move {
-                let Some(place) = own(tx, run, worker).await? else {
-                    return Ok(Settled::Lost);
+                let Some(place) = locate_owned_run(tx, run, worker).await? else {
+                    return Ok(WriteOutcome::Fenced);
                 };
                 let asked = tx
                     .fetch_optional(
@@ -71,7 +71,7 @@ impl Store {
                     let there = tx
                         .fetch_optional(sql!("approvals/by_id"), params![place.tenant, id])
                         .await?;
-                    return Ok(there.map_or(Settled::Lost, |_| Settled::Written));
+                    return Ok(there.map_or(WriteOutcome::Fenced, |_| WriteOutcome::Committed));
                 }
                 let change = Change::Approval {
                     approval_id: id,
@@ -82,8 +82,8 @@ impl Store {
                         deadline_at: deadline,
                     },
                 };
-                journal::change(tx, place.session, change, now).await?;
-                Ok(Settled::Written)
+                session_log::write_change(tx, place.session, change, now).await?;
+                Ok(WriteOutcome::Committed)
             })
         })
         .await
@@ -94,7 +94,7 @@ impl Store {
     /// # Errors
     ///
     /// Returns an error with the present state if the approval is decided, expired or void.
-    pub async fn decide(
+    pub async fn decide_approval(
         &self,
         tenant: TenantId,
         id: ApprovalId,
@@ -107,7 +107,7 @@ impl Store {
         self.transact(Scope::Tenant(tenant), |tx, _| {
             Box::pin(async move {
                 let scope = Scope::Tenant(tenant);
-                let found = read(tx, scope, id).await?;
+                let found = read_approval(tx, scope, id).await?;
                 // Lock the seat of the run, because the transition that ends the run holds that lock.
                 let run = lock_run(tx, found.run_id).await?;
                 let decided = tx
@@ -125,22 +125,22 @@ impl Store {
                     )
                     .await?;
                 // Read again under the lock, for the answer in both cases.
-                let by_now = read(tx, scope, id).await?;
+                let by_now = read_approval(tx, scope, id).await?;
                 let Some(row) = decided else {
-                    return Err(Error::Refused(Refused {
+                    return Err(Error::Refused(InvalidTransition {
                         what: ApprovalStatus::WHAT,
-                        state: state_of(&by_now, run.as_ref(), now).to_string(),
+                        state: effective_status(&by_now, run.as_ref(), now).to_string(),
                         event: event.to_string(),
                     }));
                 };
-                let mut journal = Journal::default();
+                let mut journal = SessionLogWriter::default();
                 let decided_by = by.name.clone();
                 let change = match verdict {
                     Verdict::Allow => ApprovalChange::Allowed { decided_by },
                     Verdict::Deny => ApprovalChange::Denied { decided_by },
                 };
-                let (session, change) = closed(id, &row, change)?;
-                journal.change(session, change);
+                let (session, change) = closing_event(id, &row, change)?;
+                journal.add_change(session, change);
                 journal.write(tx, now).await?;
                 Ok(by_now)
             })
@@ -150,21 +150,21 @@ impl Store {
 
     /// Voids the pending approvals of a run that `worker` executes, because its agent no longer waits for a decision.
     /// Returns [`Settled::Lost`] if the run is no longer this worker's.
-    pub async fn withdraw(
+    pub async fn withdraw_approvals(
         &self,
         run: RunId,
         worker: &WorkerId,
         now: Timestamp,
-    ) -> Result<Settled, Error> {
+    ) -> Result<WriteOutcome, Error> {
         self.transact(Scope::System, |tx, _| {
             Box::pin(async move {
-                if own(tx, run, worker).await?.is_none() {
-                    return Ok(Settled::Lost);
+                if locate_owned_run(tx, run, worker).await?.is_none() {
+                    return Ok(WriteOutcome::Fenced);
                 }
-                let mut journal = Journal::default();
-                void_all(tx, &mut journal, std::iter::once(run), now).await?;
+                let mut journal = SessionLogWriter::default();
+                void_approvals(tx, &mut journal, std::iter::once(run), now).await?;
                 journal.write(tx, now).await?;
-                Ok(Settled::Written)
+                Ok(WriteOutcome::Committed)
             })
         })
         .await
@@ -172,15 +172,19 @@ impl Store {
 
     /// Expires an approval whose deadline has passed, unless it is over already. The caller must have checked the
     /// deadline. Returns the state of the approval afterwards.
-    pub async fn expire(&self, id: ApprovalId, now: Timestamp) -> Result<ApprovalStatus, Error> {
+    pub async fn expire_approval(
+        &self,
+        id: ApprovalId,
+        now: Timestamp,
+    ) -> Result<ApprovalStatus, Error> {
         self.transact(Scope::System, |tx, _| {
             Box::pin(async move {
-                let found = read(tx, Scope::System, id).await?;
+                let found = read_approval(tx, Scope::System, id).await?;
                 if found.status() != ApprovalStatus::Pending {
                     return Ok(found.status());
                 }
                 expire_one(tx, id, found.run_id, now).await?;
-                Ok(read(tx, Scope::System, id).await?.status())
+                Ok(read_approval(tx, Scope::System, id).await?.status())
             })
         })
         .await
@@ -193,11 +197,14 @@ impl Store {
     ///
     /// An approval that cannot be written does not block the others. The first such error is returned after all
     /// others have expired.
-    pub async fn expire_overdue(&self, now: Timestamp) -> Result<u32, Error> {
+    pub async fn expire_overdue_approvals(&self, now: Timestamp) -> Result<u32, Error> {
         let overdue = {
-            let mut tx = self.db.read(Scope::System).await?;
-            tx.fetch_all(sql!("approvals/overdue"), params![now, BATCH])
-                .await?
+            let mut tx = self.db.begin_read(Scope::System).await?;
+            tx.fetch_all(
+                sql!("approvals/overdue"),
+                params![now, MAX_OVERDUE_APPROVALS],
+            )
+            .await?
         };
         let mut expired = 0;
         let mut failed = None;
@@ -222,14 +229,18 @@ impl Store {
 /// Returns the session, the seat and the tenant of a run that `worker` executes. Returns `None` if it executes the
 /// run no longer. Locks the automation before the run, in the order of all transitions, because the insert of a row
 /// that refers to the automation locks that row too.
-async fn own(tx: &mut Tx, run: RunId, worker: &WorkerId) -> Result<Option<Place>, Error> {
+async fn locate_owned_run(
+    tx: &mut Tx,
+    run: RunId,
+    worker: &WorkerId,
+) -> Result<Option<EntryLocation>, Error> {
     lock_run(tx, run).await?;
-    let places = owned(tx, std::iter::once((run, worker))).await?;
+    let places = locate_owned_runs(tx, std::iter::once((run, worker))).await?;
     Ok(places.into_values().next())
 }
 
 /// Reads an approval.
-async fn read(tx: &mut Tx, scope: Scope, id: ApprovalId) -> Result<Approval, Error> {
+async fn read_approval(tx: &mut Tx, scope: Scope, id: ApprovalId) -> Result<Approval, Error> {
     let row = tx
         .fetch_optional(sql!("approvals/by_id"), params![scope.tenant(), id])
         .await?;
@@ -238,7 +249,7 @@ async fn read(tx: &mut Tx, scope: Scope, id: ApprovalId) -> Result<Approval, Err
 
 /// Returns the state of an approval that can no longer be decided. An approval may be stored as pending although its
 /// deadline has passed or its run no longer waits.
-fn state_of(found: &Approval, run: Option<&Run>, now: Timestamp) -> ApprovalStatus {
+fn effective_status(found: &Approval, run: Option<&Run>, now: Timestamp) -> ApprovalStatus {
     match found.status() {
         ApprovalStatus::Pending if found.deadline_at <= now => ApprovalStatus::Expired,
         ApprovalStatus::Pending
@@ -272,16 +283,16 @@ async fn expire_one(
     else {
         return Ok(false);
     };
-    let (session, change) = closed(id, &row, ApprovalChange::Expired)?;
-    journal::change(tx, session, change, now).await?;
+    let (session, change) = closing_event(id, &row, ApprovalChange::Expired)?;
+    session_log::write_change(tx, session, change, now).await?;
     Ok(true)
 }
 
 /// Voids the pending approvals of attempts that are over or are being cancelled. The caller must hold the locks of
 /// their seats.
-pub(crate) async fn void_all(
+pub(crate) async fn void_approvals(
     tx: &mut Tx,
-    journal: &mut Journal,
+    journal: &mut SessionLogWriter,
     runs: impl Iterator<Item = RunId>,
     now: Timestamp,
 ) -> Result<(), Error> {
@@ -291,14 +302,14 @@ pub(crate) async fn void_all(
         .await?;
     for row in &voided {
         let id: ApprovalId = row.get("id")?;
-        let (session, change) = closed(id, row, ApprovalChange::Void)?;
-        journal.change(session, change);
+        let (session, change) = closing_event(id, row, ApprovalChange::Void)?;
+        journal.add_change(session, change);
     }
     Ok(())
 }
 
 /// Returns the session of an approval that is over, and the event for the session's log.
-fn closed(
+fn closing_event(
     approval_id: ApprovalId,
     row: &Row,
     change: ApprovalChange,

@@ -27,22 +27,22 @@ use crate::{
     Error, Scope,
     database::Tx,
     locks::{lock_automation, lock_triggers},
-    runs::spend,
+    runs::run_usage,
     store::Store,
-    stored::{self, StoredPermissions, StoredPolicies, StoredSettings, StoredSpec, Written},
+    stored::{self, StoredDocument, StoredPermissions, StoredPolicies, StoredSettings, StoredSpec},
 };
 
-pub(crate) use attention::ask_for_attention;
+pub(crate) use attention::request_attention;
 use attention::set_attention;
 pub use edit::AutomationEdit;
 use read::read;
-pub use read::{AutomationFilter, Automations, InSession, Unreadable};
-pub(crate) use read::{bound_to, live_triggers, triggers};
-pub(crate) use schedule::schedule;
+pub use read::{AutomationFilter, Automations, CorruptAutomation, SessionSelector};
+pub(crate) use read::{all_triggers, bound_to, live_triggers};
+pub(crate) use schedule::parse_schedule;
 pub(crate) use stopping::{
-    count_failures, delete, give_up_on, pause, settle_stopped, stop_triggers,
+    count_failures, delete, pause, pause_corrupt, record_missed_until_stop, stop_triggers,
 };
-use stopping::{delete_unreadable, settle, stopped_at};
+use stopping::{delete_corrupt, record_missed, stopped_at};
 pub use triggers::NewTrigger;
 
 /// The properties of an automation that a person sets, for a new automation or an edit.
@@ -93,7 +93,7 @@ impl Store {
                         .fetch_optional(sql!("automations/by_id"), params![tenant, id])
                         .await?;
                     if used.is_some() {
-                        return Err(Error::made("the automation", id));
+                        return Err(Error::already_created("the automation", id));
                     }
                     let policies = stored::write::<StoredPolicies>(&new.policies);
                     let settings = stored::write::<StoredSettings>(&new.settings);
@@ -115,7 +115,7 @@ impl Store {
                             settings: &settings.value,
                             permissions: &permissions.value,
                             now: now,
-                            format: stored::FORMAT,
+                            format: stored::DOCUMENT_FORMAT,
                             needs_format: needs_format,
                         },
                     )
@@ -126,7 +126,7 @@ impl Store {
                             .await?;
                     }
                     let name = new.name.clone();
-                    log::change(tx, id, AutomationChange::Created { name }, now).await?;
+                    log::write_change(tx, id, AutomationChange::Created { name }, now).await?;
                     Ok(id)
                 })
             })
@@ -136,15 +136,15 @@ impl Store {
         {
             // A repetition of this request may have committed at the same time. It conflicts on the ID or on the
             // name, and the answer is the same: the automation exists already.
-            let mut tx = self.db.read(Scope::Tenant(tenant)).await?;
+            let mut tx = self.db.begin_read(Scope::Tenant(tenant)).await?;
             let used = tx
                 .fetch_optional(sql!("automations/by_id"), params![tenant, id])
                 .await?;
             if used.is_some() {
-                return Err(Error::made("the automation", id));
+                return Err(Error::already_created("the automation", id));
             }
         }
-        made.map_err(|error| name_is_taken(error, &new.name))
+        made.map_err(|error| map_name_conflict(error, &new.name))
     }
 
     /// Pauses an automation. Instants until it is resumed are not due.
@@ -179,7 +179,7 @@ impl Store {
                 automation.state.apply(AutomationEvent::Resume)?;
                 // A server that does not support the automation may have paused it and left the cursors of its
                 // triggers. Record the instants that were due until the pause.
-                settle_stopped(self, tx, &automation, now).await?;
+                record_missed_until_stop(self, tx, &automation, now).await?;
                 let none: Option<&str> = None;
                 let never: Option<Timestamp> = None;
                 tx.execute(
@@ -194,10 +194,11 @@ impl Store {
                     // Compute the next instant from now, even if the clock was ahead and has been set back: an
                     // instant that has a row gets no second one, and all others are due.
                     let due = next_due(trigger.id, &trigger.spec, &automation.policies, now)?;
-                    set_next(tx, trigger.id, due, now).await?;
+                    set_next_due(tx, trigger.id, due, now).await?;
                 }
-                spend::release(tx, automation.tenant_id, Some(id), now).await?;
-                log::change(tx, id, AutomationChange::Resumed, now).await
+                run_usage::release_deferred_by_budget(tx, automation.tenant_id, Some(id), now)
+                    .await?;
+                log::write_change(tx, id, AutomationChange::Resumed, now).await
             })
         })
         .await
@@ -222,7 +223,7 @@ impl Store {
                 )
                 .await?;
                 let session_id = automation.current_session_id;
-                log::change(tx, id, AutomationChange::Reset { session_id }, now).await
+                log::write_change(tx, id, AutomationChange::Reset { session_id }, now).await
             })
         })
         .await
@@ -244,10 +245,17 @@ impl Store {
                         automation.state.apply(AutomationEvent::Delete)?;
                         delete(self, tx, &automation, now).await?;
                     }
-                    Err(error) if error.is_nonsense() => delete_unreadable(tx, id, now).await?,
+                    Err(error) if error.is_corrupt() => delete_corrupt(tx, id, now).await?,
                     Err(error) => return Err(error),
                 }
-                crate::runs::cancel::waiting_of(self, tx, id, "automation deleted", now).await
+                crate::runs::cancel::cancel_waiting_of_automation(
+                    self,
+                    tx,
+                    id,
+                    "automation deleted",
+                    now,
+                )
+                .await
             })
         })
         .await
@@ -262,12 +270,12 @@ impl Store {
 pub(crate) async fn lock(tx: &mut Tx, scope: Scope, id: AutomationId) -> Result<Automation, Error> {
     // Check the tenant before the lock, so that a request of another tenant locks nothing.
     read(tx, scope, id).await?;
-    let locked = not_deleted(lock_automation(tx, id).await?)?;
-    stored::require_honoured("automation", &locked.name, locked.needs_format)?;
+    let locked = require_not_deleted(lock_automation(tx, id).await?)?;
+    stored::require_supported("automation", &locked.name, locked.needs_format)?;
     Ok(locked)
 }
 
-fn not_deleted(automation: Automation) -> Result<Automation, Error> {
+fn require_not_deleted(automation: Automation) -> Result<Automation, Error> {
     if automation.state == AutomationState::Deleted {
         return Err(Error::not_found("automation", automation.id));
     }
@@ -286,7 +294,7 @@ async fn lock_of_any_format(
         .await?;
     found.ok_or_else(|| Error::not_found("automation", id))?;
     lock_triggers(tx, id).await?;
-    not_deleted(lock_automation(tx, id).await?)
+    require_not_deleted(lock_automation(tx, id).await?)
 }
 
 /// Locks the triggers of an automation and then the automation, which must not be deleted. For a transition that
@@ -302,23 +310,26 @@ pub(crate) async fn lock_with_triggers(
 }
 
 /// Returns the lowest format whose servers support an automation with all its documents and those of its triggers.
-fn needs_format(documents: [&Written; 3], triggers: &[Spec]) -> i64 {
+fn needs_format(documents: [&StoredDocument; 3], triggers: &[Spec]) -> i64 {
     let triggers = triggers.iter().map(stored::needs_format_of::<StoredSpec>);
     let documents = documents.into_iter().map(|written| written.needs_format);
-    documents.chain(triggers).max().unwrap_or(stored::FORMAT)
+    documents
+        .chain(triggers)
+        .max()
+        .unwrap_or(stored::DOCUMENT_FORMAT)
 }
 
 /// Sets the next instant of a trigger. `None` stops the trigger.
-async fn set_next(
+async fn set_next_due(
     tx: &mut Tx,
     id: TriggerId,
-    due: Option<occurrence::Due>,
+    due: Option<occurrence::ScheduledFire>,
     now: Timestamp,
 ) -> Result<(), Error> {
     let scheduled_for = due.map(|due| due.scheduled_for);
     let fire_at = due.map(|due| due.fire_at);
     tx.execute(
-        sql!("triggers/set_next"),
+        sql!("triggers/set_next_due"),
         params![id, scheduled_for, fire_at, now],
     )
     .await?;
@@ -326,10 +337,10 @@ async fn set_next(
 }
 
 /// Turns a conflict on the name of an automation into [`Error::Exists`].
-fn name_is_taken(error: Error, name: &str) -> Error {
+fn map_name_conflict(error: Error, name: &str) -> Error {
     match error {
         Error::Database(error) if error.conflict() == Some("automations_one_per_name") => {
-            Error::Exists {
+            Error::NameTaken {
                 what: "an automation",
                 name: name.to_owned(),
             }
@@ -344,7 +355,7 @@ pub(crate) fn next_due(
     spec: &Spec,
     policies: &Policies,
     after: Timestamp,
-) -> Result<Option<occurrence::Due>, Error> {
-    let schedule = schedule(trigger, spec)?;
+) -> Result<Option<occurrence::ScheduledFire>, Error> {
+    let schedule = parse_schedule(trigger, spec)?;
     Ok(occurrence::next_due(trigger, &schedule, policies, after))
 }

@@ -23,26 +23,26 @@ type RunBatch<C, I, O> = for<'a> fn(&'a C, &'a [I]) -> BoxFuture<'a, Result<Vec<
 
 /// Collects the items of one kind into batches.
 pub(crate) struct Batcher<I, O> {
-    waiting: Arc<Mutex<Waiting<I, O>>>,
-    fits: fn(&I, &I) -> bool,
+    queue: Arc<Mutex<BatchQueue<I, O>>>,
+    may_share_batch: fn(&I, &I) -> bool,
 }
 
-struct Waiting<I, O> {
+struct BatchQueue<I, O> {
     items: Vec<(I, oneshot::Sender<Result<O, Error>>)>,
     /// `true` while a task runs the batches.
-    served: bool,
+    is_draining: bool,
 }
 
 impl<I: Send + Sync + 'static, O: Send + 'static> Batcher<I, O> {
     /// Returns a batcher. `fits` is `true` if one transaction may hold both items.
     pub(crate) fn new(fits: fn(&I, &I) -> bool) -> Self {
-        let waiting = Waiting {
+        let waiting = BatchQueue {
             items: Vec::new(),
-            served: false,
+            is_draining: false,
         };
         Self {
-            waiting: Arc::new(Mutex::new(waiting)),
-            fits,
+            queue: Arc::new(Mutex::new(waiting)),
+            may_share_batch: fits,
         }
     }
 
@@ -57,19 +57,24 @@ impl<I: Send + Sync + 'static, O: Send + 'static> Batcher<I, O> {
     ) -> Result<O, Error> {
         let (sender, answer) = oneshot::channel();
         let serve = {
-            let mut waiting = lock(&self.waiting);
+            let mut waiting = lock_queue(&self.queue);
             waiting.items.push((item, sender));
-            !std::mem::replace(&mut waiting.served, true)
+            !std::mem::replace(&mut waiting.is_draining, true)
         };
         if serve {
             // Run the batches in a task of their own, because the caller may be dropped while others wait.
-            let served = Served {
-                waiting: Arc::clone(&self.waiting),
-                left: false,
+            let served = DrainGuard {
+                queue: Arc::clone(&self.queue),
+                finished: false,
             };
-            tokio::spawn(serve_all(context.clone(), served, self.fits, run));
+            tokio::spawn(drain_queue(
+                context.clone(),
+                served,
+                self.may_share_batch,
+                run,
+            ));
         }
-        answer.await.unwrap_or(Err(Error::Abandoned))
+        answer.await.unwrap_or(Err(Error::OutcomeUnknown))
     }
 }
 
@@ -81,40 +86,42 @@ impl<I, O> fmt::Debug for Batcher<I, O> {
 
 /// The task that runs the batches. If it panics or is aborted, its drop unsets `served` and drops the waiting items,
 /// so that the next caller starts a new task and no caller waits forever.
-struct Served<I, O> {
-    waiting: Arc<Mutex<Waiting<I, O>>>,
+struct DrainGuard<I, O> {
+    queue: Arc<Mutex<BatchQueue<I, O>>>,
     /// `true` if it ended because no item waited.
-    left: bool,
+    finished: bool,
 }
 
-impl<I, O> Drop for Served<I, O> {
+impl<I, O> Drop for DrainGuard<I, O> {
     fn drop(&mut self) {
-        if !self.left {
-            let mut waiting = lock(&self.waiting);
-            waiting.served = false;
+        if !self.finished {
+            let mut waiting = lock_queue(&self.queue);
+            waiting.is_draining = false;
             // Dropping the senders ends each waiting `submit` with `Error::Abandoned`.
             waiting.items.clear();
         }
     }
 }
 
-fn lock<I, O>(waiting: &Mutex<Waiting<I, O>>) -> std::sync::MutexGuard<'_, Waiting<I, O>> {
+fn lock_queue<I, O>(
+    waiting: &Mutex<BatchQueue<I, O>>,
+) -> std::sync::MutexGuard<'_, BatchQueue<I, O>> {
     waiting.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-async fn serve_all<C: Sync, I: Sync, O: Send>(
+async fn drain_queue<C: Sync, I: Sync, O: Send>(
     context: C,
-    mut served: Served<I, O>,
+    mut served: DrainGuard<I, O>,
     fits: fn(&I, &I) -> bool,
     run: RunBatch<C, I, O>,
 ) {
     loop {
         let (items, senders): (Vec<I>, Vec<_>) = {
-            let mut waiting = lock(&served.waiting);
+            let mut waiting = lock_queue(&served.queue);
             if waiting.items.is_empty() {
-                waiting.served = false;
+                waiting.is_draining = false;
                 drop(waiting);
-                served.left = true;
+                served.finished = true;
                 return;
             }
             let mut taken = Vec::new();
@@ -151,7 +158,7 @@ async fn run_or_split<C: Sync, I: Sync, O: Send>(
         Err(error) if items.len() <= 1 => vec![Err(error)],
         Err(error) if error.is_transient() => {
             let error = Arc::new(error);
-            let shared = || Err(Error::Batch(Arc::clone(&error)));
+            let shared = || Err(Error::BatchFailed(Arc::clone(&error)));
             items.iter().map(|_| shared()).collect()
         }
         Err(_) => {

@@ -1,6 +1,6 @@
 //! The errors of the store.
 
-use model::{lifecycle::Refused, schedule};
+use model::{lifecycle::InvalidTransition, schedule};
 
 use crate::database;
 
@@ -20,10 +20,10 @@ pub enum Error {
     },
     /// The object's state does not allow the transition.
     #[error(transparent)]
-    Refused(#[from] Refused),
+    Refused(#[from] InvalidTransition),
     /// Another object has that name.
     #[error("make {what} {name:?}: there is one of that name")]
-    Exists {
+    NameTaken {
         /// The kind of the object.
         what: &'static str,
         /// The name.
@@ -31,7 +31,7 @@ pub enum Error {
     },
     /// The ID is used: an earlier request has created the object.
     #[error("make {what} {id}: it is there already")]
-    Made {
+    AlreadyCreated {
         /// The kind of the object.
         what: &'static str,
         /// The object's ID.
@@ -39,7 +39,7 @@ pub enum Error {
     },
     /// The object was changed after the caller had read it.
     #[error("change the {what} {name}: it was changed meanwhile")]
-    Changed {
+    StaleVersion {
         /// The kind of the object.
         what: &'static str,
         /// The name of the object.
@@ -49,7 +49,7 @@ pub enum Error {
     #[error(
         "change the {what} of the automation {name}: its session {session} keeps the one that it has"
     )]
-    KeptBySession {
+    FixedBySession {
         /// The setting.
         what: &'static str,
         /// The automation's name.
@@ -59,7 +59,7 @@ pub enum Error {
     },
     /// The instance cannot be removed, because a server serves it.
     #[error("remove the instance {instance}: {worker} serves it")]
-    Served {
+    InstanceInUse {
         /// The name of the instance.
         instance: String,
         /// The worker that serves the instance.
@@ -69,7 +69,7 @@ pub enum Error {
     #[error(
         "use the {what} {name}: it needs document format {needed}, and this version of Matins honours formats up \
          to {honoured}",
-        honoured = crate::FORMAT
+        honoured = crate::DOCUMENT_FORMAT
     )]
     NewerFormat {
         /// The kind of the object.
@@ -81,7 +81,7 @@ pub enum Error {
     },
     /// The next run of a stored schedule cannot be computed.
     #[error("work out when trigger {trigger} is due")]
-    Schedule {
+    InvalidSchedule {
         /// The trigger.
         trigger: model::TriggerId,
         /// The error of the schedule.
@@ -89,10 +89,10 @@ pub enum Error {
     },
     /// The transaction of the batch that held this item failed.
     #[error(transparent)]
-    Batch(std::sync::Arc<Self>),
+    BatchFailed(std::sync::Arc<Self>),
     /// The task that ran the batch died, so it is unknown whether the item was committed.
     #[error("hear what became of it")]
-    Abandoned,
+    OutcomeUnknown,
     /// A prompt cannot be rendered.
     #[error("render the prompt of {run}")]
     Prompt {
@@ -107,8 +107,8 @@ impl Error {
     /// Returns the weight of this error. `Store::transact` retries a transaction until the sum of the weights exceeds
     /// a limit. A lost race weighs little, because the same race is rarely lost twice. A busy database weighs more,
     /// because the transaction has already waited. Every other error would recur, so it ends the retries at once.
-    pub(crate) fn weight(&self) -> u32 {
-        const RACES: [&str; 5] = [
+    pub(crate) fn retry_weight(&self) -> u32 {
+        const RETRYABLE_CONSTRAINTS: [&str; 5] = [
             "agent_runs_one_active_per_seat",
             "agent_runs_one_active_per_automation",
             "agent_runs_one_row_per_attempt",
@@ -117,7 +117,7 @@ impl Error {
         ];
         match self {
             Self::Database(database::Error::Conflict { constraint, .. })
-                if RACES.contains(&constraint.as_str()) =>
+                if RETRYABLE_CONSTRAINTS.contains(&constraint.as_str()) =>
             {
                 1
             }
@@ -139,17 +139,17 @@ impl Error {
             Self::Database(error) => {
                 error.is_transient() || matches!(error, database::Error::DiskFull { .. })
             }
-            Self::Batch(error) => error.is_transient(),
+            Self::BatchFailed(error) => error.is_transient(),
             // As after a connection that broke during a commit, the item may have been committed. A second attempt
             // then reports that.
-            Self::Abandoned => true,
+            Self::OutcomeUnknown => true,
             _ => false,
         }
     }
 
     /// Returns `true` if a stored value is corrupt, so that a retry fails in the same way.
-    pub fn is_nonsense(&self) -> bool {
-        matches!(self, Self::Database(database::Error::Nonsense { .. }))
+    pub fn is_corrupt(&self) -> bool {
+        matches!(self, Self::Database(database::Error::CorruptValue { .. }))
     }
 
     /// Returns `true` if the object needs a later version of Matins.
@@ -161,19 +161,19 @@ impl Error {
     pub fn hint(&self) -> Option<&'static str> {
         match self {
             Self::Database(error) => error.hint(),
-            Self::Changed { .. } => Some("look at what it is now, and try again"),
-            Self::Served { .. } => Some("stop that server first"),
+            Self::StaleVersion { .. } => Some("look at what it is now, and try again"),
+            Self::InstanceInUse { .. } => Some("stop that server first"),
             Self::NewerFormat { .. } => Some(
                 "use a server of a later version, which `matins instance list` shows; an automation can still be \
                  paused and deleted here",
             ),
-            Self::Batch(error) => error.hint(),
+            Self::BatchFailed(error) => error.hint(),
             _ => None,
         }
     }
 
-    pub(crate) fn made(what: &'static str, id: impl std::fmt::Display) -> Self {
-        Self::Made {
+    pub(crate) fn already_created(what: &'static str, id: impl std::fmt::Display) -> Self {
+        Self::AlreadyCreated {
             what,
             id: format!("{id}"),
         }

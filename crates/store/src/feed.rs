@@ -15,7 +15,7 @@ use crate::{
 };
 
 /// The maximum number of events that one page of an automation's feed scans.
-const SCAN: u32 = 500;
+const MAX_SCANNED_EVENTS: u32 = 500;
 
 /// An event of a tenant's feed.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -39,19 +39,19 @@ pub struct FeedPage {
     /// The events, in order.
     pub events: Vec<FeedEvent>,
     /// The cursor to continue from. No later event will appear before it.
-    pub scanned: FeedCursor,
+    pub next_cursor: FeedCursor,
     /// `true` if more events may be available at once.
-    pub more: bool,
+    pub has_more: bool,
     /// `true` if transactions are open. Their events, and those of transactions that were committed after they began,
     /// appear once they end, at an unknown instant.
-    pub held: bool,
+    pub has_open_transactions: bool,
     /// The reason why the feed cannot be read on from the cursor. The page is empty then.
-    pub lost: Option<Lost>,
+    pub unusable_cursor: Option<UnusableCursor>,
 }
 
 /// The reason why a feed cannot be read on from a cursor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Lost {
+pub enum UnusableCursor {
     /// Retention has removed events after the cursor. The last of them is right before this cursor.
     Trimmed(FeedCursor),
     /// The cursor is ahead of all transactions: the database was restored from a backup that is older than it.
@@ -59,16 +59,16 @@ pub enum Lost {
 }
 
 /// The bounds within which a feed can be read.
-struct Horizon {
+struct FeedBounds {
     /// The cursor before the first transaction that may be open.
     end: FeedCursor,
     /// The number of the first transaction that has not begun.
-    next: i64,
+    next_transaction: i64,
     /// The cursor of the last event that retention has removed.
     trimmed: Option<FeedCursor>,
 }
 
-impl Horizon {
+impl FeedBounds {
     async fn read(tx: &mut Tx, tenant: TenantId) -> Result<Self, Error> {
         let row = tx
             .fetch_one(sql_of_each!("feed/horizon"), params![tenant])
@@ -76,17 +76,17 @@ impl Horizon {
         let trimmed: Option<i64> = row.optional("transaction_id")?;
         Ok(Self {
             end: FeedCursor::before(row.get("horizon")?),
-            next: row.get("next")?,
-            trimmed: trimmed.map(|_| cursor(&row)).transpose()?,
+            next_transaction: row.get("next")?,
+            trimmed: trimmed.map(|_| read_cursor(&row)).transpose()?,
         })
     }
 
-    fn lost(&self, after: FeedCursor) -> Option<Lost> {
-        if after.transaction > self.next {
-            return Some(Lost::Ahead);
+    fn check_cursor(&self, after: FeedCursor) -> Option<UnusableCursor> {
+        if after.transaction > self.next_transaction {
+            return Some(UnusableCursor::Ahead);
         }
         let trimmed = self.trimmed.filter(|trimmed| after < *trimmed);
-        trimmed.map(Lost::Trimmed)
+        trimmed.map(UnusableCursor::Trimmed)
     }
 }
 
@@ -113,15 +113,15 @@ impl Store {
         after: FeedCursor,
         limit: u32,
     ) -> Result<FeedPage, Error> {
-        self.feed_page(tenant, Some(automation), after, limit, SCAN)
+        self.feed_page(tenant, Some(automation), after, limit, MAX_SCANNED_EVENTS)
             .await
     }
 
     /// Returns the cursor from which a reader sees only future events, and those that were committed after the
     /// beginning of a transaction that is still open.
     pub async fn feed_head(&self, tenant: TenantId) -> Result<FeedCursor, Error> {
-        let mut tx = self.db.read(Scope::Tenant(tenant)).await?;
-        Ok(Horizon::read(&mut tx, tenant).await?.end)
+        let mut tx = self.db.begin_read(Scope::Tenant(tenant)).await?;
+        Ok(FeedBounds::read(&mut tx, tenant).await?.end)
     }
 
     async fn feed_page(
@@ -134,18 +134,18 @@ impl Store {
     ) -> Result<FeedPage, Error> {
         // Use one snapshot for both statements. With two, a transaction could commit between them, and the page would
         // skip its events.
-        let mut tx = self.db.read(Scope::Tenant(tenant)).await?;
-        let horizon = Horizon::read(&mut tx, tenant).await?;
+        let mut tx = self.db.begin_read(Scope::Tenant(tenant)).await?;
+        let horizon = FeedBounds::read(&mut tx, tenant).await?;
         let mut page = FeedPage {
             events: Vec::new(),
-            scanned: after,
-            more: false,
-            held: horizon.end.transaction < horizon.next,
-            lost: horizon.lost(after),
+            next_cursor: after,
+            has_more: false,
+            has_open_transactions: horizon.end.transaction < horizon.next_transaction,
+            unusable_cursor: horizon.check_cursor(after),
         };
-        if page.lost.is_some() {
+        if page.unusable_cursor.is_some() {
             // Continue at the end of the feed: the caller must tell its reader that events are missing.
-            page.scanned = horizon.end;
+            page.next_cursor = horizon.end;
             return Ok(page);
         }
         let end = horizon.end.transaction;
@@ -170,19 +170,19 @@ impl Store {
             .await?;
         for row in &found {
             if page.events.len() >= limit as usize {
-                page.more = true;
+                page.has_more = true;
                 return Ok(page);
             }
             // Advance the cursor over other automations' events, too, so that no later page scans them again.
-            page.scanned = cursor(row)?;
+            page.next_cursor = read_cursor(row)?;
             if row.get("wanted")? {
                 page.events.push(feed_event(row)?);
             }
         }
-        page.more = found.len() >= scan as usize;
-        if !page.more {
+        page.has_more = found.len() >= scan as usize;
+        if !page.has_more {
             // All events below the horizon are read, and new events appear above it.
-            page.scanned = after.max(horizon.end);
+            page.next_cursor = after.max(horizon.end);
         }
         Ok(page)
     }
@@ -194,7 +194,7 @@ pub(crate) async fn note_trimmed(
     tenant: TenantId,
     removed: &[Row],
 ) -> Result<(), Error> {
-    let removed: Vec<FeedCursor> = removed.iter().map(cursor).collect::<Result<_, _>>()?;
+    let removed: Vec<FeedCursor> = removed.iter().map(read_cursor).collect::<Result<_, _>>()?;
     if let Some(last) = removed.into_iter().max() {
         tx.execute(
             sql!("feed/note_trimmed"),
@@ -205,7 +205,7 @@ pub(crate) async fn note_trimmed(
     Ok(())
 }
 
-fn cursor(row: &Row) -> Result<FeedCursor, Error> {
+fn read_cursor(row: &Row) -> Result<FeedCursor, Error> {
     Ok(FeedCursor {
         transaction: row.get("transaction_id")?,
         log: row.get("log_id")?,
@@ -214,7 +214,7 @@ fn cursor(row: &Row) -> Result<FeedCursor, Error> {
 }
 
 fn feed_event(row: &Row) -> Result<FeedEvent, Error> {
-    let cursor = cursor(row)?;
+    let cursor = read_cursor(row)?;
     let session_id: Option<SessionId> = row.optional("session_id")?;
     let automation_id = match session_id {
         None => Some(AutomationId::from_uuid(cursor.log)),
@@ -228,6 +228,6 @@ fn feed_event(row: &Row) -> Result<FeedEvent, Error> {
         session_id,
         automation_id,
         event: rows::event(row)?,
-        message: rows::announced(row)?,
+        message: rows::announced_message(row)?,
     })
 }

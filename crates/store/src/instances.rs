@@ -9,30 +9,30 @@ use crate::{
     database::{Row, Tx},
     schema,
     store::Store,
-    stored::FORMAT,
+    stored::DOCUMENT_FORMAT,
 };
 
 /// The status of an instance that is not removed.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct InstanceStanding {
+pub struct InstanceStatus {
     /// The ID of the instance.
     pub id: InstanceId,
     /// The name of the instance.
     pub name: String,
     /// The server that serves the instance, or the last one that did. `None` if no server ever has.
-    pub server: Option<Serving>,
+    pub server: Option<InstanceServer>,
     /// The instant at which a command or a server last used the instance.
     pub last_seen_at: Option<Timestamp>,
     /// The number of queued runs that wait for the instance, because the memory of their agents is in its data
     /// folder.
-    pub waiting: i64,
+    pub queued_runs: i64,
     /// The number of automations that need a later document format than the server honours.
-    pub too_new: i64,
+    pub unsupported_automations: i64,
 }
 
 /// A server that serves a data folder, or the last one that did.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Serving {
+pub struct InstanceServer {
     /// The name of the server's worker.
     pub worker: WorkerId,
     /// The version of the server's program.
@@ -40,37 +40,38 @@ pub struct Serving {
     /// The highest document format that the server honours.
     pub format: i64,
     /// The instant of the server's last heartbeat.
-    pub seen_at: Timestamp,
+    pub last_heartbeat_at: Timestamp,
     /// The instant at which the server shut down. `None` if it has not.
     pub stopped_at: Option<Timestamp>,
 }
 
-impl Serving {
+impl InstanceServer {
     /// Returns `true` if the server has not shut down and its last heartbeat is recent enough.
     pub fn is_online(&self, now: Timestamp) -> bool {
-        self.stopped_at.is_none() && now.since(self.seen_at) <= limits::SERVER_AWAY
+        self.stopped_at.is_none()
+            && now.since(self.last_heartbeat_at) <= limits::SERVER_OFFLINE_AFTER
     }
 }
 
 /// The reply to a server's heartbeat.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Presence {
+pub enum ServerHeartbeatReply {
     /// The server may go on.
-    Noted,
+    Continue,
     /// Another server serves a data folder with the same ID.
-    Taken,
+    Replaced,
     /// Another program has migrated the schema to a version that breaks this program.
     Outdated {
         /// The schema version that a program must know.
-        needed: i64,
+        required: i64,
         /// The latest schema version that this program knows.
-        known: i64,
+        supported: i64,
     },
 }
 
 impl Store {
     /// Registers the data folder of this server as an instance of a tenant, or updates its name and its last use.
-    pub async fn register_host(
+    pub async fn register_instance(
         &self,
         tenant: TenantId,
         instance: InstanceId,
@@ -91,18 +92,21 @@ impl Store {
     }
 
     /// Returns the server that serves a data folder, or the last one that did. Returns `None` if no server ever has.
-    pub async fn serving(&self, instance: InstanceId) -> Result<Option<Serving>, Error> {
-        let mut tx = self.db.read(Scope::System).await?;
+    pub async fn instance_server(
+        &self,
+        instance: InstanceId,
+    ) -> Result<Option<InstanceServer>, Error> {
+        let mut tx = self.db.begin_read(Scope::System).await?;
         let row = tx
             .fetch_optional(sql!("servers/serving"), params![instance])
             .await?;
-        Ok(row.as_ref().map(serving).transpose()?.flatten())
+        Ok(row.as_ref().map(read_server).transpose()?.flatten())
     }
 
     /// Records that this process serves a data folder from now on, in place of `before`. Restores the instance for
     /// tenants that had removed it, with the memory that its data folder holds. Returns `false` if another server has
     /// begun to serve it first, so that only one of two concurrent servers succeeds.
-    pub async fn serve(
+    pub async fn claim_instance(
         &self,
         instance: InstanceId,
         worker: &WorkerId,
@@ -110,7 +114,7 @@ impl Store {
         version: &str,
         now: Timestamp,
     ) -> Result<bool, Error> {
-        let known = schema::LATEST;
+        let known = schema::LATEST_VERSION;
         self.transact(Scope::System, |tx, _| {
             Box::pin(async move {
                 let before = before.map(WorkerId::as_str);
@@ -121,12 +125,12 @@ impl Store {
                     schema_version: known,
                     now: now,
                     worker_before: before,
-                    format: FORMAT,
+                    format: DOCUMENT_FORMAT,
                 };
                 if tx.execute(sql!("servers/serve"), params).await? == 0 {
                     return Ok(false);
                 }
-                bring_back(tx, instance).await?;
+                restore_removed_instance(tx, instance).await?;
                 Ok(true)
             })
         })
@@ -134,12 +138,12 @@ impl Store {
     }
 
     /// Records a server's heartbeat.
-    pub async fn show_presence(
+    pub async fn renew_server_heartbeat(
         &self,
         instance: InstanceId,
         worker: &WorkerId,
         now: Timestamp,
-    ) -> Result<Presence, Error> {
+    ) -> Result<ServerHeartbeatReply, Error> {
         self.transact(Scope::System, |tx, _| {
             Box::pin(async move {
                 let params = params![instance, worker.as_str(), now];
@@ -147,15 +151,18 @@ impl Store {
                     .fetch_optional(sql_by_dialect!("servers/beat"), params)
                     .await?;
                 let Some(noted) = noted else {
-                    return Ok(Presence::Taken);
+                    return Ok(ServerHeartbeatReply::Replaced);
                 };
                 // A tenant may have removed the instance while the server was away.
-                bring_back(tx, instance).await?;
-                let (needed, known) = (noted.get("works_with")?, schema::LATEST);
+                restore_removed_instance(tx, instance).await?;
+                let (needed, known) = (noted.get("works_with")?, schema::LATEST_VERSION);
                 Ok(if needed > known {
-                    Presence::Outdated { needed, known }
+                    ServerHeartbeatReply::Outdated {
+                        required: needed,
+                        supported: known,
+                    }
                 } else {
-                    Presence::Noted
+                    ServerHeartbeatReply::Continue
                 })
             })
         })
@@ -163,7 +170,7 @@ impl Store {
     }
 
     /// Records that a server has shut down.
-    pub async fn stop_serving(
+    pub async fn record_server_stop(
         &self,
         instance: InstanceId,
         worker: &WorkerId,
@@ -201,9 +208,9 @@ impl Store {
                 let row = tx
                     .fetch_optional(sql!("servers/serving"), params![instance])
                     .await?;
-                let serving = row.as_ref().map(serving).transpose()?.flatten();
+                let serving = row.as_ref().map(read_server).transpose()?.flatten();
                 if let Some(serving) = serving.filter(|serving| serving.is_online(now)) {
-                    return Err(Error::Served {
+                    return Err(Error::InstanceInUse {
                         instance: name,
                         worker: serving.worker,
                     });
@@ -217,29 +224,35 @@ impl Store {
     }
 
     /// Returns `true` if this process has seen that an instance is registered for a tenant.
-    pub(crate) fn knows(&self, tenant: TenantId, instance: InstanceId) -> bool {
-        let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+    pub(crate) fn is_instance_registered(&self, tenant: TenantId, instance: InstanceId) -> bool {
+        let known = self
+            .registered_instances
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
         known.contains(&(tenant, instance))
     }
 
     /// Remembers that an instance is registered for a tenant.
-    pub(crate) fn note_known(&self, tenant: TenantId, instance: InstanceId) {
-        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+    pub(crate) fn remember_registered_instance(&self, tenant: TenantId, instance: InstanceId) {
+        let mut known = self
+            .registered_instances
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
         known.insert((tenant, instance));
     }
 
     /// Lists the instances by name, each with the number of queued runs that wait for it.
-    pub async fn instances(&self, scope: Scope) -> Result<Vec<InstanceStanding>, Error> {
-        let mut tx = self.db.read(scope).await?;
+    pub async fn instances(&self, scope: Scope) -> Result<Vec<InstanceStatus>, Error> {
+        let mut tx = self.db.begin_read(scope).await?;
         let found = tx
             .fetch_all(sql!("instances/waiting"), params![scope.tenant()])
             .await?;
-        found.iter().map(standing).collect()
+        found.iter().map(read_instance_status).collect()
     }
 }
 
 /// Restores an instance for the tenants that had removed it, because its data folder is served again.
-async fn bring_back(tx: &mut Tx, instance: InstanceId) -> Result<(), Error> {
+async fn restore_removed_instance(tx: &mut Tx, instance: InstanceId) -> Result<(), Error> {
     let back = tx
         .fetch_all(sql!("instances/back"), params![instance])
         .await?;
@@ -249,29 +262,29 @@ async fn bring_back(tx: &mut Tx, instance: InstanceId) -> Result<(), Error> {
     Ok(())
 }
 
-fn standing(row: &Row) -> Result<InstanceStanding, Error> {
-    let server = serving(row)?;
+fn read_instance_status(row: &Row) -> Result<InstanceStatus, Error> {
+    let server = read_server(row)?;
     let used: Option<Timestamp> = row.optional("last_seen_at")?;
-    Ok(InstanceStanding {
+    Ok(InstanceStatus {
         id: row.get("id")?,
         name: row.get("name")?,
-        last_seen_at: used.max(server.as_ref().map(|server| server.seen_at)),
+        last_seen_at: used.max(server.as_ref().map(|server| server.last_heartbeat_at)),
         server,
-        waiting: row.get("waiting")?,
-        too_new: row.get("too_new")?,
+        queued_runs: row.get("waiting")?,
+        unsupported_automations: row.get("too_new")?,
     })
 }
 
 /// Returns the server in a row. Returns `None` if the row has none.
-fn serving(row: &Row) -> Result<Option<Serving>, Error> {
+fn read_server(row: &Row) -> Result<Option<InstanceServer>, Error> {
     let Some(worker) = row.optional::<WorkerId>("worker_id")? else {
         return Ok(None);
     };
-    Ok(Some(Serving {
+    Ok(Some(InstanceServer {
         worker,
         version: row.get("version")?,
         format: row.get("format")?,
-        seen_at: row.get("seen_at")?,
+        last_heartbeat_at: row.get("seen_at")?,
         stopped_at: row.optional("stopped_at")?,
     }))
 }

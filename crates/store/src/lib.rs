@@ -14,65 +14,69 @@
 pub extern crate db as database;
 
 mod agents;
-mod answers;
 mod approvals;
 mod automations;
 mod batch;
+mod changes;
 mod clock;
-mod coordinator;
+mod database_server;
 mod error;
 mod feed;
+mod id_lookup;
+mod idempotency;
 mod instances;
-mod journal;
 mod locks;
 mod notifications;
 mod opening;
-mod outlook;
 mod page;
-mod prefixes;
 mod retention;
 mod rows;
 mod runs;
+mod scheduler_status;
 mod schema;
-mod server;
+mod seat_messages;
+mod session_log;
 mod sessions;
-mod spending;
 mod store;
 mod stored;
 mod tenants;
-mod text;
+mod text_search;
 mod tokens;
-mod waking;
+mod usage;
 mod webhooks;
 
-pub use answers::{Answered, KeyClaim};
 pub use approvals::ApprovalFilter;
 pub use automations::{
-    AutomationEdit, AutomationFilter, Automations, InSession, NewAutomation, NewTrigger, Unreadable,
+    AutomationEdit, AutomationFilter, Automations, CorruptAutomation, NewAutomation, NewTrigger,
+    SessionSelector,
 };
-pub use coordinator::{NewMessage, Published, Recipients, SeatMessage};
+pub use changes::{
+    ChangeSet, Changes, ListenerState, PollingReason, WorkSignals, WorkSubscription,
+};
+pub use database_server::{DeadRows, OpenTransaction, PostgresStatus, Privileges, VacuumStatus};
 pub use db::{
-    Database, Dialect, Examined, InvalidLocation, Location, OpenError, PoolSize, Scope, Sessions,
-    params,
+    Database, DatabaseExamination, Dialect, InvalidLocation, Location, OpenError, PoolSize,
+    PoolingMode, Scope, params,
 };
 pub use error::Error;
-pub use feed::{FeedEvent, FeedPage, Lost};
-pub use instances::{InstanceStanding, Presence, Serving};
+pub use feed::{FeedEvent, FeedPage, UnusableCursor};
+pub use idempotency::{KeyClaim, RecordedResponse};
+pub use instances::{InstanceServer, InstanceStatus, ServerHeartbeatReply};
 pub use notifications::{
-    Attempted, Claimed, NewDelivery, NewEndpoint, Notice, NoticeAutomation, NoticeSession,
-    Subscription,
+    AttemptResult, ClaimedDelivery, NewDelivery, NewEndpoint, Notice, NoticeAutomation,
+    NoticeSession, Subscription,
 };
-pub use opening::{examine, open, open_to_read};
-pub use outlook::{Outlook, QueueDepth};
+pub use opening::{examine, open, open_read_only};
 pub use page::Page;
 pub use retention::LogsTrimmed;
-pub use runs::{Fired, Received, RunFilter, Swept};
-pub use server::{Backend, DeadRows, Privileges, Server, Upkeep};
+pub use runs::{FireReport, PromotionReport, RunFilter, WebhookReceipt};
+pub use scheduler_status::{QueueDepth, SchedulerStatus};
+pub use seat_messages::{NewSeatMessage, Recipients, SeatMessage, SeatMessageStream};
 pub use sessions::{
-    Deletion, LiveText, Logged, NewSession, News, SessionEdit, SessionFilter, Transcript,
+    LiveText, LogEntry, NewSession, SessionDeletion, SessionEdit, SessionFilter, SessionUpdates,
+    Transcript,
 };
 pub use store::Store;
-pub use stored::FORMAT;
-pub use tokens::{NewBrowser, NewToken};
-pub use waking::{Calls, Changed, Changes, ListenerState, Unheard, Work};
+pub use stored::DOCUMENT_FORMAT;
+pub use tokens::{NewBrowserToken, NewToken};
 pub use webhooks::WebhookTrigger;

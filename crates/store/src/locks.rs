@@ -96,7 +96,7 @@ struct LockedRows {
 }
 
 /// The runs of a transition with their locked automations. The seats of the runs are locked too.
-pub(crate) struct Locked {
+pub(crate) struct LockedRuns {
     pub(crate) runs: HashMap<RunId, Run>,
     pub(crate) automations: HashMap<AutomationId, Automation>,
 }
@@ -107,9 +107,9 @@ pub(crate) struct Locked {
 /// # Errors
 ///
 /// Returns an error if the row of one of the automations is corrupt.
-pub(crate) async fn lock_runs(tx: &mut Tx, runs: &[RunId]) -> Result<Locked, Error> {
-    let LockedRows { runs, automations } = lock_places_and_read(tx, runs).await?;
-    Ok(Locked {
+pub(crate) async fn lock_runs(tx: &mut Tx, runs: &[RunId]) -> Result<LockedRuns, Error> {
+    let LockedRows { runs, automations } = lock_and_read_runs(tx, runs).await?;
+    Ok(LockedRuns {
         runs,
         automations: automations
             .into_iter()
@@ -118,12 +118,12 @@ pub(crate) async fn lock_runs(tx: &mut Tx, runs: &[RunId]) -> Result<Locked, Err
     })
 }
 
-async fn lock_places_and_read(tx: &mut Tx, runs: &[RunId]) -> Result<LockedRows, Error> {
+async fn lock_and_read_runs(tx: &mut Tx, runs: &[RunId]) -> Result<LockedRows, Error> {
     let ids: Vec<_> = runs.iter().map(|run| params![*run]).collect();
     // Lock before reading: a row that is read before the lock may change before the transition decides.
     let mut automations = None;
     if tx.locks_rows() {
-        automations = Some(lock_places(tx, ids.clone()).await?);
+        automations = Some(lock_automations_and_seats(tx, ids.clone()).await?);
     }
     let mut found = HashMap::with_capacity(runs.len());
     for row in tx.fetch_rows(sql!("runs/by_ids"), ids, params![]).await? {
@@ -147,7 +147,7 @@ async fn lock_places_and_read(tx: &mut Tx, runs: &[RunId]) -> Result<LockedRows,
 
 /// Locks the automations and then the seats of runs. Reads both without a lock on the runs, because neither ever
 /// changes to another automation or seat.
-async fn lock_places(
+async fn lock_automations_and_seats(
     tx: &mut Tx,
     runs: Vec<Vec<Param>>,
 ) -> Result<BTreeMap<AutomationId, Result<Automation, Error>>, Error> {
@@ -168,5 +168,5 @@ async fn lock_places(
 /// the automation is corrupt, so that a person can still cancel the run. Returns `None` if the run does not exist, is
 /// over or has no seat.
 pub(crate) async fn lock_run(tx: &mut Tx, run: RunId) -> Result<Option<Run>, Error> {
-    Ok(lock_places_and_read(tx, &[run]).await?.runs.remove(&run))
+    Ok(lock_and_read_runs(tx, &[run]).await?.runs.remove(&run))
 }

@@ -7,18 +7,19 @@ mod notice;
 use model::{
     AutomationId, EndpointId, TenantId, Timestamp,
     notification::{Endpoint, NotificationKind},
-    secret::{Secret, Secrets},
+    signing_secret::{SigningSecret, SigningSecrets},
 };
 
-pub use deliveries::{Attempted, Claimed, NewDelivery};
+pub use deliveries::{AttemptResult, ClaimedDelivery, NewDelivery};
 pub use feed::Subscription;
 pub use notice::{Notice, NoticeAutomation, NoticeSession};
 
 use crate::{
-    Answered, Error, Scope, answers,
+    Error, RecordedResponse, Scope,
     database::{Row, Tx},
+    idempotency,
     store::Store,
-    stored::{self, StoredEvents},
+    stored::{self, StoredNotificationKinds},
     webhooks::secrets,
 };
 
@@ -50,7 +51,7 @@ impl Store {
         id: EndpointId,
         new: &NewEndpoint,
         now: Timestamp,
-    ) -> Result<Secret, Error> {
+    ) -> Result<SigningSecret, Error> {
         let head = self.feed_head(tenant).await?;
         // The cursor is older than the endpoint: an event that is committed in between is delivered, not lost.
         let made = self
@@ -60,9 +61,9 @@ impl Store {
                         .fetch_optional(sql!("endpoints/by_id"), params![tenant, id])
                         .await?;
                     if used.is_some() {
-                        return Err(Error::made("the endpoint", id));
+                        return Err(Error::already_created("the endpoint", id));
                     }
-                    let secret = Secret::generate(self.ids());
+                    let secret = SigningSecret::generate(self.ids());
                     tx.execute(
                         sql!("endpoints/insert"),
                         params! { "endpoints/insert";
@@ -70,7 +71,7 @@ impl Store {
                             tenant: tenant,
                             name: new.name.as_str(),
                             url: new.url.as_str(),
-                            events: stored::write::<StoredEvents>(&new.events).value,
+                            events: stored::write::<StoredNotificationKinds>(&new.events).value,
                             automation: new.automation,
                             channel: new.channel.as_deref(),
                             secret: secret.reveal(),
@@ -83,12 +84,12 @@ impl Store {
                 })
             })
             .await;
-        made.map_err(|error| refused(error, new))
+        made.map_err(|error| refusal_error(error, new))
     }
 
     /// Lists endpoints by name.
     pub async fn endpoints(&self, scope: Scope) -> Result<Vec<Endpoint>, Error> {
-        let mut tx = self.db.read(scope).await?;
+        let mut tx = self.db.begin_read(scope).await?;
         let found = tx
             .fetch_all(sql!("endpoints/list"), params![scope.tenant()])
             .await?;
@@ -97,7 +98,7 @@ impl Store {
 
     /// Returns one endpoint.
     pub async fn endpoint(&self, scope: Scope, id: EndpointId) -> Result<Endpoint, Error> {
-        let mut tx = self.db.read(scope).await?;
+        let mut tx = self.db.begin_read(scope).await?;
         endpoint(&by_id(&mut tx, scope, id).await?)
     }
 
@@ -106,8 +107,8 @@ impl Store {
         &self,
         scope: Scope,
         id: EndpointId,
-    ) -> Result<(Endpoint, Secrets), Error> {
-        let mut tx = self.db.read(scope).await?;
+    ) -> Result<(Endpoint, SigningSecrets), Error> {
+        let mut tx = self.db.begin_read(scope).await?;
         let row = by_id(&mut tx, scope, id).await?;
         Ok((endpoint(&row)?, secrets(&row)?))
     }
@@ -129,7 +130,8 @@ impl Store {
             .transact(scope, |tx, _| {
                 Box::pin(async move {
                     let before = by_id(tx, scope, id).await?;
-                    let events = StoredEvents::over(&to.events, before.json("events")?);
+                    let events =
+                        StoredNotificationKinds::replacing(&to.events, before.json("events")?);
                     // Let the time of a change always advance. Otherwise two changes within one microsecond would
                     // look like one, and the second writer would not notice the first.
                     let tick = std::time::Duration::from_micros(1);
@@ -142,7 +144,7 @@ impl Store {
                                 changed_before: seen,
                                 name: to.name.as_str(),
                                 url: to.url.as_str(),
-                                events: stored::value_of(&events),
+                                events: stored::to_json(&events),
                                 automation: to.automation,
                                 channel: to.channel.as_deref(),
                                 now: now.max(seen + tick),
@@ -150,7 +152,7 @@ impl Store {
                         )
                         .await?;
                     if changed == 0 {
-                        return Err(Error::Changed {
+                        return Err(Error::StaleVersion {
                             what: "endpoint",
                             name: to.name.clone(),
                         });
@@ -159,7 +161,7 @@ impl Store {
                 })
             })
             .await;
-        edited.map_err(|error| refused(error, to))
+        edited.map_err(|error| refusal_error(error, to))
     }
 
     /// Deletes an endpoint and all its deliveries.
@@ -187,14 +189,14 @@ impl Store {
         scope: Scope,
         id: EndpointId,
         previous_until: Timestamp,
-        answered: Option<Answered<'_>>,
+        answered: Option<RecordedResponse<'_>>,
         now: Timestamp,
-    ) -> Result<Secret, Error> {
+    ) -> Result<SigningSecret, Error> {
         self.transact(scope, |tx, _| {
             Box::pin(async move {
                 // Record the response first, so that a repeated request does not rotate the secret again.
-                answers::keep(tx, scope, answered).await?;
-                let secret = Secret::generate(self.ids());
+                idempotency::record_response_in_tx(tx, scope, answered).await?;
+                let secret = SigningSecret::generate(self.ids());
                 let params = params![scope.tenant(), id, secret.reveal(), previous_until, now];
                 match tx.execute(sql!("endpoints/rotate_secret"), params).await? {
                     0 => Err(Error::not_found("endpoint", id)),
@@ -281,12 +283,12 @@ async fn by_id(tx: &mut Tx, scope: Scope, id: EndpointId) -> Result<Row, Error> 
 }
 
 /// Returns the error for an endpoint that the database refused.
-fn refused(error: Error, new: &NewEndpoint) -> Error {
+fn refusal_error(error: Error, new: &NewEndpoint) -> Error {
     match (&error, new.automation) {
         (Error::Database(refused), _)
             if refused.conflict() == Some("notification_endpoints_one_per_name") =>
         {
-            Error::Exists {
+            Error::NameTaken {
                 what: "an endpoint",
                 name: new.name.clone(),
             }
@@ -303,7 +305,7 @@ fn endpoint(row: &Row) -> Result<Endpoint, Error> {
         id: row.get("id")?,
         name: row.get("name")?,
         url: row.get("url")?,
-        events: stored::read::<StoredEvents>(row, "events")?,
+        events: stored::read::<StoredNotificationKinds>(row, "events")?,
         automation_id: row.optional("automation_id")?,
         channel: row.optional("channel")?,
         failing_since: row.optional("failing_since")?,

@@ -1,6 +1,6 @@
 //! Opening the database with the schema of this crate.
 
-use db::{Database, Examined, Location, OpenError};
+use db::{Database, DatabaseExamination, Location, OpenError};
 
 use crate::schema::SCHEMA;
 
@@ -15,11 +15,11 @@ pub async fn open(location: &Location) -> Result<Database, OpenError> {
 
 /// Examines all of a database without changing it: its owner, its version, and of a SQLite file every page, so that a
 /// larger file takes longer. Returns `None` if there is no file.
-pub async fn examine(location: &Location) -> Result<Option<Examined>, OpenError> {
+pub async fn examine(location: &Location) -> Result<Option<DatabaseExamination>, OpenError> {
     db::examine(location, &SCHEMA).await
 }
 
 /// Opens a database of the latest version for reading only: every write fails.
-pub async fn open_to_read(location: &Location) -> Result<Database, OpenError> {
+pub async fn open_read_only(location: &Location) -> Result<Database, OpenError> {
     db::open_to_read(location, &SCHEMA).await
 }

@@ -11,22 +11,25 @@ use uuid::Uuid;
 use crate::{Error, Scope, database::Tx, feed, store::Store};
 
 /// The maximum number of rows that one transaction removes.
-const ROWS_AT_ONCE: u32 = 500;
+const MAX_TRIMMED_ROWS: u32 = 500;
 /// The maximum number of logs that one call examines.
-const LOGS_AT_ONCE: u32 = 500;
+const MAX_EXAMINED_LOGS: u32 = 500;
 
 /// The key of retention's advisory lock; "matinsr" in ASCII.
-const LOCK: i64 = 0x6d_6174_696e_7372;
+const RETENTION_LOCK_KEY: i64 = 0x6d_6174_696e_7372;
 
 /// Takes retention's lock until the end of the transaction. Returns `false` if another process holds it: two
 /// processes that delete the same rows would wait for each other and find nothing. On SQLite, there is only one
 /// writer.
-pub(crate) async fn alone(tx: &mut Tx) -> Result<bool, Error> {
+pub(crate) async fn try_retention_lock(tx: &mut Tx) -> Result<bool, Error> {
     if !tx.locks_rows() {
         return Ok(true);
     }
     let statement = sql_of_postgres!("retention/try_lock");
-    Ok(tx.fetch_one(statement, params![LOCK]).await?.get("taken")?)
+    Ok(tx
+        .fetch_one(statement, params![RETENTION_LOCK_KEY])
+        .await?
+        .get("taken")?)
 }
 
 /// The result of trimming logs.
@@ -37,7 +40,7 @@ pub struct LogsTrimmed {
     /// The session after which the next call continues.
     pub after: Option<SessionId>,
     /// `true` if the next call has more to remove.
-    pub more: bool,
+    pub has_more: bool,
 }
 
 impl Store {
@@ -46,13 +49,13 @@ impl Store {
     pub async fn trim_records(&self, before: Timestamp) -> Result<u64, Error> {
         self.transact(Scope::System, |tx, _| {
             Box::pin(async move {
-                if !alone(tx).await? {
+                if !try_retention_lock(tx).await? {
                     return Ok(0);
                 }
                 Ok(tx
                     .execute(
                         sql!("records/trim"),
-                        params![before, RunId::first_at(before), ROWS_AT_ONCE],
+                        params![before, RunId::first_at(before), MAX_TRIMMED_ROWS],
                     )
                     .await?)
             })
@@ -64,10 +67,10 @@ impl Store {
     pub async fn trim_leftovers(&self, before: Timestamp) -> Result<u64, Error> {
         self.transact(Scope::System, |tx, _| {
             Box::pin(async move {
-                if !alone(tx).await? {
+                if !try_retention_lock(tx).await? {
                     return Ok(0);
                 }
-                let limit = ROWS_AT_ONCE;
+                let limit = MAX_TRIMMED_ROWS;
                 let heartbeats = tx
                     .execute(sql!("heartbeats/trim"), params![before, limit])
                     .await?;
@@ -85,10 +88,10 @@ impl Store {
     pub async fn trim_sign_ins(&self, before: Timestamp) -> Result<u64, Error> {
         self.transact(Scope::System, |tx, _| {
             Box::pin(async move {
-                if !alone(tx).await? {
+                if !try_retention_lock(tx).await? {
                     return Ok(0);
                 }
-                let limit = ROWS_AT_ONCE;
+                let limit = MAX_TRIMMED_ROWS;
                 let links = tx
                     .execute(sql!("sign_in_links/trim"), params![before, limit])
                     .await?;
@@ -103,14 +106,14 @@ impl Store {
 
     /// Removes some idempotency keys that were claimed before an instant, with their responses. Returns the number of
     /// removed rows.
-    pub async fn trim_answers(&self, before: Timestamp) -> Result<u64, Error> {
+    pub async fn trim_idempotency_keys(&self, before: Timestamp) -> Result<u64, Error> {
         self.transact(Scope::System, |tx, _| {
             Box::pin(async move {
-                if !alone(tx).await? {
+                if !try_retention_lock(tx).await? {
                     return Ok(0);
                 }
                 Ok(tx
-                    .execute(sql!("answers/trim"), params![before, ROWS_AT_ONCE])
+                    .execute(sql!("answers/trim"), params![before, MAX_TRIMMED_ROWS])
                     .await?)
             })
         })
@@ -118,14 +121,14 @@ impl Store {
     }
 
     /// Removes some usage of days that began before an instant. Returns the number of removed rows.
-    pub async fn trim_spending(&self, before: Timestamp) -> Result<u64, Error> {
+    pub async fn trim_usage(&self, before: Timestamp) -> Result<u64, Error> {
         self.transact(Scope::System, |tx, _| {
             Box::pin(async move {
-                if !alone(tx).await? {
+                if !try_retention_lock(tx).await? {
                     return Ok(0);
                 }
                 Ok(tx
-                    .execute(sql!("spending/trim"), params![before, ROWS_AT_ONCE])
+                    .execute(sql!("spending/trim"), params![before, MAX_TRIMMED_ROWS])
                     .await?)
             })
         })
@@ -140,29 +143,29 @@ impl Store {
         after: Option<SessionId>,
     ) -> Result<LogsTrimmed, Error> {
         let logs = {
-            let mut tx = self.db.read(Scope::System).await?;
+            let mut tx = self.db.begin_read(Scope::System).await?;
             let first = after.unwrap_or(SessionId::from_uuid(Uuid::nil()));
-            tx.fetch_all(sql!("events/logs"), params![first, LOGS_AT_ONCE])
+            tx.fetch_all(sql!("events/logs"), params![first, MAX_EXAMINED_LOGS])
                 .await?
         };
         let mut trimmed = LogsTrimmed {
             events: 0,
             after,
-            more: logs.len() >= LOGS_AT_ONCE as usize,
+            has_more: logs.len() >= MAX_EXAMINED_LOGS as usize,
         };
         for row in &logs {
             let (session, tenant) = (row.get("id")?, row.get("tenant_id")?);
             let oldest: Option<Timestamp> = row.optional("oldest")?;
             if oldest.is_some_and(|oldest| oldest < before) {
-                if trimmed.events >= ROWS_AT_ONCE {
-                    trimmed.more = true;
+                if trimmed.events >= MAX_TRIMMED_ROWS {
+                    trimmed.has_more = true;
                     break;
                 }
                 let removed = self.trim_log(tenant, session, before).await?;
                 trimmed.events += removed;
-                if removed >= ROWS_AT_ONCE {
+                if removed >= MAX_TRIMMED_ROWS {
                     // Leave the rest of this log for the next call, so that no call takes long.
-                    trimmed.more = true;
+                    trimmed.has_more = true;
                     break;
                 }
             }
@@ -179,7 +182,7 @@ impl Store {
     ) -> Result<u32, Error> {
         self.transact(Scope::System, |tx, _| {
             Box::pin(async move {
-                if !alone(tx).await? {
+                if !try_retention_lock(tx).await? {
                     return Ok(0);
                 }
                 let row = tx
@@ -189,7 +192,10 @@ impl Store {
                 // Readers of an unfinished run need its events from its beginning.
                 let before = open_since.map_or(before, |since| since.min(before));
                 let removed = tx
-                    .fetch_all(sql!("events/trim"), params![session, before, ROWS_AT_ONCE])
+                    .fetch_all(
+                        sql!("events/trim"),
+                        params![session, before, MAX_TRIMMED_ROWS],
+                    )
                     .await?;
                 feed::note_trimmed(tx, tenant, &removed).await?;
                 Ok(u32::try_from(removed.len()).unwrap_or(u32::MAX))
@@ -202,9 +208,12 @@ impl Store {
     /// removed events. Returns 0 if there are no more, or if another process is removing rows.
     pub async fn trim_automation_logs(&self, before: Timestamp) -> Result<u64, Error> {
         let logs = {
-            let mut tx = self.db.read(Scope::System).await?;
-            tx.fetch_all(sql!("automations/old_logs"), params![before, LOGS_AT_ONCE])
-                .await?
+            let mut tx = self.db.begin_read(Scope::System).await?;
+            tx.fetch_all(
+                sql!("automations/old_logs"),
+                params![before, MAX_EXAMINED_LOGS],
+            )
+            .await?
         };
         let mut trimmed = 0;
         for row in &logs {
@@ -213,13 +222,13 @@ impl Store {
             trimmed += self
                 .transact(Scope::System, |tx, _| {
                     Box::pin(async move {
-                        if !alone(tx).await? {
+                        if !try_retention_lock(tx).await? {
                             return Ok(0);
                         }
                         let removed = tx
                             .fetch_all(
                                 sql!("automations/trim_log"),
-                                params![automation, before, ROWS_AT_ONCE],
+                                params![automation, before, MAX_TRIMMED_ROWS],
                             )
                             .await?;
                         feed::note_trimmed(tx, tenant, &removed).await?;
@@ -227,7 +236,7 @@ impl Store {
                     })
                 })
                 .await?;
-            if trimmed >= u64::from(ROWS_AT_ONCE) {
+            if trimmed >= u64::from(MAX_TRIMMED_ROWS) {
                 break;
             }
         }

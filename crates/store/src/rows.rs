@@ -4,7 +4,7 @@ use model::{
     TriggerId,
     access::Token,
     agent::Agent,
-    approval::{Approval, ApprovalState, ApprovalStatus, Decider, Decision, Question},
+    approval::{Approval, ApprovalState, ApprovalStatus, Decider, Decision, RequestedPermission},
     automation::AutomationState,
     budget,
     entity::{
@@ -29,7 +29,7 @@ use crate::{
 
 pub(crate) fn agent(row: &Row) -> Result<Agent, Error> {
     let needs_format = stored::needs_format(row)?;
-    let read = stored::known(row, stored::read::<StoredAgent>(row, "config"))?;
+    let read = stored::none_if_newer_format(row, stored::read::<StoredAgent>(row, "config"))?;
     let Some((config, offers)) = read else {
         let name: String = row.get("name")?;
         return Err(Error::newer_format("agent", name, needs_format));
@@ -91,8 +91,11 @@ pub(crate) fn seat(row: &Row) -> Result<Seat, Error> {
         acp_session_id: row.optional("acp_session_id")?,
         turns: row.get("turns")?,
         usage: row.optional("usage")?,
-        settings: stored::known(row, stored::read::<StoredSettings>(row, "settings"))?
-            .unwrap_or_default(),
+        settings: stored::none_if_newer_format(
+            row,
+            stored::read::<StoredSettings>(row, "settings"),
+        )?
+        .unwrap_or_default(),
         updated_at: row.get("updated_at")?,
     })
 }
@@ -100,19 +103,19 @@ pub(crate) fn seat(row: &Row) -> Result<Seat, Error> {
 /// Returns an automation. If its documents need a later format, returns the known keys, or defaults if a later
 /// version wrote values that cannot be read. A caller that acts on them must check `needs_format` first.
 pub(crate) fn automation(row: &Row) -> Result<Automation, Error> {
-    let documents = stored::known(row, Documents::read(row))?;
-    automation_in(row, documents.unwrap_or_default())
+    let documents = stored::none_if_newer_format(row, AutomationDocuments::read(row))?;
+    automation_with_documents(row, documents.unwrap_or_default())
 }
 
 /// The documents of an automation, and its session mode.
-struct Documents {
+struct AutomationDocuments {
     session_mode: SessionMode,
     policies: Policies,
     settings: SeatSettings,
     permissions: PermissionRules,
 }
 
-impl Documents {
+impl AutomationDocuments {
     fn read(row: &Row) -> Result<Self, Error> {
         Ok(Self {
             session_mode: row.parse("session_mode")?,
@@ -123,7 +126,7 @@ impl Documents {
     }
 }
 
-impl Default for Documents {
+impl Default for AutomationDocuments {
     fn default() -> Self {
         Self {
             // The runs of most modes exclude one another, so assume that.
@@ -135,7 +138,10 @@ impl Default for Documents {
     }
 }
 
-fn automation_in(row: &Row, documents: Documents) -> Result<Automation, Error> {
+fn automation_with_documents(
+    row: &Row,
+    documents: AutomationDocuments,
+) -> Result<Automation, Error> {
     let paused: Option<model::Timestamp> = row.optional("paused_at")?;
     let deleted: Option<model::Timestamp> = row.optional("deleted_at")?;
     let state = match (deleted, paused) {
@@ -168,7 +174,7 @@ fn automation_in(row: &Row, documents: Documents) -> Result<Automation, Error> {
 
 pub(crate) fn trigger(row: &Row) -> Result<Trigger, Error> {
     let needed = stored::needs_format(row)?;
-    if !stored::honours(needed) {
+    if !stored::supports_format(needed) {
         let id: TriggerId = row.get("id")?;
         return Err(Error::newer_format("trigger", id, needed));
     }
@@ -190,17 +196,17 @@ pub(crate) fn run(row: &Row) -> Result<Run, Error> {
         Some(state) => state,
         None => ended_state(row, status)?,
     };
-    run_in(row, state)
+    run_with_state(row, state)
 }
 
 /// Returns a run from a row without the columns of its end. Returns `None` if the run has ended.
 pub(crate) fn open_run(row: &Row) -> Result<Option<Run>, Error> {
     let state = open_state(row, row.parse("status")?)?;
-    state.map(|state| run_in(row, state)).transpose()
+    state.map(|state| run_with_state(row, state)).transpose()
 }
 
 /// Returns a run with a state that the caller has read.
-fn run_in(row: &Row, state: RunState) -> Result<Run, Error> {
+fn run_with_state(row: &Row, state: RunState) -> Result<Run, Error> {
     Ok(Run {
         id: row.get("id")?,
         tenant_id: row.get("tenant_id")?,
@@ -236,10 +242,12 @@ fn open_state(row: &Row, status: RunStatus) -> Result<Option<RunState>, Error> {
             let reason: Option<String> = row.optional("reason")?;
             let deferral = match row.optional("not_before")? {
                 None => Deferral::Turn,
-                Some(until) if reason.as_deref() == Some(budget::REASON) => Deferral::Budget {
-                    until,
-                    message: row.optional("message")?.unwrap_or_default(),
-                },
+                Some(until) if reason.as_deref() == Some(budget::BUDGET_REASON) => {
+                    Deferral::Budget {
+                        until,
+                        message: row.optional("message")?.unwrap_or_default(),
+                    }
+                }
                 // A later version may write another reason. The run waits for the instant all the same.
                 Some(until) => Deferral::Backoff(until),
             };
@@ -315,7 +323,7 @@ pub(crate) fn message(row: &Row) -> Result<Message, Error> {
 }
 
 /// Returns the transcript row that an event announces. Returns `None` if it announces none.
-pub(crate) fn announced(row: &Row) -> Result<Option<Message>, Error> {
+pub(crate) fn announced_message(row: &Row) -> Result<Option<Message>, Error> {
     let Some(id) = row.optional("message_id")? else {
         return Ok(None);
     };
@@ -346,7 +354,7 @@ pub(crate) fn event(row: &Row) -> Result<Event, Error> {
     };
     Ok(Event {
         seq: row.get("seq")?,
-        change: stored.change(),
+        change: stored.into_change(),
         created_at: row.get("created_at")?,
     })
 }
@@ -359,7 +367,7 @@ pub(crate) fn approval(row: &Row) -> Result<Approval, Error> {
         run_id: row.get("run_id")?,
         automation_id: row.optional("automation_id")?,
         state: approval_state(row)?,
-        question: Question {
+        request: RequestedPermission {
             tool_kind: row.get("tool_kind")?,
             title: row.get("title")?,
             tool_call: row.get("tool_call")?,
@@ -411,7 +419,7 @@ pub(crate) fn token(row: &Row) -> Result<Token, Error> {
         kind: row.parse("kind")?,
         role: row.parse("role")?,
         scopes: stored::read_optional::<StoredScopes>(row, "scopes")?,
-        shown: row.get("shown")?,
+        secret_prefix: row.get("shown")?,
         parent_id: row.optional("parent_id")?,
         created_at: row.get("created_at")?,
         expires_at: row.optional("expires_at")?,
@@ -424,9 +432,12 @@ pub(crate) fn tenant(row: &Row) -> Result<Tenant, Error> {
     Ok(Tenant {
         id: row.get("id")?,
         name: row.get("name")?,
-        budget: stored::known(row, stored::read_optional::<StoredBudget>(row, "budget"))?
-            .flatten()
-            .unwrap_or_default(),
+        budget: stored::none_if_newer_format(
+            row,
+            stored::read_optional::<StoredBudget>(row, "budget"),
+        )?
+        .flatten()
+        .unwrap_or_default(),
         created_at: row.get("created_at")?,
     })
 }

@@ -62,7 +62,7 @@ pub(crate) static SCHEMA: Schema = Schema {
 };
 
 /// The version of the schema that this program needs.
-pub(crate) const LATEST: i64 = MIGRATIONS[MIGRATIONS.len() - 1].version;
+pub(crate) const LATEST_VERSION: i64 = MIGRATIONS[MIGRATIONS.len() - 1].version;
 
 #[cfg(test)]
 mod tests {
@@ -71,7 +71,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn both_databases_have_the_same_versions_and_each_is_listed() {
+    fn migration_files_of_both_databases_match_list() {
         let listed: BTreeSet<String> = MIGRATIONS
             .iter()
             .zip(1..)

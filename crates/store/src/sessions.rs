@@ -5,15 +5,15 @@
 
 mod delete;
 mod edit;
-mod news;
 mod page;
 mod read;
+mod updates;
 
 use model::{
     AgentId, AutomationId, SeatId, SessionId, TenantId, Timestamp,
     entity::{Channel, Seat, SeatSettings, Session},
     event::{Change, SessionChange},
-    lifecycle::{Lifecycle, Refused},
+    lifecycle::{InvalidTransition, Lifecycle},
     run::RunStatus,
     session::{Admission, SessionEvent, SessionKind, SessionStatus, SessionType},
 };
@@ -21,21 +21,21 @@ use model::{
 use crate::{
     Error, Scope,
     database::Tx,
-    journal::{self, Journal},
     locks, rows,
     runs::{
+        admit::{defer_run, promote_on_seat},
         cancel,
-        place::{hold, promote_on_seat},
     },
+    session_log::{self, SessionLogWriter},
     store::Store,
     stored::{self, StoredSettings},
 };
 
-pub use delete::Deletion;
+pub use delete::SessionDeletion;
 pub use edit::SessionEdit;
-pub use news::{LiveText, Logged, News};
 pub use page::SessionFilter;
 pub use read::Transcript;
+pub use updates::{LiveText, LogEntry, SessionUpdates};
 
 /// A request to create a session with its entry seat.
 #[derive(Debug, Clone)]
@@ -57,7 +57,7 @@ pub struct NewSession {
     /// The working directory of its agents, an absolute path.
     pub cwd: String,
     /// The automation that creates the session.
-    pub schedule_id: Option<AutomationId>,
+    pub automation_id: Option<AutomationId>,
     /// The agent of its entry seat.
     pub agent: AgentId,
     /// The mode and the settings of its entry seat.
@@ -78,7 +78,7 @@ impl Store {
     ) -> Result<(SessionId, SeatId), Error> {
         let made = self
             .transact(Scope::Tenant(tenant), |tx, _| {
-                Box::pin(async move { insert(self, tx, tenant, new, now).await })
+                Box::pin(async move { insert_session(self, tx, tenant, new, now).await })
             })
             .await;
         let Err(Error::Database(error)) = &made else {
@@ -89,13 +89,13 @@ impl Store {
         };
         // Check the ID before the key: a repeated request conflicts with both, and its answer is that the session
         // exists already.
-        let mut tx = self.db.read(Scope::Tenant(tenant)).await?;
+        let mut tx = self.db.begin_read(Scope::Tenant(tenant)).await?;
         let used = tx
             .fetch_optional(sql!("sessions/by_id"), params![tenant, new.id])
             .await?;
         match &new.key {
-            _ if used.is_some() => Err(Error::made("the session", new.id)),
-            Some(key) if conflict == "agent_sessions_one_per_key" => Err(Error::Exists {
+            _ if used.is_some() => Err(Error::already_created("the session", new.id)),
+            Some(key) if conflict == "agent_sessions_one_per_key" => Err(Error::NameTaken {
                 what: "a session",
                 name: key.clone(),
             }),
@@ -109,7 +109,7 @@ impl Store {
     ///
     /// Returns a not-found error if the session does not exist in `scope`.
     pub async fn session(&self, scope: Scope, id: SessionId) -> Result<Session, Error> {
-        let mut tx = self.db.read(scope).await?;
+        let mut tx = self.db.begin_read(scope).await?;
         let row = tx
             .fetch_optional(sql!("sessions/by_id"), params![scope.tenant(), id])
             .await?;
@@ -122,7 +122,7 @@ impl Store {
         tenant: TenantId,
         key: &str,
     ) -> Result<Option<Session>, Error> {
-        let mut tx = self.db.read(Scope::Tenant(tenant)).await?;
+        let mut tx = self.db.begin_read(Scope::Tenant(tenant)).await?;
         let row = tx
             .fetch_optional(sql!("sessions/by_key"), params![tenant, key])
             .await?;
@@ -137,7 +137,7 @@ impl Store {
         automation: Option<AutomationId>,
         limit: u32,
     ) -> Result<Vec<Session>, Error> {
-        let mut tx = self.db.read(scope).await?;
+        let mut tx = self.db.begin_read(scope).await?;
         let session_type = session_type.map(SessionType::as_str);
         let found = tx
             .fetch_all(
@@ -150,7 +150,7 @@ impl Store {
 
     /// Lists a session's seats, the oldest first.
     pub async fn seats(&self, scope: Scope, session: SessionId) -> Result<Vec<Seat>, Error> {
-        let mut tx = self.db.read(scope).await?;
+        let mut tx = self.db.begin_read(scope).await?;
         let found = tx
             .fetch_all(sql!("seats/of_session"), params![scope.tenant(), session])
             .await?;
@@ -164,7 +164,7 @@ impl Store {
     /// # Errors
     ///
     /// Returns an error if the session does not exist, or if its status has no transition for the event.
-    pub async fn move_session(
+    pub async fn transition_session(
         &self,
         scope: Scope,
         id: SessionId,
@@ -175,7 +175,7 @@ impl Store {
         self.transact(scope, |tx, _| {
             Box::pin(async move {
                 // 1. Lock the seats, then read: no run can start on a locked seat while the status changes.
-                let seats = lock_seats(tx, scope, id).await?;
+                let seats = lock_seats_of_session(tx, scope, id).await?;
                 let row = tx
                     .fetch_optional(sql!("sessions/by_id"), params![scope.tenant(), id])
                     .await?;
@@ -197,7 +197,7 @@ impl Store {
                     )
                     .await?;
                 if moved == 0 {
-                    return Err(Error::Refused(Refused {
+                    return Err(Error::Refused(InvalidTransition {
                         what: SessionStatus::WHAT,
                         state: "being moved by somebody else".into(),
                         event: event.to_string(),
@@ -207,7 +207,7 @@ impl Store {
                     state,
                     reason: reason.map(str::to_owned),
                 };
-                journal::session(tx, id, change, now).await?;
+                session_log::write_session_change(tx, id, change, now).await?;
                 // 3. Start, defer or cancel the runs.
                 match state.admission() {
                     Admission::Start => {
@@ -215,13 +215,29 @@ impl Store {
                             promote_on_seat(tx, *seat, now).await?;
                         }
                     }
-                    Admission::Wait => hold_queued(tx, id, now).await?,
+                    Admission::Wait => defer_queued_runs(tx, id, now).await?,
                     Admission::Refuse => {
                         let reason = format!("the session is {state}");
                         // Cancel the deferred runs first. Otherwise the end of the queued run would promote one of
                         // them.
-                        cancel::open_of(self, tx, id, &[RunStatus::Deferred], &reason, now).await?;
-                        cancel::open_of(self, tx, id, &[RunStatus::Queued], &reason, now).await?;
+                        cancel::cancel_runs_of_session(
+                            self,
+                            tx,
+                            id,
+                            &[RunStatus::Deferred],
+                            &reason,
+                            now,
+                        )
+                        .await?;
+                        cancel::cancel_runs_of_session(
+                            self,
+                            tx,
+                            id,
+                            &[RunStatus::Queued],
+                            &reason,
+                            now,
+                        )
+                        .await?;
                     }
                 }
                 Ok(state)
@@ -232,15 +248,15 @@ impl Store {
 }
 
 /// Creates a session and its entry seat.
-pub(crate) async fn insert(
+pub(crate) async fn insert_session(
     store: &Store,
     tx: &mut Tx,
     tenant: TenantId,
     new: &NewSession,
     now: Timestamp,
 ) -> Result<(SessionId, SeatId), Error> {
-    let mut journal = Journal::default();
-    let seats = insert_all(store, tx, &mut journal, &[(tenant, new)], 1, now).await?;
+    let mut journal = SessionLogWriter::default();
+    let seats = insert_sessions(store, tx, &mut journal, &[(tenant, new)], 1, now).await?;
     journal.write(tx, now).await?;
     let seat = seats.first().copied();
     let seat = seat.ok_or_else(|| Error::not_found("seat of", new.id))?;
@@ -250,10 +266,10 @@ pub(crate) async fn insert(
 /// Creates sessions, each with its entry seat, and returns the seats in order. `events` is the number of events that
 /// the journal will contain for each session: the row of a new session takes these numbers at once, so that it need
 /// not be updated.
-pub(crate) async fn insert_all(
+pub(crate) async fn insert_sessions(
     store: &Store,
     tx: &mut Tx,
-    journal: &mut Journal,
+    journal: &mut SessionLogWriter,
     all: &[(TenantId, &NewSession)],
     events: i64,
     now: Timestamp,
@@ -277,14 +293,14 @@ pub(crate) async fn insert_all(
             key: new.key.as_deref(),
             title: new.title.as_deref(),
             cwd: new.cwd.as_str(),
-            automation: new.schedule_id,
+            automation: new.automation_id,
             last_seq: events,
             now: now,
             channel: channel.map(|place| place.channel.as_str()),
             chat: channel.map(|place| place.chat_id.as_str()),
             thread: channel.and_then(|place| place.thread.as_deref()),
         });
-        journal.numbered(*tenant, new.id, events);
+        journal.add_reserved_seqs(*tenant, new.id, events);
         let seat = SeatId::generate(now, store.ids());
         let settings = stored::write::<StoredSettings>(&new.settings);
         rows.push(params! { "seats/insert";
@@ -297,7 +313,7 @@ pub(crate) async fn insert_all(
             is_entry: true,
             settings: settings.value,
             now: now,
-            format: stored::FORMAT,
+            format: stored::DOCUMENT_FORMAT,
             needs_format: settings.needs_format,
         });
         seats.push(seat);
@@ -305,7 +321,7 @@ pub(crate) async fn insert_all(
             session_id: new.id,
             change: SessionChange::Created { state },
         };
-        journal.change(new.id, change);
+        journal.add_change(new.id, change);
     }
     tx.execute_rows(sql!("sessions/insert"), sessions, params![])
         .await?;
@@ -315,7 +331,11 @@ pub(crate) async fn insert_all(
 }
 
 /// Locks the seats of a session, in the order of their IDs.
-async fn lock_seats(tx: &mut Tx, scope: Scope, session: SessionId) -> Result<Vec<SeatId>, Error> {
+async fn lock_seats_of_session(
+    tx: &mut Tx,
+    scope: Scope,
+    session: SessionId,
+) -> Result<Vec<SeatId>, Error> {
     let found = tx
         .fetch_all(sql!("seats/of_session"), params![scope.tenant(), session])
         .await?;
@@ -327,13 +347,13 @@ async fn lock_seats(tx: &mut Tx, scope: Scope, session: SessionId) -> Result<Vec
 
 /// Defers the queued runs of a session. If a run was exclusive, the next run of its automation may start on another
 /// seat.
-async fn hold_queued(tx: &mut Tx, session: SessionId, now: Timestamp) -> Result<(), Error> {
+async fn defer_queued_runs(tx: &mut Tx, session: SessionId, now: Timestamp) -> Result<(), Error> {
     let open = tx
         .fetch_all(sql!("runs/open_of_session"), params![session])
         .await?;
     for row in &open {
         if row.parse::<RunStatus>("status")? == RunStatus::Queued {
-            hold(
+            defer_run(
                 tx,
                 session,
                 row.get("id")?,

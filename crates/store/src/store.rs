@@ -11,10 +11,10 @@ use futures::future::BoxFuture;
 use model::{Entropy, InstanceId, SessionId, TenantId};
 
 use crate::{
+    changes::ChangeNotifier,
     database::{Database, Scope, Tx},
     error::Error,
     runs::batches::Batches,
-    waking::Wakes,
 };
 
 /// The only access to the database. Clones share all state.
@@ -22,14 +22,14 @@ use crate::{
 pub struct Store {
     pub(crate) db: Database,
     pub(crate) entropy: Arc<dyn Entropy>,
-    folders: PathBuf,
+    session_folders: PathBuf,
     /// The tasks of this process that wait for changes.
-    pub(crate) wakes: Arc<Wakes>,
+    pub(crate) change_notifier: Arc<ChangeNotifier>,
     pub(crate) batches: Arc<Batches>,
     /// The tenant whose run this process claimed last. Among tenants with equal claims, the next tenant follows it.
-    pub(crate) served: Arc<Mutex<Option<TenantId>>>,
+    pub(crate) last_claimed_tenant: Arc<Mutex<Option<TenantId>>>,
     /// The instances that each tenant knows, as far as this process has seen.
-    pub(crate) known: Arc<Mutex<HashSet<(TenantId, InstanceId)>>>,
+    pub(crate) registered_instances: Arc<Mutex<HashSet<(TenantId, InstanceId)>>>,
 }
 
 /// Declares that the borrows of a closure's environment outlive each call of the closure.
@@ -40,22 +40,22 @@ impl Store {
     /// database hear of each other's commits as two processes do. A session without a working directory gets one of its own below
     /// `folders`, which must be an absolute path.
     pub fn new(db: Database, entropy: Arc<dyn Entropy>, folders: PathBuf) -> Self {
-        let wakes = Arc::<Wakes>::default();
+        let wakes = Arc::<ChangeNotifier>::default();
         Self {
             db: db.observed_by(Arc::clone(&wakes) as Arc<_>),
             entropy,
-            folders,
-            wakes,
+            session_folders: folders,
+            change_notifier: wakes,
             batches: Arc::default(),
-            served: Arc::default(),
-            known: Arc::default(),
+            last_claimed_tenant: Arc::default(),
+            registered_instances: Arc::default(),
         }
     }
 
     /// Returns the working directory of a session: the given one, or a folder of its own.
     pub fn working_directory(&self, given: Option<&str>, session: SessionId) -> String {
         let own = || {
-            self.folders
+            self.session_folders
                 .join(session.to_string())
                 .to_string_lossy()
                 .into_owned()
@@ -106,8 +106,8 @@ impl Store {
                     error
                 }
             };
-            lost = lost.saturating_add(error.weight());
-            if lost > self.db.races() {
+            lost = lost.saturating_add(error.retry_weight());
+            if lost > self.db.max_retry_weight() {
                 return Err(error);
             }
         }

@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use crate::{
     Error, Page, Scope, rows,
-    runs::spend,
+    runs::run_usage,
     store::Store,
     stored::{self, StoredBudget},
 };
@@ -42,13 +42,13 @@ impl Store {
                     .fetch_optional(sql!("tenants/by_id"), params![Scope::System, id])
                     .await?;
                 if used.is_some() {
-                    return Err(Error::made("the tenant", id));
+                    return Err(Error::already_created("the tenant", id));
                 }
                 let made = tx
                     .execute(sql!("tenants/ensure"), params![id, name, now])
                     .await?;
                 if made == 0 {
-                    return Err(Error::Exists {
+                    return Err(Error::NameTaken {
                         what: "a tenant",
                         name: name.to_owned(),
                     });
@@ -61,7 +61,7 @@ impl Store {
 
     /// Returns one tenant.
     pub async fn tenant(&self, scope: Scope, id: TenantId) -> Result<Tenant, Error> {
-        let mut tx = self.db.read(scope).await?;
+        let mut tx = self.db.begin_read(scope).await?;
         let row = tx
             .fetch_optional(sql!("tenants/by_id"), params![scope.tenant(), id])
             .await?;
@@ -70,7 +70,7 @@ impl Store {
 
     /// Returns the tenant of a name. Returns `None` if there is none.
     pub async fn tenant_named(&self, name: &str) -> Result<Option<Tenant>, Error> {
-        let mut tx = self.db.read(Scope::System).await?;
+        let mut tx = self.db.begin_read(Scope::System).await?;
         let row = tx
             .fetch_optional(sql!("tenants/by_name"), params![name])
             .await?;
@@ -98,13 +98,13 @@ impl Store {
                     .await?;
                 let row = row.ok_or_else(|| Error::not_found("tenant", id))?;
                 let changed = || -> Result<Error, Error> {
-                    Ok(Error::Changed {
+                    Ok(Error::StaleVersion {
                         what: "budget of the tenant",
                         name: row.get("name")?,
                     })
                 };
                 let name: String = row.get("name")?;
-                stored::require_honoured("tenant", &name, stored::needs_format(&row)?)?;
+                stored::require_supported("tenant", &name, stored::needs_format(&row)?)?;
                 if let Some(seen) = seen
                     && rows::tenant(&row)?.budget != *seen
                 {
@@ -117,21 +117,21 @@ impl Store {
                     None => stored::write::<StoredBudget>(budget),
                     Some(_) => match stored::rewrite::<StoredBudget>(budget, &row, "budget") {
                         // Replace a corrupt budget: it has no unknown keys that could be kept.
-                        Err(error) if error.is_nonsense() => stored::write::<StoredBudget>(budget),
+                        Err(error) if error.is_corrupt() => stored::write::<StoredBudget>(budget),
                         rewritten => rewritten?,
                     },
                 };
                 // An empty budget is stored as null, unless a later version wrote limits that this one does not know.
                 let bare = stored::write::<StoredBudget>(&Budget::default()).value;
                 let value = (written.value != bare).then_some(written.value);
-                let format = stored::format_over(row.get("format")?);
+                let format = stored::format_after_rewrite(row.get("format")?);
                 let needed = written.needs_format;
                 let params = params![id, value, seen.is_some(), read, format, needed];
                 if tx.execute(sql!("tenants/set_budget"), params).await? == 0 {
                     return Err(changed()?);
                 }
                 // Runs that wait for the old budget would otherwise wait until the end of its period.
-                spend::release(tx, id, None, now).await
+                run_usage::release_deferred_by_budget(tx, id, None, now).await
             })
         })
         .await
@@ -139,7 +139,7 @@ impl Store {
 
     /// Lists tenants, the newest first. In the scope of one tenant, lists only that tenant.
     pub async fn tenants(&self, scope: Scope, page: Page<TenantId>) -> Result<Vec<Tenant>, Error> {
-        let mut tx = self.db.read(scope).await?;
+        let mut tx = self.db.begin_read(scope).await?;
         let found = tx
             .fetch_all(
                 sql!("tenants/page"),

@@ -30,20 +30,20 @@ pub struct NewToken {
     /// SHA-256 of its secret.
     pub hash: [u8; 32],
     /// The beginning of its secret, by which a person recognizes it.
-    pub shown: String,
+    pub secret_prefix: String,
     /// The instant from which the token is invalid.
     pub expires_at: Option<Timestamp>,
 }
 
 /// A new token for a browser. It has the permissions of the token that signs the browser in.
 #[derive(Debug, Clone)]
-pub struct NewBrowser {
+pub struct NewBrowserToken {
     /// The ID of the token.
     pub id: TokenId,
     /// SHA-256 of its secret.
     pub hash: [u8; 32],
     /// The beginning of its secret, by which a person recognizes it.
-    pub shown: String,
+    pub secret_prefix: String,
     /// The instant from which the token is invalid.
     pub expires_at: Timestamp,
 }
@@ -66,7 +66,7 @@ impl Store {
                     .fetch_optional(sql!("tokens/by_id"), params![tenant, new.id])
                     .await?;
                 if used.is_some() {
-                    return Err(Error::made("the token", new.id));
+                    return Err(Error::already_created("the token", new.id));
                 }
                 tx.execute(
                     sql!("tokens/insert"),
@@ -76,7 +76,7 @@ impl Store {
                         role: new.role.as_str(),
                         name: new.name.as_str(),
                         hash: &new.hash[..],
-                        shown: new.shown.as_str(),
+                        shown: new.secret_prefix.as_str(),
                         scopes: new.scopes
                             .as_ref()
                             .map(|scopes| stored::write::<StoredScopes>(scopes).value),
@@ -97,11 +97,11 @@ impl Store {
         &self,
         scope: Scope,
         parent: TokenId,
-        new: &NewBrowser,
+        new: &NewBrowserToken,
         now: Timestamp,
     ) -> Result<Option<Token>, Error> {
         self.transact(scope, |tx, _| {
-            Box::pin(async move { insert_of_browser(tx, parent, new, now).await })
+            Box::pin(async move { insert_browser_token(tx, parent, new, now).await })
         })
         .await
     }
@@ -113,7 +113,7 @@ impl Store {
         hash: &[u8; 32],
         now: Timestamp,
     ) -> Result<Option<Token>, Error> {
-        let mut tx = self.db.read(Scope::System).await?;
+        let mut tx = self.db.begin_read(Scope::System).await?;
         let row = tx
             .fetch_optional(sql!("tokens/by_hash"), params![&hash[..], now])
             .await?;
@@ -122,13 +122,13 @@ impl Store {
 
     /// Returns one token, whether it is valid or not.
     pub async fn token(&self, scope: Scope, id: TokenId) -> Result<Token, Error> {
-        let mut tx = self.db.read(scope).await?;
+        let mut tx = self.db.begin_read(scope).await?;
         read(&mut tx, scope, id).await
     }
 
     /// Lists a tenant's tokens, the newest first, including those that are revoked or expired.
     pub async fn tokens(&self, tenant: TenantId, page: Page<TokenId>) -> Result<Vec<Token>, Error> {
-        let mut tx = self.db.read(Scope::Tenant(tenant)).await?;
+        let mut tx = self.db.begin_read(Scope::Tenant(tenant)).await?;
         let found = tx
             .fetch_all(
                 sql!("tokens/page"),
@@ -157,12 +157,12 @@ impl Store {
     }
 
     /// Records that tokens were used, at most once a minute for each. Returns the number of tokens that were updated.
-    pub async fn note_token_use(
+    pub async fn record_token_use(
         &self,
         tokens: &BTreeSet<TokenId>,
         now: Timestamp,
     ) -> Result<u64, Error> {
-        let before = now.saturating_sub(limits::TOKEN_USE_NOTED);
+        let before = now.saturating_sub(limits::TOKEN_USE_WRITE_INTERVAL);
         self.transact(Scope::System, |tx, _| {
             Box::pin(async move {
                 let rows = tokens.iter().map(|id| params![*id]).collect();
@@ -209,7 +209,7 @@ impl Store {
     pub async fn use_sign_in_link(
         &self,
         hash: &[u8; 32],
-        new: &NewBrowser,
+        new: &NewBrowserToken,
         now: Timestamp,
     ) -> Result<Option<Token>, Error> {
         self.transact(Scope::System, |tx, _| {
@@ -219,7 +219,7 @@ impl Store {
                     .await?;
                 match used {
                     None => Ok(None),
-                    Some(link) => insert_of_browser(tx, link.get("token_id")?, new, now).await,
+                    Some(link) => insert_browser_token(tx, link.get("token_id")?, new, now).await,
                 }
             })
         })
@@ -234,20 +234,20 @@ async fn read(tx: &mut Tx, scope: Scope, id: TokenId) -> Result<Token, Error> {
     rows::token(&row.ok_or_else(|| Error::not_found("token", id))?)
 }
 
-async fn insert_of_browser(
+async fn insert_browser_token(
     tx: &mut Tx,
     parent: TokenId,
-    new: &NewBrowser,
+    new: &NewBrowserToken,
     now: Timestamp,
 ) -> Result<Option<Token>, Error> {
     let tenant = tx.scope().tenant();
     let row = tx
         .fetch_optional(
-            sql!("tokens/insert_of_browser"),
-            params! { "tokens/insert_of_browser";
+            sql!("tokens/insert_browser_token"),
+            params! { "tokens/insert_browser_token";
                 id: new.id,
                 hash: &new.hash[..],
-                shown: new.shown.as_str(),
+                shown: new.secret_prefix.as_str(),
                 expires_at: new.expires_at,
                 tenant: tenant,
                 signed_in_by: parent,

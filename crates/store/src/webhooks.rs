@@ -2,18 +2,18 @@
 
 use model::{
     AutomationId, TenantId, Timestamp, TriggerId,
-    secret::{Secret, Secrets},
+    signing_secret::{SigningSecret, SigningSecrets},
 };
 
 use crate::{
-    Answered, Error, Scope, answers,
+    Error, RecordedResponse, Scope,
     database::{Row, Tx},
-    retention,
+    idempotency, retention,
     store::Store,
 };
 
 /// The maximum number of receipts that one transaction removes.
-const RECEIPTS_AT_ONCE: u32 = 500;
+const MAX_TRIMMED_RECEIPTS: u32 = 500;
 
 /// The data that is needed to verify a webhook request.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -25,7 +25,7 @@ pub struct WebhookTrigger {
     /// The automation that it fires.
     pub automation: AutomationId,
     /// The secrets that sign the requests.
-    pub secrets: Secrets,
+    pub secrets: SigningSecrets,
 }
 
 impl Store {
@@ -36,7 +36,7 @@ impl Store {
         scope: Scope,
         id: TriggerId,
     ) -> Result<Option<WebhookTrigger>, Error> {
-        let mut tx = self.db.read(scope).await?;
+        let mut tx = self.db.begin_read(scope).await?;
         let statement = sql!("webhooks/trigger");
         let row = tx
             .fetch_optional(statement, params![scope.tenant(), id])
@@ -63,18 +63,18 @@ impl Store {
         scope: Scope,
         id: TriggerId,
         previous_until: Timestamp,
-        answered: Option<Answered<'_>>,
+        answered: Option<RecordedResponse<'_>>,
         now: Timestamp,
-    ) -> Result<Secret, Error> {
+    ) -> Result<SigningSecret, Error> {
         self.transact(scope, |tx, _| {
             Box::pin(async move {
                 // Record the response first, so that a repeated request does not rotate the secret again.
-                answers::keep(tx, scope, answered).await?;
+                idempotency::record_response_in_tx(tx, scope, answered).await?;
                 let found = tx
                     .fetch_optional(sql!("webhooks/trigger"), params![scope.tenant(), id])
                     .await?;
                 found.ok_or_else(|| Error::not_found("webhook trigger", id))?;
-                let secret = Secret::generate(self.ids());
+                let secret = SigningSecret::generate(self.ids());
                 tx.execute(
                     sql!("webhooks/rotate_secret"),
                     params![scope.tenant(), id, secret.reveal(), previous_until, now],
@@ -91,13 +91,13 @@ impl Store {
     pub async fn trim_receipts(&self, before: Timestamp) -> Result<u64, Error> {
         self.transact(Scope::System, |tx, _| {
             Box::pin(async move {
-                if !retention::alone(tx).await? {
+                if !retention::try_retention_lock(tx).await? {
                     return Ok(0);
                 }
                 Ok(tx
                     .execute(
                         sql!("webhooks/trim_receipts"),
-                        params![before, RECEIPTS_AT_ONCE],
+                        params![before, MAX_TRIMMED_RECEIPTS],
                     )
                     .await?)
             })
@@ -113,7 +113,7 @@ impl Store {
         trigger: TriggerId,
         now: Timestamp,
     ) -> Result<(), Error> {
-        let secret = Secret::generate(self.ids());
+        let secret = SigningSecret::generate(self.ids());
         tx.execute(
             sql!("webhooks/insert_secret"),
             params![trigger, tenant, secret.reveal(), now],
@@ -124,10 +124,10 @@ impl Store {
 }
 
 /// Returns the secrets of a row.
-pub(crate) fn secrets(row: &Row) -> Result<Secrets, Error> {
-    let previous: Option<Secret> = row.parse_optional("previous_secret")?;
+pub(crate) fn secrets(row: &Row) -> Result<SigningSecrets, Error> {
+    let previous: Option<SigningSecret> = row.parse_optional("previous_secret")?;
     let until: Option<Timestamp> = row.optional("previous_until")?;
-    Ok(Secrets {
+    Ok(SigningSecrets {
         current: row.parse("secret")?,
         previous: previous.zip(until),
     })

@@ -4,10 +4,10 @@
 //! the ID of a run, a session or a person, because each value of a label creates a time series; the declarations here
 //! bound their number.
 
-mod fleet;
+mod database_metrics;
 mod metrics;
 mod spans;
 
-pub use fleet::{Connections, Fleet, SharedClock};
-pub use metrics::{Metrics, OpenTrace, Queue};
+pub use database_metrics::{ConnectionCounts, DatabaseClock, DatabaseMetrics};
+pub use metrics::{Metrics, OpenTrace, QueueMetrics};
 pub use spans::{Spans, SpansError};

@@ -13,63 +13,63 @@ use prometheus_client::{
     registry::{Registry, Unit},
 };
 
-use crate::Fleet;
+use crate::DatabaseMetrics;
 
 /// The buckets from a millisecond to half a minute, for delays and waits of the machinery.
-const QUICK: [f64; 14] = [
+const DELAY_BUCKETS: [f64; 14] = [
     0.001, 0.0025, 0.005, 0.01, 0.02, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0,
 ];
 /// The buckets from a tenth of a second to two hours, for turns.
-const LONG: [f64; 13] = [
+const TURN_BUCKETS: [f64; 13] = [
     0.1, 0.5, 1.0, 5.0, 10.0, 30.0, 60.0, 120.0, 300.0, 600.0, 1800.0, 3600.0, 7200.0,
 ];
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct Ended {
+struct RunEndLabels {
     outcome: &'static str,
     origin: &'static str,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct Outcome {
+struct TurnLabels {
     outcome: &'static str,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct Request {
+struct RequestLabels {
     method: &'static str,
     route: String,
     status: u16,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct Failed {
+struct LoopLabels {
     of: &'static str,
 }
 
 /// The methods that have a label of their own. A client may send any other word, and each would create a time series.
-const METHODS: [&str; 7] = ["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS"];
+const KNOWN_METHODS: [&str; 7] = ["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS"];
 
 /// The metrics of one process. Clones are cheap and share the values.
 #[derive(Clone)]
 pub struct Metrics {
-    counted: Arc<Counted>,
+    registered: Arc<RegisteredMetrics>,
 }
 
-struct Counted {
+struct RegisteredMetrics {
     registry: Registry,
     fire_lag: Histogram,
-    fired: Counter,
+    occurrences: Counter,
     missed: Counter,
-    claim: Histogram,
+    claim_latency: Histogram,
     queue_wait: Histogram,
-    turn: Family<Outcome, Histogram>,
-    ended: Family<Ended, Counter>,
+    turn_duration: Family<TurnLabels, Histogram>,
+    runs_ended: Family<RunEndLabels, Counter>,
     stalls: Counter,
     sweep_faults: Counter,
-    loop_errors: Family<Failed, Counter>,
-    requests: Family<Request, Histogram>,
-    traces: Gauge,
+    loop_errors: Family<LoopLabels, Counter>,
+    requests: Family<RequestLabels, Histogram>,
+    open_traces: Gauge,
 }
 
 /// A guard that counts an open live trace until it is dropped.
@@ -84,7 +84,7 @@ impl Drop for OpenTrace {
 
 /// The number of runs that have not ended, as read from the database for one scrape.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub struct Queue {
+pub struct QueueMetrics {
     /// The number of runs that a worker may claim.
     pub queued: u64,
     /// The number of runs that wait for a seat, a session, a budget or the end of a backoff.
@@ -103,7 +103,7 @@ impl Metrics {
         let mut registry = Registry::with_prefix("matins");
         let build = Info::new(vec![("version", version)]);
         registry.register("build", "The program", build);
-        let quick = || Histogram::new(QUICK);
+        let quick = || Histogram::new(DELAY_BUCKETS);
         let fire_lag = quick();
         registry.register_with_unit(
             "fire_lag",
@@ -137,7 +137,7 @@ impl Metrics {
             Unit::Seconds,
             queue_wait.clone(),
         );
-        let turn = Family::new_with_constructor(long as fn() -> Histogram);
+        let turn = Family::new_with_constructor(turn_histogram as fn() -> Histogram);
         registry.register_with_unit(
             "turn",
             "How long turns took, by their outcome",
@@ -168,7 +168,7 @@ impl Metrics {
             "Looks of the loops that failed, by the loop",
             loop_errors.clone(),
         );
-        let requests = Family::new_with_constructor(quick_histogram as fn() -> Histogram);
+        let requests = Family::new_with_constructor(delay_histogram as fn() -> Histogram);
         registry.register_with_unit(
             "http_request",
             "How long requests took to be answered; streams count until they begin",
@@ -178,104 +178,110 @@ impl Metrics {
         let traces = Gauge::default();
         registry.register("traces_open", "Live traces that are read", traces.clone());
         Self {
-            counted: Arc::new(Counted {
+            registered: Arc::new(RegisteredMetrics {
                 registry,
                 fire_lag,
-                fired,
+                occurrences: fired,
                 missed,
-                claim,
+                claim_latency: claim,
                 queue_wait,
-                turn,
-                ended,
+                turn_duration: turn,
+                runs_ended: ended,
                 stalls,
                 sweep_faults,
                 loop_errors,
                 requests,
-                traces,
+                open_traces: traces,
             }),
         }
     }
 
     /// Records a tick of the scheduler that fired triggers. `lag` is the delay of the earliest due instant among
     /// them.
-    pub fn fired(&self, occurrences: u32, missed: u64, lag: Duration) {
+    pub fn record_fired(&self, occurrences: u32, missed: u64, lag: Duration) {
         // A tick that only recorded missed instants has no meaningful lag: it would report the downtime of the
         // server.
         if occurrences > 0 {
-            self.counted.fire_lag.observe(lag.as_secs_f64());
+            self.registered.fire_lag.observe(lag.as_secs_f64());
         }
-        self.counted.fired.inc_by(occurrences.into());
-        self.counted.missed.inc_by(missed);
+        self.registered.occurrences.inc_by(occurrences.into());
+        self.registered.missed.inc_by(missed);
     }
 
     /// Records a claim that found runs, with its duration.
-    pub fn claimed(&self, took: Duration) {
-        self.counted.claim.observe(took.as_secs_f64());
+    pub fn record_claim(&self, took: Duration) {
+        self.registered.claim_latency.observe(took.as_secs_f64());
     }
 
     /// Records the time from the arrival of an input to the claim of its first attempt.
-    pub fn waited(&self, wait: Duration) {
-        self.counted.queue_wait.observe(wait.as_secs_f64());
+    pub fn record_queue_wait(&self, wait: Duration) {
+        self.registered.queue_wait.observe(wait.as_secs_f64());
     }
 
     /// Records the end of a turn.
-    pub fn ended(&self, status: RunStatus, origin: Origin, took: Duration) {
+    pub fn record_turn_end(&self, status: RunStatus, origin: Origin, took: Duration) {
         let outcome = status.as_str();
-        let turn = self.counted.turn.get_or_create(&Outcome { outcome });
+        let turn = self
+            .registered
+            .turn_duration
+            .get_or_create(&TurnLabels { outcome });
         turn.observe(took.as_secs_f64());
         let origin = origin.as_str();
-        self.counted
-            .ended
-            .get_or_create(&Ended { outcome, origin })
+        self.registered
+            .runs_ended
+            .get_or_create(&RunEndLabels { outcome, origin })
             .inc();
     }
 
     /// Records runs that were given up because their worker was lost.
-    pub fn stalled(&self, runs: usize) {
-        self.counted.stalls.inc_by(runs as u64);
+    pub fn record_stalls(&self, runs: usize) {
+        self.registered.stalls.inc_by(runs as u64);
     }
 
     /// Records inputs without a live run that the sweep found.
-    pub fn left_behind(&self, inputs: u32) {
-        self.counted.sweep_faults.inc_by(inputs.into());
+    pub fn record_sweep_faults(&self, inputs: u32) {
+        self.registered.sweep_faults.inc_by(inputs.into());
     }
 
     /// Records a failed tick of the loop `of`.
-    pub fn failed(&self, of: &'static str) {
-        self.counted.loop_errors.get_or_create(&Failed { of }).inc();
+    pub fn record_loop_error(&self, of: &'static str) {
+        self.registered
+            .loop_errors
+            .get_or_create(&LoopLabels { of })
+            .inc();
     }
 
     /// Records the response to a request. `route` must be the pattern of the route, because a path contains IDs.
-    pub fn answered(&self, method: &str, route: &str, status: u16, took: Duration) {
-        let known = METHODS.into_iter().find(|known| *known == method);
-        let request = Request {
+    pub fn record_response(&self, method: &str, route: &str, status: u16, took: Duration) {
+        let known = KNOWN_METHODS.into_iter().find(|known| *known == method);
+        let request = RequestLabels {
             method: known.unwrap_or("other"),
             route: route.to_owned(),
             status,
         };
-        let requests = self.counted.requests.get_or_create(&request);
+        let requests = self.registered.requests.get_or_create(&request);
         requests.observe(took.as_secs_f64());
     }
 
     /// Counts a live trace as open until the returned guard is dropped.
     #[must_use]
-    pub fn trace(&self) -> OpenTrace {
-        let traces = self.counted.traces.clone();
+    pub fn open_trace(&self) -> OpenTrace {
+        let traces = self.registered.open_traces.clone();
         traces.inc();
         OpenTrace(traces)
     }
 
     /// Formats all metrics in the `OpenMetrics` 1.0 format, which Prometheus reads. If `queue` is `None`, because the
     /// database could not be read, the metrics of the queue are absent: a zero would be wrong.
-    pub fn encode(&self, queue: Option<Queue>) -> Result<String, fmt::Error> {
-        self.encode_in_fleet(queue, Fleet::default())
+    pub fn encode(&self, queue: Option<QueueMetrics>) -> Result<String, fmt::Error> {
+        self.encode_with_database(queue, DatabaseMetrics::default())
     }
 
     /// Formats all metrics as [`Self::encode`] does, with those of a database that several servers may share.
-    pub fn encode_in_fleet(
+    pub fn encode_with_database(
         &self,
-        queue: Option<Queue>,
-        fleet: Fleet,
+        queue: Option<QueueMetrics>,
+        fleet: DatabaseMetrics,
     ) -> Result<String, fmt::Error> {
         let mut out = String::new();
         let mut asked = Registry::with_prefix("matins");
@@ -284,13 +290,13 @@ impl Metrics {
         }
         asked.register_collector(Box::new(fleet));
         text::encode_registry(&mut out, &asked)?;
-        text::encode_registry(&mut out, &self.counted.registry)?;
+        text::encode_registry(&mut out, &self.registered.registry)?;
         text::encode_eof(&mut out)?;
         Ok(out)
     }
 }
 
-impl Collector for Queue {
+impl Collector for QueueMetrics {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> Result<(), fmt::Error> {
         let runs = "Runs that are not over, by their status";
         let gauge = ConstGauge::new(0_i64);
@@ -323,12 +329,12 @@ impl fmt::Debug for Metrics {
     }
 }
 
-fn long() -> Histogram {
-    Histogram::new(LONG)
+fn turn_histogram() -> Histogram {
+    Histogram::new(TURN_BUCKETS)
 }
 
-fn quick_histogram() -> Histogram {
-    Histogram::new(QUICK)
+fn delay_histogram() -> Histogram {
+    Histogram::new(DELAY_BUCKETS)
 }
 
 #[cfg(test)]
@@ -336,24 +342,24 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_counted_is_written_as_prometheus_reads_it() {
+    fn metrics_are_encoded_in_openmetrics_format() {
         let metrics = Metrics::new("1.2.3");
-        metrics.fired(2, 1, Duration::from_millis(3));
-        metrics.claimed(Duration::from_millis(2));
-        metrics.waited(Duration::from_millis(7));
-        metrics.ended(
+        metrics.record_fired(2, 1, Duration::from_millis(3));
+        metrics.record_claim(Duration::from_millis(2));
+        metrics.record_queue_wait(Duration::from_millis(7));
+        metrics.record_turn_end(
             RunStatus::Failed,
             Origin::Occurrence,
             Duration::from_secs(2),
         );
-        metrics.stalled(1);
-        metrics.left_behind(1);
-        metrics.failed("scheduler");
-        metrics.answered("GET", "/api/v1/runs/{run}", 404, Duration::from_millis(1));
-        let queue = Queue {
+        metrics.record_stalls(1);
+        metrics.record_sweep_faults(1);
+        metrics.record_loop_error("scheduler");
+        metrics.record_response("GET", "/api/v1/runs/{run}", 404, Duration::from_millis(1));
+        let queue = QueueMetrics {
             queued: 4,
             oldest_queued: Duration::from_millis(1500),
-            ..Queue::default()
+            ..QueueMetrics::default()
         };
         let text = metrics.encode(Some(queue)).unwrap();
         for line in [
@@ -383,18 +389,18 @@ mod tests {
     }
 
     #[test]
-    fn a_look_that_fired_nothing_has_no_lag() {
+    fn tick_without_occurrences_records_no_fire_lag() {
         let metrics = Metrics::new("0");
-        metrics.fired(0, 3, Duration::from_secs(9));
+        metrics.record_fired(0, 3, Duration::from_secs(9));
         let text = metrics.encode(None).unwrap();
         assert!(text.contains("matins_fire_lag_seconds_count 0"), "{text}");
         assert!(text.contains("matins_missed_total 3"), "{text}");
     }
 
     #[test]
-    fn what_cannot_be_asked_is_left_out_and_the_rest_told() {
+    fn unreadable_queue_metrics_are_absent() {
         let metrics = Metrics::new("0");
-        metrics.failed("scheduler");
+        metrics.record_loop_error("scheduler");
         let text = metrics.encode(None).unwrap();
         assert!(!text.contains("matins_runs{"), "{text}");
         assert!(!text.contains("matins_oldest_queued"), "{text}");
@@ -403,10 +409,10 @@ mod tests {
     }
 
     #[test]
-    fn methods_that_clients_make_up_are_one() {
+    fn unknown_http_methods_share_one_label() {
         let metrics = Metrics::new("0");
         for method in ["GET", "BREW", "WHEN"] {
-            metrics.answered(method, "/", 405, Duration::from_millis(1));
+            metrics.record_response(method, "/", 405, Duration::from_millis(1));
         }
         let text = metrics.encode(None).unwrap();
         for (method, count) in [("GET", 1), ("other", 2)] {

@@ -19,25 +19,25 @@ use tracing::{Level, Metadata, Subscriber};
 use tracing_subscriber::{Layer, filter::filter_fn, registry::LookupSpan};
 
 /// The maximum time for one batch to the collector.
-const PATIENCE: Duration = Duration::from_secs(5);
+const EXPORT_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// The maximum delay of the process's end by the last batch.
-const LAST_PATIENCE: Duration = Duration::from_secs(2);
+const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// The crates whose spans are sent. Spans of libraries are not sent: those of the HTTP client would make each export
 /// cause another.
-const OURS: [&str; 6] = ["api", "daemon", "matins", "service", "store", "turn"];
+const EXPORTED_CRATES: [&str; 6] = ["api", "daemon", "matins", "service", "store", "turn"];
 
 /// The error of an exporter that cannot be made.
 #[derive(Debug, thiserror::Error)]
 #[error("send traces to {endpoint}")]
 pub struct SpansError {
     endpoint: String,
-    source: Source,
+    source: SpansErrorSource,
 }
 
 #[derive(Debug, thiserror::Error)]
-enum Source {
+enum SpansErrorSource {
     #[error("make a client of HTTP")]
     Client(#[from] reqwest::Error),
     #[error(transparent)]
@@ -55,8 +55,12 @@ impl Spans {
     /// # Errors
     ///
     /// Returns an error if the HTTP client or the exporter cannot be made. An unreachable collector is no error here.
-    pub fn to(endpoint: &str, service: &str, version: &'static str) -> Result<Self, SpansError> {
-        let exporter = exporter(endpoint).map_err(|source| SpansError {
+    pub fn export_to(
+        endpoint: &str,
+        service: &str,
+        version: &'static str,
+    ) -> Result<Self, SpansError> {
+        let exporter = build_exporter(endpoint).map_err(|source| SpansError {
             endpoint: endpoint.to_owned(),
             source,
         })?;
@@ -67,10 +71,10 @@ impl Spans {
             .build();
         Ok(Self(
             SdkTracerProvider::builder()
-                .with_batch_exporter(Telling {
+                .with_batch_exporter(LoggingExporter {
                     exporter,
                     endpoint: endpoint.to_owned(),
-                    fails: AtomicBool::new(false),
+                    is_failing: AtomicBool::new(false),
                 })
                 .with_resource(resource)
                 .build(),
@@ -87,54 +91,54 @@ impl Spans {
             .with_tracer(self.0.tracer("matins"))
             .with_location(false)
             .with_threads(false)
-            .with_filter(filter_fn(is_sent))
+            .with_filter(filter_fn(is_exported))
     }
 
     /// Sends the remaining spans and stops. Waits for an unresponsive collector only for a short time.
-    pub fn end(self) {
-        if let Err(error) = self.0.shutdown_with_timeout(LAST_PATIENCE) {
+    pub fn shut_down(self) {
+        if let Err(error) = self.0.shutdown_with_timeout(SHUTDOWN_TIMEOUT) {
             tracing::debug!(%error, "the last spans were not sent");
         }
     }
 }
 
-fn is_sent(metadata: &Metadata<'_>) -> bool {
+fn is_exported(metadata: &Metadata<'_>) -> bool {
     let ours = metadata.target().split("::").next();
     metadata.is_span()
         && *metadata.level() <= Level::INFO
-        && ours.is_some_and(|ours| OURS.contains(&ours))
+        && ours.is_some_and(|ours| EXPORTED_CRATES.contains(&ours))
 }
 
-fn exporter(endpoint: &str) -> Result<SpanExporter, Source> {
+fn build_exporter(endpoint: &str) -> Result<SpanExporter, SpansErrorSource> {
     // The call fails if a provider is installed already, which then stays in use.
     let _ = rustls::crypto::ring::default_provider().install_default();
     let client = Client::builder()
         .no_proxy()
         .redirect(redirect::Policy::none())
-        .timeout(PATIENCE)
+        .timeout(EXPORT_TIMEOUT)
         .build()?;
     let url = format!("{}/v1/traces", endpoint.trim_end_matches('/'));
     let exporter = SpanExporter::builder()
         .with_http()
         .with_http_client(client)
         .with_endpoint(url)
-        .with_timeout(PATIENCE);
+        .with_timeout(EXPORT_TIMEOUT);
     Ok(exporter.build()?)
 }
 
 /// An exporter that logs the first failed batch and the first successful batch after it, so that a long outage of the
 /// collector does not fill the log.
 #[derive(Debug)]
-struct Telling {
+struct LoggingExporter {
     exporter: SpanExporter,
     endpoint: String,
-    fails: AtomicBool,
+    is_failing: AtomicBool,
 }
 
-impl Exporter for Telling {
+impl Exporter for LoggingExporter {
     async fn export(&self, batch: Vec<SpanData>) -> OTelSdkResult {
         let sent = self.exporter.export(batch).await;
-        let failed = self.fails.swap(sent.is_err(), Ordering::Relaxed);
+        let failed = self.is_failing.swap(sent.is_err(), Ordering::Relaxed);
         match &sent {
             Err(error) if !failed => {
                 tracing::warn!(%error, "failed to send traces to {}, will try again", self.endpoint);
@@ -173,9 +177,9 @@ mod tests {
 
     /// Keeps what is logged.
     #[derive(Clone, Default)]
-    struct Log(Arc<Mutex<Vec<u8>>>);
+    struct CapturedLog(Arc<Mutex<Vec<u8>>>);
 
-    impl io::Write for Log {
+    impl io::Write for CapturedLog {
         fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
             self.0.lock().unwrap().write(bytes)
         }
@@ -185,7 +189,7 @@ mod tests {
     }
 
     /// Sends nothing at all, which is a delivery all the same.
-    fn deliver(telling: &Telling) -> OTelSdkResult {
+    fn export_empty_batch(telling: &LoggingExporter) -> OTelSdkResult {
         let sent = pin!(telling.export(Vec::new()));
         // The client that waits does so within one look.
         match sent.poll(&mut Context::from_waker(Waker::noop())) {
@@ -195,17 +199,17 @@ mod tests {
     }
 
     #[test]
-    fn a_collector_that_goes_and_comes_is_told_of_once_each() {
+    fn collector_outage_and_recovery_are_logged_once_each() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
         drop(listener);
         let endpoint = format!("http://{address}");
-        let telling = Telling {
-            exporter: exporter(&endpoint).unwrap(),
+        let telling = LoggingExporter {
+            exporter: build_exporter(&endpoint).unwrap(),
             endpoint: endpoint.clone(),
-            fails: AtomicBool::new(false),
+            is_failing: AtomicBool::new(false),
         };
-        let log = Log::default();
+        let log = CapturedLog::default();
         let kept = log.clone();
         let logs = tracing_subscriber::fmt()
             .with_writer(move || kept.clone())
@@ -213,7 +217,7 @@ mod tests {
             .finish();
         tracing::subscriber::with_default(logs, || {
             for _ in 0..3 {
-                assert!(deliver(&telling).is_err());
+                assert!(export_empty_batch(&telling).is_err());
             }
             let listener = TcpListener::bind(address).unwrap();
             let answering = thread::spawn(move || {
@@ -226,7 +230,7 @@ mod tests {
                 }
             });
             for _ in 0..2 {
-                deliver(&telling).unwrap();
+                export_empty_batch(&telling).unwrap();
             }
             answering.join().unwrap();
         });

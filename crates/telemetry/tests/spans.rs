@@ -14,7 +14,7 @@ use tracing_subscriber::layer::SubscriberExt as _;
 
 /// What nothing here may take, on a busy machine either. Longer than the last delivery may hold up an end, and
 /// shorter than a delivery may take.
-const SOON: Duration = Duration::from_secs(4);
+const MAX_SHUTDOWN_TIME: Duration = Duration::from_secs(4);
 
 /// One request, as it came.
 struct Request {
@@ -23,7 +23,7 @@ struct Request {
 }
 
 impl Request {
-    fn says(&self, text: &str) -> bool {
+    fn body_contains(&self, text: &str) -> bool {
         let text = text.as_bytes();
         self.body.windows(text.len()).any(|part| part == text)
     }
@@ -57,7 +57,7 @@ fn collector() -> (String, JoinHandle<Request>) {
     (endpoint, taking)
 }
 
-fn turns(spans: &Spans, count: u32) {
+fn record_turns(spans: &Spans, count: u32) {
     let subscriber = tracing_subscriber::registry().with(spans.layer());
     tracing::subscriber::with_default(subscriber, || {
         for _ in 0..count {
@@ -71,53 +71,53 @@ fn turns(spans: &Spans, count: u32) {
 }
 
 #[test]
-fn a_span_arrives_with_its_fields_and_nothing_else_does() {
+fn collector_receives_spans_with_fields_and_no_events() {
     let (endpoint, taking) = collector();
     // A slash at the end is not doubled.
-    let spans = Spans::to(&format!("{endpoint}/"), "matins", "1.2.3").unwrap();
-    turns(&spans, 1);
-    spans.end();
+    let spans = Spans::export_to(&format!("{endpoint}/"), "matins", "1.2.3").unwrap();
+    record_turns(&spans, 1);
+    spans.shut_down();
     let request = taking.join().unwrap();
     assert_eq!(request.head[0], "post /v1/traces http/1.1");
     let kind = "content-type: application/x-protobuf".to_owned();
     assert!(request.head.contains(&kind), "{:?}", request.head);
     for told in ["turn", "run", "run_1", "service.name", "matins", "1.2.3"] {
-        assert!(request.says(told), "{told}");
+        assert!(request.body_contains(told), "{told}");
     }
     for kept in ["words of an agent", "not ours", "too small"] {
-        assert!(!request.says(kept), "{kept}");
+        assert!(!request.body_contains(kept), "{kept}");
     }
 }
 
 #[test]
-fn a_collector_that_is_not_there_holds_nobody_up() {
+fn unreachable_collector_does_not_block() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let endpoint = format!("http://{}", listener.local_addr().unwrap());
     drop(listener);
     let began = Instant::now();
-    let spans = Spans::to(&endpoint, "matins", "0").unwrap();
-    turns(&spans, 10_000);
-    spans.end();
-    assert!(began.elapsed() < SOON, "{:?}", began.elapsed());
+    let spans = Spans::export_to(&endpoint, "matins", "0").unwrap();
+    record_turns(&spans, 10_000);
+    spans.shut_down();
+    assert!(began.elapsed() < MAX_SHUTDOWN_TIME, "{:?}", began.elapsed());
 }
 
 #[test]
-fn a_collector_that_never_answers_holds_nobody_up() {
+fn unresponsive_collector_does_not_block() {
     // The system takes connections for a listener that nobody asks.
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let endpoint = format!("http://{}", listener.local_addr().unwrap());
     let began = Instant::now();
-    let spans = Spans::to(&endpoint, "matins", "0").unwrap();
-    turns(&spans, 10_000);
-    spans.end();
-    assert!(began.elapsed() < SOON, "{:?}", began.elapsed());
+    let spans = Spans::export_to(&endpoint, "matins", "0").unwrap();
+    record_turns(&spans, 10_000);
+    spans.shut_down();
+    assert!(began.elapsed() < MAX_SHUTDOWN_TIME, "{:?}", began.elapsed());
     // It was tried, so that there was something to be held up by.
     listener.set_nonblocking(true).unwrap();
     listener.accept().unwrap();
 }
 
 #[test]
-fn an_endpoint_that_is_none_is_refused_by_name() {
-    let error = Spans::to("http://[", "matins", "0").unwrap_err();
+fn invalid_collector_endpoint_is_named_in_error() {
+    let error = Spans::export_to("http://[", "matins", "0").unwrap_err();
     assert_eq!(error.to_string(), "send traces to http://[");
 }

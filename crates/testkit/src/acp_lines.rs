@@ -17,11 +17,11 @@ use tokio::{
 };
 
 /// How long an agent may be silent before a test gives up on it.
-const SILENCE: Duration = Duration::from_mins(1);
+const REPLY_TIMEOUT: Duration = Duration::from_mins(1);
 
 /// How to start an agent.
 #[derive(Debug, Clone)]
-pub struct Launch {
+pub struct AgentCommand {
     /// The program.
     pub command: PathBuf,
     /// Its arguments.
@@ -71,7 +71,7 @@ pub struct RawAgent {
 
 impl RawAgent {
     /// Starts an agent in `cwd`. Its standard error is the test's.
-    pub fn start(launch: &Launch, cwd: &Path) -> anyhow::Result<Self> {
+    pub fn start(launch: &AgentCommand, cwd: &Path) -> anyhow::Result<Self> {
         let mut child = Command::new(&launch.command)
             .args(&launch.args)
             .env_clear()
@@ -99,7 +99,10 @@ impl RawAgent {
     }
 
     /// Starts an agent and offers it version 1 of the protocol.
-    pub async fn initialized(launch: &Launch, cwd: &Path) -> anyhow::Result<(Self, Value)> {
+    pub async fn start_initialized(
+        launch: &AgentCommand,
+        cwd: &Path,
+    ) -> anyhow::Result<(Self, Value)> {
         let mut agent = Self::start(launch, cwd)?;
         let offer = json!({"protocolVersion": 1, "clientCapabilities": {}});
         let reply = agent.request("initialize", offer).await?;
@@ -129,7 +132,8 @@ impl RawAgent {
 
     /// Sends a prompt of one text and waits for the turn's end.
     pub async fn prompt(&mut self, session: &str, text: &str) -> anyhow::Result<Reply> {
-        self.request("session/prompt", prompt(session, text)).await
+        self.request("session/prompt", prompt_params(session, text))
+            .await
     }
 
     /// Waits for the answer to the request `id`; what came before it and was not taken by
@@ -173,9 +177,9 @@ impl RawAgent {
     }
 
     /// Closes the agent's input and waits for it to leave by itself.
-    pub async fn leave(mut self) -> anyhow::Result<ExitStatus> {
+    pub async fn close_input_and_wait(mut self) -> anyhow::Result<ExitStatus> {
         self.stdin = None;
-        timeout(SILENCE, self.child.wait())
+        timeout(REPLY_TIMEOUT, self.child.wait())
             .await
             .context("the agent stays although its input is closed")?
             .context("failed to wait for the agent")
@@ -184,9 +188,9 @@ impl RawAgent {
     /// Reads one message. Requests of the agent are answered with "method not found".
     async fn read(&mut self) -> anyhow::Result<Value> {
         loop {
-            let line = timeout(SILENCE, self.stdout.next_line())
+            let line = timeout(REPLY_TIMEOUT, self.stdout.next_line())
                 .await
-                .with_context(|| format!("the agent was silent for {SILENCE:?}"))??
+                .with_context(|| format!("the agent was silent for {REPLY_TIMEOUT:?}"))??
                 .context("the agent closed its output")?;
             let message: Value = serde_json::from_str(&line)
                 .with_context(|| format!("the agent wrote a line that is not JSON: {line}"))?;
@@ -221,6 +225,6 @@ impl Drop for RawAgent {
 }
 
 /// The parameters of `session/prompt` with one text.
-pub fn prompt(session: &str, text: &str) -> Value {
+pub fn prompt_params(session: &str, text: &str) -> Value {
     json!({"sessionId": session, "prompt": [{"type": "text", "text": text}]})
 }

@@ -122,7 +122,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_fake_clock_moves_only_when_told() {
+    fn fake_clock_moves_only_explicitly() {
         let clock = FakeClock::at("2026-11-21T09:00:00Z");
         assert_eq!(clock.now(), clock.now());
         clock.advance(Duration::from_mins(90));
@@ -132,13 +132,13 @@ mod tests {
     }
 
     #[test]
-    fn a_clock_at_the_end_of_time_stays_there() {
+    fn fake_clock_stops_at_latest_timestamp() {
         let clock = FakeClock::new(Timestamp::MAX);
         assert_eq!(clock.advance(Duration::MAX), Timestamp::MAX);
     }
 
     #[test]
-    fn one_seed_gives_one_stream_of_bytes() {
+    fn seeded_entropy_is_deterministic() {
         let fill = |seed| {
             let entropy = SeededEntropy::new(seed);
             let (mut first, mut second) = ([0; 10], [0; 10]);

@@ -2,14 +2,14 @@
 
 mod pooler;
 mod postgres;
-mod server;
+mod postgres_server;
 
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 use tempfile::TempDir;
 
-pub use server::find_binaries;
+pub use postgres_server::find_binaries;
 
 pub use pooler::{PoolMode, Pooler};
 
@@ -17,13 +17,13 @@ pub use pooler::{PoolMode, Pooler};
 #[derive(Debug)]
 pub struct TestDatabase {
     url: String,
-    home: Home,
+    storage: Storage,
 }
 
 #[derive(Debug)]
-enum Home {
+enum Storage {
     Sqlite { _folder: TempDir, file: PathBuf },
-    Postgres(postgres::Lease),
+    Postgres(postgres::DatabaseLease),
 }
 
 impl TestDatabase {
@@ -33,7 +33,7 @@ impl TestDatabase {
         let file = folder.path().join("matins.db");
         Ok(Self {
             url: format!("sqlite://{}", file.display()),
-            home: Home::Sqlite {
+            storage: Storage::Sqlite {
                 _folder: folder,
                 file,
             },
@@ -45,7 +45,7 @@ impl TestDatabase {
     /// The server is private to this user of the machine, started by the first process that needs
     /// it, shared by all, and stops by itself some seconds after the last of them has gone.
     pub fn empty_postgres() -> anyhow::Result<Self> {
-        Ok(Self::leased(postgres::Lease::empty()?))
+        Ok(Self::from_lease(postgres::DatabaseLease::empty()?))
     }
 
     /// Makes a PostgreSQL database that `migrate` has prepared.
@@ -55,13 +55,15 @@ impl TestDatabase {
     pub async fn postgres(
         migrate: impl AsyncFnOnce(&str) -> anyhow::Result<()>,
     ) -> anyhow::Result<Self> {
-        Ok(Self::leased(postgres::Lease::migrated(migrate).await?))
+        Ok(Self::from_lease(
+            postgres::DatabaseLease::migrated(migrate).await?,
+        ))
     }
 
-    fn leased(lease: postgres::Lease) -> Self {
+    fn from_lease(lease: postgres::DatabaseLease) -> Self {
         Self {
             url: lease.url(),
-            home: Home::Postgres(lease),
+            storage: Storage::Postgres(lease),
         }
     }
 
@@ -72,26 +74,26 @@ impl TestDatabase {
 
     /// The address for the server's superuser, who stands above row-level security.
     pub fn superuser_url(&self) -> Option<String> {
-        match &self.home {
-            Home::Sqlite { .. } => None,
-            Home::Postgres(lease) => Some(lease.superuser_url()),
+        match &self.storage {
+            Storage::Sqlite { .. } => None,
+            Storage::Postgres(lease) => Some(lease.superuser_url()),
         }
     }
 
     /// Puts a pooler before the database, which lends out as many connections as there are `servers`. `more`
     /// are further lines of its settings.
     pub fn pooler(&self, mode: PoolMode, servers: u32, more: &str) -> anyhow::Result<Pooler> {
-        match &self.home {
-            Home::Sqlite { .. } => anyhow::bail!("put a pooler before a file"),
-            Home::Postgres(lease) => lease.pooler(mode, servers, more),
+        match &self.storage {
+            Storage::Sqlite { .. } => anyhow::bail!("put a pooler before a file"),
+            Storage::Postgres(lease) => lease.pooler(mode, servers, more),
         }
     }
 
     /// The file, on SQLite.
     pub fn file(&self) -> Option<&Path> {
-        match &self.home {
-            Home::Sqlite { file, .. } => Some(file),
-            Home::Postgres(_) => None,
+        match &self.storage {
+            Storage::Sqlite { file, .. } => Some(file),
+            Storage::Postgres(_) => None,
         }
     }
 }

@@ -2,7 +2,7 @@
 //! databases understand. The numbers are those of the invariants in `docs/testing.md`.
 
 /// Each names what must not be, and finds the rows where it is.
-pub const BROKEN: &[(&str, &str)] = &[
+pub const VIOLATION_QUERIES: &[(&str, &str)] = &[
     (
         "I1: two first attempts of one occurrence",
         "select trigger_id as id from agent_runs where attempt = 1 and trigger_id is not null \

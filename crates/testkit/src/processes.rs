@@ -15,7 +15,7 @@ pub struct Process {
 }
 
 /// All processes whose environment has the marker of an agent's run.
-pub fn marked(marker: &str) -> io::Result<Vec<Process>> {
+pub fn processes_with_marker(marker: &str) -> io::Result<Vec<Process>> {
     let assignment = format!("{MARKER_VARIABLE}={marker}");
     let mut found = Vec::new();
     for entry in fs::read_dir("/proc")? {

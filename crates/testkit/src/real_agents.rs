@@ -10,19 +10,19 @@ use std::{
 
 use anyhow::{Context, bail};
 
-use crate::{acp_lines::Launch, model_server::ModelServer};
+use crate::{acp_lines::AgentCommand, model_server::ModelServer};
 
 /// goose: restores with `session/load` and speaks the chat completions API.
 ///
 /// All that it keeps lies under `home`.
-pub fn goose(server: &ModelServer, home: &Path) -> anyhow::Result<Launch> {
-    let modules = installed()?;
-    Ok(Launch {
+pub fn goose(server: &ModelServer, home: &Path) -> anyhow::Result<AgentCommand> {
+    let modules = install_agents()?;
+    Ok(AgentCommand {
         command: modules.join("@aaif/goose-binary-linux-x64/bin/goose"),
         args: vec!["acp".to_owned()],
         env: pairs([
             ("PATH", search_path(&modules)),
-            ("HOME", text(home)?),
+            ("HOME", path_text(home)?),
             ("GOOSE_PROVIDER", "openai".to_owned()),
             ("GOOSE_MODEL", "test-model".to_owned()),
             ("GOOSE_DISABLE_KEYRING", "1".to_owned()),
@@ -35,8 +35,8 @@ pub fn goose(server: &ModelServer, home: &Path) -> anyhow::Result<Launch> {
 /// codex: restores with `session/resume`, locks its sessions, and speaks the responses API.
 ///
 /// All that it keeps lies under `home`; its configuration is written there.
-pub fn codex(server: &ModelServer, home: &Path) -> anyhow::Result<Launch> {
-    let modules = installed()?;
+pub fn codex(server: &ModelServer, home: &Path) -> anyhow::Result<AgentCommand> {
+    let modules = install_agents()?;
     let codex_home = home.join(".codex");
     fs::create_dir_all(&codex_home)?;
     let config = format!(
@@ -51,19 +51,19 @@ wire_api = "responses"
         server.url()
     );
     fs::write(codex_home.join("config.toml"), config)?;
-    Ok(Launch {
+    Ok(AgentCommand {
         command: modules.join(".bin/codex-acp"),
         args: Vec::new(),
         env: pairs([
             ("PATH", search_path(&modules)),
-            ("HOME", text(home)?),
-            ("CODEX_HOME", text(&codex_home)?),
+            ("HOME", path_text(home)?),
+            ("CODEX_HOME", path_text(&codex_home)?),
         ]),
     })
 }
 
 /// Installs the agents if needed and gives the folder of their packages.
-fn installed() -> anyhow::Result<PathBuf> {
+fn install_agents() -> anyhow::Result<PathBuf> {
     let repository = Path::new(env!("CARGO_MANIFEST_DIR"))
         .ancestors()
         .nth(2)
@@ -88,7 +88,7 @@ fn search_path(modules: &Path) -> String {
     format!("{}:/usr/local/bin:/usr/bin:/bin", node.display())
 }
 
-fn text(path: &Path) -> anyhow::Result<String> {
+fn path_text(path: &Path) -> anyhow::Result<String> {
     let text = path
         .to_str()
         .with_context(|| format!("{} is not UTF-8", path.display()))?;

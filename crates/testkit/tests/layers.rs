@@ -39,7 +39,7 @@ const NEVER_SHIPPED: [&str; 3] = ["bench", "chaos", "xtask"];
 const FAILPOINT: &str = "failpoint";
 
 /// Dependencies from outside that only these crates may have.
-const KEPT_APART: [(&str, &[&str]); 8] = [
+const RESTRICTED_DEPENDENCIES: [(&str, &[&str]); 8] = [
     // `bench` compares the store with bare statements, and inspects the databases that it has filled.
     ("sqlx", &["db", "bench"]),
     ("riverqueue", &["bench"]),
@@ -53,13 +53,13 @@ const KEPT_APART: [(&str, &[&str]); 8] = [
 ];
 
 /// Crates whose tests may have a dependency that is kept apart.
-const KEPT_APART_IN_TESTS: [(&str, &[&str]); 1] = [
+const RESTRICTED_DEPENDENCIES_IN_TESTS: [(&str, &[&str]); 1] = [
     // The suite breaks databases and looks at them from outside.
     ("sqlx", &["store"]),
 ];
 
 /// The crates that import `db`. Transactions end below `store`, so others reach them in tests alone.
-const ABOVE_DB: [&str; 1] = ["store"];
+const IMPORTERS_OF_DB: [&str; 1] = ["store"];
 
 /// For each crate of the workspace, what it depends on.
 type Graph = BTreeMap<String, Vec<Dependency>>;
@@ -67,13 +67,13 @@ type Graph = BTreeMap<String, Vec<Dependency>>;
 #[derive(Debug, Clone)]
 struct Dependency {
     name: String,
-    ours: bool,
-    tests_only: bool,
-    optional: bool,
+    is_workspace_crate: bool,
+    is_dev_only: bool,
+    is_optional: bool,
 }
 
 /// The name in the table: packages are prefixed, and the binary is named after the product.
-fn short(package: &str) -> &str {
+fn short_name(package: &str) -> &str {
     match package {
         "matins" => "cli",
         _ => package.strip_prefix("matins-").unwrap_or(package),
@@ -96,7 +96,7 @@ fn workspace() -> anyhow::Result<Graph> {
 }
 
 fn package(package: &Value) -> anyhow::Result<(String, Vec<Dependency>)> {
-    let name = |value: &Value| value["name"].as_str().map(short).map(str::to_owned);
+    let name = |value: &Value| value["name"].as_str().map(short_name).map(str::to_owned);
     let dependencies = package["dependencies"].as_array();
     let dependencies: Option<Vec<Dependency>> = dependencies
         .context("no dependencies")?
@@ -104,9 +104,9 @@ fn package(package: &Value) -> anyhow::Result<(String, Vec<Dependency>)> {
         .map(|dependency| {
             Some(Dependency {
                 name: name(dependency)?,
-                ours: dependency["path"].is_string(),
-                tests_only: dependency["kind"] == "dev",
-                optional: dependency["optional"] == true,
+                is_workspace_crate: dependency["path"].is_string(),
+                is_dev_only: dependency["kind"] == "dev",
+                is_optional: dependency["optional"] == true,
             })
         })
         .collect();
@@ -124,7 +124,7 @@ fn layer(name: &str) -> Option<usize> {
 }
 
 /// Everything in the graph that breaks the table, as sentences.
-fn offences(graph: &Graph) -> Vec<String> {
+fn layer_violations(graph: &Graph) -> Vec<String> {
     let mut found = Vec::new();
     for (name, dependencies) in graph {
         let Some(own) = layer(name) else {
@@ -133,25 +133,30 @@ fn offences(graph: &Graph) -> Vec<String> {
         };
         for dependency in dependencies {
             let other = dependency.name.as_str();
-            if !dependency.ours {
-                let in_tests = KEPT_APART_IN_TESTS
+            if !dependency.is_workspace_crate {
+                let in_tests = RESTRICTED_DEPENDENCIES_IN_TESTS
                     .iter()
                     .any(|(outside, allowed)| *outside == other && allowed.contains(&&**name));
-                let kept = KEPT_APART.iter().find(|(outside, _)| *outside == other);
+                let kept = RESTRICTED_DEPENDENCIES
+                    .iter()
+                    .find(|(outside, _)| *outside == other);
                 let refused = kept.is_some_and(|(_, allowed)| !allowed.contains(&name.as_str()));
-                if refused && !(dependency.tests_only && in_tests) {
+                if refused && !(dependency.is_dev_only && in_tests) {
                     found.push(format!("{name} may not depend on {other}"));
                 }
             } else if other == TESTKIT {
                 let shipped = !NEVER_SHIPPED.contains(&name.as_str());
-                if shipped && !dependency.tests_only {
+                if shipped && !dependency.is_dev_only {
                     found.push(format!("{name} ships {TESTKIT}"));
                 }
             } else if NEVER_SHIPPED.contains(&other) && !NEVER_SHIPPED.contains(&name.as_str()) {
                 found.push(format!("{name} imports {other}, which is a tool"));
-            } else if other == FAILPOINT && !dependency.tests_only && !dependency.optional {
+            } else if other == FAILPOINT && !dependency.is_dev_only && !dependency.is_optional {
                 found.push(format!("{name} ships {FAILPOINT}"));
-            } else if other == "db" && !dependency.tests_only && !ABOVE_DB.contains(&&**name) {
+            } else if other == "db"
+                && !dependency.is_dev_only
+                && !IMPORTERS_OF_DB.contains(&&**name)
+            {
                 found.push(format!("{name} imports db, which only store may"));
             } else if layer(other).is_none_or(|below| below >= own) {
                 found.push(format!("{name} imports {other}, which is not below it"));
@@ -165,12 +170,12 @@ fn offences(graph: &Graph) -> Vec<String> {
 fn every_crate_imports_only_layers_below_its_own() {
     let graph = workspace().unwrap();
     assert!(graph.len() > LAYERS.len(), "{graph:?}");
-    let offences = offences(&graph);
+    let offences = layer_violations(&graph);
     assert!(offences.is_empty(), "{}", offences.join("\n"));
 }
 
 /// Lists what a package is built of: dependencies of some kinds, and the features of each.
-fn tree(package: &str, kinds: &str) -> anyhow::Result<String> {
+fn dependency_tree(package: &str, kinds: &str) -> anyhow::Result<String> {
     let output = Command::new(env!("CARGO"))
         .args(["tree", "--prefix=none", "--offline"])
         .args(["--package", package, "--edges", kinds])
@@ -181,28 +186,28 @@ fn tree(package: &str, kinds: &str) -> anyhow::Result<String> {
 }
 
 #[test]
-fn the_binary_has_no_failpoints() {
-    let ships = tree("matins", "normal,build").unwrap();
+fn binary_has_no_failpoints() {
+    let ships = dependency_tree("matins", "normal,build").unwrap();
     assert!(ships.contains("matins-turn v"), "{ships}");
     assert!(!ships.contains("failpoint"), "{ships}");
 }
 
 #[test]
 fn binary_has_no_test_support() {
-    let ships = tree("matins", "normal,build,features").unwrap();
+    let ships = dependency_tree("matins", "normal,build,features").unwrap();
     assert!(ships.contains("matins-db v"), "{ships}");
     assert!(!ships.contains("test-support"), "{ships}");
-    let tests = tree("matins-store", "normal,build,features,dev").unwrap();
+    let tests = dependency_tree("matins-store", "normal,build,features,dev").unwrap();
     assert!(tests.contains("test-support"), "{tests}");
 }
 
 #[test]
-fn each_kind_of_offence_is_found() {
-    let on = |name: &str, ours, tests_only| Dependency {
+fn each_kind_of_layer_violation_is_found() {
+    let on = |name: &str, ours, is_dev_only| Dependency {
         name: name.to_owned(),
-        ours,
-        tests_only,
-        optional: false,
+        is_workspace_crate: ours,
+        is_dev_only,
+        is_optional: false,
     };
     for (name, dependency, expected) in [
         (
@@ -259,9 +264,9 @@ fn each_kind_of_offence_is_found() {
         ),
     ] {
         let graph = Graph::from([(name.to_owned(), vec![dependency])]);
-        assert_eq!(offences(&graph), [expected]);
+        assert_eq!(layer_violations(&graph), [expected]);
     }
     let fine = vec![on("store", true, false), on("testkit", true, true)];
     let graph = Graph::from([("turn".to_owned(), fine)]);
-    assert_eq!(offences(&graph), Vec::<String>::new());
+    assert_eq!(layer_violations(&graph), Vec::<String>::new());
 }

@@ -23,17 +23,17 @@ async fn post(server: &ModelServer, path: &str, body: &str) -> anyhow::Result<(S
 }
 
 #[tokio::test]
-async fn what_is_not_served_or_not_json_is_refused() {
+async fn model_server_refuses_unknown_path_and_invalid_json() {
     let server = ModelServer::start().await.unwrap();
     let (head, _) = post(&server, "/v1/embeddings", "{}").await.unwrap();
     assert!(head.starts_with("HTTP/1.1 404"), "{head}");
     let (head, _) = post(&server, "/v1/responses", "{").await.unwrap();
     assert!(head.starts_with("HTTP/1.1 400"), "{head}");
-    assert_eq!(server.seen(), []);
+    assert_eq!(server.seen_requests(), []);
 }
 
 #[tokio::test]
-async fn an_answer_counts_and_quotes_what_the_user_asked() {
+async fn model_server_answer_counts_and_quotes_user_texts() {
     let server = ModelServer::start().await.unwrap();
     let messages = json!([
         {"role": "system", "content": "You are helpful."},
@@ -62,10 +62,10 @@ async fn an_answer_counts_and_quotes_what_the_user_asked() {
         assert!(head.contains("text/event-stream"), "{head}");
         assert!(streamed.contains(expected), "{streamed}");
     }
-    let seen = server.seen();
+    let seen = server.seen_requests();
     assert_eq!(seen.len(), 4);
     assert!(
         seen.iter()
-            .all(|call| call.shown == ["Remember the heron.", "And now?"])
+            .all(|call| call.user_texts == ["Remember the heron.", "And now?"])
     );
 }

@@ -13,10 +13,10 @@ use sha2::{Digest as _, Sha256};
 const PAGE: &str = include_str!("../../../docs/promises.md");
 
 /// What was promised when somebody last meant it: each number with the beginning of its text's hash.
-const MEANT: &str = include_str!("promises.txt");
+const ACCEPTED_PROMISES: &str = include_str!("promises.txt");
 
 /// What the section is called whose promises nothing shows so far.
-const NOT_YET: &str = "Not yet";
+const UNPROVEN_HEADING: &str = "Not yet";
 
 /// A section of the page.
 struct Section<'a> {
@@ -25,7 +25,7 @@ struct Section<'a> {
     /// The number before its name; absent for what is not shown yet.
     number: Option<usize>,
     /// How many promises the heading states.
-    stated: Option<usize>,
+    stated_count: Option<usize>,
     rows: Vec<Row<'a>>,
 }
 
@@ -34,7 +34,7 @@ struct Row<'a> {
     number: &'a str,
     promise: &'a str,
     /// The tests that show it, or what is missing.
-    last: &'a str,
+    evidence: &'a str,
 }
 
 fn section(heading: &str) -> Section<'_> {
@@ -45,7 +45,7 @@ fn section(heading: &str) -> Section<'_> {
     Section {
         heading,
         number,
-        stated: stated
+        stated_count: stated
             .strip_suffix(" promises")
             .and_then(|count| count.parse().ok()),
         rows: Vec::new(),
@@ -68,7 +68,7 @@ fn sections(page: &str) -> Vec<Section<'_>> {
         let row = Row {
             number: next(),
             promise: next(),
-            last: next(),
+            evidence: next(),
         };
         if row
             .number
@@ -81,20 +81,20 @@ fn sections(page: &str) -> Vec<Section<'_>> {
 }
 
 /// What a cell names between backticks.
-fn named(cell: &str) -> impl Iterator<Item = &str> {
+fn names_in_backticks(cell: &str) -> impl Iterator<Item = &str> {
     cell.split('`').skip(1).step_by(2)
 }
 
 /// Everything that is wrong with a page, where there are only these tests.
-fn faults(page: &str, tests: &BTreeSet<String>) -> Vec<String> {
+fn page_faults(page: &str, tests: &BTreeSet<String>) -> Vec<String> {
     let mut faults = Vec::new();
     let mut numbers: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
     let mut said = BTreeSet::new();
     let sections = sections(page);
     for section in &sections {
         let heading = section.heading;
-        let not_yet = heading.starts_with(NOT_YET);
-        if section.stated.is_none() || (section.number.is_none() && !not_yet) {
+        let not_yet = heading.starts_with(UNPROVEN_HEADING);
+        if section.stated_count.is_none() || (section.number.is_none() && !not_yet) {
             faults.push(format!("{heading}: it has no number, or states no count"));
         }
         for row in &section.rows {
@@ -112,16 +112,17 @@ fn faults(page: &str, tests: &BTreeSet<String>) -> Vec<String> {
                     "{number}: it says nothing, or what another one says"
                 ));
             }
-            let shown = named(row.last).count();
-            if row.last.is_empty() || (!not_yet && shown == 0) {
+            let shown = names_in_backticks(row.evidence).count();
+            if row.evidence.is_empty() || (!not_yet && shown == 0) {
                 faults.push(format!("{number}: nothing shows it"));
             }
-            let unknown = named(row.last).filter(|test| !not_yet && !tests.contains(*test));
+            let unknown =
+                names_in_backticks(row.evidence).filter(|test| !not_yet && !tests.contains(*test));
             faults.extend(unknown.map(|test| format!("{number}: there is no test {test}")));
         }
     }
     for section in &sections {
-        let (heading, stated) = (section.heading, section.stated);
+        let (heading, stated) = (section.heading, section.stated_count);
         let count = match section.number {
             None => section.rows.len(),
             Some(number) => {
@@ -141,12 +142,14 @@ fn faults(page: &str, tests: &BTreeSet<String>) -> Vec<String> {
         }
     }
     let strangers = numbers.keys();
-    faults.extend(strangers.map(|number| format!("{NOT_YET}: there is no section {number}")));
+    faults.extend(
+        strangers.map(|number| format!("{UNPROVEN_HEADING}: there is no section {number}")),
+    );
     faults
 }
 
 /// Each promise of a page, in order, with the first eight digits of the SHA-256 of its text.
-fn texts(page: &str) -> Vec<String> {
+fn promise_hashes(page: &str) -> Vec<String> {
     let sections = sections(page);
     let rows = sections.iter().flat_map(|section| &section.rows);
     let mut texts: Vec<_> = rows
@@ -164,7 +167,7 @@ fn texts(page: &str) -> Vec<String> {
 }
 
 /// Every test of the crates and tools, as `crate::file::name`.
-fn tests() -> BTreeSet<String> {
+fn all_tests() -> BTreeSet<String> {
     let crates = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
     let tools = crates.with_file_name("tools");
     let mut tests = BTreeSet::new();
@@ -174,17 +177,17 @@ fn tests() -> BTreeSet<String> {
         let name = folder.file_name().unwrap().to_str().unwrap();
         for file in rust_files(&folder) {
             let text = fs::read_to_string(&file).unwrap();
-            let own = module(&file);
-            for test in marked(&text) {
+            let own = module_name(&file);
+            for test in marked_tests(&text) {
                 tests.insert(format!("{name}::{own}::{test}"));
             }
             // A long list has its macro in a file of its own.
-            let with_macro = format!("{}\n{text}", beside(&file, "registry"));
-            for (of, test) in listed(&with_macro) {
+            let with_macro = format!("{}\n{text}", read_child_module(&file, "registry"));
+            for (of, test) in tests_listed_in_macros(&with_macro) {
                 let module = of.as_deref().unwrap_or(&own);
                 if of
                     .as_ref()
-                    .is_none_or(|of| defines(&beside(&file, of), &test))
+                    .is_none_or(|of| defines(&read_child_module(&file, of), &test))
                 {
                     tests.insert(format!("{name}::{module}::{test}"));
                 }
@@ -215,7 +218,7 @@ fn rust_files(folder: &Path) -> Vec<PathBuf> {
 }
 
 /// What a file is called: its own name, or that of its folder where it is the folder's first.
-fn module(file: &Path) -> String {
+fn module_name(file: &Path) -> String {
     let own = file.file_stem().unwrap().to_str().unwrap();
     let folder = file.parent().and_then(Path::file_name);
     match own {
@@ -225,7 +228,7 @@ fn module(file: &Path) -> String {
 }
 
 /// The text of a module that lies beside a file; empty where there is none.
-fn beside(file: &Path, module: &str) -> String {
+fn read_child_module(file: &Path, module: &str) -> String {
     fs::read_to_string(file.with_file_name(format!("{module}.rs"))).unwrap_or_default()
 }
 
@@ -234,35 +237,35 @@ fn defines(text: &str, name: &str) -> bool {
 }
 
 /// The name of the function that begins on a line.
-fn function(line: &str) -> Option<&str> {
+fn function_name(line: &str) -> Option<&str> {
     let mut line = line.trim_start();
     for before in ["pub ", "pub(crate) ", "async "] {
         line = line.strip_prefix(before).unwrap_or(line);
     }
     let (name, _) = line.strip_prefix("fn ")?.split_once(['(', '<'])?;
-    name.chars().all(is_of_name).then_some(name)
+    name.chars().all(is_name_char).then_some(name)
 }
 
-fn is_of_name(letter: char) -> bool {
+fn is_name_char(letter: char) -> bool {
     letter.is_ascii_alphanumeric() || letter == '_'
 }
 
 /// Whether an attribute makes a test of what follows: `#[test]`, `#[tokio::test(...)]`, `#[rstest]`.
-fn makes_test(attribute: &str) -> bool {
+fn is_test_attribute(attribute: &str) -> bool {
     let path = attribute.trim_start_matches("#[");
-    let end = path.find(|letter| !is_of_name(letter) && letter != ':');
+    let end = path.find(|letter| !is_name_char(letter) && letter != ':');
     let last = path[..end.unwrap_or(path.len())].rsplit("::").next();
     matches!(last, Some("test" | "rstest"))
 }
 
 /// The functions of a text that are marked as tests, and not to be left out.
-fn marked(text: &str) -> Vec<&str> {
+fn marked_tests(text: &str) -> Vec<&str> {
     let mut found = Vec::new();
     let (mut test, mut left_out, mut open) = (false, false, false);
     for line in text.lines() {
         let line = line.trim();
         if open || line.starts_with("#[") {
-            test |= !open && makes_test(line);
+            test |= !open && is_test_attribute(line);
             left_out |= !open && line.starts_with("#[ignore");
             open = !line.ends_with(']');
             continue;
@@ -270,7 +273,7 @@ fn marked(text: &str) -> Vec<&str> {
         if line.starts_with("//") {
             continue;
         }
-        if let (Some(name), true, false) = (function(line), test, left_out) {
+        if let (Some(name), true, false) = (function_name(line), test, left_out) {
             found.push(name);
         }
         (test, left_out) = (false, false);
@@ -279,7 +282,7 @@ fn marked(text: &str) -> Vec<&str> {
 }
 
 /// The tests that a text's own macros make, each with the module that has it, where that is named.
-fn listed(text: &str) -> Vec<(Option<String>, String)> {
+fn tests_listed_in_macros(text: &str) -> Vec<(Option<String>, String)> {
     let mut found = Vec::new();
     let mut rest = text;
     let mut macros = Vec::new();
@@ -287,7 +290,7 @@ fn listed(text: &str) -> Vec<(Option<String>, String)> {
     while let Some((before, after)) = rest.split_once("macro_rules! ") {
         calls.push_str(before);
         let (name, body) = after.split_once(' ').unwrap();
-        let length = enclosed(body);
+        let length = bracketed_length(body);
         if ["#[test]", "::test]", "::test("]
             .iter()
             .any(|test| body[..length].contains(test))
@@ -300,14 +303,14 @@ fn listed(text: &str) -> Vec<(Option<String>, String)> {
     for made in macros {
         for (at, _) in calls.match_indices(&made) {
             let body = calls[at + made.len()..].trim_start();
-            found.extend(entries(&body[..enclosed(body)]));
+            found.extend(list_entries(&body[..bracketed_length(body)]));
         }
     }
     found
 }
 
 /// How long the text is that begins with a bracket, up to its end.
-fn enclosed(text: &str) -> usize {
+fn bracketed_length(text: &str) -> usize {
     let mut depth = 0;
     for (at, letter) in text.char_indices() {
         match letter {
@@ -323,8 +326,8 @@ fn enclosed(text: &str) -> usize {
 }
 
 /// The names that are listed, as in `{ module: [name, name] }` and `{ name: What, name: What }`.
-fn entries(list: &str) -> Vec<(Option<String>, String)> {
-    let words = words(list);
+fn list_entries(list: &str) -> Vec<(Option<String>, String)> {
+    let words = tokens(list);
     let word = |at: usize| words.get(at).copied().unwrap_or_default();
     let mut found = Vec::new();
     let mut module = None;
@@ -347,12 +350,12 @@ fn entries(list: &str) -> Vec<(Option<String>, String)> {
 }
 
 /// Names and single marks.
-fn words(text: &str) -> Vec<&str> {
+fn tokens(text: &str) -> Vec<&str> {
     let mut words = Vec::new();
     let mut rest = text.trim_start();
     while let Some(first) = rest.chars().next() {
         let end = rest
-            .find(|letter| !is_of_name(letter))
+            .find(|letter| !is_name_char(letter))
             .unwrap_or(rest.len());
         let (word, after) = rest.split_at(end.max(first.len_utf8()));
         words.push(word);
@@ -362,25 +365,25 @@ fn words(text: &str) -> Vec<&str> {
 }
 
 #[test]
-fn each_promise_is_shown_by_tests_that_there_are() {
-    let tests = tests();
+fn every_promise_names_existing_tests() {
+    let tests = all_tests();
     assert!(tests.len() > 500, "only {} tests were found", tests.len());
     assert!(sections(PAGE).len() > 6, "sections are missing");
-    let faults = faults(PAGE, &tests);
+    let faults = page_faults(PAGE, &tests);
     assert!(faults.is_empty(), "{faults:#?}");
 }
 
 /// A row that is taken away, numbered anew or worded otherwise promises something else. Whoever means it says so
 /// with `MATINS_UPDATE=1`.
 #[test]
-fn nothing_else_is_promised_than_was_meant() {
-    let texts = texts(PAGE);
+fn promises_match_accepted_hashes() {
+    let texts = promise_hashes(PAGE);
     if option_env!("MATINS_UPDATE").is_some() {
         let kept = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/promises.txt");
         fs::write(kept, texts.join("\n") + "\n").unwrap();
         return;
     }
-    let meant: BTreeSet<_> = MEANT.lines().collect();
+    let meant: BTreeSet<_> = ACCEPTED_PROMISES.lines().collect();
     let said: BTreeSet<_> = texts.iter().map(String::as_str).collect();
     let gone: Vec<_> = meant.difference(&said).collect();
     let new: Vec<_> = said.difference(&meant).collect();
@@ -391,31 +394,35 @@ fn nothing_else_is_promised_than_was_meant() {
 }
 
 #[test]
-fn what_is_promised_otherwise_is_seen() {
+fn changed_promise_text_is_detected() {
     let whole = "## 1. Seats: 2 promises\n| 1.10 | Ten. | `a` |\n| 1.2 | Two. | `b` |\n";
-    let before = texts(whole);
+    let before = promise_hashes(whole);
     assert_eq!(before.len(), 2);
     assert!(before[0].starts_with("1.2 ") && before[1].starts_with("1.10 "));
     // Other tests show the same promise.
-    assert_eq!(texts(&whole.replace("`b`", "`c`")), before);
+    assert_eq!(promise_hashes(&whole.replace("`b`", "`c`")), before);
     for (replaced, by) in [
         ("Two.", "Two!"),
         ("1.10", "1.1"),
         ("| 1.2 | Two. | `b` |\n", ""),
     ] {
-        assert_ne!(texts(&whole.replace(replaced, by)), before, "{replaced}");
+        assert_ne!(
+            promise_hashes(&whole.replace(replaced, by)),
+            before,
+            "{replaced}"
+        );
     }
 }
 
 #[test]
-fn each_kind_of_fault_is_found() {
+fn each_kind_of_promise_page_fault_is_found() {
     let tests = BTreeSet::from(["store::say::a".to_owned()]);
     let page = |replaced: &str, by: &str| {
         let whole = "## 1. Seats: 3 promises\n| number | promise | shown by |\n| --- | --- | --- |\n\
             | 1.1 | One. | `store::say::a` |\n| 1.3 | Three. | `store::say::a` |\n\
             ## Not yet: 1 promises\n| 1.2 | Two. | it is not made |\n";
         assert!(whole.contains(replaced), "{replaced}");
-        faults(&whole.replace(replaced, by), &tests)
+        page_faults(&whole.replace(replaced, by), &tests)
     };
     assert_eq!(page("One", "One"), [""; 0]);
     for (replaced, by, says) in [
@@ -450,7 +457,7 @@ fn tests_are_found_by_their_attributes() {
     let text = "#[test]\nfn a() {}\n\n#[tokio::test(flavor = \"x\")]\n// Why.\nasync fn b() {}\n\
         #[rstest]\n#[case(\n  1\n)]\npub(crate) fn c(#[case] x: u8) {}\nfn d() {}\n\
         #[test]\n#[ignore = \"slow\"]\nfn e() {}\n#[cfg(test)]\nfn f() {}\n";
-    assert_eq!(marked(text), ["a", "b", "c"]);
+    assert_eq!(marked_tests(text), ["a", "b", "c"]);
 }
 
 #[test]
@@ -459,7 +466,7 @@ fn tests_are_found_in_the_lists_of_macros() {
         "macro_rules! NAME {\n ($a:ident) => { #[tokio::test]\n async fn $a() {} };\n}\n";
     let own = |name: &str, call: &str| {
         let text = format!("{}\n{name}!{call}\n", definition.replace("NAME", name));
-        let found = listed(&text).into_iter();
+        let found = tests_listed_in_macros(&text).into_iter();
         let found = found.map(|(of, name)| format!("{}:{name}", of.unwrap_or_default()));
         found.collect::<Vec<_>>()
     };
@@ -472,5 +479,5 @@ fn tests_are_found_in_the_lists_of_macros() {
     let found = " {\n a: Thing as \"I1\" | \"I2\",\n b: Other as \"I3\",\n}";
     assert_eq!(own("is_found", found), [":a", ":b"]);
     let other = "macro_rules! values {\n ($a:ident) => { $a };\n}\nvalues! { a: 1 }\n";
-    assert_eq!(listed(other), []);
+    assert_eq!(tests_listed_in_macros(other), []);
 }

@@ -5,21 +5,25 @@ use std::path::Path;
 use anyhow::Context;
 use serde_json::{Value, json};
 use testkit::{
-    acp_lines::{Launch, RawAgent, Reply},
+    acp_lines::{AgentCommand, RawAgent, Reply},
     model_server::ModelServer,
     real_agents,
 };
 
 /// What two processes of one agent said that share a session.
-struct TwoLives {
+struct RestoredTurn {
     capabilities: Value,
     restored: Reply,
     answer: Reply,
 }
 
 /// Has a first turn, kills the agent, restores the session in a new process and asks again.
-async fn two_lives(launch: &Launch, cwd: &Path, restore: &str) -> anyhow::Result<TwoLives> {
-    let (mut first, offer) = RawAgent::initialized(launch, cwd).await?;
+async fn prompt_kill_and_restore(
+    launch: &AgentCommand,
+    cwd: &Path,
+    restore: &str,
+) -> anyhow::Result<RestoredTurn> {
+    let (mut first, offer) = RawAgent::start_initialized(launch, cwd).await?;
     let new = json!({"cwd": cwd, "mcpServers": []});
     let made = first.request("session/new", new).await?;
     let session = made.ok()?["sessionId"].as_str().context("no session id")?;
@@ -27,44 +31,44 @@ async fn two_lives(launch: &Launch, cwd: &Path, restore: &str) -> anyhow::Result
     assert_eq!(told.ok()?["stopReason"], "end_turn");
     first.kill().await?;
 
-    let (mut second, _) = RawAgent::initialized(launch, cwd).await?;
+    let (mut second, _) = RawAgent::start_initialized(launch, cwd).await?;
     let params = json!({"sessionId": session, "cwd": cwd, "mcpServers": []});
     let restored = second.request(restore, params).await?;
     restored.ok()?;
     let answer = second.prompt(session, "What was it?").await?;
     assert_eq!(answer.ok()?["stopReason"], "end_turn");
-    Ok(TwoLives {
+    Ok(RestoredTurn {
         capabilities: offer["agentCapabilities"].clone(),
         restored,
         answer,
     })
 }
 
-const REMEMBERED: &str = "I was shown 2 requests: [1] Remember the heron. [2] What was it?";
+const EXPECTED_ANSWER: &str = "I was shown 2 requests: [1] Remember the heron. [2] What was it?";
 
 #[tokio::test]
-async fn goose_that_was_killed_loads_its_session_and_remembers() {
+async fn killed_goose_loads_session_with_memory() {
     let server = ModelServer::start().await.unwrap();
     let (home, cwd) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let launch = real_agents::goose(&server, home.path()).unwrap();
 
-    let lives = two_lives(&launch, cwd.path(), "session/load")
+    let lives = prompt_kill_and_restore(&launch, cwd.path(), "session/load")
         .await
         .unwrap();
 
     assert_eq!(lives.capabilities["loadSession"], true);
     let replayed = lives.restored.text("user_message_chunk");
     assert!(replayed.contains("Remember the heron."), "{replayed}");
-    assert_eq!(lives.answer.text("agent_message_chunk"), REMEMBERED);
+    assert_eq!(lives.answer.text("agent_message_chunk"), EXPECTED_ANSWER);
 }
 
 #[tokio::test]
-async fn codex_that_was_killed_resumes_its_session_and_remembers() {
+async fn killed_codex_resumes_session_with_memory() {
     let server = ModelServer::start().await.unwrap();
     let (home, cwd) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let launch = real_agents::codex(&server, home.path()).unwrap();
 
-    let lives = two_lives(&launch, cwd.path(), "session/resume")
+    let lives = prompt_kill_and_restore(&launch, cwd.path(), "session/resume")
         .await
         .unwrap();
 
@@ -72,5 +76,5 @@ async fn codex_that_was_killed_resumes_its_session_and_remembers() {
     assert_eq!(lives.restored.text("user_message_chunk"), "");
     // codex puts a warning of its own about the unknown model in front.
     let answer = lives.answer.text("agent_message_chunk");
-    assert!(answer.ends_with(REMEMBERED), "{answer}");
+    assert!(answer.ends_with(EXPECTED_ANSWER), "{answer}");
 }

@@ -39,7 +39,7 @@ const TERMINAL: &[&str] = &[
 ];
 
 /// For each crate, the parts that must not occur in its code.
-const FORBIDDEN: [(&str, &[&str]); 7] = [
+const FORBIDDEN_CODE: [(&str, &[&str]); 7] = [
     ("model", EFFECTS),
     ("model", TERMINAL),
     ("api-types", EFFECTS),
@@ -90,7 +90,7 @@ fn files(folder: &Path, extension: &str, found: &mut Vec<PathBuf>) {
 }
 
 /// Returns the code of a Rust file, without its comments and without the test modules at its end.
-fn code(text: &str) -> String {
+fn code_without_tests(text: &str) -> String {
     let end = text.find("#[cfg(test)]").unwrap_or(text.len());
     let lines = text[..end].lines();
     let code = lines.filter(|line| !line.trim_start().starts_with("//"));
@@ -109,16 +109,19 @@ fn sources(name: &str) -> Vec<(String, String)> {
         let inner = path.strip_prefix(&folder).unwrap();
         let inner = inner.to_str().unwrap().to_owned();
         if !inner.contains("tests") {
-            sources.push((inner, code(&fs::read_to_string(&path).unwrap())));
+            sources.push((
+                inner,
+                code_without_tests(&fs::read_to_string(&path).unwrap()),
+            ));
         }
     }
     sources
 }
 
 #[test]
-fn crate_keeps_away_from_effects_it_must_not_have() {
+fn crate_uses_no_forbidden_effects() {
     let mut found = Vec::new();
-    for (name, forbidden) in FORBIDDEN {
+    for (name, forbidden) in FORBIDDEN_CODE {
         for (path, code) in sources(name) {
             let broken = forbidden.iter().filter(|part| code.contains(**part));
             found.extend(broken.map(|part| format!("{name}/src/{path}: {part}")));
@@ -128,7 +131,7 @@ fn crate_keeps_away_from_effects_it_must_not_have() {
 }
 
 #[test]
-fn entity_of_the_domain_has_no_serde() {
+fn domain_types_have_no_serde() {
     let with_serde: BTreeSet<String> = sources("model")
         .into_iter()
         .filter(|(_, code)| code.contains("Serialize") || code.contains("serde("))
@@ -159,7 +162,7 @@ fn tables() -> BTreeSet<String> {
 }
 
 /// Returns the tables that a text names as SQL does, behind `from` or `update`, for example.
-fn named(text: &str, tables: &BTreeSet<String>) -> Vec<String> {
+fn named_tables(text: &str, tables: &BTreeSet<String>) -> Vec<String> {
     let words: Vec<&str> = text
         .split(|letter: char| !letter.is_alphanumeric() && letter != '_')
         .filter(|word| !word.is_empty())
@@ -171,7 +174,7 @@ fn named(text: &str, tables: &BTreeSet<String>) -> Vec<String> {
 }
 
 #[test]
-fn sql_outside_of_the_store_names_no_table() {
+fn sql_outside_store_names_no_table() {
     let tables = tables();
     assert!(tables.contains("agent_runs"), "{tables:?}");
     let mut found = Vec::new();
@@ -181,7 +184,7 @@ fn sql_outside_of_the_store_names_no_table() {
             continue;
         }
         for (path, code) in sources(&name) {
-            let mut named = named(&code, &tables);
+            let mut named = named_tables(&code, &tables);
             // `db` applies the migrations that the store hands it, and records them.
             named.retain(|sql| name != "db" || !sql.ends_with(" schema_versions"));
             found.extend(named.iter().map(|sql| format!("{name}/src/{path}: {sql}")));
@@ -191,16 +194,16 @@ fn sql_outside_of_the_store_names_no_table() {
 }
 
 #[test]
-fn table_is_found_in_sql_alone() {
+fn table_name_is_found_in_sql_only() {
     let tables = BTreeSet::from(["agent_runs".to_owned()]);
     let sql = "\"select 1 from agent_runs\" and \"update agent_runs\"";
     assert_eq!(
-        named(sql, &tables),
+        named_tables(sql, &tables),
         ["from agent_runs", "update agent_runs"]
     );
     assert_eq!(
-        named("the agent_runs of a seat", &tables),
+        named_tables("the agent_runs of a seat", &tables),
         Vec::<String>::new()
     );
-    assert_eq!(code("a\n// println!\n#[cfg(test)]\nb"), "a");
+    assert_eq!(code_without_tests("a\n// println!\n#[cfg(test)]\nb"), "a");
 }

@@ -13,7 +13,7 @@ const MAX_LINES: usize = 500;
 
 /// Words of unfinished work, and the attribute that silences a lint without a check that it still
 /// applies. Written in two halves, so that this file does not find itself.
-const UNWANTED: [&str; 4] = [
+const UNWANTED_TEXTS: [&str; 4] = [
     concat!("TO", "DO"),
     concat!("FIX", "ME"),
     concat!("#[", "allow("),
@@ -21,7 +21,7 @@ const UNWANTED: [&str; 4] = [
 ];
 
 /// Folders that exist on somebody's machine only.
-const MACHINE: [&str; 3] = [
+const MACHINE_FOLDERS: [&str; 3] = [
     concat!("/ro", "ot/"),
     concat!("/Use", "rs/"),
     concat!("/ho", "me/"),
@@ -86,13 +86,13 @@ fn lines<'a>(texts: &'a [Text], offends: impl Fn(&str) -> bool + 'a) -> Vec<Stri
         .collect()
 }
 
-fn names_a_machine(line: &str) -> bool {
+fn has_machine_folder(line: &str) -> bool {
     let line = line.replace(POD_HOME, "");
-    MACHINE.iter().any(|folder| line.contains(folder))
+    MACHINE_FOLDERS.iter().any(|folder| line.contains(folder))
 }
 
 #[test]
-fn no_rust_file_is_longer_than_five_hundred_lines() {
+fn rust_files_have_at_most_five_hundred_lines() {
     let mut long = with_extension("rs").unwrap();
     assert!(!long.is_empty(), "no file was looked at");
     long.retain(|text| text.content.lines().count() > MAX_LINES);
@@ -101,16 +101,16 @@ fn no_rust_file_is_longer_than_five_hundred_lines() {
 }
 
 #[test]
-fn no_work_is_left_open_and_no_lint_is_silenced_unseen() {
+fn code_has_no_todo_and_no_unchecked_lint_allowance() {
     let texts = with_extension("rs").unwrap();
     let found = lines(&texts, |line| {
-        UNWANTED.iter().any(|word| line.contains(word))
+        UNWANTED_TEXTS.iter().any(|word| line.contains(word))
     });
     assert!(found.is_empty(), "{found:?}");
 }
 
 #[test]
-fn every_statement_says_in_front_what_it_is_for() {
+fn every_sql_statement_begins_with_comment() {
     let mut texts = with_extension("sql").unwrap();
     texts.retain(|text| !text.content.starts_with("-- "));
     let bare: Vec<_> = texts.iter().map(|text| &text.name).collect();
@@ -118,7 +118,7 @@ fn every_statement_says_in_front_what_it_is_for() {
 }
 
 #[test]
-fn every_crate_takes_the_lints_of_the_workspace() {
+fn every_crate_uses_workspace_lints() {
     let mut manifests = with_extension("toml").unwrap();
     manifests.retain(|text| text.name.ends_with("/Cargo.toml"));
     assert!(!manifests.is_empty(), "no crate was looked at");
@@ -128,11 +128,13 @@ fn every_crate_takes_the_lints_of_the_workspace() {
 }
 
 #[test]
-fn no_file_names_a_folder_of_somebodys_machine() {
+fn files_name_no_machine_folder() {
     let root = repository().unwrap();
     let root = root.to_str().unwrap();
     let texts = texts().unwrap();
-    let found = lines(&texts, |line| line.contains(root) || names_a_machine(line));
+    let found = lines(&texts, |line| {
+        line.contains(root) || has_machine_folder(line)
+    });
     assert!(found.is_empty(), "{found:?}");
 }
 
@@ -188,7 +190,7 @@ fn named_identifiers(page: &str) -> Vec<&str> {
 }
 
 #[test]
-fn every_link_and_every_path_in_the_pages_leads_somewhere() {
+fn every_link_and_path_in_pages_exists() {
     let root = repository().unwrap();
     let pages = with_extension("md").unwrap();
     assert!(!pages.is_empty(), "no page was looked at");
@@ -210,7 +212,7 @@ fn every_link_and_every_path_in_the_pages_leads_somewhere() {
 }
 
 #[test]
-fn what_the_architecture_names_is_in_the_code() {
+fn identifiers_in_architecture_page_exist_in_code() {
     let texts = texts().unwrap();
     let page = texts.iter().find(|text| text.name == "ARCHITECTURE.md");
     let named = named_identifiers(&page.unwrap().content);
@@ -226,7 +228,7 @@ fn what_the_architecture_names_is_in_the_code() {
 }
 
 #[test]
-fn every_decision_is_in_the_index_once_and_in_its_order() {
+fn every_adr_is_indexed_once_in_order() {
     let pages = with_extension("md").unwrap();
     let decision = |page: &Text| {
         let name = page.name.strip_prefix("docs/adr/")?.to_owned();
@@ -246,7 +248,7 @@ fn every_decision_is_in_the_index_once_and_in_its_order() {
 }
 
 #[test]
-fn links_are_found_outside_of_code() {
+fn links_are_found_outside_code_only() {
     let page = "[a](b.md#c) and ![d](e/f.svg)\n[g](https://h) [i](#j)\n```\n[k](l)\n```\n";
     let expected = [(1, "b.md".to_owned()), (1, "e/f.svg".to_owned())];
     assert_eq!(links(page), expected);
@@ -258,14 +260,14 @@ fn links_are_found_outside_of_code() {
 }
 
 #[test]
-fn lines_are_found_by_file_and_number() {
+fn offending_lines_are_named_by_file_and_number() {
     let text = |content: &str| Text {
         name: "a.rs".to_owned(),
         content: content.to_owned(),
     };
     let texts = [text("fine\n"), text("fine\nsee this")];
-    assert_eq!(lines(&texts[..1], names_a_machine), Vec::<String>::new());
+    assert_eq!(lines(&texts[..1], has_machine_folder), Vec::<String>::new());
     assert_eq!(lines(&texts, |line| line.contains("see")), ["a.rs:2"]);
-    assert!(!names_a_machine(POD_HOME));
-    assert!(names_a_machine(concat!("cd /ho", "me/me")));
+    assert!(!has_machine_folder(POD_HOME));
+    assert!(has_machine_folder(concat!("cd /ho", "me/me")));
 }

@@ -9,10 +9,10 @@
 use std::{path::Path, process::Command};
 
 /// The most clauses with "what" as their subject or object, in 1,000 words of comments.
-const MAX_WHAT: f64 = 1.0;
+const MAX_WHAT_CLAUSES_PER_1000_WORDS: f64 = 1.0;
 
 /// The most pronouns without a noun, in 1,000 words of comments.
-const MAX_PRONOUNS: f64 = 0.5;
+const MAX_PRONOUNS_PER_1000_WORDS: f64 = 0.5;
 
 /// The words that make a clause of a "what" in front of them.
 const AFTER_WHAT: [&str; 12] = [
@@ -23,7 +23,7 @@ const AFTER_WHAT: [&str; 12] = [
 const PRONOUNS: [&str; 4] = ["whoever", "nobody", "somebody", "anybody"];
 
 /// The parts of paths whose comments are left out.
-const LEFT_OUT: [&str; 7] = [
+const EXCLUDED_PATHS: [&str; 7] = [
     "/tests/",
     "/tests_",
     "/migrations/",
@@ -35,19 +35,19 @@ const LEFT_OUT: [&str; 7] = [
 
 /// The comments of the repository, or of a part of it.
 #[derive(Default)]
-struct Voice {
-    words: usize,
+struct CommentStatistics {
+    word_count: usize,
     /// The lines that have a clause with "what".
-    what: Vec<String>,
+    what_clauses: Vec<String>,
     /// The lines that have a pronoun without a noun.
     pronouns: Vec<String>,
     /// The comments inside functions.
-    inside: usize,
+    inner_comment_count: usize,
     /// The lines of code.
-    code: usize,
+    code_line_count: usize,
 }
 
-impl Voice {
+impl CommentStatistics {
     /// Adds the comments of a file whose comments begin with `mark`.
     fn read(&mut self, name: &str, text: &str, mark: &str) {
         let mut before = String::new();
@@ -57,21 +57,21 @@ impl Voice {
                 return;
             }
             let Some(comment) = line.trim_start().strip_prefix(mark) else {
-                self.code += usize::from(!line.trim().is_empty());
+                self.code_line_count += usize::from(!line.trim().is_empty());
                 before.clear();
                 continue;
             };
             let is_documentation = mark == "//" && comment.starts_with(['/', '!']);
-            self.inside += usize::from(!is_documentation && line.starts_with("    "));
+            self.inner_comment_count += usize::from(!is_documentation && line.starts_with("    "));
             let place = || format!("{name}:{}: {}", index + 1, line.trim());
             for word in comment.split(|letter: char| !letter.is_alphabetic() && letter != '\'') {
                 if word.is_empty() {
                     continue;
                 }
                 let word = word.to_lowercase();
-                self.words += 1;
+                self.word_count += 1;
                 if before == "what" && AFTER_WHAT.contains(&word.as_str()) {
-                    self.what.push(place());
+                    self.what_clauses.push(place());
                 }
                 if PRONOUNS.contains(&word.as_str()) {
                     self.pronouns.push(place());
@@ -83,13 +83,13 @@ impl Voice {
 
     /// Returns how often something occurs in 1,000 words.
     #[expect(clippy::cast_precision_loss, reason = "far fewer than 2^52 words")]
-    fn rate(&self, lines: &[String]) -> f64 {
-        lines.len() as f64 * 1000.0 / self.words.max(1) as f64
+    fn rate_per_1000_words(&self, lines: &[String]) -> f64 {
+        lines.len() as f64 * 1000.0 / self.word_count.max(1) as f64
     }
 }
 
 /// Reads the comments of all files that are committed or would be.
-fn voice() -> Voice {
+fn comment_statistics() -> CommentStatistics {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2);
     let root = root.unwrap();
     let output = Command::new("git")
@@ -102,11 +102,11 @@ fn voice() -> Voice {
         .unwrap();
     assert!(output.status.success(), "{output:?}");
     let names = String::from_utf8(output.stdout).unwrap();
-    let mut voice = Voice::default();
+    let mut voice = CommentStatistics::default();
     for name in names.split_terminator('\0') {
         let is_sql = Path::new(name).extension() == Some("sql".as_ref());
         let mark = if is_sql { "--" } else { "//" };
-        if LEFT_OUT.iter().any(|part| name.contains(part)) {
+        if EXCLUDED_PATHS.iter().any(|part| name.contains(part)) {
             continue;
         }
         // A deleted file stays in the index until it is committed.
@@ -118,33 +118,47 @@ fn voice() -> Voice {
 }
 
 #[test]
-fn comment_names_its_subject() {
-    let voice = voice();
-    assert!(voice.words > 10_000, "only {} words", voice.words);
-    let (what, pronouns) = (voice.rate(&voice.what), voice.rate(&voice.pronouns));
+fn comments_name_their_subject() {
+    let voice = comment_statistics();
+    assert!(voice.word_count > 10_000, "only {} words", voice.word_count);
+    let (what, pronouns) = (
+        voice.rate_per_1000_words(&voice.what_clauses),
+        voice.rate_per_1000_words(&voice.pronouns),
+    );
     #[expect(clippy::cast_precision_loss, reason = "far fewer than 2^52 lines")]
-    let density = voice.inside as f64 / voice.code as f64;
+    let density = voice.inner_comment_count as f64 / voice.code_line_count as f64;
     println!(
         "{} words; in 1,000 of them {what:.2} clauses with \"what\" and {pronouns:.2} pronouns without a noun; \
          {density:.3} comments inside functions per line of code",
-        voice.words
+        voice.word_count
     );
-    assert!(what <= MAX_WHAT, "{what:.2}: {:#?}", voice.what);
     assert!(
-        pronouns <= MAX_PRONOUNS,
+        what <= MAX_WHAT_CLAUSES_PER_1000_WORDS,
+        "{what:.2}: {:#?}",
+        voice.what_clauses
+    );
+    assert!(
+        pronouns <= MAX_PRONOUNS_PER_1000_WORDS,
         "{pronouns:.2}: {:#?}",
         voice.pronouns
     );
 }
 
 #[test]
-fn clause_is_found_across_lines_but_not_across_comments() {
-    let mut voice = Voice::default();
+fn unclear_clause_is_found_across_lines_but_not_comments() {
+    let mut voice = CommentStatistics::default();
     let text = "/// Reads what\n/// is due.\nfn a() {\n    // What it is.\n    // whatever\n}\n// What\nlet b;\n// is\n";
     voice.read("a.rs", text, "//");
     let lines = ["a.rs:2: /// is due.", "a.rs:4: // What it is."];
-    assert_eq!(voice.what, lines);
-    assert_eq!((voice.words, voice.inside, voice.code), (10, 2, 3));
+    assert_eq!(voice.what_clauses, lines);
+    assert_eq!(
+        (
+            voice.word_count,
+            voice.inner_comment_count,
+            voice.code_line_count
+        ),
+        (10, 2, 3)
+    );
     voice.read("b.sql", "-- Nobody waits.\nselect 1\n", "--");
     assert_eq!(voice.pronouns, ["b.sql:1: -- Nobody waits."]);
     voice.read("c.rs", "#[cfg(test)]\n/// Somebody\n", "//");

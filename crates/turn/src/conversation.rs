@@ -9,10 +9,10 @@ use std::{pin::pin, time::Duration};
 use agent::{Agent, PromptError, Update};
 use model::{
     RunId,
-    budget::{Accounts, Reached},
+    budget::{Accounts, ReachedLimit},
     outcome::StopReason,
     policy::Policies,
-    turn::Settled,
+    turn::WriteOutcome,
 };
 use tokio::{
     sync::{mpsc, watch},
@@ -20,25 +20,25 @@ use tokio::{
 };
 
 use crate::{
-    asking::{Asking, Waiting},
-    ledger::Ledger,
-    patience::in_time,
-    permissions::Enquiry,
-    pulse::{Pulse, Stop},
+    approvals::{ApprovalDriver, PendingApprovals},
+    heartbeat::{HeartbeatState, Stop},
+    log_warning,
+    permissions::PendingRequest,
     recorder::Recorder,
-    warn,
+    time_limits::with_write_timeout,
+    turn_store::TurnStore,
 };
 
 /// The shortest pause between two writes of live text and transcript rows.
-const FLUSH: Duration = Duration::from_millis(200);
+const FLUSH_INTERVAL: Duration = Duration::from_millis(200);
 
 /// The most updates that wait between the reader of the agent's output and the recorder.
-const WAITING_UPDATES: usize = 256;
+const MAX_QUEUED_UPDATES: usize = 256;
 
 /// The end of a prompt. The flags are `true` if the agent still ended its turn.
-pub(crate) enum End {
+pub(crate) enum PromptEnd {
     /// The agent answered, or the prompt failed.
-    Answered(Result<StopReason, PromptError>),
+    Completed(Result<StopReason, PromptError>),
     /// An order stopped the turn, or this worker lost the run.
     Stopped(Stop, bool),
     /// The agent sent no update for too long.
@@ -50,49 +50,49 @@ pub(crate) enum End {
 }
 
 /// The reason why the agent was asked to cancel.
-enum Asked {
+enum CancelReason {
     Stop(Stop),
     Inactive,
     Timeout,
-    Budget(Reached),
+    Budget(ReachedLimit),
 }
 
-impl Asked {
-    fn end(self, ended: bool) -> End {
+impl CancelReason {
+    fn into_prompt_end(self, ended: bool) -> PromptEnd {
         match self {
-            Self::Stop(stop) => End::Stopped(stop, ended),
-            Self::Inactive => End::Inactive(ended),
-            Self::Timeout => End::Timeout(ended),
-            Self::Budget(reached) => End::Budget(reached.to_string(), ended),
+            Self::Stop(stop) => PromptEnd::Stopped(stop, ended),
+            Self::Inactive => PromptEnd::Inactive(ended),
+            Self::Timeout => PromptEnd::Timeout(ended),
+            Self::Budget(reached) => PromptEnd::Budget(reached.to_string(), ended),
         }
     }
 }
 
 /// The ledger, the run and the limits of a conversation.
-pub(crate) struct Setting<'a> {
-    pub(crate) ledger: &'a dyn Ledger,
+pub(crate) struct ConversationContext<'a> {
+    pub(crate) store: &'a dyn TurnStore,
     pub(crate) run: RunId,
     pub(crate) policies: &'a Policies,
     pub(crate) deadline: Instant,
-    pub(crate) pulse: watch::Receiver<Pulse>,
+    pub(crate) heartbeat: watch::Receiver<HeartbeatState>,
     /// The budgets that limit the turn, with their usage so far.
     pub(crate) accounts: Accounts,
     /// The shortest pause between two writes of the turn's usage. Each write also returns the usage of other turns.
-    pub(crate) counted_every: Duration,
+    pub(crate) usage_write_interval: Duration,
     /// The time that the agent has to end its turn after it was asked to cancel.
     pub(crate) cancel_grace: Duration,
 }
 
 /// The receiver that brings the agent's updates into a recorder.
-pub(crate) struct Listener {
+pub(crate) struct UpdateListener {
     updates: mpsc::Receiver<Update>,
     pub(crate) recorder: Recorder,
 }
 
-impl Listener {
+impl UpdateListener {
     /// Returns a listener, and the sender for the agent's updates.
     pub(crate) fn new(recorder: Recorder) -> (mpsc::Sender<Update>, Self) {
-        let (sender, updates) = mpsc::channel(WAITING_UPDATES);
+        let (sender, updates) = mpsc::channel(MAX_QUEUED_UPDATES);
         (sender, Self { updates, recorder })
     }
 
@@ -104,11 +104,11 @@ impl Listener {
                 biased;
                 done = &mut end => {
                     while let Ok(update) = self.updates.try_recv() {
-                        self.recorder.take(update);
+                        self.recorder.record(update);
                     }
                     return done;
                 }
-                Some(update) = self.updates.recv() => self.recorder.take(update),
+                Some(update) = self.updates.recv() => self.recorder.record(update),
             }
         }
     }
@@ -120,22 +120,30 @@ pub(crate) async fn converse(
     agent: &Agent,
     prompt: &str,
     told: mpsc::Sender<Update>,
-    listener: &mut Listener,
-    asked: mpsc::Receiver<Enquiry>,
-    setting: Setting<'_>,
-) -> End {
-    let Setting {
-        ledger,
+    listener: &mut UpdateListener,
+    asked: mpsc::Receiver<PendingRequest>,
+    setting: ConversationContext<'_>,
+) -> PromptEnd {
+    let ConversationContext {
+        store: ledger,
         run,
         policies,
         deadline,
         ..
     } = setting;
-    let (asking, mut waiting) = Asking::new(ledger, run, policies.ask(), deadline, asked);
-    let mut asking = pin!(asking.go_on());
+    let (asking, mut waiting) =
+        ApprovalDriver::new(ledger, run, policies.approval_timeout(), deadline, asked);
+    let mut asking = pin!(asking.run());
     let mut withdrawn = false;
     let end = {
-        let mut talk = pin!(talk(agent, prompt, told, listener, setting, &mut waiting));
+        let mut talk = pin!(prompt_and_watch(
+            agent,
+            prompt,
+            told,
+            listener,
+            setting,
+            &mut waiting
+        ));
         loop {
             // Both futures are polled in every round, because either may hold a resource that the other one waits
             // for. `asking` comes first: it counts a new request before `talk` checks whether the agent is silent.
@@ -148,35 +156,35 @@ pub(crate) async fn converse(
     };
     // Withdraw the open requests while the agent's updates are still recorded. Not after the run is lost, because the
     // requests then belong to another worker.
-    if !withdrawn && !matches!(end, End::Stopped(Stop::Lost, _)) {
-        waiting.give_up();
+    if !withdrawn && !matches!(end, PromptEnd::Stopped(Stop::Lost, _)) {
+        waiting.stop_waiting();
         listener.listen_during(asking).await;
     }
     end
 }
 
 /// Prompts the agent and watches its limits, without the requests to people.
-async fn talk(
+async fn prompt_and_watch(
     agent: &Agent,
     prompt: &str,
     told: mpsc::Sender<Update>,
-    listener: &mut Listener,
-    mut setting: Setting<'_>,
-    waiting: &mut Waiting,
-) -> End {
+    listener: &mut UpdateListener,
+    mut setting: ConversationContext<'_>,
+    waiting: &mut PendingApprovals,
+) -> PromptEnd {
     let mut answer = pin!(agent.prompt(prompt, told));
-    let mut flush = interval(FLUSH);
+    let mut flush = interval(FLUSH_INTERVAL);
     flush.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let lease = agent.lease();
     let inactivity = setting.policies.inactivity();
     let mut silent_until = Instant::now() + inactivity;
-    let mut asked: Option<(Asked, Instant)> = None;
-    let mut count_next = Instant::now() + setting.counted_every;
+    let mut asked: Option<(CancelReason, Instant)> = None;
+    let mut count_next = Instant::now() + setting.usage_write_interval;
 
     loop {
         // An agent that was asked to cancel needs no more answers; open requests would keep people busy in vain.
         if asked.is_some() {
-            waiting.give_up();
+            waiting.stop_waiting();
         }
         let give_up = asked.as_ref().map_or(setting.deadline, |(_, until)| *until);
         // The order matters. Deadline and orders come first, because an agent that sends updates without a pause must
@@ -186,21 +194,21 @@ async fn talk(
             () = sleep_until(give_up) => {
                 // The agent did not end its turn within the grace.
                 if let Some((asked, _)) = asked {
-                    return asked.end(false);
+                    return asked.into_prompt_end(false);
                 }
                 agent.cancel();
-                asked = Some((Asked::Timeout, Instant::now() + setting.cancel_grace));
+                asked = Some((CancelReason::Timeout, Instant::now() + setting.cancel_grace));
             }
-            Ok(()) = setting.pulse.changed() => {
-                let pulse = setting.pulse.borrow_and_update().clone();
+            Ok(()) = setting.heartbeat.changed() => {
+                let pulse = setting.heartbeat.borrow_and_update().clone();
                 // Renewing fails only if the guard has ended, and then the answer of the prompt reports that.
                 lease.renew(pulse.lease()).ok();
                 match pulse.stop {
                     // Return without a grace, because another worker may claim the run at any moment.
-                    Some(Stop::Lost) => return End::Stopped(Stop::Lost, false),
+                    Some(Stop::Lost) => return PromptEnd::Stopped(Stop::Lost, false),
                     Some(stop) if asked.is_none() => {
                         agent.cancel();
-                        asked = Some((Asked::Stop(stop), Instant::now() + setting.cancel_grace));
+                        asked = Some((CancelReason::Stop(stop), Instant::now() + setting.cancel_grace));
                     }
                     _ => {}
                 }
@@ -208,41 +216,43 @@ async fn talk(
             _ = flush.tick() => {
                 #[cfg(feature = "failpoints")]
                 failpoint::reached("turn: prompted");
-                if flush_out(setting.ledger, setting.run, &mut listener.recorder).await == Settled::Lost {
-                    return End::Stopped(Stop::Lost, false);
+                if write_progress(setting.store, setting.run, &mut listener.recorder).await == WriteOutcome::Fenced {
+                    return PromptEnd::Stopped(Stop::Lost, false);
                 }
-                let uncounted = listener.recorder.spent().beyond(&setting.accounts.counted);
+                let uncounted = listener.recorder.turn_usage().saturating_sub(&setting.accounts.counted);
                 if Instant::now() >= count_next && !uncounted.is_none() {
-                    count_next = Instant::now() + setting.counted_every;
-                    let counted = count(setting.ledger, setting.run, &mut setting.accounts, &listener.recorder);
-                    if counted.await == Settled::Lost {
-                        return End::Stopped(Stop::Lost, false);
+                    count_next = Instant::now() + setting.usage_write_interval;
+                    let counted = write_usage(setting.store, setting.run, &mut setting.accounts, &listener.recorder);
+                    if counted.await == WriteOutcome::Fenced {
+                        return PromptEnd::Stopped(Stop::Lost, false);
                     }
                 }
             }
             // Updates from before the answer are still in the listener's channel; `listen_during` records them.
-            end = &mut answer => return settle(asked, end),
+            end = &mut answer => return resolve_end(asked, end),
             Some(update) = listener.updates.recv() => {
                 silent_until = Instant::now() + inactivity;
                 #[cfg(feature = "failpoints")]
                 failpoint::reached("turn: answering");
-                listener.recorder.take(update);
+                listener.recorder.record(update);
             }
             // An agent that waits for people is not silent. Once they have answered, the whole limit of silence
             // starts again.
             () = waiting.changed(), if asked.is_none() => silent_until = Instant::now() + inactivity,
-            () = sleep_until(silent_until), if asked.is_none() && !waiting.any() => {
+            () = sleep_until(silent_until), if asked.is_none() && !waiting.is_any_pending() => {
                 agent.cancel();
-                asked = Some((Asked::Inactive, Instant::now() + setting.cancel_grace));
+                asked = Some((CancelReason::Inactive, Instant::now() + setting.cancel_grace));
             }
         }
         // The check follows every event, because each recorded update may have raised the usage.
         if asked.is_none()
-            && let Some(reached) = setting.accounts.reached(listener.recorder.spent())
+            && let Some(reached) = setting
+                .accounts
+                .limit_reached_during_turn(listener.recorder.turn_usage())
         {
             agent.cancel();
             asked = Some((
-                Asked::Budget(reached),
+                CancelReason::Budget(reached),
                 Instant::now() + setting.cancel_grace,
             ));
         }
@@ -250,55 +260,62 @@ async fn talk(
 }
 
 /// Combines the agent's answer with the reason to cancel, if the agent was asked to cancel.
-fn settle(asked: Option<(Asked, Instant)>, end: Result<StopReason, PromptError>) -> End {
+fn resolve_end(
+    asked: Option<(CancelReason, Instant)>,
+    end: Result<StopReason, PromptError>,
+) -> PromptEnd {
     match (asked, end) {
-        (None, end) => End::Answered(end),
+        (None, end) => PromptEnd::Completed(end),
         // The agent ended its turn before it noticed the cancellation, so its answer counts.
-        (Some((Asked::Stop(_) | Asked::Budget(_), _)), Ok(StopReason::EndTurn)) => {
-            End::Answered(Ok(StopReason::EndTurn))
+        (Some((CancelReason::Stop(_) | CancelReason::Budget(_), _)), Ok(StopReason::EndTurn)) => {
+            PromptEnd::Completed(Ok(StopReason::EndTurn))
         }
-        (Some((asked, _)), end) => asked.end(end.is_ok()),
+        (Some((asked, _)), end) => asked.into_prompt_end(end.is_ok()),
     }
 }
 
 /// Writes the rows and the live text that are not written yet. A write that fails is retried at the next flush.
-async fn flush_out(ledger: &dyn Ledger, run: RunId, recorder: &mut Recorder) -> Settled {
+async fn write_progress(
+    ledger: &dyn TurnStore,
+    run: RunId,
+    recorder: &mut Recorder,
+) -> WriteOutcome {
     let pending = recorder.pending().to_vec();
     if !pending.is_empty() {
         let count = pending.len();
-        match in_time(ledger.record(run, pending)).await {
-            Ok(Settled::Written) => recorder.written(count),
-            Ok(Settled::Lost) => return Settled::Lost,
-            Err(error) => warn(run, &error, "record the progress"),
+        match with_write_timeout(ledger.record(run, pending)).await {
+            Ok(WriteOutcome::Committed) => recorder.remove_written(count),
+            Ok(WriteOutcome::Fenced) => return WriteOutcome::Fenced,
+            Err(error) => log_warning(run, &error, "record the progress"),
         }
     }
-    let (position, text) = recorder.unseen();
+    let (position, text) = recorder.unsent_text();
     if !text.is_empty() {
         let (text, bytes) = (text.to_owned(), text.len());
-        match in_time(ledger.live(run, position, text)).await {
-            Ok(Settled::Written) => recorder.seen(bytes),
-            Ok(Settled::Lost) => return Settled::Lost,
-            Err(error) => warn(run, &error, "record the progress"),
+        match with_write_timeout(ledger.append_live_text(run, position, text)).await {
+            Ok(WriteOutcome::Committed) => recorder.mark_sent(bytes),
+            Ok(WriteOutcome::Fenced) => return WriteOutcome::Fenced,
+            Err(error) => log_warning(run, &error, "record the progress"),
         }
     }
-    Settled::Written
+    WriteOutcome::Committed
 }
 
 /// Writes the usage of the turn so far, and reads the usage of other turns. A write that fails is retried the next
 /// time.
-async fn count(
-    ledger: &dyn Ledger,
+async fn write_usage(
+    ledger: &dyn TurnStore,
     run: RunId,
     accounts: &mut Accounts,
     recorder: &Recorder,
-) -> Settled {
+) -> WriteOutcome {
     let Some(usage) = recorder.usage() else {
-        return Settled::Written;
+        return WriteOutcome::Committed;
     };
-    match in_time(ledger.spend(run, usage.clone())).await {
+    match with_write_timeout(ledger.record_usage(run, usage.clone())).await {
         Ok(Some(now)) => *accounts = now,
-        Ok(None) => return Settled::Lost,
-        Err(error) => warn(run, &error, "count what the turn uses"),
+        Ok(None) => return WriteOutcome::Fenced,
+        Err(error) => log_warning(run, &error, "count what the turn uses"),
     }
-    Settled::Written
+    WriteOutcome::Committed
 }

@@ -10,11 +10,11 @@ use std::{
     time::Duration,
 };
 
-use agent::{Agent, Exit, Grace, Launch, Limits, guard};
+use agent::{Agent, Exit, GracePeriods, Launch, Limits, guard};
 use model::{
     RunId,
-    outcome::{Failure, FailureKind, Outcome},
-    turn::{Assignment, Finished, Settled},
+    outcome::{FailureKind, Outcome, RunFailure},
+    turn::{Assignment, TurnResult, WriteOutcome},
 };
 use serde_json::{Value, json};
 use tokio::{
@@ -23,23 +23,23 @@ use tokio::{
 };
 
 use crate::{
-    agents::Agents,
-    begin::{Begun, begin},
-    conversation::{End, Listener, Setting, converse},
-    failure::{Classified, chain},
-    finish::{Ended, finish, persist},
-    ledger::{Ledger, LedgerError},
-    own_folder::make_own_folder,
-    patience::{Stopped, attended},
-    permissions::ByRules,
-    pulse::{Orders, Pulse, Stop, beat},
-    recorder::{Recorded, Recorder},
-    warn,
+    agent_runtime::AgentRuntime,
+    begin::{StartOutcome, begin},
+    conversation::{ConversationContext, PromptEnd, UpdateListener, converse},
+    failure_kind::{ClassifyFailure, error_chain},
+    finish::{TurnEnd, finish, persist},
+    heartbeat::{HeartbeatState, Stop, TurnControl, send_heartbeats},
+    log_warning,
+    permissions::RulePermissions,
+    recorder::{RecordedTurn, Recorder},
+    session_folder::create_session_folder,
+    time_limits::{StepStopped, with_lease_renewal},
+    turn_store::{TurnStore, TurnStoreError},
 };
 
 /// The grace for the agent of a run that this worker has lost. Another worker may claim the run at any moment, and
 /// two agents must not work on one session.
-const AT_ONCE: Grace = Grace {
+const NO_GRACE: GracePeriods = GracePeriods {
     cancel: Duration::ZERO,
     close: Duration::ZERO,
     eof: Duration::ZERO,
@@ -48,7 +48,7 @@ const AT_ONCE: Grace = Grace {
 
 /// The pause between two readings of the wall clock while a session settles. One long sleep would ignore a clock that
 /// is set meanwhile.
-const SETTLE_LOOK: Duration = Duration::from_millis(200);
+const SETTLE_POLL_INTERVAL: Duration = Duration::from_millis(200);
 
 /// Executes the turn of a run that this worker has claimed. No process of the agent is left when the function
 /// returns.
@@ -57,171 +57,181 @@ const SETTLE_LOOK: Duration = Duration::from_millis(200);
 ///
 /// Returns an error if the run cannot be begun or finished in the ledger.
 pub async fn execute(
-    ledger: &dyn Ledger,
-    agents: &Agents,
+    ledger: &dyn TurnStore,
+    agents: &AgentRuntime,
     run: RunId,
-    orders: &Orders,
-) -> Result<Ended, LedgerError> {
-    let (sender, pulse) = watch::channel(Pulse {
+    orders: &TurnControl,
+) -> Result<TurnEnd, TurnStoreError> {
+    let (sender, pulse) = watch::channel(HeartbeatState {
         lease_until: agent::uptime() + agents.lease,
         stop: None,
     });
     // 1. Begin, after the precheck.
     let (assignment, asked) = match begin(ledger, agents, run, orders, &sender).await? {
-        Begun::Started(assignment, asked) => (assignment, asked),
-        Begun::Ended(ended) => return Ok(ended),
+        StartOutcome::Started(assignment, asked) => (assignment, asked),
+        StartOutcome::Ended(ended) => return Ok(ended),
     };
     #[cfg(feature = "failpoints")]
     failpoint::reached("turn: begun");
     // 2. Take the turn and write its end.
     let turn = async {
         let finished = Turn {
-            ledger,
-            agents,
+            store: ledger,
+            agent_runtime: agents,
             assignment: &assignment,
-            pulse,
+            heartbeat: pulse,
         }
-        .take()
+        .run()
         .await;
         match finished {
             Some(mut finished) => {
-                asked.note(&mut finished);
+                asked.add_to(&mut finished);
                 finish(ledger, run, finished, agents.lease).await
             }
-            None => Ok(Ended::Lost),
+            None => Ok(TurnEnd::Lost),
         }
     };
     // 3. Renew the heartbeat until the end is written, so that no other worker claims the run meanwhile.
-    let heartbeat = beat(ledger, run, orders, agents.heartbeat, agents.lease, &sender);
+    let heartbeat = send_heartbeats(ledger, run, orders, agents.heartbeat, agents.lease, &sender);
     tokio::select! {
         ended = turn => ended,
         // `beat` never returns, even after the run is lost, because the turn must first stop its agent.
-        () = heartbeat => Ok(Ended::Lost),
+        () = heartbeat => Ok(TurnEnd::Lost),
     }
 }
 
 /// A turn in progress.
 struct Turn<'a> {
-    ledger: &'a dyn Ledger,
-    agents: &'a Agents,
+    store: &'a dyn TurnStore,
+    agent_runtime: &'a AgentRuntime,
     assignment: &'a Assignment,
-    pulse: watch::Receiver<Pulse>,
+    heartbeat: watch::Receiver<HeartbeatState>,
 }
 
 impl Turn<'_> {
     /// Takes the turn. Returns `None` if this worker has lost the run.
-    async fn take(mut self) -> Option<Finished> {
+    async fn run(mut self) -> Option<TurnResult> {
         // 1. Start the agent.
         let deadline = Instant::now() + self.assignment.policies.timeout();
-        let (rules, asked) = ByRules::of(self.assignment);
-        let started = match self.start(rules, deadline).await {
+        let (rules, asked) = RulePermissions::from_assignment(self.assignment);
+        let started = match self.start_agent(rules, deadline).await {
             Ok(agent) => agent,
             Err(early) => {
-                clear_away(self.assignment.run.id).await;
-                return give_up(early, &Value::Null);
+                kill_leftovers(self.assignment.run.id).await;
+                return finish_early(early, &Value::Null);
             }
         };
         #[cfg(feature = "failpoints")]
         failpoint::reached("turn: agent started");
         // 2. Open its session.
-        let opened = self.open(&started, deadline).await;
+        let opened = self.open_session(&started, deadline).await;
         let id = match opened {
             Ok(id) => id,
             Err(early) => {
                 let grace = match early.stopped {
-                    Some(Stop::Lost) => AT_ONCE,
-                    _ => self.agents.grace,
+                    Some(Stop::Lost) => NO_GRACE,
+                    _ => self.agent_runtime.grace,
                 };
                 let exit = started.shutdown(grace).await;
-                return give_up(early, &process(&exit));
+                return finish_early(early, &process_diagnostics(&exit));
             }
         };
         #[cfg(feature = "failpoints")]
         failpoint::reached("turn: session opened");
         // 3. Prompt it and record its updates.
-        let Agents { clock, entropy, .. } = self.agents;
+        let AgentRuntime { clock, entropy, .. } = self.agent_runtime;
         let recorder = Recorder::new(
             Arc::clone(clock),
             Arc::clone(entropy),
             &self.assignment.seat,
         );
-        let (told, mut listener) = Listener::new(recorder);
-        let setting = Setting {
-            ledger: self.ledger,
+        let (told, mut listener) = UpdateListener::new(recorder);
+        let setting = ConversationContext {
+            store: self.store,
             run: self.assignment.run.id,
             policies: &self.assignment.policies,
             deadline,
-            pulse: self.pulse.clone(),
+            heartbeat: self.heartbeat.clone(),
             accounts: self.assignment.accounts.clone(),
-            counted_every: self.agents.heartbeat / 4,
-            cancel_grace: self.agents.grace.cancel,
+            usage_write_interval: self.agent_runtime.heartbeat / 4,
+            cancel_grace: self.agent_runtime.grace.cancel,
         };
         let prompt = &self.assignment.prompt.text;
         let end = converse(&started, prompt, told, &mut listener, asked, setting).await;
         #[cfg(feature = "failpoints")]
         failpoint::reached("turn: answered");
-        if matches!(end, End::Stopped(Stop::Lost, _)) {
-            started.shutdown(AT_ONCE).await;
+        if matches!(end, PromptEnd::Stopped(Stop::Lost, _)) {
+            started.shutdown(NO_GRACE).await;
             return None;
         }
         // 4. Shut the agent down, and record meanwhile: some agents send their last updates after the answer.
-        let exit = listener.listen_during(self.shutdown(started)).await;
+        let exit = listener.listen_during(self.shut_down_agent(started)).await;
         #[cfg(feature = "failpoints")]
         failpoint::reached("turn: agent shut down");
-        self.finished(end, id, listener.recorder, &exit).await
+        self.build_finished(end, id, listener.recorder, &exit).await
     }
 
     /// Starts the agent once its session may be restored. The heartbeat's lease keeps the agent alive meanwhile.
-    async fn start(&mut self, rules: ByRules, deadline: Instant) -> Result<Agent, Early> {
+    async fn start_agent(
+        &mut self,
+        rules: RulePermissions,
+        deadline: Instant,
+    ) -> Result<Agent, EarlyEnd> {
         let assignment = self.assignment;
         let config = &assignment.agent.config;
-        let settled = self.settled();
-        attended(None, &mut self.pulse, deadline, settled).await?;
+        let settled = self.wait_until_restorable();
+        with_lease_renewal(None, &mut self.heartbeat, deadline, settled).await?;
         let cwd = PathBuf::from(&assignment.session.cwd);
-        make_own_folder(&cwd, &assignment.session.id.to_string());
+        create_session_folder(&cwd, &assignment.session.id.to_string());
         let launch = Launch {
             command: config.command.clone(),
             cwd,
-            env: config.environment(&self.agents.environment),
-            guard: self.agents.guard.clone(),
+            env: config.environment(&self.agent_runtime.environment),
+            guard: self.agent_runtime.guard.clone(),
             marker: assignment.run.id.to_string(),
             limits: Limits {
                 start: Duration::from_secs(config.start_seconds.into()),
                 restore: Duration::from_secs(config.restore_seconds.into()),
                 ..Limits::default()
             },
-            lease: self.pulse.borrow().lease(),
+            lease: self.heartbeat.borrow().lease(),
             resources: config.limits,
             authenticate: config.authenticate.clone(),
         };
         let launched = Agent::launch(launch, Arc::new(rules)).await;
-        let starting = launched.map_err(|error| Early::failed(&error))?;
+        let starting = launched.map_err(|error| EarlyEnd::from_error(&error))?;
         let lease = starting.lease();
-        let started = attended(Some(&lease), &mut self.pulse, deadline, starting.ready()).await?;
-        started.map_err(|error| Early::failed(&error))
+        let started = with_lease_renewal(
+            Some(&lease),
+            &mut self.heartbeat,
+            deadline,
+            starting.negotiate(),
+        )
+        .await?;
+        started.map_err(|error| EarlyEnd::from_error(&error))
     }
 
     /// Waits until the session is old enough to be restored, if the agent sets such an age. Only a session that has
     /// had exactly one turn needs the wait.
-    fn settled(&self) -> impl Future<Output = ()> + use<> {
-        let (seat, clock) = (&self.assignment.seat, Arc::clone(&self.agents.clock));
+    fn wait_until_restorable(&self) -> impl Future<Output = ()> + use<> {
+        let (seat, clock) = (&self.assignment.seat, Arc::clone(&self.agent_runtime.clock));
         let age = self.assignment.agent.config.restore_after_seconds;
         let waits = seat.acp_session_id.is_some() && seat.turns == 1;
         let from = seat.updated_at + Duration::from_secs(age.into());
         async move {
             while waits && clock.now() < from {
-                sleep(from.since(clock.now()).min(SETTLE_LOOK)).await;
+                sleep(from.since(clock.now()).min(SETTLE_POLL_INTERVAL)).await;
             }
         }
     }
 
     /// Opens the seat's session: restores the agent's memory if the seat has one, and creates a session otherwise.
     /// Then applies mode and settings.
-    async fn open(
+    async fn open_session(
         &mut self,
         agent: &Agent,
         deadline: Instant,
-    ) -> Result<model::AcpSessionId, Early> {
+    ) -> Result<model::AcpSessionId, EarlyEnd> {
         let assignment = self.assignment;
         let config = &assignment.agent.config;
         let cwd = Path::new(&assignment.session.cwd);
@@ -232,8 +242,8 @@ impl Turn<'_> {
             }
         };
         let lease = agent.lease();
-        let opened = attended(Some(&lease), &mut self.pulse, deadline, open).await?;
-        let opened = opened.map_err(|error| Early::failed(&error))?;
+        let opened = with_lease_renewal(Some(&lease), &mut self.heartbeat, deadline, open).await?;
+        let opened = opened.map_err(|error| EarlyEnd::from_error(&error))?;
 
         // The seat's own mode and settings take precedence over those of the agent.
         let seat = &assignment.seat.settings;
@@ -241,44 +251,45 @@ impl Turn<'_> {
         let mut settings = config.settings.clone();
         settings.extend(seat.values.clone());
         let apply = agent.apply_settings(mode, &settings);
-        let applied = attended(Some(&lease), &mut self.pulse, deadline, apply).await?;
-        applied.map_err(|error| Early::failed(&error))?;
+        let applied =
+            with_lease_renewal(Some(&lease), &mut self.heartbeat, deadline, apply).await?;
+        applied.map_err(|error| EarlyEnd::from_error(&error))?;
         Ok(opened.id)
     }
 
     /// Shuts the agent down gently, and keeps it alive for that time.
-    async fn shutdown(&mut self, agent: Agent) -> Exit {
+    async fn shut_down_agent(&mut self, agent: Agent) -> Exit {
         // One renewal suffices, because the lease is longer than all steps together. If heartbeats are configured to
         // become stale within seconds, the guard kills an agent that takes longer.
-        agent.lease().renew(self.pulse.borrow().lease()).ok();
-        agent.shutdown(self.agents.grace).await
+        agent.lease().renew(self.heartbeat.borrow().lease()).ok();
+        agent.shutdown(self.agent_runtime.grace).await
     }
 
     /// Returns the end of a turn whose prompt was sent. Returns `None` if this worker has lost the run.
-    async fn finished(
+    async fn build_finished(
         &self,
-        end: End,
+        end: PromptEnd,
         id: model::AcpSessionId,
         recorder: Recorder,
         exit: &Exit,
-    ) -> Option<Finished> {
+    ) -> Option<TurnResult> {
         // 1. Write the last rows. If the ledger stays unreachable, the end of the run matters more than these rows.
         let recorded = recorder.end();
         let run = self.assignment.run.id;
         if !recorded.pending.is_empty() {
-            let write = || self.ledger.record(run, recorded.pending.clone());
-            match persist(run, self.agents.lease, write).await {
-                Ok(Settled::Written) => {}
-                Ok(Settled::Lost) => return None,
+            let write = || self.store.record(run, recorded.pending.clone());
+            match persist(run, self.agent_runtime.lease, write).await {
+                Ok(WriteOutcome::Committed) => {}
+                Ok(WriteOutcome::Fenced) => return None,
                 Err(error) => {
-                    warn(run, &error, "record the last");
+                    log_warning(run, &error, "record the last");
                 }
             }
         }
         // 2. Determine the outcome, and whether the agent ended its turn, so that its session counts as the seat's
         // memory.
         let failed = |kind, message: &str| {
-            Outcome::Failed(Failure {
+            Outcome::Failed(RunFailure {
                 kind,
                 prompted: true,
                 message: message.into(),
@@ -287,27 +298,27 @@ impl Turn<'_> {
         let policies = &self.assignment.policies;
         let mut error = None;
         let (outcome, turn_ended) = match end {
-            End::Answered(Ok(reason)) => (Outcome::Stopped(reason), true),
-            End::Answered(Err(failure)) => {
-                error = Some(chain(&failure));
-                (Outcome::Failed(failure.failure(true)), false)
+            PromptEnd::Completed(Ok(reason)) => (Outcome::Stopped(reason), true),
+            PromptEnd::Completed(Err(failure)) => {
+                error = Some(error_chain(&failure));
+                (Outcome::Failed(failure.to_run_failure(true)), false)
             }
-            End::Stopped(Stop::Cancel(reason), ended) => (Outcome::Cancelled(reason), ended),
-            End::Stopped(Stop::HandBack, ended) => {
-                (failed(FailureKind::HandedBack, "the server stopped"), ended)
+            PromptEnd::Stopped(Stop::Cancel(reason), ended) => (Outcome::Cancelled(reason), ended),
+            PromptEnd::Stopped(Stop::Requeue, ended) => {
+                (failed(FailureKind::Requeued, "the server stopped"), ended)
             }
-            End::Stopped(Stop::Lost, _) => return None,
-            End::Inactive(ended) => {
+            PromptEnd::Stopped(Stop::Lost, _) => return None,
+            PromptEnd::Inactive(ended) => {
                 let text = format!("the agent was silent for {} s", policies.inactivity_seconds);
                 (failed(FailureKind::Inactive, &text), ended)
             }
-            End::Timeout(ended) => {
+            PromptEnd::Timeout(ended) => {
                 let text = format!("the turn took longer than {} s", policies.timeout_seconds);
                 (failed(FailureKind::Timeout, &text), ended)
             }
-            End::Budget(said, ended) => (failed(FailureKind::Budget, &said), ended),
+            PromptEnd::Budget(said, ended) => (failed(FailureKind::Budget, &said), ended),
         };
-        let Recorded {
+        let RecordedTurn {
             answer,
             flags,
             usage,
@@ -315,7 +326,7 @@ impl Turn<'_> {
             diagnostics,
             ..
         } = recorded;
-        Some(Finished {
+        Some(TurnResult {
             outcome,
             answer,
             acp_session_id: Some(id),
@@ -323,7 +334,7 @@ impl Turn<'_> {
             flags,
             usage,
             title,
-            diagnostics: json!({ "process": process(exit), "updates": diagnostics }),
+            diagnostics: json!({ "process": process_diagnostics(exit), "updates": diagnostics }),
             error,
         })
     }
@@ -331,7 +342,7 @@ impl Turn<'_> {
 
 /// Waits until no process is left of an agent whose start failed. Its guard is killing them already; the sweep covers
 /// a guard that was killed itself.
-async fn clear_away(run: RunId) {
+async fn kill_leftovers(run: RunId) {
     let swept = tokio::task::spawn_blocking(move || guard::sweep(&run.to_string())).await;
     if let Err(error) = swept.map_err(io::Error::other).flatten() {
         tracing::error!(%run, %error, "failed to kill what {run} has left");
@@ -340,66 +351,66 @@ async fn clear_away(run: RunId) {
 
 /// Returns the end of a turn that failed before its prompt, with the diagnostics of its process. Returns `None` if
 /// this worker has lost the run.
-fn give_up(early: Early, process: &Value) -> Option<Finished> {
+fn finish_early(early: EarlyEnd, process: &Value) -> Option<TurnResult> {
     let outcome = match early.stopped {
         Some(Stop::Lost) => return None,
         Some(Stop::Cancel(reason)) => Outcome::Cancelled(reason),
-        Some(Stop::HandBack) | None => Outcome::Failed(early.failure),
+        Some(Stop::Requeue) | None => Outcome::Failed(early.run_failure),
     };
-    Some(Finished {
+    Some(TurnResult {
         diagnostics: json!({ "process": process }),
         error: early.error,
-        ..Finished::bare(outcome)
+        ..TurnResult::with_outcome(outcome)
     })
 }
 
 /// The reason why a turn ended before its prompt.
-struct Early {
+struct EarlyEnd {
     stopped: Option<Stop>,
-    failure: Failure,
+    run_failure: RunFailure,
     error: Option<String>,
 }
 
-impl Early {
-    fn failed(error: &impl Classified) -> Self {
+impl EarlyEnd {
+    fn from_error(error: &impl ClassifyFailure) -> Self {
         Self {
             stopped: None,
-            failure: error.failure(false),
-            error: Some(chain(error)),
+            run_failure: error.to_run_failure(false),
+            error: Some(error_chain(error)),
         }
     }
 }
 
-impl From<Stopped> for Early {
-    fn from(stopped: Stopped) -> Self {
+impl From<StepStopped> for EarlyEnd {
+    fn from(stopped: StepStopped) -> Self {
         let (stopped, kind, message) = match stopped {
-            Stopped::Order(stop) => (Some(stop), FailureKind::HandedBack, "the server stopped"),
-            Stopped::Timeout => (
+            StepStopped::Stop(stop) => (Some(stop), FailureKind::Requeued, "the server stopped"),
+            StepStopped::Timeout => (
                 None,
                 FailureKind::Timeout,
                 "the turn's time was over before its prompt",
             ),
         };
-        let failure = Failure {
+        let failure = RunFailure {
             kind,
             prompted: false,
             message: message.into(),
         };
         Self {
             stopped,
-            failure,
+            run_failure: failure,
             error: None,
         }
     }
 }
 
 /// Returns the diagnostics of an agent's process for the run record.
-fn process(exit: &Exit) -> Value {
+fn process_diagnostics(exit: &Exit) -> Value {
     json!({
         "status": exit.status.to_string(),
-        "ended_by": format!("{:?}", exit.how).to_lowercase(),
-        "lease_over": exit.lease_over,
-        "excess": exit.excess.map(|excess| excess.to_string()),
+        "ended_by": format!("{:?}", exit.step).to_lowercase(),
+        "lease_over": exit.lease_expired,
+        "excess": exit.exceeded_limit.map(|excess| excess.to_string()),
         "stderr_tail": exit.stderr_tail,
         "noise_tail": exit.noise_tail,
         "dropped_lines": exit.dropped_lines,

@@ -5,23 +5,23 @@ use std::time::Duration;
 use futures::future::BoxFuture;
 use model::{
     RunId,
-    outcome::{Failure, FailureKind, Outcome},
-    turn::{Finished, Settled},
+    outcome::{FailureKind, Outcome, RunFailure},
+    turn::{TurnResult, WriteOutcome},
 };
 use tokio::time::{Instant, sleep};
 
 use crate::{
-    ledger::{Ledger, LedgerError},
-    warn,
+    log_warning,
+    turn_store::{TurnStore, TurnStoreError},
 };
 
 /// The result of executing a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Ended {
+pub enum TurnEnd {
     /// The turn has ended.
     Finished,
     /// The turn was ended because the server stops; the run is queued for another attempt.
-    HandedBack,
+    Requeued,
     /// The turn did not begin; the ledger holds the reason.
     NotBegun,
     /// This worker no longer owns the run.
@@ -31,23 +31,23 @@ pub enum Ended {
 /// Writes the end of a run. Retries for `patience` while the ledger is unreachable, because a finished turn without
 /// its end would be recovered as lost and could run again.
 pub(crate) async fn finish(
-    ledger: &dyn Ledger,
+    ledger: &dyn TurnStore,
     run: RunId,
-    finished: Finished,
+    finished: TurnResult,
     patience: Duration,
-) -> Result<Ended, LedgerError> {
+) -> Result<TurnEnd, TurnStoreError> {
     let handed_back = matches!(
         &finished.outcome,
-        Outcome::Failed(Failure {
-            kind: FailureKind::HandedBack,
+        Outcome::Failed(RunFailure {
+            kind: FailureKind::Requeued,
             ..
         })
     );
     let settled = persist(run, patience, || ledger.finish(run, finished.clone())).await?;
     Ok(match settled {
-        Settled::Written if handed_back => Ended::HandedBack,
-        Settled::Written => Ended::Finished,
-        Settled::Lost => Ended::Lost,
+        WriteOutcome::Committed if handed_back => TurnEnd::Requeued,
+        WriteOutcome::Committed => TurnEnd::Finished,
+        WriteOutcome::Fenced => TurnEnd::Lost,
     })
 }
 
@@ -56,14 +56,14 @@ pub(crate) async fn finish(
 pub(crate) async fn persist<'a, T>(
     run: RunId,
     patience: Duration,
-    write: impl Fn() -> BoxFuture<'a, Result<T, LedgerError>>,
-) -> Result<T, LedgerError> {
+    write: impl Fn() -> BoxFuture<'a, Result<T, TurnStoreError>>,
+) -> Result<T, TurnStoreError> {
     let until = Instant::now() + patience;
     let mut pause = Duration::from_millis(100);
     loop {
         match write().await {
             Err(error) if error.transient && Instant::now() + pause <= until => {
-                warn(run, &error, "write the end");
+                log_warning(run, &error, "write the end");
                 sleep(pause).await;
                 pause = (pause * 2).min(Duration::from_secs(5));
             }

@@ -6,30 +6,30 @@
 //! - The crate uses no database. Everything that outlives the turn goes through a [`Ledger`], the port to storage.
 //! - A turn whose ledger reports that this worker has lost the run stops its agent and writes nothing more.
 
-mod agents;
-mod asking;
+mod agent_runtime;
+mod approvals;
 mod begin;
 mod conversation;
 mod execute;
-mod failure;
+mod failure_kind;
 mod finish;
-mod ledger;
-mod own_folder;
-mod patience;
+mod heartbeat;
 mod permissions;
 mod precheck;
-mod pulse;
 mod recorder;
+mod session_folder;
+mod time_limits;
+mod turn_store;
 
-pub use agents::Agents;
+pub use agent_runtime::AgentRuntime;
 pub use execute::execute;
-pub use finish::Ended;
-pub use ledger::{Ledger, LedgerError};
-pub use pulse::Orders;
+pub use finish::TurnEnd;
+pub use heartbeat::TurnControl;
+pub use turn_store::{TurnStore, TurnStoreError};
 
 use model::RunId;
 
 /// Logs an error that is retried, or that the turn can do without.
-fn warn(run: RunId, error: &(dyn std::error::Error + 'static), what: &str) {
+fn log_warning(run: RunId, error: &(dyn std::error::Error + 'static), what: &str) {
     tracing::warn!(%run, error, "failed to {what} of {run}");
 }

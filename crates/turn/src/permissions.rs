@@ -3,7 +3,7 @@
 use agent::{Decision, PermissionRequest, Permissions};
 use futures::future::{self, BoxFuture};
 use model::{
-    approval::{Question, Unruled},
+    approval::{RequestedPermission, Unruled},
     limits,
     permission::{PermissionRules, Verdict},
     turn::Assignment,
@@ -12,50 +12,59 @@ use tokio::sync::{mpsc, oneshot};
 
 /// The rules of a turn. A request that no rule matches is denied or sent to people, so that no turn waits forever for
 /// an answer.
-pub(crate) struct ByRules {
+pub(crate) struct RulePermissions {
     rules: PermissionRules,
-    people: Option<mpsc::Sender<Enquiry>>,
+    people: Option<mpsc::Sender<PendingRequest>>,
 }
 
 /// A request that waits for people. Dropping it denies it.
-pub(crate) struct Enquiry {
-    pub(crate) question: Question,
+pub(crate) struct PendingRequest {
+    pub(crate) question: RequestedPermission,
     pub(crate) answer: oneshot::Sender<Verdict>,
 }
 
-impl ByRules {
+impl RulePermissions {
     /// Returns the rules of a turn, and the receiver of the requests for people.
-    pub(crate) fn of(assignment: &Assignment) -> (Self, mpsc::Receiver<Enquiry>) {
-        let (people, asked) = mpsc::channel(limits::ASKED_AT_ONCE);
+    pub(crate) fn from_assignment(
+        assignment: &Assignment,
+    ) -> (Self, mpsc::Receiver<PendingRequest>) {
+        let (people, asked) = mpsc::channel(limits::PENDING_APPROVALS_PER_TURN);
         let rules = Self {
             rules: assignment.permissions.clone(),
-            people: (assignment.policies.unruled == Unruled::Ask).then_some(people),
+            people: (assignment.policies.on_unmatched == Unruled::Ask).then_some(people),
         };
         (rules, asked)
     }
 }
 
-impl Permissions for ByRules {
+impl Permissions for RulePermissions {
     fn decide(&self, request: PermissionRequest) -> BoxFuture<'_, Decision> {
-        match (self.rules.verdict(&request.about), &self.people) {
+        match (self.rules.verdict(&request.subject), &self.people) {
             (Some(Verdict::Allow), _) => Box::pin(future::ready(Decision::Allow)),
-            (None, Some(people)) => Box::pin(ask(people, request)),
+            (None, Some(people)) => Box::pin(request_decision(people, request)),
             (Some(Verdict::Deny), _) | (None, None) => Box::pin(future::ready(Decision::Deny)),
         }
     }
 }
 
 /// Sends a request to people and waits for the decision. Denies the request if the prompt is over.
-async fn ask(people: &mpsc::Sender<Enquiry>, request: PermissionRequest) -> Decision {
+async fn request_decision(
+    people: &mpsc::Sender<PendingRequest>,
+    request: PermissionRequest,
+) -> Decision {
     let PermissionRequest {
-        about,
+        subject: about,
         tool_call,
         input,
         ..
     } = request;
-    let question = Question::new(&about.tool_kind, &about.title, &tool_call, input);
+    let question = RequestedPermission::new(&about.tool_kind, &about.title, &tool_call, input);
     let (answer, answered) = oneshot::channel();
-    if people.send(Enquiry { question, answer }).await.is_err() {
+    if people
+        .send(PendingRequest { question, answer })
+        .await
+        .is_err()
+    {
         return Decision::Deny;
     }
     match answered.await {

@@ -2,28 +2,28 @@
 
 use std::path::PathBuf;
 
-use agent::{Command, Status};
+use agent::{Command, ExitStatus};
 use model::{
     agent::ResourceLimits,
     limits,
-    precheck::{Question, Reply, Verdict},
-    turn::Finished,
+    precheck::{PrecheckDecision, PrecheckExit, PrecheckJob},
+    turn::TurnResult,
 };
 use serde_json::{Value, json};
 use tokio::{sync::watch, time::Instant};
 
 use crate::{
-    agents::Agents,
-    failure::{chain, cut},
-    own_folder::make_own_folder,
-    patience::{Stopped, attended},
-    pulse::{Pulse, Stop},
+    agent_runtime::AgentRuntime,
+    failure_kind::{error_chain, truncate},
+    heartbeat::{HeartbeatState, Stop},
+    session_folder::create_session_folder,
+    time_limits::{StepStopped, with_lease_renewal},
 };
 
 /// The result of running a precheck.
-pub(crate) enum Answer {
+pub(crate) enum PrecheckOutcome {
     /// The command has ended, with any status or none.
-    Given(Asked),
+    Completed(PrecheckReport),
     /// The command was stopped, because the run must not go on.
     Stopped(Stop),
     /// The guard killed the command, because its lease was not renewed.
@@ -32,19 +32,19 @@ pub(crate) enum Answer {
 
 /// The reply of a precheck. Empty if the run has none.
 #[derive(Debug, Default)]
-pub(crate) struct Asked(Option<Said>);
+pub(crate) struct PrecheckReport(Option<CommandResult>);
 
 #[derive(Debug)]
-struct Said {
+struct CommandResult {
     command: Vec<String>,
-    reply: Reply,
+    reply: PrecheckExit,
     output_tail: String,
 }
 
-impl Asked {
+impl PrecheckReport {
     /// Returns the verdict. Returns `None` if the run has no precheck.
-    pub(crate) fn verdict(&self) -> Option<Verdict> {
-        self.0.as_ref().map(|said| said.reply.verdict())
+    pub(crate) fn verdict(&self) -> Option<PrecheckDecision> {
+        self.0.as_ref().map(|said| said.reply.decision())
     }
 
     /// Returns the diagnostics of the precheck for the run record.
@@ -60,33 +60,33 @@ impl Asked {
     }
 
     /// Adds the precheck's diagnostics to the end of its turn, and flags an unclear verdict.
-    pub(crate) fn note(&self, finished: &mut Finished) {
+    pub(crate) fn add_to(&self, finished: &mut TurnResult) {
         let Some(verdict) = self.verdict() else {
             return;
         };
-        finished.flags.precheck_unclear = verdict == Verdict::Unclear;
+        finished.flags.precheck_unclear = verdict == PrecheckDecision::Unclear;
         finished.diagnostics["precheck"] = self.diagnostics()["precheck"].take();
     }
 }
 
 /// Runs the command until it ends or reaches its time limit. No process of the command is left when the function
 /// returns.
-pub(crate) async fn ask(
-    question: &Question,
-    agents: &Agents,
-    mut pulse: watch::Receiver<Pulse>,
-) -> Answer {
+pub(crate) async fn run_precheck(
+    question: &PrecheckJob,
+    agents: &AgentRuntime,
+    mut pulse: watch::Receiver<HeartbeatState>,
+) -> PrecheckOutcome {
     let precheck = &question.precheck;
     let deadline = Instant::now() + precheck.timeout();
     let said = |reply, output_tail| {
-        Answer::Given(Asked(Some(Said {
+        PrecheckOutcome::Completed(PrecheckReport(Some(CommandResult {
             command: precheck.command.clone(),
             reply,
             output_tail,
         })))
     };
     let cwd = PathBuf::from(&question.cwd);
-    make_own_folder(&cwd, &question.session.to_string());
+    create_session_folder(&cwd, &question.session.to_string());
     let command = Command {
         command: precheck.command.clone(),
         cwd,
@@ -98,33 +98,33 @@ pub(crate) async fn ask(
     };
     let running = match command.start() {
         Ok(running) => running,
-        Err(error) => return said(Reply::NotStarted(chain(&error)), String::new()),
+        Err(error) => return said(PrecheckExit::NotStarted(error_chain(&error)), String::new()),
     };
     let lease = running.lease();
-    let waited = attended(Some(&lease), &mut pulse, deadline, running.ended()).await;
+    let waited = with_lease_renewal(Some(&lease), &mut pulse, deadline, running.wait()).await;
     // Read the status before the rest is killed: the status of the command's own process counts, even if its
     // descendants exceeded the time limit.
     let status = running.status();
-    let end = running.end().await;
-    if let Err(Stopped::Order(stop)) = waited {
-        return Answer::Stopped(stop);
+    let end = running.kill().await;
+    if let Err(StepStopped::Stop(stop)) = waited {
+        return PrecheckOutcome::Stopped(stop);
     }
-    if end.lease_over {
-        return Answer::LeaseOver;
+    if end.lease_expired {
+        return PrecheckOutcome::LeaseOver;
     }
-    let reply = match (end.failed, status, waited) {
-        (Some(why), ..) => Reply::NotStarted(cut(why, limits::ERROR_BYTES)),
-        (None, None, Err(_)) => Reply::Timeout,
-        (None, Some(status), _) => reply(status),
-        (None, None, Ok(())) => reply(end.status),
+    let reply = match (end.start_error, status, waited) {
+        (Some(why), ..) => PrecheckExit::NotStarted(truncate(why, limits::ERROR_BYTES)),
+        (None, None, Err(_)) => PrecheckExit::Timeout,
+        (None, Some(status), _) => to_reply(status),
+        (None, None, Ok(())) => to_reply(end.status),
     };
     said(reply, end.output_tail)
 }
 
-const fn reply(status: Status) -> Reply {
+const fn to_reply(status: ExitStatus) -> PrecheckExit {
     match status {
-        Status::Code(code) => Reply::Code(code),
-        Status::Signal(signal) => Reply::Signal(signal),
-        Status::Unknown => Reply::Unknown,
+        ExitStatus::Code(code) => PrecheckExit::Code(code),
+        ExitStatus::Signal(signal) => PrecheckExit::Signal(signal),
+        ExitStatus::Unknown => PrecheckExit::Unknown,
     }
 }

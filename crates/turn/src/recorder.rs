@@ -8,7 +8,7 @@ use std::{collections::HashMap, io, sync::Arc};
 use agent::{Decision, PlanEntry, ToolCall, Update};
 use model::{
     Clock, Entropy, MessageId,
-    budget::{Meter, Reading, Spent},
+    budget::{Meter, RunUsage, UsageReport},
     entity::Seat,
     limits,
     run::RunFlags,
@@ -17,10 +17,10 @@ use model::{
 use serde_json::{Value, json};
 
 /// The longest input or output of a tool call in the transcript, in bytes of JSON.
-const TOOL_BYTES: usize = 64 * 1024;
+const MAX_TOOL_VALUE_BYTES: usize = 64 * 1024;
 
 /// The longest ID, kind or status of a tool call, in bytes.
-const ID_BYTES: usize = 256;
+const MAX_ID_BYTES: usize = 256;
 
 /// The updates of one turn and the rows made from them.
 pub(crate) struct Recorder {
@@ -29,24 +29,24 @@ pub(crate) struct Recorder {
     /// The answer so far.
     answer: String,
     /// The length of the answer's beginning that viewers have already received, in bytes.
-    shown: usize,
+    sent_bytes: usize,
     /// `true` if a tool call or permission request separates the last piece of the answer from the next.
-    parted: bool,
+    needs_separator: bool,
     thought: String,
     tool_calls: HashMap<String, Entry>,
     plan: Option<Entry>,
     /// The size of the rows' contents beside their short fields, in bytes.
-    kept: usize,
+    kept_bytes: usize,
     /// The rows that are not written yet. A row that changes again before it is written occurs once.
     pending: Vec<Entry>,
     rows: usize,
-    dropped: usize,
+    dropped_rows: usize,
     flags: RunFlags,
     usage: Option<Value>,
     meter: Meter,
     title: Option<String>,
     /// The number of updates whose kinds have no place in the transcript.
-    others: usize,
+    ignored_updates: usize,
 }
 
 impl Recorder {
@@ -55,41 +55,41 @@ impl Recorder {
     /// zero.
     pub(crate) fn new(clock: Arc<dyn Clock>, entropy: Arc<dyn Entropy>, seat: &Seat) -> Self {
         let meter = match &seat.acp_session_id {
-            Some(_) => Meter::resumed(seat.usage.as_ref().and_then(Reading::of)),
+            Some(_) => Meter::resumed(seat.usage.as_ref().and_then(UsageReport::of)),
             None => Meter::default(),
         };
         Self {
             clock,
             entropy,
             answer: String::new(),
-            shown: 0,
-            parted: false,
+            sent_bytes: 0,
+            needs_separator: false,
             thought: String::new(),
             tool_calls: HashMap::new(),
             plan: None,
-            kept: 0,
+            kept_bytes: 0,
             pending: Vec::new(),
             rows: 0,
-            dropped: 0,
+            dropped_rows: 0,
             flags: RunFlags::default(),
             usage: None,
             meter,
             title: None,
-            others: 0,
+            ignored_updates: 0,
         }
     }
 
-    pub(crate) fn take(&mut self, update: Update) {
+    pub(crate) fn record(&mut self, update: Update) {
         if !matches!(update, Update::Thought(_)) {
             self.end_thought();
         }
         match update {
-            Update::Text(text) => self.text(&text),
+            Update::Text(text) => self.append_text(&text),
             Update::Thought(text) => {
                 let room = limits::CONTENT_BYTES.saturating_sub(self.thought.len());
                 self.thought.push_str(head(&text, room));
             }
-            Update::ToolCall(call) => self.tool_call(call),
+            Update::ToolCall(call) => self.add_tool_call(call),
             Update::ToolCallUpdate {
                 id,
                 title,
@@ -98,19 +98,19 @@ impl Recorder {
                 input,
                 output,
             } => {
-                self.tool_call_update(id, title, kind, status, input, output);
+                self.update_tool_call(id, title, kind, status, input, output);
             }
-            Update::Plan(steps) => self.plan(&steps),
+            Update::Plan(steps) => self.set_plan(&steps),
             Update::Usage(usage) => {
                 let cost = usage
                     .cost
                     .map(|cost| json!({ "amount": cost.amount, "currency": cost.currency }));
                 let mut usage = json!({ "used": usage.used, "size": usage.size, "cost": cost });
-                if let Some(reading) = Reading::of(&usage) {
-                    self.meter.read(&reading);
+                if let Some(reading) = UsageReport::of(&usage) {
+                    self.meter.record(&reading);
                 }
                 usage["costs"] = json!(self.meter.costs());
-                usage["spent"] = json!(self.meter.spent());
+                usage["spent"] = json!(self.meter.usage());
                 self.usage = Some(usage);
             }
             Update::Title(title) => {
@@ -125,16 +125,16 @@ impl Recorder {
                 if decision == Decision::Deny {
                     self.flags.permissions_denied += 1;
                 }
-                let title = head(&request.about.title, limits::TITLE_BYTES);
+                let title = head(&request.subject.title, limits::TITLE_BYTES);
                 let content = format!("Permission {decided}: {title}");
                 let metadata = json!({
-                    "tool_call_id": head(&request.tool_call, ID_BYTES),
-                    "tool_kind": head(&request.about.tool_kind, ID_BYTES),
+                    "tool_call_id": head(&request.tool_call, MAX_ID_BYTES),
+                    "tool_kind": head(&request.subject.tool_kind, MAX_ID_BYTES),
                     "decision": decided,
                 });
                 let id = self.new_id();
-                self.parted = true;
-                self.add(Entry {
+                self.needs_separator = true;
+                self.queue_row(Entry {
                     id,
                     role: Role::System,
                     kind: EntryKind::Permission,
@@ -145,15 +145,15 @@ impl Recorder {
             Update::ModeChanged(_)
             | Update::SettingsChanged(_)
             | Update::Commands(_)
-            | Update::Other(_) => self.others += 1,
+            | Update::Other(_) => self.ignored_updates += 1,
         }
     }
 
-    fn text(&mut self, text: &str) {
-        if self.parted && !self.answer.is_empty() && !self.answer.ends_with('\n') {
+    fn append_text(&mut self, text: &str) {
+        if self.needs_separator && !self.answer.is_empty() && !self.answer.ends_with('\n') {
             self.answer.push_str("\n\n");
         }
-        self.parted = false;
+        self.needs_separator = false;
         // Text beyond the limit is dropped and flagged, but the turn continues.
         let room = limits::ANSWER_BYTES.saturating_sub(self.answer.len());
         let kept = text.floor_char_boundary(room.min(text.len()));
@@ -166,14 +166,14 @@ impl Recorder {
             return;
         }
         let content = std::mem::take(&mut self.thought);
-        if self.kept + content.len() > limits::TURN_BYTES {
-            self.dropped += 1;
+        if self.kept_bytes + content.len() > limits::TURN_BYTES {
+            self.dropped_rows += 1;
             return;
         }
-        self.kept += content.len();
+        self.kept_bytes += content.len();
         let id = self.new_id();
         let kind = EntryKind::Thought;
-        self.add(Entry {
+        self.queue_row(Entry {
             id,
             role: Role::Assistant,
             kind,
@@ -182,12 +182,12 @@ impl Recorder {
         });
     }
 
-    fn plan(&mut self, steps: &[PlanEntry]) {
+    fn set_plan(&mut self, steps: &[PlanEntry]) {
         let shown = steps
             .iter()
             .map(|step| format!("[{}] {}", step.status, step.content));
         let content = shown.collect::<Vec<_>>().join("\n");
-        let content = head(&content, TOOL_BYTES).to_owned();
+        let content = head(&content, MAX_TOOL_VALUE_BYTES).to_owned();
         let steps = steps.iter().map(
             |step| json!({ "content": step.content, "priority": step.priority, "status": step.status }),
         );
@@ -195,7 +195,7 @@ impl Recorder {
         // A new plan replaces the old one in its row, so that the transcript shows one plan per turn.
         let before = self.plan.take();
         let old = before.as_ref().map(|entry| &entry.metadata["entries"]);
-        let metadata = json!({ "entries": self.bounded(steps, old) });
+        let metadata = json!({ "entries": self.bound_value(steps, old) });
         let entry = Entry {
             id: before
                 .as_ref()
@@ -207,22 +207,22 @@ impl Recorder {
         };
         self.plan = Some(entry.clone());
         if before.is_some() {
-            self.change(entry);
+            self.queue_changed_row(entry);
         } else {
-            self.add(entry);
+            self.queue_row(entry);
         }
     }
 
-    fn tool_call(&mut self, mut call: ToolCall) {
+    fn add_tool_call(&mut self, mut call: ToolCall) {
         self.flags.tool_calls += 1;
-        self.parted = true;
-        call.id.truncate(call.id.floor_char_boundary(ID_BYTES));
+        self.needs_separator = true;
+        call.id.truncate(call.id.floor_char_boundary(MAX_ID_BYTES));
         let metadata = json!({
             "tool_call_id": call.id,
-            "tool_kind": head(&call.kind, ID_BYTES),
-            "status": head(&call.status, ID_BYTES),
-            "input": self.bounded(call.input, None),
-            "output": self.bounded(call.output, None),
+            "tool_kind": head(&call.kind, MAX_ID_BYTES),
+            "status": head(&call.status, MAX_ID_BYTES),
+            "input": self.bound_value(call.input, None),
+            "output": self.bound_value(call.output, None),
         });
         let id = self.new_id();
         let entry = Entry {
@@ -236,10 +236,10 @@ impl Recorder {
         if self.tool_calls.len() < limits::UPDATES_PER_TURN {
             self.tool_calls.insert(call.id, entry.clone());
         }
-        self.add(entry);
+        self.queue_row(entry);
     }
 
-    fn tool_call_update(
+    fn update_tool_call(
         &mut self,
         id: String,
         title: Option<String>,
@@ -248,7 +248,7 @@ impl Recorder {
         input: Option<Value>,
         output: Option<Value>,
     ) {
-        let Some(mut entry) = self.tool_calls.remove(head(&id, ID_BYTES)) else {
+        let Some(mut entry) = self.tool_calls.remove(head(&id, MAX_ID_BYTES)) else {
             // Some agents report a call for the first time by a change of it.
             let call = ToolCall {
                 id,
@@ -258,43 +258,43 @@ impl Recorder {
                 input,
                 output,
             };
-            return self.tool_call(call);
+            return self.add_tool_call(call);
         };
         if let Some(title) = title {
             head(&title, limits::TITLE_BYTES).clone_into(&mut entry.content);
         }
         for (name, value) in [("tool_kind", kind), ("status", status)] {
             if let Some(value) = value {
-                entry.metadata[name] = head(&value, ID_BYTES).into();
+                entry.metadata[name] = head(&value, MAX_ID_BYTES).into();
             }
         }
         for (name, value) in [("input", input), ("output", output)] {
             if value.is_some() {
-                entry.metadata[name] = self.bounded(value, Some(&entry.metadata[name]));
+                entry.metadata[name] = self.bound_value(value, Some(&entry.metadata[name]));
             }
         }
-        self.parted = true;
+        self.needs_separator = true;
         self.tool_calls
-            .insert(head(&id, ID_BYTES).to_owned(), entry.clone());
-        self.change(entry);
+            .insert(head(&id, MAX_ID_BYTES).to_owned(), entry.clone());
+        self.queue_changed_row(entry);
     }
 
     /// Returns an input or output that replaces `old`, or an object with its length if the transcript has no room for
     /// it.
-    fn bounded(&mut self, value: Option<Value>, old: Option<&Value>) -> Value {
+    fn bound_value(&mut self, value: Option<Value>, old: Option<&Value>) -> Value {
         // Release the room of `old` first, so that repeated updates of one call do not use up the turn's limit.
-        self.kept = self.kept.saturating_sub(old.map_or(0, length));
+        self.kept_bytes = self.kept_bytes.saturating_sub(old.map_or(0, json_length));
         let Some(value) = value else {
             return Value::Null;
         };
-        let bytes = length(&value);
-        let fits = bytes <= TOOL_BYTES && self.kept + bytes <= limits::TURN_BYTES;
+        let bytes = json_length(&value);
+        let fits = bytes <= MAX_TOOL_VALUE_BYTES && self.kept_bytes + bytes <= limits::TURN_BYTES;
         let kept = if fits {
             value
         } else {
             json!({ "omitted_bytes": bytes })
         };
-        self.kept += length(&kept);
+        self.kept_bytes += json_length(&kept);
         kept
     }
 
@@ -303,20 +303,20 @@ impl Recorder {
     }
 
     /// Queues a changed row. Searches from the end, because the row that changed last is usually there.
-    fn change(&mut self, entry: Entry) {
+    fn queue_changed_row(&mut self, entry: Entry) {
         let mut waiting = self.pending.iter_mut().rev();
         match waiting.find(|waiting| waiting.id == entry.id) {
             Some(waiting) => *waiting = entry,
-            None => self.add(entry),
+            None => self.queue_row(entry),
         }
     }
 
-    fn add(&mut self, entry: Entry) {
+    fn queue_row(&mut self, entry: Entry) {
         if self.rows < limits::UPDATES_PER_TURN {
             self.rows += 1;
             self.pending.push(entry);
         } else {
-            self.dropped += 1;
+            self.dropped_rows += 1;
         }
     }
 
@@ -326,18 +326,18 @@ impl Recorder {
     }
 
     /// Removes the first `count` pending rows, after they were written.
-    pub(crate) fn written(&mut self, count: usize) {
+    pub(crate) fn remove_written(&mut self, count: usize) {
         self.pending.drain(..count.min(self.pending.len()));
     }
 
     /// Returns the text that viewers have not received yet, with its position in bytes.
-    pub(crate) fn unseen(&self) -> (u64, &str) {
-        (self.shown as u64, &self.answer[self.shown..])
+    pub(crate) fn unsent_text(&self) -> (u64, &str) {
+        (self.sent_bytes as u64, &self.answer[self.sent_bytes..])
     }
 
     /// Marks the next `bytes` of the answer as received by the viewers.
-    pub(crate) fn seen(&mut self, bytes: usize) {
-        self.shown += bytes;
+    pub(crate) fn mark_sent(&mut self, bytes: usize) {
+        self.sent_bytes += bytes;
     }
 
     /// Returns the agent's last report of usage, together with the usage of the turn so far. Returns `None` if the
@@ -347,27 +347,27 @@ impl Recorder {
     }
 
     /// Returns the usage of the turn so far.
-    pub(crate) fn spent(&self) -> &Spent {
-        self.meter.spent()
+    pub(crate) fn turn_usage(&self) -> &RunUsage {
+        self.meter.usage()
     }
 
     /// Ends the recording and returns its result.
-    pub(crate) fn end(mut self) -> Recorded {
+    pub(crate) fn end(mut self) -> RecordedTurn {
         self.end_thought();
         self.flags.empty_answer = self.answer.trim().is_empty();
-        Recorded {
+        RecordedTurn {
             answer: self.answer,
             pending: self.pending,
             flags: self.flags,
             usage: self.usage,
             title: self.title,
-            diagnostics: json!({ "rows_dropped": self.dropped, "updates_ignored": self.others }),
+            diagnostics: json!({ "rows_dropped": self.dropped_rows, "updates_ignored": self.ignored_updates }),
         }
     }
 }
 
 /// The result of recording a turn.
-pub(crate) struct Recorded {
+pub(crate) struct RecordedTurn {
     pub(crate) answer: String,
     pub(crate) pending: Vec<Entry>,
     pub(crate) flags: RunFlags,
@@ -382,9 +382,9 @@ fn head(text: &str, bytes: usize) -> &str {
 }
 
 /// Returns the length of a value as JSON, in bytes. Writes no copy of it.
-fn length(value: &Value) -> usize {
-    struct Counted(usize);
-    impl io::Write for Counted {
+fn json_length(value: &Value) -> usize {
+    struct ByteCounter(usize);
+    impl io::Write for ByteCounter {
         fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
             self.0 += bytes.len();
             Ok(bytes.len())
@@ -394,7 +394,7 @@ fn length(value: &Value) -> usize {
             Ok(())
         }
     }
-    let mut counted = Counted(0);
+    let mut counted = ByteCounter(0);
     serde_json::to_writer(&mut counted, value).ok();
     counted.0
 }

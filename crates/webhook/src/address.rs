@@ -7,7 +7,7 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 /// The blocks of IPv4 that are not public: address, number of bits, kind.
-const NOT_PUBLIC_V4: [(Ipv4Addr, u32, &str); 18] = [
+const NON_PUBLIC_V4_BLOCKS: [(Ipv4Addr, u32, &str); 18] = [
     (Ipv4Addr::UNSPECIFIED, 8, "this network"),
     (Ipv4Addr::new(10, 0, 0, 0), 8, "private"),
     (Ipv4Addr::new(100, 64, 0, 0), 10, "shared by a carrier"),
@@ -29,10 +29,10 @@ const NOT_PUBLIC_V4: [(Ipv4Addr, u32, &str); 18] = [
 ];
 
 /// The block of all public addresses of IPv6.
-const PUBLIC_V6: (Ipv6Addr, u32) = (Ipv6Addr::new(0x2000, 0, 0, 0, 0, 0, 0, 0), 3);
+const PUBLIC_V6_BLOCK: (Ipv6Addr, u32) = (Ipv6Addr::new(0x2000, 0, 0, 0, 0, 0, 0, 0), 3);
 
-/// The blocks within [`PUBLIC_V6`] that are not public.
-const NOT_PUBLIC_V6: [(Ipv6Addr, u32, &str); 4] = [
+/// The blocks within [`PUBLIC_V6_BLOCK`] that are not public.
+const NON_PUBLIC_V6_BLOCKS: [(Ipv6Addr, u32, &str); 4] = [
     // This block includes Teredo, whose addresses contain IPv4 addresses.
     (
         Ipv6Addr::new(0x2001, 0, 0, 0, 0, 0, 0, 0),
@@ -58,39 +58,42 @@ const NOT_PUBLIC_V6: [(Ipv6Addr, u32, &str); 4] = [
 
 /// The block of NAT64 (RFC 6052). The last 32 bits are an IPv4 address, which a gateway connects to, so the checks of
 /// IPv4 apply to it.
-const NAT64: (Ipv6Addr, u32) = (Ipv6Addr::new(0x64, 0xff9b, 0, 0, 0, 0, 0, 0), 96);
+const NAT64_BLOCK: (Ipv6Addr, u32) = (Ipv6Addr::new(0x64, 0xff9b, 0, 0, 0, 0, 0, 0), 96);
 
 /// Returns the kind of an address that is not public. Returns `None` for a public address.
-pub(crate) fn not_public(address: IpAddr) -> Option<&'static str> {
+pub(crate) fn non_public_kind(address: IpAddr) -> Option<&'static str> {
     // An IPv4-mapped address of IPv6 reaches the IPv4 address, so the checks of IPv4 apply to it.
     match address.to_canonical() {
-        IpAddr::V4(address) => not_public_v4(address),
-        IpAddr::V6(address) => not_public_v6(address),
+        IpAddr::V4(address) => non_public_kind_v4(address),
+        IpAddr::V6(address) => non_public_kind_v6(address),
     }
 }
 
-fn not_public_v4(address: Ipv4Addr) -> Option<&'static str> {
+fn non_public_kind_v4(address: Ipv4Addr) -> Option<&'static str> {
     let within = |(block, bits, _): &&(Ipv4Addr, u32, _)| {
         (block.to_bits() ^ address.to_bits()) >> (32 - bits) == 0
     };
-    NOT_PUBLIC_V4.iter().find(within).map(|(_, _, what)| *what)
+    NON_PUBLIC_V4_BLOCKS
+        .iter()
+        .find(within)
+        .map(|(_, _, what)| *what)
 }
 
-fn not_public_v6(address: Ipv6Addr) -> Option<&'static str> {
-    if within_v6(address, NAT64) {
+fn non_public_kind_v6(address: Ipv6Addr) -> Option<&'static str> {
+    if is_in_block_v6(address, NAT64_BLOCK) {
         let [.., a, b, c, d] = address.octets();
-        return not_public_v4(Ipv4Addr::new(a, b, c, d));
+        return non_public_kind_v4(Ipv4Addr::new(a, b, c, d));
     }
-    if !within_v6(address, PUBLIC_V6) {
+    if !is_in_block_v6(address, PUBLIC_V6_BLOCK) {
         return Some("no public one");
     }
-    let found = NOT_PUBLIC_V6
+    let found = NON_PUBLIC_V6_BLOCKS
         .iter()
-        .find(|(block, bits, _)| within_v6(address, (*block, *bits)));
+        .find(|(block, bits, _)| is_in_block_v6(address, (*block, *bits)));
     found.map(|(_, _, what)| *what)
 }
 
-fn within_v6(address: Ipv6Addr, (block, bits): (Ipv6Addr, u32)) -> bool {
+fn is_in_block_v6(address: Ipv6Addr, (block, bits): (Ipv6Addr, u32)) -> bool {
     (block.to_bits() ^ address.to_bits()) >> (128 - bits) == 0
 }
 
@@ -99,7 +102,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_not_public_is_told_by_its_address() {
+    fn non_public_addresses_are_recognized() {
         for address in [
             "0.0.0.0",
             "0.1.2.3",
@@ -146,12 +149,15 @@ mod tests {
             "fec0::1",
             "ff02::1",
         ] {
-            assert!(not_public(address.parse().unwrap()).is_some(), "{address}");
+            assert!(
+                non_public_kind(address.parse().unwrap()).is_some(),
+                "{address}"
+            );
         }
     }
 
     #[test]
-    fn what_is_public_passes() {
+    fn public_addresses_are_accepted() {
         for address in [
             "1.1.1.1",
             "9.255.255.255",
@@ -172,7 +178,7 @@ mod tests {
             "2606:4700:4700::1111",
             "2a00:1450::1",
         ] {
-            let refused = not_public(address.parse().unwrap());
+            let refused = non_public_kind(address.parse().unwrap());
             assert_eq!(refused, None, "{address}");
         }
     }

@@ -7,17 +7,20 @@
 
 mod address;
 mod headers;
-mod refusal;
 mod resolver;
 mod sender;
 mod signature;
 mod target;
+mod verify_error;
 
 pub use headers::verify;
 pub use http::{HeaderMap, HeaderName};
-pub use model::secret::{InvalidSecret, Secret, Secrets};
-pub use refusal::Refusal;
+pub use model::signing_secret::{InvalidSigningSecret, SigningSecret, SigningSecrets};
 pub use resolver::{Lookup, SystemLookup};
-pub use sender::{Answer, NotSent, Sender, SenderError};
-pub use signature::{ID, Parts, SIGNATURE, TIMESTAMP, Verified, sign, sign_with_all};
+pub use sender::{Answer, SendError, Sender, SenderError};
+pub use signature::{
+    ID_HEADER, SIGNATURE_HEADER, SignatureHeaders, TIMESTAMP_HEADER, VerifiedRequest, sign,
+    sign_with_all,
+};
 pub use target::{InvalidUrl, Target};
+pub use verify_error::VerifyError;

@@ -2,10 +2,10 @@
 
 use std::{io, net::SocketAddr, pin::Pin, sync::Arc};
 
-use model::allowance::Allowance;
+use model::allowlist::Allowlist;
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 
-use crate::address::not_public;
+use crate::address::non_public_kind;
 
 /// A source of the addresses of hosts.
 pub trait Lookup: Send + Sync {
@@ -32,7 +32,7 @@ impl Lookup for SystemLookup {
 
 /// The reason why a host cannot be reached.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum Unreachable {
+pub(crate) enum ResolveError {
     #[error("it has no address that may be reached")]
     NotAllowed,
     #[error("its name cannot be resolved")]
@@ -41,35 +41,40 @@ pub(crate) enum Unreachable {
 
 /// A resolver that returns permitted addresses only. The HTTP client connects to the returned addresses without
 /// resolving the name again, so a name that changes between check and connection (DNS rebinding) gains nothing.
-pub(crate) struct Guard {
+pub(crate) struct AddressFilter {
     pub(crate) lookup: Arc<dyn Lookup>,
-    pub(crate) allowance: Arc<Allowance>,
+    pub(crate) allowance: Arc<Allowlist>,
     /// `true` to exclude the public internet.
-    pub(crate) allowed_only: bool,
+    pub(crate) excludes_public: bool,
 }
 
-impl Guard {
-    fn lets_pass(allowance: &Allowance, allowed_only: bool, host: &str, at: SocketAddr) -> bool {
-        allowance.has_host(host)
-            || allowance.has_address(at.ip())
-            || (!allowed_only && not_public(at.ip()).is_none())
+impl AddressFilter {
+    fn is_allowed(
+        allowance: &Allowlist,
+        excludes_public: bool,
+        host: &str,
+        at: SocketAddr,
+    ) -> bool {
+        allowance.allows_host(host)
+            || allowance.allows_address(at.ip())
+            || (!excludes_public && non_public_kind(at.ip()).is_none())
     }
 }
 
-impl Resolve for Guard {
+impl Resolve for AddressFilter {
     fn resolve(&self, name: Name) -> Resolving {
         let found = self.lookup.lookup(name.as_str());
         let allowance = Arc::clone(&self.allowance);
-        let allowed_only = self.allowed_only;
+        let excludes_public = self.excludes_public;
         Box::pin(async move {
-            let found = found.await.map_err(Unreachable::NotResolved)?;
+            let found = found.await.map_err(ResolveError::NotResolved)?;
             // A host with both kinds of addresses is reached by its permitted ones.
             let pass: Vec<SocketAddr> = found
                 .into_iter()
-                .filter(|at| Self::lets_pass(&allowance, allowed_only, name.as_str(), *at))
+                .filter(|at| Self::is_allowed(&allowance, excludes_public, name.as_str(), *at))
                 .collect();
             if pass.is_empty() {
-                return Err(Unreachable::NotAllowed.into());
+                return Err(ResolveError::NotAllowed.into());
             }
             Ok(Box::new(pass.into_iter()) as Addrs)
         })

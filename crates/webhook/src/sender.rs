@@ -2,34 +2,34 @@
 
 use std::{error::Error, sync::Arc, time::Duration};
 
-use model::{Timestamp, allowance::Allowance, secret::Secret};
+use model::{Timestamp, allowlist::Allowlist, signing_secret::SigningSecret};
 use reqwest::{Client, Response, header, redirect};
 
 use crate::{
     InvalidUrl, Lookup, SystemLookup, Target,
-    resolver::{Guard, Unreachable},
-    signature::{ID, SIGNATURE, TIMESTAMP, sign_with_all},
+    resolver::{AddressFilter, ResolveError},
+    signature::{ID_HEADER, SIGNATURE_HEADER, TIMESTAMP_HEADER, sign_with_all},
 };
 
 /// The maximum time to establish a connection.
-const CONNECT_LIMIT: Duration = Duration::from_secs(5);
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 /// The time for which an unused connection is kept.
-const IDLE_LIMIT: Duration = Duration::from_secs(30);
+const IDLE_TIMEOUT: Duration = Duration::from_secs(30);
 /// The maximum number of unused connections to one host.
-const IDLE_PER_HOST: usize = 2;
+const MAX_IDLE_PER_HOST: usize = 2;
 /// The maximum number of bytes that are read from a response.
-const ANSWER_BYTES: usize = 16 << 10;
+const MAX_READ_BYTES: usize = 16 << 10;
 /// The maximum number of bytes that are kept of a response.
-const KEPT_BYTES: usize = 1 << 10;
+const MAX_KEPT_BYTES: usize = 1 << 10;
 
 /// A sender of signed bodies. Clones are cheap.
 #[derive(Clone)]
 pub struct Sender {
     /// The client for HTTPS, which reaches the public internet and the allowed addresses.
-    encrypted: Client,
+    https_client: Client,
     /// The client for plain HTTP, which reaches the allowed addresses only.
-    open: Client,
-    allowance: Arc<Allowance>,
+    http_client: Client,
+    allowance: Arc<Allowlist>,
 }
 
 /// The error of a sender that cannot be made.
@@ -48,7 +48,7 @@ pub struct Answer {
 
 /// The reason why there is no response. The receiver may have got the body nevertheless.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum NotSent {
+pub enum SendError {
     /// Requests to the URL are not permitted.
     #[error(transparent)]
     Url(#[from] InvalidUrl),
@@ -66,7 +66,7 @@ pub enum NotSent {
     TimedOut,
     /// The connection broke, or the response was not HTTP.
     #[error("no answer came: {0}")]
-    Broken(String),
+    ConnectionBroken(String),
 }
 
 impl Answer {
@@ -78,25 +78,25 @@ impl Answer {
 
 impl Sender {
     /// Makes a sender. `limit` is the maximum time of a request, from name resolution to the end of the response.
-    pub fn new(allowance: Allowance, limit: Duration) -> Result<Self, SenderError> {
+    pub fn new(allowance: Allowlist, limit: Duration) -> Result<Self, SenderError> {
         let system: Arc<dyn Lookup> = Arc::new(SystemLookup);
         Self::with_lookup(allowance, limit, &system)
     }
 
     /// Makes a sender that resolves host names with `lookup`.
     pub fn with_lookup(
-        allowance: Allowance,
+        allowance: Allowlist,
         limit: Duration,
         lookup: &Arc<dyn Lookup>,
     ) -> Result<Self, SenderError> {
         // The call fails if a provider is installed already, which then stays in use.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let allowance = Arc::new(allowance);
-        let client = |allowed_only| {
-            let guard = Guard {
+        let client = |excludes_public| {
+            let guard = AddressFilter {
                 lookup: Arc::clone(lookup),
                 allowance: Arc::clone(&allowance),
-                allowed_only,
+                excludes_public,
             };
             Client::builder()
                 // The client does not resolve hosts that are IP addresses. `Target::parse` checks those.
@@ -109,21 +109,21 @@ impl Sender {
                 // The caller schedules retries, so that each attempt is signed anew and is logged.
                 .retry(reqwest::retry::never())
                 .http1_only()
-                .connect_timeout(CONNECT_LIMIT)
+                .connect_timeout(CONNECT_TIMEOUT)
                 .timeout(limit)
-                .pool_idle_timeout(IDLE_LIMIT)
-                .pool_max_idle_per_host(IDLE_PER_HOST)
+                .pool_idle_timeout(IDLE_TIMEOUT)
+                .pool_max_idle_per_host(MAX_IDLE_PER_HOST)
                 .user_agent(concat!("matins/", env!("CARGO_PKG_VERSION")))
         };
         Ok(Self {
-            encrypted: client(false).https_only(true).build()?,
-            open: client(true).build()?,
+            https_client: client(false).https_only(true).build()?,
+            http_client: client(true).build()?,
             allowance,
         })
     }
 
     /// Returns the addresses that this sender may reach in addition to the public internet.
-    pub fn allowance(&self) -> &Allowance {
+    pub fn allowance(&self) -> &Allowlist {
         &self.allowance
     }
 
@@ -137,67 +137,67 @@ impl Sender {
     pub async fn send(
         &self,
         url: &str,
-        secrets: &[&Secret],
+        secrets: &[&SigningSecret],
         id: &str,
         body: &str,
         now: Timestamp,
-    ) -> Result<Answer, NotSent> {
+    ) -> Result<Answer, SendError> {
         let target = Target::parse(url, &self.allowance)?;
-        let client = if target.is_open() {
-            &self.open
+        let client = if target.is_plain_http() {
+            &self.http_client
         } else {
-            &self.encrypted
+            &self.https_client
         };
         let seconds = now.as_microsecond().div_euclid(1_000_000);
         let signatures = sign_with_all(secrets, id, seconds, body.as_bytes());
         let request = client
             .post(target.url())
             .header(header::CONTENT_TYPE, "application/json")
-            .header(ID, id)
-            .header(TIMESTAMP, seconds)
-            .header(SIGNATURE, signatures)
+            .header(ID_HEADER, id)
+            .header(TIMESTAMP_HEADER, seconds)
+            .header(SIGNATURE_HEADER, signatures)
             .body(body.to_owned());
-        let response = request.send().await.map_err(|error| not_sent(&error))?;
+        let response = request.send().await.map_err(|error| send_error(&error))?;
         let status = response.status().as_u16();
         // The status decides about the delivery, so an unreadable body is no error.
-        let text = beginning(response).await;
+        let text = read_prefix(response).await;
         Ok(Answer { status, text })
     }
 }
 
 /// Returns the beginning of a body. Reads more than it keeps, so that the connection can be reused after a short
 /// response, and stops at a limit because the receiver may send without end.
-async fn beginning(mut response: Response) -> String {
+async fn read_prefix(mut response: Response) -> String {
     let mut kept = Vec::new();
     let mut read = 0;
-    while read < ANSWER_BYTES {
+    while read < MAX_READ_BYTES {
         let Ok(Some(chunk)) = response.chunk().await else {
             break;
         };
         read += chunk.len();
-        let room = KEPT_BYTES - kept.len();
+        let room = MAX_KEPT_BYTES - kept.len();
         kept.extend_from_slice(&chunk[..chunk.len().min(room)]);
     }
     String::from_utf8_lossy(&kept).into_owned()
 }
 
 /// Classifies an error of the HTTP client. The result never contains the URL.
-fn not_sent(error: &reqwest::Error) -> NotSent {
-    let unreachable = sources(error).find_map(|error| error.downcast_ref::<Unreachable>());
+fn send_error(error: &reqwest::Error) -> SendError {
+    let unreachable = sources(error).find_map(|error| error.downcast_ref::<ResolveError>());
     match unreachable {
-        Some(Unreachable::NotAllowed) => return NotSent::NotAllowed,
-        Some(Unreachable::NotResolved(_)) => return NotSent::NotResolved,
+        Some(ResolveError::NotAllowed) => return SendError::NotAllowed,
+        Some(ResolveError::NotResolved(_)) => return SendError::NotResolved,
         None => {}
     }
     if error.is_timeout() {
-        return NotSent::TimedOut;
+        return SendError::TimedOut;
     }
     let cause = sources(error).last();
     let cause = cause.map_or_else(String::new, ToString::to_string);
     if error.is_connect() {
-        NotSent::NotConnected(cause)
+        SendError::NotConnected(cause)
     } else {
-        NotSent::Broken(cause)
+        SendError::ConnectionBroken(cause)
     }
 }
 

@@ -3,29 +3,29 @@
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use hmac::{Hmac, KeyInit as _, Mac as _};
-use model::{Timestamp, limits, secret::Secret};
+use model::{Timestamp, limits, signing_secret::SigningSecret};
 use sha2::Sha256;
 use subtle::{Choice, ConstantTimeEq as _};
 
-use crate::Refusal;
+use crate::VerifyError;
 
 /// The header with the ID of the message, which is the same in every attempt.
-pub const ID: &str = "webhook-id";
+pub const ID_HEADER: &str = "webhook-id";
 /// The header with the instant of the attempt, in seconds since 1970.
-pub const TIMESTAMP: &str = "webhook-timestamp";
+pub const TIMESTAMP_HEADER: &str = "webhook-timestamp";
 /// The header with the signatures.
-pub const SIGNATURE: &str = "webhook-signature";
+pub const SIGNATURE_HEADER: &str = "webhook-signature";
 
 /// The prefix of a signature of version 1.
-const VERSION: &str = "v1,";
+const SIGNATURE_PREFIX: &str = "v1,";
 /// The maximum number of signatures of one request.
-const SIGNATURES: usize = 16;
+const MAX_SIGNATURES: usize = 16;
 /// The maximum number of digits of a timestamp: one more than the year 9999 needs.
-const TIMESTAMP_DIGITS: usize = 12;
+const MAX_TIMESTAMP_DIGITS: usize = 12;
 
 /// The identity of a webhook request with a valid signature.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Verified {
+pub struct VerifiedRequest {
     /// The ID of the message.
     pub id: String,
     /// The instant of this attempt, in seconds since 1970.
@@ -34,7 +34,7 @@ pub struct Verified {
 
 /// The headers of a webhook request, unchecked.
 #[derive(Debug, Clone, Copy)]
-pub struct Parts<'a> {
+pub struct SignatureHeaders<'a> {
     /// The ID of the message.
     pub id: &'a [u8],
     /// The timestamp.
@@ -46,15 +46,15 @@ pub struct Parts<'a> {
 /// Returns the value of the header [`SIGNATURE`] for a body and one secret.
 ///
 /// `id` must not contain a dot. Otherwise the signature would also fit another split of ID, timestamp and body.
-pub fn sign(secret: &Secret, id: &str, timestamp: i64, body: &[u8]) -> String {
+pub fn sign(secret: &SigningSecret, id: &str, timestamp: i64, body: &[u8]) -> String {
     let timestamp = timestamp.to_string();
-    let mac = mac(secret, id.as_bytes(), timestamp.as_bytes(), body);
-    format!("{VERSION}{}", STANDARD.encode(mac))
+    let mac = request_mac(secret, id.as_bytes(), timestamp.as_bytes(), body);
+    format!("{SIGNATURE_PREFIX}{}", STANDARD.encode(mac))
 }
 
 /// Returns the value of the header [`SIGNATURE`] with one signature for each secret. During a rotation a receiver may
 /// know only one of them.
-pub fn sign_with_all(secrets: &[&Secret], id: &str, timestamp: i64, body: &[u8]) -> String {
+pub fn sign_with_all(secrets: &[&SigningSecret], id: &str, timestamp: i64, body: &[u8]) -> String {
     let signatures = secrets.iter().map(|one| sign(one, id, timestamp, body));
     signatures.collect::<Vec<_>>().join(" ")
 }
@@ -64,57 +64,57 @@ pub fn sign_with_all(secrets: &[&Secret], id: &str, timestamp: i64, body: &[u8])
 /// The function compares each signature with each secret in constant time and without an early end, so that the
 /// duration reveals neither.
 pub(crate) fn check(
-    secrets: &[&Secret],
-    parts: Parts<'_>,
+    secrets: &[&SigningSecret],
+    parts: SignatureHeaders<'_>,
     body: &[u8],
     now: Timestamp,
-) -> Result<Verified, Refusal> {
-    let id = id(parts.id)?;
-    let timestamp = timestamp(parts.timestamp, now)?;
-    let given = signatures(parts.signature)?;
+) -> Result<VerifiedRequest, VerifyError> {
+    let id = parse_id(parts.id)?;
+    let timestamp = parse_timestamp(parts.timestamp, now)?;
+    let given = parse_signatures(parts.signature)?;
     let mut right = Choice::from(0);
     for secret in secrets {
-        let expected = mac(secret, parts.id, parts.timestamp, body);
+        let expected = request_mac(secret, parts.id, parts.timestamp, body);
         for signature in &given {
             right |= expected.ct_eq(signature);
         }
     }
     if right.into() {
-        Ok(Verified {
+        Ok(VerifiedRequest {
             id: id.to_owned(),
             timestamp,
         })
     } else {
-        Err(Refusal::Signature)
+        Err(VerifyError::InvalidSignature)
     }
 }
 
 /// Returns the ID if it is valid. Refuses a dot, because with a dot the signature would also fit another split of ID,
 /// timestamp and body.
-fn id(given: &[u8]) -> Result<&str, Refusal> {
+fn parse_id(given: &[u8]) -> Result<&str, VerifyError> {
     let fits = (1..=limits::WEBHOOK_ID_BYTES).contains(&given.len())
         && given
             .iter()
             .all(|byte| byte.is_ascii_graphic() && *byte != b'.');
-    let text = std::str::from_utf8(given).map_err(|_| Refusal::Id)?;
-    fits.then_some(text).ok_or(Refusal::Id)
+    let text = std::str::from_utf8(given).map_err(|_| VerifyError::InvalidId)?;
+    fits.then_some(text).ok_or(VerifyError::InvalidId)
 }
 
 /// Returns the timestamp if it is valid and close enough to the present.
-fn timestamp(given: &[u8], now: Timestamp) -> Result<i64, Refusal> {
+fn parse_timestamp(given: &[u8], now: Timestamp) -> Result<i64, VerifyError> {
     let digits =
-        (1..=TIMESTAMP_DIGITS).contains(&given.len()) && given.iter().all(u8::is_ascii_digit);
-    let text = std::str::from_utf8(given).map_err(|_| Refusal::Timestamp)?;
+        (1..=MAX_TIMESTAMP_DIGITS).contains(&given.len()) && given.iter().all(u8::is_ascii_digit);
+    let text = std::str::from_utf8(given).map_err(|_| VerifyError::InvalidTimestamp)?;
     let seconds: i64 = match text.parse() {
         Ok(seconds) if digits => seconds,
-        _ => return Err(Refusal::Timestamp),
+        _ => return Err(VerifyError::InvalidTimestamp),
     };
     let now = now.as_microsecond().div_euclid(1_000_000);
     let tolerance = i64::try_from(limits::WEBHOOK_TOLERANCE.as_secs()).unwrap_or(i64::MAX);
     if seconds < now.saturating_sub(tolerance) {
-        Err(Refusal::TooOld)
+        Err(VerifyError::TooOld)
     } else if seconds > now.saturating_add(tolerance) {
-        Err(Refusal::TooNew)
+        Err(VerifyError::TooNew)
     } else {
         Ok(seconds)
     }
@@ -122,14 +122,16 @@ fn timestamp(given: &[u8], now: Timestamp) -> Result<i64, Refusal> {
 
 /// Returns the decoded signatures of version 1. Ignores signatures of other versions. Invalid base64 and wrong
 /// lengths match no secret, so the request is refused unless another signature matches.
-fn signatures(given: &[u8]) -> Result<Vec<Vec<u8>>, Refusal> {
-    let text = std::str::from_utf8(given).map_err(|_| Refusal::NoSignature)?;
-    let known = text.split(' ').filter_map(|one| one.strip_prefix(VERSION));
+fn parse_signatures(given: &[u8]) -> Result<Vec<Vec<u8>>, VerifyError> {
+    let text = std::str::from_utf8(given).map_err(|_| VerifyError::NoSignature)?;
+    let known = text
+        .split(' ')
+        .filter_map(|one| one.strip_prefix(SIGNATURE_PREFIX));
     // One more than the limit is enough to detect an excess. The rest is not read.
-    let known: Vec<&str> = known.take(SIGNATURES + 1).collect();
+    let known: Vec<&str> = known.take(MAX_SIGNATURES + 1).collect();
     match known.len() {
-        0 => Err(Refusal::NoSignature),
-        n if n > SIGNATURES => Err(Refusal::TooManySignatures),
+        0 => Err(VerifyError::NoSignature),
+        n if n > MAX_SIGNATURES => Err(VerifyError::TooManySignatures),
         _ => Ok(known
             .into_iter()
             .filter_map(|one| STANDARD.decode(one).ok())
@@ -138,7 +140,7 @@ fn signatures(given: &[u8]) -> Result<Vec<Vec<u8>>, Refusal> {
 }
 
 /// Returns the HMAC of a request.
-fn mac(secret: &Secret, id: &[u8], timestamp: &[u8], body: &[u8]) -> [u8; 32] {
+fn request_mac(secret: &SigningSecret, id: &[u8], timestamp: &[u8], body: &[u8]) -> [u8; 32] {
     // The only error is a wrong key length, and HMAC accepts every length.
     let Ok(mut mac) = Hmac::<Sha256>::new_from_slice(secret.bytes()) else {
         unreachable!("HMAC takes keys of every length");

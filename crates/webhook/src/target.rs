@@ -2,10 +2,10 @@
 
 use std::{fmt, net::IpAddr};
 
-use model::{allowance::Allowance, limits};
+use model::{allowlist::Allowlist, limits};
 use url::{Host, Url};
 
-use crate::address::not_public;
+use crate::address::non_public_kind;
 
 /// A URL that may receive requests, as far as is known before its host is resolved.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -48,7 +48,7 @@ impl Target {
     /// # Errors
     ///
     /// Returns an error if the URL is malformed, or if requests to it are not permitted.
-    pub fn parse(text: &str, allowance: &Allowance) -> Result<Self, InvalidUrl> {
+    pub fn parse(text: &str, allowance: &Allowlist) -> Result<Self, InvalidUrl> {
         if text.len() > limits::URL_BYTES {
             return Err(InvalidUrl::TooLong);
         }
@@ -70,14 +70,14 @@ impl Target {
             Some(Host::Ipv6(address)) => IpAddr::from(address),
             Some(Host::Domain(host)) => {
                 // The host may resolve to an allowed network. `Guard` checks this when the connection is made.
-                if open && !allowance.has_host(host) && !allowance.has_networks() {
+                if open && !allowance.allows_host(host) && !allowance.has_networks() {
                     return Err(InvalidUrl::NotEncrypted);
                 }
                 return Ok(Self { url });
             }
         };
-        if !allowance.has_address(address) {
-            if let Some(what) = not_public(address) {
+        if !allowance.allows_address(address) {
+            if let Some(what) = non_public_kind(address) {
                 return Err(InvalidUrl::NotPublic { address, what });
             }
             if open {
@@ -93,7 +93,7 @@ impl Target {
     }
 
     /// `true` if the URL uses plain HTTP.
-    pub(crate) fn is_open(&self) -> bool {
+    pub(crate) fn is_plain_http(&self) -> bool {
         self.url.scheme() == "http"
     }
 
@@ -122,12 +122,12 @@ impl fmt::Display for Target {
 mod tests {
     use super::*;
 
-    fn parsed(text: &str, allowed: &str) -> Result<Target, InvalidUrl> {
+    fn parse_target(text: &str, allowed: &str) -> Result<Target, InvalidUrl> {
         Target::parse(text, &allowed.parse().unwrap())
     }
 
     #[test]
-    fn every_way_to_write_a_private_address_is_refused() {
+    fn every_notation_of_private_address_is_refused() {
         for host in [
             "127.0.0.1",
             "127.1",
@@ -157,7 +157,7 @@ mod tests {
             "[fd00:ec2::254]",
             "[fe80::1]",
         ] {
-            let refused = parsed(&format!("https://{host}:8443/hook"), "");
+            let refused = parse_target(&format!("https://{host}:8443/hook"), "");
             assert!(
                 matches!(refused, Err(InvalidUrl::NotPublic { .. })),
                 "{host}: {refused:?}"
@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn names_and_passwords_are_refused() {
+    fn url_with_user_or_password_is_refused() {
         for text in [
             "https://me:s3cret@example.org/",
             "https://me@example.org/",
@@ -176,19 +176,19 @@ mod tests {
             "https://example.org@127.0.0.1/",
         ] {
             assert_eq!(
-                parsed(text, "127.0.0.0/8"),
+                parse_target(text, "127.0.0.0/8"),
                 Err(InvalidUrl::UserInfo),
                 "{text}"
             );
         }
         // A backslash ends the host, and so it does for what is called.
-        let refused = parsed("https://127.0.0.1\\@example.org/", "");
+        let refused = parse_target("https://127.0.0.1\\@example.org/", "");
         assert!(matches!(refused, Err(InvalidUrl::NotPublic { .. })));
-        assert!(parsed("https://example.org/a@b?c@d#e@f", "").is_ok());
+        assert!(parse_target("https://example.org/a@b?c@d#e@f", "").is_ok());
     }
 
     #[test]
-    fn only_https_is_taken_where_nothing_else_is_allowed() {
+    fn url_must_be_https_unless_host_is_allowed() {
         for text in [
             "ftp://example.org",
             "file:///etc/passwd",
@@ -196,7 +196,7 @@ mod tests {
             "gopher://x",
         ] {
             assert!(
-                matches!(parsed(text, ""), Err(InvalidUrl::Scheme(_))),
+                matches!(parse_target(text, ""), Err(InvalidUrl::Scheme(_))),
                 "{text}"
             );
         }
@@ -207,24 +207,27 @@ mod tests {
             "https://",
             "https://exa mple.org",
         ] {
-            let refused = parsed(text, "");
+            let refused = parse_target(text, "");
             assert!(matches!(refused, Err(InvalidUrl::Unreadable(_))), "{text}");
         }
         assert_eq!(
-            parsed("http://example.org", ""),
+            parse_target("http://example.org", ""),
             Err(InvalidUrl::NotEncrypted)
         );
-        assert_eq!(parsed("http://1.1.1.1", ""), Err(InvalidUrl::NotEncrypted));
         assert_eq!(
-            parsed("http://1.1.1.1", "10.0.0.0/8"),
+            parse_target("http://1.1.1.1", ""),
+            Err(InvalidUrl::NotEncrypted)
+        );
+        assert_eq!(
+            parse_target("http://1.1.1.1", "10.0.0.0/8"),
             Err(InvalidUrl::NotEncrypted)
         );
         let long = format!("https://example.org/{}", "x".repeat(limits::URL_BYTES));
-        assert_eq!(parsed(&long, ""), Err(InvalidUrl::TooLong));
+        assert_eq!(parse_target(&long, ""), Err(InvalidUrl::TooLong));
     }
 
     #[test]
-    fn what_is_allowed_passes_with_and_without_tls() {
+    fn allowed_host_is_accepted_with_http_and_https() {
         for (text, allowed) in [
             ("http://127.0.0.1:9/x", "127.0.0.0/8"),
             ("http://2130706433/", "127.0.0.1"),
@@ -233,9 +236,9 @@ mod tests {
             ("http://hooks.internal/", "hooks.internal"),
             ("http://hooks.internal./", "hooks.internal"),
         ] {
-            assert!(parsed(text, allowed).is_ok(), "{text}");
+            assert!(parse_target(text, allowed).is_ok(), "{text}");
         }
-        let target = parsed("https://EXAMPLE.org/x#part", "").unwrap();
+        let target = parse_target("https://EXAMPLE.org/x#part", "").unwrap();
         assert_eq!(target.to_string(), "https://example.org/x");
     }
 }

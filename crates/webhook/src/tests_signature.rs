@@ -11,11 +11,11 @@ const PUBLISHED_AT: i64 = 1_614_265_330;
 const PUBLISHED_BODY: &[u8] = br#"{"test": 2432232314}"#;
 const PUBLISHED_SIGNATURE: &str = "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=";
 
-fn secret() -> Secret {
+fn secret() -> SigningSecret {
     SECRET.parse().unwrap()
 }
 
-fn other() -> Secret {
+fn other_secret() -> SigningSecret {
     "whsec_C2FVsBQIhrscChlQIMV+b5sSYspob7oD".parse().unwrap()
 }
 
@@ -23,13 +23,13 @@ fn at(seconds: i64) -> Timestamp {
     Timestamp::from_microsecond(seconds * 1_000_000).unwrap()
 }
 
-fn checked(
-    secrets: &[&Secret],
+fn check_parts(
+    secrets: &[&SigningSecret],
     (id, timestamp, signature): (&str, &str, &str),
     body: &[u8],
     now: Timestamp,
-) -> Result<Verified, Refusal> {
-    let parts = Parts {
+) -> Result<VerifiedRequest, VerifyError> {
+    let parts = SignatureHeaders {
         id: id.as_bytes(),
         timestamp: timestamp.as_bytes(),
         signature: signature.as_bytes(),
@@ -37,24 +37,24 @@ fn checked(
     check(secrets, parts, body, now)
 }
 
-fn published(signature: &str) -> Result<Verified, Refusal> {
+fn check_published(signature: &str) -> Result<VerifiedRequest, VerifyError> {
     let seconds = PUBLISHED_AT.to_string();
     let parts = (PUBLISHED_ID, seconds.as_str(), signature);
-    checked(&[&secret()], parts, PUBLISHED_BODY, at(PUBLISHED_AT))
+    check_parts(&[&secret()], parts, PUBLISHED_BODY, at(PUBLISHED_AT))
 }
 
 #[test]
-fn the_published_vector_is_signed_and_checked() {
+fn published_signature_vector_is_reproduced() {
     let signed = sign(&secret(), PUBLISHED_ID, PUBLISHED_AT, PUBLISHED_BODY);
     assert_eq!(signed, PUBLISHED_SIGNATURE);
-    let verified = published(PUBLISHED_SIGNATURE).unwrap();
+    let verified = check_published(PUBLISHED_SIGNATURE).unwrap();
     assert_eq!(verified.id, PUBLISHED_ID);
     assert_eq!(verified.timestamp, PUBLISHED_AT);
 }
 
 #[test]
-fn one_right_signature_among_others_is_enough() {
-    let wrong = sign(&other(), PUBLISHED_ID, PUBLISHED_AT, PUBLISHED_BODY);
+fn one_valid_signature_among_others_is_accepted() {
+    let wrong = sign(&other_secret(), PUBLISHED_ID, PUBLISHED_AT, PUBLISHED_BODY);
     for signatures in [
         format!("{wrong} {PUBLISHED_SIGNATURE}"),
         format!("{PUBLISHED_SIGNATURE} {wrong}"),
@@ -62,37 +62,37 @@ fn one_right_signature_among_others_is_enough() {
         format!("v1,nonsense {PUBLISHED_SIGNATURE}"),
         format!(" {PUBLISHED_SIGNATURE} "),
     ] {
-        assert!(published(&signatures).is_ok(), "{signatures}");
+        assert!(check_published(&signatures).is_ok(), "{signatures}");
     }
 }
 
 #[test]
-fn what_is_no_right_signature_is_refused_for_what_it_is() {
-    let wrong = sign(&other(), PUBLISHED_ID, PUBLISHED_AT, PUBLISHED_BODY);
-    let many = [PUBLISHED_SIGNATURE; SIGNATURES + 1].join(" ");
-    let bare = PUBLISHED_SIGNATURE.strip_prefix(VERSION).unwrap();
+fn invalid_signature_header_is_refused_with_its_reason() {
+    let wrong = sign(&other_secret(), PUBLISHED_ID, PUBLISHED_AT, PUBLISHED_BODY);
+    let many = [PUBLISHED_SIGNATURE; MAX_SIGNATURES + 1].join(" ");
+    let bare = PUBLISHED_SIGNATURE.strip_prefix(SIGNATURE_PREFIX).unwrap();
     for (signatures, refusal) in [
-        ("", Refusal::NoSignature),
-        (bare, Refusal::NoSignature),
-        ("v1a,K5oZfzN95Z9UVu1E", Refusal::NoSignature),
-        ("V1,K5oZfzN95Z9UVu1E", Refusal::NoSignature),
-        ("v1,", Refusal::Signature),
-        ("v1,AAAA", Refusal::Signature),
-        (&wrong, Refusal::Signature),
-        (&PUBLISHED_SIGNATURE[..46], Refusal::Signature),
-        (&many, Refusal::TooManySignatures),
+        ("", VerifyError::NoSignature),
+        (bare, VerifyError::NoSignature),
+        ("v1a,K5oZfzN95Z9UVu1E", VerifyError::NoSignature),
+        ("V1,K5oZfzN95Z9UVu1E", VerifyError::NoSignature),
+        ("v1,", VerifyError::InvalidSignature),
+        ("v1,AAAA", VerifyError::InvalidSignature),
+        (&wrong, VerifyError::InvalidSignature),
+        (&PUBLISHED_SIGNATURE[..46], VerifyError::InvalidSignature),
+        (&many, VerifyError::TooManySignatures),
     ] {
-        assert_eq!(published(signatures), Err(refusal), "{signatures}");
+        assert_eq!(check_published(signatures), Err(refusal), "{signatures}");
     }
 }
 
 #[test]
-fn while_a_secret_changes_either_of_both_is_right() {
-    let (old, new) = (secret(), other());
+fn signature_by_old_or_new_secret_is_accepted_during_rotation() {
+    let (old, new) = (secret(), other_secret());
     let seconds = PUBLISHED_AT.to_string();
     let signed = |secret| sign(secret, "m", PUBLISHED_AT, b"x");
-    let is_right = |secrets: &[&Secret], signature: &str| {
-        checked(secrets, ("m", &seconds, signature), b"x", at(PUBLISHED_AT)).is_ok()
+    let is_right = |secrets: &[&SigningSecret], signature: &str| {
+        check_parts(secrets, ("m", &seconds, signature), b"x", at(PUBLISHED_AT)).is_ok()
     };
     for (secrets, by_old, by_new) in [
         (&[&old][..], true, false),
@@ -108,18 +108,18 @@ fn while_a_secret_changes_either_of_both_is_right() {
 }
 
 #[test]
-fn an_instant_counts_for_five_minutes_either_way() {
+fn webhook_timestamp_is_accepted_within_five_minutes() {
     let of = |timestamp: &str, now: i64| {
         let seconds = timestamp.parse().unwrap_or(0);
         let signature = sign(&secret(), "m", seconds, b"");
-        checked(&[&secret()], ("m", timestamp, &signature), b"", at(now)).map(|it| it.timestamp)
+        check_parts(&[&secret()], ("m", timestamp, &signature), b"", at(now)).map(|it| it.timestamp)
     };
     let now = PUBLISHED_AT;
     for (distance, expected) in [
-        (-301, Err(Refusal::TooOld)),
+        (-301, Err(VerifyError::TooOld)),
         (-300, Ok(now - 300)),
         (300, Ok(now + 300)),
-        (301, Err(Refusal::TooNew)),
+        (301, Err(VerifyError::TooNew)),
     ] {
         assert_eq!(
             of(&(now + distance).to_string(), now),
@@ -131,7 +131,7 @@ fn an_instant_counts_for_five_minutes_either_way() {
     let late = Timestamp::from_microsecond((now + 300) * 1_000_000 + 999_999).unwrap();
     let signature = sign(&secret(), "m", now, b"");
     let parts = ("m", now.to_string());
-    assert!(checked(&[&secret()], (parts.0, &parts.1, &signature), b"", late).is_ok());
+    assert!(check_parts(&[&secret()], (parts.0, &parts.1, &signature), b"", late).is_ok());
     for text in [
         "",
         "now",
@@ -142,38 +142,42 @@ fn an_instant_counts_for_five_minutes_either_way() {
         "0x6037c0f2",
         "9999999999999",
     ] {
-        assert_eq!(of(text, now), Err(Refusal::Timestamp), "{text:?}");
+        assert_eq!(
+            of(text, now),
+            Err(VerifyError::InvalidTimestamp),
+            "{text:?}"
+        );
     }
 }
 
 #[test]
-fn a_dot_cannot_move_between_id_instant_and_body() {
+fn webhook_id_with_dot_or_invalid_characters_is_refused() {
     // Both would be signed as `m.1614265330.1614265330.x`.
     let signature = sign(&secret(), "m", PUBLISHED_AT, b"1614265330.x");
     let seconds = PUBLISHED_AT.to_string();
     let moved = ("m.1614265330", seconds.as_str(), signature.as_str());
-    let refused = checked(&[&secret()], moved, b"x", at(PUBLISHED_AT));
-    assert_eq!(refused, Err(Refusal::Id));
+    let refused = check_parts(&[&secret()], moved, b"x", at(PUBLISHED_AT));
+    assert_eq!(refused, Err(VerifyError::InvalidId));
     let long = "x".repeat(limits::WEBHOOK_ID_BYTES + 1);
     for id in ["", "a b", "a\nb", "é", &long] {
         let signature = sign(&secret(), id, PUBLISHED_AT, b"x");
         let parts = (id, seconds.as_str(), signature.as_str());
-        let refused = checked(&[&secret()], parts, b"x", at(PUBLISHED_AT));
-        assert_eq!(refused, Err(Refusal::Id), "{id:?}");
+        let refused = check_parts(&[&secret()], parts, b"x", at(PUBLISHED_AT));
+        assert_eq!(refused, Err(VerifyError::InvalidId), "{id:?}");
     }
 }
 
 #[test]
-fn a_refusal_tells_nothing_of_what_is_right() {
-    let wrong = sign(&other(), PUBLISHED_ID, PUBLISHED_AT, PUBLISHED_BODY);
-    let text = published(&wrong).unwrap_err().to_string();
+fn webhook_verify_error_reveals_no_valid_signature() {
+    let wrong = sign(&other_secret(), PUBLISHED_ID, PUBLISHED_AT, PUBLISHED_BODY);
+    let text = check_published(&wrong).unwrap_err().to_string();
     assert!(!text.contains(&PUBLISHED_SIGNATURE[3..20]), "{text}");
     assert!(!text.contains(PUBLISHED_ID), "{text}");
 }
 
 proptest! {
     #[test]
-    fn no_bit_of_what_is_signed_can_be_flipped(
+    fn flipped_bit_in_body_or_signature_is_refused(
         body in prop::collection::vec(any::<u8>(), 1..200),
         bit in any::<prop::sample::Index>(),
     ) {
@@ -181,29 +185,29 @@ proptest! {
         let seconds = PUBLISHED_AT.to_string();
         let now = at(PUBLISHED_AT);
         let parts = ("msg_1", seconds.as_str(), signature.as_str());
-        prop_assert!(checked(&[&secret()], parts, &body, now).is_ok());
+        prop_assert!(check_parts(&[&secret()], parts, &body, now).is_ok());
 
         let mut other_body = body.clone();
         let at = bit.index(body.len() * 8);
         other_body[at / 8] ^= 1 << (at % 8);
-        prop_assert_eq!(checked(&[&secret()], parts, &other_body, now), Err(Refusal::Signature));
+        prop_assert_eq!(check_parts(&[&secret()], parts, &other_body, now), Err(VerifyError::InvalidSignature));
 
         let mut mac = STANDARD.decode(&signature[3..]).unwrap();
         let at = bit.index(mac.len() * 8);
         mac[at / 8] ^= 1 << (at % 8);
         let flipped = format!("v1,{}", STANDARD.encode(mac));
         let parts = ("msg_1", seconds.as_str(), flipped.as_str());
-        prop_assert_eq!(checked(&[&secret()], parts, &body, now), Err(Refusal::Signature));
+        prop_assert_eq!(check_parts(&[&secret()], parts, &body, now), Err(VerifyError::InvalidSignature));
     }
 
     #[test]
-    fn nothing_that_comes_is_more_than_refused(
+    fn arbitrary_webhook_headers_never_verify_or_panic(
         id in prop::collection::vec(any::<u8>(), 0..300),
         timestamp in prop::collection::vec(any::<u8>(), 0..20),
         signature in prop::collection::vec(any::<u8>(), 0..300),
         body in prop::collection::vec(any::<u8>(), 0..100),
     ) {
-        let parts = Parts { id: &id, timestamp: &timestamp, signature: &signature };
+        let parts = SignatureHeaders { id: &id, timestamp: &timestamp, signature: &signature };
         prop_assert!(check(&[&secret()], parts, &body, at(PUBLISHED_AT)).is_err());
     }
 }

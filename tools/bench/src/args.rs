@@ -29,7 +29,7 @@ pub(crate) enum Subject {
 
 /// The two databases.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-pub(crate) enum Kind {
+pub(crate) enum DatabaseKind {
     /// A file of SQLite.
     Sqlite,
     /// A server of PostgreSQL.
@@ -89,7 +89,7 @@ pub struct Args {
     pub(crate) idle_triggers: u64,
     /// Where runs are measured that go through a database alone; both unless one is named
     #[arg(long, value_enum)]
-    pub(crate) database: Option<Kind>,
+    pub(crate) database: Option<DatabaseKind>,
     /// Where databases are made: the disk that is measured
     #[arg(long, default_value = "target/bench")]
     pub(crate) folder: PathBuf,

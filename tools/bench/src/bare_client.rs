@@ -10,14 +10,14 @@ use tokio::{
     process::{Child, ChildStdin, ChildStdout, Command},
 };
 
-struct Client {
+struct BareClient {
     child: Child,
     input: ChildStdin,
     output: Lines<BufReader<ChildStdout>>,
-    next: u64,
+    next_id: u64,
 }
 
-impl Client {
+impl BareClient {
     fn start(command: &[String], cwd: &Path) -> Result<Self> {
         let (program, arguments) = command.split_first().context("an empty command")?;
         let mut child = Command::new(program)
@@ -33,13 +33,13 @@ impl Client {
             child,
             input,
             output: BufReader::new(output).lines(),
-            next: 0,
+            next_id: 0,
         })
     }
 
     async fn call(&mut self, method: &str, params: Value) -> Result<Value> {
-        self.next += 1;
-        let id = self.next;
+        self.next_id += 1;
+        let id = self.next_id;
         let request = json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params });
         self.input
             .write_all(format!("{request}\n").as_bytes())
@@ -54,7 +54,7 @@ impl Client {
         }
     }
 
-    async fn end(mut self) -> Result<()> {
+    async fn finish(mut self) -> Result<()> {
         drop(self.input);
         let status = self.child.wait().await?;
         ensure!(status.success(), "the agent ended with {status}");
@@ -63,12 +63,12 @@ impl Client {
 }
 
 /// Takes a turn in a new session, or in the one that is given. Gives the session.
-pub(crate) async fn turn(
+pub(crate) async fn run_turn(
     command: &[String],
     cwd: &Path,
     session: Option<String>,
 ) -> Result<String> {
-    let mut client = Client::start(command, cwd)?;
+    let mut client = BareClient::start(command, cwd)?;
     let hello = json!({ "protocolVersion": 1, "clientCapabilities": {} });
     client.call("initialize", hello).await?;
     let session = if let Some(session) = session {
@@ -84,6 +84,6 @@ pub(crate) async fn turn(
     let params = json!({ "sessionId": session, "prompt": prompt });
     let answer = client.call("session/prompt", params).await?;
     ensure!(answer["stopReason"] == "end_turn", "{answer}");
-    client.end().await?;
+    client.finish().await?;
     Ok(session)
 }

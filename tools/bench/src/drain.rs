@@ -11,34 +11,34 @@ use sqlx::{Connection as _, PgConnection};
 use tokio::{sync::Semaphore, task::JoinSet};
 
 use super::{
-    floor,
+    fixture::{Fixture, create_session, now},
     folder::new_folder,
-    throughput::{Measured, work},
-    world::{World, now, session},
+    sql_baseline,
+    throughput::{Throughput, drain_runs},
 };
-use crate::postgres::{Database, Server};
+use crate::postgres::{Database, PostgresServer};
 
 /// How many inputs of one seat are queued where seats have several.
-pub(crate) const INPUTS_OF_A_SEAT: usize = 10;
+pub(crate) const INPUTS_PER_SEAT: usize = 10;
 /// How many requests queue at once; the store lets those that meet share a transaction.
-const QUEUEING: usize = 256;
+const MAX_CONCURRENT_REQUESTS: usize = 256;
 
 /// Where the queued runs go.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Shape {
+pub(crate) enum QueueShape {
     /// To seats that have ten inputs each: one is queued, the others wait behind it.
     Seats,
     /// To a session of its own each.
     Sessions,
 }
 
-impl Shape {
+impl QueueShape {
     pub(crate) const ALL: [Self; 2] = [Self::Seats, Self::Sessions];
 
     /// How many sessions take so many runs.
-    pub(crate) fn sessions(self, runs: usize) -> usize {
+    pub(crate) fn session_count(self, runs: usize) -> usize {
         match self {
-            Self::Seats => runs.div_ceil(INPUTS_OF_A_SEAT),
+            Self::Seats => runs.div_ceil(INPUTS_PER_SEAT),
             Self::Sessions => runs,
         }
     }
@@ -54,47 +54,47 @@ impl Shape {
 
 /// What a drain cost the server.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Drained {
-    pub(crate) measured: Measured,
+pub(crate) struct DrainCost {
+    pub(crate) throughput: Throughput,
     /// Bytes of the write-ahead log for each run.
-    pub(crate) wal: f64,
+    pub(crate) wal_bytes_per_run: f64,
     /// Transactions that wrote, for each run.
-    pub(crate) commits: f64,
+    pub(crate) commits_per_run: f64,
 }
 
 /// Queues `runs` runs on an empty database and drains them by the store's transitions, up to
 /// `in_flight` at once. Gives the number of events as well.
-pub(crate) async fn of_matins(
-    server: &Server,
+pub(crate) async fn drain_with_matins(
+    server: &PostgresServer,
     folder: &Path,
-    shape: Shape,
+    shape: QueueShape,
     runs: usize,
     in_flight: usize,
-) -> Result<(Drained, i64)> {
-    queued(server, folder, shape, runs, async |world, _| {
-        by_workers(world, runs, in_flight).await
+) -> Result<(DrainCost, i64)> {
+    measure_drain(server, folder, shape, runs, async |world, _| {
+        run_workers(world, runs, in_flight).await
     })
     .await
 }
 
 /// The same while a transaction on another connection holds on to what it saw before the first claim, so
 /// that nothing that dies meanwhile can be cleared away.
-pub(crate) async fn beside_a_long_read(
-    server: &Server,
+pub(crate) async fn drain_during_long_read(
+    server: &PostgresServer,
     folder: &Path,
-    shape: Shape,
+    shape: QueueShape,
     runs: usize,
     in_flight: usize,
-) -> Result<(Drained, i64)> {
-    queued(server, folder, shape, runs, async |world, database| {
-        let mut reading = database.superuser().await?;
+) -> Result<(DrainCost, i64)> {
+    measure_drain(server, folder, shape, runs, async |world, database| {
+        let mut reading = database.connect_superuser().await?;
         let begin = "begin isolation level repeatable read, read only";
         let mut transaction = reading.begin_with(begin).await?;
         let statement = "select count(*) from automation.agent_runs where status = 'succeeded'";
         let before: i64 = sqlx::query_scalar(statement)
             .fetch_one(&mut *transaction)
             .await?;
-        by_workers(world, runs, in_flight).await?;
+        run_workers(world, runs, in_flight).await?;
         let after: i64 = sqlx::query_scalar(statement)
             .fetch_one(&mut *transaction)
             .await?;
@@ -105,55 +105,57 @@ pub(crate) async fn beside_a_long_read(
     .await
 }
 
-async fn by_workers(world: &World, runs: usize, in_flight: usize) -> Result<()> {
-    let ended = work(world, runs, in_flight).await?;
+async fn run_workers(world: &Fixture, runs: usize, in_flight: usize) -> Result<()> {
+    let ended = drain_runs(world, runs, in_flight).await?;
     ensure!(ended == runs, "{ended} of {runs} runs have ended");
     Ok(())
 }
 
 /// The same by statements that write the same rows.
-pub(crate) async fn by_hand(
-    server: &Server,
+pub(crate) async fn drain_with_sql(
+    server: &PostgresServer,
     folder: &Path,
-    shape: Shape,
+    shape: QueueShape,
     runs: usize,
-) -> Result<(Drained, i64)> {
-    queued(server, folder, shape, runs, async |world, database| {
-        floor::drain(world, database, runs).await
+) -> Result<(DrainCost, i64)> {
+    measure_drain(server, folder, shape, runs, async |world, database| {
+        sql_baseline::drain(world, database, runs).await
     })
     .await
 }
 
 /// Queues runs on an empty database, takes the time of their drain, and checks what is left of them.
-async fn queued(
-    server: &Server,
+async fn measure_drain(
+    server: &PostgresServer,
     folder: &Path,
-    shape: Shape,
+    shape: QueueShape,
     runs: usize,
-    drain: impl AsyncFnOnce(&World, &Database) -> Result<()>,
-) -> Result<(Drained, i64)> {
+    drain: impl AsyncFnOnce(&Fixture, &Database) -> Result<()>,
+) -> Result<(DrainCost, i64)> {
     let folder = new_folder(folder)?;
-    let database = server.database("matins_drain").await?;
-    let world = World::open_on(&database, folder.path()).await?;
-    queue(&world, shape, runs).await?;
-    let drained = timed(&database, runs, drain(&world, &database)).await?;
-    let events = check(&database, runs).await?;
+    let database = server.create_database("matins_drain").await?;
+    let world = Fixture::open_postgres(&database, folder.path()).await?;
+    queue_runs(&world, shape, runs).await?;
+    let drained = measure_cost(&database, runs, drain(&world, &database)).await?;
+    let events = check_drained(&database, runs).await?;
     world.store.database().close().await;
-    server.drop(&database).await?;
+    server.drop_database(&database).await?;
     Ok((drained, events))
 }
 
 /// Queues runs as people do, without waiting for any of them.
-pub(crate) async fn queue(world: &World, shape: Shape, runs: usize) -> Result<()> {
-    let sessions = sessions(world, shape.sessions(runs)).await?;
-    let room = Arc::new(Semaphore::new(QUEUEING));
+pub(crate) async fn queue_runs(world: &Fixture, shape: QueueShape, runs: usize) -> Result<()> {
+    let sessions = create_sessions(world, shape.session_count(runs)).await?;
+    let room = Arc::new(Semaphore::new(MAX_CONCURRENT_REQUESTS));
     let mut said = JoinSet::new();
     for session in sessions.into_iter().cycle().take(runs) {
         let permit = Arc::clone(&room).acquire_owned().await?;
         let (store, tenant) = (world.store.clone(), world.tenant);
         said.spawn(async move {
             let words = "What is due today?";
-            let submitted = store.say(tenant, session, None, words, now()).await;
+            let submitted = store
+                .send_message(tenant, session, None, words, now())
+                .await;
             drop(permit);
             submitted.map(|_| ())
         });
@@ -168,14 +170,14 @@ pub(crate) async fn queue(world: &World, shape: Shape, runs: usize) -> Result<()
 }
 
 /// Makes sessions, several at once.
-pub(crate) async fn sessions(world: &World, count: usize) -> Result<Vec<SessionId>> {
-    let room = Arc::new(Semaphore::new(QUEUEING));
+pub(crate) async fn create_sessions(world: &Fixture, count: usize) -> Result<Vec<SessionId>> {
+    let room = Arc::new(Semaphore::new(MAX_CONCURRENT_REQUESTS));
     let mut made = JoinSet::new();
     for _ in 0..count {
         let permit = Arc::clone(&room).acquire_owned().await?;
         let world = world.clone();
         made.spawn(async move {
-            let session = session(&world, Path::new("/tmp")).await;
+            let session = create_session(&world, Path::new("/tmp")).await;
             drop(permit);
             session
         });
@@ -188,29 +190,29 @@ pub(crate) async fn sessions(world: &World, count: usize) -> Result<Vec<SessionI
 }
 
 /// Takes the time of a drain, and reads what it wrote.
-pub(crate) async fn timed(
+pub(crate) async fn measure_cost(
     database: &Database,
     runs: usize,
     drain: impl Future<Output = Result<()>>,
-) -> Result<Drained> {
-    database.settle().await?;
-    let mut connection = database.superuser().await?;
-    let before = written(&mut connection).await?;
+) -> Result<DrainCost> {
+    database.vacuum_and_checkpoint().await?;
+    let mut connection = database.connect_superuser().await?;
+    let before = write_counters(&mut connection).await?;
     let started = Instant::now();
     drain.await?;
     let took = started.elapsed();
-    let after = written(&mut connection).await?;
+    let after = write_counters(&mut connection).await?;
     connection.close().await?;
-    let each = |after: f64, before: f64| (after - before) / of(runs);
-    Ok(Drained {
-        measured: Measured { runs, took },
-        wal: each(after.0, before.0),
-        commits: each(after.1, before.1),
+    let each = |after: f64, before: f64| (after - before) / count_as_f64(runs);
+    Ok(DrainCost {
+        throughput: Throughput { runs, took },
+        wal_bytes_per_run: each(after.0, before.0),
+        commits_per_run: each(after.1, before.1),
     })
 }
 
 /// Bytes of the log and transactions with an id so far.
-async fn written(connection: &mut PgConnection) -> Result<(f64, f64)> {
+async fn write_counters(connection: &mut PgConnection) -> Result<(f64, f64)> {
     let statement = "select cast(pg_current_wal_insert_lsn() - '0/0' as double precision), \
          cast(cast(pg_snapshot_xmax(pg_current_snapshot()) as text) as double precision)";
     Ok(sqlx::query_as(statement).fetch_one(connection).await?)
@@ -218,8 +220,8 @@ async fn written(connection: &mut PgConnection) -> Result<(f64, f64)> {
 
 /// Every run has succeeded, with its input and its answer in the transcript, every event its number
 /// and every run its record; no worker has anything. Gives the number of events.
-pub(crate) async fn check(database: &Database, runs: usize) -> Result<i64> {
-    let mut connection = database.superuser().await?;
+pub(crate) async fn check_drained(database: &Database, runs: usize) -> Result<i64> {
+    let mut connection = database.connect_superuser().await?;
     let runs = i64::try_from(runs)?;
     for (what, statement, expected) in [
         (
@@ -264,18 +266,18 @@ pub(crate) async fn check(database: &Database, runs: usize) -> Result<i64> {
 }
 
 /// A count as a divisor.
-pub(crate) fn of(count: usize) -> f64 {
+pub(crate) fn count_as_f64(count: usize) -> f64 {
     f64::from(u32::try_from(count).unwrap_or(u32::MAX))
 }
 
-impl Drained {
+impl DrainCost {
     /// What is printed of it.
-    pub(crate) fn line(&self, what: &str) -> String {
+    pub(crate) fn format_line(&self, what: &str) -> String {
         format!(
             "  {what:<58} {:8.0}/s  {:6.0} B of WAL and {:.3} commits a run",
-            self.measured.per_second(),
-            self.wal,
-            self.commits,
+            self.throughput.per_second(),
+            self.wal_bytes_per_run,
+            self.commits_per_run,
         )
     }
 }

@@ -16,39 +16,39 @@ use model::{
 use store::{NewAutomation, Scope};
 use tokio::{sync::Semaphore, task::JoinSet};
 
-use super::world::World;
+use super::fixture::Fixture;
 
 /// How many automations are made at once; no more than a server has connections for.
-const CREATING: usize = 16;
+const MAX_CONCURRENT_CREATES: usize = 16;
 
 /// What was measured.
-pub(crate) struct Measured {
+pub(crate) struct DueMeasurement {
     pub(crate) triggers: u32,
     pub(crate) took: Duration,
     /// The longest that one transaction kept others from writing.
-    pub(crate) longest: Duration,
+    pub(crate) longest_transaction: Duration,
 }
 
 /// Makes `triggers` automations that are due at one instant, each with its own session for each run.
-pub(crate) async fn make(world: &World, triggers: u32) -> Result<Timestamp> {
+pub(crate) async fn create_due_automations(world: &Fixture, triggers: u32) -> Result<Timestamp> {
     let cron = Spec::Cron {
         expression: "0 9 * * *".into(),
         zone: "Europe/Prague".into(),
     };
     let before: Timestamp = "2026-11-22T00:00:00Z".parse()?;
-    let new = (0..triggers).map(|number| automation(number, world.agent, cron.clone()));
-    create_all(world, world.tenant, new, before).await?;
+    let new = (0..triggers).map(|number| new_automation(number, world.agent, cron.clone()));
+    create_automations(world, world.tenant, new, before).await?;
     Ok("2026-11-22T08:00:00Z".parse()?)
 }
 
 /// Makes automations, several at once.
-pub(crate) async fn create_all(
-    world: &World,
+pub(crate) async fn create_automations(
+    world: &Fixture,
     tenant: TenantId,
     all: impl Iterator<Item = NewAutomation>,
     now: Timestamp,
 ) -> Result<()> {
-    let room = Arc::new(Semaphore::new(CREATING));
+    let room = Arc::new(Semaphore::new(MAX_CONCURRENT_CREATES));
     let mut made = JoinSet::new();
     for new in all {
         let permit = Arc::clone(&room).acquire_owned().await?;
@@ -69,7 +69,7 @@ pub(crate) async fn create_all(
 }
 
 /// An automation with a session for each run.
-pub(crate) fn automation(number: u32, agent: AgentId, schedule: Spec) -> NewAutomation {
+pub(crate) fn new_automation(number: u32, agent: AgentId, schedule: Spec) -> NewAutomation {
     NewAutomation {
         name: format!("automation {number}"),
         prompt: "What is due today?".into(),
@@ -85,7 +85,11 @@ pub(crate) fn automation(number: u32, agent: AgentId, schedule: Spec) -> NewAuto
 }
 
 /// Fires everything that is due at `due`.
-pub(crate) async fn fire(world: &World, due: Timestamp, triggers: u32) -> Result<Measured> {
+pub(crate) async fn fire_all(
+    world: &Fixture,
+    due: Timestamp,
+    triggers: u32,
+) -> Result<DueMeasurement> {
     let started = Instant::now();
     let (mut fired, mut longest) = (0, Duration::ZERO);
     loop {
@@ -93,15 +97,15 @@ pub(crate) async fn fire(world: &World, due: Timestamp, triggers: u32) -> Result
         let done = world.store.fire_due(Scope::System, due).await?;
         longest = longest.max(look.elapsed());
         fired += done.occurrences;
-        if !done.more {
+        if !done.has_more {
             break;
         }
     }
     let took = started.elapsed();
     ensure!(fired == triggers, "{fired} of {triggers} have fired");
-    Ok(Measured {
+    Ok(DueMeasurement {
         triggers,
         took,
-        longest,
+        longest_transaction: longest,
     })
 }

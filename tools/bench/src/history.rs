@@ -18,33 +18,33 @@ use model::{
     outcome::{Outcome, StopReason},
     policy::Policies,
     schedule::Spec,
-    turn::{Begin, Finished, Settled},
+    turn::{StartReply, TurnResult, WriteOutcome},
 };
 use sqlx::{AssertSqlSafe, Connection as _, Executor as _, PgConnection};
 use tempfile::TempDir;
 
 use super::{
-    due::automation,
+    due::new_automation,
+    fixture::Fixture,
     folder::new_folder,
-    loops::{SystemClock, without_agents},
-    world::World,
+    loops::{SystemClock, host_without_agents},
 };
-use crate::postgres::{Database, Server};
+use crate::postgres::{Database, PostgresServer};
 
 /// How many runs a session of the history has had.
-const RUNS_OF_A_SESSION: u64 = 100;
+const RUNS_PER_SESSION: u64 = 100;
 /// One in so many sessions still has its transcript and its log; retention has trimmed the others'.
-const WITH_TRANSCRIPT: u64 = 10;
+const SESSIONS_PER_TRANSCRIPT: u64 = 10;
 /// How many rows one statement makes.
-const CHUNK: u64 = 500_000;
+const CHUNK_ROWS: u64 = 500_000;
 /// As many operations come before what is measured.
-const FIRST: u32 = 50;
+const WARM_UP_OPERATIONS: u32 = 50;
 
 /// How much history there is.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct History {
+pub(crate) struct HistorySize {
     /// Runs that have ended.
-    pub(crate) ended: u64,
+    pub(crate) ended_runs: u64,
     /// Triggers that are not due, each of an automation of its own.
     pub(crate) idle_triggers: u64,
 }
@@ -57,19 +57,19 @@ pub(crate) struct Times {
 }
 
 /// What was measured.
-pub(crate) struct Measured {
+pub(crate) struct HistoryMeasurement {
     pub(crate) empty: Times,
     pub(crate) full: Times,
     /// How long the loading took, and what it has filled.
-    pub(crate) loading: Duration,
-    pub(crate) size: String,
+    pub(crate) load_time: Duration,
+    pub(crate) database_size: String,
 }
 
 /// A database with an automation that fires each second of a clock that is moved by hand.
-struct System {
+struct MeasuredDatabase {
     _folder: TempDir,
     database: Database,
-    world: World,
+    fixture: Fixture,
     host: Host,
     now: Timestamp,
     times: Times,
@@ -77,48 +77,48 @@ struct System {
 
 /// Measures `operations` of each kind.
 pub(crate) async fn measure(
-    server: &Server,
+    server: &PostgresServer,
     folder: &Path,
-    history: History,
+    history: HistorySize,
     operations: u32,
-) -> Result<Measured> {
-    let mut empty = System::make(server, folder, "matins_empty").await?;
-    let mut full = System::make(server, folder, "matins_full").await?;
+) -> Result<HistoryMeasurement> {
+    let mut empty = MeasuredDatabase::create(server, folder, "matins_empty").await?;
+    let mut full = MeasuredDatabase::create(server, folder, "matins_full").await?;
     let started = Instant::now();
-    load(&full.database, history).await?;
+    load_history(&full.database, history).await?;
     let loading = started.elapsed();
-    empty.database.settle().await?;
-    full.database.settle().await?;
-    let size = size(&full.database).await?;
-    for round in 0..FIRST + operations {
+    empty.database.vacuum_and_checkpoint().await?;
+    full.database.vacuum_and_checkpoint().await?;
+    let size = measure_database_size(&full.database).await?;
+    for round in 0..WARM_UP_OPERATIONS + operations {
         for system in [&mut empty, &mut full] {
             let (tick, claim) = system.fire_and_claim().await?;
-            if round >= FIRST {
+            if round >= WARM_UP_OPERATIONS {
                 system.times.ticks.push(tick);
                 system.times.claims.push(claim);
             }
         }
     }
-    Ok(Measured {
-        empty: empty.done(server).await?,
-        full: full.done(server).await?,
-        loading,
-        size,
+    Ok(HistoryMeasurement {
+        empty: empty.finish(server).await?,
+        full: full.finish(server).await?,
+        load_time: loading,
+        database_size: size,
     })
 }
 
-impl System {
-    async fn make(server: &Server, folder: &Path, name: &str) -> Result<Self> {
+impl MeasuredDatabase {
+    async fn create(server: &PostgresServer, folder: &Path, name: &str) -> Result<Self> {
         let folder = new_folder(folder)?;
-        let database = server.database(name).await?;
-        let world = World::open_on(&database, folder.path()).await?;
-        let host = without_agents(&world, Arc::new(SystemClock), 1, folder.path())?;
+        let database = server.create_database(name).await?;
+        let world = Fixture::open_postgres(&database, folder.path()).await?;
+        let host = host_without_agents(&world, Arc::new(SystemClock), 1, folder.path())?;
         let now: Timestamp = "2026-11-22T08:00:00Z".parse()?;
         let every_second = Spec::Cron {
             expression: "* * * * * *".into(),
             zone: "UTC".into(),
         };
-        let mut new = automation(0, world.agent, every_second);
+        let mut new = new_automation(0, world.agent, every_second);
         new.policies = Policies {
             pause_after_failures: 0,
             ..Policies::default()
@@ -130,7 +130,7 @@ impl System {
         let mut system = Self {
             _folder: folder,
             database,
-            world,
+            fixture: world,
             host,
             now,
             times: Times::default(),
@@ -143,7 +143,7 @@ impl System {
     /// Fires one instant and claims its run, which ends then. Gives what the look and the claim took.
     async fn fire_and_claim(&mut self) -> Result<(Duration, Duration)> {
         self.now = self.now + Duration::from_secs(1);
-        let (world, now) = (&self.world, self.now);
+        let (world, now) = (&self.fixture, self.now);
         let started = Instant::now();
         let tick = scheduler::tick(&self.host, now).await?;
         let looked = started.elapsed();
@@ -158,24 +158,27 @@ impl System {
         let run = claimed.first().context("nothing was claimed")?.run;
         let begun = world.store.begin(run, &world.worker, world.instance, now);
         ensure!(
-            matches!(begun.await?, Begin::Started(_)),
+            matches!(begun.await?, StartReply::Started(_)),
             "it has not begun"
         );
-        let finished = Finished {
+        let finished = TurnResult {
             answer: "Nothing is due today.".into(),
             acp_session_id: Some(AcpSessionId::new("bench")),
             turn_ended: true,
-            ..Finished::bare(Outcome::Stopped(StopReason::EndTurn))
+            ..TurnResult::with_outcome(Outcome::Stopped(StopReason::EndTurn))
         };
         let settled = world.store.finish(run, &world.worker, &finished, now);
-        ensure!(settled.await? == Settled::Written, "it has not ended");
+        ensure!(
+            settled.await? == WriteOutcome::Committed,
+            "it has not ended"
+        );
         Ok((looked, took))
     }
 
     /// Gives its times, and drops its database.
-    async fn done(mut self, server: &Server) -> Result<Times> {
-        self.world.store.database().close().await;
-        server.drop(&self.database).await?;
+    async fn finish(mut self, server: &PostgresServer) -> Result<Times> {
+        self.fixture.store.database().close().await;
+        server.drop_database(&self.database).await?;
         self.times.ticks.sort_unstable();
         self.times.claims.sort_unstable();
         Ok(self.times)
@@ -183,12 +186,12 @@ impl System {
 }
 
 /// Makes an id of a kind and a number: of version 7, in the order of the numbers, older than any other.
-const MADE: &str = "create function pg_temp.made(kind text, number bigint) returns uuid language sql \
+const CREATE_ID_FUNCTION: &str = "create function pg_temp.made(kind text, number bigint) returns uuid language sql \
      immutable as $$ select cast(lpad(to_hex(1717986918400 + number), 12, '0') || '7' || kind || '8' \
      || lpad(to_hex(number), 15, '0') as uuid) $$";
 
 /// What the only run has left, by table; of its automation's triggers the one that fires.
-const TEMPLATES: [(&str, &str); 8] = [
+const TEMPLATE_TABLES: [(&str, &str); 8] = [
     ("automations", ""),
     ("automation_triggers", "where kind = 'cron'"),
     ("agent_sessions", ""),
@@ -200,11 +203,15 @@ const TEMPLATES: [(&str, &str); 8] = [
 ];
 
 /// Columns of a table that are not copied, and what they hold instead.
-type Own = Vec<(&'static str, String)>;
+type ColumnOverrides = Vec<(&'static str, String)>;
 
 /// The statement that copies what is kept of a table, numbered from `$1` to below `$2`. The server is asked
 /// for the columns, so that one that is new is copied like the others.
-async fn copies(connection: &mut PgConnection, table: &str, own: &Own) -> Result<String> {
+async fn copy_statement(
+    connection: &mut PgConnection,
+    table: &str,
+    own: &ColumnOverrides,
+) -> Result<String> {
     let statement = "select cast(attname as text) from pg_attribute \
          where attrelid = cast($1 as regclass) and attnum > 0 and not attisdropped order by attnum";
     let columns: Vec<String> = sqlx::query_scalar(statement)
@@ -232,35 +239,35 @@ async fn copies(connection: &mut PgConnection, table: &str, own: &Own) -> Result
 }
 
 /// Loads the history, and looks at the tables.
-async fn load(database: &Database, history: History) -> Result<()> {
-    let mut connection = database.superuser().await?;
+async fn load_history(database: &Database, history: HistorySize) -> Result<()> {
+    let mut connection = database.connect_superuser().await?;
     // Neither references nor triggers: nobody is to be woken.
     connection
         .execute("set search_path = automation; set session_replication_role = replica")
         .await?;
-    connection.execute(MADE).await?;
-    for (table, only) in TEMPLATES {
+    connection.execute(CREATE_ID_FUNCTION).await?;
+    for (table, only) in TEMPLATE_TABLES {
         let keep = format!("create temporary table only_{table} as select * from {table} {only}");
         connection.execute(AssertSqlSafe(keep)).await?;
     }
-    for (table, count, own) in history.tables() {
-        let statement = copies(&mut connection, table, &own).await?;
+    for (table, count, own) in history.table_copies() {
+        let statement = copy_statement(&mut connection, table, &own).await?;
         copy_all(&mut connection, count, &statement).await?;
     }
     connection.close().await?;
     Ok(())
 }
 
-impl History {
+impl HistorySize {
     /// The tables that are filled, with the numbers of their rows, or of the runs that have rows there, and
     /// the columns that are not copied.
-    fn tables(self) -> [(&'static str, u64, Own); 8] {
-        let sessions = self.ended.div_ceil(RUNS_OF_A_SESSION);
-        let shown = sessions.div_ceil(WITH_TRANSCRIPT) * RUNS_OF_A_SESSION;
-        let shown = shown.min(self.ended);
+    fn table_copies(self) -> [(&'static str, u64, ColumnOverrides); 8] {
+        let sessions = self.ended_runs.div_ceil(RUNS_PER_SESSION);
+        let shown = sessions.div_ceil(SESSIONS_PER_TRANSCRIPT) * RUNS_PER_SESSION;
+        let shown = shown.min(self.ended_runs);
         let automations = self.idle_triggers.max(1);
         let made = |kind: &str, number: &str| format!("pg_temp.made('{kind}', {number})");
-        let of_session = format!("number / {RUNS_OF_A_SESSION}");
+        let of_session = format!("number / {RUNS_PER_SESSION}");
         let run = made("001", "number");
         let session = made("003", &of_session);
         let seat = made("004", &of_session);
@@ -272,7 +279,7 @@ impl History {
         };
         // Each run has as many numbers as the only one.
         let seq = format!(
-            "template.seq + (number % {RUNS_OF_A_SESSION}) \
+            "template.seq + (number % {RUNS_PER_SESSION}) \
              * (select last_seq from pg_temp.only_agent_sessions)"
         );
         let far = "timestamptz '2100-01-01T00:00:00Z'".to_owned();
@@ -308,13 +315,13 @@ impl History {
             ("schedule_id", automation("number")),
             (
                 "last_seq",
-                format!("template.last_seq * {RUNS_OF_A_SESSION}"),
+                format!("template.last_seq * {RUNS_PER_SESSION}"),
             ),
         ];
         let seats = vec![
             ("id", made("004", "number")),
             ("session_id", made("003", "number")),
-            ("turns", RUNS_OF_A_SESSION.to_string()),
+            ("turns", RUNS_PER_SESSION.to_string()),
         ];
         let mut runs = vec![
             ("id", run.clone()),
@@ -341,7 +348,7 @@ impl History {
             ("run_records", shown, records),
             ("agent_sessions", sessions, own_sessions),
             ("agent_definitions", sessions, seats),
-            ("agent_runs", self.ended, runs),
+            ("agent_runs", self.ended_runs, runs),
         ]
     }
 }
@@ -350,7 +357,7 @@ impl History {
 async fn copy_all(connection: &mut PgConnection, count: u64, statement: &str) -> Result<()> {
     let mut from = 0;
     while from < count {
-        let to = count.min(from + CHUNK);
+        let to = count.min(from + CHUNK_ROWS);
         sqlx::query(AssertSqlSafe(statement.to_owned()))
             .bind(i64::try_from(from)?)
             .bind(i64::try_from(to)?)
@@ -362,8 +369,8 @@ async fn copy_all(connection: &mut PgConnection, count: u64, statement: &str) ->
 }
 
 /// What the database takes on the disk, and of that the runs.
-async fn size(database: &Database) -> Result<String> {
-    let mut connection = database.superuser().await?;
+async fn measure_database_size(database: &Database) -> Result<String> {
+    let mut connection = database.connect_superuser().await?;
     let statement = "select pg_size_pretty(pg_database_size(current_database())) || ', of that ' \
          || pg_size_pretty(pg_total_relation_size('automation.agent_runs')) || ' for ' \
          || (select count(*) from automation.agent_runs) || ' runs and ' \

@@ -13,80 +13,90 @@ use sqlx::PgConnection;
 use tokio::time::sleep;
 
 use super::{
-    due::{automation, create_all},
+    due::{create_automations, new_automation},
+    fixture::Fixture,
     folder::new_folder,
-    loops::{ClockFrom, without_agents},
-    world::World,
+    loops::{OffsetClock, host_without_agents},
 };
-use crate::postgres::Server;
+use crate::postgres::PostgresServer;
 
 /// As many instants, a second apart.
-pub(crate) const INSTANTS: u32 = 60;
+pub(crate) const DUE_INSTANTS: u32 = 60;
 /// More slots than are due at once, so that no run waits for one: the turns last longer than is measured.
-const SLOTS: u32 = 10_000;
+const WORKER_SLOTS: u32 = 10_000;
 /// How long before the first instant it begins.
-const AHEAD: Duration = Duration::from_secs(3);
+const WARM_UP: Duration = Duration::from_secs(3);
 /// How long after the last instant the last run may be claimed.
-const LIMIT: Duration = Duration::from_mins(5);
+const CLAIM_TIMEOUT: Duration = Duration::from_mins(5);
 
 /// How late everything was, sorted.
-pub(crate) struct Measured {
+pub(crate) struct LagMeasurement {
     /// From the instant until the claim was begun, as the row says.
-    pub(crate) claimed: Vec<Duration>,
+    pub(crate) claim_lags: Vec<Duration>,
     /// From the instant until the claim was committed.
-    pub(crate) committed: Vec<Duration>,
+    pub(crate) commit_lags: Vec<Duration>,
 }
 
 /// Fires and claims `schedules` runs at each of the instants.
-pub(crate) async fn measure(server: &Server, folder: &Path, schedules: u32) -> Result<Measured> {
+pub(crate) async fn measure(
+    server: &PostgresServer,
+    folder: &Path,
+    schedules: u32,
+) -> Result<LagMeasurement> {
     let folder = new_folder(folder)?;
-    let database = server.database("matins_lag").await?;
-    let world = World::open_on(&database, folder.path()).await?;
+    let database = server.create_database("matins_lag").await?;
+    let world = Fixture::open_postgres(&database, folder.path()).await?;
     let first: Timestamp = "2026-11-22T00:00:00Z".parse()?;
-    make(&world, schedules, first).await?;
-    database.settle().await?;
+    create_schedules(&world, schedules, first).await?;
+    database.vacuum_and_checkpoint().await?;
 
-    let clock = Arc::new(ClockFrom::start(first.saturating_sub(AHEAD)));
-    let host = without_agents(&world, clock, 0, folder.path())?;
-    let wanted = u64::from(schedules) * u64::from(INSTANTS);
-    let mut connection = database.superuser().await?;
-    let measured = claim(&host, wanted, &mut connection).await?;
+    let clock = Arc::new(OffsetClock::start(first.saturating_sub(WARM_UP)));
+    let host = host_without_agents(&world, clock, 0, folder.path())?;
+    let wanted = u64::from(schedules) * u64::from(DUE_INSTANTS);
+    let mut connection = database.connect_superuser().await?;
+    let measured = fire_and_claim(&host, wanted, &mut connection).await?;
     drop(connection);
     world.store.database().close().await;
-    server.drop(&database).await?;
+    server.drop_database(&database).await?;
     Ok(measured)
 }
 
 /// Makes schedules that fire once each, at a second of the first minute.
-async fn make(world: &World, schedules: u32, first: Timestamp) -> Result<()> {
-    let before = first.saturating_sub(AHEAD);
-    let all = (0..INSTANTS).flat_map(|second| (0..schedules).map(move |number| (second, number)));
+async fn create_schedules(world: &Fixture, schedules: u32, first: Timestamp) -> Result<()> {
+    let before = first.saturating_sub(WARM_UP);
+    let all =
+        (0..DUE_INSTANTS).flat_map(|second| (0..schedules).map(move |number| (second, number)));
     let new = all.map(|(second, number)| {
         let cron = Spec::Cron {
             expression: format!("{second} 0 0 22 11 *"),
             zone: "UTC".into(),
         };
-        automation(second * schedules + number, world.agent, cron)
+        new_automation(second * schedules + number, world.agent, cron)
     });
-    create_all(world, world.tenant, new, before).await
+    create_automations(world, world.tenant, new, before).await
 }
 
 /// Does what the loops do up to the claim: looks when something is due, and claims once it is fired.
-async fn claim(host: &Host, wanted: u64, connection: &mut PgConnection) -> Result<Measured> {
+async fn fire_and_claim(
+    host: &Host,
+    wanted: u64,
+    connection: &mut PgConnection,
+) -> Result<LagMeasurement> {
     let started = Instant::now();
     let mut committed = Vec::new();
     let mut done = 0;
     while done < wanted {
         ensure!(
-            started.elapsed() < AHEAD + Duration::from_secs(u64::from(INSTANTS)) + LIMIT,
-            "{done} of {wanted} runs are claimed after {LIMIT:?}"
+            started.elapsed()
+                < WARM_UP + Duration::from_secs(u64::from(DUE_INSTANTS)) + CLAIM_TIMEOUT,
+            "{done} of {wanted} runs are claimed after {CLAIM_TIMEOUT:?}"
         );
         let tick = scheduler::tick(host, host.clock.now()).await?;
         loop {
             let now = host.clock.now();
             let claim = host
                 .store
-                .claim(&host.worker, host.instance, SLOTS, None, now);
+                .claim(&host.worker, host.instance, WORKER_SLOTS, None, now);
             let claimed = claim.await?;
             if claimed.is_empty() {
                 break;
@@ -99,7 +109,7 @@ async fn claim(host: &Host, wanted: u64, connection: &mut PgConnection) -> Resul
         let next = tick.next.map(|next| next.since(host.clock.now()));
         sleep(next.map_or(longest, |next| next.min(longest))).await;
     }
-    let claimed = lags(connection, "claimed_at").await?;
+    let claimed = column_lags(connection, "claimed_at").await?;
     let statement = "select id, cast(extract(epoch from scheduled_for) * 1000000 as bigint) \
          from automation.agent_runs";
     let due: Vec<(sqlx::types::Uuid, i64)> =
@@ -112,14 +122,14 @@ async fn claim(host: &Host, wanted: u64, connection: &mut PgConnection) -> Resul
         lags.push(Duration::from_micros(u64::try_from(late)?));
     }
     lags.sort_unstable();
-    Ok(Measured {
-        claimed,
-        committed: lags,
+    Ok(LagMeasurement {
+        claim_lags: claimed,
+        commit_lags: lags,
     })
 }
 
 /// From the instants to what a column says, sorted.
-async fn lags(connection: &mut PgConnection, column: &str) -> Result<Vec<Duration>> {
+async fn column_lags(connection: &mut PgConnection, column: &str) -> Result<Vec<Duration>> {
     let statement = format!(
         "select cast(extract(epoch from {column} - scheduled_for) * 1000000 as bigint) as lag \
          from automation.agent_runs where {column} is not null order by lag"

@@ -13,10 +13,11 @@ mod args;
 mod bare_client;
 mod drain;
 mod due;
-mod floor;
+mod due_burst;
+mod fixture;
 mod folder;
-mod herd;
 mod history;
+mod idle_server;
 mod instant_agent;
 mod lag;
 mod loops;
@@ -27,23 +28,22 @@ mod peers;
 mod postgres;
 mod programs;
 mod riverqueue;
-mod server;
+mod sql_baseline;
 mod statistics;
 mod throughput;
 mod traces;
 mod turn;
-mod world;
 
 use std::path::Path;
 
 use anyhow::Result;
 
 use self::{
-    args::{Kind, Subject},
+    args::{DatabaseKind, Subject},
+    fixture::Fixture,
     folder::new_folder,
     programs::Programs,
-    riverqueue::Insert,
-    world::World,
+    riverqueue::InsertMode,
 };
 
 pub use args::Args;
@@ -70,13 +70,13 @@ pub async fn run(args: &Args) -> Result<()> {
         }
     }
     let on = |kind| args.database.is_none_or(|only| only == kind);
-    if wanted(Subject::Throughput) && on(Kind::Sqlite) {
+    if wanted(Subject::Throughput) && on(DatabaseKind::Sqlite) {
         throughput(&folder, args).await?;
     }
-    if wanted(Subject::Due) && on(Kind::Sqlite) {
+    if wanted(Subject::Due) && on(DatabaseKind::Sqlite) {
         due(&folder, args).await?;
     }
-    if on(Kind::Postgres) && on_postgres::SUBJECTS.into_iter().any(wanted) {
+    if on(DatabaseKind::Postgres) && on_postgres::POSTGRES_SUBJECTS.into_iter().any(wanted) {
         on_postgres::run(&folder, args, &wanted).await?;
     }
     Ok(())
@@ -86,7 +86,11 @@ async fn turn(programs: &Programs, folder: &Path, args: &Args) -> Result<()> {
     let folder = new_folder(folder)?;
     let measured = turn::measure(programs, folder.path(), args.turns).await?;
     let ms = |time: std::time::Duration| time.as_secs_f64() * 1000.0;
-    let (bare, turn, whole) = (ms(measured.bare), ms(measured.turn), ms(measured.whole));
+    let (bare, turn, whole) = (
+        ms(measured.bare_client),
+        ms(measured.claim_to_end),
+        ms(measured.message_to_end),
+    );
     println!(
         "\nA turn with an agent that answers at once (SQLite, medians of {} by turns)\n\
          \x20 bare client: start, restore, prompt, end    {bare:8.2} ms\n\
@@ -103,35 +107,35 @@ async fn turn(programs: &Programs, folder: &Path, args: &Args) -> Result<()> {
 
 async fn server(programs: &Programs, folder: &Path, args: &Args) -> Result<()> {
     let folder = new_folder(folder)?;
-    let measured = server::measure(programs, folder.path(), args.schedules).await?;
+    let measured = idle_server::measure(programs, folder.path(), args.schedules).await?;
     println!(
         "\nA server with {} idle schedules (SQLite)\n\
          \x20 start to ready                              {:8.0} ms  (at most 150 ms)\n\
          \x20 resident                                    {:8.1} MB  (at most 40 MB)\n\
          \x20 statements a minute                         {:8}     (at most 6)",
         measured.schedules,
-        measured.ready.as_secs_f64() * 1000.0,
+        measured.start_time.as_secs_f64() * 1000.0,
         measured.resident_mb(),
-        measured.statements,
+        measured.statements_per_minute,
     );
     Ok(())
 }
 
 async fn throughput(folder: &Path, args: &Args) -> Result<()> {
     let own = new_folder(folder)?;
-    let world = World::open(own.path()).await?;
-    let runs = throughput::no_op_runs(&world, args.runs).await?;
+    let world = Fixture::open_sqlite(own.path()).await?;
+    let runs = throughput::run_no_op_runs(&world, args.runs).await?;
     let mut others = Vec::new();
-    for insert in [Insert::Single, Insert::Batches] {
+    for insert in [InsertMode::Single, InsertMode::Batches] {
         let other = new_folder(folder)?;
-        others.push(riverqueue::no_op_jobs(other.path(), args.runs, insert).await?);
+        others.push(riverqueue::run_no_op_jobs(other.path(), args.runs, insert).await?);
     }
     let own = runs.per_second();
     println!(
         "\nRuns without an agent (SQLite, synchronous=FULL, {} of each, {} under way at once)\n\
          \x20 queue, claim, begin, finish; transcript, events, record   {own:8.0}/s  (at least 3000/s)",
         args.runs,
-        throughput::IN_FLIGHT,
+        throughput::MAX_IN_FLIGHT,
     );
     for (name, other) in ["inserted one by one", "inserted by the thousand"]
         .iter()
@@ -148,10 +152,10 @@ async fn throughput(folder: &Path, args: &Args) -> Result<()> {
 
 async fn due(folder: &Path, args: &Args) -> Result<()> {
     let own = new_folder(folder)?;
-    let world = World::open(own.path()).await?;
-    let instant = due::make(&world, args.triggers).await?;
+    let world = Fixture::open_sqlite(own.path()).await?;
+    let instant = due::create_due_automations(&world, args.triggers).await?;
     let before = machine::peak_mb()?;
-    let measured = due::fire(&world, instant, args.triggers).await?;
+    let measured = due::fire_all(&world, instant, args.triggers).await?;
     println!(
         "\n{} triggers due at one instant (SQLite, a fresh session for each)\n\
          \x20 until all runs are committed                {:8.2} s   (at most 5 s)\n\
@@ -159,7 +163,7 @@ async fn due(folder: &Path, args: &Args) -> Result<()> {
          \x20 peak of memory before and after             {before:8.1} MB, {:.1} MB",
         measured.triggers,
         measured.took.as_secs_f64(),
-        measured.longest.as_secs_f64() * 1000.0,
+        measured.longest_transaction.as_secs_f64() * 1000.0,
         machine::peak_mb()?,
     );
     Ok(())
@@ -173,8 +177,10 @@ async fn traces(programs: &Programs, folder: &Path, args: &Args) -> Result<()> {
         seconds: args.seconds,
     };
     let measured = traces::measure(programs, folder.path(), load).await?;
-    let late = |part| statistics::quantile(&measured.late, part).as_secs_f64() * 1000.0;
-    let grown = measured.with_readers.saturating_sub(measured.before);
+    let late = |part| statistics::quantile(&measured.latencies, part).as_secs_f64() * 1000.0;
+    let grown = measured
+        .resident_with_readers_kib
+        .saturating_sub(measured.resident_before_kib);
     println!(
         "\n{} readers of live traces of {} sessions, an event a second each (SQLite, {} s)\n\
          \x20 from before the commit to the reader          {:8.1} ms, p99 {:.1} ms, p99.9 {:.1} ms  (p99 at most 50 ms)\n\
@@ -187,16 +193,16 @@ async fn traces(programs: &Programs, folder: &Path, args: &Args) -> Result<()> {
         late(0.99),
         late(0.999),
         f64::from(u32::try_from(grown)?) / f64::from(u32::try_from(load.readers)?),
-        measured.before / 1024,
-        measured.cut,
-        measured.broken,
+        measured.resident_before_kib / 1024,
+        measured.dropped_connections,
+        measured.broken_connections,
         measured.events,
-        measured.missed,
-        measured.repeated,
-        measured.behind,
+        measured.missed_events,
+        measured.repeated_events,
+        measured.lagging_readers,
     );
     anyhow::ensure!(
-        measured.missed + measured.repeated == 0 && measured.behind == 0,
+        measured.missed_events + measured.repeated_events == 0 && measured.lagging_readers == 0,
         "a reader missed an event, or saw one twice"
     );
     Ok(())

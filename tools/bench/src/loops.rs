@@ -2,13 +2,13 @@
 
 use std::{path::Path, sync::Arc, time::Instant};
 
-use agent::{Grace, GuardProgram};
+use agent::{GracePeriods, GuardProgram};
 use anyhow::Result;
-use daemon::{Host, Settings, SignOfLife};
+use daemon::{Host, Settings, WorkerLock};
 use model::{Clock, Timestamp};
-use turn::Agents;
+use turn::AgentRuntime;
 
-use super::world::{World, now};
+use super::fixture::{Fixture, now};
 
 /// The system's clock.
 pub(crate) struct SystemClock;
@@ -20,51 +20,51 @@ impl Clock for SystemClock {
 }
 
 /// A clock that goes on from an instant, so that what is due need not be waited for.
-pub(crate) struct ClockFrom {
-    from: Timestamp,
+pub(crate) struct OffsetClock {
+    origin: Timestamp,
     started: Instant,
 }
 
-impl ClockFrom {
+impl OffsetClock {
     /// Starts it.
     pub(crate) fn start(from: Timestamp) -> Self {
         Self {
-            from,
+            origin: from,
             started: Instant::now(),
         }
     }
 }
 
-impl Clock for ClockFrom {
+impl Clock for OffsetClock {
     fn now(&self) -> Timestamp {
-        self.from + self.started.elapsed()
+        self.origin + self.started.elapsed()
     }
 }
 
 /// What the loops of a server need.
 pub(crate) fn host(
-    world: &World,
+    world: &Fixture,
     guard: GuardProgram,
     clock: Arc<dyn Clock>,
     settings: Settings,
     folder: &Path,
 ) -> Result<Host> {
-    let sign_of_life = SignOfLife::give(&folder.join("workers"), &world.worker)?;
+    let worker_lock = WorkerLock::acquire(&folder.join("workers"), &world.worker)?;
     Ok(Host {
         store: world.store.clone(),
         clock: Arc::clone(&clock),
         entropy: Arc::clone(&world.entropy),
         instance: world.instance,
         worker: world.worker.clone(),
-        sign_of_life: Arc::new(sign_of_life),
-        agents: Agents {
+        worker_lock: Arc::new(worker_lock),
+        agent_runtime: AgentRuntime {
             guard,
             environment: std::env::vars().collect(),
             clock,
             entropy: Arc::clone(&world.entropy),
             heartbeat: settings.heartbeat,
             lease: settings.lease(),
-            grace: Grace::default(),
+            grace: GracePeriods::default(),
         },
         settings,
         metrics: telemetry::Metrics::new(env!("CARGO_PKG_VERSION")),
@@ -73,8 +73,8 @@ pub(crate) fn host(
 
 /// The same for loops that never start an agent, since there is no guard: a turn fails as soon as it has
 /// begun.
-pub(crate) fn without_agents(
-    world: &World,
+pub(crate) fn host_without_agents(
+    world: &Fixture,
     clock: Arc<dyn Clock>,
     workers: u32,
     folder: &Path,

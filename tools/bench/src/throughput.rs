@@ -10,26 +10,26 @@ use anyhow::{Context as _, Result, ensure};
 use model::{
     AcpSessionId, SessionId, TenantId,
     outcome::{Outcome, StopReason},
-    turn::{Begin, Finished, Settled},
+    turn::{StartReply, TurnResult, WriteOutcome},
 };
 use store::{Scope, Store};
 use tokio::{sync::Semaphore, task::JoinSet};
 
-use super::world::{World, now, session};
+use super::fixture::{Fixture, create_session, now};
 
 /// How many runs are under way at once.
-pub(crate) const IN_FLIGHT: usize = 256;
+pub(crate) const MAX_IN_FLIGHT: usize = 256;
 /// How many sessions take the runs.
-const SESSIONS: usize = 1000;
+const SESSION_COUNT: usize = 1000;
 
 /// What was measured.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Measured {
+pub(crate) struct Throughput {
     pub(crate) runs: usize,
     pub(crate) took: Duration,
 }
 
-impl Measured {
+impl Throughput {
     pub(crate) fn per_second(&self) -> f64 {
         f64::from(u32::try_from(self.runs).unwrap_or(u32::MAX)) / self.took.as_secs_f64()
     }
@@ -37,45 +37,45 @@ impl Measured {
 
 /// Sends `runs` inputs through queue, claim, begin and finish, several at once, and checks what is left
 /// of them in the database.
-pub(crate) async fn no_op_runs(world: &World, runs: usize) -> Result<Measured> {
-    let sessions = sessions(world).await?;
+pub(crate) async fn run_no_op_runs(world: &Fixture, runs: usize) -> Result<Throughput> {
+    let sessions = create_sessions(world).await?;
     let started = Instant::now();
-    let producer = tokio::spawn(produce(
+    let producer = tokio::spawn(queue_inputs(
         world.store.clone(),
         world.tenant,
         sessions.clone(),
         runs,
     ));
-    let ended = work(world, runs, IN_FLIGHT).await?;
+    let ended = drain_runs(world, runs, MAX_IN_FLIGHT).await?;
     producer.await.context("queue the inputs")??;
     let took = started.elapsed();
     ensure!(ended == runs, "{ended} of {runs} runs have ended");
-    check(world, &sessions, runs).await?;
-    Ok(Measured { runs, took })
+    check_transcripts(world, &sessions, runs).await?;
+    Ok(Throughput { runs, took })
 }
 
-async fn sessions(world: &World) -> Result<Vec<SessionId>> {
-    let mut sessions = Vec::with_capacity(SESSIONS);
-    for _ in 0..SESSIONS {
-        sessions.push(session(world, Path::new("/tmp")).await?);
+async fn create_sessions(world: &Fixture) -> Result<Vec<SessionId>> {
+    let mut sessions = Vec::with_capacity(SESSION_COUNT);
+    for _ in 0..SESSION_COUNT {
+        sessions.push(create_session(world, Path::new("/tmp")).await?);
     }
     Ok(sessions)
 }
 
-async fn produce(
+async fn queue_inputs(
     store: Store,
     tenant: TenantId,
     sessions: Vec<SessionId>,
     runs: usize,
 ) -> Result<()> {
-    let room = Arc::new(Semaphore::new(IN_FLIGHT));
+    let room = Arc::new(Semaphore::new(MAX_IN_FLIGHT));
     let mut said = JoinSet::new();
     for session in sessions.into_iter().cycle().take(runs) {
         let permit = Arc::clone(&room).acquire_owned().await?;
         let store = store.clone();
         said.spawn(async move {
             let submitted = store
-                .say(tenant, session, None, "What is due today?", now())
+                .send_message(tenant, session, None, "What is due today?", now())
                 .await;
             drop(permit);
             submitted.map(|_| ())
@@ -91,7 +91,7 @@ async fn produce(
 }
 
 /// Claims, begins and finishes runs, up to `in_flight` at once, until so many have ended.
-pub(crate) async fn work(world: &World, runs: usize, in_flight: usize) -> Result<usize> {
+pub(crate) async fn drain_runs(world: &Fixture, runs: usize, in_flight: usize) -> Result<usize> {
     let mut turns = JoinSet::new();
     let mut ended = 0;
     while ended < runs {
@@ -106,15 +106,15 @@ pub(crate) async fn work(world: &World, runs: usize, in_flight: usize) -> Result
                 let (worker, instance) = (world.worker.clone(), world.instance);
                 turns.spawn(async move {
                     let begun = store.begin(claimed.run, &worker, instance, now()).await?;
-                    ensure!(matches!(begun, Begin::Started(_)), "{begun:?}");
-                    let finished = Finished {
+                    ensure!(matches!(begun, StartReply::Started(_)), "{begun:?}");
+                    let finished = TurnResult {
                         answer: "Nothing is due today.".into(),
                         acp_session_id: Some(AcpSessionId::new("bench")),
                         turn_ended: true,
-                        ..Finished::bare(Outcome::Stopped(StopReason::EndTurn))
+                        ..TurnResult::with_outcome(Outcome::Stopped(StopReason::EndTurn))
                     };
                     let settled = store.finish(claimed.run, &worker, &finished, now()).await?;
-                    ensure!(settled == Settled::Written, "{settled:?}");
+                    ensure!(settled == WriteOutcome::Committed, "{settled:?}");
                     Ok(())
                 });
             }
@@ -134,7 +134,7 @@ pub(crate) async fn work(world: &World, runs: usize, in_flight: usize) -> Result
 }
 
 /// Every run has its input and its answer in the transcript, and every event its number.
-async fn check(world: &World, sessions: &[SessionId], runs: usize) -> Result<()> {
+async fn check_transcripts(world: &Fixture, sessions: &[SessionId], runs: usize) -> Result<()> {
     let mut messages = 0;
     for session in sessions {
         let scope = Scope::Tenant(world.tenant);

@@ -13,7 +13,7 @@ use std::{
 
 use anyhow::{Context as _, Result, ensure};
 use api_types::{Change, SessionPatch, SessionRequest};
-use client::{Client, SocketAddress, Trace, TraceNews, TraceOf};
+use client::{Client, SocketAddress, Trace, TraceItem, TraceSubject};
 use model::Timestamp;
 use serde::Deserialize;
 use tokio::{
@@ -22,19 +22,19 @@ use tokio::{
     time::{Instant, MissedTickBehavior, interval_at, sleep, timeout},
 };
 
-use super::{programs::Programs, server::Server, world};
+use super::{fixture, idle_server::ServerProcess, programs::Programs};
 
 /// How often something happens in each session.
-const PERIOD: Duration = Duration::from_secs(1);
+const EVENT_PERIOD: Duration = Duration::from_secs(1);
 /// How long the server works without readers before its memory is read.
-const WARM: Duration = Duration::from_secs(5);
+const WARM_UP: Duration = Duration::from_secs(5);
 /// How many readers connect at once.
-const AT_ONCE: usize = 200;
+const READERS_PER_BATCH: usize = 200;
 /// How often the server is killed, and how long it is left alone before and after.
-const KILLS: u32 = 3;
-const BETWEEN: Duration = Duration::from_secs(8);
+const SERVER_KILLS: u32 = 3;
+const KILL_INTERVAL: Duration = Duration::from_secs(8);
 /// How long it may take until all readers have connected, and until all have read everything in the end.
-const PATIENCE: Duration = Duration::from_mins(2);
+const CATCH_UP_TIMEOUT: Duration = Duration::from_mins(2);
 
 /// What is done.
 #[derive(Debug, Clone, Copy)]
@@ -46,111 +46,119 @@ pub(crate) struct Load {
 
 /// What was measured.
 #[derive(Debug)]
-pub(crate) struct Measured {
+pub(crate) struct TraceMeasurement {
     /// From the instant that an event bears, which is before its commit, to its reader; sorted.
-    pub(crate) late: Vec<Duration>,
+    pub(crate) latencies: Vec<Duration>,
     /// Resident memory of the server before the readers and with them, in KiB.
-    pub(crate) before: u64,
-    pub(crate) with_readers: u64,
+    pub(crate) resident_before_kib: u64,
+    pub(crate) resident_with_readers_kib: u64,
     /// What all readers have read, up to the end.
     pub(crate) events: u64,
     /// Connections that were let go by the reader, or broke.
-    pub(crate) cut: u64,
-    pub(crate) broken: u64,
+    pub(crate) dropped_connections: u64,
+    pub(crate) broken_connections: u64,
     /// Events that came although another one was the next: missed before, or seen again.
-    pub(crate) missed: u64,
-    pub(crate) repeated: u64,
+    pub(crate) missed_events: u64,
+    pub(crate) repeated_events: u64,
     /// Readers that have not read all in the end.
-    pub(crate) behind: usize,
+    pub(crate) lagging_readers: usize,
 }
 
 /// A reader, as the others see it.
 #[derive(Default)]
-struct Reader {
-    last: AtomicI64,
+struct ReaderState {
+    last_seq: AtomicI64,
     events: AtomicU64,
     broken: AtomicU64,
     missed: AtomicU64,
     repeated: AtomicU64,
-    cut: Notify,
+    reconnect: Notify,
 }
 
 /// What all readers are told.
 #[derive(Default)]
-struct Told {
+struct ReaderSignals {
     measuring: AtomicBool,
-    over: AtomicBool,
+    finished: AtomicBool,
 }
 
 #[derive(Deserialize)]
-struct Stamp {
+struct EventTime {
     created_at: Timestamp,
 }
 
 /// Serves, reads and kills.
-pub(crate) async fn measure(programs: &Programs, folder: &Path, load: Load) -> Result<Measured> {
-    open_files(load.readers)?;
+pub(crate) async fn measure(
+    programs: &Programs,
+    folder: &Path,
+    load: Load,
+) -> Result<TraceMeasurement> {
+    raise_open_file_limit(load.readers)?;
     let address = free_address()?;
-    let mut server = Server::start_at(programs, folder, "error", address).await?;
-    let socket = SocketAddress::of(&folder.join("matins.sock"))?;
-    let writer = Client::at_socket(socket, world::entropy())?;
+    let mut server = ServerProcess::start_at(programs, folder, "error", address).await?;
+    let socket = SocketAddress::for_path(&folder.join("matins.sock"))?;
+    let writer = Client::with_socket(socket, fixture::system_entropy())?;
     let token = std::fs::read_to_string(folder.join("token"))?;
-    let client = Client::at(&format!("http://{address}"), token.trim(), world::entropy())?;
+    let client = Client::with_address(
+        &format!("http://{address}"),
+        token.trim(),
+        fixture::system_entropy(),
+    )?;
 
-    let sessions = make(&writer, load.sessions).await?;
+    let sessions = create_sessions(&writer, load.sessions).await?;
     let mut writers = JoinSet::new();
     let begin = Instant::now();
     for (number, session) in sessions.iter().enumerate() {
-        let phase = PERIOD.mul_f64(fraction(number, load.sessions));
-        writers.spawn(write(writer.clone(), session.clone(), begin + phase));
+        let phase = EVENT_PERIOD.mul_f64(fraction(number, load.sessions));
+        writers.spawn(write_events(writer.clone(), session.clone(), begin + phase));
     }
-    sleep(WARM).await;
-    let before = server.resident()?;
+    sleep(WARM_UP).await;
+    let before = server.resident_kib()?;
 
-    let told = Arc::new(Told::default());
+    let told = Arc::new(ReaderSignals::default());
     let mut reading = JoinSet::new();
     let mut readers = Vec::with_capacity(load.readers);
     for number in 0..load.readers {
         let session = &sessions[number % load.sessions];
-        let reader = Arc::new(Reader::default());
+        let reader = Arc::new(ReaderState::default());
         readers.push(Arc::clone(&reader));
-        reading.spawn(read(
+        reading.spawn(read_trace(
             client.clone(),
             session.clone(),
             reader,
             Arc::clone(&told),
         ));
-        if number % AT_ONCE == AT_ONCE - 1 {
-            all_have_read(&readers, 1).await?;
+        if number % READERS_PER_BATCH == READERS_PER_BATCH - 1 {
+            wait_until_all_read(&readers, 1).await?;
         }
     }
-    all_have_read(&readers, 1).await?;
-    sleep(WARM).await;
+    wait_until_all_read(&readers, 1).await?;
+    sleep(WARM_UP).await;
 
     told.measuring.store(true, Relaxed);
     sleep(Duration::from_secs(load.seconds)).await;
-    let with_readers = server.resident()?;
+    let resident_with_readers_kib = server.resident_kib()?;
     told.measuring.store(false, Relaxed);
 
     // A tenth lets go and comes again, by turns.
     for tenth in 0..10 {
         for reader in readers.iter().skip(tenth).step_by(10) {
-            reader.cut.notify_one();
+            reader.reconnect.notify_one();
         }
-        sleep(PERIOD / 2).await;
+        sleep(EVENT_PERIOD / 2).await;
     }
-    for _ in 0..KILLS {
-        sleep(BETWEEN).await;
+    for _ in 0..SERVER_KILLS {
+        sleep(KILL_INTERVAL).await;
         server.stop().await?;
-        server = Server::start_at(programs, folder, "error", address).await?;
+        server = ServerProcess::start_at(programs, folder, "error", address).await?;
     }
-    sleep(BETWEEN).await;
+    sleep(KILL_INTERVAL).await;
     writers.shutdown().await;
 
-    let behind = settle(&writer, &sessions, &readers).await?;
-    told.over.store(true, Relaxed);
+    let behind = wait_until_caught_up(&writer, &sessions, &readers).await?;
+    told.finished.store(true, Relaxed);
     for reader in &readers {
-        reader.cut.notify_one();
+        reader.reconnect.notify_one();
     }
     let mut late = Vec::new();
     while let Some(read) = reading.join_next().await {
@@ -158,27 +166,27 @@ pub(crate) async fn measure(programs: &Programs, folder: &Path, load: Load) -> R
     }
     server.stop().await?;
     late.sort_unstable();
-    let sum = |count: fn(&Reader) -> &AtomicU64| {
+    let sum = |count: fn(&ReaderState) -> &AtomicU64| {
         readers
             .iter()
             .map(|reader| count(reader).load(Relaxed))
             .sum()
     };
-    Ok(Measured {
-        late,
-        before,
-        with_readers,
+    Ok(TraceMeasurement {
+        latencies: late,
+        resident_before_kib: before,
+        resident_with_readers_kib,
         events: sum(|reader| &reader.events),
-        cut: u64::try_from(load.readers)?,
-        broken: sum(|reader| &reader.broken),
-        missed: sum(|reader| &reader.missed),
-        repeated: sum(|reader| &reader.repeated),
-        behind,
+        dropped_connections: u64::try_from(load.readers)?,
+        broken_connections: sum(|reader| &reader.broken),
+        missed_events: sum(|reader| &reader.missed),
+        repeated_events: sum(|reader| &reader.repeated),
+        lagging_readers: behind,
     })
 }
 
 /// Each reader is a connection here, and one there.
-fn open_files(readers: usize) -> Result<()> {
+fn raise_open_file_limit(readers: usize) -> Result<()> {
     use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
     let Rlimit { maximum, .. } = getrlimit(Resource::Nofile);
     let needed = u64::try_from(readers)? + 500;
@@ -202,7 +210,7 @@ fn fraction(number: usize, of: usize) -> f64 {
 }
 
 /// Makes sessions in which nobody works.
-async fn make(client: &Client, count: usize) -> Result<Vec<String>> {
+async fn create_sessions(client: &Client, count: usize) -> Result<Vec<String>> {
     let mut sessions = Vec::with_capacity(count);
     for _ in 0..count {
         let request = SessionRequest {
@@ -221,8 +229,8 @@ async fn make(client: &Client, count: usize) -> Result<Vec<String>> {
 
 /// Lets one thing happen in a session each period. What cannot be written while no server is there is not
 /// written.
-async fn write(client: Client, session: String, begin: Instant) {
-    let mut ticks = interval_at(begin, PERIOD);
+async fn write_events(client: Client, session: String, begin: Instant) {
+    let mut ticks = interval_at(begin, EVENT_PERIOD);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Skip);
     for number in 0_u64.. {
         ticks.tick().await;
@@ -236,73 +244,77 @@ async fn write(client: Client, session: String, begin: Instant) {
 
 /// Reads a session from its beginning until it is over; gives how late its events came while that was
 /// measured.
-async fn read(
+async fn read_trace(
     client: Client,
     session: String,
-    reader: Arc<Reader>,
-    told: Arc<Told>,
+    reader: Arc<ReaderState>,
+    told: Arc<ReaderSignals>,
 ) -> Result<Vec<Duration>> {
-    let of = TraceOf::Session(session);
+    let of = TraceSubject::Session(session);
     let mut late = Vec::new();
     let mut trace: Trace = client.trace(of.clone(), Some("0".to_owned()));
     loop {
         let news = tokio::select! {
             news = trace.next() => news?,
-            () = reader.cut.notified() => {
-                if told.over.load(Relaxed) {
+            () = reader.reconnect.notified() => {
+                if told.finished.load(Relaxed) {
                     return Ok(late);
                 }
-                let last = reader.last.load(Relaxed).to_string();
+                let last = reader.last_seq.load(Relaxed).to_string();
                 trace = client.trace(of.clone(), Some(last));
                 continue;
             }
         };
         let event = match news {
-            TraceNews::Event(event) => event.frame,
-            TraceNews::Broken { .. } => {
+            TraceItem::Event(event) => event.frame,
+            TraceItem::Disconnected { .. } => {
                 reader.broken.fetch_add(1, Relaxed);
                 continue;
             }
         };
         let number: i64 = event.last_event_id.parse().context("an id of an event")?;
-        let last = reader.last.load(Relaxed);
+        let last = reader.last_seq.load(Relaxed);
         if number <= last {
             reader.repeated.fetch_add(1, Relaxed);
         } else if number > last + 1 {
             reader.missed.fetch_add(1, Relaxed);
         }
-        reader.last.store(number.max(last), Relaxed);
+        reader.last_seq.store(number.max(last), Relaxed);
         reader.events.fetch_add(1, Relaxed);
         if told.measuring.load(Relaxed) {
-            let Stamp { created_at } = serde_json::from_str(&event.data)?;
-            late.push(world::now().since(created_at));
+            let EventTime { created_at } = serde_json::from_str(&event.data)?;
+            late.push(fixture::now().since(created_at));
         }
     }
 }
 
 /// Waits until every reader has read an event of at least this number.
-async fn all_have_read(readers: &[Arc<Reader>], number: i64) -> Result<()> {
+async fn wait_until_all_read(readers: &[Arc<ReaderState>], number: i64) -> Result<()> {
     let all = async {
         while readers
             .iter()
-            .any(|reader| reader.last.load(Relaxed) < number)
+            .any(|reader| reader.last_seq.load(Relaxed) < number)
         {
             sleep(Duration::from_millis(10)).await;
         }
     };
-    let done = timeout(PATIENCE, all).await;
+    let done = timeout(CATCH_UP_TIMEOUT, all).await;
     done.context("readers have not connected in time")
 }
 
 /// Waits until every reader has read its session's last event; gives how many have not in time.
-async fn settle(client: &Client, sessions: &[String], readers: &[Arc<Reader>]) -> Result<usize> {
+async fn wait_until_caught_up(
+    client: &Client,
+    sessions: &[String],
+    readers: &[Arc<ReaderState>],
+) -> Result<usize> {
     let mut last = Vec::with_capacity(sessions.len());
     for session in sessions {
         last.push(client.session(session).await?.value.session.last_seq);
     }
     let behind = || {
         let all = readers.iter().zip(last.iter().cycle());
-        all.filter(|(reader, last)| reader.last.load(Relaxed) != **last)
+        all.filter(|(reader, last)| reader.last_seq.load(Relaxed) != **last)
             .count()
     };
     let all = async {
@@ -310,6 +322,6 @@ async fn settle(client: &Client, sessions: &[String], readers: &[Arc<Reader>]) -
             sleep(Duration::from_millis(50)).await;
         }
     };
-    timeout(PATIENCE, all).await.ok();
+    timeout(CATCH_UP_TIMEOUT, all).await.ok();
     Ok(behind())
 }

@@ -17,28 +17,28 @@ use tokio_util::sync::CancellationToken;
 
 use super::{
     blocking::blocking,
-    connections,
-    dice::Dice,
-    postgres::{CONNECTIONS, Postgres},
+    idle_connections,
+    postgres::{MAX_CONNECTIONS, Postgres},
     processes::{self, Process},
     proxy::{Mode, Proxy},
     replica::{BEYOND_LEASE, Replica},
+    rng::Rng,
 };
 
 /// The pause between two faults of one hand, in milliseconds.
-const PAUSES: std::ops::Range<u64> = 300..2000;
+const PAUSE_MILLIS: std::ops::Range<u64> = 300..2000;
 /// The downtime of the database, in milliseconds.
-const AWAY: std::ops::Range<u64> = 500..4000;
+const DATABASE_DOWNTIME_MILLIS: std::ops::Range<u64> = 500..4000;
 /// The time for which connections of the database are used up or transactions are open, in milliseconds.
-const TAKEN: std::ops::Range<u64> = 2000..5000;
+const OCCUPIED_MILLIS: std::ops::Range<u64> = 2000..5000;
 /// The time for which the proxy's connections are frozen or cut, in milliseconds.
-const FROZEN: std::ops::Range<u64> = 1500..8000;
+const NETWORK_FAULT_MILLIS: std::ops::Range<u64> = 1500..8000;
 /// The downtime of a killed server, in milliseconds.
-const DEAD: std::ops::Range<u64> = 0..3000;
+const SERVER_DOWNTIME_MILLIS: std::ops::Range<u64> = 0..3000;
 /// The number by which the connections that [`Hand::hold`] opens stay below the requested number.
-const LEFT: usize = 2;
+const SPARE_CONNECTIONS: usize = 2;
 /// The requested number of open transactions. [`Hand::hold`] opens [`LEFT`] fewer.
-const OPEN: usize = 5;
+const OPEN_TRANSACTIONS: usize = 5;
 
 /// A kind of fault.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -50,15 +50,15 @@ enum Fault {
     KillAgent,
     KillGuard,
     CrashDatabase,
-    EndBackends,
-    TakeConnections,
+    TerminateBackends,
+    ExhaustConnections,
     OpenTransactions,
     FreezeConnections,
     CutConnections,
 }
 
 /// The faults of servers and agents. One hand injects them, so that at most one of them is active at a time.
-const OF_PROCESSES: [Fault; 6] = [
+const PROCESS_FAULTS: [Fault; 6] = [
     Fault::KillServer,
     Fault::FreezeServer,
     Fault::KillAgent,
@@ -68,10 +68,10 @@ const OF_PROCESSES: [Fault; 6] = [
 ];
 /// The faults of the database and the connections to it. Another hand injects them, so that they also coincide with
 /// faults of processes.
-const OF_DATABASE: [Fault; 6] = [
+const DATABASE_FAULTS: [Fault; 6] = [
     Fault::CrashDatabase,
-    Fault::EndBackends,
-    Fault::TakeConnections,
+    Fault::TerminateBackends,
+    Fault::ExhaustConnections,
     Fault::FreezeConnections,
     Fault::CutConnections,
     Fault::OpenTransactions,
@@ -87,8 +87,8 @@ impl Fault {
             Self::KillAgent => "agent killed",
             Self::KillGuard => "guard killed",
             Self::CrashDatabase => "database crashed",
-            Self::EndBackends => "backends terminated",
-            Self::TakeConnections => "connections of the database used up",
+            Self::TerminateBackends => "backends terminated",
+            Self::ExhaustConnections => "connections of the database used up",
             Self::OpenTransactions => "transactions left open",
             Self::FreezeConnections => "connections of a server frozen",
             Self::CutConnections => "connections of a server cut",
@@ -98,27 +98,27 @@ impl Fault {
 
 /// The statistics of a fault kind.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Count {
+pub(crate) struct FaultCount {
     /// The number of times that a hand selected the kind.
-    pub(crate) dealt: u32,
+    pub(crate) drawn: u32,
     /// The number of times that the fault had a target.
-    pub(crate) done: u32,
+    pub(crate) injected: u32,
 }
 
 /// The targets of the faults, and the record of the injected faults.
-pub(crate) struct Field {
+pub(crate) struct FaultTargets {
     pub(crate) root: PathBuf,
     pub(crate) postgres: Arc<Postgres>,
     pub(crate) replicas: Vec<Replica>,
     /// The proxy between one replica and the database.
     pub(crate) proxy: Proxy,
     /// The statistics by the name of the fault kind.
-    counts: Mutex<BTreeMap<&'static str, Count>>,
+    counts: Mutex<BTreeMap<&'static str, FaultCount>>,
     /// The unexpected reactions to faults: a server that did not stop, or a database that did not start.
-    complaints: Mutex<Vec<String>>,
+    problems: Mutex<Vec<String>>,
 }
 
-impl Field {
+impl FaultTargets {
     pub(crate) fn new(
         root: PathBuf,
         postgres: Arc<Postgres>,
@@ -131,33 +131,33 @@ impl Field {
             replicas,
             proxy,
             counts: Mutex::default(),
-            complaints: Mutex::default(),
+            problems: Mutex::default(),
         }
     }
 
     /// Returns the statistics of each fault kind by its name.
-    pub(crate) fn counts(&self) -> BTreeMap<&'static str, Count> {
+    pub(crate) fn counts(&self) -> BTreeMap<&'static str, FaultCount> {
         let counts = self.counts.lock();
         counts.unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Counts a draw of a fault kind. `done` is `true` if the fault had a target.
-    fn count(&self, fault: Fault, done: bool) {
+    fn record_draw(&self, fault: Fault, done: bool) {
         let counts = self.counts.lock();
         let mut counts = counts.unwrap_or_else(PoisonError::into_inner);
         let count = counts.entry(fault.name()).or_default();
-        count.dealt += 1;
-        count.done += u32::from(done);
+        count.drawn += 1;
+        count.injected += u32::from(done);
     }
 
     /// Returns the unexpected reactions to faults.
-    pub(crate) fn complaints(&self) -> Vec<String> {
-        let all = &self.complaints;
+    pub(crate) fn problems(&self) -> Vec<String> {
+        let all = &self.problems;
         all.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    fn complain(&self, what: String) {
-        let all = &self.complaints;
+    fn add_problem(&self, what: String) {
+        let all = &self.problems;
         all.lock()
             .unwrap_or_else(PoisonError::into_inner)
             .push(what);
@@ -166,48 +166,52 @@ impl Field {
 
 /// Starts both hands. After `stop` is cancelled, each hand finishes and repairs its current fault, then its task
 /// ends.
-pub(crate) fn begin(field: &Arc<Field>, dice: &Dice, stop: &CancellationToken) -> JoinSet<()> {
+pub(crate) fn start(
+    field: &Arc<FaultTargets>,
+    dice: &Rng,
+    stop: &CancellationToken,
+) -> JoinSet<()> {
     let mut hands = JoinSet::new();
-    for (name, deck) in [("processes", OF_PROCESSES), ("database", OF_DATABASE)] {
-        let hand = Hand {
-            field: Arc::clone(field),
-            dice: dice.of(name),
+    for (name, deck) in [("processes", PROCESS_FAULTS), ("database", DATABASE_FAULTS)] {
+        let hand = FaultInjector {
+            targets: Arc::clone(field),
+            rng: dice.derive(name),
         };
-        hands.spawn(hand.deal(deck, stop.clone()));
+        hands.spawn(hand.run(deck, stop.clone()));
     }
     hands
 }
 
 /// A task that injects one fault at a time.
-struct Hand {
-    field: Arc<Field>,
-    dice: Dice,
+struct FaultInjector {
+    targets: Arc<FaultTargets>,
+    rng: Rng,
 }
 
-impl Hand {
+impl FaultInjector {
     /// Injects the faults of `deck` in random order, again and again, until `stop` is cancelled.
-    async fn deal(mut self, deck: [Fault; 6], stop: CancellationToken) {
+    async fn run(mut self, deck: [Fault; 6], stop: CancellationToken) {
         loop {
-            for fault in self.dice.shuffled(deck.to_vec()) {
+            for fault in self.rng.shuffled(deck.to_vec()) {
                 tokio::select! {
-                    () = sleep(self.dice.millis(PAUSES)) => {}
+                    () = sleep(self.rng.millis(PAUSE_MILLIS)) => {}
                     () = stop.cancelled() => {}
                 }
                 if stop.is_cancelled() {
                     return;
                 }
                 // Do not cancel the fault at `stop`: it would leave a frozen server or a stopped database behind.
-                let done = self.commit(fault).await;
-                self.field.count(fault, done);
+                let done = self.inject(fault).await;
+                self.targets.record_draw(fault, done);
             }
         }
     }
 
     /// Injects one fault and repairs it. Returns `false` if the fault had no target, for example if no agent was
     /// running.
-    async fn commit(&mut self, fault: Fault) -> bool {
-        let field = Arc::clone(&self.field);
-        let place = self.dice.below(field.replicas.len());
+    async fn inject(&mut self, fault: Fault) -> bool {
+        let field = Arc::clone(&self.targets);
+        let place = self.rng.below(field.replicas.len());
         let Some(replica) = field.replicas.get(place) else {
             return false;
         };
@@ -215,8 +219,8 @@ impl Hand {
             Fault::KillServer => {
                 let there = replica.pid().is_some();
                 replica.kill().await;
-                sleep(self.dice.millis(DEAD)).await;
-                replica.want(true);
+                sleep(self.rng.millis(SERVER_DOWNTIME_MILLIS)).await;
+                replica.set_wanted(true);
                 there
             }
             Fault::KillServerWithGuards => {
@@ -226,17 +230,17 @@ impl Hand {
                 // Freeze the server first. Otherwise, the server could start another guard that the list does not
                 // have, or handle the death of a guard before its own.
                 replica.signal(Signal::STOP);
-                let guards = self.agents(|one| one.is_guard() && one.parent == pid);
+                let guards = self.agent_processes(|one| one.is_guard() && one.parent == pid);
                 replica.kill().await;
                 let killed = guards.iter().filter(|guard| kill(guard)).count();
-                sleep(self.dice.millis(DEAD)).await;
-                replica.want(true);
+                sleep(self.rng.millis(SERVER_DOWNTIME_MILLIS)).await;
+                replica.set_wanted(true);
                 killed > 0
             }
             Fault::FreezeServer => {
                 let pid = replica.pid();
                 let frozen = replica.signal(Signal::STOP);
-                sleep(BEYOND_LEASE + self.dice.millis(0..2000)).await;
+                sleep(BEYOND_LEASE + self.rng.millis(0..2000)).await;
                 // Only this hand kills and restarts servers, so the PID still belongs to the frozen server. The fault
                 // counts only if the server was alive until now.
                 pid.is_some_and(|pid| processes::signal(pid, Signal::CONT)) && frozen
@@ -244,54 +248,54 @@ impl Hand {
             Fault::StopServer => {
                 let there = replica.pid().is_some();
                 if !replica.stop().await {
-                    let number = replica.plan.number;
-                    field.complain(format!("replica {number} did not stop when asked to"));
+                    let number = replica.config.number;
+                    field.add_problem(format!("replica {number} did not stop when asked to"));
                 }
-                replica.want(true);
+                replica.set_wanted(true);
                 there
             }
             Fault::KillAgent => self.kill_one(|one| !one.is_guard()),
             Fault::KillGuard => self.kill_one(Process::is_guard),
             Fault::CrashDatabase => self.crash_database().await,
-            Fault::EndBackends => self.end_backends().await,
-            Fault::TakeConnections => self.hold(CONNECTIONS, false).await,
-            Fault::OpenTransactions => self.hold(OPEN, true).await,
-            Fault::FreezeConnections => self.proxy(Mode::Frozen).await,
-            Fault::CutConnections => self.proxy(Mode::Cut).await,
+            Fault::TerminateBackends => self.terminate_backends().await,
+            Fault::ExhaustConnections => self.occupy_connections(MAX_CONNECTIONS, false).await,
+            Fault::OpenTransactions => self.occupy_connections(OPEN_TRANSACTIONS, true).await,
+            Fault::FreezeConnections => self.disturb_proxy(Mode::Frozen).await,
+            Fault::CutConnections => self.disturb_proxy(Mode::Cut).await,
         }
     }
 
     /// Returns the agent processes, guards included, that satisfy a condition.
-    fn agents(&self, which: impl Fn(&Process) -> bool) -> Vec<Process> {
-        let mut all = processes::of_agents(&self.field.root);
+    fn agent_processes(&self, which: impl Fn(&Process) -> bool) -> Vec<Process> {
+        let mut all = processes::find_agents(&self.targets.root);
         all.retain(|one| which(one));
         all
     }
 
     /// Kills a random agent process that satisfies a condition. Returns `false` if there is none.
     fn kill_one(&mut self, which: impl Fn(&Process) -> bool) -> bool {
-        let all = self.agents(which);
-        self.dice.one_of(&all).is_some_and(kill)
+        let all = self.agent_processes(which);
+        self.rng.choose(&all).is_some_and(kill)
     }
 
     /// Stops the database like a crash, waits, and starts it again.
     async fn crash_database(&mut self) -> bool {
-        let postgres = Arc::clone(&self.field.postgres);
-        let away = self.dice.millis(AWAY);
+        let postgres = Arc::clone(&self.targets.postgres);
+        let away = self.rng.millis(DATABASE_DOWNTIME_MILLIS);
         let stopped = blocking(move || postgres.stop()).await;
         sleep(away).await;
-        let postgres = Arc::clone(&self.field.postgres);
+        let postgres = Arc::clone(&self.targets.postgres);
         if let Err(error) = blocking(move || postgres.start()).await {
-            self.field
-                .complain(format!("the database did not start: {error:#}"));
+            self.targets
+                .add_problem(format!("the database did not start: {error:#}"));
         }
         stopped.is_ok()
     }
 
     /// Terminates a random 20 to 99 percent of the servers' database connections.
-    async fn end_backends(&mut self) -> bool {
-        let share = 20 + self.dice.below(80);
-        let postgres = Arc::clone(&self.field.postgres);
+    async fn terminate_backends(&mut self) -> bool {
+        let share = 20 + self.rng.below(80);
+        let postgres = Arc::clone(&self.targets.postgres);
         let statement = format!(
             "select count(pg_terminate_backend(pid)) from pg_stat_activity \
              where usename = 'matins' and abs(hashint4(pid)) % 100 < {share}"
@@ -302,28 +306,32 @@ impl Hand {
 
     /// Holds up to `places` minus [`LEFT`] connections of the database for a while, each with an open transaction if
     /// `transactions` is set. Returns `false` if it got none.
-    async fn hold(&mut self, places: usize, transactions: bool) -> bool {
+    async fn occupy_connections(&mut self, places: usize, transactions: bool) -> bool {
         let mut held = Vec::new();
-        while held.len() + LEFT < places {
+        while held.len() + SPARE_CONNECTIONS < places {
             // A refused connection is the expected end when the servers hold connections too: then all are used up.
-            let Ok(mut stream) = connections::hold(&self.field.postgres).await else {
+            let Ok(mut stream) = idle_connections::open_idle(&self.targets.postgres).await else {
                 break;
             };
-            if transactions && connections::begin(&mut stream).await.is_err() {
+            if transactions
+                && idle_connections::begin_transaction(&mut stream)
+                    .await
+                    .is_err()
+            {
                 break;
             }
             held.push(stream);
         }
-        sleep(self.dice.millis(TAKEN)).await;
+        sleep(self.rng.millis(OCCUPIED_MILLIS)).await;
         !held.is_empty()
     }
 
     /// Freezes or cuts the connections of one server for a while. Returns `false` if the server had none.
-    async fn proxy(&mut self, mode: Mode) -> bool {
-        let met = self.field.proxy.carries();
-        self.field.proxy.set(mode);
-        sleep(self.dice.millis(FROZEN)).await;
-        self.field.proxy.set(Mode::Open);
+    async fn disturb_proxy(&mut self, mode: Mode) -> bool {
+        let met = self.targets.proxy.has_connections();
+        self.targets.proxy.set_mode(mode);
+        sleep(self.rng.millis(NETWORK_FAULT_MILLIS)).await;
+        self.targets.proxy.set_mode(Mode::Open);
         met
     }
 }
@@ -334,4 +342,4 @@ fn kill(process: &Process) -> bool {
 }
 
 /// The maximum time from the last fault until the servers answer and no trigger is behind.
-pub(crate) const MEND: Duration = Duration::from_mins(1);
+pub(crate) const RECOVERY_TIMEOUT: Duration = Duration::from_mins(1);

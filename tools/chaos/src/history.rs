@@ -6,12 +6,12 @@ use std::{collections::HashMap, path::Path};
 use anyhow::Result;
 use serde::Deserialize;
 use serde_json::Value;
-use testkit::scripted::Ledger;
+use testkit::scripted::PromptLog;
 
 use super::{postgres::Postgres, processes::Process};
 
 /// An instant in microseconds since 1970-01-01 UTC.
-pub(crate) type Instant = i64;
+pub(crate) type UnixMicros = i64;
 
 /// A row of `agent_runs`.
 #[derive(Debug, Clone, Default, Deserialize)]
@@ -30,19 +30,19 @@ pub(crate) struct Run {
     pub(crate) automation: Option<String>,
     pub(crate) trigger: Option<String>,
     /// The due instant, or the first one of a range of missed instants.
-    pub(crate) scheduled_for: Option<Instant>,
+    pub(crate) scheduled_for: Option<UnixMicros>,
     /// The last instant of a range of missed instants.
-    pub(crate) missed_until: Option<Instant>,
+    pub(crate) missed_until: Option<UnixMicros>,
     /// The number of due instants that the row covers.
     pub(crate) occurrences: i64,
-    pub(crate) started_at: Option<Instant>,
+    pub(crate) started_at: Option<UnixMicros>,
     pub(crate) content: String,
     pub(crate) reason: Option<String>,
 }
 
 impl Run {
     /// `true` if the run has ended.
-    pub(crate) fn is_over(&self) -> bool {
+    pub(crate) fn has_ended(&self) -> bool {
         !matches!(
             self.status.as_str(),
             "queued" | "deferred" | "delivered" | "running"
@@ -50,7 +50,7 @@ impl Run {
     }
 
     /// Formats the ID, status and attempt for reports.
-    pub(crate) fn told(&self) -> String {
+    pub(crate) fn format_attempt(&self) -> String {
         format!("{} ({}, attempt {})", self.id, self.status, self.attempt)
     }
 }
@@ -61,7 +61,7 @@ pub(crate) struct Trigger {
     pub(crate) id: String,
     pub(crate) automation: String,
     pub(crate) spec: Value,
-    pub(crate) created_at: Instant,
+    pub(crate) created_at: UnixMicros,
 }
 
 /// A row of `automations`.
@@ -91,7 +91,7 @@ pub(crate) struct Event {
     pub(crate) reference: String,
     pub(crate) body: Value,
     /// The instant of the commit by the database's clock, so that a server with a wrong clock cannot distort it.
-    pub(crate) committed_at: Option<Instant>,
+    pub(crate) committed_at: Option<UnixMicros>,
 }
 
 /// A row of `agent_messages`.
@@ -105,34 +105,34 @@ pub(crate) struct Message {
 
 /// An entry of an agent's ledger.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Noted {
+pub(crate) struct PromptLogEntry {
     /// The index of the ledger, which is unique for each agent and tenant.
-    pub(crate) ledger: usize,
+    pub(crate) log_index: usize,
     pub(crate) pid: u32,
     /// The run in the environment of the agent's process.
     pub(crate) run: Option<String>,
     /// The agent's own session ID.
     pub(crate) session: Option<String>,
-    pub(crate) what: What,
+    pub(crate) kind: PromptLogKind,
 }
 
 /// The kind of a ledger entry, as far as the checks distinguish it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) enum What {
+pub(crate) enum PromptLogKind {
     /// The agent received a prompt.
     Prompted,
     /// The agent answered the prompt with this stop reason, or with `error`.
     Finished(String),
     /// Another process had the session open, or the process received a prompt during another prompt.
-    Crowded,
+    Overlapped,
     /// Any other entry. It shows that the process was alive.
     #[default]
-    Else,
+    Other,
 }
 
 /// An event as a reader received it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Seen {
+pub(crate) struct ReceivedEvent {
     pub(crate) seq: i64,
     pub(crate) kind: String,
     pub(crate) reference: String,
@@ -141,34 +141,34 @@ pub(crate) struct Seen {
 
 /// The events of a session that one reader received over all its connections.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Recording {
+pub(crate) struct TraceRecording {
     pub(crate) reader: String,
     pub(crate) session: String,
-    pub(crate) seen: Vec<Seen>,
+    pub(crate) received: Vec<ReceivedEvent>,
     pub(crate) connections: u32,
     /// The number of failed attempts to open the trace.
-    pub(crate) refused: u32,
+    pub(crate) failed_opens: u32,
 }
 
-impl Recording {
+impl TraceRecording {
     /// Returns the sequence number of the last event, or 0 if the reader received none.
-    pub(crate) fn last(&self) -> i64 {
-        self.seen.last().map_or(0, |seen| seen.seq)
+    pub(crate) fn last_seq(&self) -> i64 {
+        self.received.last().map_or(0, |seen| seen.seq)
     }
 }
 
 /// A person's request with an idempotency key. The server must execute it exactly once.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Asked {
+pub(crate) struct PersonRequest {
     pub(crate) path: String,
     /// The text of the message, which is unique in the test. Empty for a request to fire an automation.
-    pub(crate) words: String,
+    pub(crate) text: String,
     /// The ID of the run in the response. `None` if the server refused the request or no server answered.
     pub(crate) run: Option<String>,
     /// The status and body of a refusal.
-    pub(crate) refused: Option<String>,
+    pub(crate) refusal: Option<String>,
     /// `true` if the person sent the request after the last fault.
-    pub(crate) calm: bool,
+    pub(crate) is_after_faults: bool,
 }
 
 /// The responses to a stranger, a user of another tenant, who asks for an existing object and for one that does not
@@ -176,21 +176,21 @@ pub(crate) struct Asked {
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Probe {
     pub(crate) path: String,
-    pub(crate) there: (u16, Value),
-    pub(crate) nowhere: (u16, Value),
+    pub(crate) existing: (u16, Value),
+    pub(crate) missing: (u16, Value),
 }
 
 /// The measurements during the test and at its end.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Measured {
+pub(crate) struct Measurements {
     /// The maximum number of waiting occurrences of each automation.
-    pub(crate) waiting: HashMap<String, i64>,
+    pub(crate) max_waiting: HashMap<String, i64>,
     /// The number of successful measurements of the queues.
-    pub(crate) looks: usize,
+    pub(crate) queue_samples: usize,
     /// Resident memory of each server at the end, in KiB.
-    pub(crate) resident: Vec<u64>,
+    pub(crate) resident_kib: Vec<u64>,
     /// The maximum number of agent processes at the same time, guards included.
-    pub(crate) processes: usize,
+    pub(crate) max_processes: usize,
 }
 
 /// The records of all sources.
@@ -205,26 +205,26 @@ pub(crate) struct History {
     /// The events of all automations, ordered by automation and sequence number.
     pub(crate) automation_events: Vec<Event>,
     pub(crate) messages: Vec<Message>,
-    pub(crate) noted: Vec<Noted>,
-    pub(crate) recordings: Vec<Recording>,
-    pub(crate) asked: Vec<Asked>,
+    pub(crate) prompt_log: Vec<PromptLogEntry>,
+    pub(crate) recordings: Vec<TraceRecording>,
+    pub(crate) requests: Vec<PersonRequest>,
     pub(crate) probes: Vec<Probe>,
-    pub(crate) measured: Measured,
+    pub(crate) measurements: Measurements,
     /// The agent processes that were alive when no run was open or, if there were none, after the stop of all
     /// servers.
     pub(crate) survivors: Vec<Process>,
     /// The places in which a secret was found.
     pub(crate) leaks: Vec<String>,
     /// The number of searches: one for each secret in each place.
-    pub(crate) searched: usize,
+    pub(crate) secret_searches: usize,
     /// The lines of server logs that report a panic or a violated constraint.
-    pub(crate) suspicious: Vec<String>,
+    pub(crate) suspicious_lines: Vec<String>,
     /// The number of lines in all server logs.
     pub(crate) log_lines: usize,
     /// The instant up to which every due instant must have its row.
-    pub(crate) until: Instant,
+    pub(crate) due_until: UnixMicros,
     /// The number of servers.
-    pub(crate) servers: usize,
+    pub(crate) server_count: usize,
 }
 
 impl History {
@@ -238,7 +238,7 @@ impl History {
             events: postgres.rows(include_str!("sql/events.sql"))?,
             automation_events: postgres.rows(include_str!("sql/automation_events.sql"))?,
             messages: postgres.rows(include_str!("sql/messages.sql"))?,
-            noted: read_ledgers(homes)?,
+            prompt_log: read_prompt_logs(homes)?,
             ..Self::default()
         })
     }
@@ -250,21 +250,21 @@ impl History {
 }
 
 /// Reads the ledgers of all agents. The entries of one ledger stay in the order in which the agent wrote them.
-fn read_ledgers(homes: &[impl AsRef<Path>]) -> Result<Vec<Noted>> {
+fn read_prompt_logs(homes: &[impl AsRef<Path>]) -> Result<Vec<PromptLogEntry>> {
     use testkit::scripted::Event;
     let mut noted = Vec::new();
     for (ledger, home) in homes.iter().enumerate() {
-        let entries = Ledger::read(&home.as_ref().join("ledger.jsonl"))?.entries;
-        noted.extend(entries.into_iter().map(|entry| Noted {
-            ledger,
+        let entries = PromptLog::read(&home.as_ref().join("ledger.jsonl"))?.entries;
+        noted.extend(entries.into_iter().map(|entry| PromptLogEntry {
+            log_index: ledger,
             pid: entry.pid,
             run: entry.run,
             session: entry.session,
-            what: match entry.event {
-                Event::PromptReceived(_) => What::Prompted,
-                Event::PromptFinished(reason) => What::Finished(reason),
-                Event::SecondWriter | Event::PromptInPrompt => What::Crowded,
-                _ => What::Else,
+            kind: match entry.event {
+                Event::PromptReceived(_) => PromptLogKind::Prompted,
+                Event::PromptFinished(reason) => PromptLogKind::Finished(reason),
+                Event::SecondWriter | Event::OverlappingPrompt => PromptLogKind::Overlapped,
+                _ => PromptLogKind::Other,
             },
         }));
     }

@@ -12,12 +12,12 @@ use reqwest::{Client, Method, StatusCode};
 use serde_json::Value;
 use tokio::time::{Instant, sleep};
 
-use super::dice::Dice;
+use super::rng::Rng;
 
 /// The timeout of one request.
-const ANSWER: Duration = Duration::from_secs(8);
+const REQUEST_TIMEOUT: Duration = Duration::from_secs(8);
 /// The pause before a retry.
-const AGAIN: Duration = Duration::from_millis(150);
+const RETRY_PAUSE: Duration = Duration::from_millis(150);
 
 /// A user of the API, with a token. Cheap to clone.
 #[derive(Clone)]
@@ -25,19 +25,19 @@ pub(crate) struct Api {
     client: Client,
     addresses: Arc<[String]>,
     token: String,
-    dice: Arc<Mutex<Dice>>,
+    rng: Arc<Mutex<Rng>>,
 }
 
 /// The final response to a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Answer {
+pub(crate) struct ApiResponse {
     pub(crate) status: u16,
     pub(crate) body: Value,
 }
 
 impl Api {
     /// Creates a client for the replicas at `addresses`. It sends each request to a random one of them.
-    pub(crate) fn new(addresses: Vec<String>, token: &str, dice: Dice) -> Result<Self> {
+    pub(crate) fn new(addresses: Vec<String>, token: &str, dice: Rng) -> Result<Self> {
         static PROVIDER: Once = Once::new();
         PROVIDER.call_once(|| {
             // Only this code installs a provider. If one is installed nevertheless, that one works too.
@@ -56,7 +56,7 @@ impl Api {
             client: client.build()?,
             addresses: addresses.into(),
             token: token.to_owned(),
-            dice: Arc::new(Mutex::new(dice)),
+            rng: Arc::new(Mutex::new(dice)),
         })
     }
 
@@ -69,9 +69,9 @@ impl Api {
     }
 
     /// Returns the address of a random replica.
-    fn anyone(&self) -> String {
-        let mut dice = self.dice.lock().unwrap_or_else(PoisonError::into_inner);
-        dice.one_of(&self.addresses).cloned().unwrap_or_default()
+    fn random_address(&self) -> String {
+        let mut dice = self.rng.lock().unwrap_or_else(PoisonError::into_inner);
+        dice.choose(&self.addresses).cloned().unwrap_or_default()
     }
 
     /// Sends a request, and retries at a random replica until one returns a final response: any status below 500
@@ -80,17 +80,17 @@ impl Api {
     /// # Errors
     ///
     /// Returns the last error if there is no final response within `patience`.
-    pub(crate) async fn ask(
+    pub(crate) async fn send(
         &self,
         method: Method,
         path: &str,
         body: Option<&Value>,
         key: Option<&str>,
         patience: Duration,
-    ) -> Result<Answer> {
+    ) -> Result<ApiResponse> {
         let until = Instant::now() + patience;
         loop {
-            let failed = match self.attempt(&method, path, body, key).await {
+            let failed = match self.send_once(&method, path, body, key).await {
                 Ok(answer) if answer.status < 500 && answer.status != 429 => return Ok(answer),
                 Ok(answer) => anyhow::anyhow!("{}: {}", answer.status, answer.body),
                 Err(error) => error,
@@ -98,29 +98,33 @@ impl Api {
             if Instant::now() >= until {
                 return Err(failed).with_context(|| format!("no answer to {method} {path}"));
             }
-            sleep(AGAIN).await;
+            sleep(RETRY_PAUSE).await;
         }
     }
 
     /// Returns the text at a path outside of the API, such as `/metrics`, from a random replica, without a retry.
-    pub(crate) async fn text(&self, path: &str) -> Result<String> {
-        let url = format!("{}{path}", self.anyone());
+    pub(crate) async fn get_text(&self, path: &str) -> Result<String> {
+        let url = format!("{}{path}", self.random_address());
         let request = self.client.get(url).bearer_auth(&self.token);
-        let response = request.timeout(ANSWER).send().await?.error_for_status()?;
+        let response = request
+            .timeout(REQUEST_TIMEOUT)
+            .send()
+            .await?
+            .error_for_status()?;
         Ok(response.text().await?)
     }
 
     /// Sends a request to a random replica once.
-    async fn attempt(
+    async fn send_once(
         &self,
         method: &Method,
         path: &str,
         body: Option<&Value>,
         key: Option<&str>,
-    ) -> Result<Answer> {
-        let url = format!("{}/api/v1{path}", self.anyone());
+    ) -> Result<ApiResponse> {
+        let url = format!("{}/api/v1{path}", self.random_address());
         let mut request = self.client.request(method.clone(), url);
-        request = request.bearer_auth(&self.token).timeout(ANSWER);
+        request = request.bearer_auth(&self.token).timeout(REQUEST_TIMEOUT);
         if let Some(body) = body {
             request = request.json(body);
         }
@@ -132,12 +136,12 @@ impl Api {
         let body = response.bytes().await?;
         let body = serde_json::from_slice(&body)
             .with_context(|| format!("{status} without a document"))?;
-        Ok(Answer { status, body })
+        Ok(ApiResponse { status, body })
     }
 
     /// Sends a GET request, with retries.
-    pub(crate) async fn get(&self, path: &str, patience: Duration) -> Result<Answer> {
-        self.ask(Method::GET, path, None, None, patience).await
+    pub(crate) async fn get(&self, path: &str, patience: Duration) -> Result<ApiResponse> {
+        self.send(Method::GET, path, None, None, patience).await
     }
 
     /// Sends a request that must succeed, with retries, and returns the body of the response.
@@ -145,7 +149,7 @@ impl Api {
     /// # Errors
     ///
     /// Returns an error if the final response has a status of 300 or above, or if there is none within `patience`.
-    pub(crate) async fn must(
+    pub(crate) async fn send_expecting_success(
         &self,
         method: Method,
         path: &str,
@@ -153,7 +157,7 @@ impl Api {
         key: Option<&str>,
         patience: Duration,
     ) -> Result<Value> {
-        let answer = self.ask(method.clone(), path, body, key, patience).await?;
+        let answer = self.send(method.clone(), path, body, key, patience).await?;
         if answer.status >= 300 {
             bail!("{method} {path}: {}: {}", answer.status, answer.body);
         }
@@ -161,12 +165,12 @@ impl Api {
     }
 
     /// Opens the trace of a session at a random replica. The trace begins with the event after `after`.
-    pub(crate) async fn trace(&self, session: &str, after: i64) -> Result<reqwest::Response> {
-        let url = format!("{}/api/v1/sessions/{session}/trace", self.anyone());
+    pub(crate) async fn open_trace(&self, session: &str, after: i64) -> Result<reqwest::Response> {
+        let url = format!("{}/api/v1/sessions/{session}/trace", self.random_address());
         let request = self.client.get(url).bearer_auth(&self.token);
         // Limit only the time to the response's head, because the body of a trace does not end.
         let response = request.header("Last-Event-ID", after.to_string()).send();
-        let response = tokio::time::timeout(ANSWER, response).await??;
+        let response = tokio::time::timeout(REQUEST_TIMEOUT, response).await??;
         if response.status() != StatusCode::OK {
             bail!("the trace of {session}: {}", response.status());
         }

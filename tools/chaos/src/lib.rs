@@ -18,24 +18,24 @@
 mod args;
 mod blocking;
 mod check;
-mod clock;
-mod connections;
-mod dice;
+mod environment;
+mod faketime;
 mod faults;
 mod history;
 mod http;
+mod idle_connections;
+mod monitor;
 mod people;
 mod postgres;
 mod processes;
 mod programs;
 mod proxy;
-mod quiet;
 mod recorder;
+mod recovery;
 mod replica;
 mod report;
-mod stage;
-mod watch;
-mod world;
+mod rng;
+mod workload;
 
 use std::{path::Path, time::Duration};
 
@@ -51,13 +51,13 @@ use tokio_util::sync::CancellationToken;
 pub use args::Args;
 
 use self::{
-    dice::Dice,
-    history::{History, Measured},
-    people::Asking,
+    environment::Environment,
+    history::{History, Measurements},
+    monitor::ProbeLog,
+    people::RequestLog,
     recorder::Recorders,
     replica::Replica,
-    stage::Stage,
-    watch::Probes,
+    rng::Rng,
 };
 
 /// Runs the test with one seed, checks the result, and prints a report.
@@ -82,13 +82,13 @@ pub async fn run(args: &Args) -> Result<()> {
     let root = folder.path().to_owned();
     let mut asked_to_end = signal(SignalKind::terminate())?;
     let went = tokio::select! {
-        went = play(args, &root, minutes, seed) => went,
+        went = run_phases(args, &root, minutes, seed) => went,
         _ = tokio::signal::ctrl_c() => Err(anyhow!("stopped by Ctrl-C")),
         _ = asked_to_end.recv() => Err(anyhow!("asked to end")),
     };
     // `play` has dropped its `Stage`, which kills the servers and PostgreSQL, and the guards kill the agents when
     // their server is dead. Kill any process that is left, so that a failed test leaves none on the machine.
-    let left = quiet::survivors(&root).await;
+    let left = recovery::wait_for_survivors(&root).await;
     for process in &left {
         processes::signal(process.pid, rustix::process::Signal::KILL);
     }
@@ -100,42 +100,42 @@ pub async fn run(args: &Args) -> Result<()> {
 }
 
 /// The observers, which record the test from the first fault until the last run has ended.
-struct Witnesses {
-    asking: Asking,
-    probes: Probes,
+struct Observers {
+    requests: RequestLog,
+    probes: ProbeLog,
     recorders: Recorders,
-    measuring: JoinSet<Measured>,
+    monitor: JoinSet<Measurements>,
     /// Stops the task in `measuring`.
-    end: CancellationToken,
+    stop: CancellationToken,
 }
 
 /// Builds the environment, injects faults for `minutes`, waits for the recovery, and checks the history.
-async fn play(args: &Args, root: &Path, minutes: Duration, seed: u64) -> Result<()> {
+async fn run_phases(args: &Args, root: &Path, minutes: Duration, seed: u64) -> Result<()> {
     // 1. Build the environment and start the observers.
-    let dice = Dice::new(seed);
-    let stage = Stage::build(args, root, &dice).await?;
-    let (field, world) = (&stage.field, &stage.world);
+    let dice = Rng::new(seed);
+    let stage = Environment::build(args, root, &dice).await?;
+    let (field, world) = (&stage.targets, &stage.workload);
     let readings = root.join("readings");
     std::fs::create_dir(&readings)?;
-    let mut witnesses = Witnesses {
-        asking: Asking::default(),
-        probes: Probes::default(),
-        recorders: Recorders::begin(world, &readings, &dice)?,
-        measuring: JoinSet::new(),
-        end: CancellationToken::new(),
+    let mut witnesses = Observers {
+        requests: RequestLog::default(),
+        probes: ProbeLog::default(),
+        recorders: Recorders::start(world, &readings, &dice)?,
+        monitor: JoinSet::new(),
+        stop: CancellationToken::new(),
     };
-    let measuring = watch::measure(field.clone(), witnesses.end.clone());
-    witnesses.measuring.spawn(measuring);
+    let measuring = monitor::measure(field.clone(), witnesses.stop.clone());
+    witnesses.monitor.spawn(measuring);
     let (faults_end, people_end) = (CancellationToken::new(), CancellationToken::new());
-    let mut people = people::begin(world, &dice, &witnesses.asking, &people_end);
-    people.spawn(watch::strangers(
+    let mut people = people::start(world, &dice, &witnesses.requests, &people_end);
+    people.spawn(monitor::probe_other_tenant(
         world,
-        dice.of("strangers"),
+        dice.derive("strangers"),
         witnesses.probes.clone(),
         people_end.clone(),
     ));
     // 2. Inject faults while people and strangers send requests.
-    let mut hands = faults::begin(field, &dice, &faults_end);
+    let mut hands = faults::start(field, &dice, &faults_end);
     println!("All is there; things go wrong from now on.");
     let began = Instant::now();
     sleep(minutes).await;
@@ -153,12 +153,12 @@ async fn play(args: &Args, root: &Path, minutes: Duration, seed: u64) -> Result<
     if !args.later_policies.is_empty() {
         stage.end_upgrade().await?;
     }
-    quiet::mend(field, world, until).await?;
-    people::ask_in_peace(world, &dice, &witnesses.asking).await;
-    let mut complaints = quiet::quiesce(field, world).await?;
+    recovery::wait_for_recovery(field, world, until).await?;
+    people::send_after_faults(world, &dice, &witnesses.requests).await;
+    let mut complaints = recovery::quiesce(field, world).await?;
     // 5. Stop everything, collect the records, and check them.
-    let mut history = wind_down(&stage, root, witnesses, &mut complaints).await?;
-    history.until = until;
+    let mut history = collect_history(&stage, root, witnesses, &mut complaints).await?;
+    history.due_until = until;
     println!("All is over; now it is checked.");
     let broken = report::print(&history, field, &complaints);
     if broken > 0 {
@@ -168,52 +168,55 @@ async fn play(args: &Args, root: &Path, minutes: Duration, seed: u64) -> Result<
 }
 
 /// Stops the observers and the servers, and returns the history that the checks read.
-async fn wind_down(
-    stage: &Stage,
+async fn collect_history(
+    stage: &Environment,
     root: &Path,
-    mut witnesses: Witnesses,
+    mut witnesses: Observers,
     complaints: &mut Vec<String>,
 ) -> Result<History> {
-    let (field, world) = (&stage.field, &stage.world);
-    let recordings = witnesses.recorders.end(quiet::ends(field).await?).await?;
-    witnesses.end.cancel();
-    let measured = witnesses.measuring.join_next().await;
+    let (field, world) = (&stage.targets, &stage.workload);
+    let recordings = witnesses
+        .recorders
+        .finish(recovery::last_seqs(field).await?)
+        .await?;
+    witnesses.stop.cancel();
+    let measured = witnesses.monitor.join_next().await;
     let mut measured = measured.context("nothing was measured")??;
     // Read the memory before the servers stop: `/proc` has no figures of a process that has ended.
-    let resident = |replica: &Replica| processes::resident(replica.pid()?);
-    measured.resident = field.replicas.iter().filter_map(resident).collect();
-    let mut survivors = quiet::survivors(root).await;
-    complaints.extend(field.complaints());
+    let resident = |replica: &Replica| processes::resident_kib(replica.pid()?);
+    measured.resident_kib = field.replicas.iter().filter_map(resident).collect();
+    let mut survivors = recovery::wait_for_survivors(root).await;
+    complaints.extend(field.problems());
     for replica in &field.replicas {
         if !replica.stop().await {
-            complaints.push(format!("replica {} did not stop", replica.plan.number));
+            complaints.push(format!("replica {} did not stop", replica.config.number));
         }
     }
     // Search again after the stop of the servers, because a server could leave an agent behind at its own end. Skip
     // this search if the first one found survivors: the stop may have killed them, which would hide the violation.
     if survivors.is_empty() {
-        survivors = quiet::survivors(root).await;
+        survivors = recovery::wait_for_survivors(root).await;
     }
     // A recording without a session is that of a reader whose automation never created its session.
     let followed = recordings.into_iter();
     let followed = followed.filter(|recording| !recording.session.is_empty());
     let mut history = History {
         recordings: followed.collect(),
-        asked: witnesses.asking.all(),
+        requests: witnesses.requests.all(),
         probes: witnesses.probes.all(),
-        measured,
+        measurements: measured,
         survivors,
-        servers: field.replicas.len(),
-        ..History::read(&field.postgres, &world.homes)?
+        server_count: field.replicas.len(),
+        ..History::read(&field.postgres, &world.agent_homes)?
     };
     let mut secrets = vec![
         ("the canary", stage.canary.as_str()),
         ("the database's password", field.postgres.password.as_str()),
     ];
     secrets.extend(world.tokens.iter().map(|token| ("a token", token.as_str())));
-    quiet::search_secrets(&mut history, root, &field.postgres, &secrets)?;
+    recovery::search_secrets(&mut history, root, &field.postgres, &secrets)?;
     for replica in &field.replicas {
-        quiet::read_log(&mut history, &replica.plan.log)?;
+        recovery::scan_log(&mut history, &replica.config.log)?;
     }
     Ok(history)
 }

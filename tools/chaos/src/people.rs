@@ -10,35 +10,35 @@ use serde_json::json;
 use tokio::{task::JoinSet, time::sleep};
 use tokio_util::sync::CancellationToken;
 
-use super::{dice::Dice, history::Asked, http::Api, world::World};
+use super::{history::PersonRequest, http::Api, rng::Rng, workload::Workload};
 
 /// The time after which a person gives up the retries of a request.
-const PATIENCE: Duration = Duration::from_secs(45);
+const REQUEST_TIMEOUT: Duration = Duration::from_secs(45);
 /// The pause between two messages of one person, in milliseconds.
-const TALKS: std::ops::Range<u64> = 300..2500;
+const MESSAGE_PAUSE_MILLIS: std::ops::Range<u64> = 300..2500;
 /// The pause between two requests of one person to fire an automation, in milliseconds.
-const FIRES: std::ops::Range<u64> = 800..3500;
+const FIRE_PAUSE_MILLIS: std::ops::Range<u64> = 800..3500;
 /// The percentage of messages whose run is cancelled.
-const CALLED_OFF: usize = 6;
+const CANCEL_PERCENT: usize = 6;
 /// The percentage of requests to fire that a reset of the automation's session follows.
-const RESETS: usize = 10;
+const RESET_PERCENT: usize = 10;
 
 /// The number of requests to each session and automation after the last fault.
-const IN_PEACE: usize = 3;
+const REQUESTS_AFTER_FAULTS: usize = 3;
 
 /// The record of all requests and responses. Clones share it.
 #[derive(Clone, Default)]
-pub(crate) struct Asking(Arc<Mutex<Vec<Asked>>>);
+pub(crate) struct RequestLog(Arc<Mutex<Vec<PersonRequest>>>);
 
-impl Asking {
+impl RequestLog {
     /// Adds a request with its outcome.
-    fn note(&self, asked: Asked) {
+    fn record(&self, asked: PersonRequest) {
         let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         all.push(asked);
     }
 
     /// Returns all requests so far.
-    pub(crate) fn all(&self) -> Vec<Asked> {
+    pub(crate) fn all(&self) -> Vec<PersonRequest> {
         let all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         all.clone()
     }
@@ -46,55 +46,55 @@ impl Asking {
 
 /// Starts one person for each session and for each automation that people fire. After `stop` is cancelled, each
 /// person finishes the current request, then the task ends.
-pub(crate) fn begin(
-    world: &World,
-    dice: &Dice,
-    asking: &Asking,
+pub(crate) fn start(
+    world: &Workload,
+    dice: &Rng,
+    asking: &RequestLog,
     stop: &CancellationToken,
 ) -> JoinSet<()> {
     let mut people = JoinSet::new();
     for tenant in &world.tenants {
-        for (number, session) in tenant.talks.iter().enumerate() {
+        for (number, session) in tenant.message_sessions.iter().enumerate() {
             let person = Person {
                 api: tenant.api.clone(),
-                dice: dice.of(&format!("{} {number}", tenant.name)),
-                asking: asking.clone(),
+                rng: dice.derive(&format!("{} {number}", tenant.name)),
+                requests: asking.clone(),
                 stop: stop.clone(),
-                calm: false,
+                is_after_faults: false,
             };
-            people.spawn(person.talk(session.clone()));
+            people.spawn(person.message_loop(session.clone()));
         }
-        for (number, automation) in tenant.by_hand.iter().enumerate() {
+        for (number, automation) in tenant.manual_automations.iter().enumerate() {
             let person = Person {
                 api: tenant.api.clone(),
-                dice: dice.of(&format!("{} fires {number}", tenant.name)),
-                asking: asking.clone(),
+                rng: dice.derive(&format!("{} fires {number}", tenant.name)),
+                requests: asking.clone(),
                 stop: stop.clone(),
-                calm: false,
+                is_after_faults: false,
             };
-            people.spawn(person.fire(automation.clone()));
+            people.spawn(person.fire_loop(automation.clone()));
         }
     }
     people
 }
 
 /// Sends requests to each session and automation after the last fault. Each must succeed at the first attempt.
-pub(crate) async fn ask_in_peace(world: &World, dice: &Dice, asking: &Asking) {
+pub(crate) async fn send_after_faults(world: &Workload, dice: &Rng, asking: &RequestLog) {
     for tenant in &world.tenants {
         let mut person = Person {
             api: tenant.api.clone(),
-            dice: dice.of(&format!("{} in peace", tenant.name)),
-            asking: asking.clone(),
+            rng: dice.derive(&format!("{} in peace", tenant.name)),
+            requests: asking.clone(),
             stop: CancellationToken::new(),
-            calm: true,
+            is_after_faults: true,
         };
-        for _ in 0..IN_PEACE {
-            for session in &tenant.talks {
-                person.say(session).await;
+        for _ in 0..REQUESTS_AFTER_FAULTS {
+            for session in &tenant.message_sessions {
+                person.send_message(session).await;
             }
-            for automation in &tenant.by_hand {
+            for automation in &tenant.manual_automations {
                 let path = format!("/automations/{automation}/fire");
-                person.ask(&path, None, "").await;
+                person.send_request(&path, None, "").await;
             }
         }
     }
@@ -103,44 +103,48 @@ pub(crate) async fn ask_in_peace(world: &World, dice: &Dice, asking: &Asking) {
 /// A simulated person.
 struct Person {
     api: Api,
-    dice: Dice,
-    asking: Asking,
+    rng: Rng,
+    requests: RequestLog,
     stop: CancellationToken,
     /// `true` if the last fault is over.
-    calm: bool,
+    is_after_faults: bool,
 }
 
 impl Person {
     /// Sends messages to a session, and cancels some of the runs, until the test stops.
-    async fn talk(mut self, session: String) {
-        while self.pause(TALKS).await {
-            if let Some(run) = self.say(&session).await
-                && self.dice.chance(CALLED_OFF)
+    async fn message_loop(mut self, session: String) {
+        while self.pause(MESSAGE_PAUSE_MILLIS).await {
+            if let Some(run) = self.send_message(&session).await
+                && self.rng.chance(CANCEL_PERCENT)
             {
                 let path = format!("/runs/{run}/cancel");
                 // Ignore an error: the run may have ended already.
-                let asked = self.api.ask(Method::POST, &path, None, None, PATIENCE);
+                let asked = self
+                    .api
+                    .send(Method::POST, &path, None, None, REQUEST_TIMEOUT);
                 asked.await.ok();
             }
         }
     }
 
     /// Sends a message with a unique text. Returns the ID of its run if a server confirmed it.
-    async fn say(&mut self, session: &str) -> Option<String> {
-        let words = format!("Words {}.", self.dice.word());
+    async fn send_message(&mut self, session: &str) -> Option<String> {
+        let words = format!("Words {}.", self.rng.hex_string());
         let path = format!("/sessions/{session}/messages");
         let body = json!({ "words": words });
-        self.ask(&path, Some(&body), &words).await
+        self.send_request(&path, Some(&body), &words).await
     }
 
     /// Fires an automation, and resets it now and then, until the test stops.
-    async fn fire(mut self, automation: String) {
-        while self.pause(FIRES).await {
+    async fn fire_loop(mut self, automation: String) {
+        while self.pause(FIRE_PAUSE_MILLIS).await {
             let path = format!("/automations/{automation}/fire");
-            self.ask(&path, None, "").await;
-            if self.dice.chance(RESETS) {
+            self.send_request(&path, None, "").await;
+            if self.rng.chance(RESET_PERCENT) {
                 let path = format!("/automations/{automation}/reset");
-                let asked = self.api.ask(Method::POST, &path, None, None, PATIENCE);
+                let asked = self
+                    .api
+                    .send(Method::POST, &path, None, None, REQUEST_TIMEOUT);
                 asked.await.ok();
             }
         }
@@ -148,14 +152,16 @@ impl Person {
 
     /// Sends a request with an idempotency key, and records the request and its outcome. Returns the ID of the run if
     /// a server confirmed it. `words` is the text of a message, or empty.
-    async fn ask(
+    async fn send_request(
         &mut self,
         path: &str,
         body: Option<&serde_json::Value>,
         words: &str,
     ) -> Option<String> {
-        let (key, calm) = (self.dice.word(), self.calm);
-        let asked = self.api.ask(Method::POST, path, body, Some(&key), PATIENCE);
+        let (key, calm) = (self.rng.hex_string(), self.is_after_faults);
+        let asked = self
+            .api
+            .send(Method::POST, path, body, Some(&key), REQUEST_TIMEOUT);
         let answered = asked.await;
         let (run, refused) = match answered {
             Ok(answer) if answer.status < 300 => {
@@ -165,12 +171,12 @@ impl Person {
             // No final response arrived, so the request may or may not have been executed.
             Err(_) => (None, None),
         };
-        self.asking.note(Asked {
+        self.requests.record(PersonRequest {
             path: path.to_owned(),
-            words: words.to_owned(),
+            text: words.to_owned(),
             run: run.clone(),
-            refused,
-            calm,
+            refusal: refused,
+            is_after_faults: calm,
         });
         run
     }
@@ -178,7 +184,7 @@ impl Person {
     /// Waits for a random time. Returns `false` if the test stops.
     async fn pause(&mut self, between: std::ops::Range<u64>) -> bool {
         tokio::select! {
-            () = sleep(self.dice.millis(between)) => !self.stop.is_cancelled(),
+            () = sleep(self.rng.millis(between)) => !self.stop.is_cancelled(),
             () = self.stop.cancelled() => false,
         }
     }

@@ -22,7 +22,7 @@ pub(crate) const ROLE: &str = "matins";
 pub(crate) const DATABASE: &str = "matins";
 const SUPERUSER: &str = "postgres";
 /// The number of connections for ordinary roles. Superusers have three reserved connections in addition.
-pub(crate) const CONNECTIONS: usize = 80;
+pub(crate) const MAX_CONNECTIONS: usize = 80;
 const PROGRAMS: [&str; 5] = ["initdb", "pg_ctl", "psql", "pg_dump", "postgres"];
 
 /// A PostgreSQL server. It is stopped when the value is dropped.
@@ -39,9 +39,9 @@ pub(crate) struct Postgres {
 
 impl Postgres {
     /// Creates a server below `folder`, starts it, and creates the role and the database of Matins.
-    pub(crate) fn make(folder: &Path, password: &str) -> Result<Self> {
+    pub(crate) fn create(folder: &Path, password: &str) -> Result<Self> {
         let account = if rustix::process::geteuid().is_root() {
-            Some(unprivileged()?)
+            Some(find_unprivileged_account()?)
         } else {
             None
         };
@@ -60,7 +60,7 @@ impl Postgres {
             port,
             password: password.to_owned(),
         };
-        let data = server.data();
+        let data = server.data_path();
         let (local, host) = ("--auth-local=trust", "--auth-host=password");
         let initdb = ["-E", "UTF8", "--locale=C", local, host, "-U", SUPERUSER];
         let mut command = server.command("initdb");
@@ -73,12 +73,12 @@ impl Postgres {
         Ok(server)
     }
 
-    fn data(&self) -> PathBuf {
+    fn data_path(&self) -> PathBuf {
         self.folder.join("data")
     }
 
     /// Returns the path of the server's log.
-    pub(crate) fn log(&self) -> PathBuf {
+    pub(crate) fn log_path(&self) -> PathBuf {
         self.folder.join("log")
     }
 
@@ -96,17 +96,21 @@ impl Postgres {
              -c log_min_messages=warning -c track_commit_timestamp=on",
             self.folder.display(),
             self.port,
-            CONNECTIONS + 3,
+            MAX_CONNECTIONS + 3,
         );
         let mut command = self.command("pg_ctl");
-        command.arg("-D").arg(self.data()).arg("-l").arg(self.log());
+        command
+            .arg("-D")
+            .arg(self.data_path())
+            .arg("-l")
+            .arg(self.log_path());
         run(command.args(["-o", &options, "-w", "start"])).map(drop)
     }
 
     /// Stops the server like a crash: it writes nothing more, and its next start recovers from the write-ahead log.
     pub(crate) fn stop(&self) -> Result<()> {
         let mut command = self.command("pg_ctl");
-        command.arg("-D").arg(self.data());
+        command.arg("-D").arg(self.data_path());
         run(command.args(["-m", "immediate", "stop"])).map(drop)
     }
 
@@ -118,7 +122,7 @@ impl Postgres {
         } else {
             DATABASE
         };
-        let mut command = self.client("psql", database);
+        let mut command = self.client_command("psql", database);
         command.args(["-X", "-q", "-A", "-t", "-v", "ON_ERROR_STOP=1", "-c"]);
         let output = run(command.arg(statement))?;
         String::from_utf8(output.stdout).context("read what psql wrote")
@@ -134,12 +138,12 @@ impl Postgres {
 
     /// Returns a dump of the whole database as text.
     pub(crate) fn dump(&self) -> Result<String> {
-        let output = run(&mut self.client("pg_dump", DATABASE))?;
+        let output = run(&mut self.client_command("pg_dump", DATABASE))?;
         String::from_utf8(output.stdout).context("read what pg_dump wrote")
     }
 
     /// Returns a command for a client program that connects to `database` over the socket as superuser.
-    fn client(&self, program: &str, database: &str) -> Command {
+    fn client_command(&self, program: &str, database: &str) -> Command {
         let mut command = self.command(program);
         command.arg("-h").arg(&self.folder);
         command.args(["-p", &self.port.to_string(), "-U", SUPERUSER]);
@@ -185,7 +189,7 @@ fn run(command: &mut Command) -> Result<Output> {
 }
 
 /// Returns the user and group ID of an account that is not root.
-fn unprivileged() -> Result<(u32, u32)> {
+fn find_unprivileged_account() -> Result<(u32, u32)> {
     let accounts = fs::read_to_string("/etc/passwd").context("read /etc/passwd")?;
     let find = |name: &str| {
         accounts.lines().find_map(|line| {

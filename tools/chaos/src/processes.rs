@@ -25,7 +25,7 @@ impl Process {
 
 /// Returns the agents of the test, their guards and their descendants: the processes that name `folder` in their
 /// command line or environment and belong to a run or run the scripted agent. Servers are not among them.
-pub(crate) fn of_agents(folder: &Path) -> Vec<Process> {
+pub(crate) fn find_agents(folder: &Path) -> Vec<Process> {
     let folder = folder.to_string_lossy();
     let marker = format!("{MARKER_VARIABLE}=");
     let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
@@ -44,7 +44,7 @@ pub(crate) fn of_agents(folder: &Path) -> Vec<Process> {
             let agents = run.is_some() || command.contains("matins-testkit");
             (ours && agents).then(|| Process {
                 pid,
-                parent: parent(pid).unwrap_or(0),
+                parent: parent_of(pid).unwrap_or(0),
                 run: run.map(str::to_owned),
                 command: command.trim().to_owned(),
             })
@@ -53,7 +53,7 @@ pub(crate) fn of_agents(folder: &Path) -> Vec<Process> {
 }
 
 /// Returns the ID of a process's parent. Returns `None` if the process has ended.
-fn parent(pid: i32) -> Option<i32> {
+fn parent_of(pid: i32) -> Option<i32> {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     // Search the end of the program's name from the right, because the name may itself contain `) `.
     let (_, rest) = stat.rsplit_once(") ")?;
@@ -66,7 +66,7 @@ pub(crate) fn signal(pid: i32, signal: Signal) -> bool {
 }
 
 /// Returns the resident memory of a process, in KiB. Returns `None` if the process has ended.
-pub(crate) fn resident(pid: i32) -> Option<u64> {
+pub(crate) fn resident_kib(pid: i32) -> Option<u64> {
     let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
     let line = status
         .lines()

@@ -52,7 +52,7 @@ impl Programs {
 
     /// Returns the product for the `nth` start of a server. If there is an earlier version, even starts use it until
     /// the upgrade ends.
-    pub(crate) fn matins(&self, nth: usize) -> &Path {
+    pub(crate) fn matins_for_start(&self, nth: usize) -> &Path {
         let earlier = self.earlier.as_ref();
         let upgraded = self.upgraded.load(Ordering::Relaxed);
         let earlier = earlier.filter(|_| nth.is_multiple_of(2) && !upgraded);
@@ -62,7 +62,7 @@ impl Programs {
 
 impl Programs {
     /// Ends the rolling upgrade: all later starts use this version.
-    pub(crate) fn use_this_version_alone(&self) {
+    pub(crate) fn end_upgrade(&self) {
         self.upgraded.store(true, Ordering::Relaxed);
     }
 }

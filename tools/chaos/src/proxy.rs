@@ -37,7 +37,7 @@ impl Proxy {
         let listener = TcpListener::bind(("127.0.0.1", 0)).await?;
         let port = listener.local_addr()?.port();
         let (mode, told) = watch::channel(Mode::Open);
-        let task = tokio::spawn(serve(
+        let task = tokio::spawn(accept_connections(
             listener,
             SocketAddr::from(([127, 0, 0, 1], to)),
             told,
@@ -47,12 +47,12 @@ impl Proxy {
 
     /// `true` if the proxy forwards any connection. The listener has one receiver of the mode, and each connection
     /// has at least one more.
-    pub(crate) fn carries(&self) -> bool {
+    pub(crate) fn has_connections(&self) -> bool {
         self.mode.receiver_count() > 1
     }
 
     /// Sets the behavior for all connections, including those that are open.
-    pub(crate) fn set(&self, mode: Mode) {
+    pub(crate) fn set_mode(&self, mode: Mode) {
         self.mode.send_replace(mode);
     }
 }
@@ -64,23 +64,23 @@ impl Drop for Proxy {
 }
 
 /// Accepts connections and forwards each in a task of its own. Drops connections while the mode is [`Mode::Cut`].
-async fn serve(listener: TcpListener, to: SocketAddr, mode: watch::Receiver<Mode>) {
+async fn accept_connections(listener: TcpListener, to: SocketAddr, mode: watch::Receiver<Mode>) {
     while let Ok((from, _)) = listener.accept().await {
         if *mode.borrow() != Mode::Cut {
-            tokio::spawn(carry(from, to, mode.clone()));
+            tokio::spawn(forward_connection(from, to, mode.clone()));
         }
     }
 }
 
 /// Forwards one connection in both directions until either side closes it or the proxy cuts it.
-async fn carry(from: TcpStream, to: SocketAddr, mut mode: watch::Receiver<Mode>) {
+async fn forward_connection(from: TcpStream, to: SocketAddr, mut mode: watch::Receiver<Mode>) {
     let frozen = mode.clone();
     let carried = async {
         let to = TcpStream::connect(to).await?;
         let ((from_read, from_write), (to_read, to_write)) = (from.into_split(), to.into_split());
         tokio::select! {
-            ended = pump(from_read, to_write, frozen.clone()) => ended,
-            ended = pump(to_read, from_write, frozen.clone()) => ended,
+            ended = forward_bytes(from_read, to_write, frozen.clone()) => ended,
+            ended = forward_bytes(to_read, from_write, frozen.clone()) => ended,
         }
     };
     tokio::select! {
@@ -92,7 +92,7 @@ async fn carry(from: TcpStream, to: SocketAddr, mut mode: watch::Receiver<Mode>)
 }
 
 /// Forwards the data of one direction until the sender closes it.
-async fn pump(
+async fn forward_bytes(
     mut from: OwnedReadHalf,
     mut to: OwnedWriteHalf,
     mut mode: watch::Receiver<Mode>,

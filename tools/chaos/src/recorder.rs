@@ -18,60 +18,67 @@ use tokio::{
 };
 
 use super::{
-    dice::Dice,
-    history::{Recording, Seen},
+    history::{ReceivedEvent, TraceRecording},
     http::Api,
-    world::World,
+    rng::Rng,
+    workload::Workload,
 };
 
 /// The duration of one connection, in milliseconds. After it, the reader reconnects to a random replica.
-const STAYS: std::ops::Range<u64> = 700..6000;
+const CONNECTION_MILLIS: std::ops::Range<u64> = 700..6000;
 /// The pause before a retry after a failed request.
-const AGAIN: Duration = Duration::from_millis(300);
+const RETRY_PAUSE: Duration = Duration::from_millis(300);
 /// The maximum time to read the remaining events after the last sequence numbers are known.
-const READ_OUT: Duration = Duration::from_secs(30);
+const CATCH_UP_TIMEOUT: Duration = Duration::from_secs(30);
 /// The number of readers of each session to which people send messages.
-const READERS: usize = 2;
+const READERS_PER_SESSION: usize = 2;
 
 /// The last sequence number of each session. `None` while sessions still grow.
-type Ends = Option<HashMap<String, i64>>;
+type LastSeqs = Option<HashMap<String, i64>>;
 
 /// The running readers.
 pub(crate) struct Recorders {
-    readers: JoinSet<Result<Recording>>,
-    ends: watch::Sender<Ends>,
+    readers: JoinSet<Result<TraceRecording>>,
+    last_seqs: watch::Sender<LastSeqs>,
 }
 
 impl Recorders {
     /// Starts the readers of the sessions to which people send messages, and one reader for each automation with a
     /// session of its own. Each reader writes its events to a file in `folder`.
-    pub(crate) fn begin(world: &World, folder: &Path, dice: &Dice) -> Result<Self> {
+    pub(crate) fn start(world: &Workload, folder: &Path, dice: &Rng) -> Result<Self> {
         let (ends, told) = watch::channel(None);
         let mut recorders = Self {
             readers: JoinSet::new(),
-            ends,
+            last_seqs: ends,
         };
         for tenant in &world.tenants {
-            for (talk, session) in tenant.talks.iter().enumerate() {
-                for reader in 0..READERS {
+            for (talk, session) in tenant.message_sessions.iter().enumerate() {
+                for reader in 0..READERS_PER_SESSION {
                     let name = format!("{}-talk-{talk}-{reader}", tenant.name);
                     let recorder = Recorder::new(&tenant.api, folder, dice, name, told.clone())?;
-                    recorders.readers.spawn(recorder.follow(session.clone()));
+                    recorders
+                        .readers
+                        .spawn(recorder.follow_session(session.clone()));
                 }
             }
-            for (number, automation) in tenant.continuous.iter().enumerate() {
+            for (number, automation) in tenant.continuous_automations.iter().enumerate() {
                 let name = format!("{}-automation-{number}", tenant.name);
                 let recorder = Recorder::new(&tenant.api, folder, dice, name, told.clone())?;
-                recorders.readers.spawn(recorder.find(automation.clone()));
+                recorders
+                    .readers
+                    .spawn(recorder.follow_automation(automation.clone()));
             }
         }
         Ok(recorders)
     }
 
     /// Passes the last sequence numbers to the readers, and returns their recordings when each reader has reached the
-    /// end of its session or has given up after [`READ_OUT`].
-    pub(crate) async fn end(mut self, ends: HashMap<String, i64>) -> Result<Vec<Recording>> {
-        self.ends.send_replace(Some(ends));
+    /// end of its session or has given up after [`CATCH_UP_TIMEOUT`].
+    pub(crate) async fn finish(
+        mut self,
+        ends: HashMap<String, i64>,
+    ) -> Result<Vec<TraceRecording>> {
+        self.last_seqs.send_replace(Some(ends));
         let mut recordings = Vec::new();
         while let Some(recording) = self.readers.join_next().await {
             recordings.push(recording??);
@@ -83,86 +90,86 @@ impl Recorders {
 /// One reader.
 struct Recorder {
     api: Api,
-    dice: Dice,
+    rng: Rng,
     file: File,
-    ends: watch::Receiver<Ends>,
-    recording: Recording,
+    last_seqs: watch::Receiver<LastSeqs>,
+    recording: TraceRecording,
 }
 
 impl Recorder {
     fn new(
         api: &Api,
         folder: &Path,
-        dice: &Dice,
+        dice: &Rng,
         name: String,
-        ends: watch::Receiver<Ends>,
+        ends: watch::Receiver<LastSeqs>,
     ) -> Result<Self> {
         let path = folder.join(format!("{name}.jsonl"));
         let file = OpenOptions::new().create(true).append(true).open(path)?;
         Ok(Self {
             api: api.clone(),
-            dice: dice.of(&name),
+            rng: dice.derive(&name),
             file,
-            ends,
-            recording: Recording {
+            last_seqs: ends,
+            recording: TraceRecording {
                 reader: name,
-                ..Recording::default()
+                ..TraceRecording::default()
             },
         })
     }
 
     /// Polls until the automation has a session, then follows the session. Returns a recording without a session if
     /// the automation has none at the end of the test.
-    async fn find(self, automation: String) -> Result<Recording> {
+    async fn follow_automation(self, automation: String) -> Result<TraceRecording> {
         let path = format!("/automations/{automation}");
         loop {
-            let view = self.api.get(&path, AGAIN);
+            let view = self.api.get(&path, RETRY_PAUSE);
             let view = view.await.map(|answer| answer.body).unwrap_or_default();
             if let Some(session) = view["session"]["id"].as_str() {
                 let session = session.to_owned();
-                return self.follow(session).await;
+                return self.follow_session(session).await;
             }
-            if self.ends.borrow().is_some() {
+            if self.last_seqs.borrow().is_some() {
                 return Ok(self.recording);
             }
-            sleep(AGAIN).await;
+            sleep(RETRY_PAUSE).await;
         }
     }
 
-    /// Follows a session until its last event is known and received, or until [`READ_OUT`] is over.
-    async fn follow(mut self, session: String) -> Result<Recording> {
+    /// Follows a session until its last event is known and received, or until [`CATCH_UP_TIMEOUT`] is over.
+    async fn follow_session(mut self, session: String) -> Result<TraceRecording> {
         self.recording.session.clone_from(&session);
         let mut late = None;
         loop {
-            let last = self.recording.last();
+            let last = self.recording.last_seq();
             let end = self
-                .ends
+                .last_seqs
                 .borrow()
                 .as_ref()
                 .map(|ends| ends.get(&session).copied().unwrap_or(0));
             if let Some(end) = end {
-                let until = *late.get_or_insert_with(|| Instant::now() + READ_OUT);
+                let until = *late.get_or_insert_with(|| Instant::now() + CATCH_UP_TIMEOUT);
                 if last >= end || Instant::now() > until {
                     return Ok(self.recording);
                 }
             }
             // Reconnect after the last recorded event. The server must neither skip nor repeat an event.
-            let leave = Instant::now() + self.dice.millis(STAYS);
-            let Ok(mut response) = self.api.trace(&session, last).await else {
-                self.recording.refused += 1;
-                sleep(AGAIN).await;
+            let leave = Instant::now() + self.rng.millis(CONNECTION_MILLIS);
+            let Ok(mut response) = self.api.open_trace(&session, last).await else {
+                self.recording.failed_opens += 1;
+                sleep(RETRY_PAUSE).await;
                 continue;
             };
             self.recording.connections += 1;
-            let mut parser = EventParser::after(last.to_string());
+            let mut parser = EventParser::resuming_after(last.to_string());
             while let Ok(Ok(Some(bytes))) = timeout_at(leave, response.chunk()).await {
                 for event in parser.feed(&bytes)? {
                     // A `delta` is live text without an ID and without a row, so there is nothing to compare it with.
                     if event.event != "delta" {
-                        self.note(&event.event, &event.last_event_id, &event.data)?;
+                        self.record(&event.event, &event.last_event_id, &event.data)?;
                     }
                 }
-                if end.is_some_and(|end| self.recording.last() >= end) {
+                if end.is_some_and(|end| self.recording.last_seq() >= end) {
                     break;
                 }
             }
@@ -170,22 +177,22 @@ impl Recorder {
     }
 
     /// Records an event in memory and in the reader's file.
-    fn note(&mut self, kind: &str, id: &str, data: &str) -> Result<()> {
+    fn record(&mut self, kind: &str, id: &str, data: &str) -> Result<()> {
         let data: Value = serde_json::from_str(data).context("an event without a document")?;
         let line = json!({ "id": id, "event": kind, "data": data });
         writeln!(self.file, "{line}")?;
-        self.recording.seen.push(Seen {
+        self.recording.received.push(ReceivedEvent {
             seq: id.parse().unwrap_or(-1),
             kind: kind.to_owned(),
-            reference: reference(&data),
-            body: as_stored(&data),
+            reference: row_id(&data),
+            body: stored_body(&data),
         });
         Ok(())
     }
 }
 
 /// Returns the ID of the row that an event is about, for events of this version and of earlier versions.
-fn reference(data: &Value) -> String {
+fn row_id(data: &Value) -> String {
     let name = match data["kind"].as_str() {
         // Servers from before the typed events use this name for every kind of row.
         _ if data["ref_id"].is_string() => "ref_id",
@@ -199,7 +206,7 @@ fn reference(data: &Value) -> String {
 
 /// Reconstructs the body of an event's row from the event. The result equals the stored body if the server sent all
 /// of it.
-fn as_stored(data: &Value) -> Value {
+fn stored_body(data: &Value) -> Value {
     if data["body"].is_object() {
         return data["body"].clone();
     }
@@ -244,7 +251,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn events_of_both_versions_give_the_body_of_their_row() {
+    fn events_of_both_versions_match_stored_body() {
         let stored = json!({ "status": "queued", "origin": "person", "attempt": 1 });
         let before = json!({ "seq": 1, "kind": "run", "ref_id": "run_1", "body": stored });
         let now = json!({
@@ -254,7 +261,7 @@ mod tests {
         });
         for data in [before, now] {
             assert_eq!(
-                (reference(&data).as_str(), as_stored(&data)),
+                (row_id(&data).as_str(), stored_body(&data)),
                 ("run_1", stored.clone())
             );
         }
@@ -263,11 +270,11 @@ mod tests {
             "change": { "status": "missed", "reason": "x", "occurrences": { "count": 2 } },
         });
         let stored = json!({ "status": "missed", "reason": "x", "occurrences": 2 });
-        assert_eq!(as_stored(&missed), stored);
+        assert_eq!(stored_body(&missed), stored);
         let message = json!({ "kind": "message", "message_id": "msg_1", "role": "tool", "message_kind": "plan" });
         let stored = json!({ "role": "tool", "kind": "plan", "to": null });
         assert_eq!(
-            (reference(&message).as_str(), as_stored(&message)),
+            (row_id(&message).as_str(), stored_body(&message)),
             ("msg_1", stored)
         );
         let renamed = json!({
@@ -277,7 +284,7 @@ mod tests {
         });
         let stored = json!({ "state": "active", "title": "x" });
         assert_eq!(
-            (reference(&renamed).as_str(), as_stored(&renamed)),
+            (row_id(&renamed).as_str(), stored_body(&renamed)),
             ("ses_1", stored)
         );
     }

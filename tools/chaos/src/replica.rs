@@ -21,31 +21,31 @@ use tokio::{
 use super::{processes, programs::Programs};
 
 /// The interval between two heartbeats of a run, in seconds.
-const HEARTBEAT: &str = "1";
+const HEARTBEAT_SECONDS: &str = "1";
 /// The age at which a heartbeat is stale, in seconds.
-const STALE: &str = "6";
+const STALE_HEARTBEAT_SECONDS: &str = "6";
 /// The polling interval of the watchdog and the scheduler, in seconds.
-const LOOK: &str = "1";
+const POLL_SECONDS: &str = "1";
 /// The time for which a stopping server lets its turns continue, in seconds.
-const STOP: &str = "2";
+const STOP_SECONDS: &str = "2";
 /// A time longer than [`STALE`] and than a lease, which is three quarters of [`STALE`]. After it, the other servers
 /// have given up the runs of a frozen server.
 pub(crate) const BEYOND_LEASE: Duration = Duration::from_secs(8);
 /// The maximum number of concurrent turns of one server.
-const WORKERS: &str = "6";
+const MAX_WORKERS: &str = "6";
 /// The interval at which the supervisor checks whether the server has ended.
-const SUPERVISE: Duration = Duration::from_millis(200);
+const SUPERVISE_INTERVAL: Duration = Duration::from_millis(200);
 /// The pause before the restart of a server that ended by itself.
-const RESTART: Duration = Duration::from_secs(1);
+const RESTART_PAUSE: Duration = Duration::from_secs(1);
 /// The maximum time for a server's graceful stop. After it, the server is killed.
-const PATIENCE: Duration = Duration::from_secs(20);
+const STOP_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// The variable with a secret that servers pass to agents. The secret must appear in no log, row or prompt.
 pub(crate) const CANARY_VARIABLE: &str = "CHAOS_CANARY";
 
 /// The parameters of a server's start.
 #[derive(Debug, Clone)]
-pub(crate) struct Plan {
+pub(crate) struct ReplicaConfig {
     pub(crate) number: usize,
     pub(crate) folder: PathBuf,
     pub(crate) log: PathBuf,
@@ -55,14 +55,14 @@ pub(crate) struct Plan {
     /// The secret in [`CANARY_VARIABLE`].
     pub(crate) canary: String,
     /// The path of `libfaketime` and its offset, if the server's clock is wrong.
-    pub(crate) clock: Option<(PathBuf, String)>,
+    pub(crate) faketime: Option<(PathBuf, String)>,
 }
 
 /// A supervised server. The process is killed when the value is dropped.
 pub(crate) struct Replica {
-    pub(crate) plan: Plan,
+    pub(crate) config: ReplicaConfig,
     state: Arc<Mutex<State>>,
-    keeper: JoinHandle<()>,
+    supervisor: JoinHandle<()>,
 }
 
 #[derive(Default)]
@@ -73,10 +73,10 @@ struct State {
     /// The number of starts so far.
     starts: usize,
     /// The number of ends that no fault caused.
-    by_itself: u32,
+    unexpected_ends: u32,
 }
 
-impl Plan {
+impl ReplicaConfig {
     /// Creates the folder of a server below `root` and selects a free address.
     pub(crate) fn new(root: &Path, number: usize, database: String, canary: &str) -> Result<Self> {
         let folder = root.join(format!("replica-{number}"));
@@ -91,7 +91,7 @@ impl Plan {
             address,
             database,
             canary: canary.to_owned(),
-            clock: None,
+            faketime: None,
         })
     }
 
@@ -112,14 +112,14 @@ impl Plan {
             // Pass the URL in the environment, because any user can read the arguments of a process, and the URL has
             // the password.
             .env("MATINS_DATABASE", &self.database)
-            .env("MATINS_HEARTBEAT_SECONDS", HEARTBEAT)
-            .env("MATINS_HEARTBEAT_STALE", STALE)
-            .env("MATINS_WATCHDOG_SECONDS", LOOK)
-            .env("MATINS_TICK_SECONDS", LOOK)
-            .env("MATINS_STOP_SECONDS", STOP)
-            .env("MATINS_WORKERS", WORKERS)
+            .env("MATINS_HEARTBEAT_SECONDS", HEARTBEAT_SECONDS)
+            .env("MATINS_HEARTBEAT_STALE", STALE_HEARTBEAT_SECONDS)
+            .env("MATINS_WATCHDOG_SECONDS", POLL_SECONDS)
+            .env("MATINS_TICK_SECONDS", POLL_SECONDS)
+            .env("MATINS_STOP_SECONDS", STOP_SECONDS)
+            .env("MATINS_WORKERS", MAX_WORKERS)
             .env("MATINS_LOG", "info,sqlx=warn");
-        if let Some((library, offset)) = &self.clock {
+        if let Some((library, offset)) = &self.faketime {
             command
                 .env("LD_PRELOAD", library)
                 .env("FAKETIME", offset)
@@ -138,16 +138,20 @@ impl Plan {
 
 impl Replica {
     /// Starts the supervisor, which starts the server and restarts it whenever it ends.
-    pub(crate) fn keep(plan: Plan, programs: &Arc<Programs>) -> Self {
+    pub(crate) fn start(plan: ReplicaConfig, programs: &Arc<Programs>) -> Self {
         let state = Arc::new(Mutex::new(State {
             wanted: true,
             ..State::default()
         }));
-        let keeper = tokio::spawn(keep(plan.clone(), Arc::clone(programs), Arc::clone(&state)));
+        let keeper = tokio::spawn(supervise(
+            plan.clone(),
+            Arc::clone(programs),
+            Arc::clone(&state),
+        ));
         Self {
-            plan,
+            config: plan,
             state,
-            keeper,
+            supervisor: keeper,
         }
     }
 
@@ -168,13 +172,13 @@ impl Replica {
     }
 
     /// Sets whether the supervisor may start the server.
-    pub(crate) fn want(&self, wanted: bool) {
+    pub(crate) fn set_wanted(&self, wanted: bool) {
         self.state().wanted = wanted;
     }
 
     /// Returns how often the server ended without a fault that stopped it.
-    pub(crate) fn ended_by_itself(&self) -> u32 {
-        self.state().by_itself
+    pub(crate) fn unexpected_ends(&self) -> u32 {
+        self.state().unexpected_ends
     }
 
     /// Kills the server. The supervisor does not restart it until [`Self::want`] allows that.
@@ -205,7 +209,7 @@ impl Replica {
         if let Some(pid) = child.id().and_then(|pid| pid.try_into().ok()) {
             processes::signal(pid, Signal::TERM);
         }
-        let ended = timeout(PATIENCE, child.wait()).await.is_ok();
+        let ended = timeout(STOP_TIMEOUT, child.wait()).await.is_ok();
         if !ended {
             child.kill().await.ok();
         }
@@ -215,16 +219,16 @@ impl Replica {
 
 impl Drop for Replica {
     fn drop(&mut self) {
-        self.keeper.abort();
+        self.supervisor.abort();
         // Dropping the child sends SIGKILL (`kill_on_drop`), which also ends a process that SIGSTOP has frozen.
         self.state().child.take();
     }
 }
 
 /// Supervises the server: notes its end, and starts it while it is wanted.
-async fn keep(plan: Plan, programs: Arc<Programs>, state: Arc<Mutex<State>>) {
+async fn supervise(plan: ReplicaConfig, programs: Arc<Programs>, state: Arc<Mutex<State>>) {
     loop {
-        let mut pause = SUPERVISE;
+        let mut pause = SUPERVISE_INTERVAL;
         {
             let mut state = state.lock().unwrap_or_else(PoisonError::into_inner);
             let ended = state
@@ -233,13 +237,13 @@ async fn keep(plan: Plan, programs: Arc<Programs>, state: Arc<Mutex<State>>) {
                 .is_some_and(|child| !matches!(child.try_wait(), Ok(None)));
             if ended {
                 state.child = None;
-                state.by_itself += 1;
-                pause = RESTART;
+                state.unexpected_ends += 1;
+                pause = RESTART_PAUSE;
             } else if state.wanted && state.child.is_none() {
                 // In a test of an upgrade, the first server creates the schema with the earlier version, and the
                 // second one migrates it with this version while the first one runs.
                 // A failed start leaves `child` empty, so that the next round tries again.
-                let matins = programs.matins(plan.number + state.starts);
+                let matins = programs.matins_for_start(plan.number + state.starts);
                 state.child = plan.start(matins).ok();
                 state.starts += 1;
             }

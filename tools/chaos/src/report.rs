@@ -2,22 +2,22 @@
 
 use std::collections::BTreeMap;
 
-use super::{check, faults::Field, history::History};
+use super::{check, faults::FaultTargets, history::History};
 
 /// The number of draws after which a fault kind that never found a target breaks the test.
-const TRIES: u32 = 3;
+const MIN_DRAWS: u32 = 3;
 
 /// Runs all checks, prints the counts and the results, and returns the number of broken conditions.
-pub(crate) fn print(history: &History, field: &Field, complaints: &[String]) -> usize {
+pub(crate) fn print(history: &History, field: &FaultTargets, complaints: &[String]) -> usize {
     println!("\nFaults");
     let counts = field.counts();
     for (name, count) in &counts {
-        println!("  {:4} {name}", count.done);
+        println!("  {:4} {name}", count.injected);
     }
     for replica in &field.replicas {
-        let ended = replica.ended_by_itself();
+        let ended = replica.unexpected_ends();
         if ended > 0 {
-            let number = replica.plan.number;
+            let number = replica.config.number;
             println!("  {ended:4} times replica {number} ended by itself, and was started again");
         }
     }
@@ -38,38 +38,42 @@ pub(crate) fn print(history: &History, field: &Field, complaints: &[String]) -> 
     );
 
     println!("Seen");
-    let events: usize = history.recordings.iter().map(|one| one.seen.len()).sum();
+    let events: usize = history
+        .recordings
+        .iter()
+        .map(|one| one.received.len())
+        .sum();
     let connections: u32 = history.recordings.iter().map(|one| one.connections).sum();
-    let refused: u32 = history.recordings.iter().map(|one| one.refused).sum();
+    let refused: u32 = history.recordings.iter().map(|one| one.failed_opens).sum();
     println!(
         "  {events} events read over {connections} connections; {refused} times nobody answered"
     );
-    let lost = history.asked.iter().filter(|asked| asked.run.is_none());
+    let lost = history.requests.iter().filter(|asked| asked.run.is_none());
     println!(
         "  {} things asked for, {} of them without an answer",
-        history.asked.len(),
+        history.requests.len(),
         lost.count()
     );
     println!(
         "  {} processes of agents at once at the most; servers hold {:?} KiB in the end",
-        history.measured.processes, history.measured.resident
+        history.measurements.max_processes, history.measurements.resident_kib
     );
 
     println!("Checks");
-    let checks = check::all(history);
+    let checks = check::run_all(history);
     for check in &checks {
         check.print();
     }
     let mut broken = checks.iter().filter(|check| !check.holds()).count();
     // A test in which no fault took effect proves nothing, so it must not pass. The same holds for each fault kind
     // that was drawn often enough to find a target.
-    if counts.values().all(|count| count.done == 0) {
+    if counts.values().all(|count| count.injected == 0) {
         println!("  BROKEN faults: none happened");
         broken += 1;
     }
     for (name, count) in &counts {
-        if count.done == 0 && count.dealt >= TRIES {
-            let dealt = count.dealt;
+        if count.injected == 0 && count.drawn >= MIN_DRAWS {
+            let dealt = count.drawn;
             println!("  BROKEN faults: {dealt} times there was nothing to do this to: {name}");
             broken += 1;
         }

@@ -15,27 +15,27 @@ use std::{
 
 use model::agent::ResourceLimits;
 
-use super::process::Table;
-use crate::exit::{Excess, Used};
+use super::process::ProcessTable;
+use crate::exit::{ExceededLimit, ResourceUsage};
 
 /// The leaf group into which a worker moves itself.
 const WORKER_LEAF: &str = "matins-worker";
 /// The prefix of the names of agents' groups.
-const AGENT_LEAF: &str = "matins-agent-";
+const AGENT_LEAF_PREFIX: &str = "matins-agent-";
 /// The controllers that enforce limits.
 const CONTROLLERS: [&str; 2] = ["memory", "pids"];
 /// The extended attributes by which systemd marks a delegated group.
-const DELEGATE_MARKS: [&str; 2] = ["user.delegate", "trusted.delegate"];
+const DELEGATE_ATTRIBUTES: [&str; 2] = ["user.delegate", "trusted.delegate"];
 /// The number of attempts to remove a group that is being emptied; [`REMOVE_PAUSE`] lies between two of them.
-const REMOVE_LOOKS: u32 = 200;
+const MAX_REMOVE_ATTEMPTS: u32 = 200;
 const REMOVE_PAUSE: Duration = Duration::from_millis(10);
 
 /// Returns the group below which agents' groups are created, or the reason why there is none. The result is
 /// determined once; the first call may move this process into a leaf.
-pub(crate) fn delegated() -> Result<&'static Path, &'static str> {
+pub(crate) fn delegated_cgroup() -> Result<&'static Path, &'static str> {
     static FOUND: OnceLock<Result<PathBuf, String>> = OnceLock::new();
     let found = FOUND.get_or_init(|| {
-        let base = prepare(&find()?)?;
+        let base = prepare_parent_cgroup(&current_cgroup()?)?;
         remove_leftovers(&base);
         Ok(base)
     });
@@ -43,13 +43,13 @@ pub(crate) fn delegated() -> Result<&'static Path, &'static str> {
 }
 
 /// Returns the group of this process.
-fn find() -> Result<PathBuf, String> {
+fn current_cgroup() -> Result<PathBuf, String> {
     let read = |path: &str| fs::read_to_string(path).map_err(|error| format!("{path}: {error}"));
-    own_group(&read("/proc/self/cgroup")?, &read("/proc/self/mountinfo")?)
+    parse_cgroup(&read("/proc/self/cgroup")?, &read("/proc/self/mountinfo")?)
 }
 
 /// Parses the group of a process from its `cgroup` and `mountinfo` files (cgroups(7), `proc_pid_mountinfo(5)`).
-fn own_group(groups: &str, mounts: &str) -> Result<PathBuf, String> {
+fn parse_cgroup(groups: &str, mounts: &str) -> Result<PathBuf, String> {
     let own = groups.lines().find_map(|line| line.strip_prefix("0::"));
     let own = own.ok_or("the kernel has no control groups of version 2")?;
     let mount = mounts.lines().find_map(|line| {
@@ -66,16 +66,16 @@ fn own_group(groups: &str, mounts: &str) -> Result<PathBuf, String> {
 }
 
 /// Ensures that groups with limits can be created, and returns the group below which they go.
-fn prepare(own: &Path) -> Result<PathBuf, String> {
+fn prepare_parent_cgroup(own: &Path) -> Result<PathBuf, String> {
     // A worker that has moved before, or a child of such a worker, is in the leaf already.
     if own.ends_with(WORKER_LEAF)
         && let Some(above) = own.parent()
     {
-        return enable(above).map(|()| above.to_owned());
+        return enable_controllers(above).map(|()| above.to_owned());
     }
     // systemd's `DelegateSubgroup=` puts the processes into a leaf from the start.
-    if let Some(above) = own.parent().filter(|above| is_marked(above)) {
-        return enable(above).map(|()| above.to_owned());
+    if let Some(above) = own.parent().filter(|above| is_delegated(above)) {
+        return enable_controllers(above).map(|()| above.to_owned());
     }
     // The root group of the machine has no such file, and the kernel does not allow limits on its processes.
     if !own.join("cgroup.type").exists() {
@@ -84,29 +84,29 @@ fn prepare(own: &Path) -> Result<PathBuf, String> {
     let is_container_root = own
         .parent()
         .is_none_or(|above| !above.join("cgroup.procs").exists());
-    if !(is_marked(own) || is_container_root || !rustix::process::geteuid().is_root()) {
+    if !(is_delegated(own) || is_container_root || !rustix::process::geteuid().is_root()) {
         return Err("the own control group is not delegated (systemd: Delegate=yes)".to_owned());
     }
     // Check before the move, so that a process without the controllers stays in its group.
     let offered = read_words(&own.join("cgroup.controllers"))?;
-    check_offered(&offered)?;
+    check_controllers(&offered)?;
     move_into_leaf(own)?;
-    enable(own).map(|()| own.to_owned())
+    enable_controllers(own).map(|()| own.to_owned())
 }
 
-fn is_marked(group: &Path) -> bool {
-    DELEGATE_MARKS.iter().any(|mark| {
+fn is_delegated(group: &Path) -> bool {
+    DELEGATE_ATTRIBUTES.iter().any(|mark| {
         let mut value = [0; 8];
         matches!(rustix::fs::getxattr(group, *mark, &mut value), Ok(1..) if value[0] == b'1')
     })
 }
 
 fn read_words(file: &Path) -> Result<Vec<String>, String> {
-    let text = fs::read_to_string(file).map_err(|error| failed("read", file, &error))?;
+    let text = fs::read_to_string(file).map_err(|error| format_io_error("read", file, &error))?;
     Ok(text.split_ascii_whitespace().map(str::to_owned).collect())
 }
 
-fn check_offered(offered: &[String]) -> Result<(), String> {
+fn check_controllers(offered: &[String]) -> Result<(), String> {
     for controller in CONTROLLERS {
         if !offered.iter().any(|known| known == controller) {
             return Err(format!(
@@ -117,25 +117,25 @@ fn check_offered(offered: &[String]) -> Result<(), String> {
     Ok(())
 }
 
-fn failed(what: &str, file: &Path, error: &io::Error) -> String {
+fn format_io_error(what: &str, file: &Path, error: &io::Error) -> String {
     format!("cannot {what} {}: {error}", file.display())
 }
 
 /// Enables the controllers for the groups below `group`.
-fn enable(group: &Path) -> Result<(), String> {
+fn enable_controllers(group: &Path) -> Result<(), String> {
     let file = group.join("cgroup.subtree_control");
-    if check_offered(&read_words(&file)?).is_ok() {
+    if check_controllers(&read_words(&file)?).is_ok() {
         return Ok(());
     }
     let wanted = CONTROLLERS.map(|name| format!("+{name}")).join(" ");
-    fs::write(&file, wanted).map_err(|error| failed("write", &file, &error))
+    fs::write(&file, wanted).map_err(|error| format_io_error("write", &file, &error))
 }
 
 /// Moves the processes in `group` into a leaf below it. Fails if `group` contains a process other than this one and
 /// its descendants, because other processes are not this worker's to move.
 fn move_into_leaf(group: &Path) -> Result<(), String> {
     let own = rustix::process::getpid();
-    let table = Table::read().map_err(|error| format!("cannot read /proc: {error}"))?;
+    let table = ProcessTable::read().map_err(|error| format!("cannot read /proc: {error}"))?;
     let mut ours: Vec<String> = table
         .descendants([own])
         .into_iter()
@@ -151,7 +151,7 @@ fn move_into_leaf(group: &Path) -> Result<(), String> {
     let leaf = group.join(WORKER_LEAF);
     match fs::create_dir(&leaf) {
         Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {
-            return Err(failed("make", &leaf, &error));
+            return Err(format_io_error("make", &leaf, &error));
         }
         _ => {}
     }
@@ -159,13 +159,13 @@ fn move_into_leaf(group: &Path) -> Result<(), String> {
     for member in members {
         // A process that has ended meanwhile need not be moved.
         fs::write(&file, &member)
-            .or_else(|error| gone(&error).then_some(()).ok_or(error))
-            .map_err(|error| failed("write", &file, &error))?;
+            .or_else(|error| has_process_ended(&error).then_some(()).ok_or(error))
+            .map_err(|error| format_io_error("write", &file, &error))?;
     }
     Ok(())
 }
 
-fn gone(error: &io::Error) -> bool {
+fn has_process_ended(error: &io::Error) -> bool {
     error.raw_os_error() == Some(rustix::io::Errno::SRCH.raw_os_error())
 }
 
@@ -188,11 +188,11 @@ impl Cgroup {
         let name: String = marker.chars().map(plain).collect();
         // Markers differ at their ends, so the end is kept. A file name has at most 255 bytes.
         let end = name.len().saturating_sub(200);
-        base.join(format!("{AGENT_LEAF}{}", &name[end..]))
+        base.join(format!("{AGENT_LEAF_PREFIX}{}", &name[end..]))
     }
 
     /// Creates the group and sets its limits.
-    pub(super) fn make(folder: PathBuf, limits: ResourceLimits) -> io::Result<Self> {
+    pub(super) fn create(folder: PathBuf, limits: ResourceLimits) -> io::Result<Self> {
         fs::create_dir(&folder)?;
         let made = Self { folder, limits };
         let set = made.set_limits();
@@ -209,7 +209,7 @@ impl Cgroup {
             // Without this line, the kernel would swap the agent out instead of enforcing the limit. A kernel without
             // swap does not have the file.
             self.write("memory.swap.max", "0")
-                .or_else(|error| missing(&error).then_some(()).ok_or(error))?;
+                .or_else(|error| is_not_found(&error).then_some(()).ok_or(error))?;
             // Kill the whole group when memory runs out, because an agent that loses only one of its processes may
             // hang.
             self.write("memory.oom.group", "1")?;
@@ -221,15 +221,17 @@ impl Cgroup {
     }
 
     /// Returns an existing group, without limits.
-    pub(super) fn at(folder: PathBuf) -> Self {
+    pub(super) fn open_existing(folder: PathBuf) -> Self {
         let limits = ResourceLimits::default();
         Self { folder, limits }
     }
 
     /// Moves the calling process into the group, calls `start`, and moves the process back. A process that `start`
     /// creates is in the group from its first instant.
-    pub(super) fn within<T>(&self, start: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
-        let before = find().map_err(io::Error::other)?.join("cgroup.procs");
+    pub(super) fn start_inside<T>(&self, start: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
+        let before = current_cgroup()
+            .map_err(io::Error::other)?
+            .join("cgroup.procs");
         // The kernel reads `0` as the writing process.
         self.write("cgroup.procs", "0")?;
         let started = start();
@@ -243,22 +245,22 @@ impl Cgroup {
     }
 
     /// Returns the limit that the group exceeded, if any.
-    pub(super) fn excess(&self) -> Option<Excess> {
-        if self.counted("memory.events", "oom_kill") > 0 {
-            return Some(Excess::Memory);
+    pub(super) fn exceeded_limit(&self) -> Option<ExceededLimit> {
+        if self.read_counter("memory.events", "oom_kill") > 0 {
+            return Some(ExceededLimit::Memory);
         }
-        if self.counted("pids.events", "max") > 0 {
-            return Some(Excess::Processes);
+        if self.read_counter("pids.events", "max") > 0 {
+            return Some(ExceededLimit::Processes);
         }
         let seconds = self.limits.cpu_seconds?;
-        (self.cpu() > Duration::from_secs(seconds)).then_some(Excess::Cpu)
+        (self.cpu_time() > Duration::from_secs(seconds)).then_some(ExceededLimit::Cpu)
     }
 
-    pub(super) fn used(&self) -> Used {
-        Used {
-            memory: self.number("memory.current"),
-            processes: self.number("pids.current"),
-            cpu: self.cpu(),
+    pub(super) fn resource_usage(&self) -> ResourceUsage {
+        ResourceUsage {
+            memory_bytes: self.read_number("memory.current"),
+            processes: self.read_number("pids.current"),
+            cpu_time: self.cpu_time(),
         }
     }
 
@@ -268,33 +270,33 @@ impl Cgroup {
     ///
     /// Returns [`io::ErrorKind::TimedOut`] if processes are still in the group after two seconds.
     pub(super) fn remove(&self) -> io::Result<()> {
-        for _ in 0..REMOVE_LOOKS {
+        for _ in 0..MAX_REMOVE_ATTEMPTS {
             match fs::remove_dir(&self.folder) {
                 Err(error) if error.kind() == io::ErrorKind::ResourceBusy => {
                     // The killed processes have not ended yet.
                     self.kill().ok();
                     thread::sleep(REMOVE_PAUSE);
                 }
-                Err(error) if missing(&error) => return Ok(()),
+                Err(error) if is_not_found(&error) => return Ok(()),
                 removed => return removed,
             }
         }
         Err(io::ErrorKind::TimedOut.into())
     }
 
-    fn cpu(&self) -> Duration {
-        Duration::from_micros(self.counted("cpu.stat", "usage_usec"))
+    fn cpu_time(&self) -> Duration {
+        Duration::from_micros(self.read_counter("cpu.stat", "usage_usec"))
     }
 
     /// Returns the number after a name in a file of names and numbers. Returns 0 if the file or the name is missing.
-    fn counted(&self, file: &str, name: &str) -> u64 {
+    fn read_counter(&self, file: &str, name: &str) -> u64 {
         let text = fs::read_to_string(self.folder.join(file)).unwrap_or_default();
         let mut lines = text.lines().filter_map(|line| line.split_once(' '));
         let value = lines.find(|(known, _)| *known == name);
         value.and_then(|(_, value)| value.parse().ok()).unwrap_or(0)
     }
 
-    fn number(&self, file: &str) -> u64 {
+    fn read_number(&self, file: &str) -> u64 {
         let text = fs::read_to_string(self.folder.join(file)).unwrap_or_default();
         text.trim().parse().unwrap_or(0)
     }
@@ -307,7 +309,7 @@ impl Cgroup {
     }
 }
 
-fn missing(error: &io::Error) -> bool {
+fn is_not_found(error: &io::Error) -> bool {
     error.kind() == io::ErrorKind::NotFound
 }
 
@@ -315,7 +317,11 @@ fn missing(error: &io::Error) -> bool {
 /// a group with processes cannot be removed.
 fn remove_leftovers(base: &Path) {
     for entry in fs::read_dir(base).into_iter().flatten().flatten() {
-        if entry.file_name().to_string_lossy().starts_with(AGENT_LEAF) {
+        if entry
+            .file_name()
+            .to_string_lossy()
+            .starts_with(AGENT_LEAF_PREFIX)
+        {
             fs::remove_dir(entry.path()).ok();
         }
     }
@@ -331,31 +337,31 @@ mod tests {
 ";
 
     #[test]
-    fn the_own_group_is_found_below_its_mount() {
-        let found = own_group("0::/system.slice/matins.service\n", MOUNTS);
+    fn cgroup_path_is_resolved_below_its_mount() {
+        let found = parse_cgroup("0::/system.slice/matins.service\n", MOUNTS);
         let expected = "/sys/fs/cgroup/system.slice/matins.service";
         assert_eq!(found.unwrap(), Path::new(expected));
     }
 
     #[test]
-    fn a_group_is_found_on_a_machine_with_both_versions() {
+    fn cgroup_v2_path_is_found_beside_version_1() {
         let groups = "4:memory:/a\n1:cpu:/\n0::/b\n";
         let mounts = "\
 30 22 0:26 / /sys/fs/cgroup/memory rw - cgroup cgroup rw,memory
 31 22 0:27 / /sys/fs/cgroup/unified rw - cgroup2 cgroup rw
 ";
-        let found = own_group(groups, mounts).unwrap();
+        let found = parse_cgroup(groups, mounts).unwrap();
         assert_eq!(found, Path::new("/sys/fs/cgroup/unified/b"));
     }
 
     #[test]
-    fn without_version_two_there_is_no_group() {
-        assert!(own_group("4:memory:/a\n", MOUNTS).is_err());
-        assert!(own_group("0::/a\n", "22 1 0:20 / /proc rw - proc proc rw\n").is_err());
+    fn cgroup_path_without_version_2_is_an_error() {
+        assert!(parse_cgroup("4:memory:/a\n", MOUNTS).is_err());
+        assert!(parse_cgroup("0::/a\n", "22 1 0:20 / /proc rw - proc proc rw\n").is_err());
     }
 
     /// A folder with the files that the kernel would put into a group.
-    fn group(files: &[(&str, &str)]) -> tempfile::TempDir {
+    fn cgroup_folder(files: &[(&str, &str)]) -> tempfile::TempDir {
         let folder = tempfile::tempdir().unwrap();
         for (name, content) in files {
             fs::write(folder.path().join(name), content).unwrap();
@@ -364,39 +370,39 @@ mod tests {
     }
 
     #[test]
-    fn a_group_without_controllers_is_no_place_for_limits() {
-        let own = group(&[
+    fn cgroup_without_controllers_is_refused() {
+        let own = cgroup_folder(&[
             ("cgroup.type", "domain\n"),
             ("cgroup.controllers", "cpu io\n"),
             ("cgroup.procs", ""),
         ]);
-        let refused = prepare(own.path()).unwrap_err();
+        let refused = prepare_parent_cgroup(own.path()).unwrap_err();
         assert!(refused.contains("\"memory\""), "{refused}");
     }
 
     #[test]
-    fn the_root_of_the_machine_is_no_place_for_limits() {
-        let own = group(&[("cgroup.controllers", "memory pids\n")]);
-        let refused = prepare(own.path()).unwrap_err();
+    fn machine_root_cgroup_is_refused() {
+        let own = cgroup_folder(&[("cgroup.controllers", "memory pids\n")]);
+        let refused = prepare_parent_cgroup(own.path()).unwrap_err();
         assert!(refused.contains("root group"), "{refused}");
     }
 
     #[test]
-    fn a_group_with_others_in_it_is_left_alone() {
-        let own = group(&[
+    fn cgroup_with_foreign_processes_is_refused_unchanged() {
+        let own = cgroup_folder(&[
             ("cgroup.type", "domain\n"),
             ("cgroup.controllers", "memory pids\n"),
             ("cgroup.procs", "1\n"),
             ("cgroup.subtree_control", ""),
         ]);
-        let refused = prepare(own.path()).unwrap_err();
+        let refused = prepare_parent_cgroup(own.path()).unwrap_err();
         assert!(refused.contains("process 1,"), "{refused}");
         assert!(!own.path().join(WORKER_LEAF).exists());
     }
 
     #[test]
-    fn limits_are_written_and_what_went_beyond_is_read() {
-        let folder = group(&[
+    fn cgroup_limits_are_written_and_exceeded_limit_is_reported() {
+        let folder = cgroup_folder(&[
             ("memory.max", "max"),
             ("memory.swap.max", "max"),
             ("memory.oom.group", "0"),
@@ -422,20 +428,20 @@ mod tests {
         assert!(read("memory.max").starts_with("1048576"));
         assert!(read("pids.max").starts_with('7'));
         assert!(read("memory.oom.group").starts_with('1'));
-        assert_eq!(cgroup.excess(), None);
-        let used = cgroup.used();
-        assert_eq!((used.memory, used.processes), (4096, 3));
+        assert_eq!(cgroup.exceeded_limit(), None);
+        let used = cgroup.resource_usage();
+        assert_eq!((used.memory_bytes, used.processes), (4096, 3));
         let put = |name, text| fs::write(folder.path().join(name), text).unwrap();
         put("cpu.stat", "usage_usec 2500000\n");
-        assert_eq!(cgroup.excess(), Some(Excess::Cpu));
+        assert_eq!(cgroup.exceeded_limit(), Some(ExceededLimit::Cpu));
         put("pids.events", "max 12\n");
-        assert_eq!(cgroup.excess(), Some(Excess::Processes));
+        assert_eq!(cgroup.exceeded_limit(), Some(ExceededLimit::Processes));
         put("memory.events", "oom_kill 1\noom_group_kill 1\n");
-        assert_eq!(cgroup.excess(), Some(Excess::Memory));
+        assert_eq!(cgroup.exceeded_limit(), Some(ExceededLimit::Memory));
     }
 
     #[test]
-    fn a_marker_becomes_a_name() {
+    fn cgroup_name_is_escaped_and_shortened_marker() {
         let path = Cgroup::path(Path::new("/base"), "/tmp/a b");
         assert_eq!(path, Path::new("/base/matins-agent-_tmp_a_b"));
         let long = Cgroup::path(Path::new("/base"), &"x".repeat(500));

@@ -28,36 +28,36 @@ use model::agent::ResourceLimits;
 use super::{
     GuardProgram, MARKER_VARIABLE, WORKER_VARIABLE,
     cgroup::{self, Cgroup},
-    limits,
-    pipes::AgentEnds,
+    limits_argument,
+    pipes::AgentStreams,
     sweep,
-    wire::{Order, Report},
+    wire::{GuardCommand, GuardReport},
 };
-use crate::exit::{Excess, Status, Used};
+use crate::exit::{ExceededLimit, ExitStatus, ResourceUsage};
 
 /// The time that a guard has to kill its tree after the worker dropped its [`Control`]. Afterwards the worker kills
 /// the guard and sweeps the tree by its marker.
-const KILL_LIMIT: Duration = Duration::from_secs(5);
+const KILL_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// The state of an agent's processes as the worker knows it.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Life {
+pub(crate) struct ProcessState {
     /// The reason why the agent's program could not be started, if so.
-    pub(crate) failed: Option<String>,
+    pub(crate) start_error: Option<String>,
     /// The exit status of the agent's own process, once it has ended.
-    pub(crate) exited: Option<Status>,
+    pub(crate) exit_status: Option<ExitStatus>,
     /// `true` if the guard killed the tree because the lease was over.
-    pub(crate) lease_over: bool,
+    pub(crate) lease_expired: bool,
     /// The limit for which the guard killed the tree, if any.
-    pub(crate) excess: Option<Excess>,
+    pub(crate) exceeded_limit: Option<ExceededLimit>,
     /// The number of reports of used resources, and the last of these reports.
-    pub(crate) used: (u32, Used),
+    pub(crate) resource_usage: (u32, ResourceUsage),
     /// `true` if neither a process of the tree nor the guard is left.
-    pub(crate) clear: bool,
+    pub(crate) all_ended: bool,
 }
 
 /// The agent's command and its conditions, as the guard needs them.
-pub(crate) struct Tree<'a> {
+pub(crate) struct GuardedProcess<'a> {
     pub(crate) guard: &'a GuardProgram,
     pub(crate) command: &'a [String],
     pub(crate) cwd: &'a Path,
@@ -68,24 +68,24 @@ pub(crate) struct Tree<'a> {
 }
 
 /// A running guard and the worker's ends of the agent's streams.
-pub(crate) struct Launched {
-    pub(crate) control: Control,
+pub(crate) struct LaunchedGuard {
+    pub(crate) control: GuardControl,
     pub(crate) stdin: pipe::Sender,
     pub(crate) stdout: pipe::Receiver,
     pub(crate) stderr: pipe::Receiver,
-    pub(crate) life: watch::Receiver<Life>,
+    pub(crate) process_state: watch::Receiver<ProcessState>,
 }
 
 /// The worker's control of a guard. Dropping it makes the guard kill its tree.
-pub(crate) struct Control {
+pub(crate) struct GuardControl {
     /// A non-blocking socket. A blocked write cannot occur in practice, because orders are a few bytes long and a
     /// guard reads them at once.
     socket: UnixStream,
     /// Tells the watching task when the control is dropped.
-    _let_go: DropGuard,
+    _dropped: DropGuard,
 }
 
-impl Drop for Control {
+impl Drop for GuardControl {
     fn drop(&mut self) {
         // The watching task holds a clone of the socket, so closing this descriptor alone would not give the guard
         // end of file.
@@ -93,35 +93,35 @@ impl Drop for Control {
     }
 }
 
-impl Control {
+impl GuardControl {
     /// Lets the tree live for `time` from now.
-    pub(crate) fn lease(&self, time: Duration) -> io::Result<()> {
-        self.say(Order::Lease(time))
+    pub(crate) fn renew_lease(&self, time: Duration) -> io::Result<()> {
+        self.send(GuardCommand::Lease(time))
     }
 
     /// Requests a report of the used resources, which arrives in [`Life::used`].
-    pub(crate) fn measure(&self) -> io::Result<()> {
-        self.say(Order::Measure)
+    pub(crate) fn request_usage(&self) -> io::Result<()> {
+        self.send(GuardCommand::ReportUsage)
     }
 
     /// Sends SIGTERM to the whole tree.
-    pub(crate) fn term(&self) -> io::Result<()> {
-        self.say(Order::Term)
+    pub(crate) fn terminate(&self) -> io::Result<()> {
+        self.send(GuardCommand::Terminate)
     }
 
-    fn say(&self, order: Order) -> io::Result<()> {
+    fn send(&self, order: GuardCommand) -> io::Result<()> {
         (&self.socket).write_all(order.to_string().as_bytes())
     }
 }
 
 /// Starts a guard, which starts the agent. The caller must be within a tokio runtime.
-pub(crate) fn launch(tree: &Tree<'_>) -> io::Result<Launched> {
+pub(crate) fn launch(tree: &GuardedProcess<'_>) -> io::Result<LaunchedGuard> {
     // 1. Create the streams and put the agent's ends into the socket. They wait there until the guard has started.
     let (ours, theirs) = UnixStream::pair()?;
     let (agent_stdin, stdin) = io::pipe()?;
     let (stdout, agent_stdout) = io::pipe()?;
     let (stderr, agent_stderr) = io::pipe()?;
-    let ends = AgentEnds {
+    let ends = AgentStreams {
         stdin: agent_stdin,
         stdout: agent_stdout,
         stderr: agent_stderr,
@@ -135,8 +135,8 @@ pub(crate) fn launch(tree: &Tree<'_>) -> io::Result<Launched> {
 
     // 2. Build the guard's command line.
     let lease = OsString::from(tree.lease.as_millis().to_string());
-    let limits = limits::to_argument(tree.limits)?;
-    let group = cgroup::delegated().ok();
+    let limits = limits_argument::to_argument(tree.limits)?;
+    let group = cgroup::delegated_cgroup().ok();
     let group = group.map(|base| Cgroup::path(base, tree.marker));
     let mut command = Command::new(&tree.guard.program);
     // `ps` shows this name, because the program's own path may be `/proc/self/exe`.
@@ -164,45 +164,45 @@ pub(crate) fn launch(tree: &Tree<'_>) -> io::Result<Launched> {
 
     // 3. Watch the guard.
     let let_go = CancellationToken::new();
-    let (told, life) = watch::channel(Life::default());
-    tokio::spawn(watch_guard(Watched {
+    let (told, life) = watch::channel(ProcessState::default());
+    tokio::spawn(watch_guard(WatchedGuard {
         guard,
         reports,
-        let_go: let_go.clone(),
-        told,
+        control_dropped: let_go.clone(),
+        process_state: told,
         marker: tree.marker.to_owned(),
         group,
     }));
-    let control = Control {
+    let control = GuardControl {
         socket: ours,
-        _let_go: let_go.drop_guard(),
+        _dropped: let_go.drop_guard(),
     };
-    Ok(Launched {
+    Ok(LaunchedGuard {
         control,
         stdin,
         stdout,
         stderr,
-        life,
+        process_state: life,
     })
 }
 
-struct Watched {
+struct WatchedGuard {
     guard: Child,
     reports: tokio::net::UnixStream,
-    let_go: CancellationToken,
-    told: watch::Sender<Life>,
+    control_dropped: CancellationToken,
+    process_state: watch::Sender<ProcessState>,
     marker: String,
     group: Option<PathBuf>,
 }
 
 /// Applies the guard's reports to `Life` until the guard ends. If the guard ends without having killed its whole
 /// tree, or takes too long to kill it, kills the guard and sweeps the tree.
-async fn watch_guard(watched: Watched) {
-    let Watched {
+async fn watch_guard(watched: WatchedGuard) {
+    let WatchedGuard {
         mut guard,
         reports,
-        let_go,
-        told,
+        control_dropped: let_go,
+        process_state: told,
         marker,
         group,
     } = watched;
@@ -211,8 +211,8 @@ async fn watch_guard(watched: Watched) {
         let mut lines = BufReader::new(reports).lines();
         while let Ok(Some(line)) = lines.next_line().await {
             match line.parse() {
-                Ok(Report::Clear) => return true,
-                Ok(report) => told.send_modify(|life| life.note(report)),
+                Ok(GuardReport::AllEnded) => return true,
+                Ok(report) => told.send_modify(|life| life.apply_report(report)),
                 Err(error) => tracing::warn!(%error, "ignored what a guard said"),
             }
         }
@@ -220,7 +220,7 @@ async fn watch_guard(watched: Watched) {
     };
     let patience = async {
         let_go.cancelled().await;
-        tokio::time::sleep(KILL_LIMIT).await;
+        tokio::time::sleep(KILL_TIMEOUT).await;
     };
     // The guard closes the socket at its end, so a killed guard ends `listening` with `false`.
     let clear = tokio::select! {
@@ -230,14 +230,14 @@ async fn watch_guard(watched: Watched) {
     if !clear {
         guard.start_kill().ok();
     }
-    if timeout(KILL_LIMIT, guard.wait()).await.is_err() {
+    if timeout(KILL_TIMEOUT, guard.wait()).await.is_err() {
         tracing::error!(%marker, "a guard does not end");
     }
     if !clear {
         let swept = marker.clone();
         let swept = tokio::task::spawn_blocking(move || {
             // A process that escaped from the guard is still in the agent's control group.
-            let emptied = group.map_or(Ok(()), |group| Cgroup::at(group).remove());
+            let emptied = group.map_or(Ok(()), |group| Cgroup::open_existing(group).remove());
             sweep(&swept).and_then(|killed| emptied.map(|()| killed))
         });
         let swept = swept.await;
@@ -248,22 +248,22 @@ async fn watch_guard(watched: Watched) {
     }
     // Set `clear` last, because a caller that sees it may start the run's next process at once.
     told.send_modify(|life| {
-        life.exited.get_or_insert(Status::Unknown);
-        life.clear = true;
+        life.exit_status.get_or_insert(ExitStatus::Unknown);
+        life.all_ended = true;
     });
 }
 
-impl Life {
-    fn note(&mut self, report: Report) {
+impl ProcessState {
+    fn apply_report(&mut self, report: GuardReport) {
         match report {
-            Report::Failed(why) => self.failed = Some(why),
-            Report::Exited(status) => self.exited = Some(status),
-            Report::LeaseOver => self.lease_over = true,
-            Report::Excess(excess) => {
-                self.excess.get_or_insert(excess);
+            GuardReport::StartFailed(why) => self.start_error = Some(why),
+            GuardReport::Exited(status) => self.exit_status = Some(status),
+            GuardReport::LeaseExpired => self.lease_expired = true,
+            GuardReport::LimitExceeded(excess) => {
+                self.exceeded_limit.get_or_insert(excess);
             }
-            Report::Used(used) => self.used = (self.used.0 + 1, used),
-            Report::Clear => self.clear = true,
+            GuardReport::Usage(used) => self.resource_usage = (self.resource_usage.0 + 1, used),
+            GuardReport::AllEnded => self.all_ended = true,
         }
     }
 }

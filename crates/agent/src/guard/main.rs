@@ -27,27 +27,27 @@ use rustix::{
 };
 
 use super::{
-    bounds::Bounds,
     cgroup::Cgroup,
     kill::stop_and_kill,
-    limits,
-    pipes::AgentEnds,
-    process::Table,
-    wire::{Order, Report},
+    limit_enforcer::LimitEnforcer,
+    limits_argument,
+    pipes::AgentStreams,
+    process::ProcessTable,
+    wire::{GuardCommand, GuardReport},
 };
-use crate::exit::Status;
+use crate::exit::ExitStatus;
 
 /// The time between SIGTERM and SIGKILL for descendants when the agent's own process has ended.
 const ORPHAN_GRACE: Duration = Duration::from_secs(2);
 /// The first pause between two attempts to kill a tree; the pause doubles up to [`MAX_KILL_PAUSE`].
-const KILL_PAUSE: Duration = Duration::from_millis(10);
+const MIN_KILL_PAUSE: Duration = Duration::from_millis(10);
 const MAX_KILL_PAUSE: Duration = Duration::from_secs(1);
 /// The exit code if the guard itself fails, as with `timeout` and `env`.
-const GUARD_FAILED: u8 = 125;
+const GUARD_FAILED_EXIT_CODE: u8 = 125;
 /// The exit code if the agent's program cannot be started.
-const NOT_STARTED: u8 = 127;
+const NOT_STARTED_EXIT_CODE: u8 = 127;
 /// The number that is added to a signal's number to form an exit code, as in shells.
-const SIGNAL_BASE: i32 = 128;
+const SIGNAL_EXIT_CODE_BASE: i32 = 128;
 
 /// Runs a guard until no process of its tree is left.
 ///
@@ -58,18 +58,20 @@ const SIGNAL_BASE: i32 = 128;
 /// exit code is for people.)
 pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
     let Ok(control) = io::stdin().as_fd().try_clone_to_owned() else {
-        return ExitCode::from(GUARD_FAILED);
+        return ExitCode::from(GUARD_FAILED_EXIT_CODE);
     };
     let control = UnixStream::from(control);
     let code = match Guard::start(&control, args) {
         Ok(guard) => match guard.watch() {
-            Status::Code(code) => u8::try_from(code).unwrap_or(u8::MAX),
-            Status::Signal(signal) => u8::try_from(SIGNAL_BASE + signal).unwrap_or(u8::MAX),
-            Status::Unknown => GUARD_FAILED,
+            ExitStatus::Code(code) => u8::try_from(code).unwrap_or(u8::MAX),
+            ExitStatus::Signal(signal) => {
+                u8::try_from(SIGNAL_EXIT_CODE_BASE + signal).unwrap_or(u8::MAX)
+            }
+            ExitStatus::Unknown => GUARD_FAILED_EXIT_CODE,
         },
-        Err(NotGuarding { code, reason }) => {
-            say(&control, &Report::Failed(reason));
-            say(&control, &Report::Clear);
+        Err(GuardStartError { code, reason }) => {
+            send_report(&control, &GuardReport::StartFailed(reason));
+            send_report(&control, &GuardReport::AllEnded);
             code
         }
     };
@@ -77,16 +79,16 @@ pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
 }
 
 /// The reason why the guard could not start the agent.
-struct NotGuarding {
+struct GuardStartError {
     code: u8,
     reason: String,
 }
 
-impl<E: Into<io::Error>> From<E> for NotGuarding {
+impl<E: Into<io::Error>> From<E> for GuardStartError {
     fn from(error: E) -> Self {
         let reason = format!("guard: {}", error.into());
         Self {
-            code: GUARD_FAILED,
+            code: GUARD_FAILED_EXIT_CODE,
             reason,
         }
     }
@@ -95,20 +97,20 @@ impl<E: Into<io::Error>> From<E> for NotGuarding {
 struct Guard<'a> {
     control: &'a UnixStream,
     /// The bytes from `control` that do not form a whole line yet.
-    heard: Vec<u8>,
-    lease: OwnedFd,
+    received: Vec<u8>,
+    lease_timer: OwnedFd,
     /// Readable when a child may have ended.
     child_ended: UnixStream,
     agent: Pid,
-    status: Option<Status>,
-    bounds: Bounds,
+    status: Option<ExitStatus>,
+    limit_enforcer: LimitEnforcer,
 }
 
 /// The decision whether the tree may live on.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Fate {
-    Live,
-    Die,
+enum TreeAction {
+    Keep,
+    Kill,
 }
 
 impl<'a> Guard<'a> {
@@ -116,7 +118,7 @@ impl<'a> Guard<'a> {
     fn start(
         control: &'a UnixStream,
         args: impl IntoIterator<Item = OsString>,
-    ) -> Result<Self, NotGuarding> {
+    ) -> Result<Self, GuardStartError> {
         // 1. Parse the arguments.
         let bad = |what| io::Error::new(io::ErrorKind::InvalidInput, what);
         let mut args = args.into_iter();
@@ -124,14 +126,14 @@ impl<'a> Guard<'a> {
         let millis =
             millis.ok_or_else(|| bad("the first argument is no number of milliseconds"))?;
         let limits = args.next().unwrap_or_default();
-        let limits = limits::from_argument(&limits.to_string_lossy())
+        let limits = limits_argument::from_argument(&limits.to_string_lossy())
             .map_err(|_| bad("the second argument is no limits"))?;
         let group = args.next().filter(|group| !group.is_empty());
         let program = args.next().ok_or_else(|| bad("no program to guard"))?;
 
         // 2. Prepare the process. Signals and the subreaper come before the start of the agent, so that no child ends
         // unnoticed and no orphan escapes.
-        let child_ended = own_signals()?;
+        let child_ended = install_signal_handlers()?;
         // `setsid` fails only if the process already leads a session.
         setsid().ok();
         set_child_subreaper(Some(getpid()))?;
@@ -141,7 +143,7 @@ impl<'a> Guard<'a> {
             TimerfdFlags::CLOEXEC | TimerfdFlags::NONBLOCK,
         )?;
         set_timer(&lease, Duration::from_millis(millis))?;
-        let ends = AgentEnds::receive(control)?;
+        let ends = AgentStreams::receive(control)?;
         control.set_nonblocking(true)?;
 
         // 3. Start the agent.
@@ -154,26 +156,26 @@ impl<'a> Guard<'a> {
             .stdout(ends.stdout)
             .stderr(ends.stderr);
         // If the control group cannot be created after all, the guard enforces the limits itself.
-        let cgroup = group.and_then(|group| Cgroup::make(group.into(), limits).ok());
-        let bounds = Bounds::new(limits, cgroup);
+        let cgroup = group.and_then(|group| Cgroup::create(group.into(), limits).ok());
+        let bounds = LimitEnforcer::new(limits, cgroup);
         let child = bounds.start(|| command.spawn());
-        let child = child.map_err(|error| NotGuarding {
-            code: NOT_STARTED,
+        let child = child.map_err(|error| GuardStartError {
+            code: NOT_STARTED_EXIT_CODE,
             reason: error.to_string(),
         })?;
         Ok(Self {
             control,
-            heard: Vec::new(),
-            lease,
+            received: Vec::new(),
+            lease_timer: lease,
             child_ended,
             agent: Pid::from_child(&child),
             status: None,
-            bounds,
+            limit_enforcer: bounds,
         })
     }
 
     /// Watches the tree until no child is left.
-    fn watch(mut self) -> Status {
+    fn watch(mut self) -> ExitStatus {
         // The end of the grace for descendants. Set once the agent's own process has ended and the descendants got
         // SIGTERM.
         let mut orphans_until: Option<Instant> = None;
@@ -183,31 +185,38 @@ impl<'a> Guard<'a> {
                 orphans_until = Some(Instant::now() + ORPHAN_GRACE);
             }
             // A guard that can no longer poll kills the tree, because otherwise no lease would end it.
-            if self.wait(orphans_until).unwrap_or(Fate::Die) == Fate::Die {
+            if self
+                .wait_for_event(orphans_until)
+                .unwrap_or(TreeAction::Kill)
+                == TreeAction::Kill
+            {
                 self.kill_tree();
             }
         }
         let Self {
             control,
             status,
-            bounds,
+            limit_enforcer: bounds,
             ..
         } = self;
         // The group is empty now. Remove it before the report, because the worker may then start the agent of the run,
         // whose group has the same name as the group of the run's precheck.
         drop(bounds);
-        say(control, &Report::Clear);
-        status.unwrap_or(Status::Unknown)
+        send_report(control, &GuardReport::AllEnded);
+        status.unwrap_or(ExitStatus::Unknown)
     }
 
     /// Waits for the next event and returns whether the tree may live on.
-    fn wait(&mut self, until: Option<Instant>) -> io::Result<Fate> {
-        let first = [until, self.bounds.next_look()].into_iter().flatten().min();
+    fn wait_for_event(&mut self, until: Option<Instant>) -> io::Result<TreeAction> {
+        let first = [until, self.limit_enforcer.next_poll()]
+            .into_iter()
+            .flatten()
+            .min();
         let left = first.map(|until| until.saturating_duration_since(Instant::now()));
-        let [control, lease, child] = ready(
+        let [control, lease, child] = wait_readable(
             [
                 self.control.as_fd(),
-                self.lease.as_fd(),
+                self.lease_timer.as_fd(),
                 self.child_ended.as_fd(),
             ],
             left,
@@ -216,56 +225,63 @@ impl<'a> Guard<'a> {
             drain(&self.child_ended);
         }
         if lease {
-            say(self.control, &Report::LeaseOver);
-            return Ok(Fate::Die);
+            send_report(self.control, &GuardReport::LeaseExpired);
+            return Ok(TreeAction::Kill);
         }
-        if control && self.listen()? == Fate::Die {
-            return Ok(Fate::Die);
+        if control && self.read_commands()? == TreeAction::Kill {
+            return Ok(TreeAction::Kill);
         }
-        if let Some(excess) = self.bounds.look_when_due() {
-            say(self.control, &Report::Excess(excess));
-            return Ok(Fate::Die);
+        if let Some(excess) = self.limit_enforcer.poll_if_due() {
+            send_report(self.control, &GuardReport::LimitExceeded(excess));
+            return Ok(TreeAction::Kill);
         }
         let over = until.is_some_and(|until| until <= Instant::now());
-        Ok(if over { Fate::Die } else { Fate::Live })
+        Ok(if over {
+            TreeAction::Kill
+        } else {
+            TreeAction::Keep
+        })
     }
 
     /// Reads the worker's orders. Kills the tree at an order that it cannot parse, because such a worker is broken.
-    fn listen(&mut self) -> io::Result<Fate> {
+    fn read_commands(&mut self) -> io::Result<TreeAction> {
         let mut chunk = [0; 512];
         let mut control = self.control;
         loop {
             match control.read(&mut chunk) {
-                Ok(0) => return Ok(Fate::Die),
-                Ok(count) => self.heard.extend_from_slice(&chunk[..count]),
+                Ok(0) => return Ok(TreeAction::Kill),
+                Ok(count) => self.received.extend_from_slice(&chunk[..count]),
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(_) => return Ok(Fate::Die),
+                Err(_) => return Ok(TreeAction::Kill),
             }
         }
-        while let Some(end) = self.heard.iter().position(|byte| *byte == b'\n') {
-            let line: Vec<u8> = self.heard.drain(..=end).collect();
+        while let Some(end) = self.received.iter().position(|byte| *byte == b'\n') {
+            let line: Vec<u8> = self.received.drain(..=end).collect();
             match String::from_utf8_lossy(&line).trim_end().parse() {
-                Ok(Order::Lease(time)) => set_timer(&self.lease, time)?,
-                Ok(Order::Term) => signal_tree(Signal::TERM),
-                Ok(Order::Measure) => say(self.control, &Report::Used(self.bounds.used())),
-                Err(_) => return Ok(Fate::Die),
+                Ok(GuardCommand::Lease(time)) => set_timer(&self.lease_timer, time)?,
+                Ok(GuardCommand::Terminate) => signal_tree(Signal::TERM),
+                Ok(GuardCommand::ReportUsage) => send_report(
+                    self.control,
+                    &GuardReport::Usage(self.limit_enforcer.resource_usage()),
+                ),
+                Err(_) => return Ok(TreeAction::Kill),
             }
         }
-        Ok(Fate::Live)
+        Ok(TreeAction::Keep)
     }
 
     /// Kills the tree again and again until no child is left, however long that takes.
     fn kill_tree(&mut self) {
-        let mut pause = KILL_PAUSE;
+        let mut pause = MIN_KILL_PAUSE;
         loop {
-            self.bounds.kill();
+            self.limit_enforcer.kill();
             // A failure (no descriptor left, a process of another user) is retried in the next round.
-            stop_and_kill(|| Ok(Table::read()?.descendants([getpid()]))).ok();
+            stop_and_kill(|| Ok(ProcessTable::read()?.descendants([getpid()]))).ok();
             if self.reap() {
                 return;
             }
-            if let Ok([true]) = ready([self.child_ended.as_fd()], Some(pause)) {
+            if let Ok([true]) = wait_readable([self.child_ended.as_fd()], Some(pause)) {
                 drain(&self.child_ended);
             }
             pause = (pause * 2).min(MAX_KILL_PAUSE);
@@ -281,10 +297,10 @@ impl<'a> Guard<'a> {
                     self.status = Some(status);
                     // The kernel may have killed the process for its memory before the guard polled the group. Report
                     // the excess before the exit, so that the worker knows the cause when it sees the status.
-                    if let Some(excess) = self.bounds.excess_in_group() {
-                        say(self.control, &Report::Excess(excess));
+                    if let Some(excess) = self.limit_enforcer.limit_exceeded_in_cgroup() {
+                        send_report(self.control, &GuardReport::LimitExceeded(excess));
                     }
-                    say(self.control, &Report::Exited(status));
+                    send_report(self.control, &GuardReport::Exited(status));
                 }
                 Ok(Some(_)) | Err(Errno::INTR) => {}
                 Ok(None) => return false,
@@ -297,14 +313,14 @@ impl<'a> Guard<'a> {
 
 /// Sends a report to the worker. Ignores errors, because the worker may be dead and the guard must go on all the
 /// same.
-fn say(mut control: &UnixStream, report: &Report) {
+fn send_report(mut control: &UnixStream, report: &GuardReport) {
     control.write_all(report.to_string().as_bytes()).ok();
 }
 
 /// Installs handlers for the signals that would end the guard, and returns a stream that becomes readable when a
 /// child ends. The guard installs handlers and does not ignore the signals, because the agent would inherit ignored
 /// signals but not handlers.
-fn own_signals() -> io::Result<UnixStream> {
+fn install_signal_handlers() -> io::Result<UnixStream> {
     let noted = Arc::new(AtomicBool::new(false));
     for signal in [Signal::INT, Signal::TERM, Signal::HUP] {
         signal_hook::flag::register(signal.as_raw(), Arc::clone(&noted))?;
@@ -321,7 +337,7 @@ fn drain(mut stream: &UnixStream) {
 }
 
 fn signal_tree(signal: Signal) {
-    let tree = Table::read().map(|table| table.descendants([getpid()]));
+    let tree = ProcessTable::read().map(|table| table.descendants([getpid()]));
     for process in tree.unwrap_or_default() {
         process.signal(signal).ok();
     }
@@ -351,7 +367,7 @@ fn timespec(time: Duration) -> Timespec {
 }
 
 /// Waits until one of the descriptors is readable or at end of file. Returns for each of them whether it is.
-fn ready<const N: usize>(
+fn wait_readable<const N: usize>(
     fds: [std::os::fd::BorrowedFd<'_>; N],
     limit: Option<Duration>,
 ) -> io::Result<[bool; N]> {
@@ -363,12 +379,12 @@ fn ready<const N: usize>(
     }
 }
 
-fn read_status(status: WaitStatus) -> Status {
+fn read_status(status: WaitStatus) -> ExitStatus {
     if let Some(code) = status.exit_status() {
-        Status::Code(code)
+        ExitStatus::Code(code)
     } else if let Some(signal) = status.terminating_signal() {
-        Status::Signal(signal)
+        ExitStatus::Signal(signal)
     } else {
-        Status::Unknown
+        ExitStatus::Unknown
     }
 }

@@ -23,11 +23,11 @@
 #[cfg(not(target_os = "linux"))]
 compile_error!("the guard needs Linux: subreaper, /proc, pidfd and timerfd");
 
-mod bounds;
 pub(crate) mod cgroup;
 mod kill;
 pub(crate) mod launch;
-mod limits;
+mod limit_enforcer;
+mod limits_argument;
 mod main;
 mod pipes;
 mod process;
@@ -46,8 +46,8 @@ pub use sweep::{sweep, sweep_workers};
 /// processor time. Otherwise returns the reason why only the guards enforce the limits.
 ///
 /// The first call may move this process into another control group.
-pub fn limits_held_by_kernel() -> Result<&'static Path, &'static str> {
-    cgroup::delegated()
+pub fn kernel_limits_cgroup() -> Result<&'static Path, &'static str> {
+    cgroup::delegated_cgroup()
 }
 
 /// The environment variable that marks every process of a run.

@@ -18,16 +18,16 @@ use rustix::{
 };
 
 /// The agent's ends of its three standard streams.
-pub(super) struct AgentEnds<Read, Write> {
+pub(super) struct AgentStreams<Read, Write> {
     pub(super) stdin: Read,
     pub(super) stdout: Write,
     pub(super) stderr: Write,
 }
 
 /// The byte that carries the descriptors, because Linux attaches descriptors only to data.
-const GREETING: [u8; 1] = [b'\n'];
+const DESCRIPTOR_CARRIER: [u8; 1] = [b'\n'];
 
-impl AgentEnds<PipeReader, PipeWriter> {
+impl AgentStreams<PipeReader, PipeWriter> {
     /// Sends the three streams into the socket, where they wait until the guard has started, and closes them in this
     /// process.
     pub(super) fn send(self, socket: &UnixStream) -> io::Result<()> {
@@ -39,7 +39,7 @@ impl AgentEnds<PipeReader, PipeWriter> {
         }
         sendmsg(
             socket,
-            &[IoSlice::new(&GREETING)],
+            &[IoSlice::new(&DESCRIPTOR_CARRIER)],
             &mut control,
             SendFlags::NOSIGNAL,
         )?;
@@ -47,10 +47,10 @@ impl AgentEnds<PipeReader, PipeWriter> {
     }
 }
 
-impl AgentEnds<OwnedFd, OwnedFd> {
+impl AgentStreams<OwnedFd, OwnedFd> {
     /// Receives the three streams from the socket. They are closed on exec, as all descriptors of the guard.
     pub(super) fn receive(socket: &UnixStream) -> io::Result<Self> {
-        let mut greeting = GREETING;
+        let mut greeting = DESCRIPTOR_CARRIER;
         let mut space = [MaybeUninit::uninit(); cmsg_space!(ScmRights(3))];
         let mut control = RecvAncillaryBuffer::new(&mut space);
         let received = recvmsg(
@@ -66,7 +66,10 @@ impl AgentEnds<OwnedFd, OwnedFd> {
                 _ => None,
             })
             .flatten();
-        let mut next = || ends.next().filter(|_| received.bytes == GREETING.len());
+        let mut next = || {
+            ends.next()
+                .filter(|_| received.bytes == DESCRIPTOR_CARRIER.len())
+        };
         match (next(), next(), next()) {
             (Some(stdin), Some(stdout), Some(stderr)) => Ok(Self {
                 stdin,

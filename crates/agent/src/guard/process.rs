@@ -8,28 +8,28 @@ use std::{
 
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 
-use crate::exit::Used;
+use crate::exit::ResourceUsage;
 
 /// One process. The time of its start tells it from a later process with the same ID.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) struct Process {
     pub(super) pid: Pid,
     /// The start in clock ticks since boot (field 22 of `/proc/<pid>/stat`).
-    started: u64,
+    start_ticks: u64,
 }
 
 /// A row of the process table.
-struct Row {
+struct ProcessRow {
     process: Process,
     parent: i32,
-    zombie: bool,
+    is_zombie: bool,
     threads: u64,
     /// The processor time of the process and of the children that it has reaped, in clock ticks.
-    ticks: u64,
+    cpu_ticks: u64,
     resident_pages: u64,
 }
 
-impl Row {
+impl ProcessRow {
     fn read(pid: Pid) -> Option<Self> {
         let stat = fs::read_to_string(format!("/proc/{}/stat", pid.as_raw_nonzero())).ok()?;
         // The name stands in parentheses and may contain any character, even parentheses.
@@ -42,12 +42,12 @@ impl Row {
         Some(Self {
             process: Process {
                 pid,
-                started: field(22)?,
+                start_ticks: field(22)?,
             },
             parent,
-            zombie: matches!(state, "Z" | "X"),
+            is_zombie: matches!(state, "Z" | "X"),
             threads: field(20)?,
-            ticks: (14..=17).filter_map(field).sum(),
+            cpu_ticks: (14..=17).filter_map(field).sum(),
             resident_pages: field(24)?,
         })
     }
@@ -64,7 +64,7 @@ impl Process {
             Err(rustix::io::Errno::SRCH) => return Ok(()),
             Err(error) => return Err(error.into()),
         };
-        if Row::read(self.pid).is_none_or(|row| row.process != self) {
+        if ProcessRow::read(self.pid).is_none_or(|row| row.process != self) {
             return Ok(());
         }
         match pidfd_send_signal(handle, signal) {
@@ -93,14 +93,14 @@ fn proportional_bytes(pid: Pid) -> Option<u64> {
 /// The processes of the machine at about one instant. The methods skip zombies, because signals have no effect on
 /// them. A process whose main thread has ended while other threads run also has the state of a zombie, so the methods
 /// skip it as well.
-pub(super) struct Table(Vec<Row>);
+pub(super) struct ProcessTable(Vec<ProcessRow>);
 
-impl Table {
+impl ProcessTable {
     pub(super) fn read() -> io::Result<Self> {
         let mut rows = Vec::new();
         for entry in fs::read_dir("/proc")? {
             let pid = entry?.file_name().to_str().and_then(|n| n.parse().ok());
-            let row = pid.and_then(Pid::from_raw).and_then(Row::read);
+            let row = pid.and_then(Pid::from_raw).and_then(ProcessRow::read);
             rows.extend(row);
         }
         Ok(Self(rows))
@@ -110,7 +110,7 @@ impl Table {
     ///
     /// Children of a zombie have got a new parent already, so links through zombies need no special case.
     pub(super) fn descendants(&self, roots: impl IntoIterator<Item = Pid>) -> Vec<Process> {
-        let mut children: HashMap<i32, Vec<&Row>> = HashMap::new();
+        let mut children: HashMap<i32, Vec<&ProcessRow>> = HashMap::new();
         for row in &self.0 {
             children.entry(row.parent).or_default().push(row);
         }
@@ -126,7 +126,7 @@ impl Table {
                 // A table that is read while IDs are reused may contain a cycle.
                 if seen.insert(pid) {
                     open.push(pid);
-                    if !row.zombie {
+                    if !row.is_zombie {
                         found.push(row.process);
                     }
                 }
@@ -138,11 +138,11 @@ impl Table {
     /// Returns the resources that all descendants of `root` use. Shared memory counts for each of its processes, so
     /// the sum is never too low. Only if it exceeds `closer`, the exact shares are read, because reading them is
     /// expensive.
-    pub(super) fn used_below(&self, root: Pid, closer: u64) -> Used {
+    pub(super) fn resource_usage_below(&self, root: Pid, closer: u64) -> ResourceUsage {
         let below: HashSet<Process> = self.descendants([root]).into_iter().collect();
         let rows = || self.0.iter().filter(|row| below.contains(&row.process));
         let page = rustix::param::page_size() as u64;
-        let resident = |row: &Row| row.resident_pages * page;
+        let resident = |row: &ProcessRow| row.resident_pages * page;
         let mut memory = rows().map(resident).sum();
         if memory > closer {
             memory = rows()
@@ -151,21 +151,25 @@ impl Table {
         }
         let own = self.0.iter().find(|row| row.process.pid == root);
         // The guard, as the new parent, has reaped the orphans that have ended. Their time is in its own row.
-        let ticks: u64 = rows().chain(own).map(|row| row.ticks).sum();
-        Used {
-            memory,
+        let ticks: u64 = rows().chain(own).map(|row| row.cpu_ticks).sum();
+        ResourceUsage {
+            memory_bytes: memory,
             processes: rows().map(|row| row.threads).sum(),
-            cpu: Duration::from_millis(ticks * 1000 / rustix::param::clock_ticks_per_second()),
+            cpu_time: Duration::from_millis(ticks * 1000 / rustix::param::clock_ticks_per_second()),
         }
     }
 
     /// Returns all processes with a variable that matches `such`, and all their descendants, whose own environment
     /// may have been cleared. Never returns `except` or a zombie.
-    pub(super) fn marked(&self, such: impl Fn(&[u8]) -> bool, except: Pid) -> Vec<Process> {
+    pub(super) fn processes_with_variable(
+        &self,
+        such: impl Fn(&[u8]) -> bool,
+        except: Pid,
+    ) -> Vec<Process> {
         let live = self
             .0
             .iter()
-            .filter(|row| !row.zombie)
+            .filter(|row| !row.is_zombie)
             .map(|row| row.process);
         let mut marked: Vec<Process> = live
             .filter(|process| process.pid != except && process.has_variable(&such))

@@ -6,11 +6,11 @@ use std::{io, thread, time::Duration};
 
 use rustix::process::getpid;
 
-use super::{MARKER_VARIABLE, WORKER_VARIABLE, kill::stop_and_kill, process::Table};
+use super::{MARKER_VARIABLE, WORKER_VARIABLE, kill::stop_and_kill, process::ProcessTable};
 
 /// The most rounds of a sweep; [`PAUSE`] lies between two of them.
-const MAX_LOOKS: u32 = 500;
-const PAUSE: Duration = Duration::from_millis(10);
+const MAX_SWEEP_ROUNDS: u32 = 500;
+const SWEEP_PAUSE: Duration = Duration::from_millis(10);
 
 /// Kills every process of this user whose environment has `MATINS_RUN=<marker>`, with all its descendants. Returns
 /// the number of processes.
@@ -26,33 +26,34 @@ pub fn sweep(marker: &str) -> io::Result<usize> {
     kill_all(&assignment, |variable| variable == assignment.as_bytes())
 }
 
-/// Kills every process of this user that a worker started for which `is_gone` returns `true`, with all its
+/// Kills every process of this user that a worker started for which `is_dead` returns `true`, with all its
 /// descendants. Returns the number of processes. The variable `MATINS_RUN_WORKER` in the environment names the
 /// worker. Otherwise the function works as [`sweep`].
 ///
 /// The function finds the remaining processes of runs that other workers have given up, whose markers are therefore unknown
 /// here.
-pub fn sweep_workers(is_gone: impl Fn(&str) -> bool) -> io::Result<usize> {
+pub fn sweep_workers(is_dead: impl Fn(&str) -> bool) -> io::Result<usize> {
     let prefix = format!("{WORKER_VARIABLE}=");
     kill_all("a worker that is gone", |variable| {
         variable
             .strip_prefix(prefix.as_bytes())
             .and_then(|worker| str::from_utf8(worker).ok())
-            .is_some_and(&is_gone)
+            .is_some_and(&is_dead)
     })
 }
 
 /// Kills every process with a matching variable until a round finds none.
 fn kill_all(what: &str, has: impl Fn(&[u8]) -> bool) -> io::Result<usize> {
     let mut killed = 0;
-    for _ in 0..MAX_LOOKS {
-        let found = stop_and_kill(|| Ok(Table::read()?.marked(&has, getpid())))?;
+    for _ in 0..MAX_SWEEP_ROUNDS {
+        let found =
+            stop_and_kill(|| Ok(ProcessTable::read()?.processes_with_variable(&has, getpid())))?;
         if found == 0 {
             return Ok(killed);
         }
         // Later rounds find the same processes again while they end, so the largest round counts.
         killed = killed.max(found);
-        thread::sleep(PAUSE);
+        thread::sleep(SWEEP_PAUSE);
     }
     Err(io::Error::new(
         io::ErrorKind::TimedOut,

@@ -14,13 +14,13 @@ use serde_json::Value;
 
 use super::error::CallError;
 use crate::{
-    AuthMethod, Cost, McpServer, Mode, Modes, Offers, Opened, OptionKind, PermissionOption,
-    PermissionRequest, PlanEntry, Setting, ToolCall, Update, Usage,
+    AuthMethod, Capabilities, Cost, McpServer, Mode, Modes, OpenSession, OptionKind,
+    PermissionOption, PermissionRequest, PlanEntry, Setting, ToolCall, Update, Usage,
 };
 
 /// Returns a value in the protocol's words, such as `in_progress`. Returns an empty string if the value is not a
 /// string in JSON.
-fn word(value: impl Serialize) -> String {
+fn protocol_name(value: impl Serialize) -> String {
     match serde_json::to_value(value) {
         Ok(Value::String(word)) => word,
         _ => String::new(),
@@ -28,13 +28,13 @@ fn word(value: impl Serialize) -> String {
 }
 
 /// Parses the parameters of a `session/update`. Returns `None` if the update belongs to another session.
-pub(crate) fn update(params: Value, session: &AcpSessionId) -> Option<Update> {
+pub(crate) fn parse_update(params: Value, session: &AcpSessionId) -> Option<Update> {
     let about = params.get("sessionId").and_then(Value::as_str);
     if about.is_some_and(|about| about != session.as_str()) {
         return None;
     }
     let known = schema::SessionNotification::deserialize(&params);
-    let understood = known.ok().and_then(|known| read_update(known.update));
+    let understood = known.ok().and_then(|known| convert_update(known.update));
     Some(understood.unwrap_or(Update::Other(params)))
 }
 
@@ -53,23 +53,23 @@ fn output(raw: Option<Value>, shown: Vec<ToolCallContent>) -> Option<Value> {
     })
 }
 
-fn read_update(update: SessionUpdate) -> Option<Update> {
+fn convert_update(update: SessionUpdate) -> Option<Update> {
     Some(match update {
         SessionUpdate::AgentMessageChunk(chunk) => Update::Text(text(chunk)?),
         SessionUpdate::AgentThoughtChunk(chunk) => Update::Thought(text(chunk)?),
         SessionUpdate::ToolCall(call) => Update::ToolCall(ToolCall {
             id: call.tool_call_id.0.as_ref().to_owned(),
             title: call.title,
-            kind: word(call.kind),
-            status: word(call.status),
+            kind: protocol_name(call.kind),
+            status: protocol_name(call.status),
             input: call.raw_input,
             output: output(call.raw_output, call.content),
         }),
         SessionUpdate::ToolCallUpdate(call) => Update::ToolCallUpdate {
             id: call.tool_call_id.0.as_ref().to_owned(),
             title: call.fields.title,
-            kind: call.fields.kind.map(word),
-            status: call.fields.status.map(word),
+            kind: call.fields.kind.map(protocol_name),
+            status: call.fields.status.map(protocol_name),
             input: call.fields.raw_input,
             output: output(
                 call.fields.raw_output,
@@ -79,8 +79,8 @@ fn read_update(update: SessionUpdate) -> Option<Update> {
         SessionUpdate::Plan(plan) => {
             let entries = plan.entries.into_iter().map(|entry| PlanEntry {
                 content: entry.content,
-                priority: word(entry.priority),
-                status: word(entry.status),
+                priority: protocol_name(entry.priority),
+                status: protocol_name(entry.status),
             });
             Update::Plan(entries.collect())
         }
@@ -114,7 +114,7 @@ fn read_update(update: SessionUpdate) -> Option<Update> {
     })
 }
 
-pub(super) fn offers(response: schema::InitializeResponse) -> Offers {
+pub(super) fn capabilities(response: schema::InitializeResponse) -> Capabilities {
     let info = response.agent_info;
     let can = response.agent_capabilities;
     let prompt = can.prompt_capabilities;
@@ -132,10 +132,10 @@ pub(super) fn offers(response: schema::InitializeResponse) -> Offers {
             id: id.0.as_ref().to_owned(),
             name,
             description: description.unwrap_or_default(),
-            terminal,
+            needs_terminal: terminal,
         })
     });
-    Offers {
+    Capabilities {
         name: info
             .as_ref()
             .map(|info| info.name.clone())
@@ -165,11 +165,11 @@ pub(super) fn servers(servers: &[McpServer]) -> Vec<schema::McpServer> {
     servers.collect()
 }
 
-pub(super) fn opened(
+pub(super) fn open_session(
     id: AcpSessionId,
     modes: Option<schema::SessionModeState>,
     options: Option<Vec<schema::SessionConfigOption>>,
-) -> Opened {
+) -> OpenSession {
     let modes = modes.map(|modes| {
         let offered = modes.available_modes.into_iter();
         let offered = offered.map(|mode| Mode {
@@ -181,7 +181,7 @@ pub(super) fn opened(
             offered: offered.collect(),
         }
     });
-    Opened {
+    OpenSession {
         id,
         modes,
         settings: settings(options.unwrap_or_default()),
@@ -219,14 +219,14 @@ pub(super) fn settings(options: Vec<schema::SessionConfigOption>) -> Vec<Setting
             name: option.name,
             current,
             values,
-            boolean,
+            is_boolean: boolean,
         })
     });
     settings.collect()
 }
 
 pub(super) fn setting_value(setting: &Setting, value: &str) -> SessionConfigOptionValue {
-    if setting.boolean {
+    if setting.is_boolean {
         SessionConfigOptionValue::Boolean {
             value: value == "true",
         }
@@ -267,8 +267,8 @@ pub(crate) fn permission(request: schema::RequestPermissionRequest) -> Permissio
         },
     });
     PermissionRequest {
-        about: model::permission::PermissionRequest {
-            tool_kind: fields.kind.map(word).unwrap_or_default(),
+        subject: model::permission::PermissionRequest {
+            tool_kind: fields.kind.map(protocol_name).unwrap_or_default(),
             title: fields.title.unwrap_or_default(),
         },
         tool_call: request.tool_call.tool_call_id.0.as_ref().to_owned(),
@@ -292,14 +292,14 @@ pub(super) fn outcome(option: Option<&str>) -> schema::RequestPermissionOutcome 
 #[cfg(fuzzing)]
 pub(crate) fn answers(result: &Value) {
     if let Ok(answer) = schema::InitializeResponse::deserialize(result) {
-        offers(answer);
+        capabilities(answer);
     }
     if let Ok(made) = schema::NewSessionResponse::deserialize(result) {
         let id = AcpSessionId::new(made.session_id.0.as_ref());
-        opened(id, made.modes, made.config_options);
+        open_session(id, made.modes, made.config_options);
     }
     if let Ok(loaded) = schema::LoadSessionResponse::deserialize(result) {
-        opened(AcpSessionId::new("s"), loaded.modes, loaded.config_options);
+        open_session(AcpSessionId::new("s"), loaded.modes, loaded.config_options);
     }
     if let Ok(answered) = schema::PromptResponse::deserialize(result) {
         stop_reason(answered.stop_reason).ok();

@@ -6,7 +6,7 @@ use serde_json::Value;
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum CallError {
     /// The agent replied with an error.
-    Answered(AgentError),
+    ErrorReply(AgentError),
     /// The agent's output ended before the reply.
     Closed,
     /// The agent's reply does not match the protocol.

@@ -30,17 +30,17 @@ use tokio_util::sync::CancellationToken;
 
 use self::error::{AgentError, CallError};
 use crate::{
-    McpServer, Offers, Opened, Setting, limits::ERROR_TEXT_BYTES, message::is_answer,
+    Capabilities, McpServer, OpenSession, Setting, limits::MAX_ERROR_TEXT_BYTES, message::is_reply,
     router::Router,
 };
 
 /// The version of the protocol that is offered, and that the agent must confirm.
-pub const VERSION: u64 = 1;
+pub const PROTOCOL_VERSION: u64 = 1;
 
 /// The result of `initialize`.
-pub(crate) enum Initialized {
+pub(crate) enum InitializeOutcome {
     /// The agent speaks the offered version.
-    Agreed(Offers),
+    Supported(Capabilities),
     /// The agent speaks another version, which is here as the agent wrote it.
     OtherVersion(Value),
 }
@@ -53,7 +53,7 @@ pub(crate) struct Page {
 
 /// A connection to an agent. Dropping it ends the connection and closes the agent's input.
 pub(crate) struct Connection {
-    to: ConnectionTo<Agent>,
+    connection: ConnectionTo<Agent>,
     stop: CancellationToken,
     driver: JoinHandle<()>,
 }
@@ -79,7 +79,7 @@ impl Connection {
             async move |request: schema::RequestPermissionRequest,
                         responder: Responder<schema::RequestPermissionResponse>,
                         connection: ConnectionTo<Agent>| {
-                ask(&router, request, responder, &connection)
+                answer_permission_request(&router, request, responder, &connection)
             },
             on_receive_request!(),
         );
@@ -95,7 +95,11 @@ impl Connection {
             }
         });
         match connection.await {
-            Ok(to) => Ok(Self { to, stop, driver }),
+            Ok(to) => Ok(Self {
+                connection: to,
+                stop,
+                driver,
+            }),
             Err(_) => Err(CallError::Closed),
         }
     }
@@ -106,15 +110,15 @@ impl Connection {
         timeout(limit, &mut self.driver).await.ok();
     }
 
-    pub(crate) async fn initialize(&self) -> Result<Initialized, CallError> {
+    pub(crate) async fn initialize(&self) -> Result<InitializeOutcome, CallError> {
         let client = schema::Implementation::new("matins", env!("CARGO_PKG_VERSION"));
         let request = schema::InitializeRequest::new(ProtocolVersion::V1).client_info(client);
         let answer = self.call(request).await?;
         match answer.get("protocolVersion").unwrap_or(&Value::Null) {
-            version if *version == VERSION => {
-                Ok(Initialized::Agreed(convert::offers(read(answer)?)))
-            }
-            other => Ok(Initialized::OtherVersion(other.clone())),
+            version if *version == PROTOCOL_VERSION => Ok(InitializeOutcome::Supported(
+                convert::capabilities(parse_reply(answer)?),
+            )),
+            other => Ok(InitializeOutcome::OtherVersion(other.clone())),
         }
     }
 
@@ -128,11 +132,11 @@ impl Connection {
         &self,
         cwd: &Path,
         servers: &[McpServer],
-    ) -> Result<Opened, CallError> {
+    ) -> Result<OpenSession, CallError> {
         let request = schema::NewSessionRequest::new(cwd).mcp_servers(convert::servers(servers));
-        let made: schema::NewSessionResponse = read(self.call(request).await?)?;
+        let made: schema::NewSessionResponse = parse_reply(self.call(request).await?)?;
         let id = AcpSessionId::new(made.session_id.0.as_ref());
-        Ok(convert::opened(id, made.modes, made.config_options))
+        Ok(convert::open_session(id, made.modes, made.config_options))
     }
 
     pub(crate) async fn resume(
@@ -140,13 +144,13 @@ impl Connection {
         id: &AcpSessionId,
         cwd: &Path,
         servers: &[McpServer],
-    ) -> Result<Opened, CallError> {
-        let request = schema::ResumeSessionRequest::new(session(id), cwd)
+    ) -> Result<OpenSession, CallError> {
+        let request = schema::ResumeSessionRequest::new(session_id(id), cwd)
             .mcp_servers(convert::servers(servers));
         let answer = self.call(request).await?;
-        check_session(&answer, id)?;
-        let resumed: schema::ResumeSessionResponse = read(answer)?;
-        Ok(convert::opened(
+        check_same_session(&answer, id)?;
+        let resumed: schema::ResumeSessionResponse = parse_reply(answer)?;
+        Ok(convert::open_session(
             id.clone(),
             resumed.modes,
             resumed.config_options,
@@ -158,13 +162,13 @@ impl Connection {
         id: &AcpSessionId,
         cwd: &Path,
         servers: &[McpServer],
-    ) -> Result<Opened, CallError> {
-        let request = schema::LoadSessionRequest::new(session(id), cwd)
+    ) -> Result<OpenSession, CallError> {
+        let request = schema::LoadSessionRequest::new(session_id(id), cwd)
             .mcp_servers(convert::servers(servers));
         let answer = self.call(request).await?;
-        check_session(&answer, id)?;
-        let loaded: schema::LoadSessionResponse = read(answer)?;
-        Ok(convert::opened(
+        check_same_session(&answer, id)?;
+        let loaded: schema::LoadSessionResponse = parse_reply(answer)?;
+        Ok(convert::open_session(
             id.clone(),
             loaded.modes,
             loaded.config_options,
@@ -173,7 +177,7 @@ impl Connection {
 
     pub(crate) async fn list(&self, cursor: Option<String>) -> Result<Page, CallError> {
         let request = schema::ListSessionsRequest::new().cursor(cursor);
-        let page: schema::ListSessionsResponse = read(self.call(request).await?)?;
+        let page: schema::ListSessionsResponse = parse_reply(self.call(request).await?)?;
         let ids = page.sessions.iter();
         Ok(Page {
             sessions: ids
@@ -184,19 +188,19 @@ impl Connection {
     }
 
     pub(crate) async fn close_session(&self, id: &AcpSessionId) -> Result<(), CallError> {
-        self.call(schema::CloseSessionRequest::new(session(id)))
+        self.call(schema::CloseSessionRequest::new(session_id(id)))
             .await
             .map(drop)
     }
 
     pub(crate) async fn delete_session(&self, id: &AcpSessionId) -> Result<(), CallError> {
-        self.call(schema::DeleteSessionRequest::new(session(id)))
+        self.call(schema::DeleteSessionRequest::new(session_id(id)))
             .await
             .map(drop)
     }
 
     pub(crate) async fn set_mode(&self, id: &AcpSessionId, mode: &str) -> Result<(), CallError> {
-        let request = schema::SetSessionModeRequest::new(session(id), mode.to_owned());
+        let request = schema::SetSessionModeRequest::new(session_id(id), mode.to_owned());
         self.call(request).await.map(drop)
     }
 
@@ -209,8 +213,9 @@ impl Connection {
     ) -> Result<Vec<Setting>, CallError> {
         let value = convert::setting_value(setting, value);
         let request =
-            schema::SetSessionConfigOptionRequest::new(session(id), setting.id.clone(), value);
-        let changed: schema::SetSessionConfigOptionResponse = read(self.call(request).await?)?;
+            schema::SetSessionConfigOptionRequest::new(session_id(id), setting.id.clone(), value);
+        let changed: schema::SetSessionConfigOptionResponse =
+            parse_reply(self.call(request).await?)?;
         Ok(convert::settings(changed.config_options))
     }
 
@@ -219,43 +224,45 @@ impl Connection {
         id: &AcpSessionId,
         text: &str,
     ) -> Result<StopReason, CallError> {
-        let request = schema::PromptRequest::new(session(id), vec![text.to_owned().into()]);
-        let answered: schema::PromptResponse = read(self.call(request).await?)?;
+        let request = schema::PromptRequest::new(session_id(id), vec![text.to_owned().into()]);
+        let answered: schema::PromptResponse = parse_reply(self.call(request).await?)?;
         convert::stop_reason(answered.stop_reason)
     }
 
     /// Asks the agent to cancel its prompt.
     pub(crate) fn cancel(&self, id: &AcpSessionId) -> Result<(), CallError> {
-        self.notify(schema::CancelNotification::new(session(id)))
+        self.notify(schema::CancelNotification::new(session_id(id)))
     }
 
     fn notify(&self, notification: impl JsonRpcNotification) -> Result<(), CallError> {
-        self.to.send_notification(notification).map_err(failed)
+        self.connection
+            .send_notification(notification)
+            .map_err(call_error)
     }
 
     async fn call(&self, request: impl JsonRpcRequest) -> Result<Value, CallError> {
-        let untyped = request.to_untyped_message().map_err(failed)?;
+        let untyped = request.to_untyped_message().map_err(call_error)?;
         let answer = self
-            .to
+            .connection
             .send_request(untyped)
             .block_task()
             .await
-            .map_err(failed)?;
+            .map_err(call_error)?;
         // `null` is a legal reply to several requests, but the types of the replies are objects.
         Ok(if answer.is_null() { json!({}) } else { answer })
     }
 }
 
-fn session(id: &AcpSessionId) -> schema::SessionId {
+fn session_id(id: &AcpSessionId) -> schema::SessionId {
     schema::SessionId::from(id.as_str().to_owned())
 }
 
 /// Rejects the reply to a restore that names another session. The protocol has no such field. An agent that fills it
 /// in with another ID has created a session without the memory of the requested one.
-fn check_session(answer: &Value, id: &AcpSessionId) -> Result<(), CallError> {
+fn check_same_session(answer: &Value, id: &AcpSessionId) -> Result<(), CallError> {
     match answer.get("sessionId") {
         Some(other) if other.as_str() != Some(id.as_str()) => {
-            let other = cut(other.to_string());
+            let other = truncate(other.to_string());
             let wrong = format!("it restored the session {other} instead of {id}");
             Err(CallError::Malformed(wrong))
         }
@@ -263,23 +270,24 @@ fn check_session(answer: &Value, id: &AcpSessionId) -> Result<(), CallError> {
     }
 }
 
-fn read<T: DeserializeOwned>(answer: Value) -> Result<T, CallError> {
-    serde_json::from_value(answer).map_err(|error| CallError::Malformed(cut(error.to_string())))
+fn parse_reply<T: DeserializeOwned>(answer: Value) -> Result<T, CallError> {
+    serde_json::from_value(answer)
+        .map_err(|error| CallError::Malformed(truncate(error.to_string())))
 }
 
-/// Cuts an agent's text in an error to at most [`ERROR_TEXT_BYTES`].
-fn cut(mut text: String) -> String {
-    text.truncate(text.floor_char_boundary(ERROR_TEXT_BYTES));
+/// Cuts an agent's text in an error to at most [`MAX_ERROR_TEXT_BYTES`].
+fn truncate(mut text: String) -> String {
+    text.truncate(text.floor_char_boundary(MAX_ERROR_TEXT_BYTES));
     text
 }
 
-fn failed(error: agent_client_protocol::Error) -> CallError {
+fn call_error(error: agent_client_protocol::Error) -> CallError {
     if is_incoming_transport_closed(&error) || is_connection_terminated(&error) {
         return CallError::Closed;
     }
-    CallError::Answered(AgentError {
+    CallError::ErrorReply(AgentError {
         code: error.code.into(),
-        message: cut(match error.data.as_ref().and_then(Value::as_str) {
+        message: truncate(match error.data.as_ref().and_then(Value::as_str) {
             // Some agents explain the error only in `data`, and send "Internal error" as the message.
             Some(more) if !more.is_empty() => format!("{}: {more}", error.message),
             _ => error.message,
@@ -287,21 +295,21 @@ fn failed(error: agent_client_protocol::Error) -> CallError {
         // Data longer than the limit explains nothing and would only fill the record.
         data: error
             .data
-            .filter(|data| data.to_string().len() <= ERROR_TEXT_BYTES),
+            .filter(|data| data.to_string().len() <= MAX_ERROR_TEXT_BYTES),
     })
 }
 
 /// Starts the task that answers one permission request.
-fn ask(
+fn answer_permission_request(
     router: &Arc<Router>,
     request: schema::RequestPermissionRequest,
     responder: Responder<schema::RequestPermissionResponse>,
     connection: &ConnectionTo<Agent>,
 ) -> Result<(), agent_client_protocol::Error> {
     let router = Arc::clone(router);
-    let turn = router.turn();
+    let turn = router.current_turn();
     // Take the token before the task starts, so that `Router::end` waits for this request from now on.
-    let token = turn.as_ref().map(|turn| turn.asks());
+    let token = turn.as_ref().map(|turn| turn.track_request());
     connection.spawn(async move {
         let answer = |option: Option<&str>| {
             let outcome = convert::outcome(option);
@@ -331,7 +339,7 @@ fn write_lines(
     sink::unfold(
         (stdin, requests),
         async |(mut stdin, requests), mut line: String| {
-            let answer = is_answer(&line);
+            let answer = is_reply(&line);
             line.push('\n');
             stdin.write_all(line.as_bytes()).await?;
             if answer {

@@ -2,10 +2,10 @@
 
 use std::{collections::BTreeMap, time::Duration};
 
-use agent::{Command, CommandError, Status};
+use agent::{Command, CommandError, ExitStatus};
 use model::agent::ResourceLimits;
 
-use crate::support::{LONG, World, file_made, guard_program, within};
+use crate::support::{TEST_TIMEOUT, World, guard_program, wait_for_file, with_timeout};
 
 fn command(world: &World, words: &str) -> Command {
     Command {
@@ -14,13 +14,13 @@ fn command(world: &World, words: &str) -> Command {
         env: BTreeMap::new(),
         guard: guard_program(),
         marker: world.marker(),
-        lease: LONG * 10,
+        lease: TEST_TIMEOUT * 10,
         resources: ResourceLimits::default(),
     }
 }
 
 /// Words that begin a process in a session of its own, which takes no hint, and then wait.
-fn stubborn(world: &World) -> String {
+fn unstoppable_script(world: &World) -> String {
     let began = world.path("began");
     format!(
         "trap '' TERM; setsid sh -c 'trap \"\" TERM; touch {}; while :; do sleep 1000; done' & \
@@ -30,33 +30,37 @@ fn stubborn(world: &World) -> String {
 }
 
 #[tokio::test]
-async fn a_command_is_told_by_its_status_and_its_last_words() {
+async fn command_end_has_status_and_output_tail() {
     let world = World::new();
     for (words, status, said) in [
-        ("echo out; echo err >&2; exit 7", Status::Code(7), "err\n"),
-        ("kill -9 $$", Status::Signal(9), ""),
+        (
+            "echo out; echo err >&2; exit 7",
+            ExitStatus::Code(7),
+            "err\n",
+        ),
+        ("kill -9 $$", ExitStatus::Signal(9), ""),
         // It has nothing to read.
-        ("cat; echo read", Status::Code(0), "read\n"),
+        ("cat; echo read", ExitStatus::Code(0), "read\n"),
     ] {
         let running = command(&world, words).start().unwrap();
-        within(running.ended()).await;
-        let end = within(running.end()).await;
-        assert_eq!((end.status, &end.failed), (status, &None), "{words}");
+        with_timeout(running.wait()).await;
+        let end = with_timeout(running.kill()).await;
+        assert_eq!((end.status, &end.start_error), (status, &None), "{words}");
         assert!(end.output_tail.contains(said), "{words}: {end:?}");
-        assert!(!end.lease_over);
+        assert!(!end.lease_expired);
         assert_eq!(world.alive(), [] as [String; 0]);
     }
 }
 
 #[tokio::test]
-async fn a_command_that_cannot_be_started_says_why() {
+async fn command_that_cannot_start_reports_reason() {
     let world = World::new();
     let mut nowhere = command(&world, "");
     nowhere.command = vec!["/nowhere/check".into()];
     let running = nowhere.start().unwrap();
-    within(running.ended()).await;
-    let end = within(running.end()).await;
-    assert!(end.failed.unwrap().contains("No such file"));
+    with_timeout(running.wait()).await;
+    let end = with_timeout(running.kill()).await;
+    assert!(end.start_error.unwrap().contains("No such file"));
     nowhere.command.clear();
     assert!(matches!(nowhere.start(), Err(CommandError::Empty)));
     let mut homeless = command(&world, "true");
@@ -66,30 +70,36 @@ async fn a_command_that_cannot_be_started_says_why() {
 }
 
 #[tokio::test]
-async fn a_command_that_is_let_go_is_killed_with_all_it_started() {
+async fn dropped_command_is_killed_with_descendants() {
     let world = World::new();
-    let running = command(&world, &stubborn(&world)).start().unwrap();
-    file_made(&world.path("began")).await;
+    let running = command(&world, &unstoppable_script(&world))
+        .start()
+        .unwrap();
+    wait_for_file(&world.path("began")).await;
     assert_eq!(running.status(), None);
-    let end = within(running.end()).await;
-    assert_eq!(end.status, Status::Signal(9));
+    let end = with_timeout(running.kill()).await;
+    assert_eq!(end.status, ExitStatus::Signal(9));
     assert_eq!(world.alive(), [] as [String; 0]);
 
     std::fs::remove_file(world.path("began")).unwrap();
-    let running = command(&world, &stubborn(&world)).start().unwrap();
-    file_made(&world.path("began")).await;
+    let running = command(&world, &unstoppable_script(&world))
+        .start()
+        .unwrap();
+    wait_for_file(&world.path("began")).await;
     drop(running);
     world.wait_until_nothing_is_alive().await;
 }
 
 #[tokio::test]
-async fn a_command_whose_lease_is_over_is_killed_and_says_so() {
+async fn command_with_expired_lease_is_killed_and_reported() {
     let world = World::new();
-    let running = command(&world, &stubborn(&world)).start().unwrap();
-    file_made(&world.path("began")).await;
+    let running = command(&world, &unstoppable_script(&world))
+        .start()
+        .unwrap();
+    wait_for_file(&world.path("began")).await;
     running.lease().renew(Duration::ZERO).unwrap();
-    within(running.ended()).await;
-    let end = within(running.end()).await;
-    assert!(end.lease_over, "{end:?}");
+    with_timeout(running.wait()).await;
+    let end = with_timeout(running.kill()).await;
+    assert!(end.lease_expired, "{end:?}");
     assert_eq!(world.alive(), [] as [String; 0]);
 }

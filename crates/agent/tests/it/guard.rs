@@ -6,18 +6,19 @@ use std::{
     time::Duration,
 };
 
-use agent::{Agent, Decision, Excess, How, PromptError, Status, guard::sweep};
+use agent::{Agent, Decision, ExceededLimit, ExitStatus, PromptError, ShutdownStep, guard::sweep};
 use rustix::process::{Pid, Signal, kill_process};
-use testkit::scripted::{Script, Step, program};
+use testkit::scripted::{Script, Step, program_path};
 
 use crate::support::{
-    Always, LONG, World, eventually, file_made, is_alive, pid_of, say, start, within,
+    AlwaysDecide, TEST_TIMEOUT, World, eventually, is_alive, pid_of, send_prompt, start,
+    wait_for_file, with_timeout,
 };
 
 /// A worker in a process of its own, with an agent that is ready.
 async fn worker(world: &World, script: &Script, lease: Duration) -> Child {
     let ready = world.path("ready");
-    let worker = Command::new(program().unwrap())
+    let worker = Command::new(program_path().unwrap())
         .arg("worker")
         .arg(&ready)
         .arg(world.marker())
@@ -27,13 +28,13 @@ async fn worker(world: &World, script: &Script, lease: Duration) -> Child {
         .stdin(Stdio::null())
         .spawn()
         .unwrap();
-    file_made(&ready).await;
+    wait_for_file(&ready).await;
     assert_eq!(world.alive().len(), 2, "a guard and an agent");
     worker
 }
 
 /// An agent that can only be killed.
-fn stubborn(world: &World) -> Script {
+fn unstoppable_script(world: &World) -> Script {
     let mut script = world.script();
     script.ignores_end_of_input = true;
     script.ignores_term = true;
@@ -41,18 +42,18 @@ fn stubborn(world: &World) -> Script {
 }
 
 #[tokio::test]
-async fn a_worker_that_is_killed_takes_its_agent_along() {
+async fn killed_worker_ends_its_agent() {
     let world = World::new();
-    let mut worker = worker(&world, &stubborn(&world), LONG * 10).await;
+    let mut worker = worker(&world, &unstoppable_script(&world), TEST_TIMEOUT * 10).await;
     worker.kill().unwrap();
     worker.wait().unwrap();
     world.wait_until_nothing_is_alive().await;
 }
 
 #[tokio::test]
-async fn a_worker_that_is_frozen_loses_its_agent_when_the_lease_is_over() {
+async fn frozen_worker_loses_agent_at_lease_expiry() {
     let world = World::new();
-    let mut worker = worker(&world, &stubborn(&world), Duration::from_secs(2)).await;
+    let mut worker = worker(&world, &unstoppable_script(&world), Duration::from_secs(2)).await;
     kill_process(Pid::from_child(&worker), Signal::STOP).unwrap();
     world.wait_until_nothing_is_alive().await;
     worker.kill().unwrap();
@@ -60,69 +61,69 @@ async fn a_worker_that_is_frozen_loses_its_agent_when_the_lease_is_over() {
 }
 
 #[tokio::test]
-async fn a_lease_that_is_over_is_told_as_the_reason() {
+async fn expired_lease_is_reported_as_exit_reason() {
     let world = World::new();
     let script = world.script().prompt([Step::Stall]);
     let (agent, _) = world.open(&script).await;
     agent.lease().renew(Duration::ZERO).unwrap();
-    let error = within(say(&agent, "go")).await.0.unwrap_err();
+    let error = with_timeout(send_prompt(&agent, "go")).await.0.unwrap_err();
     let PromptError::AgentExited(ended) = error else {
         panic!("{error:?}")
     };
-    assert!(ended.lease_over);
-    assert_eq!(ended.status, Status::Signal(9));
+    assert!(ended.lease_expired);
+    assert_eq!(ended.status, ExitStatus::Signal(9));
     let exit = world.end(agent).await;
-    assert!(exit.lease_over);
+    assert!(exit.lease_expired);
 }
 
 #[tokio::test]
-async fn a_lease_that_is_renewed_in_time_keeps_the_agent() {
+async fn renewed_lease_keeps_agent_alive() {
     let (world, other) = (World::new(), World::new());
     let (agent, _) = world.open(&world.script()).await;
     agent.lease().renew(Duration::from_millis(100)).unwrap();
-    agent.lease().renew(LONG * 10).unwrap();
+    agent.lease().renew(TEST_TIMEOUT * 10).unwrap();
     // The death of this one shows that the time of the first lease has passed.
     let witness = other.start(&other.script()).await;
     witness.lease().renew(Duration::from_millis(200)).unwrap();
     other.wait_until_nothing_is_alive().await;
-    say(&agent, "go").await.0.unwrap();
-    assert!(!world.end(agent).await.lease_over);
+    send_prompt(&agent, "go").await.0.unwrap();
+    assert!(!world.end(agent).await.lease_expired);
 }
 
 #[tokio::test]
-async fn a_guard_that_is_killed_is_replaced_by_a_sweep() {
+async fn killed_guard_tree_is_swept() {
     let world = World::new();
     let pid_file = world.path("pid");
     let step = Step::Grandchild {
         pid_file: pid_file.clone(),
         clear_environment: false,
     };
-    let script = world.script().prompt([step, Step::say("x"), Step::Stall]);
+    let script = world.script().prompt([step, Step::text("x"), Step::Stall]);
     let (agent, _) = world.open(&script).await;
     let kill = async {
-        file_made(&pid_file).await;
+        wait_for_file(&pid_file).await;
         kill_process(pid_of(&world.marker(), "guard"), Signal::KILL).unwrap();
     };
-    let ((end, _), ()) = tokio::join!(within(say(&agent, "go")), kill);
+    let ((end, _), ()) = tokio::join!(with_timeout(send_prompt(&agent, "go")), kill);
     let PromptError::AgentExited(ended) = end.unwrap_err() else {
         panic!("it was killed")
     };
-    assert_eq!(ended.status, Status::Unknown);
-    assert!(agent.lease().renew(LONG).is_err());
+    assert_eq!(ended.status, ExitStatus::Unknown);
+    assert!(agent.lease().renew(TEST_TIMEOUT).is_err());
     world.end(agent).await;
 }
 
 #[tokio::test]
-async fn a_guard_that_is_frozen_is_replaced_by_a_sweep() {
+async fn frozen_guard_tree_is_swept() {
     let world = World::new();
-    let (agent, _) = world.open(&stubborn(&world)).await;
+    let (agent, _) = world.open(&unstoppable_script(&world)).await;
     kill_process(pid_of(&world.marker(), "guard"), Signal::STOP).unwrap();
     drop(agent);
     world.wait_until_nothing_is_alive().await;
 }
 
 #[tokio::test]
-async fn signals_of_a_terminal_do_not_end_a_guard() {
+async fn guard_survives_terminal_signals() {
     let world = World::new();
     let (agent, _) = world.open(&world.script()).await;
     let guard = pid_of(&world.marker(), "guard");
@@ -130,30 +131,33 @@ async fn signals_of_a_terminal_do_not_end_a_guard() {
     for signal in [Signal::INT, Signal::TERM, Signal::HUP] {
         kill_process(guard, signal).unwrap();
     }
-    say(&agent, "go").await.0.unwrap();
+    send_prompt(&agent, "go").await.0.unwrap();
     let exit = world.end(agent).await;
-    assert_eq!((exit.status, exit.how), (Status::Code(0), How::Exit));
+    assert_eq!(
+        (exit.status, exit.step),
+        (ExitStatus::Code(0), ShutdownStep::Exit)
+    );
 }
 
 #[tokio::test]
-async fn processes_that_fork_faster_than_they_can_be_listed_are_killed() {
+async fn fast_forking_processes_are_killed() {
     let world = World::new();
     let storm = world.path("storm");
     let (agent, _) = world
-        .open(&world.script().prompt([Step::Storm(storm)]))
+        .open(&world.script().prompt([Step::ForkChain(storm)]))
         .await;
-    say(&agent, "go").await.0.unwrap();
+    send_prompt(&agent, "go").await.0.unwrap();
     drop(agent);
     world.wait_until_nothing_is_alive().await;
 }
 
 #[tokio::test]
-async fn a_sweep_kills_what_carries_the_marker_and_what_that_started() {
+async fn sweep_kills_marked_processes_and_descendants() {
     let world = World::new();
     let other = World::new();
     let (own, cleared) = (world.path("own"), world.path("cleared"));
     let sleeper = |world: &World, file: &std::path::Path| {
-        Command::new(program().unwrap())
+        Command::new(program_path().unwrap())
             .arg("sleeper")
             .arg(file)
             .env_clear()
@@ -166,7 +170,7 @@ async fn a_sweep_kills_what_carries_the_marker_and_what_that_started() {
     let mut marked = sleeper(&world, &own);
     let shell = format!(
         "env -i {} sleeper {} & wait",
-        program().unwrap().display(),
+        program_path().unwrap().display(),
         cleared.display()
     );
     let mut parent = Command::new("/bin/sh")
@@ -175,7 +179,7 @@ async fn a_sweep_kills_what_carries_the_marker_and_what_that_started() {
         .spawn()
         .unwrap();
     for file in [&own, &cleared, &foreign] {
-        file_made(file).await;
+        wait_for_file(file).await;
     }
     assert_eq!(sweep(&world.marker()).unwrap(), 3);
     marked.wait().unwrap();
@@ -188,7 +192,7 @@ async fn a_sweep_kills_what_carries_the_marker_and_what_that_started() {
 }
 
 #[tokio::test]
-async fn a_lease_is_renewed_while_an_agent_starts() {
+async fn lease_can_be_renewed_while_agent_starts() {
     let world = World::new();
     let goes_on = world.path("goes on");
     let mut script = world.script();
@@ -197,8 +201,8 @@ async fn a_lease_is_renewed_while_an_agent_starts() {
         Step::WaitFor(goes_on.clone()),
     ];
     let mut launch = world.launch(&script);
-    launch.lease = LONG;
-    let starting = Agent::launch(launch, Arc::new(Always(Decision::Deny)));
+    launch.lease = TEST_TIMEOUT;
+    let starting = Agent::launch(launch, Arc::new(AlwaysDecide(Decision::Deny)));
     let starting = starting.await.unwrap();
     let lease = starting.lease();
     // It has only the first word, and shows when that would have ended the other one.
@@ -209,61 +213,61 @@ async fn a_lease_is_renewed_while_an_agent_starts() {
         Step::WaitFor(canary.path("never")),
     ];
     let mut launch = canary.launch(&script);
-    launch.lease = LONG;
-    let alone = Agent::launch(launch, Arc::new(Always(Decision::Deny)));
+    launch.lease = TEST_TIMEOUT;
+    let alone = Agent::launch(launch, Arc::new(AlwaysDecide(Decision::Deny)));
     let alone = alone.await.unwrap();
     let short_lived = alone.lease();
     let looked_after = async {
-        file_made(&world.path("starting")).await;
-        file_made(&canary.path("starting")).await;
+        wait_for_file(&world.path("starting")).await;
+        wait_for_file(&canary.path("starting")).await;
         let short = Duration::from_millis(300);
         lease.renew(short).unwrap();
-        lease.renew(LONG * 10).unwrap();
+        lease.renew(TEST_TIMEOUT * 10).unwrap();
         short_lived.renew(short).unwrap();
         eventually(|| canary.alive().is_empty()).await;
         std::fs::write(&goes_on, "").unwrap();
     };
-    let all = async { tokio::join!(starting.ready(), alone.ready(), looked_after) };
-    let (ready, ended, ()) = Box::pin(within(all)).await;
+    let all = async { tokio::join!(starting.negotiate(), alone.negotiate(), looked_after) };
+    let (ready, ended, ()) = Box::pin(with_timeout(all)).await;
     assert!(ended.is_err(), "its lease is over");
     world.end(ready.unwrap()).await;
-    assert!(lease.renew(LONG).is_err(), "its agent is gone");
+    assert!(lease.renew(TEST_TIMEOUT).is_err(), "its agent is gone");
 }
 
 #[tokio::test]
-async fn a_guard_tells_what_its_tree_uses() {
+async fn guard_reports_resource_usage_of_tree() {
     let world = World::new();
-    let script = world.script().prompt([Step::Eat(64 << 20)]);
+    let script = world.script().prompt([Step::AllocateMemory(64 << 20)]);
     let (agent, _) = world.open(&script).await;
-    let before = agent.used().await.unwrap();
+    let before = agent.resource_usage().await.unwrap();
     assert!((1..=8).contains(&before.processes), "{before:?}");
-    say(&agent, "go").await.0.unwrap();
-    let after = agent.used().await.unwrap();
-    let more = after.memory - before.memory;
+    send_prompt(&agent, "go").await.0.unwrap();
+    let after = agent.resource_usage().await.unwrap();
+    let more = after.memory_bytes - before.memory_bytes;
     assert!((60 << 20..80 << 20).contains(&more), "{before:?} {after:?}");
     world.end(agent).await;
 }
 
 #[tokio::test]
-async fn an_agent_beyond_its_limit_is_killed_with_all_it_started() {
+async fn agent_above_process_limit_is_killed_with_descendants() {
     let world = World::new();
     let mut launch = world.launch(&world.script().prompt([Step::ForkBomb]));
     launch.resources.processes = Some(30);
     let agent = start(launch).await.unwrap();
     agent.new_session(world.cwd(), &[]).await.unwrap();
-    let error = within(say(&agent, "go")).await.0.unwrap_err();
+    let error = with_timeout(send_prompt(&agent, "go")).await.0.unwrap_err();
     let PromptError::AgentExited(ended) = error else {
         panic!("{error:?}")
     };
-    assert_eq!(ended.excess, Some(Excess::Processes));
+    assert_eq!(ended.exceeded_limit, Some(ExceededLimit::Processes));
     let exit = world.end(agent).await;
-    assert_eq!(exit.excess, Some(Excess::Processes));
+    assert_eq!(exit.exceeded_limit, Some(ExceededLimit::Processes));
 }
 
 #[test]
-fn who_holds_the_limits_here_is_known() {
+fn kernel_limits_cgroup_or_reason_is_returned() {
     // Says it where somebody looks: on a machine without a delegated group only guards hold them.
-    match agent::guard::limits_held_by_kernel() {
+    match agent::guard::kernel_limits_cgroup() {
         Ok(base) => assert!(base.join("cgroup.subtree_control").exists()),
         Err(reason) => {
             println!("no control groups here, so the kernel's limits are not tried: {reason}");

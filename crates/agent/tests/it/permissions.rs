@@ -9,7 +9,7 @@ use serde_json::json;
 use testkit::scripted::{Event, Step};
 use tokio::sync::mpsc;
 
-use crate::support::{Always, World, events, gather_during, say, text, within};
+use crate::support::{AlwaysDecide, World, events, gather_during, send_prompt, text, with_timeout};
 
 async fn open_with(
     world: &World,
@@ -18,17 +18,17 @@ async fn open_with(
 ) -> Agent {
     let script = world.script().prompt(steps);
     let launch = world.launch(&script);
-    let agent = within(Agent::start(launch, Arc::new(permissions)))
+    let agent = with_timeout(Agent::start(launch, Arc::new(permissions)))
         .await
         .unwrap();
     agent.new_session(world.cwd(), &[]).await.unwrap();
     agent
 }
 
-fn asked(told: &[Update]) -> Vec<(String, String, Decision)> {
+fn reported_decisions(told: &[Update]) -> Vec<(String, String, Decision)> {
     let asked = told.iter().filter_map(|update| match update {
         Update::Permission { request, decision } => {
-            let about = &request.about;
+            let about = &request.subject;
             Some((about.tool_kind.clone(), about.title.clone(), *decision))
         }
         _ => None,
@@ -37,52 +37,52 @@ fn asked(told: &[Update]) -> Vec<(String, String, Decision)> {
 }
 
 #[tokio::test]
-async fn the_option_is_chosen_by_its_kind_and_for_once() {
+async fn permission_decision_selects_once_option_by_kind() {
     for (decision, expected) in [
         (Decision::Allow, "asked: option-allow_once"),
         (Decision::Deny, "asked: option-reject_once"),
         (Decision::Cancelled, "asked: cancelled"),
     ] {
         let world = World::new();
-        let steps = vec![Step::ask("1", "rm -rf build", "execute")];
-        let agent = open_with(&world, steps, Always(decision)).await;
-        let (end, told) = say(&agent, "go").await;
+        let steps = vec![Step::request_permission("1", "rm -rf build", "execute")];
+        let agent = open_with(&world, steps, AlwaysDecide(decision)).await;
+        let (end, told) = send_prompt(&agent, "go").await;
         end.unwrap();
         assert_eq!(text(&told), expected);
         let expected = ("execute".to_owned(), "rm -rf build".to_owned(), decision);
-        assert_eq!(asked(&told), [expected]);
+        assert_eq!(reported_decisions(&told), [expected]);
         world.end(agent).await;
     }
 }
 
 #[tokio::test]
-async fn an_agent_that_cannot_be_answered_as_decided_is_told_cancelled() {
+async fn permission_decision_without_matching_option_is_cancelled() {
     for (offered, decided, told_of) in [
         ("allow_once", Decision::Deny, Decision::Deny),
         ("reject_once", Decision::Allow, Decision::Cancelled),
     ] {
         let world = World::new();
-        let steps = vec![Step::Ask {
+        let steps = vec![Step::RequestPermission {
             call: "1".into(),
-            about: Some(("ls".into(), "execute".into())),
+            title_and_kind: Some(("ls".into(), "execute".into())),
             options: vec![("the only one".into(), offered.into())],
             times: 1,
         }];
-        let agent = open_with(&world, steps, Always(decided)).await;
-        let (_, told) = say(&agent, "go").await;
+        let agent = open_with(&world, steps, AlwaysDecide(decided)).await;
+        let (_, told) = send_prompt(&agent, "go").await;
         assert_eq!(text(&told), "asked: cancelled");
-        assert_eq!(asked(&told)[0].2, told_of);
+        assert_eq!(reported_decisions(&told)[0].2, told_of);
         world.end(agent).await;
     }
 }
 
 #[tokio::test]
-async fn a_request_that_names_nothing_has_kind_and_title_of_its_tool_call() {
+async fn bare_permission_request_takes_kind_and_title_of_tool_call() {
     let world = World::new();
     let options = vec![("n".to_owned(), "reject_once".to_owned())];
-    let ask = |call: &str| Step::Ask {
+    let ask = |call: &str| Step::RequestPermission {
         call: call.into(),
-        about: None,
+        title_and_kind: None,
         options: options.clone(),
         times: 1,
     };
@@ -92,26 +92,26 @@ async fn a_request_that_names_nothing_has_kind_and_title_of_its_tool_call() {
             "kind": "execute", "status": "pending"}),
         ),
         Step::Update(
-            json!({"sessionUpdate": "tool_call_update", "toolCallId": "1",
+            json!({"sessionUpdate": "update_tool_call", "toolCallId": "1",
             "title": "git push"}),
         ),
         ask("1"),
         ask("2"),
     ];
-    let agent = open_with(&world, steps, Always(Decision::Deny)).await;
-    let (_, told) = say(&agent, "go").await;
+    let agent = open_with(&world, steps, AlwaysDecide(Decision::Deny)).await;
+    let (_, told) = send_prompt(&agent, "go").await;
     let expected = [
         ("execute".into(), "git push".into(), Decision::Deny),
         ("other".into(), String::new(), Decision::Deny),
     ];
-    assert_eq!(asked(&told), expected);
+    assert_eq!(reported_decisions(&told), expected);
     world.end(agent).await;
 }
 
 /// Never decides, and tells that it was asked.
-struct Silent(mpsc::UnboundedSender<()>);
+struct UndecidedPermissions(mpsc::UnboundedSender<()>);
 
-impl Permissions for Silent {
+impl Permissions for UndecidedPermissions {
     fn decide(&self, _: PermissionRequest) -> BoxFuture<'_, Decision> {
         self.0.send(()).unwrap();
         Box::pin(pending())
@@ -119,26 +119,26 @@ impl Permissions for Silent {
 }
 
 #[tokio::test]
-async fn all_that_waits_is_answered_cancelled_when_the_prompt_is() {
+async fn prompt_cancel_cancels_pending_and_later_permissions() {
     let world = World::new();
-    let three = Step::Ask {
+    let three = Step::RequestPermission {
         call: "1".into(),
-        about: Some(("ls".into(), "execute".into())),
+        title_and_kind: Some(("ls".into(), "execute".into())),
         options: vec![("yes".into(), "allow_once".into())],
         times: 3,
     };
     // What is asked after the cancelling is answered the same way.
     let steps = vec![
         three,
-        Step::ask("2", "ls", "execute"),
+        Step::request_permission("2", "ls", "execute"),
         Step::stop("cancelled"),
     ];
     let (asking, mut was_asked) = mpsc::unbounded_channel();
-    let agent = open_with(&world, steps, Silent(asking)).await;
+    let agent = open_with(&world, steps, UndecidedPermissions(asking)).await;
     let (updates, mut received) = mpsc::channel(1);
     let cancel = async {
         for _ in 0..3 {
-            within(was_asked.recv()).await.unwrap();
+            with_timeout(was_asked.recv()).await.unwrap();
         }
         agent.cancel();
     };
@@ -154,38 +154,38 @@ async fn all_that_waits_is_answered_cancelled_when_the_prompt_is() {
     )
     .await;
     told.extend(late);
-    assert_eq!(asked(&told).len(), 4);
+    assert_eq!(reported_decisions(&told).len(), 4);
     assert!(
-        asked(&told)
+        reported_decisions(&told)
             .iter()
             .all(|(_, _, decision)| *decision == Decision::Cancelled)
     );
     let events = events(&world.script());
     let cancelled = events
         .iter()
-        .filter(|event| **event == Event::Answered("cancelled".into()));
+        .filter(|event| **event == Event::PermissionAnswered("cancelled".into()));
     assert_eq!(cancelled.count(), 4);
 }
 
 #[tokio::test]
-async fn a_request_outside_of_a_prompt_is_cancelled() {
+async fn permission_request_outside_prompt_is_cancelled() {
     let world = World::new();
     let mut script = world.script();
     let request = json!({"jsonrpc": "2.0", "id": 99, "method": "session/request_permission",
         "params": {"sessionId": "s", "toolCall": {"toolCallId": "1"}, "options": [
             {"optionId": "y", "name": "y", "kind": "allow_once"}]}});
-    script.before_open = vec![Step::line(&request.to_string())];
+    script.before_open = vec![Step::raw_line(&request.to_string())];
     let (agent, _) = world.open(&script).await;
-    let (end, told) = say(&agent, "go").await;
+    let (end, told) = send_prompt(&agent, "go").await;
     end.unwrap();
-    assert!(asked(&told).is_empty());
+    assert!(reported_decisions(&told).is_empty());
     world.end(agent).await;
 }
 
 /// Decides the second request before the first.
-struct Backwards(Mutex<Option<tokio::sync::oneshot::Sender<()>>>);
+struct ReversedPermissions(Mutex<Option<tokio::sync::oneshot::Sender<()>>>);
 
-impl Permissions for Backwards {
+impl Permissions for ReversedPermissions {
     fn decide(&self, _: PermissionRequest) -> BoxFuture<'_, Decision> {
         let mut first = self.0.lock().unwrap();
         if let Some(sender) = first.take() {
@@ -202,20 +202,20 @@ impl Permissions for Backwards {
 }
 
 #[tokio::test]
-async fn requests_wait_for_none_but_their_own_answer() {
+async fn parallel_permission_requests_are_decided_independently() {
     let world = World::new();
-    let two = Step::Ask {
+    let two = Step::RequestPermission {
         call: "1".into(),
-        about: Some(("ls".into(), "execute".into())),
+        title_and_kind: Some(("ls".into(), "execute".into())),
         options: vec![
             ("y".into(), "allow_once".into()),
             ("n".into(), "reject_once".into()),
         ],
         times: 2,
     };
-    let agent = open_with(&world, vec![two], Backwards(Mutex::default())).await;
-    let (end, told) = within(say(&agent, "go")).await;
+    let agent = open_with(&world, vec![two], ReversedPermissions(Mutex::default())).await;
+    let (end, told) = with_timeout(send_prompt(&agent, "go")).await;
     end.unwrap();
-    assert_eq!(asked(&told).len(), 2);
+    assert_eq!(reported_decisions(&told).len(), 2);
     world.end(agent).await;
 }

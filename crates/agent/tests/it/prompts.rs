@@ -1,15 +1,18 @@
 //! Prompts, what is told meanwhile, and how they end.
 
-use agent::{Cost, Grace, PlanEntry, PromptError, Status, ToolCall, Update, Usage};
+use agent::{Cost, ExitStatus, GracePeriods, PlanEntry, PromptError, ToolCall, Update, Usage};
 use model::{agent::RestoreBy, outcome::StopReason};
 use serde_json::json;
 use testkit::scripted::{Crash, Event, Step};
 use tokio::sync::mpsc;
 
-use crate::support::{World, events, gather_during, ledger, patient, say, start, text, within};
+use crate::support::{
+    World, events, gather_during, long_grace_periods, prompt_log, send_prompt, start, text,
+    with_timeout,
+};
 
 #[tokio::test]
-async fn every_stop_reason_is_told_apart() {
+async fn every_stop_reason_is_distinguished() {
     for (word, expected) in [
         ("end_turn", StopReason::EndTurn),
         ("max_tokens", StopReason::MaxTokens),
@@ -20,7 +23,7 @@ async fn every_stop_reason_is_told_apart() {
         let world = World::new();
         let script = world.script().prompt([Step::stop(word)]);
         let (agent, _) = world.open(&script).await;
-        let (end, told) = say(&agent, "go").await;
+        let (end, told) = send_prompt(&agent, "go").await;
         assert_eq!(end.unwrap(), expected);
         assert_eq!(text(&told), "", "an answer without text shows as empty");
         world.end(agent).await;
@@ -28,25 +31,25 @@ async fn every_stop_reason_is_told_apart() {
 }
 
 #[tokio::test]
-async fn a_stop_reason_that_does_not_exist_is_an_error() {
+async fn unknown_stop_reason_is_an_error() {
     let world = World::new();
     let (agent, _) = world
         .open(&world.script().prompt([Step::stop("bored")]))
         .await;
-    let error = say(&agent, "go").await.0.unwrap_err();
+    let error = send_prompt(&agent, "go").await.0.unwrap_err();
     assert!(matches!(error, PromptError::Protocol(_)), "{error:?}");
     world.end(agent).await;
 }
 
 #[tokio::test]
-async fn an_error_as_the_answer_is_told_as_it_is() {
+async fn prompt_error_reply_is_returned_unchanged() {
     let world = World::new();
-    let fail = Step::Fail {
+    let fail = Step::ReplyError {
         code: -32603,
         message: "no quota".into(),
     };
     let (agent, _) = world.open(&world.script().prompt([fail])).await;
-    let error = say(&agent, "go").await.0.unwrap_err();
+    let error = send_prompt(&agent, "go").await.0.unwrap_err();
     let PromptError::AgentError { code, message, .. } = error else {
         panic!("{error:?}")
     };
@@ -55,18 +58,18 @@ async fn an_error_as_the_answer_is_told_as_it_is() {
 }
 
 #[tokio::test]
-async fn every_kind_of_update_arrives_in_order() {
+async fn all_update_kinds_arrive_in_order() {
     let update = |update| Step::Update(update);
     let unknown = json!({"sessionUpdate": "hologram", "size": 3});
     let world = World::new();
     let script = world.script().prompt([
-        Step::Think("hm".into()),
+        Step::Thought("hm".into()),
         update(
             json!({"sessionUpdate": "tool_call", "toolCallId": "1", "title": "ls",
             "kind": "execute", "status": "pending", "rawInput": {"command": "ls"}}),
         ),
         update(
-            json!({"sessionUpdate": "tool_call_update", "toolCallId": "1",
+            json!({"sessionUpdate": "update_tool_call", "toolCallId": "1",
             "status": "completed", "rawOutput": "a b"}),
         ),
         update(json!({"sessionUpdate": "plan", "entries": [
@@ -82,10 +85,10 @@ async fn every_kind_of_update_arrives_in_order() {
             {"name": "web", "description": "search"}]}),
         ),
         update(unknown.clone()),
-        Step::say("done"),
+        Step::text("done"),
     ]);
     let (agent, opened) = world.open(&script).await;
-    let (end, told) = say(&agent, "go").await;
+    let (end, told) = send_prompt(&agent, "go").await;
     let usage = Usage {
         used: 5,
         size: 100,
@@ -130,27 +133,27 @@ async fn every_kind_of_update_arrives_in_order() {
 }
 
 #[tokio::test]
-async fn updates_about_another_session_are_not_of_this_turn() {
+async fn updates_of_another_session_are_ignored() {
     let world = World::new();
     let foreign = json!({"jsonrpc": "2.0", "method": "session/update", "params": {
         "sessionId": "other", "update": {"sessionUpdate": "agent_message_chunk",
         "content": {"type": "text", "text": "not mine"}}}});
     let script = world
         .script()
-        .prompt([Step::line(&foreign.to_string()), Step::say("mine")]);
+        .prompt([Step::raw_line(&foreign.to_string()), Step::text("mine")]);
     let (agent, _) = world.open(&script).await;
-    assert_eq!(text(&say(&agent, "go").await.1), "mine");
+    assert_eq!(text(&send_prompt(&agent, "go").await.1), "mine");
     world.end(agent).await;
 }
 
 #[tokio::test]
-async fn updates_that_come_late_are_taken() {
+async fn updates_after_the_answer_are_delivered() {
     let world = World::new();
     let script = world.script().prompt([
-        Step::say("early "),
+        Step::text("early "),
         Step::stop("end_turn"),
         Step::WaitFor(world.path("answered")),
-        Step::say("late"),
+        Step::text("late"),
     ]);
     let (agent, _) = world.open(&script).await;
     let (updates, mut received) = mpsc::channel(8);
@@ -167,62 +170,62 @@ async fn updates_that_come_late_are_taken() {
 }
 
 #[tokio::test]
-async fn prompts_of_one_session_never_overlap() {
+async fn second_prompt_before_the_answer_is_refused() {
     let world = World::new();
     let go = world.path("go");
     let script = world
         .script()
-        .prompt([Step::say("x"), Step::WaitFor(go.clone())]);
+        .prompt([Step::text("x"), Step::WaitFor(go.clone())]);
     let (agent, _) = world.open(&script).await;
     let (updates, mut received) = mpsc::channel(8);
     let (second, unread) = mpsc::channel(8);
     let first = agent.prompt("one", updates);
     let meanwhile = async {
-        within(received.recv()).await.unwrap();
+        with_timeout(received.recv()).await.unwrap();
         let error = agent.prompt("two", second).await.unwrap_err();
-        assert_eq!(error, PromptError::Overlap);
+        assert_eq!(error, PromptError::PromptInProgress);
         std::fs::write(&go, "").unwrap();
     };
     let (end, ()) = tokio::join!(first, meanwhile);
     end.unwrap();
     drop(unread);
-    assert_eq!(ledger(&script).prompts(), ["one"]);
+    assert_eq!(prompt_log(&script).prompts(), ["one"]);
     world.end(agent).await;
-    ledger(&script).check_disjoint().unwrap();
+    prompt_log(&script).check_turns_disjoint().unwrap();
 }
 
 #[tokio::test]
-async fn a_prompt_needs_a_session() {
+async fn prompt_without_session_is_refused() {
     let world = World::new();
     let agent = world.start(&world.script()).await;
     assert_eq!(
-        say(&agent, "go").await.0.unwrap_err(),
+        send_prompt(&agent, "go").await.0.unwrap_err(),
         PromptError::NoSession
     );
     world.end(agent).await;
 }
 
 #[tokio::test]
-async fn a_cancelled_prompt_ends_as_cancelled() {
+async fn cancelled_prompt_has_stop_reason_cancelled() {
     let world = World::new();
-    let script = world.script().prompt([Step::say("x"), Step::Stall]);
+    let script = world.script().prompt([Step::text("x"), Step::Stall]);
     let (agent, _) = world.open(&script).await;
     let (updates, mut received) = mpsc::channel(8);
     let cancel = async {
-        within(received.recv()).await.unwrap();
+        with_timeout(received.recv()).await.unwrap();
         agent.cancel();
     };
-    let (end, ()) = tokio::join!(within(agent.prompt("go", updates)), cancel);
+    let (end, ()) = tokio::join!(with_timeout(agent.prompt("go", updates)), cancel);
     assert_eq!(end.unwrap(), StopReason::Cancelled);
     world.end(agent).await;
 }
 
 #[tokio::test]
-async fn a_prompt_that_nobody_waits_for_is_cancelled_and_takes_no_other() {
+async fn dropped_prompt_is_cancelled_and_blocks_later_prompts() {
     let world = World::new();
     let mut script = world
         .script()
-        .prompt([Step::say("x"), Step::Stall, Step::Stall]);
+        .prompt([Step::text("x"), Step::Stall, Step::Stall]);
     script.ignores_cancel = true;
     let (agent, _) = world.open(&script).await;
     let (updates, mut received) = mpsc::channel(8);
@@ -232,34 +235,34 @@ async fn a_prompt_that_nobody_waits_for_is_cancelled_and_takes_no_other() {
     }
     crate::support::eventually(|| events(&script).contains(&Event::Cancel)).await;
     assert_eq!(
-        say(&agent, "more").await.0.unwrap_err(),
-        PromptError::Overlap
+        send_prompt(&agent, "more").await.0.unwrap_err(),
+        PromptError::PromptInProgress
     );
     // It does not answer `session/close` either.
-    let grace = Grace {
+    let grace = GracePeriods {
         close: std::time::Duration::ZERO,
-        ..patient()
+        ..long_grace_periods()
     };
-    within(agent.shutdown(grace)).await;
+    with_timeout(agent.shutdown(grace)).await;
     assert!(world.alive().is_empty());
 }
 
 #[tokio::test]
-async fn an_agent_that_dies_in_the_middle_is_told_with_what_it_had_said() {
+async fn agent_crash_during_prompt_returns_exit_and_partial_text() {
     for (crash, status) in [
-        (Crash::Exit(7), Status::Code(7)),
-        (Crash::Abort, Status::Signal(6)),
+        (Crash::Exit(7), ExitStatus::Code(7)),
+        (Crash::Abort, ExitStatus::Signal(6)),
     ] {
         let world = World::new();
         let script = world
             .script()
-            .prompt([Step::say("half an "), Step::Crash(crash)]);
+            .prompt([Step::text("half an "), Step::Crash(crash)]);
         let (agent, opened) = world.open(&script).await;
-        let (end, told) = say(&agent, "go").await;
+        let (end, told) = send_prompt(&agent, "go").await;
         let PromptError::AgentExited(ended) = end.unwrap_err() else {
             panic!("{crash:?}")
         };
-        assert_eq!((ended.status, ended.lease_over), (status, false));
+        assert_eq!((ended.status, ended.lease_expired), (status, false));
         assert_eq!(text(&told), "half an ");
         let exit = world.end(agent).await;
         assert_eq!(exit.status, status);
@@ -270,22 +273,22 @@ async fn an_agent_that_dies_in_the_middle_is_told_with_what_it_had_said() {
 }
 
 #[tokio::test]
-async fn an_agent_that_dies_after_its_answer_has_answered() {
+async fn agent_crash_after_answer_keeps_stop_reason() {
     let world = World::new();
     let script = world.script().prompt([
-        Step::say("whole"),
+        Step::text("whole"),
         Step::stop("end_turn"),
         Step::Crash(Crash::Exit(1)),
     ]);
     let (agent, _) = world.open(&script).await;
-    let (end, told) = say(&agent, "go").await;
+    let (end, told) = send_prompt(&agent, "go").await;
     assert_eq!(end.unwrap(), StopReason::EndTurn);
     assert_eq!(text(&told), "whole");
-    assert_eq!(world.end(agent).await.status, Status::Code(1));
+    assert_eq!(world.end(agent).await.status, ExitStatus::Code(1));
 }
 
 #[tokio::test]
-async fn the_death_of_one_agent_does_not_touch_another() {
+async fn agent_crash_does_not_affect_other_agents() {
     let world = World::new();
     let other = World::new();
     let go = other.path("go");
@@ -296,10 +299,10 @@ async fn the_death_of_one_agent_does_not_touch_another() {
     let (dying, _) = world.open(&crashing).await;
     let (living, _) = other.open(&waiting).await;
     let death = async {
-        say(&dying, "die").await.0.unwrap_err();
+        send_prompt(&dying, "die").await.0.unwrap_err();
         std::fs::write(&go, "").unwrap();
     };
-    let ((end, told), ()) = tokio::join!(say(&living, "live"), death);
+    let ((end, told), ()) = tokio::join!(send_prompt(&living, "live"), death);
     end.unwrap();
     assert_eq!(text(&told), "live");
     world.end(dying).await;
@@ -307,7 +310,7 @@ async fn the_death_of_one_agent_does_not_touch_another() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_whole_life_can_be_lived_in_a_spawned_task() {
+async fn agent_lifecycle_runs_in_spawned_task() {
     let world = World::new();
     let script = world.script();
     let launch = world.launch(&script);
@@ -320,17 +323,17 @@ async fn a_whole_life_can_be_lived_in_a_spawned_task() {
             .apply_settings(None, &std::collections::BTreeMap::new())
             .await
             .unwrap();
-        let told = say(&agent, "go").await.1;
+        let told = send_prompt(&agent, "go").await.1;
         (
-            agent.shutdown(patient()).await,
+            agent.shutdown(long_grace_periods()).await,
             restored.is_ok(),
             text(&told),
         )
     });
-    let (exit, restored, told) = within(life).await.unwrap();
+    let (exit, restored, told) = with_timeout(life).await.unwrap();
     assert_eq!(
         (exit.status, restored, told.as_str()),
-        (Status::Code(0), true, "go")
+        (ExitStatus::Code(0), true, "go")
     );
     assert!(world.alive().is_empty());
 }

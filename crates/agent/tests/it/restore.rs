@@ -4,9 +4,9 @@ use std::{collections::BTreeMap, time::Duration};
 
 use agent::{Limits, McpServer, OpenError};
 use model::{AcpSessionId, agent::RestoreBy};
-use testkit::scripted::{Event, Offers, OnRestore, Script, Step};
+use testkit::scripted::{Capabilities, Event, OnRestore, Script, Step};
 
-use crate::support::{World, events, ledger, say, start, text};
+use crate::support::{World, events, prompt_log, send_prompt, start, text};
 
 fn server() -> McpServer {
     McpServer {
@@ -19,16 +19,16 @@ fn server() -> McpServer {
 
 /// Restores the one session of the world and answers how that went.
 async fn restore(world: &World, script: &Script, how: RestoreBy) -> Result<(), OpenError> {
-    let opened = world.used_session(&world.script()).await;
+    let opened = world.prompted_session(&world.script()).await;
     let agent = world.start(script).await;
     let restored = agent.restore(&opened.id, world.cwd(), &[], how).await;
     world.end(agent).await;
     restored.map(drop)
 }
 
-fn offering(world: &World, resume: bool, load: bool) -> Script {
+fn script_with_capabilities(world: &World, resume: bool, load: bool) -> Script {
     let mut script = world.script();
-    script.offers = Offers {
+    script.capabilities = Capabilities {
         resume,
         load,
         list: true,
@@ -37,7 +37,7 @@ fn offering(world: &World, resume: bool, load: bool) -> Script {
     script
 }
 
-fn restored_by(script: &Script) -> Vec<&'static str> {
+fn restore_methods_used(script: &Script) -> Vec<&'static str> {
     let ways = events(script).into_iter().filter_map(|event| match event {
         Event::Resume(..) => Some("resume"),
         Event::Load(..) => Some("load"),
@@ -47,7 +47,7 @@ fn restored_by(script: &Script) -> Vec<&'static str> {
 }
 
 #[tokio::test]
-async fn resume_is_used_if_offered_else_load_unless_the_agent_says_which() {
+async fn restore_prefers_resume_unless_agent_config_sets_method() {
     for (resume, load, how, expected) in [
         (true, true, RestoreBy::Auto, "resume"),
         (true, false, RestoreBy::Auto, "resume"),
@@ -56,21 +56,25 @@ async fn resume_is_used_if_offered_else_load_unless_the_agent_says_which() {
         (true, true, RestoreBy::Resume, "resume"),
     ] {
         let world = World::new();
-        let script = offering(&world, resume, load);
+        let script = script_with_capabilities(&world, resume, load);
         restore(&world, &script, how).await.unwrap();
-        assert_eq!(restored_by(&script), [expected], "{resume} {load} {how:?}");
+        assert_eq!(
+            restore_methods_used(&script),
+            [expected],
+            "{resume} {load} {how:?}"
+        );
     }
 }
 
 #[tokio::test]
-async fn what_is_not_offered_is_a_clear_failure_and_never_a_new_session() {
+async fn unsupported_restore_method_fails_without_new_session() {
     for (resume, load, how) in [
         (false, false, RestoreBy::Auto),
         (false, true, RestoreBy::Resume),
         (true, false, RestoreBy::Load),
     ] {
         let world = World::new();
-        let script = offering(&world, resume, load);
+        let script = script_with_capabilities(&world, resume, load);
         let error = restore(&world, &script, how).await.unwrap_err();
         assert!(matches!(error, OpenError::Unsupported { .. }), "{error:?}");
         let made = events(&script)
@@ -82,24 +86,24 @@ async fn what_is_not_offered_is_a_clear_failure_and_never_a_new_session() {
 }
 
 #[tokio::test]
-async fn gone_has_no_single_code_so_the_list_decides() {
+async fn restore_of_unlisted_session_is_not_found_with_any_code() {
     for code in [-32002, -32602, -32603] {
         let world = World::new();
         let mut script = world.script();
-        script.on_restore = OnRestore::GoneCode(code);
+        script.on_restore = OnRestore::NotFoundCode(code);
         let agent = world.start(&script).await;
         let id = AcpSessionId::new("never-made");
         let error = agent
             .restore(&id, world.cwd(), &[], RestoreBy::Auto)
             .await
             .unwrap_err();
-        assert_eq!(error, OpenError::Gone { id }, "{code}");
+        assert_eq!(error, OpenError::SessionNotFound { id }, "{code}");
         world.end(agent).await;
     }
 }
 
 #[tokio::test]
-async fn a_session_that_is_listed_is_not_gone_whatever_the_code() {
+async fn restore_of_listed_session_is_never_not_found() {
     let world = World::new();
     let mut script = world.script();
     script.on_restore = OnRestore::Refuse {
@@ -117,12 +121,12 @@ async fn a_session_that_is_listed_is_not_gone_whatever_the_code() {
 }
 
 #[tokio::test]
-async fn without_a_list_only_the_protocols_code_means_gone() {
+async fn restore_without_list_is_not_found_by_protocol_code_only() {
     for (code, gone) in [(-32002, true), (-32602, false), (-32603, false)] {
         let world = World::new();
         let mut script = world.script();
-        script.offers.list = false;
-        script.on_restore = OnRestore::GoneCode(code);
+        script.capabilities.list = false;
+        script.on_restore = OnRestore::NotFoundCode(code);
         let agent = world.start(&script).await;
         let id = AcpSessionId::new("never-made");
         let error = agent
@@ -130,7 +134,7 @@ async fn without_a_list_only_the_protocols_code_means_gone() {
             .await
             .unwrap_err();
         assert_eq!(
-            matches!(error, OpenError::Gone { .. }),
+            matches!(error, OpenError::SessionNotFound { .. }),
             gone,
             "{code}: {error:?}"
         );
@@ -139,7 +143,7 @@ async fn without_a_list_only_the_protocols_code_means_gone() {
 }
 
 #[tokio::test]
-async fn a_session_that_was_never_prompted_is_gone() {
+async fn restore_of_unprompted_session_can_be_not_found() {
     let world = World::new();
     let mut script = world.script();
     script.forgets_unprompted = true;
@@ -150,15 +154,18 @@ async fn a_session_that_was_never_prompted_is_gone() {
         .restore(&opened.id, world.cwd(), &[], RestoreBy::Auto)
         .await
         .unwrap_err();
-    assert!(matches!(error, OpenError::Gone { .. }), "{error:?}");
+    assert!(
+        matches!(error, OpenError::SessionNotFound { .. }),
+        "{error:?}"
+    );
     world.end(agent).await;
 }
 
 #[tokio::test]
-async fn restoring_in_another_folder_fails() {
+async fn restore_in_another_folder_is_refused() {
     let world = World::new();
     let script = world.script();
-    let opened = world.used_session(&script).await;
+    let opened = world.prompted_session(&script).await;
     let agent = world.start(&script).await;
     let elsewhere = world.path("home");
     let error = agent
@@ -170,7 +177,7 @@ async fn restoring_in_another_folder_fails() {
 }
 
 #[tokio::test]
-async fn in_use_elsewhere_is_busy_and_not_gone() {
+async fn restore_of_session_in_use_is_busy() {
     for (code, message, busy) in [
         (-32003, "in use", true),
         (-31002, "in use", true),
@@ -189,7 +196,7 @@ async fn in_use_elsewhere_is_busy_and_not_gone() {
 }
 
 #[tokio::test]
-async fn a_second_process_on_an_open_session_is_told_busy() {
+async fn restore_in_second_process_is_busy() {
     let world = World::new();
     let mut script = world.script();
     script.refuses_second_writer = true;
@@ -201,7 +208,7 @@ async fn a_second_process_on_an_open_session_is_told_busy() {
         .unwrap_err();
     assert!(matches!(error, OpenError::Busy { .. }), "{error:?}");
     assert!(
-        ledger(&script).check_disjoint().is_err(),
+        prompt_log(&script).check_turns_disjoint().is_err(),
         "the ledger saw it, too"
     );
     drop(second);
@@ -210,36 +217,36 @@ async fn a_second_process_on_an_open_session_is_told_busy() {
 }
 
 #[tokio::test]
-async fn what_load_replays_is_discarded() {
+async fn history_replayed_by_load_is_discarded() {
     let world = World::new();
-    let script = offering(&world, false, true);
-    let opened = world.used_session(&script).await;
+    let script = script_with_capabilities(&world, false, true);
+    let opened = world.prompted_session(&script).await;
     let agent = world.start(&script).await;
     agent
         .restore(&opened.id, world.cwd(), &[], RestoreBy::Auto)
         .await
         .unwrap();
-    let (end, told) = say(&agent, "second").await;
+    let (end, told) = send_prompt(&agent, "second").await;
     end.unwrap();
     assert_eq!(text(&told), "second");
     world.end(agent).await;
 }
 
 #[tokio::test]
-async fn a_null_answer_to_load_is_legal() {
+async fn null_reply_to_load_is_accepted() {
     let world = World::new();
-    let mut script = offering(&world, false, true);
+    let mut script = script_with_capabilities(&world, false, true);
     script.on_restore = OnRestore::Null;
     restore(&world, &script, RestoreBy::Auto).await.unwrap();
 }
 
 #[tokio::test]
-async fn folder_and_mcp_servers_are_sent_again() {
+async fn restore_sends_folder_and_mcp_servers_again() {
     let world = World::new();
     let script = world.script();
     let agent = world.start(&script).await;
     let opened = agent.new_session(world.cwd(), &[server()]).await.unwrap();
-    say(&agent, "first").await.0.unwrap();
+    send_prompt(&agent, "first").await.0.unwrap();
     world.end(agent).await;
     for how in [RestoreBy::Resume, RestoreBy::Load] {
         let agent = world.start(&script).await;
@@ -263,10 +270,10 @@ async fn folder_and_mcp_servers_are_sent_again() {
 }
 
 #[tokio::test]
-async fn restoring_has_a_limit_of_its_own() {
+async fn restore_without_reply_times_out() {
     let world = World::new();
     let mut script = world.script();
-    script.on_restore = OnRestore::Never;
+    script.on_restore = OnRestore::NoReply;
     let mut launch = world.launch(&script);
     let limit = Duration::from_millis(50);
     launch.limits = Limits {
@@ -284,7 +291,7 @@ async fn restoring_has_a_limit_of_its_own() {
 }
 
 #[tokio::test]
-async fn an_agent_that_dies_while_it_restores_is_told_apart() {
+async fn agent_crash_during_restore_is_agent_exit() {
     let world = World::new();
     let mut script = world.script();
     script.before_open = vec![Step::Crash(testkit::scripted::Crash::Abort)];
@@ -297,6 +304,6 @@ async fn an_agent_that_dies_while_it_restores_is_told_apart() {
     let OpenError::AgentExited(ended) = error else {
         panic!("{error:?}")
     };
-    assert_eq!(ended.status, agent::Status::Signal(6));
+    assert_eq!(ended.status, agent::ExitStatus::Signal(6));
     world.end(agent).await;
 }

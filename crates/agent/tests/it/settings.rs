@@ -27,17 +27,17 @@ fn script(world: &World) -> Script {
     script
 }
 
-fn wanted(pairs: &[(&str, &str)]) -> BTreeMap<String, String> {
+fn settings_map(pairs: &[(&str, &str)]) -> BTreeMap<String, String> {
     pairs
         .iter()
         .map(|(id, value)| ((*id).to_owned(), (*value).to_owned()))
         .collect()
 }
 
-fn applied(script: &Script) -> Vec<String> {
+fn applied_settings(script: &Script) -> Vec<String> {
     let applied = events(script).into_iter().filter_map(|event| match event {
-        Event::Mode(mode) => Some(mode),
-        Event::Setting(id, value) => Some(format!("{id}={value}")),
+        Event::ModeSet(mode) => Some(mode),
+        Event::SettingSet(id, value) => Some(format!("{id}={value}")),
         Event::Resume(..) => Some("resume".into()),
         _ => None,
     });
@@ -45,10 +45,10 @@ fn applied(script: &Script) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn mode_and_settings_are_applied_again_after_a_restore() {
+async fn mode_and_settings_are_applied_again_after_restore() {
     let world = World::new();
     let script = script(&world);
-    let settings = wanted(&[("model", "large")]);
+    let settings = settings_map(&[("model", "large")]);
     let (agent, opened) = world.open(&script).await;
     assert_eq!(opened.modes.as_ref().unwrap().current, "ask");
     assert_eq!(opened.settings[1].values, ["small", "large"]);
@@ -62,29 +62,29 @@ async fn mode_and_settings_are_applied_again_after_a_restore() {
     agent.apply_settings(Some("code"), &settings).await.unwrap();
     world.end(agent).await;
     let expected = ["code", "model=large", "resume", "code", "model=large"];
-    assert_eq!(applied(&script), expected);
+    assert_eq!(applied_settings(&script), expected);
 }
 
 #[tokio::test]
-async fn what_another_setting_resets_is_set_again() {
+async fn setting_reset_by_another_is_set_again() {
     let world = World::new();
     let script = script(&world);
     let (agent, _) = world.open(&script).await;
-    let settings = wanted(&[("effort", "high"), ("model", "large")]);
+    let settings = settings_map(&[("effort", "high"), ("model", "large")]);
     agent.apply_settings(None, &settings).await.unwrap();
     assert_eq!(
-        applied(&script),
+        applied_settings(&script),
         ["effort=high", "model=large", "effort=high"]
     );
     world.end(agent).await;
 }
 
 #[tokio::test]
-async fn what_the_agent_does_not_have_names_what_it_has() {
+async fn unknown_mode_setting_or_value_lists_offered_ones() {
     let world = World::new();
     let (agent, _) = world.open(&script(&world)).await;
     let error = agent
-        .apply_settings(Some("yolo"), &wanted(&[]))
+        .apply_settings(Some("yolo"), &settings_map(&[]))
         .await
         .unwrap_err();
     assert_eq!(
@@ -92,7 +92,7 @@ async fn what_the_agent_does_not_have_names_what_it_has() {
         "set the mode \"yolo\": the agent offers ask, code"
     );
     let error = agent
-        .apply_settings(None, &wanted(&[("speed", "1")]))
+        .apply_settings(None, &settings_map(&[("speed", "1")]))
         .await
         .unwrap_err();
     assert_eq!(
@@ -100,7 +100,7 @@ async fn what_the_agent_does_not_have_names_what_it_has() {
         "set \"speed\": the agent's settings are effort, model"
     );
     let error = agent
-        .apply_settings(None, &wanted(&[("model", "huge")]))
+        .apply_settings(None, &settings_map(&[("model", "huge")]))
         .await
         .unwrap_err();
     assert_eq!(
@@ -111,11 +111,11 @@ async fn what_the_agent_does_not_have_names_what_it_has() {
 }
 
 #[tokio::test]
-async fn an_agent_without_modes_has_none_to_offer() {
+async fn mode_of_agent_without_modes_is_refused() {
     let world = World::new();
     let (agent, _) = world.open(&world.script()).await;
     let error = agent
-        .apply_settings(Some("code"), &wanted(&[]))
+        .apply_settings(Some("code"), &settings_map(&[]))
         .await
         .unwrap_err();
     assert!(
@@ -126,10 +126,13 @@ async fn an_agent_without_modes_has_none_to_offer() {
 }
 
 #[tokio::test]
-async fn settings_need_a_session() {
+async fn settings_without_session_are_refused() {
     let world = World::new();
     let agent = world.start(&world.script()).await;
-    let error = agent.apply_settings(None, &wanted(&[])).await.unwrap_err();
+    let error = agent
+        .apply_settings(None, &settings_map(&[]))
+        .await
+        .unwrap_err();
     assert_eq!(error, SettingsError::NoSession);
     world.end(agent).await;
 }

@@ -2,15 +2,15 @@
 
 use std::time::Duration;
 
-use agent::{Grace, How, Status};
+use agent::{ExitStatus, GracePeriods, ShutdownStep};
 use testkit::scripted::{Event, Step};
 use tokio::sync::mpsc;
 
-use crate::support::{World, events, is_alive, patient, say, within};
+use crate::support::{World, events, is_alive, long_grace_periods, send_prompt, with_timeout};
 
 /// Steps that run out at once, for agents that ignore them.
-fn hasty() -> Grace {
-    Grace {
+fn zero_grace_periods() -> GracePeriods {
+    GracePeriods {
         cancel: Duration::ZERO,
         close: Duration::ZERO,
         eof: Duration::ZERO,
@@ -19,13 +19,16 @@ fn hasty() -> Grace {
 }
 
 #[tokio::test]
-async fn the_session_is_closed_before_the_input_is() {
+async fn session_is_closed_before_agent_input() {
     let world = World::new();
     let script = world.script();
     let (agent, _) = world.open(&script).await;
-    say(&agent, "go").await.0.unwrap();
+    send_prompt(&agent, "go").await.0.unwrap();
     let exit = world.end(agent).await;
-    assert_eq!((exit.status, exit.how), (Status::Code(0), How::Exit));
+    assert_eq!(
+        (exit.status, exit.step),
+        (ExitStatus::Code(0), ShutdownStep::Exit)
+    );
     let events = events(&script);
     assert_eq!(
         events[events.len() - 2..],
@@ -34,10 +37,10 @@ async fn the_session_is_closed_before_the_input_is() {
 }
 
 #[tokio::test]
-async fn a_session_is_not_closed_where_that_is_not_offered() {
+async fn session_close_is_skipped_if_not_offered() {
     let world = World::new();
     let mut script = world.script();
-    script.offers.close = false;
+    script.capabilities.close = false;
     let (agent, _) = world.open(&script).await;
     world.end(agent).await;
     let events = events(&script);
@@ -46,34 +49,40 @@ async fn a_session_is_not_closed_where_that_is_not_offered() {
 }
 
 #[tokio::test]
-async fn an_agent_that_ignores_the_end_of_its_input_gets_sigterm() {
+async fn agent_ignoring_end_of_input_gets_sigterm() {
     let world = World::new();
     let mut script = world.script();
     script.ignores_end_of_input = true;
     let (agent, _) = world.open(&script).await;
-    let grace = Grace {
+    let grace = GracePeriods {
         eof: Duration::ZERO,
-        ..patient()
+        ..long_grace_periods()
     };
-    let exit = within(agent.shutdown(grace)).await;
-    assert_eq!((exit.status, exit.how), (Status::Signal(15), How::Term));
+    let exit = with_timeout(agent.shutdown(grace)).await;
+    assert_eq!(
+        (exit.status, exit.step),
+        (ExitStatus::Signal(15), ShutdownStep::Term)
+    );
     assert!(world.alive().is_empty());
 }
 
 #[tokio::test]
-async fn an_agent_that_ignores_sigterm_too_gets_sigkill() {
+async fn agent_ignoring_sigterm_gets_sigkill() {
     let world = World::new();
     let mut script = world.script();
     script.ignores_end_of_input = true;
     script.ignores_term = true;
     let (agent, _) = world.open(&script).await;
-    let exit = within(agent.shutdown(hasty())).await;
-    assert_eq!((exit.status, exit.how), (Status::Signal(9), How::Kill));
+    let exit = with_timeout(agent.shutdown(zero_grace_periods())).await;
+    assert_eq!(
+        (exit.status, exit.step),
+        (ExitStatus::Signal(9), ShutdownStep::Kill)
+    );
     assert!(world.alive().is_empty());
 }
 
 #[tokio::test]
-async fn a_tool_in_a_session_of_its_own_does_not_survive() {
+async fn tool_in_own_process_session_is_killed_at_shutdown() {
     for clear_environment in [false, true] {
         let world = World::new();
         let pid_file = world.path("pid");
@@ -82,16 +91,19 @@ async fn a_tool_in_a_session_of_its_own_does_not_survive() {
             clear_environment,
         };
         let (agent, _) = world.open(&world.script().prompt([step])).await;
-        say(&agent, "go").await.0.unwrap();
+        send_prompt(&agent, "go").await.0.unwrap();
         assert!(is_alive(&pid_file));
         let exit = world.end(agent).await;
-        assert_eq!((exit.status, exit.how), (Status::Code(0), How::Exit));
+        assert_eq!(
+            (exit.status, exit.step),
+            (ExitStatus::Code(0), ShutdownStep::Exit)
+        );
         assert!(!is_alive(&pid_file));
     }
 }
 
 #[tokio::test]
-async fn a_wrapper_that_leaves_the_agent_orphaned_leaves_nothing() {
+async fn orphaned_agent_of_exited_wrapper_is_killed() {
     let world = World::new();
     let mut script = world.script();
     script.ignores_end_of_input = true;
@@ -107,7 +119,7 @@ async fn a_wrapper_that_leaves_the_agent_orphaned_leaves_nothing() {
 }
 
 #[tokio::test]
-async fn a_wrapper_that_waits_does_not_keep_the_agent_alive() {
+async fn agent_below_waiting_wrapper_is_killed() {
     let world = World::new();
     let mut script = world.script();
     script.ignores_end_of_input = true;
@@ -116,15 +128,15 @@ async fn a_wrapper_that_waits_does_not_keep_the_agent_alive() {
     let launch = world.launch_command(wrapper.into_iter().chain(command).collect());
     let agent = crate::support::start(launch).await.unwrap();
     agent.new_session(world.cwd(), &[]).await.unwrap();
-    let exit = within(agent.shutdown(hasty())).await;
-    assert!(exit.how >= How::Term, "{exit:?}");
+    let exit = with_timeout(agent.shutdown(zero_grace_periods())).await;
+    assert!(exit.step >= ShutdownStep::Term, "{exit:?}");
     assert!(world.alive().is_empty());
 }
 
 #[tokio::test]
-async fn an_agent_in_mid_turn_is_cancelled_first() {
+async fn shutdown_during_turn_cancels_prompt_before_close() {
     let world = World::new();
-    let script = world.script().prompt([Step::say("x"), Step::Stall]);
+    let script = world.script().prompt([Step::text("x"), Step::Stall]);
     let (agent, _) = world.open(&script).await;
     let (updates, mut received) = mpsc::channel(8);
     tokio::select! {
@@ -132,14 +144,14 @@ async fn an_agent_in_mid_turn_is_cancelled_first() {
         update = received.recv() => assert!(update.is_some()),
     }
     let exit = world.end(agent).await;
-    assert_eq!(exit.how, How::Exit);
+    assert_eq!(exit.step, ShutdownStep::Exit);
     let events = events(&script);
     let at = |event: &Event| events.iter().position(|known| known == event).unwrap();
     assert!(at(&Event::Cancel) < at(&Event::Close));
 }
 
 #[tokio::test]
-async fn an_agent_that_is_dropped_leaves_nothing() {
+async fn dropped_agent_leaves_no_process() {
     let world = World::new();
     let pid_file = world.path("pid");
     let step = Step::Grandchild {
@@ -150,28 +162,28 @@ async fn an_agent_that_is_dropped_leaves_nothing() {
     script.ignores_end_of_input = true;
     script.ignores_term = true;
     let (agent, _) = world.open(&script).await;
-    say(&agent, "go").await.0.unwrap();
+    send_prompt(&agent, "go").await.0.unwrap();
     drop(agent);
     world.wait_until_nothing_is_alive().await;
     assert!(!is_alive(&pid_file));
 }
 
 #[tokio::test]
-async fn a_shutdown_that_nobody_waits_for_leaves_nothing() {
+async fn dropped_shutdown_leaves_no_process() {
     let world = World::new();
     let mut script = world.script();
     script.ignores_end_of_input = true;
     script.ignores_term = true;
     let (agent, _) = world.open(&script).await;
     tokio::select! {
-        _ = agent.shutdown(patient()) => panic!("it ignores all"),
+        _ = agent.shutdown(long_grace_periods()) => panic!("it ignores all"),
         () = crate::support::eventually(|| events(&script).contains(&Event::EndOfInput)) => {}
     }
     world.wait_until_nothing_is_alive().await;
 }
 
 #[tokio::test]
-async fn what_is_saved_after_the_end_of_input_is_saved() {
+async fn agent_can_save_after_end_of_input() {
     let world = World::new();
     let saved = world.path("saved");
     let command = world.script().command().unwrap();
@@ -180,6 +192,6 @@ async fn what_is_saved_after_the_end_of_input_is_saved() {
     let launch = world.launch_command(wrapper.into_iter().chain(command).collect());
     let agent = crate::support::start(launch).await.unwrap();
     let exit = world.end(agent).await;
-    assert_eq!(exit.how, How::Exit);
+    assert_eq!(exit.step, ShutdownStep::Exit);
     assert!(saved.exists());
 }

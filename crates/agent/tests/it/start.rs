@@ -2,17 +2,17 @@
 
 use std::{sync::Arc, time::Duration};
 
-use agent::{Agent, Decision, Limits, OpenError, StartError, Status};
+use agent::{Agent, Decision, ExitStatus, Limits, OpenError, StartError};
 use serde_json::json;
-use testkit::scripted::{Crash, Event, Offers, Step};
+use testkit::scripted::{Capabilities, Crash, Event, Step};
 
-use crate::support::{Always, LONG, World, events, file_made, start};
+use crate::support::{AlwaysDecide, TEST_TIMEOUT, World, events, start, wait_for_file};
 
 #[tokio::test]
-async fn what_the_agent_offers_is_told() {
+async fn agent_capabilities_are_returned() {
     let world = World::new();
     let mut script = world.script();
-    script.offers = Offers {
+    script.capabilities = Capabilities {
         resume: false,
         load: true,
         list: false,
@@ -20,7 +20,7 @@ async fn what_the_agent_offers_is_told() {
     };
     script.sign_in = Some("browser".into());
     let agent = world.start(&script).await;
-    let offers = agent.offers().clone();
+    let offers = agent.capabilities().clone();
     assert_eq!(
         (offers.name.as_str(), offers.version.as_str()),
         ("scripted", "1.0.0")
@@ -34,13 +34,13 @@ async fn what_the_agent_offers_is_told() {
 }
 
 #[tokio::test]
-async fn another_version_of_the_protocol_is_refused() {
+async fn other_protocol_version_is_refused() {
     for version in [json!(2), json!(0), json!("1"), json!(null)] {
         let world = World::new();
         let mut script = world.script();
         script.protocol_version = version.clone();
         let error = start(world.launch(&script)).await.err().unwrap();
-        let StartError::Version { answered } = error else {
+        let StartError::Version { protocol_version } = error else {
             panic!("{version}: {error:?}")
         };
         assert_eq!(answered, version);
@@ -49,7 +49,7 @@ async fn another_version_of_the_protocol_is_refused() {
 }
 
 #[tokio::test]
-async fn a_program_that_is_not_there_is_named() {
+async fn missing_agent_program_is_named_in_error() {
     let world = World::new();
     let error = start(world.launch_command(vec!["/nowhere/agent".into()]))
         .await
@@ -64,7 +64,7 @@ async fn a_program_that_is_not_there_is_named() {
 }
 
 #[tokio::test]
-async fn a_guard_that_is_not_there_is_named() {
+async fn missing_guard_program_is_named_in_error() {
     let world = World::new();
     let mut launch = world.launch(&world.script());
     launch.guard.program = "/nowhere/matins".into();
@@ -73,7 +73,7 @@ async fn a_guard_that_is_not_there_is_named() {
 }
 
 #[tokio::test]
-async fn a_folder_that_is_not_there_is_named() {
+async fn missing_working_directory_is_named_in_error() {
     let world = World::new();
     let mut launch = world.launch(&world.script());
     launch.cwd = world.path("nowhere");
@@ -82,7 +82,7 @@ async fn a_folder_that_is_not_there_is_named() {
 }
 
 #[tokio::test]
-async fn an_empty_command_is_refused() {
+async fn empty_agent_command_is_refused() {
     let error = start(World::new().launch_command(Vec::new()))
         .await
         .err()
@@ -91,7 +91,7 @@ async fn an_empty_command_is_refused() {
 }
 
 #[tokio::test]
-async fn an_agent_that_crashes_before_it_is_ready_tells_its_last_words() {
+async fn agent_crash_during_start_reports_stderr_tail() {
     let world = World::new();
     let mut script = world.script();
     script.before_initialize = vec![Step::Stderr(10), Step::Crash(Crash::Exit(3))];
@@ -99,7 +99,7 @@ async fn an_agent_that_crashes_before_it_is_ready_tells_its_last_words() {
     let StartError::AgentExited(ended) = &error else {
         panic!("{error:?}")
     };
-    assert_eq!(ended.status, Status::Code(3));
+    assert_eq!(ended.status, ExitStatus::Code(3));
     assert!(
         error.to_string().ends_with("exit code 3: the last word"),
         "{error}"
@@ -108,11 +108,11 @@ async fn an_agent_that_crashes_before_it_is_ready_tells_its_last_words() {
 }
 
 #[tokio::test]
-async fn an_agent_that_prints_one_line_for_people_and_exits_has_that_line_shown() {
+async fn agent_exit_during_start_reports_last_output_line() {
     let world = World::new();
     let mut script = world.script();
     script.before_initialize = vec![
-        Step::line("Please upgrade node to 22"),
+        Step::raw_line("Please upgrade node to 22"),
         Step::Crash(Crash::Exit(1)),
     ];
     let error = start(world.launch(&script)).await.err().unwrap();
@@ -125,7 +125,7 @@ async fn an_agent_that_prints_one_line_for_people_and_exits_has_that_line_shown(
 }
 
 #[tokio::test]
-async fn an_agent_that_is_not_ready_in_time_is_killed() {
+async fn agent_start_timeout_kills_agent() {
     let world = World::new();
     let mut script = world.script();
     script.before_initialize = vec![Step::Touch(world.path("started")), Step::Stall];
@@ -142,22 +142,25 @@ async fn an_agent_that_is_not_ready_in_time_is_killed() {
 }
 
 #[tokio::test]
-async fn a_start_that_nobody_waits_for_leaves_nothing() {
+async fn dropped_start_leaves_no_process() {
     let world = World::new();
     let mut script = world.script();
     script.before_initialize = vec![Step::Touch(world.path("started")), Step::Stall];
     script.ignores_end_of_input = true;
-    let starting = Agent::start(world.launch(&script), Arc::new(Always(Decision::Deny)));
+    let starting = Agent::start(
+        world.launch(&script),
+        Arc::new(AlwaysDecide(Decision::Deny)),
+    );
     let started = world.path("started");
     tokio::select! {
         _ = starting => panic!("it never answers"),
-        () = file_made(&started) => {}
+        () = wait_for_file(&started) => {}
     }
     world.wait_until_nothing_is_alive().await;
 }
 
 #[tokio::test]
-async fn an_agent_that_wants_a_sign_in_says_which_ways_there_are() {
+async fn sign_in_required_error_lists_methods() {
     let world = World::new();
     let mut script = world.script();
     script.sign_in = Some("api-key".into());
@@ -172,7 +175,7 @@ async fn an_agent_that_wants_a_sign_in_says_which_ways_there_are() {
 }
 
 #[tokio::test]
-async fn the_sign_in_that_the_agent_names_is_used() {
+async fn configured_agent_sign_in_method_is_used() {
     let world = World::new();
     let mut script = world.script();
     script.sign_in = Some("api-key".into());
@@ -185,7 +188,7 @@ async fn the_sign_in_that_the_agent_names_is_used() {
 }
 
 #[tokio::test]
-async fn a_sign_in_that_is_not_offered_names_those_that_are() {
+async fn unknown_sign_in_method_error_lists_offered_methods() {
     let world = World::new();
     let mut script = world.script();
     script.sign_in = Some("api-key".into());
@@ -202,7 +205,7 @@ async fn a_sign_in_that_is_not_offered_names_those_that_are() {
 }
 
 #[tokio::test]
-async fn nothing_of_the_environment_is_inherited() {
+async fn agent_process_inherits_no_environment() {
     let world = World::new();
     let mut launch = world.launch(&world.script());
     launch.env.insert("GIVEN".into(), "1".into());
@@ -210,7 +213,7 @@ async fn nothing_of_the_environment_is_inherited() {
         .env
         .insert("MATINS_RUN_WORKER".into(), "not me".into());
     launch.guard.worker = Some("host-1-00000001".into());
-    launch.lease = LONG;
+    launch.lease = TEST_TIMEOUT;
     let agent = start(launch).await.unwrap();
     let pid = crate::support::pid_of(&world.marker(), "agent");
     let environ = std::fs::read(format!("/proc/{}/environ", pid.as_raw_nonzero())).unwrap();

@@ -9,18 +9,18 @@ use std::{
 };
 
 use agent::{
-    Agent, Decision, Exit, Grace, GuardProgram, Launch, Limits, Opened, PermissionRequest,
-    Permissions, PromptError, StartError, Update, guard::MARKER_VARIABLE,
+    Agent, Decision, Exit, GracePeriods, GuardProgram, Launch, Limits, OpenSession,
+    PermissionRequest, Permissions, PromptError, StartError, Update, guard::MARKER_VARIABLE,
 };
 use futures::future::{BoxFuture, ready};
 use model::{agent::ResourceLimits, outcome::StopReason};
 use tempfile::TempDir;
-use testkit::scripted::{Event, Ledger, Script, program};
+use testkit::scripted::{Event, PromptLog, Script, program_path};
 use tokio::sync::mpsc;
 
 /// What nothing here should take. Not waited for unless something hangs.
-pub(crate) const LONG: Duration = Duration::from_secs(30);
-const LOOK_PAUSE: Duration = Duration::from_millis(5);
+pub(crate) const TEST_TIMEOUT: Duration = Duration::from_secs(30);
+const POLL_INTERVAL: Duration = Duration::from_millis(5);
 
 /// A folder of its own for one test; its path is the marker of all its processes.
 pub(crate) struct World {
@@ -62,11 +62,11 @@ impl World {
             guard: guard_program(),
             marker: self.marker(),
             limits: Limits {
-                start: LONG,
-                restore: LONG,
+                start: TEST_TIMEOUT,
+                restore: TEST_TIMEOUT,
                 ..Limits::default()
             },
-            lease: LONG * 10,
+            lease: TEST_TIMEOUT * 10,
             resources: ResourceLimits::default(),
             authenticate: None,
         }
@@ -77,23 +77,23 @@ impl World {
     }
 
     /// Starts an agent with a new session.
-    pub(crate) async fn open(&self, script: &Script) -> (Agent, Opened) {
+    pub(crate) async fn open(&self, script: &Script) -> (Agent, OpenSession) {
         let agent = self.start(script).await;
         let opened = agent.new_session(self.cwd(), &[]).await.unwrap();
         (agent, opened)
     }
 
     /// A session that had one whole turn, by an agent that is gone.
-    pub(crate) async fn used_session(&self, script: &Script) -> Opened {
+    pub(crate) async fn prompted_session(&self, script: &Script) -> OpenSession {
         let (agent, opened) = self.open(script).await;
-        say(&agent, "first").await.0.unwrap();
+        send_prompt(&agent, "first").await.0.unwrap();
         self.end(agent).await;
         opened
     }
 
     /// Shuts an agent down and checks that nothing is left.
     pub(crate) async fn end(&self, agent: Agent) -> Exit {
-        let exit = within(agent.shutdown(patient())).await;
+        let exit = with_timeout(agent.shutdown(long_grace_periods())).await;
         assert_eq!(self.alive(), [] as [String; 0]);
         exit
     }
@@ -108,38 +108,42 @@ impl World {
     }
 }
 
-pub(crate) fn ledger(script: &Script) -> Ledger {
-    Ledger::read(&script.ledger()).unwrap()
+pub(crate) fn prompt_log(script: &Script) -> PromptLog {
+    PromptLog::read(&script.prompt_log_path()).unwrap()
 }
 
 pub(crate) fn events(script: &Script) -> Vec<Event> {
-    ledger(script).events().cloned().collect()
+    prompt_log(script).events().cloned().collect()
 }
 
 pub(crate) fn guard_program() -> GuardProgram {
     GuardProgram {
-        program: program().unwrap(),
+        program: program_path().unwrap(),
         args: vec!["guard".into()],
         worker: None,
     }
 }
 
 /// A shutdown whose steps never run out by a slow machine.
-pub(crate) fn patient() -> Grace {
-    Grace {
-        cancel: LONG,
-        close: LONG,
-        eof: LONG,
-        term: LONG,
+pub(crate) fn long_grace_periods() -> GracePeriods {
+    GracePeriods {
+        cancel: TEST_TIMEOUT,
+        close: TEST_TIMEOUT,
+        eof: TEST_TIMEOUT,
+        term: TEST_TIMEOUT,
     }
 }
 
 pub(crate) async fn start(launch: Launch) -> Result<Agent, StartError> {
-    within(Agent::start(launch, Arc::new(Always(Decision::Allow)))).await
+    with_timeout(Agent::start(
+        launch,
+        Arc::new(AlwaysDecide(Decision::Allow)),
+    ))
+    .await
 }
 
 /// Prompts and gathers the updates up to the answer.
-pub(crate) async fn say(
+pub(crate) async fn send_prompt(
     agent: &Agent,
     text: &str,
 ) -> (Result<StopReason, PromptError>, Vec<Update>) {
@@ -154,7 +158,7 @@ pub(crate) async fn gather_during<T>(
 ) -> (T, Vec<Update>) {
     let mut work = std::pin::pin!(work);
     let mut told = Vec::new();
-    let done = within(async {
+    let done = with_timeout(async {
         loop {
             tokio::select! {
                 biased;
@@ -179,29 +183,31 @@ pub(crate) fn text(told: &[Update]) -> String {
     pieces.collect()
 }
 
-pub(crate) struct Always(pub(crate) Decision);
+pub(crate) struct AlwaysDecide(pub(crate) Decision);
 
-impl Permissions for Always {
+impl Permissions for AlwaysDecide {
     fn decide(&self, _: PermissionRequest) -> BoxFuture<'_, Decision> {
         Box::pin(ready(self.0))
     }
 }
 
-pub(crate) async fn within<T>(work: impl Future<Output = T>) -> T {
-    tokio::time::timeout(LONG, work).await.expect("this hangs")
+pub(crate) async fn with_timeout<T>(work: impl Future<Output = T>) -> T {
+    tokio::time::timeout(TEST_TIMEOUT, work)
+        .await
+        .expect("this hangs")
 }
 
 /// Waits for what only the outside world can show.
 pub(crate) async fn eventually(mut holds: impl FnMut() -> bool) {
-    within(async {
+    with_timeout(async {
         while !holds() {
-            tokio::time::sleep(LOOK_PAUSE).await;
+            tokio::time::sleep(POLL_INTERVAL).await;
         }
     })
     .await;
 }
 
-pub(crate) async fn file_made(path: &Path) {
+pub(crate) async fn wait_for_file(path: &Path) {
     eventually(|| path.exists()).await;
 }
 

@@ -3,8 +3,8 @@
 use serde_json::{Map, Value, json};
 
 use super::{
-    errors::ERRORS,
-    walk::{each_operation, referenced},
+    error_responses::ERROR_STATUS_KEYS,
+    walk::{for_each_operation, schema_ref_name},
 };
 
 /// The depth at which an example ends. No schema contains itself, so that no example reaches it; it turns a future
@@ -22,14 +22,14 @@ pub(super) fn add(document: &mut Value) {
         schemas: &schemas,
         is_request: false,
     };
-    each_operation(document, |operation| {
+    for_each_operation(document, |operation| {
         if let Some(content) = operation.pointer_mut("/requestBody/content") {
             request.fill(content);
         }
         let responses = operation["responses"].as_object_mut().into_iter().flatten();
         for (status, answer) in responses {
-            if ERRORS.contains(&status.as_str()) {
-                answer["content"]["application/problem+json"]["example"] = problem();
+            if ERROR_STATUS_KEYS.contains(&status.as_str()) {
+                answer["content"]["application/problem+json"]["example"] = problem_example();
             } else if let Some(content) = answer.get_mut("content") {
                 response.fill(content);
             }
@@ -68,8 +68,8 @@ impl Examples<'_> {
         if let Some(default) = schema.get("default").filter(|default| !default.is_null()) {
             return default.clone();
         }
-        if let Some(name) = referenced(schema) {
-            return match of_schema(name) {
+        if let Some(name) = schema_ref_name(schema) {
+            return match schema_example(name) {
                 Some(known) => known,
                 None => self.value(field, &self.schemas[name], depth + 1),
             };
@@ -97,13 +97,13 @@ impl Examples<'_> {
             Some("array") => json!([self.value(field, &schema["items"], depth + 1)]),
             Some("integer" | "number") => schema.get("minimum").cloned().unwrap_or(json!(1)),
             Some("boolean") => json!(matches!(field, "deleted" | "serves" | "is_entry")),
-            Some("string") => text(field, schema),
+            Some("string") => text_example(field, schema),
             _ => json!({}),
         }
     }
 
     /// Returns an example of an object. A request has the required fields, and those optional ones for which
-    /// [`of_request`] has a value. A response has all fields, and those that may be null are null.
+    /// [`request_field_example`] has a value. A response has all fields, and those that may be null are null.
     fn object(&self, schema: &Value, depth: usize) -> Value {
         let required: Vec<_> = schema["required"]
             .as_array()
@@ -114,7 +114,7 @@ impl Examples<'_> {
         let shown = properties.filter_map(|(name, property)| {
             let is_required = required.iter().any(|one| *one == name);
             let value = if self.is_request && !is_required {
-                of_request(name)?
+                request_field_example(name)?
             } else if !self.is_request && is_nullable(property) {
                 Value::Null
             } else {
@@ -136,7 +136,7 @@ fn is_nullable(property: &Value) -> bool {
 }
 
 /// Returns the example of a schema whose structure does not give a valid or a useful one.
-fn of_schema(name: &str) -> Option<Value> {
+fn schema_example(name: &str) -> Option<Value> {
     Some(match name {
         "Period" => json!("10m"),
         "SessionTarget" => json!("continuous"),
@@ -154,7 +154,7 @@ fn of_schema(name: &str) -> Option<Value> {
 }
 
 /// Returns the example of an optional field of a request. Returns `None` for a field that examples leave out.
-fn of_request(name: &str) -> Option<Value> {
+fn request_field_example(name: &str) -> Option<Value> {
     Some(match name {
         "triggers" => json!([{ "kind": "cron", "expression": "0 9 * * 1-5" }]),
         "name" => json!("standup"),
@@ -170,7 +170,7 @@ fn of_request(name: &str) -> Option<Value> {
 }
 
 /// Returns the example of a text, by its format, its pattern or the name of its field.
-fn text(field: &str, schema: &Value) -> Value {
+fn text_example(field: &str, schema: &Value) -> Value {
     if schema["format"] == "date-time" {
         return json!("2027-01-04T09:00:00Z");
     }
@@ -205,7 +205,7 @@ fn text(field: &str, schema: &Value) -> Value {
 }
 
 /// Returns the example of an error.
-fn problem() -> Value {
+fn problem_example() -> Value {
     json!({
         "type": "/api/v1/docs#problem-invalid",
         "kind": "invalid",

@@ -7,14 +7,14 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 
 use super::{
-    errors::ERRORS,
-    walk::{each_node, referenced},
+    error_responses::ERROR_STATUS_KEYS,
+    walk::{for_each_node, schema_ref_name},
 };
 
 /// Marks every field of every response as required, and removes the defaults from responses and patches. The schema
 /// `Problem` is left out, because an error omits the members that do not apply (RFC 9457).
 pub(super) fn describe(document: &mut Value) {
-    let responses = of_responses(document);
+    let responses = response_schemas(document);
     let Some(schemas) = document["components"]["schemas"].as_object_mut() else {
         return;
     };
@@ -23,7 +23,7 @@ pub(super) fn describe(document: &mut Value) {
         if !is_response && !name.ends_with("Patch") {
             continue;
         }
-        each_node(schema, &mut |node| {
+        for_each_node(schema, &mut |node| {
             let properties = node.get_mut("properties");
             let Some(properties) = properties.and_then(Value::as_object_mut) else {
                 return;
@@ -42,12 +42,14 @@ pub(super) fn describe(document: &mut Value) {
 }
 
 /// Returns the names of the schemas that successful responses contain.
-pub(super) fn of_responses(document: &Value) -> BTreeSet<String> {
+pub(super) fn response_schemas(document: &Value) -> BTreeSet<String> {
     let mut names = BTreeSet::new();
     for operation in operations(document) {
         let responses = operation["responses"].as_object().into_iter().flatten();
-        for (_, response) in responses.filter(|(status, _)| !ERRORS.contains(&status.as_str())) {
-            collect(document, &response["content"], &mut names);
+        for (_, response) in
+            responses.filter(|(status, _)| !ERROR_STATUS_KEYS.contains(&status.as_str()))
+        {
+            collect_schemas(document, &response["content"], &mut names);
         }
     }
     names
@@ -55,10 +57,10 @@ pub(super) fn of_responses(document: &Value) -> BTreeSet<String> {
 
 /// Returns the names of the schemas that requests contain.
 #[cfg(test)]
-fn of_requests(document: &Value) -> BTreeSet<String> {
+fn request_schemas(document: &Value) -> BTreeSet<String> {
     let mut names = BTreeSet::new();
     for operation in operations(document) {
-        collect(document, &operation["requestBody"], &mut names);
+        collect_schemas(document, &operation["requestBody"], &mut names);
     }
     names
 }
@@ -70,18 +72,20 @@ fn operations(document: &Value) -> impl Iterator<Item = &Value> {
 }
 
 /// Collects the names of the schemas to which a node refers, directly or through other schemas.
-fn collect(document: &Value, node: &Value, names: &mut BTreeSet<String>) {
+fn collect_schemas(document: &Value, node: &Value, names: &mut BTreeSet<String>) {
     // Descend only at the first visit, so that schemas that share parts are walked once.
-    if let Some(name) = referenced(node)
+    if let Some(name) = schema_ref_name(node)
         && names.insert(name.to_owned())
     {
-        collect(document, &document["components"]["schemas"][name], names);
+        collect_schemas(document, &document["components"]["schemas"][name], names);
     }
     match node {
         Value::Object(fields) => fields
             .values()
-            .for_each(|field| collect(document, field, names)),
-        Value::Array(items) => items.iter().for_each(|item| collect(document, item, names)),
+            .for_each(|field| collect_schemas(document, field, names)),
+        Value::Array(items) => items
+            .iter()
+            .for_each(|item| collect_schemas(document, item, names)),
         _ => {}
     }
 }
@@ -91,9 +95,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn no_object_is_both_a_request_and_a_response() {
+    fn request_and_response_schemas_are_disjoint() {
         let document = crate::document();
-        let (requests, responses) = (of_requests(&document), of_responses(&document));
+        let (requests, responses) = (request_schemas(&document), response_schemas(&document));
         let schemas = &document["components"]["schemas"];
         let shared: Vec<_> = requests
             .intersection(&responses)

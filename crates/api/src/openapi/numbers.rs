@@ -17,7 +17,7 @@ pub(super) fn widen(document: &mut Value) {
 
 /// Replaces a format by a maximum, for numbers whose minimum is 0 or more. A maximum that the schema has stays.
 fn replace(part: &mut Value, format: &str, most: u64) {
-    super::walk::each_node(part, &mut |node| {
+    super::walk::for_each_node(part, &mut |node| {
         let is_unsigned = node["format"] == format && node["minimum"].as_u64().is_some();
         if let Some(schema) = node.as_object_mut().filter(|_| is_unsigned) {
             schema.remove("format");

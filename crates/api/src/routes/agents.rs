@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use api_types::{Agent, AgentConfigRequest, AgentView, CheckRequest, Checked, Page};
+use api_types::{Agent, AgentConfigRequest, AgentView, CheckRequest, CheckResponse, Page};
 use axum::Json as Answer;
 use model::{
     access::Permission,
@@ -15,13 +15,13 @@ use crate::{
     caller::Caller,
     etag::{self, ETag, IfMatch},
     extract::{Json, OptionalJson, Path},
-    problem::Failure,
+    problem::ApiError,
 };
 
 /// The description of the path parameter that names an agent.
-const NAMED: &str = "Its name or its id";
+const AGENT_PARAM_DESCRIPTION: &str = "Its name or its id";
 /// The text in place of the values of environment variables, for callers that may not change agents.
-const HIDDEN: &str = "(hidden)";
+const HIDDEN_VALUE: &str = "(hidden)";
 
 pub(super) fn routes() -> OpenApiRouter<Api> {
     OpenApiRouter::new()
@@ -42,14 +42,14 @@ pub(super) fn routes() -> OpenApiRouter<Api> {
     responses((status = OK, description = "All agents on one page", body = Page<AgentView>)),
     security(("token" = ["agents:read"]), ("browser" = []))
 )]
-async fn list_agents(caller: Caller) -> Result<Answer<Page<AgentView>>, Failure> {
-    let service = caller.may(Permission::AgentsRead)?;
+async fn list_agents(caller: Caller) -> Result<Answer<Page<AgentView>>, ApiError> {
+    let service = caller.authorize(Permission::AgentsRead)?;
     let environment = &caller.api.shared.environment;
     let views = service.agents().await?.into_iter().map(|agent| {
         let presence = service::presence(&agent.config, environment);
         AgentView {
-            agent: shown(&caller, agent),
-            presence,
+            agent: redact_env(&caller, agent),
+            installation,
         }
     });
     Ok(Answer(Page::whole(views.collect())))
@@ -63,7 +63,7 @@ async fn list_agents(caller: Caller) -> Result<Answer<Page<AgentView>>, Failure>
     get,
     path = "/agents/{agent}",
     tag = "agents",
-    params(("agent" = String, Path, description = NAMED)),
+    params(("agent" = String, Path, description = AGENT_PARAM_DESCRIPTION)),
     responses((
         status = OK,
         description = "The agent",
@@ -75,12 +75,12 @@ async fn list_agents(caller: Caller) -> Result<Answer<Page<AgentView>>, Failure>
 async fn show_agent(
     caller: Caller,
     Path([agent]): Path<1>,
-) -> Result<(ETag, Answer<Agent>), Failure> {
-    let service = caller.may(Permission::AgentsRead)?;
+) -> Result<(ETag, Answer<Agent>), ApiError> {
+    let service = caller.authorize(Permission::AgentsRead)?;
     let found = service.agent(&agent).await?;
     Ok((
         etag::header(&editable(&found)),
-        Answer(shown(&caller, found)),
+        Answer(redact_env(&caller, found)),
     ))
 }
 
@@ -111,8 +111,8 @@ async fn put_agent(
     Path([name]): Path<1>,
     seen: IfMatch,
     request: Json<AgentConfigRequest>,
-) -> Result<(ETag, Answer<Agent>), Failure> {
-    let service = caller.may(Permission::AgentsWrite)?;
+) -> Result<(ETag, Answer<Agent>), ApiError> {
+    let service = caller.authorize(Permission::AgentsWrite)?;
     let config = AgentConfig::from(request.value);
     let put = match service.agent(&name).await {
         // The store compares the row with the configuration that was checked, so that an edit between this check and
@@ -122,7 +122,7 @@ async fn put_agent(
             service.edit_agent(&before, &config).await?
         }
         Ok(_) => service.add_agent(&name, &config).await?,
-        Err(error) if error.kind() == service::Kind::NotFound => {
+        Err(error) if error.kind() == service::ErrorKind::NotFound => {
             seen.check_absent("the agent")?;
             service.add_agent(&name, &config).await?
         }
@@ -139,17 +139,17 @@ async fn put_agent(
     post,
     path = "/agents/{agent}/check",
     tag = "agents",
-    params(("agent" = String, Path, description = NAMED)),
+    params(("agent" = String, Path, description = AGENT_PARAM_DESCRIPTION)),
     request_body(content = Option<CheckRequest>, description = "How far the look goes"),
-    responses((status = OK, description = "What was found", body = Checked)),
+    responses((status = OK, description = "What was found", body = CheckResponse)),
     security(("token" = ["agents:write"]), ("browser" = []))
 )]
 async fn check_agent(
     caller: Caller,
     Path([agent]): Path<1>,
     OptionalJson(request): OptionalJson<CheckRequest>,
-) -> Result<Answer<Checked>, Failure> {
-    let service = caller.may(Permission::AgentsWrite)?;
+) -> Result<Answer<CheckResponse>, ApiError> {
+    let service = caller.authorize(Permission::AgentsWrite)?;
     Ok(Answer(service.check_agent(&agent, request.depth).await?))
 }
 
@@ -160,11 +160,11 @@ fn editable(agent: &agent::Agent) -> AgentConfigRequest {
 
 /// Returns an agent as the caller may see it. The values of environment variables may be secrets, so that they are
 /// replaced unless the caller may change agents.
-fn shown(caller: &Caller, agent: agent::Agent) -> Agent {
+fn redact_env(caller: &Caller, agent: agent::Agent) -> Agent {
     let mut agent = Agent::from(agent);
-    if caller.may(Permission::AgentsWrite).is_err() {
+    if caller.authorize(Permission::AgentsWrite).is_err() {
         let names = std::mem::take(&mut agent.config.env).into_keys();
-        let hidden = names.map(|name| (name, HIDDEN.to_owned()));
+        let hidden = names.map(|name| (name, HIDDEN_VALUE.to_owned()));
         agent.config.env = hidden.collect::<BTreeMap<_, _>>();
     }
     agent

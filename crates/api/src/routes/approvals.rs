@@ -13,19 +13,19 @@ use service::ApprovalQuery;
 use utoipa::IntoParams;
 use utoipa_axum::{router::OpenApiRouter, routes};
 
-use super::lists;
+use super::list_params;
 use crate::{
     Api,
     caller::Caller,
     extract::{OptionalJson, Path, Query},
-    once::Once,
-    problem::Failure,
+    idempotency::IdempotencyKey,
+    problem::ApiError,
 };
 
 /// The description of the path parameter that names an approval.
-const NAMED: &str = "Its id or the beginning of that";
+const APPROVAL_PARAM_DESCRIPTION: &str = "Its id or the beginning of that";
 /// The name that a decision records if the request came over the private socket, without a token.
-const SOCKET: &str = "socket";
+const SOCKET_DECIDER_NAME: &str = "socket";
 
 pub(super) fn routes() -> OpenApiRouter<Api> {
     OpenApiRouter::new()
@@ -39,14 +39,14 @@ pub(super) fn routes() -> OpenApiRouter<Api> {
 #[derive(Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
-struct Filter {
+struct ListApprovalsParams {
     /// The state of the approvals, or `any` for approvals in all states. The default is `pending`.
     #[param(
         value_type = Option<String>,
         pattern = "^(pending|allowed|denied|expired|void|any)$",
         example = "pending"
     )]
-    state: Option<Wanted>,
+    state: Option<ApprovalStateFilter>,
     /// The session of the approvals: its ID, the beginning of its ID, or its key.
     session: Option<String>,
     /// The automation of the approvals: its name, its ID, or the beginning of its ID.
@@ -64,9 +64,9 @@ struct Filter {
 /// The value of the parameter `state`: one state, or `None` for `any`.
 #[derive(Deserialize)]
 #[serde(try_from = "String")]
-struct Wanted(Option<ApprovalStatus>);
+struct ApprovalStateFilter(Option<ApprovalStatus>);
 
-impl TryFrom<String> for Wanted {
+impl TryFrom<String> for ApprovalStateFilter {
     type Error = model::text_enum::UnknownWord;
 
     fn try_from(text: String) -> Result<Self, Self::Error> {
@@ -91,15 +91,15 @@ impl TryFrom<String> for Wanted {
     get,
     path = "/approvals",
     tag = "approvals",
-    params(Filter),
+    params(ListApprovalsParams),
     responses((status = OK, description = "A page of approvals", body = Page<Approval>)),
     security(("token" = ["approvals:read"]), ("browser" = []))
 )]
 async fn list_approvals(
     caller: Caller,
-    Query(filter): Query<Filter>,
-) -> Result<Answer<Page<Approval>>, Failure> {
-    let service = caller.may(Permission::ApprovalsRead)?;
+    Query(filter): Query<ListApprovalsParams>,
+) -> Result<Answer<Page<Approval>>, ApiError> {
+    let service = caller.authorize(Permission::ApprovalsRead)?;
     let query = ApprovalQuery {
         state: filter
             .state
@@ -107,8 +107,8 @@ async fn list_approvals(
         session: filter.session,
         automation: filter.automation,
         run: filter.run,
-        after: lists::after(filter.after.as_deref())?,
-        limit: lists::limit(filter.limit)?,
+        after: list_params::parse_cursor(filter.after.as_deref())?,
+        limit: list_params::page_limit(filter.limit)?,
     };
     Ok(Answer(service.approvals(&query).await?.map(Into::into)))
 }
@@ -120,15 +120,15 @@ async fn list_approvals(
     get,
     path = "/approvals/{approval}",
     tag = "approvals",
-    params(("approval" = String, Path, description = NAMED)),
+    params(("approval" = String, Path, description = APPROVAL_PARAM_DESCRIPTION)),
     responses((status = OK, description = "The approval", body = Approval)),
     security(("token" = ["approvals:read"]), ("browser" = []))
 )]
 async fn show_approval(
     caller: Caller,
     Path([approval]): Path<1>,
-) -> Result<Answer<Approval>, Failure> {
-    let service = caller.may(Permission::ApprovalsRead)?;
+) -> Result<Answer<Approval>, ApiError> {
+    let service = caller.authorize(Permission::ApprovalsRead)?;
     Ok(Answer(service.approval(&approval).await?.into()))
 }
 
@@ -141,7 +141,7 @@ async fn show_approval(
     post,
     path = "/approvals/{approval}/allow",
     tag = "approvals",
-    params(("approval" = String, Path, description = NAMED), Once),
+    params(("approval" = String, Path, description = APPROVAL_PARAM_DESCRIPTION), IdempotencyKey),
     request_body = Option<DecisionRequest>,
     responses((status = OK, description = "The approval, decided", body = Approval)),
     security(("token" = ["approvals:write"]), ("browser" = []))
@@ -149,9 +149,9 @@ async fn show_approval(
 async fn allow_approval(
     caller: Caller,
     Path([approval]): Path<1>,
-    once: Once,
+    once: IdempotencyKey,
     OptionalJson(request): OptionalJson<DecisionRequest>,
-) -> Result<Response, Failure> {
+) -> Result<Response, ApiError> {
     decide(&caller, &approval, Verdict::Allow, once, &request).await
 }
 
@@ -164,7 +164,7 @@ async fn allow_approval(
     post,
     path = "/approvals/{approval}/deny",
     tag = "approvals",
-    params(("approval" = String, Path, description = NAMED), Once),
+    params(("approval" = String, Path, description = APPROVAL_PARAM_DESCRIPTION), IdempotencyKey),
     request_body = Option<DecisionRequest>,
     responses((status = OK, description = "The approval, decided", body = Approval)),
     security(("token" = ["approvals:write"]), ("browser" = []))
@@ -172,9 +172,9 @@ async fn allow_approval(
 async fn deny_approval(
     caller: Caller,
     Path([approval]): Path<1>,
-    once: Once,
+    once: IdempotencyKey,
     OptionalJson(request): OptionalJson<DecisionRequest>,
-) -> Result<Response, Failure> {
+) -> Result<Response, ApiError> {
     decide(&caller, &approval, Verdict::Deny, once, &request).await
 }
 
@@ -183,13 +183,13 @@ async fn decide(
     caller: &Caller,
     approval: &str,
     verdict: Verdict,
-    once: Once,
+    once: IdempotencyKey,
     request: &DecisionRequest,
-) -> Result<Response, Failure> {
-    let service = caller.may(Permission::ApprovalsWrite)?;
+) -> Result<Response, ApiError> {
+    let service = caller.authorize(Permission::ApprovalsWrite)?;
     let by = decider(caller);
     let said = request.comment.as_deref().unwrap_or_default().as_bytes();
-    let decided = once.create_of(caller, said, async |id| {
+    let decided = once.create_with_body(caller, said, async |id| {
         // With a key, the same request may have decided the approval before the server stopped. The service then
         // returns that decision instead of 409.
         let decided = service.decide(approval, verdict, request, &by, id.is_some());
@@ -202,9 +202,9 @@ async fn decide(
 fn decider(caller: &Caller) -> Decider {
     Decider {
         token: caller.token.as_ref().map(|token| token.id),
-        name: caller
-            .token
-            .as_ref()
-            .map_or_else(|| SOCKET.to_owned(), |token| token.name.clone()),
+        name: caller.token.as_ref().map_or_else(
+            || SOCKET_DECIDER_NAME.to_owned(),
+            |token| token.name.clone(),
+        ),
     }
 }

@@ -5,7 +5,7 @@ use axum::Json;
 use model::access::Permission;
 use utoipa_axum::{router::OpenApiRouter, routes};
 
-use crate::{Api, caller::Caller, extract::Path, problem::Failure};
+use crate::{Api, caller::Caller, extract::Path, problem::ApiError};
 
 pub(super) fn routes() -> OpenApiRouter<Api> {
     OpenApiRouter::new()
@@ -24,8 +24,8 @@ pub(super) fn routes() -> OpenApiRouter<Api> {
     responses((status = OK, description = "All instances on one page", body = Page<Instance>)),
     security(("token" = ["instances:read"]), ("browser" = []))
 )]
-async fn list_instances(caller: Caller) -> Result<Json<Page<Instance>>, Failure> {
-    let service = caller.may(Permission::InstancesRead)?;
+async fn list_instances(caller: Caller) -> Result<Json<Page<Instance>>, ApiError> {
+    let service = caller.authorize(Permission::InstancesRead)?;
     Ok(Json(Page::whole(service.instances().await?)))
 }
 
@@ -43,8 +43,8 @@ async fn list_instances(caller: Caller) -> Result<Json<Page<Instance>>, Failure>
 async fn show_instance(
     caller: Caller,
     Path([instance]): Path<1>,
-) -> Result<Json<Instance>, Failure> {
-    let service = caller.may(Permission::InstancesRead)?;
+) -> Result<Json<Instance>, ApiError> {
+    let service = caller.authorize(Permission::InstancesRead)?;
     Ok(Json(service.instance(&instance).await?))
 }
 
@@ -64,9 +64,9 @@ async fn show_instance(
 async fn remove_instance(
     caller: Caller,
     Path([instance]): Path<1>,
-) -> Result<Json<Instance>, Failure> {
-    let service = caller.may(Permission::InstancesWrite)?;
+) -> Result<Json<Instance>, ApiError> {
+    let service = caller.authorize(Permission::InstancesWrite)?;
     let removed = service.remove_instance(&instance).await?;
-    caller.wake();
+    caller.wake_loops();
     Ok(Json(removed))
 }

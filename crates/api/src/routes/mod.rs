@@ -10,10 +10,10 @@ mod agents;
 mod approvals;
 mod automations;
 mod instances;
-mod lists;
+mod list_params;
 mod notifications;
 mod runs;
-mod server;
+mod server_info;
 mod sessions;
 mod traces;
 mod webhooks;
@@ -35,5 +35,5 @@ pub(crate) fn all() -> OpenApiRouter<Api> {
         .merge(webhooks::routes())
         .merge(notifications::routes())
         .merge(access::routes())
-        .merge(server::routes())
+        .merge(server_info::routes())
 }

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use api_types::{
-    Delivery, DeliveryView, Endpoint, EndpointMade, EndpointRequest, MOST_OVERLAP_SECONDS, Page,
-    Rotation, SecretRotated,
+    Delivery, DeliveryView, Endpoint, EndpointCreated, EndpointRequest, MAX_OVERLAP_SECONDS, Page,
+    RotationRequest, SecretRotated,
 };
 use axum::{Json as Answer, response::Response};
 use http::StatusCode;
@@ -13,18 +13,18 @@ use serde::Deserialize;
 use utoipa::IntoParams;
 use utoipa_axum::{router::OpenApiRouter, routes};
 
-use super::lists;
+use super::list_params;
 use crate::{
     Api,
     caller::Caller,
     etag::{self, ETag, IfMatch},
     extract::{Json, OptionalJson, Path, Query},
-    once::Once,
-    problem::Failure,
+    idempotency::IdempotencyKey,
+    problem::ApiError,
 };
 
 /// The description of the path parameter that names an endpoint.
-const NAMED: &str = "Its name or its id";
+const ENDPOINT_PARAM_DESCRIPTION: &str = "Its name or its id";
 
 pub(super) fn routes() -> OpenApiRouter<Api> {
     OpenApiRouter::new()
@@ -49,8 +49,8 @@ pub(super) fn routes() -> OpenApiRouter<Api> {
     responses((status = OK, description = "All endpoints on one page", body = Page<Endpoint>)),
     security(("token" = ["notifications:read"]), ("browser" = []))
 )]
-async fn list_endpoints(caller: Caller) -> Result<Answer<Page<Endpoint>>, Failure> {
-    let service = caller.may(Permission::NotificationsRead)?;
+async fn list_endpoints(caller: Caller) -> Result<Answer<Page<Endpoint>>, ApiError> {
+    let service = caller.authorize(Permission::NotificationsRead)?;
     Ok(Answer(
         Page::whole(service.endpoints().await?).map(Into::into),
     ))
@@ -65,17 +65,17 @@ async fn list_endpoints(caller: Caller) -> Result<Answer<Page<Endpoint>>, Failur
     post,
     path = "/endpoints",
     tag = "notifications",
-    params(Once),
+    params(IdempotencyKey),
     request_body = EndpointRequest,
-    responses((status = CREATED, description = "The endpoint with its secret", body = EndpointMade)),
+    responses((status = CREATED, description = "The endpoint with its secret", body = EndpointCreated)),
     security(("token" = ["notifications:write"]), ("browser" = []))
 )]
 async fn create_endpoint(
     caller: Caller,
-    once: Once,
+    once: IdempotencyKey,
     request: Json<EndpointRequest>,
-) -> Result<Response, Failure> {
-    let service = caller.may(Permission::NotificationsWrite)?;
+) -> Result<Response, ApiError> {
+    let service = caller.authorize(Permission::NotificationsWrite)?;
     let made = once.create(&caller, &request, async |id| {
         let id = id.map(EndpointId::from_uuid);
         let made = service.create_endpoint(&request.value, id).await?;
@@ -91,7 +91,7 @@ async fn create_endpoint(
     get,
     path = "/endpoints/{endpoint}",
     tag = "notifications",
-    params(("endpoint" = String, Path, description = NAMED)),
+    params(("endpoint" = String, Path, description = ENDPOINT_PARAM_DESCRIPTION)),
     responses((
         status = OK,
         description = "The endpoint",
@@ -103,8 +103,8 @@ async fn create_endpoint(
 async fn show_endpoint(
     caller: Caller,
     Path([endpoint]): Path<1>,
-) -> Result<(ETag, Answer<Endpoint>), Failure> {
-    let service = caller.may(Permission::NotificationsRead)?;
+) -> Result<(ETag, Answer<Endpoint>), ApiError> {
+    let service = caller.authorize(Permission::NotificationsRead)?;
     let found = service.endpoint(&endpoint).await?;
     Ok((etag::header(&editable(&found)), Answer(found.into())))
 }
@@ -119,7 +119,7 @@ async fn show_endpoint(
     path = "/endpoints/{endpoint}",
     tag = "notifications",
     params(
-        ("endpoint" = String, Path, description = NAMED),
+        ("endpoint" = String, Path, description = ENDPOINT_PARAM_DESCRIPTION),
         ("If-Match" = Option<String>, Header, description = "The ETag of what was seen")
     ),
     request_body = EndpointRequest,
@@ -136,8 +136,8 @@ async fn replace_endpoint(
     Path([endpoint]): Path<1>,
     seen: IfMatch,
     request: Json<EndpointRequest>,
-) -> Result<(ETag, Answer<Endpoint>), Failure> {
-    let service = caller.may(Permission::NotificationsWrite)?;
+) -> Result<(ETag, Answer<Endpoint>), ApiError> {
+    let service = caller.authorize(Permission::NotificationsWrite)?;
     let before = service.endpoint(&endpoint).await?;
     seen.check("the endpoint", &editable(&before))?;
     let edited = service.edit_endpoint(&before, &request.value).await?;
@@ -162,15 +162,15 @@ fn editable(endpoint: &notification::Endpoint) -> EndpointRequest {
     delete,
     path = "/endpoints/{endpoint}",
     tag = "notifications",
-    params(("endpoint" = String, Path, description = NAMED)),
+    params(("endpoint" = String, Path, description = ENDPOINT_PARAM_DESCRIPTION)),
     responses((status = OK, description = "The endpoint as it was", body = Endpoint)),
     security(("token" = ["notifications:write"]), ("browser" = []))
 )]
 async fn delete_endpoint(
     caller: Caller,
     Path([endpoint]): Path<1>,
-) -> Result<Answer<Endpoint>, Failure> {
-    let service = caller.may(Permission::NotificationsWrite)?;
+) -> Result<Answer<Endpoint>, ApiError> {
+    let service = caller.authorize(Permission::NotificationsWrite)?;
     Ok(Answer(service.delete_endpoint(&endpoint).await?.into()))
 }
 
@@ -182,18 +182,18 @@ async fn delete_endpoint(
     post,
     path = "/endpoints/{endpoint}/rotate-secret",
     tag = "notifications",
-    params(("endpoint" = String, Path, description = NAMED), Once),
-    request_body(content = Option<Rotation>, description = "For how long"),
+    params(("endpoint" = String, Path, description = ENDPOINT_PARAM_DESCRIPTION), IdempotencyKey),
+    request_body(content = Option<RotationRequest>, description = "For how long"),
     responses((status = OK, description = "The new secret", body = SecretRotated)),
     security(("token" = ["notifications:write"]), ("browser" = []))
 )]
 async fn rotate_endpoint_secret(
     caller: Caller,
     Path([endpoint]): Path<1>,
-    once: Once,
-    OptionalJson(rotation): OptionalJson<Rotation>,
-) -> Result<Response, Failure> {
-    let service = caller.may(Permission::NotificationsWrite)?;
+    once: IdempotencyKey,
+    OptionalJson(rotation): OptionalJson<RotationRequest>,
+) -> Result<Response, ApiError> {
+    let service = caller.authorize(Permission::NotificationsWrite)?;
     let overlap = overlap(rotation)?;
     let rotated = once.rotate(&caller, rotation, async |key| {
         let rotated = service.rotate_endpoint_secret(&endpoint, overlap, key);
@@ -206,14 +206,14 @@ async fn rotate_endpoint_secret(
 ///
 /// # Errors
 ///
-/// Returns 400 if it is longer than [`MOST_OVERLAP_SECONDS`].
-pub(super) fn overlap(rotation: Rotation) -> Result<Duration, Failure> {
+/// Returns 400 if it is longer than [`MAX_OVERLAP_SECONDS`].
+pub(super) fn overlap(rotation: RotationRequest) -> Result<Duration, ApiError> {
     let seconds = rotation.overlap_seconds;
-    if seconds > MOST_OVERLAP_SECONDS {
+    if seconds > MAX_OVERLAP_SECONDS {
         let detail = format!(
-            "failed to take overlap_seconds {seconds}: accepted are 0 to {MOST_OVERLAP_SECONDS}"
+            "failed to take overlap_seconds {seconds}: accepted are 0 to {MAX_OVERLAP_SECONDS}"
         );
-        return Err(Failure::malformed(detail).field("overlap_seconds"));
+        return Err(ApiError::malformed(detail).field("overlap_seconds"));
     }
     Ok(Duration::from_secs(seconds.into()))
 }
@@ -259,20 +259,20 @@ moves! {
     post,
     path = "/endpoints/{endpoint}/test",
     tag = "notifications",
-    params(("endpoint" = String, Path, description = NAMED), Once),
+    params(("endpoint" = String, Path, description = ENDPOINT_PARAM_DESCRIPTION), IdempotencyKey),
     responses((status = ACCEPTED, description = "The delivery", body = DeliveryView)),
     security(("token" = ["notifications:write"]), ("browser" = []))
 )]
 async fn test_endpoint(
     caller: Caller,
     Path([endpoint]): Path<1>,
-    once: Once,
-) -> Result<Response, Failure> {
-    let service = caller.may(Permission::NotificationsWrite)?;
-    let sent = once.create_of(&caller, &[], async |id| {
+    once: IdempotencyKey,
+) -> Result<Response, ApiError> {
+    let service = caller.authorize(Permission::NotificationsWrite)?;
+    let sent = once.create_with_body(&caller, &[], async |id| {
         let id = id.map(DeliveryId::from_uuid);
         let view = service.test_endpoint(&endpoint, id).await?;
-        caller.wake();
+        caller.wake_loops();
         Ok((StatusCode::ACCEPTED, view))
     });
     sent.await
@@ -282,7 +282,7 @@ async fn test_endpoint(
 #[derive(Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
-struct Part {
+struct ListDeliveriesParams {
     /// The value of `next` of the previous page. Without it, the response is the first page.
     #[param(value_type = Option<model::DeliveryId>)]
     after: Option<String>,
@@ -298,18 +298,18 @@ struct Part {
     get,
     path = "/endpoints/{endpoint}/deliveries",
     tag = "notifications",
-    params(("endpoint" = String, Path, description = NAMED), Part),
+    params(("endpoint" = String, Path, description = ENDPOINT_PARAM_DESCRIPTION), ListDeliveriesParams),
     responses((status = OK, description = "A page of deliveries", body = Page<Delivery>)),
     security(("token" = ["notifications:read"]), ("browser" = []))
 )]
 async fn list_deliveries(
     caller: Caller,
     Path([endpoint]): Path<1>,
-    Query(part): Query<Part>,
-) -> Result<Answer<Page<Delivery>>, Failure> {
-    let service = caller.may(Permission::NotificationsRead)?;
-    let after = lists::after(part.after.as_deref())?;
-    let limit = lists::limit(part.limit)?;
+    Query(part): Query<ListDeliveriesParams>,
+) -> Result<Answer<Page<Delivery>>, ApiError> {
+    let service = caller.authorize(Permission::NotificationsRead)?;
+    let after = list_params::parse_cursor(part.after.as_deref())?;
+    let limit = list_params::page_limit(part.limit)?;
     let page = service.deliveries(&endpoint, after, limit).await?;
     Ok(Answer(page.map(Into::into)))
 }
@@ -328,8 +328,8 @@ async fn list_deliveries(
 async fn show_delivery(
     caller: Caller,
     Path([delivery]): Path<1>,
-) -> Result<Answer<DeliveryView>, Failure> {
-    let service = caller.may(Permission::NotificationsRead)?;
+) -> Result<Answer<DeliveryView>, ApiError> {
+    let service = caller.authorize(Permission::NotificationsRead)?;
     Ok(Answer(service.delivery(&delivery).await?))
 }
 
@@ -341,24 +341,24 @@ async fn show_delivery(
     post,
     path = "/deliveries/{delivery}/redeliver",
     tag = "notifications",
-    params(("delivery" = String, Path, description = "Its id"), Once),
+    params(("delivery" = String, Path, description = "Its id"), IdempotencyKey),
     responses((status = ACCEPTED, description = "The delivery", body = DeliveryView)),
     security(("token" = ["notifications:write"]), ("browser" = []))
 )]
 async fn redeliver(
     caller: Caller,
     Path([delivery]): Path<1>,
-    once: Once,
-) -> Result<Response, Failure> {
-    let service = caller.may(Permission::NotificationsWrite)?;
+    once: IdempotencyKey,
+) -> Result<Response, ApiError> {
+    let service = caller.authorize(Permission::NotificationsWrite)?;
     // This operation creates no row, so that the store cannot recognize a repeated request by a reserved ID. With a
     // key, a pending delivery counts as the result of the first request; a 409 would hide that it succeeded.
-    let sent = once.create_of(&caller, &[], async |id| {
+    let sent = once.create_with_body(&caller, &[], async |id| {
         let view = match id {
-            Some(_) => service.redeliver_once(&delivery).await?,
+            Some(_) => service.redeliver_idempotently(&delivery).await?,
             None => service.redeliver(&delivery).await?,
         };
-        caller.wake();
+        caller.wake_loops();
         Ok((StatusCode::ACCEPTED, view))
     });
     sent.await

@@ -16,13 +16,13 @@ use crate::{
     Api,
     caller::Caller,
     extract::{Path, Query},
-    problem::Failure,
+    problem::ApiError,
     trace::{InvalidCursor, Trace, feed_cursor, session_cursor},
 };
 
 /// The longest life of a trace. The server authenticates a client only when it connects, so that a trace without an
 /// end would outlive the revocation of its token. Clients connect again and continue after the last event.
-const LIFE: Duration = Duration::from_mins(15);
+const MAX_TRACE_DURATION: Duration = Duration::from_mins(15);
 
 pub(super) fn routes() -> OpenApiRouter<Api> {
     OpenApiRouter::new()
@@ -35,7 +35,7 @@ pub(super) fn routes() -> OpenApiRouter<Api> {
 #[derive(Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
-struct Since {
+struct TraceParams {
     /// The ID of the last event that the client received, for clients that cannot send the header `Last-Event-ID`.
     /// The header takes precedence.
     after: Option<String>,
@@ -43,17 +43,17 @@ struct Since {
 
 /// The header `Last-Event-ID`, which a client sends when it connects again: the ID of the last event that it
 /// received.
-struct LastSeen(Option<String>);
+struct LastEventId(Option<String>);
 
-impl<S: Send + Sync> FromRequestParts<S> for LastSeen {
-    type Rejection = Failure;
+impl<S: Send + Sync> FromRequestParts<S> for LastEventId {
+    type Rejection = ApiError;
 
-    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Failure> {
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, ApiError> {
         let name = HeaderName::from_static("last-event-id");
         let given = parts.headers.get(&name).map(|value| {
             let text = value.to_str().map(str::to_owned);
             text.map_err(|_| {
-                Failure::malformed("failed to take Last-Event-ID: accepted is the id of an event")
+                ApiError::malformed("failed to take Last-Event-ID: accepted is the id of an event")
                     .field("Last-Event-ID")
             })
         });
@@ -77,7 +77,7 @@ impl<S: Send + Sync> FromRequestParts<S> for LastSeen {
     params(
         ("session" = String, Path, description = "Its id, the beginning of that, or its key"),
         ("Last-Event-ID" = Option<String>, Header, description = "The id of the last event that was seen"),
-        Since
+        TraceParams
     ),
     responses((
         status = OK,
@@ -90,10 +90,10 @@ impl<S: Send + Sync> FromRequestParts<S> for LastSeen {
 async fn trace_session(
     caller: Caller,
     Path([session]): Path<1>,
-    LastSeen(last): LastSeen,
-    Query(since): Query<Since>,
-) -> Result<Response, Failure> {
-    let service = caller.may(Permission::SessionsRead)?;
+    LastEventId(last): LastEventId,
+    Query(since): Query<TraceParams>,
+) -> Result<Response, ApiError> {
+    let service = caller.authorize(Permission::SessionsRead)?;
     let after = session_cursor(last.as_deref(), since.after.as_deref())?;
     let session = service.session_id(&session).await?;
     let scope = store::Scope::Tenant(caller.tenant);
@@ -115,7 +115,7 @@ async fn trace_session(
     params(
         ("automation" = String, Path, description = "Its name, its id or the beginning of that"),
         ("Last-Event-ID" = Option<String>, Header, description = "The id of the last event that was seen"),
-        Since
+        TraceParams
     ),
     responses((
         status = OK,
@@ -128,11 +128,11 @@ async fn trace_session(
 async fn trace_automation(
     caller: Caller,
     Path([automation]): Path<1>,
-    LastSeen(last): LastSeen,
-    Query(since): Query<Since>,
-) -> Result<Response, Failure> {
-    let service = caller.may(Permission::AutomationsRead)?;
-    caller.may(Permission::SessionsRead)?;
+    LastEventId(last): LastEventId,
+    Query(since): Query<TraceParams>,
+) -> Result<Response, ApiError> {
+    let service = caller.authorize(Permission::AutomationsRead)?;
+    caller.authorize(Permission::SessionsRead)?;
     let after = feed_cursor(last.as_deref(), since.after.as_deref())?;
     let automation = service.automation_id(&automation).await?;
     let traces = &caller.api.shared.traces;
@@ -151,7 +151,7 @@ async fn trace_automation(
     tag = "traces",
     params(
         ("Last-Event-ID" = Option<String>, Header, description = "The id of the last event that was seen"),
-        Since
+        TraceParams
     ),
     responses((
         status = OK,
@@ -163,11 +163,11 @@ async fn trace_automation(
 )]
 async fn trace_tenant(
     caller: Caller,
-    LastSeen(last): LastSeen,
-    Query(since): Query<Since>,
-) -> Result<Response, Failure> {
-    caller.may(Permission::SessionsRead)?;
-    caller.may(Permission::AutomationsRead)?;
+    LastEventId(last): LastEventId,
+    Query(since): Query<TraceParams>,
+) -> Result<Response, ApiError> {
+    caller.authorize(Permission::SessionsRead)?;
+    caller.authorize(Permission::AutomationsRead)?;
     let after = feed_cursor(last.as_deref(), since.after.as_deref())?;
     let traces = &caller.api.shared.traces;
     let trace = traces.tenant(caller.tenant, after).await?;
@@ -178,9 +178,11 @@ async fn trace_tenant(
 fn stream(caller: &Caller, trace: Trace) -> Response {
     let now = caller.now();
     let expires = caller.token.as_ref().and_then(|token| token.expires_at);
-    let life = expires.map_or(LIFE, |expires| LIFE.min(expires.since(now)));
+    let life = expires.map_or(MAX_TRACE_DURATION, |expires| {
+        MAX_TRACE_DURATION.min(expires.since(now))
+    });
     let frames = trace.take_until(Box::pin(sleep(life)));
-    let open = caller.api.shared.metrics.trace();
+    let open = caller.api.shared.metrics.open_trace();
     let frames = frames.map(move |frame| {
         // The closure owns `open`, so that the trace is counted as open until its stream is dropped.
         let _counts = &open;
@@ -196,7 +198,7 @@ fn stream(caller: &Caller, trace: Trace) -> Response {
     response
 }
 
-impl From<InvalidCursor> for Failure {
+impl From<InvalidCursor> for ApiError {
     fn from(error: InvalidCursor) -> Self {
         Self::malformed(format!("failed to take {error}")).field(error.field)
     }

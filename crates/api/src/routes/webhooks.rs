@@ -1,6 +1,6 @@
 //! Incoming webhooks that fire triggers, and the secrets that sign them.
 
-use api_types::{ProblemKind, ReceivedWebhook, Rotation, SecretRotated, WebhookSecret};
+use api_types::{ProblemKind, ReceivedWebhook, RotationRequest, SecretRotated, WebhookSecret};
 use axum::{
     Json as Answer,
     extract::{Request, State},
@@ -23,8 +23,8 @@ use crate::{
     Api,
     caller::Caller,
     extract::{self, OptionalJson, Path},
-    once::Once,
-    problem::Failure,
+    idempotency::IdempotencyKey,
+    problem::ApiError,
 };
 
 pub(super) fn routes() -> OpenApiRouter<Api> {
@@ -74,29 +74,29 @@ async fn receive_webhook(
     State(api): State<Api>,
     Path([trigger]): Path<1>,
     request: Request,
-) -> Result<(StatusCode, Answer<ReceivedWebhook>), Failure> {
+) -> Result<(StatusCode, Answer<ReceivedWebhook>), ApiError> {
     // There is no `Caller`: the signature authenticates the request. `receive_webhook` checks the signature before it
     // parses the body, and answers an unknown trigger like a wrong signature, so that a stranger learns nothing.
     let headers = request.headers().clone();
-    let body = extract::body(request).await?;
+    let body = extract::read_body(request).await?;
     let now = api.shared.clock.now();
     let store = &api.shared.store;
     let received = service::receive_webhook(store, &trigger, &headers, &body, now).await;
     let received = received.map_err(|error| match error {
-        WebhookError::Refused(refusal) => Failure::new(
+        WebhookError::Refused(refusal) => ApiError::new(
             ProblemKind::Unauthenticated,
             StatusCode::UNAUTHORIZED,
             format!("failed to {refusal}"),
         ),
-        WebhookError::TooLong => Failure::new(
+        WebhookError::TooLong => ApiError::new(
             ProblemKind::Invalid,
             StatusCode::PAYLOAD_TOO_LARGE,
             format!("failed to {error}"),
         ),
-        WebhookError::NotText => Failure::malformed(format!("failed to {error}")),
+        WebhookError::NotText => ApiError::malformed(format!("failed to {error}")),
         WebhookError::Store(error) => error.into(),
     })?;
-    (api.shared.wake)();
+    (api.shared.wake_loops)();
     Ok((StatusCode::ACCEPTED, Answer(received)))
 }
 
@@ -117,8 +117,8 @@ async fn receive_webhook(
 async fn show_webhook_secret(
     caller: Caller,
     Path([automation, trigger]): Path<2>,
-) -> Result<Answer<WebhookSecret>, Failure> {
-    let service = caller.may(Permission::AutomationsWrite)?;
+) -> Result<Answer<WebhookSecret>, ApiError> {
+    let service = caller.authorize(Permission::AutomationsWrite)?;
     let secret = service.webhook_secret(&automation, &trigger).await?;
     let id = service.trigger(&automation, &trigger).await?.id;
     Ok(Answer(WebhookSecret {
@@ -139,19 +139,19 @@ async fn show_webhook_secret(
     params(
         ("automation" = String, Path, description = "Its name, its id or the beginning of that"),
         ("trigger" = String, Path, description = "The trigger's id or the beginning of that"),
-        Once
+        IdempotencyKey
     ),
-    request_body(content = Option<Rotation>, description = "For how long"),
+    request_body(content = Option<RotationRequest>, description = "For how long"),
     responses((status = OK, description = "The new secret", body = SecretRotated)),
     security(("token" = ["automations:write"]), ("browser" = []))
 )]
 async fn rotate_webhook_secret(
     caller: Caller,
     Path([automation, trigger]): Path<2>,
-    once: Once,
-    OptionalJson(rotation): OptionalJson<Rotation>,
-) -> Result<Response, Failure> {
-    let service = caller.may(Permission::AutomationsWrite)?;
+    once: IdempotencyKey,
+    OptionalJson(rotation): OptionalJson<RotationRequest>,
+) -> Result<Response, ApiError> {
+    let service = caller.authorize(Permission::AutomationsWrite)?;
     let overlap = overlap(rotation)?;
     let rotated = once.rotate(&caller, rotation, async |key| {
         let rotated = service.rotate_webhook_secret(&automation, &trigger, overlap, key);

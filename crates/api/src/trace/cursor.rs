@@ -3,9 +3,9 @@
 use model::feed::FeedCursor;
 
 /// The header in which a browser that connects again sends the ID of the last event.
-const HEADER: &str = "Last-Event-ID";
+const CURSOR_HEADER: &str = "Last-Event-ID";
 /// The query parameter for clients that cannot set a header.
-const PARAMETER: &str = "after";
+const CURSOR_PARAMETER: &str = "after";
 
 /// The error for a cursor that is invalid.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -32,7 +32,7 @@ pub fn session_cursor(
     parameter: Option<&str>,
 ) -> Result<Option<i64>, InvalidCursor> {
     let expected = "the number of an event of this session, 0 for its beginning";
-    chosen(header, parameter, expected, |text| {
+    parse_cursor(header, parameter, expected, |text| {
         // `parse` alone would accept `+1`.
         let digits = text.bytes().all(|byte| byte.is_ascii_digit());
         digits.then(|| text.parse().ok()).flatten()
@@ -50,10 +50,10 @@ pub fn feed_cursor(
 ) -> Result<Option<FeedCursor>, InvalidCursor> {
     let expected = "the id of an event of this feed, like \
                     812.0197f3c2a9d07cc1a1b2c3d4e5f60718.14";
-    chosen(header, parameter, expected, |text| text.parse().ok())
+    parse_cursor(header, parameter, expected, |text| text.parse().ok())
 }
 
-fn chosen<T>(
+fn parse_cursor<T>(
     header: Option<&str>,
     parameter: Option<&str>,
     expected: &'static str,
@@ -61,8 +61,8 @@ fn chosen<T>(
 ) -> Result<Option<T>, InvalidCursor> {
     let given = |text: Option<&'_ str>| text.filter(|text| !text.is_empty()).map(str::to_owned);
     let (field, text) = match (given(header), given(parameter)) {
-        (Some(text), _) => (HEADER, text),
-        (None, Some(text)) => (PARAMETER, text),
+        (Some(text), _) => (CURSOR_HEADER, text),
+        (None, Some(text)) => (CURSOR_PARAMETER, text),
         (None, None) => return Ok(None),
     };
     match parse(&text) {
@@ -80,7 +80,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_header_wins_and_nothing_is_no_place() {
+    fn cursor_header_takes_precedence_over_parameter() {
         assert_eq!(session_cursor(Some("7"), Some("3")), Ok(Some(7)));
         assert_eq!(session_cursor(None, Some("3")), Ok(Some(3)));
         assert_eq!(session_cursor(Some(""), Some("0")), Ok(Some(0)));
@@ -92,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn garbage_names_field_value_and_what_is_accepted() {
+    fn invalid_cursor_error_names_field_value_and_format() {
         for text in ["x", "-1", "+1", "1.5", " 1", "99999999999999999999"] {
             let refused = session_cursor(Some(text), Some("1")).unwrap_err();
             let says = refused.to_string();

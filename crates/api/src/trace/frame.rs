@@ -15,29 +15,29 @@ use model::{
     feed::FeedCursor,
 };
 use service::trace_events;
-use store::{FeedEvent, LiveText, Logged};
+use store::{FeedEvent, LiveText, LogEntry};
 
 /// The first frame of a trace: the number of milliseconds that a browser waits before it connects again.
-pub(super) const RETRY: &[u8] = b"retry: 2000\n\n";
+pub(super) const RETRY_FRAME: &[u8] = b"retry: 2000\n\n";
 /// A comment, which clients ignore. It keeps proxies from closing a connection without traffic.
-pub(super) const HEARTBEAT: &[u8] = b": \n\n";
+pub(super) const HEARTBEAT_FRAME: &[u8] = b": \n\n";
 
 /// Returns the frame for an event of a session's log.
-pub(super) fn logged(session: SessionId, logged: Logged) -> Bytes {
+pub(super) fn session_event(session: SessionId, logged: LogEntry) -> Bytes {
     let seq = logged.event.seq;
-    frame(Some(&seq), &trace_events::session_event(session, logged))
+    encode(Some(&seq), &trace_events::session_event(session, logged))
 }
 
 /// Returns the frame for an event of a feed.
-pub(super) fn fed(fed: FeedEvent) -> Bytes {
+pub(super) fn feed_event(fed: FeedEvent) -> Bytes {
     let cursor = fed.cursor;
-    frame(Some(&cursor), &trace_events::feed_event(fed))
+    encode(Some(&cursor), &trace_events::feed_event(fed))
 }
 
 /// Returns the frame for text that a turn is writing. It has no ID, so that a client that connects again continues
 /// after the last event of the log. The log gets the whole text when the turn ends.
 pub(super) fn delta(text: &LiveText) -> Bytes {
-    frame(None::<&i64>, &trace_events::delta(text))
+    encode(None::<&i64>, &trace_events::delta(text))
 }
 
 /// Returns the frame with a snapshot of a session, for a reader whose next events were removed by retention. The
@@ -45,22 +45,22 @@ pub(super) fn delta(text: &LiveText) -> Bytes {
 pub(super) fn session_resync(session: Session, open: Vec<Run>, waiting: Vec<Approval>) -> Bytes {
     let last_seq = session.last_seq;
     let event = trace_events::resync(session, open, waiting);
-    frame(Some(&last_seq), &event)
+    encode(Some(&last_seq), &event)
 }
 
 /// Returns the frame with a snapshot of a feed, for a reader whose next events were removed by retention. The reader
 /// continues after `from`.
 pub(super) fn feed_resync(from: FeedCursor, open: Vec<Run>, waiting: Vec<Approval>) -> Bytes {
-    frame(Some(&from), &trace_events::feed_resync(from, open, waiting))
+    encode(Some(&from), &trace_events::feed_resync(from, open, waiting))
 }
 
 /// Returns the last frame of the trace of a session that was deleted.
-pub(super) fn deleted(session: SessionId) -> Bytes {
-    frame(None::<&i64>, &trace_events::session_deleted(session))
+pub(super) fn session_deleted(session: SessionId) -> Bytes {
+    encode(None::<&i64>, &trace_events::session_deleted(session))
 }
 
 /// Encodes an event. The name of the event is its `kind`.
-fn frame(id: Option<&impl Display>, event: &TraceEvent) -> Bytes {
+fn encode(id: Option<&impl Display>, event: &TraceEvent) -> Bytes {
     let id = id.map(|id| format!("id: {id}\n")).unwrap_or_default();
     let data = serde_json::to_string(event).unwrap_or_default();
     format!("{id}event: {}\ndata: {data}\n\n", event.tag()).into()

@@ -10,79 +10,79 @@ use std::{
 };
 
 use model::{AutomationId, RunId, SessionId, TenantId, feed::FeedCursor};
-use store::{Changed, Changes, Error, Scope, Store};
+use store::{ChangeSet, Changes, Error, Scope, Store};
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
 use super::{
     frame,
-    reader::{Reader, Trace},
-    source::{OfFeed, OfSession},
-    watch::Watch,
+    log_source::{FeedLog, SessionLog},
+    reader::{ReaderConfig, Trace},
+    shared_log::SharedLog,
 };
 
 /// The maximum number of events of one session that one read returns.
-const LOOK: u32 = 64;
+const MAX_EVENTS_PER_READ: u32 = 64;
 /// The maximum number of pieces of text that one read returns.
-const PIECES: u32 = 256;
+const MAX_TEXT_PIECES_PER_READ: u32 = 256;
 /// The pause after a failed read of the database.
-const PAUSE: Duration = Duration::from_secs(1);
+const READ_RETRY_DELAY: Duration = Duration::from_secs(1);
 /// The pause before a feed is read again that open transactions hold back.
-const HELD: Duration = Duration::from_millis(100);
+const BLOCKED_FEED_RETRY_DELAY: Duration = Duration::from_millis(100);
 /// A number that no event has, so that a read after it returns the number of the newest event alone. It is half of
 /// the maximum, so that adding to it cannot overflow.
-const NO_NUMBER: i64 = i64::MAX >> 1;
+const UNUSED_SEQ: i64 = i64::MAX >> 1;
 
 /// The time limits of traces.
 #[derive(Debug, Clone, Copy)]
-pub struct Settings {
+pub struct TraceSettings {
     /// The time without a frame after which the server sends a comment.
-    pub heartbeat: Duration,
+    pub heartbeat_interval: Duration,
     /// The time that a client may take for one frame before its trace ends.
-    pub patience: Duration,
+    pub client_timeout: Duration,
 }
 
-impl Default for Settings {
+impl Default for TraceSettings {
     fn default() -> Self {
         Self {
-            heartbeat: Duration::from_secs(15),
-            patience: Duration::from_mins(1),
+            heartbeat_interval: Duration::from_secs(15),
+            client_timeout: Duration::from_mins(1),
         }
     }
 }
 
 /// The traces of one process. Cheap to clone.
 #[derive(Clone)]
-pub struct Hub(Arc<Shared>);
+pub struct Hub(Arc<HubState>);
 
 /// The state that all traces of the process share.
-struct Shared {
+struct HubState {
     store: Store,
-    settings: Settings,
+    settings: TraceSettings,
     stop: CancellationToken,
-    watched: Mutex<Watched>,
+    traced_logs: Mutex<TracedLogs>,
     /// Notifies the task of a log that is traced for the first time.
-    new: Notify,
+    log_added: Notify,
 }
 
 /// The logs that readers trace.
 #[derive(Default)]
-struct Watched {
-    sessions: HashMap<SessionId, Weak<Watch<i64>>>,
-    feeds: BTreeMap<OfFeed, Weak<Watch<FeedCursor>>>,
+struct TracedLogs {
+    sessions: HashMap<SessionId, Weak<SharedLog<i64>>>,
+    feeds: BTreeMap<FeedLog, Weak<SharedLog<FeedCursor>>>,
     /// `true` while the task runs.
-    served: bool,
+    is_running: bool,
 }
 
 impl Hub {
     /// Returns a hub over a store. All traces end when `stop` is cancelled.
-    pub fn new(store: Store, settings: Settings, stop: CancellationToken) -> Self {
-        Self(Arc::new(Shared {
+    pub fn new(store: Store, settings: TraceSettings, stop: CancellationToken) -> Self {
+        Self(Arc::new(HubState {
             store,
             settings,
             stop,
-            watched: Mutex::default(),
-            new: Notify::new(),
+            traced_logs: Mutex::default(),
+            log_added: Notify::new(),
         }))
     }
 
@@ -103,11 +103,11 @@ impl Hub {
         store.session(scope, session).await?;
         let after = match after {
             // A client may send any number. Later code adds 1 to it, which must not overflow.
-            Some(after) => after.clamp(0, NO_NUMBER),
-            None => store.oldest_event(scope, session).await? - 1,
+            Some(after) => after.clamp(0, UNUSED_SEQ),
+            None => store.oldest_event_seq(scope, session).await? - 1,
         };
-        let watch = self.watch(|watched| &mut watched.sessions, session);
-        let source = OfSession { scope, session };
+        let watch = self.shared_log(|watched| &mut watched.sessions, session);
+        let source = SessionLog { scope, session };
         Ok(self.reader(source, watch, after))
     }
 
@@ -151,95 +151,101 @@ impl Hub {
             Some(after) => after,
             None => self.0.store.feed_head(tenant).await?,
         };
-        let source = OfFeed { tenant, automation };
-        let watch = self.watch(|watched| &mut watched.feeds, source);
+        let source = FeedLog { tenant, automation };
+        let watch = self.shared_log(|watched| &mut watched.feeds, source);
         Ok(self.reader(source, watch, after))
     }
 
     /// Returns the trace of one reader.
-    fn reader<S: super::source::Source>(
+    fn reader<S: super::log_source::LogSource>(
         &self,
         source: S,
-        watch: Arc<Watch<S::Place>>,
+        watch: Arc<SharedLog<S::Place>>,
         at: S::Place,
     ) -> Trace {
-        let Shared {
+        let HubState {
             store,
             settings,
             stop,
             ..
         } = &*self.0;
-        let reader = Reader {
+        let reader = ReaderConfig {
             source,
             store: store.clone(),
-            watch,
-            at,
-            heartbeat: settings.heartbeat,
-            patience: settings.patience,
+            log: watch,
+            cursor: at,
+            heartbeat_interval: settings.heartbeat_interval,
+            client_timeout: settings.client_timeout,
             stop: stop.clone(),
         };
-        reader.trace()
+        reader.into_trace()
     }
 
     /// Returns the shared state of a log, and starts the task if it does not run.
-    fn watch<I, K, M>(&self, map: impl FnOnce(&mut Watched) -> &mut M, id: I) -> Arc<Watch<K>>
+    fn shared_log<I, K, M>(
+        &self,
+        map: impl FnOnce(&mut TracedLogs) -> &mut M,
+        id: I,
+    ) -> Arc<SharedLog<K>>
     where
         K: Copy + Ord,
-        M: Map<I, Weak<Watch<K>>>,
+        M: EntryMap<I, Weak<SharedLog<K>>>,
     {
-        let mut watched = self.0.watched();
-        let place = map(&mut watched).place(id);
+        let mut watched = self.0.lock_logs();
+        let place = map(&mut watched).entry_or_default(id);
         let watch = place.upgrade().unwrap_or_else(|| {
-            let watch = Arc::new(Watch::new());
+            let watch = Arc::new(SharedLog::new());
             *place = Arc::downgrade(&watch);
-            self.0.new.notify_one();
+            self.0.log_added.notify_one();
             watch
         });
-        if !std::mem::replace(&mut watched.served, true) {
+        if !std::mem::replace(&mut watched.is_running, true) {
             // Subscribe before the task is spawned, so that no change between its start and its first read is missed.
             let changes = self.0.store.changes();
-            tokio::spawn(serve(Arc::clone(&self.0), changes));
+            tokio::spawn(run_reader_task(Arc::clone(&self.0), changes));
         }
         watch
     }
 }
 
 /// A map that inserts a default value for a missing key. It lets [`Hub::watch`] work with both maps.
-trait Map<I, V> {
-    fn place(&mut self, id: I) -> &mut V;
+trait EntryMap<I, V> {
+    fn entry_or_default(&mut self, id: I) -> &mut V;
 }
 
-impl<V: Default> Map<SessionId, V> for HashMap<SessionId, V> {
-    fn place(&mut self, id: SessionId) -> &mut V {
+impl<V: Default> EntryMap<SessionId, V> for HashMap<SessionId, V> {
+    fn entry_or_default(&mut self, id: SessionId) -> &mut V {
         self.entry(id).or_default()
     }
 }
 
-impl<V: Default> Map<OfFeed, V> for BTreeMap<OfFeed, V> {
-    fn place(&mut self, id: OfFeed) -> &mut V {
+impl<V: Default> EntryMap<FeedLog, V> for BTreeMap<FeedLog, V> {
+    fn entry_or_default(&mut self, id: FeedLog) -> &mut V {
         self.entry(id).or_default()
     }
 }
 
-impl Shared {
+impl HubState {
     /// Locks the list of logs. The lock is never held across an `await`.
-    fn watched(&self) -> MutexGuard<'_, Watched> {
-        self.watched.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock_logs(&self) -> MutexGuard<'_, TracedLogs> {
+        self.traced_logs
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Forgets the logs without readers. Returns `true` if any is left. Otherwise the task must end, and the next
     /// reader starts another: both happen under the lock, so that no reader is left without a task.
-    fn any(&self) -> bool {
-        let mut watched = self.watched();
+    fn retain_traced_logs(&self) -> bool {
+        let mut watched = self.lock_logs();
         watched.sessions.retain(|_, watch| watch.strong_count() > 0);
         watched.feeds.retain(|_, watch| watch.strong_count() > 0);
-        watched.served = !watched.sessions.is_empty() || !watched.feeds.is_empty();
-        watched.served
+        watched.is_running = !watched.sessions.is_empty() || !watched.feeds.is_empty();
+        watched.is_running
     }
 
     /// Returns the traced sessions that have changed, and those that were not read yet.
-    fn wanted(&self, changed: &Changed) -> Vec<(SessionId, Arc<Watch<i64>>)> {
-        let watched = self.watched();
+    fn sessions_to_read(&self, changed: &ChangeSet) -> Vec<(SessionId, Arc<SharedLog<i64>>)> {
+        let watched = self.lock_logs();
         let all = watched.sessions.iter();
         let all = all.filter_map(|(id, watch)| Some((*id, watch.upgrade()?)));
         all.filter(|(id, watch)| {
@@ -252,13 +258,13 @@ impl Shared {
     ///
     /// Returns `true` if open transactions hold a feed back. No notification reports the end of such a transaction,
     /// so that the task must read again after [`HELD`].
-    async fn read(&self, changed: &Changed) -> Result<bool, Error> {
+    async fn read_changes(&self, changed: &ChangeSet) -> Result<bool, Error> {
         // 1. Sessions.
-        let wanted = self.wanted(changed);
+        let wanted = self.sessions_to_read(changed);
         self.read_sessions(wanted).await?;
         // 2. Feeds. Read all of them, because a change names a log, and any log may belong to a feed.
         let feeds: Vec<_> = {
-            let watched = self.watched();
+            let watched = self.lock_logs();
             let feeds = watched.feeds.iter();
             feeds
                 .filter_map(|(source, watch)| Some((*source, watch.upgrade()?)))
@@ -274,16 +280,18 @@ impl Shared {
     /// Reads the new events of sessions, and then the new text of their turns.
     async fn read_sessions(
         &self,
-        mut wanted: Vec<(SessionId, Arc<Watch<i64>>)>,
+        mut wanted: Vec<(SessionId, Arc<SharedLog<i64>>)>,
     ) -> Result<(), Error> {
         let (store, scope) = (&self.store, Scope::System);
         let all = wanted.clone();
         while !wanted.is_empty() {
             let asked: Vec<_> = wanted
                 .iter()
-                .map(|(id, watch)| (*id, watch.head().unwrap_or(NO_NUMBER)))
+                .map(|(id, watch)| (*id, watch.head().unwrap_or(UNUSED_SEQ)))
                 .collect();
-            let news = store.events_of_many(scope, &asked, LOOK).await?;
+            let news = store
+                .session_updates(scope, &asked, MAX_EVENTS_PER_READ)
+                .await?;
             let mut news: HashMap<SessionId, _> =
                 news.into_iter().map(|one| (one.session, one)).collect();
             let new: Vec<SessionId> = wanted
@@ -294,20 +302,20 @@ impl Shared {
             // Read the running turns after the number from which the log is followed. A turn that ends between the
             // two reads has its end in the log; in the other order its end would be missed, and its text traced
             // forever.
-            let mut running = store.running_in(scope, &new).await?;
+            let mut running = store.running_turns(scope, &new).await?;
             wanted.retain(|(id, watch)| {
                 // A session without a row was deleted.
                 let Some(news) = news.remove(id) else {
-                    watch.gone();
+                    watch.mark_deleted();
                     return false;
                 };
                 if watch.head().is_none() {
-                    watch.begin(news.last_seq, running.remove(id).unwrap_or_default());
+                    watch.reset(news.last_seq, running.remove(id).unwrap_or_default());
                     // Read the session again, for events that were logged since.
                     return true;
                 }
-                let more = news.events.len() >= LOOK as usize;
-                watch.log(*id, news.events);
+                let more = news.events.len() >= MAX_EVENTS_PER_READ as usize;
+                watch.append_events(*id, news.events);
                 more
             });
         }
@@ -315,64 +323,70 @@ impl Shared {
     }
 
     /// Reads the new text of the running turns of sessions.
-    async fn read_texts(&self, sessions: &[(SessionId, Arc<Watch<i64>>)]) -> Result<(), Error> {
+    async fn read_texts(&self, sessions: &[(SessionId, Arc<SharedLog<i64>>)]) -> Result<(), Error> {
         loop {
             let mut asked = Vec::new();
-            let mut of: HashMap<RunId, &Watch<i64>> = HashMap::new();
+            let mut of: HashMap<RunId, &SharedLog<i64>> = HashMap::new();
             for (_, watch) in sessions {
-                for (run, from) in watch.live() {
+                for (run, from) in watch.live_positions() {
                     asked.push((run, from));
                     of.insert(run, watch);
                 }
             }
             let texts = self
                 .store
-                .live_of_runs(Scope::System, &asked, PIECES)
+                .live_texts(Scope::System, &asked, MAX_TEXT_PIECES_PER_READ)
                 .await?;
             for text in &texts {
                 if let Some(watch) = of.get(&text.run) {
-                    watch.write(text);
+                    watch.append_text(text);
                 }
             }
-            if texts.len() < PIECES as usize {
+            if texts.len() < MAX_TEXT_PIECES_PER_READ as usize {
                 return Ok(());
             }
         }
     }
 
     /// Reads the new events of a feed. Returns `true` if the feed must be read again after [`HELD`].
-    async fn read_feed(&self, source: OfFeed, watch: &Watch<FeedCursor>) -> Result<bool, Error> {
+    async fn read_feed(
+        &self,
+        source: FeedLog,
+        watch: &SharedLog<FeedCursor>,
+    ) -> Result<bool, Error> {
         let Some(mut after) = watch.head() else {
             let head = self.store.feed_head(source.tenant).await?;
             // The head is before the oldest open transaction. Events that were committed beside it are after the head
             // and have been notified already, so that the next read must not wait for a notification.
-            watch.begin(head, Vec::new());
+            watch.reset(head, Vec::new());
             return Ok(true);
         };
         loop {
             let page = source.read(&self.store, after).await?;
-            if page.lost.is_some() {
+            if page.unusable_cursor.is_some() {
                 // Retention has removed events that the hub has not read. Start the frames anew; readers with an
                 // earlier cursor read the table, where they find the gap and send a snapshot.
-                watch.begin(page.scanned, Vec::new());
-                return Ok(page.held);
+                watch.reset(page.next_cursor, Vec::new());
+                return Ok(page.has_open_transactions);
             }
             let events = page.events.into_iter();
-            let frames = events.map(|one| (one.cursor, frame::fed(one))).collect();
-            watch.extend(frames, page.scanned);
-            after = page.scanned;
-            if !page.more {
-                return Ok(page.held);
+            let frames = events
+                .map(|one| (one.cursor, frame::feed_event(one)))
+                .collect();
+            watch.extend(frames, page.next_cursor);
+            after = page.next_cursor;
+            if !page.has_more {
+                return Ok(page.has_open_transactions);
             }
         }
     }
 }
 
 /// Reads the traced logs after each change, while there is a reader.
-async fn serve(shared: Arc<Shared>, mut changes: Changes) {
+async fn run_reader_task(shared: Arc<HubState>, mut changes: Changes) {
     // The pause before the next read without a change, and whether that read must cover everything.
     let mut again = None;
-    while shared.any() {
+    while shared.retain_traced_logs() {
         let pause = async {
             match again {
                 Some((pause, _)) => tokio::time::sleep(pause).await,
@@ -381,18 +395,18 @@ async fn serve(shared: Arc<Shared>, mut changes: Changes) {
         };
         let mut changed = tokio::select! {
             changed = changes.next() => changed,
-            () = shared.new.notified() => Changed::default(),
-            () = pause => Changed::default(),
+            () = shared.log_added.notified() => ChangeSet::default(),
+            () = pause => ChangeSet::default(),
             () = shared.stop.cancelled() => return,
         };
         // The changes that the failed read was for are not reported again, so that the next read must cover
         // everything.
         changed.everything |= matches!(again, Some((_, true)));
-        again = match shared.read(&changed).await {
-            Ok(held) => held.then_some((HELD, false)),
+        again = match shared.read_changes(&changed).await {
+            Ok(held) => held.then_some((BLOCKED_FEED_RETRY_DELAY, false)),
             Err(error) => {
                 tracing::debug!(error = %error.chain(), "failed to read what is watched");
-                Some((PAUSE, true))
+                Some((READ_RETRY_DELAY, true))
             }
         };
     }

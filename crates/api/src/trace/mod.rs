@@ -12,11 +12,11 @@
 mod cursor;
 mod frame;
 mod hub;
+mod log_source;
 mod reader;
 mod ring;
-mod source;
-mod watch;
+mod shared_log;
 
 pub use cursor::{InvalidCursor, feed_cursor, session_cursor};
-pub use hub::{Hub, Settings};
+pub use hub::{Hub, TraceSettings};
 pub use reader::Trace;

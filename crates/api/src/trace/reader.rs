@@ -17,8 +17,8 @@ use tokio_util::sync::CancellationToken;
 
 use super::{
     frame,
-    source::Source,
-    watch::{Step, Watch},
+    log_source::LogSource,
+    shared_log::{SharedLog, Step},
 };
 
 /// The frames of a trace, each ready to be sent. The stream ends when the server stops, when the session was deleted,
@@ -35,154 +35,157 @@ impl Stream for Trace {
 }
 
 /// The parameters of a reader. `at` is the cursor of the last event that was sent.
-pub(super) struct Reader<S: Source> {
+pub(super) struct ReaderConfig<S: LogSource> {
     pub(super) source: S,
     pub(super) store: Store,
-    pub(super) watch: Arc<Watch<S::Place>>,
-    pub(super) at: S::Place,
-    pub(super) heartbeat: Duration,
-    pub(super) patience: Duration,
+    pub(super) log: Arc<SharedLog<S::Place>>,
+    pub(super) cursor: S::Place,
+    pub(super) heartbeat_interval: Duration,
+    pub(super) client_timeout: Duration,
     pub(super) stop: CancellationToken,
 }
 
 /// A reader at work.
-struct Reading<S: Source> {
-    reader: Reader<S>,
+struct ActiveReader<S: LogSource> {
+    config: ReaderConfig<S>,
     /// The frames of the last page that are not sent yet.
     page: VecDeque<(S::Place, Bytes)>,
     /// The positions up to which the text of each turn was sent.
-    sent: Vec<(RunId, i64)>,
+    sent_positions: Vec<(RunId, i64)>,
     /// The pieces of text of the last read that are not sent yet.
     texts: VecDeque<(RunId, i64, Bytes)>,
     /// `true` once the first frame, with the delay for connecting again, was sent.
-    greeted: bool,
+    retry_frame_sent: bool,
     /// `true` once the table was read after the first cursor, which checks that the cursor is valid.
-    checked: bool,
+    cursor_checked: bool,
     /// `true` once the last frame was sent.
-    over: bool,
+    is_over: bool,
     /// The instant at which the client took the last frame.
-    taken: Instant,
+    last_taken_at: Instant,
 }
 
-impl<S: Source> Reader<S> {
+impl<S: LogSource> ReaderConfig<S> {
     /// Returns the stream of frames after the cursor.
-    pub(super) fn trace(self) -> Trace {
-        let reading = Reading {
-            reader: self,
+    pub(super) fn into_trace(self) -> Trace {
+        let reading = ActiveReader {
+            config: self,
             page: VecDeque::new(),
-            sent: Vec::new(),
+            sent_positions: Vec::new(),
             texts: VecDeque::new(),
-            greeted: false,
-            checked: false,
-            over: false,
-            taken: Instant::now(),
+            retry_frame_sent: false,
+            cursor_checked: false,
+            is_over: false,
+            last_taken_at: Instant::now(),
         };
         Trace(Box::pin(stream::unfold(reading, |mut reading| async {
             let frame = reading.next().await?;
-            reading.taken = Instant::now();
+            reading.last_taken_at = Instant::now();
             Some((frame, reading))
         })))
     }
 }
 
-impl<S: Source> Reading<S> {
+impl<S: LogSource> ActiveReader<S> {
     /// Returns the next frame. Returns `None` if the trace ends.
     async fn next(&mut self) -> Option<Bytes> {
-        if !std::mem::replace(&mut self.greeted, true) {
-            return Some(Bytes::from_static(frame::RETRY));
+        if !std::mem::replace(&mut self.retry_frame_sent, true) {
+            return Some(Bytes::from_static(frame::RETRY_FRAME));
         }
         // The connection polls this stream only when it has room for another frame. If it did not for `patience`, the
         // client does not read. End the trace, because its frames would fill buffers; the client can connect again
         // and continue.
-        if self.over || self.taken.elapsed() > self.reader.patience {
+        if self.is_over || self.last_taken_at.elapsed() > self.config.client_timeout {
             return None;
         }
-        let quiet = tokio::time::sleep(self.reader.heartbeat);
+        let quiet = tokio::time::sleep(self.config.heartbeat_interval);
         tokio::pin!(quiet);
         loop {
-            if self.reader.stop.is_cancelled() {
+            if self.config.stop.is_cancelled() {
                 return None;
             }
             // 1. Send frames that were read before.
             if let Some((place, frame)) = self.page.pop_front() {
-                self.reader.at = place;
+                self.config.cursor = place;
                 return Some(frame);
             }
             if let Some((run, end, frame)) = self.texts.pop_front() {
-                self.note(run, end);
+                self.record_sent(run, end);
                 return Some(frame);
             }
             // 2. Check the first cursor once. The shared frames cannot tell a valid cursor from one that retention
             // has removed or that was never given.
-            if !std::mem::replace(&mut self.checked, true) {
-                self.read().await?;
+            if !std::mem::replace(&mut self.cursor_checked, true) {
+                self.read_page().await?;
                 continue;
             }
             // 3. Take the next step. Register for the notification before reading the state: a change between the two
             // would otherwise go unnoticed until the next one.
-            let watch = Arc::clone(&self.reader.watch);
-            let rung = watch.bell.notified();
+            let watch = Arc::clone(&self.config.log);
+            let rung = watch.change_notify.notified();
             tokio::pin!(rung);
             rung.as_mut().enable();
-            match watch.step(self.reader.at, &mut self.sent) {
+            match watch.next_step(self.config.cursor, &mut self.sent_positions) {
                 Step::Event(place, frame) => {
-                    self.reader.at = place;
+                    self.config.cursor = place;
                     return Some(frame);
                 }
                 Step::Delta(run, end, frame) => {
-                    self.note(run, end);
+                    self.record_sent(run, end);
                     return Some(frame);
                 }
-                Step::Gone => {
-                    self.over = true;
-                    return Some(self.reader.source.deleted());
+                Step::Deleted => {
+                    self.is_over = true;
+                    return Some(self.config.source.deleted_frame());
                 }
-                Step::Page => {
-                    self.read().await?;
+                Step::ReadPage => {
+                    self.read_page().await?;
                     continue;
                 }
-                Step::Text(run) => {
+                Step::ReadText(run) => {
                     self.read_text(run).await?;
                     continue;
                 }
-                Step::Wait(place) => self.reader.at = place,
+                Step::Wait(place) => self.config.cursor = place,
             }
             // 4. Wait for a change. The heartbeat counts from the last frame, because `quiet` is made outside the
             // loop.
             tokio::select! {
                 () = rung => {}
-                () = &mut quiet => return Some(Bytes::from_static(frame::HEARTBEAT)),
-                () = self.reader.stop.cancelled() => return None,
+                () = &mut quiet => return Some(Bytes::from_static(frame::HEARTBEAT_FRAME)),
+                () = self.config.stop.cancelled() => return None,
             }
         }
     }
 
     /// Records the position up to which the text of a turn was sent.
-    fn note(&mut self, run: RunId, end: i64) {
-        match self.sent.iter_mut().find(|(of, _)| *of == run) {
+    fn record_sent(&mut self, run: RunId, end: i64) {
+        match self.sent_positions.iter_mut().find(|(of, _)| *of == run) {
             Some((_, sent)) => *sent = end,
-            None => self.sent.push((run, end)),
+            None => self.sent_positions.push((run, end)),
         }
     }
 
     /// Reads the page after the cursor. Returns `None` if the database cannot be read or the server stops.
-    async fn read(&mut self) -> Option<()> {
-        let Reader {
-            source, store, at, ..
-        } = &self.reader;
-        match or_stop(&self.reader.stop, source.page(store, *at)).await? {
+    async fn read_page(&mut self) -> Option<()> {
+        let ReaderConfig {
+            source,
+            store,
+            cursor: at,
+            ..
+        } = &self.config;
+        match result_or_stop(&self.config.stop, source.read_page(store, *at)).await? {
             Some(page) => {
                 // Move the cursor now if no frame will move it, and for a snapshot, which replaces all events before
                 // `scanned`. For a page with frames the cursor moves with each frame that is sent, because the page
                 // may lack the last events that `scanned` covers.
-                if page.frames.is_empty() || page.resync {
-                    self.reader.at = page.scanned;
+                if page.frames.is_empty() || page.is_resync {
+                    self.config.cursor = page.scanned_to;
                 }
                 self.page = page.frames;
             }
             None => {
                 // The next step of this reader, and of all others of the session, then reports the deletion.
-                self.reader.watch.gone();
+                self.config.log.mark_deleted();
             }
         }
         Some(())
@@ -190,14 +193,14 @@ impl<S: Source> Reading<S> {
 
     /// Reads the text of a turn from the position up to which it was sent. Returns `None` like [`Self::read`].
     async fn read_text(&mut self, run: RunId) -> Option<()> {
-        let from = self.sent.iter().find(|(of, _)| *of == run);
+        let from = self.sent_positions.iter().find(|(of, _)| *of == run);
         let from = from.map_or(0, |(_, from)| *from);
-        let Reader { source, store, .. } = &self.reader;
-        let texts = or_stop(&self.reader.stop, source.text(store, run, from)).await?;
+        let ReaderConfig { source, store, .. } = &self.config;
+        let texts = result_or_stop(&self.config.stop, source.read_text(store, run, from)).await?;
         if texts.is_empty() {
             // The turn has ended and its text is deleted; the event of its end follows in the log. Mark its text as
             // sent, so that the loop does not read it again until then.
-            self.note(run, i64::MAX);
+            self.record_sent(run, i64::MAX);
         }
         self.texts = texts
             .into_iter()
@@ -209,7 +212,7 @@ impl<S: Source> Reading<S> {
 
 /// Waits for a result of the database or for the stop of the server. Returns `None` for the stop and for an error,
 /// which it logs.
-async fn or_stop<T>(
+async fn result_or_stop<T>(
     stop: &CancellationToken,
     answer: BoxFuture<'_, Result<T, store::Error>>,
 ) -> Option<T> {

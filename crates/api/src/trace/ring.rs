@@ -5,9 +5,9 @@ use std::collections::VecDeque;
 use bytes::Bytes;
 
 /// The maximum number of frames.
-const FRAMES: usize = 64;
+const MAX_FRAMES: usize = 64;
 /// The maximum number of bytes of all frames. The newest frame stays even if it alone is larger.
-const BYTES: usize = 256 << 10;
+const MAX_BYTES: usize = 256 << 10;
 
 /// Frames in the order of their cursors. **Invariant:** the log has no event between `floor` and `head` that is not
 /// in `frames`.
@@ -22,18 +22,18 @@ pub(super) struct Ring<K> {
 }
 
 /// The result of [`Ring::next`].
-pub(super) enum Next<K> {
+pub(super) enum RingRead<K> {
     /// The next frame, with its cursor.
     Frame(K, Bytes),
     /// No frame for now: the reader may continue after this cursor.
-    Nothing(K),
+    UpToDate(K),
     /// The cursor is before all frames: the reader must read the table.
     Behind,
 }
 
 impl<K: Copy + Ord> Ring<K> {
     /// Returns an empty ring that begins after a cursor.
-    pub(super) fn at(place: K) -> Self {
+    pub(super) fn starting_at(place: K) -> Self {
         Self {
             floor: place,
             head: place,
@@ -52,7 +52,7 @@ impl<K: Copy + Ord> Ring<K> {
         self.bytes += frame.len();
         self.frames.push_back((place, frame));
         self.head = place;
-        while self.frames.len() > FRAMES || (self.bytes > BYTES && self.frames.len() > 1) {
+        while self.frames.len() > MAX_FRAMES || (self.bytes > MAX_BYTES && self.frames.len() > 1) {
             if let Some((place, frame)) = self.frames.pop_front() {
                 self.floor = place;
                 self.bytes -= frame.len();
@@ -66,16 +66,16 @@ impl<K: Copy + Ord> Ring<K> {
     }
 
     /// Returns the first frame after a cursor.
-    pub(super) fn next(&self, after: K) -> Next<K> {
+    pub(super) fn first_after(&self, after: K) -> RingRead<K> {
         if after < self.floor {
-            return Next::Behind;
+            return RingRead::Behind;
         }
         let at = self.frames.partition_point(|(place, _)| *place <= after);
         match self.frames.get(at) {
-            Some((place, frame)) => Next::Frame(*place, frame.clone()),
+            Some((place, frame)) => RingRead::Frame(*place, frame.clone()),
             // A reader may be ahead of the ring, because it has read a page of the table. Do not send it back, or it
             // would send events twice.
-            None => Next::Nothing(self.head.max(after)),
+            None => RingRead::UpToDate(self.head.max(after)),
         }
     }
 }
@@ -85,22 +85,22 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_kept_is_bounded_and_whoever_is_before_it_is_told() {
-        let mut ring = Ring::at(10_i64);
-        assert!(matches!(ring.next(9), Next::Behind));
-        assert!(matches!(ring.next(10), Next::Nothing(10)));
+    fn ring_is_bounded_and_reports_readers_behind_it() {
+        let mut ring = Ring::starting_at(10_i64);
+        assert!(matches!(ring.first_after(9), RingRead::Behind));
+        assert!(matches!(ring.first_after(10), RingRead::UpToDate(10)));
         for place in 11..=100 {
             ring.push(place, Bytes::from_static(b"x"));
         }
-        assert!(matches!(ring.next(36), Next::Frame(37, _)));
-        assert!(matches!(ring.next(35), Next::Behind));
-        ring.push(101, Bytes::from(vec![0; BYTES]));
-        ring.push(102, Bytes::from(vec![0; BYTES + 1]));
-        assert!(matches!(ring.next(101), Next::Frame(102, _)));
-        assert!(matches!(ring.next(100), Next::Behind));
+        assert!(matches!(ring.first_after(36), RingRead::Frame(37, _)));
+        assert!(matches!(ring.first_after(35), RingRead::Behind));
+        ring.push(101, Bytes::from(vec![0; MAX_BYTES]));
+        ring.push(102, Bytes::from(vec![0; MAX_BYTES + 1]));
+        assert!(matches!(ring.first_after(101), RingRead::Frame(102, _)));
+        assert!(matches!(ring.first_after(100), RingRead::Behind));
         ring.advance(110);
-        assert!(matches!(ring.next(102), Next::Nothing(110)));
+        assert!(matches!(ring.first_after(102), RingRead::UpToDate(110)));
         // One who is further than the ring is not sent back.
-        assert!(matches!(ring.next(120), Next::Nothing(120)));
+        assert!(matches!(ring.first_after(120), RingRead::UpToDate(120)));
     }
 }

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use crate::world::{Answer, World};
 
-pub(crate) async fn a_token_gives_what_its_role_gives_and_no_more(world: &World) {
+pub(crate) async fn token_has_only_permissions_of_its_role(world: &World) {
     let session = world.session().await;
     let member = world.token(Role::Member, None).await;
     let viewer = world.token(Role::Viewer, None).await;
@@ -23,11 +23,11 @@ pub(crate) async fn a_token_gives_what_its_role_gives_and_no_more(world: &World)
         (&member, "GET", "/tokens", None, 403),
         (&world.admin, "GET", "/tokens", None, 200),
     ] {
-        let answer = world.ask_as(token, method, path, body, &[]).await;
+        let answer = world.request_as(token, method, path, body, &[]).await;
         assert_eq!(answer.status, status, "{method} {path}: {}", answer.text);
     }
     let who = world
-        .ask_as(&viewer, "GET", "/whoami", None, &[])
+        .request_as(&viewer, "GET", "/whoami", None, &[])
         .await
         .expect(200);
     assert_eq!(who["role"], "viewer");
@@ -37,18 +37,18 @@ pub(crate) async fn a_token_gives_what_its_role_gives_and_no_more(world: &World)
     let run = world.get("/runs").await.expect(200)["items"][0]["id"].clone();
     let record = format!("/runs/{}/record", run.as_str().unwrap());
     world
-        .ask_as(&member, "GET", &record, None, &[])
+        .request_as(&member, "GET", &record, None, &[])
         .await
         .problem(403);
     world.get(&record).await.expect(200);
 }
 
-pub(crate) async fn nobody_makes_a_token_that_gives_more_than_their_own(world: &World) {
+pub(crate) async fn created_token_cannot_exceed_permissions_of_creator(world: &World) {
     let scopes = [Permission::TokensWrite, Permission::RunsRead];
     let narrow = world.token(Role::Admin, Some(&scopes)).await;
     let ask = async |body: Value| {
         world
-            .ask_as(&narrow, "POST", "/tokens", Some(&body), &[])
+            .request_as(&narrow, "POST", "/tokens", Some(&body), &[])
             .await
     };
     let wide = json!({ "name": "t", "role": "admin", "scopes": ["tenants:write"] });
@@ -69,17 +69,17 @@ pub(crate) async fn nobody_makes_a_token_that_gives_more_than_their_own(world: &
     assert!(ask(over).await.problem(422).contains("2026-01-01"));
 }
 
-pub(crate) async fn a_revoked_token_is_worth_nothing(world: &World) {
+pub(crate) async fn revoked_or_expired_token_is_unauthenticated(world: &World) {
     let member = world.token(Role::Member, None).await;
     let who = world
-        .ask_as(&member, "GET", "/whoami", None, &[])
+        .request_as(&member, "GET", "/whoami", None, &[])
         .await
         .expect(200);
     let path = format!("/tokens/{}", who["token"].as_str().unwrap());
     let revoked = world.delete(&path).await.expect(200);
     assert!(revoked["revoked_at"].is_string());
     world
-        .ask_as(&member, "GET", "/whoami", None, &[])
+        .request_as(&member, "GET", "/whoami", None, &[])
         .await
         .problem(401);
     // One that expires ends by itself.
@@ -87,12 +87,12 @@ pub(crate) async fn a_revoked_token_is_worth_nothing(world: &World) {
     let soon = world.post("/tokens", soon).await.expect(201);
     let soon = soon["secret"].as_str().unwrap();
     world
-        .ask_as(soon, "GET", "/whoami", None, &[])
+        .request_as(soon, "GET", "/whoami", None, &[])
         .await
         .expect(200);
     world.clock.advance(std::time::Duration::from_secs(10));
     world
-        .ask_as(soon, "GET", "/whoami", None, &[])
+        .request_as(soon, "GET", "/whoami", None, &[])
         .await
         .problem(401);
 }
@@ -136,11 +136,11 @@ impl World {
     }
 }
 
-const OURS: [(&str, &str); 1] = [("origin", "http://localhost:7347")];
+const OUR_ORIGIN: [(&str, &str); 1] = [("origin", "http://localhost:7347")];
 
-pub(crate) async fn a_link_signs_a_browser_in_once(world: &World) {
+pub(crate) async fn api_sign_in_link_works_once(world: &World) {
     let code = world.code().await;
-    let signed_in = world.sign_in(&code, &OURS).await;
+    let signed_in = world.sign_in(&code, &OUR_ORIGIN).await;
     signed_in.expect(204);
     let cookie = signed_in.header("set-cookie").to_owned();
     for part in [
@@ -158,12 +158,15 @@ pub(crate) async fn a_link_signs_a_browser_in_once(world: &World) {
         .await
         .expect(200);
     assert_eq!(who["role"], "admin");
-    let again = world.sign_in(&code, &OURS).await;
+    let again = world.sign_in(&code, &OUR_ORIGIN).await;
     assert!(again.problem(401).contains("used before"));
-    world.sign_in("mal_nonsense", &OURS).await.problem(401);
+    world
+        .sign_in("mal_nonsense", &OUR_ORIGIN)
+        .await
+        .problem(401);
     let late = world.code().await;
     world.clock.advance(std::time::Duration::from_secs(601));
-    world.sign_in(&late, &OURS).await.problem(401);
+    world.sign_in(&late, &OUR_ORIGIN).await.problem(401);
     // Signing out ends the cookie, not the token that made the link, nor one that came with the cookie.
     let both = Request::delete("/api/v1/sign-in")
         .header("host", "localhost")
@@ -174,7 +177,7 @@ pub(crate) async fn a_link_signs_a_browser_in_once(world: &World) {
     world.send(both).await.expect(204);
     world.get("/whoami").await.expect(200);
     world
-        .with_cookie(&cookie, "DELETE", "/sign-in", &OURS)
+        .with_cookie(&cookie, "DELETE", "/sign-in", &OUR_ORIGIN)
         .await
         .expect(204);
     world
@@ -196,13 +199,13 @@ pub(crate) async fn a_link_signs_a_browser_in_once(world: &World) {
         .unwrap()
         .strip_prefix("/sign-in#")
         .unwrap();
-    world.sign_in(code, &OURS).await.expect(204);
+    world.sign_in(code, &OUR_ORIGIN).await.expect(204);
 }
 
-pub(crate) async fn a_browser_changes_things_from_our_pages_alone(world: &World) {
+pub(crate) async fn browser_change_from_foreign_page_is_refused(world: &World) {
     let code = world.code().await;
     world.sign_in(&code, &[]).await.problem(403);
-    let signed_in = world.sign_in(&code, &OURS).await;
+    let signed_in = world.sign_in(&code, &OUR_ORIGIN).await;
     let cookie = signed_in
         .header("set-cookie")
         .split(';')
@@ -233,7 +236,7 @@ pub(crate) async fn a_browser_changes_things_from_our_pages_alone(world: &World)
         .await
         .problem(415);
     world
-        .with_cookie(&cookie, "POST", &pause, &OURS)
+        .with_cookie(&cookie, "POST", &pause, &OUR_ORIGIN)
         .await
         .expect(200);
     let ours = [("sec-fetch-site", "same-origin")];
@@ -244,10 +247,10 @@ pub(crate) async fn a_browser_changes_things_from_our_pages_alone(world: &World)
         .expect(200);
 }
 
-pub(crate) async fn too_many_attempts_to_sign_in_are_refused(world: &World) {
+pub(crate) async fn sign_in_attempts_over_limit_get_429(world: &World) {
     let mut refused = 0;
     for _ in 0..20 {
-        let answer = world.sign_in("mal_guess", &OURS).await;
+        let answer = world.sign_in("mal_guess", &OUR_ORIGIN).await;
         if answer.status == 429 {
             assert!(answer.headers.contains_key("retry-after"));
             refused += 1;
@@ -270,15 +273,15 @@ pub(crate) async fn too_many_attempts_to_sign_in_are_refused(world: &World) {
         .problem(401);
 }
 
-pub(crate) async fn only_admins_of_the_install_make_tenants(world: &World) {
+pub(crate) async fn tenant_creation_requires_install_admin(world: &World) {
     let other = world.other_tenant("other").await;
     let body = json!({ "name": "third" });
     let refused = world
-        .ask_as(&other, "POST", "/tenants", Some(&body), &[])
+        .request_as(&other, "POST", "/tenants", Some(&body), &[])
         .await;
     refused.problem(403);
     let own = world
-        .ask_as(&other, "GET", "/tenants", None, &[])
+        .request_as(&other, "GET", "/tenants", None, &[])
         .await
         .expect(200);
     assert_eq!(own["items"].as_array().unwrap().len(), 1);
@@ -289,21 +292,21 @@ pub(crate) async fn only_admins_of_the_install_make_tenants(world: &World) {
     assert!(again.problem(409).contains("other"));
     // A new tenant has its own agents, and nobody else's.
     let agents = world
-        .ask_as(&other, "GET", "/agents", None, &[])
+        .request_as(&other, "GET", "/agents", None, &[])
         .await
         .expect(200);
     let items = agents["items"].as_array().unwrap();
     assert!(items.iter().any(|one| one["name"] == "claude"), "{agents}");
 }
 
-pub(crate) async fn values_of_variables_are_for_those_who_may_change_them(world: &World) {
+pub(crate) async fn agent_env_values_are_hidden_without_write_permission(world: &World) {
     let config = json!({ "command": ["good-agent"], "env": { "API_KEY": "hunter2" } });
-    let put = world.ask_as(&world.admin, "PUT", "/agents/keyed", Some(&config), &[]);
+    let put = world.request_as(&world.admin, "PUT", "/agents/keyed", Some(&config), &[]);
     put.await.expect(200);
     assert!(world.get("/agents/keyed").await.text.contains("hunter2"));
     let member = world.token(Role::Member, None).await;
     for path in ["/agents", "/agents/keyed"] {
-        let seen = world.ask_as(&member, "GET", path, None, &[]).await;
+        let seen = world.request_as(&member, "GET", path, None, &[]).await;
         assert!(seen.text.contains("API_KEY") && !seen.text.contains("hunter2"));
     }
 }

@@ -5,8 +5,8 @@ use std::time::Duration;
 use model::{
     ApprovalId, Clock as _, InstanceId, RunId, WorkerId,
     access::{Permission, Role},
-    approval::Question,
-    turn::{Begin, Settled},
+    approval::RequestedPermission,
+    turn::{StartReply, WriteOutcome},
 };
 use serde_json::{Value, json};
 use testkit::clock::SeededEntropy;
@@ -20,10 +20,10 @@ fn worker() -> WorkerId {
 
 impl World {
     /// Begins a turn of an automation.
-    pub(crate) async fn turn(&self, automation: &str) -> RunId {
+    pub(crate) async fn begin_turn(&self, automation: &str) -> RunId {
         let here = InstanceId::from_uuid(Uuid::from_u128(1));
         let now = self.clock.now();
-        let registered = self.store.register_host(self.tenant, here, "here", now);
+        let registered = self.store.register_instance(self.tenant, here, "here", now);
         registered.await.unwrap();
         let fired = self
             .post(&format!("/automations/{automation}/fire"), json!({}))
@@ -34,15 +34,15 @@ impl World {
         let claimed = self.store.claim(&worker, here, 1, Some(run), now);
         assert_eq!(claimed.await.unwrap().len(), 1);
         let begun = self.store.begin(run, &worker, here, now);
-        assert!(matches!(begun.await.unwrap(), Begin::Started(_)));
+        assert!(matches!(begun.await.unwrap(), StartReply::Started(_)));
         run
     }
 
     /// Has the agent of a run ask for something, for ten minutes.
-    pub(crate) async fn ask(&self, run: RunId, title: &str) -> String {
+    pub(crate) async fn request_approval(&self, run: RunId, title: &str) -> String {
         let now = self.clock.advance(Duration::from_millis(1));
         let id = ApprovalId::generate(now, &SeededEntropy::new(7));
-        let question = Question::new(
+        let question = RequestedPermission::new(
             "execute",
             title,
             "call-1",
@@ -51,9 +51,9 @@ impl World {
         let deadline = now + Duration::from_mins(10);
         let asked = self
             .store
-            .ask(run, &worker(), id, &question, deadline, now)
+            .request_approval(run, &worker(), id, &question, deadline, now)
             .await;
-        assert_eq!(asked.unwrap(), Settled::Written);
+        assert_eq!(asked.unwrap(), WriteOutcome::Committed);
         id.to_string()
     }
 
@@ -66,7 +66,8 @@ impl World {
     ) -> Answer {
         let path = format!("/approvals/{approval}/{word}");
         let body = comment.map(|comment| json!({ "comment": comment }));
-        self.ask_as(token, "POST", &path, body.as_ref(), &[]).await
+        self.request_as(token, "POST", &path, body.as_ref(), &[])
+            .await
     }
 }
 
@@ -75,14 +76,14 @@ fn ids(page: &Value) -> Vec<&str> {
     items.map(|item| item["id"].as_str().unwrap()).collect()
 }
 
-pub(crate) async fn what_waits_is_listed_and_decided_by_members(world: &World) {
+pub(crate) async fn pending_approvals_are_listed_and_decided_by_members(world: &World) {
     let automation = world.automation("daily").await;
     let automation = automation["id"].as_str().unwrap();
-    let run = world.turn(automation).await;
+    let run = world.begin_turn(automation).await;
     let [first, second, third] = [
-        world.ask(run, "ls").await,
-        world.ask(run, "rm -rf x").await,
-        world.ask(run, "mv a b").await,
+        world.request_approval(run, "ls").await,
+        world.request_approval(run, "rm -rf x").await,
+        world.request_approval(run, "mv a b").await,
     ];
     let page = world.get("/approvals?limit=2").await.expect(200);
     assert_eq!(ids(&page), [&third, &second]);
@@ -104,7 +105,9 @@ pub(crate) async fn what_waits_is_listed_and_decided_by_members(world: &World) {
 
     // Who looks on decides nothing.
     let viewer = world.token(Role::Viewer, None).await;
-    let list = world.ask_as(&viewer, "GET", "/approvals", None, &[]).await;
+    let list = world
+        .request_as(&viewer, "GET", "/approvals", None, &[])
+        .await;
     assert_eq!(ids(&list.expect(200)).len(), 3);
     let refused = world.decide(&viewer, &second, "allow", None).await;
     assert!(refused.problem(403).contains("approvals:write"));
@@ -146,14 +149,14 @@ pub(crate) async fn what_waits_is_listed_and_decided_by_members(world: &World) {
     assert!(refused.contains("expired, void, any"), "{refused}");
 }
 
-pub(crate) async fn what_is_over_is_refused_with_its_state(world: &World) {
+pub(crate) async fn decision_on_ended_approval_is_refused_with_its_state(world: &World) {
     let automation = world.automation("daily").await;
     let automation = automation["id"].as_str().unwrap();
-    let run = world.turn(automation).await;
+    let run = world.begin_turn(automation).await;
     let [decided, void, late] = [
-        world.ask(run, "ls").await,
-        world.ask(run, "rm").await,
-        world.ask(run, "mv").await,
+        world.request_approval(run, "ls").await,
+        world.request_approval(run, "rm").await,
+        world.request_approval(run, "mv").await,
     ];
     world
         .decide(&world.admin, &decided, "allow", None)
@@ -182,15 +185,15 @@ pub(crate) async fn what_is_over_is_refused_with_its_state(world: &World) {
     world.get(&absent).await.problem(404);
 }
 
-pub(crate) async fn a_decision_that_is_sent_again_is_answered_again(world: &World) {
+pub(crate) async fn repeated_decision_returns_same_response(world: &World) {
     let automation = world.automation("daily").await;
-    let run = world.turn(automation["id"].as_str().unwrap()).await;
-    let id = world.ask(run, "ls").await;
+    let run = world.begin_turn(automation["id"].as_str().unwrap()).await;
+    let id = world.request_approval(run, "ls").await;
     let send = async |key: &str, word: &str| {
         let path = format!("/approvals/{id}/{word}");
         let headers = [("idempotency-key", key)];
         world
-            .ask_as(&world.admin, "POST", &path, None, &headers)
+            .request_as(&world.admin, "POST", &path, None, &headers)
             .await
     };
     let first = send("k", "allow").await.expect(200);
@@ -204,6 +207,8 @@ pub(crate) async fn a_decision_that_is_sent_again_is_answered_again(world: &Worl
     let member = world.token(Role::Member, None).await;
     let headers = [("idempotency-key", "theirs")];
     let path = format!("/approvals/{id}/allow");
-    let theirs = world.ask_as(&member, "POST", &path, None, &headers).await;
+    let theirs = world
+        .request_as(&member, "POST", &path, None, &headers)
+        .await;
     theirs.problem(409);
 }

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::world::{Answer, World};
 
-pub(crate) async fn an_automation_is_made_shown_and_changed(world: &World) {
+pub(crate) async fn automation_is_created_read_changed_and_deleted(world: &World) {
     let asked = json!({
         "prompt": "Look at the new issues.",
         "agent": "good",
@@ -44,7 +44,7 @@ pub(crate) async fn an_automation_is_made_shown_and_changed(world: &World) {
     assert_eq!(resumed["state"], "enabled");
     let replaced = json!({ "name": "issues", "prompt": "Look.", "agent": "good" });
     let replaced = world
-        .ask_as(&world.admin, "PUT", &path, Some(&replaced), &[])
+        .request_as(&world.admin, "PUT", &path, Some(&replaced), &[])
         .await
         .expect(200);
     assert_eq!(replaced["name"], "issues");
@@ -59,7 +59,7 @@ pub(crate) async fn an_automation_is_made_shown_and_changed(world: &World) {
     world.get(&path).await.problem(404);
 }
 
-pub(crate) async fn the_default_of_every_policy_is_read(world: &World) {
+pub(crate) async fn policy_defaults_are_returned(world: &World) {
     let defaults = json!({
         "queue_limit": 100,
         "catch_up": "latest",
@@ -97,13 +97,13 @@ pub(crate) async fn the_default_of_every_policy_is_read(world: &World) {
         let patch = json!({ "policies": { "overlap": "skip" } });
         let path = format!("/automations/{}", made["id"].as_str().unwrap());
         let named = world
-            .ask_as(&world.admin, "PATCH", &path, Some(&patch), &[])
+            .request_as(&world.admin, "PATCH", &path, Some(&patch), &[])
             .await;
         assert_eq!(named.expect(200)["overlap"], "skip");
     }
 }
 
-pub(crate) async fn an_edit_names_what_it_has_seen(world: &World) {
+pub(crate) async fn automation_edit_with_stale_etag_is_refused(world: &World) {
     world.automation("daily").await;
     let seen = world.get("/automations/daily").await;
     let tag = seen.header("etag").to_owned();
@@ -111,7 +111,7 @@ pub(crate) async fn an_edit_names_what_it_has_seen(world: &World) {
         let body = json!({ "prompt": prompt });
         let headers = [("if-match", tag)];
         world
-            .ask_as(
+            .request_as(
                 &world.admin,
                 "PATCH",
                 "/automations/daily",
@@ -135,7 +135,7 @@ pub(crate) async fn an_edit_names_what_it_has_seen(world: &World) {
     assert_eq!(fired.header("etag"), changed.header("etag"));
 }
 
-pub(crate) async fn a_patch_changes_what_it_names(world: &World) {
+pub(crate) async fn automation_patch_changes_only_given_fields(world: &World) {
     let asked = json!({
         "name": "daily", "prompt": "Look.", "agent": "good",
         "triggers": [{ "kind": "every", "period": "2h" }],
@@ -144,7 +144,7 @@ pub(crate) async fn a_patch_changes_what_it_names(world: &World) {
     let made = world.post("/automations", asked).await.expect(201);
     let patch = async |body: Value| {
         world
-            .ask_as(
+            .request_as(
                 &world.admin,
                 "PATCH",
                 "/automations/daily",
@@ -179,7 +179,7 @@ pub(crate) async fn a_patch_changes_what_it_names(world: &World) {
     assert!(told.problem(422).contains("prompt"));
 }
 
-pub(crate) async fn triggers_come_and_go(world: &World) {
+pub(crate) async fn triggers_are_added_and_removed(world: &World) {
     world.automation("daily").await;
     let path = "/automations/daily/triggers";
     let cron = json!({ "kind": "cron", "expression": "0 9 * * *" });
@@ -221,7 +221,7 @@ pub(crate) async fn triggers_come_and_go(world: &World) {
     }
 }
 
-pub(crate) async fn fires_are_previewed_with_zone_and_offset(world: &World) {
+pub(crate) async fn upcoming_runs_are_previewed_with_zone_and_offset(world: &World) {
     let asked = json!({
         "triggers": [{ "kind": "cron", "expression": "30 2 * * *" }],
         "zone": "Europe/Prague",
@@ -246,7 +246,7 @@ pub(crate) async fn fires_are_previewed_with_zone_and_offset(world: &World) {
     }
 }
 
-pub(crate) async fn occurrences_are_listed_once_each(world: &World) {
+pub(crate) async fn retried_occurrence_is_listed_once(world: &World) {
     world.automation("daily").await;
     let first = world
         .post("/automations/daily/fire", json!({}))
@@ -278,7 +278,7 @@ pub(crate) async fn occurrences_are_listed_once_each(world: &World) {
     assert!(record.as_object().unwrap().contains_key("record"));
 }
 
-pub(crate) async fn a_webhook_fires_once_and_a_replay_changes_nothing(world: &World) {
+pub(crate) async fn replayed_webhook_fires_no_second_run(world: &World) {
     world.automation("daily").await;
     let hook = json!({ "kind": "webhook" });
     let path = "/automations/daily/triggers";
@@ -290,8 +290,13 @@ pub(crate) async fn a_webhook_fires_once_and_a_replay_changes_nothing(world: &Wo
         .get(&format!("{path}/{trigger}/secret"))
         .await
         .expect(200);
-    let secret: model::secret::Secret = told["secret"].as_str().unwrap().parse().unwrap();
-    let send = async |to: &str, id: &str, body: &str, secret: &model::secret::Secret| -> Answer {
+    let secret: model::signing_secret::SigningSecret =
+        told["secret"].as_str().unwrap().parse().unwrap();
+    let send = async |to: &str,
+                      id: &str,
+                      body: &str,
+                      secret: &model::signing_secret::SigningSecret|
+           -> Answer {
         let seconds = world.clock.now().as_microsecond() / 1_000_000;
         let signature = webhook::sign(secret, id, seconds, body.as_bytes());
         let request = Request::builder()
@@ -336,7 +341,7 @@ pub(crate) async fn a_webhook_fires_once_and_a_replay_changes_nothing(world: &Wo
     assert_eq!(runs["items"].as_array().unwrap().len(), 3);
 }
 
-pub(crate) async fn triggers_come_and_go_by_what_was_seen(world: &World) {
+pub(crate) async fn trigger_change_with_stale_etag_is_refused(world: &World) {
     world.automation("daily").await;
     let path = "/automations/daily/triggers";
     let tag = world.get("/automations/daily").await;
@@ -344,7 +349,7 @@ pub(crate) async fn triggers_come_and_go_by_what_was_seen(world: &World) {
     let ask = async |method: &str, path: &str, body: Option<&Value>, tag: &str| {
         let headers = [("if-match", tag)];
         world
-            .ask_as(&world.admin, method, path, body, &headers)
+            .request_as(&world.admin, method, path, body, &headers)
             .await
     };
     let daily = json!({ "kind": "cron", "expression": "0 9 * * *" });

@@ -4,7 +4,7 @@ use model::{
     AcpSessionId, Clock as _, InstanceId, RunId, WorkerId,
     access::Role,
     outcome::{Outcome, StopReason},
-    turn::{Begin, Finished, Settled},
+    turn::{StartReply, TurnResult, WriteOutcome},
 };
 use serde_json::{Value, json};
 use uuid::Uuid;
@@ -17,13 +17,13 @@ fn worker() -> WorkerId {
 
 impl World {
     /// Fires an automation and begins its turn, where it may.
-    async fn begin(&self, automation: &str) -> (RunId, Begin) {
+    async fn fire_and_begin(&self, automation: &str) -> (RunId, StartReply) {
         let path = format!("/automations/{automation}/fire");
         let fired = self.post(&path, json!({})).await.expect(202);
         let run = fired["id"].as_str().unwrap().parse().unwrap();
         let worker = worker();
         let (here, now) = (InstanceId::from_uuid(Uuid::from_u128(5)), self.clock.now());
-        let registered = self.store.register_host(self.tenant, here, "here", now);
+        let registered = self.store.register_instance(self.tenant, here, "here", now);
         registered.await.unwrap();
         let claimed = self.store.claim(&worker, here, 1, Some(run), now).await;
         assert_eq!(claimed.unwrap().len(), 1);
@@ -33,26 +33,26 @@ impl World {
 
     /// Fires an automation and takes a turn that uses so much.
     async fn turn_using(&self, automation: &str, tokens: u64, micros: u64) {
-        let (run, begun) = self.begin(automation).await;
-        assert!(matches!(begun, Begin::Started(_)));
-        let finished = Finished {
+        let (run, begun) = self.fire_and_begin(automation).await;
+        assert!(matches!(begun, StartReply::Started(_)));
+        let finished = TurnResult {
             answer: "Done.".into(),
             acp_session_id: Some(AcpSessionId::new("memory")),
             turn_ended: true,
             usage: Some(json!({
                 "used": tokens, "size": 1000, "spent": { "tokens": tokens, "cost": { "USD": micros } },
             })),
-            ..Finished::bare(Outcome::Stopped(StopReason::EndTurn))
+            ..TurnResult::with_outcome(Outcome::Stopped(StopReason::EndTurn))
         };
         let settled = self
             .store
             .finish(run, &worker(), &finished, self.clock.now())
             .await;
-        assert_eq!(settled.unwrap(), Settled::Written);
+        assert_eq!(settled.unwrap(), WriteOutcome::Committed);
     }
 }
 
-pub(crate) async fn a_budget_is_set_read_and_used_up(world: &World) {
+pub(crate) async fn exhausted_budget_pauses_automation_and_blocks_run(world: &World) {
     let cost = json!({ "amount": "20.5", "currency": "USD" });
     let asked = json!({
         "name": "daily", "prompt": "Look.", "agent": "good",
@@ -88,8 +88,8 @@ pub(crate) async fn a_budget_is_set_read_and_used_up(world: &World) {
         (&paused["state"], &paused["pause_reason"]),
         (&json!("paused"), &json!("budget"))
     );
-    let (run, begun) = world.begin("daily").await;
-    assert!(matches!(begun, Begin::Held));
+    let (run, begun) = world.fire_and_begin("daily").await;
+    assert!(matches!(begun, StartReply::Deferred));
     let held = world.get(&format!("/runs/{run}")).await.expect(200);
     let until = "2026-11-22T00:00:00Z";
     let reason = format!("the automation's budget of 100 tokens a day is used up until {until}");
@@ -101,14 +101,14 @@ pub(crate) async fn a_budget_is_set_read_and_used_up(world: &World) {
     assert_eq!(all["budget"]["day"]["tokens"], Value::Null);
 }
 
-pub(crate) async fn a_budget_that_makes_no_sense_is_refused_by_name(world: &World) {
+pub(crate) async fn invalid_budget_is_refused_with_field(world: &World) {
     let ask = async |budget: Value| {
         let asked = json!({
             "name": "daily", "prompt": "Look.", "agent": "good", "policies": { "budget": budget },
         });
         let made = world.post("/automations", asked).await;
         let tenant = format!("/tenants/{}/budget", world.tenant);
-        let set = world.ask_as(&world.admin, "PUT", &tenant, Some(&budget), &[]);
+        let set = world.request_as(&world.admin, "PUT", &tenant, Some(&budget), &[]);
         let (made, set) = (made, set.await);
         // What cannot be read is told apart from what cannot be.
         let status = |answer: &crate::world::Answer| answer.status;
@@ -145,14 +145,16 @@ pub(crate) async fn a_budget_that_makes_no_sense_is_refused_by_name(world: &Worl
     }
 }
 
-pub(crate) async fn a_tenants_budget_is_set_by_admins_of_the_install(world: &World) {
+pub(crate) async fn tenant_budget_requires_install_admin(world: &World) {
     let foreign = world.other_tenant("other").await;
     let viewer = world.token(Role::Viewer, None).await;
     let member = world.token(Role::Member, None).await;
     let budget = json!({ "day": { "turns": 3 } });
     let put = async |token: &str, tenant: &str| {
         let path = format!("/tenants/{tenant}/budget");
-        world.ask_as(token, "PUT", &path, Some(&budget), &[]).await
+        world
+            .request_as(token, "PUT", &path, Some(&budget), &[])
+            .await
     };
     for nobody in [&viewer, &member, &foreign] {
         let tenant = if nobody == &foreign {
@@ -166,20 +168,20 @@ pub(crate) async fn a_tenants_budget_is_set_by_admins_of_the_install(world: &Wor
     assert_eq!(set["budget"]["day"]["turns"], 3);
     // Whose it is may look at it.
     let path = "/tenants/other/spending";
-    let seen = world.ask_as(&foreign, "GET", path, None, &[]).await;
+    let seen = world.request_as(&foreign, "GET", path, None, &[]).await;
     assert_eq!(seen.expect(200)["budget"]["day"]["turns"], 3);
     let own = world.get(&format!("/tenants/{}", world.tenant)).await;
     assert_eq!(own.expect(200)["budget"]["day"]["turns"], Value::Null);
 }
 
-pub(crate) async fn a_tenants_budget_names_what_was_seen(world: &World) {
+pub(crate) async fn tenant_budget_with_stale_etag_is_refused(world: &World) {
     let tenant = format!("/tenants/{}", world.tenant);
     let path = format!("{tenant}/budget");
     let put = async |turns: u32, tag: Option<&str>| {
         let budget = json!({ "day": { "turns": turns } });
         let headers: Vec<_> = tag.map(|tag| ("if-match", tag)).into_iter().collect();
         world
-            .ask_as(&world.admin, "PUT", &path, Some(&budget), &headers)
+            .request_as(&world.admin, "PUT", &path, Some(&budget), &headers)
             .await
     };
     let seen = world.get(&tenant).await.header("etag").to_owned();

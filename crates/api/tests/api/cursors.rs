@@ -4,7 +4,7 @@ use serde_json::json;
 
 use crate::world::World;
 
-pub(crate) async fn a_trace_goes_on_behind_the_id_that_a_client_names(world: &World) {
+pub(crate) async fn trace_resumes_after_id_from_header_or_parameter(world: &World) {
     let session = world.session().await;
     let path = format!("/sessions/{session}");
     for words in ["One", "Two"] {
@@ -45,7 +45,7 @@ pub(crate) async fn a_trace_goes_on_behind_the_id_that_a_client_names(world: &Wo
         (after("1.5"), None, "after", "\"1.5\""),
     ] {
         let headers: Vec<_> = header.map(|id| ("last-event-id", id)).into_iter().collect();
-        let ask = world.ask_as(&world.admin, "GET", &path, None, &headers);
+        let ask = world.request_as(&world.admin, "GET", &path, None, &headers);
         let refused = ask.await;
         let told = refused.problem(400);
         assert_eq!(refused.json()["field"], field, "{told}");

@@ -4,15 +4,15 @@ use std::{fs, path::PathBuf};
 
 use serde_json::Value;
 
-fn snapshot() -> PathBuf {
+fn document_path() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../docs/openapi.json")
 }
 
 #[test]
-fn the_document_in_the_repository_is_the_one_that_is_served() {
+fn openapi_document_in_repository_is_up_to_date() {
     let mut served = serde_json::to_string_pretty(&api::document()).unwrap();
     served.push('\n');
-    let path = snapshot();
+    let path = document_path();
     if option_env!("MATINS_UPDATE").is_some() {
         fs::write(&path, &served).unwrap();
     }
@@ -25,7 +25,7 @@ fn the_document_in_the_repository_is_the_one_that_is_served() {
 }
 
 #[test]
-fn every_operation_says_what_it_is_who_may_and_what_it_answers() {
+fn operations_have_summary_security_and_error_response() {
     let document = api::document();
     assert!(document["openapi"].as_str().unwrap().starts_with("3.1"));
     let mut ids = Vec::new();
@@ -62,7 +62,7 @@ fn every_operation_says_what_it_is_who_may_and_what_it_answers() {
 }
 
 #[test]
-fn every_reference_of_the_document_leads_somewhere() {
+fn openapi_references_resolve() {
     fn references<'a>(value: &'a Value, found: &mut Vec<&'a str>) {
         match value {
             Value::Object(fields) => {
@@ -88,7 +88,7 @@ fn every_reference_of_the_document_leads_somewhere() {
 }
 
 #[test]
-fn every_operation_has_a_complete_description_and_examples() {
+fn operations_have_complete_description_and_examples() {
     let document = api::document();
     for (path, item) in document["paths"].as_object().unwrap() {
         for (method, operation) in item.as_object().unwrap() {
@@ -113,7 +113,7 @@ fn every_operation_has_a_complete_description_and_examples() {
 }
 
 #[test]
-fn every_list_has_items_of_a_named_schema() {
+fn page_schemas_have_named_item_schema() {
     let document = api::document();
     let schemas = document["components"]["schemas"].as_object().unwrap();
     let pages: Vec<_> = schemas
@@ -129,7 +129,7 @@ fn every_list_has_items_of_a_named_schema() {
 }
 
 #[test]
-fn every_union_names_its_discriminator() {
+fn union_schemas_have_discriminator() {
     let document = api::document();
     for (name, schema) in document["components"]["schemas"].as_object().unwrap() {
         if schema.get("oneOf").is_some() {
@@ -140,7 +140,7 @@ fn every_union_names_its_discriminator() {
 }
 
 #[test]
-fn every_patch_names_its_fields() {
+fn patch_schemas_list_optional_fields() {
     let document = api::document();
     for (path, item) in document["paths"].as_object().unwrap() {
         let Some(patch) = item.get("patch") else {
@@ -156,7 +156,7 @@ fn every_patch_names_its_fields() {
 }
 
 #[test]
-fn trace_events_are_a_discriminated_union() {
+fn trace_event_schema_is_discriminated_union() {
     let document = api::document();
     let stream = "/paths/~1api~1v1~1trace/get/responses/200/content/text~1event-stream/schema/$ref";
     let event = document.pointer(stream).unwrap();

@@ -9,7 +9,7 @@ use crate::world::World;
 /// A request, its body, the status of its answer, the field that it names, and what it says of it.
 type Refusal = (String, Option<Value>, u16, &'static str, &'static str);
 
-fn of_automations(there: &Value) -> Vec<Refusal> {
+fn automation_refusals(there: &Value) -> Vec<Refusal> {
     let cron = |expression: &str| json!({ "kind": "cron", "expression": expression });
     let mut table = Vec::new();
     for (more, field, value) in [
@@ -122,7 +122,7 @@ fn of_agents_and_budgets() -> Vec<Refusal> {
     table
 }
 
-fn of_queries(session: &str, run: &str) -> Vec<Refusal> {
+fn query_refusals(session: &str, run: &str) -> Vec<Refusal> {
     let messages = format!("/sessions/{session}/messages");
     let both = "not both";
     let asked = |path: &str, status, field, value| {
@@ -203,7 +203,7 @@ fn of_queries(session: &str, run: &str) -> Vec<Refusal> {
 }
 
 #[expect(clippy::too_many_lines, reason = "a table, one row for each fault")]
-pub(crate) async fn what_cannot_be_taken_is_named(world: &World) {
+pub(crate) async fn invalid_request_error_names_field_and_value(world: &World) {
     let session = world.session().await;
     let say = format!("/sessions/{session}/messages");
     for (path, body, status, named) in [
@@ -284,14 +284,14 @@ pub(crate) async fn what_cannot_be_taken_is_named(world: &World) {
     let automation = world.automation("daily").await;
     let run = format!("run_{}", "0197".repeat(8));
     for (request, body, status, field, value) in [
-        of_automations(&automation),
+        automation_refusals(&automation),
         of_agents_and_budgets(),
-        of_queries(&session, &run),
+        query_refusals(&session, &run),
     ]
     .concat()
     {
         let (method, path) = request.split_once(' ').unwrap();
-        let answer = world.ask_as(&world.admin, method, path, body.as_ref(), &[]);
+        let answer = world.request_as(&world.admin, method, path, body.as_ref(), &[]);
         let answer = answer.await;
         let told = answer.problem(status);
         assert_eq!(answer.json()["field"], field, "{request}: {told}");
@@ -305,7 +305,7 @@ pub(crate) async fn what_cannot_be_taken_is_named(world: &World) {
     );
 }
 
-pub(crate) async fn what_is_not_there_is_a_problem_too(world: &World) {
+pub(crate) async fn unknown_route_and_method_return_problem(world: &World) {
     for (method, path, status) in [
         ("GET", "/nothing", 404),
         ("GET", "/sessions/none", 404),
@@ -314,12 +314,14 @@ pub(crate) async fn what_is_not_there_is_a_problem_too(world: &World) {
         ("DELETE", "/whoami", 405),
         ("GET", "/sessions?text=%00", 400),
     ] {
-        let answer = world.ask_as(&world.admin, method, path, None, &[]).await;
+        let answer = world
+            .request_as(&world.admin, method, path, None, &[])
+            .await;
         answer.problem(status);
     }
 }
 
-pub(crate) async fn a_body_that_is_too_long_is_refused(world: &World) {
+pub(crate) async fn oversized_or_invalid_body_is_refused(world: &World) {
     let session = world.session().await;
     let send = async |kind: Option<&str>, body: Vec<u8>| {
         let mut request = Request::builder()

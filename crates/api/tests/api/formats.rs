@@ -1,12 +1,12 @@
 //! Automations that need a later document format than this program honours.
 
 use serde_json::{Value, json};
-use store::{FORMAT, Scope, database::Statement};
+use store::{DOCUMENT_FORMAT, Scope, database::Statement};
 
 use crate::world::World;
 
 /// Changes rows as a later program would.
-async fn write(world: &World, sql: String) {
+async fn execute_sql(world: &World, sql: String) {
     let sql: &'static str = sql.leak();
     let statement = Box::leak(Box::new(Statement::new("a test's statement", sql, sql)));
     let mut tx = world.store.database().begin(Scope::System).await.unwrap();
@@ -14,29 +14,29 @@ async fn write(world: &World, sql: String) {
     tx.commit().await.unwrap();
 }
 
-async fn set_needs(world: &World, table: &str, needs: i64) {
+async fn set_needs_format(world: &World, table: &str, needs: i64) {
     let sql = format!("update {table} set format = {needs}, needs_format = {needs}");
-    write(world, sql).await;
+    execute_sql(world, sql).await;
 }
 
-pub(crate) async fn too_new_automation_is_refused_shown_paused_and_deleted(world: &World) {
+pub(crate) async fn automation_of_newer_format_can_only_be_read_paused_and_deleted(world: &World) {
     let asked = json!({ "name": "daily", "prompt": "Look.", "agent": "good",
         "triggers": [{ "kind": "cron", "expression": "0 9 * * *" }] });
     let made = world.post("/automations", asked).await.expect(201);
     assert_eq!(made["newer_format"], Value::Null);
-    let later = FORMAT + 1;
-    set_needs(world, "automations", later).await;
+    let later = DOCUMENT_FORMAT + 1;
+    set_needs_format(world, "automations", later).await;
 
     let shown = world.get("/automations/daily").await.expect(200);
     assert_eq!(
         shown["newer_format"],
-        json!({ "needed": later, "honoured": FORMAT })
+        json!({ "needed": later, "honoured": DOCUMENT_FORMAT })
     );
     let patch = json!({ "prompt": "Look again." });
     for refused in [
         world.post("/automations/daily/fire", json!({})).await,
         world
-            .ask_as(
+            .request_as(
                 &world.admin,
                 "PATCH",
                 "/automations/daily",
@@ -49,7 +49,10 @@ pub(crate) async fn too_new_automation_is_refused_shown_paused_and_deleted(world
     ] {
         if refused.status == 409 {
             let detail = refused.problem(409);
-            let both = [format!("format {later}"), format!("formats up to {FORMAT}")];
+            let both = [
+                format!("format {later}"),
+                format!("formats up to {DOCUMENT_FORMAT}"),
+            ];
             let named = both.iter().all(|one| detail.contains(one));
             // What runs cannot be resumed, whatever its format.
             assert!(named || detail.contains("enabled"), "{detail}");
@@ -66,7 +69,7 @@ pub(crate) async fn too_new_automation_is_refused_shown_paused_and_deleted(world
     assert!(refused.problem(409).contains(&format!("format {later}")));
 
     // A word that only a later program can read.
-    write(
+    execute_sql(
         world,
         "update automations set policies = '{\"overlap\":\"a later word\"}'".into(),
     )
@@ -75,7 +78,7 @@ pub(crate) async fn too_new_automation_is_refused_shown_paused_and_deleted(world
     assert!(listed.to_string().contains("newer_format"), "{listed}");
     world.delete("/automations/daily").await.expect(200);
 
-    set_needs(world, "harnesses", later).await;
+    set_needs_format(world, "harnesses", later).await;
     let checked = world.post("/agents/good/check", json!({})).await;
     assert!(checked.problem(409).contains(&format!("format {later}")));
 }

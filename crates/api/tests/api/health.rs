@@ -10,7 +10,7 @@ use std::{
 };
 
 use api::{Api, ApiBuilder, Peer};
-use api_types::Depth;
+use api_types::CheckDepth;
 use axum::{Router, body::Body};
 use http::{HeaderMap, Request, StatusCode};
 use http_body_util::BodyExt as _;
@@ -20,7 +20,7 @@ use model::{
     agent::AgentConfig,
 };
 use serde_json::{Value, json};
-use service::{Probe, ProbeError, Probing};
+use service::{Probe, ProbeError, ProbeFuture};
 use store::database::Dialect;
 use telemetry::Metrics;
 use testkit::clock::SeededEntropy;
@@ -31,20 +31,20 @@ use tracing::instrument::WithSubscriber as _;
 use crate::world::World;
 
 /// What is asked for is to be from a name that is ours.
-const OURS: (&str, &str) = ("host", "localhost:7347");
+const OUR_HOST: (&str, &str) = ("host", "localhost:7347");
 
 /// No agent is started here.
 struct NoAgents;
 
 impl Probe for NoAgents {
-    fn probe<'a>(&'a self, _: &'a AgentConfig, _: Depth) -> Probing<'a> {
+    fn probe<'a>(&'a self, _: &'a AgentConfig, _: CheckDepth) -> ProbeFuture<'a> {
         Box::pin(async { Err(ProbeError("no such program".into())) })
     }
 }
 
 /// The routes over a world's database, put together in another way.
 fn routes(world: &World, change: impl FnOnce(ApiBuilder) -> ApiBuilder) -> Router {
-    let api = Api::over(
+    let api = Api::builder(
         world.store.clone(),
         world.tenant,
         world.clock.clone(),
@@ -81,7 +81,7 @@ fn network() -> Peer {
     Peer::Network(from)
 }
 
-async fn ask(
+async fn send_request(
     routes: &Router,
     peer: Peer,
     method: &str,
@@ -103,31 +103,31 @@ async fn ask(
 }
 
 async fn get(routes: &Router, path: &str) -> Answer {
-    ask(routes, network(), "GET", path, &[OURS]).await
+    send_request(routes, network(), "GET", path, &[OUR_HOST]).await
 }
 
 async fn get_as(routes: &Router, token: &str, path: &str) -> Answer {
     let token = format!("Bearer {token}");
-    let headers = [OURS, ("authorization", token.as_str())];
-    ask(routes, network(), "GET", path, &headers).await
+    let headers = [OUR_HOST, ("authorization", token.as_str())];
+    send_request(routes, network(), "GET", path, &headers).await
 }
 
-async fn figures(routes: &Router) -> String {
-    let answer = ask(routes, Peer::Private, "GET", "/metrics", &[]).await;
+async fn metrics(routes: &Router) -> String {
+    let answer = send_request(routes, Peer::Private, "GET", "/metrics", &[]).await;
     answer.ok()
 }
 
-pub(crate) async fn a_foreign_host_is_told_nothing_of_health(world: &World) {
+pub(crate) async fn health_routes_refuse_foreign_host(world: &World) {
     let routes = routes(world, |api| api);
     for path in ["/healthz", "/readyz", "/metrics"] {
         for host in ["evil.example", "rebound.evil.example:7347"] {
-            let answer = ask(&routes, network(), "GET", path, &[("host", host)]).await;
+            let answer = send_request(&routes, network(), "GET", path, &[("host", host)]).await;
             assert!(answer.problem(403).contains("host"), "{path}");
         }
     }
 }
 
-pub(crate) async fn a_server_without_its_database_lives_and_is_not_ready(world: &World) {
+pub(crate) async fn server_without_database_is_live_but_not_ready(world: &World) {
     let routes = routes(world, |api| api);
     assert_eq!(get(&routes, "/healthz").await.ok(), "ok");
     assert_eq!(get(&routes, "/readyz").await.ok(), "ok");
@@ -136,16 +136,16 @@ pub(crate) async fn a_server_without_its_database_lives_and_is_not_ready(world: 
     let problem = get(&routes, "/readyz").await.problem(503);
     assert_eq!(problem, "failed to be ready: the database is away");
     // Of what went wrong in the process the figures tell all the same, and of the queue nothing untrue.
-    let text = figures(&routes).await;
+    let text = metrics(&routes).await;
     assert!(text.contains("matins_build_info"), "{text}");
     assert!(!text.contains("matins_runs{"), "{text}");
 }
 
-pub(crate) async fn a_server_whose_loops_died_lives_and_is_not_ready(world: &World) {
+pub(crate) async fn server_with_ended_loop_is_live_but_not_ready(world: &World) {
     let live = Arc::new(AtomicBool::new(true));
     let asked = Arc::clone(&live);
     let routes = routes(world, |api| {
-        api.ready(Arc::new(move || asked.load(Ordering::Relaxed)))
+        api.with_liveness_check(Arc::new(move || asked.load(Ordering::Relaxed)))
     });
     assert_eq!(get(&routes, "/readyz").await.ok(), "ok");
     live.store(false, Ordering::Relaxed);
@@ -155,57 +155,60 @@ pub(crate) async fn a_server_whose_loops_died_lives_and_is_not_ready(world: &Wor
 }
 
 /// A clock that shows the time of others, as far as it is known.
-struct Shared {
-    shows: Timestamp,
-    uncertain_by: Mutex<Duration>,
+struct UncertainClock {
+    time: Timestamp,
+    uncertainty: Mutex<Duration>,
 }
 
-impl Clock for Shared {
+impl Clock for UncertainClock {
     fn now(&self) -> Timestamp {
-        self.shows
+        self.time
     }
 
     fn uncertainty(&self) -> Duration {
-        *self.uncertain_by.lock().unwrap()
+        *self.uncertainty.lock().unwrap()
     }
 
-    fn own_ahead_micros(&self) -> Option<i64> {
+    fn machine_clock_lead_micros(&self) -> Option<i64> {
         Some(-90_000_000)
     }
 }
 
 /// The routes of a server whose clock is uncertain, and what changes that.
-fn uncertain(world: &World) -> (Router, Arc<Shared>) {
-    let clock = Arc::new(Shared {
-        shows: world.clock.now(),
-        uncertain_by: Mutex::new(Duration::MAX),
+fn routes_with_uncertain_clock(world: &World) -> (Router, Arc<UncertainClock>) {
+    let clock = Arc::new(UncertainClock {
+        time: world.clock.now(),
+        uncertainty: Mutex::new(Duration::MAX),
     });
-    let api = Api::over(
+    let api = Api::builder(
         world.store.clone(),
         world.tenant,
-        Arc::<Shared>::clone(&clock),
+        Arc::<UncertainClock>::clone(&clock),
         Arc::new(SeededEntropy::new(13)),
         Arc::new(NoAgents),
     );
-    (api::router(api.serving(Arc::new(|| {})).build()), clock)
+    (
+        api::router(api.with_worker_loops(Arc::new(|| {})).build()),
+        clock,
+    )
 }
 
-pub(crate) async fn a_server_that_does_not_know_the_time_is_not_ready(world: &World) {
-    let (routes, clock) = uncertain(world);
+pub(crate) async fn server_with_uncertain_clock_is_not_ready(world: &World) {
+    let (routes, clock) = routes_with_uncertain_clock(world);
     let problem = get(&routes, "/readyz").await.problem(503);
     assert_eq!(
         problem,
         "failed to be ready: the database's clock is not known within 5 s"
     );
     assert_eq!(get(&routes, "/healthz").await.ok(), "ok");
-    *clock.uncertain_by.lock().unwrap() = Duration::from_secs(5);
+    *clock.uncertainty.lock().unwrap() = Duration::from_secs(5);
     assert_eq!(get(&routes, "/readyz").await.ok(), "ok");
 }
 
-pub(crate) async fn figures_tell_of_a_database_that_others_share(world: &World) {
-    let (routes, clock) = uncertain(world);
-    *clock.uncertain_by.lock().unwrap() = Duration::from_millis(5001);
-    let text = figures(&routes).await;
+pub(crate) async fn metrics_describe_shared_database(world: &World) {
+    let (routes, clock) = routes_with_uncertain_clock(world);
+    *clock.uncertainty.lock().unwrap() = Duration::from_millis(5001);
+    let text = metrics(&routes).await;
     let lines = [
         "matins_clock_known 0",
         "matins_clock_offset_seconds -90.0",
@@ -225,7 +228,7 @@ pub(crate) async fn figures_tell_of_a_database_that_others_share(world: &World) 
     }
 }
 
-pub(crate) async fn figures_are_for_those_of_the_install_who_may_see_instances(world: &World) {
+pub(crate) async fn metrics_require_install_tenant_and_instances_read(world: &World) {
     let routes = routes(world, |api| api);
     get(&routes, "/metrics").await.problem(401);
     let foreign = world.other_tenant("acme").await;
@@ -249,29 +252,31 @@ pub(crate) async fn figures_are_for_those_of_the_install_who_may_see_instances(w
         );
         assert!(shown.ok().ends_with("# EOF\n"));
     }
-    let private = ask(&routes, Peer::Private, "GET", "/metrics", &[]).await;
+    let private = send_request(&routes, Peer::Private, "GET", "/metrics", &[]).await;
     assert!(private.ok().ends_with("# EOF\n"));
 }
 
-pub(crate) async fn figures_count_what_waits_of_all_tenants(world: &World) {
+pub(crate) async fn metrics_count_queued_runs_of_all_tenants(world: &World) {
     let routes = routes(world, |api| api);
     let foreign = world.other_tenant("acme").await;
     for token in [&foreign, &world.admin] {
         let asked = json!({ "agent": "good" });
         let made = world
-            .ask_as(token, "POST", "/sessions", Some(&asked), &[])
+            .request_as(token, "POST", "/sessions", Some(&asked), &[])
             .await;
         let session = made.expect(201)["id"].as_str().unwrap().to_owned();
         let said = json!({ "words": "Good morning" });
         let path = format!("/sessions/{session}/messages");
         // The second one waits for the first.
         for _ in 0..2 {
-            let said = world.ask_as(token, "POST", &path, Some(&said), &[]).await;
+            let said = world
+                .request_as(token, "POST", &path, Some(&said), &[])
+                .await;
             said.expect(202);
         }
     }
     world.clock.advance(Duration::from_secs(90));
-    let text = figures(&routes).await;
+    let text = metrics(&routes).await;
     for line in [
         "matins_runs{status=\"queued\"} 2",
         "matins_runs{status=\"deferred\"} 2",
@@ -282,10 +287,10 @@ pub(crate) async fn figures_count_what_waits_of_all_tenants(world: &World) {
     }
 }
 
-pub(crate) async fn requests_are_counted_by_their_route_and_no_label_holds_an_id(world: &World) {
+pub(crate) async fn request_metrics_have_route_label_without_ids(world: &World) {
     let metrics = Metrics::new("1.2.3");
     let counting = metrics.clone();
-    let routes = routes(world, |api| api.metrics(counting));
+    let routes = routes(world, |api| api.with_metrics(counting));
     let session = world.session().await;
     let shown = get_as(
         &routes,
@@ -297,9 +302,9 @@ pub(crate) async fn requests_are_counted_by_their_route_and_no_label_holds_an_id
     let unknown = get_as(&routes, &world.admin, "/api/v1/sessions/ses_unknown").await;
     unknown.problem(404);
     let token = format!("Bearer {}", world.admin);
-    let signed_in = [OURS, ("authorization", token.as_str())];
+    let signed_in = [OUR_HOST, ("authorization", token.as_str())];
     let path = format!("/api/v1/sessions/{session}?secret=of-a-query");
-    ask(&routes, network(), "BREW", &path, &signed_in)
+    send_request(&routes, network(), "BREW", &path, &signed_in)
         .await
         .problem(405);
     let path = format!("/nothing/{session}");
@@ -307,7 +312,7 @@ pub(crate) async fn requests_are_counted_by_their_route_and_no_label_holds_an_id
     // Whoever is refused at the gate is counted as well.
     let foreign = [("host", "evil.example")];
     let path = format!("/api/v1/sessions/{session}");
-    ask(&routes, network(), "GET", &path, &foreign)
+    send_request(&routes, network(), "GET", &path, &foreign)
         .await
         .problem(403);
 
@@ -331,7 +336,7 @@ pub(crate) async fn requests_are_counted_by_their_route_and_no_label_holds_an_id
     }
 }
 
-pub(crate) async fn a_trace_counts_for_as_long_as_it_is_read(world: &World) {
+pub(crate) async fn open_trace_is_counted_until_it_is_dropped(world: &World) {
     let routes = routes(world, |api| api);
     let session = world.session().await;
     let request = Request::builder()
@@ -340,7 +345,7 @@ pub(crate) async fn a_trace_counts_for_as_long_as_it_is_read(world: &World) {
         .body(Body::empty())
         .unwrap();
     let counted = async |count: u32| {
-        let text = figures(&routes).await;
+        let text = metrics(&routes).await;
         let line = format!("matins_traces_open {count}");
         assert!(text.lines().any(|it| it == line), "{line}\n{text}");
     };
@@ -357,7 +362,7 @@ pub(crate) async fn a_trace_counts_for_as_long_as_it_is_read(world: &World) {
 struct Spans(Arc<Mutex<Vec<u8>>>, Arc<Notify>);
 
 impl Spans {
-    fn told(&self) -> String {
+    fn text(&self) -> String {
         String::from_utf8(self.0.lock().unwrap().clone()).unwrap()
     }
 }
@@ -373,7 +378,7 @@ impl std::io::Write for Spans {
     }
 }
 
-pub(crate) async fn a_request_is_a_span_of_its_method_route_and_status(world: &World) {
+pub(crate) async fn request_span_has_method_route_and_status(world: &World) {
     let routes = routes(world, |api| api);
     let session = world.session().await;
     let spans = Spans::default();
@@ -389,10 +394,10 @@ pub(crate) async fn a_request_is_a_span_of_its_method_route_and_status(world: &W
     asked.with_subscriber(subscriber).await.ok();
     let span = "request{method=GET route=\"/api/v1/sessions/{session}\" status=200}";
     // The thread of SQLite may hold the span a moment longer than the request.
-    while !spans.told().contains(span) {
+    while !spans.text().contains(span) {
         spans.1.notified().await;
     }
-    let told = spans.told();
+    let told = spans.text();
     for kept in [session.as_str(), "secret", "mat_", "localhost"] {
         assert!(!told.contains(kept), "{kept}\n{told}");
     }

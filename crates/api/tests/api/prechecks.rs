@@ -5,25 +5,26 @@ use serde_json::{Value, json};
 
 use crate::world::{Answer, World};
 
-fn asking(command: &str) -> Value {
+fn precheck_policy(command: &str) -> Value {
     json!({ "precheck": { "command": [command] } })
 }
 
 impl World {
-    async fn change(&self, token: &str, patch: &Value) -> Answer {
+    async fn patch_automation(&self, token: &str, patch: &Value) -> Answer {
         let path = "/automations/daily";
-        self.ask_as(token, "PATCH", path, Some(patch), &[]).await
+        self.request_as(token, "PATCH", path, Some(patch), &[])
+            .await
     }
 }
 
 pub(crate) async fn a_precheck_is_set_by_those_who_may_change_agents(world: &World) {
     let member = world.token(Role::Member, None).await;
     let asked = json!({
-        "name": "daily", "prompt": "Look.", "agent": "good", "policies": asking("check"),
+        "name": "daily", "prompt": "Look.", "agent": "good", "policies": precheck_policy("check"),
     });
     let create = async |token: &str| {
         world
-            .ask_as(token, "POST", "/automations", Some(&asked), &[])
+            .request_as(token, "POST", "/automations", Some(&asked), &[])
             .await
     };
     let refused = create(&member).await.problem(403);
@@ -34,29 +35,32 @@ pub(crate) async fn a_precheck_is_set_by_those_who_may_change_agents(world: &Wor
 
     // Whoever changes something else keeps it, by a patch or by the whole.
     let patch = json!({ "prompt": "Look twice." });
-    let patched = world.change(&member, &patch).await.expect(200);
+    let patched = world.patch_automation(&member, &patch).await.expect(200);
     assert_eq!(patched["policies"]["precheck"], precheck);
     let mut whole = asked.clone();
     whole["prompt"] = "Look again.".into();
     let replaced = world
-        .ask_as(&member, "PUT", "/automations/daily", Some(&whole), &[])
+        .request_as(&member, "PUT", "/automations/daily", Some(&whole), &[])
         .await;
     assert_eq!(replaced.expect(200)["policies"]["precheck"], precheck);
 
     for other in [
-        asking("other"),
+        precheck_policy("other"),
         json!({ "precheck": { "timeout_seconds": 1 } }),
         json!({ "precheck": null }),
     ] {
         let patch = json!({ "policies": other });
-        let refused = world.change(&member, &patch).await.problem(403);
+        let refused = world.patch_automation(&member, &patch).await.problem(403);
         assert!(refused.contains("agents:write"), "{refused}");
-        world.change(&world.admin, &patch).await.expect(200);
+        world
+            .patch_automation(&world.admin, &patch)
+            .await
+            .expect(200);
     }
     let none = world.get("/automations/daily").await.expect(200);
     assert_eq!(none["policies"]["precheck"], Value::Null);
-    let patch = json!({ "policies": asking("check") });
-    world.change(&member, &patch).await.problem(403);
+    let patch = json!({ "policies": precheck_policy("check") });
+    world.patch_automation(&member, &patch).await.problem(403);
 }
 
 pub(crate) async fn where_a_precheck_runs_is_changed_by_those_who_may_change_agents(world: &World) {
@@ -65,7 +69,7 @@ pub(crate) async fn where_a_precheck_runs_is_changed_by_those_who_may_change_age
     let path = |folder: &tempfile::TempDir| folder.path().to_str().unwrap().to_owned();
     let asked = json!({
         "name": "daily", "prompt": "Look.", "agent": "good", "cwd": path(&here),
-        "policies": asking("./check"),
+        "policies": precheck_policy("./check"),
     });
     let made = world.post("/automations", asked.clone()).await.expect(201);
     let cwd = made["cwd"].clone();
@@ -73,7 +77,7 @@ pub(crate) async fn where_a_precheck_runs_is_changed_by_those_who_may_change_age
     let mut whole = asked.clone();
     whole["cwd"] = path(&there).into();
     let replaced = world
-        .ask_as(&member, "PUT", "/automations/daily", Some(&whole), &[])
+        .request_as(&member, "PUT", "/automations/daily", Some(&whole), &[])
         .await;
     let refused = replaced.problem(403);
     assert!(refused.contains("agents:write"), "{refused}");
@@ -82,7 +86,10 @@ pub(crate) async fn where_a_precheck_runs_is_changed_by_those_who_may_change_age
         json!({ "cwd": null }),
         json!({ "session": "bound:web:7" }),
     ] {
-        let refused = world.change(&member, &elsewhere).await.problem(403);
+        let refused = world
+            .patch_automation(&member, &elsewhere)
+            .await
+            .problem(403);
         assert!(refused.contains("agents:write"), "{refused}");
     }
     let shown = world.get("/automations/daily").await.expect(200);
@@ -90,14 +97,17 @@ pub(crate) async fn where_a_precheck_runs_is_changed_by_those_who_may_change_age
 
     // What has none goes where anybody wants who may change it, and so does the rest of what has one.
     let patch = json!({ "session": "continuous" });
-    world.change(&member, &patch).await.expect(200);
+    world.patch_automation(&member, &patch).await.expect(200);
     let patch = json!({ "policies": { "precheck": null } });
-    world.change(&world.admin, &patch).await.expect(200);
+    world
+        .patch_automation(&world.admin, &patch)
+        .await
+        .expect(200);
     let patch = json!({ "cwd": path(&there) });
-    world.change(&member, &patch).await.expect(200);
+    world.patch_automation(&member, &patch).await.expect(200);
 }
 
-pub(crate) async fn a_precheck_that_runs_nothing_is_refused(world: &World) {
+pub(crate) async fn invalid_precheck_is_refused_with_field(world: &World) {
     world.automation("daily").await;
     for (precheck, status, named) in [
         (json!({ "command": [] }), 422, "precheck.command"),
@@ -111,7 +121,10 @@ pub(crate) async fn a_precheck_that_runs_nothing_is_refused(world: &World) {
         (json!({ "command": ["x"], "shell": true }), 400, "shell"),
     ] {
         let patch = json!({ "policies": { "precheck": precheck } });
-        let refused = world.change(&world.admin, &patch).await.problem(status);
+        let refused = world
+            .patch_automation(&world.admin, &patch)
+            .await
+            .problem(status);
         assert!(refused.contains(named), "{refused}");
     }
 }

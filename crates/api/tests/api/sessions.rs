@@ -11,7 +11,7 @@ fn ids(list: &Value) -> Vec<String> {
         .collect()
 }
 
-pub(crate) async fn lists_show_regular_sessions_unless_asked_otherwise(world: &World) {
+pub(crate) async fn session_list_defaults_to_regular_type(world: &World) {
     let session = world.session().await;
     let slack = json!({
         "agent": "good",
@@ -51,7 +51,7 @@ pub(crate) async fn lists_show_regular_sessions_unless_asked_otherwise(world: &W
     world.get("/sessions?type=cron").await.problem(400);
 }
 
-pub(crate) async fn lists_are_read_page_by_page(world: &World) {
+pub(crate) async fn session_list_is_paginated(world: &World) {
     let mut made = Vec::new();
     for _ in 0..5 {
         made.push(world.session().await);
@@ -82,7 +82,7 @@ pub(crate) async fn lists_are_read_page_by_page(world: &World) {
     }
 }
 
-pub(crate) async fn a_session_is_found_by_its_text(world: &World) {
+pub(crate) async fn session_list_filters_by_text(world: &World) {
     world.session().await;
     let titled = json!({ "agent": "good", "title": "The 100% Plan" });
     let titled = world.post("/sessions", titled).await.expect(201);
@@ -98,7 +98,7 @@ pub(crate) async fn a_session_is_found_by_its_text(world: &World) {
     assert_eq!(ids(&none), Vec::<String>::new());
 }
 
-pub(crate) async fn a_session_moves_on_in_its_life_and_nowhere_else(world: &World) {
+pub(crate) async fn invalid_session_transition_is_refused(world: &World) {
     let session = world.session().await;
     let moved = async |to: &str| {
         let path = format!("/sessions/{session}/{to}");
@@ -120,7 +120,7 @@ pub(crate) async fn a_session_moves_on_in_its_life_and_nowhere_else(world: &Worl
     assert!(moved("enable").await.problem(409).contains("archived"));
 }
 
-pub(crate) async fn inputs_to_a_draft_wait_until_it_is_enabled(world: &World) {
+pub(crate) async fn inputs_to_draft_session_wait_until_enabled(world: &World) {
     let draft = json!({ "agent": "good", "draft": true });
     let draft = world.post("/sessions", draft).await.expect(201);
     assert_eq!(draft["state"], "draft");
@@ -137,7 +137,7 @@ pub(crate) async fn inputs_to_a_draft_wait_until_it_is_enabled(world: &World) {
     assert_eq!(enabled.expect(200)["open_runs"][0]["status"], "queued");
 }
 
-pub(crate) async fn deleting_takes_two_steps_where_automations_are_bound(world: &World) {
+pub(crate) async fn deletion_of_bound_session_requires_with_automations(world: &World) {
     let session = world.session().await;
     let bound = json!({
         "name": "standup", "prompt": "Look.", "session": format!("bound:{session}"),
@@ -157,7 +157,7 @@ pub(crate) async fn deleting_takes_two_steps_where_automations_are_bound(world: 
     world.get("/automations/standup").await.problem(404);
 }
 
-pub(crate) async fn an_edit_of_what_has_changed_meanwhile_is_refused(world: &World) {
+pub(crate) async fn session_edit_with_stale_etag_is_refused(world: &World) {
     let session = world.session().await;
     let path = format!("/sessions/{session}");
     let seen = world.get(&path).await;
@@ -165,7 +165,7 @@ pub(crate) async fn an_edit_of_what_has_changed_meanwhile_is_refused(world: &Wor
     let edit = async |title: &str, tag: &str| {
         let body = json!({ "title": title });
         world
-            .ask_as(
+            .request_as(
                 &world.admin,
                 "PATCH",
                 &path,
@@ -186,13 +186,13 @@ pub(crate) async fn an_edit_of_what_has_changed_meanwhile_is_refused(world: &Wor
         (json!({ "title": null }), json!(null)),
     ] {
         let patched = world
-            .ask_as(&world.admin, "PATCH", &path, Some(&body), &[])
+            .request_as(&world.admin, "PATCH", &path, Some(&body), &[])
             .await;
         assert_eq!(patched.expect(200)["title"], title, "{body}");
     }
 }
 
-pub(crate) async fn a_conversation_is_read_replayed_and_exported(world: &World) {
+pub(crate) async fn session_is_read_replayed_and_exported(world: &World) {
     let session = world.session().await;
     let path = format!("/sessions/{session}");
     let mut runs = Vec::new();

@@ -65,12 +65,12 @@ fn body(id: &str) -> Option<Value> {
 }
 
 /// Something of the own tenant for each parameter of a path.
-struct Things {
+struct Fixtures {
     by_parameter: Vec<(&'static str, String)>,
 }
 
-impl Things {
-    async fn make(world: &World) -> Self {
+impl Fixtures {
+    async fn create(world: &World) -> Self {
         let session = world.session().await;
         let seats = world.get(&format!("/sessions/{session}/seats")).await;
         let said = json!({ "words": "Good morning" });
@@ -99,10 +99,10 @@ impl Things {
         let now = model::Clock::now(&*world.clock);
         let registered = world
             .store
-            .register_host(world.tenant, here, "private", now);
+            .register_instance(world.tenant, here, "private", now);
         registered.await.unwrap();
-        let turn = world.turn(id).await;
-        let approval = world.ask(turn, "private").await;
+        let turn = world.begin_turn(id).await;
+        let approval = world.request_approval(turn, "private").await;
         let text = |value: &Value| value.as_str().unwrap().to_owned();
         Self {
             by_parameter: vec![
@@ -123,7 +123,7 @@ impl Things {
     }
 
     /// The path with these things in it. Fails for a parameter of which nothing was made.
-    fn in_path(&self, path: &str) -> String {
+    fn fill_path(&self, path: &str) -> String {
         let mut filled = path.to_owned();
         for (name, value) in &self.by_parameter {
             filled = filled.replace(&format!("{{{name}}}"), value);
@@ -133,7 +133,7 @@ impl Things {
     }
 
     /// The path with ids of things that are nobody's.
-    fn nobodys(path: &str) -> String {
+    fn fill_path_with_unknown_ids(path: &str) -> String {
         let mut filled = path.to_owned();
         for (name, prefix) in [
             ("session", "ses"),
@@ -156,14 +156,14 @@ impl Things {
     }
 }
 
-async fn ask(world: &World, token: &str, operation: &Operation, path: &str) -> Answer {
+async fn send_operation(world: &World, token: &str, operation: &Operation, path: &str) -> Answer {
     let body = body(&operation.id);
-    let ask = world.ask_as(token, &operation.method, path, body.as_ref(), &[]);
+    let ask = world.request_as(token, &operation.method, path, body.as_ref(), &[]);
     ask.await
 }
 
 /// Status and body, without what was asked for.
-fn told(answer: &Answer, path: &str) -> (u16, String) {
+fn comparable_response(answer: &Answer, path: &str) -> (u16, String) {
     let mut text = answer.text.clone();
     for part in path.split('/').filter(|part| part.contains('_')) {
         text = text.replace(part, "...");
@@ -171,8 +171,8 @@ fn told(answer: &Answer, path: &str) -> (u16, String) {
     (answer.status.as_u16(), text)
 }
 
-pub(crate) async fn what_is_another_tenants_answers_as_if_it_were_not_there(world: &World) {
-    let things = Things::make(world).await;
+pub(crate) async fn resource_of_another_tenant_is_not_found(world: &World) {
+    let things = Fixtures::create(world).await;
     let foreign = world.other_tenant("other").await;
     let mut walked = 0;
     for operation in operations() {
@@ -181,12 +181,15 @@ pub(crate) async fn what_is_another_tenants_answers_as_if_it_were_not_there(worl
         if !operation.path.contains('{') || own {
             continue;
         }
-        let path = things.in_path(&operation.path);
-        let nobodys = Things::nobodys(&operation.path);
-        let theirs = ask(world, &foreign, &operation, &path).await;
-        let absent = ask(world, &foreign, &operation, &nobodys).await;
+        let path = things.fill_path(&operation.path);
+        let nobodys = Fixtures::fill_path_with_unknown_ids(&operation.path);
+        let theirs = send_operation(world, &foreign, &operation, &path).await;
+        let absent = send_operation(world, &foreign, &operation, &nobodys).await;
         assert_eq!(theirs.status, 404, "{}: {}", operation.id, theirs.text);
-        let (theirs, absent) = (told(&theirs, &path), told(&absent, &nobodys));
+        let (theirs, absent) = (
+            comparable_response(&theirs, &path),
+            comparable_response(&absent, &nobodys),
+        );
         assert_eq!(theirs, absent, "{}", operation.id);
         walked += 1;
     }
@@ -198,7 +201,7 @@ pub(crate) async fn what_is_another_tenants_answers_as_if_it_were_not_there(worl
         ("run", "/runs/"),
     ];
     for (name, path) in own {
-        let path = things.in_path(&format!("{path}{{{name}}}"));
+        let path = things.fill_path(&format!("{path}{{{name}}}"));
         let own = world.get(&path).await.expect(200);
         assert_ne!(own["title"], "Mine now");
         assert_ne!(own["prompt"], "Mine now");
@@ -213,13 +216,13 @@ pub(crate) async fn what_is_another_tenants_answers_as_if_it_were_not_there(worl
         "/approvals?state=any",
     ] {
         let path = list.to_owned();
-        let list = world.ask_as(&foreign, "GET", &path, None, &[]).await;
+        let list = world.request_as(&foreign, "GET", &path, None, &[]).await;
         let list = list.expect(200);
         let items = list.get("items").unwrap();
         assert_eq!(items, &json!([]), "{path}");
     }
     for list in ["/tokens", "/tenants", "/agents"] {
-        let answer = world.ask_as(&foreign, "GET", list, None, &[]).await;
+        let answer = world.request_as(&foreign, "GET", list, None, &[]).await;
         let items = answer.expect(200)["items"].as_array().unwrap().len();
         assert!(items > 0, "{list}: one's own is there");
         for (name, id) in &things.by_parameter {
@@ -251,9 +254,9 @@ pub(crate) async fn what_is_another_tenants_answers_as_if_it_were_not_there(worl
             if !body.contains(&place) {
                 continue;
             }
-            for id in [theirs.clone(), Things::nobodys(&place)] {
+            for id in [theirs.clone(), Fixtures::fill_path_with_unknown_ids(&place)] {
                 let asked = serde_json::from_str(&body.replace(&place, &id)).unwrap();
-                let answer = world.ask_as(&foreign, "POST", path, Some(&asked), &[]);
+                let answer = world.request_as(&foreign, "POST", path, Some(&asked), &[]);
                 let answer = answer.await;
                 answer.problem(404);
                 answers.push(answer.text.replace(&id, "..."));
@@ -263,14 +266,14 @@ pub(crate) async fn what_is_another_tenants_answers_as_if_it_were_not_there(worl
         assert_eq!(answers[0], answers[1], "{path} {body}");
     }
     for filter in ["session", "automation"] {
-        let path = things.in_path(&format!("/runs?{filter}={{{filter}}}"));
-        let list = world.ask_as(&foreign, "GET", &path, None, &[]).await;
+        let path = things.fill_path(&format!("/runs?{filter}={{{filter}}}"));
+        let list = world.request_as(&foreign, "GET", &path, None, &[]).await;
         list.problem(404);
     }
 }
 
-pub(crate) async fn every_operation_asks_for_the_permission_that_its_document_names(world: &World) {
-    let things = Things::make(world).await;
+pub(crate) async fn operation_requires_its_documented_permission(world: &World) {
+    let things = Fixtures::create(world).await;
     let mut named = BTreeSet::new();
     for operation in operations() {
         let Some(permission) = operation.permission else {
@@ -280,8 +283,8 @@ pub(crate) async fn every_operation_asks_for_the_permission_that_its_document_na
         let all = Permission::ALL.iter().copied();
         let others: Vec<_> = all.filter(|other| *other != permission).collect();
         let token = world.token(Role::Admin, Some(&others)).await;
-        let path = things.in_path(&operation.path);
-        let refused = ask(world, &token, &operation, &path).await;
+        let path = things.fill_path(&operation.path);
+        let refused = send_operation(world, &token, &operation, &path).await;
         let told = refused.problem(403);
         assert!(
             told.contains(permission.as_str()),
@@ -292,13 +295,13 @@ pub(crate) async fn every_operation_asks_for_the_permission_that_its_document_na
     assert_eq!(named.len(), Permission::ALL.len(), "{named:?}");
 }
 
-pub(crate) async fn nothing_is_answered_to_nobody(world: &World) {
-    let things = Things::make(world).await;
+pub(crate) async fn operation_without_valid_token_is_unauthenticated(world: &World) {
+    let things = Fixtures::create(world).await;
     for operation in operations() {
         if operation.public {
             continue;
         }
-        let path = things.in_path(&operation.path);
+        let path = things.fill_path(&operation.path);
         for authorization in [
             None,
             Some("Bearer mat_x"),

@@ -9,12 +9,12 @@ use crate::world::{Answer, World};
 
 /// A server in unified mode beside the one that is not.
 async fn unified(dialect: Dialect) -> World {
-    World::with(dialect, |api| api.unified(true)).await
+    World::with_api(dialect, |api| api.with_unified_mode(true)).await
 }
 
 impl World {
     /// Asks as a browser that is signed in.
-    async fn browse(&self, cookie: &str, path: &str, body: &Value) -> Answer {
+    async fn post_as_browser(&self, cookie: &str, path: &str, body: &Value) -> Answer {
         let request = Request::builder()
             .method("POST")
             .uri(format!("/api/v1{path}"))
@@ -26,27 +26,29 @@ impl World {
             .await
     }
 
-    async fn cookie(&self) -> String {
+    async fn sign_in_cookie(&self) -> String {
         let link = self.post("/sign-in-links", json!({})).await.expect(201);
         let code = link["path"].as_str().unwrap();
         let code = code.strip_prefix("/sign-in#").unwrap();
-        let signed_in = self.browse("", "/sign-in", &json!({ "code": code })).await;
+        let signed_in = self
+            .post_as_browser("", "/sign-in", &json!({ "code": code }))
+            .await;
         signed_in.expect(204);
         let cookie = signed_in.header("set-cookie");
         cookie.split(';').next().unwrap().to_owned()
     }
 
-    async fn chat(&self, key: &str) {
+    async fn create_chat(&self, key: &str) {
         let asked = json!({ "agent": "good", "session_key": key });
         self.post("/sessions", asked).await.expect(201);
     }
 }
 
-fn bound(name: &str, session: &str) -> Value {
+fn bound_automation(name: &str, session: &str) -> Value {
     json!({ "name": name, "prompt": "Look.", "agent": "good", "session": session })
 }
 
-pub(crate) async fn the_server_says_whether_it_is_unified(world: &World) {
+pub(crate) async fn server_info_shows_unified_mode(world: &World) {
     let told = world.get("/server").await.expect(200);
     assert_eq!(told["unified_session"], false);
     let world = unified(world.dialect).await;
@@ -54,29 +56,29 @@ pub(crate) async fn the_server_says_whether_it_is_unified(world: &World) {
     assert_eq!(told["unified_session"], true);
 }
 
-pub(crate) async fn what_a_browser_binds_goes_to_the_one_conversation(world: &World) {
-    let asked = bound("news", "bound");
-    let cookie = world.cookie().await;
-    let refused = world.browse(&cookie, "/automations", &asked).await;
+pub(crate) async fn automation_from_browser_is_bound_to_unified_session(world: &World) {
+    let asked = bound_automation("news", "bound");
+    let cookie = world.sign_in_cookie().await;
+    let refused = world.post_as_browser(&cookie, "/automations", &asked).await;
     assert!(refused.problem(422).contains("a session"));
 
     let world = unified(world.dialect).await;
-    let cookie = world.cookie().await;
-    let made = world.browse(&cookie, "/automations", &asked).await;
+    let cookie = world.sign_in_cookie().await;
+    let made = world.post_as_browser(&cookie, "/automations", &asked).await;
     assert_eq!(made.expect(201)["bound_session_key"], "unified:default");
     // A program says which session it means.
-    let asked = bound("weather", "bound");
+    let asked = bound_automation("weather", "bound");
     world.post("/automations", asked).await.problem(422);
-    world.chat("web:7").await;
-    let asked = bound("weather", "bound:web:7");
+    world.create_chat("web:7").await;
+    let asked = bound_automation("weather", "bound:web:7");
     let made = world.post("/automations", asked).await.expect(201);
     assert_eq!(made["bound_session_key"], "unified:default");
 }
 
-pub(crate) async fn a_list_shows_what_goes_to_a_session(world: &World) {
-    world.chat("web:7").await;
-    world.chat("web:8").await;
-    let asked = bound("apart", "bound:web:7");
+pub(crate) async fn automation_list_filters_by_session_in_unified_mode(world: &World) {
+    world.create_chat("web:7").await;
+    world.create_chat("web:8").await;
+    let asked = bound_automation("apart", "bound:web:7");
     world.post("/automations", asked).await.expect(201);
     world.automation("fresh").await;
     let shown = async |world: &World, key: &str| {
@@ -91,9 +93,9 @@ pub(crate) async fn a_list_shows_what_goes_to_a_session(world: &World) {
     world.get("/automations?session=none").await.problem(404);
 
     let world = unified(world.dialect).await;
-    world.chat("web:7").await;
-    world.chat("web:8").await;
-    let asked = bound("shared", "bound:web:7");
+    world.create_chat("web:7").await;
+    world.create_chat("web:8").await;
+    let asked = bound_automation("shared", "bound:web:7");
     world.post("/automations", asked).await.expect(201);
     for key in ["web:7", "web:8", "unified:default"] {
         assert_eq!(shown(&world, key).await, ["shared"], "{key}");

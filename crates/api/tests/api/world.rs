@@ -4,7 +4,7 @@
 use std::{net::SocketAddr, sync::Arc, time::Duration};
 
 use api::{Api, ApiBuilder, Peer};
-use api_types::{Depth, Probed, TokenRequest};
+use api_types::{CheckDepth, CheckFindings, TokenRequest};
 use axum::{
     Router,
     body::{Body, Bytes},
@@ -14,12 +14,12 @@ use http_body_util::BodyExt as _;
 use model::{
     AcpSessionId, Clock as _, TenantId,
     access::{Permission, Role},
-    agent::{AgentConfig, Offers},
+    agent::{AgentConfig, OfferedCapabilities},
     outcome::{Outcome, StopReason},
-    turn::{Finished, Settled},
+    turn::{TurnResult, WriteOutcome},
 };
 use serde_json::{Value, json};
-use service::{Probe, ProbeError, Probing, Service};
+use service::{Probe, ProbeError, ProbeFuture, Service};
 use store::{Store, database::Dialect};
 use tempfile::TempDir;
 use testkit::{
@@ -32,13 +32,13 @@ use tower::ServiceExt as _;
 pub(crate) const NOW: &str = "2026-11-21T09:00:00Z";
 
 /// How long a test waits for an event that must come, before it fails.
-const LONG: Duration = Duration::from_secs(30);
+const EVENT_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Agents whose programs begin with `good` resume; those of other programs cannot be started.
 struct Agents;
 
 impl Probe for Agents {
-    fn probe<'a>(&'a self, config: &'a AgentConfig, _: Depth) -> Probing<'a> {
+    fn probe<'a>(&'a self, config: &'a AgentConfig, _: CheckDepth) -> ProbeFuture<'a> {
         let good = config
             .command
             .first()
@@ -47,12 +47,12 @@ impl Probe for Agents {
             if !good {
                 return Err(ProbeError("no such program".into()));
             }
-            Ok(Probed {
-                offers: Offers {
+            Ok(CheckFindings {
+                offers: OfferedCapabilities {
                     resume: true,
-                    ..Offers::default()
+                    ..OfferedCapabilities::default()
                 },
-                ..Probed::default()
+                ..CheckFindings::default()
             })
         })
     }
@@ -114,11 +114,11 @@ impl Answer {
 
 impl World {
     pub(crate) async fn new(dialect: Dialect) -> Self {
-        Self::with(dialect, |api| api).await
+        Self::with_api(dialect, |api| api).await
     }
 
     /// A world whose server is another than by default.
-    pub(crate) async fn with(
+    pub(crate) async fn with_api(
         dialect: Dialect,
         other: impl FnOnce(ApiBuilder) -> ApiBuilder,
     ) -> Self {
@@ -137,7 +137,7 @@ impl World {
         let store = Store::new(open, entropy.clone(), folder.path().join("sessions"));
         let clock = Arc::new(FakeClock::at(NOW));
         let tenant = store.ensure_tenant("default", clock.now()).await.unwrap();
-        let api = Api::over(
+        let api = Api::builder(
             store.clone(),
             tenant,
             clock.clone(),
@@ -154,7 +154,12 @@ impl World {
         );
         let config = AgentConfig::new(vec!["good-agent".into()]);
         service.add_agent("good", &config).await.unwrap();
-        let admin = service.first_token(None).await.unwrap().secret.unwrap();
+        let admin = service
+            .create_first_token(None)
+            .await
+            .unwrap()
+            .secret
+            .unwrap();
         Self {
             store,
             clock,
@@ -195,7 +200,7 @@ impl World {
     }
 
     /// Asks with a token.
-    pub(crate) async fn ask_as(
+    pub(crate) async fn request_as(
         &self,
         token: &str,
         method: &str,
@@ -247,7 +252,7 @@ impl World {
             ids.map(str::to_owned).collect::<Vec<_>>()
         };
         while !text.ends_with("\n\n") || ids(&text).len() < count {
-            let frame = tokio::time::timeout(LONG, body.frame()).await;
+            let frame = tokio::time::timeout(EVENT_TIMEOUT, body.frame()).await;
             let frame = frame.unwrap_or_else(|_| panic!("no more came: {text}"));
             let bytes = frame.unwrap().unwrap().into_data().unwrap();
             text.push_str(std::str::from_utf8(&bytes).unwrap());
@@ -256,16 +261,17 @@ impl World {
     }
 
     pub(crate) async fn get(&self, path: &str) -> Answer {
-        self.ask_as(&self.admin, "GET", path, None, &[]).await
+        self.request_as(&self.admin, "GET", path, None, &[]).await
     }
 
     pub(crate) async fn post(&self, path: &str, body: Value) -> Answer {
-        self.ask_as(&self.admin, "POST", path, Some(&body), &[])
+        self.request_as(&self.admin, "POST", path, Some(&body), &[])
             .await
     }
 
     pub(crate) async fn delete(&self, path: &str) -> Answer {
-        self.ask_as(&self.admin, "DELETE", path, None, &[]).await
+        self.request_as(&self.admin, "DELETE", path, None, &[])
+            .await
     }
 
     /// Makes a token of the own tenant, and gives its secret.
@@ -286,7 +292,7 @@ impl World {
         let token = made.expect(201)["token"]["secret"].clone();
         let token = token.as_str().unwrap().to_owned();
         let config = json!({ "command": ["good-agent"] });
-        self.ask_as(&token, "PUT", "/agents/good", Some(&config), &[])
+        self.request_as(&token, "PUT", "/agents/good", Some(&config), &[])
             .await
             .expect(200);
         token
@@ -312,7 +318,7 @@ impl World {
         let here = model::InstanceId::from_uuid(uuid::Uuid::from_u128(1));
         let registered = self
             .store
-            .register_host(self.tenant, here, "here", self.clock.now());
+            .register_instance(self.tenant, here, "here", self.clock.now());
         registered.await.unwrap();
         let open = |view: &Value| !view["open_runs"].as_array().unwrap().is_empty();
         while open(&self.get(&format!("/sessions/{session}")).await.expect(200)) {
@@ -320,14 +326,14 @@ impl World {
             let claimed = self.store.claim(&worker, here, 1, None, now).await.unwrap();
             let run = claimed[0].run;
             self.store.begin(run, &worker, here, now).await.unwrap();
-            let finished = Finished {
+            let finished = TurnResult {
                 answer: "Done.".into(),
                 acp_session_id: Some(AcpSessionId::new("memory")),
                 turn_ended: true,
-                ..Finished::bare(Outcome::Stopped(StopReason::EndTurn))
+                ..TurnResult::with_outcome(Outcome::Stopped(StopReason::EndTurn))
             };
             let finished = self.store.finish(run, &worker, &finished, now);
-            assert_eq!(finished.await.unwrap(), Settled::Written);
+            assert_eq!(finished.await.unwrap(), WriteOutcome::Committed);
         }
     }
 }

@@ -8,13 +8,13 @@ use crate::stage::{Client, Frame, Stage};
 /// A session in which a turn runs, and one who has seen that it does.
 async fn running(stage: &Stage) -> (SessionId, RunId) {
     let session = stage.session().await;
-    let run = stage.say(session, "hello").await;
+    let run = stage.send_message(session, "hello").await;
     stage.start(run).await;
     (session, run)
 }
 
 /// Reads text until it is as long as expected.
-async fn text(client: &mut Client, run: RunId, length: usize) -> String {
+async fn read_text(client: &mut Client, run: RunId, length: usize) -> String {
     let mut text = String::new();
     while text.len() < length {
         let Frame { id, event, data } = client.next().await;
@@ -26,7 +26,7 @@ async fn text(client: &mut Client, run: RunId, length: usize) -> String {
     text
 }
 
-pub(crate) async fn text_is_seen_while_it_is_written(stage: &Stage) {
+pub(crate) async fn live_text_is_streamed_as_deltas(stage: &Stage) {
     let (session, run) = running(stage).await;
     let trace = stage.hub().session(stage.scope(), session, None).await;
     let mut client = Client::new(trace.unwrap());
@@ -48,11 +48,11 @@ pub(crate) async fn text_is_seen_while_it_is_written(stage: &Stage) {
     let end = client.next().await;
     assert_eq!(end.data["message"]["content"], whole);
     assert_eq!(client.next().await.data["change"]["status"], "succeeded");
-    stage.say(session, "thanks").await;
+    stage.send_message(session, "thanks").await;
     assert_eq!(client.next().await.event, "run");
 }
 
-pub(crate) async fn whoever_joins_in_the_middle_gets_the_text_so_far(stage: &Stage) {
+pub(crate) async fn late_reader_gets_live_text_from_start(stage: &Stage) {
     let (session, run) = running(stage).await;
     let hub = stage.hub();
     let trace = hub.session(stage.scope(), session, Some(4)).await.unwrap();
@@ -66,36 +66,36 @@ pub(crate) async fn whoever_joins_in_the_middle_gets_the_text_so_far(stage: &Sta
             .await;
         whole.push_str(&piece);
     }
-    assert_eq!(text(&mut first, run, whole.len()).await, whole);
+    assert_eq!(read_text(&mut first, run, whole.len()).await, whole);
     for after in [Some(4), None] {
         let trace = hub.session(stage.scope(), session, after).await.unwrap();
         let mut late = Client::new(trace);
         if after.is_none() {
             late.until("4").await;
         }
-        assert_eq!(text(&mut late, run, whole.len()).await, whole);
+        assert_eq!(read_text(&mut late, run, whole.len()).await, whole);
     }
     let fresh = stage.hub().session(stage.scope(), session, Some(4)).await;
     let mut fresh = Client::new(fresh.unwrap());
-    assert_eq!(text(&mut fresh, run, whole.len()).await, whole);
+    assert_eq!(read_text(&mut fresh, run, whole.len()).await, whole);
     stage.write(run, 400_000, "more").await;
     for client in [&mut first, &mut fresh] {
         assert_eq!(client.next().await.data["text"], "more");
     }
 }
 
-pub(crate) async fn the_viewer_of_another_replica_sees_the_text(stage: &Stage) {
+pub(crate) async fn reader_on_another_replica_gets_live_text(stage: &Stage) {
     let other = stage.replica().await;
     let hub = stage.hub_over(&other);
     let session = stage.session().await;
     let trace = hub.session(stage.scope(), session, None).await.unwrap();
     let mut viewer = Client::new(trace);
     viewer.until("1").await;
-    let run = stage.say(session, "hello").await;
+    let run = stage.send_message(session, "hello").await;
     stage.start(run).await;
     viewer.until("4").await;
     stage.write(run, 0, "one ").await;
-    assert_eq!(text(&mut viewer, run, 4).await, "one ");
+    assert_eq!(read_text(&mut viewer, run, 4).await, "one ");
     stage.write(run, 4, "two").await;
     assert_eq!(viewer.next().await.data["text"], "two");
     stage.succeed(run, "one two").await;

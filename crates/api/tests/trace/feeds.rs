@@ -6,7 +6,7 @@ use serde_json::json;
 
 use crate::stage::{Client, Stage, ids};
 
-pub(crate) async fn a_tenants_trace_has_all_that_happens_once(stage: &Stage) {
+pub(crate) async fn tenant_trace_has_each_event_once(stage: &Stage) {
     let before = stage.session().await;
     let hub = stage.hub();
     let other = stage.replica().await;
@@ -16,8 +16,8 @@ pub(crate) async fn a_tenants_trace_has_all_that_happens_once(stage: &Stage) {
         clients.push(Client::new(all.unwrap()));
     }
     let two = stage.session().await;
-    let run = stage.say(before, "hello").await;
-    stage.say(two, "hello").await;
+    let run = stage.send_message(before, "hello").await;
+    stage.send_message(two, "hello").await;
     let automation = stage.automation().await;
     stage.start(run).await;
     stage.succeed(run, "Hi.").await;
@@ -53,7 +53,7 @@ pub(crate) async fn a_tenants_trace_has_all_that_happens_once(stage: &Stage) {
     }
 }
 
-pub(crate) async fn an_automations_trace_has_what_belongs_to_it(stage: &Stage) {
+pub(crate) async fn automation_trace_has_only_its_events(stage: &Stage) {
     let automation = stage.automation().await;
     let other = stage.session().await;
     let hub = stage.hub();
@@ -62,10 +62,10 @@ pub(crate) async fn an_automations_trace_has_what_belongs_to_it(stage: &Stage) {
     let mut client = Client::new(trace.unwrap());
     let created = client.next().await;
     assert_eq!(created.event, "automation");
-    stage.say(other, "nothing of it").await;
+    stage.send_message(other, "nothing of it").await;
     let fired = stage
         .store
-        .fire(stage.tenant, automation, None, stage.now());
+        .fire_automation(stage.tenant, automation, None, stage.now());
     let run = fired.await.unwrap().run_id;
     assert_eq!(client.next().await.event, "session");
     let frame = client.next().await;
@@ -86,7 +86,7 @@ pub(crate) async fn an_automations_trace_has_what_belongs_to_it(stage: &Stage) {
     );
 }
 
-pub(crate) async fn whoever_comes_to_a_feed_too_late_is_told_once(stage: &Stage) {
+pub(crate) async fn feed_reader_behind_retention_gets_one_resync(stage: &Stage) {
     let session = stage.session().await;
     let hub = stage.hub();
     let trace = hub.tenant(stage.tenant, Some(FeedCursor::START)).await;
@@ -104,7 +104,7 @@ pub(crate) async fn whoever_comes_to_a_feed_too_late_is_told_once(stage: &Stage)
         let runs: Vec<_> = runs.iter().map(|run| run["id"].clone()).collect();
         assert_eq!(runs, open, "what is under way");
         assert_eq!(frame.data["approvals"], json!([]));
-        let run = stage.say(session, "hello").await;
+        let run = stage.send_message(session, "hello").await;
         open.push(json!(run));
         for client in [&mut client, &mut early] {
             let frame = client.next().await;

@@ -9,7 +9,7 @@ use crate::stage::{Client, Stage, ids};
 /// How many times something happens.
 const STEPS: usize = 250;
 
-pub(crate) async fn whatever_happens_on_the_way_the_whole_is_the_table(stage: &Stage) {
+pub(crate) async fn trace_matches_log_despite_random_disconnects(stage: &Stage) {
     for seed in 1..=3 {
         interleave(stage, seed).await;
     }
@@ -39,7 +39,7 @@ async fn interleave(stage: &Stage, seed: u64) {
         match pick(10) {
             0..4 => {
                 for _ in 0..=pick(3) {
-                    stage.say(session, "hello").await;
+                    stage.send_message(session, "hello").await;
                 }
             }
             // Read as many frames as are certain to come.

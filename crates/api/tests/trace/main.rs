@@ -9,7 +9,7 @@
 mod deltas;
 mod feeds;
 mod interleavings;
-mod lives;
+mod lifecycle;
 mod readers;
 mod stage;
 
@@ -38,31 +38,31 @@ macro_rules! scenarios {
 
 scenarios! {
     interleavings: [
-        whatever_happens_on_the_way_the_whole_is_the_table,
+        trace_matches_log_despite_random_disconnects,
     ]
-    lives: [
-        a_trace_goes_on_with_what_comes,
-        many_tabs_see_the_same,
-        a_silent_trace_sends_comments,
-        a_server_that_stops_ends_every_trace_at_once,
-        a_session_that_is_gone_ends_its_trace,
-        another_tenants_session_is_not_there,
+    lifecycle: [
+        trace_streams_new_events,
+        many_readers_get_same_events,
+        idle_trace_sends_heartbeat_comments,
+        server_stop_ends_all_traces,
+        session_deletion_ends_its_trace,
+        trace_of_another_tenant_is_not_found,
     ]
     readers: [
-        whoever_comes_after_retention_gets_one_snapshot,
-        a_snapshot_has_what_waits_for_people,
-        a_number_of_the_future_gets_one_snapshot,
-        a_slow_reader_misses_nothing_and_holds_up_nobody,
-        a_reader_that_was_away_for_too_long_is_dropped,
+        session_reader_behind_retention_gets_one_resync,
+        resync_has_pending_approvals,
+        cursor_beyond_log_gets_one_resync,
+        slow_reader_misses_nothing_and_blocks_no_other,
+        reader_over_client_timeout_is_dropped,
     ]
     deltas: [
-        text_is_seen_while_it_is_written,
-        whoever_joins_in_the_middle_gets_the_text_so_far,
-        the_viewer_of_another_replica_sees_the_text,
+        live_text_is_streamed_as_deltas,
+        late_reader_gets_live_text_from_start,
+        reader_on_another_replica_gets_live_text,
     ]
     feeds: [
-        a_tenants_trace_has_all_that_happens_once,
-        an_automations_trace_has_what_belongs_to_it,
-        whoever_comes_to_a_feed_too_late_is_told_once,
+        tenant_trace_has_each_event_once,
+        automation_trace_has_only_its_events,
+        feed_reader_behind_retention_gets_one_resync,
     ]
 }

@@ -2,27 +2,27 @@
 
 use std::time::Duration;
 
-use api::trace::{Hub, Settings};
+use api::trace::{Hub, TraceSettings};
 use futures::StreamExt as _;
 use model::{
     ApprovalId,
-    approval::{Decider, Question},
+    approval::{Decider, RequestedPermission},
     permission::Verdict,
-    turn::Settled,
+    turn::WriteOutcome,
 };
 use serde_json::json;
 use testkit::clock::SeededEntropy;
 
 use crate::stage::{Client, Stage, ids};
 
-pub(crate) async fn whoever_comes_after_retention_gets_one_snapshot(stage: &Stage) {
+pub(crate) async fn session_reader_behind_retention_gets_one_resync(stage: &Stage) {
     let session = stage.session().await;
-    let over = stage.say(session, "hello").await;
+    let over = stage.send_message(session, "hello").await;
     stage.start(over).await;
     stage.succeed(over, "Hi.").await;
     let last = stage.numbers(session).await.pop().unwrap();
     stage.trim_all().await;
-    let open = stage.say(session, "and now?").await;
+    let open = stage.send_message(session, "and now?").await;
     let hub = stage.hub();
     let trace = hub.session(stage.scope(), session, Some(2)).await.unwrap();
     let mut client = Client::new(trace);
@@ -35,7 +35,7 @@ pub(crate) async fn whoever_comes_after_retention_gets_one_snapshot(stage: &Stag
     assert_eq!(frame.data["runs"].as_array().unwrap().len(), 1);
     assert_eq!(frame.data["runs"][0]["id"], json!(open));
     // Once, and then what comes.
-    stage.say(session, "more").await;
+    stage.send_message(session, "more").await;
     assert_eq!(client.next().await.id, Some((now + 1).to_string()));
     // Whoever has read all that is gone has missed nothing.
     let after = last.parse().ok();
@@ -46,20 +46,20 @@ pub(crate) async fn whoever_comes_after_retention_gets_one_snapshot(stage: &Stag
     assert_eq!(Client::new(trace).next().await.id, Some(now.to_string()));
 }
 
-pub(crate) async fn a_snapshot_has_what_waits_for_people(stage: &Stage) {
+pub(crate) async fn resync_has_pending_approvals(stage: &Stage) {
     let session = stage.session().await;
-    let run = stage.say(session, "hello").await;
+    let run = stage.send_message(session, "hello").await;
     stage.start(run).await;
     let ask = async |number: u64, title: &str| {
         let (now, worker) = (stage.now(), &stage.worker);
         let id = ApprovalId::generate(now, &SeededEntropy::new(number));
-        let question = Question::new("execute", title, "1", None);
+        let question = RequestedPermission::new("execute", title, "1", None);
         let deadline = now + Duration::from_mins(1);
         let asked = stage
             .store
-            .ask(run, worker, id, &question, deadline, now)
+            .request_approval(run, worker, id, &question, deadline, now)
             .await;
-        assert_eq!(asked.unwrap(), Settled::Written);
+        assert_eq!(asked.unwrap(), WriteOutcome::Committed);
         id
     };
     let decided = ask(1, "ls").await;
@@ -69,7 +69,7 @@ pub(crate) async fn a_snapshot_has_what_waits_for_people(stage: &Stage) {
     };
     let decide = async |id| {
         let (store, now) = (&stage.store, stage.now());
-        let decided = store.decide(stage.tenant, id, Verdict::Deny, &by, None, now);
+        let decided = store.decide_approval(stage.tenant, id, Verdict::Deny, &by, None, now);
         decided.await.unwrap();
     };
     decide(decided).await;
@@ -94,7 +94,7 @@ pub(crate) async fn a_snapshot_has_what_waits_for_people(stage: &Stage) {
     assert_eq!(frame.data["change"]["decided_by"], "me");
 }
 
-pub(crate) async fn a_number_of_the_future_gets_one_snapshot(stage: &Stage) {
+pub(crate) async fn cursor_beyond_log_gets_one_resync(stage: &Stage) {
     let session = stage.session().await;
     let hub = stage.hub();
     for after in [2, 1_000, i64::MAX] {
@@ -103,13 +103,13 @@ pub(crate) async fn a_number_of_the_future_gets_one_snapshot(stage: &Stage) {
         let frame = client.next().await;
         let last = stage.numbers(session).await.pop();
         assert_eq!((frame.event.as_str(), &frame.id), ("resync", &last));
-        stage.say(session, "hello").await;
+        stage.send_message(session, "hello").await;
         let next = last.unwrap().parse::<i64>().unwrap() + 1;
         assert_eq!(client.next().await.id, Some(next.to_string()));
     }
 }
 
-pub(crate) async fn a_slow_reader_misses_nothing_and_holds_up_nobody(stage: &Stage) {
+pub(crate) async fn slow_reader_misses_nothing_and_blocks_no_other(stage: &Stage) {
     let session = stage.session().await;
     let hub = stage.hub();
     let trace = hub.session(stage.scope(), session, None).await.unwrap();
@@ -119,7 +119,7 @@ pub(crate) async fn a_slow_reader_misses_nothing_and_holds_up_nobody(stage: &Sta
     let mut quick = Client::new(trace);
     // More than is kept of the newest: it reads the rest in the table.
     for number in 2..=150 {
-        stage.say(session, "hello").await;
+        stage.send_message(session, "hello").await;
         if number % 50 == 0 {
             quick.until(&number.to_string()).await;
         }
@@ -128,18 +128,18 @@ pub(crate) async fn a_slow_reader_misses_nothing_and_holds_up_nobody(stage: &Sta
     assert_eq!(ids(&slow.until("150").await), log[1..]);
 }
 
-pub(crate) async fn a_reader_that_was_away_for_too_long_is_dropped(stage: &Stage) {
+pub(crate) async fn reader_over_client_timeout_is_dropped(stage: &Stage) {
     let session = stage.session().await;
-    let settings = Settings {
-        heartbeat: Duration::from_hours(1),
-        patience: Duration::from_millis(20),
+    let settings = TraceSettings {
+        heartbeat_interval: Duration::from_hours(1),
+        client_timeout: Duration::from_millis(20),
     };
     let hub = Hub::new(stage.store.clone(), settings, stage.stop.clone());
     let mut trace = hub.session(stage.scope(), session, None).await.unwrap();
     assert!(trace.next().await.is_some());
     let away = tokio::time::Instant::now();
     while away.elapsed() <= Duration::from_millis(40) {
-        stage.say(session, "hello").await;
+        stage.send_message(session, "hello").await;
     }
     assert_eq!(trace.next().await, None);
     // It comes again, and nothing is lost.

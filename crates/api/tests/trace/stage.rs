@@ -10,7 +10,7 @@ use std::{
     time::Duration,
 };
 
-use api::trace::{Hub, Settings, Trace};
+use api::trace::{Hub, Trace, TraceSettings};
 use api_types::TraceEvent;
 use futures::StreamExt as _;
 use model::{
@@ -22,7 +22,7 @@ use model::{
     permission::PermissionRules,
     policy::{Policies, SessionMode},
     session::{SessionKind, SessionType},
-    turn::{Begin, Finished, Settled},
+    turn::{StartReply, TurnResult, WriteOutcome},
 };
 use serde_json::{Value, json};
 use store::{NewAutomation, NewSession, Scope, Store};
@@ -35,7 +35,7 @@ use uuid::Uuid;
 
 /// How long a test waits for a frame that must come, before it fails: longer than the net below all
 /// wake-ups.
-const LONG: Duration = Duration::from_secs(30);
+const FRAME_TIMEOUT: Duration = Duration::from_secs(30);
 
 pub(crate) struct Stage {
     pub(crate) store: Store,
@@ -45,7 +45,7 @@ pub(crate) struct Stage {
     agent: AgentId,
     instance: InstanceId,
     pub(crate) worker: WorkerId,
-    home: TestDatabase,
+    test_database: TestDatabase,
 }
 
 fn entropy() -> Arc<SeededEntropy> {
@@ -55,7 +55,7 @@ fn entropy() -> Arc<SeededEntropy> {
 
 impl Stage {
     pub(crate) async fn on_sqlite() -> Self {
-        Self::set(TestDatabase::sqlite().unwrap()).await
+        Self::on_database(TestDatabase::sqlite().unwrap()).await
     }
 
     pub(crate) async fn on_postgres() -> Self {
@@ -63,10 +63,10 @@ impl Stage {
             store::open(&url.parse()?).await?.close().await;
             Ok(())
         };
-        Self::set(TestDatabase::postgres(migrate).await.unwrap()).await
+        Self::on_database(TestDatabase::postgres(migrate).await.unwrap()).await
     }
 
-    async fn set(home: TestDatabase) -> Self {
+    async fn on_database(home: TestDatabase) -> Self {
         let store = open(&home).await;
         let clock = FakeClock::at("2026-05-04T09:00:00Z");
         let now = clock.now();
@@ -74,7 +74,7 @@ impl Stage {
         let instance = InstanceId::from_uuid(Uuid::from_u128(1));
         let config = AgentConfig::new(vec!["agent".into()]);
         let agent = store.put_agent(tenant, "agent", &config, None, now).await;
-        let registered = store.register_host(tenant, instance, "host", now);
+        let registered = store.register_instance(tenant, instance, "host", now);
         registered.await.unwrap();
         Self {
             store,
@@ -84,13 +84,13 @@ impl Stage {
             agent: agent.unwrap().id,
             instance,
             worker: WorkerId::from_stored("host-1-aaaaaaaa".into()),
-            home,
+            test_database: home,
         }
     }
 
     /// Another process over the same database.
     pub(crate) async fn replica(&self) -> Store {
-        open(&self.home).await
+        open(&self.test_database).await
     }
 
     pub(crate) fn scope(&self) -> Scope {
@@ -107,9 +107,9 @@ impl Stage {
     }
 
     pub(crate) fn hub_over(&self, store: &Store) -> Hub {
-        let settings = Settings {
-            heartbeat: Duration::from_hours(1),
-            patience: Duration::from_hours(1),
+        let settings = TraceSettings {
+            heartbeat_interval: Duration::from_hours(1),
+            client_timeout: Duration::from_hours(1),
         };
         Hub::new(store.clone(), settings, self.stop.clone())
     }
@@ -125,7 +125,7 @@ impl Stage {
             draft: false,
             channel: None,
             cwd: "/work".into(),
-            schedule_id: None,
+            automation_id: None,
             agent: self.agent,
             settings: SeatSettings::default(),
         };
@@ -152,10 +152,10 @@ impl Stage {
         made.await.unwrap()
     }
 
-    pub(crate) async fn say(&self, session: SessionId, words: &str) -> RunId {
+    pub(crate) async fn send_message(&self, session: SessionId, words: &str) -> RunId {
         let said = self
             .store
-            .say(self.tenant, session, None, words, self.now());
+            .send_message(self.tenant, session, None, words, self.now());
         said.await.unwrap().run_id
     }
 
@@ -164,24 +164,24 @@ impl Stage {
         let claimed = store.claim(worker, self.instance, 1, Some(run), now);
         assert_eq!(claimed.await.unwrap().len(), 1);
         let begun = store.begin(run, worker, self.instance, now).await.unwrap();
-        assert!(matches!(begun, Begin::Started(_)));
+        assert!(matches!(begun, StartReply::Started(_)));
     }
 
     pub(crate) async fn write(&self, run: RunId, position: i64, text: &str) {
         let written = self
             .store
-            .write_live(run, &self.worker, position, text, self.now());
-        assert_eq!(written.await.unwrap(), Settled::Written);
+            .append_live_text(run, &self.worker, position, text, self.now());
+        assert_eq!(written.await.unwrap(), WriteOutcome::Committed);
     }
 
     pub(crate) async fn succeed(&self, run: RunId, answer: &str) {
-        let finished = Finished {
+        let finished = TurnResult {
             answer: answer.into(),
             turn_ended: true,
-            ..Finished::bare(Outcome::Stopped(StopReason::EndTurn))
+            ..TurnResult::with_outcome(Outcome::Stopped(StopReason::EndTurn))
         };
         let settled = self.store.finish(run, &self.worker, &finished, self.now());
-        assert_eq!(settled.await.unwrap(), Settled::Written);
+        assert_eq!(settled.await.unwrap(), WriteOutcome::Committed);
     }
 
     /// A session's log as the table has it.
@@ -199,7 +199,7 @@ impl Stage {
     pub(crate) async fn trim_all(&self) {
         let after = self.clock.advance(Duration::from_hours(24 * 100));
         let trimmed = self.store.trim_logs(after, None).await.unwrap();
-        assert!(trimmed.events > 0 && !trimmed.more);
+        assert!(trimmed.events > 0 && !trimmed.has_more);
     }
 }
 
@@ -235,14 +235,14 @@ impl Client {
 
     /// The next bytes as they come; none at the end.
     pub(crate) async fn chunk(&mut self) -> Option<bytes::Bytes> {
-        let chunk = tokio::time::timeout(LONG, self.trace.next()).await;
+        let chunk = tokio::time::timeout(FRAME_TIMEOUT, self.trace.next()).await;
         chunk.expect("a frame that must come did not")
     }
 
     /// The next frame; none at the end.
     pub(crate) async fn try_next(&mut self) -> Option<Frame> {
         loop {
-            if let Some(frame) = self.whole() {
+            if let Some(frame) = self.complete_frame() {
                 return Some(frame);
             }
             let chunk = self.chunk().await?;
@@ -266,10 +266,10 @@ impl Client {
     /// Takes some bytes, and what frames they complete.
     pub(crate) fn take(&mut self, bytes: &[u8]) -> Vec<Frame> {
         self.bytes.extend(bytes);
-        std::iter::from_fn(|| self.whole()).collect()
+        std::iter::from_fn(|| self.complete_frame()).collect()
     }
 
-    fn whole(&mut self) -> Option<Frame> {
+    fn complete_frame(&mut self) -> Option<Frame> {
         loop {
             let bytes = self.bytes.make_contiguous();
             let end = bytes.windows(2).position(|two| two == b"\n\n")?;

@@ -4,13 +4,13 @@ mod add;
 mod check;
 mod offers;
 
-use api_types::{AgentView, Depth};
+use api_types::{AgentView, CheckDepth};
 use clap::Subcommand;
 
-use self::offers::{SHOWN_COMMAND, known, version};
+use self::offers::{MAX_COMMAND_CHARS, format_agent_version, format_restore_method};
 use crate::{
     app::App,
-    failure::{Exit, Failure},
+    error::{CliError, Exit},
     output::{excerpt, table},
 };
 
@@ -35,17 +35,17 @@ enum Command {
         restore: bool,
     },
     /// Add an agent: any command line that speaks ACP; one of that name is replaced
-    Add(Box<add::Add>),
+    Add(Box<add::AddArgs>),
 }
 
-pub(crate) async fn run(args: Args, app: &App) -> Result<Exit, Failure> {
+pub(crate) async fn run(args: Args, app: &App) -> Result<Exit, CliError> {
     match args.command {
         Command::List => list(app).await?,
         Command::Check { name, restore } => {
             let depth = if restore {
-                Depth::Restore
+                CheckDepth::Restore
             } else {
-                Depth::Session
+                CheckDepth::Session
             };
             return check::check(app, &name, depth).await;
         }
@@ -54,32 +54,40 @@ pub(crate) async fn run(args: Args, app: &App) -> Result<Exit, Failure> {
     Ok(Exit::Done)
 }
 
-async fn list(app: &App) -> Result<(), Failure> {
+async fn list(app: &App) -> Result<(), CliError> {
     let listed = app.client.agents().await?.items;
     if app.output.json {
         return Ok(app.output.document(&listed)?);
     }
-    let rows = listed.iter().map(|AgentView { agent, presence }| {
-        let offers = agent.offers.as_ref();
-        let signed_in = match (&presence.signed_in_by, &presence.sign_in) {
-            (Some(by), _) => by.clone(),
-            (None, Some(_)) => "nothing seen".to_owned(),
-            (None, None) => String::new(),
-        };
-        [
-            agent.name.clone(),
-            if presence.program.is_some() {
-                "yes"
-            } else {
-                "no"
-            }
-            .to_owned(),
-            signed_in,
-            offers.map_or_else(|| "not started yet".into(), |offers| known(agent, offers)),
-            offers.and_then(version).unwrap_or_default(),
-            excerpt(&agent.config.command.join(" "), SHOWN_COMMAND),
-        ]
-    });
+    let rows = listed.iter().map(
+        |AgentView {
+             agent,
+             installation: presence,
+         }| {
+            let offers = agent.offers.as_ref();
+            let signed_in = match (&presence.signed_in_by, &presence.sign_in) {
+                (Some(by), _) => by.clone(),
+                (None, Some(_)) => "nothing seen".to_owned(),
+                (None, None) => String::new(),
+            };
+            [
+                agent.name.clone(),
+                if presence.program.is_some() {
+                    "yes"
+                } else {
+                    "no"
+                }
+                .to_owned(),
+                signed_in,
+                offers.map_or_else(
+                    || "not started yet".into(),
+                    |offers| format_restore_method(agent, offers),
+                ),
+                offers.and_then(format_agent_version).unwrap_or_default(),
+                excerpt(&agent.config.command.join(" "), MAX_COMMAND_CHARS),
+            ]
+        },
+    );
     let head = [
         "NAME",
         "INSTALLED",

@@ -1,13 +1,13 @@
 //! `matins approval`: lists the permission requests of agents, and allows or denies them.
 
-use api_types::{Approval, DecisionRequest, MAX_PAGE};
+use api_types::{Approval, DecisionRequest, MAX_PAGE_ITEMS};
 use clap::Subcommand;
-use client::{ApprovalFilter, ApprovalStates, Part};
+use client::{ApprovalFilter, ApprovalStates, PageParams};
 use model::{Timestamp, approval::ApprovalStatus, permission::Verdict};
 
 use crate::{
     app::App,
-    failure::{Exit, Failure},
+    error::{CliError, Exit},
     output::{clean, excerpt, short_ids, table},
 };
 
@@ -47,13 +47,13 @@ enum Command {
         approval: String,
     },
     /// Let the agent do what it asks, this once
-    Allow(Decision),
+    Allow(DecisionArgs),
     /// Refuse what the agent asks
-    Deny(Decision),
+    Deny(DecisionArgs),
 }
 
 #[derive(Debug, clap::Args)]
-struct Decision {
+struct DecisionArgs {
     /// The approval: its id or the beginning of that
     approval: String,
     /// Why, for whoever looks at it later; the agent is not told
@@ -61,7 +61,7 @@ struct Decision {
     comment: Option<String>,
 }
 
-pub(crate) async fn run(args: Args, app: &App) -> Result<Exit, Failure> {
+pub(crate) async fn run(args: Args, app: &App) -> Result<Exit, CliError> {
     match args.command {
         Command::List {
             session,
@@ -72,16 +72,16 @@ pub(crate) async fn run(args: Args, app: &App) -> Result<Exit, Failure> {
             limit,
         } => {
             let states = match state {
-                Some(state) => ApprovalStates::Of(state),
+                Some(state) => ApprovalStates::Only(state),
                 None if all => ApprovalStates::Any,
-                None => ApprovalStates::Waiting,
+                None => ApprovalStates::Pending,
             };
             let filter = ApprovalFilter {
                 states,
                 session,
                 automation,
                 run,
-                part: Part::default(),
+                page: PageParams::default(),
             };
             list(app, filter, limit).await?;
         }
@@ -92,11 +92,11 @@ pub(crate) async fn run(args: Args, app: &App) -> Result<Exit, Failure> {
     Ok(Exit::Done)
 }
 
-async fn list(app: &App, mut filter: ApprovalFilter, limit: u32) -> Result<(), Failure> {
+async fn list(app: &App, mut filter: ApprovalFilter, limit: u32) -> Result<(), CliError> {
     let mut approvals = Vec::new();
     let mut wanted = limit;
     while wanted > 0 {
-        filter.part.limit = Some(wanted.min(MAX_PAGE));
+        filter.page.limit = Some(wanted.min(MAX_PAGE_ITEMS));
         let page = app.client.approvals(&filter).await?;
         let came = u32::try_from(page.items.len()).unwrap_or(u32::MAX);
         wanted = wanted.saturating_sub(came);
@@ -104,14 +104,14 @@ async fn list(app: &App, mut filter: ApprovalFilter, limit: u32) -> Result<(), F
         if page.next.is_none() {
             break;
         }
-        filter.part.after = page.next;
+        filter.page.after = page.next;
     }
     if app.output.json {
         return Ok(app.output.document(&approvals)?);
     }
     if approvals.is_empty() {
         let none = match filter.states {
-            ApprovalStates::Waiting => "Nothing waits for approval.",
+            ApprovalStates::Pending => "Nothing waits for approval.",
             _ => "No approvals.",
         };
         return Ok(app.output.line(none)?);
@@ -122,21 +122,23 @@ async fn list(app: &App, mut filter: ApprovalFilter, limit: u32) -> Result<(), F
             id,
             one.state.to_string(),
             app.time.date_time(one.deadline_at),
-            excerpt(&one.question.tool_kind, 20),
-            excerpt(&one.question.title, 80),
+            excerpt(&one.request.tool_kind, 20),
+            excerpt(&one.request.title, 80),
         ]
     });
     let headings = ["APPROVAL", "STATE", "UNTIL", "TOOL", "WHAT"];
     Ok(app.output.line(&table(headings, rows))?)
 }
 
-async fn show(app: &App, given: &str) -> Result<(), Failure> {
+async fn show(app: &App, given: &str) -> Result<(), CliError> {
     let approval = app.client.approval(given).await?;
     if app.output.json {
         return Ok(app.output.document(&approval)?);
     }
     let at = |at: Timestamp| app.time.date_time(at);
-    let Approval { question, .. } = &approval;
+    let Approval {
+        request: question, ..
+    } = &approval;
     let fields = [
         ("state", Some(approval.state.to_string())),
         ("tool", Some(question.tool_kind.clone())),
@@ -174,8 +176,8 @@ async fn show(app: &App, given: &str) -> Result<(), Failure> {
     Ok(())
 }
 
-async fn decide(app: &App, verdict: Verdict, decision: Decision) -> Result<(), Failure> {
-    let Decision { approval, comment } = decision;
+async fn decide(app: &App, verdict: Verdict, decision: DecisionArgs) -> Result<(), CliError> {
+    let DecisionArgs { approval, comment } = decision;
     let request = DecisionRequest { comment };
     let decided = app.client.decide(&approval, verdict, &request).await?;
     if app.output.json {
@@ -185,6 +187,6 @@ async fn decide(app: &App, verdict: Verdict, decision: Decision) -> Result<(), F
         Verdict::Allow => "Allowed",
         Verdict::Deny => "Denied",
     };
-    let what = clean(&decided.question.title);
+    let what = clean(&decided.request.title);
     Ok(app.output.line(&format!("{word} {}: {what}", decided.id))?)
 }

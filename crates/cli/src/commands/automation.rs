@@ -4,8 +4,8 @@ mod add;
 mod edit;
 mod policies;
 mod preview;
-mod removals;
 mod show;
+mod trigger_removals;
 mod triggers;
 mod webhook;
 
@@ -14,7 +14,7 @@ use serde_json::json;
 
 use crate::{
     app::App,
-    failure::{Exit, Failure},
+    error::{CliError, Exit},
     follow,
 };
 
@@ -36,27 +36,27 @@ enum Command {
         session: Option<String>,
     },
     /// Show an automation with its next fires and its last runs
-    Show(Named),
+    Show(AutomationSelector),
     Preview(Box<preview::Args>),
     Webhook(webhook::Args),
     /// Run an automation now, on the path of a scheduled turn, and print the answer
     Fire {
         #[command(flatten)]
-        named: Named,
+        selector: AutomationSelector,
         /// Only queue it, for whoever serves the data folder
         #[arg(long)]
         queue: bool,
     },
     /// Hold an automation: nothing is due until it is resumed
-    Pause(Named),
+    Pause(AutomationSelector),
     /// Let a paused automation go on, from now
-    Resume(Named),
+    Resume(AutomationSelector),
     /// Let go of the automation's session: its next run begins another one
-    Reset(Named),
+    Reset(AutomationSelector),
     /// Remove an automation; its sessions stay
     Delete {
         #[command(flatten)]
-        named: Named,
+        selector: AutomationSelector,
         /// Delete the sessions that it made, too
         #[arg(long)]
         with_sessions: bool,
@@ -64,12 +64,12 @@ enum Command {
 }
 
 #[derive(Debug, clap::Args)]
-struct Named {
+struct AutomationSelector {
     /// The automation: its name, its id or the beginning of that
     automation: String,
 }
 
-pub(crate) async fn run(args: Args, app: &App) -> Result<Exit, Failure> {
+pub(crate) async fn run(args: Args, app: &App) -> Result<Exit, CliError> {
     let (view, told) = match args.command {
         Command::Add(args) => (add::run(*args, app).await?, "Added"),
         Command::Edit(args) => match edit::run(*args, app).await? {
@@ -90,15 +90,18 @@ pub(crate) async fn run(args: Args, app: &App) -> Result<Exit, Failure> {
         }
         Command::Show(named) => {
             let view = app.client.automation(&named.automation).await?.value;
-            show::whole(app, &view).await?;
+            show::print_details(app, &view).await?;
             return Ok(Exit::Done);
         }
-        Command::Fire { named, queue } => {
+        Command::Fire {
+            selector: named,
+            queue,
+        } => {
             let run = app.client.fire_automation(&named.automation).await?;
-            return follow::see_through(app, run, queue).await;
+            return follow::follow_to_end(app, run, queue).await;
         }
         Command::Delete {
-            named,
+            selector: named,
             with_sessions,
         } => return delete(app, &named.automation, with_sessions).await,
         Command::Pause(named) => {
@@ -114,11 +117,11 @@ pub(crate) async fn run(args: Args, app: &App) -> Result<Exit, Failure> {
             (view, "Reset; the next run of it begins a new session:")
         }
     };
-    show::answer(app, &view, told)?;
+    show::print_result(app, &view, told)?;
     Ok(Exit::Done)
 }
 
-async fn delete(app: &App, given: &str, with_sessions: bool) -> Result<Exit, Failure> {
+async fn delete(app: &App, given: &str, with_sessions: bool) -> Result<Exit, CliError> {
     // Read the automation first, because it is unknown after the deletion. A corrupt automation is deleted as well.
     let automation = app.client.automation(given).await;
     let automation = automation.ok().map(|found| found.value.automation);

@@ -1,33 +1,36 @@
 //! Parses and formats budgets.
 
-use api_types::{PeriodSpending, Spending};
+use api_types::{BudgetPeriodUsage, BudgetUsage};
 use model::budget::{Amount, Budget, Limit};
 
-use crate::failure::{Exit, Failure};
+use crate::error::{CliError, Exit};
 
 /// Parses a limit.
-pub(crate) fn limit(text: &str) -> Result<Limit, String> {
+pub(crate) fn parse_limit(text: &str) -> Result<Limit, String> {
     text.parse()
         .map_err(|error: model::budget::InvalidLimit| format!("failed to {error}"))
 }
 
 /// Sets limits of a budget. Other limits stay unchanged.
-pub(crate) fn set(budget: &mut Budget, limits: Vec<Limit>) -> Result<(), Failure> {
+pub(crate) fn set_limits(budget: &mut Budget, limits: Vec<Limit>) -> Result<(), CliError> {
     for limit in limits {
         let set = budget.set(limit);
-        set.map_err(|error| Failure::new(Exit::Usage, error))?;
+        set.map_err(|error| CliError::new(Exit::Usage, error))?;
     }
     Ok(())
 }
 
 /// Formats the limits of a budget. Returns `None` if it has no limit.
-pub(crate) fn limits(budget: &Budget) -> Option<String> {
+pub(crate) fn format_limits(budget: &Budget) -> Option<String> {
     Some(budget.to_string()).filter(|limits| !limits.is_empty())
 }
 
 /// Formats the usage of today and of this month. Returns `None` if there was none this month.
-pub(crate) fn used(spending: &Spending) -> Option<String> {
-    let (day, month) = (amounts(&spending.day), amounts(&spending.month));
+pub(crate) fn format_usage(spending: &BudgetUsage) -> Option<String> {
+    let (day, month) = (
+        format_amounts(&spending.day),
+        format_amounts(&spending.month),
+    );
     let shown = |amounts: Vec<String>| match amounts.join(", ") {
         none if none.is_empty() => "nothing".to_owned(),
         some => some,
@@ -35,7 +38,7 @@ pub(crate) fn used(spending: &Spending) -> Option<String> {
     (!month.is_empty()).then(|| format!("{} today, {} this month", shown(day), shown(month)))
 }
 
-fn amounts(period: &PeriodSpending) -> Vec<String> {
+fn format_amounts(period: &BudgetPeriodUsage) -> Vec<String> {
     let turns = u32::try_from(period.turns).unwrap_or(u32::MAX);
     let tokens = (period.tokens > 0).then_some(Amount::Tokens(period.tokens));
     let cost = period

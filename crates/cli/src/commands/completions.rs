@@ -4,7 +4,7 @@ use clap_complete::Shell;
 use serde_json::json;
 
 use crate::{
-    failure::{Exit, Failure},
+    error::{CliError, Exit},
     output::Output,
 };
 
@@ -22,7 +22,7 @@ pub(crate) fn run(
     args: &Args,
     mut command: clap::Command,
     output: Output,
-) -> Result<Exit, Failure> {
+) -> Result<Exit, CliError> {
     let mut script = Vec::new();
     clap_complete::generate(args.shell, &mut command, "matins", &mut script);
     let script = String::from_utf8_lossy(&script);

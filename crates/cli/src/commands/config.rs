@@ -3,12 +3,12 @@
 use std::path::PathBuf;
 
 use clap::Subcommand;
-use config::{Config, Plain, Problem, Shown};
+use config::{Config, ConfigProblem, DisplayValue, EffectiveSetting};
 use serde_json::{Value, json};
 
 use crate::{
-    configuration::{self, ConfigPath, Loaded},
-    failure::{Exit, Failure},
+    configuration::{self, ConfigPath, LoadedConfig},
+    error::{CliError, Exit},
     global::Global,
     output::{Output, clean, table},
 };
@@ -40,29 +40,32 @@ enum Command {
     Reference,
 }
 
-pub(crate) fn run(args: Args, global: &Global, output: Output) -> Result<Exit, Failure> {
+pub(crate) fn run(args: Args, global: &Global, output: Output) -> Result<Exit, CliError> {
     match args.command {
         Command::Show { origin } => show(global, output, origin)?,
-        Command::Path => path(global, output)?,
+        Command::Path => print_path(global, output)?,
         Command::Check { file } => return check(global, output, file),
         Command::Reference if output.json => {
-            output.document(&json!({ "page": config::reference() }))?;
+            output.document(&json!({ "page": config::reference_page() }))?;
         }
-        Command::Reference => output.piece(&config::reference())?,
+        Command::Reference => output.piece(&config::reference_page())?,
     }
     Ok(Exit::Done)
 }
 
-fn show(global: &Global, output: Output, origin: bool) -> Result<(), Failure> {
-    let config = Loaded::of(global)?.accepted()?.config;
+fn show(global: &Global, output: Output, origin: bool) -> Result<(), CliError> {
+    let config = LoadedConfig::load(global)?.into_valid()?.config;
     let shown = config.shown();
     if output.json {
-        let settings: Vec<_> = shown.iter().map(|shown| setting(&config, shown)).collect();
+        let settings: Vec<_> = shown
+            .iter()
+            .map(|shown| setting_json(&config, shown))
+            .collect();
         return Ok(output.document(&settings)?);
     }
-    let value = |shown: &Shown| match effective(&config, shown) {
+    let value = |shown: &EffectiveSetting| match effective_value(&config, shown) {
         Some(value) => clean(&value.to_string()),
-        None => format!("({})", shown.setting.kind.default_shown()),
+        None => format!("({})", shown.setting.kind.default_text()),
     };
     let text = if origin {
         let rows = shown.iter().map(|shown| {
@@ -80,30 +83,30 @@ fn show(global: &Global, output: Output, origin: bool) -> Result<(), Failure> {
 }
 
 /// Returns the effective value of a setting, including defaults that depend on the home directory.
-fn effective(config: &Config, shown: &Shown) -> Option<Plain> {
+fn effective_value(config: &Config, shown: &EffectiveSetting) -> Option<DisplayValue> {
     if shown.value.is_some() {
         return shown.value.clone();
     }
     let folder = configuration::data_folder(config)?;
     let path = match shown.setting.name {
         "data" => folder,
-        "database" => folder.join(server::DATABASE),
+        "database" => folder.join(server::DATABASE_FILE_NAME),
         _ => return None,
     };
-    Some(Plain::Text(path.display().to_string()))
+    Some(DisplayValue::Text(path.display().to_string()))
 }
 
-fn setting(config: &Config, shown: &Shown) -> Value {
+fn setting_json(config: &Config, shown: &EffectiveSetting) -> Value {
     let setting = shown.setting;
     json!({
         "name": setting.name,
-        "value": effective(config, shown).map(|value| match value {
-            Plain::Number(number) => json!(number),
-            Plain::Switch(switch) => json!(switch),
-            Plain::Text(text) => json!(text),
+        "value": effective_value(config, shown).map(|value| match value {
+            DisplayValue::Number(number) => json!(number),
+            DisplayValue::Bool(switch) => json!(switch),
+            DisplayValue::Text(text) => json!(text),
         }),
         "origin": configuration::origin_json(&shown.origin),
-        "default": setting.kind.default_shown(),
+        "default": setting.kind.default_text(),
         "accepted": setting.kind.accepted(),
         "environment": setting.environment,
         "flag": format!("--{}", setting.flag),
@@ -111,10 +114,10 @@ fn setting(config: &Config, shown: &Shown) -> Value {
     })
 }
 
-fn path(global: &Global, output: Output) -> Result<(), Failure> {
+fn print_path(global: &Global, output: Output) -> Result<(), CliError> {
     let found = ConfigPath::find(global).ok_or_else(|| {
         let message = "find a configuration file: HOME is not set";
-        Failure::message(Exit::Environment, message).with_hint("name one with --config")
+        CliError::message(Exit::Environment, message).with_hint("name one with --config")
     })?;
     let exists = found.path.exists();
     if output.json {
@@ -129,22 +132,25 @@ fn path(global: &Global, output: Output) -> Result<(), Failure> {
     Ok(())
 }
 
-fn check(global: &Global, output: Output, file: Option<PathBuf>) -> Result<Exit, Failure> {
+fn check(global: &Global, output: Output, file: Option<PathBuf>) -> Result<Exit, CliError> {
     let (problems, unknown) = if let Some(path) = file {
-        let problems = configuration::of_file_alone(configuration::read_named(&path)?);
+        let problems = configuration::file_problems(configuration::read_file_to_check(&path)?);
         (problems, Vec::new())
     } else {
-        let loaded = Loaded::of(global)?;
-        (loaded.problems, loaded.unknown)
+        let loaded = LoadedConfig::load(global)?;
+        (loaded.problems, loaded.unknown_variables)
     };
-    let warnings: Vec<_> = unknown.iter().map(configuration::no_setting).collect();
+    let warnings: Vec<_> = unknown
+        .iter()
+        .map(configuration::format_unknown_variable)
+        .collect();
     let exit = if problems.is_empty() {
         Exit::Done
     } else {
         Exit::Usage
     };
     if output.json {
-        let told: Vec<_> = problems.iter().map(Problem::to_string).collect();
+        let told: Vec<_> = problems.iter().map(ConfigProblem::to_string).collect();
         output.document(&json!({ "problems": told, "warnings": warnings }))?;
         return Ok(exit);
     }

@@ -5,13 +5,13 @@ use std::{collections::HashSet, path::PathBuf, time::Duration};
 use api_types::{
     AutomationRequest, AutomationView, ProblemKind, SessionTarget, TriggerRequest, TriggerSpec,
 };
-use client::{MessagePart, Part, RunFilter};
+use client::{MessageRange, PageParams, RunFilter};
 use config::Config;
 use model::{
     Clock as _, RunId, SessionId, Timestamp, automation::AutomationState, run::RunStatus,
     schedule::Period,
 };
-use server::{DataFolder, Local, Reach, Server, SystemClock};
+use server::{DataFolder, LocalInstance, NetworkAccess, Server, SystemClock};
 use service::DEMO_AGENT;
 use store::Location;
 use tokio::time::sleep;
@@ -19,21 +19,21 @@ use tokio::time::sleep;
 use crate::{
     app::App,
     environment,
-    failure::{Exit, Failure},
+    error::{CliError, Exit},
     output::{ATTENTION, BOLD, Output, Transcript, clean, paint},
     signals::Signals,
 };
 
 /// The name of the automation.
-const NAME: &str = "demo";
+const AUTOMATION_NAME: &str = "demo";
 /// The default period of the automation.
-const PERIOD: &str = "5s";
+const DEFAULT_PERIOD: &str = "5s";
 /// The prompt of the automation.
 const PROMPT: &str = "What did I ask you before?";
 /// The interval at which the conversation is polled.
-const LOOK: Duration = Duration::from_millis(100);
+const POLL_INTERVAL: Duration = Duration::from_millis(100);
 /// The number of newest runs that each poll searches for ended turns.
-const LOOKED_AT: u32 = 100;
+const MAX_POLLED_RUNS: u32 = 100;
 /// The maximum time for a running turn to end after Ctrl-C. The demonstration agent is quick.
 const STOP_DEADLINE: Duration = Duration::from_secs(10);
 
@@ -49,51 +49,56 @@ pub(crate) struct Args {
     #[arg(long, value_name = "PERIOD")]
     every: Option<Period>,
     /// Stop after so many turns
-    #[arg(long, value_name = "N", value_parser = positive)]
+    #[arg(long, value_name = "N", value_parser = parse_positive)]
     turns: Option<usize>,
 }
 
-fn positive(text: &str) -> Result<usize, String> {
+fn parse_positive(text: &str) -> Result<usize, String> {
     match text.parse() {
         Ok(number) if number > 0 => Ok(number),
         _ => Err("expected a whole number from 1".into()),
     }
 }
 
-pub(crate) async fn run(args: Args, config: &Config, output: Output) -> Result<Exit, Failure> {
+pub(crate) async fn run(args: Args, config: &Config, output: Output) -> Result<Exit, CliError> {
     let folder = DataFolder::open(&args.dir)?;
     // Always use the file in this folder, so that the demo never touches a database that the configuration names.
-    let location = Location::SqliteFile(folder.database());
-    let mut local =
-        Local::open_at(folder.clone(), &location, config, environment::for_agents()).await?;
+    let location = Location::SqliteFile(folder.database_path());
+    let mut local = LocalInstance::open_at(
+        folder.clone(),
+        &location,
+        config,
+        environment::agent_environment(),
+    )
+    .await?;
     local.settings.stop_deadline = STOP_DEADLINE;
     let mut signals = Signals::listen()?;
-    let server = Server::start(&local, Reach::default(), folder.lock()?).await?;
+    let server = Server::start(&local, NetworkAccess::default(), folder.lock()?).await?;
     let client = server.client(&local);
-    let app = App::over(local, client, config, output);
+    let app = App::with_client(local, client, config, output);
     let begun = SystemClock.now();
-    let mut watch = Watch {
+    let mut watch = ConversationPrinter {
         app: &app,
         folder: clean(&folder.path().display().to_string()),
-        begun,
-        wanted: args.turns,
-        ended: HashSet::new(),
+        started_at: begun,
+        wanted_turns: args.turns,
+        ended_runs: HashSet::new(),
         transcript: None,
     };
     let watched = async {
-        let view = automation(&app, args.every).await?;
-        greet(&app, &watch.folder, &view)?;
+        let view = ensure_automation(&app, args.every).await?;
+        print_introduction(&app, &watch.folder, &view)?;
         let session = view.session.as_ref();
         watch.transcript =
-            session.map(|it| Transcript::new(it.id, MessagePart::After(it.last_seq)));
-        watch.go_on().await
+            session.map(|it| Transcript::new(it.id, MessageRange::After(it.last_seq)));
+        watch.print_until_done().await
     };
     // Stop the server in every case, even if watching failed, and report that failure afterwards.
     let watched = tokio::select! {
         watched = watched => watched,
         () = signals.next() => Ok(()),
     };
-    let hurry = server.hurry();
+    let hurry = server.requeue_token();
     let stopping = server.stop();
     tokio::pin!(stopping);
     tokio::select! {
@@ -105,19 +110,19 @@ pub(crate) async fn run(args: Args, config: &Config, output: Output) -> Result<E
     }
     watched?;
     // Print the messages of the last turn, which ended during the stop.
-    watch.look().await?;
+    watch.print_new_messages().await?;
     let session = watch.transcript.as_ref().map(Transcript::session);
-    farewell(&app, &watch.folder, session)?;
+    print_next_steps(&app, &watch.folder, session)?;
     app.close().await;
     Ok(Exit::Done)
 }
 
 /// Returns the automation of this folder. Creates it if it does not exist, and resumes it if it is paused.
-async fn automation(app: &App, every: Option<Period>) -> Result<AutomationView, Failure> {
-    let view = match app.client.automation(NAME).await {
+async fn ensure_automation(app: &App, every: Option<Period>) -> Result<AutomationView, CliError> {
+    let view = match app.client.automation(AUTOMATION_NAME).await {
         Ok(found) => found.value,
         Err(error) if error.kind() == Some(ProblemKind::NotFound) => {
-            return create(app, every).await;
+            return create_automation(app, every).await;
         }
         Err(error) => return Err(error.into()),
     };
@@ -137,15 +142,15 @@ async fn automation(app: &App, every: Option<Period>) -> Result<AutomationView, 
         ));
     }
     if view.automation.state == AutomationState::Paused {
-        return Ok(app.client.resume_automation(NAME).await?);
+        return Ok(app.client.resume_automation(AUTOMATION_NAME).await?);
     }
     Ok(view)
 }
 
-async fn create(app: &App, every: Option<Period>) -> Result<AutomationView, Failure> {
-    let period = every.map_or_else(|| PERIOD.to_owned(), |period| period.to_string());
+async fn create_automation(app: &App, every: Option<Period>) -> Result<AutomationView, CliError> {
+    let period = every.map_or_else(|| DEFAULT_PERIOD.to_owned(), |period| period.to_string());
     let request = AutomationRequest {
-        name: Some(NAME.into()),
+        name: Some(AUTOMATION_NAME.into()),
         triggers: vec![TriggerRequest::Every {
             period,
             anchor: None,
@@ -158,7 +163,7 @@ async fn create(app: &App, every: Option<Period>) -> Result<AutomationView, Fail
     Ok(app.client.create_automation(&request).await?)
 }
 
-fn greet(app: &App, folder: &str, view: &AutomationView) -> Result<(), Failure> {
+fn print_introduction(app: &App, folder: &str, view: &AutomationView) -> Result<(), CliError> {
     if app.output.json {
         return Ok(());
     }
@@ -180,40 +185,45 @@ fn greet(app: &App, folder: &str, view: &AutomationView) -> Result<(), Failure> 
 }
 
 /// The printer of the growing conversation.
-struct Watch<'a> {
+struct ConversationPrinter<'a> {
     app: &'a App,
     /// The path of the folder, for messages.
     folder: String,
-    begun: Timestamp,
-    wanted: Option<usize>,
-    ended: HashSet<RunId>,
+    started_at: Timestamp,
+    wanted_turns: Option<usize>,
+    ended_runs: HashSet<RunId>,
     transcript: Option<Transcript>,
 }
 
-impl Watch<'_> {
+impl ConversationPrinter<'_> {
     /// Prints until the wanted number of turns has ended.
-    async fn go_on(&mut self) -> Result<(), Failure> {
+    async fn print_until_done(&mut self) -> Result<(), CliError> {
         loop {
-            let before = self.ended.len();
-            let ended = self.ended_turns().await?;
-            self.look().await?;
+            let before = self.ended_runs.len();
+            let ended = self.count_ended_turns().await?;
+            self.print_new_messages().await?;
             if ended > before {
-                self.tell_of_pause().await?;
+                self.report_pause().await?;
             }
-            if let Some(wanted) = self.wanted
+            if let Some(wanted) = self.wanted_turns
                 && ended >= wanted
             {
                 return Ok(());
             }
-            sleep(LOOK).await;
+            sleep(POLL_INTERVAL).await;
         }
     }
 
     /// Prints that the automation has paused itself after a turn, if it has. Fails if the user wants a number of
     /// turns, because no more turns will follow.
-    async fn tell_of_pause(&self) -> Result<(), Failure> {
+    async fn report_pause(&self) -> Result<(), CliError> {
         let app = self.app;
-        let automation = app.client.automation(NAME).await?.value.automation;
+        let automation = app
+            .client
+            .automation(AUTOMATION_NAME)
+            .await?
+            .value
+            .automation;
         let Some(why) = automation
             .attention
             .filter(|_| automation.state == AutomationState::Paused)
@@ -221,15 +231,15 @@ impl Watch<'_> {
             return Ok(());
         };
         let folder = &self.folder;
-        let matins = clean(&called());
+        let matins = clean(&program_name());
         let hint = format!(
             "`{matins} --data {folder} run list` tells what went wrong; when it is mended, \
-             `{matins} --data {folder} automation resume {NAME}` lets it go on, and so does this \
+             `{matins} --data {folder} automation resume {AUTOMATION_NAME}` lets it go on, and so does this \
              command when it is started again"
         );
-        if self.wanted.is_some() {
+        if self.wanted_turns.is_some() {
             let message = format!("go on: the automation {}", clean(&why));
-            return Err(Failure::message(Exit::TurnFailed, message).with_hint(hint));
+            return Err(CliError::message(Exit::TurnFailed, message).with_hint(hint));
         }
         app.output.note(&format!(
             "{} {hint}. Ctrl-C stops.",
@@ -239,32 +249,32 @@ impl Watch<'_> {
     }
 
     /// Returns the number of turns that have ended since this process began.
-    async fn ended_turns(&mut self) -> Result<usize, Failure> {
+    async fn count_ended_turns(&mut self) -> Result<usize, CliError> {
         let filter = RunFilter {
-            automation: Some(NAME.into()),
-            part: Part::first(LOOKED_AT),
+            automation: Some(AUTOMATION_NAME.into()),
+            page: PageParams::first(MAX_POLLED_RUNS),
             ..RunFilter::default()
         };
         let runs = self.app.client.runs(&filter).await?.items;
         let ended = runs.iter().filter(|run| {
-            let over = run.ended_at.is_some_and(|at| at >= self.begun);
+            let over = run.ended_at.is_some_and(|at| at >= self.started_at);
             over && !matches!(run.status, RunStatus::Skipped | RunStatus::Missed)
         });
-        self.ended.extend(ended.map(|run| run.id));
-        Ok(self.ended.len())
+        self.ended_runs.extend(ended.map(|run| run.id));
+        Ok(self.ended_runs.len())
     }
 
     /// Prints the new messages of the conversation.
-    async fn look(&mut self) -> Result<(), Failure> {
+    async fn print_new_messages(&mut self) -> Result<(), CliError> {
         if self.transcript.is_none() {
-            let view = self.app.client.automation(NAME).await?.value;
-            let beginning = MessagePart::After(0);
+            let view = self.app.client.automation(AUTOMATION_NAME).await?.value;
+            let beginning = MessageRange::After(0);
             self.transcript = view.session.map(|it| Transcript::new(it.id, beginning));
         }
         if let Some(transcript) = &mut self.transcript {
             let Self { app, .. } = self;
             transcript
-                .print_news(&app.client, app.output, &app.time)
+                .print_new_messages(&app.client, app.output, &app.time)
                 .await?;
         }
         Ok(())
@@ -272,15 +282,15 @@ impl Watch<'_> {
 }
 
 /// Returns the name by which this program was called, `matins` or a path, so that the printed commands can be copied.
-fn called() -> String {
+fn program_name() -> String {
     std::env::args().next().unwrap_or_else(|| "matins".into())
 }
 
-fn farewell(app: &App, folder: &str, session: Option<SessionId>) -> Result<(), Failure> {
+fn print_next_steps(app: &App, folder: &str, session: Option<SessionId>) -> Result<(), CliError> {
     let Some(session) = session.filter(|_| !app.output.json) else {
         return Ok(());
     };
-    let matins = clean(&called());
+    let matins = clean(&program_name());
     Ok(app.output.line(&format!(
         "\n{stopped}\n  go on       {matins} demo --dir {folder}\n  look        {matins} --data {folder} \
          session show {session}\n  talk        {matins} --data {folder} session say {session} \

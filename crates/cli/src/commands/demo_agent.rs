@@ -2,7 +2,7 @@
 
 use std::{path::PathBuf, time::Duration};
 
-use crate::failure::{Exit, Failure};
+use crate::error::{CliError, Exit};
 
 /// A small ACP agent without any model: it counts its turns and tells what it was asked before.
 #[derive(Debug, clap::Args)]
@@ -15,8 +15,8 @@ pub(crate) struct Args {
     pace: u64,
 }
 
-pub(crate) fn run(args: Args) -> Result<Exit, Failure> {
+pub(crate) fn run(args: Args) -> Result<Exit, CliError> {
     demo_agent::run(args.home, Duration::from_millis(args.pace))
-        .map_err(|error| Failure::new(Exit::Failed, error))?;
+        .map_err(|error| CliError::new(Exit::Failed, error))?;
     Ok(Exit::Done)
 }

@@ -1,13 +1,13 @@
 //! `matins doctor`: runs the checks of the crate `doctor` and prints their findings.
 
 use anstyle::Style;
-use doctor::{ConfigurationFile, Finding, Level, LoadedConfiguration, Subject};
+use doctor::{ConfigurationFile, DoctorInput, Finding, Level, LoadedConfiguration};
 use serde_json::json;
 
 use crate::{
-    configuration::{self, ConfigPath, Loaded},
+    configuration::{self, ConfigPath, LoadedConfig},
     environment,
-    failure::{Exit, Failure},
+    error::{CliError, Exit},
     global::Global,
     output::{ATTENTION, BAD, DIM, GOOD, Output, clean, paint},
 };
@@ -23,8 +23,8 @@ pub(crate) struct Args {
     agents: bool,
 }
 
-pub(crate) async fn run(args: Args, global: &Global, output: Output) -> Result<Exit, Failure> {
-    let findings = doctor::examine(&subject(global), args.agents).await;
+pub(crate) async fn run(args: Args, global: &Global, output: Output) -> Result<Exit, CliError> {
+    let findings = doctor::examine(&doctor_input(global), args.agents).await;
     let number = |level| findings.iter().filter(|it| it.level == level).count();
     let (warnings, problems) = (number(Level::Warning), number(Level::Problem));
     if output.json {
@@ -33,7 +33,7 @@ pub(crate) async fn run(args: Args, global: &Global, output: Output) -> Result<E
         }))?;
     } else {
         for finding in &findings {
-            output.line(&line(finding))?;
+            output.line(&format_finding(finding))?;
         }
         output.aside(&format!("Problems: {problems}. Warnings: {warnings}."));
     }
@@ -45,7 +45,7 @@ pub(crate) async fn run(args: Args, global: &Global, output: Output) -> Result<E
 }
 
 /// Collects the inputs of the checks. Does not fail if the configuration is invalid, because the doctor reports that.
-fn subject(global: &Global) -> Subject {
+fn doctor_input(global: &Global) -> DoctorInput {
     let found = ConfigPath::find(global);
     let (parsed, file) = match found.as_ref().map(|it| (it, it.read())) {
         Some((_, Ok(Some(parsed)))) => {
@@ -53,28 +53,28 @@ fn subject(global: &Global) -> Subject {
             (Some(parsed), file)
         }
         Some((it, Ok(None))) => (None, ConfigurationFile::Missing(it.path.clone())),
-        Some((_, Err(failure))) => (None, ConfigurationFile::Unreadable(failure.told())),
-        None => (None, ConfigurationFile::Nowhere),
+        Some((_, Err(failure))) => (None, ConfigurationFile::Unreadable(failure.full_message())),
+        None => (None, ConfigurationFile::NoDefaultPath),
     };
-    let Loaded {
+    let LoadedConfig {
         config,
         problems,
-        unknown,
-    } = Loaded::merge(global, parsed);
-    Subject {
+        unknown_variables: unknown,
+    } = LoadedConfig::merge(global, parsed);
+    DoctorInput {
         data_folder: configuration::data_folder(&config),
         configuration: LoadedConfiguration {
             config,
             problems,
-            unknown,
+            unknown_variables: unknown,
             file,
         },
-        environment: environment::for_agents(),
+        environment: environment::agent_environment(),
         search_path: environment::search_path(),
     }
 }
 
-fn line(finding: &Finding) -> String {
+fn format_finding(finding: &Finding) -> String {
     let (style, word): (Style, _) = match finding.level {
         Level::Ok => (GOOD, "ok"),
         Level::Warning => (ATTENTION, "warning"),

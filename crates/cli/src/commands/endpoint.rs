@@ -1,20 +1,20 @@
 //! `matins endpoint`: manages the endpoints of outgoing notifications.
 
 use api_types::{
-    Delivery, Endpoint, EndpointRequest, MOST_OVERLAP_SECONDS, NotificationKind, Rotation,
+    Delivery, Endpoint, EndpointRequest, MAX_OVERLAP_SECONDS, NotificationKind, RotationRequest,
 };
 use clap::Subcommand;
-use client::Part;
+use client::PageParams;
 
 use crate::{
     app::App,
-    commands::options::seconds,
-    failure::{Exit, Failure},
+    commands::options::parse_seconds,
+    error::{CliError, Exit},
     output::{excerpt, table},
 };
 
 /// The number of deliveries that `show` lists.
-const LISTED: u32 = 20;
+const MAX_LISTED_DELIVERIES: u32 = 20;
 
 /// Endpoints: addresses to which notifications go, signed
 #[derive(Debug, clap::Args)]
@@ -44,7 +44,7 @@ enum Command {
     /// Change an endpoint; what is not named stays
     Edit {
         #[command(flatten)]
-        named: Named,
+        selector: EndpointSelector,
         /// Another name
         #[arg(long)]
         name: Option<String>,
@@ -58,21 +58,21 @@ enum Command {
     /// List the endpoints by name
     List,
     /// Show an endpoint with what it was sent last
-    Show(Named),
+    Show(EndpointSelector),
     /// Remove an endpoint with what it was sent
-    Delete(Named),
+    Delete(EndpointSelector),
     /// Send an endpoint nothing more until it is enabled
-    Disable(Named),
+    Disable(EndpointSelector),
     /// Let an endpoint be sent notifications again
-    Enable(Named),
+    Enable(EndpointSelector),
     /// Send an endpoint something that tells nothing, to see whether it arrives
-    Test(Named),
+    Test(EndpointSelector),
     /// Make another secret and print it; the one before holds as well for a while
     RotateSecret {
         #[command(flatten)]
-        named: Named,
+        selector: EndpointSelector,
         /// How long the one before holds as well: 0s to 30d
-        #[arg(long, value_name = "PERIOD", default_value = "1d", value_parser = overlap)]
+        #[arg(long, value_name = "PERIOD", default_value = "1d", value_parser = parse_overlap)]
         overlap: u32,
     },
     /// Show something that was sent, with each attempt
@@ -88,12 +88,12 @@ enum Command {
 }
 
 #[derive(Debug, clap::Args)]
-struct Named {
+struct EndpointSelector {
     /// The endpoint: its name or its id
     endpoint: String,
 }
 
-pub(crate) async fn run(args: Args, app: &App) -> Result<Exit, Failure> {
+pub(crate) async fn run(args: Args, app: &App) -> Result<Exit, CliError> {
     let (endpoint, told) = match args.command {
         Command::Add {
             name,
@@ -113,7 +113,7 @@ pub(crate) async fn run(args: Args, app: &App) -> Result<Exit, Failure> {
             return Ok(Exit::Done);
         }
         Command::Edit {
-            named,
+            selector: named,
             name,
             url,
             events,
@@ -145,26 +145,29 @@ pub(crate) async fn run(args: Args, app: &App) -> Result<Exit, Failure> {
             let sent = app.client.test_endpoint(&named.endpoint).await?;
             let told =
                 "It is sent by whoever serves; `matins endpoint delivery` shows what became of it.";
-            return delivery(app, &sent, Some(told));
+            return print_delivery(app, &sent, Some(told));
         }
-        Command::RotateSecret { named, overlap } => {
-            let rotation = Rotation {
+        Command::RotateSecret {
+            selector: named,
+            overlap,
+        } => {
+            let rotation = RotationRequest {
                 overlap_seconds: overlap,
             };
             let client = &app.client;
             let rotated = client
                 .rotate_endpoint_secret(&named.endpoint, rotation)
                 .await?;
-            super::secret::rotated(app, &rotated)?;
+            super::secret::print_rotated(app, &rotated)?;
             return Ok(Exit::Done);
         }
         Command::Delivery { delivery: id } => {
             let shown = app.client.delivery(&id).await?;
-            return delivery(app, &shown, None);
+            return print_delivery(app, &shown, None);
         }
         Command::Redeliver { delivery: id } => {
             let again = app.client.redeliver(&id).await?;
-            return delivery(
+            return print_delivery(
                 app,
                 &again,
                 Some("It is tried once more by whoever serves."),
@@ -182,25 +185,25 @@ pub(crate) async fn run(args: Args, app: &App) -> Result<Exit, Failure> {
 }
 
 /// Parses the time for which the previous secret remains valid, in seconds. Zero is valid.
-pub(super) fn overlap(text: &str) -> Result<u32, String> {
+pub(super) fn parse_overlap(text: &str) -> Result<u32, String> {
     let seconds = match text {
         "0s" => Ok(0),
-        text => seconds(text),
+        text => parse_seconds(text),
     };
     seconds
         .ok()
-        .filter(|seconds| *seconds <= MOST_OVERLAP_SECONDS)
+        .filter(|seconds| *seconds <= MAX_OVERLAP_SECONDS)
         .ok_or_else(|| "expected a period from 0s to 30d, such as 0s, 90m or 1d".to_owned())
 }
 
-async fn add(app: &App, request: &EndpointRequest) -> Result<(), Failure> {
+async fn add(app: &App, request: &EndpointRequest) -> Result<(), CliError> {
     let made = app.client.create_endpoint(request).await?;
     if app.output.json {
         return Ok(app.output.document(&made)?);
     }
     let Some(secret) = &made.secret else {
         let message = "show the secret: the endpoint was made, and its secret was lost on its way";
-        return Err(Failure::message(Exit::Failed, message).with_hint(format!(
+        return Err(CliError::message(Exit::Failed, message).with_hint(format!(
             "`matins endpoint rotate-secret {}` makes another one",
             made.endpoint.id
         )));
@@ -219,7 +222,7 @@ async fn edit(
     name: Option<String>,
     url: Option<String>,
     events: Vec<NotificationKind>,
-) -> Result<Endpoint, Failure> {
+) -> Result<Endpoint, CliError> {
     // The API replaces whole endpoints, so start from the present values. The tag makes it refuse a concurrent
     // change.
     let seen = app.client.endpoint(given).await?;
@@ -250,7 +253,7 @@ async fn edit(
     Ok(replaced.await?)
 }
 
-async fn list(app: &App) -> Result<(), Failure> {
+async fn list(app: &App) -> Result<(), CliError> {
     let endpoints = app.client.endpoints().await?.items;
     if app.output.json {
         return Ok(app.output.document(&endpoints)?);
@@ -261,21 +264,21 @@ async fn list(app: &App) -> Result<(), Failure> {
     let rows = endpoints.iter().map(|endpoint| {
         [
             excerpt(&endpoint.name, 40),
-            state(app, endpoint),
+            format_state(app, endpoint),
             excerpt(&endpoint.url, 80),
-            events(endpoint),
+            format_events(endpoint),
         ]
     });
     let headings = ["NAME", "STATE", "ADDRESS", "EVENTS"];
     Ok(app.output.line(&table(headings, rows))?)
 }
 
-fn events(endpoint: &Endpoint) -> String {
+fn format_events(endpoint: &Endpoint) -> String {
     let events = endpoint.events.iter().map(|event| event.as_str());
     events.collect::<Vec<_>>().join(", ")
 }
 
-fn state(app: &App, endpoint: &Endpoint) -> String {
+fn format_state(app: &App, endpoint: &Endpoint) -> String {
     match (endpoint.disabled_at, endpoint.failing_since) {
         (Some(_), _) => "disabled".to_owned(),
         (None, Some(since)) => format!("failing since {}", app.time.date_time(since)),
@@ -283,12 +286,12 @@ fn state(app: &App, endpoint: &Endpoint) -> String {
     }
 }
 
-async fn show(app: &App, given: &str) -> Result<(), Failure> {
+async fn show(app: &App, given: &str) -> Result<(), CliError> {
     let endpoint = app.client.endpoint(given).await?.value;
     let id = endpoint.id.to_string();
     let sent = app
         .client
-        .deliveries(&id, &Part::first(LISTED))
+        .deliveries(&id, &PageParams::first(MAX_LISTED_DELIVERIES))
         .await?
         .items;
     if app.output.json {
@@ -299,8 +302,8 @@ async fn show(app: &App, given: &str) -> Result<(), Failure> {
         ("endpoint", id),
         ("name", excerpt(&endpoint.name, 80)),
         ("address", excerpt(&endpoint.url, 200)),
-        ("state", state(app, &endpoint)),
-        ("events", events(&endpoint)),
+        ("state", format_state(app, &endpoint)),
+        ("events", format_events(&endpoint)),
     ];
     let reason = endpoint.disabled_reason.as_deref();
     lines.extend(reason.map(|reason| ("reason", excerpt(reason, 200))));
@@ -324,7 +327,7 @@ async fn show(app: &App, given: &str) -> Result<(), Failure> {
             delivery.state.to_string(),
             delivery.attempts.to_string(),
             app.time.date_time(delivery.created_at),
-            why(delivery),
+            format_last_answer(delivery),
         ]
     });
     let headings = [
@@ -338,7 +341,7 @@ async fn show(app: &App, given: &str) -> Result<(), Failure> {
     Ok(app.output.line(&format!("\n{}", table(headings, rows)))?)
 }
 
-fn why(delivery: &Delivery) -> String {
+fn format_last_answer(delivery: &Delivery) -> String {
     match (&delivery.last_error, delivery.last_status) {
         (Some(error), _) => excerpt(error, 80),
         (None, Some(status)) => status.to_string(),
@@ -346,11 +349,11 @@ fn why(delivery: &Delivery) -> String {
     }
 }
 
-fn delivery(
+fn print_delivery(
     app: &App,
     view: &api_types::DeliveryView,
     aside: Option<&str>,
-) -> Result<Exit, Failure> {
+) -> Result<Exit, CliError> {
     if app.output.json {
         app.output.document(view)?;
         return Ok(Exit::Done);
@@ -394,12 +397,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_overlap_is_nothing_at_all_or_thirty_days_at_the_most() {
+    fn secret_overlap_is_zero_to_thirty_days() {
         for (text, seconds) in [("0", 0), ("0s", 0), ("90m", 5400), ("30d", 2_592_000)] {
-            assert_eq!(overlap(text), Ok(seconds), "{text}");
+            assert_eq!(parse_overlap(text), Ok(seconds), "{text}");
         }
         for text in ["", "1", "-1s", "31d", "30d1s", "soon"] {
-            let refused = overlap(text).unwrap_err();
+            let refused = parse_overlap(text).unwrap_err();
             assert!(refused.contains("0s to 30d"), "{text}: {refused}");
         }
     }

@@ -7,30 +7,33 @@ use std::{
 };
 
 use api_types::TokenRequest;
-use client::{Client, Part};
+use client::{Client, PageParams};
 use model::access::Role;
 use server::DataFolder;
 use tempfile::NamedTempFile;
 
-use crate::failure::Failure;
+use crate::error::CliError;
 
 /// The name of the token in lists.
-const NAME: &str = "first";
+const TOKEN_NAME: &str = "first";
 /// The prefix of all token secrets.
-const SECRET: &str = "mat_";
+const SECRET_PREFIX: &str = "mat_";
 
 /// Creates an admin token and writes its secret into the data folder, if there is no token yet. Returns the path of
 /// the file if one was written. Does not overwrite a file of the same name that Matins did not write.
-pub(super) async fn make(client: &Client, folder: &DataFolder) -> Result<Option<PathBuf>, Failure> {
-    if !client.tokens(&Part::first(1)).await?.items.is_empty() {
+pub(super) async fn create_if_none(
+    client: &Client,
+    folder: &DataFolder,
+) -> Result<Option<PathBuf>, CliError> {
+    if !client.tokens(&PageParams::first(1)).await?.items.is_empty() {
         return Ok(None);
     }
-    let path = folder.token();
+    let path = folder.token_path();
     let failed = |source: io::Error| {
-        Failure::environment(format!("write the file {}", path.display()), source)
+        CliError::environment(format!("write the file {}", path.display()), source)
             .with_hint("`matins token create` makes a token and shows it")
     };
-    if !may_write(&path).map_err(failed)? {
+    if !is_replaceable(&path).map_err(failed)? {
         tracing::warn!(
             "no token was made: {} is there and is none of Matins' files",
             path.display()
@@ -38,14 +41,14 @@ pub(super) async fn make(client: &Client, folder: &DataFolder) -> Result<Option<
         return Ok(None);
     }
     let request = TokenRequest {
-        name: NAME.to_owned(),
+        name: TOKEN_NAME.to_owned(),
         role: Role::Admin,
         scopes: None,
         expires_at: None,
     };
     let created = client.create_token(&request).await?;
     let secret = created.secret.unwrap_or_default();
-    if let Err(error) = write(&path, &secret) {
+    if let Err(error) = write_secret(&path, &secret) {
         // Revoke the token, because its secret is lost.
         client.revoke_token(&created.token.id.to_string()).await?;
         return Err(failed(error));
@@ -54,21 +57,21 @@ pub(super) async fn make(client: &Client, folder: &DataFolder) -> Result<Option<
 }
 
 /// `true` if the path is free, or if its file holds a token, which belongs to an earlier database.
-fn may_write(path: &Path) -> io::Result<bool> {
+fn is_replaceable(path: &Path) -> io::Result<bool> {
     match fs::symlink_metadata(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(true),
         Err(error) => Err(error),
         Ok(found) if !found.is_file() => Ok(false),
         Ok(_) => {
-            let mut begin = [0; SECRET.len()];
+            let mut begin = [0; SECRET_PREFIX.len()];
             let read = fs::File::open(path)?.read_exact(&mut begin);
-            Ok(read.is_ok() && begin == SECRET.as_bytes())
+            Ok(read.is_ok() && begin == SECRET_PREFIX.as_bytes())
         }
     }
 }
 
 /// Writes the file with mode 0600. A crash leaves either the previous file or the complete new one.
-fn write(path: &Path, secret: &str) -> io::Result<()> {
+fn write_secret(path: &Path, secret: &str) -> io::Result<()> {
     let folder = path.parent().unwrap_or(Path::new("/"));
     let mut file = NamedTempFile::new_in(folder)?;
     writeln!(file, "{secret}")?;
@@ -84,22 +87,22 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_nothing_and_our_own_are_written_over() {
+    fn only_free_path_or_token_file_is_replaced() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("token");
-        assert!(may_write(&path).unwrap());
-        write(&path, "mat_one").unwrap();
+        assert!(is_replaceable(&path).unwrap());
+        write_secret(&path, "mat_one").unwrap();
         let mode = fs::metadata(&path).unwrap().permissions().mode();
         assert_eq!(mode & 0o777, 0o600);
-        assert!(may_write(&path).unwrap());
-        write(&path, "mat_two").unwrap();
+        assert!(is_replaceable(&path).unwrap());
+        write_secret(&path, "mat_two").unwrap();
         assert_eq!(fs::read_to_string(&path).unwrap(), "mat_two\n");
         for foreign in ["", "my notes", "ma"] {
             fs::write(&path, foreign).unwrap();
-            assert!(!may_write(&path).unwrap(), "{foreign:?}");
+            assert!(!is_replaceable(&path).unwrap(), "{foreign:?}");
         }
         fs::remove_file(&path).unwrap();
         std::os::unix::fs::symlink("elsewhere", &path).unwrap();
-        assert!(!may_write(&path).unwrap());
+        assert!(!is_replaceable(&path).unwrap());
     }
 }

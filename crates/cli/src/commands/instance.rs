@@ -5,7 +5,7 @@ use clap::Subcommand;
 
 use crate::{
     app::App,
-    failure::{Exit, Failure},
+    error::{CliError, Exit},
     output::{BOLD, excerpt, paint, table},
 };
 
@@ -35,7 +35,7 @@ enum Command {
     },
 }
 
-pub(crate) async fn run(args: Args, app: &App) -> Result<Exit, Failure> {
+pub(crate) async fn run(args: Args, app: &App) -> Result<Exit, CliError> {
     match args.command {
         Command::List => list(app).await?,
         Command::Show { instance } => show(app, &app.client.instance(&instance).await?)?,
@@ -46,10 +46,10 @@ pub(crate) async fn run(args: Args, app: &App) -> Result<Exit, Failure> {
             } else {
                 let name = excerpt(&removed.name, 80);
                 app.output.line(&format!("{name} is given up."))?;
-                if removed.waiting > 0 {
+                if removed.waiting_runs > 0 {
                     app.output.aside(&format!(
                         "{} that waited for it fail.",
-                        count(removed.waiting)
+                        format_run_count(removed.waiting_runs)
                     ));
                 }
             }
@@ -58,7 +58,7 @@ pub(crate) async fn run(args: Args, app: &App) -> Result<Exit, Failure> {
     Ok(Exit::Done)
 }
 
-async fn list(app: &App) -> Result<(), Failure> {
+async fn list(app: &App) -> Result<(), CliError> {
     let listed = app.client.instances().await?.items;
     if app.output.json {
         return Ok(app.output.document(&listed)?);
@@ -66,14 +66,14 @@ async fn list(app: &App) -> Result<(), Failure> {
     let rows = listed.iter().map(|one| {
         [
             excerpt(&one.name, 80),
-            state(one).to_owned(),
-            one.waiting.to_string(),
-            seen(app, one),
+            format_state(one).to_owned(),
+            one.waiting_runs.to_string(),
+            format_last_seen(app, one),
             one.worker
                 .as_ref()
                 .map(ToString::to_string)
                 .unwrap_or_default(),
-            version(one),
+            format_version(one),
         ]
     });
     let head = ["NAME", "STATE", "WAITING", "SEEN", "SERVED BY", "VERSION"];
@@ -82,7 +82,7 @@ async fn list(app: &App) -> Result<(), Failure> {
 }
 
 /// Formats the version of the instance's server, and the number of automations that need a later one.
-fn version(one: &Instance) -> String {
+fn format_version(one: &Instance) -> String {
     let version = one.version.clone().unwrap_or_default();
     match one.automations_too_new {
         0 => version,
@@ -91,20 +91,20 @@ fn version(one: &Instance) -> String {
     }
 }
 
-fn show(app: &App, one: &Instance) -> Result<(), Failure> {
+fn show(app: &App, one: &Instance) -> Result<(), CliError> {
     if app.output.json {
         return Ok(app.output.document(one)?);
     }
     let server = match (&one.worker, &one.version, one.state) {
         (Some(worker), Some(_), InstanceState::Online) => {
-            format!("{worker}, version {}", version(one))
+            format!("{worker}, version {}", format_version(one))
         }
         (Some(worker), _, InstanceState::Offline) => format!("nobody; {worker} did last"),
         _ => "nobody so far".to_owned(),
     };
-    let waiting = match one.waiting {
+    let waiting = match one.waiting_runs {
         0 => "nothing".to_owned(),
-        runs => format!("{} whose memory lies there", count(runs)),
+        runs => format!("{} whose memory lies there", format_run_count(runs)),
     };
     app.output.line(&format!(
         "{}  {}",
@@ -112,9 +112,9 @@ fn show(app: &App, one: &Instance) -> Result<(), Failure> {
         one.id
     ))?;
     for (name, value) in [
-        ("state", state(one).to_owned()),
+        ("state", format_state(one).to_owned()),
         ("served by", server),
-        ("seen", seen(app, one)),
+        ("seen", format_last_seen(app, one)),
         ("waiting", waiting),
     ] {
         app.output.line(&format!("  {name:12}{value}"))?;
@@ -122,19 +122,19 @@ fn show(app: &App, one: &Instance) -> Result<(), Failure> {
     Ok(())
 }
 
-const fn state(one: &Instance) -> &'static str {
+const fn format_state(one: &Instance) -> &'static str {
     match one.state {
         InstanceState::Online => "online",
         InstanceState::Offline => "offline",
     }
 }
 
-fn seen(app: &App, one: &Instance) -> String {
+fn format_last_seen(app: &App, one: &Instance) -> String {
     one.last_seen_at
         .map_or_else(|| "never".to_owned(), |at| app.time.date_time(at))
 }
 
-fn count(runs: i64) -> String {
+fn format_run_count(runs: i64) -> String {
     match runs {
         1 => "1 run".to_owned(),
         runs => format!("{runs} runs"),

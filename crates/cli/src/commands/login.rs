@@ -9,14 +9,14 @@ use serde_json::json;
 
 use crate::{
     app::entropy,
-    failure::{Exit, Failure},
+    error::{CliError, Exit},
     login::{self, Login},
     output::Output,
     signals::Signals,
 };
 
 /// The maximum number of bytes of a token.
-const MOST_BYTES: u64 = 4096;
+const MAX_TOKEN_BYTES: u64 = 4096;
 
 /// Sign in to a server elsewhere, which commands ask from then on
 ///
@@ -33,23 +33,25 @@ pub(crate) struct Args {
 #[derive(Debug, clap::Args)]
 pub(crate) struct LogoutArgs {}
 
-pub(crate) async fn run(args: Args, config: &Config, output: Output) -> Result<Exit, Failure> {
+pub(crate) async fn run(args: Args, config: &Config, output: Output) -> Result<Exit, CliError> {
     let address = args.address.or_else(|| config.server.value.clone());
     let server = address.ok_or_else(|| {
-        Failure::message(Exit::Usage, "sign in: nothing says where")
+        CliError::message(Exit::Usage, "sign in: nothing says where")
             .with_hint("give the server's address: matins login https://matins.example.org")
     })?;
     let path = login::path().ok_or_else(|| {
         let message = "store the token: HOME is not set";
-        Failure::message(Exit::Environment, message)
+        CliError::message(Exit::Environment, message)
     })?;
     // Validate the address before the user types a secret.
-    Client::at(&server, "mat_", entropy())?;
-    let Some(token) = token(output, &server).await? else {
+    Client::with_address(&server, "mat_", entropy())?;
+    let Some(token) = read_token(output, &server).await? else {
         return Ok(Exit::Interrupted);
     };
     // Store only a token that the server accepts.
-    let who = Client::at(&server, &token, entropy())?.whoami().await?;
+    let who = Client::with_address(&server, &token, entropy())?
+        .whoami()
+        .await?;
     login::write(
         &path,
         &Login {
@@ -68,14 +70,14 @@ pub(crate) async fn run(args: Args, config: &Config, output: Output) -> Result<E
     Ok(Exit::Done)
 }
 
-pub(crate) fn forget(output: Output) -> Result<Exit, Failure> {
-    let was_there = match login::path() {
+pub(crate) fn logout(output: Output) -> Result<Exit, CliError> {
+    let has_connected = match login::path() {
         Some(path) => login::remove(&path)?,
         None => false,
     };
     if output.json {
-        output.document(&json!({ "signed_out": was_there }))?;
-    } else if was_there {
+        output.document(&json!({ "signed_out": has_connected }))?;
+    } else if has_connected {
         output
             .line("Signed out. The token is still good: `matins token revoke` takes one back.")?;
     } else {
@@ -86,18 +88,18 @@ pub(crate) fn forget(output: Output) -> Result<Exit, Failure> {
 
 /// Reads the token from standard input, without echo if that is a terminal. Returns `None` if the user presses
 /// Ctrl-C.
-async fn token(output: Output, server: &str) -> Result<Option<String>, Failure> {
+async fn read_token(output: Output, server: &str) -> Result<Option<String>, CliError> {
     let mut signals = Signals::listen()?;
     let hidden = if io::stdin().is_terminal() {
         output.note(&format!("The token for {server} (it is not shown):"));
-        Some(Hidden::begin().map_err(unread)?)
+        Some(EchoGuard::disable_echo().map_err(token_read_error)?)
     } else {
         None
     };
     // A blocked read cannot be cancelled, so it runs in a thread that the process leaves behind after Ctrl-C.
     let reading = tokio::task::spawn_blocking(|| {
         let mut line = String::new();
-        let mut from = io::stdin().lock().take(MOST_BYTES);
+        let mut from = io::stdin().lock().take(MAX_TOKEN_BYTES);
         from.read_line(&mut line).map(|_| line)
     });
     let read = tokio::select! {
@@ -108,25 +110,25 @@ async fn token(output: Output, server: &str) -> Result<Option<String>, Failure> 
         }
     };
     drop(hidden);
-    let line = read.map_err(unread)?;
+    let line = read.map_err(token_read_error)?;
     let token = line.trim();
     if token.is_empty() {
         let message = "read the token: standard input holds none";
-        return Err(Failure::message(Exit::Usage, message)
+        return Err(CliError::message(Exit::Usage, message)
             .with_hint("`matins token create` makes one where the server is"));
     }
     Ok(Some(token.to_owned()))
 }
 
-fn unread(source: io::Error) -> Failure {
-    Failure::environment("read the token", source)
+fn token_read_error(source: io::Error) -> CliError {
+    CliError::environment("read the token", source)
 }
 
 /// Disables the echo of the terminal until it is dropped.
-struct Hidden(Termios);
+struct EchoGuard(Termios);
 
-impl Hidden {
-    fn begin() -> io::Result<Self> {
+impl EchoGuard {
+    fn disable_echo() -> io::Result<Self> {
         let before = tcgetattr(io::stdin())?;
         let mut silent = before.clone();
         silent.local_modes.remove(LocalModes::ECHO);
@@ -135,7 +137,7 @@ impl Hidden {
     }
 }
 
-impl Drop for Hidden {
+impl Drop for EchoGuard {
     fn drop(&mut self) {
         tcsetattr(io::stdin(), OptionalActions::Now, &self.0).ok();
     }

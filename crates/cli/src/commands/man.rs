@@ -5,7 +5,7 @@ use std::{fs, path::PathBuf};
 use serde_json::json;
 
 use crate::{
-    failure::{Exit, Failure},
+    error::{CliError, Exit},
     output::Output,
 };
 
@@ -20,12 +20,12 @@ pub(crate) struct Args {
 }
 
 /// Prints the manual page of the whole command line, `command`, or writes the pages of all its commands.
-pub(crate) fn run(args: Args, command: clap::Command, output: Output) -> Result<Exit, Failure> {
+pub(crate) fn run(args: Args, command: clap::Command, output: Output) -> Result<Exit, CliError> {
     let Some(folder) = args.out else {
         let mut page = Vec::new();
         clap_mangen::Man::new(command)
             .render(&mut page)
-            .map_err(|source| Failure::environment("make the manual page", source))?;
+            .map_err(|source| CliError::environment("make the manual page", source))?;
         let page = String::from_utf8_lossy(&page);
         if output.json {
             output.document(&json!({ "page": page }))?;
@@ -36,7 +36,7 @@ pub(crate) fn run(args: Args, command: clap::Command, output: Output) -> Result<
     };
     let failed = |source| {
         let what = format!("write manual pages into {}", folder.display());
-        Failure::environment(what, source)
+        CliError::environment(what, source)
     };
     fs::create_dir_all(&folder).map_err(failed)?;
     clap_mangen::generate_to(command, &folder).map_err(failed)?;

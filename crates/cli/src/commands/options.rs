@@ -2,7 +2,7 @@
 
 use std::{io::Read, path::PathBuf};
 
-use api_types::{InvalidTarget, SessionTarget};
+use api_types::{InvalidSessionTarget, SessionTarget};
 use model::{
     entity::SeatSettings,
     permission::{PermissionRule, PermissionRules, TOOL_KINDS, Verdict},
@@ -11,17 +11,17 @@ use model::{
 
 use crate::{
     app::App,
-    failure::{Exit, Failure},
+    error::{CliError, Exit},
 };
 
 /// Rules that answer permission requests.
 #[derive(Debug, clap::Args)]
 pub(crate) struct RuleOptions {
     /// Grant what matches: a tool kind (read, edit, execute, fetch, ...), or kind:title; * matches all
-    #[arg(long, value_name = "KIND[:TITLE]", value_parser = allow)]
+    #[arg(long, value_name = "KIND[:TITLE]", value_parser = parse_allow_rule)]
     allow: Vec<PermissionRule>,
     /// Deny what matches, whatever else allows it
-    #[arg(long, value_name = "KIND[:TITLE]", value_parser = deny)]
+    #[arg(long, value_name = "KIND[:TITLE]", value_parser = parse_deny_rule)]
     deny: Vec<PermissionRule>,
 }
 
@@ -43,7 +43,7 @@ pub(crate) struct SettingOptions {
     #[arg(long)]
     pub(crate) mode: Option<String>,
     /// A setting of the agent, such as model=fast
-    #[arg(long = "set", value_name = "ID=VALUE", value_parser = pair)]
+    #[arg(long = "set", value_name = "ID=VALUE", value_parser = parse_pair)]
     pub(crate) set: Vec<(String, String)>,
 }
 
@@ -56,15 +56,15 @@ impl SettingOptions {
     }
 }
 
-fn allow(text: &str) -> Result<PermissionRule, String> {
-    rule(text, Verdict::Allow)
+fn parse_allow_rule(text: &str) -> Result<PermissionRule, String> {
+    parse_rule(text, Verdict::Allow)
 }
 
-fn deny(text: &str) -> Result<PermissionRule, String> {
-    rule(text, Verdict::Deny)
+fn parse_deny_rule(text: &str) -> Result<PermissionRule, String> {
+    parse_rule(text, Verdict::Deny)
 }
 
-fn rule(text: &str, verdict: Verdict) -> Result<PermissionRule, String> {
+fn parse_rule(text: &str, verdict: Verdict) -> Result<PermissionRule, String> {
     let (tool, title) = match text.split_once(':') {
         Some((tool, title)) => (tool, Some(title.to_owned())),
         None => (text, None),
@@ -90,13 +90,13 @@ fn rule(text: &str, verdict: Verdict) -> Result<PermissionRule, String> {
 }
 
 /// Parses the session target of an automation.
-pub(crate) fn target(text: &str) -> Result<SessionTarget, String> {
+pub(crate) fn parse_session_target(text: &str) -> Result<SessionTarget, String> {
     text.parse()
-        .map_err(|error: InvalidTarget| format!("failed to {error}"))
+        .map_err(|error: InvalidSessionTarget| format!("failed to {error}"))
 }
 
 /// Parses `NAME=VALUE`.
-pub(crate) fn pair(text: &str) -> Result<(String, String), String> {
+pub(crate) fn parse_pair(text: &str) -> Result<(String, String), String> {
     match text.split_once('=') {
         Some((name, value)) if !name.is_empty() => Ok((name.to_owned(), value.to_owned())),
         _ => Err("expected NAME=VALUE".into()),
@@ -104,7 +104,7 @@ pub(crate) fn pair(text: &str) -> Result<(String, String), String> {
 }
 
 /// Parses a duration in whole seconds. Zero is valid.
-pub(crate) fn seconds(text: &str) -> Result<u32, String> {
+pub(crate) fn parse_seconds(text: &str) -> Result<u32, String> {
     if text == "0" {
         return Ok(0);
     }
@@ -113,14 +113,14 @@ pub(crate) fn seconds(text: &str) -> Result<u32, String> {
 }
 
 /// Formats a duration, such as `1h30m`.
-pub(crate) fn length(seconds: u64) -> String {
+pub(crate) fn format_period(seconds: u64) -> String {
     let plain = format!("{seconds}s");
     let period: Result<Period, _> = plain.parse();
     period.map_or(plain, |period| period.to_string())
 }
 
 /// Returns the given text, or the content of standard input if the text is `-`.
-pub(crate) fn text(given: String) -> Result<String, Failure> {
+pub(crate) fn text_or_stdin(given: String) -> Result<String, CliError> {
     if given != "-" {
         return Ok(given);
     }
@@ -132,22 +132,25 @@ pub(crate) fn text(given: String) -> Result<String, Failure> {
         .read_to_string(&mut text)
         .map_err(|source| {
             let error = anyhow::Error::new(source).context("read the text from standard input");
-            Failure::new(Exit::Usage, error)
+            CliError::new(Exit::Usage, error)
         })?;
     Ok(text)
 }
 
 /// Makes a directory absolute. The server checks whether it exists. Leaves a directory of a remote server as it is,
 /// because it is resolved there.
-pub(crate) fn absolute(app: &App, path: Option<PathBuf>) -> Result<Option<String>, Failure> {
+pub(crate) fn absolute_directory(
+    app: &App,
+    path: Option<PathBuf>,
+) -> Result<Option<String>, CliError> {
     let Some(path) = path else { return Ok(None) };
     let what = format!("take the working directory {:?}", path.display());
-    let path = if app.is_here() {
+    let path = if app.resolves_local_paths() {
         match std::path::absolute(&path) {
             // Resolve `.`, `..` and links if the directory exists, because the path is stored and shown later.
             Ok(absolute) => std::fs::canonicalize(&absolute).unwrap_or(absolute),
             Err(error) => {
-                return Err(Failure::new(
+                return Err(CliError::new(
                     Exit::Usage,
                     anyhow::Error::new(error).context(what),
                 ));
@@ -158,7 +161,7 @@ pub(crate) fn absolute(app: &App, path: Option<PathBuf>) -> Result<Option<String
     };
     match path.into_os_string().into_string() {
         Ok(path) => Ok(Some(path)),
-        Err(_) => Err(Failure::message(
+        Err(_) => Err(CliError::message(
             Exit::Usage,
             format!("{what}: its name is not UTF-8"),
         )),
@@ -170,8 +173,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn rules_are_a_kind_and_perhaps_a_title() {
-        let read = |text| rule(text, Verdict::Allow).map(|rule| (rule.tool, rule.title));
+    fn permission_rule_is_kind_with_optional_title() {
+        let read = |text| parse_rule(text, Verdict::Allow).map(|rule| (rule.tool, rule.title));
         assert_eq!(read("edit"), Ok(("edit".into(), None)));
         assert_eq!(
             read("execute:git log: *"),
@@ -183,9 +186,9 @@ mod tests {
     }
 
     #[test]
-    fn lengths_of_time_have_units_but_for_nothing_at_all() {
-        assert_eq!(seconds("0"), Ok(0));
-        assert_eq!(seconds("1h30m"), Ok(5400));
-        assert!(seconds("90").unwrap_err().contains("90s, 10m"));
+    fn periods_other_than_zero_require_unit() {
+        assert_eq!(parse_seconds("0"), Ok(0));
+        assert_eq!(parse_seconds("1h30m"), Ok(5400));
+        assert!(parse_seconds("90").unwrap_err().contains("90s, 10m"));
     }
 }

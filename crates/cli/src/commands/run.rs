@@ -2,9 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use api_types::{MAX_PAGE, ProblemKind, Run, RunRecord, RunView};
+use api_types::{MAX_PAGE_ITEMS, ProblemKind, Run, RunRecord, RunView};
 use clap::Subcommand;
-use client::{Part, RunFilter};
+use client::{PageParams, RunFilter};
 use model::{
     AutomationId,
     run::{Origin, RunStatus},
@@ -13,8 +13,8 @@ use serde::Serialize;
 
 use crate::{
     app::App,
-    commands::options::length,
-    failure::{Exit, Failure},
+    commands::options::format_period,
+    error::{CliError, Exit},
     follow,
     output::{clean, excerpt, short_ids, table},
 };
@@ -63,7 +63,7 @@ enum Command {
     },
 }
 
-pub(crate) async fn run(args: Args, app: &App) -> Result<Exit, Failure> {
+pub(crate) async fn run(args: Args, app: &App) -> Result<Exit, CliError> {
     match args.command {
         Command::List {
             session,
@@ -82,15 +82,15 @@ pub(crate) async fn run(args: Args, app: &App) -> Result<Exit, Failure> {
         Command::Show { run } => show(app, &run).await?,
         Command::Retry { run, queue } => {
             let again = app.client.retry_run(&run).await?;
-            return follow::see_through(app, again, queue).await;
+            return follow::follow_to_end(app, again, queue).await;
         }
         Command::Cancel { run } => cancel(app, &run).await?,
     }
     Ok(Exit::Done)
 }
 
-async fn list(app: &App, filter: RunFilter, limit: u32) -> Result<(), Failure> {
-    let runs = newest(app, filter, limit).await?;
+async fn list(app: &App, filter: RunFilter, limit: u32) -> Result<(), CliError> {
+    let runs = newest_runs(app, filter, limit).await?;
     if app.output.json {
         return Ok(app.output.document(&runs)?);
     }
@@ -101,13 +101,13 @@ async fn list(app: &App, filter: RunFilter, limit: u32) -> Result<(), Failure> {
 }
 
 /// Returns the newest `limit` runs. Reads them page by page.
-async fn newest(app: &App, mut filter: RunFilter, limit: u32) -> Result<Vec<Run>, Failure> {
+async fn newest_runs(app: &App, mut filter: RunFilter, limit: u32) -> Result<Vec<Run>, CliError> {
     let mut runs = Vec::new();
     let mut wanted = limit;
     while wanted > 0 {
-        filter.part = Part {
-            after: filter.part.after,
-            limit: Some(wanted.min(MAX_PAGE)),
+        filter.page = PageParams {
+            after: filter.page.after,
+            limit: Some(wanted.min(MAX_PAGE_ITEMS)),
         };
         let page = app.client.runs(&filter).await?;
         let came = u32::try_from(page.items.len()).unwrap_or(u32::MAX);
@@ -116,13 +116,16 @@ async fn newest(app: &App, mut filter: RunFilter, limit: u32) -> Result<Vec<Run>
         if page.next.is_none() {
             break;
         }
-        filter.part.after = page.next;
+        filter.page.after = page.next;
     }
     Ok(runs)
 }
 
 /// Returns the names of the automations of some runs. Omits deleted automations.
-async fn names(app: &App, runs: &[Run]) -> Result<BTreeMap<AutomationId, String>, Failure> {
+async fn automation_names(
+    app: &App,
+    runs: &[Run],
+) -> Result<BTreeMap<AutomationId, String>, CliError> {
     let ids: BTreeSet<_> = runs.iter().filter_map(|run| run.automation_id).collect();
     let mut names = BTreeMap::new();
     for id in ids {
@@ -142,8 +145,8 @@ async fn names(app: &App, runs: &[Run]) -> Result<BTreeMap<AutomationId, String>
 }
 
 /// Formats runs as a table.
-pub(crate) async fn runs_table(app: &App, runs: &[Run]) -> Result<String, Failure> {
-    let names = names(app, runs).await?;
+pub(crate) async fn runs_table(app: &App, runs: &[Run]) -> Result<String, CliError> {
+    let names = automation_names(app, runs).await?;
     let ids = short_ids(runs.iter().map(|run| run.id));
     let rows = runs.iter().zip(ids).map(|(run, id)| {
         let of = run.automation_id.map(|id| names.get(&id));
@@ -151,13 +154,13 @@ pub(crate) async fn runs_table(app: &App, runs: &[Run]) -> Result<String, Failur
             id,
             run.status.to_string(),
             match of {
-                None => from(run.origin).to_owned(),
+                None => format_origin(run.origin).to_owned(),
                 Some(name) => excerpt(name.map_or("(deleted automation)", String::as_str), 40),
             },
             app.time
                 .date_time(run.scheduled_for.unwrap_or(run.input_at)),
             run.attempt.to_string(),
-            excerpt(&why(run), 60),
+            excerpt(&format_reason(run), 60),
         ]
     });
     let headings = ["RUN", "STATUS", "OF", "DUE", "ATTEMPT", "WHY"];
@@ -165,7 +168,7 @@ pub(crate) async fn runs_table(app: &App, runs: &[Run]) -> Result<String, Failur
 }
 
 /// Formats the reason for the status of a run, in a few words.
-fn why(run: &Run) -> String {
+fn format_reason(run: &Run) -> String {
     let mut told: Vec<String> = Vec::new();
     told.extend(run.message.clone().or_else(|| run.reason.clone()));
     if run.occurrences > 1 {
@@ -183,7 +186,7 @@ fn why(run: &Run) -> String {
     told.join(", ")
 }
 
-const fn from(origin: Origin) -> &'static str {
+const fn format_origin(origin: Origin) -> &'static str {
     match origin {
         Origin::Person => "you",
         Origin::Occurrence => "schedule",
@@ -194,14 +197,14 @@ const fn from(origin: Origin) -> &'static str {
 
 /// A run with its internal record.
 #[derive(Serialize)]
-struct Whole {
+struct RunDetails {
     #[serde(flatten)]
     view: RunView,
     /// The rendered prompt and the full error. `None` if the token may not read them or if there are none.
     record: Option<RunRecord>,
 }
 
-async fn show(app: &App, given: &str) -> Result<(), Failure> {
+async fn show(app: &App, given: &str) -> Result<(), CliError> {
     let view = app.client.run(given).await?;
     // Only some tokens may read records. Show the run without its record to the others.
     let record = app.client.run_record(&view.run.id.to_string()).await;
@@ -210,21 +213,24 @@ async fn show(app: &App, given: &str) -> Result<(), Failure> {
         Err(error) if error.kind() == Some(ProblemKind::Forbidden) => None,
         Err(error) => return Err(error.into()),
     };
-    let whole = Whole { view, record };
+    let whole = RunDetails { view, record };
     if app.output.json {
         return Ok(app.output.document(&whole)?);
     }
-    let Whole { view, record } = &whole;
+    let RunDetails { view, record } = &whole;
     let RunView {
         run,
-        waiting,
+        blocked_on: waiting,
         attempts,
         record_trimmed,
     } = view;
     let at = |at: Option<model::Timestamp>| at.map(|at| app.time.date_time(at));
     let fields = [
         ("status", Some(run.status.to_string())),
-        ("why", Some(why(run)).filter(|why| !why.is_empty())),
+        (
+            "why",
+            Some(format_reason(run)).filter(|why| !why.is_empty()),
+        ),
         ("stop reason", run.stop_reason.clone()),
         ("session", run.session_id.map(|id| id.to_string())),
         ("automation", run.automation_id.map(|id| id.to_string())),
@@ -241,7 +247,7 @@ async fn show(app: &App, given: &str) -> Result<(), Failure> {
         }
     }
     if let Some(waiting) = waiting {
-        app.output.line(&follow::waits(app, waiting))?;
+        app.output.line(&follow::format_blocked_on(app, waiting))?;
     }
     if attempts.len() > 1 {
         let table = runs_table(app, attempts).await?;
@@ -251,8 +257,13 @@ async fn show(app: &App, given: &str) -> Result<(), Failure> {
         .line(&format!("\nAsked\n{}", clean(run.content.trim_end())))?;
     if *record_trimmed {
         // The retention period of a remote server is unknown here.
-        let age = match app.config.retain_records.value.filter(|_| app.is_here()) {
-            Some(age) => format!(", which is after {}", length(age.as_secs())),
+        let age = match app
+            .config
+            .retain_records
+            .value
+            .filter(|_| app.resolves_local_paths())
+        {
+            Some(age) => format!(", which is after {}", format_period(age.as_secs())),
             None => String::new(),
         };
         app.output.line(&format!(
@@ -264,7 +275,7 @@ async fn show(app: &App, given: &str) -> Result<(), Failure> {
             app.output
                 .line(&format!("\nSent\n{}", clean(prompt.trim_end())))?;
         }
-        if let Some(precheck) = precheck(record) {
+        if let Some(precheck) = format_precheck(record) {
             app.output.line(&format!("\nPrecheck\n{precheck}"))?;
         }
         if let Some(error) = &record.error {
@@ -276,7 +287,7 @@ async fn show(app: &App, given: &str) -> Result<(), Failure> {
 }
 
 /// Formats the result of a run's precheck and the end of its output.
-fn precheck(record: &RunRecord) -> Option<String> {
+fn format_precheck(record: &RunRecord) -> Option<String> {
     let kept = &record.diagnostics["precheck"];
     let ended = clean(kept["ended"].as_str()?);
     let output = clean(kept["output_tail"].as_str().unwrap_or_default().trim_end());
@@ -287,7 +298,7 @@ fn precheck(record: &RunRecord) -> Option<String> {
     })
 }
 
-async fn cancel(app: &App, given: &str) -> Result<(), Failure> {
+async fn cancel(app: &App, given: &str) -> Result<(), CliError> {
     let cancelled = app.client.cancel_run(given).await?;
     if app.output.json {
         return Ok(app.output.document(&cancelled)?);

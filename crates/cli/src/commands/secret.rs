@@ -4,17 +4,17 @@ use api_types::SecretRotated;
 
 use crate::{
     app::App,
-    failure::{Exit, Failure},
+    error::{CliError, Exit},
 };
 
 /// Prints the new secret, and the time until which the previous one stays valid.
-pub(super) fn rotated(app: &App, rotated: &SecretRotated) -> Result<(), Failure> {
+pub(super) fn print_rotated(app: &App, rotated: &SecretRotated) -> Result<(), CliError> {
     if app.output.json {
         return Ok(app.output.document(rotated)?);
     }
     let Some(secret) = &rotated.secret else {
         let message = "show the secret: it was made, and was lost on its way; make another one";
-        return Err(Failure::message(Exit::Failed, message));
+        return Err(CliError::message(Exit::Failed, message));
     };
     app.output.line(secret)?;
     app.output.aside(&format!(

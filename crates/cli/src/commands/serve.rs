@@ -6,31 +6,31 @@ use std::{
     time::Duration,
 };
 
-use agent::Grace;
+use agent::GracePeriods;
 use api_types::AutomationView;
-use client::{Client, Part, RunFilter};
+use client::{Client, PageParams, RunFilter};
 use config::Config;
 use model::run::RunStatus;
 use serde_json::json;
-use server::{DataFolder, Local, Reach, Server};
+use server::{DataFolder, LocalInstance, NetworkAccess, Server};
 use store::Scope;
 use tokio::{net::TcpListener, time::timeout};
 
 use super::first_token;
 use crate::{
     app::App,
-    failure::{Exit, Failure},
-    local::{self, data_folder},
+    data_folder::{self, data_folder_path},
+    error::{CliError, Exit},
     output::{BOLD, Output, paint},
     signals::Signals,
 };
 
 /// The maximum time for the query of the running turns during a stop.
-const NAMING: Duration = Duration::from_secs(2);
+const RUN_QUERY_TIMEOUT: Duration = Duration::from_secs(2);
 /// The maximum time to record the results of turns after their agents have ended.
-const WRITING: Duration = Duration::from_secs(30);
+const RESULT_WRITE_TIMEOUT: Duration = Duration::from_secs(30);
 /// The maximum number of running turns that are listed during a stop.
-const NAMED_RUNS: u32 = 100;
+const MAX_LISTED_RUNS: u32 = 100;
 
 /// Run automations on time and serve the API, until SIGTERM or Ctrl-C
 ///
@@ -39,32 +39,32 @@ const NAMED_RUNS: u32 = 100;
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {}
 
-pub(crate) async fn run(_: Args, config: &Config, output: Output) -> Result<Exit, Failure> {
+pub(crate) async fn run(_: Args, config: &Config, output: Output) -> Result<Exit, CliError> {
     // 1. Lock the folder and open the database.
     let mut signals = Signals::listen()?;
     check_address(config)?;
     server::raise_open_files_limit();
     // Lock before opening and migrating the database, because another server of the folder may use it.
-    let lock = DataFolder::open(&data_folder(config)?)?.lock()?;
-    let local = local::open(config).await?;
+    let lock = DataFolder::open(&data_folder_path(config)?)?.lock()?;
+    let local = data_folder::open(config).await?;
     // 2. Start the server and publish its address.
-    let reach = Reach {
+    let reach = NetworkAccess {
         listener: listen(config).await?,
-        hosts: hosts(config),
-        by_tls: config.by_tls.value,
+        hosts: accepted_hosts(config),
+        behind_tls_proxy: config.by_tls.value,
     };
     let server = Server::start(&local, reach, lock).await?;
-    let address = server.address().map(|address| url(address, config));
+    let address = server.address().map(|address| public_url(address, config));
     let folder = local.folder.clone();
-    folder.note_address(address.as_deref())?;
+    folder.write_address(address.as_deref())?;
     let client = server.client(&local);
     // 3. Create the first token and print the summary.
-    let made = first_token::make(&client, &folder).await;
-    let next = next(&local, &client).await;
+    let made = first_token::create_if_none(&client, &folder).await;
+    let next = automation_summary(&local, &client).await;
     let database = local.store.database().clone();
-    let app = App::over(local, client, config, output);
+    let app = App::with_client(local, client, config, output);
     let told = match (made, next) {
-        (Ok(made), Ok(next)) => greet(&app, &folder, address.as_deref(), made, next),
+        (Ok(made), Ok(next)) => print_summary(&app, &folder, address.as_deref(), made, next),
         (Err(failure), _) | (_, Err(failure)) => Err(failure),
     };
     if let Err(failure) = told {
@@ -72,26 +72,26 @@ pub(crate) async fn run(_: Args, config: &Config, output: Output) -> Result<Exit
         failure.report(output);
     }
     // 4. Wait for a signal or for the death of a loop.
-    let ended = server.ended();
+    let ended = server.failed_token();
     let died = tokio::select! {
         () = signals.next() => false,
         () = ended.cancelled() => true,
     };
     // 5. Stop. Remove the address first, so that no command sends a browser there.
-    folder.note_address(None).ok();
+    folder.write_address(None).ok();
     let stopped = stop(&app, server, signals, config).await;
     // Limit the wait, because a database connection that hangs would keep the process alive.
-    timeout(WRITING, database.close()).await.ok();
+    timeout(RESULT_WRITE_TIMEOUT, database.close()).await.ok();
     stopped?;
     if died {
         let message = "go on serving: a part of the server died; its log says why";
-        return Err(Failure::message(Exit::Failed, message));
+        return Err(CliError::message(Exit::Failed, message));
     }
     Ok(Exit::Done)
 }
 
 /// Refuses an address that other machines can reach, unless the configuration permits it.
-fn check_address(config: &Config) -> Result<(), Failure> {
+fn check_address(config: &Config) -> Result<(), CliError> {
     let Some(address) = config.listen.value else {
         return Ok(());
     };
@@ -99,7 +99,7 @@ fn check_address(config: &Config) -> Result<(), Failure> {
         return Ok(());
     }
     let message = format!("listen at {address}: others than this machine reach it");
-    Err(Failure::message(Exit::Usage, message).with_hint(
+    Err(CliError::message(Exit::Usage, message).with_hint(
         "the setting server.beyond_loopback allows it; put a proxy that does TLS in front (server.by_tls), \
          and name the host by which it is reached (server.hosts)",
     ))
@@ -107,7 +107,7 @@ fn check_address(config: &Config) -> Result<(), Failure> {
 
 /// Returns the host names by which the server accepts requests. They include the IP address that it listens at,
 /// because DNS rebinding cannot redirect an IP address.
-fn hosts(config: &Config) -> Vec<String> {
+fn accepted_hosts(config: &Config) -> Vec<String> {
     let own = config.listen.value.map(|address| match address.ip() {
         IpAddr::V4(ip) => ip.to_string(),
         IpAddr::V6(ip) => format!("[{ip}]"),
@@ -115,12 +115,12 @@ fn hosts(config: &Config) -> Vec<String> {
     config.hosts.value.iter().cloned().chain(own).collect()
 }
 
-async fn listen(config: &Config) -> Result<Option<TcpListener>, Failure> {
+async fn listen(config: &Config) -> Result<Option<TcpListener>, CliError> {
     let Some(address) = config.listen.value else {
         return Ok(None);
     };
     let listener = TcpListener::bind(address).await.map_err(|source| {
-        Failure::environment(format!("listen at {address}"), source).with_hint(
+        CliError::environment(format!("listen at {address}"), source).with_hint(
             "name another address with --listen or server.listen, such as 127.0.0.1:0 for any port that is \
              free, or none",
         )
@@ -129,7 +129,7 @@ async fn listen(config: &Config) -> Result<Option<TcpListener>, Failure> {
 }
 
 /// Returns the URL of the server for users.
-fn url(address: SocketAddr, config: &Config) -> String {
+fn public_url(address: SocketAddr, config: &Config) -> String {
     let port = address.port();
     let named = config.hosts.value.first();
     match named {
@@ -148,9 +148,12 @@ fn url(address: SocketAddr, config: &Config) -> String {
 
 /// Returns the number of automations and the one with the next due trigger. Does not read the other automations,
 /// because there may be many.
-async fn next(local: &Local, client: &Client) -> Result<(u64, Option<AutomationView>), Failure> {
+async fn automation_summary(
+    local: &LocalInstance,
+    client: &Client,
+) -> Result<(u64, Option<AutomationView>), CliError> {
     let scope = Scope::Tenant(local.tenant);
-    let (automations, next) = local.store.automations_outlook(scope).await?;
+    let (automations, next) = local.store.automation_summary(scope).await?;
     let next = match next {
         Some(id) => Some(client.automation(&id.to_string()).await?.value),
         None => None,
@@ -159,16 +162,16 @@ async fn next(local: &Local, client: &Client) -> Result<(u64, Option<AutomationV
 }
 
 /// Prints the summary of the started server.
-fn greet(
+fn print_summary(
     app: &App,
     folder: &DataFolder,
     address: Option<&str>,
     made: Option<PathBuf>,
     (automations, next): (u64, Option<AutomationView>),
-) -> Result<(), Failure> {
+) -> Result<(), CliError> {
     let next = next
         .as_ref()
-        .and_then(|view| Some((view.next_fires.first()?, &view.automation.name)));
+        .and_then(|view| Some((view.upcoming_runs.first()?, &view.automation.name)));
     let path = folder.path();
     let sign_in = address.map(|_| "matins sign-in");
     if app.output.json {
@@ -185,7 +188,7 @@ fn greet(
     }
     let next = next.map_or_else(
         || "nothing is due by time".to_owned(),
-        |(fire, name)| format!("{} ({name})", fire.shown),
+        |(fire, name)| format!("{} ({name})", fire.display),
     );
     let made = made.map(|file| format!("that of an admin was made: {}", file.display()));
     let fields = [
@@ -214,16 +217,16 @@ async fn stop(
     server: Server,
     mut signals: Signals,
     config: &Config,
-) -> Result<(), Failure> {
+) -> Result<(), CliError> {
     let filter = RunFilter {
         status: Some(RunStatus::Running),
-        part: Part::first(NAMED_RUNS),
+        page: PageParams::first(MAX_LISTED_RUNS),
         ..RunFilter::default()
     };
-    let hurry = server.hurry();
+    let hurry = server.requeue_token();
     // Start the stop before the query below, so that a slow database does not let the server claim more turns.
     let stopping = tokio::spawn(server.stop());
-    let running = timeout(NAMING, app.client.runs(&filter)).await;
+    let running = timeout(RUN_QUERY_TIMEOUT, app.client.runs(&filter)).await;
     let running = running.map_or_else(
         |_| Vec::new(),
         |page| page.map_or_else(|_| Vec::new(), |page| page.items),
@@ -236,7 +239,7 @@ async fn stop(
             ids.join(", "),
         ));
     }
-    let limit = config.stop_deadline.value + Grace::default().whole() + WRITING;
+    let limit = config.stop_deadline.value + GracePeriods::default().total() + RESULT_WRITE_TIMEOUT;
     let stopped = async {
         tokio::pin!(stopping);
         tokio::select! {
@@ -249,7 +252,7 @@ async fn stop(
     };
     let Ok(Ok(stopped)) = timeout(limit, stopped).await else {
         let message = "write how all turns ended: the database does not take it";
-        return Err(Failure::message(Exit::Environment, message).with_hint(
+        return Err(CliError::message(Exit::Environment, message).with_hint(
             "their agents die with this process, and the next server takes them up where it can",
         ));
     };
@@ -257,11 +260,11 @@ async fn stop(
         return Ok(app.output.document_line(&json!({
             "event": "stopped",
             "finished": stopped.finished,
-            "handed_back": stopped.handed_back,
+            "handed_back": stopped.requeued,
         }))?);
     }
     Ok(app.output.line(&format!(
         "Stopped: {} turns ended meanwhile, {} were handed back and go on with the next start.",
-        stopped.finished, stopped.handed_back
+        stopped.finished, stopped.requeued
     ))?)
 }

@@ -8,13 +8,13 @@ use std::path::PathBuf;
 
 use api_types::{ProblemKind, Run, SessionRequest};
 use clap::Subcommand;
-use client::{Part, SessionFilter, SessionMove};
+use client::{PageParams, SessionFilter, SessionMove};
 use model::session::SessionType;
 
-use super::options::{SettingOptions, absolute, text};
+use super::options::{SettingOptions, absolute_directory, text_or_stdin};
 use crate::{
     app::App,
-    failure::{Exit, Failure},
+    error::{CliError, Exit},
     follow,
     output::{excerpt, short_ids, table},
 };
@@ -42,28 +42,28 @@ enum Command {
     },
     Show(show::Args),
     /// Say something to the agent of a session and print its answer
-    Say(Say),
+    Send(SendArgs),
     /// Call off everything in a session that runs or waits
     Cancel {
         /// The session: its key, its id or the beginning of that
         session: String,
     },
     /// Let a draft begin: what waits in it starts
-    Enable(Moved),
+    Enable(MoveArgs),
     /// Hold a session: turns that run go on, everything else waits until it is resumed
-    Pause(Moved),
+    Pause(MoveArgs),
     /// Let a paused session go on
-    Resume(Moved),
+    Resume(MoveArgs),
     /// Say that a session is done: what waits is called off, and nothing more is taken
-    Complete(Moved),
+    Complete(MoveArgs),
     /// Put a session away that is done or failed
-    Archive(Moved),
+    Archive(MoveArgs),
     Export(export::Args),
     Delete(delete::Args),
 }
 
 #[derive(Debug, clap::Args)]
-struct Moved {
+struct MoveArgs {
     /// The session: its key, its id or the beginning of that
     session: String,
     /// Why, for those who look at it later
@@ -76,11 +76,11 @@ struct Moved {
     override_usage = "matins session say [OPTIONS] <SESSION> <WORDS>\n       \
                       matins session say [OPTIONS] --new --agent <NAME> <WORDS>"
 )]
-struct Say {
+struct SendArgs {
     /// The session (its key, its id or the beginning of that), unless --new; then the words, or - to
     /// read them from standard input
     #[arg(required = true, num_args = 1..=2, value_names = ["SESSION", "WORDS"])]
-    said: Vec<String>,
+    session_and_message: Vec<String>,
     /// Begin a new session
     #[arg(long, requires = "agent")]
     new: bool,
@@ -100,7 +100,7 @@ struct Say {
     queue: bool,
 }
 
-pub(crate) async fn run(args: Args, app: &App) -> Result<Exit, Failure> {
+pub(crate) async fn run(args: Args, app: &App) -> Result<Exit, CliError> {
     match args.command {
         Command::List {
             all,
@@ -112,26 +112,26 @@ pub(crate) async fn run(args: Args, app: &App) -> Result<Exit, Failure> {
                 types: types.to_vec(),
                 automation,
                 by_change: true,
-                part: Part::first(limit),
+                page: PageParams::first(limit),
                 ..SessionFilter::default()
             };
             list(app, &filter).await?;
         }
         Command::Show(args) => show::run(args, app).await?,
-        Command::Say(say) => return self::say(app, say).await,
+        Command::Send(say) => return self::send_message(app, say).await,
         Command::Cancel { session } => cancel(app, &session).await?,
-        Command::Enable(moved) => go(app, &moved, SessionMove::Enable).await?,
-        Command::Pause(moved) => go(app, &moved, SessionMove::Pause).await?,
-        Command::Resume(moved) => go(app, &moved, SessionMove::Resume).await?,
-        Command::Complete(moved) => go(app, &moved, SessionMove::Complete).await?,
-        Command::Archive(moved) => go(app, &moved, SessionMove::Archive).await?,
+        Command::Enable(moved) => move_session(app, &moved, SessionMove::Enable).await?,
+        Command::Pause(moved) => move_session(app, &moved, SessionMove::Pause).await?,
+        Command::Resume(moved) => move_session(app, &moved, SessionMove::Resume).await?,
+        Command::Complete(moved) => move_session(app, &moved, SessionMove::Complete).await?,
+        Command::Archive(moved) => move_session(app, &moved, SessionMove::Archive).await?,
         Command::Export(args) => return export::run(args, app).await,
         Command::Delete(args) => return delete::run(args, app).await,
     }
     Ok(Exit::Done)
 }
 
-async fn list(app: &App, filter: &SessionFilter) -> Result<(), Failure> {
+async fn list(app: &App, filter: &SessionFilter) -> Result<(), CliError> {
     let sessions = app.client.sessions(filter).await?.items;
     if app.output.json {
         return Ok(app.output.document(&sessions)?);
@@ -158,22 +158,22 @@ async fn list(app: &App, filter: &SessionFilter) -> Result<(), Failure> {
     Ok(app.output.line(&table(headings, rows))?)
 }
 
-async fn say(app: &App, say: Say) -> Result<Exit, Failure> {
+async fn send_message(app: &App, say: SendArgs) -> Result<Exit, CliError> {
     let expected = |message: &str| {
-        Failure::message(Exit::Usage, message.to_owned())
+        CliError::message(Exit::Usage, message.to_owned())
             .with_hint("matins session say --help shows both forms")
     };
-    let mut said = say.said.into_iter();
+    let mut said = say.session_and_message.into_iter();
     let run = match (say.new, say.agent, said.next(), said.next()) {
         (true, Some(agent), Some(words), None) => {
             let request = SessionRequest {
                 agent,
-                cwd: absolute(app, say.dir)?,
+                cwd: absolute_directory(app, say.dir)?,
                 title: say.title,
                 settings: say.settings.settings().into(),
                 ..SessionRequest::default()
             };
-            say_new(app, &request, &text(words)?).await?
+            send_to_new_session(app, &request, &text_or_stdin(words)?).await?
         }
         (true, _, Some(session), Some(_)) => {
             let message = format!("say that: {session:?} names a session, and --new begins one");
@@ -184,7 +184,9 @@ async fn say(app: &App, say: Say) -> Result<Exit, Failure> {
                 let message = "take --mode and --set: they are for a session that --new begins";
                 return Err(expected(message));
             }
-            app.client.say(&session, &text(words)?).await?
+            app.client
+                .send_message(&session, &text_or_stdin(words)?)
+                .await?
         }
         _ => {
             return Err(expected(
@@ -199,13 +201,17 @@ async fn say(app: &App, say: Say) -> Result<Exit, Failure> {
             "Began {session}. Go on with: matins session say {session} \"...\""
         ));
     }
-    follow::see_through(app, run, say.queue).await
+    follow::follow_to_end(app, run, say.queue).await
 }
 
 /// Creates a session with its first message. Deletes the session again if the API rejects the message as invalid.
-async fn say_new(app: &App, request: &SessionRequest, words: &str) -> Result<Run, Failure> {
+async fn send_to_new_session(
+    app: &App,
+    request: &SessionRequest,
+    words: &str,
+) -> Result<Run, CliError> {
     let session = app.client.create_session(request).await?.id.to_string();
-    match app.client.say(&session, words).await {
+    match app.client.send_message(&session, words).await {
         Err(error) if error.kind() == Some(ProblemKind::Invalid) => {
             if let Err(error) = app.client.delete_session(&session, false).await {
                 tracing::debug!(%error, "a session stays in which nothing was said");
@@ -216,7 +222,7 @@ async fn say_new(app: &App, request: &SessionRequest, words: &str) -> Result<Run
     }
 }
 
-async fn go(app: &App, moved: &Moved, how: SessionMove) -> Result<(), Failure> {
+async fn move_session(app: &App, moved: &MoveArgs, how: SessionMove) -> Result<(), CliError> {
     let reason = moved.reason.as_deref();
     let view = app.client.move_session(&moved.session, how, reason).await?;
     if app.output.json {
@@ -228,7 +234,7 @@ async fn go(app: &App, moved: &Moved, how: SessionMove) -> Result<(), Failure> {
         .line(&format!("{} is {}.", session.id, session.state))?)
 }
 
-async fn cancel(app: &App, given: &str) -> Result<(), Failure> {
+async fn cancel(app: &App, given: &str) -> Result<(), CliError> {
     let cancelled = app.client.cancel_session(given).await?;
     if app.output.json {
         return Ok(app.output.document(&cancelled)?);

@@ -4,21 +4,21 @@ use serde_json::json;
 use server::DataFolder;
 
 use crate::{
-    app::{App, Whom},
-    failure::{Exit, Failure},
-    local,
+    app::{App, Target},
+    data_folder,
+    error::{CliError, Exit},
 };
 
 /// Print a link by which a browser signs in, once
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {}
 
-pub(crate) async fn run(app: &App) -> Result<Exit, Failure> {
-    let server = address(app)?;
+pub(crate) async fn run(app: &App) -> Result<Exit, CliError> {
+    let server = browser_address(app)?;
     let link = app.client.create_sign_in_link().await?;
     let Some(path) = &link.path else {
         let message = "show the link: it was made, and was lost on its way; make another one";
-        return Err(Failure::message(Exit::Failed, message));
+        return Err(CliError::message(Exit::Failed, message));
     };
     let url = format!("{server}{path}");
     if app.output.json {
@@ -35,22 +35,22 @@ pub(crate) async fn run(app: &App) -> Result<Exit, Failure> {
 }
 
 /// Returns the address at which a browser reaches the server.
-fn address(app: &App) -> Result<String, Failure> {
+fn browser_address(app: &App) -> Result<String, CliError> {
     let refused = |message: &str, hint: &str| {
-        Err(Failure::message(Exit::Refused, message.to_owned()).with_hint(hint))
+        Err(CliError::message(Exit::Refused, message.to_owned()).with_hint(hint))
     };
-    match &app.whom {
-        Whom::Elsewhere => Ok(app.client.server_name().to_owned()),
-        Whom::Nobody(_) => refused(
+    match &app.target {
+        Target::Remote => Ok(app.client.server_name().to_owned()),
+        Target::InProcess(_) => refused(
             "make a link: nobody serves this data folder",
             "start `matins serve`",
         ),
-        Whom::Server => {
-            let path = local::data_folder(&app.config)?;
-            let folder = DataFolder::look(&path).map_err(|source| {
-                Failure::environment(format!("use the data folder {}", path.display()), source)
+        Target::Local => {
+            let path = data_folder::data_folder_path(&app.config)?;
+            let folder = DataFolder::open_existing(&path).map_err(|source| {
+                CliError::environment(format!("use the data folder {}", path.display()), source)
             })?;
-            match folder.address() {
+            match folder.read_address() {
                 Some(address) => Ok(address),
                 None => refused(
                     "make a link: whoever serves this data folder listens at no address",

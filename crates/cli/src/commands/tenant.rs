@@ -1,15 +1,15 @@
 //! `matins tenant`: manages tenants and their budgets.
 
-use api_types::{MAX_PAGE, Spending, Tenant, TenantRequest};
+use api_types::{BudgetUsage, MAX_PAGE_ITEMS, Tenant, TenantRequest};
 use clap::{Subcommand, ValueEnum};
-use client::Part;
+use client::PageParams;
 use model::budget::{Budget, Limit};
 use serde::Serialize;
 
 use crate::{
     app::App,
     commands::budget,
-    failure::{Exit, Failure},
+    error::{CliError, Exit},
     output::{BOLD, excerpt, paint, table},
 };
 
@@ -40,7 +40,7 @@ enum Command {
         tenant: String,
         /// What its runs may use, such as "50000 tokens/run", "20 USD/month" or "24 turns/day"; may be given
         /// again
-        #[arg(long, value_name = "LIMIT", value_parser = budget::limit, required_unless_present = "clear")]
+        #[arg(long, value_name = "LIMIT", value_parser = budget::parse_limit, required_unless_present = "clear")]
         budget: Vec<Limit>,
         /// Set something back to its default, before the other options
         #[arg(long, value_name = "WHAT")]
@@ -57,13 +57,13 @@ enum Clear {
 
 /// A tenant with the usage of its runs.
 #[derive(Serialize)]
-struct Whole<'a> {
+struct TenantDetails<'a> {
     #[serde(flatten)]
     tenant: &'a Tenant,
-    spending: &'a Spending,
+    usage: &'a BudgetUsage,
 }
 
-pub(crate) async fn run(args: Args, app: &App) -> Result<Exit, Failure> {
+pub(crate) async fn run(args: Args, app: &App) -> Result<Exit, CliError> {
     match args.command {
         Command::Create { name } => create(app, name).await?,
         Command::List => list(app).await?,
@@ -78,7 +78,7 @@ pub(crate) async fn run(args: Args, app: &App) -> Result<Exit, Failure> {
             if clear.contains(&Clear::Budget) {
                 asked = Budget::default();
             }
-            budget::set(&mut asked, limits)?;
+            budget::set_limits(&mut asked, limits)?;
             let (id, tag) = (seen.value.id.to_string(), seen.tag.as_deref());
             let set = app
                 .client
@@ -90,14 +90,14 @@ pub(crate) async fn run(args: Args, app: &App) -> Result<Exit, Failure> {
     Ok(Exit::Done)
 }
 
-async fn create(app: &App, name: String) -> Result<(), Failure> {
+async fn create(app: &App, name: String) -> Result<(), CliError> {
     let created = app.client.create_tenant(&TenantRequest { name }).await?;
     if app.output.json {
         return Ok(app.output.document(&created)?);
     }
     let Some(secret) = &created.token.secret else {
         let message = "show the token: it was made with the tenant, and was lost on its way";
-        return Err(Failure::message(Exit::Failed, message));
+        return Err(CliError::message(Exit::Failed, message));
     };
     app.output.aside(&format!(
         "Made {} ({}). The token of its admin is shown this one time:",
@@ -107,10 +107,13 @@ async fn create(app: &App, name: String) -> Result<(), Failure> {
     Ok(app.output.line(secret)?)
 }
 
-async fn show(app: &App, tenant: &Tenant) -> Result<(), Failure> {
-    let spending = &app.client.tenant_spending(&tenant.id.to_string()).await?;
+async fn show(app: &App, tenant: &Tenant) -> Result<(), CliError> {
+    let spending = &app.client.tenant_usage(&tenant.id.to_string()).await?;
     if app.output.json {
-        return Ok(app.output.document(&Whole { tenant, spending })?);
+        return Ok(app.output.document(&TenantDetails {
+            tenant,
+            usage: spending,
+        })?);
     }
     let name = paint(BOLD, &excerpt(&tenant.name, 80));
     app.output.line(&format!("{name}  {}", tenant.id))?;
@@ -119,11 +122,14 @@ async fn show(app: &App, tenant: &Tenant) -> Result<(), Failure> {
         ("made", app.time.date_time(tenant.created_at)),
         (
             "budget",
-            nothing(budget::limits(&tenant.budget.clone().into()), "no limit"),
+            nothing(
+                budget::format_limits(&tenant.budget.clone().into()),
+                "no limit",
+            ),
         ),
         (
             "used",
-            nothing(budget::used(spending), "nothing this month"),
+            nothing(budget::format_usage(spending), "nothing this month"),
         ),
     ] {
         app.output.line(&format!("  {name:12}{value}"))?;
@@ -131,9 +137,9 @@ async fn show(app: &App, tenant: &Tenant) -> Result<(), Failure> {
     Ok(())
 }
 
-async fn list(app: &App) -> Result<(), Failure> {
+async fn list(app: &App) -> Result<(), CliError> {
     let mut tenants = Vec::new();
-    let mut part = Part::first(MAX_PAGE);
+    let mut part = PageParams::first(MAX_PAGE_ITEMS);
     loop {
         let page = app.client.tenants(&part).await?;
         tenants.extend(page.items);

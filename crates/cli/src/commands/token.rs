@@ -1,8 +1,8 @@
 //! `matins token`: creates, lists and revokes API tokens.
 
-use api_types::{MAX_PAGE, Token, TokenRequest};
+use api_types::{MAX_PAGE_ITEMS, Token, TokenRequest};
 use clap::Subcommand;
-use client::Part;
+use client::PageParams;
 use model::{
     Clock as _, Timestamp,
     access::{Permission, Role},
@@ -12,7 +12,7 @@ use server::SystemClock;
 
 use crate::{
     app::App,
-    failure::{Exit, Failure},
+    error::{CliError, Exit},
     output::{excerpt, table},
 };
 
@@ -48,7 +48,7 @@ enum Command {
     },
 }
 
-pub(crate) async fn run(args: Args, app: &App) -> Result<Exit, Failure> {
+pub(crate) async fn run(args: Args, app: &App) -> Result<Exit, CliError> {
     match args.command {
         Command::Create {
             name,
@@ -60,7 +60,7 @@ pub(crate) async fn run(args: Args, app: &App) -> Result<Exit, Failure> {
                 name,
                 role,
                 scopes: Some(scopes).filter(|scopes| !scopes.is_empty()),
-                expires_at: expires.map(end).transpose()?,
+                expires_at: expires.map(expiry).transpose()?,
             };
             create(app, &request).await?;
         }
@@ -70,22 +70,22 @@ pub(crate) async fn run(args: Args, app: &App) -> Result<Exit, Failure> {
     Ok(Exit::Done)
 }
 
-fn end(period: Period) -> Result<Timestamp, Failure> {
+fn expiry(period: Period) -> Result<Timestamp, CliError> {
     let end = SystemClock.now().jiff().checked_add(period.duration());
     end.map(Timestamp::from_jiff).map_err(|error| {
         let error = anyhow::Error::new(error).context(format!("take the period {period}"));
-        Failure::new(Exit::Usage, error)
+        CliError::new(Exit::Usage, error)
     })
 }
 
-async fn create(app: &App, request: &TokenRequest) -> Result<(), Failure> {
+async fn create(app: &App, request: &TokenRequest) -> Result<(), CliError> {
     let created = app.client.create_token(request).await?;
     if app.output.json {
         return Ok(app.output.document(&created)?);
     }
     let Some(secret) = &created.secret else {
         let message = "show the token: it was made, and its secret was lost on its way";
-        return Err(Failure::message(Exit::Failed, message).with_hint(format!(
+        return Err(CliError::message(Exit::Failed, message).with_hint(format!(
             "`matins token revoke {}`, and make another one",
             created.token.id
         )));
@@ -98,9 +98,9 @@ async fn create(app: &App, request: &TokenRequest) -> Result<(), Failure> {
     Ok(())
 }
 
-async fn list(app: &App) -> Result<(), Failure> {
+async fn list(app: &App) -> Result<(), CliError> {
     let mut tokens = Vec::new();
-    let mut part = Part::first(MAX_PAGE);
+    let mut part = PageParams::first(MAX_PAGE_ITEMS);
     loop {
         let page = app.client.tokens(&part).await?;
         tokens.extend(page.items);
@@ -121,9 +121,9 @@ async fn list(app: &App) -> Result<(), Failure> {
             token.id.to_string(),
             excerpt(&token.name, 40),
             token.role.to_string(),
-            scopes(token),
-            token.shown.clone(),
-            state(token).to_owned(),
+            format_scopes(token),
+            token.secret_prefix.clone(),
+            format_state(token).to_owned(),
             at(token.expires_at).unwrap_or_default(),
             at(token.last_used_at).unwrap_or_default(),
         ]
@@ -143,12 +143,12 @@ async fn list(app: &App) -> Result<(), Failure> {
 
 /// Formats the permissions to which a token is restricted. Returns an empty text if it has all permissions of its
 /// role.
-fn scopes(token: &Token) -> String {
+fn format_scopes(token: &Token) -> String {
     let words = token.scopes.iter().flatten().map(|one| one.as_str());
     words.collect::<Vec<_>>().join(",")
 }
 
-fn state(token: &Token) -> &'static str {
+fn format_state(token: &Token) -> &'static str {
     let over = token.expires_at.is_some_and(|end| end <= SystemClock.now());
     match token.revoked_at {
         Some(_) => "revoked",
@@ -157,7 +157,7 @@ fn state(token: &Token) -> &'static str {
     }
 }
 
-async fn revoke(app: &App, given: &str) -> Result<(), Failure> {
+async fn revoke(app: &App, given: &str) -> Result<(), CliError> {
     let token = app.client.revoke_token(given).await?;
     if app.output.json {
         return Ok(app.output.document(&token)?);

@@ -6,19 +6,19 @@ use api_types::{
     ApprovalAllowedChange, ApprovalChange, ApprovalDeniedChange, AutomationChange, Message,
     RunChange, SessionChange, TraceDelta, TraceEvent, TraceMessage,
 };
-use client::{Received, ServerEvent, Trace, TraceNews, TraceOf};
+use client::{ReceivedEvent, ServerEvent, Trace, TraceItem, TraceSubject};
 use model::{RunId, transcript::Speaker};
 use serde_json::{Value, json};
 
 use crate::{
     app::App,
-    failure::{Exit, Failure},
+    error::{CliError, Exit},
     output::{DIM, clean, conversation_line, excerpt, paint},
     signals::Signals,
 };
 
 /// The maximum number of characters of an event that has no format of its own.
-const TOLD_CHARS: usize = 160;
+const MAX_EVENT_CHARS: usize = 160;
 
 /// Watch what happens in a session, in an automation or everywhere, until Ctrl-C
 ///
@@ -39,14 +39,14 @@ pub(crate) struct Args {
     after: Option<String>,
 }
 
-pub(crate) async fn run(args: Args, app: &App) -> Result<Exit, Failure> {
+pub(crate) async fn run(args: Args, app: &App) -> Result<Exit, CliError> {
     let of = match (args.session, args.automation) {
-        (Some(session), _) => TraceOf::Session(session),
-        (None, Some(automation)) => TraceOf::Automation(automation),
-        (None, None) => TraceOf::All,
+        (Some(session), _) => TraceSubject::Session(session),
+        (None, Some(automation)) => TraceSubject::Automation(automation),
+        (None, None) => TraceSubject::All,
     };
     let mut signals = Signals::listen()?;
-    let is_of_session = matches!(of, TraceOf::Session(_));
+    let is_of_session = matches!(of, TraceSubject::Session(_));
     let trace = app.client.trace(of, args.after);
     tokio::select! {
         () = signals.next() => Ok(Exit::Done),
@@ -55,22 +55,22 @@ pub(crate) async fn run(args: Args, app: &App) -> Result<Exit, Failure> {
 }
 
 /// Prints events. Ends only if the followed session is deleted.
-async fn follow(app: &App, mut trace: Trace, is_of_session: bool) -> Result<Exit, Failure> {
-    let mut told = Told::default();
+async fn follow(app: &App, mut trace: Trace, is_of_session: bool) -> Result<Exit, CliError> {
+    let mut told = TracePrinter::default();
     loop {
         match trace.next().await? {
-            TraceNews::Event(event) => {
+            TraceItem::Event(event) => {
                 if app.output.json {
-                    app.output.document_line(&document(&event))?;
+                    app.output.document_line(&event_document(&event))?;
                 } else {
-                    told.tell(app, &event)?;
+                    told.print_event(app, &event)?;
                 }
                 if is_of_session && matches!(event.event, Some(TraceEvent::SessionDeleted(_))) {
                     app.output.aside("The session was deleted.");
                     return Ok(Exit::Done);
                 }
             }
-            TraceNews::Broken { why, pause } => {
+            TraceItem::Disconnected { cause: why, pause } => {
                 tracing::debug!(error = %why, "the trace broke");
                 app.output.aside(&format!(
                     "The connection broke; it is sought again in {:.0} s.",
@@ -82,7 +82,7 @@ async fn follow(app: &App, mut trace: Trace, is_of_session: bool) -> Result<Exit
 }
 
 /// Formats an event as a JSON document.
-fn document(received: &Received) -> Value {
+fn event_document(received: &ReceivedEvent) -> Value {
     let ServerEvent {
         event,
         data,
@@ -96,33 +96,33 @@ fn document(received: &Received) -> Value {
 
 /// The printed parts of answers, so that no text is printed twice.
 #[derive(Default)]
-struct Told {
+struct TracePrinter {
     /// The number of bytes of each run's answer that were printed from deltas.
-    written: HashMap<RunId, usize>,
+    printed_bytes: HashMap<RunId, usize>,
     /// The run whose answer ends the last printed line, if that line has no line break yet.
-    open: Option<RunId>,
+    open_line_run: Option<RunId>,
 }
 
-impl Told {
-    fn tell(&mut self, app: &App, received: &Received) -> Result<(), Failure> {
+impl TracePrinter {
+    fn print_event(&mut self, app: &App, received: &ReceivedEvent) -> Result<(), CliError> {
         match &received.event {
-            Some(TraceEvent::Delta(delta)) => self.write(app, delta),
+            Some(TraceEvent::Delta(delta)) => self.print_delta(app, delta),
             Some(TraceEvent::Message(TraceMessage {
                 message: Some(message),
                 ..
-            })) => self.message(app, message),
-            _ => self.line(app, &line(received)),
+            })) => self.print_message(app, message),
+            _ => self.print_line(app, &format_event(received)),
         }
     }
 
     /// Prints the unprinted part of a delta.
-    fn write(&mut self, app: &App, delta: &TraceDelta) -> Result<(), Failure> {
-        if self.open != Some(delta.run_id) {
+    fn print_delta(&mut self, app: &App, delta: &TraceDelta) -> Result<(), CliError> {
+        if self.open_line_run != Some(delta.run_id) {
             let head = format!("{} writes:", delta.run_id);
-            self.line(app, &paint(DIM, &head))?;
-            self.open = Some(delta.run_id);
+            self.print_line(app, &paint(DIM, &head))?;
+            self.open_line_run = Some(delta.run_id);
         }
-        let written = self.written.entry(delta.run_id).or_default();
+        let written = self.printed_bytes.entry(delta.run_id).or_default();
         // After a reconnect the trace repeats deltas, so skip the part that is printed already.
         let position = usize::try_from(delta.position).unwrap_or(0);
         let known = written.saturating_sub(position);
@@ -132,17 +132,19 @@ impl Told {
     }
 
     /// Prints a row of the transcript. Prints only the rest of an answer whose beginning was printed from deltas.
-    fn message(&mut self, app: &App, message: &Message) -> Result<(), Failure> {
+    fn print_message(&mut self, app: &App, message: &Message) -> Result<(), CliError> {
         let time = app.time.time(message.created_at);
-        let written = message.run_id.and_then(|run| self.written.remove(&run));
+        let written = message
+            .run_id
+            .and_then(|run| self.printed_bytes.remove(&run));
         let rest = written.and_then(|written| message.content.get(written..));
         match rest {
             Some(rest) if message.speaker() == Speaker::Agent => {
                 let ends = if rest.is_empty() { "" } else { "\n" };
-                if self.open.is_some() || !rest.is_empty() {
+                if self.open_line_run.is_some() || !rest.is_empty() {
                     app.output.piece(&format!("{}{ends}", clean(rest)))?;
                 }
-                if self.open.take().is_some() && rest.is_empty() {
+                if self.open_line_run.take().is_some() && rest.is_empty() {
                     app.output.line("")?;
                 }
                 Ok(())
@@ -151,16 +153,16 @@ impl Told {
                 // A row that is not the answer, such as a tool call: the answer to the printed deltas is still to
                 // come.
                 if let (Some(run), Some(written)) = (message.run_id, written) {
-                    self.written.insert(run, written);
+                    self.printed_bytes.insert(run, written);
                 }
-                self.line(app, &conversation_line(message, &time))
+                self.print_line(app, &conversation_line(message, &time))
             }
         }
     }
 
     /// Prints a text on a line of its own.
-    fn line(&mut self, app: &App, text: &str) -> Result<(), Failure> {
-        if self.open.take().is_some() {
+    fn print_line(&mut self, app: &App, text: &str) -> Result<(), CliError> {
+        if self.open_line_run.take().is_some() {
             app.output.line("")?;
         }
         Ok(app.output.line(text)?)
@@ -168,31 +170,34 @@ impl Told {
 }
 
 /// Formats an event on one line.
-fn line(received: &Received) -> String {
+fn format_event(received: &ReceivedEvent) -> String {
     let ServerEvent {
         event,
         data,
         last_event_id,
     } = &received.frame;
     let text = match &received.event {
-        Some(event) => text(event),
+        Some(event) => format_event_text(event),
         None => data.clone(),
     };
     let id = match last_event_id.as_str() {
         "" => String::new(),
         id => format!("{id} "),
     };
-    paint(DIM, &excerpt(&format!("{id}{event} {text}"), TOLD_CHARS))
+    paint(
+        DIM,
+        &excerpt(&format!("{id}{event} {text}"), MAX_EVENT_CHARS),
+    )
 }
 
 /// Formats an event that is neither a message nor a delta.
-fn text(event: &TraceEvent) -> String {
+fn format_event_text(event: &TraceEvent) -> String {
     match event {
         TraceEvent::Session(event) => {
             let id = event.session_id;
             match &event.change {
                 SessionChange::Created(to) => format!("{id} created, {}", to.state),
-                SessionChange::Moved(to) => with_reason(id, to.state, to.reason.as_deref()),
+                SessionChange::Moved(to) => format_with_reason(id, to.state, to.reason.as_deref()),
                 SessionChange::Renamed(to) => match &to.title {
                     Some(title) => format!("{id} renamed, {title}"),
                     None => format!("{id} has no title"),
@@ -200,7 +205,7 @@ fn text(event: &TraceEvent) -> String {
             }
         }
         TraceEvent::Run(event) => {
-            with_reason(event.run_id, event.change.tag(), run_reason(&event.change))
+            format_with_reason(event.run_id, event.change.tag(), run_reason(&event.change))
         }
         TraceEvent::Message(event) => event.message_id.to_string(),
         TraceEvent::Approval(event) => {
@@ -222,7 +227,7 @@ fn text(event: &TraceEvent) -> String {
                 AutomationChange::Edited(to) => Some(to.name.as_str()),
                 _ => None,
             };
-            with_reason(event.automation_id, event.change.tag(), reason)
+            format_with_reason(event.automation_id, event.change.tag(), reason)
         }
         TraceEvent::Unknown(event) => format!("{} of a later version", event.logged_kind),
         TraceEvent::Delta(event) => event.run_id.to_string(),
@@ -244,7 +249,7 @@ fn run_reason(change: &RunChange) -> Option<&str> {
     }
 }
 
-fn with_reason(id: impl Display, state: impl Display, reason: Option<&str>) -> String {
+fn format_with_reason(id: impl Display, state: impl Display, reason: Option<&str>) -> String {
     match reason {
         Some(reason) => format!("{id} {state}, {reason}"),
         None => format!("{id} {state}"),
@@ -255,7 +260,7 @@ fn with_reason(id: impl Display, state: impl Display, reason: Option<&str>) -> S
 mod tests {
     use super::*;
 
-    fn event(event: &str, data: &Value, id: &str) -> Received {
+    fn event_frame(event: &str, data: &Value, id: &str) -> ReceivedEvent {
         let frame = ServerEvent {
             event: event.into(),
             data: data.to_string(),
@@ -264,7 +269,7 @@ mod tests {
         frame.into()
     }
 
-    fn run(change: &Value) -> Value {
+    fn run_event(change: &Value) -> Value {
         json!({
             "kind": "run",
             "seq": 7,
@@ -275,25 +280,25 @@ mod tests {
     }
 
     #[test]
-    fn documents_hold_events_as_they_came() {
-        let mut data = run(&json!({ "status": "succeeded", "attempt": 1 }));
+    fn event_documents_keep_received_data() {
+        let mut data = run_event(&json!({ "status": "succeeded", "attempt": 1 }));
         data["added_later"] = json!(1);
-        let shown = document(&event("run", &data, "7"));
+        let shown = event_document(&event_frame("run", &data, "7"));
         assert_eq!(shown, json!({ "event": "run", "id": "7", "data": data }));
-        let shown = document(&event("delta", &json!({}), "7"));
+        let shown = event_document(&event_frame("delta", &json!({}), "7"));
         assert_eq!(shown["id"], Value::Null);
         let frame = ServerEvent {
             event: "new".into(),
             data: "no JSON".into(),
             last_event_id: "8".into(),
         };
-        assert_eq!(document(&frame.into())["data"], "no JSON");
+        assert_eq!(event_document(&frame.into())["data"], "no JSON");
     }
 
     #[test]
-    fn lines_name_the_subject_and_the_reason() {
-        let data = run(&json!({ "status": "failed", "attempt": 1, "reason": "a\nb" }));
-        let shown = line(&event("run", &data, "7"));
+    fn event_lines_contain_subject_and_reason() {
+        let data = run_event(&json!({ "status": "failed", "attempt": 1, "reason": "a\nb" }));
+        let shown = format_event(&event_frame("run", &data, "7"));
         let expected = "7 run run_0197f3c2a9d07cc1a1b2c3d4e5f60718 failed, a b";
         assert!(shown.contains(expected), "{shown}");
         let data = json!({
@@ -307,15 +312,15 @@ mod tests {
             "title": "rm -rf x",
             "change": { "state": "allowed", "decided_by": "ci" },
         });
-        let shown = line(&event("approval", &data, "9"));
+        let shown = format_event(&event_frame("approval", &data, "9"));
         let expected = "allowed, by ci, execute: rm -rf x";
         assert!(shown.contains(expected), "{shown}");
     }
 
     #[test]
-    fn an_event_of_a_later_server_is_shown_as_it_came() {
+    fn unknown_event_of_later_server_is_printed_unchanged() {
         let data = json!({ "kind": "new", "x": 1 });
-        let shown = line(&event("new", &data, "8"));
+        let shown = format_event(&event_frame("new", &data, "8"));
         assert!(shown.contains(&format!("8 new {data}")), "{shown}");
     }
 }

@@ -8,19 +8,19 @@
 use std::{pin::Pin, time::Duration};
 
 use api_types::{
-    Message, ProblemKind, Run, RunView, TraceDelta, TraceEvent, TraceMessage, Waiting,
+    BlockedOn, Message, ProblemKind, Run, RunView, TraceDelta, TraceEvent, TraceMessage,
 };
-use client::{Client, Error, MessagePart, Received, TraceNews, TraceOf};
+use client::{Client, Error, MessageRange, ReceivedEvent, TraceItem, TraceSubject};
 use futures::{Stream, StreamExt as _, stream};
 use model::{RunId, SessionId, transcript::Speaker};
-use server::Local;
+use server::LocalInstance;
 use tokio::time::sleep;
 
-use super::waiting::waits;
+use super::blocked_on::format_blocked_on;
 use crate::{
-    app::{App, Whom},
-    failure::Failure,
-    local,
+    app::{App, Target},
+    data_folder,
+    error::CliError,
     output::{OutputError, Transcript, clean},
 };
 
@@ -31,17 +31,17 @@ const RECHECK_INTERVAL: Duration = Duration::from_secs(1);
 const TRACE_RECHECK_INTERVAL: Duration = Duration::from_secs(5);
 
 /// The continuing trace of a session.
-type Events = Pin<Box<dyn Stream<Item = Result<TraceNews, Error>> + Send>>;
+type Events = Pin<Box<dyn Stream<Item = Result<TraceItem, Error>> + Send>>;
 
 /// The way in which following a run ended.
-pub(super) enum Ended {
+pub(super) enum FollowOutcome {
     /// The last attempt is over.
-    Over {
+    Finished {
         run: Box<Run>,
         answer: Option<String>,
     },
     /// The run waits for a worker, and the server of the data folder has stopped.
-    NobodyServes(Box<RunView>),
+    ServerStopped(Box<RunView>),
 }
 
 /// Prints the progress of a run.
@@ -50,9 +50,9 @@ pub(super) struct Follower<'a> {
     /// The client of the API: that of the command until its server stops.
     client: Client,
     /// The data folder, opened after its server stopped.
-    opened: Option<Local>,
+    opened_folder: Option<LocalInstance>,
     transcript: Option<Transcript>,
-    waiting: Option<Waiting>,
+    blocked_on: Option<BlockedOn>,
     /// The attempts so far. An attempt may end and its retry begin between two reads.
     attempts: Vec<RunId>,
     /// The attempt whose answer is being printed, and the number of its bytes that are printed.
@@ -61,75 +61,75 @@ pub(super) struct Follower<'a> {
     /// `true` if the last printed line of the answer has no line break yet.
     mid_line: bool,
     /// The first error of printing. The run continues, and the error is reported at its end.
-    broken: Option<OutputError>,
+    output_error: Option<OutputError>,
 }
 
 impl<'a> Follower<'a> {
     pub(super) fn new(app: &'a App, run: &Run) -> Self {
         // Earlier messages may be long, and are not printed.
-        let from = MessagePart::FromRun(run.id);
+        let from = MessageRange::FromRun(run.id);
         Self {
             app,
             client: app.client.clone(),
-            opened: None,
+            opened_folder: None,
             transcript: run.session_id.map(|it| Transcript::new(it, from)),
-            waiting: None,
+            blocked_on: None,
             attempts: vec![run.id],
             streamed: (run.id, 0),
             answer: None,
             mid_line: false,
-            broken: None,
+            output_error: None,
         }
     }
 
     /// Follows a run until it ends. If the server of the data folder stops, continues without it and returns when the
     /// run waits for a worker.
-    pub(super) async fn follow(&mut self, run: &Run) -> Result<Ended, Failure> {
+    pub(super) async fn follow(&mut self, run: &Run) -> Result<FollowOutcome, CliError> {
         let ended = loop {
             match self.read_trace(run).await {
                 Err(Error::Unreachable { .. })
-                    if matches!(self.app.whom, Whom::Server) && self.opened.is_none() =>
+                    if matches!(self.app.target, Target::Local) && self.opened_folder.is_none() =>
                 {
-                    self.open().await?;
+                    self.open_data_folder().await?;
                 }
                 ended => break ended?,
             }
         };
-        match self.broken.take() {
-            Some(broken) if matches!(ended, Ended::Over { .. }) => Err(broken.into()),
+        match self.output_error.take() {
+            Some(broken) if matches!(ended, FollowOutcome::Finished { .. }) => Err(broken.into()),
             _ => Ok(ended),
         }
     }
 
     /// Opens the data folder after its server has stopped. A turn that the server still runs may come to its end.
-    async fn open(&mut self) -> Result<(), Failure> {
-        let local = local::open(&self.app.config).await?;
-        self.client = local.client_of(local.routes());
-        self.opened = Some(local);
+    async fn open_data_folder(&mut self) -> Result<(), CliError> {
+        let local = data_folder::open(&self.app.config).await?;
+        self.client = local.in_process_client(local.routes());
+        self.opened_folder = Some(local);
         Ok(())
     }
 
     /// Closes the data folder if the follower opened it.
     pub(super) async fn close(self) {
-        if let Some(local) = self.opened {
+        if let Some(local) = self.opened_folder {
             local.close().await;
         }
     }
 
     /// Reads the trace until the run ends. Fails if the API cannot be reached.
-    async fn read_trace(&mut self, run: &Run) -> Result<Ended, Error> {
+    async fn read_trace(&mut self, run: &Run) -> Result<FollowOutcome, Error> {
         // Start the trace before the first read of the run, so that no change between the two is missed.
         let mut events = match run.session_id {
             Some(session) => self.events(session).await?,
             None => None,
         };
-        if let Some(ended) = self.look(run.id).await? {
+        if let Some(ended) = self.poll_run(run.id).await? {
             return Ok(ended);
         }
-        self.tell_messages().await?;
+        self.print_new_messages().await?;
         loop {
             self.wait_for_change(&mut events).await?;
-            if let Some(ended) = self.look(run.id).await? {
+            if let Some(ended) = self.poll_run(run.id).await? {
                 return Ok(ended);
             }
         }
@@ -146,7 +146,7 @@ impl<'a> Follower<'a> {
         };
         let trace = self
             .client
-            .trace(TraceOf::Session(session), Some(last_seq.to_string()));
+            .trace(TraceSubject::Session(session), Some(last_seq.to_string()));
         let events = stream::unfold(trace, async |mut trace| {
             let news = trace.next().await;
             Some((news, trace))
@@ -157,9 +157,9 @@ impl<'a> Follower<'a> {
     /// Prints events of the trace until the run must be read again.
     async fn wait_for_change(&mut self, events: &mut Option<Events>) -> Result<(), Error> {
         let waits_elsewhere = self
-            .waiting
+            .blocked_on
             .as_ref()
-            .is_some_and(|it| !matches!(it, Waiting::Approval { .. }));
+            .is_some_and(|it| !matches!(it, BlockedOn::Approval { .. }));
         let interval = if waits_elsewhere {
             RECHECK_INTERVAL
         } else {
@@ -175,14 +175,14 @@ impl<'a> Follower<'a> {
                 () = sleep(interval) => return Ok(()),
             };
             match news {
-                Some(Ok(TraceNews::Event(event))) => {
-                    if self.take(&event) {
+                Some(Ok(TraceItem::Event(event))) => {
+                    if self.handle_event(&event) {
                         return Ok(());
                     }
                 }
                 // Return, because the next request shows whether the API is still reachable. The trace reconnects by
                 // itself.
-                Some(Ok(TraceNews::Broken { why, .. })) => {
+                Some(Ok(TraceItem::Disconnected { cause: why, .. })) => {
                     tracing::debug!(error = %why, "the trace broke");
                     return Ok(());
                 }
@@ -194,9 +194,9 @@ impl<'a> Follower<'a> {
     }
 
     /// Handles an event. Returns `true` if the run must be read again.
-    fn take(&mut self, received: &Received) -> bool {
+    fn handle_event(&mut self, received: &ReceivedEvent) -> bool {
         match &received.event {
-            Some(TraceEvent::Delta(delta)) => self.write(delta),
+            Some(TraceEvent::Delta(delta)) => self.print_delta(delta),
             Some(TraceEvent::Message(TraceMessage {
                 message: Some(message),
                 ..
@@ -204,9 +204,9 @@ impl<'a> Follower<'a> {
                 let is_new = self
                     .transcript
                     .as_mut()
-                    .is_some_and(|it| it.note(message.id));
+                    .is_some_and(|it| it.mark_delivered(message.id));
                 if is_new {
-                    self.tell(message);
+                    self.print_message(message);
                 }
             }
             Some(TraceEvent::Approval(event)) => return self.attempts.contains(&event.run_id),
@@ -223,15 +223,15 @@ impl<'a> Follower<'a> {
 
     /// Reads the newest attempt and prints the condition that it waits for. Returns the result if the attempt is
     /// over.
-    async fn look(&mut self, run: RunId) -> Result<Option<Ended>, Error> {
+    async fn poll_run(&mut self, run: RunId) -> Result<Option<FollowOutcome>, Error> {
         let newest = server::newest_attempt(&self.client, run).await?;
-        if newest.waiting != self.waiting {
-            if let Some(waiting) = &newest.waiting
-                && *waiting != Waiting::Worker
+        if newest.blocked_on != self.blocked_on {
+            if let Some(waiting) = &newest.blocked_on
+                && *waiting != BlockedOn::Worker
             {
-                self.app.output.aside(&waits(self.app, waiting));
+                self.app.output.aside(&format_blocked_on(self.app, waiting));
             }
-            self.waiting.clone_from(&newest.waiting);
+            self.blocked_on.clone_from(&newest.blocked_on);
         }
         if self.streamed.0 != newest.run.id {
             self.streamed = (newest.run.id, 0);
@@ -240,35 +240,35 @@ impl<'a> Follower<'a> {
         }
         if newest.run.status.is_over() {
             // The end of the run may be read before the trace has delivered the last rows of the transcript.
-            self.tell_messages().await?;
-            return Ok(Some(Ended::Over {
+            self.print_new_messages().await?;
+            return Ok(Some(FollowOutcome::Finished {
                 run: Box::new(newest.run),
                 answer: self.answer.take(),
             }));
         }
-        let is_left = self.opened.is_some() && newest.waiting == Some(Waiting::Worker);
-        Ok(is_left.then(|| Ended::NobodyServes(Box::new(newest))))
+        let is_left = self.opened_folder.is_some() && newest.blocked_on == Some(BlockedOn::Worker);
+        Ok(is_left.then(|| FollowOutcome::ServerStopped(Box::new(newest))))
     }
 
     /// Reads and prints the rows of the transcript that are not printed yet.
-    async fn tell_messages(&mut self) -> Result<(), Error> {
+    async fn print_new_messages(&mut self) -> Result<(), Error> {
         let Some(transcript) = &mut self.transcript else {
             return Ok(());
         };
-        let news = match transcript.news(&self.client).await {
+        let news = match transcript.new_messages(&self.client).await {
             Err(error) if error.kind() == Some(ProblemKind::NotFound) => Vec::new(),
             news => news?,
         };
         for message in &news {
-            self.tell(message);
+            self.print_message(message);
         }
         Ok(())
     }
 
     /// Prints the unprinted part of a piece of the answer, if standard output is a terminal.
-    fn write(&mut self, delta: &TraceDelta) {
+    fn print_delta(&mut self, delta: &TraceDelta) {
         let (run, shown) = self.streamed;
-        if delta.run_id != run || !self.app.output.is_watched() {
+        if delta.run_id != run || !self.app.output.is_interactive() {
             return;
         }
         // After a reconnect the trace repeats earlier pieces. After a gap the piece is skipped: the complete answer
@@ -283,7 +283,7 @@ impl<'a> Follower<'a> {
     }
 
     /// Prints a row of the transcript if it belongs to this run.
-    fn tell(&mut self, message: &Message) {
+    fn print_message(&mut self, message: &Message) {
         if !message.run_id.is_some_and(|id| self.attempts.contains(&id)) {
             return;
         }
@@ -299,14 +299,14 @@ impl<'a> Follower<'a> {
                 }
                 self.answer = Some(message.content.clone());
             }
-            Speaker::Tool => self.aside(&format!("[{}]", clean(&message.content))),
-            Speaker::Aside | Speaker::Matins => self.aside(&clean(&message.content)),
+            Speaker::Tool => self.print_aside(&format!("[{}]", clean(&message.content))),
+            Speaker::AgentThought | Speaker::Matins => self.print_aside(&clean(&message.content)),
         }
     }
 
     /// Prints a remark to standard error, on a line of its own.
-    fn aside(&mut self, text: &str) {
-        if self.mid_line && self.app.output.is_watched() {
+    fn print_aside(&mut self, text: &str) {
+        if self.mid_line && self.app.output.is_interactive() {
             self.print("\n");
         }
         self.app.output.aside(text);
@@ -317,10 +317,10 @@ impl<'a> Follower<'a> {
         if let Some(last) = text.chars().next_back() {
             self.mid_line = last != '\n';
         }
-        if self.broken.is_none()
+        if self.output_error.is_none()
             && let Err(error) = self.app.output.piece(text)
         {
-            self.broken = Some(error);
+            self.output_error = Some(error);
         }
     }
 }

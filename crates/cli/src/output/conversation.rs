@@ -7,83 +7,83 @@ use std::{
 };
 
 use anstyle::{AnsiColor, Style};
-use api_types::{MAX_PAGE, Message};
-use client::{Client, MessagePart};
+use api_types::{MAX_PAGE_ITEMS, Message};
+use client::{Client, MessageRange};
 use model::{MessageId, SessionId, transcript::Speaker};
 
 use super::{ATTENTION, DIM, LocalTime, Output, OutputError, clean, paint};
-use crate::failure::Failure;
+use crate::error::CliError;
 
 /// The width of the column of speakers.
-const WHO_WIDTH: usize = 9;
+const SPEAKER_COLUMNS: usize = 9;
 /// The minimum number of columns for wrapped text.
-const LEAST_ROOM: usize = 20;
+const MIN_TEXT_COLUMNS: usize = 20;
 
 /// Returns the label of a speaker.
-const fn word(who: Speaker) -> &'static str {
+const fn speaker_label(who: Speaker) -> &'static str {
     match who {
         Speaker::Person => "you",
         Speaker::Schedule => "schedule",
-        Speaker::Agent | Speaker::Aside => "agent",
+        Speaker::Agent | Speaker::AgentThought => "agent",
         Speaker::Tool => "tool",
         Speaker::Matins => "matins",
     }
 }
 
-const fn style(who: Speaker) -> Style {
+const fn speaker_style(who: Speaker) -> Style {
     match who {
         Speaker::Person => AnsiColor::Cyan.on_default(),
         Speaker::Schedule => AnsiColor::Magenta.on_default(),
         Speaker::Agent => AnsiColor::Green.on_default(),
-        Speaker::Aside | Speaker::Tool => DIM,
+        Speaker::AgentThought | Speaker::Tool => DIM,
         Speaker::Matins => ATTENTION,
     }
 }
 
 /// Formats a row of the transcript as one line or several.
-pub(crate) fn line(message: &Message, time: &str) -> String {
+pub(crate) fn format_message(message: &Message, time: &str) -> String {
     let who = message.speaker();
-    let indent = time.chars().count() + WHO_WIDTH + 3;
+    let indent = time.chars().count() + SPEAKER_COLUMNS + 3;
     let said = clean(message.content.trim_end());
     let lines = said.lines().filter(|line| !line.trim().is_empty());
-    let lines: Vec<_> = match room(indent) {
+    let lines: Vec<_> = match text_columns(indent) {
         Some(room) => lines.flat_map(|line| textwrap::wrap(line, room)).collect(),
         None => lines.map(Cow::Borrowed).collect(),
     };
     let said = lines.join(&format!("\n{}", " ".repeat(indent)));
     let said = match who {
-        Speaker::Aside | Speaker::Tool => paint(DIM, &said),
+        Speaker::AgentThought | Speaker::Tool => paint(DIM, &said),
         _ => said,
     };
-    let speaker = format!("{:WHO_WIDTH$}", word(who));
+    let speaker = format!("{:SPEAKER_COLUMNS$}", speaker_label(who));
     format!(
         "{}  {} {said}",
         paint(DIM, time),
-        paint(style(who), &speaker)
+        paint(speaker_style(who), &speaker)
     )
 }
 
 /// Returns the number of columns of the terminal to the right of the indent. Returns `None` if standard output is no
 /// terminal, or if too few columns are left to wrap text.
-fn room(indent: usize) -> Option<usize> {
+fn text_columns(indent: usize) -> Option<usize> {
     let watched = io::stdout().is_terminal();
     let room = watched.then(|| textwrap::termwidth().saturating_sub(indent))?;
-    (room >= LEAST_ROOM).then_some(room)
+    (room >= MIN_TEXT_COLUMNS).then_some(room)
 }
 
 /// A reader of a growing transcript. It delivers each row once.
 pub(crate) struct Transcript {
     session: SessionId,
-    from: MessagePart,
+    next_part: MessageRange,
     seen: HashSet<MessageId>,
 }
 
 impl Transcript {
     /// Starts with a part of the transcript of a session, and continues with the rows that follow it.
-    pub(crate) fn new(session: SessionId, from: MessagePart) -> Self {
+    pub(crate) fn new(session: SessionId, from: MessageRange) -> Self {
         Self {
             session,
-            from,
+            next_part: from,
             seen: HashSet::new(),
         }
     }
@@ -94,18 +94,23 @@ impl Transcript {
     }
 
     /// Marks a row as delivered. Returns `false` if it was delivered before.
-    pub(crate) fn note(&mut self, message: MessageId) -> bool {
+    pub(crate) fn mark_delivered(&mut self, message: MessageId) -> bool {
         self.seen.insert(message)
     }
 
     /// Returns the rows that were not delivered yet. A delivered row that has changed since is not delivered again.
-    pub(crate) async fn news(&mut self, client: &Client) -> Result<Vec<Message>, client::Error> {
+    pub(crate) async fn new_messages(
+        &mut self,
+        client: &Client,
+    ) -> Result<Vec<Message>, client::Error> {
         let session = self.session.to_string();
         let mut news = Vec::new();
         loop {
-            let page = client.messages(&session, self.from, Some(MAX_PAGE)).await?;
+            let page = client
+                .messages(&session, self.next_part, Some(MAX_PAGE_ITEMS))
+                .await?;
             if let Some(last) = page.items.last() {
-                self.from = MessagePart::After(last.seq);
+                self.next_part = MessageRange::After(last.seq);
             }
             let unseen = page.items.into_iter();
             news.extend(unseen.filter(|message| self.seen.insert(message.id)));
@@ -116,22 +121,22 @@ impl Transcript {
     }
 
     /// Prints the rows that were not delivered yet.
-    pub(crate) async fn print_news(
+    pub(crate) async fn print_new_messages(
         &mut self,
         client: &Client,
         output: Output,
         time: &LocalTime,
-    ) -> Result<(), Failure> {
-        for message in self.news(client).await? {
-            print(output, &message, time)?;
+    ) -> Result<(), CliError> {
+        for message in self.new_messages(client).await? {
+            print_message(output, &message, time)?;
         }
         Ok(())
     }
 }
 
-fn print(output: Output, message: &Message, time: &LocalTime) -> Result<(), OutputError> {
+fn print_message(output: Output, message: &Message, time: &LocalTime) -> Result<(), OutputError> {
     if output.json {
         return output.document_line(message);
     }
-    output.line(&line(message, &time.time(message.created_at)))
+    output.line(&format_message(message, &time.time(message.created_at)))
 }

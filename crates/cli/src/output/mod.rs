@@ -11,7 +11,7 @@ use std::io::{self, IsTerminal, Write};
 use anstyle::{AnsiColor, Style};
 use serde::Serialize;
 
-pub(crate) use conversation::{Transcript, line as conversation_line};
+pub(crate) use conversation::{Transcript, format_message as conversation_line};
 pub(crate) use service::{clean, excerpt};
 pub(crate) use table::{short_ids, table};
 pub(crate) use text::{LocalTime, paint};
@@ -99,7 +99,7 @@ impl Output {
     }
 
     /// `true` if standard output is a terminal and the output is text.
-    pub(crate) fn is_watched(self) -> bool {
+    pub(crate) fn is_interactive(self) -> bool {
         !self.json && io::stdout().is_terminal()
     }
 }

@@ -3,7 +3,7 @@
 use comfy_table::{ContentArrangement, Table, presets};
 
 /// The minimum number of digits of a shortened ID. These digits encode its time of creation.
-const ID_DIGITS: usize = 12;
+const MIN_ID_DIGITS: usize = 12;
 
 /// Formats rows below headings, without border lines.
 pub(crate) fn table<const N: usize>(
@@ -28,7 +28,7 @@ pub(crate) fn table<const N: usize>(
 pub(crate) fn short_ids<T: ToString>(ids: impl IntoIterator<Item = T>) -> Vec<String> {
     let whole: Vec<String> = ids.into_iter().map(|id| id.to_string()).collect();
     let shortest = |id: &String| {
-        let least = id.find('_').map_or(0, |underscore| underscore + 1) + ID_DIGITS;
+        let least = id.find('_').map_or(0, |underscore| underscore + 1) + MIN_ID_DIGITS;
         (least..id.len())
             .map(|length| &id[..length])
             .find(|beginning| {
@@ -46,7 +46,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ids_are_cut_as_far_as_they_stay_apart() {
+    fn short_ids_are_unique_in_list() {
         let ids = [
             "run_0199ab00000070000000000000000001",
             "run_0199ab00000070000000000000000002",
@@ -59,7 +59,7 @@ mod tests {
     }
 
     #[test]
-    fn a_table_has_no_trailing_spaces_and_a_dash_for_nothing() {
+    fn table_has_no_trailing_spaces_and_dash_for_empty_cell() {
         let shown = table(["A", "B"], [["one".into(), String::new()]]);
         assert_eq!(shown, "A    B\none  -");
     }

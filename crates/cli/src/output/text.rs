@@ -26,15 +26,15 @@ impl LocalTime {
 
     /// Formats the time of day.
     pub(crate) fn time(&self, at: Timestamp) -> String {
-        self.shown(at, "%H:%M:%S")
+        self.format_in_zone(at, "%H:%M:%S")
     }
 
     /// Formats the date and time with the offset.
     pub(crate) fn date_time(&self, at: Timestamp) -> String {
-        self.shown(at, "%Y-%m-%d %H:%M:%S %:z")
+        self.format_in_zone(at, "%Y-%m-%d %H:%M:%S %:z")
     }
 
-    fn shown(&self, at: Timestamp, format: &str) -> String {
+    fn format_in_zone(&self, at: Timestamp, format: &str) -> String {
         let local = at.jiff().to_zoned(self.0.clone());
         local.strftime(format).to_string()
     }

@@ -5,32 +5,35 @@ use std::{
     os::unix::fs::{MetadataExt as _, PermissionsExt as _},
 };
 
-use crate::world::World;
+use crate::test_installation::TestInstallation;
 
 #[test]
-fn a_login_is_tried_stored_and_used_until_it_is_removed() {
-    let world = World::new();
+fn login_is_verified_stored_and_used_until_logout() {
+    let world = TestInstallation::new();
     let _server = world.serve();
     let address = world.address();
-    let home = World::new();
+    let home = TestInstallation::new();
     let stored = home.path().join(".config/matins/login.toml");
     for (text, code) in [("", 2), ("nonsense\n", 8), ("mat_nonsense\n", 8)] {
-        let refused = home.run_with(&["login", &address], text);
+        let refused = home.run_with_stdin(&["login", &address], text);
         assert_eq!(refused.code, code, "{text:?}: {refused:#?}");
         assert!(!stored.exists(), "{text:?}");
     }
     let token = format!("{}\n", world.token());
-    let done = home.run_with(&["login", &address], &token);
+    let done = home.run_with_stdin(&["login", &address], &token);
     assert!(done.stdout.contains("as admin of default"), "{done:#?}");
     assert_eq!(fs::metadata(&stored).unwrap().mode() & 0o777, 0o600);
 
     let add = ["automation", "add", "--on-demand", "--agent", "demo"];
     let add: Vec<_> = add.into_iter().chain(["--name", "news", "Work"]).collect();
-    home.run(&add).done();
+    home.run(&add).expect_success();
     assert_eq!(world.run(&["automation", "show", "news"]).code, 0);
-    assert!(!home.data().exists(), "nothing is made on this machine");
+    assert!(
+        !home.data_folder().exists(),
+        "nothing is made on this machine"
+    );
     // A folder that is named on the command line is asked itself.
-    let data = home.data();
+    let data = home.data_folder();
     let here = ["automation", "show", "news", "--data"];
     let here: Vec<_> = here.into_iter().chain([data.to_str().unwrap()]).collect();
     assert_eq!(home.run(&here).code, 3);
@@ -41,31 +44,29 @@ fn a_login_is_tried_stored_and_used_until_it_is_removed() {
     for text in ["mode 644", "chmod 600"] {
         assert!(refused.stderr.contains(text), "{refused:#?}");
     }
-    home.run(&["logout"]).done();
+    home.run(&["logout"]).expect_success();
     assert!(!stored.exists());
     assert_eq!(home.run(&["automation", "show", "news"]).code, 3);
-    let again = home.run(&["logout"]).done();
+    let again = home.run(&["logout"]).expect_success();
     assert!(again.contains("Nobody was signed in"), "{again}");
 }
 
 #[test]
-fn a_wrong_token_a_missing_one_and_a_server_that_is_not_there_are_told_apart() {
-    let world = World::new();
+fn wrong_token_missing_token_and_unreachable_server_differ() {
+    let world = TestInstallation::new();
     let server = world.serve();
-    let wrong = world.elsewhere("mat_nonsense").run(&["run", "list"]);
+    let wrong = world.remote("mat_nonsense").run(&["run", "list"]);
     assert_eq!(wrong.code, 8, "{wrong:#?}");
     assert!(wrong.stderr.contains("hint:"), "{wrong:#?}");
-    let json = world
-        .elsewhere("mat_nonsense")
-        .run(&["run", "list", "--json"]);
+    let json = world.remote("mat_nonsense").run(&["run", "list", "--json"]);
     assert!(json.stderr.contains(r#""kind":"not_allowed""#), "{json:#?}");
     let address = world.address();
     let missing = world
-        .beside("elsewhere")
+        .with_data_folder("elsewhere")
         .run(&["run", "list", "--server", &address]);
     assert_eq!(missing.code, 8, "{missing:#?}");
     assert!(missing.stderr.contains("matins login"), "{missing:#?}");
-    let elsewhere = world.elsewhere(&world.token());
+    let elsewhere = world.remote(&world.token());
     drop(server);
     let gone = elsewhere.run(&["run", "list"]);
     assert_eq!(gone.code, 6, "{gone:#?}");
@@ -75,8 +76,8 @@ fn a_wrong_token_a_missing_one_and_a_server_that_is_not_there_are_told_apart() {
 }
 
 #[test]
-fn a_token_may_do_what_its_role_permits_and_nothing_when_it_is_taken_back() {
-    let world = World::new();
+fn token_grants_permissions_of_its_role_until_revoked() {
+    let world = TestInstallation::new();
     let _server = world.serve();
     let said = world.json(&["session", "say", "--new", "--agent", "demo", "Hello"]);
     let run = said["run"]["id"].as_str().unwrap();
@@ -88,8 +89,8 @@ fn a_token_may_do_what_its_role_permits_and_nothing_when_it_is_taken_back() {
             .chain(["--expires", "90d"])
             .collect::<Vec<_>>(),
     );
-    let viewer = world.elsewhere(made["secret"].as_str().unwrap());
-    viewer.run(&["session", "show", session]).done();
+    let viewer = world.remote(made["secret"].as_str().unwrap());
+    viewer.run(&["session", "show", session]).expect_success();
     assert_eq!(
         viewer.json(&["run", "show", run])["record"],
         serde_json::Value::Null
@@ -105,7 +106,7 @@ fn a_token_may_do_what_its_role_permits_and_nothing_when_it_is_taken_back() {
         assert_eq!(refused.code, 8, "{refused:#?}");
         assert!(refused.stderr.contains("may not"), "{refused:#?}");
     }
-    let listed = world.run(&["token", "list"]).done();
+    let listed = world.run(&["token", "list"]).expect_success();
     assert!(listed.contains("looks"), "{listed}");
     assert!(
         !listed.contains(made["secret"].as_str().unwrap()),
@@ -113,20 +114,20 @@ fn a_token_may_do_what_its_role_permits_and_nothing_when_it_is_taken_back() {
     );
     world
         .run(&["token", "revoke", made["id"].as_str().unwrap()])
-        .done();
+        .expect_success();
     assert_eq!(viewer.run(&["session", "show", session]).code, 8);
-    let listed = world.run(&["token", "list"]).done();
+    let listed = world.run(&["token", "list"]).expect_success();
     assert!(listed.contains("revoked"), "{listed}");
 }
 
 #[test]
-fn tenants_see_nothing_of_each_other() {
-    let world = World::new();
+fn tenants_cannot_see_each_other() {
+    let world = TestInstallation::new();
     let _server = world.serve();
     let said = world.json(&["session", "say", "--new", "--agent", "demo", "Hello"]);
     let session = said["run"]["session_id"].as_str().unwrap();
     let made = world.json(&["tenant", "create", "other"]);
-    let other = world.elsewhere(made["token"]["secret"].as_str().unwrap());
+    let other = world.remote(made["token"]["secret"].as_str().unwrap());
     assert_eq!(other.run(&["session", "show", session]).code, 3);
     assert_eq!(
         other.json(&["session", "list", "--all"]),
@@ -138,20 +139,20 @@ fn tenants_see_nothing_of_each_other() {
 }
 
 #[test]
-fn a_browser_is_given_a_link_where_somebody_serves() {
-    let world = World::new();
+fn sign_in_link_requires_server_with_address() {
+    let world = TestInstallation::new();
     let refused = world.run(&["sign-in"]);
     assert_eq!(refused.code, 4, "{refused:#?}");
     let server = world.serve();
     let address = world.address();
-    let link = world.run(&["sign-in"]).done();
+    let link = world.run(&["sign-in"]).expect_success();
     assert!(link.starts_with(&format!("{address}/")), "{link}");
     assert!(link.contains('#'), "the code is sent to no server: {link}");
-    let elsewhere = world.elsewhere(&world.token());
+    let elsewhere = world.remote(&world.token());
     let other = elsewhere.json(&["sign-in"]);
     assert!(other["url"].as_str().unwrap().starts_with(&address));
     drop(server);
-    let silent = World::new().with("MATINS_LISTEN", "none");
+    let silent = TestInstallation::new().with_env("MATINS_LISTEN", "none");
     let _server = silent.serve();
     let refused = silent.run(&["sign-in"]);
     assert_eq!(refused.code, 4, "{refused:#?}");

@@ -1,12 +1,12 @@
 //! `matins agent`.
 
 use serde_json::json;
-use testkit::scripted::{Event, Ledger, OnRestore, Script};
+use testkit::scripted::{Event, OnRestore, PromptLog, Script};
 
-use crate::world::World;
+use crate::test_installation::TestInstallation;
 
 /// Adds an agent whose agent plays a script.
-fn scripted(world: &World, script: &Script, more: &[&str]) {
+fn add_scripted_agent(world: &TestInstallation, script: &Script, more: &[&str]) {
     let command = script.command().unwrap();
     let command = command.iter().map(String::as_str);
     let add = ["agent", "add", "scripted"].into_iter();
@@ -15,36 +15,36 @@ fn scripted(world: &World, script: &Script, more: &[&str]) {
         .chain(["--"])
         .chain(command)
         .collect();
-    world.run(&args).done();
+    world.run(&args).expect_success();
 }
 
 #[test]
-fn a_check_says_which_sign_in_is_needed_and_fails() {
-    let world = World::new();
+fn agent_check_fails_and_prints_required_sign_in() {
+    let world = TestInstallation::new();
     let mut script = Script::new(world.path().join("agent"));
     script.sign_in = Some("browser".into());
-    scripted(&world, &script, &[]);
+    add_scripted_agent(&world, &script, &[]);
     let failed = world.run(&["agent", "check", "scripted"]);
     assert_eq!(failed.code, 1, "{failed:#?}");
     let page = &failed.stdout;
     assert!(page.contains("needed before it makes a session"), "{page}");
     assert!(page.contains("--authenticate browser"), "{page}");
 
-    scripted(&world, &script, &["--authenticate", "browser"]);
-    let page = world.run(&["agent", "check", "scripted"]).done();
+    add_scripted_agent(&world, &script, &["--authenticate", "browser"]);
+    let page = world.run(&["agent", "check", "scripted"]).expect_success();
     assert!(page.contains("done by browser"), "{page}");
 }
 
 #[test]
-fn a_check_tries_a_restore_only_where_it_is_asked_to() {
-    let world = World::new();
+fn agent_check_restores_only_with_restore_flag() {
+    let world = TestInstallation::new();
     let mut script = Script::new(world.path().join("agent"));
     script.modes = vec!["ask".into(), "code".into()];
-    scripted(&world, &script, &[]);
+    add_scripted_agent(&world, &script, &[]);
     let checked = world.json(&["agent", "check", "scripted"]);
     assert_eq!(checked["session"]["modes"], json!(["ask", "code"]));
     assert_eq!(checked["restore"], json!(null));
-    let ledger = || Ledger::read(&script.ledger()).unwrap();
+    let ledger = || PromptLog::read(&script.prompt_log_path()).unwrap();
     assert!(ledger().prompts().is_empty(), "a look costs nothing");
 
     let checked = world.json(&["agent", "check", "scripted", "--restore"]);
@@ -61,9 +61,9 @@ fn a_check_tries_a_restore_only_where_it_is_asked_to() {
 }
 
 #[test]
-fn the_demonstration_agent_is_there_from_the_start_and_can_be_checked() {
-    let world = World::new();
-    let list = world.run(&["agent", "list"]).done();
+fn demo_agent_is_preinstalled_and_passes_check() {
+    let world = TestInstallation::new();
+    let list = world.run(&["agent", "list"]).expect_success();
     for name in ["claude", "codex", "demo", "goose", "not started yet"] {
         assert!(list.contains(name), "{list}");
     }
@@ -75,9 +75,9 @@ fn the_demonstration_agent_is_there_from_the_start_and_can_be_checked() {
     assert_eq!(checked["session"]["outcome"], "opened");
     assert!(checked["start_ms"].is_number());
     assert!(checked["memory_bytes"].as_u64().unwrap() > 1 << 20);
-    let by = checked["limits_held_by"]["by"].as_str().unwrap();
+    let by = checked["limits_enforced_by"]["by"].as_str().unwrap();
     assert!(["kernel", "guard"].contains(&by), "{by}");
-    let page = world.run(&["agent", "check", "demo"]).done();
+    let page = world.run(&["agent", "check", "demo"]).expect_success();
     for says in [
         "protocol version 1",
         "can be restored by resume",
@@ -87,20 +87,20 @@ fn the_demonstration_agent_is_there_from_the_start_and_can_be_checked() {
         assert!(page.contains(says), "{page}");
     }
     // The folder of the look is gone.
-    let left = std::fs::read_dir(world.data()).unwrap().flatten();
+    let left = std::fs::read_dir(world.data_folder()).unwrap().flatten();
     let left: Vec<_> = left
         .map(|entry| entry.file_name().into_string().unwrap())
         .filter(|name| name.starts_with("probe-"))
         .collect();
     assert!(left.is_empty(), "{left:?}");
     assert!(checked["took_ms"].is_number());
-    let list = world.run(&["agent", "list"]).done();
+    let list = world.run(&["agent", "list"]).expect_success();
     assert!(list.contains("by resume"), "{list}");
 }
 
 #[test]
-fn any_command_line_is_a_agent() {
-    let world = World::new();
+fn agent_add_stores_every_option() {
+    let world = TestInstallation::new();
     let add = [
         "agent",
         "add",
@@ -142,7 +142,7 @@ fn any_command_line_is_a_agent() {
         "my-agent",
         "--acp",
     ];
-    world.run(&add).done();
+    world.run(&add).expect_success();
     let all = world.json(&["agent", "list"]);
     let mine = all
         .as_array()
@@ -179,17 +179,17 @@ fn any_command_line_is_a_agent() {
 }
 
 #[test]
-fn an_agent_that_cannot_be_started_fails_the_check_with_its_reason() {
-    let world = World::new();
+fn agent_check_of_unstartable_agent_fails_with_reason() {
+    let world = TestInstallation::new();
     world
         .run(&["agent", "add", "gone", "--", "/no/such/agent"])
-        .done();
+        .expect_success();
     let failed = world.run(&["agent", "check", "gone"]);
     assert_eq!(failed.code, 1, "{failed:#?}");
     assert!(failed.stderr.contains("/no/such/agent"), "{failed:#?}");
     world
         .run(&["agent", "add", "liar", "--", "sh", "-c", "echo no; exit 3"])
-        .done();
+        .expect_success();
     let failed = world.run(&["agent", "check", "liar"]);
     assert_eq!(failed.code, 1, "{failed:#?}");
     let known = world.run(&["agent", "check", "vibe"]);
@@ -199,11 +199,11 @@ fn an_agent_that_cannot_be_started_fails_the_check_with_its_reason() {
 }
 
 #[test]
-fn an_agent_that_cannot_be_started_gets_no_automation_that_goes_on() {
-    let world = World::new();
+fn continuous_automation_with_unstartable_agent_is_refused() {
+    let world = TestInstallation::new();
     world
         .run(&["agent", "add", "gone", "--", "/no/such/agent"])
-        .done();
+        .expect_success();
     let add = |session| {
         world.run(&[
             "automation",
@@ -223,5 +223,5 @@ fn an_agent_that_cannot_be_started_gets_no_automation_that_goes_on() {
         refused.stderr.contains("matins agent check gone"),
         "{refused:#?}"
     );
-    add("fresh").done();
+    add("fresh").expect_success();
 }

@@ -4,23 +4,28 @@ use rustix::process::Signal;
 use serde_json::Value;
 use testkit::{
     databases::TestDatabase,
-    scripted::{Event, Ledger, Script, Step},
+    scripted::{Event, PromptLog, Script, Step},
 };
 
-use crate::world::World;
+use crate::test_installation::TestInstallation;
 
 fn text(value: &Value) -> &str {
     value.as_str().unwrap()
 }
 
 /// An automation `tidy` whose agent does this for its prompts, and asks people.
-fn tidy(world: &World, prompts: impl IntoIterator<Item = Vec<Step>>) -> Script {
+fn add_tidy_automation(
+    world: &TestInstallation,
+    prompts: impl IntoIterator<Item = Vec<Step>>,
+) -> Script {
     let mut script = Script::new(world.path().join("agent"));
     script.prompts = prompts.into_iter().collect();
     let command = script.command().unwrap();
     let command = command.iter().map(String::as_str);
     let add = ["agent", "add", "scripted", "--"].into_iter();
-    world.run(&add.chain(command).collect::<Vec<_>>()).done();
+    world
+        .run(&add.chain(command).collect::<Vec<_>>())
+        .expect_success();
     let add = [
         "automation",
         "add",
@@ -37,17 +42,17 @@ fn tidy(world: &World, prompts: impl IntoIterator<Item = Vec<Step>>) -> Script {
         "5m",
         "Tidy up.",
     ];
-    world.run(&add).done();
+    world.run(&add).expect_success();
     script
 }
 
-fn ask(call: &str, what: &str) -> Step {
-    Step::ask(call, what, "execute")
+fn approval_step(call: &str, what: &str) -> Step {
+    Step::request_permission(call, what, "execute")
 }
 
 /// The approvals that wait, once there are any of a run other than `besides`.
-fn waiting(world: &World, besides: Option<&str>) -> Value {
-    let list = |world: &World| world.json(&["approval", "list"])[0].clone();
+fn wait_for_pending_approval(world: &TestInstallation, besides: Option<&str>) -> Value {
+    let list = |world: &TestInstallation| world.json(&["approval", "list"])[0].clone();
     world.wait_for("a request", |world| {
         let first = list(world);
         first["state"] == "pending" && first["run_id"].as_str() != besides
@@ -55,44 +60,48 @@ fn waiting(world: &World, besides: Option<&str>) -> Value {
     list(world)
 }
 
-fn wait_for_success(world: &World, run: &str) -> Value {
+fn wait_for_success(world: &TestInstallation, run: &str) -> Value {
     world.wait_for("the end of the turn", |world| {
         world.json(&["run", "show", run])["status"] == "succeeded"
     });
     world.json(&["run", "show", run])
 }
 
-fn answers(script: &Script) -> Vec<String> {
-    let ledger = Ledger::read(&script.ledger()).unwrap();
+fn answers_received_by_agent(script: &Script) -> Vec<String> {
+    let ledger = PromptLog::read(&script.prompt_log_path()).unwrap();
     let answers = ledger.events().filter_map(|event| match event {
-        Event::Answered(answer) => Some(answer.clone()),
+        Event::PermissionAnswered(answer) => Some(answer.clone()),
         _ => None,
     });
     answers.collect()
 }
 
 #[test]
-fn people_decide_what_an_agent_may_do() {
-    let world = World::new();
-    let two = vec![ask("1", "rm -rf build"), ask("2", "rm -rf ~"), Step::Echo];
-    let script = tidy(&world, [two]);
-    let none = world.run(&["approval", "list"]).done();
+fn approvals_are_listed_allowed_and_denied() {
+    let world = TestInstallation::new();
+    let two = vec![
+        approval_step("1", "rm -rf build"),
+        approval_step("2", "rm -rf ~"),
+        Step::Echo,
+    ];
+    let script = add_tidy_automation(&world, [two]);
+    let none = world.run(&["approval", "list"]).expect_success();
     assert_eq!(none.trim(), "Nothing waits for approval.");
-    let shown = world.run(&["automation", "show", "tidy"]).done();
+    let shown = world.run(&["automation", "show", "tidy"]).expect_success();
     assert!(shown.contains("ask a person, for 5m"), "{shown}");
 
     let _server = world.serve();
     let fired = world.json(&["automation", "fire", "tidy", "--queue"]);
     let (run, session) = (&fired["run"]["id"], &fired["run"]["session_id"]);
     let mut trace = world.start(&["trace", text(session), "--after", "0"]);
-    let first = waiting(&world, None);
+    let first = wait_for_pending_approval(&world, None);
     let id = text(&first["id"]);
-    let list = world.run(&["approval", "list"]).done();
+    let list = world.run(&["approval", "list"]).expect_success();
     assert!(list.contains("rm -rf build"), "{list}");
-    let shown = world.run(&["run", "show", text(run)]).done();
+    let shown = world.run(&["run", "show", text(run)]).expect_success();
     let hint = format!("`matins approval allow {id}`");
     assert!(shown.contains(&hint), "{shown}");
-    let shown = world.run(&["approval", "show", id]).done();
+    let shown = world.run(&["approval", "show", id]).expect_success();
     for part in ["pending", "execute", "rm -rf build", text(run)] {
         assert!(shown.contains(part), "{part}: {shown}");
     }
@@ -106,28 +115,28 @@ fn people_decide_what_an_agent_may_do() {
         "--scope",
         "approvals:write",
     ];
-    let token = world.run(&create).done();
-    let elsewhere = world.elsewhere(token.trim());
+    let token = world.run(&create).expect_success();
+    let elsewhere = world.remote(token.trim());
     let allow = ["approval", "allow", id, "--comment", "it is built again"];
-    let allowed = elsewhere.run(&allow).done();
+    let allowed = elsewhere.run(&allow).expect_success();
     assert!(allowed.contains(": rm -rf build"), "{allowed}");
 
     world.wait_for("the second request", |world| {
         world.json(&["approval", "list"])[0]["title"] == "rm -rf ~"
     });
-    let second = waiting(&world, None);
+    let second = wait_for_pending_approval(&world, None);
     let denied = world.run(&["approval", "deny", text(&second["id"])]);
-    assert!(denied.done().starts_with("Denied apr_"));
+    assert!(denied.expect_success().starts_with("Denied apr_"));
     wait_for_success(&world, text(run));
     assert_eq!(
-        answers(&script),
+        answers_received_by_agent(&script),
         ["option-allow_once", "option-reject_once"]
     );
 
     let late = world.run(&["approval", "deny", id]);
     assert_eq!(late.code, 4, "{late:#?}");
     assert!(late.stderr.contains("approval is allowed"), "{late:#?}");
-    let shown = world.run(&["approval", "show", id]).done();
+    let shown = world.run(&["approval", "show", id]).expect_success();
     assert!(shown.contains("approver"), "{shown}");
     assert!(shown.contains("it is built again"), "{shown}");
     let all = world.json(&["approval", "list", "--all", "--automation", "tidy"]);
@@ -141,7 +150,7 @@ fn people_decide_what_an_agent_may_do() {
     let by = &all[0]["decided_by"];
     assert_eq!(by, "socket", "by the private socket of the data folder");
 
-    let told = trace.until("denied, by socket, execute: rm -rf ~");
+    let told = trace.read_stdout_until("denied, by socket, execute: rm -rf ~");
     assert!(told.contains("pending, execute: rm -rf build"), "{told}");
     let allowed = "allowed, by approver, execute: rm -rf build";
     assert!(told.contains(allowed), "{told}");
@@ -149,18 +158,18 @@ fn people_decide_what_an_agent_may_do() {
     trace.end();
 }
 
-fn a_server_that_is_killed_asks_anew(world: &World) {
-    let asks = || vec![ask("1", "rm -rf build"), Step::say("It is done")];
-    let script = tidy(world, [asks(), asks()]);
+fn approval_is_requested_again_after_server_is_killed(world: &TestInstallation) {
+    let asks = || vec![approval_step("1", "rm -rf build"), Step::text("It is done")];
+    let script = add_tidy_automation(world, [asks(), asks()]);
     let server = world.serve();
     let fired = world.json(&["automation", "fire", "tidy", "--queue"]);
     let run = text(&fired["run"]["id"]);
-    let before = waiting(world, None);
+    let before = wait_for_pending_approval(world, None);
     server.signal(Signal::KILL);
     server.end();
 
     let _server = world.serve();
-    let anew = waiting(world, Some(run));
+    let anew = wait_for_pending_approval(world, Some(run));
     assert_eq!(anew["title"], before["title"]);
     // The answer to the first attempt is too late, and none to the second.
     let late = world.run(&["approval", "allow", text(&before["id"])]);
@@ -168,21 +177,23 @@ fn a_server_that_is_killed_asks_anew(world: &World) {
     assert!(late.stderr.contains("approval is void"), "{late:#?}");
     let shown = world.json(&["approval", "show", text(&anew["id"])]);
     assert_eq!(shown["state"], "pending");
-    assert_eq!(answers(&script), <[String; 0]>::default());
-    world.run(&["approval", "allow", text(&anew["id"])]).done();
+    assert_eq!(answers_received_by_agent(&script), <[String; 0]>::default());
+    world
+        .run(&["approval", "allow", text(&anew["id"])])
+        .expect_success();
     let next = wait_for_success(world, text(&anew["run_id"]));
     assert_eq!(next["interrupted_run_id"], run);
-    assert_eq!(answers(&script), ["option-allow_once"]);
+    assert_eq!(answers_received_by_agent(&script), ["option-allow_once"]);
 }
 
 #[test]
-fn a_server_that_is_killed_asks_anew_on_sqlite() {
-    a_server_that_is_killed_asks_anew(&World::new());
+fn approval_is_requested_again_after_server_is_killed_on_sqlite() {
+    approval_is_requested_again_after_server_is_killed(&TestInstallation::new());
 }
 
 #[test]
-fn a_server_that_is_killed_asks_anew_on_postgres() {
+fn approval_is_requested_again_after_server_is_killed_on_postgres() {
     let database = TestDatabase::empty_postgres().unwrap();
-    let world = World::new().with("MATINS_DATABASE", database.url());
-    a_server_that_is_killed_asks_anew(&world);
+    let world = TestInstallation::new().with_env("MATINS_DATABASE", database.url());
+    approval_is_requested_again_after_server_is_killed(&world);
 }

@@ -2,9 +2,9 @@
 
 use serde_json::Value;
 
-use crate::world::World;
+use crate::test_installation::TestInstallation;
 
-fn add(world: &World, more: &[&str]) -> Value {
+fn add(world: &TestInstallation, more: &[&str]) -> Value {
     let args: Vec<_> = ["automation", "add", "--agent", "demo"]
         .into_iter()
         .chain(more.iter().copied())
@@ -13,8 +13,8 @@ fn add(world: &World, more: &[&str]) -> Value {
 }
 
 #[test]
-fn a_new_automation_shows_its_next_five_fires_with_zone_and_offset() {
-    let world = World::new();
+fn new_automation_prints_next_five_runs_with_zone_and_offset() {
+    let world = TestInstallation::new();
     let dir = world.path().join("project");
     std::fs::create_dir(&dir).unwrap();
     let told = world
@@ -32,7 +32,7 @@ fn a_new_automation_shows_its_next_five_fires_with_zone_and_offset() {
             "project",
             "Look at the new issues",
         ])
-        .done();
+        .expect_success();
     assert!(
         told.starts_with("Added look-at-the-new-issues (aut_"),
         "{told}"
@@ -55,8 +55,8 @@ fn a_new_automation_shows_its_next_five_fires_with_zone_and_offset() {
 }
 
 #[test]
-fn one_argument_is_the_prompt_where_an_option_says_when() {
-    let world = World::new();
+fn single_argument_is_prompt_if_option_gives_schedule() {
+    let world = TestInstallation::new();
     let every = add(&world, &["--every", "90s", "Work"]);
     assert_eq!(every["triggers"][1]["spec"]["period"], "1m30s");
     let at = add(
@@ -80,7 +80,7 @@ fn one_argument_is_the_prompt_where_an_option_says_when() {
 
 #[test]
 fn every_policy_can_be_set_and_read() {
-    let world = World::new();
+    let world = TestInstallation::new();
     let made = add(
         &world,
         &[
@@ -162,8 +162,8 @@ fn every_policy_can_be_set_and_read() {
 }
 
 #[test]
-fn a_prompt_is_read_from_standard_input() {
-    let world = World::new();
+fn automation_prompt_is_read_from_stdin() {
+    let world = TestInstallation::new();
     let prompt = world.path().join("prompt.txt");
     std::fs::write(&prompt, "Work\nhard\n").unwrap();
     let mut command = world.command(&[
@@ -185,8 +185,8 @@ fn a_prompt_is_read_from_standard_input() {
 }
 
 #[test]
-fn an_automation_is_paused_resumed_reset_and_deleted() {
-    let world = World::new();
+fn automation_is_paused_resumed_reset_and_deleted() {
+    let world = TestInstallation::new();
     add(
         &world,
         &[
@@ -199,7 +199,7 @@ fn an_automation_is_paused_resumed_reset_and_deleted() {
             "Work",
         ],
     );
-    let told = world.run(&["automation", "pause", "news"]).done();
+    let told = world.run(&["automation", "pause", "news"]).expect_success();
     assert!(told.contains("It is paused"), "{told}");
     let again = world.run(&["automation", "pause", "news"]);
     assert_eq!(again.code, 4, "{again:#?}");
@@ -209,19 +209,23 @@ fn an_automation_is_paused_resumed_reset_and_deleted() {
             .contains("automation is paused, so it cannot pause"),
         "{again:#?}"
     );
-    let list = world.run(&["automation", "list"]).done();
+    let list = world.run(&["automation", "list"]).expect_success();
     assert!(
         list.contains("paused") && list.contains("every 1h"),
         "{list}"
     );
-    let told = world.run(&["automation", "resume", "news"]).done();
+    let told = world
+        .run(&["automation", "resume", "news"])
+        .expect_success();
     assert_eq!(
         told.lines().count(),
         7,
         "a heading, one more, and five fires: {told}"
     );
 
-    world.run(&["automation", "fire", "news", "--queue"]).done();
+    world
+        .run(&["automation", "fire", "news", "--queue"])
+        .expect_success();
     let shown = world.json(&["automation", "show", "news"]);
     let session = shown["current_session_id"].as_str().unwrap().to_owned();
     let reset = world.json(&["automation", "reset", "news"]);
@@ -237,8 +241,8 @@ fn an_automation_is_paused_resumed_reset_and_deleted() {
 }
 
 #[test]
-fn two_automations_of_one_name_are_refused() {
-    let world = World::new();
+fn automation_with_duplicate_name_is_refused() {
+    let world = TestInstallation::new();
     let args = [
         "automation",
         "add",
@@ -249,7 +253,7 @@ fn two_automations_of_one_name_are_refused() {
         "a",
         "x",
     ];
-    world.run(&args).done();
+    world.run(&args).expect_success();
     let refused = world.run(&args);
     assert_eq!(refused.code, 4, "{refused:#?}");
     assert!(refused.stderr.contains("\"a\""), "{refused:#?}");

@@ -11,10 +11,10 @@ use std::{
 
 use serde_json::Value;
 
-use crate::world::World;
+use crate::test_installation::TestInstallation;
 
 /// What a page of somebody else tries, with all that a page may send. It puts what became of it into its title.
-const EVIL: &str = r#"<!doctype html><title>trying</title><body><script>
+const ATTACKER_PAGE: &str = r#"<!doctype html><title>trying</title><body><script>
 const target = new URLSearchParams(location.search).get("target");
 const told = {};
 async function attempt(name, path, options) {
@@ -56,7 +56,7 @@ function form() {
 </script>"#;
 
 /// Serves the page of somebody else, to whoever asks by whatever name.
-fn elsewhere() -> u16 {
+fn serve_attacker_page() -> u16 {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
     thread::spawn(move || {
@@ -71,8 +71,8 @@ fn elsewhere() -> u16 {
                 let head = "HTTP/1.1 200 OK\r\ncontent-type: text/html\r\nconnection: close";
                 write!(
                     stream,
-                    "{head}\r\ncontent-length: {}\r\n\r\n{EVIL}",
-                    EVIL.len()
+                    "{head}\r\ncontent-length: {}\r\n\r\n{ATTACKER_PAGE}",
+                    ATTACKER_PAGE.len()
                 )
                 .ok();
             });
@@ -126,8 +126,8 @@ fn title(page: &str) -> &str {
 }
 
 #[test]
-fn pages_of_others_get_nothing_and_change_nothing() {
-    let world = World::new();
+fn foreign_origin_pages_cannot_read_or_change_anything() {
+    let world = TestInstallation::new();
     let add = [
         "automation",
         "add",
@@ -138,7 +138,7 @@ fn pages_of_others_get_nothing_and_change_nothing() {
         "daily",
         "x",
     ];
-    world.run(&add).done();
+    world.run(&add).expect_success();
     let _server = world.serve();
     let address = world.address();
     let port = address.rsplit(':').next().unwrap().to_owned();
@@ -151,7 +151,7 @@ fn pages_of_others_get_nothing_and_change_nothing() {
     };
 
     // A link signs it in, once.
-    let link = world.run(&["sign-in"]).done();
+    let link = world.run(&["sign-in"]).expect_success();
     let link = link.lines().next().unwrap().trim();
     let page = browser.open(link);
     assert!(
@@ -166,7 +166,7 @@ fn pages_of_others_get_nothing_and_change_nothing() {
         "{own}"
     );
 
-    let evil = elsewhere();
+    let evil = serve_attacker_page();
     for from in [
         // Another site, another port of the same name (whose cookies are the same), another name of this machine.
         format!("http://evil.example:{evil}"),

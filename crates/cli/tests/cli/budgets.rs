@@ -1,10 +1,10 @@
 //! Budgets, as they are given, shown and used up.
 
-use crate::world::World;
+use crate::test_installation::TestInstallation;
 
 #[test]
-fn a_budget_is_given_shown_changed_and_cleared() {
-    let world = World::new();
+fn budget_is_set_shown_changed_and_cleared() {
+    let world = TestInstallation::new();
     let add = [
         "automation",
         "add",
@@ -19,21 +19,21 @@ fn a_budget_is_given_shown_changed_and_cleared() {
         .into_iter()
         .chain(["--budget", "24 turns/day"])
         .collect();
-    world.run(&add).done();
+    world.run(&add).expect_success();
     let edit = ["automation", "edit", "news"];
     let edit = |more: &[&str]| world.run(&[&edit[..], more].concat());
-    edit(&["--budget", "20 USD/month", "--budget", "12 turns/day"]).done();
-    let shown = world.run(&["automation", "show", "news"]).done();
+    edit(&["--budget", "20 USD/month", "--budget", "12 turns/day"]).expect_success();
+    let shown = world.run(&["automation", "show", "news"]).expect_success();
     assert!(shown.contains("12 turns/day, 20 USD/month"), "{shown}");
     assert!(!shown.contains("used"), "{shown}");
-    world.run(&["automation", "fire", "news"]).done();
-    let shown = world.run(&["automation", "show", "news"]).done();
+    world.run(&["automation", "fire", "news"]).expect_success();
+    let shown = world.run(&["automation", "show", "news"]).expect_success();
     assert!(shown.contains("1 turn today"), "{shown}");
     assert!(shown.contains("1 turn this month"), "{shown}");
     let whole = world.json(&["automation", "show", "news"]);
     assert_eq!(whole["spending"]["day"]["turns"], 1);
-    edit(&["--clear", "budget"]).done();
-    let shown = world.run(&["automation", "show", "news"]).done();
+    edit(&["--clear", "budget"]).expect_success();
+    let shown = world.run(&["automation", "show", "news"]).expect_success();
     assert!(!shown.contains("budget"), "{shown}");
     for wrong in ["5", "5 turns/run", "0 tokens/day", "5 apples pears/day"] {
         let refused = edit(&["--budget", wrong]);
@@ -43,12 +43,12 @@ fn a_budget_is_given_shown_changed_and_cleared() {
 }
 
 #[test]
-fn words_beyond_the_tenants_budget_are_answered_with_it() {
-    let world = World::new();
+fn message_beyond_tenant_budget_fails_with_budget_reason() {
+    let world = TestInstallation::new();
     let say = ["session", "say", "--new", "--agent", "demo", "Hello"];
-    world.run(&say).done();
+    world.run(&say).expect_success();
     let edit = ["tenant", "edit", "default", "--budget", "1 turn/day"];
-    let told = world.run(&edit).done();
+    let told = world.run(&edit).expect_success();
     assert!(told.contains("1 turn/day"), "{told}");
     assert!(told.contains("1 turn today"), "{told}");
     let refused = world.run(&say);
@@ -57,8 +57,8 @@ fn words_beyond_the_tenants_budget_are_answered_with_it() {
     let all = format!("{}{}", refused.stdout, refused.stderr);
     assert!(all.contains(said), "{refused:#?}");
     let cleared = world.run(&["tenant", "edit", "default", "--clear", "budget"]);
-    assert!(cleared.done().contains("no limit"));
-    world.run(&say).done();
+    assert!(cleared.expect_success().contains("no limit"));
+    world.run(&say).expect_success();
     let whole = world.json(&["tenant", "show", "default"]);
     assert_eq!(whole["spending"]["month"]["turns"], 2);
 }

@@ -2,11 +2,11 @@
 
 use std::{path::Path, process::Command};
 
-use crate::world::World;
+use crate::test_installation::TestInstallation;
 
 #[test]
 fn generated_clients_compile_and_drive_a_server() {
-    let world = World::new();
+    let world = TestInstallation::new();
     let _server = world.serve();
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let checked = Command::new(root.join("scripts/check-api-clients"))

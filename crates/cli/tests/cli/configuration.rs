@@ -4,10 +4,10 @@ use std::{fs, path::PathBuf};
 
 use serde_json::{Value, json};
 
-use crate::world::World;
+use crate::test_installation::TestInstallation;
 
 /// Writes the configuration file at its usual place.
-fn usual(world: &World, content: &str) -> PathBuf {
+fn write_default_config(world: &TestInstallation, content: &str) -> PathBuf {
     let folder = world.path().join(".config/matins");
     fs::create_dir_all(&folder).unwrap();
     let path = folder.join("config.toml");
@@ -16,7 +16,7 @@ fn usual(world: &World, content: &str) -> PathBuf {
 }
 
 /// What is shown of one setting.
-fn setting(world: &World, name: &str, args: &[&str]) -> Value {
+fn shown_setting(world: &TestInstallation, name: &str, args: &[&str]) -> Value {
     let args: Vec<_> = ["config", "show"].iter().chain(args).copied().collect();
     let all = world.json(&args);
     let all = all.as_array().unwrap().clone();
@@ -25,28 +25,31 @@ fn setting(world: &World, name: &str, args: &[&str]) -> Value {
 }
 
 #[test]
-fn each_setting_is_shown_with_where_it_comes_from() {
-    let world = World::new().with("MATINS_TICK_SECONDS", "7");
-    let path = usual(&world, "workers = 9\n\n[heartbeat]\nseconds = 10\n");
-    let workers = setting(&world, "workers", &[]);
+fn config_show_prints_each_setting_with_its_origin() {
+    let world = TestInstallation::new().with_env("MATINS_TICK_SECONDS", "7");
+    let path = write_default_config(&world, "workers = 9\n\n[heartbeat]\nseconds = 10\n");
+    let workers = shown_setting(&world, "workers", &[]);
     assert_eq!(workers["value"], 9);
     assert_eq!(
         workers["origin"],
         json!({ "kind": "file", "path": path, "line": 1 })
     );
-    let tick = setting(&world, "scheduler.tick_seconds", &[]);
+    let tick = shown_setting(&world, "scheduler.tick_seconds", &[]);
     assert_eq!(tick["value"], 7);
     assert_eq!(tick["origin"]["name"], "MATINS_TICK_SECONDS");
-    let tick = setting(&world, "scheduler.tick_seconds", &["--tick-seconds", "8"]);
+    let tick = shown_setting(&world, "scheduler.tick_seconds", &["--tick-seconds", "8"]);
     assert_eq!(tick["value"], 8);
     assert_eq!(tick["origin"]["name"], "--tick-seconds");
-    let stale = setting(&world, "heartbeat.stale_seconds", &[]);
+    let stale = shown_setting(&world, "heartbeat.stale_seconds", &[]);
     assert_eq!(stale["value"], 180);
     assert_eq!(stale["origin"], json!({ "kind": "default" }));
-    let database = setting(&world, "database", &[]);
-    assert_eq!(database["value"], json!(world.data().join("matins.db")));
+    let database = shown_setting(&world, "database", &[]);
+    assert_eq!(
+        database["value"],
+        json!(world.data_folder().join("matins.db"))
+    );
 
-    let shown = world.run(&["config", "show", "--origin"]).done();
+    let shown = world.run(&["config", "show", "--origin"]).expect_success();
     let line = shown
         .lines()
         .find(|line| line.starts_with("heartbeat.seconds"));
@@ -54,13 +57,13 @@ fn each_setting_is_shown_with_where_it_comes_from() {
         line.unwrap().ends_with(&format!("{}:4", path.display())),
         "{shown}"
     );
-    assert!(!world.data().exists(), "to show makes nothing");
+    assert!(!world.data_folder().exists(), "to show makes nothing");
 }
 
 #[test]
-fn a_password_is_never_shown() {
+fn database_password_is_never_printed() {
     let address = "postgres://me:s3cret@localhost:1/matins";
-    let world = World::new().with("MATINS_DATABASE", address);
+    let world = TestInstallation::new().with_env("MATINS_DATABASE", address);
     for args in [
         &["config", "show", "--origin"][..],
         &["config", "show", "--json"],
@@ -89,7 +92,7 @@ fn a_password_is_never_shown() {
             "{args:?}: {told}"
         );
     }
-    let shown = world.run(&["config", "show"]).done();
+    let shown = world.run(&["config", "show"]).expect_success();
     assert!(
         shown.contains("postgres://me:***@localhost:1/matins"),
         "{shown}"
@@ -97,9 +100,9 @@ fn a_password_is_never_shown() {
 }
 
 #[test]
-fn a_file_that_cannot_be_taken_is_refused_before_anything_is_done() {
-    let world = World::new();
-    let path = usual(
+fn invalid_config_file_is_refused_before_any_effect() {
+    let world = TestInstallation::new();
+    let path = write_default_config(
         &world,
         "[scheduler]\ntick_secnds = 3\n\n[serve]\nstop_seconds = \"x\"\n",
     );
@@ -119,7 +122,7 @@ fn a_file_that_cannot_be_taken_is_refused_before_anything_is_done() {
         ] {
             assert!(refused.stderr.contains(says), "{refused:#?}");
         }
-        assert!(!world.data().exists(), "{args:?}");
+        assert!(!world.data_folder().exists(), "{args:?}");
     }
     let checked = world.run(&["config", "check"]);
     assert_eq!(checked.code, 2, "{checked:#?}");
@@ -130,8 +133,8 @@ fn a_file_that_cannot_be_taken_is_refused_before_anything_is_done() {
 }
 
 #[test]
-fn a_check_names_variables_that_are_no_settings() {
-    let world = World::new().with("MATINS_WORKRES", "3");
+fn config_check_lists_unknown_variables() {
+    let world = TestInstallation::new().with_env("MATINS_WORKRES", "3");
     let checked = world.run(&["config", "check"]);
     assert_eq!(checked.code, 0, "{checked:#?}");
     let near = "MATINS_WORKRES is no setting; did you mean MATINS_WORKERS?";
@@ -140,14 +143,14 @@ fn a_check_names_variables_that_are_no_settings() {
 }
 
 #[test]
-fn a_file_is_checked_alone_and_what_other_parts_read_is_checked_as_well() {
-    let world = World::new().with("MATINS_WORKERS", "many");
+fn config_check_of_file_ignores_environment() {
+    let world = TestInstallation::new().with_env("MATINS_WORKERS", "many");
     let file = world.path().join("try.toml");
     let check = |content: &str| {
         fs::write(&file, content).unwrap();
         world.run(&["config", "check", "try.toml"])
     };
-    check("workers = 2\n").done();
+    check("workers = 2\n").expect_success();
     for (content, says) in [
         ("database = \"mysql://me:s3cret@x\"", "\"mysql\""),
         ("log.directives = \"loud=very\"", "loud=very"),
@@ -163,9 +166,9 @@ fn a_file_is_checked_alone_and_what_other_parts_read_is_checked_as_well() {
 }
 
 #[test]
-fn a_file_that_is_named_must_be_there_and_the_usual_one_need_not() {
-    let world = World::new();
-    world.run(&["agent", "list"]).done();
+fn named_config_file_must_exist_and_default_one_is_optional() {
+    let world = TestInstallation::new();
+    world.run(&["agent", "list"]).expect_success();
     let path = world.run(&["config", "path"]);
     assert!(path.stderr.contains("not there"), "{path:#?}");
     let refused = world.run(&["agent", "list", "--config", "none.toml"]);
@@ -174,7 +177,9 @@ fn a_file_that_is_named_must_be_there_and_the_usual_one_need_not() {
         refused.stderr.contains("none.toml (named by --config)"),
         "{refused:#?}"
     );
-    let elsewhere = world.beside("data").with("MATINS_CONFIG", "none.toml");
+    let elsewhere = world
+        .with_data_folder("data")
+        .with_env("MATINS_CONFIG", "none.toml");
     let refused = elsewhere.run(&["agent", "list"]);
     assert_eq!(refused.code, 6, "{refused:#?}");
     assert!(
@@ -182,21 +187,21 @@ fn a_file_that_is_named_must_be_there_and_the_usual_one_need_not() {
         "{refused:#?}"
     );
     fs::write(world.path().join("mine.toml"), "workers = 2").unwrap();
-    let workers = setting(&elsewhere, "workers", &["--config", "mine.toml"]);
+    let workers = shown_setting(&elsewhere, "workers", &["--config", "mine.toml"]);
     assert_eq!(workers["value"], 2, "a flag outweighs the variable");
     let xdg = world.path().join("xdg");
     let other = world
-        .beside("data")
-        .with("XDG_CONFIG_HOME", xdg.to_str().unwrap());
+        .with_data_folder("data")
+        .with_env("XDG_CONFIG_HOME", xdg.to_str().unwrap());
     let path = other.json(&["config", "path"]);
     assert_eq!(path["path"], json!(xdg.join("matins/config.toml")));
     assert_eq!(path["exists"], false);
 }
 
 #[test]
-fn the_file_says_where_data_lie_and_how_logs_are_written() {
-    let world = World::new();
-    usual(
+fn config_file_sets_data_folder_and_log_format() {
+    let world = TestInstallation::new();
+    write_default_config(
         &world,
         "data = \"~/elsewhere\"\n[log]\nformat = \"json\"\ndirectives = \"info\"\n",
     );
@@ -210,16 +215,16 @@ fn the_file_says_where_data_lie_and_how_logs_are_written() {
 }
 
 #[test]
-fn a_variable_that_looks_like_a_setting_and_is_none_is_warned_of() {
-    let world = World::new().with("MATINS_WROKERS", "2");
+fn unknown_matins_variable_logs_warning() {
+    let world = TestInstallation::new().with_env("MATINS_WROKERS", "2");
     let told = world.run(&["agent", "list"]);
     assert_eq!(told.code, 0, "{told:#?}");
     for says in ["WARN", "MATINS_WROKERS", "did you mean MATINS_WORKERS?"] {
         assert!(told.stderr.contains(says), "{told:#?}");
     }
-    let agents = World::new()
-        .with("MATINS_RUN", "run_1")
-        .with("MATINS_RUN_WORKER", "host-1-00000001");
+    let agents = TestInstallation::new()
+        .with_env("MATINS_RUN", "run_1")
+        .with_env("MATINS_RUN_WORKER", "host-1-00000001");
     let told = agents.run(&["agent", "list"]);
     assert!(
         !told.stderr.contains("MATINS_RUN"),
@@ -228,8 +233,10 @@ fn a_variable_that_looks_like_a_setting_and_is_none_is_warned_of() {
 }
 
 #[test]
-fn the_reference_is_the_page_in_the_repository() {
+fn config_reference_equals_committed_page() {
     let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/configuration.md");
-    let told = World::new().run(&["config", "reference"]).done();
+    let told = TestInstallation::new()
+        .run(&["config", "reference"])
+        .expect_success();
     assert_eq!(told, fs::read_to_string(page).unwrap());
 }

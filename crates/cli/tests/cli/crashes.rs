@@ -6,34 +6,34 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use testkit::{
     databases::TestDatabase,
-    processes::{is_alive, marked},
-    scripted::{Ledger, Script, Step},
+    processes::{is_alive, processes_with_marker},
+    scripted::{PromptLog, Script, Step},
 };
 
-use crate::world::World;
+use crate::test_installation::TestInstallation;
 
 /// A world with a scripted agent, on a database that several instances can share.
-struct Stage {
-    world: World,
+struct CrashTest {
+    world: TestInstallation,
     script: Script,
     _database: Option<TestDatabase>,
 }
 
-impl Stage {
+impl CrashTest {
     fn on_sqlite() -> Self {
-        let world = World::new();
+        let world = TestInstallation::new();
         let file = world.path().join("shared.db");
-        let world = world.with("MATINS_DATABASE", format!("sqlite://{}", file.display()));
-        Self::of(world, None)
+        let world = world.with_env("MATINS_DATABASE", format!("sqlite://{}", file.display()));
+        Self::new(world, None)
     }
 
     fn on_postgres() -> Self {
         let database = TestDatabase::empty_postgres().unwrap();
-        let world = World::new().with("MATINS_DATABASE", database.url());
-        Self::of(world, Some(database))
+        let world = TestInstallation::new().with_env("MATINS_DATABASE", database.url());
+        Self::new(world, Some(database))
     }
 
-    fn of(world: World, database: Option<TestDatabase>) -> Self {
+    fn new(world: TestInstallation, database: Option<TestDatabase>) -> Self {
         let script = Script::new(world.path().join("agent"));
         Self {
             world,
@@ -43,13 +43,13 @@ impl Stage {
     }
 
     /// With the agent doing this for its prompts.
-    fn with(mut self, prompts: impl IntoIterator<Item = Vec<Step>>) -> Self {
+    fn with_prompts(mut self, prompts: impl IntoIterator<Item = Vec<Step>>) -> Self {
         self.script.prompts = prompts.into_iter().collect();
         let command = self.script.command().unwrap();
         let add = ["agent", "add", "scripted", "--"];
         let command = command.iter().map(String::as_str);
         let args: Vec<_> = add.into_iter().chain(command).collect();
-        self.world.run(&args).done();
+        self.world.run(&args).expect_success();
         self
     }
 
@@ -58,13 +58,13 @@ impl Stage {
     }
 
     /// Leaves a process in a session of its own, then waits in mid-turn.
-    fn held(&self) -> Vec<Step> {
+    fn blocked_turn(&self) -> Vec<Step> {
         vec![
             Step::Grandchild {
                 pid_file: self.path("grandchild"),
                 clear_environment: false,
             },
-            Step::say("I begin"),
+            Step::text("I begin"),
             Step::Touch(self.path("began")),
             Step::WaitFor(self.path("goes on")),
         ]
@@ -84,16 +84,16 @@ impl Stage {
         self.world.wait_for(name, |_| path.exists());
     }
 
-    fn wait_for_the_end_of_all_processes(&self, run: &str) {
+    fn wait_until_processes_are_gone(&self, run: &str) {
         self.world.wait_for("all of its processes are gone", |_| {
-            marked(run).unwrap().is_empty()
+            processes_with_marker(run).unwrap().is_empty()
         });
         let pid = fs::read_to_string(self.path("grandchild")).unwrap();
         assert!(!is_alive(Pid::from_raw(pid.parse().unwrap()).unwrap()));
     }
 
     /// Waits until the newest attempt is done, which is the one after the one of this id.
-    fn wait_for_the_attempt_after(&self, run: &str) {
+    fn wait_for_next_attempt(&self, run: &str) {
         self.world.wait_for("the next attempt", |_| {
             self.runs()
                 .last()
@@ -113,13 +113,13 @@ impl Stage {
         );
         assert_eq!(second["interrupted_run_id"], run);
 
-        let ledger = Ledger::read(&self.script.ledger()).unwrap();
-        ledger.check_disjoint().unwrap();
+        let ledger = PromptLog::read(&self.script.prompt_log_path()).unwrap();
+        ledger.check_turns_disjoint().unwrap();
         assert!(ledger.prompts().last().unwrap().contains(run));
         let shown = self
             .world
             .run(&["session", "show", text(&second["session_id"])])
-            .done();
+            .expect_success();
         let interrupted = "The turn was interrupted: the worker that executed it was lost.";
         assert!(shown.contains(interrupted), "{shown}");
         assert!(shown.contains("It is done"), "{shown}");
@@ -131,55 +131,55 @@ fn text(value: &Value) -> &str {
 }
 
 /// Begins a second turn of a session under a server, and gives the server's and the run's id.
-fn in_mid_turn(stage: &Stage) -> (crate::world::Running, String) {
+fn start_second_turn(stage: &CrashTest) -> (crate::test_installation::RunningCommand, String) {
     let server = stage.world.serve();
     let say = ["session", "say", "--new", "--agent", "scripted", "One"];
     let session = stage.world.json(&say)["run"]["session_id"].clone();
     stage
         .world
         .run(&["session", "say", text(&session), "Two", "--queue"])
-        .done();
+        .expect_success();
     stage.wait_for_file("began");
     let runs = stage.runs();
     let run = runs.last().unwrap();
     assert_eq!(run["status"], "running");
     let run = text(&run["id"]).to_owned();
-    assert!(marked(&run).unwrap().len() >= 3);
+    assert!(processes_with_marker(&run).unwrap().len() >= 3);
     (server, run)
 }
 
-fn a_killed_server_leaves_nothing_and_the_next_one_takes_up_its_turn(stage: Stage) {
-    let held = stage.held();
-    let stage = stage.with([vec![Step::Echo], held, vec![Step::say("It is done")]]);
-    let (server, run) = in_mid_turn(&stage);
+fn turn_of_killed_server_is_retried_by_next_server(stage: CrashTest) {
+    let held = stage.blocked_turn();
+    let stage = stage.with_prompts([vec![Step::Echo], held, vec![Step::text("It is done")]]);
+    let (server, run) = start_second_turn(&stage);
     server.signal(Signal::KILL);
     server.end();
-    stage.wait_for_the_end_of_all_processes(&run);
+    stage.wait_until_processes_are_gone(&run);
 
     // Its heartbeat would be stale in three minutes; its process is known to be gone.
     let _server = stage.world.serve();
-    stage.wait_for_the_attempt_after(&run);
+    stage.wait_for_next_attempt(&run);
 }
 
 #[test]
-fn a_killed_server_leaves_nothing_and_the_next_one_takes_up_its_turn_on_sqlite() {
-    a_killed_server_leaves_nothing_and_the_next_one_takes_up_its_turn(Stage::on_sqlite());
+fn turn_of_killed_server_is_retried_by_next_server_on_sqlite() {
+    turn_of_killed_server_is_retried_by_next_server(CrashTest::on_sqlite());
 }
 
 #[test]
-fn a_killed_server_leaves_nothing_and_the_next_one_takes_up_its_turn_on_postgres() {
-    a_killed_server_leaves_nothing_and_the_next_one_takes_up_its_turn(Stage::on_postgres());
+fn turn_of_killed_server_is_retried_by_next_server_on_postgres() {
+    turn_of_killed_server_is_retried_by_next_server(CrashTest::on_postgres());
 }
 
 #[test]
-fn what_a_server_and_its_guard_left_that_were_both_killed_is_gone_before_the_next_attempt() {
-    let stage = Stage::on_sqlite();
-    let held = stage.held();
-    let stage = stage.with([vec![Step::Echo], held, vec![Step::say("It is done")]]);
-    let (server, run) = in_mid_turn(&stage);
+fn orphans_of_killed_server_and_guard_end_before_next_attempt() {
+    let stage = CrashTest::on_sqlite();
+    let held = stage.blocked_turn();
+    let stage = stage.with_prompts([vec![Step::Echo], held, vec![Step::text("It is done")]]);
+    let (server, run) = start_second_turn(&stage);
     // A frozen server cannot see that its guard is gone.
     server.signal(Signal::STOP);
-    let guard = marked(&run).unwrap().into_iter();
+    let guard = processes_with_marker(&run).unwrap().into_iter();
     let guard = guard.filter(|process| process.command.get(1).is_some_and(|arg| arg == "guard"));
     for process in guard {
         kill_process(process.pid, Signal::KILL).unwrap();
@@ -187,43 +187,46 @@ fn what_a_server_and_its_guard_left_that_were_both_killed_is_gone_before_the_nex
     server.signal(Signal::KILL);
     server.end();
     assert!(
-        !marked(&run).unwrap().is_empty(),
+        !processes_with_marker(&run).unwrap().is_empty(),
         "there was nothing to be left"
     );
 
     let _server = stage.world.serve();
-    stage.wait_for_the_end_of_all_processes(&run);
-    stage.wait_for_the_attempt_after(&run);
+    stage.wait_until_processes_are_gone(&run);
+    stage.wait_for_next_attempt(&run);
 }
 
-fn a_frozen_server_loses_its_turn_and_writes_nothing_when_it_thaws(mut stage: Stage) {
+fn frozen_server_loses_its_turn_and_writes_nothing_on_resume(mut stage: CrashTest) {
     stage.world = stage
         .world
-        .with("MATINS_HEARTBEAT_SECONDS", "1")
-        .with("MATINS_HEARTBEAT_STALE", "6")
-        .with("MATINS_WATCHDOG_SECONDS", "1");
-    let mut held = stage.held();
-    held.push(Step::say(". It is done"));
-    let stage = stage.with([held]);
+        .with_env("MATINS_HEARTBEAT_SECONDS", "1")
+        .with_env("MATINS_HEARTBEAT_STALE", "6")
+        .with_env("MATINS_WATCHDOG_SECONDS", "1");
+    let mut held = stage.blocked_turn();
+    held.push(Step::text(". It is done"));
+    let stage = stage.with_prompts([held]);
     let frozen = stage.world.serve();
     let say = [
         "session", "say", "--new", "--agent", "scripted", "Go", "--queue",
     ];
-    stage.world.run(&say).done();
+    stage.world.run(&say).expect_success();
     stage.wait_for_file("began");
     let run = text(&stage.runs()[0]["id"]).to_owned();
     frozen.freeze();
     // Nobody renews the lease, and the guard is not frozen.
-    stage.wait_for_the_end_of_all_processes(&run);
+    stage.wait_until_processes_are_gone(&run);
     assert_eq!(stage.runs()[0]["status"], "running");
 
     // Another instance on the same database: no first turn has ended, so it may have the session.
     fs::write(stage.path("goes on"), "").unwrap();
-    let other = stage.world.beside("other");
+    let other = stage.world.with_data_folder("other");
     let server = other.serve();
-    stage.wait_for_the_attempt_after(&run);
+    stage.wait_for_next_attempt(&run);
     let worker = text(&stage.runs()[1]["worker_id"]).to_owned();
-    assert!(worker.contains(&format!("-{}-", server.id())), "{worker}");
+    assert!(
+        worker.contains(&format!("-{}-", server.process_id())),
+        "{worker}"
+    );
     let session = text(&stage.runs()[1]["session_id"]).to_owned();
     let everything = || {
         let runs = other.json(&["run", "list"]);
@@ -247,11 +250,11 @@ fn a_frozen_server_loses_its_turn_and_writes_nothing_when_it_thaws(mut stage: St
 }
 
 #[test]
-fn a_frozen_server_loses_its_turn_and_writes_nothing_when_it_thaws_on_sqlite() {
-    a_frozen_server_loses_its_turn_and_writes_nothing_when_it_thaws(Stage::on_sqlite());
+fn frozen_server_loses_its_turn_and_writes_nothing_on_resume_on_sqlite() {
+    frozen_server_loses_its_turn_and_writes_nothing_on_resume(CrashTest::on_sqlite());
 }
 
 #[test]
-fn a_frozen_server_loses_its_turn_and_writes_nothing_when_it_thaws_on_postgres() {
-    a_frozen_server_loses_its_turn_and_writes_nothing_when_it_thaws(Stage::on_postgres());
+fn frozen_server_loses_its_turn_and_writes_nothing_on_resume_on_postgres() {
+    frozen_server_loses_its_turn_and_writes_nothing_on_resume(CrashTest::on_postgres());
 }

@@ -3,14 +3,14 @@
 use rustix::process::Signal;
 use serde_json::Value;
 
-use crate::world::World;
+use crate::test_installation::TestInstallation;
 
 #[test]
-fn the_demonstration_remembers_from_turn_to_turn_and_from_start_to_start() {
-    let world = World::new();
+fn demo_remembers_across_turns_and_restarts() {
+    let world = TestInstallation::new();
     let first = world
         .run(&["demo", "--dir", "d", "--every", "1s", "--turns", "2"])
-        .done();
+        .expect_success();
     for text in [
         "schedule  Scheduled automation triggered: demo",
         "This is turn 1 of this session.",
@@ -21,21 +21,26 @@ fn the_demonstration_remembers_from_turn_to_turn_and_from_start_to_start() {
         assert!(first.contains(text), "{text:?} is not in {first}");
     }
     assert!(!first.contains('\u{1b}'), "a pipe gets no colours");
-    let second = world.run(&["demo", "--dir", "d", "--turns", "1"]).done();
+    let second = world
+        .run(&["demo", "--dir", "d", "--turns", "1"])
+        .expect_success();
     assert!(second.contains("remembers it"), "{second}");
     assert!(!second.contains("turn 1 "), "{second}");
     assert!(
         second.contains("(2 times)") || second.contains("(3 times)"),
         "{second}"
     );
-    assert!(!world.data().exists(), "nothing but its folder is touched");
+    assert!(
+        !world.data_folder().exists(),
+        "nothing but its folder is touched"
+    );
 }
 
 #[test]
-fn ctrl_c_stops_the_demonstration_and_says_how_to_go_on() {
-    let world = World::new();
+fn ctrl_c_stops_demo_and_prints_next_steps() {
+    let world = TestInstallation::new();
     let mut demo = world.start(&["demo", "--every", "1s"]);
-    demo.until("This is turn 1");
+    demo.read_stdout_until("This is turn 1");
     demo.signal(Signal::INT);
     let ended = demo.end();
     assert_eq!(ended.code, 0, "{ended:#?}");
@@ -44,29 +49,29 @@ fn ctrl_c_stops_the_demonstration_and_says_how_to_go_on() {
 }
 
 #[test]
-fn a_person_talks_to_the_demonstration_from_beside() {
-    let world = World::new();
+fn demo_session_accepts_message_from_another_process() {
+    let world = TestInstallation::new();
     let mut demo = world.start(&["demo", "--every", "1h"]);
-    demo.until("Ctrl-C stops");
+    demo.read_stdout_until("Ctrl-C stops");
     let folder = world.path().join("matins-demo");
     let folder = folder.to_str().unwrap();
     world
         .run(&["automation", "fire", "demo", "--data", folder])
-        .done();
+        .expect_success();
     let sessions = world.json(&["session", "list", "--all", "--data", folder]);
     let session = sessions[0]["id"].as_str().unwrap();
     let said = world.run(&["session", "say", session, "Hello", "--data", folder]);
-    assert!(said.done().contains("Now you ask: \"Hello\"."));
-    let shown = demo.until("Now you ask: \"Hello\"");
+    assert!(said.expect_success().contains("Now you ask: \"Hello\"."));
+    let shown = demo.read_stdout_until("Now you ask: \"Hello\"");
     assert!(shown.contains("you       Hello"), "{shown}");
 }
 
 #[test]
-fn with_json_each_row_of_the_conversation_is_a_document() {
-    let world = World::new();
+fn demo_with_json_prints_one_document_per_row() {
+    let world = TestInstallation::new();
     let told = world
         .run(&["demo", "--every", "1s", "--turns", "1", "--json"])
-        .done();
+        .expect_success();
     let rows: Vec<Value> = told
         .lines()
         .map(|line| serde_json::from_str(line).unwrap())
@@ -75,8 +80,8 @@ fn with_json_each_row_of_the_conversation_is_a_document() {
 }
 
 #[test]
-fn a_reader_that_goes_away_stops_the_demonstration() {
-    let world = World::new();
+fn closed_stdout_stops_demo_with_success() {
+    let world = TestInstallation::new();
     let mut demo = world.command(&["demo", "--every", "1s"]);
     let mut child = demo
         .stdout(std::process::Stdio::piped())
@@ -90,13 +95,13 @@ fn a_reader_that_goes_away_stops_the_demonstration() {
 }
 
 #[test]
-fn a_demonstration_that_paused_itself_says_so_and_how_to_go_on() {
-    let world = World::new();
+fn paused_demo_prints_reason_and_resume_hint() {
+    let world = TestInstallation::new();
     let folder = world.path().join("d");
     let folder = folder.to_str().unwrap();
     let there = |args: &[&str]| {
         let args = ["--data", folder].into_iter().chain(args.iter().copied());
-        world.run(&args.collect::<Vec<_>>()).done()
+        world.run(&args.collect::<Vec<_>>()).expect_success()
     };
     there(&["agent", "add", "broken", "--", "false"]);
     there(&[
@@ -124,7 +129,7 @@ fn a_demonstration_that_paused_itself_says_so_and_how_to_go_on() {
     }
     // Without a number of turns it goes on looking, since somebody may let it go on.
     let mut demo = world.start(&["demo", "--dir", "d"]);
-    demo.until_told("paused itself");
+    demo.read_stderr_until("paused itself");
     demo.signal(Signal::INT);
     let ended = demo.end();
     assert_eq!(ended.code, 0, "{ended:#?}");

@@ -12,10 +12,10 @@ use serde_json::Value;
 use store::{Scope, database::Statement};
 use testkit::databases::TestDatabase;
 
-use crate::world::World;
+use crate::test_installation::TestInstallation;
 
 /// What the doctor tells: the exit code, and for each look how grave it is and what was found.
-fn told(world: &World, args: &[&str]) -> (i32, Vec<(String, String, String)>) {
+fn doctor_checks(world: &TestInstallation, args: &[&str]) -> (i32, Vec<(String, String, String)>) {
     let args: Vec<_> = ["doctor", "--json"].iter().chain(args).copied().collect();
     let done = world.run(&args);
     assert_eq!(done.stderr, "", "{done:#?}");
@@ -35,8 +35,8 @@ fn told(world: &World, args: &[&str]) -> (i32, Vec<(String, String, String)>) {
 }
 
 /// Asserts that a look found something as grave as this, in these words.
-fn assert_found(world: &World, check: &str, level: &str, says: &str) {
-    let (code, checks) = told(world, &[]);
+fn assert_found(world: &TestInstallation, check: &str, level: &str, says: &str) {
+    let (code, checks) = doctor_checks(world, &[]);
     let found = checks
         .iter()
         .any(|(name, grave, found)| name == check && grave == level && found.contains(says));
@@ -46,14 +46,14 @@ fn assert_found(world: &World, check: &str, level: &str, says: &str) {
 }
 
 /// Everything below a folder.
-fn contents(folder: &Path) -> BTreeMap<String, Vec<u8>> {
+fn folder_contents(folder: &Path) -> BTreeMap<String, Vec<u8>> {
     let mut found = BTreeMap::new();
     for entry in fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
         let name = path.display().to_string();
         if path.is_dir() {
             found.insert(name, Vec::new());
-            found.extend(contents(&path));
+            found.extend(folder_contents(&path));
         } else {
             found.insert(name, fs::read(&path).unwrap());
         }
@@ -61,7 +61,7 @@ fn contents(folder: &Path) -> BTreeMap<String, Vec<u8>> {
     found
 }
 
-fn automation(world: &World, agent: &str) {
+fn add_automation(world: &TestInstallation, agent: &str) {
     let add = [
         "automation",
         "add",
@@ -73,13 +73,13 @@ fn automation(world: &World, agent: &str) {
         "tidy",
         "x",
     ];
-    world.run(&add).done();
+    world.run(&add).expect_success();
 }
 
 #[test]
-fn where_nothing_was_ever_done_nothing_is_wrong_and_nothing_is_made() {
-    let world = World::new();
-    let (code, checks) = told(&world, &[]);
+fn doctor_on_fresh_machine_finds_and_creates_nothing() {
+    let world = TestInstallation::new();
+    let (code, checks) = doctor_checks(&world, &[]);
     assert_eq!(code, 0, "{checks:#?}");
     for check in [
         "configuration",
@@ -100,17 +100,17 @@ fn where_nothing_was_ever_done_nothing_is_wrong_and_nothing_is_made() {
         checks.iter().all(|(_, level, _)| level == "ok"),
         "{checks:#?}"
     );
-    assert_eq!(contents(world.path()), BTreeMap::new());
+    assert_eq!(folder_contents(world.path()), BTreeMap::new());
 }
 
 #[test]
-fn a_look_changes_nothing() {
-    let world = World::new();
-    automation(&world, "demo");
-    let before = contents(world.path());
-    let (code, checks) = told(&world, &[]);
+fn doctor_changes_no_file() {
+    let world = TestInstallation::new();
+    add_automation(&world, "demo");
+    let before = folder_contents(world.path());
+    let (code, checks) = doctor_checks(&world, &[]);
     assert_eq!(code, 0, "{checks:#?}");
-    let after = contents(world.path());
+    let after = folder_contents(world.path());
     assert_eq!(
         before.keys().collect::<Vec<_>>(),
         after.keys().collect::<Vec<_>>()
@@ -119,9 +119,9 @@ fn a_look_changes_nothing() {
 }
 
 #[test]
-fn it_says_who_serves() {
-    let world = World::new();
-    automation(&world, "demo");
+fn doctor_reports_running_missing_and_unresponsive_server() {
+    let world = TestInstallation::new();
+    add_automation(&world, "demo");
     assert_found(
         &world,
         "server",
@@ -133,37 +133,41 @@ fn it_says_who_serves() {
         &world,
         "server",
         "ok",
-        &format!("the process {} serves", server.id()),
+        &format!("the process {} serves", server.process_id()),
     );
     // A server that hangs holds the folder and gives no answer.
-    fs::remove_file(world.data().join("matins.sock")).unwrap();
+    fs::remove_file(world.data_folder().join("matins.sock")).unwrap();
     assert_found(
         &world,
         "server",
         "problem",
-        &format!("{} holds the folder", server.id()),
+        &format!("{} holds the folder", server.process_id()),
     );
     server.signal(Signal::TERM);
     server.end();
 }
 
 #[test]
-fn what_is_broken_is_told_and_the_other_looks_go_on() {
-    let world = World::new();
-    automation(&world, "demo");
+fn doctor_reports_each_fault_and_continues_other_checks() {
+    let world = TestInstallation::new();
+    add_automation(&world, "demo");
     let config = world.path().join("mine.toml");
     fs::write(&config, "wrokers = 3").unwrap();
     let broken = world
-        .beside("data")
-        .with("MATINS_CONFIG", config.to_str().unwrap());
+        .with_data_folder("data")
+        .with_env("MATINS_CONFIG", config.to_str().unwrap());
     assert_found(&broken, "configuration", "problem", "did you mean workers?");
     assert_found(&broken, "automations", "ok", "1 of them can fire");
-    let missing = world.beside("data").with("MATINS_CONFIG", "none.toml");
+    let missing = world
+        .with_data_folder("data")
+        .with_env("MATINS_CONFIG", "none.toml");
     assert_found(&missing, "configuration", "problem", "none.toml");
-    let unknown = world.beside("data").with("MATINS_WROKERS", "3");
+    let unknown = world
+        .with_data_folder("data")
+        .with_env("MATINS_WROKERS", "3");
     assert_found(&unknown, "environment", "warning", "MATINS_WROKERS");
 
-    let file = world.data().join("matins.db");
+    let file = world.data_folder().join("matins.db");
     let whole = fs::read(&file).unwrap();
     let page = 20 * 4096;
     fs::write(
@@ -176,49 +180,51 @@ fn what_is_broken_is_told_and_the_other_looks_go_on() {
     assert_found(&world, "database", "problem", "it is not a database");
     fs::write(&file, whole).unwrap();
 
-    fs::write(world.data().join("instance.id"), "nonsense").unwrap();
+    fs::write(world.data_folder().join("instance.id"), "nonsense").unwrap();
     assert_found(&world, "data folder", "problem", "instance.id");
-    let file = World::new();
-    fs::write(file.data(), "").unwrap();
+    let file = TestInstallation::new();
+    fs::write(file.data_folder(), "").unwrap();
     assert_found(&file, "data folder", "problem", "is no folder");
-    let away = World::new().with("MATINS_DATABASE", "postgres://me@localhost:1/x");
+    let away = TestInstallation::new().with_env("MATINS_DATABASE", "postgres://me@localhost:1/x");
     assert_found(&away, "database", "problem", "Connection refused");
 }
 
 #[test]
-fn rights_of_others_are_told() {
-    let world = World::new();
-    automation(&world, "demo");
+fn doctor_warns_of_files_readable_by_others() {
+    let world = TestInstallation::new();
+    add_automation(&world, "demo");
     fs::set_permissions(
-        world.data().join("matins.db"),
+        world.data_folder().join("matins.db"),
         Permissions::from_mode(0o644),
     )
     .unwrap();
     assert_found(&world, "database", "warning", "others can read it");
-    fs::set_permissions(world.data(), Permissions::from_mode(0o755)).unwrap();
+    fs::set_permissions(world.data_folder(), Permissions::from_mode(0o755)).unwrap();
     assert_found(&world, "data folder", "warning", "others can look into");
     let config = world.path().join("mine.toml");
     let path = config.to_str().unwrap();
     fs::write(&config, "database = \"postgres://me:s3cret@localhost:1/x\"").unwrap();
     fs::set_permissions(&config, Permissions::from_mode(0o644)).unwrap();
-    let open = world.beside("data").with("MATINS_CONFIG", path);
+    let open = world
+        .with_data_folder("data")
+        .with_env("MATINS_CONFIG", path);
     assert_found(&open, "configuration", "warning", "which has a password");
     fs::set_permissions(&config, Permissions::from_mode(0o600)).unwrap();
     assert_found(&open, "configuration", "ok", path);
 }
 
 #[test]
-fn an_agent_that_is_not_there_or_does_not_start_is_a_problem() {
-    let world = World::new();
+fn doctor_reports_missing_and_failing_agents() {
+    let world = TestInstallation::new();
     world
         .run(&["agent", "add", "gone", "--", "no-such-agent"])
-        .done();
-    automation(&world, "gone");
+        .expect_success();
+    add_automation(&world, "gone");
     assert_found(&world, "agent gone", "problem", "\"no-such-agent\"");
 
-    let world = World::new();
-    automation(&world, "demo");
-    let (code, checks) = told(&world, &["--agents"]);
+    let world = TestInstallation::new();
+    add_automation(&world, "demo");
+    let (code, checks) = doctor_checks(&world, &["--agents"]);
     assert_eq!(code, 0, "{checks:#?}");
     let started = |(name, _, found): &(String, String, String)| {
         name == "agent demo" && found.contains("matins-demo-agent")
@@ -226,15 +232,15 @@ fn an_agent_that_is_not_there_or_does_not_start_is_a_problem() {
     assert!(checks.iter().any(started), "{checks:#?}");
     world
         .run(&["agent", "add", "demo", "--", "sh", "-c", "exit 3"])
-        .done();
+        .expect_success();
     assert_found(&world, "agent demo", "ok", "/sh");
-    let (code, checks) = told(&world, &["--agents"]);
+    let (code, checks) = doctor_checks(&world, &["--agents"]);
     assert_eq!(code, 1, "{checks:#?}");
 }
 
 #[test]
-fn a_worker_that_was_killed_and_a_folder_that_is_gone_are_told() {
-    let world = World::new();
+fn doctor_reports_killed_worker_and_missing_working_directory() {
+    let world = TestInstallation::new();
     world.slow_agent();
     let work = world.path().join("work");
     fs::create_dir(&work).unwrap();
@@ -251,9 +257,11 @@ fn a_worker_that_was_killed_and_a_folder_that_is_gone_are_told() {
         work.to_str().unwrap(),
         "x",
     ];
-    world.run(&add).done();
+    world.run(&add).expect_success();
     let server = world.serve();
-    world.run(&["automation", "fire", "tidy", "--queue"]).done();
+    world
+        .run(&["automation", "fire", "tidy", "--queue"])
+        .expect_success();
     world.wait_for("a turn is taken", |world| {
         world.json(&["run", "list", "--status", "running"]) != Value::Array(vec![])
     });
@@ -271,9 +279,9 @@ fn a_worker_that_was_killed_and_a_folder_that_is_gone_are_told() {
 }
 
 #[test]
-fn a_shared_database_is_looked_at_with_the_instances_that_runs_wait_for() {
+fn doctor_on_shared_database_reports_instances_with_queued_runs() {
     let database = TestDatabase::empty_postgres().unwrap();
-    let here = World::new().with("MATINS_DATABASE", database.url());
+    let here = TestInstallation::new().with_env("MATINS_DATABASE", database.url());
     assert_found(&here, "database", "ok", "empty; the first command fills it");
     let add = [
         "automation",
@@ -287,22 +295,23 @@ fn a_shared_database_is_looked_at_with_the_instances_that_runs_wait_for() {
         "tidy",
         "x",
     ];
-    here.run(&add).done();
+    here.run(&add).expect_success();
     assert_found(&here, "database", "ok", "PostgreSQL");
-    here.run(&["automation", "fire", "tidy"]).done();
-    here.run(&["automation", "fire", "tidy", "--queue"]).done();
+    here.run(&["automation", "fire", "tidy"]).expect_success();
+    here.run(&["automation", "fire", "tidy", "--queue"])
+        .expect_success();
     assert_found(&here, "instances", "ok", "1 instance");
-    let other = here.beside("other");
-    other.run(&["agent", "list"]).done();
+    let other = here.with_data_folder("other");
+    other.run(&["agent", "list"]).expect_success();
     assert_found(&other, "instances", "warning", "1 run waits for");
     assert_found(&other, "server", "ok", "others that share the database");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_server_that_others_share_is_looked_at_in_every_respect() {
+async fn doctor_runs_every_check_of_postgres_server() {
     let database = TestDatabase::empty_postgres().unwrap();
-    let world = World::new().with("MATINS_DATABASE", database.url());
-    world.run(&["agent", "list"]).done();
+    let world = TestInstallation::new().with_env("MATINS_DATABASE", database.url());
+    world.run(&["agent", "list"]).expect_success();
     for (check, says) in [
         ("database clock", "it, known within"),
         ("database role", "may do all that is needed"),

@@ -5,10 +5,10 @@ use std::{
     net::{TcpListener, TcpStream},
 };
 
-use crate::world::World;
+use crate::test_installation::TestInstallation;
 
 /// Takes one request and answers it; gives its head and its body.
-fn receive(listener: &TcpListener) -> (String, String) {
+fn receive_request(listener: &TcpListener) -> (String, String) {
     let (stream, _) = listener.accept().unwrap();
     let mut stream = BufReader::new(stream);
     let mut head = String::new();
@@ -28,8 +28,8 @@ fn receive(listener: &TcpListener) -> (String, String) {
 }
 
 #[test]
-fn an_endpoint_is_made_tried_changed_and_removed() {
-    let world = World::new().with("MATINS_WEBHOOK_ALLOW", "127.0.0.1/32");
+fn endpoint_is_added_tested_edited_and_deleted() {
+    let world = TestInstallation::new().with_env("MATINS_WEBHOOK_ALLOW", "127.0.0.1/32");
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = format!("http://{}/matins", listener.local_addr().unwrap());
     let server = world.serve();
@@ -37,11 +37,11 @@ fn an_endpoint_is_made_tried_changed_and_removed() {
     let refused = world.run(&add);
     assert_eq!(refused.code, 2, "{refused:#?}");
     let add: Vec<_> = add.into_iter().chain(["--event", "run.failed"]).collect();
-    let secret = world.run(&add).done();
+    let secret = world.run(&add).expect_success();
     assert!(secret.starts_with("whsec_"), "{secret}");
 
     let sent = world.json(&["endpoint", "test", "pager"]);
-    let (head, body) = receive(&listener);
+    let (head, body) = receive_request(&listener);
     assert!(head.contains("webhook-signature: v1,"), "{head}");
     assert!(body.contains("endpoint.test"), "{body}");
     let id = sent["id"].as_str().unwrap();
@@ -54,8 +54,8 @@ fn an_endpoint_is_made_tried_changed_and_removed() {
 
     let edit = ["endpoint", "edit", "pager", "--name", "phone"];
     let edit: Vec<_> = edit.into_iter().chain(["--event", "run.skipped"]).collect();
-    world.run(&edit).done();
-    let phone = world.run(&["endpoint", "show", "phone"]).done();
+    world.run(&edit).expect_success();
+    let phone = world.run(&["endpoint", "show", "phone"]).expect_success();
     for text in [
         "phone",
         &address,
@@ -65,26 +65,30 @@ fn an_endpoint_is_made_tried_changed_and_removed() {
     ] {
         assert!(phone.contains(text), "{phone}");
     }
-    let rotated = world.run(&["endpoint", "rotate-secret", "phone"]).done();
+    let rotated = world
+        .run(&["endpoint", "rotate-secret", "phone"])
+        .expect_success();
     assert!(rotated.starts_with("whsec_") && rotated != secret);
-    world.run(&["endpoint", "disable", "phone"]).done();
-    let list = world.run(&["endpoint", "list"]).done();
+    world
+        .run(&["endpoint", "disable", "phone"])
+        .expect_success();
+    let list = world.run(&["endpoint", "list"]).expect_success();
     assert!(list.contains("disabled"), "{list}");
-    world.run(&["endpoint", "enable", "phone"]).done();
-    world.run(&["endpoint", "redeliver", id]).done();
-    let (_, again) = receive(&listener);
+    world.run(&["endpoint", "enable", "phone"]).expect_success();
+    world.run(&["endpoint", "redeliver", id]).expect_success();
+    let (_, again) = receive_request(&listener);
     assert_eq!(again, body, "to the letter");
-    world.run(&["endpoint", "delete", "phone"]).done();
+    world.run(&["endpoint", "delete", "phone"]).expect_success();
     assert_eq!(world.run(&["endpoint", "show", "phone"]).code, 3);
     drop(server);
 }
 
 #[test]
-fn a_webhook_is_added_and_its_secret_shown_and_changed() {
-    let world = World::new();
+fn webhook_is_added_and_its_secret_shown_and_rotated() {
+    let world = TestInstallation::new();
     let add = ["automation", "add", "--webhook", "--agent", "demo"];
     let add: Vec<_> = add.into_iter().chain(["--name", "push", "Look"]).collect();
-    world.run(&add).done();
+    world.run(&add).expect_success();
     let shown = world.json(&["automation", "webhook", "push"]);
     let secret = shown["secret"].as_str().unwrap().to_owned();
     assert!(secret.starts_with("whsec_"), "{shown}");
@@ -96,13 +100,15 @@ fn a_webhook_is_added_and_its_secret_shown_and_changed() {
         "--overlap",
         "0s",
     ];
-    let rotated = world.run(&rotate).done();
-    let now = world.run(&["automation", "webhook", "push"]).done();
+    let rotated = world.run(&rotate).expect_success();
+    let now = world
+        .run(&["automation", "webhook", "push"])
+        .expect_success();
     assert!(rotated.trim() == now.trim() && rotated.trim() != secret);
 
     let second = world
         .run(&["automation", "webhook", "push", "--add"])
-        .done();
+        .expect_success();
     assert!(second.starts_with("whsec_") && second.trim() != now.trim());
     let which = world.run(&["automation", "webhook", "push"]);
     assert_eq!(which.code, 2, "{which:#?}");
@@ -122,7 +128,7 @@ fn a_webhook_is_added_and_its_secret_shown_and_changed() {
     assert!(answer.starts_with("HTTP/1.1 40"), "{answer}");
     let none = ["automation", "add", "--on-demand", "--agent", "demo"];
     let none: Vec<_> = none.into_iter().chain(["--name", "calm", "Work"]).collect();
-    world.run(&none).done();
+    world.run(&none).expect_success();
     let none = world.run(&["automation", "webhook", "calm"]);
     assert_eq!(none.code, 3, "{none:#?}");
 }

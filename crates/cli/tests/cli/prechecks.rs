@@ -4,20 +4,20 @@ use std::fs;
 
 use rustix::process::Signal;
 use serde_json::Value;
-use testkit::processes::marked;
+use testkit::processes::processes_with_marker;
 
-use crate::world::World;
+use crate::test_installation::TestInstallation;
 
-fn asking(world: &World, precheck: &str) {
+fn add_automation_with_precheck(world: &TestInstallation, precheck: &str) {
     let add = ["automation", "add", "--on-demand", "--agent", "demo"];
     let named = ["--name", "news", "--precheck", precheck, "Read the news"];
     world.json(&[&add[..], &named].concat());
 }
 
 #[test]
-fn a_precheck_that_declines_is_told_and_leaves_no_conversation() {
-    let world = World::new();
-    asking(&world, "echo nothing new; exit 1");
+fn declining_precheck_skips_run_and_creates_no_session() {
+    let world = TestInstallation::new();
+    add_automation_with_precheck(&world, "echo nothing new; exit 1");
     let fired = world.run(&["automation", "fire", "news"]);
     assert_eq!(fired.code, 4, "{fired:#?}");
     assert!(
@@ -31,7 +31,7 @@ fn a_precheck_that_declines_is_told_and_leaves_no_conversation() {
     );
     let shown = world
         .run(&["run", "show", run["id"].as_str().unwrap()])
-        .done();
+        .expect_success();
     for told in ["skipped", "precheck", "Precheck\nexit code 1\nnothing new"] {
         assert!(shown.contains(told), "{shown}");
     }
@@ -40,9 +40,9 @@ fn a_precheck_that_declines_is_told_and_leaves_no_conversation() {
 }
 
 #[test]
-fn a_precheck_that_says_neither_takes_the_turn_and_is_told_beside_it() {
-    let world = World::new();
-    asking(&world, "echo no idea >&2; exit 3");
+fn unclear_precheck_takes_turn_and_is_reported() {
+    let world = TestInstallation::new();
+    add_automation_with_precheck(&world, "echo no idea >&2; exit 3");
     let fired = world.run(&["automation", "fire", "news"]);
     assert_eq!(fired.code, 0, "{fired:#?}");
     assert!(fired.stdout.contains("This is turn 1"), "{fired:#?}");
@@ -50,12 +50,12 @@ fn a_precheck_that_says_neither_takes_the_turn_and_is_told_beside_it() {
         fired.stderr.contains("The precheck did not say"),
         "{fired:#?}"
     );
-    let listed = world.run(&["run", "list"]).done();
+    let listed = world.run(&["run", "list"]).expect_success();
     assert!(listed.contains("precheck unclear"), "{listed}");
     let run = &world.json(&["run", "list"])[0];
     let shown = world
         .run(&["run", "show", run["id"].as_str().unwrap()])
-        .done();
+        .expect_success();
     assert!(shown.contains("Precheck\nexit code 3\nno idea"), "{shown}");
     // Without it, the turn is taken as any other.
     world.json(&["automation", "edit", "news", "--no-precheck"]);
@@ -64,8 +64,8 @@ fn a_precheck_that_says_neither_takes_the_turn_and_is_told_beside_it() {
 }
 
 #[test]
-fn a_killed_server_leaves_nothing_of_a_precheck_and_the_next_one_asks_again() {
-    let world = World::new();
+fn precheck_of_killed_server_is_run_again_by_next_server() {
+    let world = TestInstallation::new();
     let (began, go_on) = (world.path().join("began"), world.path().join("goes on"));
     let words = format!(
         "touch '{}'; test -e '{}' || sleep 1000",
@@ -73,17 +73,19 @@ fn a_killed_server_leaves_nothing_of_a_precheck_and_the_next_one_asks_again() {
         go_on.display()
     );
     let server = world.serve();
-    asking(&world, &words);
-    world.run(&["automation", "fire", "news", "--queue"]).done();
+    add_automation_with_precheck(&world, &words);
+    world
+        .run(&["automation", "fire", "news", "--queue"])
+        .expect_success();
     world.wait_for("the precheck", |_| began.exists());
     let run = world.json(&["run", "list"])[0].clone();
     assert_eq!(run["status"], "delivered");
     let run = run["id"].as_str().unwrap().to_owned();
-    assert!(marked(&run).unwrap().len() >= 2);
+    assert!(processes_with_marker(&run).unwrap().len() >= 2);
     server.signal(Signal::KILL);
     server.end();
     world.wait_for("all of its processes are gone", |_| {
-        marked(&run).unwrap().is_empty()
+        processes_with_marker(&run).unwrap().is_empty()
     });
 
     fs::write(&go_on, "").unwrap();

@@ -5,12 +5,12 @@ use std::{path::PathBuf, sync::Arc};
 use store::{Location, Store};
 use testkit::clock::SeededEntropy;
 
-use crate::world::World;
+use crate::test_installation::TestInstallation;
 
-const LATER: &str = "2199-01-01T00:00:00Z";
+const AFTER_RETENTION: &str = "2199-01-01T00:00:00Z";
 
 /// Says something in a new session, and leaves it to whoever serves. Gives the run.
-fn queue(world: &World, agent: &str) -> String {
+fn queue_run(world: &TestInstallation, agent: &str) -> String {
     let args = ["session", "say", "--new", "--agent", agent];
     let args: Vec<_> = args.into_iter().chain(["--queue", "Hello"]).collect();
     let queued = world.json(&args);
@@ -18,19 +18,19 @@ fn queue(world: &World, agent: &str) -> String {
 }
 
 #[test]
-fn a_run_that_waits_is_called_off_and_tried_again() {
-    let world = World::new();
-    let run = queue(&world, "demo");
+fn queued_run_is_cancelled_and_retried() {
+    let world = TestInstallation::new();
+    let run = queue_run(&world, "demo");
     let refused = world.run(&["run", "retry", &run]);
     assert_eq!(refused.code, 4, "{refused:#?}");
     assert!(refused.stderr.contains("run is queued"), "{refused:#?}");
-    let told = world.run(&["run", "cancel", &run[..24]]).done();
+    let told = world.run(&["run", "cancel", &run[..24]]).expect_success();
     assert_eq!(told, format!("Called off {run}.\n"));
     let again = world.run(&["run", "cancel", &run]);
     assert_eq!(again.code, 4, "{again:#?}");
     assert!(again.stderr.contains("run is cancelled"), "{again:#?}");
 
-    let answer = world.run(&["run", "retry", &run]).done();
+    let answer = world.run(&["run", "retry", &run]).expect_success();
     assert!(answer.contains("Now you ask: \"Hello\""), "{answer}");
     let shown = world.json(&["run", "show", &run]);
     assert_eq!(shown["attempts"][1]["attempt"], 2);
@@ -47,12 +47,13 @@ fn a_run_that_waits_is_called_off_and_tried_again() {
 }
 
 #[test]
-fn a_run_that_runs_is_called_off_and_the_others_of_its_session_stay() {
-    let world = World::new();
+fn cancelling_running_run_keeps_other_runs_of_session() {
+    let world = TestInstallation::new();
     world.slow_agent();
     let _server = world.serve();
-    let run = queue(&world, "slow");
-    let status = |world: &World, run: &str| world.json(&["run", "show", run])["status"].clone();
+    let run = queue_run(&world, "slow");
+    let status =
+        |world: &TestInstallation, run: &str| world.json(&["run", "show", run])["status"].clone();
     world.wait_for("the turn begins", |world| status(world, &run) == "running");
     let session = world.json(&["run", "show", &run])["session_id"].clone();
     let session = session.as_str().unwrap();
@@ -70,30 +71,30 @@ fn a_run_that_runs_is_called_off_and_the_others_of_its_session_stay() {
     let again = world.json(&["run", "retry", &run, "--queue"]);
     assert_eq!(again["run"]["interrupted_run_id"], run.as_str());
     assert_eq!(again["run"]["status"], "deferred");
-    world.run(&["session", "cancel", session]).done();
+    world.run(&["session", "cancel", session]).expect_success();
 }
 
 #[tokio::test]
-async fn a_record_that_retention_removed_is_said_to_be_gone() {
-    let world = World::new();
-    let run = queue(&world, "demo");
-    world.run(&["run", "cancel", &run]).done();
-    let shown = world.run(&["run", "show", &run]).done();
+async fn run_show_reports_record_removed_by_retention() {
+    let world = TestInstallation::new();
+    let run = queue_run(&world, "demo");
+    world.run(&["run", "cancel", &run]).expect_success();
+    let shown = world.run(&["run", "show", &run]).expect_success();
     assert!(!shown.contains("Retention"), "{shown}");
-    let file = Location::SqliteFile(world.data().join("matins.db"));
+    let file = Location::SqliteFile(world.data_folder().join("matins.db"));
     let database = store::open(&file).await.unwrap();
     let entropy = Arc::new(SeededEntropy::new(1));
     let store = Store::new(database.clone(), entropy, PathBuf::from("/nowhere"));
-    let trimmed = store.trim_records(LATER.parse().unwrap()).await;
+    let trimmed = store.trim_records(AFTER_RETENTION.parse().unwrap()).await;
     assert_eq!(trimmed.unwrap(), 1);
     database.close().await;
-    let shown = world.run(&["run", "show", &run]).done();
+    let shown = world.run(&["run", "show", &run]).expect_success();
     assert!(shown.contains("Retention has removed"), "{shown}");
     assert!(shown.contains("after 30d"), "{shown}");
     assert_eq!(world.json(&["run", "show", &run])["record_trimmed"], true);
     // How long is a knob, and 0 is for ever.
     let refused = world
-        .with("MATINS_RETAIN_RECORDS_DAYS", "a week")
+        .with_env("MATINS_RETAIN_RECORDS_DAYS", "a week")
         .run(&["run", "show", &run]);
     assert_eq!(refused.code, 2, "{refused:#?}");
     assert!(

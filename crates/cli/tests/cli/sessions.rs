@@ -3,32 +3,36 @@
 use std::{fs, os::unix::fs::PermissionsExt};
 
 use serde_json::{Value, json};
-use testkit::processes::marked;
+use testkit::processes::processes_with_marker;
 
-use crate::world::World;
+use crate::test_installation::TestInstallation;
 
 /// Begins a session, and says as many things in it.
-fn talk(world: &World, words: &[&str]) -> String {
+fn session_with_messages(world: &TestInstallation, words: &[&str]) -> String {
     let new = ["session", "say", "--new", "--agent", "demo", words[0]];
     let begun = world.json(&new);
     let session = begun["run"]["session_id"].as_str().unwrap().to_owned();
     for words in &words[1..] {
-        world.run(&["session", "say", &session, words]).done();
+        world
+            .run(&["session", "say", &session, words])
+            .expect_success();
     }
     session
 }
 
 #[test]
-fn the_end_of_a_transcript_is_shown_and_what_comes_before_is_counted() {
-    let world = World::new();
-    let session = talk(&world, &["One", "Two", "Three"]);
+fn session_show_prints_last_rows_and_counts_earlier_ones() {
+    let world = TestInstallation::new();
+    let session = session_with_messages(&world, &["One", "Two", "Three"]);
     let shown = world
         .run(&["session", "show", &session, "--last", "1"])
-        .done();
+        .expect_success();
     assert!(shown.contains("This is turn 3"), "{shown}");
     assert!(!shown.contains("This is turn 2"), "{shown}");
     assert!(shown.contains("rows come before these; --all"), "{shown}");
-    let all = world.run(&["session", "show", &session, "--all"]).done();
+    let all = world
+        .run(&["session", "show", &session, "--all"])
+        .expect_success();
     for text in ["This is turn 1", "This is turn 2", "This is turn 3"] {
         assert!(all.contains(text), "{all}");
     }
@@ -51,16 +55,16 @@ fn the_end_of_a_transcript_is_shown_and_what_comes_before_is_counted() {
 }
 
 #[test]
-fn a_conversation_is_written_down_for_programs_and_for_people() {
-    let world = World::new();
-    let session = talk(&world, &["My **name** is Ada", "Who am I?"]);
+fn session_export_writes_jsonl_and_markdown() {
+    let world = TestInstallation::new();
+    let session = session_with_messages(&world, &["My **name** is Ada", "Who am I?"]);
     let bound = format!("bound:{session}");
     let add = ["automation", "add", "--on-demand", "--name", "talk"];
     let add = add.into_iter().chain(["--session", &bound, "Speak up"]);
-    world.run(&add.collect::<Vec<_>>()).done();
-    world.run(&["automation", "fire", "talk"]).done();
+    world.run(&add.collect::<Vec<_>>()).expect_success();
+    world.run(&["automation", "fire", "talk"]).expect_success();
 
-    let written = world.run(&["session", "export", &session]).done();
+    let written = world.run(&["session", "export", &session]).expect_success();
     let lines: Vec<Value> = written
         .lines()
         .map(|line| serde_json::from_str(line).unwrap())
@@ -77,7 +81,7 @@ fn a_conversation_is_written_down_for_programs_and_for_people() {
 
     let read = world
         .run(&["session", "export", &session, "--format", "markdown"])
-        .done();
+        .expect_success();
     for text in [
         "- Agent: demo",
         "## You, 20",
@@ -94,14 +98,14 @@ fn a_conversation_is_written_down_for_programs_and_for_people() {
 }
 
 #[test]
-fn a_file_is_written_whole_and_never_over_another_unasked() {
-    let world = World::new();
-    let session = talk(&world, &["Hello"]);
+fn session_export_replaces_existing_file_only_with_force() {
+    let world = TestInstallation::new();
+    let session = session_with_messages(&world, &["Hello"]);
     let file = world.path().join("talk.jsonl");
     let export = ["session", "export", &session, "--out", "talk.jsonl"];
     let told = world.run(&export);
     assert!(told.stderr.contains("Wrote"), "{told:#?}");
-    assert_eq!(told.done(), "");
+    assert_eq!(told.expect_success(), "");
     let mode = fs::metadata(&file).unwrap().permissions().mode();
     assert_eq!(mode & 0o777, 0o600, "for its owner alone");
     fs::write(&file, "mine").unwrap();
@@ -110,7 +114,7 @@ fn a_file_is_written_whole_and_never_over_another_unasked() {
     assert!(refused.stderr.contains("--force"), "{refused:#?}");
     assert_eq!(fs::read_to_string(&file).unwrap(), "mine");
     let forced: Vec<_> = export.into_iter().chain(["--force"]).collect();
-    world.run(&forced).done();
+    world.run(&forced).expect_success();
     let written = fs::read_to_string(&file).unwrap();
     assert!(written.lines().count() > 2 && written.ends_with('\n'));
     let nowhere = world.run(&["session", "export", &session, "--out", "no/where"]);
@@ -124,9 +128,9 @@ fn a_file_is_written_whole_and_never_over_another_unasked() {
 }
 
 #[test]
-fn deleting_a_session_takes_consent_where_automations_speak_in_it() {
-    let world = World::new();
-    let session = talk(&world, &["Hello"]);
+fn deleting_session_with_bound_automations_requires_flag() {
+    let world = TestInstallation::new();
+    let session = session_with_messages(&world, &["Hello"]);
     let bound = format!("bound:{session}");
     let made = world.json(&[
         "automation",
@@ -152,7 +156,7 @@ fn deleting_a_session_takes_consent_where_automations_speak_in_it() {
     let told = world.run(&["session", "delete", &session]);
     assert_eq!(told.code, 7, "{told:#?}");
     assert!(told.stdout.contains("--with-automations"), "{told:#?}");
-    let shown = world.run(&["session", "show", &session]).done();
+    let shown = world.run(&["session", "show", &session]).expect_success();
     assert!(shown.contains("bound to it talk"), "{shown}");
 
     let deleted = world.json(&["session", "delete", &session, "--with-automations"]);
@@ -164,8 +168,8 @@ fn deleting_a_session_takes_consent_where_automations_speak_in_it() {
 }
 
 #[test]
-fn deleting_a_session_ends_the_agent_that_works_in_it() {
-    let world = World::new();
+fn deleting_session_ends_its_running_agent() {
+    let world = TestInstallation::new();
     world.slow_agent();
     let mut server = world.serve();
     let run = world.json(&[
@@ -176,12 +180,16 @@ fn deleting_a_session_ends_the_agent_that_works_in_it() {
     world.wait_for("the turn begins", |world| {
         world.json(&["run", "show", id])["status"] == "running"
     });
-    world.wait_for("its agent works", |_| !marked(id).unwrap().is_empty());
+    world.wait_for("its agent works", |_| {
+        !processes_with_marker(id).unwrap().is_empty()
+    });
     let session = run["session_id"].as_str().unwrap();
-    let told = world.run(&["session", "delete", session]).done();
+    let told = world.run(&["session", "delete", session]).expect_success();
     assert!(told.contains("A turn was under way"), "{told}");
-    world.wait_for("its agent is ended", |_| marked(id).unwrap().is_empty());
+    world.wait_for("its agent is ended", |_| {
+        processes_with_marker(id).unwrap().is_empty()
+    });
     assert_eq!(world.run(&["run", "show", id]).code, 3);
     server.signal(rustix::process::Signal::TERM);
-    server.until("Stopped: 0 turns ended meanwhile, 0 were handed back");
+    server.read_stdout_until("Stopped: 0 turns ended meanwhile, 0 were handed back");
 }

@@ -8,49 +8,51 @@ use std::{
 use rustix::process::Signal;
 use serde_json::Value;
 
-use crate::world::World;
+use crate::test_installation::TestInstallation;
 
-fn event(line: &str) -> Value {
+fn last_event(line: &str) -> Value {
     serde_json::from_str(line.lines().last().unwrap()).unwrap()
 }
 
 #[test]
-fn a_session_is_watched_from_its_beginning_to_its_end() {
-    let world = World::new();
+fn trace_follows_session_from_creation_to_deletion() {
+    let world = TestInstallation::new();
     let _server = world.serve();
     let said = world.json(&["session", "say", "--new", "--agent", "demo", "Hello"]);
     let session = said["run"]["session_id"].as_str().unwrap();
-    let elsewhere = world.elsewhere(&world.token());
+    let elsewhere = world.remote(&world.token());
     let mut trace = elsewhere.start(&["trace", session, "--after", "0", "--json"]);
-    let first = trace.until("\n");
-    let first = event(&first);
+    let first = trace.read_stdout_until("\n");
+    let first = last_event(&first);
     assert_eq!(first["id"], "1", "{first}");
-    trace.until("This is turn 1");
-    world.run(&["session", "say", session, "And?"]).done();
-    let told = trace.until("This is turn 2");
+    trace.read_stdout_until("This is turn 1");
+    world
+        .run(&["session", "say", session, "And?"])
+        .expect_success();
+    let told = trace.read_stdout_until("This is turn 2");
     let ids: Vec<i64> = told
         .lines()
-        .filter_map(|line| event(line)["id"].as_str()?.parse().ok())
+        .filter_map(|line| last_event(line)["id"].as_str()?.parse().ok())
         .collect();
     assert!(!ids.is_empty() && ids.windows(2).all(|two| two[1] == two[0] + 1));
     let after = ids[0].to_string();
     let mut again = elsewhere.start(&["trace", session, "--after", &after, "--json"]);
-    let next = again.until("\n");
-    assert_eq!(event(&next)["id"], (ids[0] + 1).to_string());
+    let next = again.read_stdout_until("\n");
+    assert_eq!(last_event(&next)["id"], (ids[0] + 1).to_string());
     again.signal(Signal::INT);
     assert_eq!(again.end().code, 0);
-    world.run(&["session", "delete", session]).done();
+    world.run(&["session", "delete", session]).expect_success();
     let ended = trace.end();
     assert_eq!(ended.code, 0, "{ended:#?}");
 }
 
 #[test]
-fn people_read_a_line_for_each_event_and_the_words() {
-    let world = World::new();
+fn trace_prints_one_line_per_event_and_messages() {
+    let world = TestInstallation::new();
     let said = world.json(&["session", "say", "--new", "--agent", "demo", "Hello"]);
     let session = said["run"]["session_id"].as_str().unwrap();
     let mut trace = world.start(&["trace", session, "--after", "0"]);
-    let told = trace.until("This is turn 1");
+    let told = trace.read_stdout_until("This is turn 1");
     assert!(told.contains("you       Hello"), "{told}");
     assert!(told.contains(" run run_"), "{told}");
     trace.signal(Signal::INT);
@@ -58,8 +60,8 @@ fn people_read_a_line_for_each_event_and_the_words() {
 }
 
 #[test]
-fn what_is_not_there_and_no_place_in_a_trace_are_refused() {
-    let world = World::new();
+fn trace_of_missing_session_or_invalid_cursor_is_refused() {
+    let world = TestInstallation::new();
     let nobody = world.run(&["trace", "nothing"]);
     assert_eq!(nobody.code, 3, "{nobody:#?}");
     let nothing = world.run(&["trace"]);
@@ -72,18 +74,18 @@ fn what_is_not_there_and_no_place_in_a_trace_are_refused() {
 }
 
 #[test]
-fn everything_is_watched_at_once_and_goes_on_when_the_server_starts_anew() {
-    let world = World::new().with("MATINS_LISTEN", free_address());
+fn trace_of_everything_resumes_after_server_restart() {
+    let world = TestInstallation::new().with_env("MATINS_LISTEN", free_address());
     let server = world.serve();
-    let elsewhere = world.elsewhere(&world.token());
+    let elsewhere = world.remote(&world.token());
     let mut trace = elsewhere.start(&["trace", "--all"]);
     let say = |words: &str| {
         let say = ["session", "say", "--new", "--agent", "demo", words];
-        world.run(&say).done();
+        world.run(&say).expect_success();
     };
     // What was there before it began is not told, so one is said until it is heard.
     let heard = std::thread::spawn(move || {
-        trace.until("This is turn 1");
+        trace.read_stdout_until("This is turn 1");
         trace
     });
     while !heard.is_finished() {
@@ -92,15 +94,15 @@ fn everything_is_watched_at_once_and_goes_on_when_the_server_starts_anew() {
     let mut trace = heard.join().unwrap();
     server.signal(Signal::TERM);
     assert_eq!(server.end().code, 0);
-    trace.until_told("connection broke");
+    trace.read_stderr_until("connection broke");
     say("While nobody served");
     let _server = world.serve();
-    trace.until("While nobody served");
+    trace.read_stdout_until("While nobody served");
 }
 
 #[test]
-fn a_server_stops_at_once_however_many_streams_are_open() {
-    let world = World::new();
+fn server_stops_at_once_with_many_open_streams() {
+    let world = TestInstallation::new();
     let server = world.serve();
     let said = world.json(&["session", "say", "--new", "--agent", "demo", "Hello"]);
     let session = said["run"]["session_id"].as_str().unwrap();
@@ -109,7 +111,7 @@ fn a_server_stops_at_once_however_many_streams_are_open() {
         .iter()
         .cycle()
         .take(100)
-        .map(|path| stream(&world, path))
+        .map(|path| open_stream(&world, path))
         .collect();
     let asked = std::time::Instant::now();
     server.signal(Signal::TERM);
@@ -125,7 +127,7 @@ fn a_server_stops_at_once_however_many_streams_are_open() {
 }
 
 /// A stream of the server, which has begun.
-fn stream(world: &World, path: &str) -> BufReader<TcpStream> {
+fn open_stream(world: &TestInstallation, path: &str) -> BufReader<TcpStream> {
     let address = world.address();
     let mut stream = TcpStream::connect(address.trim_start_matches("http://")).unwrap();
     let token = world.token();

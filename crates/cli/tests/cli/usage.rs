@@ -4,11 +4,11 @@ use std::{fs, os::unix::fs::PermissionsExt, process::Stdio, thread};
 
 use serde_json::Value;
 
-use crate::world::World;
+use crate::test_installation::TestInstallation;
 
 #[test]
 fn every_command_has_help() {
-    let world = World::new();
+    let world = TestInstallation::new();
     let commands = [
         "",
         "demo",
@@ -69,20 +69,20 @@ fn every_command_has_help() {
     ];
     for command in commands {
         let args: Vec<_> = command.split_whitespace().chain(["--help"]).collect();
-        let help = world.run(&args).done();
+        let help = world.run(&args).expect_success();
         assert!(
             help.contains(&format!("Usage: matins {command}").trim_end().to_owned()),
             "{command}: {help}"
         );
         assert!(help.contains("--json"), "{command}: {help}");
     }
-    let help = world.run(&["--help"]).done();
+    let help = world.run(&["--help"]).expect_success();
     assert!(help.contains("Exit codes:"), "{help}");
-    assert!(!world.data().exists(), "help touches nothing");
+    assert!(!world.data_folder().exists(), "help touches nothing");
 }
 
 /// What `"ADD"` stands for below.
-const ADD: [&str; 4] = ["automation", "add", "--agent", "demo"];
+const ADD_ARGS: [&str; 4] = ["automation", "add", "--agent", "demo"];
 
 /// Arguments, the exit code, and what the error says.
 const BAD_INPUT: &[(&[&str], i32, &[&str])] = &[
@@ -259,11 +259,11 @@ const BAD_INPUT: &[(&[&str], i32, &[&str])] = &[
 ];
 
 #[test]
-fn bad_input_is_refused_with_the_field_the_value_and_what_is_accepted() {
-    let world = World::new();
+fn invalid_argument_error_names_field_value_and_accepted_values() {
+    let world = TestInstallation::new();
     for (args, code, says) in BAD_INPUT {
         let args: Vec<_> = match args {
-            ["ADD", more @ ..] => ADD.iter().chain(more).copied().collect(),
+            ["ADD", more @ ..] => ADD_ARGS.iter().chain(more).copied().collect(),
             args => args.to_vec(),
         };
         let refused = world.run(&args);
@@ -281,8 +281,8 @@ fn bad_input_is_refused_with_the_field_the_value_and_what_is_accepted() {
 }
 
 #[test]
-fn knobs_of_the_environment_are_named_where_they_are_refused() {
-    let world = World::new();
+fn invalid_environment_value_error_names_variable() {
+    let world = TestInstallation::new();
     for (name, value) in [
         ("MATINS_WORKERS", "many"),
         ("MATINS_TICK_SECONDS", "0"),
@@ -297,8 +297,8 @@ fn knobs_of_the_environment_are_named_where_they_are_refused() {
 }
 
 #[test]
-fn with_json_a_command_line_that_cannot_be_taken_is_told_in_json() {
-    let world = World::new();
+fn invalid_command_line_with_json_prints_json_error() {
+    let world = TestInstallation::new();
     for (args, says) in [
         (&["sing", "--json"][..], "'sing'"),
         (&["--json", "agent", "list", "--loud"], "'--loud'"),
@@ -319,8 +319,8 @@ fn with_json_a_command_line_that_cannot_be_taken_is_told_in_json() {
 }
 
 #[test]
-fn with_json_errors_are_json() {
-    let world = World::new();
+fn failed_command_with_json_prints_json_error() {
+    let world = TestInstallation::new();
     let refused = world.run(&["automation", "show", "news", "--json"]);
     assert_eq!(refused.code, 3);
     let told: Value = serde_json::from_str(&refused.stderr).unwrap();
@@ -334,9 +334,9 @@ fn with_json_errors_are_json() {
 }
 
 #[test]
-fn a_reader_that_goes_away_is_no_error() {
-    let world = World::new();
-    world.run(&["agent", "list"]).done();
+fn closed_stdout_is_success() {
+    let world = TestInstallation::new();
+    world.run(&["agent", "list"]).expect_success();
     for args in [
         &["agent", "list"][..],
         &["agent", "list", "--json"],
@@ -357,8 +357,8 @@ fn a_reader_that_goes_away_is_no_error() {
 }
 
 #[test]
-fn a_pipe_gets_no_colours() {
-    let world = World::new();
+fn output_to_pipe_has_no_colours() {
+    let world = TestInstallation::new();
     let add = [
         "automation",
         "add",
@@ -367,16 +367,16 @@ fn a_pipe_gets_no_colours() {
         "demo",
         "Work",
     ];
-    let told = world.run(&add).done();
+    let told = world.run(&add).expect_success();
     assert!(!told.contains('\u{1b}'), "{told:?}");
 }
 
 #[test]
-fn the_data_folder_is_its_users_alone() {
-    let world = World::new();
-    world.run(&["agent", "list"]).done();
+fn data_folder_is_accessible_by_owner_only() {
+    let world = TestInstallation::new();
+    world.run(&["agent", "list"]).expect_success();
     let mode = |name: &str| {
-        let found = fs::metadata(world.data().join(name)).unwrap();
+        let found = fs::metadata(world.data_folder().join(name)).unwrap();
         found.permissions().mode() & 0o777
     };
     assert_eq!(mode(""), 0o700);
@@ -384,8 +384,8 @@ fn the_data_folder_is_its_users_alone() {
 }
 
 #[test]
-fn commands_that_begin_a_folder_together_agree_on_it() {
-    let world = World::new();
+fn concurrent_first_commands_agree_on_data_folder() {
+    let world = TestInstallation::new();
     let lists = thread::scope(|scope| {
         let started: Vec<_> = (0..4)
             .map(|_| scope.spawn(|| world.json(&["agent", "list"])))
@@ -399,8 +399,8 @@ fn commands_that_begin_a_folder_together_agree_on_it() {
 }
 
 #[test]
-fn a_file_that_is_no_database_is_refused_and_left_alone() {
-    let world = World::new();
+fn command_with_non_database_file_fails_and_keeps_file() {
+    let world = TestInstallation::new();
     let file = world.path().join("notes.txt");
     fs::write(&file, "not a database, but somebody's notes").unwrap();
     let file_name = file.to_str().unwrap();

@@ -1,18 +1,18 @@
 //! Operations on tenants and tokens, and the sign-in of browsers.
 
 use api_types::{
-    BudgetRequest, Page, SignInLink, Spending, Tenant, TenantCreated, TenantRequest, Token,
+    BudgetRequest, BudgetUsage, Page, SignInLink, Tenant, TenantCreated, TenantRequest, Token,
     TokenCreated, TokenRequest,
 };
 use http::Method;
 
-use super::{Part, Tagged};
+use super::{PageParams, Tagged};
 use crate::{Client, Error};
 
 impl Client {
     /// Lists tokens, the newest first, without their secrets.
-    pub async fn tokens(&self, part: &Part) -> Result<Page<Token>, Error> {
-        self.get(&["tokens"]).part(part).fetch().await
+    pub async fn tokens(&self, part: &PageParams) -> Result<Page<Token>, Error> {
+        self.get(&["tokens"]).page(part).fetch().await
     }
 
     /// Returns a token without its secret, by its ID.
@@ -22,7 +22,11 @@ impl Client {
 
     /// Creates a token. The response has the secret, unless it repeats an earlier one that was lost on its way.
     pub async fn create_token(&self, request: &TokenRequest) -> Result<TokenCreated, Error> {
-        self.post(&["tokens"]).json(request).once().fetch().await
+        self.post(&["tokens"])
+            .json(request)
+            .idempotent()
+            .fetch()
+            .await
     }
 
     /// Revokes a token, by its ID.
@@ -31,8 +35,8 @@ impl Client {
     }
 
     /// Lists tenants, the newest first.
-    pub async fn tenants(&self, part: &Part) -> Result<Page<Tenant>, Error> {
-        self.get(&["tenants"]).part(part).fetch().await
+    pub async fn tenants(&self, part: &PageParams) -> Result<Page<Tenant>, Error> {
+        self.get(&["tenants"]).page(part).fetch().await
     }
 
     /// Returns a tenant, by its ID or its name.
@@ -41,7 +45,7 @@ impl Client {
     }
 
     /// Returns the budget of a tenant, and the usage of all its runs.
-    pub async fn tenant_spending(&self, tenant: &str) -> Result<Spending, Error> {
+    pub async fn tenant_usage(&self, tenant: &str) -> Result<BudgetUsage, Error> {
         self.get(&["tenants", tenant, "spending"]).fetch().await
     }
 
@@ -53,17 +57,21 @@ impl Client {
         seen: Option<&str>,
     ) -> Result<Tenant, Error> {
         let call = self.call(Method::PUT, &["tenants", tenant, "budget"]);
-        call.json(budget).seen(seen).fetch().await
+        call.json(budget).if_match(seen).fetch().await
     }
 
     /// Creates a tenant, and a token for its first admin.
     pub async fn create_tenant(&self, request: &TenantRequest) -> Result<TenantCreated, Error> {
-        self.post(&["tenants"]).json(request).once().fetch().await
+        self.post(&["tenants"])
+            .json(request)
+            .idempotent()
+            .fetch()
+            .await
     }
 
     /// Creates a link that signs a browser in once. The response has the link, unless it repeats an earlier one that
     /// was lost on its way.
     pub async fn create_sign_in_link(&self) -> Result<SignInLink, Error> {
-        self.post(&["sign-in-links"]).once().fetch().await
+        self.post(&["sign-in-links"]).idempotent().fetch().await
     }
 }

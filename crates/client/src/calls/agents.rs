@@ -1,6 +1,8 @@
 //! Operations on agents.
 
-use api_types::{Agent, AgentConfigRequest, AgentView, CheckRequest, Checked, Depth, Page};
+use api_types::{
+    Agent, AgentConfigRequest, AgentView, CheckDepth, CheckRequest, CheckResponse, Page,
+};
 use http::Method;
 
 use super::Tagged;
@@ -26,12 +28,19 @@ impl Client {
         seen: Option<&str>,
     ) -> Result<Agent, Error> {
         let call = self.call(Method::PUT, &["agents", name]);
-        call.json(config).seen(seen).fetch().await
+        call.json(config).if_match(seen).fetch().await
     }
 
     /// Starts the agent of an agent and checks it. The call has no time limit, because it waits for the agent.
-    pub async fn check_agent(&self, agent: &str, depth: Depth) -> Result<Checked, Error> {
+    pub async fn check_agent(
+        &self,
+        agent: &str,
+        depth: CheckDepth,
+    ) -> Result<CheckResponse, Error> {
         let call = self.post(&["agents", agent, "check"]);
-        call.json(&CheckRequest { depth }).patiently().fetch().await
+        call.json(&CheckRequest { depth })
+            .without_timeout()
+            .fetch()
+            .await
     }
 }

@@ -3,7 +3,7 @@
 use api_types::{Approval, DecisionRequest, Page};
 use model::{approval::ApprovalStatus, permission::Verdict};
 
-use super::Part;
+use super::PageParams;
 use crate::{Client, Error};
 
 /// The filter of a list of approvals.
@@ -18,7 +18,7 @@ pub struct ApprovalFilter {
     /// The run of the approvals, by its ID or a prefix of its ID.
     pub run: Option<String>,
     /// The requested part of the list.
-    pub part: Part,
+    pub page: PageParams,
 }
 
 /// The states of approvals in a list.
@@ -26,27 +26,27 @@ pub struct ApprovalFilter {
 pub enum ApprovalStates {
     /// Pending approvals only.
     #[default]
-    Waiting,
+    Pending,
     /// Approvals in any state.
     Any,
     /// Approvals in one state only.
-    Of(ApprovalStatus),
+    Only(ApprovalStatus),
 }
 
 impl Client {
     /// Lists approvals, the newest first.
     pub async fn approvals(&self, filter: &ApprovalFilter) -> Result<Page<Approval>, Error> {
         let state = match filter.states {
-            ApprovalStates::Waiting => None,
+            ApprovalStates::Pending => None,
             ApprovalStates::Any => Some("any"),
-            ApprovalStates::Of(state) => Some(state.as_str()),
+            ApprovalStates::Only(state) => Some(state.as_str()),
         };
         self.get(&["approvals"])
-            .ask("state", state)
-            .ask("session", filter.session.as_ref())
-            .ask("automation", filter.automation.as_ref())
-            .ask("run", filter.run.as_ref())
-            .part(&filter.part)
+            .query_param("state", state)
+            .query_param("session", filter.session.as_ref())
+            .query_param("automation", filter.automation.as_ref())
+            .query_param("run", filter.run.as_ref())
+            .page(&filter.page)
             .fetch()
             .await
     }
@@ -69,7 +69,7 @@ impl Client {
         };
         self.post(&["approvals", approval, word])
             .json(request)
-            .once()
+            .idempotent()
             .fetch()
             .await
     }

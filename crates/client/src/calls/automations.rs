@@ -1,13 +1,13 @@
 //! Operations on automations and their triggers.
 
 use api_types::{
-    AutomationDeleted, AutomationPage, AutomationPatch, AutomationRequest, AutomationView, Page,
-    Preview, PreviewRequest, Run, Spending, Trigger, TriggerRequest,
+    AutomationDeleted, AutomationPage, AutomationPatch, AutomationRequest, AutomationView,
+    BudgetUsage, Page, Preview, PreviewRequest, Run, Trigger, TriggerRequest,
 };
 use http::Method;
 use model::{automation::AutomationState, run::RunStatus};
 
-use super::{Part, Tagged};
+use super::{PageParams, Tagged};
 use crate::{Client, Error};
 
 /// The filter of a list of automations.
@@ -20,17 +20,17 @@ pub struct AutomationFilter {
     /// The session in which the turns run, by its key, its ID or a prefix of its ID.
     pub session: Option<String>,
     /// The requested part of the list.
-    pub part: Part,
+    pub page: PageParams,
 }
 
 impl Client {
     /// Lists automations, the newest first.
     pub async fn automations(&self, filter: &AutomationFilter) -> Result<AutomationPage, Error> {
         self.get(&["automations"])
-            .ask("state", filter.state)
-            .ask("text", filter.text.as_ref())
-            .ask("session", filter.session.as_ref())
-            .part(&filter.part)
+            .query_param("state", filter.state)
+            .query_param("text", filter.text.as_ref())
+            .query_param("session", filter.session.as_ref())
+            .page(&filter.page)
             .fetch()
             .await
     }
@@ -41,11 +41,11 @@ impl Client {
         request: &AutomationRequest,
     ) -> Result<AutomationView, Error> {
         let call = self.post(&["automations"]);
-        call.json(request).once().fetch().await
+        call.json(request).idempotent().fetch().await
     }
 
     /// Returns the instants at which triggers would fire. Creates nothing.
-    pub async fn preview_fires(&self, request: &PreviewRequest) -> Result<Preview, Error> {
+    pub async fn preview_runs(&self, request: &PreviewRequest) -> Result<Preview, Error> {
         let call = self.post(&["automations", "preview"]);
         call.json(request).fetch().await
     }
@@ -56,7 +56,7 @@ impl Client {
     }
 
     /// Returns the budget of an automation, and its usage.
-    pub async fn automation_spending(&self, automation: &str) -> Result<Spending, Error> {
+    pub async fn automation_usage(&self, automation: &str) -> Result<BudgetUsage, Error> {
         let call = self.get(&["automations", automation, "spending"]);
         call.fetch().await
     }
@@ -71,7 +71,7 @@ impl Client {
         seen: Option<&str>,
     ) -> Result<AutomationView, Error> {
         let call = self.call(Method::PUT, &["automations", automation]);
-        let call = call.flag("reset", reset).json(request).seen(seen);
+        let call = call.flag("reset", reset).json(request).if_match(seen);
         call.fetch().await
     }
 
@@ -85,7 +85,7 @@ impl Client {
         seen: Option<&str>,
     ) -> Result<AutomationView, Error> {
         let call = self.call(Method::PATCH, &["automations", automation]);
-        let call = call.flag("reset", reset).json(patch).seen(seen);
+        let call = call.flag("reset", reset).json(patch).if_match(seen);
         call.fetch().await
     }
 
@@ -102,7 +102,7 @@ impl Client {
     /// Fires an automation now.
     pub async fn fire_automation(&self, automation: &str) -> Result<Run, Error> {
         let call = self.post(&["automations", automation, "fire"]);
-        call.once().fetch().await
+        call.idempotent().fetch().await
     }
 
     /// Pauses an automation.
@@ -131,10 +131,10 @@ impl Client {
         &self,
         automation: &str,
         status: Option<RunStatus>,
-        part: &Part,
+        part: &PageParams,
     ) -> Result<Page<Run>, Error> {
         let call = self.get(&["automations", automation, "occurrences"]);
-        call.ask("status", status).part(part).fetch().await
+        call.query_param("status", status).page(part).fetch().await
     }
 
     /// Lists the triggers of an automation.
@@ -159,7 +159,7 @@ impl Client {
         seen: Option<&str>,
     ) -> Result<AutomationView, Error> {
         let call = self.post(&["automations", automation, "triggers"]);
-        call.json(request).seen(seen).once().fetch().await
+        call.json(request).if_match(seen).idempotent().fetch().await
     }
 
     /// Removes a trigger from an automation, by its ID or a prefix of its ID. With an entity tag, the server refuses
@@ -171,6 +171,6 @@ impl Client {
         seen: Option<&str>,
     ) -> Result<AutomationView, Error> {
         let call = self.delete(&["automations", automation, "triggers", trigger]);
-        call.seen(seen).fetch().await
+        call.if_match(seen).fetch().await
     }
 }

@@ -6,7 +6,7 @@ mod approvals;
 mod automations;
 mod notifications;
 mod runs;
-mod server;
+mod server_info;
 mod sessions;
 
 use serde::de::DeserializeOwned;
@@ -16,18 +16,18 @@ use crate::{Error, request::Call};
 pub use approvals::{ApprovalFilter, ApprovalStates};
 pub use automations::AutomationFilter;
 pub use runs::RunFilter;
-pub use sessions::{MessagePart, SessionFilter, SessionMove};
+pub use sessions::{MessageRange, SessionFilter, SessionMove};
 
 /// The requested part of a list.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Part {
+pub struct PageParams {
     /// The value of `next` of the previous page. `None` requests the first page.
     pub after: Option<String>,
     /// The maximum number of items. `None` means the default of the server.
     pub limit: Option<u32>,
 }
 
-impl Part {
+impl PageParams {
     /// Returns the first part with up to `limit` items.
     pub fn first(limit: u32) -> Self {
         Self {
@@ -47,17 +47,17 @@ pub struct Tagged<T> {
 }
 
 impl Call<'_> {
-    fn part(self, part: &Part) -> Self {
-        self.ask("after", part.after.as_ref())
-            .ask("limit", part.limit)
+    fn page(self, part: &PageParams) -> Self {
+        self.query_param("after", part.after.as_ref())
+            .query_param("limit", part.limit)
     }
 
     /// Sends the request and parses the response and its entity tag.
     async fn fetch_tagged<T: DeserializeOwned>(self) -> Result<Tagged<T>, Error> {
         let client = self.client();
-        let answer = self.answer().await?;
+        let answer = self.send().await?;
         Ok(Tagged {
-            value: client.understand(&answer)?,
+            value: client.parse_response(&answer)?,
             tag: answer.tag,
         })
     }

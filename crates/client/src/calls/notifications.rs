@@ -1,12 +1,12 @@
 //! Operations on endpoints, deliveries, and the secrets of webhooks.
 
 use api_types::{
-    Delivery, DeliveryView, Endpoint, EndpointMade, EndpointRequest, Page, Rotation, SecretRotated,
-    WebhookSecret,
+    Delivery, DeliveryView, Endpoint, EndpointCreated, EndpointRequest, Page, RotationRequest,
+    SecretRotated, WebhookSecret,
 };
 use http::Method;
 
-use super::{Part, Tagged};
+use super::{PageParams, Tagged};
 use crate::{Client, Error};
 
 impl Client {
@@ -16,8 +16,15 @@ impl Client {
     }
 
     /// Creates an endpoint. The response has the secret, unless it repeats an earlier one that was lost on its way.
-    pub async fn create_endpoint(&self, request: &EndpointRequest) -> Result<EndpointMade, Error> {
-        self.post(&["endpoints"]).json(request).once().fetch().await
+    pub async fn create_endpoint(
+        &self,
+        request: &EndpointRequest,
+    ) -> Result<EndpointCreated, Error> {
+        self.post(&["endpoints"])
+            .json(request)
+            .idempotent()
+            .fetch()
+            .await
     }
 
     /// Returns an endpoint, by its name or its ID.
@@ -34,7 +41,7 @@ impl Client {
         seen: Option<&str>,
     ) -> Result<Endpoint, Error> {
         let call = self.call(Method::PUT, &["endpoints", endpoint]);
-        call.json(request).seen(seen).fetch().await
+        call.json(request).if_match(seen).fetch().await
     }
 
     /// Deletes an endpoint and its deliveries.
@@ -55,7 +62,7 @@ impl Client {
     /// Sends a test notification to an endpoint.
     pub async fn test_endpoint(&self, endpoint: &str) -> Result<DeliveryView, Error> {
         let call = self.post(&["endpoints", endpoint, "test"]);
-        call.once().fetch().await
+        call.idempotent().fetch().await
     }
 
     /// Replaces the secret of an endpoint. The previous secret stays valid for a while. The response has the new
@@ -63,16 +70,20 @@ impl Client {
     pub async fn rotate_endpoint_secret(
         &self,
         endpoint: &str,
-        rotation: Rotation,
+        rotation: RotationRequest,
     ) -> Result<SecretRotated, Error> {
         let call = self.post(&["endpoints", endpoint, "rotate-secret"]);
-        call.json(&rotation).once().fetch().await
+        call.json(&rotation).idempotent().fetch().await
     }
 
     /// Lists the deliveries to an endpoint, the newest first.
-    pub async fn deliveries(&self, endpoint: &str, part: &Part) -> Result<Page<Delivery>, Error> {
+    pub async fn deliveries(
+        &self,
+        endpoint: &str,
+        part: &PageParams,
+    ) -> Result<Page<Delivery>, Error> {
         self.get(&["endpoints", endpoint, "deliveries"])
-            .part(part)
+            .page(part)
             .fetch()
             .await
     }
@@ -85,7 +96,7 @@ impl Client {
     /// Sends a delivery that has ended once more.
     pub async fn redeliver(&self, delivery: &str) -> Result<DeliveryView, Error> {
         let call = self.post(&["deliveries", delivery, "redeliver"]);
-        call.once().fetch().await
+        call.idempotent().fetch().await
     }
 
     /// Returns the secret of a webhook trigger, and the path that takes signed requests.
@@ -105,7 +116,7 @@ impl Client {
         &self,
         automation: &str,
         trigger: &str,
-        rotation: Rotation,
+        rotation: RotationRequest,
     ) -> Result<SecretRotated, Error> {
         let path = [
             "automations",
@@ -114,6 +125,6 @@ impl Client {
             trigger,
             "rotate-secret",
         ];
-        self.post(&path).json(&rotation).once().fetch().await
+        self.post(&path).json(&rotation).idempotent().fetch().await
     }
 }

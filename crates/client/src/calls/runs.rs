@@ -3,7 +3,7 @@
 use api_types::{LiveText, Page, Run, RunCancelled, RunRecordView, RunView};
 use model::run::{Origin, RunStatus};
 
-use super::Part;
+use super::PageParams;
 use crate::{Client, Error};
 
 /// The filter of a list of runs.
@@ -18,18 +18,18 @@ pub struct RunFilter {
     /// The source of the runs' inputs.
     pub origin: Option<Origin>,
     /// The requested part of the list.
-    pub part: Part,
+    pub page: PageParams,
 }
 
 impl Client {
     /// Lists runs, the newest first.
     pub async fn runs(&self, filter: &RunFilter) -> Result<Page<Run>, Error> {
         self.get(&["runs"])
-            .ask("session", filter.session.as_ref())
-            .ask("automation", filter.automation.as_ref())
-            .ask("status", filter.status)
-            .ask("origin", filter.origin)
-            .part(&filter.part)
+            .query_param("session", filter.session.as_ref())
+            .query_param("automation", filter.automation.as_ref())
+            .query_param("status", filter.status)
+            .query_param("origin", filter.origin)
+            .page(&filter.page)
             .fetch()
             .await
     }
@@ -47,12 +47,17 @@ impl Client {
     /// Returns the text that a running turn has written, from a position in bytes.
     pub async fn live_text(&self, run: &str, from: i64) -> Result<LiveText, Error> {
         let call = self.get(&["runs", run, "text"]);
-        call.ask("from", (from > 0).then_some(from)).fetch().await
+        call.query_param("from", (from > 0).then_some(from))
+            .fetch()
+            .await
     }
 
     /// Retries a run, and returns the new attempt.
     pub async fn retry_run(&self, run: &str) -> Result<Run, Error> {
-        self.post(&["runs", run, "retry"]).once().fetch().await
+        self.post(&["runs", run, "retry"])
+            .idempotent()
+            .fetch()
+            .await
     }
 
     /// Cancels a run.

@@ -1,8 +1,8 @@
 //! Operations on sessions, their seats and their transcripts.
 
 use api_types::{
-    ExportFormat, Messages, Move, Page, Replay, Run, Seat, Session, SessionCancelled,
-    SessionDeleted, SessionPatch, SessionRequest, SessionView, Words,
+    ExportFormat, Messages, Page, Replay, Run, Seat, SendMessageRequest, Session, SessionCancelled,
+    SessionDeleted, SessionPatch, SessionRequest, SessionView, StateChangeRequest,
 };
 use http::Method;
 use model::{
@@ -10,7 +10,7 @@ use model::{
     session::{SessionKind, SessionStatus, SessionType},
 };
 
-use super::{Part, Tagged};
+use super::{PageParams, Tagged};
 use crate::{Body, Client, Error};
 
 /// The filter of a list of sessions.
@@ -29,12 +29,12 @@ pub struct SessionFilter {
     /// `true` to sort by the last change, the latest first. Such a list has one page only.
     pub by_change: bool,
     /// The requested part of the list.
-    pub part: Part,
+    pub page: PageParams,
 }
 
 /// The requested rows of a transcript.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum MessagePart {
+pub enum MessageRange {
     /// The rows after this number.
     After(i64),
     /// The rows from the first one of this run on.
@@ -76,20 +76,24 @@ impl Client {
         let types: Vec<_> = filter.types.iter().map(ToString::to_string).collect();
         let types = types.join(",");
         self.get(&["sessions"])
-            .ask("type", Some(types).filter(|types| !types.is_empty()))
-            .ask("kind", filter.kind)
-            .ask("state", filter.state)
-            .ask("automation", filter.automation.as_ref())
-            .ask("text", filter.text.as_ref())
-            .ask("order", filter.by_change.then_some("changed"))
-            .part(&filter.part)
+            .query_param("type", Some(types).filter(|types| !types.is_empty()))
+            .query_param("kind", filter.kind)
+            .query_param("state", filter.state)
+            .query_param("automation", filter.automation.as_ref())
+            .query_param("text", filter.text.as_ref())
+            .query_param("order", filter.by_change.then_some("changed"))
+            .page(&filter.page)
             .fetch()
             .await
     }
 
     /// Creates a session.
     pub async fn create_session(&self, request: &SessionRequest) -> Result<Session, Error> {
-        self.post(&["sessions"]).json(request).once().fetch().await
+        self.post(&["sessions"])
+            .json(request)
+            .idempotent()
+            .fetch()
+            .await
     }
 
     /// Returns a session, by its key, its ID or a prefix of its ID.
@@ -105,7 +109,7 @@ impl Client {
         seen: Option<&str>,
     ) -> Result<SessionView, Error> {
         let call = self.call(Method::PATCH, &["sessions", session]);
-        call.json(patch).seen(seen).fetch().await
+        call.json(patch).if_match(seen).fetch().await
     }
 
     /// Deletes a session. If automations are bound to the session and `with_automations` is not set, the session
@@ -144,25 +148,25 @@ impl Client {
     pub async fn messages(
         &self,
         session: &str,
-        part: MessagePart,
+        part: MessageRange,
         limit: Option<u32>,
     ) -> Result<Messages, Error> {
         let call = self.get(&["sessions", session, "messages"]);
         let call = match part {
-            MessagePart::After(after) => call.ask("after", Some(after)),
-            MessagePart::FromRun(run) => call.ask("from_run", Some(run)),
-            MessagePart::Last(last) => call.ask("last", Some(last)),
+            MessageRange::After(after) => call.query_param("after", Some(after)),
+            MessageRange::FromRun(run) => call.query_param("from_run", Some(run)),
+            MessageRange::Last(last) => call.query_param("last", Some(last)),
         };
-        call.ask("limit", limit).fetch().await
+        call.query_param("limit", limit).fetch().await
     }
 
     /// Sends a message to a session, and returns the run that answers it.
-    pub async fn say(&self, session: &str, words: &str) -> Result<Run, Error> {
-        let words = Words {
-            words: words.to_owned(),
+    pub async fn send_message(&self, session: &str, words: &str) -> Result<Run, Error> {
+        let words = SendMessageRequest {
+            text: words.to_owned(),
         };
         let call = self.post(&["sessions", session, "messages"]);
-        call.json(&words).once().fetch().await
+        call.json(&words).idempotent().fetch().await
     }
 
     /// Returns a part of the replay of a session, from the rows after a number.
@@ -173,7 +177,10 @@ impl Client {
         limit: Option<u32>,
     ) -> Result<Replay, Error> {
         let call = self.get(&["sessions", session, "replay"]);
-        call.ask("after", after).ask("limit", limit).fetch().await
+        call.query_param("after", after)
+            .query_param("limit", limit)
+            .fetch()
+            .await
     }
 
     /// Streams the export of a session. If the connection breaks, the last item of the body is an error. Markdown
@@ -189,7 +196,9 @@ impl Client {
             ExportFormat::Markdown => "markdown",
         };
         let call = self.get(&["sessions", session, "export"]);
-        let call = call.ask("format", Some(format)).ask("zone", zone);
+        let call = call
+            .query_param("format", Some(format))
+            .query_param("zone", zone);
         Ok(call.stream().await?.into_body())
     }
 
@@ -205,7 +214,7 @@ impl Client {
         how: SessionMove,
         reason: Option<&str>,
     ) -> Result<SessionView, Error> {
-        let why = Move {
+        let why = StateChangeRequest {
             reason: reason.map(str::to_owned),
         };
         let call = self.post(&["sessions", session, how.as_str()]);

@@ -2,7 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "tests and their helpers")]
 
-mod broken;
+mod broken_connections;
 mod requests;
 mod servers;
 mod traces;

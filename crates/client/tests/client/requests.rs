@@ -3,8 +3,8 @@
 use api_types::{ProblemKind, TokenRequest};
 use axum::Json;
 use client::{
-    AutomationFilter, Client, Error, MessagePart, Part, RunFilter, SessionFilter, SessionMove,
-    SocketAddress,
+    AutomationFilter, Client, Error, MessageRange, PageParams, RunFilter, SessionFilter,
+    SessionMove, SocketAddress,
 };
 use http::{StatusCode, header};
 use model::session::SessionType;
@@ -14,13 +14,13 @@ use tokio::net::{TcpListener, UnixListener};
 use crate::servers::{Echo, client_at, entropy};
 
 fn server() -> Echo {
-    Echo::answering(|| {
+    Echo::responding(|| {
         Json(json!({ "version": "1.2.3", "serves": true, "now": "2026-05-04T09:00:00Z" }))
     })
 }
 
 fn problem(status: StatusCode, kind: &'static str) -> Echo {
-    Echo::answering(move || {
+    Echo::responding(move || {
         let body = json!({
             "type": "/api/v1/docs#problem", "kind": kind, "title": "A title",
             "status": status.as_u16(), "detail": "failed to do it: it may not be", "hint": "ask",
@@ -31,27 +31,27 @@ fn problem(status: StatusCode, kind: &'static str) -> Echo {
 }
 
 #[tokio::test]
-async fn a_network_a_socket_and_this_process_carry_the_same() {
+async fn all_transports_send_same_request() {
     let echo = server();
     let tcp = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = tcp.local_addr().unwrap();
     let folder = tempfile::tempdir().unwrap();
     let deep = folder.path().join("d".repeat(150));
     std::fs::create_dir(&deep).unwrap();
-    let socket = SocketAddress::of(&deep.join("matins.sock")).unwrap();
+    let socket = SocketAddress::for_path(&deep.join("matins.sock")).unwrap();
     let unix = UnixListener::bind(socket.path()).unwrap();
     let by_tcp = tokio::spawn(axum::serve(tcp, echo.routes()).into_future());
     let by_unix = tokio::spawn(axum::serve(unix, echo.routes()).into_future());
     let clients = [
         client_at(address),
-        Client::at_socket(socket, entropy()).unwrap(),
+        Client::with_socket(socket, entropy()).unwrap(),
         echo.client(),
     ];
     for client in &clients {
         let server = client.server().await.unwrap();
         assert_eq!(server.version, "1.2.3", "{client:?}");
     }
-    let asked = echo.asked();
+    let asked = echo.recorded_requests();
     assert!(asked.iter().all(|asked| asked.target == "/api/v1/server"));
     let tokens: Vec<_> = asked
         .iter()
@@ -63,27 +63,27 @@ async fn a_network_a_socket_and_this_process_carry_the_same() {
 }
 
 #[tokio::test]
-async fn a_server_below_a_path_is_asked_there() {
+async fn base_path_of_server_address_is_kept() {
     let echo = server();
     let tcp = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}/below/", tcp.local_addr().unwrap());
     let serving = tokio::spawn(axum::serve(tcp, echo.routes()).into_future());
-    let client = Client::at(&url, "mat_secret", entropy()).unwrap();
+    let client = Client::with_address(&url, "mat_secret", entropy()).unwrap();
     client.server().await.unwrap();
-    assert_eq!(echo.only().target, "/below/api/v1/server");
+    assert_eq!(echo.only_request().target, "/below/api/v1/server");
     serving.abort();
 }
 
 #[tokio::test]
-async fn lists_ask_for_what_is_wanted_and_for_nothing_else() {
-    let echo = Echo::answering(|| Json(json!({ "items": [], "unreadable": [] })));
+async fn list_request_sends_only_set_query_params() {
+    let echo = Echo::responding(|| Json(json!({ "items": [], "unreadable": [] })));
     let client = echo.client();
     client.sessions(&SessionFilter::default()).await.unwrap();
     let filter = SessionFilter {
         types: vec![SessionType::Regular, SessionType::ScheduleCron],
         text: Some("a & b".into()),
         by_change: true,
-        part: Part::first(7),
+        page: PageParams::first(7),
         ..SessionFilter::default()
     };
     client.sessions(&filter).await.unwrap();
@@ -94,16 +94,20 @@ async fn lists_ask_for_what_is_wanted_and_for_nothing_else() {
     };
     client.runs(&filter).await.unwrap();
     let filter = AutomationFilter {
-        part: Part {
+        page: PageParams {
             after: Some("ž".into()),
             limit: None,
         },
         ..AutomationFilter::default()
     };
     client.automations(&filter).await.unwrap();
-    let last = MessagePart::Last(0);
+    let last = MessageRange::Last(0);
     client.messages("web:7", last, None).await.unwrap();
-    let targets: Vec<_> = echo.asked().into_iter().map(|asked| asked.target).collect();
+    let targets: Vec<_> = echo
+        .recorded_requests()
+        .into_iter()
+        .map(|asked| asked.target)
+        .collect();
     assert_eq!(
         targets,
         [
@@ -117,7 +121,7 @@ async fn lists_ask_for_what_is_wanted_and_for_nothing_else() {
 }
 
 #[tokio::test]
-async fn each_thing_that_is_created_has_a_key_of_its_own() {
+async fn each_creating_request_has_unique_key() {
     let echo = problem(StatusCode::CONFLICT, "refused");
     let client = echo.client();
     let request = TokenRequest {
@@ -129,12 +133,12 @@ async fn each_thing_that_is_created_has_a_key_of_its_own() {
     client.create_token(&request).await.unwrap_err();
     client.create_token(&request).await.unwrap_err();
     client.fire_automation("a").await.unwrap_err();
-    client.say("s", "Hello").await.unwrap_err();
+    client.send_message("s", "Hello").await.unwrap_err();
     client
         .move_session("s", SessionMove::Pause, Some("lunch"))
         .await
         .unwrap_err();
-    let asked = echo.asked();
+    let asked = echo.recorded_requests();
     let keys: Vec<_> = asked
         .iter()
         .map(|asked| asked.header("idempotency-key"))
@@ -149,7 +153,7 @@ async fn each_thing_that_is_created_has_a_key_of_its_own() {
 }
 
 #[tokio::test]
-async fn a_problem_is_told_with_its_kind_and_its_hint() {
+async fn problem_response_keeps_kind_and_hint() {
     for (status, word, kind) in [
         (401, "unauthenticated", ProblemKind::Unauthenticated),
         (403, "forbidden", ProblemKind::Forbidden),
@@ -163,20 +167,20 @@ async fn a_problem_is_told_with_its_kind_and_its_hint() {
         assert_eq!(error.kind(), Some(kind));
         assert_eq!(error.hint(), Some("ask"));
         assert_eq!(error.to_string(), "do it: it may not be");
-        assert_eq!(echo.asked().len(), 1, "an answer is an answer");
+        assert_eq!(echo.recorded_requests().len(), 1, "an answer is an answer");
     }
 }
 
 #[tokio::test]
-async fn what_is_no_answer_of_this_api_is_said_to_be_none() {
+async fn response_of_foreign_server_is_malformed_error() {
     let moved = [(header::LOCATION, "http://127.0.0.1:9/elsewhere")];
     for (echo, status) in [
-        (Echo::answering(|| "<html>"), 200),
-        (Echo::answering(|| Json(json!({ "version": 1 }))), 200),
-        (Echo::answering(|| (StatusCode::NOT_FOUND, "nothing")), 404),
-        (Echo::answering(|| (StatusCode::BAD_GATEWAY, "<h1>")), 502),
+        (Echo::responding(|| "<html>"), 200),
+        (Echo::responding(|| Json(json!({ "version": 1 }))), 200),
+        (Echo::responding(|| (StatusCode::NOT_FOUND, "nothing")), 404),
+        (Echo::responding(|| (StatusCode::BAD_GATEWAY, "<h1>")), 502),
         (
-            Echo::answering(move || (StatusCode::FOUND, moved.clone())),
+            Echo::responding(move || (StatusCode::FOUND, moved.clone())),
             302,
         ),
     ] {
@@ -189,12 +193,12 @@ async fn what_is_no_answer_of_this_api_is_said_to_be_none() {
 }
 
 #[tokio::test]
-async fn a_redirect_takes_no_token_elsewhere() {
+async fn redirect_is_not_followed() {
     let elsewhere = server();
     let tcp = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let location = format!("http://{}/api/v1/server", tcp.local_addr().unwrap());
     let serving = tokio::spawn(axum::serve(tcp, elsewhere.routes()).into_future());
-    let echo = Echo::answering(move || {
+    let echo = Echo::responding(move || {
         let location = [(header::LOCATION, location.clone())];
         (StatusCode::TEMPORARY_REDIRECT, location)
     });
@@ -202,15 +206,15 @@ async fn a_redirect_takes_no_token_elsewhere() {
     let address = tcp.local_addr().unwrap();
     let redirecting = tokio::spawn(axum::serve(tcp, echo.routes()).into_future());
     client_at(address).server().await.unwrap_err();
-    assert_eq!(echo.asked().len(), 1);
-    assert!(elsewhere.asked().is_empty());
+    assert_eq!(echo.recorded_requests().len(), 1);
+    assert!(elsewhere.recorded_requests().is_empty());
     serving.abort();
     redirecting.abort();
 }
 
 #[tokio::test]
-async fn a_session_that_automations_block_is_an_answer_and_no_error() {
-    let echo = Echo::answering(|| {
+async fn blocked_session_deletion_is_result_not_error() {
+    let echo = Echo::responding(|| {
         let body = json!({
             "type": "/api/v1/docs#problem-refused", "kind": "refused", "title": "A title",
             "status": 409, "detail": "failed to delete it", "automations": [],
@@ -224,11 +228,11 @@ async fn a_session_that_automations_block_is_an_answer_and_no_error() {
     let error = refused.client().delete_session("s", true).await;
     assert_eq!(error.unwrap_err().kind(), Some(ProblemKind::Refused));
     let target = "/api/v1/sessions/s?with_automations=true";
-    assert_eq!(refused.only().target, target);
+    assert_eq!(refused.only_request().target, target);
 }
 
 #[tokio::test]
-async fn an_edit_says_what_it_has_seen() {
+async fn automation_edit_sends_if_match() {
     let echo = problem(StatusCode::PRECONDITION_FAILED, "changed");
     let client = echo.client();
     let patch = api_types::AutomationPatch {
@@ -238,7 +242,7 @@ async fn an_edit_says_what_it_has_seen() {
     let tag = Some("\"0a\"");
     let edited = client.edit_automation("a", &patch, true, tag).await;
     assert_eq!(edited.unwrap_err().kind(), Some(ProblemKind::Changed));
-    let asked = echo.only();
+    let asked = echo.only_request();
     assert_eq!(asked.method, http::Method::PATCH);
     assert_eq!(asked.target, "/api/v1/automations/a?reset=true");
     assert_eq!(asked.header("if-match"), tag);
@@ -247,7 +251,7 @@ async fn an_edit_says_what_it_has_seen() {
 }
 
 #[tokio::test]
-async fn a_budget_and_a_trigger_say_what_was_seen() {
+async fn budget_and_trigger_changes_send_if_match() {
     let tag = Some("\"0a\"");
     let hook = api_types::TriggerRequest::Webhook {};
     for number in 0..3 {
@@ -260,16 +264,16 @@ async fn a_budget_and_a_trigger_say_what_was_seen() {
             _ => client.remove_trigger("a", "trg_1", tag).await.err(),
         };
         assert_eq!(refused.unwrap().kind(), Some(ProblemKind::Changed));
-        assert_eq!(echo.only().header("if-match"), tag, "{number}");
+        assert_eq!(echo.only_request().header("if-match"), tag, "{number}");
     }
 }
 
 #[tokio::test]
-async fn a_name_that_leads_elsewhere_names_nothing() {
+async fn empty_or_relative_name_is_not_found_without_request() {
     let echo = server();
     for name in ["", ".", ".."] {
         let error = echo.client().session(name).await.unwrap_err();
         assert_eq!(error.kind(), Some(ProblemKind::NotFound), "{error}");
     }
-    assert!(echo.asked().is_empty());
+    assert!(echo.recorded_requests().is_empty());
 }

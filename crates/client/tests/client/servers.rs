@@ -22,14 +22,14 @@ use tokio::{
 
 /// What a server was asked.
 #[derive(Debug, Clone)]
-pub(crate) struct Asked {
+pub(crate) struct RecordedRequest {
     pub(crate) method: Method,
     pub(crate) target: String,
     pub(crate) headers: HeaderMap,
     pub(crate) body: Value,
 }
 
-impl Asked {
+impl RecordedRequest {
     pub(crate) fn header(&self, name: &str) -> Option<&str> {
         self.headers.get(name).map(|value| value.to_str().unwrap())
     }
@@ -39,16 +39,16 @@ impl Asked {
 #[derive(Clone)]
 pub(crate) struct Echo {
     answer: Arc<dyn Fn() -> Response + Send + Sync>,
-    asked: Arc<Mutex<Vec<Asked>>>,
+    requests: Arc<Mutex<Vec<RecordedRequest>>>,
 }
 
 impl Echo {
-    pub(crate) fn answering<R: IntoResponse>(
+    pub(crate) fn responding<R: IntoResponse>(
         answer: impl Fn() -> R + Send + Sync + 'static,
     ) -> Self {
         Self {
             answer: Arc::new(move || answer().into_response()),
-            asked: Arc::default(),
+            requests: Arc::default(),
         }
     }
 
@@ -60,7 +60,7 @@ impl Echo {
             headers: HeaderMap,
             body: Bytes,
         ) -> Response {
-            echo.asked.lock().unwrap().push(Asked {
+            echo.requests.lock().unwrap().push(RecordedRequest {
                 method,
                 target: uri.path_and_query().unwrap().to_string(),
                 headers,
@@ -73,15 +73,15 @@ impl Echo {
 
     /// A client that reaches it without leaving the process.
     pub(crate) fn client(&self) -> Client {
-        Client::within(self.routes(), entropy())
+        Client::in_process(self.routes(), entropy())
     }
 
-    pub(crate) fn asked(&self) -> Vec<Asked> {
-        self.asked.lock().unwrap().clone()
+    pub(crate) fn recorded_requests(&self) -> Vec<RecordedRequest> {
+        self.requests.lock().unwrap().clone()
     }
 
-    pub(crate) fn only(&self) -> Asked {
-        let [asked] = self.asked().try_into().unwrap();
+    pub(crate) fn only_request(&self) -> RecordedRequest {
+        let [asked] = self.recorded_requests().try_into().unwrap();
         asked
     }
 }
@@ -91,12 +91,12 @@ pub(crate) fn entropy() -> Arc<SeededEntropy> {
 }
 
 pub(crate) fn client_at(address: SocketAddr) -> Client {
-    Client::at(&format!("http://{address}"), "mat_secret", entropy()).unwrap()
+    Client::with_address(&format!("http://{address}"), "mat_secret", entropy()).unwrap()
 }
 
 /// Answers one connection after the other with these bytes, whatever is asked, and closes each; an empty
 /// answer is a connection that breaks. Gives what was asked, as it came, when all are answered.
-pub(crate) async fn answering(
+pub(crate) async fn serve_responses(
     answers: Vec<Vec<u8>>,
 ) -> (SocketAddr, tokio::task::JoinHandle<Vec<String>>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -105,7 +105,7 @@ pub(crate) async fn answering(
         let mut asked = Vec::new();
         for answer in answers {
             let (mut stream, _) = listener.accept().await.unwrap();
-            asked.push(request(&mut stream).await);
+            asked.push(read_request(&mut stream).await);
             stream.write_all(&answer).await.unwrap();
             stream.shutdown().await.ok();
         }
@@ -115,7 +115,7 @@ pub(crate) async fn answering(
 }
 
 /// Reads a request with its body.
-async fn request(stream: &mut tokio::net::TcpStream) -> String {
+async fn read_request(stream: &mut tokio::net::TcpStream) -> String {
     let mut read = Vec::new();
     loop {
         let mut part = [0; 1024];

@@ -1,11 +1,11 @@
 //! Traces that break and go on.
 
 use api_types::{ProblemKind, TraceEvent};
-use client::{Error, ServerEvent, Trace, TraceNews, TraceOf};
+use client::{Error, ServerEvent, Trace, TraceItem, TraceSubject};
 use serde_json::json;
 use tokio::net::TcpListener;
 
-use crate::servers::{answering, client_at, json};
+use crate::servers::{client_at, json, serve_responses};
 
 fn stream(events: &str) -> Vec<u8> {
     let head = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\r\n";
@@ -26,20 +26,20 @@ fn not_found() -> Vec<u8> {
     .into_bytes()
 }
 
-async fn event(trace: &mut Trace) -> ServerEvent {
+async fn next_event(trace: &mut Trace) -> ServerEvent {
     match trace.next().await.unwrap() {
-        TraceNews::Event(event) => event.frame,
-        TraceNews::Broken { why, .. } => panic!("{why:?}"),
+        TraceItem::Event(event) => event.frame,
+        TraceItem::Disconnected { cause: why, .. } => panic!("{why:?}"),
     }
 }
 
-async fn broken(trace: &mut Trace) {
+async fn expect_disconnect(trace: &mut Trace) {
     let news = trace.next().await.unwrap();
-    assert!(matches!(news, TraceNews::Broken { .. }), "{news:?}");
+    assert!(matches!(news, TraceItem::Disconnected { .. }), "{news:?}");
 }
 
 /// The lines of a request that say where a trace goes on.
-fn begins(request: &str) -> (String, Option<String>) {
+fn resume_position(request: &str) -> (String, Option<String>) {
     let mut lines = request.lines();
     let target = lines.next().unwrap().split(' ').nth(1).unwrap().to_owned();
     let id = lines.find_map(|line| line.strip_prefix("last-event-id: "));
@@ -47,21 +47,21 @@ fn begins(request: &str) -> (String, Option<String>) {
 }
 
 #[tokio::test]
-async fn event_of_a_later_server_is_received_without_a_type() {
+async fn event_of_unknown_kind_is_received_without_type() {
     let known = json!({
         "kind": "run", "seq": 6, "created_at": "2026-05-04T09:00:00Z", "added_later": 1,
         "run_id": "run_0197f3c2a9d07cc1a1b2c3d4e5f60001",
         "change": { "status": "succeeded", "attempt": 1, "added_later": {} },
     });
     let later = json!({ "kind": "added_later", "seq": 7 });
-    let (address, _) = answering(vec![stream(&format!(
+    let (address, _) = serve_responses(vec![stream(&format!(
         "id: 6\nevent: run\ndata: {known}\n\nid: 7\nevent: added_later\ndata: {later}\n\n"
     ))])
     .await;
-    let mut trace = client_at(address).trace(TraceOf::All, None);
+    let mut trace = client_at(address).trace(TraceSubject::All, None);
     let mut received = Vec::new();
     while received.len() < 2 {
-        if let TraceNews::Event(event) = trace.next().await.unwrap() {
+        if let TraceItem::Event(event) = trace.next().await.unwrap() {
             received.push(event);
         }
     }
@@ -74,8 +74,8 @@ async fn event_of_a_later_server_is_received_without_a_type() {
 }
 
 #[tokio::test]
-async fn a_trace_goes_on_behind_the_last_whole_event_and_ends_where_it_is_refused() {
-    let (address, asked) = answering(vec![
+async fn client_trace_resumes_after_last_complete_event() {
+    let (address, asked) = serve_responses(vec![
         stream(
             "retry: 1\n\nid: 6\nevent: run\ndata: {}\n\nevent: delta\ndata: a\n\nid: 7\ndata: cut",
         ),
@@ -84,16 +84,21 @@ async fn a_trace_goes_on_behind_the_last_whole_event_and_ends_where_it_is_refuse
         not_found(),
     ])
     .await;
-    let of = TraceOf::Session("web:s".into());
+    let of = TraceSubject::Session("web:s".into());
     let mut trace = client_at(address).trace(of, Some("5".into()));
-    assert_eq!(event(&mut trace).await.event, "run");
-    assert_eq!(event(&mut trace).await.last_event_id, "6");
+    assert_eq!(next_event(&mut trace).await.event, "run");
+    assert_eq!(next_event(&mut trace).await.last_event_id, "6");
     // That a stream ends is nothing to tell; that nobody answers is.
-    broken(&mut trace).await;
-    assert_eq!(event(&mut trace).await.data, "whole");
+    expect_disconnect(&mut trace).await;
+    assert_eq!(next_event(&mut trace).await.data, "whole");
     let error = trace.next().await.unwrap_err();
     assert_eq!(error.kind(), Some(ProblemKind::NotFound));
-    let asked: Vec<_> = asked.await.unwrap().iter().map(|it| begins(it)).collect();
+    let asked: Vec<_> = asked
+        .await
+        .unwrap()
+        .iter()
+        .map(|it| resume_position(it))
+        .collect();
     let path = "/api/v1/sessions/web%3as/trace";
     let six = Some("6".to_owned());
     assert_eq!(
@@ -108,19 +113,19 @@ async fn a_trace_goes_on_behind_the_last_whole_event_and_ends_where_it_is_refuse
 }
 
 #[tokio::test]
-async fn a_trace_of_a_server_that_was_never_there_is_an_error() {
+async fn trace_of_unreachable_server_fails() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
     drop(listener);
-    let mut trace = client_at(address).trace(TraceOf::All, None);
+    let mut trace = client_at(address).trace(TraceSubject::All, None);
     let error = trace.next().await.unwrap_err();
     assert!(matches!(error, Error::Unreachable { .. }), "{error:?}");
 }
 
 #[tokio::test]
-async fn what_is_no_stream_is_not_read_as_one() {
-    let (address, _asked) = answering(vec![json(&json!({}))]).await;
-    let of = TraceOf::Automation("a".into());
+async fn trace_of_non_stream_response_fails() {
+    let (address, _asked) = serve_responses(vec![json(&json!({}))]).await;
+    let of = TraceSubject::Automation("a".into());
     let error = client_at(address).trace(of, None).next().await;
     assert!(matches!(error, Err(Error::Malformed { .. })), "{error:?}");
 }

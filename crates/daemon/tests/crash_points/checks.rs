@@ -4,10 +4,10 @@ use std::collections::BTreeSet;
 
 use model::{RunId, entity::Run, event::Change, run::RunStatus};
 use store::{RunFilter, Scope, Store, database::Statement, params};
-use testkit::invariants::BROKEN;
+use testkit::invariants::VIOLATION_QUERIES;
 
 /// All runs, the oldest first.
-pub(crate) async fn runs(store: &Store) -> Vec<Run> {
+pub(crate) async fn runs_oldest_first(store: &Store) -> Vec<Run> {
     let runs = store
         .runs(Scope::System, RunFilter::default(), 10_000)
         .await;
@@ -18,14 +18,14 @@ pub(crate) async fn runs(store: &Store) -> Vec<Run> {
 
 /// The invariants of every state (I1, I2, I4, I5).
 pub(crate) async fn check_state(store: &Store) {
-    let mut tx = store.database().read(Scope::System).await.unwrap();
-    for (what, finding) in BROKEN {
+    let mut tx = store.database().begin_read(Scope::System).await.unwrap();
+    for (what, finding) in VIOLATION_QUERIES {
         let statement = Box::leak(Box::new(Statement::new("a check", finding, finding)));
         let found = tx.fetch_all(statement, params![]).await.unwrap();
         assert!(found.is_empty(), "there is {what}: {found:?}");
     }
     let mut seen = BTreeSet::new();
-    for run in runs(store).await {
+    for run in runs_oldest_first(store).await {
         if let (Some(trigger), 1) = (run.trigger_id, run.attempt) {
             let first = seen.insert((trigger, run.scheduled_for));
             assert!(first, "I1: a second row of one occurrence: {run:#?}");
@@ -37,7 +37,7 @@ pub(crate) async fn check_state(store: &Store) {
 /// ended their turns.
 pub(crate) async fn check_history(store: &Store, ended_well: &BTreeSet<RunId>) {
     check_state(store).await;
-    for run in runs(store).await {
+    for run in runs_oldest_first(store).await {
         assert!(run.status().is_over(), "I3: {run:#?} is not over");
         assert!(
             run.status() != RunStatus::Succeeded || ended_well.contains(&run.id),
@@ -76,9 +76,9 @@ pub(crate) async fn snapshot(store: &Store) -> Vec<String> {
         let events = store.events(scope, session.id, 0, 10_000).await.unwrap();
         rows.push(format!("{session:?} {seats:?} {messages:?} {events:?}"));
     }
-    for run in runs(store).await {
+    for run in runs_oldest_first(store).await {
         let record = store.run_record(scope, run.id).await.unwrap();
-        let live = store.live(scope, run.id, 0).await.unwrap();
+        let live = store.live_text(scope, run.id, 0).await.unwrap();
         rows.push(format!("{run:?} {record:?} {live:?}"));
     }
     rows

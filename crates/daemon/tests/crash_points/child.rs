@@ -12,10 +12,10 @@ use serde::{Deserialize, Serialize};
 use crate::{transitions::Transition, turns};
 
 /// Where a child finds its job.
-const VARIABLE: &str = "MATINS_CRASH_JOB";
+const JOB_VARIABLE: &str = "MATINS_CRASH_JOB";
 
 /// SIGABRT.
-const ABORT: i32 = 6;
+const SIGABRT: i32 = 6;
 
 /// What a child is to do, and where it is to die.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -28,11 +28,11 @@ pub(crate) struct Job {
     pub(crate) point: u64,
     /// What its clock shows, in microseconds since 1970.
     pub(crate) now: i64,
-    pub(crate) what: What,
+    pub(crate) task: Task,
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub(crate) enum What {
+pub(crate) enum Task {
     /// One transition, about the session, the run and the automation of these ids.
     Transition(Transition, [String; 3]),
     /// Serve until the automation's run is over.
@@ -41,7 +41,7 @@ pub(crate) enum What {
 
 /// How a child ended.
 #[derive(Debug)]
-pub(crate) struct Died {
+pub(crate) struct ChildEnd {
     /// The points that it reached. It died at the last one, if it died.
     pub(crate) points: Vec<String>,
     /// Whether it was aborted.
@@ -49,28 +49,33 @@ pub(crate) struct Died {
 }
 
 impl Job {
-    fn names(&self) -> PathBuf {
+    fn points_file(&self) -> PathBuf {
         self.home.join("points")
     }
 
     /// Has a process do this, and waits for its end.
-    pub(crate) fn run(&self) -> Died {
-        fs::write(self.names(), "").unwrap();
+    pub(crate) fn run(&self) -> ChildEnd {
+        fs::write(self.points_file(), "").unwrap();
         let output = Command::new(std::env::current_exe().unwrap())
-            .args(["--exact", "child::does_its_job", "--ignored", "--nocapture"])
-            .env(VARIABLE, serde_json::to_string(self).unwrap())
+            .args([
+                "--exact",
+                "child::run_child_job",
+                "--ignored",
+                "--nocapture",
+            ])
+            .env(JOB_VARIABLE, serde_json::to_string(self).unwrap())
             .stdin(Stdio::null())
             .output()
             .unwrap();
-        let aborted = output.status.signal() == Some(ABORT);
+        let aborted = output.status.signal() == Some(SIGABRT);
         assert!(
             aborted || output.status.success(),
             "the child failed: {}\n{}",
             String::from_utf8_lossy(&output.stdout),
             String::from_utf8_lossy(&output.stderr)
         );
-        let points = fs::read_to_string(self.names()).unwrap();
-        Died {
+        let points = fs::read_to_string(self.points_file()).unwrap();
+        ChildEnd {
             points: points.lines().map(str::to_owned).collect(),
             aborted,
         }
@@ -79,17 +84,20 @@ impl Job {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 #[ignore = "is a process that the other tests start"]
-async fn does_its_job() {
+async fn run_child_job() {
     #[expect(
         clippy::disallowed_methods,
         reason = "whoever starts it says what to do"
     )]
-    let job = std::env::var(VARIABLE).expect("the other tests start this");
+    let job = std::env::var(JOB_VARIABLE).expect("the other tests start this");
     let job: Job = serde_json::from_str(&job).unwrap();
-    let names = File::options().append(true).open(job.names()).unwrap();
+    let names = File::options()
+        .append(true)
+        .open(job.points_file())
+        .unwrap();
     let arm = |counts| failpoint::arm(job.point, counts, names);
-    match &job.what {
-        What::Transition(transition, about) => transition.happen(&job, about, arm).await,
-        What::Serve(automation) => turns::serve(&job, automation, arm).await,
+    match &job.task {
+        Task::Transition(transition, about) => transition.execute(&job, about, arm).await,
+        Task::Serve(automation) => turns::serve_until_run_is_over(&job, automation, arm).await,
     }
 }

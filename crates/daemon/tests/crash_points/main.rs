@@ -39,44 +39,44 @@ macro_rules! transitions {
 }
 
 transitions! {
-    a_crash_while_words_are_said_loses_none: Say,
-    a_crash_while_an_automation_is_fired_by_hand_leaves_all_or_nothing: Fire,
-    a_crash_while_what_is_due_is_fired_fires_it_once: FireDue,
-    a_crash_while_what_was_missed_is_noted_notes_it_once: Miss,
-    a_crash_while_a_run_is_claimed_loses_no_run: Claim,
-    a_crash_while_a_turn_begins_begins_it_again: Begin,
-    a_crash_while_a_turn_is_recorded_leaves_whole_rows: Record,
-    a_crash_while_text_is_written_leaves_whole_pieces: WriteLive,
-    a_crash_while_a_turn_ends_ends_it_once: Finish,
-    a_crash_while_a_turn_fails_tries_it_again_once: Fail,
-    a_crash_while_a_run_is_given_up_gives_it_up_once: Stall,
-    a_crash_while_backoffs_end_promotes_once: Promote,
-    a_crash_while_a_run_is_called_off_leaves_all_or_nothing: Cancel,
-    a_crash_while_a_session_is_paused_leaves_all_or_nothing: Pause,
-    a_crash_while_a_session_is_closed_leaves_all_or_nothing: Close,
-    a_crash_while_an_automation_is_paused_leaves_all_or_nothing: Hold,
+    crash_while_sending_message_loses_none: SendMessage,
+    crash_while_firing_on_demand_is_atomic: Fire,
+    crash_while_firing_due_trigger_fires_once: FireDue,
+    crash_while_recording_missed_range_records_once: RecordMissed,
+    crash_while_claiming_loses_no_run: Claim,
+    crash_while_beginning_turn_begins_again: Begin,
+    crash_while_recording_turn_leaves_whole_rows: Record,
+    crash_while_writing_live_text_leaves_whole_pieces: WriteLive,
+    crash_while_finishing_turn_finishes_once: Finish,
+    crash_while_failing_turn_retries_once: Fail,
+    crash_while_stalling_run_stalls_once: Stall,
+    crash_while_promoting_run_promotes_once: Promote,
+    crash_while_cancelling_run_is_atomic: Cancel,
+    crash_while_pausing_session_is_atomic: PauseSession,
+    crash_while_closing_session_is_atomic: CloseSession,
+    crash_while_pausing_automation_is_atomic: PauseAutomation,
 }
 
 /// The net has no hole: what is not one transaction is found.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn an_instant_that_is_lost_between_two_commits_is_found() {
+async fn non_atomic_fire_is_detected_by_crash_points() {
     use crate::{
         stage::Database,
         transitions::{Transition, abort_at_each_point},
     };
 
-    let torn = abort_at_each_point(Transition::Torn, Database::Sqlite);
+    let torn = abort_at_each_point(Transition::NonAtomicFire, Database::Sqlite);
     let failed = tokio::spawn(torn).await.unwrap_err().into_panic();
     let words = failed.downcast::<String>().unwrap();
     assert!(words.contains("I1"), "{words}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_server_that_dies_anywhere_in_a_turn_is_taken_over_on_sqlite() {
-    turns::die_at_each_point(stage::Database::Sqlite).await;
+async fn server_killed_anywhere_in_turn_is_recovered_on_sqlite() {
+    turns::abort_turn_at_each_point(stage::Database::Sqlite).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_server_that_dies_anywhere_in_a_turn_is_taken_over_on_postgres() {
-    turns::die_at_each_point(stage::Database::Postgres).await;
+async fn server_killed_anywhere_in_turn_is_recovered_on_postgres() {
+    turns::abort_turn_at_each_point(stage::Database::Postgres).await;
 }

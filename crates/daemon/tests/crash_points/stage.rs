@@ -7,8 +7,8 @@ use std::{
     time::Duration,
 };
 
-use agent::{Grace, GuardProgram};
-use daemon::{Host, Settings, SignOfLife};
+use agent::{GracePeriods, GuardProgram};
+use daemon::{Host, Settings, WorkerLock};
 use model::{
     AgentId, Entropy, InstanceId, SessionId, TenantId, Timestamp, WorkerId,
     agent::AgentConfig,
@@ -23,9 +23,9 @@ use tempfile::TempDir;
 use testkit::{
     clock::{FakeClock, SeededEntropy},
     databases::TestDatabase,
-    scripted::program,
+    scripted::program_path,
 };
-use turn::Agents;
+use turn::AgentRuntime;
 use uuid::Uuid;
 
 /// When it all begins.
@@ -35,7 +35,7 @@ const EPOCH: i64 = 1_780_000_000_000_000;
 const HOUR: Duration = Duration::from_hours(1);
 
 /// What no step of a shutdown should take.
-const PATIENCE: Duration = Duration::from_mins(1);
+const SHUTDOWN_TIMEOUT: Duration = Duration::from_mins(1);
 
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Database {
@@ -48,7 +48,7 @@ pub(crate) fn instant(micros: i64) -> Timestamp {
 }
 
 /// The place where agents run.
-pub(crate) fn here() -> InstanceId {
+pub(crate) fn test_instance() -> InstanceId {
     InstanceId::from_uuid(Uuid::from_u128(1))
 }
 
@@ -72,12 +72,12 @@ pub(crate) fn host(store: &Store, home: &Path, now: Timestamp) -> (Host, Arc<Fak
         heartbeat: HOUR,
         heartbeat_stale: 4 * HOUR,
         watchdog: HOUR,
-        stop_deadline: PATIENCE,
+        stop_deadline: SHUTDOWN_TIMEOUT,
         ..Settings::default()
     };
-    let agents = Agents {
+    let agents = AgentRuntime {
         guard: GuardProgram {
-            program: program().unwrap(),
+            program: program_path().unwrap(),
             args: vec!["guard".into()],
             worker: None,
         },
@@ -86,23 +86,23 @@ pub(crate) fn host(store: &Store, home: &Path, now: Timestamp) -> (Host, Arc<Fak
         entropy: entropy.clone(),
         heartbeat: settings.heartbeat,
         lease: settings.lease(),
-        grace: Grace {
-            cancel: PATIENCE,
-            close: PATIENCE,
-            eof: PATIENCE,
-            term: PATIENCE,
+        grace: GracePeriods {
+            cancel: SHUTDOWN_TIMEOUT,
+            close: SHUTDOWN_TIMEOUT,
+            eof: SHUTDOWN_TIMEOUT,
+            term: SHUTDOWN_TIMEOUT,
         },
     };
     let worker = WorkerId::generate("test", std::process::id(), &*entropy);
-    let sign_of_life = SignOfLife::give(&home.join("workers"), &worker).unwrap();
+    let worker_lock = WorkerLock::acquire(&home.join("workers"), &worker).unwrap();
     let host = Host {
         store: store.clone(),
         clock: clock.clone(),
         worker,
-        sign_of_life: Arc::new(sign_of_life),
+        worker_lock: Arc::new(worker_lock),
         entropy,
-        instance: here(),
-        agents,
+        instance: test_instance(),
+        agent_runtime: agents,
         settings,
         metrics: telemetry::Metrics::new("test"),
     };
@@ -110,7 +110,7 @@ pub(crate) fn host(store: &Store, home: &Path, now: Timestamp) -> (Host, Arc<Fak
 }
 
 /// Where everything of one test happens.
-pub(crate) struct Stage {
+pub(crate) struct TestBed {
     pub(crate) home: TempDir,
     pub(crate) url: String,
     pub(crate) store: Store,
@@ -118,12 +118,12 @@ pub(crate) struct Stage {
     pub(crate) agent: AgentId,
     /// What the clock shows, in microseconds since 1970.
     pub(crate) now: i64,
-    made: u32,
+    created_count: u32,
     _database: TestDatabase,
 }
 
-impl Stage {
-    pub(crate) async fn set(database: Database) -> Self {
+impl TestBed {
+    pub(crate) async fn new(database: Database) -> Self {
         let database = match database {
             Database::Sqlite => TestDatabase::sqlite(),
             Database::Postgres => {
@@ -141,7 +141,7 @@ impl Stage {
         let now = instant(EPOCH);
         let tenant = store.ensure_tenant("default", now).await.unwrap();
         store
-            .register_host(tenant, here(), "here", now)
+            .register_instance(tenant, test_instance(), "here", now)
             .await
             .unwrap();
         let config = AgentConfig::new(vec!["agent".into()]);
@@ -154,7 +154,7 @@ impl Stage {
             tenant,
             agent,
             now: EPOCH,
-            made: 0,
+            created_count: 0,
             _database: database,
         }
     }
@@ -168,16 +168,16 @@ impl Stage {
     }
 
     /// Lets time pass.
-    pub(crate) fn wait(&mut self, duration: Duration) -> Timestamp {
+    pub(crate) fn advance(&mut self, duration: Duration) -> Timestamp {
         self.now += i64::try_from(duration.as_micros()).unwrap();
         self.instant()
     }
 
     /// Makes a session of people, with its key.
-    pub(crate) async fn session(&mut self) -> (SessionId, String) {
-        self.made += 1;
-        let key = format!("web:{}", self.made);
-        let id = SessionId::from_uuid(Uuid::from_u128(1000 + u128::from(self.made)));
+    pub(crate) async fn create_session(&mut self) -> (SessionId, String) {
+        self.created_count += 1;
+        let key = format!("web:{}", self.created_count);
+        let id = SessionId::from_uuid(Uuid::from_u128(1000 + u128::from(self.created_count)));
         let new = NewSession {
             id,
             kind: SessionKind::Interactive,
@@ -187,7 +187,7 @@ impl Stage {
             draft: false,
             channel: None,
             cwd: self.store.working_directory(None, id),
-            schedule_id: None,
+            automation_id: None,
             agent: self.agent,
             settings: SeatSettings::default(),
         };
@@ -199,20 +199,20 @@ impl Stage {
     }
 
     /// Makes an automation that is due once, a second from now.
-    pub(crate) async fn automation(
+    pub(crate) async fn create_automation(
         &mut self,
         agent: AgentId,
         bound: Option<String>,
         policies: Policies,
     ) -> model::AutomationId {
-        self.made += 1;
+        self.created_count += 1;
         let mode = match bound {
             Some(_) => SessionMode::Bound,
             None => SessionMode::Continuous,
         };
         let at = instant(self.now + 1_000_000);
         let new = NewAutomation {
-            name: format!("job {}", self.made),
+            name: format!("job {}", self.created_count),
             prompt: "Do it.".into(),
             agent,
             cwd: None,

@@ -5,10 +5,10 @@ use std::{collections::BTreeSet, fs::File, io::Write as _, time::Duration};
 
 use model::{
     AcpSessionId, AutomationId, MessageId, RunId, SessionId, Timestamp, WorkerId,
-    outcome::{Failure, FailureKind, Outcome, StopReason},
+    outcome::{FailureKind, Outcome, RunFailure, StopReason},
     policy::{CatchUp, Policies, Retry},
     session::SessionEvent,
-    turn::{Begin, Entry, EntryKind, Finished, Role, Settled},
+    turn::{Entry, EntryKind, Role, StartReply, TurnResult, WriteOutcome},
 };
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -16,17 +16,17 @@ use store::{Scope, Store, database::Statement, params};
 use uuid::Uuid;
 
 use crate::{
-    checks::{check_history, check_state, runs, snapshot},
-    child::{Died, Job, What},
-    stage::{Database, Stage, here, instant, open},
+    checks::{check_history, check_state, runs_oldest_first, snapshot},
+    child::{ChildEnd, Job, Task},
+    stage::{Database, TestBed, instant, open, test_instance},
 };
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Transition {
-    Say,
+    SendMessage,
     Fire,
     FireDue,
-    Miss,
+    RecordMissed,
     Claim,
     Begin,
     Record,
@@ -36,37 +36,37 @@ pub(crate) enum Transition {
     Stall,
     Promote,
     Cancel,
-    Pause,
-    Close,
-    Hold,
+    PauseSession,
+    CloseSession,
+    PauseAutomation,
     /// Not the product's: what is due is put off, fired and put back, in transactions of their own.
-    Torn,
+    NonAtomicFire,
 }
 
 /// How old a heartbeat is that is stale.
-const STALE: Duration = Duration::from_mins(3);
+const HEARTBEAT_STALE: Duration = Duration::from_mins(3);
 
 /// The worker that dies.
-fn mortal() -> WorkerId {
+fn crashed_worker() -> WorkerId {
     WorkerId::from_stored("elsewhere-1-aaaaaaaa".into())
 }
 
 /// The worker that takes over.
-fn heir() -> WorkerId {
+fn successor_worker() -> WorkerId {
     WorkerId::from_stored("elsewhere-2-bbbbbbbb".into())
 }
 
-fn answer() -> Finished {
-    Finished {
+fn finished_with_answer() -> TurnResult {
+    TurnResult {
         answer: "Done.".into(),
         acp_session_id: Some(AcpSessionId::new("memory")),
         turn_ended: true,
-        ..Finished::bare(Outcome::Stopped(StopReason::EndTurn))
+        ..TurnResult::with_outcome(Outcome::Stopped(StopReason::EndTurn))
     }
 }
 
-fn failure() -> Finished {
-    Finished::bare(Outcome::Failed(Failure {
+fn finished_with_error() -> TurnResult {
+    TurnResult::with_outcome(Outcome::Failed(RunFailure {
         kind: FailureKind::AgentExited,
         prompted: true,
         message: "it died".into(),
@@ -85,7 +85,7 @@ fn entry(number: u128) -> Entry {
 
 impl Transition {
     /// What a child does. Everything before is in the database already.
-    pub(crate) async fn happen(
+    pub(crate) async fn execute(
         self,
         job: &Job,
         [session, run, automation]: &[String; 3],
@@ -97,32 +97,41 @@ impl Transition {
         let session: SessionId = session.parse().unwrap();
         let run: RunId = run.parse().unwrap();
         let automation: AutomationId = automation.parse().unwrap();
-        let (worker, scope) = (mortal(), Scope::System);
+        let (worker, scope) = (crashed_worker(), Scope::System);
         if self == Self::Finish {
             // The agent says so before anybody writes it.
-            ended_well(job, run);
+            record_agent_end(job, run);
         }
         arm(|_| true);
         match self {
-            Self::Say => {
+            Self::SendMessage => {
                 store
-                    .say(tenant, session, None, "hello", now)
+                    .send_message(tenant, session, None, "hello", now)
                     .await
                     .unwrap();
             }
             Self::Fire => {
-                store.fire(tenant, automation, None, now).await.unwrap();
+                store
+                    .fire_automation(tenant, automation, None, now)
+                    .await
+                    .unwrap();
             }
-            Self::FireDue | Self::Miss => {
+            Self::FireDue | Self::RecordMissed => {
                 store.fire_due(scope, now).await.unwrap();
             }
             Self::Claim => {
-                let claimed = store.claim(&worker, here(), 9, None, now).await.unwrap();
+                let claimed = store
+                    .claim(&worker, test_instance(), 9, None, now)
+                    .await
+                    .unwrap();
                 assert!(!claimed.is_empty());
             }
             Self::Begin => {
-                let begun = store.begin(run, &worker, here(), now).await.unwrap();
-                assert!(matches!(begun, Begin::Started(_)), "{begun:?}");
+                let begun = store
+                    .begin(run, &worker, test_instance(), now)
+                    .await
+                    .unwrap();
+                assert!(matches!(begun, StartReply::Started(_)), "{begun:?}");
             }
             Self::Record => {
                 let entries = [
@@ -130,41 +139,51 @@ impl Transition {
                     entry(run.uuid().as_u128() ^ 2),
                 ];
                 let settled = store.record(run, &worker, &entries, now).await.unwrap();
-                assert_eq!(settled, Settled::Written);
+                assert_eq!(settled, WriteOutcome::Committed);
             }
             Self::WriteLive => {
-                let settled = store.write_live(run, &worker, 0, "hello", now).await;
-                assert_eq!(settled.unwrap(), Settled::Written);
+                let settled = store.append_live_text(run, &worker, 0, "hello", now).await;
+                assert_eq!(settled.unwrap(), WriteOutcome::Committed);
             }
             Self::Finish => {
-                let settled = store.finish(run, &worker, &answer(), now).await.unwrap();
-                assert_eq!(settled, Settled::Written);
+                let settled = store
+                    .finish(run, &worker, &finished_with_answer(), now)
+                    .await
+                    .unwrap();
+                assert_eq!(settled, WriteOutcome::Committed);
             }
             Self::Fail => {
-                let settled = store.finish(run, &worker, &failure(), now).await.unwrap();
-                assert_eq!(settled, Settled::Written);
+                let settled = store
+                    .finish(run, &worker, &finished_with_error(), now)
+                    .await
+                    .unwrap();
+                assert_eq!(settled, WriteOutcome::Committed);
             }
             Self::Stall => {
-                let stalled = store.stall(now.saturating_sub(STALE), now).await.unwrap();
+                let stalled = store
+                    .stall_stale_runs(now.saturating_sub(HEARTBEAT_STALE), now)
+                    .await
+                    .unwrap();
                 assert_eq!(stalled, [run]);
             }
             Self::Promote => {
                 let swept = store.promote_due(now).await.unwrap();
-                assert_eq!((swept.backoffs, swept.faults), (1, 0));
+                assert_eq!((swept.backoff_ended, swept.missed_promotions), (1, 0));
             }
             Self::Cancel => {
-                let called_off = store.cancel_session_runs(scope, session, "enough", now);
-                assert_eq!(called_off.await.unwrap(), 2);
+                let failure_as_cancellation =
+                    store.cancel_session_runs(scope, session, "enough", now);
+                assert_eq!(failure_as_cancellation.await.unwrap(), 2);
             }
-            Self::Pause | Self::Close => {
+            Self::PauseSession | Self::CloseSession => {
                 let event = match self {
-                    Self::Pause => SessionEvent::Pause,
+                    Self::PauseSession => SessionEvent::Pause,
                     _ => SessionEvent::Complete,
                 };
-                let moved = store.move_session(scope, session, event, None, now);
+                let moved = store.transition_session(scope, session, event, None, now);
                 moved.await.unwrap();
             }
-            Self::Torn => {
+            Self::NonAtomicFire => {
                 for sql in [
                     "update automation_triggers set next_fire_at = next_fire_at + 31536000000000",
                     "update automation_triggers set next_fire_at = next_fire_at - 31536000000000",
@@ -176,7 +195,7 @@ impl Transition {
                 }
                 store.fire_due(scope, now).await.unwrap();
             }
-            Self::Hold => {
+            Self::PauseAutomation => {
                 let paused = store.pause_automation(scope, automation, "enough", now);
                 paused.await.unwrap();
             }
@@ -184,7 +203,7 @@ impl Transition {
     }
 
     /// How far the run is when the transition comes: queued, delivered or running.
-    fn prepared(self) -> u8 {
+    fn run_stage_before(self) -> u8 {
         match self {
             Self::Begin => 1,
             Self::Record | Self::WriteLive | Self::Finish | Self::Fail | Self::Stall => 2,
@@ -195,7 +214,7 @@ impl Transition {
 }
 
 /// Writes down that the agent of a run ended its turn.
-fn ended_well(job: &Job, run: RunId) {
+fn record_agent_end(job: &Job, run: RunId) {
     let path = job.home.join("agents");
     let mut file = File::options()
         .create(true)
@@ -206,7 +225,7 @@ fn ended_well(job: &Job, run: RunId) {
     file.sync_all().unwrap();
 }
 
-fn agents(stage: &Stage) -> BTreeSet<RunId> {
+fn runs_ended_by_agents(stage: &TestBed) -> BTreeSet<RunId> {
     let ledger = std::fs::read_to_string(stage.path().join("agents"));
     let ledger = ledger.unwrap_or_default();
     ledger.lines().map(|line| line.parse().unwrap()).collect()
@@ -214,15 +233,15 @@ fn agents(stage: &Stage) -> BTreeSet<RunId> {
 
 /// Aborts a process at each point of a transition, one after another, until one comes to its end.
 pub(crate) async fn abort_at_each_point(transition: Transition, database: Database) {
-    let mut stage = Stage::set(database).await;
+    let mut stage = TestBed::new(database).await;
     for point in 1.. {
-        let (about, run) = prepare(&mut stage, transition).await;
+        let (about, run) = prepare_transition(&mut stage, transition).await;
         let job = Job {
             url: stage.url.clone(),
             home: stage.path(),
             point,
             now: stage.now,
-            what: What::Transition(transition, about.clone()),
+            task: Task::Transition(transition, about.clone()),
         };
         let before = snapshot(&stage.store).await;
         let died = job.run();
@@ -237,12 +256,12 @@ pub(crate) async fn abort_at_each_point(transition: Transition, database: Databa
             died.points
         );
 
-        take_over(&mut stage, transition, &about).await;
-        what_was_asked_for_is_there_once(&stage, transition, &about, committed).await;
+        recover(&mut stage, transition, &about).await;
+        check_inputs_exist_once(&stage, transition, &about, committed).await;
         if let Some(run) = run {
-            the_dead_write_nothing(&stage.store, run, stage.instant()).await;
+            check_crashed_worker_is_fenced(&stage.store, run, stage.instant()).await;
         }
-        check_history(&stage.store, &agents(&stage)).await;
+        check_history(&stage.store, &runs_ended_by_agents(&stage)).await;
         if !died.aborted {
             report(transition, database, &died);
             return;
@@ -251,7 +270,7 @@ pub(crate) async fn abort_at_each_point(transition: Transition, database: Databa
     }
 }
 
-fn report(transition: Transition, database: Database, died: &Died) {
+fn report(transition: Transition, database: Database, died: &ChildEnd) {
     let count = died.points.len();
     assert!(count >= 3, "{transition:?} has {:?}", died.points);
     println!(
@@ -261,48 +280,54 @@ fn report(transition: Transition, database: Database, died: &Died) {
 }
 
 /// Brings about what the transition meets: a run with another one behind it, and an automation.
-async fn prepare(stage: &mut Stage, transition: Transition) -> ([String; 3], Option<RunId>) {
-    let (session, key) = stage.session().await;
+async fn prepare_transition(
+    stage: &mut TestBed,
+    transition: Transition,
+) -> ([String; 3], Option<RunId>) {
+    let (session, key) = stage.create_session().await;
     let policies = Policies {
         retry: Retry {
             backoff_seconds: 10,
             ..Retry::default()
         },
         catch_up: match transition {
-            Transition::Miss => CatchUp::None,
+            Transition::RecordMissed => CatchUp::None,
             _ => CatchUp::Latest,
         },
         ..Policies::default()
     };
     let agent = stage.agent;
-    let automation = stage.automation(agent, Some(key), policies).await;
+    let automation = stage.create_automation(agent, Some(key), policies).await;
     let (tenant, store) = (stage.tenant, stage.store.clone());
     let said = store
-        .say(tenant, session, None, "First", stage.instant())
+        .send_message(tenant, session, None, "First", stage.instant())
         .await;
     let run = said.unwrap().run_id;
-    stage.wait(Duration::from_millis(1));
+    stage.advance(Duration::from_millis(1));
     store
-        .say(tenant, session, None, "Second", stage.instant())
+        .send_message(tenant, session, None, "Second", stage.instant())
         .await
         .unwrap();
-    let (worker, now, here) = (mortal(), stage.instant(), here());
+    let (worker, now, here) = (crashed_worker(), stage.instant(), test_instance());
     let mut taken = None;
-    if transition.prepared() >= 1 {
+    if transition.run_stage_before() >= 1 {
         store.claim(&worker, here, 1, Some(run), now).await.unwrap();
         taken = Some(run);
     }
-    if transition.prepared() >= 2 {
+    if transition.run_stage_before() >= 2 {
         let begun = store.begin(run, &worker, here, now).await.unwrap();
-        assert!(matches!(begun, Begin::Started(_)), "{begun:?}");
+        assert!(matches!(begun, StartReply::Started(_)), "{begun:?}");
     }
     match transition {
         Transition::Stall => {
-            stage.wait(STALE + Duration::from_secs(1));
+            stage.advance(HEARTBEAT_STALE + Duration::from_secs(1));
         }
         Transition::Promote => {
-            let settled = store.finish(run, &worker, &failure(), now).await.unwrap();
-            assert_eq!(settled, Settled::Written);
+            let settled = store
+                .finish(run, &worker, &finished_with_error(), now)
+                .await
+                .unwrap();
+            assert_eq!(settled, WriteOutcome::Committed);
             // The second one leaves, so that only the backoff is waited for.
             let second = store.claim(&worker, here, 1, None, now).await.unwrap()[0].run;
             store.begin(second, &worker, here, now).await.unwrap();
@@ -311,20 +336,23 @@ async fn prepare(stage: &mut Stage, transition: Transition) -> ([String; 3], Opt
                 home: stage.path(),
                 point: 0,
                 now: 0,
-                what: What::Serve(String::new()),
+                task: Task::Serve(String::new()),
             };
-            ended_well(&job, second);
-            let settled = store.finish(second, &worker, &answer(), now).await.unwrap();
-            assert_eq!(settled, Settled::Written);
-            stage.wait(Duration::from_mins(1));
+            record_agent_end(&job, second);
+            let settled = store
+                .finish(second, &worker, &finished_with_answer(), now)
+                .await
+                .unwrap();
+            assert_eq!(settled, WriteOutcome::Committed);
+            stage.advance(Duration::from_mins(1));
         }
         // Due, and in time.
-        Transition::FireDue | Transition::Torn => {
-            stage.wait(Duration::from_secs(2));
+        Transition::FireDue | Transition::NonAtomicFire => {
+            stage.advance(Duration::from_secs(2));
         }
         // Due, and too late.
-        Transition::Miss | Transition::Hold => {
-            stage.wait(Duration::from_hours(1));
+        Transition::RecordMissed | Transition::PauseAutomation => {
+            stage.advance(Duration::from_hours(1));
         }
         _ => {}
     }
@@ -333,29 +361,35 @@ async fn prepare(stage: &mut Stage, transition: Transition) -> ([String; 3], Opt
 }
 
 /// Another process goes on, until everything is over.
-async fn take_over(stage: &mut Stage, transition: Transition, about: &[String; 3]) {
-    let (store, worker) = (stage.store.clone(), heir());
-    if transition == Transition::Pause {
+async fn recover(stage: &mut TestBed, transition: Transition, about: &[String; 3]) {
+    let (store, worker) = (stage.store.clone(), successor_worker());
+    if transition == Transition::PauseSession {
         let session: SessionId = about[0].parse().unwrap();
         let now = stage.instant();
         // Refused where the pause has not come to pass.
         let _ = store
-            .move_session(Scope::System, session, SessionEvent::Resume, None, now)
+            .transition_session(Scope::System, session, SessionEvent::Resume, None, now)
             .await;
     }
     for _ in 0..50 {
-        let now = stage.wait(Duration::from_mins(4));
-        while store.fire_due(Scope::System, now).await.unwrap().more {}
-        store.stall(now.saturating_sub(STALE), now).await.unwrap();
+        let now = stage.advance(Duration::from_mins(4));
+        while store.fire_due(Scope::System, now).await.unwrap().has_more {}
+        store
+            .stall_stale_runs(now.saturating_sub(HEARTBEAT_STALE), now)
+            .await
+            .unwrap();
         let swept = store.promote_due(now).await.unwrap();
-        assert_eq!(swept.faults, 0, "I3: something was left behind");
-        let claimed = store.claim(&worker, here(), 9, None, now).await.unwrap();
+        assert_eq!(swept.missed_promotions, 0, "I3: something was left behind");
+        let claimed = store
+            .claim(&worker, test_instance(), 9, None, now)
+            .await
+            .unwrap();
         for claimed in &claimed {
             let begun = store
-                .begin(claimed.run, &worker, here(), now)
+                .begin(claimed.run, &worker, test_instance(), now)
                 .await
                 .unwrap();
-            if !matches!(begun, Begin::Started(_)) {
+            if !matches!(begun, StartReply::Started(_)) {
                 continue;
             }
             let path = stage.path().join("agents");
@@ -365,10 +399,12 @@ async fn take_over(stage: &mut Stage, transition: Transition, about: &[String; 3
                 .open(path)
                 .unwrap();
             writeln!(file, "{}", claimed.run).unwrap();
-            let settled = store.finish(claimed.run, &worker, &answer(), now).await;
-            assert_eq!(settled.unwrap(), Settled::Written);
+            let settled = store
+                .finish(claimed.run, &worker, &finished_with_answer(), now)
+                .await;
+            assert_eq!(settled.unwrap(), WriteOutcome::Committed);
         }
-        let open = runs(&store)
+        let open = runs_oldest_first(&store)
             .await
             .into_iter()
             .any(|run| !run.status().is_over());
@@ -378,27 +414,27 @@ async fn take_over(stage: &mut Stage, transition: Transition, about: &[String; 3
     }
     panic!(
         "I3: not everything is over: {:#?}",
-        runs(&store).await.last()
+        runs_oldest_first(&store).await.last()
     );
 }
 
 /// The inputs are there once each: those that were there before, and the one that was asked for, if
 /// that was committed.
-async fn what_was_asked_for_is_there_once(
-    stage: &Stage,
+async fn check_inputs_exist_once(
+    stage: &TestBed,
     transition: Transition,
     about: &[String; 3],
     committed: bool,
 ) {
     let (session, automation): (SessionId, AutomationId) =
         (about[0].parse().unwrap(), about[2].parse().unwrap());
-    let all = runs(&stage.store).await;
+    let all = runs_oldest_first(&stage.store).await;
     let first = all.iter().filter(|run| run.attempt == 1);
     let (fired, said): (Vec<_>, Vec<_>) = first
         .filter(|run| run.session_id == Some(session) || run.automation_id == Some(automation))
         .partition(|run| run.automation_id.is_some());
     let asked = usize::from(committed);
-    let words = 2 + if transition == Transition::Say {
+    let words = 2 + if transition == Transition::SendMessage {
         asked
     } else {
         0
@@ -414,17 +450,22 @@ async fn what_was_asked_for_is_there_once(
 }
 
 /// The worker that died wakes, and changes nothing (I4).
-async fn the_dead_write_nothing(store: &Store, run: RunId, now: Timestamp) {
+async fn check_crashed_worker_is_fenced(store: &Store, run: RunId, now: Timestamp) {
     let before = snapshot(store).await;
-    let worker = mortal();
-    let begun = store.begin(run, &worker, here(), now).await.unwrap();
-    assert!(matches!(begun, Begin::Lost), "I4: {begun:?}");
+    let worker = crashed_worker();
+    let begun = store
+        .begin(run, &worker, test_instance(), now)
+        .await
+        .unwrap();
+    assert!(matches!(begun, StartReply::Fenced), "I4: {begun:?}");
     for settled in [
         store.record(run, &worker, &[entry(3)], now).await,
-        store.write_live(run, &worker, 5, "more", now).await,
-        store.finish(run, &worker, &answer(), now).await,
+        store.append_live_text(run, &worker, 5, "more", now).await,
+        store
+            .finish(run, &worker, &finished_with_answer(), now)
+            .await,
     ] {
-        assert_eq!(settled.unwrap(), Settled::Lost, "I4");
+        assert_eq!(settled.unwrap(), WriteOutcome::Fenced, "I4");
     }
     assert_eq!(snapshot(store).await, before, "I4");
 }

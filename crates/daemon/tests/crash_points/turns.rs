@@ -2,33 +2,33 @@
 
 use std::{collections::BTreeSet, time::Duration};
 
-use daemon::{Daemon, StoreLedger, scheduler, watchdog};
+use daemon::{Daemon, WorkerTurnStore, scheduler, watchdog};
 use model::{
     AutomationId, RunId, agent::AgentConfig, entity::Run, policy::Policies, run::RunStatus,
-    turn::Settled,
+    turn::WriteOutcome,
 };
 use store::{RunFilter, Scope, Store};
 use testkit::{
-    processes::marked,
-    scripted::{Event, Ledger, Script, Step},
+    processes::processes_with_marker,
+    scripted::{Event, PromptLog, Script, Step},
 };
 use tokio::time::{Instant, sleep};
-use turn::Orders;
+use turn::TurnControl;
 
 use crate::{
-    checks::{check_history, runs, snapshot},
-    child::{Died, Job, What},
-    stage::{Database, Stage, host, instant, open},
+    checks::{check_history, runs_oldest_first, snapshot},
+    child::{ChildEnd, Job, Task},
+    stage::{Database, TestBed, host, instant, open},
 };
 
 /// What nothing here should take.
-const PATIENCE: Duration = Duration::from_mins(1);
+const WAIT_TIMEOUT: Duration = Duration::from_mins(1);
 
 /// How often the outside world is looked at that sends no signal.
-const LOOK: Duration = Duration::from_millis(5);
+const POLL_INTERVAL: Duration = Duration::from_millis(5);
 
 /// Commits, and what happens outside the database. Single statements are for the transitions.
-fn counts(point: &str) -> bool {
+fn is_turn_point(point: &str) -> bool {
     point.starts_with("turn: ") || point == "commit" || point == "committed"
 }
 
@@ -44,56 +44,62 @@ async fn runs_of(store: &Store, automation: AutomationId) -> Vec<Run> {
 }
 
 /// What a child does: it serves until the automation's run is over.
-pub(crate) async fn serve(job: &Job, automation: &str, arm: impl FnOnce(fn(&str) -> bool)) {
+pub(crate) async fn serve_until_run_is_over(
+    job: &Job,
+    automation: &str,
+    arm: impl FnOnce(fn(&str) -> bool),
+) {
     let automation: AutomationId = automation.parse().unwrap();
     let store = open(&job.url, &job.home).await;
     let (host, _clock) = host(&store, &job.home, instant(job.now));
-    arm(counts);
+    arm(is_turn_point);
     let daemon = Daemon::start(host);
-    let until = Instant::now() + PATIENCE;
+    let until = Instant::now() + WAIT_TIMEOUT;
     loop {
         let runs = runs_of(&store, automation).await;
         if runs.iter().any(|run| run.status().is_over()) {
             break;
         }
         assert!(Instant::now() < until, "waited in vain: {runs:#?}");
-        sleep(LOOK).await;
+        sleep(POLL_INTERVAL).await;
     }
     daemon.stop().await;
 }
 
 /// Aborts a server at each point of a turn, one after another, until one comes to its end.
-pub(crate) async fn die_at_each_point(database: Database) {
-    let mut stage = Stage::set(database).await;
+pub(crate) async fn abort_turn_at_each_point(database: Database) {
+    let mut stage = TestBed::new(database).await;
     let mut ended_well = BTreeSet::new();
     for point in 1.. {
         let script = Script::new(stage.path().join(format!("agent-{point}")))
-            .prompt([Step::Think("Hm.".into()), Step::Echo]);
+            .prompt([Step::Thought("Hm.".into()), Step::Echo]);
         let config = AgentConfig::new(script.command().unwrap());
         let name = format!("agent {point}");
         let agent = stage
             .store
             .put_agent(stage.tenant, &name, &config, None, stage.instant());
         let agent = agent.await.unwrap().id;
-        let automation = stage.automation(agent, None, Policies::default()).await;
-        let now = stage.wait(Duration::from_secs(1));
+        let automation = stage
+            .create_automation(agent, None, Policies::default())
+            .await;
+        let now = stage.advance(Duration::from_secs(1));
         let job = Job {
             url: stage.url.clone(),
             home: stage.path(),
             point,
             now: now.as_microsecond(),
-            what: What::Serve(automation.to_string()),
+            task: Task::Serve(automation.to_string()),
         };
         let died = tokio::task::spawn_blocking(move || job.run())
             .await
             .unwrap();
-        take_over(&mut stage, automation).await;
+        recover(&mut stage, automation).await;
         let runs = runs_of(&stage.store, automation).await;
-        ended_well.extend(agents_say(&script, &runs, &died));
+        ended_well.extend(check_against_agents(&script, &runs, &died));
         check_history(&stage.store, &ended_well).await;
-        nothing_is_left(&runs).await;
+        check_no_processes_left(&runs).await;
         if let [first, _, ..] = runs.as_slice() {
-            the_dead_write_nothing(&stage.store, first).await;
+            check_crashed_worker_is_fenced(&stage.store, first).await;
         }
         if !died.aborted {
             let count = died.points.len();
@@ -105,22 +111,22 @@ pub(crate) async fn die_at_each_point(database: Database) {
 }
 
 /// Another server goes on, until everything is over.
-async fn take_over(stage: &mut Stage, automation: AutomationId) {
+async fn recover(stage: &mut TestBed, automation: AutomationId) {
     let (host, clock) = host(&stage.store, stage.home.path(), stage.instant());
-    let ledger = StoreLedger::new(host.clone());
+    let ledger = WorkerTurnStore::new(host.clone());
     for _ in 0..20 {
-        let now = stage.wait(Duration::from_secs(30));
+        let now = stage.advance(Duration::from_secs(30));
         clock.set(now);
         watchdog::tick(&host, now).await.unwrap();
         scheduler::tick(&host, now).await.unwrap();
         let claimed = stage.store.claim(&host.worker, host.instance, 9, None, now);
         for claimed in claimed.await.unwrap() {
             let run = claimed.run;
-            let orders = Orders::none();
-            let taken = turn::execute(&ledger, &host.agents, run, &orders).await;
+            let orders = TurnControl::idle();
+            let taken = turn::execute(&ledger, &host.agent_runtime, run, &orders).await;
             taken.unwrap();
         }
-        let all = runs(&stage.store).await;
+        let all = runs_oldest_first(&stage.store).await;
         let fired = all.iter().any(|run| run.automation_id == Some(automation));
         if fired && all.iter().all(|run| run.status().is_over()) {
             return;
@@ -128,15 +134,15 @@ async fn take_over(stage: &mut Stage, automation: AutomationId) {
     }
     panic!(
         "I3: not everything is over: {:#?}",
-        runs(&stage.store).await.last()
+        runs_oldest_first(&stage.store).await.last()
     );
 }
 
 /// Compares an automation's runs with what its agents wrote down themselves. Gives the runs whose
 /// agents ended them well.
-fn agents_say(script: &Script, runs: &[Run], died: &Died) -> Vec<RunId> {
-    let ledger = Ledger::read(&script.ledger()).unwrap();
-    ledger.check_disjoint().unwrap();
+fn check_against_agents(script: &Script, runs: &[Run], died: &ChildEnd) -> Vec<RunId> {
+    let ledger = PromptLog::read(&script.prompt_log_path()).unwrap();
+    ledger.check_turns_disjoint().unwrap();
     let story = format!("{:?}\n{runs:#?}\n{:#?}", died.points.last(), ledger.entries);
     let first = runs.iter().filter(|run| run.attempt == 1);
     assert_eq!(first.count(), 1, "I1: {story}");
@@ -165,25 +171,25 @@ fn agents_say(script: &Script, runs: &[Run], died: &Died) -> Vec<RunId> {
 
 /// No process of an ended run is left (I7). Those of the dead server are killed by their guard, which
 /// may take a moment.
-async fn nothing_is_left(runs: &[Run]) {
-    let until = Instant::now() + PATIENCE;
+async fn check_no_processes_left(runs: &[Run]) {
+    let until = Instant::now() + WAIT_TIMEOUT;
     for run in runs {
         let marker = run.id.to_string();
-        while !marked(&marker).unwrap().is_empty() {
+        while !processes_with_marker(&marker).unwrap().is_empty() {
             assert!(Instant::now() < until, "I7: processes are left of {run:#?}");
-            sleep(LOOK).await;
+            sleep(POLL_INTERVAL).await;
         }
     }
 }
 
 /// The server that died wakes, and changes nothing (I4).
-async fn the_dead_write_nothing(store: &Store, run: &Run) {
+async fn check_crashed_worker_is_fenced(store: &Store, run: &Run) {
     let worker = run.state.worker_id().unwrap();
-    let finished = model::turn::Finished::bare(model::outcome::Outcome::Stopped(
+    let finished = model::turn::TurnResult::with_outcome(model::outcome::Outcome::Stopped(
         model::outcome::StopReason::EndTurn,
     ));
     let before = snapshot(store).await;
     let settled = store.finish(run.id, worker, &finished, run.input_at);
-    assert_eq!(settled.await.unwrap(), Settled::Lost, "I4: {run:#?}");
+    assert_eq!(settled.await.unwrap(), WriteOutcome::Fenced, "I4: {run:#?}");
     assert_eq!(snapshot(store).await, before, "I4: {run:#?}");
 }

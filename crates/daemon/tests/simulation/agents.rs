@@ -18,17 +18,17 @@ struct Turn {
 
 /// The agents' ledger.
 #[derive(Default)]
-pub(crate) struct Agents {
+pub(crate) struct AgentLog {
     turns: BTreeMap<RunId, Turn>,
     /// The newest turn of each seat.
-    newest: BTreeMap<SeatId, RunId>,
+    newest_turns: BTreeMap<SeatId, RunId>,
     /// How agents ended their turns.
-    stops: BTreeMap<RunId, StopReason>,
+    stop_reasons: BTreeMap<RunId, StopReason>,
     /// Whose the runs are that somebody has.
     owners: BTreeMap<RunId, WorkerId>,
 }
 
-impl Agents {
+impl AgentLog {
     /// An agent takes a turn of a seat. No other agent may be at work there (I2).
     pub(crate) fn start(
         &mut self,
@@ -37,9 +37,9 @@ impl Agents {
         lease_until: Micros,
         now: Micros,
     ) -> anyhow::Result<()> {
-        if let Some(before) = self.newest.insert(seat, run) {
+        if let Some(before) = self.newest_turns.insert(seat, run) {
             ensure!(
-                !self.lives(before, now),
+                !self.is_alive(before, now),
                 "I2: {run} begins on {seat} while the agent of {before} is at work there"
             );
         }
@@ -56,7 +56,7 @@ impl Agents {
     }
 
     /// Whether the agent of a run is at work.
-    pub(crate) fn lives(&self, run: RunId, now: Micros) -> bool {
+    pub(crate) fn is_alive(&self, run: RunId, now: Micros) -> bool {
         self.turns
             .get(&run)
             .is_some_and(|turn| !turn.ended && now < turn.lease_until)
@@ -64,7 +64,7 @@ impl Agents {
 
     pub(crate) fn renew(&mut self, run: RunId, lease_until: Micros, now: Micros) {
         // Who is dead stays dead.
-        if self.lives(run, now)
+        if self.is_alive(run, now)
             && let Some(turn) = self.turns.get_mut(&run)
         {
             turn.lease_until = lease_until;
@@ -72,12 +72,12 @@ impl Agents {
     }
 
     /// The agent of a run says why it ends its turn.
-    pub(crate) fn stops(&mut self, run: RunId, reason: StopReason) {
-        self.stops.insert(run, reason);
+    pub(crate) fn record_stop(&mut self, run: RunId, reason: StopReason) {
+        self.stop_reasons.insert(run, reason);
     }
 
     /// The agent's processes are gone.
-    pub(crate) fn ends(&mut self, run: RunId) {
+    pub(crate) fn end_turn(&mut self, run: RunId) {
         if let Some(turn) = self.turns.get_mut(&run) {
             turn.ended = true;
         }
@@ -85,7 +85,7 @@ impl Agents {
 
     /// The stop reason that the agent of a run gave.
     pub(crate) fn stop_of(&self, run: RunId) -> Option<StopReason> {
-        self.stops.get(&run).copied()
+        self.stop_reasons.get(&run).copied()
     }
 
     /// The seat on which an agent took the turn of a run.
@@ -94,7 +94,7 @@ impl Agents {
     }
 
     /// A worker was given a run.
-    pub(crate) fn claimed(&mut self, run: RunId, worker: &WorkerId) -> anyhow::Result<()> {
+    pub(crate) fn record_claim(&mut self, run: RunId, worker: &WorkerId) -> anyhow::Result<()> {
         if let Some(before) = self.owners.insert(run, worker.clone()) {
             bail!("I2: {run} was given to {worker} while {before} had it");
         }
@@ -102,22 +102,22 @@ impl Agents {
     }
 
     /// Nobody has a run any more. Gives who had it.
-    pub(crate) fn released(&mut self, run: RunId) -> Option<WorkerId> {
+    pub(crate) fn release(&mut self, run: RunId) -> Option<WorkerId> {
         self.owners.remove(&run)
     }
 
     /// Only these runs are left.
-    pub(crate) fn keep(&mut self, left: &BTreeSet<RunId>) {
+    pub(crate) fn retain(&mut self, left: &BTreeSet<RunId>) {
         self.owners.retain(|run, _| left.contains(run));
     }
 
     /// Whether a run is the worker's.
-    pub(crate) fn is_of(&self, run: RunId, worker: &WorkerId) -> bool {
+    pub(crate) fn is_owned_by(&self, run: RunId, worker: &WorkerId) -> bool {
         self.owners.get(&run) == Some(worker)
     }
 
     /// How many runs somebody has.
-    pub(crate) fn owned(&self) -> usize {
+    pub(crate) fn owned_count(&self) -> usize {
         self.owners.len()
     }
 }

@@ -4,14 +4,14 @@ use std::collections::BTreeSet;
 
 use model::{InstanceId, RunId, SessionId, Timestamp};
 use store::database;
-use testkit::invariants::BROKEN;
+use testkit::invariants::VIOLATION_QUERIES;
 
 use crate::{schedules::Row, sql, world::World};
 
 impl World {
     /// Checks the state of the database.
     pub(crate) async fn check_state(&self) -> anyhow::Result<()> {
-        for (what, finding) in BROKEN {
+        for (what, finding) in VIOLATION_QUERIES {
             let found = sql::rows(&self.store, finding).await?;
             anyhow::ensure!(found.is_empty(), "there is {what}: {found:?}");
         }
@@ -23,20 +23,20 @@ impl World {
         for row in found.await? {
             let (run, worker): (RunId, _) = (row.get("id")?, row.get("worker_id")?);
             anyhow::ensure!(
-                self.agents.is_of(run, &worker),
+                self.agents.is_owned_by(run, &worker),
                 "I4: {run} is of {worker}, who knows nothing of it"
             );
             had += 1;
         }
         anyhow::ensure!(
-            had == self.agents.owned(),
+            had == self.agents.owned_count(),
             "I4: a worker has a run that the database gives to nobody"
         );
         Ok(())
     }
 
     /// How many runs are not over.
-    pub(crate) async fn open_runs(&self) -> anyhow::Result<i64> {
+    pub(crate) async fn open_run_count(&self) -> anyhow::Result<i64> {
         let found = sql::rows(
             &self.store,
             "select count(*) as open from agent_runs \
@@ -47,18 +47,18 @@ impl World {
     }
 
     /// A run that is not over.
-    pub(crate) async fn some_open_run(&mut self) -> anyhow::Result<Option<RunId>> {
+    pub(crate) async fn random_open_run(&mut self) -> anyhow::Result<Option<RunId>> {
         let found = sql::rows(
             &self.store,
             "select id from agent_runs \
              where status in ('queued', 'deferred', 'delivered', 'running') order by id",
         );
         let ids: Result<Vec<RunId>, _> = found.await?.iter().map(|row| row.get("id")).collect();
-        Ok(self.chance.pick(&ids?))
+        Ok(self.rng.pick(&ids?))
     }
 
     /// The runs that an instance is to be given next: people's first, then who came first.
-    pub(crate) async fn next_in_line(
+    pub(crate) async fn expected_claims(
         &self,
         instance: InstanceId,
         limit: u32,
@@ -97,7 +97,8 @@ impl World {
         );
         for row in found.await? {
             let (id, waiting) = (row.get("automation_id")?, row.get::<i64>("waiting")?);
-            let limit = self.limits.get(&id).copied().unwrap_or(0) + self.held_again(id);
+            let limit =
+                self.queue_limits.get(&id).copied().unwrap_or(0) + self.redeferred_count(id);
             anyhow::ensure!(
                 waiting <= limit,
                 "I10: {waiting} inputs of {id} wait, and {limit} may"
@@ -106,8 +107,8 @@ impl World {
         Ok(())
     }
 
-    fn held_again(&self, id: model::AutomationId) -> i64 {
-        self.held.get(&id).copied().unwrap_or(0)
+    fn redeferred_count(&self, id: model::AutomationId) -> i64 {
+        self.redeferred.get(&id).copied().unwrap_or(0)
     }
 
     /// Takes note of automations that have paused themselves.
@@ -119,7 +120,8 @@ impl World {
         );
         for row in found.await? {
             let at: Timestamp = row.get("paused_at")?;
-            self.schedules.stopped(row.get("id")?, at.as_microsecond());
+            self.schedules
+                .deactivate(row.get("id")?, at.as_microsecond());
         }
         Ok(())
     }
@@ -133,13 +135,16 @@ impl World {
         for row in found.await? {
             let id = row.get("id")?;
             self.automations.retain(|other| *other != id);
-            self.schedules.stopped(id, now);
+            self.schedules.deactivate(id, now);
         }
         Ok(())
     }
 
     /// What goes with a session: the rows of its occurrences, and how many words and fires.
-    pub(crate) async fn rows_of_session(&self, id: SessionId) -> anyhow::Result<Gone> {
+    pub(crate) async fn deletions_with_session(
+        &self,
+        id: SessionId,
+    ) -> anyhow::Result<DeletedInputs> {
         let found = sql::rows(
             &self.store,
             "select r.session_id, r.origin, t.kind, r.trigger_id, r.scheduled_for, \
@@ -147,43 +152,43 @@ impl World {
              left join automation_triggers t on t.id = r.trigger_id \
              where r.attempt = 1 and r.session_id is not null",
         );
-        let mut gone = Gone::default();
+        let mut gone = DeletedInputs::default();
         for row in found.await? {
             if row.get::<SessionId>("session_id")? != id {
                 continue;
             }
             let kind: Option<String> = row.optional("kind")?;
             match kind.as_deref() {
-                None => gone.words += 1,
+                None => gone.messages += 1,
                 Some("manual") => gone.fires += 1,
-                Some(_) => gone.rows.push(occurrence(&row)?),
+                Some(_) => gone.rows.push(occurrence_row(&row)?),
             }
         }
         Ok(gone)
     }
 
     /// A session is gone, and all that was in it.
-    pub(crate) async fn forget(&mut self, gone: Gone) -> anyhow::Result<()> {
-        self.asked.words -= gone.words;
-        self.asked.fires -= gone.fires;
-        self.schedules.delete(gone.rows);
+    pub(crate) async fn apply_deletions(&mut self, gone: DeletedInputs) -> anyhow::Result<()> {
+        self.expected_inputs.messages -= gone.messages;
+        self.expected_inputs.fires -= gone.fires;
+        self.schedules.record_deleted_rows(gone.rows);
         let left = sql::rows(&self.store, "select id from agent_runs").await?;
         let left: Result<BTreeSet<RunId>, _> = left.iter().map(|row| row.get("id")).collect();
-        self.agents.keep(&left?);
+        self.agents.retain(&left?);
         Ok(())
     }
 }
 
 /// What goes with a session that is deleted.
 #[derive(Default)]
-pub(crate) struct Gone {
-    words: i64,
+pub(crate) struct DeletedInputs {
+    messages: i64,
     fires: i64,
     rows: Vec<Row>,
 }
 
 /// Reads the row of an occurrence.
-pub(crate) fn occurrence(row: &database::Row) -> Result<Row, database::Error> {
+pub(crate) fn occurrence_row(row: &database::Row) -> Result<Row, database::Error> {
     let first = row.get::<Timestamp>("scheduled_for")?.as_microsecond();
     let last: Option<Timestamp> = row.optional("missed_until")?;
     Ok(Row {
@@ -193,6 +198,6 @@ pub(crate) fn occurrence(row: &database::Row) -> Result<Row, database::Error> {
         count: row.get("occurrences")?,
         status: row.get("status")?,
         reason: row.optional("reason")?,
-        made: row.get::<Timestamp>("created_at")?.as_microsecond(),
+        created_at: row.get::<Timestamp>("created_at")?.as_microsecond(),
     })
 }

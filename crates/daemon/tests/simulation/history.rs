@@ -6,12 +6,12 @@ use std::collections::BTreeMap;
 use model::{RunId, SeatId, SessionId, Timestamp, outcome::StopReason};
 use serde_json::Value;
 
-use crate::{checks::occurrence, sql, world::World};
+use crate::{checks::occurrence_row, sql, world::World};
 
 /// A run, as far as it matters here.
 struct Run {
     status: String,
-    person: bool,
+    is_from_person: bool,
     session: SessionId,
     input_at: Timestamp,
     /// Whether only its seat decides when it starts.
@@ -69,7 +69,7 @@ impl World {
             let mode: Option<String> = row.optional("session_mode")?;
             let run = Run {
                 status,
-                person,
+                is_from_person: person,
                 session: row.get("session_id")?,
                 input_at: row.get("input_at")?,
                 seat_decides: person || mode.as_deref() == Some("bound"),
@@ -77,9 +77,9 @@ impl World {
             runs.insert(id, run);
         }
         anyhow::ensure!(
-            words == self.asked.words,
+            words == self.expected_inputs.messages,
             "I3: people said {} things, and {words} are there",
-            self.asked.words
+            self.expected_inputs.messages
         );
         Ok(runs)
     }
@@ -97,14 +97,14 @@ impl World {
         let mut rows = Vec::with_capacity(found.len());
         for row in &found {
             fires += i64::from(row.get::<String>("kind")? == "manual");
-            rows.push(occurrence(row)?);
+            rows.push(occurrence_row(row)?);
         }
         anyhow::ensure!(
-            fires == self.asked.fires,
+            fires == self.expected_inputs.fires,
             "I1: people fired {} times, and {fires} occurrences are there",
-            self.asked.fires
+            self.expected_inputs.fires
         );
-        self.schedules.check(rows)
+        self.schedules.check_rows(rows)
     }
 
     /// The log of each session tells each move once, the end of each run included (I3, I5), and who
@@ -167,7 +167,7 @@ fn check_order(
             continue;
         };
         let in_backoff = not_before.is_some_and(|until| until > at);
-        let before = (!waits.person, waits.input_at) < (!run.person, run.input_at);
+        let before = (!waits.is_from_person, waits.input_at) < (!run.is_from_person, run.input_at);
         anyhow::ensure!(
             !before || in_backoff || !waits.seat_decides,
             "order: {started} starts at {at} while {other} waits since {}",

@@ -3,15 +3,15 @@
 use daemon::{scheduler, watchdog};
 use model::{
     AcpSessionId, MessageId, RunId, WorkerId,
-    outcome::{Failure, FailureKind, Outcome, StopReason},
-    turn::{Beat, Begin, Entry, EntryKind, Finished, Role, Settled},
+    outcome::{FailureKind, Outcome, RunFailure, StopReason},
+    turn::{Entry, EntryKind, HeartbeatReply, Role, StartReply, TurnResult, WriteOutcome},
 };
 use serde_json::json;
 use store::Scope;
 
 use crate::{
-    breaks::Break,
-    server::{Stage, TICK, Task, Turn},
+    defects::Defect,
+    simulated_server::{MAX_SCHEDULER_SLEEP, SimulatedTurn, Task, TurnStage},
     sql,
     time::{MINUTE, SECOND},
     world::World,
@@ -19,108 +19,117 @@ use crate::{
 
 impl World {
     /// A server does what it does next.
-    pub(crate) async fn serve(&mut self, index: usize) -> anyhow::Result<()> {
-        match self.servers[index].task().1 {
-            Task::Schedule => self.schedule(index).await,
-            Task::Watch => self.watch(index).await,
-            Task::Claim => self.claim(index).await,
-            Task::Beat(turn) => self.beat(index, turn).await,
-            Task::Act(turn) => match self.servers[index].turns[turn].stage {
-                Stage::Claimed => self.begin(index, turn).await,
-                Stage::Taken | Stage::Lost => self.act(index, turn).await,
+    pub(crate) async fn run_next_task(&mut self, index: usize) -> anyhow::Result<()> {
+        match self.servers[index].next_task().1 {
+            Task::Schedule => self.run_scheduler(index).await,
+            Task::Watch => self.run_watchdog(index).await,
+            Task::Claim => self.claim_runs(index).await,
+            Task::Heartbeat(turn) => self.send_heartbeat(index, turn).await,
+            Task::AdvanceTurn(turn) => match self.servers[index].turns[turn].stage {
+                TurnStage::Claimed => self.begin_turn(index, turn).await,
+                TurnStage::Running | TurnStage::Lost => self.advance_turn(index, turn).await,
             },
         }
     }
 
-    async fn schedule(&mut self, index: usize) -> anyhow::Result<()> {
+    async fn run_scheduler(&mut self, index: usize) -> anyhow::Result<()> {
         let server = &self.servers[index];
-        let (host, now) = (server.host.clone(), self.time.clock(server.machine));
+        let (host, now) = (server.host.clone(), self.time.wall_clock(server.machine));
         // What an end should have promoted is a fault that the sweep would mend.
         let swept = self.store.promote_due(now).await?;
-        self.did("promote_due", || format!("{swept:?}"));
-        anyhow::ensure!(swept.faults == 0, "I3: inputs were left behind: {swept:?}");
-        let next = if self.chance.one_in(4) {
-            while self.store.fire_due(Scope::System, now).await?.more {}
+        self.record_call("promote_due", || format!("{swept:?}"));
+        anyhow::ensure!(
+            swept.missed_promotions == 0,
+            "I3: inputs were left behind: {swept:?}"
+        );
+        let next = if self.rng.one_in(4) {
+            while self.store.fire_due(Scope::System, now).await?.has_more {}
             let swept = self.store.promote_due(now).await?;
-            self.did("fire_due", || format!("{swept:?}"));
-            anyhow::ensure!(swept.faults == 0, "I3: inputs were left behind: {swept:?}");
-            self.store.outlook(now).await?.next()
+            self.record_call("fire_due", || format!("{swept:?}"));
+            anyhow::ensure!(
+                swept.missed_promotions == 0,
+                "I3: inputs were left behind: {swept:?}"
+            );
+            self.store.scheduler_status(now).await?.next_work_at()
         } else {
             let tick = scheduler::tick(&host, now).await?;
-            self.did("scheduler::tick", || format!("{tick:?}"));
+            self.record_call("scheduler::tick", || format!("{tick:?}"));
             if tick.started > 0 {
                 self.check_limits().await?;
             }
             tick.next
         };
-        self.schedules.looked(now.as_microsecond());
-        let sleep = next.map_or(TICK, |at| {
+        self.schedules.record_scheduler_tick(now.as_microsecond());
+        let sleep = next.map_or(MAX_SCHEDULER_SLEEP, |at| {
             let until = at.as_microsecond() - now.as_microsecond();
-            until.clamp(SECOND / 4, TICK)
+            until.clamp(SECOND / 4, MAX_SCHEDULER_SLEEP)
         });
         self.servers[index].schedules_at = self.time.now + sleep;
-        self.poke_pools();
+        self.wake_pools();
         Ok(())
     }
 
     /// Something may have been queued.
-    fn poke_pools(&mut self) {
+    fn wake_pools(&mut self) {
         let now = self.time.now;
         for server in &mut self.servers {
-            server.claims_at = server.claims_at.min(now + self.chance.below(SECOND));
+            server.claims_at = server.claims_at.min(now + self.rng.below(SECOND));
         }
     }
 
-    async fn watch(&mut self, index: usize) -> anyhow::Result<()> {
+    async fn run_watchdog(&mut self, index: usize) -> anyhow::Result<()> {
         let server = &self.servers[index];
         let (host, machine) = (server.host.clone(), server.machine);
-        let (now, at) = (self.time.clock(machine), self.time.of_process(machine));
-        let given_up = if self.broken == Break::TrustsEveryClock {
+        let (now, at) = (
+            self.time.wall_clock(machine),
+            self.time.process_instant(machine),
+        );
+        let given_up = if self.defect == Defect::TrustsLeapingClock {
             watchdog::tick(&host, now).await?
         } else {
-            self.servers[index].watch.look(&host, now, at).await?
+            self.servers[index].monitor.tick(&host, now, at).await?
         };
-        self.did("watchdog", || format!("{} {given_up:?}", host.worker));
+        self.record_call("watchdog", || format!("{} {given_up:?}", host.worker));
         let gave_up = !given_up.is_empty();
         for run in given_up {
             anyhow::ensure!(
-                !self.agents.lives(run, self.time.now),
+                !self.agents.is_alive(run, self.time.now),
                 "I2: {run} is given up while its agent is at work"
             );
             anyhow::ensure!(
-                self.agents.released(run).is_some(),
+                self.agents.release(run).is_some(),
                 "I4: {run} is given up, which nobody has"
             );
         }
         if gave_up {
             self.note_pauses().await?;
-            self.poke();
+            self.wake_servers();
         }
-        let pause = self.chance.between(5 * SECOND, MINUTE);
+        let pause = self.rng.between(5 * SECOND, MINUTE);
         self.servers[index].watches_at = self.time.now + pause;
         Ok(())
     }
 
-    async fn claim(&mut self, index: usize) -> anyhow::Result<()> {
+    async fn claim_runs(&mut self, index: usize) -> anyhow::Result<()> {
         let server = &mut self.servers[index];
-        server.claims_at = self.time.now + TICK;
-        let (limit, machine) = (server.free(), server.machine);
+        server.claims_at = self.time.now + MAX_SCHEDULER_SLEEP;
+        let (limit, machine) = (server.free_slots(), server.machine);
         if limit == 0 {
             return Ok(());
         }
         let (worker, instance) = (server.host.worker.clone(), server.host.instance);
         let lease_until = self.time.now + server.lease();
-        let beats_at = self.time.now + server.heartbeat();
-        let next_in_line = if self.chance.one_in(8) {
-            Some(self.next_in_line(instance, limit).await?)
+        let heartbeat_at = self.time.now + server.heartbeat();
+        let expected_claims = if self.rng.one_in(8) {
+            Some(self.expected_claims(instance, limit).await?)
         } else {
             None
         };
-        let now = self.time.clock(machine);
+        let now = self.time.wall_clock(machine);
         let claimed = self.store.claim(&worker, instance, limit, None, now);
         let claimed: Vec<RunId> = claimed.await?.iter().map(|claimed| claimed.run).collect();
-        self.did("claim", || format!("{worker} {claimed:?}"));
-        if let Some(mut expected) = next_in_line {
+        self.record_call("claim", || format!("{worker} {claimed:?}"));
+        if let Some(mut expected) = expected_claims {
             let mut found = claimed.clone();
             found.sort_unstable();
             expected.sort_unstable();
@@ -130,81 +139,88 @@ impl World {
             );
         }
         for run in claimed {
-            self.agents.claimed(run, &worker)?;
+            self.agents.record_claim(run, &worker)?;
             // Most turns begin at once; a few on a machine that has other things to do.
-            let pause = match self.chance.below(40) {
+            let pause = match self.rng.below(40) {
                 // Where only the fence is to be tried, everybody is slow.
-                _ if self.broken == Break::AnyWorker => self.chance.below(2 * MINUTE),
-                0 => self.chance.below(5 * MINUTE),
-                1..8 => self.chance.below(10 * SECOND),
-                _ => self.chance.below(SECOND / 5),
+                _ if self.defect == Defect::NoFence => self.rng.below(2 * MINUTE),
+                0 => self.rng.below(5 * MINUTE),
+                1..8 => self.rng.below(10 * SECOND),
+                _ => self.rng.below(SECOND / 5),
             };
-            self.servers[index].turns.push(Turn {
+            self.servers[index].turns.push(SimulatedTurn {
                 run,
                 automation: None,
-                stage: Stage::Claimed,
+                stage: TurnStage::Claimed,
                 lease_until,
-                beats_at,
+                heartbeat_at,
                 acts_at: self.time.now + pause,
-                acts: self.chance.below(4),
-                written: 0,
+                remaining_writes: self.rng.below(4),
+                live_text_bytes: 0,
                 cancelled: None,
-                unsure: false,
+                begin_in_doubt: false,
             });
         }
         Ok(())
     }
 
-    async fn begin(&mut self, index: usize, turn: usize) -> anyhow::Result<()> {
+    async fn begin_turn(&mut self, index: usize, turn: usize) -> anyhow::Result<()> {
         let server = &self.servers[index];
         let instance = server.host.instance;
         let run = server.turns[turn].run;
         // It may have begun already, unheard: by this turn, or by one of the same run that was claimed,
         // held and claimed again.
         let mut of_run = server.turns.iter().filter(|turn| turn.run == run);
-        let unsure = of_run.any(|turn| turn.unsure);
-        let now = self.time.clock(server.machine);
-        let own = self.agents.is_of(run, &server.host.worker);
-        let worker = self.writer(&server.host.worker, run).await?;
+        let unsure = of_run.any(|turn| turn.begin_in_doubt);
+        let now = self.time.wall_clock(server.machine);
+        let own = self.agents.is_owned_by(run, &server.host.worker);
+        let worker = self.writing_worker(&server.host.worker, run).await?;
         let before = if own {
             0
         } else {
             sql::writes(&self.store).await?
         };
         let begun = self.store.begin(run, &worker, instance, now).await?;
-        self.did("begin", || format!("{worker} {run} {}", name(&begun)));
+        self.record_call("begin", || format!("{worker} {run} {}", begin_name(&begun)));
         if !own {
             anyhow::ensure!(
-                matches!(begun, Begin::Lost) && sql::writes(&self.store).await? == before,
+                matches!(begun, StartReply::Fenced) && sql::writes(&self.store).await? == before,
                 "I4: {run} is no longer of {worker}, and yet begins: {}",
-                name(&begun)
+                begin_name(&begun)
             );
         }
-        let unlucky = if matches!(begun, Begin::Held) { 2 } else { 25 };
-        if !self.calm && self.chance.one_in(unlucky) {
-            return self.never_answered(index, turn, &begun).await;
+        let unlucky = if matches!(begun, StartReply::Deferred) {
+            2
+        } else {
+            25
+        };
+        if !self.calm && self.rng.one_in(unlucky) {
+            return self.lose_begin_reply(index, turn, &begun).await;
         }
         match begun {
-            Begin::Started(assignment) => {
+            StartReply::Started(assignment) => {
                 let lease_until = self.servers[index].turns[turn].lease_until;
                 let now = self.time.now;
                 self.agents
                     .start(assignment.seat.id, run, lease_until, now)?;
                 let turn = &mut self.servers[index].turns[turn];
                 turn.automation = assignment.run.automation_id;
-                turn.stage = Stage::Taken;
-                turn.acts_at = now + self.chance.below(30 * SECOND);
+                turn.stage = TurnStage::Running;
+                turn.acts_at = now + self.rng.below(30 * SECOND);
             }
-            Begin::Lost => {
+            StartReply::Fenced => {
                 anyhow::ensure!(
                     !own || unsure,
                     "I4: {run} is of {worker}, and yet cannot begin"
                 );
                 self.servers[index].turns.remove(turn);
             }
-            Begin::Ask(_) | Begin::Held | Begin::Cancelled | Begin::Refused(_) => {
+            StartReply::RunPrecheck(_)
+            | StartReply::Deferred
+            | StartReply::Cancelled
+            | StartReply::Refused(_) => {
                 self.servers[index].turns.remove(turn);
-                self.did_not_begin(run, &begun).await?;
+                self.record_unstarted_run(run, &begun).await?;
             }
         }
         self.servers[index].claims_at = self.time.now;
@@ -212,142 +228,146 @@ impl World {
     }
 
     /// The connection broke before a wish to begin was answered: it is made again.
-    async fn never_answered(
+    async fn lose_begin_reply(
         &mut self,
         index: usize,
         turn: usize,
-        begun: &Begin,
+        begun: &StartReply,
     ) -> anyhow::Result<()> {
         let turn = &mut self.servers[index].turns[turn];
-        turn.unsure = true;
-        turn.acts_at = self.time.now + self.chance.between(SECOND / 2, MINUTE);
+        turn.begin_in_doubt = true;
+        turn.acts_at = self.time.now + self.rng.between(SECOND / 2, MINUTE);
         let run = turn.run;
-        self.note(|| "... and the answer is lost".into());
+        self.trace_event(|| "... and the answer is lost".into());
         match begun {
-            Begin::Started(_) | Begin::Lost => {}
-            Begin::Ask(_) | Begin::Held | Begin::Cancelled | Begin::Refused(_) => {
-                self.did_not_begin(run, begun).await?;
+            StartReply::Started(_) | StartReply::Fenced => {}
+            StartReply::RunPrecheck(_)
+            | StartReply::Deferred
+            | StartReply::Cancelled
+            | StartReply::Refused(_) => {
+                self.record_unstarted_run(run, begun).await?;
             }
         }
         Ok(())
     }
 
     /// A run went back to wait, or ended before it began.
-    async fn did_not_begin(&mut self, run: RunId, begun: &Begin) -> anyhow::Result<()> {
-        self.agents.released(run);
-        if matches!(begun, Begin::Held)
+    async fn record_unstarted_run(&mut self, run: RunId, begun: &StartReply) -> anyhow::Result<()> {
+        self.agents.release(run);
+        if matches!(begun, StartReply::Deferred)
             && let Some(automation) = self.store.run(Scope::System, run).await?.automation_id
         {
-            *self.held.entry(automation).or_default() += 1;
+            *self.redeferred.entry(automation).or_default() += 1;
         }
         self.note_pauses().await
     }
 
-    async fn beat(&mut self, index: usize, turn: usize) -> anyhow::Result<()> {
+    async fn send_heartbeat(&mut self, index: usize, turn: usize) -> anyhow::Result<()> {
         let server = &self.servers[index];
         let (worker, lease) = (server.host.worker.clone(), server.lease());
         let (run, heartbeat) = (server.turns[turn].run, server.heartbeat());
-        let now = self.time.clock(server.machine);
-        let own = self.agents.is_of(run, &worker);
-        let answer = self.store.heartbeat(&worker, &[run], now).await?;
-        let answer = answer.into_iter().next().unwrap_or(Beat::Lost);
-        self.did("heartbeat", || format!("{worker} {run} {answer:?}"));
+        let now = self.time.wall_clock(server.machine);
+        let own = self.agents.is_owned_by(run, &worker);
+        let answer = self.store.renew_heartbeats(&worker, &[run], now).await?;
+        let answer = answer.into_iter().next().unwrap_or(HeartbeatReply::Fenced);
+        self.record_call("heartbeat", || format!("{worker} {run} {answer:?}"));
         anyhow::ensure!(
-            own != (answer == Beat::Lost),
+            own != (answer == HeartbeatReply::Fenced),
             "I4: a heartbeat of {run} by {worker} is answered {answer:?}"
         );
         let now = self.time.now;
-        let zombie = self.chance.one_in(2);
+        let zombie = self.rng.one_in(2);
         let turn = &mut self.servers[index].turns[turn];
-        turn.beats_at = now + heartbeat;
+        turn.heartbeat_at = now + heartbeat;
         match answer {
-            Beat::GoOn => self.agents.renew(run, now + lease, now),
-            Beat::Cancel(reason) => {
+            HeartbeatReply::Continue => self.agents.renew(run, now + lease, now),
+            HeartbeatReply::Cancel(reason) => {
                 self.agents.renew(run, now + lease, now);
                 turn.cancelled = Some(reason);
                 turn.acts_at = turn.acts_at.min(now + SECOND);
-                turn.acts = 0;
+                turn.remaining_writes = 0;
             }
-            Beat::Lost => {
-                self.agents.ends(run);
+            HeartbeatReply::Fenced => {
+                self.agents.end_turn(run);
                 // A worker stops here. One that does not must be stopped by its writes.
-                turn.stage = Stage::Lost;
-                turn.acts = turn.acts.min(i64::from(zombie));
+                turn.stage = TurnStage::Lost;
+                turn.remaining_writes = turn.remaining_writes.min(i64::from(zombie));
                 turn.acts_at = now + SECOND;
             }
         }
         Ok(())
     }
 
-    async fn act(&mut self, index: usize, turn: usize) -> anyhow::Result<()> {
+    async fn advance_turn(&mut self, index: usize, turn: usize) -> anyhow::Result<()> {
         let server = &self.servers[index];
         let machine = server.machine;
         let taken = server.turns[turn].clone();
-        let worker = self.writer(&server.host.worker, taken.run).await?;
-        let (run, now) = (taken.run, self.time.clock(machine));
-        let own = self.agents.is_of(run, &server.host.worker);
-        if taken.acts > 0 && self.agents.lives(run, self.time.now) == (taken.stage == Stage::Taken)
+        let worker = self.writing_worker(&server.host.worker, taken.run).await?;
+        let (run, now) = (taken.run, self.time.wall_clock(machine));
+        let own = self.agents.is_owned_by(run, &server.host.worker);
+        if taken.remaining_writes > 0
+            && self.agents.is_alive(run, self.time.now) == (taken.stage == TurnStage::Running)
         {
             let before = if own {
                 0
             } else {
                 sql::writes(&self.store).await?
             };
-            let settled = if self.chance.one_in(2) {
+            let settled = if self.rng.one_in(2) {
                 let text = "wörk ";
-                let settled = self
-                    .store
-                    .write_live(run, &worker, taken.written, text, now);
+                let settled =
+                    self.store
+                        .append_live_text(run, &worker, taken.live_text_bytes, text, now);
                 let settled = settled.await?;
-                self.did("write_live", || format!("{worker} {run} {settled:?}"));
-                self.servers[index].turns[turn].written += i64::try_from(text.len())?;
+                self.record_call("write_live", || format!("{worker} {run} {settled:?}"));
+                self.servers[index].turns[turn].live_text_bytes += i64::try_from(text.len())?;
                 settled
             } else {
-                let entry = self.entry();
+                let entry = self.random_entry();
                 let settled = self.store.record(run, &worker, &[entry], now).await?;
-                self.did("record", || format!("{worker} {run} {settled:?}"));
+                self.record_call("record", || format!("{worker} {run} {settled:?}"));
                 settled
             };
             self.check_fence(own, before, settled, run).await?;
-            let pause = match self.chance.below(30) {
-                0 => self.chance.below(10 * MINUTE),
-                _ => self.chance.below(20 * SECOND),
+            let pause = match self.rng.below(30) {
+                0 => self.rng.below(10 * MINUTE),
+                _ => self.rng.below(20 * SECOND),
             };
             let turn = &mut self.servers[index].turns[turn];
-            turn.acts -= 1;
+            turn.remaining_writes -= 1;
             turn.acts_at = self.time.now + pause;
             return Ok(());
         }
-        let finished = self.some_end(&taken);
-        if let (Stage::Taken, Outcome::Stopped(reason)) = (taken.stage, &finished.outcome) {
-            self.agents.stops(run, *reason);
+        let finished = self.random_end(&taken);
+        if let (TurnStage::Running, Outcome::Stopped(reason)) = (taken.stage, &finished.outcome) {
+            self.agents.record_stop(run, *reason);
         }
         // The agent's processes are gone before the end is written.
-        self.agents.ends(run);
-        self.end(index, turn, &worker, &finished).await
+        self.agents.end_turn(run);
+        self.finish_turn(index, turn, &worker, &finished).await
     }
 
     /// Ends a turn. Its agent is gone.
-    pub(crate) async fn end(
+    pub(crate) async fn finish_turn(
         &mut self,
         index: usize,
         turn: usize,
         worker: &WorkerId,
-        finished: &Finished,
+        finished: &TurnResult,
     ) -> anyhow::Result<()> {
-        let lost_answer = !self.calm && self.chance.one_in(25);
+        let lost_answer = !self.calm && self.rng.one_in(25);
         let server = &mut self.servers[index];
         let turn = if lost_answer {
             // The connection breaks before the answer: the end is written again.
             server.turns[turn].acts_at = self.time.now + SECOND;
-            server.turns[turn].acts = 0;
+            server.turns[turn].remaining_writes = 0;
             server.turns[turn].clone()
         } else {
             server.turns.remove(turn)
         };
-        let now = self.time.clock(server.machine);
+        let now = self.time.wall_clock(server.machine);
         server.claims_at = self.time.now;
-        let own = self.agents.is_of(turn.run, &server.host.worker);
+        let own = self.agents.is_owned_by(turn.run, &server.host.worker);
         let before = if own {
             0
         } else {
@@ -355,16 +375,16 @@ impl World {
         };
         let settled = self.store.finish(turn.run, worker, finished, now).await?;
         let outcome = &finished.outcome;
-        self.did("finish", || {
+        self.record_call("finish", || {
             format!("{worker} {} {outcome:?} {settled:?}", turn.run)
         });
         self.check_fence(own, before, settled, turn.run).await?;
-        if settled == Settled::Written {
-            self.agents.released(turn.run);
+        if settled == WriteOutcome::Committed {
+            self.agents.release(turn.run);
             if turn.automation.is_some() && *outcome != Outcome::Stopped(StopReason::EndTurn) {
                 self.note_pauses().await?;
             }
-            self.poke_pools();
+            self.wake_pools();
         }
         Ok(())
     }
@@ -374,11 +394,11 @@ impl World {
         &self,
         own: bool,
         before: i64,
-        settled: Settled,
+        settled: WriteOutcome,
         run: RunId,
     ) -> anyhow::Result<()> {
         anyhow::ensure!(
-            own == (settled == Settled::Written),
+            own == (settled == WriteOutcome::Committed),
             "I4: a write of {run} is {settled:?}, and the run is the worker's: {own}"
         );
         anyhow::ensure!(
@@ -389,8 +409,8 @@ impl World {
     }
 
     /// In whose name a worker writes: its own.
-    async fn writer(&self, worker: &WorkerId, run: RunId) -> anyhow::Result<WorkerId> {
-        if self.broken == Break::AnyWorker {
+    async fn writing_worker(&self, worker: &WorkerId, run: RunId) -> anyhow::Result<WorkerId> {
+        if self.defect == Defect::NoFence {
             let run = self.store.run(Scope::System, run).await;
             let owner = run.ok().and_then(|run| run.state.worker_id().cloned());
             return Ok(owner.unwrap_or_else(|| worker.clone()));
@@ -398,45 +418,46 @@ impl World {
         Ok(worker.clone())
     }
 
-    fn entry(&mut self) -> Entry {
-        let bytes = self.chance.below(i64::MAX);
+    fn random_entry(&mut self) -> Entry {
+        let bytes = self.rng.below(i64::MAX);
         Entry {
             id: MessageId::from_uuid(uuid::Uuid::from_u128(u128::from(bytes.unsigned_abs()))),
-            role: self.chance.of([Role::Tool, Role::Assistant]),
-            kind: self.chance.of([EntryKind::ToolCall, EntryKind::Thought]),
+            role: self.rng.choose([Role::Tool, Role::Assistant]),
+            kind: self.rng.choose([EntryKind::ToolCall, EntryKind::Thought]),
             content: "looks".into(),
             metadata: json!({}),
         }
     }
 
     /// How a turn ends.
-    fn some_end(&mut self, turn: &Turn) -> Finished {
-        let answered = |reason: StopReason| Finished {
+    fn random_end(&mut self, turn: &SimulatedTurn) -> TurnResult {
+        let answered = |reason: StopReason| TurnResult {
             answer: "Done.".into(),
             acp_session_id: Some(AcpSessionId::new("memory")),
             turn_ended: true,
-            ..Finished::bare(Outcome::Stopped(reason))
+            ..TurnResult::with_outcome(Outcome::Stopped(reason))
         };
-        let died = turn.stage == Stage::Taken && !self.agents.lives(turn.run, self.time.now);
+        let died =
+            turn.stage == TurnStage::Running && !self.agents.is_alive(turn.run, self.time.now);
         if died {
-            return failed(FailureKind::AgentExited, true);
+            return finished_with_failure(FailureKind::AgentExited, true);
         }
         if self.calm {
             return answered(StopReason::EndTurn);
         }
-        match (&turn.cancelled, self.chance.below(100)) {
+        match (&turn.cancelled, self.rng.below(100)) {
             (Some(_), 0..20) => answered(StopReason::Cancelled),
-            (Some(reason), 20..90) => Finished::bare(Outcome::Cancelled(reason.clone())),
+            (Some(reason), 20..90) => TurnResult::with_outcome(Outcome::Cancelled(reason.clone())),
             (_, 0..10) => {
                 let reasons = StopReason::ALL;
-                answered(self.chance.pick(reasons).unwrap_or(StopReason::Refusal))
+                answered(self.rng.pick(reasons).unwrap_or(StopReason::Refusal))
             }
             (_, 10..30) => {
-                let kind = self.chance.pick(FailureKind::ALL);
-                let prompted = self.chance.one_in(2);
-                failed(kind.unwrap_or(FailureKind::Timeout), prompted)
+                let kind = self.rng.pick(FailureKind::ALL);
+                let prompted = self.rng.one_in(2);
+                finished_with_failure(kind.unwrap_or(FailureKind::Timeout), prompted)
             }
-            (_, 30..35) => Finished {
+            (_, 30..35) => TurnResult {
                 answer: String::new(),
                 ..answered(StopReason::EndTurn)
             },
@@ -446,21 +467,21 @@ impl World {
 }
 
 /// The end of a turn by a failure.
-pub(crate) fn failed(kind: FailureKind, prompted: bool) -> Finished {
-    Finished::bare(Outcome::Failed(Failure {
+pub(crate) fn finished_with_failure(kind: FailureKind, prompted: bool) -> TurnResult {
+    TurnResult::with_outcome(Outcome::Failed(RunFailure {
         kind,
         prompted,
         message: "it broke".into(),
     }))
 }
 
-fn name(begun: &Begin) -> &'static str {
+fn begin_name(begun: &StartReply) -> &'static str {
     match begun {
-        Begin::Started(_) => "started",
-        Begin::Ask(_) => "to be asked about",
-        Begin::Held => "held",
-        Begin::Cancelled => "cancelled",
-        Begin::Refused(_) => "refused",
-        Begin::Lost => "lost",
+        StartReply::Started(_) => "started",
+        StartReply::RunPrecheck(_) => "to be asked about",
+        StartReply::Deferred => "held",
+        StartReply::Cancelled => "cancelled",
+        StartReply::Refused(_) => "refused",
+        StartReply::Fenced => "lost",
     }
 }

@@ -2,7 +2,7 @@
 //! processes, agents and people are made up; the database, the transitions and the ticks are the
 //! product's. What the agents did is kept outside the database, and compared with it.
 //!
-//! `MATINS_SEED=17 cargo nextest run -p matins-daemon --test simulation one_seed --run-ignored all --no-capture` plays one
+//! `MATINS_SEED=17 cargo nextest run -p matins-daemon --test simulation replay_seed_from_environment --run-ignored all --no-capture` plays one
 //! seed again and prints each step.
 
 #![expect(
@@ -13,75 +13,75 @@
 )]
 
 mod agents;
-mod breaks;
-mod chance;
-mod chaos;
 mod checks;
+mod defects;
+mod faults;
 mod history;
 mod loops;
 mod people;
+mod rng;
 mod schedules;
-mod server;
+mod simulated_server;
 mod sql;
 mod time;
 mod world;
 
 use std::collections::BTreeMap;
 
-use crate::{breaks::Break, world::World};
+use crate::{defects::Defect, world::World};
 
 /// What became of a seed.
-struct Played {
+struct SeedResult {
     steps: u64,
-    called: BTreeMap<&'static str, u64>,
+    call_counts: BTreeMap<&'static str, u64>,
     trace: Vec<String>,
     violation: Option<String>,
 }
 
-async fn play(seed: u64, broken: Break, traced: bool) -> Played {
+async fn play_seed(seed: u64, broken: Defect, traced: bool) -> SeedResult {
     let mut world = World::new(seed, broken, traced)
         .await
         .expect("a world can be made");
-    let lived = world.live().await;
-    Played {
+    let lived = world.run_to_end().await;
+    SeedResult {
         steps: world.steps,
-        called: world.called,
+        call_counts: world.call_counts,
         trace: world.trace.unwrap_or_default(),
         violation: lived.err().map(|error| format!("{error:#}")),
     }
 }
 
 /// How many seeds are played; each is some 1200 steps.
-const SEEDS: u64 = 880;
+const SEED_COUNT: u64 = 880;
 
 /// Parts in which they are played, beside each other.
-const PARTS: u64 = 8;
+const PART_COUNT: u64 = 8;
 
 /// Plays a part of the seeds of the product as it is: nothing may be wrong in any.
-async fn nothing_is_wrong(part: u64) {
-    let seeds = (part..SEEDS).step_by(usize::try_from(PARTS).unwrap());
+async fn check_seeds_of_part(part: u64) {
+    let seeds = (part..SEED_COUNT).step_by(usize::try_from(PART_COUNT).unwrap());
     let mut steps = 0;
     let mut called = BTreeMap::<_, u64>::new();
     for seed in seeds {
-        let played = play(seed, Break::Nothing, false).await;
+        let played = play_seed(seed, Defect::Nothing, false).await;
         if played.violation.is_some() {
-            fail(seed).await;
+            replay_and_panic(seed).await;
         }
         steps += played.steps;
-        for (name, times) in played.called {
+        for (name, times) in played.call_counts {
             *called.entry(name).or_default() += times;
         }
     }
     println!("{steps} steps: {called:?}");
     assert!(
-        steps * PARTS > 1_000_000,
+        steps * PART_COUNT > 1_000_000,
         "the seeds take {steps} steps only"
     );
 }
 
 /// Plays a seed again that went wrong, and tells what happened.
-async fn fail(seed: u64) {
-    let again = play(seed, Break::Nothing, true).await;
+async fn replay_and_panic(seed: u64) {
+    let again = play_seed(seed, Defect::Nothing, true).await;
     println!("MATINS_SEED={seed} plays it from the beginning; its last steps:");
     for line in again.trace.iter().rev().take(300).rev() {
         println!("{line}");
@@ -93,26 +93,26 @@ macro_rules! parts {
     ($($name:ident $part:literal),*) => {
         $(#[tokio::test]
         async fn $name() {
-            nothing_is_wrong($part).await;
+            check_seeds_of_part($part).await;
         })*
     };
 }
 
 parts!(
-    nothing_is_wrong_in_part_0 0,
-    nothing_is_wrong_in_part_1 1,
-    nothing_is_wrong_in_part_2 2,
-    nothing_is_wrong_in_part_3 3,
-    nothing_is_wrong_in_part_4 4,
-    nothing_is_wrong_in_part_5 5,
-    nothing_is_wrong_in_part_6 6,
-    nothing_is_wrong_in_part_7 7
+    seeds_of_part_0_keep_all_invariants 0,
+    seeds_of_part_1_keep_all_invariants 1,
+    seeds_of_part_2_keep_all_invariants 2,
+    seeds_of_part_3_keep_all_invariants 3,
+    seeds_of_part_4_keep_all_invariants 4,
+    seeds_of_part_5_keep_all_invariants 5,
+    seeds_of_part_6_keep_all_invariants 6,
+    seeds_of_part_7_keep_all_invariants 7
 );
 
 /// Finds what is broken on purpose, by one of its invariants.
-async fn is_found(broken: Break, invariants: &[&str]) {
-    for seed in 0..SEEDS {
-        let Some(violation) = play(seed, broken, false).await.violation else {
+async fn assert_defect_is_detected(broken: Defect, invariants: &[&str]) {
+    for seed in 0..SEED_COUNT {
+        let Some(violation) = play_seed(seed, broken, false).await.violation else {
             continue;
         };
         let short: String = violation.chars().take(300).collect();
@@ -124,7 +124,7 @@ async fn is_found(broken: Break, invariants: &[&str]) {
         );
         return;
     }
-    panic!("{broken:?} is found by none of {SEEDS} seeds");
+    panic!("{broken:?} is found by none of {SEED_COUNT} seeds");
 }
 
 macro_rules! is_found {
@@ -137,37 +137,37 @@ macro_rules! is_found {
 }
 
 is_found! {
-    two_turns_on_one_seat_are_found: TwoOnASeat as "I2",
-    a_stalled_attempt_that_goes_on_is_found: StalledGoesOn as "I3" | "I4",
-    a_fence_that_ignores_the_worker_is_found: AnyWorker as "I4",
-    a_missed_instant_without_a_row_is_found: ForgetsWhatWasMissed as "I1",
-    a_skipped_instant_without_a_row_is_found: ForgetsWhatWasSkipped as "I1",
-    an_occurrence_that_is_fired_twice_is_found: FiresTwice as "I1",
-    an_occurrence_that_is_fired_early_is_found: FiresEarly as "I1",
-    an_end_that_promotes_nothing_is_found: PromotesNothing as "I3",
-    a_lost_number_of_a_log_is_found: LosesNumbers as "I5",
-    an_end_that_nobody_sees_is_found: EndsSilently as "I3",
-    a_refusal_that_counts_as_success_is_found: RefusalSucceeds as "I6",
-    a_queue_without_limit_is_found: QueuesWithoutLimit as "I10",
-    people_who_wait_behind_automations_are_found: AutomationsFirst as "order",
-    a_heartbeat_that_is_stale_before_its_lease_is_found: StalesBeforeTheLease as "I2",
-    a_clock_that_is_believed_when_it_leaps_is_found: TrustsEveryClock as "I2",
-    a_persons_words_that_are_lost_are_found: LosesWords as "I3",
+    two_runs_per_seat_are_detected: TwoRunsPerSeat as "I2",
+    continuing_stalled_attempt_is_detected: StalledRunContinues as "I3" | "I4",
+    missing_worker_fence_is_detected: NoFence as "I4",
+    lost_missed_row_is_detected: LosesMissedRows as "I1",
+    lost_skipped_row_is_detected: LosesSkippedRows as "I1",
+    double_fire_is_detected: FiresTwice as "I1",
+    early_fire_is_detected: FiresEarly as "I1",
+    missing_promotion_is_detected: PromotesNothing as "I3",
+    log_sequence_gap_is_detected: LogSequenceGaps as "I5",
+    missing_end_notice_is_detected: NoEndNotice as "I3",
+    refusal_counted_as_success_is_detected: RefusalSucceeds as "I6",
+    unlimited_queue_is_detected: QueuesWithoutLimit as "I10",
+    automations_before_people_are_detected: AutomationsFirst as "order",
+    heartbeat_stale_before_lease_end_is_detected: StaleBeforeLeaseEnds as "I2",
+    trusted_clock_leap_is_detected: TrustsLeapingClock as "I2",
+    lost_message_is_detected: LosesMessages as "I3",
 }
 
 #[tokio::test]
 #[ignore = "plays the seed in MATINS_SEED, and prints each step"]
-async fn one_seed() {
+async fn replay_seed_from_environment() {
     #[expect(
         clippy::disallowed_methods,
         reason = "which seed to play is asked for from outside"
     )]
     let seed = std::env::var("MATINS_SEED").expect("MATINS_SEED names a seed");
     let seed: u64 = seed.parse().expect("MATINS_SEED is a number");
-    let played = play(seed, Break::Nothing, true).await;
+    let played = play_seed(seed, Defect::Nothing, true).await;
     for line in played.trace {
         println!("{line}");
     }
-    println!("{} steps: {:?}", played.steps, played.called);
+    println!("{} steps: {:?}", played.steps, played.call_counts);
     assert_eq!(played.violation, None, "seed {seed}");
 }

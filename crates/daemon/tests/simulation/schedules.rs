@@ -10,7 +10,7 @@ use model::{
 };
 
 use crate::{
-    chance::Chance,
+    rng::Rng,
     time::{HOUR, MINUTE, SECOND, instant},
 };
 
@@ -21,14 +21,14 @@ const DAY: i64 = 24 * HOUR;
 pub(crate) enum Rhythm {
     Always { phase: i64, period: i64 },
     From { begin: i64, period: i64 },
-    Once(i64),
+    Single(i64),
 }
 
 impl Rhythm {
     /// The instants in `(after, until]`.
     fn instants(self, after: i64, until: i64) -> Vec<i64> {
         match self {
-            Self::Once(at) => (after < at && at <= until)
+            Self::Single(at) => (after < at && at <= until)
                 .then_some(at)
                 .into_iter()
                 .collect(),
@@ -53,13 +53,13 @@ impl Rhythm {
         }
     }
 
-    fn names(self, at: i64) -> bool {
+    fn contains(self, at: i64) -> bool {
         self.instants(at - 1, at) == [at]
     }
 }
 
 /// A specification that chance makes, with its rhythm.
-pub(crate) fn some_schedule(chance: &mut Chance, now: i64) -> anyhow::Result<(Spec, Rhythm)> {
+pub(crate) fn random_schedule(chance: &mut Rng, now: i64) -> anyhow::Result<(Spec, Rhythm)> {
     let zone = String::from("UTC");
     Ok(match chance.below(6) {
         0 => {
@@ -81,7 +81,7 @@ pub(crate) fn some_schedule(chance: &mut Chance, now: i64) -> anyhow::Result<(Sp
             (Spec::Cron { expression, zone }, rhythm)
         }
         2 => {
-            let step = chance.of([10, 15, 20, 30]);
+            let step = chance.choose([10, 15, 20, 30]);
             let expression = format!("*/{step} * * * *");
             let rhythm = Rhythm::Always {
                 phase: 0,
@@ -95,7 +95,7 @@ pub(crate) fn some_schedule(chance: &mut Chance, now: i64) -> anyhow::Result<(Sp
                 at: instant(now + ahead),
                 zone,
             };
-            (spec, Rhythm::Once(now + ahead))
+            (spec, Rhythm::Single(now + ahead))
         }
         _ => {
             let seconds = chance.between(400, 7200);
@@ -116,7 +116,7 @@ pub(crate) fn some_schedule(chance: &mut Chance, now: i64) -> anyhow::Result<(Sp
 
 /// A stretch of time in which a trigger's instants were due.
 #[derive(Debug)]
-struct Span {
+struct ActivePeriod {
     /// Instants after this one are due.
     from: i64,
     /// Instants whose time had come by then have been looked at.
@@ -131,8 +131,8 @@ struct Trigger {
     rhythm: Rhythm,
     policies: Policies,
     /// The hours of the day that are quiet, `[start, end)`.
-    quiet: Option<(i64, i64)>,
-    spans: Vec<Span>,
+    quiet_hours: Option<(i64, i64)>,
+    active_periods: Vec<ActivePeriod>,
 }
 
 /// The row of an occurrence, or of a stretch of missed ones.
@@ -144,7 +144,7 @@ pub(crate) struct Row {
     pub(crate) count: i64,
     pub(crate) status: String,
     pub(crate) reason: Option<String>,
-    pub(crate) made: i64,
+    pub(crate) created_at: i64,
 }
 
 /// All triggers that fire by time.
@@ -154,7 +154,7 @@ pub(crate) struct Schedules {
     /// Rows that were deleted with their session.
     deleted: Vec<Row>,
     /// Whether the clock was ever set back.
-    pub(crate) set_back: bool,
+    pub(crate) was_clock_set_back: bool,
 }
 
 impl Schedules {
@@ -167,7 +167,7 @@ impl Schedules {
         quiet: Option<(i64, i64)>,
         now: i64,
     ) {
-        let span = Span {
+        let span = ActivePeriod {
             from: now,
             until: now,
             open: true,
@@ -176,25 +176,25 @@ impl Schedules {
             automation,
             rhythm,
             policies,
-            quiet,
-            spans: vec![span],
+            quiet_hours: quiet,
+            active_periods: vec![span],
         };
         self.triggers.insert(id, trigger);
     }
 
     /// A scheduler has looked at everything that was due.
-    pub(crate) fn looked(&mut self, now: i64) {
+    pub(crate) fn record_scheduler_tick(&mut self, now: i64) {
         for trigger in self.triggers.values_mut() {
-            for span in trigger.spans.iter_mut().filter(|span| span.open) {
+            for span in trigger.active_periods.iter_mut().filter(|span| span.open) {
                 span.until = span.until.max(now);
             }
         }
     }
 
     /// An automation's triggers are due no more; what was due by now has its rows.
-    pub(crate) fn stopped(&mut self, automation: AutomationId, now: i64) {
-        for trigger in self.of(automation) {
-            for span in trigger.spans.iter_mut().filter(|span| span.open) {
+    pub(crate) fn deactivate(&mut self, automation: AutomationId, now: i64) {
+        for trigger in self.triggers_of(automation) {
+            for span in trigger.active_periods.iter_mut().filter(|span| span.open) {
                 span.until = span.until.max(now);
                 span.open = false;
             }
@@ -202,9 +202,9 @@ impl Schedules {
     }
 
     /// An automation's triggers are due from now.
-    pub(crate) fn resumed(&mut self, automation: AutomationId, now: i64) {
-        for trigger in self.of(automation) {
-            trigger.spans.push(Span {
+    pub(crate) fn activate(&mut self, automation: AutomationId, now: i64) {
+        for trigger in self.triggers_of(automation) {
+            trigger.active_periods.push(ActivePeriod {
                 from: now,
                 until: now,
                 open: true,
@@ -212,20 +212,20 @@ impl Schedules {
         }
     }
 
-    fn of(&mut self, automation: AutomationId) -> impl Iterator<Item = &mut Trigger> {
+    fn triggers_of(&mut self, automation: AutomationId) -> impl Iterator<Item = &mut Trigger> {
         self.triggers
             .values_mut()
             .filter(move |trigger| trigger.automation == automation)
     }
 
     /// A session goes with the rows of its occurrences.
-    pub(crate) fn delete(&mut self, rows: Vec<Row>) {
+    pub(crate) fn record_deleted_rows(&mut self, rows: Vec<Row>) {
         self.deleted.extend(rows);
     }
 
     /// Checks that each instant that was due has its one row, that no other has one, and that the
     /// policies decided which (I1).
-    pub(crate) fn check(&self, rows: Vec<Row>) -> anyhow::Result<()> {
+    pub(crate) fn check_rows(&self, rows: Vec<Row>) -> anyhow::Result<()> {
         let mut of_trigger: BTreeMap<TriggerId, Vec<Row>> = BTreeMap::new();
         for row in rows.into_iter().chain(self.deleted.iter().cloned()) {
             of_trigger.entry(row.trigger).or_default().push(row);
@@ -233,7 +233,7 @@ impl Schedules {
         for (id, trigger) in &self.triggers {
             let rows = of_trigger.remove(id).unwrap_or_default();
             trigger
-                .check(&rows, self.set_back)
+                .check(&rows, self.was_clock_set_back)
                 .with_context(|| format!("{id}: {trigger:?}"))?;
         }
         // The rest was fired by hand.
@@ -251,16 +251,16 @@ impl Schedules {
 }
 
 impl Trigger {
-    fn spread(&self) -> i64 {
+    fn jitter(&self) -> i64 {
         i64::from(self.policies.jitter_seconds) * SECOND
     }
 
-    fn check(&self, rows: &[Row], set_back: bool) -> anyhow::Result<()> {
+    fn check(&self, rows: &[Row], was_clock_set_back: bool) -> anyhow::Result<()> {
         let mut covered: BTreeMap<i64, u32> = BTreeMap::new();
         for row in rows {
             let instants = self.rhythm.instants(row.first - 1, row.last);
             ensure!(
-                self.rhythm.names(row.first) && self.rhythm.names(row.last),
+                self.rhythm.contains(row.first) && self.rhythm.contains(row.last),
                 "I1: a row is for an instant that the schedule does not name: {row:?}"
             );
             ensure!(
@@ -269,9 +269,9 @@ impl Trigger {
                 instants.len()
             );
             for at in instants {
-                let was_due = |span: &Span| span.from < at && at <= span.until;
+                let was_due = |span: &ActivePeriod| span.from < at && at <= span.until;
                 ensure!(
-                    self.spans.iter().any(was_due),
+                    self.active_periods.iter().any(was_due),
                     "I1: the instant {at} was not due: {row:?}"
                 );
                 *covered.entry(at).or_default() += 1;
@@ -285,14 +285,14 @@ impl Trigger {
         };
         for (at, times) in &covered {
             ensure!(
-                *times == 1 || (set_back && missed(*at)),
+                *times == 1 || (was_clock_set_back && missed(*at)),
                 "I1: the instant {at} has {times} rows: {rows:?}"
             );
         }
-        for span in &self.spans {
+        for span in &self.active_periods {
             for at in self.rhythm.instants(span.from, span.until) {
                 // With jitter its time may not have come.
-                let come = at + self.spread() <= span.until;
+                let come = at + self.jitter() <= span.until;
                 ensure!(
                     !come || covered.contains_key(&at),
                     "I1: the instant {at} was due and has no row, in {span:?}"
@@ -306,9 +306,9 @@ impl Trigger {
     fn check_policies(&self, at: i64, row: &Row) -> anyhow::Result<()> {
         let grace = MINUTE;
         let window = i64::try_from(self.policies.catch_up_window_seconds)? * SECOND;
-        let late = row.made - at;
-        let surely_late = late - self.spread();
-        let newest = self.rhythm.instants(at, row.made).is_empty();
+        let late = row.created_at - at;
+        let surely_late = late - self.jitter();
+        let newest = self.rhythm.instants(at, row.created_at).is_empty();
         if row.status == "missed" {
             if row.reason.as_deref() != Some("the system was down") {
                 return Ok(());
@@ -325,10 +325,10 @@ impl Trigger {
             return Ok(());
         }
         ensure!(
-            late >= 0 || self.spread() > 0,
+            late >= 0 || self.jitter() > 0,
             "I1: an occurrence was fired before it was due: {row:?}"
         );
-        let newest = newest || self.spread() > 0;
+        let newest = newest || self.jitter() > 0;
         let wanted = surely_late <= grace && newest
             || match self.policies.catch_up {
                 CatchUp::None => false,
@@ -339,7 +339,7 @@ impl Trigger {
             wanted,
             "I1: an instant was made up for against the policy: {row:?}"
         );
-        if let Some((start, end)) = self.quiet {
+        if let Some((start, end)) = self.quiet_hours {
             let of_day = at.rem_euclid(DAY);
             let quiet = if start < end {
                 start <= of_day && of_day < end

@@ -10,8 +10,9 @@ use store::{
 
 /// A statement of this simulation. The same text is the same statement.
 pub(crate) fn statement(sql: &'static str) -> &'static Statement {
-    static MADE: Mutex<BTreeMap<&'static str, &'static Statement>> = Mutex::new(BTreeMap::new());
-    let mut made = MADE
+    static STATEMENTS: Mutex<BTreeMap<&'static str, &'static Statement>> =
+        Mutex::new(BTreeMap::new());
+    let mut made = STATEMENTS
         .lock()
         .unwrap_or_else(std::sync::PoisonError::into_inner);
     made.entry(sql)
@@ -20,7 +21,7 @@ pub(crate) fn statement(sql: &'static str) -> &'static Statement {
 
 /// Reads rows.
 pub(crate) async fn rows(store: &Store, sql: &'static str) -> anyhow::Result<Vec<Row>> {
-    let mut tx = store.database().read(Scope::System).await?;
+    let mut tx = store.database().begin_read(Scope::System).await?;
     Ok(tx.fetch_all(statement(sql), params![]).await?)
 }
 

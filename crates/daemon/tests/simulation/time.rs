@@ -13,67 +13,67 @@ pub(crate) const MINUTE: Micros = 60 * SECOND;
 pub(crate) const HOUR: Micros = 60 * MINUTE;
 
 /// How many machines there are.
-pub(crate) const MACHINES: usize = 2;
+pub(crate) const MACHINE_COUNT: usize = 2;
 
 /// Time, and how the machines' clocks show it.
-pub(crate) struct Time {
+pub(crate) struct SimulatedTime {
     /// What has passed.
     pub(crate) now: Micros,
     /// What the clocks showed at the beginning.
     epoch: i64,
     /// By how much the clocks were set, forward or back.
-    set: i64,
+    clock_offset: i64,
     /// By how much each machine's clock is ahead of the first one's.
-    ahead: [i64; MACHINES],
+    clock_skews: [i64; MACHINE_COUNT],
     /// How long each machine was suspended: a process's own time stands still meanwhile.
-    asleep: [Micros; MACHINES],
+    suspended: [Micros; MACHINE_COUNT],
     /// When each machine wakes.
-    wakes: [Micros; MACHINES],
+    wakes_at: [Micros; MACHINE_COUNT],
     started: Instant,
 }
 
-impl Time {
-    pub(crate) fn new(epoch: Timestamp, ahead: [i64; MACHINES]) -> Self {
+impl SimulatedTime {
+    pub(crate) fn new(epoch: Timestamp, ahead: [i64; MACHINE_COUNT]) -> Self {
         Self {
             now: 0,
             epoch: epoch.as_microsecond(),
-            set: 0,
-            ahead,
-            asleep: [0; MACHINES],
-            wakes: [0; MACHINES],
+            clock_offset: 0,
+            clock_skews: ahead,
+            suspended: [0; MACHINE_COUNT],
+            wakes_at: [0; MACHINE_COUNT],
             started: Instant::now(),
         }
     }
 
     /// What a machine's clock shows, in microseconds since 1970.
     pub(crate) fn micros(&self, machine: usize) -> i64 {
-        self.epoch + self.now + self.set + self.ahead[machine]
+        self.epoch + self.now + self.clock_offset + self.clock_skews[machine]
     }
 
     /// What a machine's clock shows.
-    pub(crate) fn clock(&self, machine: usize) -> Timestamp {
+    pub(crate) fn wall_clock(&self, machine: usize) -> Timestamp {
         instant(self.micros(machine))
     }
 
     /// The own time of a machine's processes.
-    pub(crate) fn of_process(&self, machine: usize) -> Instant {
-        self.started + duration(self.now - self.asleep[machine])
+    pub(crate) fn process_instant(&self, machine: usize) -> Instant {
+        self.started + duration(self.now - self.suspended[machine])
     }
 
     /// Sets all clocks, forward or back.
-    pub(crate) fn set(&mut self, by: i64) {
-        self.set += by;
+    pub(crate) fn shift_clocks(&mut self, by: i64) {
+        self.clock_offset += by;
     }
 
     /// Whether a machine is suspended.
-    pub(crate) fn sleeps(&self, machine: usize) -> bool {
-        self.now < self.wakes[machine]
+    pub(crate) fn is_suspended(&self, machine: usize) -> bool {
+        self.now < self.wakes_at[machine]
     }
 
     /// A machine is suspended. Nobody asks it for its time until it wakes.
     pub(crate) fn suspend(&mut self, machine: usize, for_: Micros) {
-        self.asleep[machine] += for_;
-        self.wakes[machine] = self.now + for_;
+        self.suspended[machine] += for_;
+        self.wakes_at[machine] = self.now + for_;
     }
 }
 

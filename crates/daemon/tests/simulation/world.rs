@@ -3,9 +3,9 @@
 
 use std::{collections::BTreeMap, path::PathBuf, sync::Arc, time::Duration};
 
-use agent::{Grace, GuardProgram};
+use agent::{GracePeriods, GuardProgram};
 use anyhow::Context as _;
-use daemon::{Host, Settings, SignOfLife};
+use daemon::{Host, Settings, WorkerLock};
 use model::{
     AgentId, AutomationId, Entropy, InstanceId, SessionId, TenantId, Timestamp, WorkerId,
     agent::AgentConfig,
@@ -13,63 +13,63 @@ use model::{
 use store::{Location, Scope, Store};
 use tempfile::TempDir;
 use testkit::clock::{FakeClock, SeededEntropy};
-use turn::Agents as Agency;
+use turn::AgentRuntime as Agency;
 
 use crate::{
-    agents::Agents,
-    breaks::Break,
-    chance::Chance,
+    agents::AgentLog,
+    defects::Defect,
+    rng::Rng,
     schedules::Schedules,
-    server::Server,
+    simulated_server::SimulatedServer,
     sql,
-    time::{MACHINES, MINUTE, Micros, SECOND, Time},
+    time::{MACHINE_COUNT, MINUTE, Micros, SECOND, SimulatedTime},
 };
 
 /// When every simulation begins, give or take a week.
 const EPOCH: i64 = 1_780_000_000 * SECOND;
 
 /// How many steps one seed takes before it is let come to its end.
-pub(crate) const STEPS: u64 = 900;
+pub(crate) const STEPS_PER_SEED: u64 = 900;
 
 /// Steps in which everything that waits must have come to its end, when nothing goes wrong any more.
-const DRAIN: u64 = 6_000;
+const MAX_DRAIN_STEPS: u64 = 6_000;
 
 /// How many servers one machine has at the most.
-const SERVERS: usize = 2;
+const MAX_SERVERS_PER_MACHINE: usize = 2;
 
 /// How often the whole database is looked at.
-const LOOK: u64 = 150;
+const STEPS_PER_CHECK: u64 = 150;
 
 /// What was asked for, to be compared with what is there at the end.
 #[derive(Default)]
-pub(crate) struct Asked {
+pub(crate) struct ExpectedInputs {
     /// Inputs of people that were accepted.
-    pub(crate) words: i64,
+    pub(crate) messages: i64,
     /// Fires on demand that were accepted.
     pub(crate) fires: i64,
 }
 
 pub(crate) struct World {
-    pub(crate) chance: Chance,
-    pub(crate) time: Time,
+    pub(crate) rng: Rng,
+    pub(crate) time: SimulatedTime,
     pub(crate) store: Store,
     pub(crate) tenant: TenantId,
     pub(crate) agent: AgentId,
-    pub(crate) servers: Vec<Server>,
-    pub(crate) agents: Agents,
+    pub(crate) servers: Vec<SimulatedServer>,
+    pub(crate) agents: AgentLog,
     pub(crate) schedules: Schedules,
-    pub(crate) asked: Asked,
+    pub(crate) expected_inputs: ExpectedInputs,
     pub(crate) sessions: Vec<SessionId>,
     pub(crate) automations: Vec<AutomationId>,
     /// How many waiting first attempts each automation may have.
-    pub(crate) limits: BTreeMap<AutomationId, i64>,
+    pub(crate) queue_limits: BTreeMap<AutomationId, i64>,
     /// How often a run of each automation was taken, and went back to wait for its session.
-    pub(crate) held: BTreeMap<AutomationId, i64>,
+    pub(crate) redeferred: BTreeMap<AutomationId, i64>,
     /// Nothing goes wrong any more, and nobody wants anything new.
     pub(crate) calm: bool,
-    pub(crate) broken: Break,
+    pub(crate) defect: Defect,
     /// Transitions and ticks that were called, by name.
-    pub(crate) called: BTreeMap<&'static str, u64>,
+    pub(crate) call_counts: BTreeMap<&'static str, u64>,
     pub(crate) steps: u64,
     /// What happened, where somebody wants to know.
     pub(crate) trace: Option<Vec<String>>,
@@ -79,23 +79,23 @@ pub(crate) struct World {
 }
 
 impl World {
-    pub(crate) async fn new(seed: u64, broken: Break, traced: bool) -> anyhow::Result<Self> {
-        let mut chance = Chance::new(seed);
+    pub(crate) async fn new(seed: u64, broken: Defect, traced: bool) -> anyhow::Result<Self> {
+        let mut chance = Rng::new(seed);
         let database = store::open(&Location::SqliteMemory).await?;
         let entropy = Arc::new(SeededEntropy::new(seed));
         let ids: Arc<dyn Entropy> = entropy.clone();
         let store = Store::new(database, ids, PathBuf::from("/data/sessions"));
         let ahead = [0, chance.between(-SECOND, SECOND)];
         let epoch = EPOCH + chance.below(7 * 24 * 60) * MINUTE;
-        let time = Time::new(crate::time::instant(epoch), ahead);
-        let now = time.clock(0);
+        let time = SimulatedTime::new(crate::time::instant(epoch), ahead);
+        let now = time.wall_clock(0);
         let tenant = store.ensure_tenant("default", now).await?;
         let config = AgentConfig::new(vec!["agent".into()]);
         let agent = store.put_agent(tenant, "agent", &config, None, now);
         let agent = agent.await?.id;
-        for (machine, name) in (0..MACHINES).zip(["here", "there"]) {
-            let id = instance(machine);
-            store.register_host(tenant, id, name, now).await?;
+        for (machine, name) in (0..MACHINE_COUNT).zip(["here", "there"]) {
+            let id = instance_id(machine);
+            store.register_instance(tenant, id, name, now).await?;
         }
         for sql in broken.sql() {
             sql::execute(&store, sql)
@@ -103,29 +103,29 @@ impl World {
                 .context("break the schema")?;
         }
         let mut world = Self {
-            chance,
+            rng: chance,
             time,
             store,
             tenant,
             agent,
             servers: Vec::new(),
-            agents: Agents::default(),
+            agents: AgentLog::default(),
             schedules: Schedules::default(),
-            asked: Asked::default(),
+            expected_inputs: ExpectedInputs::default(),
             sessions: Vec::new(),
             automations: Vec::new(),
-            limits: BTreeMap::new(),
-            held: BTreeMap::new(),
+            queue_limits: BTreeMap::new(),
+            redeferred: BTreeMap::new(),
             calm: false,
-            broken,
-            called: BTreeMap::new(),
+            defect: broken,
+            call_counts: BTreeMap::new(),
             steps: 0,
             trace: traced.then(Vec::new),
             entropy,
             folders: tempfile::tempdir()?,
         };
         for machine in [0, 0, 1] {
-            world.boot(machine);
+            world.start_server(machine);
         }
         Ok(world)
     }
@@ -135,19 +135,19 @@ impl World {
     }
 
     /// What people's clocks show: those of the first machine.
-    pub(crate) fn clock(&self) -> Timestamp {
-        self.time.clock(0)
+    pub(crate) fn person_clock(&self) -> Timestamp {
+        self.time.wall_clock(0)
     }
 
     /// Counts a call, and notes it where somebody wants to know.
-    pub(crate) fn did(&mut self, name: &'static str, what: impl FnOnce() -> String) {
+    pub(crate) fn record_call(&mut self, name: &'static str, what: impl FnOnce() -> String) {
         self.steps += 1;
-        *self.called.entry(name).or_default() += 1;
-        self.note(|| format!("{name} {}", what()));
+        *self.call_counts.entry(name).or_default() += 1;
+        self.trace_event(|| format!("{name} {}", what()));
     }
 
     /// Notes something that is no call.
-    pub(crate) fn note(&mut self, what: impl FnOnce() -> String) {
+    pub(crate) fn trace_event(&mut self, what: impl FnOnce() -> String) {
         let now = self.time.now;
         if let Some(trace) = &mut self.trace {
             let seconds = Duration::from_micros(now.unsigned_abs());
@@ -157,42 +157,42 @@ impl World {
 
     /// An id that is this world's.
     pub(crate) fn session_id(&self) -> SessionId {
-        SessionId::generate(self.clock(), &*self.entropy)
+        SessionId::generate(self.person_clock(), &*self.entropy)
     }
 
     /// Starts a server's process on a machine.
-    pub(crate) fn boot(&mut self, machine: usize) {
+    pub(crate) fn start_server(&mut self, machine: usize) {
         let there = self.servers.iter();
-        if there.filter(|server| server.machine == machine).count() >= SERVERS {
+        if there.filter(|server| server.machine == machine).count() >= MAX_SERVERS_PER_MACHINE {
             return;
         }
-        if self.time.sleeps(machine) {
+        if self.time.is_suspended(machine) {
             return;
         }
-        let number = self.chance.below(1 << 32);
+        let number = self.rng.below(1 << 32);
         let worker = WorkerId::from_stored(format!("machine{machine}-1-{number:08x}"));
-        self.note(|| format!("{worker} starts"));
+        self.trace_event(|| format!("{worker} starts"));
         // Others see that a process is gone by what it held in the folder that they share. Of some nobody
         // sees it, and their heartbeats must tell.
-        let folder = if self.chance.one_in(3) {
+        let folder = if self.rng.one_in(3) {
             format!("unseen{number}")
         } else {
             format!("machine{machine}")
         };
         let host = self.host(worker, machine, &folder);
-        let server = Server::new(host, machine, self.time.now);
+        let server = SimulatedServer::new(host, machine, self.time.now);
         self.servers.push(server);
     }
 
     fn host(&self, worker: WorkerId, machine: usize, folder: &str) -> Host {
         let folder = self.folders.path().join(folder);
-        let sign_of_life = SignOfLife::give(&folder, &worker).expect("a folder for locks");
+        let worker_lock = WorkerLock::acquire(&folder, &worker).expect("a folder for locks");
         let mut settings = Settings {
             workers: 3,
             waiting_turns: 3,
             ..Settings::default()
         };
-        let clock = Arc::new(FakeClock::new(self.clock()));
+        let clock = Arc::new(FakeClock::new(self.person_clock()));
         let entropy: Arc<dyn Entropy> = self.entropy.clone();
         let agents = Agency {
             guard: GuardProgram {
@@ -205,103 +205,105 @@ impl World {
             entropy: entropy.clone(),
             heartbeat: settings.heartbeat,
             lease: settings.lease(),
-            grace: Grace::default(),
+            grace: GracePeriods::default(),
         };
-        if self.broken == Break::StalesBeforeTheLease {
+        if self.defect == Defect::StaleBeforeLeaseEnds {
             settings.heartbeat_stale /= 3;
         }
         Host {
             store: self.store.clone(),
             clock,
             entropy,
-            instance: instance(machine),
+            instance: instance_id(machine),
             worker,
-            sign_of_life: Arc::new(sign_of_life),
-            agents,
+            worker_lock: Arc::new(worker_lock),
+            agent_runtime: agents,
             settings,
             metrics: telemetry::Metrics::new("test"),
         }
     }
 
     /// Lives through its steps, then comes to its end, and looks back.
-    pub(crate) async fn live(&mut self) -> anyhow::Result<()> {
-        while self.steps < STEPS {
-            let before = self.steps / LOOK;
-            if self.chance.below(100) < 30 {
-                self.something_happens().await?;
+    pub(crate) async fn run_to_end(&mut self) -> anyhow::Result<()> {
+        while self.steps < STEPS_PER_SEED {
+            let before = self.steps / STEPS_PER_CHECK;
+            if self.rng.below(100) < 30 {
+                self.run_random_action().await?;
             } else {
-                self.time_passes().await?;
+                self.run_next_event().await?;
             }
-            if self.steps / LOOK > before {
+            if self.steps / STEPS_PER_CHECK > before {
                 self.check_state().await?;
             }
         }
-        self.come_to_rest().await?;
+        self.drain().await?;
         self.check_state().await?;
         self.check_history().await
     }
 
     /// Lets everything that waits come to its end.
-    async fn come_to_rest(&mut self) -> anyhow::Result<()> {
-        self.calm().await?;
-        let until = self.steps + DRAIN;
-        while self.open_runs().await? > 0 {
+    async fn drain(&mut self) -> anyhow::Result<()> {
+        self.stop_faults().await?;
+        let until = self.steps + MAX_DRAIN_STEPS;
+        while self.open_run_count().await? > 0 {
             let next = self.steps + 20;
             anyhow::ensure!(
                 next < until,
                 "I3: runs are not over though nothing is in their way: {:?}",
-                self.some_open_run().await?
+                self.random_open_run().await?
             );
             while self.steps < next {
-                self.time_passes().await?;
+                self.run_next_event().await?;
             }
         }
         Ok(())
     }
 
     /// Does what comes next by itself: a loop looks, a turn goes on.
-    async fn time_passes(&mut self) -> anyhow::Result<()> {
+    async fn run_next_event(&mut self) -> anyhow::Result<()> {
         if self.calm {
             // Somebody sees to it that each machine has a server.
             let there = |machine| self.servers.iter().any(|server| server.machine == machine);
-            let missing: Vec<usize> = (0..MACHINES).filter(|machine| !there(*machine)).collect();
+            let missing: Vec<usize> = (0..MACHINE_COUNT)
+                .filter(|machine| !there(*machine))
+                .collect();
             for machine in missing {
-                self.boot(machine);
+                self.start_server(machine);
             }
         }
         let next = self.servers.iter().enumerate();
-        let next = next.map(|(index, server)| (server.next(), index));
+        let next = next.map(|(index, server)| (server.next_task_at(), index));
         let Some((due, index)) = next.min() else {
             // Nobody is there, and time passes all the same.
-            self.time.now += self.chance.between(MINUTE, 90 * MINUTE);
-            if self.calm || self.chance.one_in(3) {
-                let machine = usize::from(self.chance.one_in(2));
-                self.boot(machine);
+            self.time.now += self.rng.between(MINUTE, 90 * MINUTE);
+            if self.calm || self.rng.one_in(3) {
+                let machine = usize::from(self.rng.one_in(2));
+                self.start_server(machine);
             }
             return Ok(());
         };
         // Timers are never early, and now and then late.
-        let late = if self.chance.one_in(4) {
-            self.chance.below(2 * SECOND)
+        let late = if self.rng.one_in(4) {
+            self.rng.below(2 * SECOND)
         } else {
-            self.chance.below(20_000)
+            self.rng.below(20_000)
         };
         self.time.now = self.time.now.max(due + late);
-        self.serve(index).await
+        self.run_next_task(index).await
     }
 
     /// Something was queued or called off: the servers look at it within moments, most of the time.
-    pub(crate) fn poke(&mut self) {
+    pub(crate) fn wake_servers(&mut self) {
         let now: Micros = self.time.now;
         for server in &mut self.servers {
-            if !self.chance.one_in(8) {
-                server.wake(now + self.chance.below(SECOND));
+            if !self.rng.one_in(8) {
+                server.wake(now + self.rng.below(SECOND));
             }
         }
     }
 }
 
 /// The instance of a machine.
-pub(crate) fn instance(machine: usize) -> InstanceId {
+pub(crate) fn instance_id(machine: usize) -> InstanceId {
     InstanceId::from_uuid(uuid::Uuid::from_u128(machine as u128 + 1))
 }

@@ -8,11 +8,11 @@ use testkit::scripted::{Event, Step};
 use crate::world::{World, eventually, ledger, make, on_demand};
 
 /// Says how full the context is, and what the session has cost.
-fn usage(used: u64, cost: f64) -> Step {
-    usage_in("USD", used, cost)
+fn usage_step(used: u64, cost: f64) -> Step {
+    usage_step_in("USD", used, cost)
 }
 
-fn usage_in(currency: &str, used: u64, cost: f64) -> Step {
+fn usage_step_in(currency: &str, used: u64, cost: f64) -> Step {
     Step::Update(json!({
         "sessionUpdate": "usage_update", "used": used, "size": 1000,
         "cost": { "amount": cost, "currency": currency },
@@ -29,17 +29,15 @@ fn budget(limits: &[&str]) -> Budget {
 
 async fn tokens_today(world: &World) -> u64 {
     let now = model::Clock::now(&*world.clock);
-    let spending = world
-        .store()
-        .tenant_spending(world.scope(), world.tenant, now);
+    let spending = world.store().tenant_usage(world.scope(), world.tenant, now);
     spending.await.unwrap().day.tokens
 }
 
-pub(crate) async fn a_turn_that_uses_too_much_is_stopped(world: &World) {
+pub(crate) async fn turn_over_budget_is_stopped_and_pauses_automation(world: &World) {
     let script = world.script().prompt([
-        usage(40, 0.1),
-        Step::say("Half of it."),
-        usage(60, 0.1),
+        usage_step(40, 0.1),
+        Step::text("Half of it."),
+        usage_step(60, 0.1),
         Step::Stall,
     ]);
     let agent = world.agent(&script).await;
@@ -72,10 +70,12 @@ pub(crate) async fn a_turn_that_uses_too_much_is_stopped(world: &World) {
     assert_eq!(world.attempts(fired).await.len(), 1);
 }
 
-pub(crate) async fn an_answer_that_was_done_before_it_heard_stands(world: &World) {
-    let script = world
-        .script()
-        .prompt([usage(60, 0.1), Step::UntilCancelled, Step::say("Done.")]);
+pub(crate) async fn answer_finished_before_budget_cancel_succeeds(world: &World) {
+    let script = world.script().prompt([
+        usage_step(60, 0.1),
+        Step::UntilCancelled,
+        Step::text("Done."),
+    ]);
     let agent = world.agent(&script).await;
     let mut new = on_demand(agent);
     new.policies.budget = budget(&["0.1 USD/day"]);
@@ -88,14 +88,18 @@ pub(crate) async fn an_answer_that_was_done_before_it_heard_stands(world: &World
     assert!(paused.attention.unwrap().contains("0.1 USD a day"));
 }
 
-pub(crate) async fn a_turn_has_used_by_how_much_its_session_grew(world: &World) {
+pub(crate) async fn turn_usage_is_growth_of_session_totals(world: &World) {
     let script = world
         .script()
-        .prompt([usage(100, 0.5), usage(120, 0.5)])
-        .prompt([usage(150, 0.75), usage(30, 0.75), usage(35, 0.8)])
+        .prompt([usage_step(100, 0.5), usage_step(120, 0.5)])
+        .prompt([
+            usage_step(150, 0.75),
+            usage_step(30, 0.75),
+            usage_step(35, 0.8),
+        ])
         // Nothing is known of this one.
         .prompt([Step::Echo])
-        .prompt([usage(45, 0.1)]);
+        .prompt([usage_step(45, 0.1)]);
     let agent = world.agent(&script).await;
     let id = world.make(&on_demand(agent)).await;
     let mut spent = Vec::new();
@@ -112,13 +116,13 @@ pub(crate) async fn a_turn_has_used_by_how_much_its_session_grew(world: &World) 
     assert_eq!(tokens_today(world).await, 165);
 }
 
-pub(crate) async fn what_a_session_used_before_it_was_counted_is_not_charged(world: &World) {
+pub(crate) async fn usage_before_first_report_is_not_charged(world: &World) {
     let script = world
         .script()
         // A memory, of which nothing is reported: as it was before anything was counted.
         .prompt([Step::Echo])
-        .prompt([usage(90_000, 12.5), usage(90_040, 12.75)])
-        .prompt([usage(90_050, 13.0)]);
+        .prompt([usage_step(90_000, 12.5), usage_step(90_040, 12.75)])
+        .prompt([usage_step(90_050, 13.0)]);
     let agent = world.agent(&script).await;
     let mut new = on_demand(agent);
     new.policies.budget = budget(&["1000 tokens/run", "1 USD/run"]);
@@ -136,16 +140,19 @@ pub(crate) async fn what_a_session_used_before_it_was_counted_is_not_charged(wor
     assert_eq!(tokens_today(world).await, 50);
 }
 
-pub(crate) async fn currencies_that_take_turns_are_each_charged_once(world: &World) {
+pub(crate) async fn alternating_currencies_are_each_charged_once(world: &World) {
     let script = world
         .script()
         .prompt([
-            usage_in("USD", 10, 5.0),
-            usage_in("EUR", 10, 3.0),
-            usage_in("USD", 10, 5.5),
-            usage_in("EUR", 10, 3.0),
+            usage_step_in("USD", 10, 5.0),
+            usage_step_in("EUR", 10, 3.0),
+            usage_step_in("USD", 10, 5.5),
+            usage_step_in("EUR", 10, 3.0),
         ])
-        .prompt([usage_in("USD", 10, 5.75), usage_in("EUR", 10, 3.25)]);
+        .prompt([
+            usage_step_in("USD", 10, 5.75),
+            usage_step_in("EUR", 10, 3.25),
+        ]);
     let agent = world.agent(&script).await;
     let id = world.make(&on_demand(agent)).await;
     let mut spent = Vec::new();
@@ -161,16 +168,16 @@ pub(crate) async fn currencies_that_take_turns_are_each_charged_once(world: &Wor
     assert_eq!(spent, expected);
 }
 
-pub(crate) async fn a_turn_learns_what_others_use_meanwhile(world: &World) {
+pub(crate) async fn running_turn_stops_when_other_turns_exhaust_budget(world: &World) {
     let go_on = world.path("go on");
     let long = world.script().prompt([
-        usage(40, 0.0),
+        usage_step(40, 0.0),
         Step::WaitFor(go_on.clone()),
-        usage(41, 0.0),
+        usage_step(41, 0.0),
         Step::Stall,
     ]);
     let short = testkit::scripted::Script::new(world.path("other agent"));
-    let short = short.prompt([usage(59, 0.0), Step::Echo]);
+    let short = short.prompt([usage_step(59, 0.0), Step::Echo]);
     let long = world.session(world.agent_named("long", &long).await).await;
     let short = world
         .session(world.agent_named("short", &short).await)
@@ -192,7 +199,7 @@ pub(crate) async fn a_turn_learns_what_others_use_meanwhile(world: &World) {
     })
     .await;
     let other = world.say(short, "Hello").await;
-    daemon.waker().wake();
+    daemon.signals().wake();
     assert_eq!(world.ended(other).await.status(), RunStatus::Succeeded);
     make(&go_on);
     let ended = world.ended(run).await;

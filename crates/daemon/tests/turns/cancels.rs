@@ -3,18 +3,18 @@
 use model::run::RunStatus;
 use rustix::process::{Signal, kill_process};
 use testkit::{
-    processes::marked,
+    processes::processes_with_marker,
     scripted::{Event, Step},
 };
 
 use crate::world::{World, ledger, made, opened};
 
-pub(crate) async fn a_running_turn_is_called_off_at_once(world: &World) {
+pub(crate) async fn running_turn_is_cancelled_without_waiting_for_heartbeat(world: &World) {
     let started = world.path("started");
     let script = world
         .script()
         .prompt([
-            Step::say("I begin"),
+            Step::text("I begin"),
             Step::Touch(started.clone()),
             Step::Stall,
         ])
@@ -25,11 +25,11 @@ pub(crate) async fn a_running_turn_is_called_off_at_once(world: &World) {
     let daemon = world.daemon();
     let run = world.say(session, "One").await;
     let next = world.say(session, "Two").await;
-    daemon.waker().wake();
+    daemon.signals().wake();
     made(&started).await;
 
     assert_eq!(world.cancel(run, "not wanted").await, RunStatus::Running);
-    daemon.waker().wake();
+    daemon.signals().wake();
     let cancelled = world.ended(run).await;
     assert_eq!(cancelled.status(), RunStatus::Cancelled, "{cancelled:#?}");
     assert_eq!(cancelled.state.reason(), Some("not wanted"));
@@ -62,27 +62,27 @@ pub(crate) async fn a_running_turn_is_called_off_at_once(world: &World) {
     daemon.stop().await;
 }
 
-pub(crate) async fn a_turn_that_was_done_before_it_heard_is_a_success(world: &World) {
+pub(crate) async fn turn_finished_before_cancel_arrives_succeeds(world: &World) {
     let started = world.path("started");
     let script = world.script().prompt([
         Step::Touch(started.clone()),
         Step::UntilCancelled,
-        Step::say("Done already"),
+        Step::text("Done already"),
         Step::stop("end_turn"),
     ]);
     let agent = world.agent(&script).await;
     let session = world.session(agent).await;
     let daemon = world.daemon();
     let run = world.say(session, "One").await;
-    daemon.waker().wake();
+    daemon.signals().wake();
     made(&started).await;
     world.cancel(run, "not wanted").await;
-    daemon.waker().wake();
+    daemon.signals().wake();
     assert_eq!(world.ended(run).await.status(), RunStatus::Succeeded);
     daemon.stop().await;
 }
 
-pub(crate) async fn a_turn_is_called_off_while_its_agent_starts(world: &World) {
+pub(crate) async fn turn_is_cancelled_while_agent_starts(world: &World) {
     let started = world.path("started");
     let mut script = world.script();
     script.before_initialize = vec![Step::Touch(started.clone()), Step::Stall];
@@ -91,14 +91,14 @@ pub(crate) async fn a_turn_is_called_off_while_its_agent_starts(world: &World) {
     let session = world.session(agent).await;
     let daemon = world.daemon();
     let run = world.say(session, "One").await;
-    daemon.waker().wake();
+    daemon.signals().wake();
     made(&started).await;
     // Even where the guard is not quick to kill.
-    let guard = marked(&run.to_string()).unwrap().into_iter();
+    let guard = processes_with_marker(&run.to_string()).unwrap().into_iter();
     let mut guard = guard.filter(|process| process.command[1] == "guard");
     kill_process(guard.next().unwrap().pid, Signal::STOP).unwrap();
     world.cancel(run, "not wanted").await;
-    daemon.waker().wake();
+    daemon.signals().wake();
     assert_eq!(world.ended(run).await.status(), RunStatus::Cancelled);
     // Nothing of it is alive by the time that it is over, not only some time later.
     crate::invariants::check(world).await;
@@ -106,7 +106,7 @@ pub(crate) async fn a_turn_is_called_off_while_its_agent_starts(world: &World) {
     daemon.stop().await;
 }
 
-pub(crate) async fn what_waits_is_called_off_without_a_turn(world: &World) {
+pub(crate) async fn queued_and_deferred_runs_are_cancelled_without_turn(world: &World) {
     let script = world.script();
     let agent = world.agent(&script).await;
     let session = world.session(agent).await;

@@ -11,7 +11,7 @@ use testkit::scripted::{Crash, Event, Step};
 
 use crate::world::{World, automation, ledger, on_demand, opened};
 
-pub(crate) async fn a_command_that_is_not_there_uses_up_its_attempts(world: &World) {
+pub(crate) async fn missing_agent_command_exhausts_attempts(world: &World) {
     let config = AgentConfig::new(vec!["/nowhere/agent".into()]);
     let agent = world.agent_with(&config).await;
     let id = world.make(&on_demand(agent)).await;
@@ -43,7 +43,7 @@ pub(crate) async fn a_command_that_is_not_there_uses_up_its_attempts(world: &Wor
     assert!(!words[5].1.contains("tried again"), "{words:#?}");
 }
 
-pub(crate) async fn an_agent_that_ends_before_it_introduces_itself_is_started_again(world: &World) {
+pub(crate) async fn agent_exit_before_initialize_is_retried(world: &World) {
     let mut script = world.script();
     script.before_initialize = vec![Step::Stderr(10), Step::Crash(Crash::Exit(7))];
     let agent = world.agent(&script).await;
@@ -62,18 +62,16 @@ pub(crate) async fn an_agent_that_ends_before_it_introduces_itself_is_started_ag
     assert_eq!(ledger(&script).prompts(), ["Go"]);
 }
 
-pub(crate) async fn an_agent_that_dies_in_mid_text_is_told_so_when_it_is_asked_again(
-    world: &World,
-) {
+pub(crate) async fn retry_after_crash_in_answer_prompts_with_interruption(world: &World) {
     let script = world
         .script()
         .prompt([Step::Echo])
         .prompt([
             Step::Update(json!({"sessionUpdate": "tool_call", "toolCallId": "1", "title": "pay"})),
-            Step::say("I have paid and"),
+            Step::text("I have paid and"),
             Step::Crash(Crash::Exit(3)),
         ])
-        .prompt([Step::say("It was paid.")]);
+        .prompt([Step::text("It was paid.")]);
     let agent = world.agent(&script).await;
     let session = world.session(agent).await;
     world.turn(session, "One").await;
@@ -119,10 +117,10 @@ pub(crate) async fn an_agent_that_dies_in_mid_text_is_told_so_when_it_is_asked_a
     assert_eq!(transcript.last().unwrap().content, "It was paid.");
 }
 
-pub(crate) async fn where_the_policy_says_fail_a_crash_in_mid_turn_is_final(world: &World) {
+pub(crate) async fn crash_after_prompt_with_fail_policy_is_not_retried(world: &World) {
     let script = world
         .script()
-        .prompt([Step::say("Half"), Step::Crash(Crash::Abort)]);
+        .prompt([Step::text("Half"), Step::Crash(Crash::Abort)]);
     let agent = world.agent(&script).await;
     let mut new = on_demand(agent);
     new.policies.on_crash = OnCrash::Fail;
@@ -135,7 +133,7 @@ pub(crate) async fn where_the_policy_says_fail_a_crash_in_mid_turn_is_final(worl
     assert_eq!(ledger(&script).prompts().len(), 1);
 }
 
-pub(crate) async fn a_crash_before_the_prompt_is_tried_again_whatever_the_policy(world: &World) {
+pub(crate) async fn crash_before_prompt_is_retried_despite_fail_policy(world: &World) {
     let mut script = world.script();
     script.before_open = vec![Step::Crash(Crash::Abort)];
     let agent = world.agent(&script).await;
@@ -153,7 +151,7 @@ pub(crate) async fn a_crash_before_the_prompt_is_tried_again_whatever_the_policy
     assert_eq!(again.interrupted_run_id, None);
 }
 
-pub(crate) async fn a_sign_in_that_nobody_can_do_is_said_and_not_tried_again(world: &World) {
+pub(crate) async fn unknown_sign_in_method_fails_without_retry(world: &World) {
     let mut script = world.script();
     script.sign_in = Some("browser".into());
     let agent = world.agent(&script).await;
@@ -181,7 +179,7 @@ pub(crate) async fn a_sign_in_that_nobody_can_do_is_said_and_not_tried_again(wor
     );
 }
 
-pub(crate) async fn another_version_of_the_protocol_is_refused(world: &World) {
+pub(crate) async fn unsupported_protocol_version_fails_without_retry(world: &World) {
     for version in [json!(2), json!("1"), json!(null)] {
         let mut script = world.script();
         script.protocol_version = version;
@@ -194,7 +192,7 @@ pub(crate) async fn another_version_of_the_protocol_is_refused(world: &World) {
     }
 }
 
-pub(crate) async fn an_automation_that_fails_again_and_again_pauses_itself(world: &World) {
+pub(crate) async fn automation_pauses_after_consecutive_failures(world: &World) {
     let script = world
         .script()
         .prompt([Step::stop("refusal")])

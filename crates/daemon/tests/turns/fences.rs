@@ -10,9 +10,9 @@ use std::{
 use agent::guard::WORKER_VARIABLE;
 use model::{Clock as _, RunId, SessionId, run::RunStatus};
 use serde_json::json;
-use store::Deletion;
+use store::SessionDeletion;
 use testkit::{
-    processes::marked,
+    processes::processes_with_marker,
     scripted::{Script, Step},
 };
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -21,9 +21,9 @@ use tokio_util::sync::CancellationToken;
 use crate::world::{World, eventually, made, make};
 
 /// A turn in mid-flight, and what makes it go on.
-fn held(world: &World, then: impl IntoIterator<Item = Step>) -> Script {
+fn script_waiting_in_prompt(world: &World, then: impl IntoIterator<Item = Step>) -> Script {
     let mut steps = vec![
-        Step::say("I begin"),
+        Step::text("I begin"),
         Step::Touch(world.path("began")),
         Step::WaitFor(world.path("goes on")),
     ];
@@ -32,10 +32,10 @@ fn held(world: &World, then: impl IntoIterator<Item = Step>) -> Script {
 }
 
 /// Begins a turn, waits until it has been seen to speak, and gives it up.
-async fn given_up(
+async fn start_and_stall_turn(
     world: &World,
     script: &Script,
-    waker: &daemon::Waker,
+    waker: &daemon::LoopSignals,
 ) -> (SessionId, RunId, Vec<String>) {
     let agent = world.agent(script).await;
     let session = world.session(agent).await;
@@ -43,20 +43,32 @@ async fn given_up(
     waker.wake();
     made(&world.path("began")).await;
     eventually("the first words", async || {
-        let (live, _) = world.store().live(world.scope(), run, 0).await.unwrap();
+        let (live, _) = world
+            .store()
+            .live_text(world.scope(), run, 0)
+            .await
+            .unwrap();
         (live == "I begin").then_some(())
     })
     .await;
     let now = world.clock.advance(Duration::from_hours(24));
-    let stalled = world.store().stall(now, now).await.unwrap();
+    let stalled = world.store().stall_stale_runs(now, now).await.unwrap();
     assert_eq!(stalled, [run]);
     let before = world.snapshot(session).await;
     (session, run, before)
 }
 
-async fn nothing_was_written(world: &World, session: SessionId, run: RunId, before: &[String]) {
+async fn assert_nothing_was_written(
+    world: &World,
+    session: SessionId,
+    run: RunId,
+    before: &[String],
+) {
     eventually("the end of its agent", async || {
-        marked(&run.to_string()).unwrap().is_empty().then_some(())
+        processes_with_marker(&run.to_string())
+            .unwrap()
+            .is_empty()
+            .then_some(())
     })
     .await;
     assert_eq!(world.snapshot(session).await, before);
@@ -72,89 +84,95 @@ async fn nothing_was_written(world: &World, session: SessionId, run: RunId, befo
     assert!(words[2].contains("was interrupted"), "{words:#?}");
 }
 
-pub(crate) async fn a_stalled_attempt_that_ends_its_turn_changes_nothing(world: &World) {
-    let script = held(world, [Step::say(" and end")]);
+pub(crate) async fn finish_of_stalled_attempt_is_rejected(world: &World) {
+    let script = script_waiting_in_prompt(world, [Step::text(" and end")]);
     let daemon = world.daemon();
-    let (session, run, before) = given_up(world, &script, &daemon.waker()).await;
+    let (session, run, before) = start_and_stall_turn(world, &script, &daemon.signals()).await;
     make(&world.path("goes on"));
-    nothing_was_written(world, session, run, &before).await;
+    assert_nothing_was_written(world, session, run, &before).await;
     daemon.stop().await;
     assert_eq!(world.snapshot(session).await, before);
 }
 
-pub(crate) async fn a_stalled_attempt_that_goes_on_is_killed_as_soon_as_it_writes(world: &World) {
+pub(crate) async fn stalled_attempt_is_killed_at_its_next_write(world: &World) {
     let call = json!({"sessionUpdate": "tool_call", "toolCallId": "1", "title": "pay"});
-    let script = held(world, [Step::Update(call), Step::Stall]);
+    let script = script_waiting_in_prompt(world, [Step::Update(call), Step::Stall]);
     let daemon = world.daemon();
-    let (session, run, before) = given_up(world, &script, &daemon.waker()).await;
+    let (session, run, before) = start_and_stall_turn(world, &script, &daemon.signals()).await;
     make(&world.path("goes on"));
-    nothing_was_written(world, session, run, &before).await;
+    assert_nothing_was_written(world, session, run, &before).await;
     daemon.stop().await;
     assert_eq!(world.snapshot(session).await, before);
 }
 
-pub(crate) async fn a_stalled_attempt_that_is_silent_is_killed_at_its_next_heartbeat(
-    world: &World,
-) {
-    let script = held(world, []);
+pub(crate) async fn silent_stalled_attempt_is_killed_at_next_heartbeat(world: &World) {
+    let script = script_waiting_in_prompt(world, []);
     let daemon = world.daemon();
-    let (session, run, before) = given_up(world, &script, &daemon.waker()).await;
-    daemon.waker().wake();
-    nothing_was_written(world, session, run, &before).await;
+    let (session, run, before) = start_and_stall_turn(world, &script, &daemon.signals()).await;
+    daemon.signals().wake();
+    assert_nothing_was_written(world, session, run, &before).await;
     daemon.stop().await;
     assert_eq!(world.snapshot(session).await, before);
 }
 
-pub(crate) async fn the_attempt_after_a_stalled_one_begins_when_nothing_of_it_is_left(
-    world: &World,
-) {
-    let script = held(world, []);
+pub(crate) async fn next_attempt_starts_after_stalled_agent_is_dead(world: &World) {
+    let script = script_waiting_in_prompt(world, []);
     let daemon = world.daemon();
-    let (_, run, _) = given_up(world, &script, &daemon.waker()).await;
-    daemon.waker().wake();
+    let (_, run, _) = start_and_stall_turn(world, &script, &daemon.signals()).await;
+    daemon.signals().wake();
     eventually("the end of its agent", async || {
-        marked(&run.to_string()).unwrap().is_empty().then_some(())
+        processes_with_marker(&run.to_string())
+            .unwrap()
+            .is_empty()
+            .then_some(())
     })
     .await;
     make(&world.path("goes on"));
     let next = world.attempts(run).await.pop().unwrap();
     world.clock.set(next.state.not_before().unwrap());
-    daemon.waker().wake();
+    daemon.signals().wake();
     let next = world.ended(next.id).await;
     assert_eq!(next.interrupted_run_id, Some(run));
     let now = world.clock.now();
-    assert_eq!(world.store().stall(now, now).await.unwrap(), []);
+    assert_eq!(world.store().stall_stale_runs(now, now).await.unwrap(), []);
     daemon.stop().await;
 }
 
-pub(crate) async fn the_agent_of_a_deleted_session_is_killed_at_its_next_heartbeat(world: &World) {
-    let script = held(world, []);
+pub(crate) async fn agent_of_deleted_session_is_killed_at_next_heartbeat(world: &World) {
+    let script = script_waiting_in_prompt(world, []);
     let agent = world.agent(&script).await;
     let session = world.session(agent).await;
     let daemon = world.daemon();
     let run = world.say(session, "Go").await;
-    daemon.waker().wake();
+    daemon.signals().wake();
     made(&world.path("began")).await;
     let now = world.clock.now();
     let deletion = world
         .store()
         .delete_session(world.tenant, session, false, now);
     let deletion = deletion.await.unwrap();
-    assert!(matches!(deletion, Deletion::Done { turns: 1, .. }));
-    daemon.waker().wake();
+    assert!(matches!(
+        deletion,
+        SessionDeletion::Deleted {
+            cancelled_turns: 1,
+            ..
+        }
+    ));
+    daemon.signals().wake();
     eventually("the end of its agent", async || {
-        marked(&run.to_string()).unwrap().is_empty().then_some(())
+        processes_with_marker(&run.to_string())
+            .unwrap()
+            .is_empty()
+            .then_some(())
     })
     .await;
     let stopped = daemon.stop().await;
-    assert_eq!((stopped.finished, stopped.handed_back), (0, 0));
+    assert_eq!((stopped.finished, stopped.requeued), (0, 0));
     let gone = world.store().run(world.scope(), run).await;
     assert!(gone.is_err(), "nothing was written again");
 }
 
-pub(crate) async fn what_a_worker_left_whose_runs_were_given_up_is_killed_before_the_next_turn(
-    world: &World,
-) {
+pub(crate) async fn leftovers_of_worker_without_runs_are_killed_before_next_turn(world: &World) {
     // Killed with its guards: only what it started tells whose it was, and no run leads there any more.
     let next = world.successor();
     let left = Path::new("workers").join(format!("{}.lock", world.host.worker));
@@ -174,7 +192,7 @@ pub(crate) async fn what_a_worker_left_whose_runs_were_given_up_is_killed_before
     let agent = world.agent(&world.script()).await;
     let session = world.session(agent).await;
     let run = world.say(session, "Go on").await;
-    let taken = daemon::take_one(&next, run, CancellationToken::new()).await;
+    let taken = daemon::take_standalone_turn(&next, run, CancellationToken::new()).await;
     assert_eq!(taken.unwrap().status(), RunStatus::Succeeded);
     // It has said nothing since, so that this is where its output ends, or where it goes on.
     let goes_on = says.write_all(b"?").await.is_ok() && hears.read_exact(&mut [0]).await.is_ok();

@@ -5,8 +5,8 @@ use std::collections::HashSet;
 use model::{entity::Run, run::RunStatus};
 use store::Scope;
 use testkit::{
-    processes::marked,
-    scripted::{Event, Ledger},
+    processes::processes_with_marker,
+    scripted::{Event, PromptLog},
 };
 
 use crate::world::World;
@@ -14,18 +14,22 @@ use crate::world::World;
 /// Panics where one of them does not hold.
 pub(crate) async fn check(world: &World) {
     let runs = world.runs().await;
-    each_instant_has_one_first_attempt(&runs);
+    check_one_first_attempt_per_instant(&runs);
     for run in runs.iter().filter(|run| run.status().is_over()) {
-        nothing_is_left_of(run);
-        a_begun_turn_ends_visibly(world, run).await;
-        let (live, _) = world.store().live(Scope::System, run.id, 0).await.unwrap();
+        check_no_processes_left(run);
+        check_visible_end(world, run).await;
+        let (live, _) = world
+            .store()
+            .live_text(Scope::System, run.id, 0)
+            .await
+            .unwrap();
         assert_eq!(live, "", "text being written is left of {run:#?}");
     }
-    the_logs_have_no_gap(world).await;
-    successes_are_what_agents_said(world, &runs);
+    check_logs_without_gap(world).await;
+    check_successes_against_agents(world, &runs);
 }
 
-fn each_instant_has_one_first_attempt(runs: &[Run]) {
+fn check_one_first_attempt_per_instant(runs: &[Run]) {
     let mut seen = HashSet::new();
     for run in runs.iter().filter(|run| run.attempt == 1) {
         if let (Some(trigger), Some(instant)) = (run.trigger_id, run.scheduled_for) {
@@ -34,12 +38,12 @@ fn each_instant_has_one_first_attempt(runs: &[Run]) {
     }
 }
 
-fn nothing_is_left_of(run: &Run) {
-    let left = marked(&run.id.to_string()).unwrap();
+fn check_no_processes_left(run: &Run) {
+    let left = processes_with_marker(&run.id.to_string()).unwrap();
     assert!(left.is_empty(), "{left:#?} are left of {run:#?}");
 }
 
-async fn a_begun_turn_ends_visibly(world: &World, run: &Run) {
+async fn check_visible_end(world: &World, run: &Run) {
     let (Some(_), Some(session)) = (run.state.started_at(), run.session_id) else {
         return;
     };
@@ -49,7 +53,7 @@ async fn a_begun_turn_ends_visibly(world: &World, run: &Run) {
     assert!(end.count() > 0, "no visible end of {run:#?}");
 }
 
-async fn the_logs_have_no_gap(world: &World) {
+async fn check_logs_without_gap(world: &World) {
     let store = world.store();
     let sessions = store
         .sessions(Scope::System, None, None, 1000)
@@ -62,19 +66,22 @@ async fn the_logs_have_no_gap(world: &World) {
             .unwrap();
         let numbers: Vec<i64> = events.iter().map(|event| event.seq).collect();
         // Retention removes the beginning of a log, and nothing else of it.
-        let oldest = store.oldest_event(Scope::System, session.id).await.unwrap();
+        let oldest = store
+            .oldest_event_seq(Scope::System, session.id)
+            .await
+            .unwrap();
         let expected: Vec<i64> = (oldest..=session.last_seq).collect();
         assert_eq!(numbers, expected);
     }
 }
 
 /// Turns of one agent session never overlap, and no success is claimed that no agent knows of.
-fn successes_are_what_agents_said(world: &World, runs: &[Run]) {
+fn check_successes_against_agents(world: &World, runs: &[Run]) {
     let mut ended = 0;
     for entry in std::fs::read_dir(world.home.path()).unwrap() {
         let path = entry.unwrap().path().join("ledger.jsonl");
-        let ledger = Ledger::read(&path).unwrap_or_default();
-        ledger.check_disjoint().unwrap();
+        let ledger = PromptLog::read(&path).unwrap_or_default();
+        ledger.check_turns_disjoint().unwrap();
         let end = Event::PromptFinished("end_turn".into());
         ended += ledger.events().filter(|event| **event == end).count();
     }

@@ -7,25 +7,25 @@ use testkit::{
     processes::is_alive,
     scripted::{Event, Script, Step},
 };
-use turn::{Orders, execute};
+use turn::{TurnControl, execute};
 
 use crate::world::{World, ledger, on_demand};
 
 /// Takes an automation's turn that may be silent and take as many seconds as said, with an agent that
 /// gets no time to end.
-async fn limited(world: &World, script: &Script, silence: u32, whole: u32) -> RunId {
+async fn take_limited_turn(world: &World, script: &Script, silence: u32, whole: u32) -> RunId {
     let agent = world.agent(script).await;
     let mut new = on_demand(agent);
     new.policies.inactivity_seconds = silence;
     new.policies.timeout_seconds = whole;
     let id = world.make(&new).await;
     let run = world.fire(id).await;
-    let host = world.impatient_host();
+    let host = world.host_without_grace();
     let (store, now) = (world.store(), model::Clock::now(&*world.clock));
     let claimed = store.claim(&host.worker, host.instance, 1, Some(run), now);
     assert_eq!(claimed.await.unwrap().len(), 1);
-    let ledger = daemon::StoreLedger::new(host.clone());
-    execute(&ledger, &host.agents, run, &Orders::none())
+    let ledger = daemon::WorkerTurnStore::new(host.clone());
+    execute(&ledger, &host.agent_runtime, run, &TurnControl::idle())
         .await
         .unwrap();
     run
@@ -33,8 +33,8 @@ async fn limited(world: &World, script: &Script, silence: u32, whole: u32) -> Ru
 
 /// Starts a process that leaves its group, its session and its environment, before it is prompted: how
 /// long that takes is no silence. Then it is silent.
-fn silent(world: &World) -> Script {
-    let mut script = world.script().prompt([Step::say("I begin"), Step::Stall]);
+fn silent_script(world: &World) -> Script {
+    let mut script = world.script().prompt([Step::text("I begin"), Step::Stall]);
     script.before_initialize = vec![Step::Grandchild {
         pid_file: world.path("grandchild"),
         clear_environment: true,
@@ -42,28 +42,28 @@ fn silent(world: &World) -> Script {
     script
 }
 
-fn grandchild_is_dead(world: &World) {
+fn assert_grandchild_is_dead(world: &World) {
     let pid = fs::read_to_string(world.path("grandchild")).unwrap();
     let pid = rustix::process::Pid::from_raw(pid.parse().unwrap()).unwrap();
     assert!(!is_alive(pid));
 }
 
-async fn stopped(world: &World, run: RunId, reason: &str, notice: &str) {
+async fn assert_stopped(world: &World, run: RunId, reason: &str, notice: &str) {
     let run = world.run(run).await;
     assert_eq!(run.status(), RunStatus::Failed, "{run:#?}");
     assert_eq!(run.state.reason(), Some(reason));
     // Too slow once is too slow again.
     assert_eq!(world.attempts(run.id).await.len(), 1);
-    grandchild_is_dead(world);
+    assert_grandchild_is_dead(world);
     let words = world.words(run.session_id.unwrap()).await.into_iter();
     let words: Vec<_> = words.map(|row| row.1).collect();
     assert_eq!(words[1..], ["I begin", notice]);
 }
 
-pub(crate) async fn a_silent_agent_that_obeys_is_stopped_and_keeps_its_memory(world: &World) {
-    let script = silent(world);
-    let run = limited(world, &script, 1, 600).await;
-    stopped(
+pub(crate) async fn silent_agent_obeying_cancel_keeps_its_session(world: &World) {
+    let script = silent_script(world);
+    let run = take_limited_turn(world, &script, 1, 600).await;
+    assert_stopped(
         world,
         run,
         "inactive",
@@ -80,13 +80,13 @@ pub(crate) async fn a_silent_agent_that_obeys_is_stopped_and_keeps_its_memory(wo
     assert!(seat.acp_session_id.is_some());
 }
 
-pub(crate) async fn a_silent_agent_that_ignores_everything_is_killed(world: &World) {
-    let mut script = silent(world);
+pub(crate) async fn silent_agent_ignoring_all_signals_is_killed(world: &World) {
+    let mut script = silent_script(world);
     script.ignores_cancel = true;
     script.ignores_end_of_input = true;
     script.ignores_term = true;
-    let run = limited(world, &script, 1, 600).await;
-    stopped(
+    let run = take_limited_turn(world, &script, 1, 600).await;
+    assert_stopped(
         world,
         run,
         "inactive",
@@ -105,18 +105,18 @@ pub(crate) async fn a_silent_agent_that_ignores_everything_is_killed(world: &Wor
     );
 }
 
-pub(crate) async fn an_agent_that_talks_for_ever_is_stopped_in_time(world: &World) {
+pub(crate) async fn endlessly_answering_agent_is_stopped_at_timeout(world: &World) {
     let mut script = world.script().prompt([
         Step::Grandchild {
             pid_file: world.path("grandchild"),
             clear_environment: true,
         },
-        Step::say("I begin"),
-        Step::Chatter,
+        Step::text("I begin"),
+        Step::StreamThoughts,
     ]);
     script.ignores_cancel = true;
-    let run = limited(world, &script, 600, 1).await;
-    stopped(
+    let run = take_limited_turn(world, &script, 600, 1).await;
+    assert_stopped(
         world,
         run,
         "timeout",
@@ -125,7 +125,7 @@ pub(crate) async fn an_agent_that_talks_for_ever_is_stopped_in_time(world: &Worl
     .await;
 }
 
-pub(crate) async fn an_agent_that_never_starts_is_stopped_in_time(world: &World) {
+pub(crate) async fn agent_hanging_at_start_is_stopped_at_timeout(world: &World) {
     let mut script = world.script();
     script.before_initialize = vec![
         Step::Grandchild {
@@ -134,8 +134,8 @@ pub(crate) async fn an_agent_that_never_starts_is_stopped_in_time(world: &World)
         },
         Step::Stall,
     ];
-    let run = limited(world, &script, 600, 1).await;
+    let run = take_limited_turn(world, &script, 600, 1).await;
     let run = world.run(run).await;
     assert_eq!(run.state.reason(), Some("timeout"), "{run:#?}");
-    grandchild_is_dead(world);
+    assert_grandchild_is_dead(world);
 }

@@ -15,9 +15,9 @@ use crate::world::{World, at, automation, eventually, ledger, made, make};
 
 /// How long the loops may take to see that a clock has moved, with the worst that a busy machine
 /// adds to the second that they sleep at a time.
-const SOON: Duration = Duration::from_secs(10);
+const CLOCK_REACTION_TIMEOUT: Duration = Duration::from_secs(10);
 
-pub(crate) async fn the_scheduler_sleeps_until_the_due_instant(world: &World) {
+pub(crate) async fn scheduler_sleeps_until_due_instant(world: &World) {
     let script = world.script();
     let agent = world.agent(&script).await;
     world
@@ -42,14 +42,16 @@ pub(crate) async fn the_scheduler_sleeps_until_the_due_instant(world: &World) {
     let second = eventually("the second run", async || {
         world.runs().await.into_iter().nth(1)
     });
-    let second = tokio::time::timeout(SOON, second).await.unwrap();
+    let second = tokio::time::timeout(CLOCK_REACTION_TIMEOUT, second)
+        .await
+        .unwrap();
     assert_eq!(second.scheduled_for, Some(due));
     assert_eq!(world.ended(second.id).await.status(), RunStatus::Succeeded);
     daemon.stop().await;
     assert_eq!(world.runs().await.len(), 2);
 }
 
-pub(crate) async fn what_becomes_due_while_much_is_fired_is_fired_beside_it(world: &World) {
+pub(crate) async fn trigger_due_during_fire_burst_fires_in_same_tick(world: &World) {
     let agent = world.agent(&world.script()).await;
     let due = at("2026-11-24T08:00:00Z");
     let once = |at| Spec::At {
@@ -74,7 +76,7 @@ pub(crate) async fn what_becomes_due_while_much_is_fired_is_fired_beside_it(worl
 }
 
 /// A script in a folder of its own, whose turn says that it has begun and waits to go on.
-fn waiting(world: &World, name: &str) -> Script {
+fn script_waiting_for_file(world: &World, name: &str) -> Script {
     Script::new(world.path(name)).prompt([
         Step::Touch(world.path(&format!("{name} began"))),
         Step::WaitFor(world.path(&format!("{name} goes on"))),
@@ -82,24 +84,24 @@ fn waiting(world: &World, name: &str) -> Script {
     ])
 }
 
-pub(crate) async fn no_more_turns_run_than_there_are_slots(world: &World) {
+pub(crate) async fn concurrent_turns_do_not_exceed_slots(world: &World) {
     let names = ["a", "b", "c"];
     let mut runs = Vec::new();
     for name in names {
-        let script = waiting(world, name);
+        let script = script_waiting_for_file(world, name);
         let agent = world.agent_named(name, &script).await;
         let session = world.session(agent).await;
         runs.push(world.say(session, name).await);
     }
     let host = world.host_with(|settings, _| settings.workers = 2);
     let daemon = daemon::Daemon::start(host);
-    daemon.waker().wake();
+    daemon.signals().wake();
     for name in ["a", "b"] {
         made(&world.path(&format!("{name} began"))).await;
     }
     // Both slots were claimed for at once, so the third was left behind and stays so.
     assert_eq!(world.run(runs[2]).await.status(), RunStatus::Queued);
-    daemon.waker().wake();
+    daemon.signals().wake();
     make(&world.path("a goes on"));
     world.ended(runs[0]).await;
     made(&world.path("c began")).await;
@@ -130,7 +132,7 @@ pub(crate) async fn no_more_turns_run_than_there_are_slots(world: &World) {
     assert_eq!(beside.max(), Some(2));
 }
 
-pub(crate) async fn two_automations_run_side_by_side(world: &World) {
+pub(crate) async fn two_automations_run_concurrently(world: &World) {
     // Each can end only while the other one runs.
     for (name, other) in [("a", "b"), ("b", "a")] {
         let script = Script::new(world.path(name)).prompt([
@@ -145,7 +147,7 @@ pub(crate) async fn two_automations_run_side_by_side(world: &World) {
     }
     let daemon = world.daemon();
     world.clock.set(at("2026-11-23T08:00:00Z"));
-    daemon.waker().wake();
+    daemon.signals().wake();
     let runs = eventually("two runs", async || {
         Some(world.runs().await).filter(|runs| runs.len() == 2)
     });
@@ -155,8 +157,8 @@ pub(crate) async fn two_automations_run_side_by_side(world: &World) {
     daemon.stop().await;
 }
 
-pub(crate) async fn people_go_before_automations_and_nobody_into_a_running_turn(world: &World) {
-    let script = waiting(world, "a").prompt([Step::Echo]);
+pub(crate) async fn persons_message_precedes_automation_after_running_turn(world: &World) {
+    let script = script_waiting_for_file(world, "a").prompt([Step::Echo]);
     let agent = world.agent_named("a", &script).await;
     let session = world.session(agent).await;
     let mut new = automation(agent, SessionMode::Bound);
@@ -164,7 +166,7 @@ pub(crate) async fn people_go_before_automations_and_nobody_into_a_running_turn(
     world.make(&new).await;
     let daemon = world.daemon();
     let first = world.say(session, "First").await;
-    daemon.waker().wake();
+    daemon.signals().wake();
     made(&world.path("a began")).await;
 
     world.clock.set(at("2026-11-23T08:00:00Z"));
@@ -191,7 +193,7 @@ pub(crate) async fn people_go_before_automations_and_nobody_into_a_running_turn(
     assert!(ledger.prompts()[2].contains("Check the logs"));
 }
 
-pub(crate) async fn a_clock_that_is_set_fires_nothing_twice_and_nothing_early(world: &World) {
+pub(crate) async fn clock_changes_fire_nothing_twice_or_early(world: &World) {
     let script = world.script();
     let agent = world.agent(&script).await;
     let id = world
@@ -231,14 +233,14 @@ pub(crate) async fn a_clock_that_is_set_fires_nothing_twice_and_nothing_early(wo
     assert_eq!(fired_at("2026-11-26T08:00:00Z").await, 4);
 }
 
-pub(crate) async fn a_turn_goes_on_when_the_clock_is_set(world: &World) {
-    let script = waiting(world, "a");
+pub(crate) async fn running_turn_survives_clock_changes(world: &World) {
+    let script = script_waiting_for_file(world, "a");
     let agent = world.agent_named("a", &script).await;
     let session = world.session(agent).await;
     let host = world.host_with(|settings, _| settings.watchdog = Duration::from_millis(1));
     let daemon = daemon::Daemon::start(host);
     let run = world.say(session, "First").await;
-    daemon.waker().wake();
+    daemon.signals().wake();
     made(&world.path("a began")).await;
 
     let beats = async || world.store().oldest_heartbeat().await.unwrap();
@@ -265,7 +267,7 @@ pub(crate) async fn a_turn_goes_on_when_the_clock_is_set(world: &World) {
 
 /// Has a machine sleep for eight hours. Gives the hours for which an hourly automation's agent was
 /// prompted, in the order in which it was, and how many were missed.
-async fn slept(world: &World, catch_up: CatchUp) -> (Vec<u32>, i64) {
+async fn sleep_eight_hours(world: &World, catch_up: CatchUp) -> (Vec<u32>, i64) {
     let script = world.script();
     let agent = world.agent(&script).await;
     let mut new = automation(agent, SessionMode::Continuous);
@@ -289,7 +291,9 @@ async fn slept(world: &World, catch_up: CatchUp) -> (Vec<u32>, i64) {
         let mut runs = world.runs().await.into_iter();
         runs.find(|run| run.scheduled_for == Some(due) && run.state.occurrences() == 1)
     });
-    let latest = tokio::time::timeout(SOON, caught_up).await.unwrap();
+    let latest = tokio::time::timeout(CLOCK_REACTION_TIMEOUT, caught_up)
+        .await
+        .unwrap();
     if latest.status() != RunStatus::Missed {
         world.ended(latest.id).await;
     }
@@ -310,12 +314,16 @@ async fn slept(world: &World, catch_up: CatchUp) -> (Vec<u32>, i64) {
     )
 }
 
-pub(crate) async fn after_eight_hours_of_sleep_the_latest_instant_is_made_up_for(world: &World) {
-    assert_eq!(slept(world, CatchUp::Latest).await, (vec![8, 16], 7));
+pub(crate) async fn catch_up_latest_after_sleep_runs_latest_instant(world: &World) {
+    assert_eq!(
+        sleep_eight_hours(world, CatchUp::Latest).await,
+        (vec![8, 16], 7)
+    );
 }
 
-pub(crate) async fn after_eight_hours_of_sleep_every_instant_is_made_up_for_in_order(
-    world: &World,
-) {
-    assert_eq!(slept(world, CatchUp::All).await, ((8..=16).collect(), 0));
+pub(crate) async fn catch_up_all_after_sleep_runs_every_instant_in_order(world: &World) {
+    assert_eq!(
+        sleep_eight_hours(world, CatchUp::All).await,
+        ((8..=16).collect(), 0)
+    );
 }

@@ -5,31 +5,31 @@
 #![expect(clippy::unwrap_used, reason = "tests and their helpers")]
 
 #[macro_use]
-mod passing_on;
+mod delegate;
 
 mod approvals;
 mod budgets;
 mod cancels;
+mod clock_skew;
+mod concurrent_writes;
 mod failures;
 mod fences;
-mod fleet;
-mod hostile;
+mod hostile_agents;
 mod invariants;
 mod limits;
 mod loops;
-mod lost_answers;
+mod lost_replies;
 mod notifications;
+mod observability;
 mod outcomes;
 mod permissions;
 mod prechecks;
 mod records;
-mod remembers;
 mod resources;
 mod restores;
 mod retention;
+mod session_memory;
 mod stops;
-mod talking;
-mod watched;
 mod world;
 
 /// Makes a test of each scenario for each database.
@@ -55,169 +55,169 @@ macro_rules! scenarios {
 
 scenarios! {
     approvals: [
-        what_people_decide_is_what_the_agent_is_told,
-        several_requests_wait_beside_each_other,
-        while_a_request_waits_its_agent_is_not_silent,
-        a_request_waits_no_longer_than_its_turn,
-        a_turn_that_is_called_off_waits_for_nobody,
-        a_server_that_stops_hands_back_what_waits,
-        a_request_that_was_given_up_cannot_be_allowed_any_more,
-        while_a_request_waits_the_heartbeat_goes_on,
-        while_a_request_waits_its_slot_is_anothers_but_not_every_one,
+        approval_decisions_reach_agent,
+        concurrent_approvals_beyond_limit_are_denied,
+        inactivity_limit_pauses_while_approval_is_pending,
+        approval_deadline_is_capped_by_turn_timeout,
+        cancelling_turn_voids_its_pending_approvals,
+        stopping_server_voids_approval_and_requeued_attempt_requests_anew,
+        withdrawn_approval_cannot_be_allowed,
+        heartbeat_is_renewed_while_approval_is_pending,
+        waiting_turns_lend_slots_only_up_to_limit,
     ]
     budgets: [
-        a_turn_that_uses_too_much_is_stopped,
-        an_answer_that_was_done_before_it_heard_stands,
-        a_turn_has_used_by_how_much_its_session_grew,
-        what_a_session_used_before_it_was_counted_is_not_charged,
-        currencies_that_take_turns_are_each_charged_once,
-        a_turn_learns_what_others_use_meanwhile,
+        turn_over_budget_is_stopped_and_pauses_automation,
+        answer_finished_before_budget_cancel_succeeds,
+        turn_usage_is_growth_of_session_totals,
+        usage_before_first_report_is_not_charged,
+        alternating_currencies_are_each_charged_once,
+        running_turn_stops_when_other_turns_exhaust_budget,
     ]
     cancels: [
-        a_running_turn_is_called_off_at_once,
-        a_turn_that_was_done_before_it_heard_is_a_success,
-        a_turn_is_called_off_while_its_agent_starts,
-        what_waits_is_called_off_without_a_turn,
+        running_turn_is_cancelled_without_waiting_for_heartbeat,
+        turn_finished_before_cancel_arrives_succeeds,
+        turn_is_cancelled_while_agent_starts,
+        queued_and_deferred_runs_are_cancelled_without_turn,
     ]
     failures: [
-        a_command_that_is_not_there_uses_up_its_attempts,
-        an_agent_that_ends_before_it_introduces_itself_is_started_again,
-        an_agent_that_dies_in_mid_text_is_told_so_when_it_is_asked_again,
-        where_the_policy_says_fail_a_crash_in_mid_turn_is_final,
-        a_crash_before_the_prompt_is_tried_again_whatever_the_policy,
-        a_sign_in_that_nobody_can_do_is_said_and_not_tried_again,
-        another_version_of_the_protocol_is_refused,
-        an_automation_that_fails_again_and_again_pauses_itself,
+        missing_agent_command_exhausts_attempts,
+        agent_exit_before_initialize_is_retried,
+        retry_after_crash_in_answer_prompts_with_interruption,
+        crash_after_prompt_with_fail_policy_is_not_retried,
+        crash_before_prompt_is_retried_despite_fail_policy,
+        unknown_sign_in_method_fails_without_retry,
+        unsupported_protocol_version_fails_without_retry,
+        automation_pauses_after_consecutive_failures,
     ]
     fences: [
-        a_stalled_attempt_that_ends_its_turn_changes_nothing,
-        a_stalled_attempt_that_goes_on_is_killed_as_soon_as_it_writes,
-        a_stalled_attempt_that_is_silent_is_killed_at_its_next_heartbeat,
-        the_attempt_after_a_stalled_one_begins_when_nothing_of_it_is_left,
-        the_agent_of_a_deleted_session_is_killed_at_its_next_heartbeat,
-        what_a_worker_left_whose_runs_were_given_up_is_killed_before_the_next_turn,
+        finish_of_stalled_attempt_is_rejected,
+        stalled_attempt_is_killed_at_its_next_write,
+        silent_stalled_attempt_is_killed_at_next_heartbeat,
+        next_attempt_starts_after_stalled_agent_is_dead,
+        agent_of_deleted_session_is_killed_at_next_heartbeat,
+        leftovers_of_worker_without_runs_are_killed_before_next_turn,
     ]
-    hostile: [
-        a_line_of_100_megabytes_fails_the_turn,
-        a_message_of_too_many_values_fails_the_turn,
-        lines_that_are_no_messages_do_not_end_a_turn,
-        half_a_message_and_an_exit_fail_the_turn,
-        an_agent_that_exits_is_told_apart_by_when_it_did,
-        what_an_agent_may_not_ask_for_is_refused_and_the_turn_goes_on,
-        a_restore_that_answers_wrongly_fails_with_what_was_wrong,
-        what_a_load_replays_after_its_answer_is_not_taken_for_an_answer,
-        an_agent_that_talks_on_after_its_answer_is_not_listened_to_for_ever,
-        an_agent_that_never_stops_to_talk_is_stopped_in_time,
-        of_more_than_ten_thousand_tool_calls_ten_thousand_are_kept,
-        of_tool_calls_without_end_in_size_only_the_first_keep_their_output,
-        standard_error_without_end_is_taken_and_its_end_kept,
-        a_good_agent_beside_bad_ones_is_not_held_up,
+    hostile_agents: [
+        line_of_100_megabytes_fails_turn,
+        message_with_too_many_values_fails_turn,
+        malformed_lines_are_dropped_and_turn_continues,
+        exit_after_partial_message_fails_turn,
+        agent_exit_reason_depends_on_stage,
+        unsupported_client_request_is_refused_and_turn_continues,
+        invalid_restore_reply_fails_turn_with_reason,
+        updates_replayed_after_load_reply_are_not_part_of_answer,
+        agent_flooding_after_answer_is_shut_down_and_turn_succeeds,
+        agent_flooding_updates_is_stopped_at_timeout,
+        tool_calls_beyond_row_limit_are_dropped,
+        tool_outputs_beyond_turn_size_limit_are_omitted,
+        endless_stderr_is_drained_and_tail_is_kept,
+        well_behaved_agent_is_not_delayed_by_hostile_ones,
     ]
-    lost_answers: [
-        a_turn_whose_beginning_was_never_answered_is_handed_back_at_once,
-        a_beginning_that_is_not_answered_is_handed_back_by_a_server_that_stops,
-        a_run_that_is_anothers_by_then_is_left_to_it,
-        a_run_whose_claim_was_never_answered_is_taken_up_by_who_claimed_it,
+    lost_replies: [
+        begin_with_lost_reply_is_requeued_immediately,
+        begin_with_lost_reply_is_requeued_by_stopping_server,
+        begin_with_lost_reply_leaves_stalled_run_unchanged,
+        claim_with_lost_reply_is_taken_up_by_claiming_worker,
     ]
     limits: [
-        a_silent_agent_that_obeys_is_stopped_and_keeps_its_memory,
-        a_silent_agent_that_ignores_everything_is_killed,
-        an_agent_that_talks_for_ever_is_stopped_in_time,
-        an_agent_that_never_starts_is_stopped_in_time,
+        silent_agent_obeying_cancel_keeps_its_session,
+        silent_agent_ignoring_all_signals_is_killed,
+        endlessly_answering_agent_is_stopped_at_timeout,
+        agent_hanging_at_start_is_stopped_at_timeout,
     ]
     loops: [
-        the_scheduler_sleeps_until_the_due_instant,
-        what_becomes_due_while_much_is_fired_is_fired_beside_it,
-        no_more_turns_run_than_there_are_slots,
-        two_automations_run_side_by_side,
-        people_go_before_automations_and_nobody_into_a_running_turn,
-        a_clock_that_is_set_fires_nothing_twice_and_nothing_early,
-        a_turn_goes_on_when_the_clock_is_set,
-        after_eight_hours_of_sleep_the_latest_instant_is_made_up_for,
-        after_eight_hours_of_sleep_every_instant_is_made_up_for_in_order,
+        scheduler_sleeps_until_due_instant,
+        trigger_due_during_fire_burst_fires_in_same_tick,
+        concurrent_turns_do_not_exceed_slots,
+        two_automations_run_concurrently,
+        persons_message_precedes_automation_after_running_turn,
+        clock_changes_fire_nothing_twice_or_early,
+        running_turn_survives_clock_changes,
+        catch_up_latest_after_sleep_runs_latest_instant,
+        catch_up_all_after_sleep_runs_every_instant_in_order,
     ]
     resources: [
-        a_fork_bomb_dies_of_its_limit,
-        an_agent_that_takes_too_much_memory_dies_of_its_limit,
-        an_agent_that_computes_too_long_dies_of_its_limit,
-        each_process_is_held_to_its_files_and_leaves_no_core,
-        the_many_files_that_a_server_may_open_are_not_its_agents,
-        no_secret_of_the_servers_environment_reaches_agent_or_guard,
+        fork_bomb_is_stopped_by_process_limit,
+        agent_over_memory_limit_fails,
+        agent_over_cpu_limit_fails,
+        file_limits_apply_and_core_dumps_are_disabled,
+        agent_does_not_inherit_servers_open_file_limit,
+        agent_and_guard_environment_has_no_server_secrets,
     ]
     stops: [
-        a_turn_that_ends_in_time_is_waited_for,
-        a_turn_that_does_not_end_is_handed_back_and_taken_up_again,
-        a_turn_that_has_not_come_to_its_prompt_is_handed_back_whole,
-        an_agent_that_ignores_the_wish_to_stop_does_not_hold_the_server,
+        stop_waits_for_turn_that_ends_before_deadline,
+        unfinished_turn_is_requeued_at_stop_and_resumed,
+        turn_stopped_before_prompt_is_requeued_uninterrupted,
+        agent_ignoring_cancel_does_not_block_server_stop,
     ]
     restores: [
-        a_busy_session_is_waited_for,
-        a_lost_session_fails_and_is_never_replaced_silently,
-        a_refused_restore_of_a_session_that_is_there_fails_and_keeps_it,
-        an_agent_that_cannot_restore_has_one_turn,
-        mode_and_settings_are_applied_again_after_each_restore,
-        a_setting_that_the_agent_does_not_have_fails_before_the_prompt,
-        a_session_whose_first_turn_crashed_is_no_memory,
-        the_working_directory_never_changes,
+        busy_session_is_retried_with_growing_backoff,
+        lost_agent_session_fails_until_automation_is_reset,
+        refused_restore_fails_and_keeps_session,
+        agent_without_restore_fails_second_turn,
+        mode_and_settings_are_reapplied_after_restore,
+        unsupported_agent_mode_fails_before_prompt,
+        agent_session_of_crashed_first_turn_is_not_kept,
+        working_directory_is_fixed_and_not_recreated,
     ]
     notifications: [
-        an_answer_arrives_signed,
-        an_automations_answer_goes_where_its_session_says,
-        a_receiver_that_is_down_is_told_once_it_is_up,
-        what_was_sent_and_not_recorded_is_sent_again_under_its_id,
-        a_slow_receiver_holds_up_no_other,
+        answer_is_delivered_with_valid_signature,
+        automation_answer_carries_channel_of_its_session,
+        failed_delivery_is_retried_with_same_id_until_success,
+        unrecorded_delivery_is_resent_with_same_id_after_lease,
+        slow_receiver_does_not_delay_others,
     ]
     retention: [
-        a_server_removes_what_is_old_and_keeps_what_was_said,
-        what_is_to_be_kept_for_ever_is,
+        housekeeping_removes_old_records_and_keeps_transcript,
+        housekeeping_without_retention_keeps_records_and_events,
     ]
     outcomes: [
-        each_stop_reason_is_an_outcome_of_its_own,
-        a_stop_reason_that_nobody_knows_is_a_failure,
-        an_empty_answer_is_flagged_and_said,
-        an_error_as_answer_fails_the_turn_and_keeps_what_was_said,
-        an_answer_longer_than_is_kept_is_cut_and_said_so,
-        a_session_too_large_for_its_agent_fails_and_can_be_reset,
+        stop_reasons_map_to_distinct_outcomes,
+        unknown_stop_reason_fails_turn,
+        empty_answer_is_flagged_with_notice,
+        prompt_error_fails_turn_and_keeps_partial_answer,
+        answer_over_size_limit_is_truncated_with_notice,
+        oversized_session_fails_until_automation_is_reset,
     ]
     prechecks: [
-        a_precheck_that_says_yes_is_followed_by_the_turn,
-        a_precheck_that_says_no_skips_the_occurrence_and_starts_no_agent,
-        what_a_precheck_leaves_in_its_folder_stays,
-        a_precheck_that_says_neither_is_followed_by_the_turn_and_recorded,
-        a_precheck_that_takes_too_long_is_killed_with_all_it_started,
-        a_precheck_is_told_what_it_is_asked_about_and_no_secret,
-        a_precheck_without_end_in_words_is_taken_and_its_end_kept,
-        retries_are_not_asked_about_again,
-        a_run_is_called_off_while_its_precheck_is_asked,
-        a_server_that_stops_gives_back_what_it_asks_about,
-        the_heartbeat_goes_on_while_a_precheck_is_asked,
+        accepting_precheck_is_followed_by_turn,
+        declining_precheck_skips_run_and_starts_no_agent,
+        files_left_by_declining_precheck_are_kept,
+        unclear_precheck_is_followed_by_turn_and_flagged,
+        precheck_over_time_limit_is_killed_with_descendants,
+        precheck_environment_names_run_and_has_no_secrets,
+        large_precheck_output_is_drained_and_tail_is_kept,
+        retry_does_not_repeat_precheck,
+        run_is_cancelled_during_precheck,
+        stopping_server_requeues_run_in_precheck,
+        heartbeat_is_renewed_during_precheck,
     ]
     permissions: [
-        rules_allow_and_deny_and_what_none_covers_is_denied,
-        a_request_of_a_cancelled_turn_is_answered_cancelled,
+        permission_rules_decide_and_unmatched_requests_are_denied,
+        permission_request_after_cancel_is_answered_cancelled,
     ]
     records: [
-        what_an_agent_does_is_kept_in_its_last_state,
-        what_comes_after_the_answer_is_taken,
-        what_a_load_replays_is_not_kept_twice,
-        text_is_seen_while_it_is_written_and_once_afterwards,
-        text_is_flushed_at_most_five_times_a_second,
+        transcript_keeps_last_state_of_updates,
+        updates_after_stop_reason_are_recorded,
+        replayed_history_is_not_recorded_twice,
+        live_text_is_visible_during_turn_and_replaced_by_answer,
+        live_text_is_flushed_at_most_five_times_per_second,
     ]
-    talking: [what_an_agent_says_while_a_request_waits_is_recorded]
-    watched: [
-        what_is_fired_claimed_and_done_is_counted_and_timed,
-        what_is_missed_is_counted_without_a_lag,
-        each_attempt_is_a_turn_and_the_first_alone_has_waited,
-        a_turn_that_failed_after_it_was_called_off_is_counted_as_called_off,
-        a_run_that_is_given_up_is_counted_once_and_is_no_turn,
-        every_loop_that_fails_is_counted_by_its_name,
-        a_turn_is_one_span_of_ids_and_of_nothing_that_is_said,
+    concurrent_writes: [updates_are_recorded_while_approval_is_pending]
+    observability: [
+        metrics_count_and_time_fires_claims_and_turns,
+        metrics_count_missed_instants_without_lag,
+        metrics_count_each_attempt_and_queue_wait_of_first_only,
+        metrics_count_failure_after_cancel_as_cancelled,
+        metrics_count_stalled_run_once_and_not_as_turn,
+        metrics_count_loop_errors_by_loop_name,
+        turn_span_has_only_ids,
     ]
-    remembers: [
-        a_continuous_automation_remembers_its_last_turn,
-        a_persons_words_are_answered_in_the_session,
-        a_person_and_a_schedule_at_the_same_moment_are_two_turns_in_order,
-        a_session_that_must_settle_is_not_restored_before_its_time,
-        a_prompt_is_its_words_whole_and_nothing_of_what_came_before,
+    session_memory: [
+        continuous_automation_resumes_its_session,
+        persons_message_is_answered_in_session,
+        simultaneous_message_and_occurrence_run_in_order,
+        session_is_not_restored_before_restore_delay,
+        prompt_is_full_message_without_history,
     ]
 }

@@ -2,15 +2,15 @@
 
 use std::time::Duration;
 
-use daemon::notifier::{send, tell};
+use daemon::notifier::{create_deliveries, send_batch};
 use model::{
     AgentId, Clock as _, EndpointId, SessionId,
     entity::{Channel, SeatSettings},
     limits,
     notification::{Delivery, DeliveryStatus, NotificationKind},
     policy::SessionMode,
-    secret::Secret,
     session::{SessionKind, SessionType},
+    signing_secret::SigningSecret,
 };
 use store::{NewAutomation, NewEndpoint, NewSession};
 use tokio::{
@@ -64,14 +64,17 @@ impl Request {
     }
 
     fn id(&self) -> String {
-        self.headers[webhook::ID].to_str().unwrap().to_owned()
+        self.headers[webhook::ID_HEADER]
+            .to_str()
+            .unwrap()
+            .to_owned()
     }
 }
 
 struct Hook {
     listener: TcpListener,
     endpoint: EndpointId,
-    secret: Secret,
+    secret: SigningSecret,
 }
 
 impl Hook {
@@ -112,7 +115,7 @@ impl Hook {
     }
 
     /// Answers the next request.
-    async fn answers(&self, status: u16) -> String {
+    async fn reply_to_next(&self, status: u16) -> String {
         let request = Request::read(&self.listener).await;
         let id = request.id();
         request.answer(status).await;
@@ -122,22 +125,24 @@ impl Hook {
 
 fn sender(world: &World) -> Sender {
     let allowance = world.host.settings.webhook_allow.clone();
-    Sender::new(allowance, limits::DELIVERY_LIMIT).unwrap()
+    Sender::new(allowance, limits::DELIVERY_TIMEOUT).unwrap()
 }
 
 /// Takes a turn, and has its answer told to an endpoint.
-async fn answered(world: &World, hook: &Hook) {
+async fn create_delivery_of_turn(world: &World, hook: &Hook) {
     let agent = world.agent(&world.script()).await;
     let session = world.session(agent).await;
     world.turn(session, "hello").await;
     eventually("a delivery", async || {
-        tell(&world.host, world.clock.now()).await.unwrap();
+        create_deliveries(&world.host, world.clock.now())
+            .await
+            .unwrap();
         (!hook.deliveries(world).await.is_empty()).then_some(())
     })
     .await;
 }
 
-pub(crate) async fn an_answer_arrives_signed(world: &World) {
+pub(crate) async fn answer_is_delivered_with_valid_signature(world: &World) {
     let hook = Hook::new(world, "hook").await;
     let server = daemon::Daemon::start(world.host_with(|settings, _| {
         settings.tick = Duration::from_millis(50);
@@ -145,8 +150,8 @@ pub(crate) async fn an_answer_arrives_signed(world: &World) {
     let agent = world.agent(&world.script()).await;
     let session = world.session(agent).await;
     let run = world.say(session, "hello").await;
-    server.waker().wake();
-    let request = eventually_reads(world, &hook).await;
+    server.signals().wake();
+    let request = read_request_advancing_clock(world, &hook).await;
     let now = world.clock.now();
     let verified = webhook::verify(&[&hook.secret], &request.headers, &request.body, now);
     let delivery = hook.deliveries(world).await.remove(0);
@@ -163,7 +168,7 @@ pub(crate) async fn an_answer_arrives_signed(world: &World) {
     server.stop().await;
 }
 
-pub(crate) async fn an_automations_answer_goes_where_its_session_says(world: &World) {
+pub(crate) async fn automation_answer_carries_channel_of_its_session(world: &World) {
     let channel = |chat_id: &str, thread: &str| Channel {
         channel: "slack".into(),
         chat_id: chat_id.into(),
@@ -172,8 +177,8 @@ pub(crate) async fn an_automations_answer_goes_where_its_session_says(world: &Wo
     let hook = Hook::new(world, "hook").await;
     let agent = world.agent(&world.script()).await;
     // A channel's session, and another one in which its person made the automation.
-    let here = session_of(world, agent, "slack:C1:17", channel("C1", "17")).await;
-    session_of(world, agent, "slack:C2:18", channel("C2", "18")).await;
+    let here = channel_session(world, agent, "slack:C1:17", channel("C1", "17")).await;
+    channel_session(world, agent, "slack:C2:18", channel("C2", "18")).await;
     let bound = NewAutomation {
         name: "slack:C2:18".into(),
         bound_session_key: Some("slack:C1:17".into()),
@@ -184,7 +189,9 @@ pub(crate) async fn an_automations_answer_goes_where_its_session_says(world: &Wo
     let run = world.fire(automation).await;
     world.take(run).await;
     eventually("a delivery", async || {
-        tell(&world.host, world.clock.now()).await.unwrap();
+        create_deliveries(&world.host, world.clock.now())
+            .await
+            .unwrap();
         (!hook.deliveries(world).await.is_empty()).then_some(())
     })
     .await;
@@ -201,7 +208,7 @@ pub(crate) async fn an_automations_answer_goes_where_its_session_says(world: &Wo
 }
 
 /// Begins the session of a channel.
-async fn session_of(world: &World, agent: AgentId, key: &str, channel: Channel) -> SessionId {
+async fn channel_session(world: &World, agent: AgentId, key: &str, channel: Channel) -> SessionId {
     let now = world.clock.now();
     let id = SessionId::generate(now, &*world.host.entropy);
     let new = NewSession {
@@ -213,7 +220,7 @@ async fn session_of(world: &World, agent: AgentId, key: &str, channel: Channel) 
         draft: false,
         channel: Some(channel),
         cwd: world.store().working_directory(None, id),
-        schedule_id: None,
+        automation_id: None,
         agent,
         settings: SeatSettings::default(),
     };
@@ -223,31 +230,36 @@ async fn session_of(world: &World, agent: AgentId, key: &str, channel: Channel) 
 }
 
 /// Reads a request; time has to pass for the loop to look at the feed again.
-async fn eventually_reads(world: &World, hook: &Hook) -> Request {
+async fn read_request_advancing_clock(world: &World, hook: &Hook) -> Request {
     let mut reading = std::pin::pin!(Request::read(&hook.listener));
     loop {
         let waited = tokio::time::timeout(Duration::from_millis(100), &mut reading);
         match waited.await {
             Ok(request) => return request,
-            Err(_) => drop(world.clock.advance(limits::NOTIFY)),
+            Err(_) => drop(world.clock.advance(limits::NOTIFIER_POLL_INTERVAL)),
         }
     }
 }
 
-pub(crate) async fn a_receiver_that_is_down_is_told_once_it_is_up(world: &World) {
+pub(crate) async fn failed_delivery_is_retried_with_same_id_until_success(world: &World) {
     let hook = Hook::new(world, "hook").await;
-    answered(world, &hook).await;
+    create_delivery_of_turn(world, &hook).await;
     let sender = sender(world);
     let mut ids = Vec::new();
     for status in [503, 301, 200] {
         let (sent, id) = futures::join!(
-            send(&world.host, &sender, hook.endpoint),
-            hook.answers(status)
+            send_batch(&world.host, &sender, hook.endpoint),
+            hook.reply_to_next(status)
         );
         assert_eq!(sent.unwrap(), 1);
         ids.push(id);
         // Before its time it is not sent.
-        assert_eq!(send(&world.host, &sender, hook.endpoint).await.unwrap(), 0);
+        assert_eq!(
+            send_batch(&world.host, &sender, hook.endpoint)
+                .await
+                .unwrap(),
+            0
+        );
         let delivery = hook.deliveries(world).await.remove(0);
         assert_eq!(delivery.last_status, Some(i64::from(status)));
         if let Some(next) = delivery.state.next_attempt_at() {
@@ -258,33 +270,40 @@ pub(crate) async fn a_receiver_that_is_down_is_told_once_it_is_up(world: &World)
     assert_eq!(hook.state(world).await, Some(DeliveryStatus::Delivered));
 }
 
-pub(crate) async fn what_was_sent_and_not_recorded_is_sent_again_under_its_id(world: &World) {
+pub(crate) async fn unrecorded_delivery_is_resent_with_same_id_after_lease(world: &World) {
     let hook = Hook::new(world, "hook").await;
-    answered(world, &hook).await;
+    create_delivery_of_turn(world, &hook).await;
     let sender = sender(world);
     let first = {
         // Whoever sends is lost when the receiver has it, and before anybody knows.
-        let mut sending = std::pin::pin!(send(&world.host, &sender, hook.endpoint));
+        let mut sending = std::pin::pin!(send_batch(&world.host, &sender, hook.endpoint));
         tokio::select! {
             sent = &mut sending => panic!("{sent:?} without an answer"),
             request = Request::read(&hook.listener) => request.id(),
         }
     };
-    assert_eq!(send(&world.host, &sender, hook.endpoint).await.unwrap(), 0);
+    assert_eq!(
+        send_batch(&world.host, &sender, hook.endpoint)
+            .await
+            .unwrap(),
+        0
+    );
     world.clock.advance(limits::DELIVERY_LEASE);
-    let (sent, again) =
-        futures::join!(send(&world.host, &sender, hook.endpoint), hook.answers(200));
+    let (sent, again) = futures::join!(
+        send_batch(&world.host, &sender, hook.endpoint),
+        hook.reply_to_next(200)
+    );
     assert_eq!((sent.unwrap(), again), (1, first));
     assert_eq!(hook.state(world).await, Some(DeliveryStatus::Delivered));
     assert_eq!(hook.deliveries(world).await.len(), 1);
 }
 
-pub(crate) async fn a_slow_receiver_holds_up_no_other(world: &World) {
+pub(crate) async fn slow_receiver_does_not_delay_others(world: &World) {
     let (slow, quick) = (
         Hook::new(world, "slow").await,
         Hook::new(world, "quick").await,
     );
-    answered(world, &slow).await;
+    create_delivery_of_turn(world, &slow).await;
     assert_eq!(
         quick.deliveries(world).await.len(),
         1,
@@ -293,7 +312,7 @@ pub(crate) async fn a_slow_receiver_holds_up_no_other(world: &World) {
     let server = daemon::Daemon::start(world.host.clone());
     // It has it, and says nothing.
     let silent = Request::read(&slow.listener).await;
-    quick.answers(200).await;
+    quick.reply_to_next(200).await;
     eventually("a delivery that arrived", async || {
         (quick.state(world).await == Some(DeliveryStatus::Delivered)).then_some(())
     })

@@ -5,7 +5,7 @@ use testkit::scripted::{Script, Step};
 
 use crate::world::{World, on_demand, opened};
 
-pub(crate) async fn each_stop_reason_is_an_outcome_of_its_own(world: &World) {
+pub(crate) async fn stop_reasons_map_to_distinct_outcomes(world: &World) {
     let expected = [
         (
             "refusal",
@@ -29,7 +29,7 @@ pub(crate) async fn each_stop_reason_is_an_outcome_of_its_own(world: &World) {
         ),
     ];
     let says = |script: Script, reason: &str| {
-        script.prompt([Step::say(format!("half of {reason}")), Step::stop(reason)])
+        script.prompt([Step::text(format!("half of {reason}")), Step::stop(reason)])
     };
     let script = expected
         .iter()
@@ -63,7 +63,7 @@ pub(crate) async fn each_stop_reason_is_an_outcome_of_its_own(world: &World) {
     assert_eq!(opened, ["new", "resume", "resume", "resume", "resume"]);
 }
 
-pub(crate) async fn a_stop_reason_that_nobody_knows_is_a_failure(world: &World) {
+pub(crate) async fn unknown_stop_reason_fails_turn(world: &World) {
     let script = world.script().prompt([Step::stop("tired")]);
     let agent = world.agent(&script).await;
     let session = world.session(agent).await;
@@ -73,8 +73,8 @@ pub(crate) async fn a_stop_reason_that_nobody_knows_is_a_failure(world: &World) 
     assert_eq!(world.attempts(run.id).await.len(), 1);
 }
 
-pub(crate) async fn an_empty_answer_is_flagged_and_said(world: &World) {
-    let script = world.script().prompt([]).prompt([Step::say(" \n")]);
+pub(crate) async fn empty_answer_is_flagged_with_notice(world: &World) {
+    let script = world.script().prompt([]).prompt([Step::text(" \n")]);
     let agent = world.agent(&script).await;
     let session = world.session(agent).await;
     for words in ["One", "Two"] {
@@ -93,15 +93,15 @@ pub(crate) async fn an_empty_answer_is_flagged_and_said(world: &World) {
     assert_eq!(roles, ["user", "system", "user", "system"]);
 }
 
-pub(crate) async fn an_error_as_answer_fails_the_turn_and_keeps_what_was_said(world: &World) {
-    let overloaded = Step::Fail {
+pub(crate) async fn prompt_error_fails_turn_and_keeps_partial_answer(world: &World) {
+    let overloaded = Step::ReplyError {
         code: -32603,
         message: "the model is overloaded".into(),
     };
     let script = world
         .script()
         .prompt([Step::Echo])
-        .prompt([Step::say("Let me see"), overloaded])
+        .prompt([Step::text("Let me see"), overloaded])
         .prompt([Step::Echo]);
     let agent = world.agent(&script).await;
     let session = world.session(agent).await;
@@ -132,14 +132,14 @@ pub(crate) async fn an_error_as_answer_fails_the_turn_and_keeps_what_was_said(wo
     assert_eq!(opened(&script), ["new", "resume", "resume"]);
 }
 
-pub(crate) async fn an_answer_longer_than_is_kept_is_cut_and_said_so(world: &World) {
+pub(crate) async fn answer_over_size_limit_is_truncated_with_notice(world: &World) {
     let flood = Step::Flood {
         count: 5,
         bytes: 1 << 20,
     };
     let script = world
         .script()
-        .prompt([Step::say("å"), flood, Step::say("the end")]);
+        .prompt([Step::text("å"), flood, Step::text("the end")]);
     let agent = world.agent(&script).await;
     let session = world.session(agent).await;
     let run = world.turn(session, "Talk").await;
@@ -158,8 +158,8 @@ pub(crate) async fn an_answer_longer_than_is_kept_is_cut_and_said_so(world: &Wor
     );
 }
 
-pub(crate) async fn a_session_too_large_for_its_agent_fails_and_can_be_reset(world: &World) {
-    let too_large = Step::Fail {
+pub(crate) async fn oversized_session_fails_until_automation_is_reset(world: &World) {
+    let too_large = Step::ReplyError {
         code: -32603,
         message: "prompt is too long: 210000 tokens > 200000 maximum".into(),
     };

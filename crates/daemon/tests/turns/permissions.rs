@@ -18,26 +18,26 @@ fn rule(tool: &str, title: &str, verdict: Verdict) -> PermissionRule {
 }
 
 /// How the permission requests of a script's agents were answered, in order.
-pub(crate) fn answers(script: &Script) -> Vec<String> {
+pub(crate) fn permission_replies(script: &Script) -> Vec<String> {
     let ledger = ledger(script);
     let answers = ledger.events().filter_map(|event| match event {
-        Event::Answered(answer) => Some(answer.clone()),
+        Event::PermissionAnswered(answer) => Some(answer.clone()),
         _ => None,
     });
     answers.collect()
 }
 
-pub(crate) async fn rules_allow_and_deny_and_what_none_covers_is_denied(world: &World) {
-    let no_way_to_refuse = Step::Ask {
+pub(crate) async fn permission_rules_decide_and_unmatched_requests_are_denied(world: &World) {
+    let no_way_to_refuse = Step::RequestPermission {
         call: "4".into(),
-        about: Some(("format disk".into(), "execute".into())),
+        title_and_kind: Some(("format disk".into(), "execute".into())),
         options: vec![("sure".into(), "allow_once".into())],
         times: 1,
     };
     let script = world.script().prompt([
-        Step::ask("1", "ls -l", "execute"),
-        Step::ask("2", "rm -rf /", "execute"),
-        Step::ask("3", "https://example.org", "fetch"),
+        Step::request_permission("1", "ls -l", "execute"),
+        Step::request_permission("2", "rm -rf /", "execute"),
+        Step::request_permission("3", "https://example.org", "fetch"),
         no_way_to_refuse,
     ]);
     let mut config = AgentConfig::new(script.command().unwrap());
@@ -55,7 +55,7 @@ pub(crate) async fn rules_allow_and_deny_and_what_none_covers_is_denied(world: &
     let run = world.take(run).await;
     assert_eq!(run.status(), RunStatus::Succeeded, "{run:#?}");
     assert_eq!(
-        answers(&script),
+        permission_replies(&script),
         [
             "option-allow_once",
             "option-reject_once",
@@ -80,12 +80,12 @@ pub(crate) async fn rules_allow_and_deny_and_what_none_covers_is_denied(world: &
     );
 }
 
-pub(crate) async fn a_request_of_a_cancelled_turn_is_answered_cancelled(world: &World) {
+pub(crate) async fn permission_request_after_cancel_is_answered_cancelled(world: &World) {
     let started = world.path("started");
     let script = world.script().prompt([
         Step::Touch(started.clone()),
         Step::UntilCancelled,
-        Step::ask("1", "ls", "execute"),
+        Step::request_permission("1", "ls", "execute"),
         Step::stop("cancelled"),
     ]);
     let mut config = AgentConfig::new(script.command().unwrap());
@@ -94,14 +94,14 @@ pub(crate) async fn a_request_of_a_cancelled_turn_is_answered_cancelled(world: &
     let session = world.session(agent).await;
     let daemon = world.daemon();
     let run = world.say(session, "Go").await;
-    daemon.waker().wake();
+    daemon.signals().wake();
     made(&started).await;
 
     world.cancel(run, "changed my mind").await;
-    daemon.waker().wake();
+    daemon.signals().wake();
     let run = world.ended(run).await;
     assert_eq!(run.status(), RunStatus::Cancelled, "{run:#?}");
-    assert_eq!(answers(&script), ["cancelled"]);
+    assert_eq!(permission_replies(&script), ["cancelled"]);
     assert_eq!(run.state.flags().permissions_denied, 0);
     let transcript = world.transcript(session).await;
     let shown = transcript

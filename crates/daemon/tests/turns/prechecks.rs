@@ -2,7 +2,7 @@
 
 use std::{path::PathBuf, time::Duration};
 
-use daemon::{Daemon, StoreLedger};
+use daemon::{Daemon, WorkerTurnStore};
 use model::{
     Clock as _, RunId,
     entity::{Run, RunRecord},
@@ -12,21 +12,25 @@ use model::{
 };
 use store::NewAutomation;
 use testkit::{
-    processes::marked,
+    processes::processes_with_marker,
     scripted::{Crash, Script, Step},
 };
-use turn::Orders;
+use turn::TurnControl;
 
 use crate::world::{World, eventually, ledger, made, on_demand};
 
 /// Words of a shell.
-fn sh(words: &str) -> Precheck {
+fn shell_precheck(words: &str) -> Precheck {
     let command = ["/bin/sh", "-c", words].map(str::to_owned);
     Precheck::new(command.to_vec())
 }
 
 /// An automation that asks, and the script of its agent.
-async fn asking(world: &World, script: &Script, precheck: Precheck) -> NewAutomation {
+async fn automation_with_precheck(
+    world: &World,
+    script: &Script,
+    precheck: Precheck,
+) -> NewAutomation {
     let agent = world.agent(script).await;
     let mut new = on_demand(agent);
     new.session_mode = SessionMode::Fresh;
@@ -35,33 +39,36 @@ async fn asking(world: &World, script: &Script, precheck: Precheck) -> NewAutoma
 }
 
 /// Fires such an automation and takes the turn of its run.
-async fn taken(world: &World, script: &Script, precheck: Precheck) -> Run {
-    let new = asking(world, script, precheck).await;
+async fn take_turn_with_precheck(world: &World, script: &Script, precheck: Precheck) -> Run {
+    let new = automation_with_precheck(world, script, precheck).await;
     let run = world.fire(world.make(&new).await).await;
     world.take(run).await
 }
 
-async fn record(world: &World, run: RunId) -> RunRecord {
+async fn run_record(world: &World, run: RunId) -> RunRecord {
     let record = world.store().run_record(world.scope(), run).await;
     record.unwrap().unwrap()
 }
 
-pub(crate) async fn a_precheck_that_says_yes_is_followed_by_the_turn(world: &World) {
+pub(crate) async fn accepting_precheck_is_followed_by_turn(world: &World) {
     let script = world.script().prompt([Step::Echo]);
-    let run = taken(world, &script, sh("echo there is news")).await;
+    let run = take_turn_with_precheck(world, &script, shell_precheck("echo there is news")).await;
     assert_eq!(run.status(), RunStatus::Succeeded, "{run:#?}");
     assert!(!run.state.flags().precheck_unclear);
-    let kept = &record(world, run.id).await.diagnostics["precheck"];
+    let kept = &run_record(world, run.id).await.diagnostics["precheck"];
     assert_eq!(kept["ended"], "exit code 0");
     assert_eq!(kept["output_tail"], "there is news\n");
     assert_eq!(ledger(&script).prompts().len(), 1);
 }
 
-pub(crate) async fn a_precheck_that_says_no_skips_the_occurrence_and_starts_no_agent(
-    world: &World,
-) {
+pub(crate) async fn declining_precheck_skips_run_and_starts_no_agent(world: &World) {
     let script = world.script().prompt([Step::Echo]);
-    let new = asking(world, &script, sh("echo nothing new >&2; exit 1")).await;
+    let new = automation_with_precheck(
+        world,
+        &script,
+        shell_precheck("echo nothing new >&2; exit 1"),
+    )
+    .await;
     let automation = world.make(&new).await;
     let run = world.fire(automation).await;
     let session = world.run(run).await.session_id.unwrap();
@@ -71,10 +78,10 @@ pub(crate) async fn a_precheck_that_says_no_skips_the_occurrence_and_starts_no_a
     let run = world.take(run).await;
     assert_eq!(run.status(), RunStatus::Skipped, "{run:#?}");
     assert_eq!(run.state.reason(), Some("precheck"));
-    let kept = &record(world, run.id).await.diagnostics["precheck"];
+    let kept = &run_record(world, run.id).await.diagnostics["precheck"];
     assert_eq!(kept["ended"], "exit code 1");
     assert_eq!(kept["output_tail"], "nothing new\n");
-    assert!(!script.ledger().exists(), "an agent was started");
+    assert!(!script.prompt_log_path().exists(), "an agent was started");
     // It leaves no empty conversation.
     let gone = world.store().session(world.scope(), session).await;
     assert!(matches!(gone, Err(store::Error::NotFound { .. })));
@@ -86,9 +93,10 @@ pub(crate) async fn a_precheck_that_says_no_skips_the_occurrence_and_starts_no_a
     );
 }
 
-pub(crate) async fn what_a_precheck_leaves_in_its_folder_stays(world: &World) {
+pub(crate) async fn files_left_by_declining_precheck_are_kept(world: &World) {
     let script = world.script();
-    let new = asking(world, &script, sh("echo 3 > seen; exit 1")).await;
+    let new =
+        automation_with_precheck(world, &script, shell_precheck("echo 3 > seen; exit 1")).await;
     let run = world.fire(world.make(&new).await).await;
     let session = world.run(run).await.session_id.unwrap();
     let cwd = world.store().session(world.scope(), session).await;
@@ -102,7 +110,7 @@ pub(crate) async fn what_a_precheck_leaves_in_its_folder_stays(world: &World) {
     // A folder that was given is nobody's to remove, though nothing is in it.
     let given = world.path("given");
     std::fs::create_dir(&given).unwrap();
-    let mut new = asking(world, &script, sh("exit 1")).await;
+    let mut new = automation_with_precheck(world, &script, shell_precheck("exit 1")).await;
     new.name = "given".into();
     new.cwd = Some(given.to_str().unwrap().to_owned());
     let run = world.fire(world.make(&new).await).await;
@@ -110,20 +118,18 @@ pub(crate) async fn what_a_precheck_leaves_in_its_folder_stays(world: &World) {
     assert!(given.exists());
 }
 
-pub(crate) async fn a_precheck_that_says_neither_is_followed_by_the_turn_and_recorded(
-    world: &World,
-) {
+pub(crate) async fn unclear_precheck_is_followed_by_turn_and_flagged(world: &World) {
     let nowhere = Precheck::new(vec!["/nowhere/check".into()]);
     let mut script = world.script();
     for _ in 0..4 {
         script = script.prompt([Step::Echo]);
     }
-    let mut new = asking(world, &script, nowhere.clone()).await;
+    let mut new = automation_with_precheck(world, &script, nowhere.clone()).await;
     for (number, (precheck, ended)) in [
         (nowhere, "not started: "),
-        (sh("exit 3"), "exit code 3"),
-        (sh("kill -9 $$"), "signal 9"),
-        (sh("exit 127"), "exit code 127"),
+        (shell_precheck("exit 3"), "exit code 3"),
+        (shell_precheck("kill -9 $$"), "signal 9"),
+        (shell_precheck("exit 127"), "exit code 127"),
     ]
     .into_iter()
     .enumerate()
@@ -134,7 +140,7 @@ pub(crate) async fn a_precheck_that_says_neither_is_followed_by_the_turn_and_rec
         let run = world.take(run).await;
         assert_eq!(run.status(), RunStatus::Succeeded, "{run:#?}");
         assert!(run.state.flags().precheck_unclear, "{ended}");
-        let record = record(world, run.id).await;
+        let record = run_record(world, run.id).await;
         let kept = record.diagnostics["precheck"]["ended"].as_str().unwrap();
         assert!(kept.starts_with(ended), "{kept}");
         assert!(record.diagnostics["process"].is_object(), "{record:?}");
@@ -142,7 +148,7 @@ pub(crate) async fn a_precheck_that_says_neither_is_followed_by_the_turn_and_rec
     assert_eq!(ledger(&script).prompts().len(), 4);
 }
 
-pub(crate) async fn a_precheck_that_takes_too_long_is_killed_with_all_it_started(world: &World) {
+pub(crate) async fn precheck_over_time_limit_is_killed_with_descendants(world: &World) {
     let script = world.script().prompt([Step::Echo]);
     let child = world.path("child");
     // What it starts leaves its process group, and takes no hint.
@@ -151,23 +157,27 @@ pub(crate) async fn a_precheck_that_takes_too_long_is_killed_with_all_it_started
          while :; do sleep 1000; done' & echo begun; while :; do sleep 1000; done",
         child.display()
     );
-    let mut precheck = sh(&words);
+    let mut precheck = shell_precheck(&words);
     precheck.timeout_seconds = 1;
-    let run = taken(world, &script, precheck).await;
+    let run = take_turn_with_precheck(world, &script, precheck).await;
     assert!(child.exists(), "it had not begun");
-    assert!(marked(&run.id.to_string()).unwrap().is_empty());
+    assert!(
+        processes_with_marker(&run.id.to_string())
+            .unwrap()
+            .is_empty()
+    );
     assert_eq!(run.status(), RunStatus::Succeeded, "{run:#?}");
     assert!(run.state.flags().precheck_unclear);
-    let kept = &record(world, run.id).await.diagnostics["precheck"];
+    let kept = &run_record(world, run.id).await.diagnostics["precheck"];
     assert_eq!(kept["ended"], "timeout");
     assert_eq!(kept["output_tail"], "begun\n");
 }
 
-pub(crate) async fn a_precheck_is_told_what_it_is_asked_about_and_no_secret(world: &World) {
+pub(crate) async fn precheck_environment_names_run_and_has_no_secrets(world: &World) {
     let script = world.script();
     let mut host = world.host.clone();
     let server = [("PATH", "/usr/bin:/bin"), ("DATABASE_URL", "secret")];
-    host.agents.environment = server
+    host.agent_runtime.environment = server
         .map(|(name, value)| (name.to_owned(), value.to_owned()))
         .into();
     let told = world.path("told");
@@ -175,7 +185,7 @@ pub(crate) async fn a_precheck_is_told_what_it_is_asked_about_and_no_secret(worl
         "env > {0}.new; pwd >> {0}.new; wc -c >> {0}.new; mv {0}.new {0}; exit 1",
         told.display()
     );
-    let new = asking(world, &script, sh(&words)).await;
+    let new = automation_with_precheck(world, &script, shell_precheck(&words)).await;
     let automation = world.make(&new).await;
     let run = world.fire(automation).await;
     let scheduled_for = world.run(run).await.scheduled_for.unwrap();
@@ -204,55 +214,55 @@ pub(crate) async fn a_precheck_is_told_what_it_is_asked_about_and_no_secret(worl
     assert!(!told.contains("secret"), "{told}");
 }
 
-pub(crate) async fn a_precheck_without_end_in_words_is_taken_and_its_end_kept(world: &World) {
+pub(crate) async fn large_precheck_output_is_drained_and_tail_is_kept(world: &World) {
     let script = world.script();
     let words = "head -c 3000000 /dev/zero | tr '\\0' x; echo; echo the last word; exit 1";
-    let run = taken(world, &script, sh(words)).await;
+    let run = take_turn_with_precheck(world, &script, shell_precheck(words)).await;
     assert_eq!(run.status(), RunStatus::Skipped, "{run:#?}");
-    let record = record(world, run.id).await;
+    let record = run_record(world, run.id).await;
     let tail = record.diagnostics["precheck"]["output_tail"].as_str();
     let tail = tail.unwrap();
     assert!(tail.ends_with("the last word\n"), "{tail}");
     assert_eq!(tail.len(), 8 * 1024);
 }
 
-pub(crate) async fn retries_are_not_asked_about_again(world: &World) {
+pub(crate) async fn retry_does_not_repeat_precheck(world: &World) {
     let asked = world.path("asked");
     let mut script = world.script().prompt([Step::Echo]);
     script.before_initialize = vec![Step::Crash(Crash::Exit(7))];
     // It would decline the second time.
     let words = format!("test ! -e '{0}' && touch '{0}'", asked.display());
-    let run = taken(world, &script, sh(&words)).await;
+    let run = take_turn_with_precheck(world, &script, shell_precheck(&words)).await;
     assert_eq!(run.status(), RunStatus::Failed, "{run:#?}");
-    let kept = &record(world, run.id).await.diagnostics["precheck"];
+    let kept = &run_record(world, run.id).await.diagnostics["precheck"];
     assert_eq!(kept["ended"], "exit code 0");
     script.before_initialize.clear();
     script.command().unwrap();
     let attempts = world.attempts(run.id).await;
     let again = world.take_after_backoff(&attempts[1]).await;
     assert_eq!(again.status(), RunStatus::Succeeded, "{again:#?}");
-    let record = record(world, again.id).await;
+    let record = run_record(world, again.id).await;
     assert!(record.diagnostics["precheck"].is_null());
 }
 
-pub(crate) async fn a_run_is_called_off_while_its_precheck_is_asked(world: &World) {
+pub(crate) async fn run_is_cancelled_during_precheck(world: &World) {
     let script = world.script();
     let began = world.path("began");
     let words = format!("touch '{}'; sleep 1000", began.display());
-    let new = asking(world, &script, sh(&words)).await;
+    let new = automation_with_precheck(world, &script, shell_precheck(&words)).await;
     let run = world.fire(world.make(&new).await).await;
     let daemon = world.daemon();
     made(&began).await;
     assert_eq!(world.cancel(run, "not wanted").await, RunStatus::Delivered);
-    daemon.waker().wake();
+    daemon.signals().wake();
     let run = world.ended(run).await;
     daemon.stop().await;
     assert_eq!(run.status(), RunStatus::Cancelled, "{run:#?}");
     assert_eq!(run.state.reason(), Some("not wanted"));
-    assert!(!script.ledger().exists(), "an agent was started");
+    assert!(!script.prompt_log_path().exists(), "an agent was started");
 }
 
-pub(crate) async fn a_server_that_stops_gives_back_what_it_asks_about(world: &World) {
+pub(crate) async fn stopping_server_requeues_run_in_precheck(world: &World) {
     let script = world.script().prompt([Step::Echo]);
     let (began, go_on) = (world.path("began"), world.path("goes on"));
     let words = format!(
@@ -260,12 +270,12 @@ pub(crate) async fn a_server_that_stops_gives_back_what_it_asks_about(world: &Wo
         began.display(),
         go_on.display()
     );
-    let new = asking(world, &script, sh(&words)).await;
+    let new = automation_with_precheck(world, &script, shell_precheck(&words)).await;
     let first = world.fire(world.make(&new).await).await;
     let host = world.host_with(|settings, _| settings.stop_deadline = Duration::ZERO);
     let daemon = Daemon::start(host);
     made(&began).await;
-    assert_eq!(daemon.stop().await.handed_back, 1);
+    assert_eq!(daemon.stop().await.requeued, 1);
     crate::invariants::check(world).await;
     let attempts = world.attempts(first).await;
     assert_eq!(attempts[0].state.reason(), Some("handed_back"));
@@ -275,31 +285,31 @@ pub(crate) async fn a_server_that_stops_gives_back_what_it_asks_about(world: &Wo
     crate::world::make(&go_on);
     let second = world.take(attempts[1].id).await;
     assert_eq!(second.status(), RunStatus::Succeeded, "{second:#?}");
-    let kept = &record(world, second.id).await.diagnostics["precheck"];
+    let kept = &run_record(world, second.id).await.diagnostics["precheck"];
     assert_eq!(kept["ended"], "exit code 0");
 }
 
-pub(crate) async fn the_heartbeat_goes_on_while_a_precheck_is_asked(world: &World) {
+pub(crate) async fn heartbeat_is_renewed_during_precheck(world: &World) {
     let script = world.script();
     let began = world.path("began");
     let words = format!("touch '{}'; sleep 1000", began.display());
-    let new = asking(world, &script, sh(&words)).await;
+    let new = automation_with_precheck(world, &script, shell_precheck(&words)).await;
     let run = world.fire(world.make(&new).await).await;
     let (host, now) = (&world.host, world.clock.now());
     let store = world.store();
     let claimed = store.claim(&host.worker, host.instance, 1, Some(run), now);
     assert_eq!(claimed.await.unwrap().len(), 1);
-    let orders = Orders::none();
+    let orders = TurnControl::idle();
     let turn = tokio::spawn({
         let (host, orders) = (world.host.clone(), orders.clone());
         async move {
-            let ledger = StoreLedger::new(host.clone());
-            turn::execute(&ledger, &host.agents, run, &orders).await
+            let ledger = WorkerTurnStore::new(host.clone());
+            turn::execute(&ledger, &host.agent_runtime, run, &orders).await
         }
     });
     made(&began).await;
     let later = world.clock.advance(Duration::from_hours(1));
-    orders.beat.notify_one();
+    orders.heartbeat_now.notify_one();
     eventually("a heartbeat", async || {
         let oldest = world.store().oldest_heartbeat().await.unwrap();
         (oldest == Some(later)).then_some(())
@@ -308,9 +318,12 @@ pub(crate) async fn the_heartbeat_goes_on_while_a_precheck_is_asked(world: &Worl
 
     // It is given up all the same: whoever asks learns it by the next heartbeat, and kills the command.
     let now = world.clock.advance(Duration::from_hours(24));
-    assert_eq!(world.store().stall(now, now).await.unwrap(), [run]);
-    orders.beat.notify_one();
-    assert_eq!(turn.await.unwrap().unwrap(), turn::Ended::Lost);
-    assert!(marked(&run.to_string()).unwrap().is_empty());
+    assert_eq!(
+        world.store().stall_stale_runs(now, now).await.unwrap(),
+        [run]
+    );
+    orders.heartbeat_now.notify_one();
+    assert_eq!(turn.await.unwrap().unwrap(), turn::TurnEnd::Lost);
+    assert!(processes_with_marker(&run.to_string()).unwrap().is_empty());
     assert_eq!(world.run(run).await.status(), RunStatus::Stalled);
 }

@@ -2,17 +2,17 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use daemon::StoreLedger;
+use daemon::WorkerTurnStore;
 use futures::future::BoxFuture;
-use model::{RunId, run::RunStatus, turn::Settled};
+use model::{RunId, run::RunStatus, turn::WriteOutcome};
 use serde_json::json;
 use store::Scope;
 use testkit::scripted::Step;
-use turn::{Ledger, LedgerError};
+use turn::{TurnStore, TurnStoreError};
 
 use crate::world::{World, eventually, make, opened};
 
-pub(crate) async fn what_an_agent_does_is_kept_in_its_last_state(world: &World) {
+pub(crate) async fn transcript_keeps_last_state_of_updates(world: &World) {
     let plan = |status: &str| {
         Step::Update(json!({"sessionUpdate": "plan", "entries": [
             {"content": "look", "priority": "high", "status": status},
@@ -26,7 +26,7 @@ pub(crate) async fn what_an_agent_does_is_kept_in_its_last_state(world: &World) 
     };
     let changed = |id: &str, status: &str, output: &str| {
         Step::Update(
-            json!({"sessionUpdate": "tool_call_update", "toolCallId": id,
+            json!({"sessionUpdate": "update_tool_call", "toolCallId": id,
             "status": status, "rawOutput": output}),
         )
     };
@@ -38,10 +38,10 @@ pub(crate) async fn what_an_agent_does_is_kept_in_its_last_state(world: &World) 
     };
     let title = Step::Update(json!({"sessionUpdate": "session_info_update", "title": "Looking"}));
     let script = world.script().prompt([
-        Step::Think("Let me ".into()),
-        Step::Think("think".into()),
+        Step::Thought("Let me ".into()),
+        Step::Thought("think".into()),
         plan("pending"),
-        Step::say("I look."),
+        Step::text("I look."),
         call("a", "ls"),
         call("b", "cat notes"),
         changed("b", "failed", "no such file"),
@@ -52,7 +52,7 @@ pub(crate) async fn what_an_agent_does_is_kept_in_its_last_state(world: &World) 
         usage(5),
         usage(7),
         title,
-        Step::say("I saw x and y."),
+        Step::text("I saw x and y."),
     ]);
     let agent = world.agent(&script).await;
     let session = world.session(agent).await;
@@ -94,15 +94,15 @@ pub(crate) async fn what_an_agent_does_is_kept_in_its_last_state(world: &World) 
     assert_eq!(session.title.as_deref(), Some("Looking"));
 }
 
-pub(crate) async fn what_comes_after_the_answer_is_taken(world: &World) {
-    let late = json!({"sessionUpdate": "tool_call_update", "toolCallId": "a",
+pub(crate) async fn updates_after_stop_reason_are_recorded(world: &World) {
+    let late = json!({"sessionUpdate": "update_tool_call", "toolCallId": "a",
         "status": "completed"});
     let script = world.script().prompt([
         Step::Update(json!({"sessionUpdate": "tool_call", "toolCallId": "a", "title": "ls"})),
-        Step::say("Done"),
+        Step::text("Done"),
         Step::stop("end_turn"),
         Step::UntilClosed,
-        Step::say(" and dusted"),
+        Step::text(" and dusted"),
         Step::Update(late),
     ]);
     let agent = world.agent(&script).await;
@@ -117,9 +117,9 @@ pub(crate) async fn what_comes_after_the_answer_is_taken(world: &World) {
     assert_eq!(call.metadata["status"], "completed");
 }
 
-pub(crate) async fn what_a_load_replays_is_not_kept_twice(world: &World) {
+pub(crate) async fn replayed_history_is_not_recorded_twice(world: &World) {
     let mut script = world.script();
-    script.offers.resume = false;
+    script.capabilities.resume = false;
     let agent = world.agent(&script).await;
     let session = world.session(agent).await;
     world.turn(session, "One").await;
@@ -134,21 +134,27 @@ pub(crate) async fn what_a_load_replays_is_not_kept_twice(world: &World) {
     assert_eq!(words, ["One", "One", "Two", "Two"]);
 }
 
-pub(crate) async fn text_is_seen_while_it_is_written_and_once_afterwards(world: &World) {
+pub(crate) async fn live_text_is_visible_during_turn_and_replaced_by_answer(world: &World) {
     let go_on = world.path("go on");
     let script = world.script().prompt([
-        Step::say("It was "),
-        Step::say("a dark "),
+        Step::text("It was "),
+        Step::text("a dark "),
         Step::WaitFor(go_on.clone()),
-        Step::say("and stormy night"),
+        Step::text("and stormy night"),
     ]);
     let agent = world.agent(&script).await;
     let session = world.session(agent).await;
     let daemon = world.daemon();
     let run = world.say(session, "Tell").await;
-    daemon.waker().wake();
+    daemon.signals().wake();
 
-    let seen = async |from| world.store().live(Scope::System, run, from).await.unwrap();
+    let seen = async |from| {
+        world
+            .store()
+            .live_text(Scope::System, run, from)
+            .await
+            .unwrap()
+    };
     eventually("text being written", async || {
         (seen(0).await.0 == "It was a dark ").then_some(())
     })
@@ -177,30 +183,30 @@ pub(crate) async fn text_is_seen_while_it_is_written_and_once_afterwards(world: 
 }
 
 /// The ledger of a worker, that counts how often text being written is flushed.
-struct Counting {
-    ledger: StoreLedger,
+struct FlushCounter {
+    inner: WorkerTurnStore,
     flushes: AtomicU64,
 }
 
-impl Ledger for Counting {
+impl TurnStore for FlushCounter {
     passing_on!();
     passing_on!(record);
     passing_on!(ask);
 
-    fn live(
+    fn append_live_text(
         &self,
         run: RunId,
         position: u64,
         text: String,
-    ) -> BoxFuture<'_, Result<Settled, LedgerError>> {
+    ) -> BoxFuture<'_, Result<WriteOutcome, TurnStoreError>> {
         self.flushes.fetch_add(1, Ordering::Relaxed);
-        self.ledger.live(run, position, text)
+        self.inner.append_live_text(run, position, text)
     }
 }
 
-pub(crate) async fn text_is_flushed_at_most_five_times_a_second(world: &World) {
+pub(crate) async fn live_text_is_flushed_at_most_five_times_per_second(world: &World) {
     let go_on = world.path("go on");
-    let mut steps = vec![Step::say("word "); 300];
+    let mut steps = vec![Step::text("word "); 300];
     steps.push(Step::WaitFor(go_on.clone()));
     let script = world.script().prompt(steps);
     let agent = world.agent(&script).await;
@@ -211,16 +217,20 @@ pub(crate) async fn text_is_flushed_at_most_five_times_a_second(world: &World) {
         .store()
         .claim(&host.worker, host.instance, 1, Some(run), now);
     assert_eq!(claimed.await.unwrap().len(), 1);
-    let ledger = Counting {
-        ledger: StoreLedger::new(host.clone()),
+    let ledger = FlushCounter {
+        inner: WorkerTurnStore::new(host.clone()),
         flushes: AtomicU64::new(0),
     };
     let began = tokio::time::Instant::now();
-    let orders = turn::Orders::none();
-    let turn = turn::execute(&ledger, &host.agents, run, &orders);
+    let orders = turn::TurnControl::idle();
+    let turn = turn::execute(&ledger, &host.agent_runtime, run, &orders);
     let watch = async {
         eventually("the whole text", async || {
-            let (text, _) = world.store().live(Scope::System, run, 0).await.unwrap();
+            let (text, _) = world
+                .store()
+                .live_text(Scope::System, run, 0)
+                .await
+                .unwrap();
             (text == "word ".repeat(300)).then_some(())
         })
         .await;

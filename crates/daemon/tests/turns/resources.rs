@@ -8,10 +8,14 @@ use model::{
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use testkit::scripted::{Script, Step};
 
-use crate::{hostile::failed, world::World};
+use crate::{hostile_agents::assert_failed, world::World};
 
 /// Takes one turn of an agent whose agent allows so much.
-async fn limited(world: &World, script: &Script, limit: impl FnOnce(&mut ResourceLimits)) -> Run {
+async fn take_turn_with_limits(
+    world: &World,
+    script: &Script,
+    limit: impl FnOnce(&mut ResourceLimits),
+) -> Run {
     let mut config = AgentConfig::new(script.command().unwrap());
     limit(&mut config.limits);
     let agent = world.agent_with(&config).await;
@@ -19,10 +23,10 @@ async fn limited(world: &World, script: &Script, limit: impl FnOnce(&mut Resourc
     world.turn(session, "Go").await
 }
 
-pub(crate) async fn a_fork_bomb_dies_of_its_limit(world: &World) {
-    let script = world.script().prompt([Step::say("Boom"), Step::ForkBomb]);
-    let run = limited(world, &script, |limits| limits.processes = Some(40)).await;
-    failed(
+pub(crate) async fn fork_bomb_is_stopped_by_process_limit(world: &World) {
+    let script = world.script().prompt([Step::text("Boom"), Step::ForkBomb]);
+    let run = take_turn_with_limits(world, &script, |limits| limits.processes = Some(40)).await;
+    assert_failed(
         world,
         &run,
         "limit",
@@ -32,31 +36,33 @@ pub(crate) async fn a_fork_bomb_dies_of_its_limit(world: &World) {
     assert_eq!(world.attempts(run.id).await.len(), 1);
 }
 
-pub(crate) async fn an_agent_that_takes_too_much_memory_dies_of_its_limit(world: &World) {
-    let script = world.script().prompt([Step::Eat(200 << 20), Step::Stall]);
-    let run = limited(world, &script, |limits| {
+pub(crate) async fn agent_over_memory_limit_fails(world: &World) {
+    let script = world
+        .script()
+        .prompt([Step::AllocateMemory(200 << 20), Step::Stall]);
+    let run = take_turn_with_limits(world, &script, |limits| {
         limits.memory_bytes = Some(100 << 20);
     })
     .await;
-    failed(
+    assert_failed(
         world,
         &run,
         "limit",
         "used more memory than its agent allows",
     )
     .await;
-    let modest = world.script().prompt([Step::Eat(10 << 20)]);
-    let run = limited(world, &modest, |limits| {
+    let modest = world.script().prompt([Step::AllocateMemory(10 << 20)]);
+    let run = take_turn_with_limits(world, &modest, |limits| {
         limits.memory_bytes = Some(100 << 20);
     })
     .await;
     assert_eq!(run.status(), RunStatus::Succeeded, "{run:#?}");
 }
 
-pub(crate) async fn an_agent_that_computes_too_long_dies_of_its_limit(world: &World) {
-    let script = world.script().prompt([Step::Spin]);
-    let run = limited(world, &script, |limits| limits.cpu_seconds = Some(1)).await;
-    failed(
+pub(crate) async fn agent_over_cpu_limit_fails(world: &World) {
+    let script = world.script().prompt([Step::BurnCpu]);
+    let run = take_turn_with_limits(world, &script, |limits| limits.cpu_seconds = Some(1)).await;
+    assert_failed(
         world,
         &run,
         "limit",
@@ -65,20 +71,20 @@ pub(crate) async fn an_agent_that_computes_too_long_dies_of_its_limit(world: &Wo
     .await;
 }
 
-pub(crate) async fn each_process_is_held_to_its_files_and_leaves_no_core(world: &World) {
+pub(crate) async fn file_limits_apply_and_core_dumps_are_disabled(world: &World) {
     let file = world.path("written");
     let script = world.script().prompt([
         Step::CoreLimit,
         Step::OpenFiles(1000),
         Step::WriteFile(file.clone(), 4 << 20),
     ]);
-    let run = limited(world, &script, |limits| {
+    let run = take_turn_with_limits(world, &script, |limits| {
         limits.open_files = Some(64);
         limits.file_bytes = Some(1 << 20);
     })
     .await;
     // SIGXFSZ: who writes too long a file is killed by the kernel, unless it takes care.
-    failed(world, &run, "agent_exited", "signal 25").await;
+    assert_failed(world, &run, "agent_exited", "signal 25").await;
     assert_eq!(std::fs::metadata(file).unwrap().len(), 1 << 20);
     let words = world.words(run.session_id.unwrap()).await;
     let said = &words
@@ -96,7 +102,7 @@ pub(crate) async fn each_process_is_held_to_its_files_and_leaves_no_core(world: 
     assert!(opened.trim().parse::<u32>().unwrap() < 64, "{said}");
 }
 
-pub(crate) async fn the_many_files_that_a_server_may_open_are_not_its_agents(world: &World) {
+pub(crate) async fn agent_does_not_inherit_servers_open_file_limit(world: &World) {
     let many = getrlimit(Resource::Nofile).maximum;
     assert!(many.is_none_or(|many| many > 1024), "{many:?}");
     setrlimit(
@@ -108,7 +114,7 @@ pub(crate) async fn the_many_files_that_a_server_may_open_are_not_its_agents(wor
     )
     .unwrap();
     let script = world.script().prompt([Step::OpenFiles(2000)]);
-    let run = limited(world, &script, |_| {}).await;
+    let run = take_turn_with_limits(world, &script, |_| {}).await;
     let words = world.words(run.session_id.unwrap()).await;
     let said = &words
         .iter()
@@ -119,7 +125,7 @@ pub(crate) async fn the_many_files_that_a_server_may_open_are_not_its_agents(wor
     assert!(opened.trim().parse::<u32>().unwrap() < 1024, "{said}");
 }
 
-pub(crate) async fn no_secret_of_the_servers_environment_reaches_agent_or_guard(world: &World) {
+pub(crate) async fn agent_and_guard_environment_has_no_server_secrets(world: &World) {
     let script = world.script().prompt([Step::Environment]);
     let mut config = AgentConfig::new(script.command().unwrap());
     config.env = [("OWN".to_owned(), "agent".to_owned())].into();
@@ -128,7 +134,7 @@ pub(crate) async fn no_secret_of_the_servers_environment_reaches_agent_or_guard(
     let session = world.session(agent).await;
     let run = world.say(session, "Go").await;
     let mut host = world.host.clone();
-    host.agents.environment = [
+    host.agent_runtime.environment = [
         ("PATH", "/usr/bin:/bin"),
         ("HOME", "/nowhere"),
         ("API_KEY", "asked-for"),
@@ -147,10 +153,15 @@ pub(crate) async fn no_secret_of_the_servers_environment_reaches_agent_or_guard(
         .store()
         .claim(&host.worker, host.instance, 1, Some(run), now);
     assert_eq!(claimed.await.unwrap().len(), 1);
-    let ledger = daemon::StoreLedger::new(host.clone());
-    turn::execute(&ledger, &host.agents, run, &turn::Orders::none())
-        .await
-        .unwrap();
+    let ledger = daemon::WorkerTurnStore::new(host.clone());
+    turn::execute(
+        &ledger,
+        &host.agent_runtime,
+        run,
+        &turn::TurnControl::idle(),
+    )
+    .await
+    .unwrap();
     let words = world.words(session).await;
     let said = &words.last().unwrap().1;
     assert!(!said.contains("canary"), "{said}");

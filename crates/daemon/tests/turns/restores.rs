@@ -12,7 +12,7 @@ use testkit::scripted::{Crash, Event, OnRestore, Script, Setting, Step};
 use crate::world::{World, ledger, on_demand, opened};
 
 /// What one agent answers for a session that another process has open.
-const BUSY: (i32, &str) = (-32003, "session is in use");
+const BUSY_REPLY: (i32, &str) = (-32003, "session is in use");
 
 fn refuse((code, message): (i32, &str)) -> OnRestore {
     OnRestore::Refuse {
@@ -22,18 +22,18 @@ fn refuse((code, message): (i32, &str)) -> OnRestore {
 }
 
 /// Changes what the agent does from its next process on.
-fn change(script: &mut Script, change: impl FnOnce(&mut Script)) {
+fn change_script(script: &mut Script, change: impl FnOnce(&mut Script)) {
     change(script);
     script.command().unwrap();
 }
 
-pub(crate) async fn a_busy_session_is_waited_for(world: &World) {
+pub(crate) async fn busy_session_is_retried_with_growing_backoff(world: &World) {
     let mut script = world.script();
     let agent = world.agent(&script).await;
     let session = world.session(agent).await;
     world.turn(session, "One").await;
 
-    change(&mut script, |script| script.on_restore = refuse(BUSY));
+    change_script(&mut script, |script| script.on_restore = refuse(BUSY_REPLY));
     let first = world.turn(session, "Two").await;
     assert_eq!(first.status(), RunStatus::Failed, "{first:#?}");
     assert_eq!(first.state.reason(), Some("restore_busy"));
@@ -42,7 +42,7 @@ pub(crate) async fn a_busy_session_is_waited_for(world: &World) {
     let again = world.take_after_backoff(&second).await;
     assert_eq!(again.state.reason(), Some("restore_busy"));
 
-    change(&mut script, |script| script.on_restore = OnRestore::Honest);
+    change_script(&mut script, |script| script.on_restore = OnRestore::Normal);
     let third = next().await;
     // The waits grow.
     let wait = |run: &Run| run.state.not_before().unwrap().since(run.created_at);
@@ -64,7 +64,7 @@ pub(crate) async fn a_busy_session_is_waited_for(world: &World) {
     assert!(told.contains("It will be tried again at "), "{told}");
 }
 
-pub(crate) async fn a_lost_session_fails_and_is_never_replaced_silently(world: &World) {
+pub(crate) async fn lost_agent_session_fails_until_automation_is_reset(world: &World) {
     let script = world.script();
     let agent = world.agent(&script).await;
     let id = world.make(&on_demand(agent)).await;
@@ -98,27 +98,27 @@ pub(crate) async fn a_lost_session_fails_and_is_never_replaced_silently(world: &
     assert!(!world.transcript(first.session_id.unwrap()).await.is_empty());
 }
 
-pub(crate) async fn a_refused_restore_of_a_session_that_is_there_fails_and_keeps_it(world: &World) {
+pub(crate) async fn refused_restore_fails_and_keeps_session(world: &World) {
     let mut script = world.script();
     let agent = world.agent(&script).await;
     let session = world.session(agent).await;
     world.turn(session, "One").await;
-    change(&mut script, |script| {
+    change_script(&mut script, |script| {
         script.on_restore = refuse((-32603, "the model is not configured"));
     });
     let refused = world.turn(session, "Two").await;
     assert_eq!(refused.state.reason(), Some("restore"), "{refused:#?}");
     assert_eq!(world.attempts(refused.id).await.len(), 1);
 
-    change(&mut script, |script| script.on_restore = OnRestore::Honest);
+    change_script(&mut script, |script| script.on_restore = OnRestore::Normal);
     let run = world.turn(session, "Three").await;
     assert_eq!(run.status(), RunStatus::Succeeded, "{run:#?}");
     assert_eq!(opened(&script), ["new", "resume"]);
 }
 
-pub(crate) async fn an_agent_that_cannot_restore_has_one_turn(world: &World) {
+pub(crate) async fn agent_without_restore_fails_second_turn(world: &World) {
     let mut script = world.script();
-    (script.offers.resume, script.offers.load) = (false, false);
+    (script.capabilities.resume, script.capabilities.load) = (false, false);
     let agent = world.agent(&script).await;
     let session = world.session(agent).await;
     let run = world.turn(session, "One").await;
@@ -133,7 +133,7 @@ pub(crate) async fn an_agent_that_cannot_restore_has_one_turn(world: &World) {
     assert_eq!(opened(&script), ["new"]);
 }
 
-pub(crate) async fn mode_and_settings_are_applied_again_after_each_restore(world: &World) {
+pub(crate) async fn mode_and_settings_are_reapplied_after_restore(world: &World) {
     let mut script = world.script();
     script.modes = vec!["ask".into(), "code".into(), "plan".into()];
     let setting = |id: &str, values: &[&str], resets: Option<&str>| Setting {
@@ -176,12 +176,12 @@ pub(crate) async fn mode_and_settings_are_applied_again_after_each_restore(world
                 values =
                     BTreeMap::from([("effort", "low".to_owned()), ("model", "small".to_owned())]);
             }
-            Event::Mode(set) => mode.clone_from(set),
-            Event::Setting(id, value) if id == "model" => {
+            Event::ModeSet(set) => mode.clone_from(set),
+            Event::SettingSet(id, value) if id == "model" => {
                 values.insert("effort", "low".to_owned());
                 values.insert("model", value.clone());
             }
-            Event::Setting(_, value) => drop(values.insert("effort", value.clone())),
+            Event::SettingSet(_, value) => drop(values.insert("effort", value.clone())),
             Event::PromptReceived(_) => {
                 prompted += 1;
                 assert_eq!((mode.as_str(), values["model"].as_str()), ("code", "large"));
@@ -193,7 +193,7 @@ pub(crate) async fn mode_and_settings_are_applied_again_after_each_restore(world
     assert_eq!(prompted, 3);
 }
 
-pub(crate) async fn a_setting_that_the_agent_does_not_have_fails_before_the_prompt(world: &World) {
+pub(crate) async fn unsupported_agent_mode_fails_before_prompt(world: &World) {
     let mut script = world.script();
     script.modes = vec!["ask".into()];
     let mut config = AgentConfig::new(script.command().unwrap());
@@ -211,7 +211,7 @@ pub(crate) async fn a_setting_that_the_agent_does_not_have_fails_before_the_prom
     );
 }
 
-pub(crate) async fn a_session_whose_first_turn_crashed_is_no_memory(world: &World) {
+pub(crate) async fn agent_session_of_crashed_first_turn_is_not_kept(world: &World) {
     let mut script = world.script().prompt([Step::Crash(Crash::Abort)]);
     script.forgets_unprompted = true;
     let agent = world.agent(&script).await;
@@ -223,7 +223,7 @@ pub(crate) async fn a_session_whose_first_turn_crashed_is_no_memory(world: &Worl
     // Nothing of the agent lies on this instance, so another one may try.
     assert_eq!(seat.instance_id, None);
 
-    change(&mut script, |script| script.prompts.clear());
+    change_script(&mut script, |script| script.prompts.clear());
     let attempts = world.attempts(run.id).await;
     let again = world.take_after_backoff(&attempts[1]).await;
     assert_eq!(again.status(), RunStatus::Succeeded, "{again:#?}");
@@ -235,9 +235,9 @@ pub(crate) async fn a_session_whose_first_turn_crashed_is_no_memory(world: &Worl
     );
 }
 
-pub(crate) async fn the_working_directory_never_changes(world: &World) {
+pub(crate) async fn working_directory_is_fixed_and_not_recreated(world: &World) {
     let mut script = world.script();
-    script.offers.resume = false;
+    script.capabilities.resume = false;
     let agent = world.agent(&script).await;
     let given = world.path("project");
     fs::create_dir(&given).unwrap();

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use daemon::housekeeping::{Round, tick};
+use daemon::housekeeping::{TrimProgress, tick};
 use model::{Clock as _, limits, policy::SessionMode};
 use store::Scope;
 
@@ -10,7 +10,7 @@ use crate::world::{World, automation, eventually};
 
 const DAY: Duration = Duration::from_hours(24);
 
-pub(crate) async fn a_server_removes_what_is_old_and_keeps_what_was_said(world: &World) {
+pub(crate) async fn housekeeping_removes_old_records_and_keeps_transcript(world: &World) {
     let agent = world.agent(&world.script()).await;
     let session = world.session(agent).await;
     let run = world.say(session, "hello").await;
@@ -26,14 +26,14 @@ pub(crate) async fn a_server_removes_what_is_old_and_keeps_what_was_said(world: 
         record.unwrap()
     };
     let oldest = async || {
-        let oldest = host.store.oldest_event(Scope::System, session).await;
+        let oldest = host.store.oldest_event_seq(Scope::System, session).await;
         oldest.unwrap()
     };
     world.clock.advance(40 * DAY);
     let now = world.clock.now();
-    let mut round = Round::default();
+    let mut round = TrimProgress::default();
     let mut next = tick(&host, &mut round, now).await.unwrap();
-    while next < now + limits::HOUSEKEEPING {
+    while next < now + limits::HOUSEKEEPING_INTERVAL {
         assert_eq!(
             next,
             now + limits::HOUSEKEEPING_PAUSE,
@@ -53,7 +53,7 @@ pub(crate) async fn a_server_removes_what_is_old_and_keeps_what_was_said(world: 
     assert_eq!(world.run(run).await.id, run);
 }
 
-pub(crate) async fn what_is_to_be_kept_for_ever_is(world: &World) {
+pub(crate) async fn housekeeping_without_retention_keeps_records_and_events(world: &World) {
     let agent = world.agent(&world.script()).await;
     world
         .make(&automation(agent, SessionMode::Continuous))
@@ -64,10 +64,15 @@ pub(crate) async fn what_is_to_be_kept_for_ever_is(world: &World) {
     world.clock.advance(4000 * DAY);
     let now = world.clock.now();
     // What nobody says anything about goes all the same: sums that no budget looks at any more.
-    let mut round = Round::default();
-    while tick(&world.host, &mut round, now).await.unwrap() != now + limits::HOUSEKEEPING {}
+    let mut round = TrimProgress::default();
+    while tick(&world.host, &mut round, now).await.unwrap() != now + limits::HOUSEKEEPING_INTERVAL {
+    }
     let record = world.host.store.run_record(Scope::System, run).await;
     assert!(record.unwrap().is_some());
-    let oldest = world.host.store.oldest_event(Scope::System, session).await;
+    let oldest = world
+        .host
+        .store
+        .oldest_event_seq(Scope::System, session)
+        .await;
     assert_eq!(oldest.unwrap(), 1);
 }

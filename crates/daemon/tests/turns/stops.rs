@@ -2,13 +2,13 @@
 
 use std::time::Duration;
 
-use daemon::{Daemon, Stopped};
+use daemon::{Daemon, StopSummary};
 use model::run::RunStatus;
 use testkit::scripted::{Event, Step};
 
 use crate::world::{World, ledger, made, make};
 
-pub(crate) async fn a_turn_that_ends_in_time_is_waited_for(world: &World) {
+pub(crate) async fn stop_waits_for_turn_that_ends_before_deadline(world: &World) {
     let (began, go_on) = (world.path("began"), world.path("goes on"));
     let script = world.script().prompt([
         Step::Touch(began.clone()),
@@ -18,7 +18,7 @@ pub(crate) async fn a_turn_that_ends_in_time_is_waited_for(world: &World) {
     let agent = world.agent(&script).await;
     let session = world.session(agent).await;
     let daemon = world.daemon();
-    let waker = daemon.waker();
+    let waker = daemon.signals();
     let run = world.say(session, "One").await;
     waker.wake();
     made(&began).await;
@@ -31,9 +31,9 @@ pub(crate) async fn a_turn_that_ends_in_time_is_waited_for(world: &World) {
     let stopped = stop.await.unwrap();
     assert_eq!(
         stopped,
-        Stopped {
+        StopSummary {
             finished: 1,
-            handed_back: 0
+            requeued: 0
         }
     );
     assert_eq!(world.run(run).await.status(), RunStatus::Succeeded);
@@ -41,17 +41,17 @@ pub(crate) async fn a_turn_that_ends_in_time_is_waited_for(world: &World) {
     assert_eq!(ledger(&script).prompts(), ["One"]);
 }
 
-pub(crate) async fn a_turn_that_does_not_end_is_handed_back_and_taken_up_again(world: &World) {
+pub(crate) async fn unfinished_turn_is_requeued_at_stop_and_resumed(world: &World) {
     let began = world.path("began");
     let script = world
         .script()
         .prompt([Step::Echo])
         .prompt([
-            Step::say("I begin"),
+            Step::text("I begin"),
             Step::Touch(began.clone()),
             Step::Stall,
         ])
-        .prompt([Step::say("It is done")]);
+        .prompt([Step::text("It is done")]);
     let agent = world.agent(&script).await;
     let session = world.session(agent).await;
     world.turn(session, "One").await;
@@ -59,14 +59,14 @@ pub(crate) async fn a_turn_that_does_not_end_is_handed_back_and_taken_up_again(w
     let host = world.host_with(|settings, _| settings.stop_deadline = Duration::ZERO);
     let daemon = Daemon::start(host);
     let run = world.say(session, "Two").await;
-    daemon.waker().wake();
+    daemon.signals().wake();
     made(&began).await;
     let stopped = daemon.stop().await;
     assert_eq!(
         stopped,
-        Stopped {
+        StopSummary {
             finished: 0,
-            handed_back: 1
+            requeued: 1
         }
     );
     // By the time that the server has stopped, the books are kept and nothing is alive.
@@ -111,20 +111,20 @@ pub(crate) async fn a_turn_that_does_not_end_is_handed_back_and_taken_up_again(w
     );
 }
 
-pub(crate) async fn a_turn_that_has_not_come_to_its_prompt_is_handed_back_whole(world: &World) {
+pub(crate) async fn turn_stopped_before_prompt_is_requeued_uninterrupted(world: &World) {
     let began = world.path("began");
     let mut script = world.script();
     script.before_open = vec![Step::Touch(began.clone()), Step::Stall];
     let agent = world.agent(&script).await;
     let session = world.session(agent).await;
-    let host = world.impatient_host();
+    let host = world.host_without_grace();
     let daemon = Daemon::start(host);
     let run = world.say(session, "One").await;
-    daemon.waker().wake();
+    daemon.signals().wake();
     made(&began).await;
     // A person presses Ctrl-C a second time.
-    daemon.hurry().cancel();
-    assert_eq!(daemon.stop().await.handed_back, 1);
+    daemon.requeue_token().cancel();
+    assert_eq!(daemon.stop().await.requeued, 1);
     crate::invariants::check(world).await;
 
     script.before_open.clear();
@@ -137,10 +137,10 @@ pub(crate) async fn a_turn_that_has_not_come_to_its_prompt_is_handed_back_whole(
     assert_eq!(ledger(&script).prompts(), ["One"]);
 }
 
-pub(crate) async fn an_agent_that_ignores_the_wish_to_stop_does_not_hold_the_server(world: &World) {
+pub(crate) async fn agent_ignoring_cancel_does_not_block_server_stop(world: &World) {
     let began = world.path("began");
     let mut script = world.script().prompt([
-        Step::say("I begin"),
+        Step::text("I begin"),
         Step::Touch(began.clone()),
         Step::Stall,
     ]);
@@ -149,13 +149,13 @@ pub(crate) async fn an_agent_that_ignores_the_wish_to_stop_does_not_hold_the_ser
     script.ignores_term = true;
     let agent = world.agent(&script).await;
     let session = world.session(agent).await;
-    let mut host = world.impatient_host();
+    let mut host = world.host_without_grace();
     host.settings.stop_deadline = Duration::ZERO;
     let daemon = Daemon::start(host);
     let run = world.say(session, "One").await;
-    daemon.waker().wake();
+    daemon.signals().wake();
     made(&began).await;
-    assert_eq!(daemon.stop().await.handed_back, 1);
+    assert_eq!(daemon.stop().await.requeued, 1);
     crate::invariants::check(world).await;
     assert_eq!(world.run(run).await.status(), RunStatus::Stalled);
 }

@@ -10,8 +10,8 @@ use std::{
     time::Duration,
 };
 
-use agent::{Grace, GuardProgram};
-use daemon::{Daemon, Host, Settings, SignOfLife};
+use agent::{GracePeriods, GuardProgram};
+use daemon::{Daemon, Host, Settings, WorkerLock};
 use model::{
     AgentId, AutomationId, Clock, Entropy, InstanceId, RunId, SessionId, TenantId, Timestamp,
     WorkerId,
@@ -28,15 +28,15 @@ use tempfile::TempDir;
 use testkit::{
     clock::{FakeClock, SeededEntropy},
     databases::TestDatabase,
-    scripted::{Event, Ledger, Script, program},
+    scripted::{Event, PromptLog, Script, program_path},
 };
-use turn::Agents;
+use turn::AgentRuntime;
 
 /// What nothing here should take. Waited for only by what has gone wrong.
-pub(crate) const PATIENCE: Duration = Duration::from_mins(1);
+pub(crate) const TEST_TIMEOUT: Duration = Duration::from_mins(1);
 
 /// How often the outside world is looked at that sends no signal.
-const LOOK: Duration = Duration::from_millis(5);
+const POLL_INTERVAL: Duration = Duration::from_millis(5);
 
 /// Longer than any test: a loop that is not woken when it should be is found out.
 const HOUR: Duration = Duration::from_hours(1);
@@ -70,13 +70,13 @@ impl World {
         let database = database.unwrap();
         let home = tempfile::tempdir().unwrap();
         let clock = Arc::new(FakeClock::at("2026-11-23T07:59:50Z"));
-        let entropy: Arc<dyn Entropy> = Arc::new(SeededEntropy::new(seed()));
+        let entropy: Arc<dyn Entropy> = Arc::new(SeededEntropy::new(unique_seed()));
         let opened = store::open(&database.url().parse().unwrap()).await.unwrap();
         let store = Store::new(opened, Arc::clone(&entropy), home.path().join("sessions"));
         let tenant = store.ensure_tenant("default", clock.now()).await.unwrap();
         let instance = InstanceId::generate(clock.now(), &*entropy);
         store
-            .register_host(tenant, instance, "test", clock.now())
+            .register_instance(tenant, instance, "test", clock.now())
             .await
             .unwrap();
         let settings = Settings {
@@ -86,15 +86,15 @@ impl World {
             heartbeat: HOUR,
             heartbeat_stale: 4 * HOUR,
             watchdog: HOUR,
-            stop_deadline: PATIENCE,
+            stop_deadline: TEST_TIMEOUT,
             // Clocks leap here.
             retain_records: None,
             retain_events: None,
             webhook_allow: "127.0.0.0/8".parse().unwrap(),
         };
-        let agents = Agents {
+        let agents = AgentRuntime {
             guard: GuardProgram {
-                program: program().unwrap(),
+                program: program_path().unwrap(),
                 args: vec!["guard".into()],
                 worker: None,
             },
@@ -103,24 +103,24 @@ impl World {
             entropy: Arc::clone(&entropy),
             heartbeat: settings.heartbeat,
             lease: settings.lease(),
-            grace: Grace {
-                cancel: PATIENCE,
-                close: PATIENCE,
-                eof: PATIENCE,
-                term: PATIENCE,
+            grace: GracePeriods {
+                cancel: TEST_TIMEOUT,
+                close: TEST_TIMEOUT,
+                eof: TEST_TIMEOUT,
+                term: TEST_TIMEOUT,
             },
         };
         let worker = WorkerId::generate("test", std::process::id(), &*entropy);
         let workers = home.path().join("workers");
-        let sign_of_life = Arc::new(SignOfLife::give(&workers, &worker).unwrap());
+        let worker_lock = Arc::new(WorkerLock::acquire(&workers, &worker).unwrap());
         let host = Host {
             store,
             clock: Arc::<FakeClock>::clone(&clock),
             entropy,
             instance,
             worker,
-            sign_of_life,
-            agents,
+            worker_lock,
+            agent_runtime: agents,
             settings,
             metrics: telemetry::Metrics::new("test"),
         };
@@ -183,7 +183,7 @@ impl World {
             draft: false,
             channel: None,
             cwd: self.store().working_directory(None, id),
-            schedule_id: None,
+            automation_id: None,
             agent,
             settings: SeatSettings::default(),
         };
@@ -210,12 +210,12 @@ impl World {
             };
             let queued = self.store().runs(Scope::System, filter, 100).await.unwrap();
             let Some(run) = queued.last() else { return };
-            self.take(run.id).await;
+            self.take_turn(run.id).await;
         }
     }
 
     /// Takes the turn of one attempt, and not of the attempts that follow.
-    pub(crate) async fn take(&self, run: RunId) -> Run {
+    pub(crate) async fn take_turn(&self, run: RunId) -> Run {
         let worker = &self.host.worker;
         let claimed = self
             .store()
@@ -223,10 +223,15 @@ impl World {
             .await
             .unwrap();
         assert_eq!(claimed.len(), 1, "{run} could not be claimed");
-        let ledger = daemon::StoreLedger::new(self.host.clone());
-        turn::execute(&ledger, &self.host.agents, run, &turn::Orders::none())
-            .await
-            .unwrap();
+        let ledger = daemon::WorkerTurnStore::new(self.host.clone());
+        turn::execute(
+            &ledger,
+            &self.host.agent_runtime,
+            run,
+            &turn::TurnControl::idle(),
+        )
+        .await
+        .unwrap();
         self.store().run(Scope::System, run).await.unwrap()
     }
 
@@ -248,7 +253,7 @@ impl World {
     }
 
     /// Role and words of each message and notice.
-    pub(crate) async fn words(&self, session: SessionId) -> Vec<(String, String)> {
+    pub(crate) async fn messages(&self, session: SessionId) -> Vec<(String, String)> {
         let transcript = self.transcript(session).await.into_iter();
         let shown = transcript.filter(|row| matches!(row.kind.as_str(), "message" | "notice"));
         shown
@@ -257,18 +262,18 @@ impl World {
     }
 
     /// The host with other knobs.
-    pub(crate) fn host_with(&self, change: impl FnOnce(&mut Settings, &mut Grace)) -> Host {
+    pub(crate) fn host_with(&self, change: impl FnOnce(&mut Settings, &mut GracePeriods)) -> Host {
         let mut host = self.host.clone();
-        change(&mut host.settings, &mut host.agents.grace);
-        host.agents.heartbeat = host.settings.heartbeat;
-        host.agents.lease = host.settings.lease();
+        change(&mut host.settings, &mut host.agent_runtime.grace);
+        host.agent_runtime.heartbeat = host.settings.heartbeat;
+        host.agent_runtime.lease = host.settings.lease();
         host
     }
 
     /// A host whose agents get no time to end by themselves.
-    pub(crate) fn impatient_host(&self) -> Host {
+    pub(crate) fn host_without_grace(&self) -> Host {
         self.host_with(|_, grace| {
-            *grace = Grace {
+            *grace = GracePeriods {
                 cancel: Duration::from_millis(200),
                 close: Duration::ZERO,
                 eof: Duration::ZERO,
@@ -286,12 +291,12 @@ impl World {
         std::fs::remove_file(&left).unwrap();
         std::fs::write(&left, "").unwrap();
         host.worker = WorkerId::generate("test", std::process::id(), &*host.entropy);
-        host.sign_of_life = Arc::new(SignOfLife::give(&workers, &host.worker).unwrap());
+        host.worker_lock = Arc::new(WorkerLock::acquire(&workers, &host.worker).unwrap());
         host
     }
 
     /// Makes an automation.
-    pub(crate) async fn make(&self, new: &NewAutomation) -> AutomationId {
+    pub(crate) async fn create_automation(&self, new: &NewAutomation) -> AutomationId {
         let made = self
             .store()
             .create_automation(self.tenant, None, new, self.clock.now());
@@ -304,22 +309,26 @@ impl World {
 
     /// Fires an automation on demand.
     pub(crate) async fn fire(&self, id: AutomationId) -> RunId {
-        let fired = self.store().fire(self.tenant, id, None, self.clock.now());
+        let fired = self
+            .store()
+            .fire_automation(self.tenant, id, None, self.clock.now());
         fired.await.unwrap().run_id
     }
 
     /// Gives a session words. Gives the run that is to take them up.
-    pub(crate) async fn say(&self, session: SessionId, words: &str) -> RunId {
+    pub(crate) async fn send_message(&self, session: SessionId, words: &str) -> RunId {
         // Who says something later is later.
         let now = self.clock.advance(Duration::from_millis(1));
-        let said = self.store().say(self.tenant, session, None, words, now);
+        let said = self
+            .store()
+            .send_message(self.tenant, session, None, words, now);
         said.await.unwrap().run_id
     }
 
     /// Gives a session words and takes the turn.
-    pub(crate) async fn turn(&self, session: SessionId, words: &str) -> Run {
-        let run = self.say(session, words).await;
-        self.take(run).await
+    pub(crate) async fn send_and_take_turn(&self, session: SessionId, words: &str) -> Run {
+        let run = self.send_message(session, words).await;
+        self.take_turn(run).await
     }
 
     /// Calls a run off.
@@ -348,12 +357,12 @@ impl World {
     }
 
     /// Waits until a run is over.
-    pub(crate) async fn ended(&self, run: RunId) -> Run {
-        self.reaches(run, RunStatus::is_over).await
+    pub(crate) async fn wait_until_over(&self, run: RunId) -> Run {
+        self.wait_for_status(run, RunStatus::is_over).await
     }
 
     /// Waits until the status of a run is as wanted.
-    pub(crate) async fn reaches(&self, run: RunId, wanted: fn(RunStatus) -> bool) -> Run {
+    pub(crate) async fn wait_for_status(&self, run: RunId, wanted: fn(RunStatus) -> bool) -> Run {
         eventually("a run's status", async || {
             Some(self.run(run).await).filter(|run| wanted(run.status()))
         })
@@ -370,7 +379,7 @@ impl World {
         assert_eq!(self.run(run.id).await.status(), RunStatus::Deferred);
         self.clock.set(at);
         self.fire_due().await;
-        self.take(run.id).await
+        self.take_turn(run.id).await
     }
 
     /// The words of the newest notice of a session.
@@ -405,7 +414,7 @@ impl World {
         }
         for run in runs {
             let record = store.run_record(scope, run.id).await.unwrap();
-            let live = store.live(scope, run.id, 0).await.unwrap();
+            let live = store.live_text(scope, run.id, 0).await.unwrap();
             rows.push(format!("{run:?} {record:?} {live:?}"));
         }
         rows
@@ -413,32 +422,32 @@ impl World {
 }
 
 /// Another one for each world on this machine: agents are found by the ids of their runs.
-fn seed() -> u64 {
-    static WORLDS: AtomicU64 = AtomicU64::new(0);
-    u64::from(std::process::id()) << 32 | WORLDS.fetch_add(1, Ordering::Relaxed)
+fn unique_seed() -> u64 {
+    static WORLD_COUNT: AtomicU64 = AtomicU64::new(0);
+    u64::from(std::process::id()) << 32 | WORLD_COUNT.fetch_add(1, Ordering::Relaxed)
 }
 
 /// Waits for what only the outside world can show.
 pub(crate) async fn eventually<T>(what: &str, mut look: impl AsyncFnMut() -> Option<T>) -> T {
-    let until = tokio::time::Instant::now() + PATIENCE;
+    let until = tokio::time::Instant::now() + TEST_TIMEOUT;
     loop {
         if let Some(found) = look().await {
             return found;
         }
         let now = tokio::time::Instant::now();
         assert!(now < until, "waited in vain for {what}");
-        tokio::time::sleep(LOOK).await;
+        tokio::time::sleep(POLL_INTERVAL).await;
     }
 }
 
 /// Waits until there is this file.
-pub(crate) async fn made(path: &Path) {
+pub(crate) async fn wait_for_file(path: &Path) {
     let what = path.display().to_string();
     eventually(&what, async || path.exists().then_some(())).await;
 }
 
 /// Makes a file that an agent waits for.
-pub(crate) fn make(path: &Path) {
+pub(crate) fn create_file(path: &Path) {
     std::fs::write(path, "").unwrap();
 }
 
@@ -474,14 +483,14 @@ pub(crate) fn on_demand(agent: AgentId) -> NewAutomation {
     }
 }
 
-pub(crate) fn ledger(script: &Script) -> Ledger {
-    let ledger = Ledger::read(&script.ledger()).unwrap();
-    ledger.check_disjoint().unwrap();
-    ledger
+pub(crate) fn ledger(script: &Script) -> PromptLog {
+    let prompt_log = PromptLog::read(&script.prompt_log_path()).unwrap();
+    prompt_log.check_turns_disjoint().unwrap();
+    prompt_log
 }
 
 /// How the agents of a script got their sessions, in order.
-pub(crate) fn opened(script: &Script) -> Vec<&'static str> {
+pub(crate) fn session_openings(script: &Script) -> Vec<&'static str> {
     let ledger = ledger(script);
     let opened = ledger.events().filter_map(|event| match event {
         Event::New(..) => Some("new"),

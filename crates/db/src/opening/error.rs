@@ -3,7 +3,7 @@
 use std::{fmt, path::PathBuf};
 
 use super::location::InvalidLocation;
-use crate::{error::Error, schema::PROGRAM};
+use crate::{error::Error, schema::PROGRAM_VERSION};
 
 /// The reason why a database was not opened.
 #[derive(Debug, thiserror::Error)]
@@ -37,7 +37,7 @@ pub enum OpenError {
     #[error(
         "open {database}: its schema has version {found}, and this program ({program}) knows {known} and earlier; \
          {needed} is needed",
-        program = PROGRAM
+        program = PROGRAM_VERSION
     )]
     Newer {
         /// The file, or the server's database and schema.
@@ -81,13 +81,13 @@ pub enum OpenError {
     },
     /// The role bypasses row-level security, which would then protect nothing.
     #[error("open the database: the role {role} is a superuser or bypasses row-level security")]
-    RoleAboveSecurity {
+    RoleBypassesRowSecurity {
         /// The role.
         role: String,
     },
     /// A pooler lends its connections out for single statements, so that transactions are impossible.
     #[error("begin a transaction: what stands before the database takes none")]
-    NoTransactions {
+    NoTransactionSupport {
         /// The pooler's reply.
         source: sqlx::Error,
     },
@@ -99,7 +99,7 @@ pub enum OpenError {
     DirectIsPooled,
     /// The direct address leads to another database.
     #[error("use the direct address of the database: it leads to another database")]
-    DirectElsewhere,
+    DirectOtherDatabase,
     /// The database returned an error.
     #[error(transparent)]
     Database(#[from] Error),
@@ -138,16 +138,16 @@ impl OpenError {
                 Some("keep a copy of it, then restore a backup; nothing was changed")
             }
             Self::TooOld { .. } => Some("upgrade it"),
-            Self::RoleAboveSecurity { .. } => Some(
+            Self::RoleBypassesRowSecurity { .. } => Some(
                 "connect as a role of its own: create role matins login nosuperuser nobypassrls, \
                  owner of the database",
             ),
-            Self::NoTransactions { .. } => Some(
+            Self::NoTransactionSupport { .. } => Some(
                 "let the pooler lend connections out for whole transactions or sessions: with PgBouncer \
                  `pool_mode = transaction` or `session` for this database",
             ),
             Self::Direct(error) => error.hint(),
-            Self::DirectIsPooled | Self::DirectElsewhere => Some(
+            Self::DirectIsPooled | Self::DirectOtherDatabase => Some(
                 "name the address of the PostgreSQL server itself, with the same database, as \
                  `database_direct`, or none",
             ),

@@ -30,7 +30,7 @@ impl Location {
         let Self::Postgres(mut server) = self else {
             return Err(InvalidLocation::DirectOfFile);
         };
-        if !is_of_server(address) {
+        if !is_postgres_address(address) {
             return Err(InvalidLocation::Direct);
         }
         server.direct = Some(address.parse().map_err(InvalidLocation::Postgres)?);
@@ -38,7 +38,7 @@ impl Location {
     }
 }
 
-fn is_of_server(address: &str) -> bool {
+fn is_postgres_address(address: &str) -> bool {
     address.starts_with("postgres://") || address.starts_with("postgresql://")
 }
 
@@ -74,7 +74,7 @@ impl FromStr for Location {
     type Err = InvalidLocation;
 
     fn from_str(text: &str) -> Result<Self, InvalidLocation> {
-        if is_of_server(text) {
+        if is_postgres_address(text) {
             let options = text.parse().map_err(InvalidLocation::Postgres)?;
             let direct = None;
             return Ok(Self::Postgres(Box::new(Server { options, direct })));
@@ -102,7 +102,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn addresses_and_bare_paths_name_a_file() {
+    fn sqlite_address_or_bare_path_is_a_file() {
         for (text, expected) in [
             ("sqlite:///var/lib/matins.db", "/var/lib/matins.db"),
             ("sqlite:matins.db", "matins.db"),
@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn a_server_alone_has_a_direct_address() {
+    fn direct_address_is_accepted_for_postgres_only() {
         let server: Location = "postgres://matins@pooler/db".parse().unwrap();
         let direct = "postgres://matins:s3cret@host/db";
         assert!(server.clone().with_direct(direct).is_ok());
@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn a_refused_address_is_not_repeated() {
+    fn refused_database_address_is_not_in_error() {
         for text in [
             "mysql://matins:s3cret@host/db",
             "postgres://matins:s3cret@host:port/db",

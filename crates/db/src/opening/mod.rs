@@ -4,16 +4,16 @@
 //! it was. The same holds for a damaged database, as far as a brief check can tell, because opening must not take
 //! longer the more a database holds. [`examine`] checks all of it.
 
+mod connect;
 mod error;
-mod examined;
-mod intact;
+mod examination;
+mod integrity;
 mod location;
 mod postgres;
-mod reach;
 mod sqlite;
 
 pub use error::{NeededProgram, OpenError};
-pub use examined::Examined;
+pub use examination::DatabaseExamination;
 pub use location::{InvalidLocation, Location, Server};
 
 use crate::{database::Database, schema::Schema};
@@ -33,7 +33,10 @@ pub async fn open(location: &Location, schema: &'static Schema) -> Result<Databa
 
 /// Checks all of a database without changing it: its owner, its version, and every page of a SQLite file, which takes
 /// longer the larger the file is. Returns `None` if there is no file.
-pub async fn examine(location: &Location, schema: &Schema) -> Result<Option<Examined>, OpenError> {
+pub async fn examine(
+    location: &Location,
+    schema: &Schema,
+) -> Result<Option<DatabaseExamination>, OpenError> {
     match location {
         Location::Postgres(server) => postgres::examine(server, schema).await.map(Some),
         Location::SqliteFile(path) => sqlite::examine(path, schema).await,

@@ -11,29 +11,29 @@ use sqlx::{
 use model::limits;
 
 use super::{
+    connect::{AccessMode, ServerConnection, connect, step_error},
     error::{NeededProgram, OpenError},
-    examined::Examined,
+    examination::DatabaseExamination,
     location::Server,
-    reach::{Purpose, Reached, failed, reach},
 };
 use crate::{
     database::{Database, Pools},
-    limits::{ACQUIRE_TIMEOUT, POSTGRES_CONNECTIONS},
-    schema::{PROGRAM, Schema},
+    limits::{ACQUIRE_TIMEOUT, MAX_POSTGRES_CONNECTIONS},
+    schema::{PROGRAM_VERSION, Schema},
 };
 
 /// PostgreSQL 14, in the form of `server_version_num`.
-const NEEDED: i64 = 14_00_00;
+const MIN_SERVER_VERSION_NUM: i64 = 14_00_00;
 /// The key of the advisory lock that a migration holds; "matins" in ASCII.
-const MIGRATION_LOCK: i64 = 0x6d61_7469_6e73;
+const MIGRATION_LOCK_KEY: i64 = 0x6d61_7469_6e73;
 
 pub(super) async fn open(server: &Server, schema: &'static Schema) -> Result<Database, OpenError> {
-    let mut pool = reach(&server.options, Purpose::Use).await?;
-    let kept = pool.sessions_are_kept().await?;
-    let mut direct = reach_directly(server, &mut pool, Purpose::Use).await?;
+    let mut pool = connect(&server.options, AccessMode::ReadWrite).await?;
+    let kept = pool.keeps_sessions().await?;
+    let mut direct = connect_directly(server, &mut pool, AccessMode::ReadWrite).await?;
     migrate(direct.as_mut().unwrap_or(&mut pool), schema).await?;
-    tell(kept, direct.is_some());
-    let database = database(&pool, kept, direct.as_ref());
+    log_pooler(kept, direct.is_some());
+    let database = open_pool(&pool, kept, direct.as_ref());
     if let Some(direct) = direct {
         direct.close().await?;
     }
@@ -43,27 +43,27 @@ pub(super) async fn open(server: &Server, schema: &'static Schema) -> Result<Dat
 
 /// Connects to the direct address, if one is configured. The address must lead to the same database, without a
 /// pooler.
-async fn reach_directly(
+async fn connect_directly(
     server: &Server,
-    pool: &mut Reached,
-    purpose: Purpose,
-) -> Result<Option<Reached>, OpenError> {
+    pool: &mut ServerConnection,
+    purpose: AccessMode,
+) -> Result<Option<ServerConnection>, OpenError> {
     let Some(options) = &server.direct else {
         return Ok(None);
     };
     let of_direct = |error| OpenError::Direct(Box::new(error));
-    let mut direct = reach(options, purpose).await.map_err(of_direct)?;
-    if !direct.sessions_are_kept().await.map_err(of_direct)? {
+    let mut direct = connect(options, purpose).await.map_err(of_direct)?;
+    if !direct.keeps_sessions().await.map_err(of_direct)? {
         return Err(OpenError::DirectIsPooled);
     }
-    if !direct.is_where(pool).await? {
-        return Err(OpenError::DirectElsewhere);
+    if !direct.is_same_database(pool).await? {
+        return Err(OpenError::DirectOtherDatabase);
     }
     Ok(Some(direct))
 }
 
 /// Logs that a pooler stands before the database, and the setting that removes its disadvantages.
-fn tell(kept: bool, direct: bool) {
+fn log_pooler(kept: bool, direct: bool) {
     match (kept, direct) {
         (true, _) => {}
         (false, true) => tracing::info!(
@@ -79,18 +79,21 @@ fn tell(kept: bool, direct: bool) {
 }
 
 /// Checks the server, and returns its version, the schema's version and the database's size.
-pub(super) async fn examine(server: &Server, schema: &Schema) -> Result<Examined, OpenError> {
-    let mut reached = reach(&server.options, Purpose::Read).await?;
+pub(super) async fn examine(
+    server: &Server,
+    schema: &Schema,
+) -> Result<DatabaseExamination, OpenError> {
+    let mut reached = connect(&server.options, AccessMode::ReadOnly).await?;
     let mut transaction = reached.begin("read the version of the schema").await?;
     let found = check_server(&mut transaction).await?;
-    let version = version(&mut transaction, schema).await?;
-    let bytes: i64 = scalar("select pg_database_size(current_database())")
+    let version = schema_version(&mut transaction, schema).await?;
+    let bytes: i64 = scalar_query("select pg_database_size(current_database())")
         .fetch_one(&mut *transaction)
         .await
-        .map_err(failed("ask for the database's size"))?;
+        .map_err(step_error("ask for the database's size"))?;
     drop(transaction);
     reached.close().await?;
-    Ok(Examined::new(
+    Ok(DatabaseExamination::new(
         "PostgreSQL",
         &found,
         version,
@@ -101,13 +104,13 @@ pub(super) async fn examine(server: &Server, schema: &Schema) -> Result<Examined
 
 /// Opens a database in which every transaction only reads.
 pub(super) async fn open_to_read(server: &Server) -> Result<Database, OpenError> {
-    let mut reached = reach(&server.options, Purpose::Read).await?;
-    let kept = reached.sessions_are_kept().await?;
+    let mut reached = connect(&server.options, AccessMode::ReadOnly).await?;
+    let kept = reached.keeps_sessions().await?;
     let mut transaction = reached.begin("ask for the server's version").await?;
     check_server(&mut transaction).await?;
     drop(transaction);
-    let direct = reach_directly(server, &mut reached, Purpose::Read).await?;
-    let database = database(&reached, kept, direct.as_ref());
+    let direct = connect_directly(server, &mut reached, AccessMode::ReadOnly).await?;
+    let database = open_pool(&reached, kept, direct.as_ref());
     if let Some(direct) = direct {
         direct.close().await?;
     }
@@ -115,15 +118,19 @@ pub(super) async fn open_to_read(server: &Server) -> Result<Database, OpenError>
     Ok(database)
 }
 
-fn database(reached: &Reached, kept: bool, direct: Option<&Reached>) -> Database {
-    let link = reached.link(kept, direct);
+fn open_pool(
+    reached: &ServerConnection,
+    kept: bool,
+    direct: Option<&ServerConnection>,
+) -> Database {
+    let link = reached.connection_properties(kept, direct);
     let mut options = reached.options.clone();
-    if !link.prepares() {
+    if !link.keeps_prepared_statements() {
         // A pooler may run a statement on another server process than the one that has prepared it.
         options = options.statement_cache_capacity(0);
     }
     let pool = PgPoolOptions::new()
-        .max_connections(POSTGRES_CONNECTIONS)
+        .max_connections(MAX_POSTGRES_CONNECTIONS)
         .acquire_timeout(ACQUIRE_TIMEOUT)
         // A test would cost each transaction a round trip. `Database::begin` replaces dead connections instead.
         .test_before_acquire(false)
@@ -138,7 +145,7 @@ fn query(text: &'static str) -> Query<'static, Postgres, PgArguments> {
 }
 
 /// Returns such a query for a single value.
-fn scalar<T>(text: &'static str) -> QueryScalar<'static, Postgres, T, PgArguments>
+fn scalar_query<T>(text: &'static str) -> QueryScalar<'static, Postgres, T, PgArguments>
 where
     (T,): for<'r> FromRow<'r, PgRow>,
 {
@@ -154,8 +161,8 @@ async fn check_server(connection: &mut PgConnection) -> Result<String, OpenError
     )
     .fetch_one(connection)
     .await
-    .map_err(failed("ask for the server's version"))?;
-    let get = failed("ask for the server's version");
+    .map_err(step_error("ask for the server's version"))?;
+    let get = step_error("ask for the server's version");
     let (number, version, role, above): (i64, String, String, bool) = (|| {
         Ok((
             row.try_get("number")?,
@@ -165,7 +172,7 @@ async fn check_server(connection: &mut PgConnection) -> Result<String, OpenError
         ))
     })()
     .map_err(get)?;
-    if number < NEEDED {
+    if number < MIN_SERVER_VERSION_NUM {
         return Err(OpenError::TooOld {
             program: "PostgreSQL",
             found: version,
@@ -173,39 +180,39 @@ async fn check_server(connection: &mut PgConnection) -> Result<String, OpenError
         });
     }
     if above {
-        return Err(OpenError::RoleAboveSecurity { role });
+        return Err(OpenError::RoleBypassesRowSecurity { role });
     }
     Ok(version)
 }
 
 /// Applies the missing migrations in one transaction, under a lock that ends with it.
-async fn migrate(reached: &mut Reached, schema: &'static Schema) -> Result<(), OpenError> {
+async fn migrate(reached: &mut ServerConnection, schema: &'static Schema) -> Result<(), OpenError> {
     let mut transaction = reached.begin("begin a migration").await?;
     check_server(&mut transaction).await?;
     // Wait without limit for another migration, and let this one run without limit on large tables. Restore the limit
     // for table locks afterwards: a lock request that waits also blocks all later requests for that table.
-    set(
+    set_timeouts(
         &mut transaction,
         "set local statement_timeout = 0; set local lock_timeout = 0",
     )
     .await?;
     query("select pg_advisory_xact_lock($1)")
-        .bind(MIGRATION_LOCK)
+        .bind(MIGRATION_LOCK_KEY)
         .execute(&mut *transaction)
         .await
-        .map_err(failed("wait for another migration"))?;
-    set(&mut transaction, "set local lock_timeout = '30s'").await?;
+        .map_err(step_error("wait for another migration"))?;
+    set_timeouts(&mut transaction, "set local lock_timeout = '30s'").await?;
     // Read the version under the lock: another process may have migrated while this one waited.
-    let version = version(&mut transaction, schema).await?;
+    let version = schema_version(&mut transaction, schema).await?;
     if version < schema.latest() {
-        refuse_beside_old_servers(&mut transaction, schema, version).await?;
-        apply(&mut transaction, schema, version)
+        refuse_while_old_servers_run(&mut transaction, schema, version).await?;
+        apply_migrations(&mut transaction, schema, version)
             .await
-            .map_err(failed("migrate the schema"))?;
+            .map_err(step_error("migrate the schema"))?;
     }
-    let moved = adopt(&mut transaction, schema)
+    let moved = adopt_restored_database(&mut transaction, schema)
         .await
-        .map_err(failed("look at the order of commits"))?;
+        .map_err(step_error("look at the order of commits"))?;
     if moved {
         tracing::warn!(
             "the database was moved here from another server: its events stand before all others now"
@@ -215,7 +222,7 @@ async fn migrate(reached: &mut Reached, schema: &'static Schema) -> Result<(), O
         transaction
             .commit()
             .await
-            .map_err(failed("migrate the schema"))?;
+            .map_err(step_error("migrate the schema"))?;
     }
     if version < schema.latest() {
         tracing::info!(from = version, to = schema.latest(), "migrated the schema");
@@ -223,15 +230,18 @@ async fn migrate(reached: &mut Reached, schema: &'static Schema) -> Result<(), O
     Ok(())
 }
 
-async fn set(transaction: &mut PgConnection, text: &'static str) -> Result<(), OpenError> {
+async fn set_timeouts(transaction: &mut PgConnection, text: &'static str) -> Result<(), OpenError> {
     let set = sqlx::raw_sql(text).execute(transaction).await;
     set.map(drop)
-        .map_err(failed("set how long a migration waits"))
+        .map_err(step_error("set how long a migration waits"))
 }
 
 /// Renumbers rows if the database was restored from another server. Returns `true` if it was.
-async fn adopt(transaction: &mut PgConnection, schema: &Schema) -> Result<bool, sqlx::Error> {
-    let is_from_another_server: bool = scalar(schema.is_from_another_server)
+async fn adopt_restored_database(
+    transaction: &mut PgConnection,
+    schema: &Schema,
+) -> Result<bool, sqlx::Error> {
+    let is_from_another_server: bool = scalar_query(schema.is_from_another_server)
         .fetch_one(&mut *transaction)
         .await?;
     if is_from_another_server {
@@ -243,7 +253,7 @@ async fn adopt(transaction: &mut PgConnection, schema: &Schema) -> Result<bool, 
 }
 
 /// Returns the schema's version. Returns 0 if there is no schema yet.
-async fn version(transaction: &mut PgConnection, schema: &Schema) -> Result<i64, OpenError> {
+async fn schema_version(transaction: &mut PgConnection, schema: &Schema) -> Result<i64, OpenError> {
     let reading = "read the version of the schema";
     let row = query(
         "select cast(current_database() as text) as name, \
@@ -253,10 +263,10 @@ async fn version(transaction: &mut PgConnection, schema: &Schema) -> Result<i64,
     )
     .fetch_one(&mut *transaction)
     .await
-    .map_err(failed(reading))?;
-    let name: String = row.try_get("name").map_err(failed(reading))?;
-    let ours: bool = row.try_get("ours").map_err(failed(reading))?;
-    let objects: i64 = row.try_get("objects").map_err(failed(reading))?;
+    .map_err(step_error(reading))?;
+    let name: String = row.try_get("name").map_err(step_error(reading))?;
+    let ours: bool = row.try_get("ours").map_err(step_error(reading))?;
+    let objects: i64 = row.try_get("objects").map_err(step_error(reading))?;
     let database = format!("schema automation of the database {name}");
     if !ours {
         return if objects == 0 {
@@ -269,13 +279,13 @@ async fn version(transaction: &mut PgConnection, schema: &Schema) -> Result<i64,
         };
     }
     // Versions before the column `works_with` allowed no earlier program to go on.
-    let tells: bool = scalar(
+    let tells: bool = scalar_query(
         "select exists (select from pg_attribute where attname = 'works_with' \
          and attrelid = 'automation.schema_versions'::regclass)",
     )
     .fetch_one(&mut *transaction)
     .await
-    .map_err(failed(reading))?;
+    .map_err(step_error(reading))?;
     let select = if tells {
         "select max(version), max(works_with) from automation.schema_versions"
     } else {
@@ -284,19 +294,19 @@ async fn version(transaction: &mut PgConnection, schema: &Schema) -> Result<i64,
     let row = query(select)
         .fetch_one(&mut *transaction)
         .await
-        .map_err(failed(reading))?;
+        .map_err(step_error(reading))?;
     let (found, needed): (Option<i64>, Option<i64>) =
-        (|| Ok((row.try_get(0)?, row.try_get(1)?)))().map_err(failed(reading))?;
+        (|| Ok((row.try_get(0)?, row.try_get(1)?)))().map_err(step_error(reading))?;
     let found = found.unwrap_or(0);
     if needed.is_some_and(|needed| needed > schema.latest()) {
-        let program = scalar(
+        let program = scalar_query(
             "select program from automation.schema_versions where works_with > $1 \
              order by version limit 1",
         )
         .bind(schema.latest())
         .fetch_optional(&mut *transaction)
         .await
-        .map_err(failed(reading))?;
+        .map_err(step_error(reading))?;
         return Err(OpenError::Newer {
             database,
             found,
@@ -308,31 +318,31 @@ async fn version(transaction: &mut PgConnection, schema: &Schema) -> Result<i64,
 }
 
 /// Refuses a migration that would break servers which are running.
-async fn refuse_beside_old_servers(
+async fn refuse_while_old_servers_run(
     transaction: &mut PgConnection,
     schema: &Schema,
     version: i64,
 ) -> Result<(), OpenError> {
     let looking = "look for servers of earlier versions";
-    let needed = schema.works_with_after(version);
-    let is_listed: bool = scalar("select to_regclass($1) is not null")
+    let needed = schema.works_with_after_migrating(version);
+    let is_listed: bool = scalar_query("select to_regclass($1) is not null")
         .bind(schema.running_servers.table)
         .fetch_one(&mut *transaction)
         .await
-        .map_err(failed(looking))?;
+        .map_err(step_error(looking))?;
     if !is_listed || needed <= version {
         return Ok(());
     }
-    let database: String = scalar("select cast(current_database() as text)")
+    let database: String = scalar_query("select cast(current_database() as text)")
         .fetch_one(&mut *transaction)
         .await
-        .map_err(failed(looking))?;
-    let servers: Option<String> = scalar(schema.running_servers.earlier_than)
+        .map_err(step_error(looking))?;
+    let servers: Option<String> = scalar_query(schema.running_servers.earlier_than)
         .bind(needed)
-        .bind(limits::SERVER_AWAY.as_secs_f64())
+        .bind(limits::SERVER_OFFLINE_AFTER.as_secs_f64())
         .fetch_one(&mut *transaction)
         .await
-        .map_err(failed(looking))?;
+        .map_err(step_error(looking))?;
     match servers {
         None => Ok(()),
         Some(servers) => Err(OpenError::OldServers {
@@ -343,13 +353,13 @@ async fn refuse_beside_old_servers(
     }
 }
 
-async fn apply(
+async fn apply_migrations(
     transaction: &mut PgConnection,
     schema: &Schema,
     version: i64,
 ) -> Result<(), sqlx::Error> {
     // `if not exists` would require the right to create schemas even if the schema exists.
-    let exists: bool = scalar("select to_regnamespace('automation') is not null")
+    let exists: bool = scalar_query("select to_regnamespace('automation') is not null")
         .fetch_one(&mut *transaction)
         .await?;
     if !exists {
@@ -357,7 +367,7 @@ async fn apply(
             .execute(&mut *transaction)
             .await?;
     }
-    for migration in schema.after(version) {
+    for migration in schema.migrations_after(version) {
         sqlx::raw_sql(migration.postgres)
             .execute(&mut *transaction)
             .await?;
@@ -375,7 +385,7 @@ async fn apply(
             .await?;
     }
     query("update schema_versions set program = $1 where version > $2")
-        .bind(PROGRAM)
+        .bind(PROGRAM_VERSION)
         .bind(version)
         .execute(&mut *transaction)
         .await?;

@@ -10,21 +10,21 @@ use sqlx::{
 
 use super::{
     error::{NeededProgram, OpenError},
-    examined::Examined,
-    intact,
+    examination::DatabaseExamination,
+    integrity,
 };
 use crate::{
     database::{Database, Pools},
     error::{Error, UniqueIndexes},
-    limits::{ACQUIRE_TIMEOUT, PREPARED_STATEMENTS, SQLITE_READERS},
-    schema::{PROGRAM, Schema},
+    limits::{ACQUIRE_TIMEOUT, MAX_PREPARED_STATEMENTS, SQLITE_READERS},
+    schema::{PROGRAM_VERSION, Schema},
 };
 
 /// "Matn", by which the file's header identifies a Matins database.
 const APPLICATION_ID: i64 = 0x4d61_746e;
 /// The earliest supported version. Earlier ones can damage a database in WAL mode: <https://www.sqlite.org/wal.html>
-const NEEDED: [u32; 3] = [3, 51, 3];
-const NEEDED_TEXT: &str = "3.51.3";
+const MIN_VERSION: [u32; 3] = [3, 51, 3];
+const MIN_VERSION_TEXT: &str = "3.51.3";
 
 pub(super) async fn open_file(path: &Path, schema: &'static Schema) -> Result<Database, OpenError> {
     // 1. Create the file with narrow permissions, which SQLite itself would not do.
@@ -32,48 +32,48 @@ pub(super) async fn open_file(path: &Path, schema: &'static Schema) -> Result<Da
     // 2. Refuse another application's, a newer or a damaged file, before a connection could change it.
     inspect(path, schema).await?;
     // 3. Open the writer and migrate.
-    let file = options().filename(path);
-    let writer = pool(1)
+    let file = connect_options().filename(path);
+    let writer = pool_options(1)
         .connect_with(
             file.clone()
                 .journal_mode(SqliteJournalMode::Wal)
-                .pragma("cache_size", WRITER_CACHE)
-                .pragma("wal_autocheckpoint", WAL_PAGES),
+                .pragma("cache_size", WRITER_CACHE_SIZE)
+                .pragma("wal_autocheckpoint", WAL_AUTOCHECKPOINT_PAGES),
         )
         .await
-        .map_err(failed("open the file for writing"))?;
+        .map_err(step_error("open the file for writing"))?;
     migrate(&writer, path, schema).await?;
     // 4. Open the readers last, because a read-only connection cannot put a new file into WAL mode.
-    let readers = pool(SQLITE_READERS)
+    let readers = pool_options(SQLITE_READERS)
         .connect_with(file.read_only(true))
         .await
-        .map_err(failed("open the file for reading"))?;
-    finish(writer, readers).await
+        .map_err(step_error("open the file for reading"))?;
+    build_database(writer, readers).await
 }
 
 pub(super) async fn open_memory(schema: &'static Schema) -> Result<Database, OpenError> {
-    let options = options().in_memory(true);
-    let only = pool(1)
+    let options = connect_options().in_memory(true);
+    let only = pool_options(1)
         .connect_with(options)
         .await
-        .map_err(failed("open a database in memory"))?;
+        .map_err(step_error("open a database in memory"))?;
     migrate(&only, Path::new(":memory:"), schema).await?;
-    finish(only.clone(), only).await
+    build_database(only.clone(), only).await
 }
 
 /// The page cache of the connection that writes, in KiB (negative): a transaction of many rows fits into it.
-const WRITER_CACHE: &str = "-16384";
+const WRITER_CACHE_SIZE: &str = "-16384";
 /// The number of rows of a result that may wait to be read.
-const ROWS_AHEAD: usize = 512;
+const ROW_BUFFER_SIZE: usize = 512;
 /// The size of the write-ahead log, in pages, at which it is folded into the file. Folding waits for the disk twice,
 /// and reading 16 MiB again after a crash takes almost no time.
-const WAL_PAGES: &str = "4000";
+const WAL_AUTOCHECKPOINT_PAGES: &str = "4000";
 
 /// Returns the options of every connection, whether it reads or writes.
 ///
 /// `synchronous = FULL` syncs every commit, so that a commit that was confirmed survives a power failure. Memory
 /// mapping is off, because with it a disk error would be a signal instead of an error.
-fn options() -> SqliteConnectOptions {
+fn connect_options() -> SqliteConnectOptions {
     SqliteConnectOptions::new()
         .busy_timeout(ACQUIRE_TIMEOUT)
         .foreign_keys(true)
@@ -81,16 +81,16 @@ fn options() -> SqliteConnectOptions {
         .pragma("mmap_size", "0")
         .pragma("temp_store", "memory")
         .pragma("trusted_schema", "off")
-        .statement_cache_capacity(PREPARED_STATEMENTS)
+        .statement_cache_capacity(MAX_PREPARED_STATEMENTS)
         // A thread of the driver reads the rows ahead, so that it does not wait for the consumer of each row.
-        .row_buffer_size(ROWS_AHEAD)
+        .row_buffer_size(ROW_BUFFER_SIZE)
 }
 
 /// Returns the options of a pool whose connections stay open, because a connection in memory is the database itself.
 ///
 /// A connection is closed only if its transaction did not end as the driver believes. On a full disk, SQLite rolls
 /// back by itself, the driver's own rollback then fails, and the connection could never begin a transaction again.
-fn pool(connections: u32) -> SqlitePoolOptions {
+fn pool_options(connections: u32) -> SqlitePoolOptions {
     SqlitePoolOptions::new()
         .max_connections(connections)
         .min_connections(1)
@@ -128,18 +128,18 @@ fn create_if_missing(path: &Path) -> Result<(), OpenError> {
 /// It goes through SQLite instead of reading bytes, because the side files count, and because closing a second
 /// descriptor of the file would release the locks that other connections of this process hold.
 async fn inspect(path: &Path, schema: &Schema) -> Result<(), OpenError> {
-    let mut file = look(path, false).await?;
-    let refused = |error| refusal(path, error);
-    let stamp = Stamp::read(&mut file, schema).await.map_err(refused)?;
-    stamp.accept(path, schema)?;
-    let wrong = intact::glance(&mut file).await.map_err(refused)?;
+    let mut file = connect_read_only(path, false).await?;
+    let refused = |error| check_error(path, error);
+    let stamp = FileHeader::read(&mut file, schema).await.map_err(refused)?;
+    stamp.check_accepted(path, schema)?;
+    let wrong = integrity::quick_check(&mut file).await.map_err(refused)?;
     file.close().await.map_err(refused)?;
-    damaged(path, wrong)
+    check_damage(path, wrong)
 }
 
 /// Opens a connection that cannot write. If `quiet`, SQLite creates no side files, which is safe only while no other
 /// connection has the file open.
-async fn look(path: &Path, quiet: bool) -> Result<SqliteConnection, OpenError> {
+async fn connect_read_only(path: &Path, quiet: bool) -> Result<SqliteConnection, OpenError> {
     let options = SqliteConnectOptions::new()
         .filename(path)
         .busy_timeout(ACQUIRE_TIMEOUT)
@@ -148,10 +148,10 @@ async fn look(path: &Path, quiet: bool) -> Result<SqliteConnection, OpenError> {
     options
         .connect()
         .await
-        .map_err(|error| refusal(path, error))
+        .map_err(|error| check_error(path, error))
 }
 
-fn damaged(path: &Path, wrong: Option<String>) -> Result<(), OpenError> {
+fn check_damage(path: &Path, wrong: Option<String>) -> Result<(), OpenError> {
     wrong.map_or(Ok(()), |found| {
         Err(OpenError::Damaged {
             path: path.to_owned(),
@@ -161,7 +161,10 @@ fn damaged(path: &Path, wrong: Option<String>) -> Result<(), OpenError> {
 }
 
 /// Checks every page of the file. Returns `None` if there is no file.
-pub(super) async fn examine(path: &Path, schema: &Schema) -> Result<Option<Examined>, OpenError> {
+pub(super) async fn examine(
+    path: &Path,
+    schema: &Schema,
+) -> Result<Option<DatabaseExamination>, OpenError> {
     match path.try_exists() {
         Ok(true) => {}
         Ok(false) => return Ok(None),
@@ -172,27 +175,31 @@ pub(super) async fn examine(path: &Path, schema: &Schema) -> Result<Option<Exami
             });
         }
     }
-    let quiet = is_quiet(path);
-    match look_at_all(path, schema, quiet).await {
+    let quiet = is_not_open(path);
+    match examine_file(path, schema, quiet).await {
         // A writer has opened the file meanwhile, so the pages that were read may not fit together. Check again.
-        Err(_) if quiet && !is_quiet(path) => look_at_all(path, schema, false).await.map(Some),
+        Err(_) if quiet && !is_not_open(path) => examine_file(path, schema, false).await.map(Some),
         looked => looked.map(Some),
     }
 }
 
 /// Returns `true` if no connection has the file open: an open file has a write-ahead log beside it.
-fn is_quiet(path: &Path) -> bool {
+fn is_not_open(path: &Path) -> bool {
     let mut log = path.as_os_str().to_owned();
     log.push("-wal");
     !Path::new(&log).exists()
 }
 
-async fn look_at_all(path: &Path, schema: &Schema, quiet: bool) -> Result<Examined, OpenError> {
-    let mut file = look(path, quiet).await?;
-    let refused = |error| refusal(path, error);
-    let stamp = Stamp::read(&mut file, schema).await.map_err(refused)?;
-    stamp.accept(path, schema)?;
-    let wrong = intact::whole(&mut file).await.map_err(refused)?;
+async fn examine_file(
+    path: &Path,
+    schema: &Schema,
+    quiet: bool,
+) -> Result<DatabaseExamination, OpenError> {
+    let mut file = connect_read_only(path, quiet).await?;
+    let refused = |error| check_error(path, error);
+    let stamp = FileHeader::read(&mut file, schema).await.map_err(refused)?;
+    stamp.check_accepted(path, schema)?;
+    let wrong = integrity::full_check(&mut file).await.map_err(refused)?;
     let (found, bytes): (String, i64) = sqlx::query_as(
         "select sqlite_version(), page_count * page_size from pragma_page_count, pragma_page_size",
     )
@@ -200,8 +207,8 @@ async fn look_at_all(path: &Path, schema: &Schema, quiet: bool) -> Result<Examin
     .await
     .map_err(refused)?;
     file.close().await.map_err(refused)?;
-    damaged(path, wrong)?;
-    Ok(Examined::new(
+    check_damage(path, wrong)?;
+    Ok(DatabaseExamination::new(
         "SQLite",
         &found,
         stamp.version,
@@ -212,16 +219,16 @@ async fn look_at_all(path: &Path, schema: &Schema, quiet: bool) -> Result<Examin
 
 /// Opens a file for reading only. If no connection has the file open, it is read as it is now, without side files.
 pub(super) async fn open_to_read(path: &Path) -> Result<Database, OpenError> {
-    let file = options().filename(path).read_only(true);
-    let readers = pool(SQLITE_READERS)
-        .connect_with(file.immutable(is_quiet(path)))
+    let file = connect_options().filename(path).read_only(true);
+    let readers = pool_options(SQLITE_READERS)
+        .connect_with(file.immutable(is_not_open(path)))
         .await
-        .map_err(failed("open the file for reading"))?;
-    finish(readers.clone(), readers).await
+        .map_err(step_error("open the file for reading"))?;
+    build_database(readers.clone(), readers).await
 }
 
 /// Returns the reason why a file could not be checked, by SQLite's result code: <https://www.sqlite.org/rescode.html>
-fn refusal(path: &Path, error: sqlx::Error) -> OpenError {
+fn check_error(path: &Path, error: sqlx::Error) -> OpenError {
     let path = path.to_owned();
     let code = error
         .as_database_error()
@@ -234,20 +241,20 @@ fn refusal(path: &Path, error: sqlx::Error) -> OpenError {
             path,
             found: "SQLite cannot read it".to_owned(),
         },
-        _ => failed("look at the file")(error),
+        _ => step_error("look at the file")(error),
     }
 }
 
 /// The marks of the application and the version in a file.
-struct Stamp {
+struct FileHeader {
     application_id: i64,
     version: i64,
-    objects: i64,
+    object_count: i64,
     /// The program that applied that version. Schemas record it from version 13 on.
     program: Option<String>,
 }
 
-impl Stamp {
+impl FileHeader {
     async fn read(connection: &mut SqliteConnection, schema: &Schema) -> Result<Self, sqlx::Error> {
         let row = sqlx::query(
             "select application_id, user_version, (select count(*) from sqlite_schema) as objects \
@@ -274,16 +281,16 @@ impl Stamp {
         Ok(Self {
             application_id: row.try_get("application_id")?,
             version,
-            objects: row.try_get("objects")?,
+            object_count: row.try_get("objects")?,
             program,
         })
     }
 
     /// Accepts an empty file and one of Matins. A file with content but without the mark belongs to another
     /// application.
-    fn accept(&self, path: &Path, schema: &Schema) -> Result<(), OpenError> {
+    fn check_accepted(&self, path: &Path, schema: &Schema) -> Result<(), OpenError> {
         let database = || path.display().to_string();
-        let empty = self.application_id == 0 && self.version == 0 && self.objects == 0;
+        let empty = self.application_id == 0 && self.version == 0 && self.object_count == 0;
         if self.application_id != APPLICATION_ID && !empty {
             return Err(OpenError::Foreign {
                 database: database(),
@@ -311,30 +318,30 @@ async fn migrate(
     let version: String = sqlx::query_scalar("select sqlite_version()")
         .fetch_one(writer)
         .await
-        .map_err(failed("ask for the version of SQLite"))?;
-    if !new_enough(&version) {
+        .map_err(step_error("ask for the version of SQLite"))?;
+    if !is_supported_version(&version) {
         return Err(OpenError::TooOld {
             program: "SQLite",
             found: version,
-            needed: NEEDED_TEXT,
+            needed: MIN_VERSION_TEXT,
         });
     }
     let mut transaction = writer
         .begin_with("begin immediate")
         .await
-        .map_err(failed("lock the file for a migration"))?;
-    let stamp = Stamp::read(&mut transaction, schema)
+        .map_err(step_error("lock the file for a migration"))?;
+    let stamp = FileHeader::read(&mut transaction, schema)
         .await
-        .map_err(failed("read the version of the schema"))?;
-    stamp.accept(path, schema)?;
+        .map_err(step_error("read the version of the schema"))?;
+    stamp.check_accepted(path, schema)?;
     if stamp.version < schema.latest() {
-        apply(&mut transaction, schema, stamp.version)
+        apply_migrations(&mut transaction, schema, stamp.version)
             .await
-            .map_err(failed("migrate the schema"))?;
+            .map_err(step_error("migrate the schema"))?;
         transaction
             .commit()
             .await
-            .map_err(failed("migrate the schema"))?;
+            .map_err(step_error("migrate the schema"))?;
         tracing::info!(
             from = stamp.version,
             to = schema.latest(),
@@ -344,24 +351,24 @@ async fn migrate(
     Ok(())
 }
 
-async fn apply(
+async fn apply_migrations(
     transaction: &mut Transaction<'static, Sqlite>,
     schema: &Schema,
     version: i64,
 ) -> Result<(), sqlx::Error> {
-    for migration in schema.after(version) {
+    for migration in schema.migrations_after(version) {
         sqlx::raw_sql(migration.sqlite)
             .execute(&mut **transaction)
             .await?;
     }
-    for migration in schema.after(version) {
+    for migration in schema.migrations_after(version) {
         sqlx::query(
             "insert into schema_versions (version, name, works_with, program) values (?, ?, ?, ?)",
         )
         .bind(migration.version)
         .bind(migration.name)
         .bind(migration.works_with)
-        .bind(PROGRAM)
+        .bind(PROGRAM_VERSION)
         .execute(&mut **transaction)
         .await?;
     }
@@ -376,19 +383,19 @@ async fn apply(
     Ok(())
 }
 
-fn new_enough(version: &str) -> bool {
+fn is_supported_version(version: &str) -> bool {
     let numbers: Vec<u32> = version.split('.').map_while(|n| n.parse().ok()).collect();
-    numbers.as_slice() >= NEEDED.as_slice()
+    numbers.as_slice() >= MIN_VERSION.as_slice()
 }
 
-async fn finish(writer: SqlitePool, readers: SqlitePool) -> Result<Database, OpenError> {
+async fn build_database(writer: SqlitePool, readers: SqlitePool) -> Result<Database, OpenError> {
     let unique = unique_indexes(&writer)
         .await
-        .map_err(failed("read the names of the unique indexes"))?;
+        .map_err(step_error("read the names of the unique indexes"))?;
     Ok(Database::new(Pools::Sqlite {
         writer,
         readers,
-        unique: Arc::new(unique),
+        unique_indexes: Arc::new(unique),
     }))
 }
 
@@ -419,8 +426,8 @@ async fn unique_indexes(pool: &SqlitePool) -> Result<UniqueIndexes, sqlx::Error>
 }
 
 /// Returns a function that adds the name of the failed step to a driver's error.
-fn failed(doing: &'static str) -> impl FnOnce(sqlx::Error) -> OpenError {
-    move |error| Error::of(doing, error, &UniqueIndexes::default()).into()
+fn step_error(doing: &'static str) -> impl FnOnce(sqlx::Error) -> OpenError {
+    move |error| Error::of_sqlite(doing, error, &UniqueIndexes::default()).into()
 }
 
 #[cfg(test)]
@@ -428,10 +435,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn versions_are_compared_by_number() {
-        assert!(new_enough("3.51.3"));
-        assert!(new_enough("3.100.0"));
-        assert!(!new_enough("3.51.2"));
-        assert!(!new_enough("3.9.9"));
+    fn sqlite_versions_are_compared_by_number() {
+        assert!(is_supported_version("3.51.3"));
+        assert!(is_supported_version("3.100.0"));
+        assert!(!is_supported_version("3.51.2"));
+        assert!(!is_supported_version("3.9.9"));
     }
 }

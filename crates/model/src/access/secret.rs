@@ -14,7 +14,7 @@ use sha2::{Digest, Sha256};
 
 use crate::time::Entropy;
 
-const DIGITS: &[u8; 62] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
+const BASE62_DIGITS: &[u8; 62] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
 /// The number of random bytes of a secret.
 const RANDOM_BYTES: usize = 32;
 /// The number of digits that 256 bits need: 62^43 is a little more than 2^256.
@@ -22,11 +22,11 @@ const RANDOM_DIGITS: usize = 43;
 /// The number of digits that 32 bits need.
 const CHECKSUM_DIGITS: usize = 6;
 /// The number of characters of the prefix, including its underscore.
-const PREFIX: usize = 4;
+const PREFIX_CHARS: usize = 4;
 /// The number of characters of a whole secret.
-const LENGTH: usize = PREFIX + RANDOM_DIGITS + CHECKSUM_DIGITS;
+const SECRET_CHARS: usize = PREFIX_CHARS + RANDOM_DIGITS + CHECKSUM_DIGITS;
 /// The number of characters that lists show.
-const SHOWN: usize = 10;
+const DISPLAYED_CHARS: usize = 10;
 
 /// The error for a text that is not a secret. The error does not contain the text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -34,7 +34,7 @@ pub enum InvalidSecret {
     /// The text does not have the form of the secret.
     #[error(
         "it is not {what}: expected `{prefix}` and {} letters and digits",
-        LENGTH - PREFIX
+        SECRET_CHARS - PREFIX_CHARS
     )]
     Form {
         /// The expected kind of secret, with its article.
@@ -81,8 +81,8 @@ macro_rules! secrets {
             }
 
             /// Returns the first characters, by which a person recognizes the secret.
-            pub fn shown(&self) -> &str {
-                self.0.get(..SHOWN).unwrap_or_default()
+            pub fn display_prefix(&self) -> &str {
+                self.0.get(..DISPLAYED_CHARS).unwrap_or_default()
             }
 
             /// Returns the SHA-256 of the text, which is all that the database stores. A slow password hash is not
@@ -111,7 +111,7 @@ fn generate(prefix: &str, entropy: &dyn Entropy) -> String {
     let mut random = [0; RANDOM_BYTES];
     entropy.fill(&mut random);
     let mut text = prefix.to_owned();
-    text.push_str(&in_digits(&random, RANDOM_DIGITS));
+    text.push_str(&encode_base62(&random, RANDOM_DIGITS));
     // The checksum covers the prefix, so that a secret of one kind with the prefix of another is refused.
     let checksum = checksum(&text);
     text.push_str(&checksum);
@@ -120,33 +120,33 @@ fn generate(prefix: &str, entropy: &dyn Entropy) -> String {
 
 fn check(text: &str, prefix: &'static str, what: &'static str) -> Result<(), InvalidSecret> {
     let body = text.strip_prefix(prefix);
-    let formed = text.len() == LENGTH
+    let formed = text.len() == SECRET_CHARS
         && body.is_some_and(|body| body.bytes().all(|byte| byte.is_ascii_alphanumeric()));
     if !formed {
         return Err(InvalidSecret::Form { what, prefix });
     }
-    match text.split_at_checked(LENGTH - CHECKSUM_DIGITS) {
+    match text.split_at_checked(SECRET_CHARS - CHECKSUM_DIGITS) {
         Some((rest, given)) if checksum(rest) == given => Ok(()),
         _ => Err(InvalidSecret::Mistyped { what }),
     }
 }
 
 fn checksum(text: &str) -> String {
-    in_digits(&crc32(text.as_bytes()).to_be_bytes(), CHECKSUM_DIGITS)
+    encode_base62(&crc32(text.as_bytes()).to_be_bytes(), CHECKSUM_DIGITS)
 }
 
 /// Encodes a big-endian number in base 62 with a fixed number of digits.
-fn in_digits(number: &[u8], digits: usize) -> String {
+fn encode_base62(number: &[u8], digits: usize) -> String {
     let mut number = number.to_vec();
-    let mut text = vec![DIGITS[0]; digits];
+    let mut text = vec![BASE62_DIGITS[0]; digits];
     for digit in text.iter_mut().rev() {
         let mut rest = 0_usize;
         for byte in &mut number {
             let dividend = rest << 8 | usize::from(*byte);
-            *byte = u8::try_from(dividend / DIGITS.len()).unwrap_or(u8::MAX);
-            rest = dividend % DIGITS.len();
+            *byte = u8::try_from(dividend / BASE62_DIGITS.len()).unwrap_or(u8::MAX);
+            rest = dividend % BASE62_DIGITS.len();
         }
-        *digit = DIGITS[rest];
+        *digit = BASE62_DIGITS[rest];
     }
     text.into_iter().map(char::from).collect()
 }
@@ -179,13 +179,13 @@ mod tests {
     }
 
     #[test]
-    fn the_checksum_is_the_known_one() {
+    fn crc32_matches_catalogue_check_value() {
         // The check value of https://reveng.sourceforge.io/crc-catalogue/17plus.htm
         assert_eq!(crc32(b"123456789"), 0xCBF4_3926);
     }
 
     #[test]
-    fn the_least_and_the_greatest_number_fit_their_digits() {
+    fn lowest_and_highest_secret_fit_the_digits() {
         let least = TokenSecret::generate(&Bytes([0; RANDOM_BYTES]));
         assert!(
             least
@@ -193,9 +193,11 @@ mod tests {
                 .starts_with(&format!("mat_{}", "0".repeat(43)))
         );
         let greatest = TokenSecret::generate(&Bytes([u8::MAX; RANDOM_BYTES]));
-        let digits: Vec<u32> = greatest.reveal()[PREFIX..PREFIX + RANDOM_DIGITS]
+        let digits: Vec<u32> = greatest.reveal()[PREFIX_CHARS..PREFIX_CHARS + RANDOM_DIGITS]
             .bytes()
-            .map(|byte| u32::try_from(DIGITS.iter().position(|it| *it == byte).unwrap()).unwrap())
+            .map(|byte| {
+                u32::try_from(BASE62_DIGITS.iter().position(|it| *it == byte).unwrap()).unwrap()
+            })
             .collect();
         // Read back: every byte is full.
         let mut number = [0_u32; RANDOM_BYTES];
@@ -212,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn a_link_is_no_token() {
+    fn link_secret_is_refused_as_token() {
         let link = LinkSecret::generate(&Bytes([7; RANDOM_BYTES]));
         assert!(matches!(
             TokenSecret::parse(link.reveal()),
@@ -227,16 +229,16 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_was_given_out_is_read_back(random: [u8; RANDOM_BYTES]) {
+        fn token_secret_parses_its_generated_text(random: [u8; RANDOM_BYTES]) {
             let secret = TokenSecret::generate(&Bytes(random));
-            prop_assert_eq!(secret.reveal().len(), LENGTH);
+            prop_assert_eq!(secret.reveal().len(), SECRET_CHARS);
             let read = TokenSecret::parse(secret.reveal()).unwrap();
             prop_assert_eq!(read.hash(), secret.hash());
             prop_assert_eq!(read.shown(), &secret.reveal()[..10]);
         }
 
         #[test]
-        fn one_wrong_character_is_seen(random: [u8; RANDOM_BYTES], at in 0..LENGTH, with in "[ -~é]") {
+        fn token_secret_with_one_wrong_character_is_refused(random: [u8; RANDOM_BYTES], at in 0..SECRET_CHARS, with in "[ -~é]") {
             let secret = TokenSecret::generate(&Bytes(random));
             let mut text = secret.reveal().to_owned();
             text.replace_range(at..=at, &with);
@@ -245,13 +247,13 @@ mod tests {
         }
 
         #[test]
-        fn what_is_no_token_is_refused(text in "(mat_)?\\PC{0,60}") {
+        fn arbitrary_text_is_refused_as_token_secret(text in "(mat_)?\\PC{0,60}") {
             // The error holds texts of the program alone: its type is `Copy`.
             prop_assert!(TokenSecret::parse(&text).is_err());
         }
 
         #[test]
-        fn a_secret_is_not_shown_by_accident(random: [u8; RANDOM_BYTES]) {
+        fn token_secret_is_hidden_in_debug(random: [u8; RANDOM_BYTES]) {
             let secret = TokenSecret::generate(&Bytes(random));
             let debug = format!("{secret:?}");
             prop_assert_eq!(debug, "TokenSecret(..)");

@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, fmt};
 
 use jiff::{civil::Date, tz::TimeZone};
 
-use super::{Amount, Budget, Limit, Money, Period, Spent, meter::in_currency};
+use super::{Amount, Budget, Limit, Money, Period, RunUsage, meter::cost_in_currency};
 use crate::{text_enum::text_enum, time::Timestamp};
 
 text_enum! {
@@ -19,7 +19,7 @@ text_enum! {
 
 /// The day and the month of an instant, in UTC.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Days {
+pub struct BudgetPeriods {
     /// The beginning of the month.
     pub month: Timestamp,
     /// The beginning of the day.
@@ -30,7 +30,7 @@ pub struct Days {
     pub month_end: Timestamp,
 }
 
-impl Days {
+impl BudgetPeriods {
     /// Returns the day and the month of an instant.
     pub fn of(now: Timestamp) -> Self {
         let day = now.jiff().to_zoned(TimeZone::UTC).date();
@@ -63,7 +63,7 @@ fn midnight(day: Date, outside: Timestamp) -> Timestamp {
 
 /// The usage of a day or a month.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Used {
+pub struct UsageTotals {
     /// The tokens.
     pub tokens: u64,
     /// The cost, from currency to millionths of the currency's unit.
@@ -72,7 +72,7 @@ pub struct Used {
     pub turns: u64,
 }
 
-impl Used {
+impl UsageTotals {
     /// Returns the cost as one amount for each currency.
     pub fn money(&self) -> Vec<Money> {
         let cost = self.cost.iter().filter(|(_, micros)| **micros > 0);
@@ -81,11 +81,11 @@ impl Used {
     }
 
     /// Returns `true` if this usage and `spent`, the usage of a running turn, together reach an amount.
-    fn reaches(&self, amount: &Amount, spent: &Spent) -> bool {
+    fn reaches(&self, amount: &Amount, spent: &RunUsage) -> bool {
         match amount {
             Amount::Tokens(limit) => self.tokens.saturating_add(spent.tokens) >= *limit,
             Amount::Cost(limit) => {
-                let cost = in_currency(&self.cost, limit);
+                let cost = cost_in_currency(&self.cost, limit);
                 cost.saturating_add(spent.cost_in(limit)) >= limit.micros()
             }
             Amount::Turns(limit) => self.turns >= u64::from(*limit),
@@ -101,19 +101,19 @@ pub struct Account {
     /// The budget.
     pub budget: Budget,
     /// The day and the month of the usage.
-    pub days: Days,
+    pub periods: BudgetPeriods,
     /// The usage of the day.
-    pub day: Used,
+    pub day: UsageTotals,
     /// The usage of the month.
-    pub month: Used,
+    pub month: UsageTotals,
 }
 
 impl Account {
     /// Returns the limit that prevents the next turn. If several limits do, returns one with the longest period.
     /// Returns `None` if the turn may begin.
-    pub fn before_turn(&self) -> Option<Reached> {
-        let nothing = Spent::default();
-        self.reached(|limit| {
+    pub fn limit_blocking_next_turn(&self) -> Option<ReachedLimit> {
+        let nothing = RunUsage::default();
+        self.longest_reached_limit(|limit| {
             let used = match limit.period {
                 Period::Run => return false,
                 Period::Day => &self.day,
@@ -125,23 +125,27 @@ impl Account {
 
     /// Returns the limit that a running turn has reached, after it has used `spent`. The account already contains
     /// `counted` of that usage. Limits of turns do not apply, because the turn was admitted when it began.
-    fn during_turn(&self, spent: &Spent, counted: &Spent) -> Option<Reached> {
-        let beyond = spent.beyond(counted);
-        self.reached(|limit| match (limit.period, &limit.amount) {
+    fn limit_reached_during_turn(
+        &self,
+        spent: &RunUsage,
+        counted: &RunUsage,
+    ) -> Option<ReachedLimit> {
+        let beyond = spent.saturating_sub(counted);
+        self.longest_reached_limit(|limit| match (limit.period, &limit.amount) {
             (_, Amount::Turns(_)) => false,
-            (Period::Run, amount) => Used::default().reaches(amount, spent),
+            (Period::Run, amount) => UsageTotals::default().reaches(amount, spent),
             (Period::Day, amount) => self.day.reaches(amount, &beyond),
             (Period::Month, amount) => self.month.reaches(amount, &beyond),
         })
     }
 
     /// Returns the limit with the longest period of those that are reached.
-    fn reached(&self, is_reached: impl Fn(&Limit) -> bool) -> Option<Reached> {
+    fn longest_reached_limit(&self, is_reached: impl Fn(&Limit) -> bool) -> Option<ReachedLimit> {
         let limits = self.budget.limits().filter(is_reached);
         let longest = limits.max_by_key(|limit| limit.period)?;
-        Some(Reached {
+        Some(ReachedLimit {
             owner: self.owner,
-            until: self.days.end(longest.period),
+            until: self.periods.end(longest.period),
             limit: longest,
         })
     }
@@ -153,27 +157,31 @@ pub struct Accounts {
     /// The accounts of the automation and of the tenant, for each that has a budget.
     pub accounts: Vec<Account>,
     /// The part of the run's own usage that the accounts already contain.
-    pub counted: Spent,
+    pub counted: RunUsage,
 }
 
 impl Accounts {
     /// Returns the limit that the run has reached, after it has used `spent`. Returns `None` if the run may continue.
-    pub fn reached(&self, spent: &Spent) -> Option<Reached> {
+    pub fn limit_reached_during_turn(&self, spent: &RunUsage) -> Option<ReachedLimit> {
         let accounts = self.accounts.iter();
-        let reached = accounts.filter_map(|account| account.during_turn(spent, &self.counted));
+        let reached =
+            accounts.filter_map(|account| account.limit_reached_during_turn(spent, &self.counted));
         reached.max_by_key(|reached| reached.limit.period)
     }
 
     /// Returns the limit that prevents the next turn. Returns `None` if the turn may begin.
-    pub fn before_turn(&self) -> Option<Reached> {
-        let reached = self.accounts.iter().filter_map(Account::before_turn);
+    pub fn limit_blocking_next_turn(&self) -> Option<ReachedLimit> {
+        let reached = self
+            .accounts
+            .iter()
+            .filter_map(Account::limit_blocking_next_turn);
         reached.max_by_key(|reached| reached.limit.period)
     }
 }
 
 /// A limit that is used up.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Reached {
+pub struct ReachedLimit {
     /// The owner of the budget.
     pub owner: Owner,
     /// The limit.
@@ -182,7 +190,7 @@ pub struct Reached {
     pub until: Option<Timestamp>,
 }
 
-impl fmt::Display for Reached {
+impl fmt::Display for ReachedLimit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self {
             owner,
@@ -215,21 +223,21 @@ mod tests {
         Account {
             owner: Owner::Automation,
             budget,
-            days: Days::of(at("2026-05-04T09:00:00Z")),
-            day: Used::default(),
-            month: Used::default(),
+            periods: BudgetPeriods::of(at("2026-05-04T09:00:00Z")),
+            day: UsageTotals::default(),
+            month: UsageTotals::default(),
         }
     }
 
-    fn spent(tokens: u64, cost: &[(&str, u64)]) -> Spent {
-        Spent {
+    fn usage(tokens: u64, cost: &[(&str, u64)]) -> RunUsage {
+        RunUsage {
             tokens,
             cost: cost.iter().map(|(c, m)| ((*c).to_owned(), *m)).collect(),
         }
     }
 
     #[test]
-    fn days_and_months_are_those_of_utc() {
+    fn budget_periods_are_utc_days_and_months() {
         for (now, day, day_end, month, month_end) in [
             (
                 "2026-05-04T09:00:00Z",
@@ -254,31 +262,31 @@ mod tests {
             ),
         ] {
             let midnight = |day: &str| at(&format!("{day}T00:00:00Z"));
-            let expected = Days {
+            let expected = BudgetPeriods {
                 month: midnight(month),
                 day: midnight(day),
                 day_end: midnight(day_end),
                 month_end: midnight(month_end),
             };
-            assert_eq!(Days::of(at(now)), expected, "{now}");
+            assert_eq!(BudgetPeriods::of(at(now)), expected, "{now}");
         }
     }
 
     #[test]
-    fn a_limit_is_reached_when_all_of_it_is_used() {
+    fn budget_limit_is_reached_when_fully_used() {
         let mut account = account(&["100 tokens/day", "3 turns/month"]);
         account.day.tokens = 99;
         account.month.turns = 2;
-        assert_eq!(account.before_turn(), None);
+        assert_eq!(account.limit_blocking_next_turn(), None);
         account.day.tokens = 100;
-        let reached = account.before_turn().unwrap();
+        let reached = account.limit_blocking_next_turn().unwrap();
         assert_eq!(
             reached.to_string(),
             "the automation's budget of 100 tokens a day is used up until 2026-05-05T00:00:00Z"
         );
         // Of two the one that holds for longer is named.
         account.month.turns = 3;
-        let reached = account.before_turn().unwrap();
+        let reached = account.limit_blocking_next_turn().unwrap();
         assert_eq!(
             reached.to_string(),
             "the automation's budget of 3 turns a month is used up until 2026-06-01T00:00:00Z"
@@ -286,45 +294,47 @@ mod tests {
     }
 
     #[test]
-    fn a_run_reaches_its_own_limit_and_what_is_left_of_the_others() {
+    fn run_reaches_run_limit_and_rest_of_period_limit() {
         let mut account = account(&["50 tokens/run", "2 USD/day"]);
         account.day.cost.insert("USD".into(), 1_500_000);
-        let counted = spent(20, &[("USD", 500_000)]);
-        let reached = |spent: &Spent| {
+        let counted = usage(20, &[("USD", 500_000)]);
+        let reached = |spent: &RunUsage| {
             let accounts = Accounts {
                 accounts: vec![account.clone()],
                 counted: counted.clone(),
             };
-            accounts.reached(spent).map(|reached| reached.to_string())
+            accounts
+                .limit_reached_during_turn(spent)
+                .map(|reached| reached.to_string())
         };
         // What is counted already is not taken twice.
-        assert_eq!(reached(&spent(49, &[("USD", 999_999)])), None);
+        assert_eq!(reached(&usage(49, &[("USD", 999_999)])), None);
         assert_eq!(
-            reached(&spent(50, &[])).unwrap(),
+            reached(&usage(50, &[])).unwrap(),
             "the automation's budget of 50 tokens a run is used up"
         );
         assert_eq!(
-            reached(&spent(0, &[("usd", 500_000)])).unwrap(),
+            reached(&usage(0, &[("usd", 500_000)])).unwrap(),
             "the automation's budget of 2 USD a day is used up until 2026-05-05T00:00:00Z"
         );
-        assert_eq!(reached(&spent(0, &[("EUR", 9_000_000)])), None);
+        assert_eq!(reached(&usage(0, &[("EUR", 9_000_000)])), None);
     }
 
     #[test]
-    fn the_turn_that_is_under_way_was_allowed() {
+    fn turn_limit_does_not_stop_running_turn() {
         let mut account = account(&["1 turn/day"]);
         account.day.turns = 1;
-        assert!(account.before_turn().is_some());
+        assert!(account.limit_blocking_next_turn().is_some());
         let accounts = Accounts {
             accounts: vec![account],
-            counted: Spent::default(),
+            counted: RunUsage::default(),
         };
-        assert_eq!(accounts.reached(&spent(9, &[])), None);
+        assert_eq!(accounts.limit_reached_during_turn(&usage(9, &[])), None);
     }
 
     proptest! {
         #[test]
-        fn what_was_counted_changes_no_decision(
+        fn counted_usage_does_not_change_budget_decision(
             limit in 1..1000_u64, used in 0..1000_u64, own in 0..1000_u64, counted in 0..1000_u64,
         ) {
             let counted = counted.min(own);
@@ -333,20 +343,20 @@ mod tests {
                 account.day.tokens = used + counted;
                 let accounts = Accounts {
                     accounts: vec![account],
-                    counted: spent(counted, &[]),
+                    counted: usage(counted, &[]),
                 };
-                accounts.reached(&spent(own, &[])).is_some()
+                accounts.limit_reached_during_turn(&usage(own, &[])).is_some()
             };
             prop_assert_eq!(decide(counted), used + own >= limit);
         }
 
         #[test]
-        fn an_instant_is_in_its_day_and_its_month(micros in 0..4_102_444_800_000_000_i64) {
+        fn budget_periods_contain_their_instant(micros in 0..4_102_444_800_000_000_i64) {
             let now = Timestamp::from_microsecond(micros).unwrap();
-            let days = Days::of(now);
+            let days = BudgetPeriods::of(now);
             prop_assert!(days.month <= days.day && days.day <= now);
             prop_assert!(now < days.day_end && days.day_end <= days.month_end);
-            prop_assert_eq!(Days::of(days.day), days);
+            prop_assert_eq!(BudgetPeriods::of(days.day), days);
         }
     }
 }

@@ -12,15 +12,15 @@ use super::Money;
 
 /// The maximum number of tokens that one run is charged. Reports of agents are not trusted, and a sum must not
 /// overflow.
-const MOST_TOKENS: u64 = 1_000_000_000_000;
+const MAX_RUN_TOKENS: u64 = 1_000_000_000_000;
 /// The maximum cost that one run is charged in one currency, in millionths of its unit.
-const MOST_MICROS: u64 = 1_000_000_000_000;
+const MAX_RUN_COST_MICROS: u64 = 1_000_000_000_000;
 /// The maximum number of currencies of one session. Costs in further currencies are ignored.
-const MOST_CURRENCIES: usize = 4;
+const MAX_CURRENCIES: usize = 4;
 
 /// The last report of an agent about its session.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Reading {
+pub struct UsageReport {
     /// The number of tokens in the agent's context.
     pub tokens: u64,
     /// The cost of the session so far, with the last reported amount of each currency. Empty if the agent reports no
@@ -28,7 +28,7 @@ pub struct Reading {
     pub costs: Vec<Money>,
 }
 
-impl Reading {
+impl UsageReport {
     /// Reads a report of an agent, or the stored usage of a run or a seat. Returns `None` if it has no number of
     /// tokens.
     pub fn of(usage: &Value) -> Option<Self> {
@@ -36,27 +36,27 @@ impl Reading {
         // A report has one currency, in `cost`. Stored usage has all currencies, in `costs`; older versions stored
         // only `cost`.
         let costs = Vec::deserialize(&usage["costs"]);
-        let costs = costs.unwrap_or_else(|_| reported(&usage["cost"]).into_iter().collect());
+        let costs = costs.unwrap_or_else(|_| parse_cost(&usage["cost"]).into_iter().collect());
         Some(Self { tokens, costs })
     }
 }
 
 /// Reads a cost in the form in which agents report it.
-fn reported(cost: &Value) -> Option<Money> {
-    Money::reported(cost["amount"].as_f64()?, cost["currency"].as_str()?)
+fn parse_cost(cost: &Value) -> Option<Money> {
+    Money::from_report(cost["amount"].as_f64()?, cost["currency"].as_str()?)
 }
 
 /// The usage of a run.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
-pub struct Spent {
+pub struct RunUsage {
     /// The tokens by which the agent's context grew.
     pub tokens: u64,
     /// The cost, from currency to millionths of the currency's unit.
     pub cost: BTreeMap<String, u64>,
 }
 
-impl Spent {
+impl RunUsage {
     /// Reads the stored usage of a run. A corrupt value counts as no usage.
     pub fn of(usage: &Value) -> Self {
         Self::deserialize(&usage["spent"]).unwrap_or_default()
@@ -69,12 +69,12 @@ impl Spent {
 
     /// Returns the cost in the currency of a limit.
     pub(super) fn cost_in(&self, limit: &Money) -> u64 {
-        in_currency(&self.cost, limit)
+        cost_in_currency(&self.cost, limit)
     }
 
     /// Returns the part of this usage that exceeds `counted`.
     #[must_use]
-    pub fn beyond(&self, counted: &Self) -> Self {
+    pub fn saturating_sub(&self, counted: &Self) -> Self {
         let cost = self.cost.iter().filter_map(|(currency, micros)| {
             let before = counted.cost.get(currency).copied().unwrap_or(0);
             let more = micros.saturating_sub(before);
@@ -89,8 +89,10 @@ impl Spent {
 
 /// Returns the sum of the costs in the currency of a limit. Agents may write one currency in several cases, such as
 /// `USD` and `usd`.
-pub(super) fn in_currency(cost: &BTreeMap<String, u64>, limit: &Money) -> u64 {
-    let of_limit = cost.iter().filter(|(currency, _)| limit.is_of(currency));
+pub(super) fn cost_in_currency(cost: &BTreeMap<String, u64>, limit: &Money) -> u64 {
+    let of_limit = cost
+        .iter()
+        .filter(|(currency, _)| limit.has_currency(currency));
     of_limit.fold(0, |sum: u64, (_, micros)| sum.saturating_add(*micros))
 }
 
@@ -103,7 +105,7 @@ pub struct Meter {
     costs: Vec<Cost>,
     /// `true` if the cost of the session before this turn is unknown.
     costs_unknown: bool,
-    spent: Spent,
+    usage: RunUsage,
 }
 
 /// The cost of a session in one currency.
@@ -111,7 +113,7 @@ pub struct Meter {
 struct Cost {
     last: Money,
     /// `true` if the agent reported this cost in this turn.
-    said: bool,
+    reported_this_turn: bool,
 }
 
 impl Meter {
@@ -121,7 +123,7 @@ impl Meter {
     /// If there is no such report, of tokens or of a cost, the first report in this turn becomes the starting point,
     /// because the meter cannot know how much of it is older. The first turn of a session starts at zero instead: use
     /// `Meter::default()`.
-    pub fn resumed(last: Option<Reading>) -> Self {
+    pub fn resumed(last: Option<UsageReport>) -> Self {
         let tokens = last.as_ref().map(|last| last.tokens);
         let costs = last.map(|last| last.costs).unwrap_or_default();
         let mut meter = Self {
@@ -130,8 +132,11 @@ impl Meter {
             costs_unknown: costs.is_empty(),
             ..Self::default()
         };
-        for last in costs.into_iter().take(MOST_CURRENCIES) {
-            meter.costs.push(Cost { last, said: false });
+        for last in costs.into_iter().take(MAX_CURRENCIES) {
+            meter.costs.push(Cost {
+                last,
+                reported_this_turn: false,
+            });
         }
         meter
     }
@@ -141,31 +146,31 @@ impl Meter {
     /// A context that shrank was compacted, and a cost that shrank was corrected. Neither counts as usage, and
     /// neither reduces the usage. One exception: if the first cost of a turn in a currency is lower than the last
     /// cost of the earlier turns, all of it counts, because the agent was restarted and counts from zero.
-    pub fn read(&mut self, reading: &Reading) {
+    pub fn record(&mut self, reading: &UsageReport) {
         let before = std::mem::replace(&mut self.tokens, reading.tokens);
         if !std::mem::take(&mut self.tokens_unknown) {
             let grown = reading.tokens.saturating_sub(before);
-            self.spent.tokens = self.spent.tokens.saturating_add(grown).min(MOST_TOKENS);
+            self.usage.tokens = self.usage.tokens.saturating_add(grown).min(MAX_RUN_TOKENS);
         }
         for cost in &reading.costs {
-            self.read_cost(cost);
+            self.record_cost(cost);
         }
     }
 
-    fn read_cost(&mut self, cost: &Money) {
+    fn record_cost(&mut self, cost: &Money) {
         let said = Cost {
             last: cost.clone(),
-            said: true,
+            reported_this_turn: true,
         };
-        let of_currency = |known: &&mut Cost| known.last.is_of(cost.currency());
+        let of_currency = |known: &&mut Cost| known.last.has_currency(cost.currency());
         let before = if let Some(known) = self.costs.iter_mut().find(of_currency) {
             // Known currency. A lower first cost means that the agent was restarted and counts from zero.
             let before = std::mem::replace(known, said);
             match before.last.micros() {
-                micros if !before.said && micros > cost.micros() => 0,
+                micros if !before.reported_this_turn && micros > cost.micros() => 0,
                 micros => micros,
             }
-        } else if self.costs.len() < MOST_CURRENCIES {
+        } else if self.costs.len() < MAX_CURRENCIES {
             // First cost in this currency. If no earlier cost is known, this report is only the starting point.
             self.costs.push(said);
             if self.costs_unknown { cost.micros() } else { 0 }
@@ -175,11 +180,11 @@ impl Meter {
         let grown = cost.micros().saturating_sub(before);
         if grown > 0 {
             // Keep one key for each currency, whatever case the agent uses, so that the usage is not split.
-            let mut names = self.spent.cost.keys();
-            let name = names.find(|name| cost.is_of(name)).cloned();
+            let mut names = self.usage.cost.keys();
+            let name = names.find(|name| cost.has_currency(name)).cloned();
             let name = name.unwrap_or_else(|| cost.currency().to_owned());
-            let sum = self.spent.cost.entry(name).or_default();
-            *sum = sum.saturating_add(grown).min(MOST_MICROS);
+            let sum = self.usage.cost.entry(name).or_default();
+            *sum = sum.saturating_add(grown).min(MAX_RUN_COST_MICROS);
         }
     }
 
@@ -189,8 +194,8 @@ impl Meter {
     }
 
     /// Returns the usage of the turn so far.
-    pub const fn spent(&self) -> &Spent {
-        &self.spent
+    pub const fn usage(&self) -> &RunUsage {
+        &self.usage
     }
 }
 
@@ -201,8 +206,8 @@ mod tests {
 
     use super::*;
 
-    fn reading(tokens: u64, micros: u64) -> Reading {
-        Reading {
+    fn report(tokens: u64, micros: u64) -> UsageReport {
+        UsageReport {
             tokens,
             costs: vec![money(micros, "USD")],
         }
@@ -213,125 +218,131 @@ mod tests {
     }
 
     /// What is kept of a seat for its next turn.
-    fn kept(tokens: u64, meter: &Meter) -> Option<Reading> {
+    fn stored_report(tokens: u64, meter: &Meter) -> Option<UsageReport> {
         let usage = json!({ "used": tokens, "size": 100, "cost": null, "costs": meter.costs() });
-        Reading::of(&usage)
+        UsageReport::of(&usage)
     }
 
     /// What a session's first turn has used, or where something was reported before, a later one.
-    fn spent(from: Option<Reading>, readings: &[(u64, u64)]) -> (u64, u64) {
+    fn turn_usage(from: Option<UsageReport>, readings: &[(u64, u64)]) -> (u64, u64) {
         let mut meter = from.map_or_else(Meter::default, |from| Meter::resumed(Some(from)));
         for (tokens, micros) in readings {
-            meter.read(&reading(*tokens, *micros));
+            meter.record(&report(*tokens, *micros));
         }
-        let spent = meter.spent();
+        let spent = meter.usage();
         let cost = spent.cost.get("USD").copied().unwrap_or(0);
         (spent.tokens, cost)
     }
 
     #[test]
-    fn a_turn_has_used_by_how_much_its_reports_grew() {
-        assert_eq!(spent(None, &[]), (0, 0));
-        assert_eq!(spent(None, &[(100, 5), (250, 9)]), (250, 9));
-        let before = || Some(reading(250, 9));
-        assert_eq!(spent(before(), &[(300, 11)]), (50, 2));
-        assert_eq!(spent(before(), &[(250, 9)]), (0, 0));
+    fn turn_usage_is_growth_of_its_reports() {
+        assert_eq!(turn_usage(None, &[]), (0, 0));
+        assert_eq!(turn_usage(None, &[(100, 5), (250, 9)]), (250, 9));
+        let before = || Some(report(250, 9));
+        assert_eq!(turn_usage(before(), &[(300, 11)]), (50, 2));
+        assert_eq!(turn_usage(before(), &[(250, 9)]), (0, 0));
         // Compacted in between: what it has grown by since counts again.
-        assert_eq!(spent(before(), &[(300, 11), (80, 12), (100, 13)]), (70, 4));
+        assert_eq!(
+            turn_usage(before(), &[(300, 11), (80, 12), (100, 13)]),
+            (70, 4)
+        );
     }
 
     #[test]
-    fn an_agent_that_counts_its_cost_anew_is_believed_once() {
-        assert_eq!(spent(Some(reading(0, 9)), &[(0, 4), (0, 6)]), (0, 6));
+    fn first_lower_cost_in_turn_counts_as_restart() {
+        assert_eq!(turn_usage(Some(report(0, 9)), &[(0, 4), (0, 6)]), (0, 6));
         // A correction in mid-turn is none.
-        assert_eq!(spent(Some(reading(0, 9)), &[(0, 10), (0, 7)]), (0, 1));
+        assert_eq!(turn_usage(Some(report(0, 9)), &[(0, 10), (0, 7)]), (0, 1));
     }
 
     #[test]
-    fn what_nobody_has_reported_of_earlier_turns_is_not_charged() {
+    fn unreported_usage_of_earlier_turns_is_not_charged() {
         let mut meter = Meter::resumed(None);
-        meter.read(&reading(90_000, 12_000_000));
-        assert!(meter.spent().is_none());
-        meter.read(&reading(90_500, 12_000_100));
-        assert_eq!(meter.spent().tokens, 500);
-        assert_eq!(meter.spent().cost["USD"], 100);
+        meter.record(&report(90_000, 12_000_000));
+        assert!(meter.usage().is_none());
+        meter.record(&report(90_500, 12_000_100));
+        assert_eq!(meter.usage().tokens, 500);
+        assert_eq!(meter.usage().cost["USD"], 100);
         // An agent that begins to tell costs later has had them before, too.
-        let mut meter = Meter::resumed(Some(Reading {
+        let mut meter = Meter::resumed(Some(UsageReport {
             tokens: 90_000,
             costs: Vec::new(),
         }));
-        meter.read(&reading(90_001, 12_000_000));
-        assert_eq!((meter.spent().tokens, meter.spent().cost.len()), (1, 0));
-        meter.read(&reading(90_001, 12_000_003));
-        assert_eq!(meter.spent().cost["USD"], 3);
+        meter.record(&report(90_001, 12_000_000));
+        assert_eq!((meter.usage().tokens, meter.usage().cost.len()), (1, 0));
+        meter.record(&report(90_001, 12_000_003));
+        assert_eq!(meter.usage().cost["USD"], 3);
         // From then on it is known, and another currency is another use.
-        let mut meter = Meter::resumed(kept(90_001, &meter));
-        meter.read(&Reading {
+        let mut meter = Meter::resumed(stored_report(90_001, &meter));
+        meter.record(&UsageReport {
             tokens: 90_001,
             costs: vec![money(7, "EUR")],
         });
-        assert_eq!(meter.spent().cost["EUR"], 7);
+        assert_eq!(meter.usage().cost["EUR"], 7);
     }
 
     #[test]
-    fn currencies_are_kept_apart_and_many_are_ignored() {
-        let mut meter = Meter::resumed(Some(reading(0, 500)));
+    fn costs_are_separate_by_currency_up_to_maximum() {
+        let mut meter = Meter::resumed(Some(report(0, 500)));
         for currency in ["EUR", "USD", "CHF", "CZK", "GBP", "gbp", "eur", "Eur"] {
-            meter.read(&Reading {
+            meter.record(&UsageReport {
                 tokens: 0,
                 costs: vec![money(7, currency)],
             });
         }
-        let names: Vec<_> = meter.spent().cost.keys().cloned().collect();
+        let names: Vec<_> = meter.usage().cost.keys().cloned().collect();
         assert_eq!(names, ["CHF", "CZK", "EUR", "USD"]);
-        assert!(meter.spent().cost.values().all(|micros| *micros == 7));
-        assert_eq!(meter.costs().len(), MOST_CURRENCIES);
+        assert!(meter.usage().cost.values().all(|micros| *micros == 7));
+        assert_eq!(meter.costs().len(), MAX_CURRENCIES);
     }
 
     #[test]
-    fn what_is_kept_of_a_run_is_read_again() {
+    fn stored_usage_of_run_is_parsed() {
         let usage =
             json!({ "used": 12, "size": 100, "cost": { "amount": 0.5, "currency": "USD" } });
-        assert_eq!(Reading::of(&usage), Some(reading(12, 500_000)));
-        assert_eq!(Reading::of(&json!({})), None);
+        assert_eq!(UsageReport::of(&usage), Some(report(12, 500_000)));
+        assert_eq!(UsageReport::of(&json!({})), None);
         let mut both = usage.clone();
         both["costs"] = json!([money(3, "EUR"), money(500_000, "USD")]);
         let costs = vec![money(3, "EUR"), money(500_000, "USD")];
-        assert_eq!(Reading::of(&both), Some(Reading { tokens: 12, costs }));
-        assert!(Spent::of(&usage).is_none());
+        assert_eq!(
+            UsageReport::of(&both),
+            Some(UsageReport { tokens: 12, costs })
+        );
+        assert!(RunUsage::of(&usage).is_none());
         let mut meter = Meter::default();
-        meter.read(&reading(12, 3));
-        let usage = json!({ "spent": meter.spent() });
-        assert_eq!(&Spent::of(&usage), meter.spent());
-        assert!(Spent::of(&json!({ "spent": "much" })).is_none());
+        meter.record(&report(12, 3));
+        let usage = json!({ "spent": meter.usage() });
+        assert_eq!(&RunUsage::of(&usage), meter.usage());
+        assert!(RunUsage::of(&json!({ "spent": "much" })).is_none());
     }
 
     proptest! {
         #[test]
-        fn use_never_shrinks_and_what_is_beyond_adds_up(
+        fn run_usage_never_decreases_and_differences_add_up(
             readings in prop::collection::vec((any::<u64>(), 0..10_u64.pow(15)), 0..20),
             from in prop::option::of((any::<u64>(), 0..10_u64.pow(15))),
         ) {
-            let mut meter = Meter::resumed(from.map(|(tokens, micros)| reading(tokens, micros)));
-            let mut before = meter.spent().clone();
-            let mut sum = Spent::default();
+            let mut meter = Meter::resumed(from.map(|(tokens, micros)| report(tokens, micros)));
+            let mut before = meter.usage().clone();
+            let mut sum = RunUsage::default();
             for (tokens, micros) in readings {
-                meter.read(&reading(tokens, micros));
-                let now = meter.spent().clone();
+                meter.record(&report(tokens, micros));
+                let now = meter.usage().clone();
                 prop_assert!(now.tokens >= before.tokens);
-                prop_assert!(before.beyond(&now).is_none());
-                let more = now.beyond(&before);
+                prop_assert!(before.saturating_sub(&now).is_none());
+                let more = now.saturating_sub(&before);
                 sum.tokens += more.tokens;
                 for (currency, micros) in more.cost {
                     *sum.cost.entry(currency).or_default() += micros;
                 }
                 before = now;
             }
-            prop_assert_eq!(&sum, meter.spent());
+            prop_assert_eq!(&sum, meter.usage());
         }
 
         #[test]
-        fn the_use_in_each_currency_is_its_growth_however_they_take_turns(
+        fn usage_per_currency_is_growth_across_interleaved_turns(
             reports in prop::collection::vec((0..4_usize, 0..1000_u64, any::<bool>()), 0..60),
         ) {
             let currencies = ["USD", "EUR", "CHF", "credits"];
@@ -339,18 +350,18 @@ mod tests {
             let (mut totals, mut charged) = ([0_u64; 4], [0_u64; 4]);
             let mut charge = |meter: &Meter| {
                 for (sum, currency) in charged.iter_mut().zip(currencies) {
-                    *sum += meter.spent().cost.get(currency).copied().unwrap_or(0);
+                    *sum += meter.usage().cost.get(currency).copied().unwrap_or(0);
                 }
             };
             // A first report, of nothing, tells that costs are told.
-            meter.read(&reading(0, 0));
+            meter.record(&report(0, 0));
             for (which, more, turn_ends) in reports {
                 totals[which] += more;
                 let costs = vec![money(totals[which], currencies[which])];
-                meter.read(&Reading { tokens: 0, costs });
+                meter.record(&UsageReport { tokens: 0, costs });
                 if turn_ends {
                     charge(&meter);
-                    meter = Meter::resumed(kept(0, &meter));
+                    meter = Meter::resumed(stored_report(0, &meter));
                 }
             }
             charge(&meter);

@@ -5,16 +5,16 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 /// The number of millionths in a unit.
-const MICROS: u64 = 1_000_000;
+const MICROS_PER_UNIT: u64 = 1_000_000;
 /// The maximum number of units in an amount.
-const MOST_UNITS: u64 = 1_000_000_000;
+const MAX_UNITS: u64 = 1_000_000_000;
 /// The longest name of a currency, in bytes.
-const CURRENCY_BYTES: usize = 16;
+const MAX_CURRENCY_BYTES: usize = 16;
 
 /// An amount of money in a currency.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
-#[serde(try_from = "Written", into = "Written", deny_unknown_fields)]
+#[serde(try_from = "MoneyJson", into = "MoneyJson", deny_unknown_fields)]
 pub struct Money {
     /// A decimal number with at most six digits after the point, such as `20` or `0.25`.
     #[cfg_attr(
@@ -30,7 +30,7 @@ pub struct Money {
 /// The JSON form of [`Money`].
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Written {
+struct MoneyJson {
     amount: String,
     currency: String,
 }
@@ -56,14 +56,14 @@ impl Money {
     ///
     /// [`InvalidMoney::Currency`] if the currency is not 1 to 16 letters and digits.
     pub fn new(micros: u64, currency: &str) -> Result<Self, InvalidMoney> {
-        let known = (1..=CURRENCY_BYTES).contains(&currency.len())
+        let known = (1..=MAX_CURRENCY_BYTES).contains(&currency.len())
             && currency.chars().all(|c| c.is_ascii_alphanumeric());
         if !known {
             let given = currency.chars().take(40).collect();
             return Err(InvalidMoney::Currency(given));
         }
         Ok(Self {
-            micros: micros.min(MOST_UNITS * MICROS),
+            micros: micros.min(MAX_UNITS * MICROS_PER_UNIT),
             currency: currency.to_owned(),
         })
     }
@@ -81,9 +81,9 @@ impl Money {
 
     /// Returns the amount that an agent reports, rounded to a millionth. Returns `None` if the amount or the currency
     /// is invalid.
-    pub fn reported(amount: f64, currency: &str) -> Option<Self> {
+    pub fn from_report(amount: f64, currency: &str) -> Option<Self> {
         #[expect(clippy::cast_precision_loss, reason = "a limit far from the edge")]
-        let most = MOST_UNITS as f64;
+        let most = MAX_UNITS as f64;
         if !(0.0..=most).contains(&amount) {
             return None;
         }
@@ -103,7 +103,7 @@ impl Money {
 
     /// Returns the amount as a decimal number, such as `20` or `0.25`.
     pub fn amount(&self) -> String {
-        decimal(self.micros)
+        format_decimal(self.micros)
     }
 
     /// Returns the currency, in the case in which it was given.
@@ -112,7 +112,7 @@ impl Money {
     }
 
     /// Returns `true` if the amount is in this currency. Ignores case, because agents write `USD` and `usd`.
-    pub fn is_of(&self, currency: &str) -> bool {
+    pub fn has_currency(&self, currency: &str) -> bool {
         self.currency.eq_ignore_ascii_case(currency)
     }
 }
@@ -124,31 +124,31 @@ fn micros(text: &str) -> Option<u64> {
     if !digits(units) || !digits(part) || part.len() > 6 {
         return None;
     }
-    let units: u64 = units.parse().ok().filter(|units| *units <= MOST_UNITS)?;
+    let units: u64 = units.parse().ok().filter(|units| *units <= MAX_UNITS)?;
     let part: u64 = format!("{part:0<6}").parse().ok()?;
-    Some(units * MICROS + part).filter(|micros| *micros <= MOST_UNITS * MICROS)
+    Some(units * MICROS_PER_UNIT + part).filter(|micros| *micros <= MAX_UNITS * MICROS_PER_UNIT)
 }
 
-impl TryFrom<Written> for Money {
+impl TryFrom<MoneyJson> for Money {
     type Error = InvalidMoney;
 
-    fn try_from(written: Written) -> Result<Self, InvalidMoney> {
+    fn try_from(written: MoneyJson) -> Result<Self, InvalidMoney> {
         Self::parse(&written.amount, &written.currency)
     }
 }
 
-impl From<Money> for Written {
+impl From<Money> for MoneyJson {
     fn from(money: Money) -> Self {
         Self {
-            amount: decimal(money.micros),
+            amount: format_decimal(money.micros),
             currency: money.currency,
         }
     }
 }
 
 /// Writes millionths as a decimal number.
-fn decimal(micros: u64) -> String {
-    let (units, part) = (micros / MICROS, micros % MICROS);
+fn format_decimal(micros: u64) -> String {
+    let (units, part) = (micros / MICROS_PER_UNIT, micros % MICROS_PER_UNIT);
     if part == 0 {
         return units.to_string();
     }
@@ -158,7 +158,7 @@ fn decimal(micros: u64) -> String {
 
 impl fmt::Display for Money {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} {}", decimal(self.micros), self.currency)
+        write!(f, "{} {}", format_decimal(self.micros), self.currency)
     }
 }
 
@@ -170,7 +170,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn money_comes_back_as_it_was(micros in 0..=MOST_UNITS * MICROS) {
+        fn money_round_trips_through_json(micros in 0..=MAX_UNITS * MICROS_PER_UNIT) {
             let money = Money::new(micros, "USD").unwrap();
             let written = serde_json::to_string(&money).unwrap();
             prop_assert_eq!(serde_json::from_str::<Money>(&written).unwrap(), money);
@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_money_is_refused() {
+    fn invalid_money_is_refused() {
         for amount in [
             "",
             "-1",
@@ -195,20 +195,20 @@ mod tests {
             assert!(Money::parse("1", currency).is_err(), "{currency}");
         }
         for amount in [-0.01, f64::NAN, f64::INFINITY, 1e300] {
-            assert_eq!(Money::reported(amount, "USD"), None, "{amount}");
+            assert_eq!(Money::from_report(amount, "USD"), None, "{amount}");
         }
     }
 
     #[test]
-    fn what_an_agent_reports_is_rounded_to_a_millionth() {
+    fn reported_cost_is_rounded_to_a_millionth() {
         for (amount, shown) in [
             (0.1 + 0.2, "0.3 USD"),
             (0.000_000_4, "0 USD"),
             (20.0, "20 USD"),
         ] {
-            let money = Money::reported(amount, "USD").unwrap();
+            let money = Money::from_report(amount, "USD").unwrap();
             assert_eq!(money.to_string(), shown);
         }
-        assert!(Money::reported(1.0, "USD").unwrap().is_of("usd"));
+        assert!(Money::from_report(1.0, "USD").unwrap().has_currency("usd"));
     }
 }

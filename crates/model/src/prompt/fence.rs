@@ -35,7 +35,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_mark_that_the_payload_contains_is_passed_over() {
+    fn fence_mark_in_payload_is_skipped() {
         let mark = mark_absent_from("a0 b1 c3", |attempt| {
             ["a0", "b1", "c2", "c3"][attempt].into()
         });
@@ -43,7 +43,7 @@ mod tests {
     }
 
     #[test]
-    fn a_payload_that_copies_another_fence_does_not_close_its_own() {
+    fn payload_with_copied_fence_does_not_close_its_fence() {
         let first = fenced("{}");
         let second = fenced(&first);
         let mark = second.lines().next().unwrap();
@@ -52,7 +52,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_fence_holds_its_payload_whole_and_closes_once(payload in any::<String>()) {
+        fn fence_keeps_payload_whole_and_closes_once(payload in any::<String>()) {
             let fenced = fenced(&payload);
             let (opening, rest) = fenced.split_once('\n').unwrap();
             let mark = opening.strip_prefix("<<< ").unwrap();

@@ -18,7 +18,7 @@ use sha2::{Digest, Sha256};
 use self::hex::hex;
 
 pub use fence::fenced;
-pub use turn::{About, for_turn};
+pub use turn::{PromptContext, render_turn_prompt};
 
 /// A template: the text of a prompt under a stable name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -32,7 +32,7 @@ pub struct Template {
 }
 
 /// The prompt of a scheduled turn. Variables: `automation_name`, `scheduled_for` (in the form of
-/// [`crate::schedule::describe_fire`]) and `message`.
+/// [`crate::schedule::format_instant`]) and `message`.
 pub const REMINDER: Template = Template {
     id: "cron.agent_turn.reminder",
     version: 1,
@@ -47,7 +47,7 @@ pub const FIRE: Template = Template {
 };
 
 /// The prompt of a person's message: the message itself, unchanged. Variable: `message`.
-pub const SAY: Template = Template {
+pub const MESSAGE: Template = Template {
     id: "session.say",
     version: 1,
     text: include_str!("templates/session.say.jinja"),
@@ -83,7 +83,7 @@ pub struct PromptRef {
 
 /// A rendered prompt, with the data that traces it to its template.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Rendered {
+pub struct RenderedPrompt {
     /// The template.
     pub prompt_ref: PromptRef,
     /// The prompt.
@@ -130,7 +130,7 @@ impl Template {
     ///
     /// [`Error::Render`] if `variables` lacks a variable that the template names, so that an incomplete prompt is
     /// never sent.
-    pub fn render(&self, variables: impl Serialize) -> Result<Rendered, Error> {
+    pub fn render(&self, variables: impl Serialize) -> Result<RenderedPrompt, Error> {
         let variables = serde_json::to_value(variables).map_err(|source| Error::Variables {
             id: self.id,
             source,
@@ -146,7 +146,7 @@ impl Template {
                 id: self.id,
                 source,
             })?;
-        Ok(Rendered {
+        Ok(RenderedPrompt {
             prompt_ref: self.prompt_ref(),
             text,
             variables,
@@ -162,12 +162,12 @@ mod tests {
 
     use super::*;
 
-    const ALL: [Template; 5] = [REMINDER, FIRE, SAY, INTERRUPTED, WEBHOOK];
+    const ALL: [Template; 5] = [REMINDER, FIRE, MESSAGE, INTERRUPTED, WEBHOOK];
 
     /// Words that would do something if they were read as a template.
     const HOSTILE: &str = "{{ 7 * 7 }} {% raw %} {{ message }} {# gone #} <b>&amp;</b> \u{0}\r\n\n";
 
-    fn words(message: &str) -> serde_json::Value {
+    fn variables(message: &str) -> serde_json::Value {
         json!({
             "automation_name": "daily monitor",
             "scheduled_for": "Mon 2026-11-23 09:00:00 +01:00 Europe/Prague",
@@ -183,7 +183,7 @@ mod tests {
     /// If this fails, a wording has changed: raise its version and pin the new text here. Prompts
     /// already sent keep the reference to what they were made from.
     #[test]
-    fn a_wording_does_not_change_without_its_version() {
+    fn template_text_changes_only_with_its_version() {
         let pinned = [
             (
                 "cron.agent_turn.reminder",
@@ -221,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn a_missing_variable_is_an_error_that_names_the_prompt() {
+    fn missing_variable_is_error_naming_the_prompt() {
         for template in ALL {
             let error = template.render(json!({})).unwrap_err();
             assert_eq!(
@@ -233,26 +233,26 @@ mod tests {
     }
 
     #[test]
-    fn words_are_never_read_as_template_code() {
+    fn message_text_is_never_parsed_as_template() {
         for template in ALL {
-            let rendered = template.render(words(HOSTILE)).unwrap();
+            let rendered = template.render(variables(HOSTILE)).unwrap();
             assert!(rendered.text.contains(HOSTILE), "{}", rendered.text);
-            assert_eq!(rendered.variables, words(HOSTILE));
+            assert_eq!(rendered.variables, variables(HOSTILE));
             assert_eq!(rendered.prompt_ref, template.prompt_ref());
         }
     }
 
     #[test]
-    fn a_persons_words_reach_the_agent_unchanged() {
+    fn message_prompt_is_the_message_unchanged() {
         for message in ["", "\n", " hello \n\n", HOSTILE, "naïve 🌅"] {
-            assert_eq!(SAY.render(words(message)).unwrap().text, message);
+            assert_eq!(MESSAGE.render(variables(message)).unwrap().text, message);
         }
     }
 
     #[test]
-    fn an_unattended_turn_says_what_it_is_and_for_when() {
+    fn unattended_prompt_names_automation_and_instant() {
         for template in [REMINDER, FIRE, WEBHOOK] {
-            let text = template.render(words("Check the logs")).unwrap().text;
+            let text = template.render(variables("Check the logs")).unwrap().text;
             assert!(text.starts_with("This is an unattended"), "{text}");
             assert!(text.contains("Automation: daily monitor\n"), "{text}");
             let instant = "Mon 2026-11-23 09:00:00 +01:00 Europe/Prague";
@@ -261,8 +261,8 @@ mod tests {
     }
 
     #[test]
-    fn an_interrupted_turn_names_the_earlier_run_and_repeats_the_request() {
-        let text = INTERRUPTED.render(words("Pay the bill")).unwrap().text;
+    fn interrupted_prompt_names_earlier_run_and_repeats_request() {
+        let text = INTERRUPTED.render(variables("Pay the bill")).unwrap().text;
         assert!(
             text.contains("run_019a") && text.ends_with("\nPay the bill"),
             "{text}"
@@ -272,8 +272,8 @@ mod tests {
     }
 
     #[test]
-    fn a_reference_has_the_shape_that_histories_keep() {
-        let json = serde_json::to_value(SAY.prompt_ref()).unwrap();
+    fn prompt_ref_json_has_stable_fields() {
+        let json = serde_json::to_value(MESSAGE.prompt_ref()).unwrap();
         assert_eq!(json["id"], "session.say");
         assert_eq!(json["version"], 1);
         assert_eq!(json["sha256"].as_str().map(str::len), Some(64));

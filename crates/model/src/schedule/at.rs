@@ -12,7 +12,7 @@ use super::{
 };
 use crate::time::Timestamp;
 
-const ACCEPTED: &str = "accepted are 2026-12-01T09:00:00+01:00, \
+const ACCEPTED_FORMS: &str = "accepted are 2026-12-01T09:00:00+01:00, \
                         2026-12-01T09:00[Europe/Prague], or 2026-12-01 09:00 in the zone given";
 
 /// The longest accepted text, in bytes.
@@ -35,25 +35,25 @@ pub fn parse_at(text: &str, zone: &Zone, now: Timestamp) -> Result<Timestamp, Er
     };
     let text = text.trim();
     if text.len() > MAX_AT_BYTES {
-        return Err(refuse(format!("it is too long; {ACCEPTED}")));
+        return Err(refuse(format!("it is too long; {ACCEPTED_FORMS}")));
     }
-    let pieces =
-        Pieces::parse(text).map_err(|_| refuse(format!("it is no date and time; {ACCEPTED}")))?;
+    let pieces = Pieces::parse(text)
+        .map_err(|_| refuse(format!("it is no date and time; {ACCEPTED_FORMS}")))?;
     let Some(time) = pieces.time() else {
-        return Err(refuse(format!("it has no time of day; {ACCEPTED}")));
+        return Err(refuse(format!("it has no time of day; {ACCEPTED_FORMS}")));
     };
     let wall = pieces.date().to_datetime(time);
     let named = match pieces.time_zone_annotation().map(TimeZoneAnnotation::kind) {
         None => None,
         Some(TimeZoneAnnotationKind::Named(name)) => Some(Zone::parse(name.as_str())?),
         Some(_) => {
-            let problem = format!("its zone is an offset and no IANA name; {ACCEPTED}");
+            let problem = format!("its zone is an offset and no IANA name; {ACCEPTED_FORMS}");
             return Err(refuse(problem));
         }
     };
     let at = match (pieces.offset(), named) {
         (Some(PiecesOffset::Numeric(offset)), Some(named)) => {
-            with_both(wall, offset.offset(), &named)
+            with_offset_and_zone(wall, offset.offset(), &named)
         }
         (Some(offset), _) => with_offset(wall, offset.to_numeric_offset()),
         (None, named) => on_wall_clock(wall, named.as_ref().unwrap_or(zone)),
@@ -74,7 +74,11 @@ fn with_offset(wall: DateTime, offset: Offset) -> Result<jiff::Timestamp, String
 /// Returns the instant of a wall time with an offset, after checking that the zone has that offset then. The caller
 /// handles `Z` separately, because `Z` only means that the instant is known, not that the zone has the offset 0 (RFC
 /// 9557, section 2.2).
-fn with_both(wall: DateTime, offset: Offset, zone: &Zone) -> Result<jiff::Timestamp, String> {
+fn with_offset_and_zone(
+    wall: DateTime,
+    offset: Offset,
+    zone: &Zone,
+) -> Result<jiff::Timestamp, String> {
     let at = with_offset(wall, offset)?;
     if zone.jiff().to_offset(at) == offset {
         Ok(at)
@@ -113,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn what_names_no_instant_is_refused_with_what_is_accepted() {
+    fn text_without_instant_is_refused_with_accepted_forms() {
         for (text, says) in [
             ("", "no date and time"),
             ("tomorrow", "no date and time"),
@@ -137,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_taken_as_it_stands_is_refused() {
+    fn contradicting_or_past_instant_is_refused() {
         for (text, says) in [
             (
                 "2026-12-01T09:00[Europe/Prage]",
@@ -157,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wall_time_that_is_skipped_or_repeats_is_refused_with_both_readings() {
+    fn ambiguous_wall_time_is_refused_with_both_instants() {
         for (text, says) in [
             (
                 "2027-03-14 02:30",
@@ -179,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn offsets_zones_and_wall_times_give_the_same_instant() {
+    fn offset_zone_and_wall_time_forms_parse_to_same_instant() {
         for text in [
             "2026-12-01T08:00:00Z",
             "2026-12-01T09:00:00+01:00",

@@ -25,7 +25,7 @@ use super::{
     Zone,
     error::{Error, shortened},
     field::FIELDS,
-    regime::Regime,
+    offset_period::OffsetPeriod,
     times::Times,
 };
 use crate::time::Timestamp;
@@ -38,7 +38,7 @@ const CALENDAR_CYCLE_DAYS: i32 = 146_097;
 
 /// The maximum number of clock changes that one search passes: two in each year of the calendar's cycle, with a
 /// reserve.
-const MAX_REGIMES_SEARCHED: usize = 1024;
+const MAX_OFFSET_PERIODS_SEARCHED: usize = 1024;
 
 /// The instant from which [`Cron::parse`] checks that an expression ever fires: 2100-01-01. Irregular clock changes
 /// of the past, and those that are already decreed, are over by then.
@@ -112,7 +112,7 @@ impl Cron {
             zone,
         };
         // 3. Refuse an expression that never fires, such as 30 February.
-        match cron.why_never() {
+        match cron.never_fires_reason() {
             None => Ok(cron),
             Some(problem) => Err(Error::NeverFires {
                 expression: shortened(expression),
@@ -125,10 +125,10 @@ impl Cron {
     /// Returns the first instant strictly after `after`.
     pub(super) fn next_after(&self, after: Timestamp) -> Option<Timestamp> {
         // Each round searches one regime. A match beyond its end is searched again in the next regime.
-        let mut regime = Regime::containing(&self.zone, after.jiff());
+        let mut regime = OffsetPeriod::containing(&self.zone, after.jiff());
         let mut from = self.wall_after(&regime, after.jiff())?;
         let mut found = self.first_from(from)?;
-        for _ in 0..MAX_REGIMES_SEARCHED {
+        for _ in 0..MAX_OFFSET_PERIODS_SEARCHED {
             // In a gap, a fixed time precedes the first wall time of the regime, so that it fires at the start of the
             // regime.
             let instant = regime.instant(found)?.max(regime.start());
@@ -151,7 +151,7 @@ impl Cron {
     /// within a day by multiplication.
     pub(super) fn count(&self, after: Timestamp, until: Timestamp) -> u64 {
         let until = until.jiff();
-        let mut regime = Regime::containing(&self.zone, after.jiff());
+        let mut regime = OffsetPeriod::containing(&self.zone, after.jiff());
         let Some(mut from) = self.wall_after(&regime, after.jiff()) else {
             return 0;
         };
@@ -180,7 +180,7 @@ impl Cron {
     }
 
     /// Returns the wall time from which a search for instants after `after` begins.
-    fn wall_after(&self, regime: &Regime, after: jiff::Timestamp) -> Option<DateTime> {
+    fn wall_after(&self, regime: &OffsetPeriod, after: jiff::Timestamp) -> Option<DateTime> {
         let from = next_second(regime.wall(after))?;
         Some(if self.follows_wall_clock {
             from
@@ -191,7 +191,7 @@ impl Cron {
 
     /// Returns the first wall time that a regime covers. For fixed schedules, it is the successor of the last wall
     /// time of the previous regime: earlier than the regime's start after a gap, and later after a repeat.
-    fn wall_start(&self, regime: &Regime) -> DateTime {
+    fn wall_start(&self, regime: &OffsetPeriod) -> DateTime {
         if self.follows_wall_clock {
             regime.wall_start()
         } else {
@@ -229,7 +229,7 @@ impl Cron {
         }
         let before = |wall: DateTime| {
             if self.matches(wall.date()) {
-                self.times.before(wall.time())
+                self.times.count_before(wall.time())
             } else {
                 0
             }
@@ -237,14 +237,14 @@ impl Cron {
         let days = std::iter::successors(Some(from.date()), |date| date.tomorrow().ok())
             .take_while(|date| *date < end.date())
             .filter(|date| self.matches(*date))
-            .map(|_| self.times.in_a_day())
+            .map(|_| self.times.count_per_day())
             .sum::<u64>();
         days + before(end) - before(from)
     }
 
     fn matches_month(&self, date: Date) -> bool {
         #[cfg(test)]
-        super::steps::looked_at_a_day();
+        super::search_cost::count_day();
         self.days
             .month_match(u32::from(date.month().unsigned_abs()))
             .unwrap_or(false)
@@ -267,7 +267,7 @@ impl Cron {
     }
 
     /// Returns the reason for which the expression never fires. Returns `None` if it fires.
-    fn why_never(&self) -> Option<&'static str> {
+    fn never_fires_reason(&self) -> Option<&'static str> {
         let reference = jiff::Timestamp::constant(NEVER_REFERENCE_SECONDS, 0);
         let wall = self.zone.jiff().to_datetime(reference);
         if self.first_from(wall).is_none() {

@@ -139,7 +139,7 @@ pub struct Every {
 impl Every {
     /// Returns the first instant strictly after `after`.
     pub(super) fn next_after(&self, after: Timestamp) -> Option<Timestamp> {
-        let fired = i64::try_from(self.fired_until(after)).ok()?;
+        let fired = i64::try_from(self.count_until(after)).ok()?;
         let distance = fired.checked_mul(self.period.micros())?;
         let micros = self.anchor.as_microsecond().checked_add(distance)?;
         Timestamp::from_microsecond(micros)
@@ -149,12 +149,12 @@ impl Every {
 
     /// Returns the number of instants in `(after, until]`.
     pub(super) fn count(&self, after: Timestamp, until: Timestamp) -> u64 {
-        self.fired_until(until)
-            .saturating_sub(self.fired_until(after))
+        self.count_until(until)
+            .saturating_sub(self.count_until(after))
     }
 
     /// Returns the number of instants up to and including `until`.
-    fn fired_until(&self, until: Timestamp) -> u64 {
+    fn count_until(&self, until: Timestamp) -> u64 {
         let since = until.as_microsecond() - self.anchor.as_microsecond();
         u64::try_from(since.div_euclid(self.period.micros()) + 1).unwrap_or(0)
     }
@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_a_period_is_refused_with_what_is_accepted() {
+    fn invalid_period_is_refused_with_accepted_forms() {
         for text in [
             "",
             "0s",
@@ -199,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn periods_are_read_and_written_in_their_shortest_form() {
+    fn period_displays_in_its_shortest_form() {
         for (text, seconds, shortest) in [
             ("1s", 1, "1s"),
             ("90s", 90, "1m30s"),
@@ -216,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn the_anchor_is_the_first_instant() {
+    fn anchor_is_first_instant_of_interval_schedule() {
         let anchor = at("2026-11-21T09:00:00.5Z");
         let period = "1h30m".parse().unwrap();
         let every = Every { period, anchor };
@@ -230,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_fires_after_the_last_instant_that_can_be_written() {
+    fn interval_schedule_ends_at_last_representable_instant() {
         let period = "1d".parse().unwrap();
         let anchor = Timestamp::UNIX_EPOCH;
         let every = Every { period, anchor };
@@ -243,7 +243,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_next_instant_is_the_only_one_up_to_itself(
+        fn next_interval_instant_is_the_only_one_up_to_itself(
             seconds in 1..=31_622_400_u32,
             anchor in 0..4_000_000_000_000_000_i64,
             after in 0..4_000_000_000_000_000_i64,

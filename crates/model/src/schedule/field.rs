@@ -212,7 +212,7 @@ mod tests {
     const DAY_OF_WEEK: usize = 5;
 
     #[test]
-    fn a_wrong_field_is_refused_with_its_name_its_value_and_what_it_takes() {
+    fn invalid_cron_field_is_refused_with_accepted_values() {
         for (field, text, says) in [
             (MINUTE, "*/0", "the step \"0\" is not in 1-59"),
             (MINUTE, "*/90", "the step \"90\" is not in 1-59"),
@@ -259,7 +259,7 @@ mod tests {
     }
 
     #[test]
-    fn an_error_stays_short_whatever_was_given() {
+    fn cron_field_error_has_bounded_length() {
         let long = "\u{10ffff}".repeat(100);
         let zeros = "0".repeat(400);
         for (field, text) in [
@@ -275,7 +275,7 @@ mod tests {
     }
 
     #[test]
-    fn names_and_extras_become_plain_numbers() {
+    fn names_and_extras_are_canonicalized_to_numbers() {
         for (field, text, canonical) in [
             (MINUTE, "05", "5"),
             (MINUTE, "*/15,3,10-50/10", "*/15,3,10-50/10"),

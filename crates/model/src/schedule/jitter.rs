@@ -45,14 +45,14 @@ mod tests {
 
     /// Replicas of different versions must agree, so the result may never change.
     #[test]
-    fn jitter_stays_what_it_was() {
+    fn jitter_matches_pinned_value() {
         let nominal: Timestamp = "2026-11-21T09:00:00Z".parse().unwrap();
         let moved = jitter(trigger(7), nominal, Duration::from_mins(10), None);
         assert_eq!(moved.to_string(), "2026-11-21T09:02:21.885109Z");
     }
 
     #[test]
-    fn without_a_spread_nothing_moves() {
+    fn jitter_with_zero_spread_is_zero() {
         let nominal = Timestamp::UNIX_EPOCH;
         assert_eq!(jitter(trigger(7), nominal, Duration::ZERO, None), nominal);
         let next = Some(nominal);
@@ -60,7 +60,7 @@ mod tests {
     }
 
     #[test]
-    fn triggers_are_scattered_over_the_whole_spread() {
+    fn jitter_of_triggers_covers_whole_spread() {
         let nominal = Timestamp::UNIX_EPOCH;
         let mut tenths = [0; 10];
         for number in 0..1000 {
@@ -73,7 +73,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn jitter_stays_within_the_spread_and_before_the_next_instant(
+        fn jitter_is_below_spread_and_next_instant(
             number: u128,
             nominal in 0..4_000_000_000_000_000_i64,
             spread in 1..u64::MAX,

@@ -9,17 +9,17 @@
 
 mod at;
 mod cron;
-mod due;
+mod display;
+mod due_instants;
 mod error;
 mod every;
 mod field;
 mod jitter;
-mod quiet;
-mod regime;
-mod show;
-mod spec;
+mod offset_period;
+mod quiet_hours;
 #[cfg(test)]
-mod steps;
+mod search_cost;
+mod spec;
 mod times;
 mod zone;
 
@@ -28,12 +28,12 @@ use crate::time::Timestamp;
 pub use self::{
     at::parse_at,
     cron::{Cron, MAX_EXPRESSION_BYTES},
-    due::{Due, Stretch, due},
+    display::format_instant,
+    due_instants::{DueInstants, MissedRange, due_instants},
     error::{Error, MAX_QUIET_WINDOWS},
     every::{Every, MAX_PERIOD, MIN_PERIOD, Period},
     jitter::jitter,
-    quiet::{QuietHours, QuietWindow},
-    show::describe_fire,
+    quiet_hours::{QuietHours, QuietWindow},
     spec::Spec,
     zone::Zone,
 };

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::{Period, Zone, describe_fire, error::Error};
+use super::{Period, Zone, error::Error, format_instant};
 use crate::time::Timestamp;
 
 /// A schedule in the form that the API accepts and the database stores. [`super::Schedule`] is its parsed form.
@@ -78,7 +78,7 @@ impl fmt::Display for Spec {
             }
             Self::Every { period, .. } => write!(f, "every {period}"),
             Self::At { at, zone } => match Zone::parse(zone) {
-                Ok(zone) => write!(f, "at {}", describe_fire(*at, &zone)),
+                Ok(zone) => write!(f, "at {}", format_instant(*at, &zone)),
                 Err(_) => write!(f, "at {at}"),
             },
             Self::Manual {} => f.write_str("manual"),
@@ -114,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn a_specification_is_shown_in_short() {
+    fn schedule_spec_displays_in_short_form() {
         for (spec, shown) in [
             (
                 cron("0 9 * *  1-5", "Europe/Prague"),
@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn the_zone_must_exist() {
+    fn schedule_spec_with_unknown_zone_is_refused() {
         assert_eq!(cron("0 9 * * *", "UTC").zone(), Ok(Zone::utc()));
         for spec in [every("Mars"), at("2026-01-01T00:00:00Z", "Mars")] {
             let refused = Schedule::parse(&spec);
@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn a_past_instant_is_refused_when_new_and_read_when_stored() {
+    fn past_instant_is_refused_if_new_and_parsed_if_stored() {
         let spec = at("2026-01-01T00:00:00Z", "UTC");
         let now: Timestamp = "2026-01-01T00:00:00Z".parse().unwrap();
         assert_eq!(

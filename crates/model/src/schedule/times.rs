@@ -44,12 +44,12 @@ impl Times {
     }
 
     /// Returns the number of matching times in a day.
-    pub(super) fn in_a_day(self) -> u64 {
+    pub(super) fn count_per_day(self) -> u64 {
         count(self.hours) * count(self.minutes) * count(self.seconds)
     }
 
     /// Returns the number of matching times of a day before `end`.
-    pub(super) fn before(self, end: Time) -> u64 {
+    pub(super) fn count_before(self, end: Time) -> u64 {
         let (seconds, minutes) = (count(self.seconds), count(self.minutes));
         let mut before = count(below(self.hours, end.hour())) * minutes * seconds;
         if has(self.hours, end.hour()) {
@@ -88,7 +88,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn times_are_found_and_counted_as_a_walk_through_the_day_finds_them() {
+    fn cron_times_match_a_walk_through_the_day() {
         let times = Times::new(&[0, 9, 23], &[0, 15, 59], &[0, 30]);
         let (mut passed, mut last_found) = (0, None);
         for second in 0..86_400_i32 {
@@ -96,7 +96,7 @@ mod tests {
             let (h, m, s) = (at(3600, 24), at(60, 60), at(1, 60));
             let now = time(h, m, s, 0);
             let matches = [0, 9, 23].contains(&h) && [0, 15, 59].contains(&m) && s % 30 == 0;
-            assert_eq!(times.before(now), passed, "{now}");
+            assert_eq!(times.count_before(now), passed, "{now}");
             assert_eq!(times.first_from(now) == Some(now), matches, "{now}");
             if matches {
                 assert!(last_found.is_none_or(|found| found == now), "{now}");
@@ -104,7 +104,7 @@ mod tests {
             }
             last_found = times.first_from(now).filter(|_| !matches);
         }
-        assert_eq!(passed, times.in_a_day());
+        assert_eq!(passed, times.count_per_day());
         assert_eq!(times.first(), Some(time(0, 0, 0, 0)));
         assert_eq!(times.first_from(time(23, 59, 31, 0)), None);
     }

@@ -91,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn an_unknown_zone_is_refused_with_the_nearest_known_name() {
+    fn unknown_zone_is_refused_with_nearest_name() {
         for (given, nearest) in [
             ("Prague", "Europe/Prague"),
             ("Europe/Prage", "Europe/Prague"),
@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_iana_name_is_refused() {
+    fn zone_that_is_not_an_iana_name_is_refused() {
         for given in [
             "",
             "PST",
@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn every_known_name_is_found_whatever_its_case() {
+    fn zone_names_are_case_insensitive() {
         for name in TimeZoneDatabase::bundled().available() {
             let zone = Zone::parse(&name.as_str().to_ascii_uppercase());
             assert_eq!(zone.unwrap().name(), name.as_str());

@@ -33,13 +33,13 @@ pub(crate) enum InRepeat {
 
 /// How an expression is understood.
 #[derive(Debug, Clone)]
-pub(crate) struct Reading {
+pub(crate) struct Interpretation {
     pub(crate) meaning: Meaning,
     pub(crate) in_gap: InGap,
     pub(crate) in_repeat: InRepeat,
 }
 
-impl Reading {
+impl Interpretation {
     /// As SPEC has it: times that follow the wall clock, and fixed ones.
     pub(crate) fn of(expression: &str) -> Self {
         let meaning = Meaning::read(expression);
@@ -57,26 +57,31 @@ impl Reading {
 }
 
 /// The first `count` fires after `after`, fewer where there are no more in 400 years.
-pub(crate) fn fires(reading: &Reading, clocks: &Clocks, after: i64, count: usize) -> Vec<i64> {
+pub(crate) fn fires(
+    reading: &Interpretation,
+    clocks: &Clocks,
+    after: i64,
+    count: usize,
+) -> Vec<i64> {
     let times = reading.meaning.times();
     let mut found = BTreeSet::new();
     let mut last_gap = None;
     let mut lost = 0..0;
     // Clocks that jump show times out of order: the search begins further out, and ends so.
-    let shown = clocks.shown(after);
-    let begin = shown - 2 * clocks.around(shown.div_euclid(DAY)).largest_jump();
+    let shown = clocks.wall_time(after);
+    let begin = shown - 2 * clocks.nearby(shown.div_euclid(DAY)).largest_jump();
     let first = begin.div_euclid(DAY);
     'search: for day in first..first + LONGEST_SEARCH_DAYS {
         if !reading.meaning.has_day(Day::of(day)) {
             continue;
         }
-        let around = clocks.around(day);
+        let around = clocks.nearby(day);
         for wall in times.iter().map(|time| day * DAY + time) {
             if wall < begin {
                 continue;
             }
             if let Some(last) = found.iter().nth(count - 1)
-                && wall > clocks.shown(*last) + around.largest_jump()
+                && wall > clocks.wall_time(*last) + around.largest_jump()
             {
                 break 'search;
             }
@@ -85,7 +90,7 @@ pub(crate) fn fires(reading: &Reading, clocks: &Clocks, after: i64, count: usize
                 InRepeat::Both => 2,
             };
             let counts = |at: &i64| *at > after && !lost.contains(at);
-            found.extend(around.showing(wall).take(passes).filter(counts));
+            found.extend(around.instants_showing(wall).take(passes).filter(counts));
             let Some((end, wall_at_end)) = around.end_of_gap(wall) else {
                 continue;
             };
@@ -107,14 +112,9 @@ pub(crate) fn fires(reading: &Reading, clocks: &Clocks, after: i64, count: usize
 
 /// The first `count` times that clocks show in some instant and that come after what they show at
 /// `after`, whatever the passes: how it looks to someone who knows wall clocks only.
-pub(crate) fn shown_times(
-    meaning: &Meaning,
-    clocks: &Clocks,
-    after: i64,
-    count: usize,
-) -> Vec<i64> {
+pub(crate) fn wall_times(meaning: &Meaning, clocks: &Clocks, after: i64, count: usize) -> Vec<i64> {
     let times = meaning.times();
-    let shown = clocks.shown(after);
+    let shown = clocks.wall_time(after);
     let first = shown.div_euclid(DAY);
     (first..first + LONGEST_SEARCH_DAYS)
         .filter(|day| meaning.has_day(Day::of(*day)))
@@ -122,8 +122,8 @@ pub(crate) fn shown_times(
         .filter(|wall| *wall > shown)
         .filter(|wall| {
             clocks
-                .around(wall.div_euclid(DAY))
-                .showing(*wall)
+                .nearby(wall.div_euclid(DAY))
+                .instants_showing(*wall)
                 .next()
                 .is_some()
         })

@@ -11,7 +11,7 @@ pub(crate) const DAY: i64 = 86_400;
 
 /// Instants from `start` on that have one offset; both in seconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Stretch {
+struct OffsetPeriod {
     start: i64,
     offset: i64,
 }
@@ -23,8 +23,8 @@ pub(crate) struct Clocks {
 }
 
 /// How clocks go in the days around one day.
-pub(crate) struct Around {
-    stretches: Vec<Stretch>,
+pub(crate) struct NearbyClocks {
+    periods: Vec<OffsetPeriod>,
 }
 
 impl Clocks {
@@ -41,7 +41,7 @@ impl Clocks {
     }
 
     /// What clocks show at an instant.
-    pub(crate) fn shown(&self, instant: i64) -> i64 {
+    pub(crate) fn wall_time(&self, instant: i64) -> i64 {
         instant + self.offset(instant)
     }
 
@@ -55,8 +55,8 @@ impl Clocks {
 
     /// Looks at the days from three before to three after. No zone has changed its clocks twice
     /// between two noons.
-    pub(crate) fn around(&self, day: i64) -> Around {
-        let mut stretches = vec![Stretch {
+    pub(crate) fn nearby(&self, day: i64) -> NearbyClocks {
+        let mut stretches = vec![OffsetPeriod {
             start: i64::MIN,
             offset: self.at_noon(day - 3),
         }];
@@ -74,19 +74,19 @@ impl Clocks {
                     new = middle;
                 }
             }
-            stretches.push(Stretch {
+            stretches.push(OffsetPeriod {
                 start: new,
                 offset: after,
             });
         }
-        Around { stretches }
+        NearbyClocks { periods: stretches }
     }
 }
 
-impl Around {
+impl NearbyClocks {
     /// The stretches before and after each change.
-    fn changes(&self) -> impl Iterator<Item = (Stretch, Stretch)> {
-        self.stretches.windows(2).map(|pair| (pair[0], pair[1]))
+    fn changes(&self) -> impl Iterator<Item = (OffsetPeriod, OffsetPeriod)> {
+        self.periods.windows(2).map(|pair| (pair[0], pair[1]))
     }
 
     /// The first instants after gaps.
@@ -104,10 +104,10 @@ impl Around {
     }
 
     /// The instants at which clocks show `wall`, in order: one, two in a repeat, none in a gap.
-    pub(crate) fn showing(&self, wall: i64) -> impl Iterator<Item = i64> {
-        let ends = self.stretches.iter().skip(1).map(|next| next.start);
+    pub(crate) fn instants_showing(&self, wall: i64) -> impl Iterator<Item = i64> {
+        let ends = self.periods.iter().skip(1).map(|next| next.start);
         let ends = ends.chain([i64::MAX]);
-        self.stretches
+        self.periods
             .iter()
             .zip(ends)
             .map(move |(stretch, end)| (wall - stretch.offset, stretch.start..end))

@@ -23,7 +23,7 @@ pub(crate) fn croniter(case: &Case, clocks: &Clocks) -> Option<String> {
         || (near && days.len() > 1)
         || (placed > 0 && placed < weekdays.len())
         || ((near || placed > 0) && !meaning.needs_both_days())
-        || clocks.around(case.after.div_euclid(DAY)).largest_jump() > DAY / 2
+        || clocks.nearby(case.after.div_euclid(DAY)).largest_jump() > DAY / 2
     {
         return None;
     }

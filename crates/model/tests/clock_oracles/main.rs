@@ -23,7 +23,7 @@ use model::{
 };
 
 use self::{
-    brute_force::Reading,
+    brute_force::Interpretation,
     cases::Case,
     clocks::Clocks,
     rules::{FIRES, Rule},
@@ -32,7 +32,7 @@ use self::{
 /// How many random expressions the search through the calendar and croniter answer, at the least.
 const CASES: usize = 20_000;
 /// As many for systemd, which knows fewer expressions.
-const CASES_OF_SYSTEMD: usize = 10_000;
+const SYSTEMD_CASES: usize = 10_000;
 
 /// The seed of every ordinary run.
 const SEED: u64 = 20_261_121;
@@ -50,7 +50,7 @@ fn seed() -> u64 {
 }
 
 /// What Matins says: the first fires, or none for what it refuses because there are none.
-fn matins(case: &Case) -> Vec<i64> {
+fn matins_fires(case: &Case) -> Vec<i64> {
     let spec = Spec::Cron {
         expression: case.expression.clone(),
         zone: case.zone.clone(),
@@ -67,9 +67,9 @@ fn matins(case: &Case) -> Vec<i64> {
 
 /// The clocks of the zones asked for so far.
 #[derive(Default)]
-struct AllClocks(RefCell<HashMap<String, Rc<Clocks>>>);
+struct ClockCache(RefCell<HashMap<String, Rc<Clocks>>>);
 
-impl AllClocks {
+impl ClockCache {
     fn of(&self, zone: &str) -> Rc<Clocks> {
         let mut known = self.0.borrow_mut();
         let clocks = known.entry(zone.to_owned());
@@ -78,18 +78,18 @@ impl AllClocks {
 }
 
 #[test]
-fn a_search_through_the_calendar_finds_the_same_fires() {
-    let all_clocks = AllClocks::default();
+fn cron_fires_match_brute_force_search() {
+    let all_clocks = ClockCache::default();
     for case in cases::random(seed(), CASES, 1) {
-        let reading = Reading::of(&case.expression);
+        let reading = Interpretation::of(&case.expression);
         let clocks = all_clocks.of(&case.zone);
         let found = brute_force::fires(&reading, &clocks, case.after, FIRES);
-        assert_eq!(matins(&case), found, "{case:?}");
+        assert_eq!(matins_fires(&case), found, "{case:?}");
     }
 }
 
 #[test]
-fn croniter_differs_only_as_the_page_says() {
+fn croniter_differs_only_as_documented() {
     let cases = cases::random(seed(), CASES + CASES * 2 / 5, 1);
     compare(
         "croniter",
@@ -101,15 +101,15 @@ fn croniter_differs_only_as_the_page_says() {
 }
 
 #[test]
-fn systemd_differs_only_as_the_page_says() {
+fn systemd_differs_only_as_documented() {
     // One call answers many expressions after the same instant.
-    let cases = cases::random(seed(), CASES_OF_SYSTEMD * 2, 20);
+    let cases = cases::random(seed(), SYSTEMD_CASES * 2, 20);
     compare(
         "systemd",
         &rules::SYSTEMD,
         dialects::systemd,
         cases,
-        CASES_OF_SYSTEMD,
+        SYSTEMD_CASES,
     );
 }
 
@@ -122,7 +122,7 @@ fn compare(
     cases: Vec<Case>,
     least: usize,
 ) {
-    let all_clocks = AllClocks::default();
+    let all_clocks = ClockCache::default();
     let examples = page::examples(oracle);
     let cases = examples
         .iter()
@@ -136,19 +136,19 @@ fn compare(
         "{} asked",
         questions.len()
     );
-    let answers = oracle::ask(oracle, &questions);
+    let answers = oracle::query(oracle, &questions);
 
     let mut used = vec![0; rules.len()];
     let mut unexplained = Vec::new();
     let mut examples = examples.into_iter();
     for ((text, case), answer) in questions.iter().zip(&answers) {
-        let own = matins(case);
+        let own = matins_fires(case);
         let differs = answer.as_ref() != Ok(&own);
         let clocks = all_clocks.of(&case.zone);
         let explained = rules::explain(rules, case, &clocks, answer).filter(|_| differs);
         if let Some(example) = examples.next() {
             let names = explained.iter().flatten().map(|place| rules[*place].name);
-            example.must_be(names, &own, answer);
+            example.assert_matches(names, &own, answer);
         }
         match explained {
             Some(places) => places.iter().for_each(|place| used[*place] += 1),

@@ -14,7 +14,7 @@ use super::{cases::Case, rules::FIRES};
 pub(crate) type Answer = Result<Vec<i64>, String>;
 
 /// Asks `oracle` for the first fires of each case, whose expression it writes as is given here.
-pub(crate) fn ask(oracle: &str, questions: &[(String, Case)]) -> Vec<Answer> {
+pub(crate) fn query(oracle: &str, questions: &[(String, Case)]) -> Vec<Answer> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"))
         .ancestors()
         .nth(2)

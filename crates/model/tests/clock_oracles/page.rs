@@ -1,6 +1,6 @@
 //! The examples of `docs/clock-oracles.md`: one row for each rule, compared with what is found.
 
-use model::schedule::{Zone, describe_fire};
+use model::schedule::{Zone, format_instant};
 
 use super::{Timestamp, cases::Case, oracle::Answer};
 
@@ -11,7 +11,7 @@ pub(crate) struct Example {
     rule: String,
     pub(crate) case: Case,
     /// What Matins and what the oracle say, as written.
-    says: [String; 2],
+    expected: [String; 2],
 }
 
 /// The examples in the section of `oracle`: rows below a heading with its name, each with the
@@ -29,7 +29,10 @@ fn example(row: &str) -> Example {
     let [date, time, offset] = after.split(' ').collect::<Vec<_>>().try_into().unwrap();
     let instant: Timestamp = format!("{date}T{time}{offset}").parse().unwrap();
     let after = instant.as_microsecond() / 1_000_000;
-    assert_eq!(written(&[after], zone), format!("{date} {time} {offset}"));
+    assert_eq!(
+        format_instants(&[after], zone),
+        format!("{date} {time} {offset}")
+    );
     Example {
         rule: rule.to_owned(),
         case: Case {
@@ -38,13 +41,13 @@ fn example(row: &str) -> Example {
             after,
             micros: 0,
         },
-        says: [matins.to_owned(), oracle.to_owned()],
+        expected: [matins.to_owned(), oracle.to_owned()],
     }
 }
 
 impl Example {
     /// Compares the row with the rules that were found to explain it and with both answers.
-    pub(crate) fn must_be<'a>(
+    pub(crate) fn assert_matches<'a>(
         &self,
         mut rules: impl Iterator<Item = &'a str>,
         matins: &[i64],
@@ -52,11 +55,11 @@ impl Example {
     ) {
         let zone = &self.case.zone;
         let said = [
-            written(matins, zone),
-            written(answer.as_ref().unwrap(), zone),
+            format_instants(matins, zone),
+            format_instants(answer.as_ref().unwrap(), zone),
         ];
         // A row may show fewer fires than are compared.
-        for (said, says) in said.iter().zip(&self.says) {
+        for (said, says) in said.iter().zip(&self.expected) {
             assert!(
                 said.starts_with(says.as_str()),
                 "{:?} gives {said}",
@@ -71,11 +74,11 @@ impl Example {
     }
 }
 
-fn written(instants: &[i64], zone: &str) -> String {
+fn format_instants(instants: &[i64], zone: &str) -> String {
     let zone = Zone::parse(zone).unwrap();
     let written = |at: &i64| {
         let at = Timestamp::from_microsecond(at * 1_000_000).unwrap();
-        let whole = describe_fire(at, &zone);
+        let whole = format_instant(at, &zone);
         let without_zone = whole.strip_suffix(&format!(" {zone}")).unwrap();
         without_zone.split_once(' ').unwrap().1.to_owned()
     };

@@ -5,7 +5,7 @@
 //! must be what the search through the calendar then finds.
 
 use super::{
-    brute_force::{self, InGap, InRepeat, Reading},
+    brute_force::{self, InGap, InRepeat, Interpretation},
     cases::Case,
     clocks::{Clocks, DAY},
     oracle::Answer,
@@ -28,7 +28,7 @@ pub(crate) struct Rule {
 /// What is different in how it understands an expression.
 enum Change {
     /// It reads it so.
-    Reading(fn(&mut Reading)),
+    Reading(fn(&mut Interpretation)),
     /// It may leave out the second pass of a time that repeats.
     MayLoseSecondPasses,
     /// It goes from one time of the wall clock to the next, and looks only then for an instant.
@@ -103,18 +103,18 @@ pub(crate) fn explain(
         })
         .find(|chosen| {
             let changes = chosen.iter().map(|place| &rules[*place].change);
-            give(changes, case, clocks, fires)
+            reproduces(changes, case, clocks, fires)
         })
 }
 
 /// Whether someone who differs so would say `fires`.
-fn give<'a>(
+fn reproduces<'a>(
     changes: impl Iterator<Item = &'a Change>,
     case: &Case,
     clocks: &Clocks,
     fires: &[i64],
 ) -> bool {
-    let mut reading = Reading::of(&case.expression);
+    let mut reading = Interpretation::of(&case.expression);
     let (mut may_lose_passes, mut shown_only, mut may_lose_days) = (false, false, false);
     for change in changes {
         match change {
@@ -126,26 +126,26 @@ fn give<'a>(
     }
     let after = case.after;
     if may_lose_days {
-        let shown = brute_force::shown_times(&reading.meaning, clocks, after, MANY_FIRES);
+        let shown = brute_force::wall_times(&reading.meaning, clocks, after, MANY_FIRES);
         // Before a gap it may find nothing at all, too.
-        let around = clocks.around(after.div_euclid(DAY));
+        let around = clocks.nearby(after.div_euclid(DAY));
         (fires.is_empty() && around.ends_of_gaps().any(|end| end > after))
-            || only_lacks(&shown_at(fires, clocks), &shown, |wall| {
+            || omits_only(&wall_times_at(fires, clocks), &shown, |wall| {
                 has_gap(*wall, clocks)
             })
     } else if shown_only {
-        let shown = brute_force::shown_times(&reading.meaning, clocks, after, FIRES);
-        shown == shown_at(fires, clocks)
+        let shown = brute_force::wall_times(&reading.meaning, clocks, after, FIRES);
+        shown == wall_times_at(fires, clocks)
     } else if may_lose_passes {
         let all = brute_force::fires(&reading, clocks, after, MANY_FIRES);
-        only_lacks(fires, &all, |at| is_second_pass(*at, clocks))
+        omits_only(fires, &all, |at| is_second_pass(*at, clocks))
     } else {
         brute_force::fires(&reading, clocks, after, FIRES) == fires
     }
 }
 
 /// Whether `some` begins like `all`, but for things that may be lacking.
-fn only_lacks(some: &[i64], all: &[i64], may_lack: impl Fn(&i64) -> bool) -> bool {
+fn omits_only(some: &[i64], all: &[i64], may_lack: impl Fn(&i64) -> bool) -> bool {
     let mut all = all.iter();
     some.iter().all(|one| {
         let before = all.by_ref().take_while(|other| *other != one);
@@ -153,20 +153,20 @@ fn only_lacks(some: &[i64], all: &[i64], may_lack: impl Fn(&i64) -> bool) -> boo
     }) && some.len() == FIRES
 }
 
-fn shown_at(instants: &[i64], clocks: &Clocks) -> Vec<i64> {
-    instants.iter().map(|at| clocks.shown(*at)).collect()
+fn wall_times_at(instants: &[i64], clocks: &Clocks) -> Vec<i64> {
+    instants.iter().map(|at| clocks.wall_time(*at)).collect()
 }
 
 /// Whether a gap ends on the day of `wall`.
 fn has_gap(wall: i64, clocks: &Clocks) -> bool {
     let day = wall.div_euclid(DAY);
-    let around = clocks.around(day);
+    let around = clocks.nearby(day);
     around
         .ends_of_gaps()
-        .any(|end| clocks.shown(end).div_euclid(DAY) == day)
+        .any(|end| clocks.wall_time(end).div_euclid(DAY) == day)
 }
 
 fn is_second_pass(instant: i64, clocks: &Clocks) -> bool {
-    let around = clocks.around(instant.div_euclid(DAY));
-    around.showing(clocks.shown(instant)).next() < Some(instant)
+    let around = clocks.nearby(instant.div_euclid(DAY));
+    around.instants_showing(clocks.wall_time(instant)).next() < Some(instant)
 }

@@ -10,12 +10,12 @@ use model::{
         secret::{LinkSecret, TokenSecret},
     },
 };
-use service::{Error, Kind, Service};
+use service::{Error, ErrorKind, Service};
 use testkit::clock::SeededEntropy;
 
-use crate::world::{World, told};
+use crate::world::{World, error_chain};
 
-fn asked(name: &str, role: Role) -> TokenRequest {
+fn token_request(name: &str, role: Role) -> TokenRequest {
     TokenRequest {
         name: name.into(),
         role,
@@ -31,20 +31,23 @@ fn permitted(role: Role) -> Vec<Permission> {
 }
 
 /// The code that stands behind the `#` of a link.
-fn code(link: &SignInLink) -> LinkSecret {
+fn link_code(link: &SignInLink) -> LinkSecret {
     let path = link.path.as_deref().unwrap();
     let (path, code) = path.split_once('#').unwrap();
     assert_eq!(path, "/sign-in");
     LinkSecret::parse(code).unwrap()
 }
 
-fn browser(seed: u64) -> TokenSecret {
+fn browser_secret(seed: u64) -> TokenSecret {
     TokenSecret::generate(&SeededEntropy::new(seed))
 }
 
 impl World {
     async fn use_link(&self, link: &SignInLink, browser: &TokenSecret) -> Option<i64> {
-        let used = self.service.use_sign_in_link(&code(link), browser).await;
+        let used = self
+            .service
+            .use_sign_in_link(&link_code(link), browser)
+            .await;
         used.unwrap()
     }
 
@@ -61,14 +64,14 @@ async fn token_count(service: &Service) -> usize {
 }
 
 #[tokio::test]
-async fn a_token_gives_no_more_than_whoever_makes_it_has() {
+async fn token_scopes_are_limited_to_permissions_of_creator() {
     use Permission as P;
     let world = World::new().await;
     let narrow = [P::SessionsRead, P::SessionsWrite, P::TokensWrite];
     // Without scopes it is cut to what both have.
     let cut = world
         .service
-        .create_token(&asked("cut", Role::Member), &narrow, None)
+        .create_token(&token_request("cut", Role::Member), &narrow, None)
         .await
         .unwrap();
     let both = BTreeSet::from([P::SessionsRead, P::SessionsWrite]);
@@ -84,13 +87,13 @@ async fn a_token_gives_no_more_than_whoever_makes_it_has() {
         (Role::Viewer, P::SessionsWrite),
         (Role::Admin, P::TenantsWrite),
     ] {
-        let mut beyond = asked("beyond", role);
+        let mut beyond = token_request("beyond", role);
         beyond.scopes = Some(vec![P::SessionsRead, scope]);
         let refused = world.service.create_token(&beyond, &narrow, None).await;
         let refused = refused.unwrap_err();
         let field = (refused.kind(), refused.field());
-        assert_eq!(field, (Kind::Invalid, Some("scopes")));
-        let told = told(&refused);
+        assert_eq!(field, (ErrorKind::Invalid, Some("scopes")));
+        let told = error_chain(&refused);
         let (given, accepted) = told.split_once("accepted are").unwrap();
         assert!(given.contains(scope.as_str()), "{told}");
         assert!(accepted.contains("sessions:read"), "{told}");
@@ -100,18 +103,18 @@ async fn a_token_gives_no_more_than_whoever_makes_it_has() {
 }
 
 #[tokio::test]
-async fn scopes_narrow_a_role_and_a_whole_role_has_none() {
+async fn scopes_narrow_role_and_full_role_has_none() {
     let world = World::new().await;
     let admin = permitted(Role::Admin);
     for role in [Role::Admin, Role::Member, Role::Viewer] {
         let made = world
             .service
-            .create_token(&asked("whole", role), &admin, None)
+            .create_token(&token_request("whole", role), &admin, None)
             .await
             .unwrap();
         assert_eq!(made.token.scopes, None, "{role}");
     }
-    let mut one = asked("one", Role::Admin);
+    let mut one = token_request("one", Role::Admin);
     one.scopes = Some(vec![Permission::RunsRead, Permission::RunsRead]);
     let made = world
         .service
@@ -138,18 +141,18 @@ async fn scopes_narrow_a_role_and_a_whole_role_has_none() {
 }
 
 #[tokio::test]
-async fn what_no_token_can_be_is_refused_by_field() {
+async fn invalid_token_request_is_refused_with_field() {
     let world = World::new().await;
     let now = world.clock_now();
     let until = |expires_at: Timestamp| TokenRequest {
         expires_at: Some(expires_at),
-        ..asked("t", Role::Viewer)
+        ..token_request("t", Role::Viewer)
     };
     for (request, field) in [
-        (asked("", Role::Viewer), "name"),
-        (asked("two\nlines", Role::Viewer), "name"),
-        (asked("t", Role::Runtime), "role"),
-        (asked("t", Role::Run), "role"),
+        (token_request("", Role::Viewer), "name"),
+        (token_request("two\nlines", Role::Viewer), "name"),
+        (token_request("t", Role::Runtime), "role"),
+        (token_request("t", Role::Run), "role"),
         (until(now), "expires_at"),
     ] {
         let refused = world
@@ -157,7 +160,7 @@ async fn what_no_token_can_be_is_refused_by_field() {
             .create_token(&request, Permission::ALL, None)
             .await
             .unwrap_err();
-        let told = told(&refused);
+        let told = error_chain(&refused);
         assert_eq!(refused.field(), Some(field), "{told}");
         assert!(told.contains("accepted"), "{told}");
     }
@@ -173,17 +176,17 @@ async fn what_no_token_can_be_is_refused_by_field() {
 }
 
 #[tokio::test]
-async fn a_token_shows_its_secret_once_and_is_worth_nothing_once_it_is_revoked() {
+async fn token_secret_is_returned_once_and_invalid_after_revocation() {
     let world = World::new().await;
     let id = TokenId::generate(world.clock_now(), &SeededEntropy::new(3));
-    let request = asked("robot", Role::Member);
+    let request = token_request("robot", Role::Member);
     let made = world
         .service
         .create_token(&request, Permission::ALL, Some(id))
         .await
         .unwrap();
     let secret = TokenSecret::parse(made.secret.as_deref().unwrap()).unwrap();
-    assert_eq!(made.token.shown, secret.shown());
+    assert_eq!(made.token.secret_prefix, secret.shown());
     assert!(!format!("{made:?}").contains(secret.reveal()));
     let again = world
         .service
@@ -210,7 +213,7 @@ async fn a_token_shows_its_secret_once_and_is_worth_nothing_once_it_is_revoked()
     assert!(revoked.revoked_at.is_some());
     for given in ["robot", "tok_0", ""] {
         let unknown = world.service.revoke_token(given).await.unwrap_err();
-        assert_eq!(unknown.kind(), Kind::NotFound, "{unknown}");
+        assert_eq!(unknown.kind(), ErrorKind::NotFound, "{unknown}");
     }
 }
 
@@ -242,7 +245,7 @@ async fn a_tenant_begins_with_an_admin_and_agents_and_sees_no_other() {
         world.service.token(&given).await,
         world.service.revoke_token(&given).await,
     ] {
-        assert_eq!(refused.unwrap_err().kind(), Kind::NotFound);
+        assert_eq!(refused.unwrap_err().kind(), ErrorKind::NotFound);
     }
     let secret = TokenSecret::parse(&made.token.secret.unwrap()).unwrap();
     assert!(world.is_signed_in(&secret).await);
@@ -270,10 +273,10 @@ async fn a_tenant_begins_with_an_admin_and_agents_and_sees_no_other() {
             assert_eq!(found.id, made.tenant.id);
         }
     }
-    let own = world.service.own_tenant().await.unwrap().id.to_string();
+    let own = world.service.current_tenant().await.unwrap().id.to_string();
     for given in ["default", own.as_str()] {
         let refused = theirs.tenant(false, given).await.unwrap_err();
-        assert_eq!(refused.kind(), Kind::NotFound);
+        assert_eq!(refused.kind(), ErrorKind::NotFound);
         assert_eq!(
             world.service.tenant(true, given).await.unwrap().name,
             "default"
@@ -281,16 +284,16 @@ async fn a_tenant_begins_with_an_admin_and_agents_and_sees_no_other() {
     }
     assert!(world.service.tenant(true, "nobody").await.is_err());
     let taken = world.service.create_tenant("acme", None, &demo).await;
-    assert_eq!(taken.unwrap_err().kind(), Kind::Refused);
+    assert_eq!(taken.unwrap_err().kind(), ErrorKind::Refused);
     let unnamed = world.service.create_tenant(" ", None, &demo).await;
     assert_eq!(unnamed.unwrap_err().field(), Some("name"));
 }
 
 #[tokio::test]
-async fn a_sign_in_link_is_used_once() {
+async fn sign_in_link_is_used_once() {
     let world = World::new().await;
     let link = world.service.create_sign_in_link(None, None).await.unwrap();
-    let (first, second) = (browser(10), browser(11));
+    let (first, second) = (browser_secret(10), browser_secret(11));
     let seconds = world.use_link(&link, &first).await.unwrap();
     assert_eq!(seconds, 30 * 24 * 60 * 60);
     assert_eq!(world.use_link(&link, &second).await, None);
@@ -303,7 +306,7 @@ async fn a_sign_in_link_is_used_once() {
 }
 
 #[tokio::test]
-async fn a_sign_in_link_is_over_after_ten_minutes() {
+async fn sign_in_link_expires_after_ten_minutes() {
     let world = World::new().await;
     let life = Duration::from_mins(10);
     let tick = Duration::from_micros(1);
@@ -311,16 +314,21 @@ async fn a_sign_in_link_is_over_after_ten_minutes() {
     assert_eq!(in_time.expires_at, world.clock_now() + life);
     let late = world.service.create_sign_in_link(None, None).await.unwrap();
     world.clock.advance(life.saturating_sub(tick));
-    assert!(world.use_link(&in_time, &browser(10)).await.is_some());
+    assert!(
+        world
+            .use_link(&in_time, &browser_secret(10))
+            .await
+            .is_some()
+    );
     world.clock.advance(tick);
-    assert_eq!(world.use_link(&late, &browser(11)).await, None);
+    assert_eq!(world.use_link(&late, &browser_secret(11)).await, None);
 }
 
 #[tokio::test]
-async fn a_browser_is_signed_in_no_longer_than_the_token_of_its_link() {
+async fn browser_sign_in_expires_with_parent_token() {
     let world = World::new().await;
     let day = Duration::from_hours(24);
-    let mut request = asked("laptop", Role::Viewer);
+    let mut request = token_request("laptop", Role::Viewer);
     request.expires_at = Some(world.clock_now() + day);
     let made = world
         .service
@@ -332,7 +340,7 @@ async fn a_browser_is_signed_in_no_longer_than_the_token_of_its_link() {
         let link = world.service.create_sign_in_link(Some(token), None).await;
         link.unwrap()
     };
-    let (first, second) = (browser(10), browser(11));
+    let (first, second) = (browser_secret(10), browser_secret(11));
     assert!(world.use_link(&link().await, &first).await.is_some());
     let now = world.clock_now();
     let found = world.store.token_by_hash(&first.hash(), now).await;
@@ -349,13 +357,13 @@ async fn a_browser_is_signed_in_no_longer_than_the_token_of_its_link() {
     assert!(late.expires_at > world.clock_now());
     assert_eq!(world.use_link(&late, &second).await, None);
     let none = world.service.create_sign_in_link(Some(token), None).await;
-    assert_eq!(none.unwrap_err().kind(), Kind::NotFound);
+    assert_eq!(none.unwrap_err().kind(), ErrorKind::NotFound);
 }
 
 #[tokio::test]
-async fn a_token_that_is_revoked_takes_its_browsers_and_links_with_it() {
+async fn token_revocation_revokes_its_browsers_and_links() {
     let world = World::new().await;
-    let request = asked("laptop", Role::Viewer);
+    let request = token_request("laptop", Role::Viewer);
     let made = world
         .service
         .create_token(&request, Permission::ALL, None)
@@ -367,11 +375,11 @@ async fn a_token_that_is_revoked_takes_its_browsers_and_links_with_it() {
         link.unwrap()
     };
     let kept = link().await;
-    let signed_in = browser(10);
+    let signed_in = browser_secret(10);
     assert!(world.use_link(&link().await, &signed_in).await.is_some());
     assert!(world.is_signed_in(&signed_in).await);
     let given = token.to_string();
     world.service.revoke_token(&given).await.unwrap();
     assert!(!world.is_signed_in(&signed_in).await);
-    assert_eq!(world.use_link(&kept, &browser(11)).await, None);
+    assert_eq!(world.use_link(&kept, &browser_secret(11)).await, None);
 }

@@ -2,13 +2,13 @@
 
 use std::time::Duration;
 
-use api_types::Depth;
-use model::agent::{AgentConfig, Offers, RestoreBy};
-use service::{DEMO_AGENT, Kind};
+use api_types::CheckDepth;
+use model::agent::{AgentConfig, OfferedCapabilities, RestoreBy};
+use service::{DEMO_AGENT, ErrorKind};
 
-use crate::world::{World, resuming, told};
+use crate::world::{World, error_chain, resuming};
 
-fn demo(program: &str) -> Vec<String> {
+fn demo_command(program: &str) -> Vec<String> {
     [program, "demo-agent", "--home", "/data/demo-agent"]
         .map(str::to_owned)
         .into()
@@ -25,27 +25,31 @@ async fn known_agents_are_added_once_and_what_a_person_changed_stays() {
     let world = World::new().await;
     let there = std::env::current_exe().unwrap();
     let there = there.to_str().unwrap();
-    world.service.add_known_agents(&demo(there)).await.unwrap();
+    world
+        .service
+        .add_known_agents(&demo_command(there))
+        .await
+        .unwrap();
     let mut changed = AgentConfig::new(vec!["my-claude".into()]);
     changed.pass_env = vec!["TOKEN".into()];
     world.service.add_agent("claude", &changed).await.unwrap();
     world
         .service
-        .add_known_agents(&demo("/elsewhere/matins"))
+        .add_known_agents(&demo_command("/elsewhere/matins"))
         .await
         .unwrap();
     assert_eq!(command_of(&world, "claude").await, ["my-claude"]);
     assert_eq!(command_of(&world, "codex").await, ["codex-acp"]);
     // The program is still there, so nothing says that it was moved.
-    assert_eq!(command_of(&world, DEMO_AGENT).await, demo(there));
+    assert_eq!(command_of(&world, DEMO_AGENT).await, demo_command(there));
 }
 
 #[tokio::test]
-async fn the_demonstration_agent_follows_a_program_that_was_moved() {
+async fn demo_agent_follows_moved_program() {
     let world = World::new().await;
-    let before = demo("/gone/matins");
+    let before = demo_command("/gone/matins");
     world.service.add_known_agents(&before).await.unwrap();
-    let moved = demo("/elsewhere/matins");
+    let moved = demo_command("/elsewhere/matins");
     world.service.add_known_agents(&moved).await.unwrap();
     assert_eq!(command_of(&world, DEMO_AGENT).await, moved);
     let own = AgentConfig::new(vec!["/gone/of-a-person".into()]);
@@ -55,35 +59,37 @@ async fn the_demonstration_agent_follows_a_program_that_was_moved() {
 }
 
 #[tokio::test]
-async fn a_check_starts_the_agent_and_keeps_what_it_offers() {
+async fn agent_check_stores_capabilities() {
     let world = World::new().await;
     let checked = world
         .service
-        .check_agent("good", Depth::Session)
+        .check_agent("good", CheckDepth::Session)
         .await
         .unwrap();
     assert!(checked.can_restore);
     assert_eq!(checked.took, Duration::ZERO);
     assert_eq!(checked.agent.offers, Some(resuming().into()));
     // A later version of the agent offers less: the check is believed, not what was kept.
-    world.agents.install("good-agent", Offers::default());
+    world
+        .agents
+        .install("good-agent", OfferedCapabilities::default());
     let checked = world
         .service
-        .check_agent("good", Depth::Session)
+        .check_agent("good", CheckDepth::Session)
         .await
         .unwrap();
     assert!(!checked.can_restore);
     let kept = world.service.agents().await.unwrap();
     let kept = kept.iter().find(|agent| agent.name == "good").unwrap();
-    assert_eq!(kept.offers, Some(Offers::default()));
+    assert_eq!(kept.offers, Some(OfferedCapabilities::default()));
 }
 
 #[tokio::test]
-async fn an_agent_that_offers_load_cannot_restore_where_resume_is_asked_for() {
+async fn agent_with_load_only_cannot_restore_by_resume() {
     let world = World::new().await;
-    let load = Offers {
+    let load = OfferedCapabilities {
         load: true,
-        ..Offers::default()
+        ..OfferedCapabilities::default()
     };
     world.agents.install("loading-agent", load);
     for (restore, can_restore) in [
@@ -96,7 +102,7 @@ async fn an_agent_that_offers_load_cannot_restore_where_resume_is_asked_for() {
         world.service.add_agent("loading", &config).await.unwrap();
         let checked = world
             .service
-            .check_agent("loading", Depth::Session)
+            .check_agent("loading", CheckDepth::Session)
             .await
             .unwrap();
         assert_eq!(checked.can_restore, can_restore, "{restore}");
@@ -104,32 +110,32 @@ async fn an_agent_that_offers_load_cannot_restore_where_resume_is_asked_for() {
 }
 
 #[tokio::test]
-async fn an_agent_that_cannot_be_started_is_told_with_how_to_install_it() {
+async fn agent_start_error_has_install_hint() {
     let world = World::new().await;
     world
         .service
-        .add_known_agents(&demo("/elsewhere/matins"))
+        .add_known_agents(&demo_command("/elsewhere/matins"))
         .await
         .unwrap();
     let error = world
         .service
-        .check_agent("codex", Depth::Session)
+        .check_agent("codex", CheckDepth::Session)
         .await
         .unwrap_err();
-    assert_eq!(error.kind(), Kind::Agent);
-    assert!(told(&error).contains("no such program"), "{error}");
+    assert_eq!(error.kind(), ErrorKind::Agent);
+    assert!(error_chain(&error).contains("no such program"), "{error}");
     let hint = error.hint().unwrap();
     assert!(hint.contains("npm install -g"), "{hint}");
     let error = world
         .service
-        .check_agent("absent", Depth::Session)
+        .check_agent("absent", CheckDepth::Session)
         .await
         .unwrap_err();
     assert!(error.hint().unwrap().contains("matins agent check"));
 }
 
 #[tokio::test]
-async fn a_agent_without_a_command_a_name_or_sound_variables_is_refused() {
+async fn invalid_agent_config_is_refused() {
     let world = World::new().await;
     let sound = AgentConfig::new(vec!["agent".into()]);
     let mut unsound = sound.clone();
@@ -147,7 +153,7 @@ async fn a_agent_without_a_command_a_name_or_sound_variables_is_refused() {
         ("mine", &hasty, "start limit \"0\""),
     ] {
         let error = world.service.add_agent(name, config).await.unwrap_err();
-        assert_eq!(error.kind(), Kind::Invalid, "{error}");
+        assert_eq!(error.kind(), ErrorKind::Invalid, "{error}");
         assert!(error.to_string().contains(says), "{error}");
     }
 }

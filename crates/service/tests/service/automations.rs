@@ -10,23 +10,23 @@ use model::{
     schedule::Spec,
     session::SessionEvent,
 };
-use service::{Error, Kind, RunQuery};
+use service::{Error, ErrorKind, RunQuery};
 use store::Scope;
 
-use crate::world::{NOW, World, at, cron, every, request, told};
+use crate::world::{NOW, World, at, cron, error_chain, every, request};
 
 type Change = fn(&mut AutomationRequest);
 
 /// A change of what can be made, with how that is refused and what the error says.
-type Refusal = (Change, Kind, &'static [&'static str]);
+type Refusal = (Change, ErrorKind, &'static [&'static str]);
 
-async fn refused(world: &World, table: &[Refusal]) {
+async fn assert_refused(world: &World, table: &[Refusal]) {
     for (change, kind, says) in table {
         let mut asked = request();
         change(&mut asked);
         let error = world.service.create_automation(&asked, None).await;
         let error = error.unwrap_err();
-        let told = told(&error);
+        let told = error_chain(&error);
         assert_eq!(error.kind(), *kind, "{told}");
         for text in *says {
             assert!(told.contains(text), "{text:?} is not in {told:?}");
@@ -37,67 +37,67 @@ async fn refused(world: &World, table: &[Refusal]) {
 }
 
 #[tokio::test]
-async fn what_cannot_work_is_refused_with_the_field_the_value_and_what_is_accepted() {
+async fn invalid_automation_error_names_value_and_accepted_values() {
     let world = World::new().await;
     let file = world.directory().join("matins.db");
     let table: Vec<Refusal> = vec![
         (
             |asked| asked.agent = Some("godo".into()),
-            Kind::NotFound,
+            ErrorKind::NotFound,
             &["agent \"godo\"", "did you mean \"good\"?"],
         ),
         (
             |asked| asked.agent = None,
-            Kind::Invalid,
+            ErrorKind::Invalid,
             &["an agent", "absent, amnesiac, good"],
         ),
         (
             |asked| asked.agent = Some("amnesiac".into()),
-            Kind::Refused,
+            ErrorKind::Refused,
             &["\"amnesiac\"", "neither session/resume nor session/load"],
         ),
         (
             |asked| asked.agent = Some("absent".into()),
-            Kind::Agent,
+            ErrorKind::Agent,
             &["\"absent\"", "no such program"],
         ),
         (
             |asked| asked.prompt = " \n".into(),
-            Kind::Invalid,
+            ErrorKind::Invalid,
             &["prompt", "it is empty"],
         ),
         (
             |asked| asked.prompt = "x".repeat(model::limits::CONTENT_BYTES + 1),
-            Kind::Invalid,
+            ErrorKind::Invalid,
             &["prompt", "1048577 bytes", "up to 1048576"],
         ),
         (
             |asked| asked.name = Some("x".repeat(201)),
-            Kind::Invalid,
+            ErrorKind::Invalid,
             &["name", "1 to 200 bytes"],
         ),
         (
             |asked| asked.cwd = Some("project".into()),
-            Kind::Invalid,
+            ErrorKind::Invalid,
             &["working directory \"project\"", "absolute"],
         ),
         (
             |asked| asked.cwd = Some("/no/such/folder".into()),
-            Kind::Invalid,
+            ErrorKind::Invalid,
             &["working directory \"/no/such/folder\"", "does not exist"],
         ),
         (
             |asked| asked.policies.overlap = Some(Overlap::Allow),
-            Kind::Invalid,
+            ErrorKind::Invalid,
             &["overlap cannot be allow", "only automations with fresh"],
         ),
         (
             |asked| asked.session = SessionTarget::Bound("web:7".into()),
-            Kind::NotFound,
+            ErrorKind::NotFound,
             &["session \"web:7\""],
         ),
     ];
-    refused(&world, &table).await;
+    assert_refused(&world, &table).await;
     let mut asked = request();
     asked.cwd = Some(file.to_str().unwrap().into());
     let error = world
@@ -105,46 +105,49 @@ async fn what_cannot_work_is_refused_with_the_field_the_value_and_what_is_accept
         .create_automation(&asked, None)
         .await
         .unwrap_err();
-    assert!(told(&error).contains("it is no directory"), "{error}");
+    assert!(
+        error_chain(&error).contains("it is no directory"),
+        "{error}"
+    );
     let left = world.automations().await;
     assert!(left.items.is_empty() && left.unreadable.is_empty());
 }
 
 #[tokio::test]
-async fn triggers_that_never_fire_are_refused() {
+async fn trigger_that_never_fires_is_refused() {
     let world = World::new().await;
     let table: Vec<Refusal> = vec![
         (
             |asked| asked.zone = Some("Europe/Prage".into()),
-            Kind::Invalid,
+            ErrorKind::Invalid,
             &["\"Europe/Prage\"", "did you mean Europe/Prague?"],
         ),
         (
             |asked| asked.triggers = vec![cron("0 0 30 2 *")],
-            Kind::Invalid,
+            ErrorKind::Invalid,
             &["\"0 0 30 2 *\""],
         ),
         (
             |asked| asked.triggers = vec![cron("0 25 * * *")],
-            Kind::Invalid,
+            ErrorKind::Invalid,
             &["hour", "25"],
         ),
         (
             |asked| asked.triggers = vec![every("10 minutes")],
-            Kind::Invalid,
+            ErrorKind::Invalid,
             &["\"10 minutes\"", "1s to 366d"],
         ),
         (
             |asked| asked.triggers = vec![at("2026-11-21T09:59")],
-            Kind::Invalid,
+            ErrorKind::Invalid,
             &["2026-11-21T08:59:00Z", "not after the present"],
         ),
     ];
-    refused(&world, &table).await;
+    assert_refused(&world, &table).await;
 }
 
 #[tokio::test]
-async fn an_agent_that_restores_nothing_runs_fresh_automations_and_is_not_even_started() {
+async fn agent_without_restore_runs_fresh_automation_without_probe() {
     let world = World::new().await;
     let mut asked = request();
     asked.agent = Some("amnesiac".into());
@@ -155,7 +158,7 @@ async fn an_agent_that_restores_nothing_runs_fresh_automations_and_is_not_even_s
 }
 
 #[tokio::test]
-async fn an_agent_is_started_once_to_see_what_it_offers() {
+async fn agent_is_probed_once_for_capabilities() {
     let world = World::new().await;
     for name in ["one", "two"] {
         let mut asked = request();
@@ -166,16 +169,16 @@ async fn an_agent_is_started_once_to_see_what_it_offers() {
 }
 
 #[tokio::test]
-async fn a_new_automation_shows_its_next_five_fires_with_zone_and_offset() {
+async fn new_automation_shows_five_upcoming_runs_with_offset() {
     let world = World::new().await;
     let mut asked = request();
     asked.policies.quiet_hours = serde_json::from_str(r#"["08:00-09:30"]"#).unwrap();
     asked.triggers.push(at("2026-11-23 12:00"));
     let made = world.service.create_automation(&asked, None).await.unwrap();
     let shown: Vec<_> = made
-        .next_fires
+        .upcoming_runs
         .iter()
-        .map(|fire| (fire.shown.as_str(), fire.quiet))
+        .map(|fire| (fire.display.as_str(), fire.in_quiet_hours))
         .collect();
     assert_eq!(
         shown,
@@ -196,7 +199,7 @@ async fn a_new_automation_shows_its_next_five_fires_with_zone_and_offset() {
 }
 
 #[tokio::test]
-async fn equal_distances_begin_on_a_whole_second_after_now() {
+async fn interval_trigger_starts_on_whole_second() {
     let world = World::new().await;
     world
         .clock
@@ -205,12 +208,12 @@ async fn equal_distances_begin_on_a_whole_second_after_now() {
     asked.zone = None;
     asked.triggers = vec![every("1s")];
     let made = world.service.create_automation(&asked, None).await.unwrap();
-    let first = &made.next_fires[0].shown;
+    let first = &made.upcoming_runs[0].display;
     assert_eq!(first, "Sat 2026-11-21 09:00:02 +00:00 UTC");
 }
 
 #[tokio::test]
-async fn names_are_made_of_the_prompt_and_kept_apart() {
+async fn derived_automation_names_are_unique() {
     let world = World::new().await;
     let mut asked = request();
     asked.name = None;
@@ -224,12 +227,12 @@ async fn names_are_made_of_the_prompt_and_kept_apart() {
         .create_automation(&asked, None)
         .await
         .unwrap_err();
-    assert_eq!(error.kind(), Kind::Refused);
+    assert_eq!(error.kind(), ErrorKind::Refused);
     assert!(error.to_string().contains("\"read-the-news\""), "{error}");
 }
 
 #[tokio::test]
-async fn an_automation_is_found_by_name_id_and_the_beginning_of_its_id() {
+async fn automation_is_found_by_name_id_and_id_prefix() {
     let world = World::new().await;
     let one = world
         .service
@@ -252,7 +255,7 @@ async fn an_automation_is_found_by_name_id_and_the_beginning_of_its_id() {
 }
 
 #[tokio::test]
-async fn a_bound_automation_takes_the_agent_of_its_session_and_no_other() {
+async fn bound_automation_uses_agent_of_its_session() {
     let world = World::new().await;
     let session = world.conversation().await;
     let key = session.session_key.clone().unwrap();
@@ -274,7 +277,10 @@ async fn a_bound_automation_takes_the_agent_of_its_session_and_no_other() {
         .create_automation(&asked, None)
         .await
         .unwrap_err();
-    assert!(told(&error).contains("has the agent good"), "{error}");
+    assert!(
+        error_chain(&error).contains("has the agent good"),
+        "{error}"
+    );
     asked.agent = None;
     asked.cwd = Some(world.directory().to_str().unwrap().into());
     let error = world
@@ -282,7 +288,7 @@ async fn a_bound_automation_takes_the_agent_of_its_session_and_no_other() {
         .create_automation(&asked, None)
         .await
         .unwrap_err();
-    assert!(told(&error).contains("never changes"), "{error}");
+    assert!(error_chain(&error).contains("never changes"), "{error}");
     asked.cwd = None;
     asked.policies.overlap = Some(Overlap::CancelRunning);
     let error = world
@@ -290,16 +296,16 @@ async fn a_bound_automation_takes_the_agent_of_its_session_and_no_other() {
         .create_automation(&asked, None)
         .await
         .unwrap_err();
-    assert!(told(&error).contains("use queue or skip"), "{error}");
+    assert!(error_chain(&error).contains("use queue or skip"), "{error}");
 }
 
 #[tokio::test]
-async fn nothing_is_bound_to_a_closed_session_or_to_one_without_a_key() {
+async fn binding_to_closed_or_keyless_session_is_refused() {
     let world = World::new().await;
     let session = world.conversation().await;
     world
         .store
-        .move_session(
+        .transition_session(
             Scope::Tenant(world.tenant),
             session.id,
             SessionEvent::Complete,
@@ -331,11 +337,11 @@ async fn nothing_is_bound_to_a_closed_session_or_to_one_without_a_key() {
         .create_automation(&asked, None)
         .await
         .unwrap_err();
-    assert!(told(&error).contains("has no key"), "{error}");
+    assert!(error_chain(&error).contains("has no key"), "{error}");
 }
 
 #[tokio::test]
-async fn a_paused_automation_has_no_next_fires_and_fires_on_demand() {
+async fn paused_automation_has_no_upcoming_runs_but_can_be_fired() {
     let world = World::new().await;
     world
         .service
@@ -344,18 +350,21 @@ async fn a_paused_automation_has_no_next_fires_and_fires_on_demand() {
         .unwrap();
     let paused = world.service.pause_automation("news").await.unwrap();
     assert_eq!(paused.automation.state, AutomationState::Paused);
-    assert!(paused.next_fires.is_empty());
+    assert!(paused.upcoming_runs.is_empty());
     let error = world.service.pause_automation("news").await.unwrap_err();
-    assert_eq!(error.kind(), Kind::Refused);
-    assert!(told(&error).contains("automation is paused"), "{error}");
+    assert_eq!(error.kind(), ErrorKind::Refused);
+    assert!(
+        error_chain(&error).contains("automation is paused"),
+        "{error}"
+    );
     let run = world.service.fire("news", None).await.unwrap();
     assert_eq!(run.status(), RunStatus::Queued);
     let resumed = world.service.resume_automation("news").await.unwrap();
-    assert_eq!(resumed.next_fires.len(), 5);
+    assert_eq!(resumed.upcoming_runs.len(), 5);
 }
 
 #[tokio::test]
-async fn a_reset_automation_begins_another_session() {
+async fn reset_automation_gets_new_session() {
     let world = World::new().await;
     world
         .service
@@ -372,7 +381,7 @@ async fn a_reset_automation_begins_another_session() {
 }
 
 #[tokio::test]
-async fn a_deleted_automation_leaves_its_sessions_unless_they_are_to_go() {
+async fn automation_deletion_keeps_sessions_unless_requested() {
     let world = World::new().await;
     for (with_sessions, left) in [(false, 2), (true, 2)] {
         let mut asked = request();
@@ -394,12 +403,12 @@ async fn a_deleted_automation_leaves_its_sessions_unless_they_are_to_go() {
             .unwrap();
         assert_eq!(all.len(), left);
         let error = world.service.automation("news").await.unwrap_err();
-        assert_eq!(error.kind(), Kind::NotFound);
+        assert_eq!(error.kind(), ErrorKind::NotFound);
     }
 }
 
 #[tokio::test]
-async fn the_runs_of_an_automation_are_listed_by_its_name() {
+async fn runs_are_listed_by_automation_name() {
     let world = World::new().await;
     world
         .service

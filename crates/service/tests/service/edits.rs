@@ -7,10 +7,10 @@ use model::{
     schedule::Zone,
     session::SessionEvent,
 };
-use service::{Error, Kind};
+use service::{Error, ErrorKind};
 use store::{Location, Scope};
 
-use crate::world::{NOW, World, at, cron, every, request, told};
+use crate::world::{NOW, World, at, cron, error_chain, every, request};
 
 impl World {
     async fn edit(
@@ -33,7 +33,7 @@ fn timed(view: &AutomationView) -> Vec<&Trigger> {
 type Change = fn(&mut AutomationRequest);
 
 #[tokio::test]
-async fn what_cannot_be_made_cannot_be_edited_into() {
+async fn invalid_automation_edit_is_refused() {
     let world = World::new().await;
     world
         .service
@@ -41,56 +41,56 @@ async fn what_cannot_be_made_cannot_be_edited_into() {
         .await
         .unwrap();
     let before = world.service.automation("news").await.unwrap();
-    let table: Vec<(Change, Kind, &[&str])> = vec![
+    let table: Vec<(Change, ErrorKind, &[&str])> = vec![
         (
             |asked| asked.agent = Some("godo".into()),
-            Kind::NotFound,
+            ErrorKind::NotFound,
             &["agent \"godo\"", "did you mean \"good\"?"],
         ),
         (
             |asked| asked.agent = Some("amnesiac".into()),
-            Kind::Refused,
+            ErrorKind::Refused,
             &["\"amnesiac\"", "neither session/resume nor session/load"],
         ),
         (
             |asked| asked.prompt = " ".into(),
-            Kind::Invalid,
+            ErrorKind::Invalid,
             &["prompt", "it is empty"],
         ),
         (
             |asked| asked.name = Some("a\nb".into()),
-            Kind::Invalid,
+            ErrorKind::Invalid,
             &["name", "on one line"],
         ),
         (
             |asked| asked.cwd = Some("/not/there".into()),
-            Kind::Invalid,
+            ErrorKind::Invalid,
             &["working directory", "/not/there", "does not exist"],
         ),
         (
             |asked| asked.triggers = vec![cron("0 9 30 2 *")],
-            Kind::Invalid,
+            ErrorKind::Invalid,
             &["0 9 30 2 *"],
         ),
         (
             |asked| asked.triggers = vec![at("2020-01-01T09:00")],
-            Kind::Invalid,
+            ErrorKind::Invalid,
             &["2020-01-01"],
         ),
         (
             |asked| asked.policies.overlap = Some(Overlap::Allow),
-            Kind::Invalid,
+            ErrorKind::Invalid,
             &["overlap", "allow", "only automations with fresh sessions"],
         ),
         (
             |asked| asked.session = SessionTarget::Bound("nobody".into()),
-            Kind::NotFound,
+            ErrorKind::NotFound,
             &["session \"nobody\""],
         ),
     ];
     for (change, kind, words) in table {
         let error = world.edit(change).await.unwrap_err();
-        let told = told(&error);
+        let told = error_chain(&error);
         assert_eq!(error.kind(), kind, "{told}");
         assert!(words.iter().all(|word| told.contains(word)), "{told}");
     }
@@ -100,7 +100,7 @@ async fn what_cannot_be_made_cannot_be_edited_into() {
 }
 
 #[tokio::test]
-async fn an_edit_answers_with_the_next_fires() {
+async fn automation_edit_returns_upcoming_runs() {
     let world = World::new().await;
     world
         .service
@@ -115,13 +115,17 @@ async fn an_edit_answers_with_the_next_fires() {
         .await
         .unwrap();
     assert_eq!(edited.automation.prompt, "Read the papers");
-    let shown: Vec<_> = edited.next_fires.iter().map(|fire| &*fire.shown).collect();
+    let shown: Vec<_> = edited
+        .upcoming_runs
+        .iter()
+        .map(|fire| &*fire.display)
+        .collect();
     assert_eq!(shown.len(), 5);
     assert_eq!(shown[0], "Sun 2026-11-22 08:30:00 +01:00 Europe/Prague");
 }
 
 #[tokio::test]
-async fn what_stays_of_a_schedule_keeps_its_cadence() {
+async fn unchanged_trigger_keeps_cadence_after_edit() {
     let world = World::new().await;
     let mut asked = request();
     asked.triggers = vec![every("7m")];
@@ -146,7 +150,7 @@ async fn what_stays_of_a_schedule_keeps_its_cadence() {
 }
 
 #[tokio::test]
-async fn another_zone_moves_wall_clocks_and_neither_distances_nor_instants() {
+async fn zone_edit_moves_cron_but_not_intervals_and_instants() {
     let world = World::new().await;
     let mut asked = request();
     asked.triggers = vec![cron("0 9 * * *"), every("7m"), at("2026-11-21T12:00")];
@@ -184,11 +188,11 @@ async fn another_zone_moves_wall_clocks_and_neither_distances_nor_instants() {
         asked.triggers = vec![cron("0 9 * * *")];
         asked.zone = Some("Mars".into());
     });
-    assert_eq!(nowhere.await.unwrap_err().kind(), Kind::Invalid);
+    assert_eq!(nowhere.await.unwrap_err().kind(), ErrorKind::Invalid);
 }
 
 #[tokio::test]
-async fn who_edits_what_another_has_changed_is_told_so() {
+async fn automation_edit_of_stale_version_is_refused() {
     let world = World::new().await;
     let mine = world
         .service
@@ -203,15 +207,15 @@ async fn who_edits_what_another_has_changed_is_told_so() {
     asked.prompt = "Mine".into();
     let lost = world.service.edit_automation(&mine, &asked, false).await;
     let lost = lost.unwrap_err();
-    assert_eq!(lost.kind(), Kind::Refused);
-    assert!(told(&lost).contains("changed meanwhile"), "{lost}");
+    assert_eq!(lost.kind(), ErrorKind::Refused);
+    assert!(error_chain(&lost).contains("changed meanwhile"), "{lost}");
     assert!(lost.hint().unwrap().contains("try again"));
     let now = world.service.automation("news").await.unwrap();
     assert_eq!(now.automation.prompt, "Theirs");
 }
 
 #[tokio::test]
-async fn a_session_that_goes_on_keeps_its_agent_unless_it_is_let_go() {
+async fn agent_change_requires_reset_of_continuous_session() {
     let world = World::new().await;
     world
         .agents
@@ -226,9 +230,9 @@ async fn a_session_that_goes_on_keeps_its_agent_unless_it_is_let_go() {
     let run = world.service.fire("news", None).await.unwrap();
     let other: Change = |asked| asked.agent = Some("other".into());
     let kept = world.edit(other).await.unwrap_err();
-    assert_eq!(kept.kind(), Kind::Refused);
+    assert_eq!(kept.kind(), ErrorKind::Refused);
     let session: SessionId = run.session_id.unwrap();
-    assert!(told(&kept).contains(&session.to_string()), "{kept}");
+    assert!(error_chain(&kept).contains(&session.to_string()), "{kept}");
     assert!(kept.hint().unwrap().contains("edit news --reset"));
     let seen = world.service.automation("news").await.unwrap();
     let mut asked = seen.request();
@@ -240,16 +244,17 @@ async fn a_session_that_goes_on_keeps_its_agent_unless_it_is_let_go() {
 }
 
 #[tokio::test]
-async fn an_automation_of_a_closed_session_can_still_be_mended() {
+async fn automation_of_closed_session_can_be_edited() {
     let world = World::new().await;
     let session = world.conversation().await;
     let mut asked = request();
     asked.session = SessionTarget::Bound(session.id.to_string());
     world.service.create_automation(&asked, None).await.unwrap();
     let (scope, now) = (Scope::Tenant(world.tenant), NOW.parse().unwrap());
-    let closed = world
-        .store
-        .move_session(scope, session.id, SessionEvent::Complete, None, now);
+    let closed =
+        world
+            .store
+            .transition_session(scope, session.id, SessionEvent::Complete, None, now);
     closed.await.unwrap();
     let edited = world.edit(|asked| asked.prompt = "Other".into()).await;
     assert_eq!(edited.unwrap().automation.prompt, "Other");
@@ -271,7 +276,7 @@ async fn an_automation_of_a_closed_session_can_still_be_mended() {
 }
 
 #[tokio::test]
-async fn settings_for_a_session_that_is_there_are_refused() {
+async fn settings_for_existing_session_are_refused() {
     let world = World::new().await;
     let session = world.conversation().await;
     let mut asked = request();
@@ -282,11 +287,11 @@ async fn settings_for_a_session_that_is_there_are_refused() {
         .create_automation(&asked, None)
         .await
         .unwrap_err();
-    assert!(told(&error).contains("when it began"), "{error}");
+    assert!(error_chain(&error).contains("when it began"), "{error}");
 }
 
 #[tokio::test]
-async fn an_automation_that_cannot_be_read_hides_no_other() {
+async fn corrupt_automation_hides_no_other() {
     let world = World::new().await;
     let mut asked = request();
     world.service.create_automation(&asked, None).await.unwrap();
@@ -312,7 +317,7 @@ async fn an_automation_that_cannot_be_read_hides_no_other() {
     assert!(list.unreadable[0].unreadable.contains("policies"));
     assert!(world.service.automation("sound").await.is_ok());
     let error = world.service.automation("news").await.unwrap_err();
-    assert!(told(&error).contains("policies"), "{error}");
+    assert!(error_chain(&error).contains("policies"), "{error}");
     let names = world.service.automation_names().await.unwrap();
     assert_eq!(names.len(), 2);
 }

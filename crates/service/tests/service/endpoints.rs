@@ -2,16 +2,16 @@
 
 use std::time::Duration;
 
-use api_types::{DeliveryStatus, DeliveryView, EndpointMade, EndpointRequest, Notification};
+use api_types::{DeliveryStatus, DeliveryView, EndpointCreated, EndpointRequest, Notification};
 use model::{EndpointId, limits, notification::NotificationKind};
-use service::{Error, Kind};
-use store::Attempted;
+use service::{Error, ErrorKind};
+use store::AttemptResult;
 
-use crate::world::{World, request, told};
+use crate::world::{World, error_chain, request};
 
 const URL: &str = "https://hooks.example.org/matins";
 
-fn asked(name: &str, url: &str) -> EndpointRequest {
+fn endpoint_request(name: &str, url: &str) -> EndpointRequest {
     EndpointRequest {
         name: name.into(),
         url: url.into(),
@@ -22,8 +22,11 @@ fn asked(name: &str, url: &str) -> EndpointRequest {
 }
 
 impl World {
-    async fn endpoint(&self, name: &str) -> EndpointMade {
-        let made = self.service.create_endpoint(&asked(name, URL), None).await;
+    async fn endpoint(&self, name: &str) -> EndpointCreated {
+        let made = self
+            .service
+            .create_endpoint(&endpoint_request(name, URL), None)
+            .await;
         made.unwrap()
     }
 
@@ -35,18 +38,18 @@ impl World {
         let claimed = claimed.unwrap();
         assert!(!claimed.is_empty(), "nothing is due");
         for one in &claimed {
-            let attempted = Attempted {
-                answer: Ok((status, "noted".into())),
+            let attempted = AttemptResult {
+                response: Ok((status, "noted".into())),
                 started_at: now,
                 ended_at: now,
             };
-            self.store.record_delivery(one, &attempted).await.unwrap();
+            self.store.record_attempt(one, &attempted).await.unwrap();
         }
     }
 }
 
 #[tokio::test]
-async fn an_address_that_may_not_be_called_is_refused_and_not_repeated() {
+async fn forbidden_endpoint_url_is_refused_and_not_repeated() {
     let world = World::new().await;
     for (url, says) in [
         ("https://127.0.0.1/s3cret", "this machine"),
@@ -63,14 +66,14 @@ async fn an_address_that_may_not_be_called_is_refused_and_not_repeated() {
     ] {
         let refused = world
             .service
-            .create_endpoint(&asked("pager", url), None)
+            .create_endpoint(&endpoint_request("pager", url), None)
             .await;
         let refused = refused.unwrap_err();
         assert_eq!(
             (refused.kind(), refused.field()),
-            (Kind::Invalid, Some("url"))
+            (ErrorKind::Invalid, Some("url"))
         );
-        let told = told(&refused);
+        let told = error_chain(&refused);
         assert!(told.contains(says), "{url}: {told}");
         assert!(!told.contains("s3cret"), "{told}");
     }
@@ -78,37 +81,39 @@ async fn an_address_that_may_not_be_called_is_refused_and_not_repeated() {
 }
 
 #[tokio::test]
-async fn an_endpoint_is_not_moved_to_where_none_could_be_made() {
+async fn endpoint_edit_to_forbidden_url_is_refused() {
     let world = World::new().await;
     world.endpoint("pager").await;
     let made = world.service.endpoint("pager").await.unwrap();
-    let to = asked("pager", "https://192.168.0.1/");
+    let to = endpoint_request("pager", "https://192.168.0.1/");
     let refused = world.service.edit_endpoint(&made, &to).await.unwrap_err();
     assert_eq!(refused.field(), Some("url"));
     assert_eq!(world.service.endpoint("pager").await.unwrap(), made);
 }
 
 #[tokio::test]
-async fn what_is_allowed_may_be_private_and_open() {
+async fn allowance_permits_private_and_plain_http_urls() {
     let world = World::new().await;
     let service = world.service.clone();
-    let service = service.allowing("10.1.0.0/16, hooks.internal".parse().unwrap());
+    let service = service.with_allowance("10.1.0.0/16, hooks.internal".parse().unwrap());
     for (url, taken) in [
         ("http://10.1.2.3:8080/x", true),
         ("https://10.1.2.3/x", true),
         ("http://hooks.internal/x", true),
         ("https://10.2.0.1/x", false),
     ] {
-        let made = service.create_endpoint(&asked(url, url), None).await;
+        let made = service
+            .create_endpoint(&endpoint_request(url, url), None)
+            .await;
         assert_eq!(made.is_ok(), taken, "{url}");
     }
 }
 
 #[tokio::test]
-async fn an_endpoint_is_told_of_what_can_be_chosen_each_once() {
+async fn endpoint_events_are_validated_and_deduplicated() {
     use NotificationKind as Told;
     let world = World::new().await;
-    let mut request = asked("pager", URL);
+    let mut request = endpoint_request("pager", URL);
     for (events, value) in [
         (vec![], "\"\""),
         (vec![Told::EndpointTest], "endpoint.test"),
@@ -118,7 +123,7 @@ async fn an_endpoint_is_told_of_what_can_be_chosen_each_once() {
         let refused = world.service.create_endpoint(&request, None).await;
         let refused = refused.unwrap_err();
         assert_eq!(refused.field(), Some("events"));
-        let told = told(&refused);
+        let told = error_chain(&refused);
         let (given, accepted) = told.split_once("expected one or more of").unwrap();
         assert!(given.contains(value), "{told}");
         assert!(accepted.contains("run.failed"), "{told}");
@@ -132,16 +137,16 @@ async fn an_endpoint_is_told_of_what_can_be_chosen_each_once() {
 }
 
 #[tokio::test]
-async fn an_endpoint_of_one_automation_names_one_that_is_there() {
+async fn endpoint_of_unknown_automation_is_refused() {
     let world = World::new().await;
     let view = world.service.create_automation(&request(), None).await;
-    let mut asked = asked("pager", URL);
+    let mut asked = endpoint_request("pager", URL);
     asked.automation = Some("nwes".into());
     let refused = world.service.create_endpoint(&asked, None).await;
     let refused = refused.unwrap_err();
-    assert_eq!(refused.kind(), Kind::NotFound);
+    assert_eq!(refused.kind(), ErrorKind::NotFound);
     assert!(
-        told(&refused).contains("did you mean \"news\"?"),
+        error_chain(&refused).contains("did you mean \"news\"?"),
         "{refused}"
     );
     asked.automation = Some("news".into());
@@ -156,57 +161,57 @@ async fn an_endpoint_of_one_automation_names_one_that_is_there() {
 }
 
 #[tokio::test]
-async fn a_secret_is_shown_once_and_a_name_is_taken_once() {
+async fn endpoint_secret_is_returned_once_and_name_is_unique() {
     let world = World::new().await;
     let id = EndpointId::generate(world.clock_now(), &testkit::clock::SeededEntropy::new(5));
     let first = world
         .service
-        .create_endpoint(&asked("pager", URL), Some(id))
+        .create_endpoint(&endpoint_request("pager", URL), Some(id))
         .await
         .unwrap();
     assert!(first.secret.as_ref().unwrap().starts_with("whsec_"));
     assert!(!format!("{first:?}").contains("whsec_"));
     let again = world
         .service
-        .create_endpoint(&asked("pager", URL), Some(id))
+        .create_endpoint(&endpoint_request("pager", URL), Some(id))
         .await
         .unwrap();
     assert_eq!((again.endpoint, again.secret), (first.endpoint, None));
     let taken = world
         .service
-        .create_endpoint(&asked("pager", URL), None)
+        .create_endpoint(&endpoint_request("pager", URL), None)
         .await;
     let taken = taken.unwrap_err();
-    assert_eq!(taken.kind(), Kind::Refused);
-    assert!(told(&taken).contains("\"pager\""), "{taken}");
+    assert_eq!(taken.kind(), ErrorKind::Refused);
+    assert!(error_chain(&taken).contains("\"pager\""), "{taken}");
     for given in ["pager", &id.to_string()] {
         assert_eq!(world.service.endpoint(given).await.unwrap().id, id);
     }
     let unknown = world.service.endpoint("pagre").await.unwrap_err();
-    assert!(told(&unknown).contains("did you mean \"pager\"?"));
+    assert!(error_chain(&unknown).contains("did you mean \"pager\"?"));
 }
 
 #[tokio::test]
-async fn an_edit_compares_with_what_was_seen() {
+async fn endpoint_edit_of_stale_version_is_refused() {
     let world = World::new().await;
     world.endpoint("pager").await;
     let seen = world.service.endpoint("pager").await.unwrap();
     // The clock stands still: two changes in one microsecond are two.
-    let mine = asked("mine", "https://mine.example.org/");
+    let mine = endpoint_request("mine", "https://mine.example.org/");
     let mine = world.service.edit_endpoint(&seen, &mine).await.unwrap();
     assert_eq!((&*mine.name, mine.id), ("mine", seen.id));
-    let theirs = asked("theirs", "https://theirs.example.org/");
+    let theirs = endpoint_request("theirs", "https://theirs.example.org/");
     let lost = world.service.edit_endpoint(&seen, &theirs).await;
     let lost = lost.unwrap_err();
     assert!(lost.is_changed(), "{lost}");
-    assert_eq!(lost.kind(), Kind::Refused);
+    assert_eq!(lost.kind(), ErrorKind::Refused);
     assert_eq!(world.service.endpoint("mine").await.unwrap(), mine);
     let after = world.service.edit_endpoint(&mine, &theirs).await;
     assert_eq!(after.unwrap().url, "https://theirs.example.org/");
 }
 
 #[tokio::test]
-async fn a_test_is_sent_whatever_an_endpoint_asks_for_and_again_only_when_it_is_over() {
+async fn test_delivery_is_redelivered_only_after_it_ended() {
     let world = World::new().await;
     let endpoint = world.endpoint("pager").await.endpoint.id;
     let sent = world.service.test_endpoint("pager", None).await.unwrap();
@@ -219,8 +224,11 @@ async fn a_test_is_sent_whatever_an_endpoint_asks_for_and_again_only_when_it_is_
     assert_eq!(state(&sent), (DeliveryStatus::Pending, 0));
     let id = sent.delivery.id.to_string();
     let pending = world.service.redeliver(&id).await.unwrap_err();
-    assert_eq!(pending.kind(), Kind::Refused);
-    assert!(told(&pending).contains("delivery is pending"), "{pending}");
+    assert_eq!(pending.kind(), ErrorKind::Refused);
+    assert!(
+        error_chain(&pending).contains("delivery is pending"),
+        "{pending}"
+    );
 
     // One that is tried again later still is.
     world.deliver(endpoint, 500).await;
@@ -240,7 +248,7 @@ async fn a_test_is_sent_whatever_an_endpoint_asks_for_and_again_only_when_it_is_
 }
 
 #[tokio::test]
-async fn nothing_is_sent_to_an_endpoint_that_is_disabled() {
+async fn disabled_endpoint_gets_no_deliveries() {
     let world = World::new().await;
     world.endpoint("pager").await;
     let sent = world.service.test_endpoint("pager", None).await.unwrap();
@@ -260,7 +268,10 @@ async fn nothing_is_sent_to_an_endpoint_that_is_disabled() {
     for refused in refusals {
         let refused = refused.unwrap_err();
         assert!(matches!(refused, Error::Refused(_)), "{refused}");
-        assert!(told(&refused).contains("endpoint is disabled"), "{refused}");
+        assert!(
+            error_chain(&refused).contains("endpoint is disabled"),
+            "{refused}"
+        );
     }
     let enabled = world.service.enable_endpoint("pager").await.unwrap();
     assert_eq!((enabled.disabled_at, enabled.disabled_reason), (None, None));
@@ -269,7 +280,7 @@ async fn nothing_is_sent_to_an_endpoint_that_is_disabled() {
 }
 
 #[tokio::test]
-async fn deliveries_are_listed_page_by_page_and_go_with_their_endpoint() {
+async fn deliveries_are_paginated_and_deleted_with_endpoint() {
     let world = World::new().await;
     world.endpoint("pager").await;
     world.endpoint("other").await;
@@ -294,15 +305,15 @@ async fn deliveries_are_listed_page_by_page_and_go_with_their_endpoint() {
     world.service.delete_endpoint("pager").await.unwrap();
     for given in [&*sent[0].to_string(), "no-id"] {
         let gone = world.service.delivery(given).await.unwrap_err();
-        assert_eq!(gone.kind(), Kind::NotFound, "{gone}");
+        assert_eq!(gone.kind(), ErrorKind::NotFound, "{gone}");
         let gone = world.service.redeliver(given).await.unwrap_err();
-        assert_eq!(gone.kind(), Kind::NotFound, "{gone}");
+        assert_eq!(gone.kind(), ErrorKind::NotFound, "{gone}");
     }
     assert_eq!(world.service.endpoints().await.unwrap().len(), 1);
 }
 
 #[tokio::test]
-async fn another_secret_leaves_the_one_before_for_a_while() {
+async fn rotated_endpoint_secret_keeps_previous_for_overlap() {
     let world = World::new().await;
     let made = world.endpoint("pager").await;
     let overlap = Duration::from_hours(2);
@@ -319,12 +330,14 @@ async fn another_secret_leaves_the_one_before_for_a_while() {
 }
 
 #[tokio::test]
-async fn a_secret_is_changed_once_for_a_request_however_often_it_comes() {
+async fn repeated_endpoint_rotation_rotates_once() {
     let world = World::new().await;
     world.endpoint("pager").await;
     let now = world.clock_now();
     let id = uuid::Uuid::from_u128(7);
-    let claimed = world.store.claim_key(world.tenant, "k", &[1; 32], id, now);
+    let claimed = world
+        .store
+        .claim_idempotency_key(world.tenant, "k", &[1; 32], id, now);
     claimed.await.unwrap();
     let overlap = Duration::from_hours(2);
     let rotate = async || {
@@ -343,8 +356,11 @@ async fn a_secret_is_changed_once_for_a_request_however_often_it_comes() {
     let proposed = uuid::Uuid::from_u128(8);
     let again = world
         .store
-        .claim_key(world.tenant, "k", &[1; 32], proposed, now);
+        .claim_idempotency_key(world.tenant, "k", &[1; 32], proposed, now);
     let kept = serde_json::json!(second);
     let answer = Some((200, kept));
-    assert_eq!(again.await.unwrap(), store::KeyClaim::Again { id, answer });
+    assert_eq!(
+        again.await.unwrap(),
+        store::KeyClaim::Repeated { id, response }
+    );
 }

@@ -3,9 +3,9 @@
 use api_types::ExportFormat;
 use futures::TryStreamExt as _;
 use serde_json::Value;
-use service::Kind;
+use service::ErrorKind;
 
-use crate::world::{World, request, told};
+use crate::world::{World, error_chain, request};
 
 impl World {
     async fn exported(&self, session: &str, format: ExportFormat, zone: Option<&str>) -> String {
@@ -14,21 +14,22 @@ impl World {
     }
 
     /// A session with one turn, at 10:00 in Prague.
-    async fn talked(&self) -> String {
+    async fn session_with_turn(&self) -> String {
         let id = self.conversation().await.id.to_string();
-        let run = self.said(&id, "What is new?").await;
-        self.begin(run).await;
-        self.thought(run, "Look first.\n\nThen tell.").await;
-        self.tools(run, &["grep `x`\nfile"]).await;
-        self.answer(run, "Nothing.\u{1b}[31m Really.").await;
+        let run = self.send_message(&id, "What is new?").await;
+        self.begin_turn(run).await;
+        self.record_thought(run, "Look first.\n\nThen tell.").await;
+        self.record_tool_calls(run, &["grep `x`\nfile"]).await;
+        self.finish_with_answer(run, "Nothing.\u{1b}[31m Really.")
+            .await;
         id
     }
 }
 
 #[tokio::test]
-async fn markdown_shows_the_clocks_of_a_zone() {
+async fn markdown_export_shows_times_in_zone() {
     let world = World::new().await;
-    let id = world.talked().await;
+    let id = world.session_with_turn().await;
     for (zone, begun, heading) in [
         (
             None,
@@ -63,15 +64,15 @@ async fn markdown_shows_the_clocks_of_a_zone() {
         let Err(refused) = nowhere.await else {
             panic!("it was taken");
         };
-        assert_eq!(refused.kind(), Kind::Invalid);
-        assert!(told(&refused).contains("did you mean Europe/Prague?"));
+        assert_eq!(refused.kind(), ErrorKind::Invalid);
+        assert!(error_chain(&refused).contains("did you mean Europe/Prague?"));
     }
 }
 
 #[tokio::test]
-async fn markdown_is_read_by_people_and_commands_no_terminal() {
+async fn markdown_export_is_readable_and_terminal_safe() {
     let world = World::new().await;
-    let id = world.talked().await;
+    let id = world.session_with_turn().await;
     let text = world.exported(&id, ExportFormat::Markdown, None).await;
     assert!(
         text.starts_with(&format!("# {id}\n\n- Session: `{id}`\n")),
@@ -91,7 +92,7 @@ async fn markdown_is_read_by_people_and_commands_no_terminal() {
 }
 
 #[tokio::test]
-async fn the_words_of_a_schedule_are_under_the_name_of_its_automation() {
+async fn scheduled_prompt_is_exported_under_automation_name() {
     let world = World::new().await;
     world
         .service
@@ -99,8 +100,8 @@ async fn the_words_of_a_schedule_are_under_the_name_of_its_automation() {
         .await
         .unwrap();
     let run = world.service.fire("news", None).await.unwrap();
-    world.begin(run.id).await;
-    world.answer(run.id, "All quiet.").await;
+    world.begin_turn(run.id).await;
+    world.finish_with_answer(run.id, "All quiet.").await;
     let id = run.session_id.unwrap().to_string();
     let text = world.exported(&id, ExportFormat::Markdown, None).await;
     assert!(text.contains("- Automation: news\n"), "{text}");
@@ -109,18 +110,18 @@ async fn the_words_of_a_schedule_are_under_the_name_of_its_automation() {
 }
 
 #[tokio::test]
-async fn json_lines_have_the_session_first_and_then_each_row_once() {
+async fn json_lines_export_has_session_then_each_row_once() {
     let world = World::new().await;
     let id = world.conversation().await.id.to_string();
-    let run = world.said(&id, "Count").await;
-    world.begin(run).await;
+    let run = world.send_message(&id, "Count").await;
+    world.begin_turn(run).await;
     // More rows than are read at a time.
     let titles: Vec<String> = (0..120).map(|number| format!("call {number}")).collect();
     let titles: Vec<&str> = titles.iter().map(String::as_str).collect();
-    world.tools(run, &titles).await;
+    world.record_tool_calls(run, &titles).await;
     let begun = world.service.export(&id, ExportFormat::Jsonl, None).await;
     // What comes once it has begun does not belong to it.
-    world.answer(run, "Counted").await;
+    world.finish_with_answer(run, "Counted").await;
     let text: String = begun.unwrap().into_stream().try_collect().await.unwrap();
     let lines: Vec<Value> = text
         .lines()

@@ -1,11 +1,11 @@
 //! When triggers would fire, worked out without making anything.
 
 use api_types::{PreviewRequest, TriggerRequest};
-use service::Kind;
+use service::ErrorKind;
 
-use crate::world::{World, at, cron, every, told};
+use crate::world::{World, at, cron, error_chain, every};
 
-fn asked(triggers: Vec<TriggerRequest>) -> PreviewRequest {
+fn preview_request(triggers: Vec<TriggerRequest>) -> PreviewRequest {
     PreviewRequest {
         triggers,
         zone: Some("Europe/Prague".into()),
@@ -15,9 +15,9 @@ fn asked(triggers: Vec<TriggerRequest>) -> PreviewRequest {
 }
 
 #[tokio::test]
-async fn fires_of_several_triggers_are_shown_in_order_with_what_is_quiet() {
+async fn preview_merges_triggers_in_order_and_marks_quiet_hours() {
     let world = World::new().await;
-    let mut request = asked(vec![
+    let mut request = preview_request(vec![
         cron("0 9 * * *"),
         at("2026-11-22T09:30"),
         TriggerRequest::Cron {
@@ -27,11 +27,11 @@ async fn fires_of_several_triggers_are_shown_in_order_with_what_is_quiet() {
         TriggerRequest::Webhook {},
     ]);
     request.policies.quiet_hours = serde_json::from_str(r#"["08:00-09:30"]"#).unwrap();
-    let preview = world.service.preview(&request).unwrap();
+    let preview = world.service.preview_runs(&request).unwrap();
     let shown: Vec<_> = preview
-        .next_fires
+        .upcoming_runs
         .iter()
-        .map(|fire| (&*fire.shown, fire.quiet))
+        .map(|fire| (&*fire.display, fire.in_quiet_hours))
         .collect();
     assert_eq!(
         shown,
@@ -48,59 +48,72 @@ async fn fires_of_several_triggers_are_shown_in_order_with_what_is_quiet() {
 }
 
 #[tokio::test]
-async fn as_many_fires_are_shown_as_are_asked_for_within_bounds() {
+async fn preview_returns_requested_count_within_bounds() {
     let world = World::new().await;
     for (count, shown) in [(1, 1), (7, 7), (100, 100)] {
-        let mut request = asked(vec![every("1h"), every("90m")]);
+        let mut request = preview_request(vec![every("1h"), every("90m")]);
         request.count = count;
-        let preview = world.service.preview(&request).unwrap();
-        assert_eq!(preview.next_fires.len(), shown, "{count}");
-        let sorted = preview.next_fires.is_sorted_by_key(|fire| fire.at);
+        let preview = world.service.preview_runs(&request).unwrap();
+        assert_eq!(preview.upcoming_runs.len(), shown, "{count}");
+        let sorted = preview.upcoming_runs.is_sorted_by_key(|fire| fire.at);
         assert!(sorted, "{count}");
     }
     for count in [0, 101] {
-        let mut request = asked(vec![every("1h")]);
+        let mut request = preview_request(vec![every("1h")]);
         request.count = count;
-        let refused = world.service.preview(&request).unwrap_err().to_string();
+        let refused = world
+            .service
+            .preview_runs(&request)
+            .unwrap_err()
+            .to_string();
         assert!(refused.contains("accepted are 1 to 100"), "{refused}");
     }
-    let once = world.service.preview(&asked(vec![at("2026-11-22T09:30")]));
-    assert_eq!(once.unwrap().next_fires.len(), 1);
+    let once = world
+        .service
+        .preview_runs(&preview_request(vec![at("2026-11-22T09:30")]));
+    assert_eq!(once.unwrap().upcoming_runs.len(), 1);
     let on_demand = world
         .service
-        .preview(&asked(vec![TriggerRequest::Webhook {}]));
-    assert!(on_demand.unwrap().next_fires.is_empty());
+        .preview_runs(&preview_request(vec![TriggerRequest::Webhook {}]));
+    assert!(on_demand.unwrap().upcoming_runs.is_empty());
 }
 
 #[tokio::test]
-async fn a_preview_refuses_what_an_automation_could_not_have() {
+async fn preview_of_invalid_trigger_is_refused() {
     let world = World::new().await;
     let nowhere = PreviewRequest {
         zone: Some("Europe/Prage".into()),
-        ..asked(vec![cron("0 9 * * *")])
+        ..preview_request(vec![cron("0 9 * * *")])
     };
     for (request, says) in [
-        (asked(vec![cron("0 0 30 2 *")]), "0 0 30 2 *"),
-        (asked(vec![cron("0 25 * * *")]), "hour"),
-        (asked(vec![at("2026-11-21T10:00")]), "not after the present"),
+        (preview_request(vec![cron("0 0 30 2 *")]), "0 0 30 2 *"),
+        (preview_request(vec![cron("0 25 * * *")]), "hour"),
+        (
+            preview_request(vec![at("2026-11-21T10:00")]),
+            "not after the present",
+        ),
         // One that is sound helps no other.
-        (asked(vec![every("1h"), cron("x")]), "\"x\""),
+        (preview_request(vec![every("1h"), cron("x")]), "\"x\""),
         (nowhere, "did you mean Europe/Prague?"),
     ] {
-        let refused = world.service.preview(&request).unwrap_err();
-        assert_eq!(refused.kind(), Kind::Invalid, "{refused}");
-        assert!(told(&refused).contains(says), "{}", told(&refused));
+        let refused = world.service.preview_runs(&request).unwrap_err();
+        assert_eq!(refused.kind(), ErrorKind::Invalid, "{refused}");
+        assert!(
+            error_chain(&refused).contains(says),
+            "{}",
+            error_chain(&refused)
+        );
     }
 }
 
 #[tokio::test]
-async fn without_a_zone_the_clocks_are_those_of_utc() {
+async fn preview_without_zone_uses_utc() {
     let world = World::new().await;
-    let mut request = asked(vec![cron("30 9 * * *")]);
+    let mut request = preview_request(vec![cron("30 9 * * *")]);
     request.zone = None;
-    let preview = world.service.preview(&request).unwrap();
+    let preview = world.service.preview_runs(&request).unwrap();
     assert_eq!(
-        preview.next_fires[0].shown,
+        preview.upcoming_runs[0].display,
         "Sat 2026-11-21 09:30:00 +00:00 UTC"
     );
 }

@@ -2,38 +2,38 @@
 
 use std::collections::BTreeMap;
 
-use api_types::Replayed;
+use api_types::ReplayItem;
 use model::run::RunStatus;
-use service::Kind;
+use service::ErrorKind;
 
 use crate::world::World;
 
 /// A session in which two turns were taken, and a third input was called off during the first one.
-async fn played(world: &World) -> String {
+async fn session_with_turns(world: &World) -> String {
     let id = world.conversation().await.id.to_string();
-    let first = world.said(&id, "one").await;
-    let called_off = world.said(&id, "never").await;
-    world.begin(first).await;
-    world.tools(first, &["ls", "cat"]).await;
-    let given = called_off.to_string();
+    let first = world.send_message(&id, "one").await;
+    let failure_as_cancellation = world.send_message(&id, "never").await;
+    world.begin_turn(first).await;
+    world.record_tool_calls(first, &["ls", "cat"]).await;
+    let given = failure_as_cancellation.to_string();
     world.service.cancel_run(&given).await.unwrap();
-    world.thought(first, "Nearly done.").await;
-    world.answer(first, "First answer").await;
-    let second = world.said(&id, "two").await;
-    world.begin(second).await;
-    world.answer(second, "Second answer").await;
+    world.record_thought(first, "Nearly done.").await;
+    world.finish_with_answer(first, "First answer").await;
+    let second = world.send_message(&id, "two").await;
+    world.begin_turn(second).await;
+    world.finish_with_answer(second, "Second answer").await;
     // One that has written nothing yet is not shown.
-    world.said(&id, "three").await;
+    world.send_message(&id, "three").await;
     id
 }
 
 /// All of a replay, read in pages of so many rows.
-async fn pages(world: &World, session: &str, limit: u32) -> Vec<Replayed> {
+async fn replay_in_pages(world: &World, session: &str, limit: u32) -> Vec<ReplayItem> {
     let mut all = Vec::new();
     let mut after = 0;
     loop {
         let page = world.service.replay(session, after, limit).await.unwrap();
-        let is_row = |item: &&Replayed| matches!(item, Replayed::Message(_));
+        let is_row = |item: &&ReplayItem| matches!(item, ReplayItem::Message(_));
         let rows = page.items.iter().filter(is_row).count();
         assert!(rows <= limit as usize);
         all.extend(page.items);
@@ -45,18 +45,18 @@ async fn pages(world: &World, session: &str, limit: u32) -> Vec<Replayed> {
 }
 
 #[tokio::test]
-async fn a_run_is_shown_before_the_first_of_its_rows_and_never_again() {
+async fn replay_has_each_run_once_before_its_first_row() {
     let world = World::new().await;
-    let id = played(&world).await;
+    let id = session_with_turns(&world).await;
     let mut shown: BTreeMap<_, (RunStatus, usize)> = BTreeMap::new();
     let mut last = 0;
-    for item in pages(&world, &id, 500).await {
+    for item in replay_in_pages(&world, &id, 500).await {
         match item {
-            Replayed::Run(run) => {
+            ReplayItem::Run(run) => {
                 let again = shown.insert(run.id, (run.status, 0));
                 assert_eq!(again, None);
             }
-            Replayed::Message(row) => {
+            ReplayItem::Message(row) => {
                 assert!(row.seq > last);
                 last = row.seq;
                 let run = row.run_id.unwrap();
@@ -76,37 +76,37 @@ async fn a_run_is_shown_before_the_first_of_its_rows_and_never_again() {
 }
 
 #[tokio::test]
-async fn pages_of_any_size_are_the_same_replay() {
+async fn replay_is_same_for_any_page_size() {
     let world = World::new().await;
-    let id = played(&world).await;
-    let whole = pages(&world, &id, 500).await;
+    let id = session_with_turns(&world).await;
+    let whole = replay_in_pages(&world, &id, 500).await;
     // Eight rows and three runs: some page ends between any two rows.
     assert_eq!(whole.len(), 11);
     for limit in 1..=9 {
-        assert_eq!(pages(&world, &id, limit).await, whole, "{limit}");
+        assert_eq!(replay_in_pages(&world, &id, limit).await, whole, "{limit}");
     }
 }
 
 #[tokio::test]
-async fn a_replay_goes_on_where_it_ended() {
+async fn replay_continues_after_last_row() {
     let world = World::new().await;
     let id = world.conversation().await.id.to_string();
     let empty = world.service.replay(&id, 0, 10).await.unwrap();
     assert_eq!((empty.items, empty.next), (Vec::new(), None));
-    let run = world.said(&id, "one").await;
-    world.begin(run).await;
-    let begun = pages(&world, &id, 10).await;
-    let [Replayed::Run(shown), Replayed::Message(input)] = &begun[..] else {
+    let run = world.send_message(&id, "one").await;
+    world.begin_turn(run).await;
+    let begun = replay_in_pages(&world, &id, 10).await;
+    let [ReplayItem::Run(shown), ReplayItem::Message(input)] = &begun[..] else {
         panic!("{begun:?}");
     };
     assert_eq!((shown.id, shown.status), (run, RunStatus::Running));
-    world.answer(run, "Done").await;
+    world.finish_with_answer(run, "Done").await;
     // The rest has no run in it: that was shown before.
     let rest = world.service.replay(&id, input.seq, 10).await.unwrap();
-    let [Replayed::Message(answer)] = &rest.items[..] else {
+    let [ReplayItem::Message(answer)] = &rest.items[..] else {
         panic!("{rest:?}");
     };
     assert_eq!(&*answer.content, "Done");
     let unknown = world.service.replay("ses_ffff", 0, 10).await;
-    assert_eq!(unknown.unwrap_err().kind(), Kind::NotFound);
+    assert_eq!(unknown.unwrap_err().kind(), ErrorKind::NotFound);
 }

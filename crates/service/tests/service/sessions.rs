@@ -2,18 +2,18 @@
 
 use std::time::Duration;
 
-use api_types::{SessionRequest, SessionTarget, Waiting};
+use api_types::{BlockedOn, SessionRequest, SessionTarget};
 use model::{
     run::{Origin, RunStatus},
     session::{SessionEvent, SessionStatus, SessionType},
 };
 use serde_json::json;
-use service::{Error, Kind, SessionQuery};
+use service::{Error, ErrorKind, SessionQuery};
 use store::Scope;
 
-use crate::world::{NOW, World, request, told};
+use crate::world::{NOW, World, error_chain, request};
 
-fn listed(all: bool) -> SessionQuery {
+fn session_query(all: bool) -> SessionQuery {
     SessionQuery {
         types: all.then(|| SessionType::ALL.to_vec()),
         limit: 100,
@@ -22,22 +22,22 @@ fn listed(all: bool) -> SessionQuery {
 }
 
 #[tokio::test]
-async fn a_conversation_is_refused_before_anything_is_made() {
+async fn invalid_session_request_creates_nothing() {
     let world = World::new().await;
     let asked = |agent: &str| SessionRequest {
         agent: agent.into(),
         ..SessionRequest::default()
     };
     for (request, kind, says) in [
-        (asked("godo"), Kind::NotFound, "did you mean \"good\"?"),
-        (asked("amnesiac"), Kind::Refused, "neither"),
-        (asked("absent"), Kind::Agent, "no such program"),
+        (asked("godo"), ErrorKind::NotFound, "did you mean \"good\"?"),
+        (asked("amnesiac"), ErrorKind::Refused, "neither"),
+        (asked("absent"), ErrorKind::Agent, "no such program"),
         (
             SessionRequest {
                 title: Some("two\nlines".into()),
                 ..asked("good")
             },
-            Kind::Invalid,
+            ErrorKind::Invalid,
             "title",
         ),
     ] {
@@ -47,14 +47,14 @@ async fn a_conversation_is_refused_before_anything_is_made() {
             .await
             .unwrap_err();
         assert_eq!(error.kind(), kind, "{error}");
-        assert!(told(&error).contains(says), "{error}");
+        assert!(error_chain(&error).contains(says), "{error}");
     }
-    let sessions = world.service.sessions(&listed(true)).await.unwrap();
+    let sessions = world.service.sessions(&session_query(true)).await.unwrap();
     assert!(sessions.items.is_empty());
 }
 
 #[tokio::test]
-async fn a_conversation_works_in_the_folder_that_a_person_gives() {
+async fn session_uses_given_working_directory() {
     let world = World::new().await;
     let given = world.directory().join("project");
     std::fs::create_dir(&given).unwrap();
@@ -67,8 +67,8 @@ async fn a_conversation_works_in_the_folder_that_a_person_gives() {
     let made = world.service.create_session(&request, None).await.unwrap();
     assert_eq!(made.cwd, given);
     // That is where its agent is started.
-    let run = world.said(&made.id.to_string(), "hello").await;
-    assert_eq!(world.begun(run).await.session.cwd, given);
+    let run = world.send_message(&made.id.to_string(), "hello").await;
+    assert_eq!(world.begin_with_assignment(run).await.session.cwd, given);
     let own = world.conversation().await;
     assert!(own.cwd.ends_with(&own.id.to_string()), "{}", own.cwd);
     for refused in ["project", "./project"] {
@@ -77,12 +77,12 @@ async fn a_conversation_works_in_the_folder_that_a_person_gives() {
             ..request.clone()
         };
         let error = world.service.create_session(&request, None).await;
-        assert_eq!(error.unwrap_err().kind(), Kind::Invalid, "{refused}");
+        assert_eq!(error.unwrap_err().kind(), ErrorKind::Invalid, "{refused}");
     }
 }
 
 #[tokio::test]
-async fn words_that_say_nothing_or_too_much_are_refused_and_become_no_run() {
+async fn empty_or_oversized_message_creates_no_run() {
     let world = World::new().await;
     let id = world.conversation().await.id.to_string();
     let long = "x".repeat(model::limits::CONTENT_BYTES + 1);
@@ -91,43 +91,51 @@ async fn words_that_say_nothing_or_too_much_are_refused_and_become_no_run() {
         (" \n", "it is empty"),
         (&long, "up to"),
     ] {
-        let error = world.service.say(&id, words, None).await.unwrap_err();
-        assert_eq!(error.kind(), Kind::Invalid, "{error}");
-        assert!(told(&error).contains(says), "{error}");
+        let error = world
+            .service
+            .send_message(&id, words, None)
+            .await
+            .unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Invalid, "{error}");
+        assert!(error_chain(&error).contains(says), "{error}");
     }
     let view = world.service.session(&id).await.unwrap();
     assert!(view.open_runs.is_empty());
 }
 
 #[tokio::test]
-async fn words_go_to_a_session_by_key_by_id_and_by_the_beginning_of_its_id() {
+async fn message_is_sent_by_session_key_id_and_id_prefix() {
     let world = World::new().await;
     let session = world.conversation().await;
     let id = session.id.to_string();
     for given in [session.session_key.as_deref().unwrap(), &id, &id[..24]] {
-        let run = world.service.say(given, "hello", None).await.unwrap();
+        let run = world
+            .service
+            .send_message(given, "hello", None)
+            .await
+            .unwrap();
         assert_eq!(run.session_id, Some(session.id), "{given}");
         assert_eq!(run.origin, Origin::Person);
     }
     let error = world
         .service
-        .say("ses_ffff", "hello", None)
+        .send_message("ses_ffff", "hello", None)
         .await
         .unwrap_err();
-    assert_eq!(error.kind(), Kind::NotFound);
+    assert_eq!(error.kind(), ErrorKind::NotFound);
 }
 
 #[tokio::test]
-async fn a_second_input_says_which_run_it_waits_for() {
+async fn second_input_is_blocked_on_first_run() {
     let world = World::new().await;
     let id = world.conversation().await.id.to_string();
-    let first = world.service.say(&id, "one", None).await.unwrap();
+    let first = world.service.send_message(&id, "one", None).await.unwrap();
     world.clock.advance(Duration::from_millis(1));
-    let second = world.service.say(&id, "two", None).await.unwrap();
-    let waits = |run| world.service.waits_for(run);
-    assert_eq!(waits(&first).await.unwrap(), Some(Waiting::Worker));
+    let second = world.service.send_message(&id, "two", None).await.unwrap();
+    let waits = |run| world.service.blocked_on(run);
+    assert_eq!(waits(&first).await.unwrap(), Some(BlockedOn::Worker));
     assert_eq!(second.status(), RunStatus::Deferred);
-    let expected = Waiting::Run {
+    let expected = BlockedOn::Run {
         run: first.id,
         status: RunStatus::Queued,
         origin: Origin::Person,
@@ -136,16 +144,19 @@ async fn a_second_input_says_which_run_it_waits_for() {
 
     let shown = world.service.run(&second.id.to_string()).await.unwrap();
     assert_eq!(shown.attempts.len(), 1);
-    assert_eq!(shown.waiting, Some(expected));
+    assert_eq!(shown.blocked_on, Some(expected));
     let record = world.service.run_record(&second.id.to_string()).await;
     assert_eq!(record.unwrap(), None);
     let view = world.service.session(&id).await.unwrap();
     let open: Vec<_> = view.open_runs.iter().map(|open| open.run.id).collect();
     assert_eq!(open, [first.id, second.id]);
 
-    let called_off = world.service.cancel_session(&id).await.unwrap();
+    let failure_as_cancellation = world.service.cancel_session(&id).await.unwrap();
     assert_eq!(
-        (called_off.session_id, called_off.cancelled),
+        (
+            failure_as_cancellation.session_id,
+            failure_as_cancellation.cancelled
+        ),
         (view.session.id, 2)
     );
     let second = world.service.run_by_id(second.id).await.unwrap();
@@ -154,7 +165,7 @@ async fn a_second_input_says_which_run_it_waits_for() {
 }
 
 #[tokio::test]
-async fn words_to_a_held_session_wait_and_to_a_closed_one_are_refused() {
+async fn message_to_paused_session_waits_and_to_closed_is_refused() {
     let world = World::new().await;
     let session = world.conversation().await;
     let id = session.id.to_string();
@@ -162,23 +173,31 @@ async fn words_to_a_held_session_wait_and_to_a_closed_one_are_refused() {
     let step = |event| {
         world
             .store
-            .move_session(scope, session.id, event, None, now)
+            .transition_session(scope, session.id, event, None, now)
     };
     step(SessionEvent::Pause).await.unwrap();
-    let run = world.service.say(&id, "hello", None).await.unwrap();
-    let held = Waiting::Session {
+    let run = world
+        .service
+        .send_message(&id, "hello", None)
+        .await
+        .unwrap();
+    let held = BlockedOn::Session {
         state: SessionStatus::Paused,
     };
-    assert_eq!(world.service.waits_for(&run).await.unwrap(), Some(held));
+    assert_eq!(world.service.blocked_on(&run).await.unwrap(), Some(held));
     step(SessionEvent::Resume).await.unwrap();
     step(SessionEvent::Complete).await.unwrap();
-    let error = world.service.say(&id, "hello", None).await.unwrap_err();
+    let error = world
+        .service
+        .send_message(&id, "hello", None)
+        .await
+        .unwrap_err();
     assert!(matches!(error, Error::SessionClosed { .. }), "{error}");
     assert!(error.to_string().contains("done"), "{error}");
 }
 
 #[tokio::test]
-async fn lists_show_what_people_began_unless_asked_otherwise() {
+async fn session_list_defaults_to_sessions_of_people() {
     let world = World::new().await;
     let conversation = world.conversation().await;
     world
@@ -197,18 +216,18 @@ async fn lists_show_what_people_began_unless_asked_otherwise() {
         shown.collect::<Vec<_>>()
     };
     let regular = vec![(conversation.id, SessionType::Regular)];
-    assert_eq!(listed_ids(listed(false)).await, regular);
-    assert_eq!(listed_ids(listed(true)).await.len(), 2);
-    let of_automation = SessionQuery {
+    assert_eq!(listed_ids(session_query(false)).await, regular);
+    assert_eq!(listed_ids(session_query(true)).await.len(), 2);
+    let automation_change = SessionQuery {
         automation: Some("news".into()),
-        ..listed(false)
+        ..session_query(false)
     };
-    let found = listed_ids(of_automation).await;
+    let found = listed_ids(automation_change).await;
     assert_eq!(found, [(scheduled.unwrap(), SessionType::ScheduleCron)]);
 }
 
 #[tokio::test]
-async fn deleting_a_session_takes_two_steps_where_automations_are_bound_to_it() {
+async fn bound_session_is_deleted_only_with_its_automations() {
     let world = World::new().await;
     let id = world.conversation().await.id.to_string();
     let mut asked = request();
@@ -235,14 +254,14 @@ async fn deleting_a_session_takes_two_steps_where_automations_are_bound_to_it() 
 }
 
 #[tokio::test]
-async fn a_transcript_is_read_from_its_end_and_from_its_beginning() {
+async fn transcript_is_read_from_end_and_from_start() {
     let world = World::new().await;
     let id = world.conversation().await.id.to_string();
-    world.service.say(&id, "one", None).await.unwrap();
+    world.service.send_message(&id, "one", None).await.unwrap();
     // A run that is called off before it began leaves a notice.
     world.service.cancel_session(&id).await.unwrap();
     world.clock.advance(Duration::from_millis(1));
-    world.service.say(&id, "two", None).await.unwrap();
+    world.service.send_message(&id, "two", None).await.unwrap();
     world.service.cancel_session(&id).await.unwrap();
     let end = world.service.last_messages(&id, 1).await.unwrap();
     assert_eq!((end.items.len(), end.before), (1, Some(1)));
@@ -262,32 +281,36 @@ async fn a_transcript_is_read_from_its_end_and_from_its_beginning() {
 }
 
 #[tokio::test]
-async fn one_run_is_called_off_and_tried_again_by_the_beginning_of_its_id() {
+async fn run_is_cancelled_and_retried_by_id_prefix() {
     let world = World::new().await;
     let id = world.conversation().await.id.to_string();
-    let run = world.service.say(&id, "hello", None).await.unwrap();
+    let run = world
+        .service
+        .send_message(&id, "hello", None)
+        .await
+        .unwrap();
     let given = run.id.to_string();
     let refused = world.service.retry_run(&given, None).await.unwrap_err();
-    assert_eq!(refused.kind(), Kind::Refused);
+    assert_eq!(refused.kind(), ErrorKind::Refused);
     let cancelled = world.service.cancel_run(&given[..24]).await.unwrap();
     assert_eq!(
         (cancelled.run_id, cancelled.status),
         (run.id, RunStatus::Cancelled)
     );
     let refused = world.service.cancel_run(&given).await.unwrap_err();
-    assert_eq!(refused.kind(), Kind::Refused);
+    assert_eq!(refused.kind(), ErrorKind::Refused);
     let again = world.service.retry_run(&given[..24], None).await.unwrap();
     assert_eq!((again.attempt, again.status()), (2, RunStatus::Queued));
     assert_eq!(again.content, "hello");
 }
 
 #[tokio::test]
-async fn a_record_that_retention_removed_is_told_from_one_that_never_was() {
+async fn trimmed_record_differs_from_absent_record() {
     let world = World::new().await;
     let id = world.conversation().await.id.to_string();
     let run = world
         .service
-        .say(&id, "hello", None)
+        .send_message(&id, "hello", None)
         .await
         .unwrap()
         .id
@@ -305,7 +328,7 @@ async fn a_record_that_retention_removed_is_told_from_one_that_never_was() {
 }
 
 #[tokio::test]
-async fn what_waits_is_shown_however_much_came_after_it() {
+async fn open_runs_are_listed_beyond_one_page() {
     let world = World::new().await;
     let draft = SessionRequest {
         agent: "good".into(),
@@ -315,7 +338,7 @@ async fn what_waits_is_shown_however_much_came_after_it() {
     let draft = world.service.create_session(&draft, None).await.unwrap();
     let session = draft.id.to_string();
     let say = async || {
-        let said = world.service.say(&session, "hello", None).await;
+        let said = world.service.send_message(&session, "hello", None).await;
         said.unwrap().id
     };
     // More than are read at once, most of them over.
@@ -331,17 +354,17 @@ async fn what_waits_is_shown_however_much_came_after_it() {
 }
 
 #[tokio::test]
-async fn a_list_by_change_has_one_page() {
+async fn session_list_by_change_has_one_page() {
     let world = World::new().await;
     let session = world.conversation().await;
     let query = SessionQuery {
         by_change: true,
         after: Some(session.id),
-        ..listed(false)
+        ..session_query(false)
     };
     let refused = world.service.sessions(&query).await.unwrap_err();
     assert_eq!(
         (refused.kind(), refused.field()),
-        (Kind::Invalid, Some("after"))
+        (ErrorKind::Invalid, Some("after"))
     );
 }

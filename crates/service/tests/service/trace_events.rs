@@ -5,7 +5,7 @@ use model::{
     ApprovalId, AutomationId, MessageId, RunId, SeatId, SessionId, TriggerId, WorkerId,
     event::{
         ApprovalChange, AutomationChange, Change, DeferCause, Event, Occurrences, RunChange,
-        RunInput, SessionChange, Skipped, TriggerEdit,
+        RunInput, SessionChange, SkippedWork, TriggerEdit,
     },
     feed::FeedCursor,
     notification::NotificationKind,
@@ -15,7 +15,7 @@ use model::{
 };
 use serde_json::{Value, json};
 use service::{notification_text, trace_events};
-use store::{Logged, NewDelivery};
+use store::{LogEntry, NewDelivery};
 use testkit::clock::FakeClock;
 use uuid::Uuid;
 
@@ -23,7 +23,7 @@ use crate::world::{NOW, World};
 
 const UUID: Uuid = Uuid::from_u128(0x0197_f3c2_a9d0_7cc1_a1b2_c3d4_e5f6_0718);
 
-fn shown(prefix: &str) -> String {
+fn id_text(prefix: &str) -> String {
     format!("{prefix}_{}", UUID.simple())
 }
 
@@ -34,7 +34,7 @@ fn traced(change: Change) -> Value {
         change,
         created_at: model::Clock::now(&FakeClock::at(NOW)),
     };
-    let logged = Logged {
+    let logged = LogEntry {
         event,
         message: None,
     };
@@ -63,7 +63,7 @@ fn without_nulls(value: Value) -> Value {
 fn run(change: RunChange) -> Value {
     let run_id = RunId::from_uuid(UUID);
     let sent = traced(Change::Run { run_id, change });
-    assert_eq!(sent["run_id"], shown("run"));
+    assert_eq!(sent["run_id"], id_text("run"));
     sent["change"].clone()
 }
 
@@ -73,12 +73,12 @@ fn automation(change: AutomationChange) -> Value {
         automation_id,
         change,
     });
-    assert_eq!(sent["automation_id"], shown("aut"));
+    assert_eq!(sent["automation_id"], id_text("aut"));
     sent["change"].clone()
 }
 
 #[test]
-fn each_status_of_a_run_is_sent_with_its_data() {
+fn run_events_have_data_of_their_status() {
     let input = || RunInput {
         origin: Origin::Person,
         attempt: 1,
@@ -108,7 +108,7 @@ fn each_status_of_a_run_is_sent_with_its_data() {
         ),
         (
             RunChange::Deferred {
-                cause: DeferCause::SessionHeld,
+                cause: DeferCause::SessionPaused,
             },
             json!({ "status": "deferred" }),
         ),
@@ -159,26 +159,26 @@ fn each_status_of_a_run_is_sent_with_its_data() {
 }
 
 #[test]
-fn skipped_and_missed_runs_are_sent_with_their_occurrences() {
+fn skipped_and_missed_run_events_have_occurrences() {
     let occurrences = || Occurrences {
         trigger_id: Some(TriggerId::from_uuid(UUID)),
         scheduled_for: None,
         missed_until: None,
         count: 3,
     };
-    let sent_occurrences = json!({ "trigger_id": shown("trg"), "count": 3 });
+    let sent_occurrences = json!({ "trigger_id": id_text("trg"), "count": 3 });
     for (change, expected) in [
         (
             RunChange::Skipped {
                 reason: "precheck".into(),
-                skipped: Skipped::Attempt(1),
+                skipped: SkippedWork::Attempt(1),
             },
             json!({ "status": "skipped", "reason": "precheck", "attempt": 1 }),
         ),
         (
             RunChange::Skipped {
                 reason: "overlap".into(),
-                skipped: Skipped::Occurrences(occurrences()),
+                skipped: SkippedWork::Occurrences(occurrences()),
             },
             json!({ "status": "skipped", "reason": "overlap", "occurrences": sent_occurrences }),
         ),
@@ -198,7 +198,7 @@ fn skipped_and_missed_runs_are_sent_with_their_occurrences() {
 }
 
 #[test]
-fn each_change_of_an_automation_is_sent_with_its_data() {
+fn automation_events_have_data_of_their_change() {
     let name = || "standup".to_owned();
     let trigger = TriggerId::from_uuid(UUID);
     for (change, expected) in [
@@ -247,7 +247,7 @@ fn each_change_of_an_automation_is_sent_with_its_data() {
 }
 
 #[test]
-fn sessions_messages_and_approvals_are_sent_with_their_data() {
+fn session_message_and_approval_events_have_their_data() {
     let session = |change| {
         let session_id = SessionId::from_uuid(UUID);
         traced(Change::Session { session_id, change })["change"].clone()
@@ -275,8 +275,8 @@ fn sessions_messages_and_approvals_are_sent_with_their_data() {
     assert_eq!(
         traced(message),
         json!({
-            "message_id": shown("msg"), "role": "tool", "message_kind": "tool_call",
-            "to_seat_id": shown("seat"),
+            "message_id": id_text("msg"), "role": "tool", "message_kind": "tool_call",
+            "to_seat_id": id_text("seat"),
         })
     );
     let decided_by = || "ci".to_owned();
@@ -311,7 +311,7 @@ fn sessions_messages_and_approvals_are_sent_with_their_data() {
         assert_eq!(
             traced(approval),
             json!({
-                "approval_id": shown("apr"), "run_id": shown("run"), "tool_kind": "execute",
+                "approval_id": id_text("apr"), "run_id": id_text("run"), "tool_kind": "execute",
                 "title": "ls", "change": expected,
             })
         );
@@ -340,12 +340,12 @@ impl World {
 }
 
 #[tokio::test]
-async fn notification_of_an_answer_holds_the_event_of_the_trace() {
+async fn notification_of_answer_has_trace_event() {
     let world = World::new().await;
     let session = world.conversation().await;
-    let run = world.said(&session.id.to_string(), "hello").await;
-    world.begin(run).await;
-    world.answer(run, "Done.").await;
+    let run = world.send_message(&session.id.to_string(), "hello").await;
+    world.begin_turn(run).await;
+    world.finish_with_answer(run, "Done.").await;
     let all = world.notifications().await;
     let kinds: Vec<_> = all.iter().map(|(delivery, _)| delivery.kind).collect();
     assert_eq!(

@@ -5,7 +5,7 @@ use std::time::Duration;
 use model::{
     AcpSessionId, InstanceId, MessageId, RunId, WorkerId,
     outcome::{Outcome, StopReason},
-    turn::{Assignment, Begin, Entry, EntryKind, Finished, Role, Settled},
+    turn::{Assignment, Entry, EntryKind, Role, StartReply, TurnResult, WriteOutcome},
 };
 use serde_json::{Value, json};
 use testkit::clock::SeededEntropy;
@@ -18,47 +18,51 @@ fn worker() -> WorkerId {
 
 impl World {
     /// Says something in a session; gives the run.
-    pub(crate) async fn said(&self, session: &str, words: &str) -> RunId {
-        self.tick();
-        self.service.say(session, words, None).await.unwrap().id
+    pub(crate) async fn send_message(&self, session: &str, words: &str) -> RunId {
+        self.advance_clock();
+        self.service
+            .send_message(session, words, None)
+            .await
+            .unwrap()
+            .id
     }
 
     /// Claims a run and begins its turn.
-    pub(crate) async fn begin(&self, run: RunId) {
-        self.begun(run).await;
+    pub(crate) async fn begin_turn(&self, run: RunId) {
+        self.begin_with_assignment(run).await;
     }
 
     /// The same, and gives what the turn is taken with.
-    pub(crate) async fn begun(&self, run: RunId) -> Assignment {
-        let now = self.tick();
+    pub(crate) async fn begin_with_assignment(&self, run: RunId) -> Assignment {
+        let now = self.advance_clock();
         let here = InstanceId::from_uuid(uuid::Uuid::from_u128(1));
-        let registered = self.store.register_host(self.tenant, here, "host", now);
+        let registered = self.store.register_instance(self.tenant, here, "host", now);
         registered.await.unwrap();
         let claimed = self.store.claim(&worker(), here, 1, Some(run), now).await;
         assert_eq!(claimed.unwrap().len(), 1, "{run} cannot be claimed");
         let begun = self.store.begin(run, &worker(), here, now).await.unwrap();
-        let Begin::Started(assignment) = begun else {
+        let StartReply::Started(assignment) = begun else {
             panic!("{begun:?}")
         };
         *assignment
     }
 
     /// Writes rows of a run's transcript, each a tool call with a title.
-    pub(crate) async fn tools(&self, run: RunId, titles: &[&str]) {
+    pub(crate) async fn record_tool_calls(&self, run: RunId, titles: &[&str]) {
         let fact = json!({ "tool_kind": "execute", "status": "completed" });
         self.record(run, Role::Tool, EntryKind::ToolCall, titles, &fact)
             .await;
     }
 
     /// Writes what the agent thinks.
-    pub(crate) async fn thought(&self, run: RunId, text: &str) {
+    pub(crate) async fn record_thought(&self, run: RunId, text: &str) {
         let none = json!({});
         self.record(run, Role::Assistant, EntryKind::Thought, &[text], &none)
             .await;
     }
 
     async fn record(&self, run: RunId, role: Role, kind: EntryKind, texts: &[&str], facts: &Value) {
-        let now = self.tick();
+        let now = self.advance_clock();
         let seed = u64::try_from(now.as_microsecond()).unwrap();
         let ids = SeededEntropy::new(seed);
         let entries: Vec<Entry> = texts
@@ -72,24 +76,24 @@ impl World {
             })
             .collect();
         let recorded = self.store.record(run, &worker(), &entries, now).await;
-        assert_eq!(recorded.unwrap(), Settled::Written);
+        assert_eq!(recorded.unwrap(), WriteOutcome::Committed);
     }
 
     /// Ends a turn with an answer.
-    pub(crate) async fn answer(&self, run: RunId, text: &str) {
-        let finished = Finished {
+    pub(crate) async fn finish_with_answer(&self, run: RunId, text: &str) {
+        let finished = TurnResult {
             answer: text.into(),
             acp_session_id: Some(AcpSessionId::new("memory-1")),
             turn_ended: true,
-            ..Finished::bare(Outcome::Stopped(StopReason::EndTurn))
+            ..TurnResult::with_outcome(Outcome::Stopped(StopReason::EndTurn))
         };
-        let now = self.tick();
+        let now = self.advance_clock();
         let settled = self.store.finish(run, &worker(), &finished, now).await;
-        assert_eq!(settled.unwrap(), Settled::Written);
+        assert_eq!(settled.unwrap(), WriteOutcome::Committed);
     }
 
     /// Lets a millisecond pass, so that what comes later sorts later.
-    fn tick(&self) -> model::Timestamp {
+    fn advance_clock(&self) -> model::Timestamp {
         self.clock.advance(Duration::from_millis(1))
     }
 }

@@ -5,20 +5,23 @@ use model::{
     entity::Session,
     session::{SessionKind, SessionType},
 };
-use service::{AutomationQuery, Error, Kind, Service, Unified};
+use service::{AutomationQuery, Error, ErrorKind, Service, UnifiedMode};
 
-use crate::world::{World, request, told};
+use crate::world::{World, error_chain, request};
 
-const UNIFIED: &str = "unified:default";
+const UNIFIED_KEY: &str = "unified:default";
 
 impl World {
     /// The rules in unified mode, for a browser or for others.
     fn unified(&self, by_browser: bool) -> Service {
         let on = true;
-        self.service.clone().unified(Unified { on, by_browser })
+        self.service.clone().with_unified_mode(UnifiedMode {
+            enabled: on,
+            by_browser,
+        })
     }
 
-    async fn chat(&self, key: &str) -> Session {
+    async fn create_chat(&self, key: &str) -> Session {
         let request = SessionRequest {
             agent: "good".into(),
             session_key: Some(key.into()),
@@ -38,7 +41,7 @@ fn bound_to(name: &str, session: &str) -> AutomationRequest {
 }
 
 /// The names of what a list shows for a session.
-async fn shown(service: &Service, session: &str) -> Vec<String> {
+async fn listed_names(service: &Service, session: &str) -> Vec<String> {
     let query = AutomationQuery {
         session: Some(session.into()),
         limit: 100,
@@ -55,9 +58,9 @@ async fn key_of(service: &Service, automation: &str) -> Option<String> {
 }
 
 #[tokio::test]
-async fn what_is_bound_to_a_web_chat_goes_to_the_one_conversation() {
+async fn automation_of_web_chat_is_bound_to_unified_session() {
     let world = World::new().await;
-    let chat = world.chat("web:7").await;
+    let chat = world.create_chat("web:7").await;
     let unified = world.unified(false);
     for (name, given) in [
         ("by key", "web:7".to_owned()),
@@ -65,9 +68,12 @@ async fn what_is_bound_to_a_web_chat_goes_to_the_one_conversation() {
     ] {
         let asked = bound_to(name, &given);
         let made = unified.create_automation(&asked, None).await.unwrap();
-        assert_eq!(made.automation.bound_session_key.as_deref(), Some(UNIFIED));
+        assert_eq!(
+            made.automation.bound_session_key.as_deref(),
+            Some(UNIFIED_KEY)
+        );
         let session = made.session.unwrap();
-        assert_eq!(session.session_key.as_deref(), Some(UNIFIED));
+        assert_eq!(session.session_key.as_deref(), Some(UNIFIED_KEY));
         assert_eq!(
             (session.kind, session.session_type),
             (SessionKind::Interactive, SessionType::Regular)
@@ -75,7 +81,7 @@ async fn what_is_bound_to_a_web_chat_goes_to_the_one_conversation() {
         assert_eq!(made.agent, "good", "that of the chat");
     }
     // What is no web chat is bound as it is asked for.
-    world.chat("slack:7").await;
+    world.create_chat("slack:7").await;
     let asked = bound_to("slack", "slack:7");
     let made = unified.create_automation(&asked, None).await.unwrap();
     assert_eq!(
@@ -89,38 +95,44 @@ async fn what_is_bound_to_a_web_chat_goes_to_the_one_conversation() {
     // A chat that is not there is none.
     let asked = bound_to("nowhere", "web:8");
     let refused = unified.create_automation(&asked, None).await.unwrap_err();
-    assert_eq!(refused.kind(), Kind::NotFound, "{refused}");
+    assert_eq!(refused.kind(), ErrorKind::NotFound, "{refused}");
 }
 
 #[tokio::test]
-async fn a_browser_need_not_say_which_conversation() {
+async fn browser_may_omit_session_in_unified_mode() {
     let world = World::new().await;
     let mut asked = bound_to("news", "");
     for service in [&world.service, &world.unified(false)] {
         let refused = service.create_automation(&asked, None).await.unwrap_err();
         assert!(matches!(refused, Error::Missing { .. }), "{refused}");
     }
-    let by_browser = Unified {
-        on: false,
+    let by_browser = UnifiedMode {
+        enabled: false,
         by_browser: true,
     };
-    let off = world.service.clone().unified(by_browser);
+    let off = world.service.clone().with_unified_mode(by_browser);
     assert!(off.create_automation(&asked, None).await.is_err());
 
     // There is no chat whose agent it could have.
     let browser = world.unified(true);
     let refused = browser.create_automation(&asked, None).await.unwrap_err();
-    assert!(told(&refused).contains("an agent"), "{refused}");
+    assert!(error_chain(&refused).contains("an agent"), "{refused}");
     asked.agent = Some("good".into());
     asked.cwd = Some("/".into());
     let refused = browser.create_automation(&asked, None).await.unwrap_err();
-    assert!(told(&refused).contains("a folder of its own"), "{refused}");
-    let key = UNIFIED;
+    assert!(
+        error_chain(&refused).contains("a folder of its own"),
+        "{refused}"
+    );
+    let key = UNIFIED_KEY;
     let none = world.store.session_by_key(world.tenant, key).await.unwrap();
     assert_eq!(none, None, "what is refused makes nothing");
     asked.cwd = None;
     let made = browser.create_automation(&asked, None).await.unwrap();
-    assert_eq!(made.automation.bound_session_key.as_deref(), Some(UNIFIED));
+    assert_eq!(
+        made.automation.bound_session_key.as_deref(),
+        Some(UNIFIED_KEY)
+    );
     // The next one finds it there.
     let again = bound_to("weather", "");
     let again = browser.create_automation(&again, None).await.unwrap();
@@ -128,29 +140,29 @@ async fn a_browser_need_not_say_which_conversation() {
 }
 
 #[tokio::test]
-async fn every_web_chat_shows_what_goes_to_the_one_conversation() {
+async fn every_web_chat_lists_automations_of_unified_session() {
     let world = World::new().await;
-    world.chat("web:7").await;
-    world.chat("web:8").await;
-    world.chat("slack:7").await;
+    world.create_chat("web:7").await;
+    world.create_chat("web:8").await;
+    world.create_chat("slack:7").await;
     let asked = bound_to("apart", "web:7");
     world.service.create_automation(&asked, None).await.unwrap();
     let unified = world.unified(false);
     let asked = bound_to("shared", "web:7");
     unified.create_automation(&asked, None).await.unwrap();
-    assert_eq!(shown(&unified, "web:7").await, ["shared", "apart"]);
-    assert_eq!(shown(&unified, "web:8").await, ["shared"]);
-    assert_eq!(shown(&unified, UNIFIED).await, ["shared"]);
-    assert_eq!(shown(&unified, "slack:7").await, [""; 0]);
-    assert_eq!(shown(&world.service, "web:7").await, ["apart"]);
-    assert_eq!(shown(&world.service, "web:8").await, [""; 0]);
-    assert_eq!(shown(&world.service, UNIFIED).await, ["shared"]);
+    assert_eq!(listed_names(&unified, "web:7").await, ["shared", "apart"]);
+    assert_eq!(listed_names(&unified, "web:8").await, ["shared"]);
+    assert_eq!(listed_names(&unified, UNIFIED_KEY).await, ["shared"]);
+    assert_eq!(listed_names(&unified, "slack:7").await, [""; 0]);
+    assert_eq!(listed_names(&world.service, "web:7").await, ["apart"]);
+    assert_eq!(listed_names(&world.service, "web:8").await, [""; 0]);
+    assert_eq!(listed_names(&world.service, UNIFIED_KEY).await, ["shared"]);
 }
 
 #[tokio::test]
-async fn switching_the_mode_moves_nothing() {
+async fn switching_unified_mode_keeps_bindings() {
     let world = World::new().await;
-    world.chat("web:7").await;
+    world.create_chat("web:7").await;
     let unified = world.unified(true);
     let asked = bound_to("apart", "web:7");
     world.service.create_automation(&asked, None).await.unwrap();
@@ -158,7 +170,7 @@ async fn switching_the_mode_moves_nothing() {
     unified.create_automation(&asked, None).await.unwrap();
     for service in [&world.service, &unified, &world.service] {
         assert_eq!(key_of(service, "apart").await.unwrap(), "web:7");
-        assert_eq!(key_of(service, "shared").await.unwrap(), UNIFIED);
+        assert_eq!(key_of(service, "shared").await.unwrap(), UNIFIED_KEY);
         // An edit of something else leaves it where it is, whatever the mode.
         for name in ["apart", "shared"] {
             let seen = service.automation(name).await.unwrap();
@@ -175,7 +187,10 @@ async fn switching_the_mode_moves_nothing() {
     asked.agent = Some("amnesiac".into());
     let refused = unified.edit_automation(&seen, &asked, false).await;
     let refused = refused.unwrap_err();
-    assert!(told(&refused).contains("has the agent good"), "{refused}");
+    assert!(
+        error_chain(&refused).contains("has the agent good"),
+        "{refused}"
+    );
     // A fire goes where it is bound, and not where the mode would have put it.
     let run = unified.fire("apart", None).await.unwrap();
     let chat = unified.session_id("web:7").await.unwrap();
@@ -183,9 +198,9 @@ async fn switching_the_mode_moves_nothing() {
 }
 
 #[tokio::test]
-async fn a_web_chat_that_goes_leaves_the_one_conversation() {
+async fn web_chat_deletion_keeps_unified_session() {
     let world = World::new().await;
-    world.chat("web:7").await;
+    world.create_chat("web:7").await;
     let unified = world.unified(false);
     let asked = bound_to("shared", "web:7");
     unified.create_automation(&asked, None).await.unwrap();
@@ -194,6 +209,6 @@ async fn a_web_chat_that_goes_leaves_the_one_conversation() {
         matches!(deleted, SessionDeleted { deleted: true, .. }),
         "{deleted:?}"
     );
-    assert_eq!(key_of(&unified, "shared").await.unwrap(), UNIFIED);
-    assert_eq!(shown(&unified, UNIFIED).await, ["shared"]);
+    assert_eq!(key_of(&unified, "shared").await.unwrap(), UNIFIED_KEY);
+    assert_eq!(listed_names(&unified, UNIFIED_KEY).await, ["shared"]);
 }

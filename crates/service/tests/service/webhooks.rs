@@ -5,11 +5,11 @@ use std::time::Duration;
 use api_types::{AutomationView, TriggerRequest, TriggerSpec};
 use model::{
     Timestamp, TriggerId, limits,
-    secret::{Secret, Secrets},
+    signing_secret::{SigningSecret, SigningSecrets},
 };
 use service::{RunQuery, Service, WebhookError, receive_webhook};
 use store::{Scope, Store};
-use webhook::{HeaderMap, ID, Refusal, SIGNATURE, TIMESTAMP, sign};
+use webhook::{HeaderMap, ID_HEADER, SIGNATURE_HEADER, TIMESTAMP_HEADER, VerifyError, sign};
 
 use crate::world::{World, cron, request};
 
@@ -23,7 +23,7 @@ fn trigger(view: &AutomationView, is: impl Fn(&TriggerSpec) -> bool) -> TriggerI
 
 impl World {
     /// An automation `deploy` with a webhook and a cron trigger: the id of the webhook's.
-    async fn hooked(&self) -> TriggerId {
+    async fn create_webhook_automation(&self) -> TriggerId {
         let mut asked = request();
         asked.name = Some("deploy".into());
         asked.triggers = vec![TriggerRequest::Webhook {}, cron("0 9 * * *")];
@@ -31,7 +31,7 @@ impl World {
         trigger(&made, |spec| *spec == TriggerSpec::Webhook {})
     }
 
-    async fn secret(&self, trigger: TriggerId) -> Secret {
+    async fn secret(&self, trigger: TriggerId) -> SigningSecret {
         let secret = self
             .service
             .webhook_secret("deploy", &trigger.to_string())
@@ -58,22 +58,22 @@ async fn runs(service: &Service) -> Vec<model::entity::Run> {
 }
 
 /// The headers of a webhook that was signed at an instant.
-fn signed(secret: &Secret, id: &str, body: &[u8], at: Timestamp) -> HeaderMap {
+fn signed_headers(secret: &SigningSecret, id: &str, body: &[u8], at: Timestamp) -> HeaderMap {
     let seconds = at.as_microsecond() / 1_000_000;
     let mut headers = HeaderMap::new();
-    headers.insert(ID, id.parse().unwrap());
-    headers.insert(TIMESTAMP, seconds.into());
+    headers.insert(ID_HEADER, id.parse().unwrap());
+    headers.insert(TIMESTAMP_HEADER, seconds.into());
     let signature = sign(secret, id, seconds, body);
-    headers.insert(SIGNATURE, signature.parse().unwrap());
+    headers.insert(SIGNATURE_HEADER, signature.parse().unwrap());
     headers
 }
 
-fn other_secret() -> Secret {
-    Secret::generate(&testkit::clock::SeededEntropy::new(99))
+fn other_secret() -> SigningSecret {
+    SigningSecret::generate(&testkit::clock::SeededEntropy::new(99))
 }
 
 /// All that whoever sent a webhook is told of its refusal.
-fn answer(refused: &WebhookError) -> (String, Option<Refusal>) {
+fn refusal_response(refused: &WebhookError) -> (String, Option<VerifyError>) {
     let told = refused.to_string();
     match refused {
         WebhookError::Refused(refusal) => (told, Some(*refusal)),
@@ -82,10 +82,10 @@ fn answer(refused: &WebhookError) -> (String, Option<Refusal>) {
 }
 
 #[tokio::test]
-async fn a_signed_webhook_becomes_a_run_of_its_automation() {
+async fn signed_webhook_creates_run() {
     let world = World::new().await;
-    let hook = world.hooked().await;
-    let headers = signed(&world.secret(hook).await, "msg_1", BODY, world.clock_now());
+    let hook = world.create_webhook_automation().await;
+    let headers = signed_headers(&world.secret(hook).await, "msg_1", BODY, world.clock_now());
     let received = world.receive(&hook.to_string(), &headers, BODY).await;
     let received = received.unwrap();
     assert!(!received.already_received);
@@ -96,9 +96,9 @@ async fn a_signed_webhook_becomes_a_run_of_its_automation() {
 }
 
 #[tokio::test]
-async fn an_unknown_trigger_and_a_wrong_signature_are_answered_alike() {
+async fn unknown_trigger_and_wrong_signature_get_same_response() {
     let world = World::new().await;
-    let hook = world.hooked().await;
+    let hook = world.create_webhook_automation().await;
     let now = world.clock_now();
     let (right, wrong) = (world.secret(hook).await, other_secret());
     let view = world.service.automation("deploy").await.unwrap();
@@ -113,39 +113,57 @@ async fn an_unknown_trigger_and_a_wrong_signature_are_answered_alike() {
         "x".repeat(10_000),
     ];
     let without = |name| {
-        let mut headers = signed(&wrong, "msg_1", BODY, now);
+        let mut headers = signed_headers(&wrong, "msg_1", BODY, now);
         headers.remove(name);
         headers
     };
     let late = limits::WEBHOOK_TOLERANCE + Duration::from_secs(1);
     let table = [
-        (signed(&wrong, "msg_1", BODY, now), Refusal::Signature),
-        (signed(&right, "msg_1", b"other", now), Refusal::Signature),
-        (signed(&wrong, "a.b", BODY, now), Refusal::Id),
         (
-            signed(&wrong, "msg_1", BODY, now.saturating_sub(late)),
-            Refusal::TooOld,
+            signed_headers(&wrong, "msg_1", BODY, now),
+            VerifyError::InvalidSignature,
         ),
-        (signed(&wrong, "msg_1", BODY, now + late), Refusal::TooNew),
-        (without(ID), Refusal::Missing(ID)),
-        (without(TIMESTAMP), Refusal::Missing(TIMESTAMP)),
-        (without(SIGNATURE), Refusal::Missing(SIGNATURE)),
-        (HeaderMap::new(), Refusal::Missing(ID)),
+        (
+            signed_headers(&right, "msg_1", b"other", now),
+            VerifyError::InvalidSignature,
+        ),
+        (
+            signed_headers(&wrong, "a.b", BODY, now),
+            VerifyError::InvalidId,
+        ),
+        (
+            signed_headers(&wrong, "msg_1", BODY, now.saturating_sub(late)),
+            VerifyError::TooOld,
+        ),
+        (
+            signed_headers(&wrong, "msg_1", BODY, now + late),
+            VerifyError::TooNew,
+        ),
+        (without(ID_HEADER), VerifyError::MissingHeader(ID_HEADER)),
+        (
+            without(TIMESTAMP_HEADER),
+            VerifyError::MissingHeader(TIMESTAMP_HEADER),
+        ),
+        (
+            without(SIGNATURE_HEADER),
+            VerifyError::MissingHeader(SIGNATURE_HEADER),
+        ),
+        (HeaderMap::new(), VerifyError::MissingHeader(ID_HEADER)),
     ];
     for (headers, refusal) in &table {
         let known = world.receive(&hook.to_string(), headers, BODY).await;
-        let known = answer(&known.unwrap_err());
+        let known = refusal_response(&known.unwrap_err());
         assert_eq!(known.1, Some(*refusal));
         for given in &nowhere {
             let unknown = world.receive(given, headers, BODY).await.unwrap_err();
-            assert_eq!(answer(&unknown), known, "{given:.40} {headers:?}");
+            assert_eq!(refusal_response(&unknown), known, "{given:.40} {headers:?}");
         }
     }
     assert!(runs(&world.service).await.is_empty());
 }
 
 #[tokio::test]
-async fn nobody_can_sign_for_a_trigger_that_is_not_there() {
+async fn webhook_for_unknown_trigger_is_refused_with_dummy_secret() {
     struct Zeros;
     impl model::Entropy for Zeros {
         fn fill(&self, bytes: &mut [u8]) {
@@ -153,33 +171,39 @@ async fn nobody_can_sign_for_a_trigger_that_is_not_there() {
         }
     }
     let world = World::new().await;
-    let nobodys = Secret::generate(&Zeros);
-    let headers = signed(&nobodys, "msg_1", BODY, world.clock_now());
+    let nobodys = SigningSecret::generate(&Zeros);
+    let headers = signed_headers(&nobodys, "msg_1", BODY, world.clock_now());
     for given in [TriggerId::from_uuid(uuid(0)), TriggerId::from_uuid(uuid(7))] {
         let refused = world.receive(&given.to_string(), &headers, BODY).await;
-        assert_eq!(answer(&refused.unwrap_err()).1, Some(Refusal::Signature));
+        assert_eq!(
+            refusal_response(&refused.unwrap_err()).1,
+            Some(VerifyError::InvalidSignature)
+        );
     }
 }
 
 #[tokio::test]
-async fn a_trigger_that_was_removed_is_as_one_that_never_was() {
+async fn webhook_for_removed_trigger_is_refused() {
     let world = World::new().await;
-    let hook = world.hooked().await;
+    let hook = world.create_webhook_automation().await;
     let secret = world.secret(hook).await;
     let given = hook.to_string();
     let view = world.service.automation("deploy").await.unwrap();
     let removed = world.service.remove_trigger(&view, &given, true).await;
     assert_eq!(removed.unwrap().triggers.len(), 2);
-    let headers = signed(&secret, "msg_1", BODY, world.clock_now());
+    let headers = signed_headers(&secret, "msg_1", BODY, world.clock_now());
     let refused = world.receive(&given, &headers, BODY).await.unwrap_err();
-    assert_eq!(answer(&refused).1, Some(Refusal::Signature));
+    assert_eq!(
+        refusal_response(&refused).1,
+        Some(VerifyError::InvalidSignature)
+    );
     assert!(runs(&world.service).await.is_empty());
 }
 
 #[tokio::test]
-async fn the_trigger_that_every_automation_has_is_not_removed() {
+async fn manual_trigger_cannot_be_removed() {
     let world = World::new().await;
-    world.hooked().await;
+    world.create_webhook_automation().await;
     let view = world.service.automation("deploy").await.unwrap();
     let manual = trigger(&view, |spec| *spec == TriggerSpec::Manual {}).to_string();
     let refused = world.service.remove_trigger(&view, &manual, false).await;
@@ -189,7 +213,7 @@ async fn the_trigger_that_every_automation_has_is_not_removed() {
 }
 
 #[tokio::test]
-async fn of_two_webhooks_the_one_that_is_named_is_removed() {
+async fn only_named_webhook_trigger_is_removed() {
     for which in [0, 1] {
         let world = World::new().await;
         let mut asked = request();
@@ -209,63 +233,66 @@ async fn of_two_webhooks_the_one_that_is_named_is_removed() {
 }
 
 #[tokio::test]
-async fn what_is_too_long_or_no_text_is_refused_and_can_be_sent_anew() {
+async fn oversized_or_non_utf8_webhook_is_refused_and_id_is_reusable() {
     let world = World::new().await;
-    let hook = world.hooked().await.to_string();
+    let hook = world.create_webhook_automation().await.to_string();
     let secret = world.secret(hook.parse().unwrap()).await;
     let long = vec![b'x'; limits::WEBHOOK_PAYLOAD_BYTES + 1];
-    let headers = signed(&secret, "msg_1", &long, world.clock_now());
+    let headers = signed_headers(&secret, "msg_1", &long, world.clock_now());
     let refused = world.receive(&hook, &headers, &long).await.unwrap_err();
     assert!(matches!(refused, WebhookError::TooLong), "{refused}");
     assert!(refused.to_string().contains("65536 bytes"), "{refused}");
 
     let odd = b"\xff\xfe";
-    let headers = signed(&secret, "msg_1", odd, world.clock_now());
+    let headers = signed_headers(&secret, "msg_1", odd, world.clock_now());
     let refused = world.receive(&hook, &headers, odd).await.unwrap_err();
     assert!(matches!(refused, WebhookError::NotText), "{refused}");
     // Who does not know the secret is not told even that.
-    let headers = signed(&other_secret(), "msg_1", odd, world.clock_now());
+    let headers = signed_headers(&other_secret(), "msg_1", odd, world.clock_now());
     let refused = world.receive(&hook, &headers, odd).await.unwrap_err();
-    assert_eq!(answer(&refused).1, Some(Refusal::Signature));
+    assert_eq!(
+        refusal_response(&refused).1,
+        Some(VerifyError::InvalidSignature)
+    );
     assert!(runs(&world.service).await.is_empty());
 
     // What was refused has not used its id up; the longest body there may be is taken.
     let longest = &long[1..];
-    let headers = signed(&secret, "msg_1", longest, world.clock_now());
+    let headers = signed_headers(&secret, "msg_1", longest, world.clock_now());
     let taken = world.receive(&hook, &headers, longest).await.unwrap();
     assert!(!taken.already_received);
 }
 
 #[tokio::test]
-async fn a_replay_changes_nothing_after_a_restart_either() {
+async fn webhook_replay_after_restart_creates_no_run() {
     let world = World::new().await;
-    let hook = world.hooked().await;
+    let hook = world.create_webhook_automation().await;
     let given = hook.to_string();
     let secret = world.secret(hook).await;
-    let headers = signed(&secret, "msg_1", BODY, world.clock_now());
+    let headers = signed_headers(&secret, "msg_1", BODY, world.clock_now());
     let first = world.receive(&given, &headers, BODY).await.unwrap();
     world.clock.advance(Duration::from_mins(4));
-    let store: Store = world.restarted().await;
+    let store: Store = world.reopen_store().await;
     let service = world.service_over(&store);
     let now = world.clock_now();
     let again = receive_webhook(&store, &given, &headers, BODY, now).await;
     let again = again.unwrap();
     assert_eq!((again.run_id, again.already_received), (first.run_id, true));
     // The sender's next attempt has the same id and another instant.
-    let headers = signed(&secret, "msg_1", BODY, now);
+    let headers = signed_headers(&secret, "msg_1", BODY, now);
     let again = receive_webhook(&store, &given, &headers, BODY, now).await;
     assert!(again.unwrap().already_received);
     assert_eq!(runs(&service).await.len(), 1);
-    let headers = signed(&secret, "msg_2", BODY, now);
+    let headers = signed_headers(&secret, "msg_2", BODY, now);
     let next = receive_webhook(&store, &given, &headers, BODY, now).await;
     assert!(!next.unwrap().already_received);
     assert_eq!(runs(&service).await.len(), 2);
 }
 
 #[tokio::test]
-async fn a_secret_that_was_replaced_holds_until_its_time_is_over() {
+async fn previous_webhook_secret_is_valid_until_overlap_ends() {
     let world = World::new().await;
-    let hook = world.hooked().await;
+    let hook = world.create_webhook_automation().await;
     let given = hook.to_string();
     let before = world.secret(hook).await;
     let overlap = Duration::from_hours(1);
@@ -275,12 +302,12 @@ async fn a_secret_that_was_replaced_holds_until_its_time_is_over() {
         .await
         .unwrap();
     assert_eq!(rotated.previous_until, world.clock_now() + overlap);
-    let current: Secret = rotated.secret.unwrap().parse().unwrap();
+    let current: SigningSecret = rotated.secret.unwrap().parse().unwrap();
     assert_eq!(current.reveal(), world.secret(hook).await.reveal());
     assert_ne!(current.reveal(), before.reveal());
     let world = &world;
-    let sent = async |secret: &Secret, id: &str| {
-        let headers = signed(secret, id, BODY, world.clock_now());
+    let sent = async |secret: &SigningSecret, id: &str| {
+        let headers = signed_headers(secret, id, BODY, world.clock_now());
         world.receive(&given, &headers, BODY).await.is_ok()
     };
     assert!(sent(&before, "msg_1").await && sent(&current, "msg_2").await);
@@ -288,14 +315,14 @@ async fn a_secret_that_was_replaced_holds_until_its_time_is_over() {
     assert!(!sent(&before, "msg_3").await && sent(&current, "msg_4").await);
     // The store agrees with what was tried.
     let found = world.store.webhook_trigger(Scope::System, hook).await;
-    let secrets: Secrets = found.unwrap().unwrap().secrets;
-    assert_eq!(secrets.valid(world.clock_now()).len(), 1);
+    let secrets: SigningSecrets = found.unwrap().unwrap().secrets;
+    assert_eq!(secrets.valid_at(world.clock_now()).len(), 1);
 }
 
 #[tokio::test]
-async fn what_fires_by_time_has_no_secret() {
+async fn time_trigger_has_no_webhook_secret() {
     let world = World::new().await;
-    world.hooked().await;
+    world.create_webhook_automation().await;
     let view = world.service.automation("deploy").await.unwrap();
     let timed = trigger(&view, |spec| matches!(spec, TriggerSpec::Cron { .. })).to_string();
     let asked = world.service.webhook_secret("deploy", &timed).await;

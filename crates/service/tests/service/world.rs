@@ -11,13 +11,14 @@ use std::{
 };
 
 use api_types::{
-    AutomationPage, AutomationRequest, Depth, Probed, SessionRequest, SessionTarget, TriggerRequest,
+    AutomationPage, AutomationRequest, CheckDepth, CheckFindings, SessionRequest, SessionTarget,
+    TriggerRequest,
 };
 use model::{
     Clock as _, TenantId, Timestamp,
-    agent::{AgentConfig, Offers},
+    agent::{AgentConfig, OfferedCapabilities},
 };
-use service::{AutomationQuery, Probe, ProbeError, Probing, Service};
+use service::{AutomationQuery, Probe, ProbeError, ProbeFuture, Service};
 use store::{Location, Store};
 use tempfile::TempDir;
 use testkit::clock::{FakeClock, SeededEntropy};
@@ -25,25 +26,25 @@ use testkit::clock::{FakeClock, SeededEntropy};
 /// What each program offers when it is started; one that is not named cannot be.
 #[derive(Default)]
 pub(crate) struct Agents {
-    offers: Mutex<BTreeMap<String, Offers>>,
+    offers: Mutex<BTreeMap<String, OfferedCapabilities>>,
     pub(crate) starts: AtomicUsize,
 }
 
 impl Agents {
-    pub(crate) fn install(&self, program: &str, offers: Offers) {
+    pub(crate) fn install(&self, program: &str, offers: OfferedCapabilities) {
         self.offers.lock().unwrap().insert(program.into(), offers);
     }
 }
 
 impl Probe for Agents {
-    fn probe<'a>(&'a self, config: &'a AgentConfig, _: Depth) -> Probing<'a> {
+    fn probe<'a>(&'a self, config: &'a AgentConfig, _: CheckDepth) -> ProbeFuture<'a> {
         self.starts.fetch_add(1, Ordering::SeqCst);
         let offers = self.offers.lock().unwrap().get(&config.command[0]).cloned();
         Box::pin(async move {
             let offers = offers.ok_or_else(|| ProbeError("no such program".into()))?;
-            Ok(Probed {
+            Ok(CheckFindings {
                 offers,
-                ..Probed::default()
+                ..CheckFindings::default()
             })
         })
     }
@@ -61,10 +62,10 @@ pub(crate) struct World {
 /// 10:00 in Prague, on a Saturday.
 pub(crate) const NOW: &str = "2026-11-21T09:00:00Z";
 
-pub(crate) fn resuming() -> Offers {
-    Offers {
+pub(crate) fn resuming() -> OfferedCapabilities {
+    OfferedCapabilities {
         resume: true,
-        ..Offers::default()
+        ..OfferedCapabilities::default()
     }
 }
 
@@ -84,7 +85,7 @@ impl World {
             .unwrap();
         let agents = Arc::new(Agents::default());
         agents.install("good-agent", resuming());
-        agents.install("amnesiac-agent", Offers::default());
+        agents.install("amnesiac-agent", OfferedCapabilities::default());
         let service = Service::new(
             store.clone(),
             tenant,
@@ -133,7 +134,7 @@ impl World {
     }
 
     /// A store over the same database, as after a restart.
-    pub(crate) async fn restarted(&self) -> Store {
+    pub(crate) async fn reopen_store(&self) -> Store {
         let location = Location::SqliteFile(self.folder.path().join("matins.db"));
         let database = store::open(&location).await.unwrap();
         let entropy = Arc::new(SeededEntropy::new(8));
@@ -190,7 +191,7 @@ pub(crate) fn at(at: &str) -> TriggerRequest {
 }
 
 /// An error with all that caused it, as the command line prints it.
-pub(crate) fn told(error: &dyn std::error::Error) -> String {
+pub(crate) fn error_chain(error: &dyn std::error::Error) -> String {
     let causes = std::iter::successors(error.source(), |cause| cause.source());
     std::iter::once(error.to_string())
         .chain(causes.map(ToString::to_string))

@@ -27,8 +27,8 @@ impl Store {
     ///
     /// Returns a not-found error if the approval does not exist in `scope`.
     pub async fn approval(&self, scope: Scope, id: ApprovalId) -> Result<Approval, Error> {
-        let mut tx = self.db.read(scope).await?;
-        super::read(&mut tx, scope, id).await
+        let mut tx = self.db.begin_read(scope).await?;
+        super::read_approval(&mut tx, scope, id).await
     }
 
     /// Lists one page of a tenant's approvals, the newest first. An index serves each filter.
@@ -67,7 +67,7 @@ impl Store {
             }
             (None, None, None) => sql!("approvals/page"),
         };
-        let mut tx = self.db.read(Scope::Tenant(tenant)).await?;
+        let mut tx = self.db.begin_read(Scope::Tenant(tenant)).await?;
         let found = tx.fetch_all(statement, params).await?;
         found.iter().map(rows::approval).collect()
     }
@@ -86,7 +86,7 @@ impl Store {
             limit
         ];
         params.extend(params![session, None::<AutomationId>]);
-        let mut tx = self.db.read(scope).await?;
+        let mut tx = self.db.begin_read(scope).await?;
         let found = tx
             .fetch_all(sql!("approvals/page_of_session"), params)
             .await?;
@@ -101,7 +101,7 @@ impl Store {
         last: ApprovalId,
         limit: u32,
     ) -> Result<Vec<ApprovalId>, Error> {
-        let mut tx = self.db.read(scope).await?;
+        let mut tx = self.db.begin_read(scope).await?;
         let found = tx
             .fetch_all(
                 sql!("approvals/ids_between"),

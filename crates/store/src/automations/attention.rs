@@ -6,7 +6,7 @@ use super::log;
 use crate::{database::Tx, error::Error};
 
 /// Stores a notice for people on an automation, and writes it into the log of the automation.
-pub(crate) async fn ask_for_attention(
+pub(crate) async fn request_attention(
     tx: &mut Tx,
     id: AutomationId,
     text: &str,
@@ -16,7 +16,7 @@ pub(crate) async fn ask_for_attention(
     let change = AutomationChange::Attention {
         text: text.to_owned(),
     };
-    log::change(tx, id, change, now).await
+    log::write_change(tx, id, change, now).await
 }
 
 /// Stores a notice for people on an automation. `None` clears the notice.

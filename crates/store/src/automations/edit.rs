@@ -15,8 +15,8 @@ use model::{
 };
 
 use super::{
-    NewAutomation, live_triggers, lock_with_triggers, log, name_is_taken, needs_format, next_due,
-    set_attention, set_next,
+    NewAutomation, live_triggers, lock_with_triggers, log, map_name_conflict, needs_format,
+    next_due, set_attention, set_next_due,
 };
 use crate::{
     Error, Scope,
@@ -30,11 +30,11 @@ use crate::{
 #[derive(Debug, Clone, Copy)]
 pub struct AutomationEdit<'a> {
     /// The version that the editor has read. If the automation differs from it, nothing is changed.
-    pub seen: &'a NewAutomation,
+    pub expected: &'a NewAutomation,
     /// The version after the edit.
-    pub to: &'a NewAutomation,
+    pub updated: &'a NewAutomation,
     /// `true` to detach the automation from its current session, as a reset does.
-    pub reset: bool,
+    pub detach_session: bool,
 }
 
 impl NewAutomation {
@@ -70,7 +70,7 @@ impl Store {
     /// # Errors
     ///
     /// Returns [`Error::Changed`] if the automation no longer equals the version that was read,
-    /// [`Error::KeptBySession`] if the current session prevents the change, and [`Error::Exists`] if another
+    /// [`Error::FixedBySession`] if the current session prevents the change, and [`Error::Exists`] if another
     /// automation has the name.
     pub async fn edit_automation(
         &self,
@@ -86,19 +86,19 @@ impl Store {
                     // 1. Lock, and compare with the version that the editor has read.
                     let automation = lock_with_triggers(tx, scope, id).await?;
                     let there = live_triggers(tx, id).await?;
-                    if NewAutomation::of(&automation, &there) != *edit.seen {
-                        return Err(Error::Changed {
+                    if NewAutomation::of(&automation, &there) != *edit.expected {
+                        return Err(Error::StaleVersion {
                             what: "automation",
                             name: automation.name,
                         });
                     }
-                    let to = edit.to;
+                    let to = edit.updated;
                     // 2. Apply the settings to the current session.
-                    let session = current_session(&automation, edit)?;
+                    let session = session_after_edit(&automation, edit)?;
                     if let Some(session) = session
                         && to.settings != automation.settings
                     {
-                        set_settings(tx, session, &to.settings, now).await?;
+                        set_session_settings(tx, session, &to.settings, now).await?;
                     }
                     // 3. Write the automation. The rewrite keeps the keys of stored documents that this version does
                     // not know.
@@ -129,7 +129,7 @@ impl Store {
                     settings: &settings.value,
                     permissions: &permissions.value,
                     now: now,
-                    format: stored::format_over(before.get("format")?),
+                    format: stored::format_after_rewrite(before.get("format")?),
                     needs_format: needs_format([&policies, &settings, &permissions], &to.triggers),
                 },
             )
@@ -144,11 +144,11 @@ impl Store {
                         name: to.name.clone(),
                         trigger: None,
                     };
-                    log::change(tx, id, change, now).await
+                    log::write_change(tx, id, change, now).await
                 })
             })
             .await;
-        edited.map_err(|error| name_is_taken(error, &edit.to.name))
+        edited.map_err(|error| map_name_conflict(error, &edit.updated.name))
     }
 
     async fn edit_triggers(
@@ -166,10 +166,11 @@ impl Store {
             if let Some(stays) = wanted.iter().position(|spec| **spec == trigger.spec) {
                 wanted.remove(stays);
                 if to.policies.jitter_seconds != automation.policies.jitter_seconds {
-                    spread_anew(tx, trigger, &to.policies, now).await?;
+                    recompute_jitter(tx, trigger, &to.policies, now).await?;
                 }
             } else {
-                self.drop_trigger(tx, automation, trigger, now).await?;
+                self.mark_trigger_removed(tx, automation, trigger, now)
+                    .await?;
             }
         }
         // The triggers of a paused automation are due once it is resumed.
@@ -195,25 +196,25 @@ impl Store {
 ///
 /// # Errors
 ///
-/// Returns [`Error::KeptBySession`] if the edit changes a property that the session cannot change.
-fn current_session(
+/// Returns [`Error::FixedBySession`] if the edit changes a property that the session cannot change.
+fn session_after_edit(
     automation: &Automation,
     edit: AutomationEdit<'_>,
 ) -> Result<Option<SessionId>, Error> {
-    if edit.reset || edit.to.session_mode != SessionMode::Continuous {
+    if edit.detach_session || edit.updated.session_mode != SessionMode::Continuous {
         return Ok(None);
     }
     let Some(session) = automation.current_session_id else {
         return Ok(None);
     };
-    let what = if edit.to.agent != automation.agent_id {
+    let what = if edit.updated.agent != automation.agent_id {
         "agent"
-    } else if edit.to.cwd != automation.cwd {
+    } else if edit.updated.cwd != automation.cwd {
         "working directory"
     } else {
         return Ok(Some(session));
     };
-    Err(Error::KeptBySession {
+    Err(Error::FixedBySession {
         what,
         name: automation.name.clone(),
         session,
@@ -221,7 +222,7 @@ fn current_session(
 }
 
 /// Changes the settings of the entry seat of an automation's current session, from its next turn on.
-async fn set_settings(
+async fn set_session_settings(
     tx: &mut Tx,
     session: SessionId,
     settings: &SeatSettings,
@@ -236,11 +237,11 @@ async fn set_settings(
         return Ok(());
     };
     let needed = stored::needs_format(before)?;
-    stored::require_honoured("session", &session.to_string(), needed)?;
+    stored::require_supported("session", &session.to_string(), needed)?;
     let written = stored::rewrite::<StoredSettings>(settings, before, "settings")?;
-    let format = stored::format_over(before.get("format")?);
+    let format = stored::format_after_rewrite(before.get("format")?);
     tx.execute(
-        sql!("seats/set_settings"),
+        sql!("seats/set_session_settings"),
         params![seat, &written.value, now, format, written.needs_format],
     )
     .await?;
@@ -248,7 +249,7 @@ async fn set_settings(
 }
 
 /// Computes again when the next instant of a trigger fires, after a change of the jitter. The instant itself stays.
-async fn spread_anew(
+async fn recompute_jitter(
     tx: &mut Tx,
     trigger: &Trigger,
     policies: &Policies,
@@ -260,7 +261,9 @@ async fn spread_anew(
     let before = instant.saturating_sub(std::time::Duration::from_micros(1));
     let due = next_due(trigger.id, &trigger.spec, policies, before)?;
     match due {
-        Some(due) if due.scheduled_for == instant => set_next(tx, trigger.id, Some(due), now).await,
+        Some(due) if due.scheduled_for == instant => {
+            set_next_due(tx, trigger.id, Some(due), now).await
+        }
         _ => Ok(()),
     }
 }

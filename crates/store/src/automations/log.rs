@@ -10,17 +10,17 @@ use model::{
     event::{AutomationChange, Change, RunChange},
 };
 
-use crate::{Error, database::Tx, stored::events::StoredEvent, waking::note_change};
+use crate::{Error, changes::note_change, database::Tx, stored::events::StoredEvent};
 
 /// One event of the log of an automation.
-pub(crate) struct Line {
+pub(crate) struct AutomationLogEntry {
     automation: AutomationId,
     change: Change,
 }
 
-impl Line {
+impl AutomationLogEntry {
     /// Returns the event of a change of the automation.
-    pub(crate) fn change(automation: AutomationId, change: AutomationChange) -> Self {
+    pub(crate) fn of_change(automation: AutomationId, change: AutomationChange) -> Self {
         let automation_id = automation;
         Self {
             automation,
@@ -32,7 +32,7 @@ impl Line {
     }
 
     /// Returns the event of an occurrence that has no session, because it did not become a run.
-    pub(crate) fn not_run(automation: AutomationId, run_id: RunId, change: RunChange) -> Self {
+    pub(crate) fn of_skipped(automation: AutomationId, run_id: RunId, change: RunChange) -> Self {
         Self {
             automation,
             change: Change::Run { run_id, change },
@@ -41,17 +41,26 @@ impl Line {
 }
 
 /// Writes one change to the log of an automation. The caller must hold the lock of the automation.
-pub(crate) async fn change(
+pub(crate) async fn write_change(
     tx: &mut Tx,
     automation: AutomationId,
     change: AutomationChange,
     now: Timestamp,
 ) -> Result<(), Error> {
-    write(tx, vec![Line::change(automation, change)], now).await
+    write_entries(
+        tx,
+        vec![AutomationLogEntry::of_change(automation, change)],
+        now,
+    )
+    .await
 }
 
 /// Numbers events and writes them. The caller must hold the locks of the automations.
-pub(crate) async fn write(tx: &mut Tx, lines: Vec<Line>, now: Timestamp) -> Result<(), Error> {
+pub(crate) async fn write_entries(
+    tx: &mut Tx,
+    lines: Vec<AutomationLogEntry>,
+    now: Timestamp,
+) -> Result<(), Error> {
     if lines.is_empty() {
         return Ok(());
     }

@@ -11,7 +11,7 @@ use crate::{
     database::{Param, Row, Statement, Tx},
     rows,
     store::Store,
-    text::Wanted,
+    text_search::SearchPatterns,
 };
 
 /// A list of automations. Those with a corrupt row are listed apart, so that one of them does not hide the others.
@@ -20,12 +20,12 @@ pub struct Automations {
     /// The automations that can be read.
     pub readable: Vec<Automation>,
     /// The automations with a corrupt row.
-    pub unreadable: Vec<Unreadable>,
+    pub corrupt: Vec<CorruptAutomation>,
 }
 
 /// An automation whose row is corrupt.
 #[derive(Debug)]
-pub struct Unreadable {
+pub struct CorruptAutomation {
     /// The ID of the automation.
     pub id: AutomationId,
     /// The name of the automation.
@@ -42,12 +42,12 @@ pub struct AutomationFilter {
     /// A text that the name contains. The case of letters does not matter.
     pub text: Option<String>,
     /// The session in which the automations run their turns.
-    pub session: Option<InSession>,
+    pub session: Option<SessionSelector>,
 }
 
 /// A session in which automations run their turns.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct InSession {
+pub struct SessionSelector {
     /// The ID of the session, which may be the current session of an automation.
     pub session: SessionId,
     /// The key of the session, to which automations may be bound.
@@ -63,7 +63,7 @@ impl Store {
     ///
     /// Returns a not-found error if the automation does not exist in `scope` or is deleted.
     pub async fn automation(&self, scope: Scope, id: AutomationId) -> Result<Automation, Error> {
-        let mut tx = self.db.read(scope).await?;
+        let mut tx = self.db.begin_read(scope).await?;
         read(&mut tx, scope, id).await
     }
 
@@ -73,18 +73,18 @@ impl Store {
         tenant: TenantId,
         name: &str,
     ) -> Result<Option<Automation>, Error> {
-        let mut tx = self.db.read(Scope::Tenant(tenant)).await?;
+        let mut tx = self.db.begin_read(Scope::Tenant(tenant)).await?;
         let statement = sql!("automations/by_name");
-        one(&mut tx, statement, params![tenant, name]).await
+        fetch_automation(&mut tx, statement, params![tenant, name]).await
     }
 
     /// Lists automations, ordered by name.
     pub async fn automations(&self, scope: Scope) -> Result<Automations, Error> {
-        let mut tx = self.db.read(scope).await?;
+        let mut tx = self.db.begin_read(scope).await?;
         let found = tx
             .fetch_all(sql!("automations/list"), params![scope.tenant()])
             .await?;
-        all_of(&found)
+        separate_corrupt(&found)
     }
 
     /// Lists one page of a tenant's automations, the newest first. The next page begins below the lowest ID of this
@@ -95,9 +95,9 @@ impl Store {
         filter: &AutomationFilter,
         page: Page<AutomationId>,
     ) -> Result<Automations, Error> {
-        let wanted = Wanted::new(filter.text.as_deref(), AutomationId::PREFIX);
+        let wanted = SearchPatterns::new(filter.text.as_deref(), AutomationId::PREFIX);
         let session = filter.session.as_ref();
-        let mut tx = self.db.read(Scope::Tenant(tenant)).await?;
+        let mut tx = self.db.begin_read(Scope::Tenant(tenant)).await?;
         let found = tx
             .fetch_all(
                 sql!("automations/page"),
@@ -106,7 +106,7 @@ impl Store {
                     before: page.before(),
                     state: filter.state.map(AutomationState::as_str),
                     lower_pattern: wanted.lower.as_deref(),
-                    pattern: wanted.written.as_deref(),
+                    pattern: wanted.as_written.as_deref(),
                     session: session.map(|session| session.session),
                     key: session.and_then(|session| session.key.as_deref()),
                     other_key: session.and_then(|session| session.other_key.as_deref()),
@@ -114,7 +114,7 @@ impl Store {
                 },
             )
             .await?;
-        all_of(&found)
+        separate_corrupt(&found)
     }
 
     /// Lists the automations of people that are bound to the session with `key`.
@@ -123,29 +123,30 @@ impl Store {
         tenant: TenantId,
         key: &str,
     ) -> Result<Automations, Error> {
-        let mut tx = self.db.read(Scope::Tenant(tenant)).await?;
+        let mut tx = self.db.begin_read(Scope::Tenant(tenant)).await?;
         bound_to(&mut tx, tenant, key).await
     }
 
     /// Lists the triggers of an automation, the manual one first. Omits removed triggers and triggers that need a
     /// later format.
     pub async fn triggers(&self, scope: Scope, id: AutomationId) -> Result<Vec<Trigger>, Error> {
-        let mut tx = self.db.read(scope).await?;
+        let mut tx = self.db.begin_read(scope).await?;
         read(&mut tx, scope, id).await?;
         let statement = sql!("triggers/live_of_automation");
-        shown_triggers(&tx.fetch_all(statement, params![id]).await?)
+        supported_triggers(&tx.fetch_all(statement, params![id]).await?)
     }
 }
 
 /// Reads an automation that is not deleted.
 pub(super) async fn read(tx: &mut Tx, scope: Scope, id: AutomationId) -> Result<Automation, Error> {
-    let found = one(tx, sql!("automations/by_id"), params![scope.tenant(), id]).await?;
+    let found =
+        fetch_automation(tx, sql!("automations/by_id"), params![scope.tenant(), id]).await?;
     found
         .filter(|automation| automation.state != AutomationState::Deleted)
         .ok_or_else(|| Error::not_found("automation", id))
 }
 
-async fn one(
+async fn fetch_automation(
     tx: &mut Tx,
     statement: &'static Statement,
     params: Vec<Param>,
@@ -163,16 +164,16 @@ pub(crate) async fn bound_to(
     let found = tx
         .fetch_all(sql!("automations/bound_to"), params![tenant, key])
         .await?;
-    all_of(&found)
+    separate_corrupt(&found)
 }
 
 /// Reads automations, and separates those with a corrupt row.
-fn all_of(found: &[Row]) -> Result<Automations, Error> {
+fn separate_corrupt(found: &[Row]) -> Result<Automations, Error> {
     let mut automations = Automations::default();
     for row in found {
         match rows::automation(row) {
             Ok(automation) => automations.readable.push(automation),
-            Err(error) if error.is_nonsense() => automations.unreadable.push(Unreadable {
+            Err(error) if error.is_corrupt() => automations.corrupt.push(CorruptAutomation {
                 id: row.get("id")?,
                 name: row.get("name")?,
                 error,
@@ -184,11 +185,11 @@ fn all_of(found: &[Row]) -> Result<Automations, Error> {
 }
 
 /// Lists all triggers that an automation has or had, because runs still refer to removed ones.
-pub(crate) async fn triggers(tx: &mut Tx, id: AutomationId) -> Result<Vec<Trigger>, Error> {
+pub(crate) async fn all_triggers(tx: &mut Tx, id: AutomationId) -> Result<Vec<Trigger>, Error> {
     let found = tx
         .fetch_all(sql!("triggers/of_automation"), params![id])
         .await?;
-    as_triggers(&found)
+    parse_triggers(&found)
 }
 
 /// Lists the present triggers of an automation, the manual one first.
@@ -196,16 +197,16 @@ pub(crate) async fn live_triggers(tx: &mut Tx, id: AutomationId) -> Result<Vec<T
     let found = tx
         .fetch_all(sql!("triggers/live_of_automation"), params![id])
         .await?;
-    as_triggers(&found)
+    parse_triggers(&found)
 }
 
 /// Reads the triggers that this version can show. `Automation::needs_format` tells a reader that there are others.
-fn shown_triggers(found: &[Row]) -> Result<Vec<Trigger>, Error> {
+fn supported_triggers(found: &[Row]) -> Result<Vec<Trigger>, Error> {
     let read = found.iter().map(rows::trigger);
     read.filter(|read| !matches!(read, Err(error) if error.is_newer_format()))
         .collect()
 }
 
-fn as_triggers(found: &[Row]) -> Result<Vec<Trigger>, Error> {
+fn parse_triggers(found: &[Row]) -> Result<Vec<Trigger>, Error> {
     found.iter().map(rows::trigger).collect()
 }

@@ -8,6 +8,6 @@ use model::{
 use crate::error::Error;
 
 /// Parses the schedule of a stored specification.
-pub(crate) fn schedule(trigger: TriggerId, spec: &Spec) -> Result<Schedule, Error> {
-    Schedule::parse(spec).map_err(|source| Error::Schedule { trigger, source })
+pub(crate) fn parse_schedule(trigger: TriggerId, spec: &Spec) -> Result<Schedule, Error> {
+    Schedule::parse(spec).map_err(|source| Error::InvalidSchedule { trigger, source })
 }

@@ -14,12 +14,12 @@ use model::{
     run::RunStatus,
 };
 
-use super::{attention::ask_for_attention, log, read::live_triggers, schedule::schedule};
+use super::{attention::request_attention, log, read::live_triggers, schedule::parse_schedule};
 use crate::{
     Error,
     database::Tx,
     locks::{lock_automation_row, lock_triggers},
-    runs::not_run::{Missed, miss_all},
+    runs::skipped::{MissedInstants, insert_missed},
     store::Store,
     stored,
 };
@@ -41,13 +41,13 @@ pub(crate) async fn pause(
     let change = AutomationChange::Paused {
         reason: reason.to_owned(),
     };
-    log::change(tx, automation.id, change, now).await?;
-    settle_triggers(store, tx, automation, now).await
+    log::write_change(tx, automation.id, change, now).await?;
+    stop_triggers_and_record_missed(store, tx, automation, now).await
 }
 
 /// Pauses an automation whose rows cannot be read, so that it does not block the others, and stores the error as the
 /// notice for people.
-pub(crate) async fn give_up_on(
+pub(crate) async fn pause_corrupt(
     tx: &mut Tx,
     id: AutomationId,
     why: &Error,
@@ -62,9 +62,9 @@ pub(crate) async fn give_up_on(
     let change = AutomationChange::Paused {
         reason: "schedule".to_owned(),
     };
-    log::change(tx, id, change, now).await?;
+    log::write_change(tx, id, change, now).await?;
     let text = format!("paused itself: {}", why.chain());
-    ask_for_attention(tx, id, &text, now).await
+    request_attention(tx, id, &text, now).await
 }
 
 /// Marks an automation as deleted and stops its triggers. Records the instants that are due by now as missed.
@@ -78,14 +78,14 @@ pub(crate) async fn delete(
         .await?;
     tx.execute(sql!("webhooks/forget_secrets_of"), params![automation.id])
         .await?;
-    log::change(tx, automation.id, AutomationChange::Deleted, now).await?;
+    log::write_change(tx, automation.id, AutomationChange::Deleted, now).await?;
     disable_endpoints(tx, automation.id, now).await?;
-    settle_triggers(store, tx, automation, now).await
+    stop_triggers_and_record_missed(store, tx, automation, now).await
 }
 
 /// Marks an automation with a corrupt row as deleted and stops its triggers. The caller must have found the row in
 /// the scope of the request.
-pub(super) async fn delete_unreadable(
+pub(super) async fn delete_corrupt(
     tx: &mut Tx,
     id: AutomationId,
     now: Timestamp,
@@ -114,18 +114,18 @@ async fn disable_endpoints(tx: &mut Tx, id: AutomationId, now: Timestamp) -> Res
 
 /// Stops the triggers of an automation and records their due instants as missed. There are such instants if no server
 /// has polled since, for example because all of them were down.
-async fn settle_triggers(
+async fn stop_triggers_and_record_missed(
     store: &Store,
     tx: &mut Tx,
     automation: &Automation,
     now: Timestamp,
 ) -> Result<(), Error> {
-    if !stored::honours(automation.needs_format) {
+    if !stored::supports_format(automation.needs_format) {
         // This server cannot compute which instants are due. Keep the cursors: a server that supports the automation
         // finds them later and creates the rows.
         return Ok(());
     }
-    match settle_stopped(store, tx, automation, now).await {
+    match record_missed_until_stop(store, tx, automation, now).await {
         Err(error) if error.is_newer_format() => Ok(()),
         settled => settled,
     }
@@ -133,7 +133,7 @@ async fn settle_triggers(
 
 /// Stops the triggers of an automation that is paused or deleted, and records the instants that were due until the
 /// stop as missed. A server that did not support the automation has left their cursors in place.
-pub(crate) async fn settle_stopped(
+pub(crate) async fn record_missed_until_stop(
     store: &Store,
     tx: &mut Tx,
     automation: &Automation,
@@ -143,7 +143,7 @@ pub(crate) async fn settle_stopped(
         return Ok(());
     };
     for trigger in live_triggers(tx, automation.id).await? {
-        settle(store, tx, automation, &trigger, until, now).await?;
+        record_missed(store, tx, automation, &trigger, until, now).await?;
     }
     stop_triggers(tx, automation.id, now).await
 }
@@ -157,7 +157,7 @@ pub(super) async fn stopped_at(tx: &mut Tx, id: AutomationId) -> Result<Option<T
 }
 
 /// Records the instants of a trigger that were due `until` it stopped, and that no server has handled, as missed.
-pub(super) async fn settle(
+pub(super) async fn record_missed(
     store: &Store,
     tx: &mut Tx,
     automation: &Automation,
@@ -170,25 +170,25 @@ pub(super) async fn settle(
         return Ok(());
     };
     // The due instants of a corrupt schedule cannot be computed, so that there is nothing to record.
-    let Ok(schedule) = schedule(trigger.id, &trigger.spec) else {
+    let Ok(schedule) = parse_schedule(trigger.id, &trigger.spec) else {
         return Ok(());
     };
-    let cursor = occurrence::Due {
+    let cursor = occurrence::ScheduledFire {
         scheduled_for,
         fire_at,
     };
-    let owed = occurrence::owed(trigger.id, &schedule, &automation.policies, cursor, until);
+    let owed = occurrence::backlog(trigger.id, &schedule, &automation.policies, cursor, until);
     match owed {
         None => Ok(()),
         Some(stretch) => {
-            let missed = Missed {
+            let missed = MissedInstants {
                 automation,
                 trigger: trigger.id,
                 schedule: &schedule,
-                stretch,
+                range: stretch,
                 reason: "stopped before it was looked at",
             };
-            miss_all(store, tx, vec![missed], now).await
+            insert_missed(store, tx, vec![missed], now).await
         }
     }
 }
@@ -226,15 +226,15 @@ pub(crate) async fn count_failures(
     let limit = automation.policies.pause_after_failures;
     // If this server does not support the automation, it only counts. A later server pauses the automation at the
     // next failure.
-    let enabled =
-        automation.state == AutomationState::Enabled && stored::honours(automation.needs_format);
+    let enabled = automation.state == AutomationState::Enabled
+        && stored::supports_format(automation.needs_format);
     if limit > 0 && count >= limit && enabled {
         // This locks the triggers after the automation, against the order of `locks`. A deadlock with a poll is
         // rolled back and retried.
         pause(store, tx, automation, "failures", now).await?;
         automation.state = AutomationState::Paused;
         let text = format!("paused itself after {count} consecutive failures");
-        ask_for_attention(tx, automation.id, &text, now).await?;
+        request_attention(tx, automation.id, &text, now).await?;
         automation.attention = Some(text);
     }
     Ok(())

@@ -5,14 +5,14 @@ use model::{
     automation::AutomationState,
     entity::{Automation, Trigger},
     event::{AutomationChange, TriggerEdit},
-    lifecycle::Refused,
+    lifecycle::InvalidTransition,
     policy::Policies,
     schedule::Spec,
 };
 
 use super::{
-    NewAutomation, live_triggers, lock_with_triggers, log, next_due, read, settle, stopped_at,
-    triggers,
+    NewAutomation, live_triggers, lock_with_triggers, log, next_due, read, record_missed,
+    stopped_at, triggers,
 };
 use crate::{
     Error, Scope,
@@ -29,7 +29,7 @@ pub struct NewTrigger<'a> {
     /// The schedule of the trigger.
     pub spec: &'a Spec,
     /// The automation as the caller has read it. If the automation has changed since, nothing is added.
-    pub seen: Option<&'a NewAutomation>,
+    pub expected: Option<&'a NewAutomation>,
 }
 
 impl Store {
@@ -50,18 +50,18 @@ impl Store {
         let NewTrigger {
             reserved,
             spec,
-            seen,
+            expected: seen,
         } = new;
         let id = reserved.unwrap_or_else(|| TriggerId::generate(now, self.ids()));
         self.transact(scope, |tx, _| {
             Box::pin(async move {
                 let found = lock_with_triggers(tx, scope, automation).await?;
-                let ever = triggers(tx, automation).await?;
+                let ever = all_triggers(tx, automation).await?;
                 if ever.iter().any(|one| one.id == id) {
-                    return Err(Error::made("the trigger", id));
+                    return Err(Error::already_created("the trigger", id));
                 }
                 let there = live_triggers(tx, automation).await?;
-                check_seen(&found, &there, seen)?;
+                check_unchanged(&found, &there, seen)?;
                 // Webhook triggers are never equal, because each one has its own secret.
                 let equal = there.iter().find(|one| one.spec == *spec);
                 if let Some(equal) = equal.filter(|_| *spec != Spec::Webhook {}) {
@@ -76,7 +76,7 @@ impl Store {
                     name: found.name,
                     trigger: Some(TriggerEdit::Added(id)),
                 };
-                log::change(tx, automation, change, now).await?;
+                log::write_change(tx, automation, change, now).await?;
                 Ok(id)
             })
         })
@@ -90,9 +90,9 @@ impl Store {
         automation: AutomationId,
         id: TriggerId,
     ) -> Result<bool, Error> {
-        let mut tx = self.db.read(scope).await?;
+        let mut tx = self.db.begin_read(scope).await?;
         read(&mut tx, scope, automation).await?;
-        let ever = triggers(&mut tx, automation).await?;
+        let ever = all_triggers(&mut tx, automation).await?;
         Ok(ever.iter().any(|one| one.id == id))
     }
 
@@ -119,21 +119,22 @@ impl Store {
                     .get("automation_id")?;
                 let automation = lock_with_triggers(tx, scope, owner).await?;
                 let there = live_triggers(tx, owner).await?;
-                check_seen(&automation, &there, seen)?;
+                check_unchanged(&automation, &there, seen)?;
                 let trigger = there.iter().find(|one| one.id == id).ok_or_else(gone)?;
                 if trigger.spec == (Spec::Manual {}) {
-                    return Err(Error::Refused(Refused {
+                    return Err(Error::Refused(InvalidTransition {
                         what: "trigger",
                         state: "manual".into(),
                         event: "be removed".into(),
                     }));
                 }
-                self.drop_trigger(tx, &automation, trigger, now).await?;
+                self.mark_trigger_removed(tx, &automation, trigger, now)
+                    .await?;
                 let change = AutomationChange::Edited {
                     name: automation.name,
                     trigger: Some(TriggerEdit::Removed(id)),
                 };
-                log::change(tx, owner, change, now).await
+                log::write_change(tx, owner, change, now).await
             })
         })
         .await
@@ -167,14 +168,14 @@ impl Store {
                 next_instant: due.map(|due| due.scheduled_for),
                 fires_at: due.map(|due| due.fire_at),
                 now: now,
-                format: stored::FORMAT,
+                format: stored::DOCUMENT_FORMAT,
                 needs_format: stored.needs_format,
             },
         )
         .await?;
         tx.execute(
             sql!("automations/raise_format"),
-            params![automation, stored::FORMAT, stored.needs_format],
+            params![automation, stored::DOCUMENT_FORMAT, stored.needs_format],
         )
         .await?;
         if *spec == (Spec::Webhook {}) {
@@ -184,7 +185,7 @@ impl Store {
     }
 
     /// Marks a trigger as removed and records its due instants as missed.
-    pub(super) async fn drop_trigger(
+    pub(super) async fn mark_trigger_removed(
         &self,
         tx: &mut Tx,
         automation: &Automation,
@@ -193,7 +194,7 @@ impl Store {
     ) -> Result<(), Error> {
         // Instants after the pause of an automation are not due.
         let until = stopped_at(tx, automation.id).await?.unwrap_or(now);
-        settle(self, tx, automation, trigger, until, now).await?;
+        record_missed(self, tx, automation, trigger, until, now).await?;
         tx.execute(sql!("triggers/remove"), params![trigger.id, now])
             .await?;
         if trigger.spec == (Spec::Webhook {}) {
@@ -205,13 +206,13 @@ impl Store {
 }
 
 /// Returns [`Error::Changed`] if an automation differs from the version that the caller has read.
-fn check_seen(
+fn check_unchanged(
     automation: &Automation,
     there: &[Trigger],
     seen: Option<&NewAutomation>,
 ) -> Result<(), Error> {
     match seen {
-        Some(seen) if NewAutomation::of(automation, there) != *seen => Err(Error::Changed {
+        Some(seen) if NewAutomation::of(automation, there) != *seen => Err(Error::StaleVersion {
             what: "automation",
             name: automation.name.clone(),
         }),

@@ -5,11 +5,11 @@
 
 use model::{
     DeliveryId, EndpointId, SessionId, TenantId, Timestamp,
-    lifecycle::Refused,
+    lifecycle::InvalidTransition,
     limits,
     notification::{
-        Delivery, DeliveryAttempt, DeliveryState, DeliveryStatus, NotificationKind, Verdict,
-        verdict,
+        Delivery, DeliveryAttempt, DeliveryOutcome, DeliveryState, DeliveryStatus,
+        NotificationKind, delivery_outcome,
     },
 };
 
@@ -22,11 +22,11 @@ use crate::{
 };
 
 /// The maximum number of deliveries that one transaction removes.
-const DELIVERIES_AT_ONCE: u32 = 500;
+const MAX_TRIMMED_DELIVERIES: u32 = 500;
 
 /// A delivery that a sender has claimed.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Claimed {
+pub struct ClaimedDelivery {
     /// The tenant of the delivery.
     pub tenant: TenantId,
     /// The delivery. Its `attempts` include the attempt that the claim begins.
@@ -51,7 +51,7 @@ pub struct NewDelivery {
 
 impl NewDelivery {
     /// The parameters of `deliveries/insert`.
-    pub(super) fn row(
+    pub(super) fn insert_params(
         &self,
         id: DeliveryId,
         tenant: TenantId,
@@ -73,9 +73,9 @@ impl NewDelivery {
 
 /// The result of an attempt.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Attempted {
+pub struct AttemptResult {
     /// The status and the beginning of the response, or the reason why there was none.
-    pub answer: Result<(u16, String), String>,
+    pub response: Result<(u16, String), String>,
     /// The instant at which the attempt began.
     pub started_at: Timestamp,
     /// The instant at which the attempt ended.
@@ -89,7 +89,7 @@ impl Store {
         limit: u32,
         now: Timestamp,
     ) -> Result<Vec<EndpointId>, Error> {
-        let mut tx = self.db.read(Scope::System).await?;
+        let mut tx = self.db.begin_read(Scope::System).await?;
         let found = tx
             .fetch_all(sql!("deliveries/due_endpoints"), params![now, limit])
             .await?;
@@ -106,7 +106,7 @@ impl Store {
         limit: u32,
         until: Timestamp,
         now: Timestamp,
-    ) -> Result<Vec<Claimed>, Error> {
+    ) -> Result<Vec<ClaimedDelivery>, Error> {
         self.transact(Scope::System, |tx, _| {
             Box::pin(async move {
                 let found = tx
@@ -115,7 +115,10 @@ impl Store {
                         params![endpoint, now, until, limit],
                     )
                     .await?;
-                let mut claimed = found.iter().map(claimed).collect::<Result<Vec<_>, _>>()?;
+                let mut claimed = found
+                    .iter()
+                    .map(claimed_delivery)
+                    .collect::<Result<Vec<_>, _>>()?;
                 // `returning` has no order, and the deliveries of a session must be sent in order.
                 claimed.sort_by_key(|one| one.delivery.id);
                 Ok(claimed)
@@ -126,22 +129,24 @@ impl Store {
 
     /// Records the result of an attempt and its consequences, and returns the state to which the result leads. If
     /// another attempt has begun since, because the lease had expired, only adds the result to the log of attempts.
-    pub async fn record_delivery(
+    pub async fn record_attempt(
         &self,
-        claimed: &Claimed,
-        attempted: &Attempted,
+        claimed: &ClaimedDelivery,
+        attempted: &AttemptResult,
     ) -> Result<DeliveryStatus, Error> {
-        let Claimed { tenant, delivery } = claimed;
-        let (status, error, text) = match &attempted.answer {
+        let ClaimedDelivery { tenant, delivery } = claimed;
+        let (status, error, text) = match &attempted.response {
             Ok((status, text)) => (Some(*status), None, Some(text.as_str())),
             Err(error) => (None, Some(error.as_str()), None),
         };
         let now = attempted.ended_at;
-        let verdict = verdict(delivery.id, delivery.attempts, status);
-        let (state, next) = match verdict {
-            Verdict::Delivered => (DeliveryStatus::Delivered, None),
-            Verdict::Again(pause) => (DeliveryStatus::Pending, Some(now + pause)),
-            Verdict::GivenUp | Verdict::Gone => (DeliveryStatus::Failed, None),
+        let verdict = delivery_outcome(delivery.id, delivery.attempts, status);
+        let (state, next) = match delivery_outcome {
+            DeliveryOutcome::Delivered => (DeliveryStatus::Delivered, None),
+            DeliveryOutcome::RetryAfter(pause) => (DeliveryStatus::Pending, Some(now + pause)),
+            DeliveryOutcome::GivenUp | DeliveryOutcome::EndpointGone => {
+                (DeliveryStatus::Failed, None)
+            }
         };
         let scope = Scope::Tenant(*tenant);
         self.transact(scope, |tx, _| {
@@ -186,7 +191,7 @@ impl Store {
                     ended_at: ended_at,
                 };
                 if tx.execute(sql!("deliveries/record"), params).await? > 0 {
-                    follow(tx, scope, delivery.endpoint_id, verdict, now).await?;
+                    apply_attempt(tx, scope, delivery.endpoint_id, delivery_outcome, now).await?;
                 }
                 Ok(state)
             })
@@ -202,7 +207,7 @@ impl Store {
         before: Option<DeliveryId>,
         limit: u32,
     ) -> Result<Vec<Delivery>, Error> {
-        let mut tx = self.db.read(scope).await?;
+        let mut tx = self.db.begin_read(scope).await?;
         by_id(&mut tx, scope, endpoint).await?;
         let found = tx
             .fetch_all(
@@ -219,7 +224,7 @@ impl Store {
         scope: Scope,
         id: DeliveryId,
     ) -> Result<(Delivery, Vec<DeliveryAttempt>), Error> {
-        let mut tx = self.db.read(scope).await?;
+        let mut tx = self.db.begin_read(scope).await?;
         let params = || params![scope.tenant(), id];
         let row = tx
             .fetch_optional(sql!("deliveries/by_id"), params())
@@ -254,10 +259,10 @@ impl Store {
                     .fetch_optional(sql!("deliveries/by_id"), params![tenant, delivery])
                     .await?;
                 if used.is_some() {
-                    return Err(Error::made("the delivery", delivery));
+                    return Err(Error::already_created("the delivery", delivery));
                 }
-                enabled(tx, scope, id, "be tried").await?;
-                let row = new.row(delivery, tenant, id, now);
+                require_enabled(tx, scope, id, "be tried").await?;
+                let row = new.insert_params(delivery, tenant, id, now);
                 tx.execute_rows(sql!("deliveries/insert"), vec![row], params![])
                     .await?;
                 Ok(())
@@ -282,10 +287,10 @@ impl Store {
                 let params = params![scope.tenant(), id];
                 let row = tx.fetch_optional(sql!("deliveries/by_id"), params).await?;
                 let found = delivery(&row.ok_or_else(|| Error::not_found("delivery", id))?)?;
-                enabled(tx, scope, found.endpoint_id, "be sent anything").await?;
+                require_enabled(tx, scope, found.endpoint_id, "be sent anything").await?;
                 let params = params![scope.tenant(), id, now];
                 match tx.execute(sql!("deliveries/redeliver"), params).await? {
-                    0 => Err(refused(
+                    0 => Err(refusal_error(
                         "delivery",
                         found.state.status().as_str(),
                         "be sent again",
@@ -301,12 +306,15 @@ impl Store {
     pub async fn trim_deliveries(&self, before: Timestamp) -> Result<u64, Error> {
         self.transact(Scope::System, |tx, _| {
             Box::pin(async move {
-                if !retention::alone(tx).await? {
+                if !retention::try_retention_lock(tx).await? {
                     return Ok(0);
                 }
                 let first = DeliveryId::first_at(before);
                 Ok(tx
-                    .execute(sql!("deliveries/trim"), params![first, DELIVERIES_AT_ONCE])
+                    .execute(
+                        sql!("deliveries/trim"),
+                        params![first, MAX_TRIMMED_DELIVERIES],
+                    )
                     .await?)
             })
         })
@@ -315,32 +323,32 @@ impl Store {
 }
 
 /// Applies the consequences of an attempt to its endpoint, which may disable the endpoint.
-async fn follow(
+async fn apply_attempt(
     tx: &mut Tx,
     scope: Scope,
     id: EndpointId,
-    verdict: Verdict,
+    verdict: DeliveryOutcome,
     now: Timestamp,
 ) -> Result<(), Error> {
-    let since = (verdict != Verdict::Delivered).then_some(now);
+    let since = (delivery_outcome != DeliveryOutcome::Delivered).then_some(now);
     tx.execute(sql!("endpoints/set_failing"), params![id, since])
         .await?;
-    match verdict {
-        Verdict::Gone => {
+    match delivery_outcome {
+        DeliveryOutcome::EndpointGone => {
             let reason = "it answered that it is gone (410)";
             disable(tx, scope, id, reason, now).await
         }
-        Verdict::GivenUp => {
+        DeliveryOutcome::GivenUp => {
             let found = endpoint(&by_id(tx, scope, id).await?)?;
             match found.failing_since {
-                Some(since) if now.since(since) >= limits::ENDPOINT_FAILING => {
+                Some(since) if now.since(since) >= limits::DISABLE_ENDPOINT_AFTER => {
                     let reason = format!("nothing has arrived since {since}");
                     disable(tx, scope, id, &reason, now).await
                 }
                 _ => Ok(()),
             }
         }
-        Verdict::Delivered | Verdict::Again(_) => Ok(()),
+        DeliveryOutcome::Delivered | DeliveryOutcome::RetryAfter(_) => Ok(()),
     }
 }
 
@@ -349,7 +357,7 @@ async fn follow(
 /// # Errors
 ///
 /// [`Error::Refused`] if the endpoint is disabled.
-async fn enabled(
+async fn require_enabled(
     tx: &mut Tx,
     scope: Scope,
     id: EndpointId,
@@ -357,21 +365,21 @@ async fn enabled(
 ) -> Result<model::notification::Endpoint, Error> {
     let found = endpoint(&by_id(tx, scope, id).await?)?;
     if found.disabled_at.is_some() {
-        return Err(refused("endpoint", "disabled", event));
+        return Err(refusal_error("endpoint", "disabled", event));
     }
     Ok(found)
 }
 
-fn refused(what: &'static str, state: &str, event: &str) -> Error {
-    Error::Refused(Refused {
+fn refusal_error(what: &'static str, state: &str, event: &str) -> Error {
+    Error::Refused(InvalidTransition {
         what,
         state: state.into(),
         event: event.into(),
     })
 }
 
-fn claimed(row: &Row) -> Result<Claimed, Error> {
-    Ok(Claimed {
+fn claimed_delivery(row: &Row) -> Result<ClaimedDelivery, Error> {
+    Ok(ClaimedDelivery {
         tenant: row.get("tenant_id")?,
         delivery: delivery(row)?,
     })

@@ -10,7 +10,7 @@ use crate::{
     Error, Scope,
     database::Row,
     store::Store,
-    stored::{self, StoredEvents},
+    stored::{self, StoredNotificationKinds},
 };
 
 /// The notifications that an endpoint receives, and its cursor in the feed.
@@ -42,7 +42,7 @@ impl Subscription {
 impl Store {
     /// Lists the subscriptions of all enabled endpoints.
     pub async fn subscriptions(&self) -> Result<Vec<Subscription>, Error> {
-        let mut tx = self.db.read(Scope::System).await?;
+        let mut tx = self.db.begin_read(Scope::System).await?;
         let found = tx
             .fetch_all(sql!("endpoints/subscriptions"), params![])
             .await?;
@@ -50,7 +50,7 @@ impl Store {
             Ok(Subscription {
                 endpoint: row.get("id")?,
                 tenant: row.get("tenant_id")?,
-                events: stored::read::<StoredEvents>(row, "events")?,
+                events: stored::read::<StoredNotificationKinds>(row, "events")?,
                 automation: row.optional("automation_id")?,
                 channel: row.optional("channel")?,
                 cursor: row.parse("cursor")?,
@@ -61,7 +61,7 @@ impl Store {
 
     /// Creates deliveries for an endpoint and advances its cursor to `to` in one transaction. Returns `false` and
     /// changes nothing if another process has advanced the cursor, or if the endpoint was disabled meanwhile.
-    pub async fn tell(
+    pub async fn create_deliveries(
         &self,
         subscription: &Subscription,
         to: FeedCursor,
@@ -80,7 +80,7 @@ impl Store {
                     return Ok(false);
                 }
                 let rows = deliveries.iter().map(|new| {
-                    new.row(
+                    new.insert_params(
                         DeliveryId::generate(now, self.ids()),
                         subscription.tenant,
                         id,

@@ -18,7 +18,7 @@ use model::{
 
 use crate::{
     Error, FeedEvent, Scope,
-    database::{Param, Row, Statement, Stored, Tx},
+    database::{FromColumn, Param, Row, Statement, Tx},
     rows,
     store::Store,
 };
@@ -91,12 +91,12 @@ impl Store {
     ) -> Result<Vec<Notice>, Error> {
         let notified: Vec<(NotificationKind, FeedEvent)> = events
             .into_iter()
-            .filter_map(|event| Some((kind(&event)?, event)))
+            .filter_map(|event| Some((notification_kind(&event)?, event)))
             .collect();
         if notified.is_empty() {
             return Ok(Vec::new());
         }
-        let mut tx = self.db.read(Scope::Tenant(tenant)).await?;
+        let mut tx = self.db.begin_read(Scope::Tenant(tenant)).await?;
         let facts = Facts::read(&mut tx, &notified).await?;
         Ok(notified
             .into_iter()
@@ -105,7 +105,7 @@ impl Store {
     }
 }
 
-fn kind(event: &FeedEvent) -> Option<NotificationKind> {
+fn notification_kind(event: &FeedEvent) -> Option<NotificationKind> {
     let kind = NotificationKind::of_change(&event.event.change)?;
     // An answer whose row is missing has no text to send.
     let has_text = kind != NotificationKind::MessagePublished || event.message.is_some();
@@ -140,7 +140,7 @@ impl Facts {
     fn notice(&self, kind: NotificationKind, event: FeedEvent) -> Notice {
         let session = event.session_id.and_then(|id| self.sessions.get(&id));
         let automation = if kind == NotificationKind::MessagePublished {
-            event.message.as_ref().and_then(source)
+            event.message.as_ref().and_then(answer_automation)
         } else {
             let found = event.automation_id.and_then(|id| self.automations.get(&id));
             found.cloned()
@@ -165,7 +165,7 @@ fn run_of(event: &FeedEvent) -> Option<RunId> {
 }
 
 /// Returns the automation whose turn an answer ends, from the metadata of the answer.
-fn source(row: &Message) -> Option<NoticeAutomation> {
+fn answer_automation(row: &Message) -> Option<NoticeAutomation> {
     let named = |field: &str| row.metadata[field].as_str();
     if !transcript::is_automation_turn(&row.metadata) {
         return None;
@@ -182,7 +182,7 @@ fn source(row: &Message) -> Option<NoticeAutomation> {
 /// endpoint: the notice is then sent without the run.
 fn run(row: &Row) -> Result<Option<Run>, Error> {
     match rows::run(row) {
-        Err(error) if error.is_nonsense() => {
+        Err(error) if error.is_corrupt() => {
             let id: RunId = row.get("id")?;
             tracing::warn!(%error, run = %id, "cannot describe the run {id} in a notification");
             Ok(None)
@@ -221,7 +221,7 @@ fn automation(row: &Row) -> Result<NoticeAutomation, Error> {
 }
 
 /// Returns rows by ID.
-async fn by_id<I: Copy + Ord + Hash + Stored, T>(
+async fn by_id<I: Copy + Ord + Hash + FromColumn, T>(
     tx: &mut Tx,
     statement: &'static Statement,
     ids: BTreeSet<I>,

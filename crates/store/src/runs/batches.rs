@@ -2,7 +2,7 @@
 
 use model::{
     InputId, InstanceId, RunId, SessionId, TenantId, Timestamp, WorkerId,
-    turn::{Beat, Begin, Entry, Finished, Settled, Submitted},
+    turn::{Entry, HeartbeatReply, StartReply, SubmittedRun, TurnResult, WriteOutcome},
 };
 
 use crate::{batch::Batcher, error::Error};
@@ -10,19 +10,19 @@ use crate::{batch::Batcher, error::Error};
 /// One batcher for each of these transitions.
 #[derive(Debug)]
 pub(crate) struct Batches {
-    pub(crate) say: Batcher<Words, Result<Submitted, Error>>,
-    pub(crate) begin: Batcher<Beginning, Begin>,
-    pub(crate) beat: Batcher<Beating, Beat>,
-    pub(crate) record: Batcher<Recording, Settled>,
-    pub(crate) finish: Batcher<Finishing, Settled>,
+    pub(crate) message: Batcher<MessageRequest, Result<SubmittedRun, Error>>,
+    pub(crate) begin: Batcher<StartRequest, StartReply>,
+    pub(crate) heartbeat: Batcher<HeartbeatRequest, HeartbeatReply>,
+    pub(crate) record: Batcher<RecordRequest, WriteOutcome>,
+    pub(crate) finish: Batcher<FinishRequest, WriteOutcome>,
 }
 
 impl Default for Batches {
     fn default() -> Self {
         Self {
-            say: Batcher::new(Words::alike),
-            begin: Batcher::new(Beginning::alike),
-            beat: Batcher::new(Beating::alike),
+            message: Batcher::new(MessageRequest::may_share_batch),
+            begin: Batcher::new(StartRequest::may_share_batch),
+            heartbeat: Batcher::new(HeartbeatRequest::may_share_batch),
             record: Batcher::new(|_, _| true),
             finish: Batcher::new(|_, _| true),
         }
@@ -31,7 +31,7 @@ impl Default for Batches {
 
 /// A person's message for the entry seat of a session.
 #[derive(Debug, Clone)]
-pub(crate) struct Words {
+pub(crate) struct MessageRequest {
     pub(crate) tenant: TenantId,
     pub(crate) session: SessionId,
     pub(crate) input: InputId,
@@ -41,49 +41,49 @@ pub(crate) struct Words {
     pub(crate) now: Timestamp,
 }
 
-impl Words {
+impl MessageRequest {
     /// Returns `true` if one transaction may hold both messages.
-    fn alike(&self, other: &Self) -> bool {
+    fn may_share_batch(&self, other: &Self) -> bool {
         self.tenant == other.tenant
     }
 }
 
 /// A request to begin the turn of a run.
 #[derive(Debug, Clone)]
-pub(crate) struct Beginning {
+pub(crate) struct StartRequest {
     pub(crate) run: RunId,
     pub(crate) worker: WorkerId,
     pub(crate) instance: InstanceId,
     /// `true` if the precheck of the run has already run.
-    pub(crate) asked: bool,
+    pub(crate) precheck_done: bool,
     pub(crate) now: Timestamp,
 }
 
-impl Beginning {
+impl StartRequest {
     /// Returns `true` if one transaction may begin both turns.
-    fn alike(&self, other: &Self) -> bool {
+    fn may_share_batch(&self, other: &Self) -> bool {
         self.worker == other.worker && self.instance == other.instance
     }
 }
 
 /// A request to renew the heartbeat of a run.
 #[derive(Debug, Clone)]
-pub(crate) struct Beating {
+pub(crate) struct HeartbeatRequest {
     pub(crate) run: RunId,
     pub(crate) worker: WorkerId,
     pub(crate) now: Timestamp,
 }
 
-impl Beating {
+impl HeartbeatRequest {
     /// Returns `true` if one transaction may renew both heartbeats.
-    fn alike(&self, other: &Self) -> bool {
+    fn may_share_batch(&self, other: &Self) -> bool {
         self.worker == other.worker
     }
 }
 
 /// A request to write rows of the transcript for a run.
 #[derive(Debug, Clone)]
-pub(crate) struct Recording {
+pub(crate) struct RecordRequest {
     pub(crate) run: RunId,
     pub(crate) worker: WorkerId,
     pub(crate) entries: Vec<Entry>,
@@ -92,9 +92,9 @@ pub(crate) struct Recording {
 
 /// A request to end a run.
 #[derive(Debug, Clone)]
-pub(crate) struct Finishing {
+pub(crate) struct FinishRequest {
     pub(crate) run: RunId,
     pub(crate) worker: WorkerId,
-    pub(crate) finished: Finished,
+    pub(crate) finished: TurnResult,
     pub(crate) now: Timestamp,
 }

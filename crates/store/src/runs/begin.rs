@@ -11,33 +11,33 @@ use model::{
     budget::Accounts,
     entity::{Automation, Run, Seat, Session},
     event::RunChange,
-    outcome::{Failure, FailureKind, Outcome},
+    outcome::{FailureKind, Outcome, RunFailure},
     permission::PermissionRules,
     policy::Policies,
-    prompt::Rendered,
+    prompt::RenderedPrompt,
     run::{Origin, RunState},
     session::Admission,
-    transcript::{self, Source},
-    turn::{Assignment, Begin, Entry, EntryKind, Finished, Role},
+    transcript::{self, AutomationSource},
+    turn::{Assignment, Entry, EntryKind, Role, StartReply, TurnResult},
 };
 use serde_json::json;
 
-use super::batches::Beginning;
+use super::batches::StartRequest;
 use crate::{
     Error, Scope,
     database::Tx,
-    journal::{Journal, Place},
     locks::lock_runs,
     runs::{
-        about::{About, places},
+        admit::defer_run,
         end,
         heartbeat::set_running,
-        place::hold,
-        precheck::{question, unasked},
-        refuse::refuse,
+        over_budget::refuse_over_budget,
+        precheck::{build_precheck, runs_needing_precheck},
+        turn_context::{TurnContext, read_sessions_and_seats},
     },
-    spending::{self, Budgets, Use},
+    session_log::{EntryLocation, SessionLogWriter},
     store::Store,
+    usage::{self, Budgets, TurnUsage},
 };
 
 impl Store {
@@ -52,45 +52,47 @@ impl Store {
         worker: &WorkerId,
         instance: InstanceId,
         now: Timestamp,
-    ) -> Result<Begin, Error> {
-        self.begin_with(run, worker, instance, false, now).await
+    ) -> Result<StartReply, Error> {
+        self.submit_begin(run, worker, instance, false, now).await
     }
 
     /// Begins the turn of a run whose precheck has run and has not declined.
-    pub async fn begin_asked(
+    pub async fn begin_after_precheck(
         &self,
         run: RunId,
         worker: &WorkerId,
         instance: InstanceId,
         now: Timestamp,
-    ) -> Result<Begin, Error> {
-        self.begin_with(run, worker, instance, true, now).await
+    ) -> Result<StartReply, Error> {
+        self.submit_begin(run, worker, instance, true, now).await
     }
 
-    async fn begin_with(
+    async fn submit_begin(
         &self,
         run: RunId,
         worker: &WorkerId,
         instance: InstanceId,
         asked: bool,
         now: Timestamp,
-    ) -> Result<Begin, Error> {
-        let beginning = Beginning {
+    ) -> Result<StartReply, Error> {
+        let beginning = StartRequest {
             run,
             worker: worker.clone(),
             instance,
-            asked,
+            precheck_done: asked,
             now,
         };
         self.batches
             .begin
-            .submit(self, beginning, |store, all| Box::pin(store.begin_all(all)))
+            .submit(self, beginning, |store, all| {
+                Box::pin(store.begin_batch(all))
+            })
             .await
     }
 
     /// Begins the turns of runs that one worker has claimed, in one transaction. Returns one answer for each request,
     /// in the order of the requests.
-    pub(crate) async fn begin_all(&self, all: &[Beginning]) -> Result<Vec<Begin>, Error> {
+    pub(crate) async fn begin_batch(&self, all: &[StartRequest]) -> Result<Vec<StartReply>, Error> {
         let (Some(first), Some(now)) = (all.first(), all.iter().map(|one| one.now).max()) else {
             return Ok(Vec::new());
         };
@@ -99,16 +101,19 @@ impl Store {
             Box::pin(async move {
                 // 1. Lock: tenants with a budget, then automations, then seats.
                 let ids: Vec<RunId> = all.iter().map(|one| one.run).collect();
-                let (tenants, tenants_needing) = spending::lock_budgets(tx, &ids).await?;
-                let asked = all.iter().filter(|one| one.asked).map(|one| one.run);
+                let (tenants, tenants_needing) = usage::lock_budgets(tx, &ids).await?;
+                let asked = all
+                    .iter()
+                    .filter(|one| one.precheck_done)
+                    .map(|one| one.run);
                 let asked: HashSet<RunId> = asked.collect();
                 let mut locked = lock_runs(tx, &ids).await?;
                 // 2. Read the rows on which the decisions depend.
-                let (sessions, seats) = places(tx, &locked).await?;
-                let about = About::read(tx, &locked, &seats).await?;
+                let (sessions, seats) = read_sessions_and_seats(tx, &locked).await?;
+                let about = TurnContext::read(tx, &locked, &seats).await?;
                 let automations = locked.automations.values();
                 let mut budgets = Budgets::read(tx, tenants, automations, now).await?;
-                let unasked = unasked(tx, &locked, &asked).await?;
+                let unasked = runs_needing_precheck(tx, &locked, &asked).await?;
                 // 3. Decide about each run.
                 let mut begun = HashMap::with_capacity(all.len());
                 let mut ready = Vec::with_capacity(all.len());
@@ -120,13 +125,13 @@ impl Store {
                         let own = own.and_then(|id| locked.automations.get(&id));
                         let accounts = budgets.accounts(run.tenant_id, own);
                         let tenant = tenants_needing.contains(&run.tenant_id);
-                        let honoured = !tenant && about.honours(&run, &seat, own);
-                        Some(Ready {
+                        let honoured = !tenant && about.supports_run(&run, &seat, own);
+                        Some(StartCandidate {
                             run,
                             session,
                             seat: seat.seat,
                             accounts,
-                            honoured,
+                            is_supported: honoured,
                         })
                     });
                     let Some(found) = found else { continue };
@@ -139,12 +144,12 @@ impl Store {
                     let own = run.automation_id;
                     let own = own.and_then(|id| locked.automations.get_mut(&id));
                     let mut answer = self
-                        .unready(tx, &found, own.as_deref(), instance, now)
+                        .resolve_unready(tx, &found, own.as_deref(), instance, now)
                         .await?;
                     if answer.is_none()
-                        && let Some(reached) = found.accounts.before_turn()
+                        && let Some(reached) = found.accounts.limit_blocking_next_turn()
                     {
-                        answer = Some(refuse(self, tx, run, own, &reached, now).await?);
+                        answer = Some(refuse_over_budget(self, tx, run, own, &reached, now).await?);
                     }
                     match answer {
                         Some(answer) => {
@@ -155,9 +160,10 @@ impl Store {
                             let own = run.automation_id;
                             let own = own.and_then(|id| locked.automations.get(&id));
                             let session = &found.session;
-                            if let Some(question) = own.and_then(|own| question(run, session, own))
+                            if let Some(question) =
+                                own.and_then(|own| build_precheck(run, session, own))
                             {
-                                begun.insert(id, Begin::Ask(Box::new(question)));
+                                begun.insert(id, StartReply::RunPrecheck(Box::new(question)));
                             }
                         }
                         None => {
@@ -168,7 +174,7 @@ impl Store {
                 }
                 // 4. Begin the turns that can begin.
                 for assignment in self
-                    .start(
+                    .begin_ready_turns(
                         tx,
                         ready,
                         &about,
@@ -179,18 +185,20 @@ impl Store {
                     .await?
                 {
                     let id = assignment.run.id;
-                    begun.insert(id, Begin::Started(Box::new(assignment)));
+                    begun.insert(id, StartReply::Started(Box::new(assignment)));
                 }
                 // 5. Answer. A run without an answer was lost.
                 let answers = all.iter().map(|one| begun.remove(&one.run));
-                Ok(answers.map(|begun| begun.unwrap_or(Begin::Lost)).collect())
+                Ok(answers
+                    .map(|begun| begun.unwrap_or(StartReply::Fenced))
+                    .collect())
             })
         })
         .await
-        .inspect(|begun: &Vec<Begin>| {
+        .inspect(|begun: &Vec<StartReply>| {
             for begun in begun {
-                if let Begin::Started(assignment) = begun {
-                    self.note_known(assignment.run.tenant_id, instance);
+                if let StartReply::Started(assignment) = begun {
+                    self.remember_registered_instance(assignment.run.tenant_id, instance);
                 }
             }
         })
@@ -198,64 +206,64 @@ impl Store {
 
     /// Ends or defers a run whose turn cannot begin, and returns the answer for its worker. Returns `None` if the
     /// turn can begin.
-    async fn unready(
+    async fn resolve_unready(
         &self,
         tx: &mut Tx,
-        found: &Ready,
+        found: &StartCandidate,
         automation: Option<&Automation>,
         instance: InstanceId,
         now: Timestamp,
-    ) -> Result<Option<Begin>, Error> {
-        let Ready {
+    ) -> Result<Option<StartReply>, Error> {
+        let StartCandidate {
             run, session, seat, ..
         } = found;
         let admission = session.status().admission();
         let deleted = automation.is_some_and(|own| own.state == AutomationState::Deleted);
         // A session that was closed, or an automation that was deleted, after the claim cancels the run like a
         // request to cancel.
-        let called_off = match end::cancel_reason(tx, run).await? {
+        let failure_as_cancellation = match end::cancel_reason(tx, run).await? {
             None if admission == Admission::Refuse => {
                 Some(format!("the session is {}", session.status()))
             }
             None if deleted => Some("the automation was deleted".to_owned()),
             reason => reason,
         };
-        if let Some(reason) = called_off {
-            let finished = Finished::bare(Outcome::Cancelled(reason));
-            let _ = end::end(self, tx, run, &finished, now).await?;
-            return Ok(Some(Begin::Cancelled));
+        if let Some(reason) = failure_as_cancellation {
+            let finished = TurnResult::with_outcome(Outcome::Cancelled(reason));
+            let _ = end::end_run(self, tx, run, &finished, now).await?;
+            return Ok(Some(StartReply::Cancelled));
         }
-        if !found.honoured {
+        if !found.is_supported {
             // An edit after the claim made a document need a later format. Requeue the run for a server that supports
             // it; the claim of this server leaves such runs alone.
             requeue(tx, run, now).await?;
-            return Ok(Some(Begin::Held));
+            return Ok(Some(StartReply::Deferred));
         }
         if admission == Admission::Wait {
-            hold(tx, session.id, run.id, run.automation_id, now).await?;
-            return Ok(Some(Begin::Held));
+            defer_run(tx, session.id, run.id, run.automation_id, now).await?;
+            return Ok(Some(StartReply::Deferred));
         }
         // Only the pinned instance has the agent's session on disk: on another one the agent would start without its
         // memory.
         if seat.instance_id.is_some_and(|pinned| pinned != instance) {
-            let failure = Failure {
+            let failure = RunFailure {
                 kind: FailureKind::InstanceGone,
                 prompted: false,
                 message: "the agent's memory lies on an instance that is gone".into(),
             };
-            let finished = Finished::bare(Outcome::Failed(failure.clone()));
-            let _ = end::end(self, tx, run, &finished, now).await?;
-            return Ok(Some(Begin::Refused(failure)));
+            let finished = TurnResult::with_outcome(Outcome::Failed(failure.clone()));
+            let _ = end::end_run(self, tx, run, &finished, now).await?;
+            return Ok(Some(StartReply::Refused(failure)));
         }
         Ok(None)
     }
 
     /// Begins turns that nothing prevents. Omits the runs that the worker has lost.
-    async fn start(
+    async fn begin_ready_turns(
         &self,
         tx: &mut Tx,
-        ready: Vec<Ready>,
-        about: &About,
+        ready: Vec<StartCandidate>,
+        about: &TurnContext,
         automations: &HashMap<AutomationId, Automation>,
         (worker, instance): (&WorkerId, InstanceId),
         now: Timestamp,
@@ -265,9 +273,9 @@ impl Store {
         }
         let mut prompts = HashMap::with_capacity(ready.len());
         let mut begins = Vec::with_capacity(ready.len());
-        for Ready { run, .. } in &ready {
+        for StartCandidate { run, .. } in &ready {
             let automation = run.automation_id.and_then(|id| automations.get(&id));
-            let prompt = about.prompt(run, automation)?;
+            let prompt = about.render_prompt(run, automation)?;
             begins.push(params![run.id, json!(prompt.prompt_ref)]);
             prompts.insert(run.id, prompt);
         }
@@ -276,23 +284,23 @@ impl Store {
         let tenants: BTreeSet<TenantId> = ready.iter().map(|one| one.run.tenant_id).collect();
         let strangers = tenants
             .into_iter()
-            .filter(|one| !self.knows(*one, instance));
+            .filter(|one| !self.is_instance_registered(*one, instance));
         let strangers = strangers.map(|tenant| params![tenant]).collect();
         tx.execute_rows(sql!("instances/share"), strangers, params![instance, now])
             .await?;
         let begun = set_running(tx, begins, worker, instance, now).await?;
 
-        let mut journal = Journal::default();
+        let mut journal = SessionLogWriter::default();
         let mut pins = Vec::with_capacity(ready.len());
         let mut records = Vec::with_capacity(ready.len());
         let mut assignments = Vec::with_capacity(ready.len());
         let mut uses = Vec::with_capacity(ready.len());
-        for Ready {
+        for StartCandidate {
             mut run,
             session,
             mut seat,
             accounts,
-            honoured: _,
+            is_supported: _,
         } in ready
         {
             // Fence: `runs/begin` returned only the runs that are still `delivered` to this worker.
@@ -300,7 +308,7 @@ impl Store {
                 continue;
             };
             let automation = run.automation_id.and_then(|id| automations.get(&id));
-            uses.push(Use::turn(&run));
+            uses.push(TurnUsage::turn_started(&run));
             run.state = RunState::Running {
                 worker_id: worker.clone(),
                 started_at: now,
@@ -319,18 +327,21 @@ impl Store {
                 &prompt.variables,
                 now
             ]);
-            let place = Place {
+            let place = EntryLocation {
                 tenant: run.tenant_id,
                 session: session.id,
                 run: Some(run.id),
                 seat: Some(seat.id),
             };
-            journal.message(place, self.input(&run, automation, &prompt, about, now));
+            journal.add_message(
+                place,
+                self.input_entry(&run, automation, &prompt, about, now),
+            );
             let change = RunChange::Running {
                 attempt: run.attempt,
                 worker_id: worker.clone(),
             };
-            journal.run(session.id, run.id, change);
+            journal.add_run_change(session.id, run.id, change);
 
             let agent = about.agent(&seat)?;
             let mut permissions = agent.config.permissions.0.clone();
@@ -355,31 +366,31 @@ impl Store {
             .await?;
         tx.execute_rows(sql!("records/begin"), records, params![])
             .await?;
-        spending::add(tx, uses, now).await?;
+        usage::add_usage(tx, uses, now).await?;
         journal.write(tx, now).await?;
         Ok(assignments)
     }
 
     /// Returns the row of the transcript that shows the input. In a later attempt, if an earlier one has shown the
     /// input already, the row shows only the number of the attempt.
-    fn input(
+    fn input_entry(
         &self,
         run: &Run,
         automation: Option<&Automation>,
-        prompt: &Rendered,
-        about: &About,
+        prompt: &RenderedPrompt,
+        about: &TurnContext,
         now: Timestamp,
     ) -> Entry {
         let source = automation
             .filter(|_| run.origin == Origin::Occurrence)
-            .map(|automation| Source {
+            .map(|automation| AutomationSource {
                 automation_id: automation.id,
                 automation_name: automation.name.clone(),
             });
         let metadata = transcript::metadata(source.as_ref(), run.id, Some(&prompt.prompt_ref));
-        if about.shown.contains(&run.input_id) {
+        if about.inputs_in_transcript.contains(&run.input_id) {
             let text = format!("Attempt {} begins.", run.attempt);
-            return self.entry(Role::System, EntryKind::Notice, text, metadata, now);
+            return self.new_entry(Role::System, EntryKind::Notice, text, metadata, now);
         }
         let payload = about.payloads.get(&run.input_id);
         let text = match (&source, payload) {
@@ -391,19 +402,19 @@ impl Store {
             }
             (None, _) => run.content.clone(),
         };
-        self.entry(Role::User, EntryKind::Message, text, metadata, now)
+        self.new_entry(Role::User, EntryKind::Message, text, metadata, now)
     }
 }
 
 /// A claimed run, with the rows on which the start of its turn depends.
-struct Ready {
+struct StartCandidate {
     run: Run,
     session: Session,
     seat: Seat,
     /// The budgets that apply to the run, with their usage so far.
     accounts: Accounts,
     /// `true` if this server supports every document on which the turn depends.
-    honoured: bool,
+    is_supported: bool,
 }
 
 /// Requeues a claimed run, so that another server can claim it.
@@ -412,8 +423,8 @@ async fn requeue(tx: &mut Tx, run: &Run, now: Timestamp) -> Result<(), Error> {
     if let (1.., Some(session)) = (requeued, run.session_id) {
         tx.execute(sql!("heartbeats/delete"), params![run.id])
             .await?;
-        let mut journal = Journal::default();
-        journal.run(session, run.id, RunChange::Queued { input: None });
+        let mut journal = SessionLogWriter::default();
+        journal.add_run_change(session, run.id, RunChange::Queued { input: None });
         journal.write(tx, now).await?;
     }
     Ok(())

@@ -5,15 +5,15 @@
 
 use model::{
     AutomationId, RunId, SessionId, Timestamp,
-    lifecycle::{Lifecycle, Refused},
+    lifecycle::{InvalidTransition, Lifecycle},
     outcome::Outcome,
     run::{RunEvent, RunStatus},
-    turn::Finished,
+    turn::TurnResult,
 };
 
 use crate::{
-    Error, Scope, approvals, database::Tx, journal::Journal, locks::lock_run, runs::end::end,
-    store::Store,
+    Error, Scope, approvals, database::Tx, locks::lock_run, runs::end::end_run,
+    session_log::SessionLogWriter, store::Store,
 };
 
 impl Store {
@@ -33,16 +33,16 @@ impl Store {
         self.transact(scope, |tx, _| {
             Box::pin(async move {
                 // Check the scope before the lock, so that a request of another tenant locks nothing.
-                status(tx, scope, run).await?;
+                read_status(tx, scope, run).await?;
                 if lock_run(tx, run).await?.is_none() {
-                    return Err(Error::Refused(Refused {
+                    return Err(Error::Refused(InvalidTransition {
                         what: RunStatus::WHAT,
-                        state: status(tx, scope, run).await?.to_string(),
+                        state: read_status(tx, scope, run).await?.to_string(),
                         event: RunEvent::Cancel.to_string(),
                     }));
                 }
-                one(self, tx, run, reason, now).await?;
-                status(tx, scope, run).await
+                cancel_one(self, tx, run, reason, now).await?;
+                read_status(tx, scope, run).await
             })
         })
         .await
@@ -65,8 +65,9 @@ impl Store {
                 // Cancel the waiting runs first. Otherwise the end of the active run would promote one of them.
                 let waiting = [RunStatus::Deferred];
                 let active = [RunStatus::Queued, RunStatus::Delivered, RunStatus::Running];
-                let mut count = open_of(self, tx, session, &waiting, reason, now).await?;
-                count += open_of(self, tx, session, &active, reason, now).await?;
+                let mut count =
+                    cancel_runs_of_session(self, tx, session, &waiting, reason, now).await?;
+                count += cancel_runs_of_session(self, tx, session, &active, reason, now).await?;
                 Ok(count)
             })
         })
@@ -75,7 +76,7 @@ impl Store {
 }
 
 /// Cancels the runs of a session that are in one of `statuses`. Returns the number of these runs.
-pub(crate) async fn open_of(
+pub(crate) async fn cancel_runs_of_session(
     store: &Store,
     tx: &mut Tx,
     session: SessionId,
@@ -89,7 +90,7 @@ pub(crate) async fn open_of(
         .await?
     {
         if statuses.contains(&row.parse("status")?) {
-            one(store, tx, row.get("id")?, reason, now).await?;
+            cancel_one(store, tx, row.get("id")?, reason, now).await?;
             count += 1;
         }
     }
@@ -97,7 +98,7 @@ pub(crate) async fn open_of(
 }
 
 /// Cancels all runs of an automation that are not over.
-pub(super) async fn all_of(
+pub(super) async fn cancel_runs_of_automation(
     store: &Store,
     tx: &mut Tx,
     automation: AutomationId,
@@ -105,18 +106,18 @@ pub(super) async fn all_of(
     now: Timestamp,
 ) -> Result<(), Error> {
     // Cancel the waiting runs first. Otherwise the end of one run would promote another.
-    waiting_of(store, tx, automation, reason, now).await?;
+    cancel_waiting_of_automation(store, tx, automation, reason, now).await?;
     for row in tx
         .fetch_all(sql!("runs/own_open"), params![automation])
         .await?
     {
-        one(store, tx, row.get("id")?, reason, now).await?;
+        cancel_one(store, tx, row.get("id")?, reason, now).await?;
     }
     Ok(())
 }
 
 /// Cancels the waiting runs of an automation.
-pub(crate) async fn waiting_of(
+pub(crate) async fn cancel_waiting_of_automation(
     store: &Store,
     tx: &mut Tx,
     automation: AutomationId,
@@ -127,13 +128,13 @@ pub(crate) async fn waiting_of(
         .fetch_all(sql!("runs/own_waiting"), params![automation])
         .await?
     {
-        one(store, tx, row.get("id")?, reason, now).await?;
+        cancel_one(store, tx, row.get("id")?, reason, now).await?;
     }
     Ok(())
 }
 
 /// Reads the status of a run.
-async fn status(tx: &mut Tx, scope: Scope, run: RunId) -> Result<RunStatus, Error> {
+async fn read_status(tx: &mut Tx, scope: Scope, run: RunId) -> Result<RunStatus, Error> {
     let row = tx
         .fetch_optional(sql!("runs/by_id"), params![scope.tenant(), run])
         .await?;
@@ -143,7 +144,7 @@ async fn status(tx: &mut Tx, scope: Scope, run: RunId) -> Result<RunStatus, Erro
 }
 
 /// Cancels one run. Changes nothing if the run is over.
-async fn one(
+async fn cancel_one(
     store: &Store,
     tx: &mut Tx,
     run: RunId,
@@ -155,15 +156,15 @@ async fn one(
     };
     match run.status() {
         RunStatus::Queued | RunStatus::Deferred => {
-            let finished = Finished::bare(Outcome::Cancelled(reason.into()));
-            let _ = end(store, tx, &run, &finished, now).await?;
+            let finished = TurnResult::with_outcome(Outcome::Cancelled(reason.into()));
+            let _ = end_run(store, tx, &run, &finished, now).await?;
         }
         RunStatus::Delivered | RunStatus::Running => {
             tx.execute(sql!("runs/request_cancel"), params![run.id, now, reason])
                 .await?;
-            let mut journal = Journal::default();
+            let mut journal = SessionLogWriter::default();
             // The turn stops before any decision could reach it.
-            approvals::void_all(tx, &mut journal, std::iter::once(run.id), now).await?;
+            approvals::void_approvals(tx, &mut journal, std::iter::once(run.id), now).await?;
             journal.write(tx, now).await?;
         }
         _ => {}

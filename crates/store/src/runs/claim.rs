@@ -2,9 +2,12 @@
 
 use std::sync::PoisonError;
 
-use model::{InstanceId, RunId, TenantId, Timestamp, WorkerId, turn::Claimed};
+use model::{InstanceId, RunId, TenantId, Timestamp, WorkerId, turn::ClaimedRun};
 
-use crate::{Error, Scope, runs::plans::fetch_planned_once, store::Store, stored::FORMAT};
+use crate::{
+    Error, Scope, runs::generic_plan::fetch_with_generic_plan, store::Store,
+    stored::DOCUMENT_FORMAT,
+};
 
 impl Store {
     /// Claims up to `limit` queued runs for a worker of `instance`, or only the run `only`. Each run is claimed once.
@@ -17,22 +20,29 @@ impl Store {
         limit: u32,
         only: Option<RunId>,
         now: Timestamp,
-    ) -> Result<Vec<Claimed>, Error> {
+    ) -> Result<Vec<ClaimedRun>, Error> {
         let claimed = self
             .transact(Scope::System, |tx, _| {
                 Box::pin(async move {
                     let found = if let Some(run) = only {
-                        let params = params![worker.as_str(), now, instance, run, FORMAT];
+                        let params = params![worker.as_str(), now, instance, run, DOCUMENT_FORMAT];
                         tx.fetch_all(sql!("runs/claim_one"), params).await?
                     } else {
-                        let served = self.served_last();
-                        let params = params![worker.as_str(), now, instance, limit, served, FORMAT];
-                        fetch_planned_once(tx, sql_by_dialect!("runs/claim"), params).await?
+                        let served = self.last_claimed_tenant();
+                        let params = params![
+                            worker.as_str(),
+                            now,
+                            instance,
+                            limit,
+                            served,
+                            DOCUMENT_FORMAT
+                        ];
+                        fetch_with_generic_plan(tx, sql_by_dialect!("runs/claim"), params).await?
                     };
                     let mut claimed = Vec::with_capacity(found.len());
                     let mut heartbeats = Vec::with_capacity(found.len());
                     for row in &found {
-                        let run = Claimed {
+                        let run = ClaimedRun {
                             run: row.get("id")?,
                             tenant: row.get("tenant_id")?,
                             attempt: row.get("attempt")?,
@@ -49,32 +59,38 @@ impl Store {
                 })
             })
             .await?;
-        let served = self.served_last();
+        let served = self.last_claimed_tenant();
         let tenants = claimed.iter().map(|run| run.tenant);
         // The tenant that came last in this claim, in the rotation that starts after the tenant served before.
         if let Some(last) =
             tenants.max_by_key(|one| (served.is_some_and(|last| *one <= last), *one))
         {
-            self.note_served(last);
+            self.set_last_claimed_tenant(last);
         }
         Ok(claimed)
     }
 
     /// Lists the runs that a worker has claimed but not begun.
-    pub async fn claimed_by(&self, worker: &WorkerId) -> Result<Vec<RunId>, Error> {
-        let mut tx = self.db.read(Scope::System).await?;
+    pub async fn runs_claimed_by(&self, worker: &WorkerId) -> Result<Vec<RunId>, Error> {
+        let mut tx = self.db.begin_read(Scope::System).await?;
         let found = tx
-            .fetch_all(sql!("runs/claimed_by"), params![worker.as_str()])
+            .fetch_all(sql!("runs/runs_claimed_by"), params![worker.as_str()])
             .await?;
         found.iter().map(|row| Ok(row.get("id")?)).collect()
     }
 
     /// Returns the tenant that this process served last. The next claim continues after it.
-    fn served_last(&self) -> Option<TenantId> {
-        *self.served.lock().unwrap_or_else(PoisonError::into_inner)
+    fn last_claimed_tenant(&self) -> Option<TenantId> {
+        *self
+            .last_claimed_tenant
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn note_served(&self, tenant: TenantId) {
-        *self.served.lock().unwrap_or_else(PoisonError::into_inner) = Some(tenant);
+    fn set_last_claimed_tenant(&self, tenant: TenantId) {
+        *self
+            .last_claimed_tenant
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner) = Some(tenant);
     }
 }

@@ -5,22 +5,22 @@ use std::collections::BTreeSet;
 use model::{
     RunId, SeatId, SessionId, Timestamp, WorkerId,
     entity::Run,
-    event::{Occurrences, RunChange, Skipped},
+    event::{Occurrences, RunChange, SkippedWork},
     lifecycle::Lifecycle,
     run::{RunEvent, SkipReason},
-    turn::Declined,
+    turn::DeclineOutcome,
 };
 use serde_json::Value;
 
 use crate::{
     Error, Scope,
-    automations::{self, log::Line},
+    automations::{self, log::AutomationLogEntry},
+    changes::note_change,
     database::Tx,
-    journal::Journal,
     locks::lock_runs,
-    runs::place::promote_after,
+    runs::admit::promote_after,
+    session_log::SessionLogWriter,
     store::Store,
-    waking::note_change,
 };
 
 impl Store {
@@ -36,24 +36,24 @@ impl Store {
         worker: &WorkerId,
         diagnostics: &Value,
         now: Timestamp,
-    ) -> Result<Declined, Error> {
+    ) -> Result<DeclineOutcome, Error> {
         self.transact(Scope::System, |tx, _| {
             Box::pin(async move {
                 let mut locked = lock_runs(tx, &[run]).await?;
                 let Some(run) = locked.runs.remove(&run) else {
-                    return Ok(Declined::Lost);
+                    return Ok(DeclineOutcome::Fenced);
                 };
                 if run.status().apply(RunEvent::Decline).is_err() {
-                    return Ok(Declined::Lost);
+                    return Ok(DeclineOutcome::Fenced);
                 }
-                let alone = is_alone(tx, &run).await?;
+                let alone = session_created_for_run(tx, &run).await?;
                 let (session, seat) = match alone {
                     Some(_) => (None, None),
                     None => (run.session_id, run.seat_id),
                 };
                 // Fence: the statement compares the status and the worker.
-                if !skip(tx, &run, worker, session, seat, now).await? {
-                    return Ok(Declined::Lost);
+                if !mark_skipped(tx, &run, worker, session, seat, now).await? {
+                    return Ok(DeclineOutcome::Fenced);
                 }
                 let error: Option<&str> = None;
                 tx.execute(
@@ -61,23 +61,23 @@ impl Store {
                     params![run.id, run.tenant_id, diagnostics, error, now],
                 )
                 .await?;
-                let mut journal = Journal::default();
+                let mut journal = SessionLogWriter::default();
                 if let Some(session) = session {
                     let change = RunChange::Skipped {
                         reason: SkipReason::Precheck.to_string(),
-                        skipped: Skipped::Attempt(run.attempt),
+                        skipped: SkippedWork::Attempt(run.attempt),
                     };
-                    journal.run(session, run.id, change);
+                    journal.add_run_change(session, run.id, change);
                 }
                 let seats = seat.into_iter().collect();
                 let own: BTreeSet<_> = run.automation_id.into_iter().collect();
                 promote_after(tx, &mut journal, seats, own, now).await?;
                 journal.write(tx, now).await?;
                 let Some(session) = alone else {
-                    return Ok(Declined::Skipped);
+                    return Ok(DeclineOutcome::Skipped);
                 };
-                leave(tx, &run, session, now).await?;
-                Ok(Declined::WithSession)
+                delete_session_and_log_skip(tx, &run, session, now).await?;
+                Ok(DeclineOutcome::WithSession)
             })
         })
         .await
@@ -86,7 +86,7 @@ impl Store {
 
 /// Returns the session of a run if it was created for that run alone. The result stays true until the end of the
 /// transaction, because any other input must lock the seat first, and the caller holds that lock.
-async fn is_alone(tx: &mut Tx, run: &Run) -> Result<Option<SessionId>, Error> {
+async fn session_created_for_run(tx: &mut Tx, run: &Run) -> Result<Option<SessionId>, Error> {
     let found = tx
         .fetch_optional(
             sql!("sessions/of_run_alone"),
@@ -97,7 +97,7 @@ async fn is_alone(tx: &mut Tx, run: &Run) -> Result<Option<SessionId>, Error> {
 }
 
 /// Marks a run as skipped. Returns `true` if the run was still the worker's.
-async fn skip(
+async fn mark_skipped(
     tx: &mut Tx,
     run: &Run,
     worker: &WorkerId,
@@ -126,7 +126,12 @@ async fn skip(
 }
 
 /// Deletes the session that was created for a run alone, and writes the skip into the log of the automation.
-async fn leave(tx: &mut Tx, run: &Run, session: SessionId, now: Timestamp) -> Result<(), Error> {
+async fn delete_session_and_log_skip(
+    tx: &mut Tx,
+    run: &Run,
+    session: SessionId,
+    now: Timestamp,
+) -> Result<(), Error> {
     // Delete the payload here: it would otherwise be deleted with the session, and a skipped run has no prompt that
     // needs it.
     tx.execute(sql!("webhooks/forget_payload"), params![run.id])
@@ -139,13 +144,13 @@ async fn leave(tx: &mut Tx, run: &Run, session: SessionId, now: Timestamp) -> Re
     };
     let change = RunChange::Skipped {
         reason: SkipReason::Precheck.to_string(),
-        skipped: Skipped::Occurrences(Occurrences {
+        skipped: SkippedWork::Occurrences(Occurrences {
             trigger_id: run.trigger_id,
             scheduled_for: run.scheduled_for,
             missed_until: None,
             count: 1,
         }),
     };
-    let line = Line::not_run(automation, run.id, change);
-    automations::log::write(tx, vec![line], now).await
+    let line = AutomationLogEntry::of_skipped(automation, run.id, change);
+    automations::log::write_entries(tx, vec![line], now).await
 }

@@ -1,6 +1,6 @@
 //! The end of runs: one transaction records the outcome, shows the end in the transcript, creates the next attempt if
 //! there is one, and promotes the runs that waited. The worker, a person, the watchdog and other transitions all end
-//! runs through [`end_all`].
+//! runs through [`end_runs`].
 //!
 //! **Invariant:** the update of a run compares the status that was read, so that a run ends once.
 
@@ -16,26 +16,26 @@ use model::{
     event::RunChange,
     lifecycle::Lifecycle,
     limits,
-    outcome::{NextAttempt, Outcome, Sequel, StopReason, sequel},
+    outcome::{FollowUp, NextAttempt, Outcome, StopReason, follow_up},
     policy::{Overlap, Policies},
     run::{Origin, RunEvent, RunState, RunStatus},
     session::Admission,
-    transcript::{self, Answer, Source},
-    turn::{EntryKind, Finished, Role, Settled},
+    transcript::{self, AnswerExtent, AutomationSource},
+    turn::{EntryKind, Role, TurnResult, WriteOutcome},
 };
 use serde_json::{Value, json};
 
-use super::batches::Finishing;
+use super::batches::FinishRequest;
 use crate::{
     Error, Scope, approvals, automations,
     database::Tx,
-    journal::{Journal, Place},
     locks,
     locks::lock_runs,
     runs::{
-        place::{Attempt, Known, insert_all, promote_after, standings},
-        spend,
+        admit::{NewAttempt, Preloaded, insert_attempts, promote_after, read_seat_statuses},
+        run_usage,
     },
+    session_log::{EntryLocation, SessionLogWriter},
     store::Store,
     stored::{self, StoredFlags},
 };
@@ -47,10 +47,10 @@ impl Store {
         &self,
         run: RunId,
         worker: &WorkerId,
-        finished: &Finished,
+        finished: &TurnResult,
         now: Timestamp,
-    ) -> Result<Settled, Error> {
-        let finishing = Finishing {
+    ) -> Result<WriteOutcome, Error> {
+        let finishing = FinishRequest {
             run,
             worker: worker.clone(),
             finished: finished.clone(),
@@ -59,13 +59,16 @@ impl Store {
         self.batches
             .finish
             .submit(self, finishing, |store, all| {
-                Box::pin(store.finish_all(all))
+                Box::pin(store.finish_batch(all))
             })
             .await
     }
 
     /// Ends runs in one transaction, as [`Store::finish`] does. Returns one result for each request, in their order.
-    pub(crate) async fn finish_all(&self, all: &[Finishing]) -> Result<Vec<Settled>, Error> {
+    pub(crate) async fn finish_batch(
+        &self,
+        all: &[FinishRequest],
+    ) -> Result<Vec<WriteOutcome>, Error> {
         let Some(now) = all.iter().map(|one| one.now).max() else {
             return Ok(Vec::new());
         };
@@ -91,20 +94,20 @@ impl Store {
                     };
                     if under_way && own && !taken.contains_key(&one.run) {
                         taken.insert(one.run, at);
-                        let finished = called_off(tx, run, &one.finished).await?;
+                        let finished = failure_as_cancellation(tx, run, &one.finished).await?;
                         let run = run.clone();
-                        ends.push(End { run, finished });
+                        ends.push(EndingRun { run, finished });
                     }
                 }
-                let mut journal = Journal::default();
+                let mut journal = SessionLogWriter::default();
                 let automations = &mut locked.automations;
-                let ended = end_all(self, tx, &mut journal, ends, automations, now).await?;
+                let ended = end_runs(self, tx, &mut journal, ends, automations, now).await?;
                 journal.write(tx, now).await?;
-                let settled = |(at, one): (usize, &Finishing)| {
+                let settled = |(at, one): (usize, &FinishRequest)| {
                     if ended.contains(&one.run) && taken.get(&one.run) == Some(&at) {
-                        Settled::Written
+                        WriteOutcome::Committed
                     } else {
-                        Settled::Lost
+                        WriteOutcome::Fenced
                     }
                 };
                 Ok(all.iter().enumerate().map(settled).collect())
@@ -116,11 +119,11 @@ impl Store {
 
 /// Turns a failure into a cancellation if the run was to be cancelled: the agent was killed for that reason or
 /// reported the cancellation itself, or its worker was lost before it could cancel the turn.
-pub(super) async fn called_off<'a>(
+pub(super) async fn failure_as_cancellation<'a>(
     tx: &mut Tx,
     run: &Run,
-    finished: &'a Finished,
-) -> Result<Cow<'a, Finished>, Error> {
+    finished: &'a TurnResult,
+) -> Result<Cow<'a, TurnResult>, Error> {
     let by_failure = matches!(
         finished.outcome,
         Outcome::Failed(_) | Outcome::Stopped(StopReason::Cancelled)
@@ -130,7 +133,7 @@ pub(super) async fn called_off<'a>(
     }
     Ok(match cancel_reason(tx, run).await? {
         None => Cow::Borrowed(finished),
-        Some(reason) => Cow::Owned(Finished {
+        Some(reason) => Cow::Owned(TurnResult {
             outcome: Outcome::Cancelled(reason),
             ..finished.clone()
         }),
@@ -161,19 +164,19 @@ pub(super) async fn cancel_reason(tx: &mut Tx, run: &Run) -> Result<Option<Strin
 }
 
 /// A run with the outcome with which it is to end.
-pub(super) struct End<'a> {
+pub(super) struct EndingRun<'a> {
     pub(super) run: Run,
-    pub(super) finished: Cow<'a, Finished>,
+    pub(super) finished: Cow<'a, TurnResult>,
 }
 
-/// Ends one run as [`end_all`] does. The caller must hold the locks of its automation and its seat.
-pub(super) async fn end(
+/// Ends one run as [`end_runs`] does. The caller must hold the locks of its automation and its seat.
+pub(super) async fn end_run(
     store: &Store,
     tx: &mut Tx,
     run: &Run,
-    finished: &Finished,
+    finished: &TurnResult,
     now: Timestamp,
-) -> Result<Settled, Error> {
+) -> Result<WriteOutcome, Error> {
     let mut automations = HashMap::new();
     if let Some(id) = run.automation_id {
         match locks::lock_automation(tx, id).await {
@@ -183,42 +186,42 @@ pub(super) async fn end(
             // A cancellation needs nothing from the automation, so that a person can cancel a run of a corrupt
             // automation.
             Err(error)
-                if error.is_nonsense() && matches!(finished.outcome, Outcome::Cancelled(_)) => {}
+                if error.is_corrupt() && matches!(finished.outcome, Outcome::Cancelled(_)) => {}
             Err(error) => return Err(error),
         }
     }
-    let end = End {
+    let end = EndingRun {
         run: run.clone(),
         finished: Cow::Borrowed(finished),
     };
-    let mut journal = Journal::default();
-    let ended = end_all(store, tx, &mut journal, vec![end], &mut automations, now).await?;
+    let mut journal = SessionLogWriter::default();
+    let ended = end_runs(store, tx, &mut journal, vec![end], &mut automations, now).await?;
     journal.write(tx, now).await?;
     Ok(if ended.is_empty() {
-        Settled::Lost
+        WriteOutcome::Fenced
     } else {
-        Settled::Written
+        WriteOutcome::Committed
     })
 }
 
 /// Ends runs, each only if its status is still the one that was read. Returns the runs that have ended. The caller
 /// must hold the locks of their automations and their seats.
-pub(super) async fn end_all(
+pub(super) async fn end_runs(
     store: &Store,
     tx: &mut Tx,
-    journal: &mut Journal,
-    ends: Vec<End<'_>>,
+    journal: &mut SessionLogWriter,
+    ends: Vec<EndingRun<'_>>,
     automations: &mut HashMap<AutomationId, Automation>,
     now: Timestamp,
 ) -> Result<HashSet<RunId>, Error> {
     // 1. Write the ends.
-    let rows = ends.iter().filter_map(End::row).collect();
+    let rows = ends.iter().filter_map(EndingRun::end_params).collect();
     let written = tx.fetch_rows(sql!("runs/end"), rows, params![now]).await?;
     let written: HashSet<RunId> = written
         .iter()
         .map(|row| row.get("id"))
         .collect::<Result<_, _>>()?;
-    let ends: Vec<End<'_>> = ends
+    let ends: Vec<EndingRun<'_>> = ends
         .into_iter()
         .filter(|end| written.contains(&end.run.id))
         .collect();
@@ -226,31 +229,31 @@ pub(super) async fn end_all(
     let asked = ends
         .iter()
         .filter(|end| end.run.status() == RunStatus::Running);
-    approvals::void_all(tx, journal, asked.map(|end| end.run.id), now).await?;
-    remember(tx, &ends, now).await?;
+    approvals::void_approvals(tx, journal, asked.map(|end| end.run.id), now).await?;
+    store_results(tx, &ends, now).await?;
 
     // 3. Decide on the next attempts, and show the ends.
     let seats: BTreeSet<SeatId> = ends.iter().filter_map(|end| end.run.seat_id).collect();
-    let sequels = sequels(tx, &ends, automations, now).await?;
+    let sequels = follow_ups(tx, &ends, automations, now).await?;
     let mut next = Vec::new();
     for (end, sequel) in ends.iter().zip(&sequels) {
         let automation = end.run.automation_id.and_then(|id| automations.get(&id));
-        end.show(store, journal, automation, *sequel, now);
-        if let Sequel::Retry(attempt) = sequel {
+        end.log_end(store, journal, automation, *follow_up, now);
+        if let FollowUp::Retry(attempt) = follow_up {
             next.extend(next_attempt(&end.run, automation, *attempt));
         }
     }
-    let made = insert_all(store, tx, journal, &next, Known::default(), now).await?;
+    let made = insert_attempts(store, tx, journal, &next, Preloaded::default(), now).await?;
     made.into_iter().collect::<Result<Vec<_>, _>>()?;
     // 4. Count the usage and the consecutive failures.
     let ended: Vec<_> = ends.iter().map(|end| (&end.run, &*end.finished)).collect();
-    spend::settle(store, tx, &ended, automations, now).await?;
+    run_usage::count_final_usage(store, tx, &ended, automations, now).await?;
     for (end, sequel) in ends.iter().zip(&sequels) {
         let automation = end
             .run
             .automation_id
             .and_then(|id| automations.get_mut(&id));
-        if let (Sequel::Final, Some(automation)) = (sequel, automation) {
+        if let (FollowUp::Final, Some(automation)) = (follow_up, automation) {
             let status = end.finished.outcome.status();
             automations::count_failures(store, tx, automation, status, now).await?;
         }
@@ -262,52 +265,55 @@ pub(super) async fn end_all(
 }
 
 /// Decides whether another attempt follows each end.
-async fn sequels(
+async fn follow_ups(
     tx: &mut Tx,
-    ends: &[End<'_>],
+    ends: &[EndingRun<'_>],
     automations: &HashMap<AutomationId, Automation>,
     now: Timestamp,
-) -> Result<Vec<Sequel>, Error> {
+) -> Result<Vec<FollowUp>, Error> {
     let defaults = Policies::default();
     let mut sequels = Vec::with_capacity(ends.len());
     let mut retried = BTreeSet::new();
-    for End { run, finished } in ends {
+    for EndingRun { run, finished } in ends {
         let automation = run.automation_id.and_then(|id| automations.get(&id));
         let policies = automation.map_or(&defaults, |automation| &automation.policies);
         let failed_before = u32::try_from(run.failures).unwrap_or(u32::MAX);
-        let next = sequel(
+        let next = follow_up(
             &finished.outcome,
             run.input_id,
             failed_before,
             policies,
             now,
         );
-        if matches!(next, Sequel::Retry(_)) {
+        if matches!(next, FollowUp::Retry(_)) {
             retried.extend(run.seat_id);
         }
         sequels.push(next);
     }
     // A closed session or a deleted automation gets no further attempt.
-    let seats = standings(tx, &retried, now).await?;
-    for (End { run, .. }, next) in ends.iter().zip(&mut sequels) {
+    let seats = read_seat_statuses(tx, &retried, now).await?;
+    for (EndingRun { run, .. }, next) in ends.iter().zip(&mut sequels) {
         let automation = run.automation_id.and_then(|id| automations.get(&id));
         let removed = automation.is_some_and(|found| found.state == AutomationState::Deleted);
         let seat = run.seat_id.and_then(|seat| seats.get(&seat));
-        let closed = seat.is_none_or(|seat| seat.state.admission() == Admission::Refuse);
+        let closed = seat.is_none_or(|seat| seat.session_status.admission() == Admission::Refuse);
         if removed || closed {
-            *next = Sequel::Final;
+            *next = FollowUp::Final;
         }
     }
     Ok(sequels)
 }
 
-impl End<'_> {
+impl EndingRun<'_> {
     /// Returns the parameters of `runs/end`. Returns `None` if the run's status has no transition to the outcome, or
     /// if the run has no session or no seat.
-    fn row(&self) -> Option<Vec<db::Param>> {
+    fn end_params(&self) -> Option<Vec<db::Param>> {
         let Self { run, finished } = self;
         let outcome = &finished.outcome;
-        let status = run.status().apply(event_of(outcome.status())).ok()?;
+        let status = run
+            .status()
+            .apply(event_for_status(outcome.status()))
+            .ok()?;
         run.session_id.and(run.seat_id)?;
         let stop_reason = match outcome {
             Outcome::Stopped(reason) => Some(reason.as_str()),
@@ -318,7 +324,7 @@ impl End<'_> {
             before: run.status().as_str(),
             after: status.as_str(),
             reason: outcome.reason(),
-            message: self.closure(),
+            message: self.closing_notice(),
             stop_reason: stop_reason,
             flags: &stored::write::<StoredFlags>(&finished.flags).value,
             usage: finished.usage.clone(),
@@ -330,36 +336,36 @@ impl End<'_> {
     }
 
     /// Returns the notice at the end of the transcript. Returns `None` if the answer is the end.
-    fn closure(&self) -> Option<String> {
+    fn closing_notice(&self) -> Option<String> {
         let answer = match self.finished.answer.trim() {
-            "" => Answer::None,
-            _ if self.finished.flags.answer_cut => Answer::Cut,
-            _ => Answer::Whole,
+            "" => AnswerExtent::None,
+            _ if self.finished.flags.answer_cut => AnswerExtent::Cut,
+            _ => AnswerExtent::Whole,
         };
-        transcript::closure(&self.finished.outcome, answer)
+        transcript::closing_notice(&self.finished.outcome, answer)
     }
 
     /// Adds the answer and the notice to the transcript, and the end to the session's log.
-    fn show(
+    fn log_end(
         &self,
         store: &Store,
-        journal: &mut Journal,
+        journal: &mut SessionLogWriter,
         automation: Option<&Automation>,
-        next: Sequel,
+        next: FollowUp,
         now: Timestamp,
     ) {
         let Self { run, finished } = self;
         let Some(session) = run.session_id else {
             return;
         };
-        let place = Place {
+        let place = EntryLocation {
             tenant: run.tenant_id,
             session,
             run: Some(run.id),
             seat: run.seat_id,
         };
         let source = automation.filter(|_| run.origin == Origin::Occurrence);
-        let source = source.map(|automation| Source {
+        let source = source.map(|automation| AutomationSource {
             automation_id: automation.id,
             automation_name: automation.name.clone(),
         });
@@ -372,21 +378,21 @@ impl End<'_> {
                 metadata["interrupted"] = true.into();
             }
             let answer = finished.answer.as_str();
-            let entry = store.entry(Role::Assistant, EntryKind::Message, answer, metadata, now);
-            journal.message(place, entry);
+            let entry = store.new_entry(Role::Assistant, EntryKind::Message, answer, metadata, now);
+            journal.add_message(place, entry);
         }
-        if let Some(text) = self.closure() {
-            let text = with_sequel(text, next);
-            let entry = store.entry(Role::System, EntryKind::Notice, text, metadata, now);
-            journal.message(place, entry);
+        if let Some(text) = self.closing_notice() {
+            let text = append_follow_up(text, next);
+            let entry = store.new_entry(Role::System, EntryKind::Notice, text, metadata, now);
+            journal.add_message(place, entry);
         }
-        let change = RunChange::ended(&finished.outcome, run.attempt);
-        journal.run(session, run.id, change);
+        let change = RunChange::from_outcome(&finished.outcome, run.attempt);
+        journal.add_run_change(session, run.id, change);
     }
 }
 
 /// Returns the event that leads to a status.
-const fn event_of(status: RunStatus) -> RunEvent {
+const fn event_for_status(status: RunStatus) -> RunEvent {
     match status {
         RunStatus::Succeeded => RunEvent::Succeed,
         RunStatus::Cancelled => RunEvent::Cancel,
@@ -400,16 +406,16 @@ pub(super) fn next_attempt<'a>(
     run: &'a Run,
     automation: Option<&Automation>,
     next: NextAttempt,
-) -> Option<Attempt<'a>> {
+) -> Option<NewAttempt<'a>> {
     let overlap = automation.map_or(Overlap::Allow, |found| {
         found.policies.overlap(found.session_mode)
     });
-    Some(Attempt {
+    Some(NewAttempt {
         id: None,
         tenant: run.tenant_id,
         input: run.input_id,
         number: run.attempt + 1,
-        failures: run.failures + i64::from(next.counts),
+        failures: run.failures + i64::from(next.counts_as_failure),
         origin: run.origin,
         session: run.session_id?,
         seat: run.seat_id?,
@@ -429,12 +435,12 @@ pub(super) fn next_attempt<'a>(
 
 /// Stores the results of turns outside the transcript: the agent's session ID, the usage, the title and the internal
 /// record. Removes the heartbeats and the live texts.
-async fn remember(tx: &mut Tx, ends: &[End<'_>], now: Timestamp) -> Result<(), Error> {
+async fn store_results(tx: &mut Tx, ends: &[EndingRun<'_>], now: Timestamp) -> Result<(), Error> {
     let runs: Vec<_> = ends.iter().map(|end| params![end.run.id]).collect();
     let (mut records, mut remembered) = (Vec::new(), Vec::new());
     let (mut unpinned, mut titles) = (Vec::new(), Vec::new());
     let mut readings = Vec::new();
-    for End { run, finished } in ends {
+    for EndingRun { run, finished } in ends {
         records.push(params![
             run.id,
             run.tenant_id,
@@ -451,7 +457,7 @@ async fn remember(tx: &mut Tx, ends: &[End<'_>], now: Timestamp) -> Result<(), E
             // instance.
             _ => unpinned.push(params![seat]),
         }
-        readings.extend(spend::reading(seat, finished.usage.as_ref()));
+        readings.extend(run_usage::usage_params(seat, finished.usage.as_ref()));
         if let Some(title) = &finished.title {
             let title: String = title.chars().take(limits::NAME_BYTES).collect();
             titles.push(params![session, title]);
@@ -475,13 +481,13 @@ async fn remember(tx: &mut Tx, ends: &[End<'_>], now: Timestamp) -> Result<(), E
 }
 
 /// Appends to the visible end whether and when the input is tried again.
-fn with_sequel(text: String, next: Sequel) -> String {
+fn append_follow_up(text: String, next: FollowUp) -> String {
     match next {
-        Sequel::Final => text,
-        Sequel::Retry(NextAttempt {
+        FollowUp::Final => text,
+        FollowUp::Retry(NextAttempt {
             not_before: None, ..
         }) => format!("{text} It will be taken up again."),
-        Sequel::Retry(NextAttempt {
+        FollowUp::Retry(NextAttempt {
             not_before: Some(at),
             ..
         }) => {
@@ -492,6 +498,6 @@ fn with_sequel(text: String, next: Sequel) -> String {
 }
 
 /// Returns the diagnostics of a run whose worker could not finish it.
-pub(super) fn lost_diagnostics(run: &Run) -> Value {
+pub(super) fn lost_worker_diagnostics(run: &Run) -> Value {
     json!({ "worker_id": run.state.worker_id(), "started_at": run.state.started_at() })
 }

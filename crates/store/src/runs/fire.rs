@@ -16,7 +16,7 @@ use model::{
     lifecycle::Lifecycle,
     limits, occurrence,
     schedule::{Schedule, Spec},
-    turn::Submitted,
+    turn::SubmittedRun,
 };
 
 use crate::{
@@ -24,10 +24,10 @@ use crate::{
     database::{Param, Row, Tx},
     locks, rows,
     runs::{
-        not_run::{Missed, miss_all, occurred},
-        occur::{Occurrence, occur_all},
-        plans::fetch_planned_once,
-        say::inputs_used,
+        create::{Occurrence, create_runs},
+        generic_plan::fetch_with_generic_plan,
+        message::existing_inputs,
+        skipped::{MissedInstants, existing_occurrences, insert_missed},
     },
     store::Store,
     stored,
@@ -35,32 +35,33 @@ use crate::{
 
 /// The result of one poll for due triggers.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Fired {
+pub struct FireReport {
     /// The number of triggers that fired.
     pub triggers: u32,
     /// The earliest instant at which one of them was due.
-    pub due: Option<Timestamp>,
+    pub earliest_due: Option<Timestamp>,
     /// The number of occurrences that became runs or skips.
     pub occurrences: u32,
     /// The number of instants that have passed and are not caught up.
     pub missed: u64,
     /// `true` if more triggers may be due already.
-    pub more: bool,
+    pub has_more: bool,
 }
 
 impl Store {
     /// Fires the triggers that are due at `now`. Their runs and the moves of their cursors are one transaction. Skips
     /// a trigger that another process has moved in the meantime.
-    pub async fn fire_due(&self, scope: Scope, now: Timestamp) -> Result<Fired, Error> {
+    pub async fn fire_due(&self, scope: Scope, now: Timestamp) -> Result<FireReport, Error> {
         self.transact(scope, |tx, _| {
             Box::pin(async move {
                 // 1. Find and lock the due triggers.
                 let limit = limits::TRIGGERS_PER_FIRE;
-                let params = params![scope.tenant(), now, limit, stored::FORMAT];
-                let due = fetch_planned_once(tx, sql_by_dialect!("triggers/due"), params).await?;
-                let mut fired = Fired {
-                    more: may_be_more(&due, limit as usize)?,
-                    ..Fired::default()
+                let params = params![scope.tenant(), now, limit, stored::DOCUMENT_FORMAT];
+                let due =
+                    fetch_with_generic_plan(tx, sql_by_dialect!("triggers/due"), params).await?;
+                let mut fired = FireReport {
+                    has_more: may_have_more(&due, limit as usize)?,
+                    ..FireReport::default()
                 };
                 // 2. Lock their automations, in the order of their IDs. A corrupt row must not block the triggers of
                 // other automations, because each poll would find the same row first.
@@ -83,13 +84,16 @@ impl Store {
                     match automation.and_then(|automation| Ok((automation, read?))) {
                         // An edit between the search and the lock made the automation need a later format. Leave the
                         // cursor for a server that supports it.
-                        Ok((automation, _)) if !stored::honours(automation.needs_format) => {}
+                        Ok((automation, _))
+                            if !stored::supports_format(automation.needs_format) => {}
                         Err(error) if error.is_newer_format() => {}
                         Ok((automation, _)) if automation.state != AutomationState::Enabled => {
-                            match automations::settle_stopped(self, tx, &automation, now).await {
+                            match automations::record_missed_until_stop(self, tx, &automation, now)
+                                .await
+                            {
                                 // Stop the triggers of a schedule that cannot be computed: they would be due at every
                                 // poll.
-                                Err(error) if error.is_nonsense() => {
+                                Err(error) if error.is_corrupt() => {
                                     automations::stop_triggers(tx, owner, now).await?;
                                 }
                                 Err(error) if error.is_newer_format() => {}
@@ -100,8 +104,8 @@ impl Store {
                             automations.insert(owner, automation);
                             triggers.extend(read);
                         }
-                        Err(error) if error.is_nonsense() => {
-                            automations::give_up_on(tx, owner, &error, now).await?;
+                        Err(error) if error.is_corrupt() => {
+                            automations::pause_corrupt(tx, owner, &error, now).await?;
                         }
                         Err(error) => return Err(error),
                     }
@@ -124,7 +128,7 @@ impl Store {
         triggers: &[Trigger],
         automations: &mut HashMap<AutomationId, Automation>,
         now: Timestamp,
-        fired: &mut Fired,
+        fired: &mut FireReport,
     ) -> Result<(), Error> {
         // 1. Plan: compute the due instants of each trigger.
         let mut owing = Vec::with_capacity(triggers.len());
@@ -142,18 +146,18 @@ impl Store {
             };
             let schedule = match schedules.get(&trigger.spec) {
                 Some(schedule) => Ok(Arc::clone(schedule)),
-                None => automations::schedule(trigger.id, &trigger.spec).map(Arc::new),
+                None => automations::parse_schedule(trigger.id, &trigger.spec).map(Arc::new),
             };
             match schedule {
                 Ok(schedule) => {
                     schedules.insert(&trigger.spec, Arc::clone(&schedule));
-                    let cursor = occurrence::Due {
+                    let cursor = occurrence::ScheduledFire {
                         scheduled_for,
                         fire_at,
                     };
                     let policies = &automation.policies;
                     let plan = occurrence::plan(trigger.id, &schedule, policies, cursor, now);
-                    owing.push(Owing {
+                    owing.push(DueTrigger {
                         trigger,
                         scheduled_for,
                         schedule,
@@ -162,7 +166,7 @@ impl Store {
                 }
                 // Pause only this automation: an error would roll back the triggers of all others at each poll.
                 Err(error) => {
-                    automations::give_up_on(tx, owner, &error, now).await?;
+                    automations::pause_corrupt(tx, owner, &error, now).await?;
                     automations.remove(&owner);
                     owing.retain(|one| one.trigger.automation_id != owner);
                 }
@@ -171,7 +175,7 @@ impl Store {
 
         // 2. Move the cursors. Each update compares the instant that was read, so that a trigger that was edited,
         // paused or fired in the meantime creates nothing.
-        let moves = owing.iter().map(|one| one.advance(now)).collect();
+        let moves = owing.iter().map(|one| one.advance_params(now)).collect();
         let moved = tx
             .fetch_rows(sql!("triggers/advance"), moves, params![now])
             .await?;
@@ -187,16 +191,16 @@ impl Store {
         for one in &owing {
             fired.triggers += 1;
             // The triggers are sorted by the instant at which they are due, so that the first one is the earliest.
-            fired.due = fired.due.or(one.trigger.next_fire_at);
-            fired.more |= one.plan.next.is_some_and(|due| due.fire_at <= now);
+            fired.earliest_due = fired.earliest_due.or(one.trigger.next_fire_at);
+            fired.has_more |= one.plan.next.is_some_and(|due| due.fire_at <= now);
             let automation = automations.get(&one.trigger.automation_id);
             if let (Some(stretch), Some(automation)) = (one.plan.missed, automation) {
                 fired.missed += stretch.count;
-                missed.push(Missed {
+                missed.push(MissedInstants {
                     automation,
                     trigger: one.trigger.id,
                     schedule: &one.schedule,
-                    stretch,
+                    range: stretch,
                     reason: "the system was down",
                 });
             }
@@ -209,13 +213,13 @@ impl Store {
         }
         // 4. Write. Instants that have a row already are dropped: a clock that was set back can bring an instant
         // again.
-        miss_all(self, tx, missed, now).await?;
+        insert_missed(self, tx, missed, now).await?;
         let instants = occurrences
             .iter()
             .map(|one| (one.trigger.id, one.scheduled_for));
-        let occurred = occurred(tx, instants).await?;
+        let occurred = existing_occurrences(tx, instants).await?;
         occurrences.retain(|one| !occurred.contains(&(one.trigger.id, one.scheduled_for)));
-        let submitted = occur_all(self, tx, automations, occurrences, now).await?;
+        let submitted = create_runs(self, tx, automations, occurrences, now).await?;
         fired.occurrences += u32::try_from(submitted.len()).unwrap_or(u32::MAX);
         Ok(())
     }
@@ -226,22 +230,26 @@ impl Store {
     /// # Errors
     ///
     /// Returns [`Error::Made`] if an input with the reserved ID exists.
-    pub async fn fire(
+    pub async fn fire_automation(
         &self,
         tenant: TenantId,
         id: AutomationId,
         input: Option<InputId>,
         now: Timestamp,
-    ) -> Result<Submitted, Error> {
+    ) -> Result<SubmittedRun, Error> {
         let scope = Scope::Tenant(tenant);
         self.transact(scope, |tx, _| {
             Box::pin(async move {
-                if let Some(used) = inputs_used(tx, input.into_iter()).await?.into_iter().next() {
-                    return Err(Error::made("the input", used));
+                if let Some(used) = existing_inputs(tx, input.into_iter())
+                    .await?
+                    .into_iter()
+                    .next()
+                {
+                    return Err(Error::already_created("the input", used));
                 }
                 let automation = automations::lock_with_triggers(tx, scope, id).await?;
                 automation.state.apply(AutomationEvent::Fire)?;
-                let triggers = automations::triggers(tx, id).await?;
+                let triggers = automations::all_triggers(tx, id).await?;
                 let manual = triggers
                     .iter()
                     .find(|trigger| trigger.spec == Spec::Manual {});
@@ -253,7 +261,7 @@ impl Store {
                 };
                 let mut automations = HashMap::from([(id, automation)]);
                 let submitted =
-                    occur_all(self, tx, &mut automations, vec![occurrence], now).await?;
+                    create_runs(self, tx, &mut automations, vec![occurrence], now).await?;
                 let submitted = submitted.into_iter().next();
                 submitted.ok_or_else(|| Error::not_found("automation", id))
             })
@@ -280,7 +288,7 @@ pub(super) async fn next_instant(
 
 /// Returns `true` if a poll may have left due triggers behind: it returned as many triggers as the limit, or as many
 /// of one tenant as that tenant's equal share of the limit.
-fn may_be_more(due: &[Row], limit: usize) -> Result<bool, Error> {
+fn may_have_more(due: &[Row], limit: usize) -> Result<bool, Error> {
     let mut shares: HashMap<TenantId, usize> = HashMap::new();
     for row in due {
         *shares.entry(row.get("tenant_id")?).or_default() += 1;
@@ -290,16 +298,16 @@ fn may_be_more(due: &[Row], limit: usize) -> Result<bool, Error> {
 }
 
 /// A due trigger, with its plan.
-struct Owing<'a> {
+struct DueTrigger<'a> {
     trigger: &'a Trigger,
     scheduled_for: Timestamp,
     schedule: Arc<Schedule>,
     plan: occurrence::Plan,
 }
 
-impl Owing<'_> {
+impl DueTrigger<'_> {
     /// Returns the parameters of `triggers/advance`.
-    fn advance(&self, now: Timestamp) -> Vec<Param> {
+    fn advance_params(&self, now: Timestamp) -> Vec<Param> {
         let plan = &self.plan;
         let missed = plan.missed.map(|stretch| stretch.last);
         let last = plan.occurrences.last().copied().max(missed);

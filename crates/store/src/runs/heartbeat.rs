@@ -5,9 +5,9 @@
 
 use std::collections::{HashMap, HashSet};
 
-use model::{InstanceId, RunId, Timestamp, WorkerId, turn::Beat};
+use model::{InstanceId, RunId, Timestamp, WorkerId, turn::HeartbeatReply};
 
-use super::batches::Beating;
+use super::batches::HeartbeatRequest;
 use crate::{
     Error, Scope,
     database::{Param, Tx},
@@ -16,33 +16,43 @@ use crate::{
 
 impl Store {
     /// Renews the heartbeat of one run, in one batch with the heartbeats that arrive at the same time.
-    pub async fn beat(&self, run: RunId, worker: &WorkerId, now: Timestamp) -> Result<Beat, Error> {
-        let beating = Beating {
+    pub async fn renew_heartbeat(
+        &self,
+        run: RunId,
+        worker: &WorkerId,
+        now: Timestamp,
+    ) -> Result<HeartbeatReply, Error> {
+        let beating = HeartbeatRequest {
             run,
             worker: worker.clone(),
             now,
         };
         self.batches
-            .beat
-            .submit(self, beating, |store, all| Box::pin(store.beat_all(all)))
+            .heartbeat
+            .submit(self, beating, |store, all| {
+                Box::pin(store.heartbeat_batch(all))
+            })
             .await
     }
 
-    pub(crate) async fn beat_all(&self, all: &[Beating]) -> Result<Vec<Beat>, Error> {
+    pub(crate) async fn heartbeat_batch(
+        &self,
+        all: &[HeartbeatRequest],
+    ) -> Result<Vec<HeartbeatReply>, Error> {
         let (Some(first), Some(now)) = (all.first(), all.iter().map(|one| one.now).max()) else {
             return Ok(Vec::new());
         };
         let runs: Vec<RunId> = all.iter().map(|one| one.run).collect();
-        self.heartbeat(&first.worker, &runs, now).await
+        self.renew_heartbeats(&first.worker, &runs, now).await
     }
 
     /// Renews the heartbeats of a worker's runs. Returns one reply for each run, in order: continue, cancel, or lost.
-    pub async fn heartbeat(
+    pub async fn renew_heartbeats(
         &self,
         worker: &WorkerId,
         runs: &[RunId],
         now: Timestamp,
-    ) -> Result<Vec<Beat>, Error> {
+    ) -> Result<Vec<HeartbeatReply>, Error> {
         self.transact(Scope::System, |tx, _| {
             Box::pin(async move {
                 let rows: Vec<_> = runs.iter().map(|run| params![*run]).collect();
@@ -63,16 +73,19 @@ impl Store {
                         params![worker.as_str(), now],
                     )
                     .await?;
-                let mut beats: HashMap<RunId, Beat> = HashMap::new();
+                let mut beats: HashMap<RunId, HeartbeatReply> = HashMap::new();
                 for row in &renewed {
                     let run: RunId = row.get("run_id")?;
                     if let Some(cancel) = cancels.remove(&run) {
-                        beats.insert(run, cancel.map_or(Beat::GoOn, Beat::Cancel));
+                        beats.insert(
+                            run,
+                            cancel.map_or(HeartbeatReply::Continue, HeartbeatReply::Cancel),
+                        );
                     }
                 }
                 let beats = runs
                     .iter()
-                    .map(|run| beats.get(run).cloned().unwrap_or(Beat::Lost));
+                    .map(|run| beats.get(run).cloned().unwrap_or(HeartbeatReply::Fenced));
                 Ok(beats.collect())
             })
         })
@@ -81,7 +94,7 @@ impl Store {
 
     /// Returns the oldest heartbeat of all runs that a worker has. Returns `None` if no worker has a run.
     pub async fn oldest_heartbeat(&self) -> Result<Option<Timestamp>, Error> {
-        let mut tx = self.db.read(Scope::System).await?;
+        let mut tx = self.db.begin_read(Scope::System).await?;
         Ok(tx
             .fetch_one(sql!("heartbeats/oldest"), params![])
             .await?

@@ -3,31 +3,31 @@
 //! A run is one attempt at an input. The run is `deferred` while it waits for its seat, `queued` while it waits for a
 //! worker, `delivered` once a worker has claimed it, `running` during its turn, and then over.
 
-mod about;
+pub(crate) mod admit;
 pub(crate) mod batches;
 mod begin;
 pub(crate) mod cancel;
 mod claim;
+pub(crate) mod create;
 mod decline;
 mod end;
 mod fire;
+mod generic_plan;
 mod heartbeat;
-pub(crate) mod not_run;
-pub(crate) mod occur;
-pub(crate) mod place;
-mod plans;
+mod message;
+mod over_budget;
 mod precheck;
 mod read;
 mod record;
-mod refuse;
 mod retry;
-mod say;
-pub(crate) mod spend;
+pub(crate) mod run_usage;
+pub(crate) mod skipped;
 mod sweep;
+mod turn_context;
 mod webhook;
 
-pub use fire::Fired;
+pub use fire::FireReport;
 pub use read::RunFilter;
-pub(crate) use record::owned;
-pub use sweep::Swept;
-pub use webhook::Received;
+pub(crate) use record::locate_owned_runs;
+pub use sweep::PromotionReport;
+pub use webhook::WebhookReceipt;

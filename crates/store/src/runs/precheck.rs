@@ -5,17 +5,17 @@ use std::collections::HashSet;
 use model::{
     RunId,
     entity::{Automation, Run, Session},
-    precheck::Question,
+    precheck::PrecheckJob,
     run::Origin,
 };
 
-use crate::{Error, database::Tx, locks::Locked, runs::about::shown};
+use crate::{Error, database::Tx, locks::LockedRuns, runs::turn_context::inputs_in_transcript};
 
 /// Returns the runs whose precheck must run before their turn: occurrences whose input the transcript does not show
 /// yet. A later attempt at a shown input has no precheck. Reads nothing if no automation of the runs has a precheck.
-pub(super) async fn unasked(
+pub(super) async fn runs_needing_precheck(
     tx: &mut Tx,
-    locked: &Locked,
+    locked: &LockedRuns,
     asked: &HashSet<RunId>,
 ) -> Result<HashSet<RunId>, Error> {
     let has_precheck = |run: &&Run| {
@@ -27,14 +27,18 @@ pub(super) async fn unasked(
     let runs = runs.filter(|run| run.origin == Origin::Occurrence && !asked.contains(&run.id));
     let runs: Vec<&Run> = runs.filter(has_precheck).collect();
     let again = runs.iter().filter(|run| run.attempt > 1);
-    let shown = shown(tx, again.map(|run| run.input_id).collect()).await?;
+    let shown = inputs_in_transcript(tx, again.map(|run| run.input_id).collect()).await?;
     let unasked = runs.iter().filter(|run| !shown.contains(&run.input_id));
     Ok(unasked.map(|run| run.id).collect())
 }
 
 /// Builds the precheck of a run for its worker. Returns `None` if the automation has no precheck.
-pub(super) fn question(run: &Run, session: &Session, automation: &Automation) -> Option<Question> {
-    Some(Question {
+pub(super) fn build_precheck(
+    run: &Run,
+    session: &Session,
+    automation: &Automation,
+) -> Option<PrecheckJob> {
+    Some(PrecheckJob {
         run: run.id,
         session: session.id,
         cwd: session.cwd.clone(),

@@ -20,7 +20,7 @@ pub struct RunFilter {
     /// The accepted origin.
     pub origin: Option<Origin>,
     /// `true` to list only the first attempts at occurrences: one row for each due instant.
-    pub occurrences: bool,
+    pub first_attempts_only: bool,
 }
 
 impl Store {
@@ -30,7 +30,7 @@ impl Store {
     ///
     /// Returns a not-found error if the run does not exist in `scope`.
     pub async fn run(&self, scope: Scope, id: RunId) -> Result<Run, Error> {
-        let mut tx = self.db.read(scope).await?;
+        let mut tx = self.db.begin_read(scope).await?;
         let row = tx
             .fetch_optional(sql!("runs/by_id"), params![scope.tenant(), id])
             .await?;
@@ -63,7 +63,7 @@ impl Store {
                     tenant: scope.tenant(),
                     before: page.before(),
                     origin: origin,
-                    first_attempts: filter.occurrences,
+                    first_attempts: filter.first_attempts_only,
                     status: status,
                     limit: page.limit,
                     session: session,
@@ -76,7 +76,7 @@ impl Store {
                     tenant: scope.tenant(),
                     before: page.before(),
                     origin: origin,
-                    first_attempts: filter.occurrences,
+                    first_attempts: filter.first_attempts_only,
                     status: status,
                     limit: page.limit,
                     automation: automation,
@@ -96,21 +96,21 @@ impl Store {
                     scope.tenant(),
                     page.before(),
                     origin,
-                    filter.occurrences,
+                    filter.first_attempts_only,
                     status,
                     page.limit
                 ];
                 (statement, params)
             }
         };
-        let mut tx = self.db.read(scope).await?;
+        let mut tx = self.db.begin_read(scope).await?;
         let found = tx.fetch_all(statement, params).await?;
         found.iter().map(rows::run).collect()
     }
 
     /// Lists the attempts at an input, the first one first.
     pub async fn attempts(&self, scope: Scope, input: InputId) -> Result<Vec<Run>, Error> {
-        let mut tx = self.db.read(scope).await?;
+        let mut tx = self.db.begin_read(scope).await?;
         let found = tx
             .fetch_all(sql!("runs/attempts"), params![scope.tenant(), input])
             .await?;
@@ -119,7 +119,7 @@ impl Store {
 
     /// Reads the internal record of a run. Returns `None` if the run has none yet.
     pub async fn run_record(&self, scope: Scope, id: RunId) -> Result<Option<RunRecord>, Error> {
-        let mut tx = self.db.read(scope).await?;
+        let mut tx = self.db.begin_read(scope).await?;
         let row = tx
             .fetch_optional(sql!("records/read"), params![scope.tenant(), id])
             .await?;

@@ -7,16 +7,16 @@ use std::collections::{HashMap, HashSet};
 
 use model::{
     RunId, Timestamp, WorkerId,
-    turn::{Entry, Settled},
+    turn::{Entry, WriteOutcome},
 };
 
-use super::batches::Recording;
+use super::batches::RecordRequest;
 use crate::{
     Error, Scope,
+    changes::note_change,
     database::Tx,
-    journal::{Journal, Place},
+    session_log::{EntryLocation, SessionLogWriter},
     store::Store,
-    waking::note_change,
 };
 
 impl Store {
@@ -28,8 +28,8 @@ impl Store {
         worker: &WorkerId,
         entries: &[Entry],
         now: Timestamp,
-    ) -> Result<Settled, Error> {
-        let recording = Recording {
+    ) -> Result<WriteOutcome, Error> {
+        let recording = RecordRequest {
             run,
             worker: worker.clone(),
             entries: entries.to_vec(),
@@ -38,32 +38,35 @@ impl Store {
         self.batches
             .record
             .submit(self, recording, |store, all| {
-                Box::pin(store.record_all(all))
+                Box::pin(store.record_batch(all))
             })
             .await
     }
 
     /// Writes rows of the transcripts of several runs in one transaction. Returns one result for each request, in
     /// order.
-    pub(crate) async fn record_all(&self, all: &[Recording]) -> Result<Vec<Settled>, Error> {
+    pub(crate) async fn record_batch(
+        &self,
+        all: &[RecordRequest],
+    ) -> Result<Vec<WriteOutcome>, Error> {
         let Some(now) = all.iter().map(|one| one.now).max() else {
             return Ok(Vec::new());
         };
         self.transact(Scope::System, |tx, _| {
             Box::pin(async move {
                 let runs = all.iter().map(|one| (one.run, &one.worker));
-                let places = owned(tx, runs).await?;
-                let mut journal = Journal::default();
+                let places = locate_owned_runs(tx, runs).await?;
+                let mut journal = SessionLogWriter::default();
                 let mut answers = Vec::with_capacity(all.len());
                 for one in all {
                     let Some(place) = places.get(&(one.run, one.worker.clone())) else {
-                        answers.push(Settled::Lost);
+                        answers.push(WriteOutcome::Fenced);
                         continue;
                     };
                     for entry in &one.entries {
-                        journal.message(*place, entry.clone());
+                        journal.add_message(*place, entry.clone());
                     }
-                    answers.push(Settled::Written);
+                    answers.push(WriteOutcome::Committed);
                 }
                 journal.write(tx, now).await?;
                 Ok(answers)
@@ -74,19 +77,19 @@ impl Store {
 
     /// Appends to the live text of a running turn, at a position in bytes. Returns [`Settled::Lost`] if the run is no
     /// longer this worker's.
-    pub async fn write_live(
+    pub async fn append_live_text(
         &self,
         run: RunId,
         worker: &WorkerId,
         position: i64,
         text: &str,
         now: Timestamp,
-    ) -> Result<Settled, Error> {
+    ) -> Result<WriteOutcome, Error> {
         self.transact(Scope::System, |tx, _| {
             Box::pin(async move {
-                let places = owned(tx, std::iter::once((run, worker))).await?;
+                let places = locate_owned_runs(tx, std::iter::once((run, worker))).await?;
                 let Some(place) = places.values().next() else {
-                    return Ok(Settled::Lost);
+                    return Ok(WriteOutcome::Fenced);
                 };
                 note_change(tx, place.session.uuid()).await?;
                 tx.execute(
@@ -94,22 +97,27 @@ impl Store {
                     params![run, place.tenant, position, text, now],
                 )
                 .await?;
-                Ok(Settled::Written)
+                Ok(WriteOutcome::Committed)
             })
         })
         .await
     }
 
     /// Reads the live text of a running turn from a position on. Returns the text and the position of its end.
-    pub async fn live(&self, scope: Scope, run: RunId, from: i64) -> Result<(String, i64), Error> {
-        let mut tx = self.db.read(scope).await?;
-        text_from(&mut tx, scope, run, from).await
+    pub async fn live_text(
+        &self,
+        scope: Scope,
+        run: RunId,
+        from: i64,
+    ) -> Result<(String, i64), Error> {
+        let mut tx = self.db.begin_read(scope).await?;
+        read_live_text(&mut tx, scope, run, from).await
     }
 }
 
 /// Reads the live text of a turn. Cuts a piece that begins before `from`, because a piece that grew may overlap the
 /// text that the caller has read.
-pub(super) async fn text_from(
+pub(super) async fn read_live_text(
     tx: &mut Tx,
     scope: Scope,
     run: RunId,
@@ -133,10 +141,10 @@ pub(super) async fn text_from(
 
 /// Returns the session, the seat and the tenant of each run that the given worker executes. Omits the other runs. On
 /// PostgreSQL the rows of the runs stay locked, so that a transition that ends a run waits for this write.
-pub(crate) async fn owned<'a>(
+pub(crate) async fn locate_owned_runs<'a>(
     tx: &mut Tx,
     runs: impl Iterator<Item = (RunId, &'a WorkerId)>,
-) -> Result<HashMap<(RunId, WorkerId), Place>, Error> {
+) -> Result<HashMap<(RunId, WorkerId), EntryLocation>, Error> {
     let runs: HashSet<(RunId, &WorkerId)> = runs.collect();
     let rows = runs.into_iter().map(|(run, worker)| params![run, worker]);
     let found = tx
@@ -145,7 +153,7 @@ pub(crate) async fn owned<'a>(
     let mut places = HashMap::with_capacity(found.len());
     for row in &found {
         let run: RunId = row.get("id")?;
-        let place = Place {
+        let place = EntryLocation {
             tenant: row.get("tenant_id")?,
             session: row.get("session_id")?,
             run: Some(run),

@@ -4,17 +4,17 @@ use model::{
     RunId, Timestamp,
     automation::AutomationState,
     entity::Run,
-    lifecycle::{Lifecycle, Refused},
+    lifecycle::{InvalidTransition, Lifecycle},
     outcome::{FailureKind, NextAttempt},
     run::RunStatus,
-    turn::Submitted,
+    turn::SubmittedRun,
 };
 
 use crate::{
     Error, Scope,
     locks::{self, lock_run},
     rows,
-    runs::{end::next_attempt, place::insert},
+    runs::{admit::insert_attempt, end::next_attempt},
     store::Store,
     stored,
 };
@@ -34,7 +34,7 @@ impl Store {
         id: RunId,
         reserved: Option<RunId>,
         now: Timestamp,
-    ) -> Result<Submitted, Error> {
+    ) -> Result<SubmittedRun, Error> {
         let made = self
             .transact(scope, |tx, _| {
                 Box::pin(async move {
@@ -52,11 +52,11 @@ impl Store {
                         if let Some(reserved) = reserved
                             && row.get::<RunId>("id")? == reserved
                         {
-                            return Err(Error::made("the run", reserved));
+                            return Err(Error::already_created("the run", reserved));
                         }
                     }
                     let newest = attempts.last().map(rows::run).transpose()?;
-                    refuse(&run, newest.as_ref())?;
+                    check_retryable(&run, newest.as_ref())?;
                     let automation = match run.automation_id {
                         None => None,
                         Some(automation) => Some(locks::lock_automation(tx, automation).await?),
@@ -64,10 +64,13 @@ impl Store {
                     if let Some(automation) = &automation
                         && automation.state == AutomationState::Deleted
                     {
-                        return Err(refused(AutomationState::WHAT, automation.state.to_string()));
+                        return Err(not_retryable(
+                            AutomationState::WHAT,
+                            automation.state.to_string(),
+                        ));
                     }
                     if let Some(automation) = &automation {
-                        stored::require_honoured(
+                        stored::require_supported(
                             "automation",
                             &automation.name,
                             automation.needs_format,
@@ -76,14 +79,14 @@ impl Store {
                     let next = NextAttempt {
                         not_before: None,
                         interrupted: may_have_been_prompted(&run),
-                        counts: run.status() != RunStatus::Cancelled,
+                        counts_as_failure: run.status() != RunStatus::Cancelled,
                     };
                     let attempt = next_attempt(&run, automation.as_ref(), next);
                     let mut attempt =
                         attempt.ok_or_else(|| Error::not_found("session of the run", id))?;
                     attempt.id = reserved;
-                    let (run_id, status) = insert(self, tx, &attempt, now).await?;
-                    Ok(Submitted {
+                    let (run_id, status) = insert_attempt(self, tx, &attempt, now).await?;
+                    Ok(SubmittedRun {
                         run_id,
                         seat_id: Some(attempt.seat),
                         status,
@@ -96,7 +99,7 @@ impl Store {
             (Err(Error::Database(error)), Some(reserved))
                 if error.conflict() == Some("agent_runs_pkey") =>
             {
-                Err(Error::made("the run", reserved))
+                Err(Error::already_created("the run", reserved))
             }
             (made, _) => made,
         }
@@ -104,19 +107,19 @@ impl Store {
 }
 
 /// Returns an error if the run is not over, if it succeeded, or if a later attempt at its input exists.
-fn refuse(run: &Run, newest: Option<&Run>) -> Result<(), Error> {
+fn check_retryable(run: &Run, newest: Option<&Run>) -> Result<(), Error> {
     if let Some(newest) = newest.filter(|newest| newest.attempt > run.attempt) {
         let state = format!("followed by {}, which is {}", newest.id, newest.status());
-        return Err(refused(RunStatus::WHAT, state));
+        return Err(not_retryable(RunStatus::WHAT, state));
     }
     match run.status() {
         RunStatus::Failed | RunStatus::Cancelled | RunStatus::Stalled => Ok(()),
-        status => Err(refused(RunStatus::WHAT, status.to_string())),
+        status => Err(not_retryable(RunStatus::WHAT, status.to_string())),
     }
 }
 
-fn refused(what: &'static str, state: String) -> Error {
-    Error::Refused(Refused {
+fn not_retryable(what: &'static str, state: String) -> Error {
+    Error::Refused(InvalidTransition {
         what,
         state,
         event: "be tried again".into(),

@@ -6,39 +6,39 @@
 
 use model::{
     InstanceId, RunId, SeatId, Timestamp, WorkerId,
-    outcome::{Failure, FailureKind, Outcome},
+    outcome::{FailureKind, Outcome, RunFailure},
     run::RunStatus,
-    turn::{Finished, Settled},
+    turn::{TurnResult, WriteOutcome},
 };
 
 use crate::{
     Error, Scope,
     locks::lock_run,
     runs::{
-        end::{called_off, end, lost_diagnostics},
-        place::{Promoted, promote_on_seat},
-        record::text_from,
+        admit::{Promoted, promote_on_seat},
+        end::{end_run, failure_as_cancellation, lost_worker_diagnostics},
+        record::read_live_text,
     },
     store::Store,
 };
 
 /// Maximum number of rows that one query of a sweep returns.
-const BATCH: u32 = 200;
+const MAX_ROWS_PER_QUERY: u32 = 200;
 
 /// The result of [`Store::promote_due`].
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Swept {
+pub struct PromotionReport {
     /// The number of runs that were promoted because their backoff has ended.
-    pub backoffs: u32,
+    pub backoff_ended: u32,
     /// The number of runs that an earlier promotion should have started. Each one is a fault of the program.
-    pub faults: u32,
+    pub missed_promotions: u32,
 }
 
 /// The condition under which the worker of a run counts as lost.
 #[derive(Clone, Copy)]
-enum Stale<'a> {
+enum LossCondition<'a> {
     /// The heartbeat of the run is older than this instant.
-    Before(Timestamp),
+    HeartbeatBefore(Timestamp),
     /// The run belongs to this worker, which is known to be gone.
     Worker(&'a WorkerId),
 }
@@ -46,21 +46,24 @@ enum Stale<'a> {
 impl Store {
     /// Stalls up to 200 runs whose heartbeat is older than `stale_before`, and creates their next attempts. The text
     /// that the agents had written so far becomes the answer in the transcript. Returns the stalled runs.
-    pub async fn stall(
+    pub async fn stall_stale_runs(
         &self,
         stale_before: Timestamp,
         now: Timestamp,
     ) -> Result<Vec<RunId>, Error> {
         let stale = {
-            let mut tx = self.db.read(Scope::System).await?;
-            tx.fetch_all(sql!("heartbeats/stale"), params![stale_before, BATCH])
-                .await?
+            let mut tx = self.db.begin_read(Scope::System).await?;
+            tx.fetch_all(
+                sql!("heartbeats/stale"),
+                params![stale_before, MAX_ROWS_PER_QUERY],
+            )
+            .await?
         };
         let mut stalled = Vec::new();
         for row in &stale {
             let run: RunId = row.get("run_id")?;
             if self
-                .stall_one(run, Stale::Before(stale_before), now)
+                .stall_one(run, LossCondition::HeartbeatBefore(stale_before), now)
                 .await?
             {
                 stalled.push(run);
@@ -71,13 +74,13 @@ impl Store {
 
     /// Lists the runs that are executed on an instance, with their workers. Includes runs that any worker has claimed
     /// but not begun, because such a run may have no instance yet.
-    pub async fn executing_on(
+    pub async fn runs_executing_on(
         &self,
         instance: InstanceId,
     ) -> Result<Vec<(RunId, WorkerId)>, Error> {
-        let mut tx = self.db.read(Scope::System).await?;
+        let mut tx = self.db.begin_read(Scope::System).await?;
         let found = tx
-            .fetch_all(sql!("runs/executing_on"), params![instance])
+            .fetch_all(sql!("runs/runs_executing_on"), params![instance])
             .await?;
         let pair = |row: &db::Row| Ok((row.get("id")?, row.get("worker_id")?));
         found.iter().map(pair).collect()
@@ -91,10 +94,16 @@ impl Store {
         worker: &WorkerId,
         now: Timestamp,
     ) -> Result<bool, Error> {
-        self.stall_one(run, Stale::Worker(worker), now).await
+        self.stall_one(run, LossCondition::Worker(worker), now)
+            .await
     }
 
-    async fn stall_one(&self, run: RunId, stale: Stale<'_>, now: Timestamp) -> Result<bool, Error> {
+    async fn stall_one(
+        &self,
+        run: RunId,
+        stale: LossCondition<'_>,
+        now: Timestamp,
+    ) -> Result<bool, Error> {
         self.transact(Scope::System, |tx, _| {
             Box::pin(async move {
                 let Some(run) = lock_run(tx, run).await? else {
@@ -103,48 +112,51 @@ impl Store {
                 // A heartbeat may have arrived between the search and the lock. `heartbeats/take` compares and
                 // deletes in one statement, so that a run whose worker is alive is not stalled.
                 let still = match stale {
-                    Stale::Before(at) => {
+                    LossCondition::HeartbeatBefore(at) => {
                         tx.execute(sql!("heartbeats/take"), params![run.id, at])
                             .await?
                             > 0
                     }
-                    Stale::Worker(worker) => run.state.worker_id() == Some(worker),
+                    LossCondition::Worker(worker) => run.state.worker_id() == Some(worker),
                 };
                 if !still || !matches!(run.status(), RunStatus::Delivered | RunStatus::Running) {
                     return Ok(false);
                 }
-                let failure = Failure {
+                let failure = RunFailure {
                     kind: FailureKind::WorkerLost,
                     prompted: run.status() == RunStatus::Running,
                     message: "the worker that executed it was lost".into(),
                 };
-                let (answer, _) = text_from(tx, Scope::System, run.id, 0).await?;
-                let finished = Finished {
+                let (answer, _) = read_live_text(tx, Scope::System, run.id, 0).await?;
+                let finished = TurnResult {
                     answer,
-                    diagnostics: lost_diagnostics(&run),
-                    ..Finished::bare(Outcome::Failed(failure))
+                    diagnostics: lost_worker_diagnostics(&run),
+                    ..TurnResult::with_outcome(Outcome::Failed(failure))
                 };
                 // If the run was to be cancelled, the loss of its worker completes the cancellation, and no retry
                 // follows.
-                let finished = called_off(tx, &run, &finished).await?;
-                Ok(end(self, tx, &run, &finished, now).await? == Settled::Written)
+                let finished = failure_as_cancellation(tx, &run, &finished).await?;
+                Ok(end_run(self, tx, &run, &finished, now).await? == WriteOutcome::Committed)
             })
         })
         .await
     }
 
     /// Fails queued runs whose agent has its memory on an instance that is gone. Returns the number of failed runs.
-    pub async fn fail_gone(&self, now: Timestamp) -> Result<u32, Error> {
+    pub async fn fail_runs_of_removed_instances(&self, now: Timestamp) -> Result<u32, Error> {
         let mut failed = 0;
         loop {
             let of_gone = {
-                let mut tx = self.db.read(Scope::System).await?;
-                tx.fetch_all(sql!("runs/of_gone"), params![None::<RunId>, BATCH])
-                    .await?
+                let mut tx = self.db.begin_read(Scope::System).await?;
+                tx.fetch_all(
+                    sql!("runs/of_gone"),
+                    params![None::<RunId>, MAX_ROWS_PER_QUERY],
+                )
+                .await?
             };
             let before = failed;
             for row in &of_gone {
-                if self.fail_one_gone(row.get("id")?, now).await? {
+                if self.fail_if_instance_removed(row.get("id")?, now).await? {
                     failed += 1;
                 }
             }
@@ -156,7 +168,7 @@ impl Store {
         }
     }
 
-    async fn fail_one_gone(&self, run: RunId, now: Timestamp) -> Result<bool, Error> {
+    async fn fail_if_instance_removed(&self, run: RunId, now: Timestamp) -> Result<bool, Error> {
         self.transact(Scope::System, |tx, _| {
             Box::pin(async move {
                 let Some(run) = lock_run(tx, run).await? else {
@@ -169,26 +181,29 @@ impl Store {
                 if still.is_none() {
                     return Ok(false);
                 }
-                let failure = Failure {
+                let failure = RunFailure {
                     kind: FailureKind::InstanceGone,
                     prompted: false,
                     message: "the agent's memory lies on an instance that is gone".into(),
                 };
-                let finished = Finished::bare(Outcome::Failed(failure));
-                Ok(end(self, tx, &run, &finished, now).await? == Settled::Written)
+                let finished = TurnResult::with_outcome(Outcome::Failed(failure));
+                Ok(end_run(self, tx, &run, &finished, now).await? == WriteOutcome::Committed)
             })
         })
         .await
     }
 
     /// Promotes runs whose backoff has ended, and runs that an earlier promotion left behind.
-    pub async fn promote_due(&self, now: Timestamp) -> Result<Swept, Error> {
-        let mut swept = Swept::default();
+    pub async fn promote_due(&self, now: Timestamp) -> Result<PromotionReport, Error> {
+        let mut swept = PromotionReport::default();
         loop {
             let waiting = {
-                let mut tx = self.db.read(Scope::System).await?;
-                tx.fetch_all(sql!("runs/left_behind"), params![now, BATCH])
-                    .await?
+                let mut tx = self.db.begin_read(Scope::System).await?;
+                tx.fetch_all(
+                    sql!("runs/record_sweep_faults"),
+                    params![now, MAX_ROWS_PER_QUERY],
+                )
+                .await?
             };
             let before = swept;
             for row in &waiting {
@@ -199,13 +214,19 @@ impl Store {
                     })
                     .await?;
                 match promoted {
-                    Some(Promoted { backoff: true, .. }) => swept.backoffs += 1,
-                    Some(Promoted { backoff: false, .. }) => swept.faults += 1,
+                    Some(Promoted {
+                        after_backoff: true,
+                        ..
+                    }) => swept.backoff_ended += 1,
+                    Some(Promoted {
+                        after_backoff: false,
+                        ..
+                    }) => swept.missed_promotions += 1,
                     None => {}
                 }
             }
             // Stop after a full batch of which no run was promoted: the next query would return the same rows.
-            if waiting.len() < BATCH as usize || swept == before {
+            if waiting.len() < MAX_ROWS_PER_QUERY as usize || swept == before {
                 break;
             }
         }

@@ -9,19 +9,19 @@ use model::{RunId, TenantId, Timestamp, TriggerId, run::RunStatus, schedule::Spe
 use crate::{
     Error, Scope, automations,
     runs::{
+        create::{Occurrence, create_runs},
         fire::next_instant,
-        occur::{Occurrence, occur_all},
     },
     store::Store,
 };
 
 /// The result of a webhook.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Received {
+pub struct WebhookReceipt {
     /// The run of the request. The status of the run tells whether the occurrence was skipped.
     pub run_id: RunId,
     /// `true` if the webhook had been received before.
-    pub again: bool,
+    pub is_duplicate: bool,
 }
 
 impl Store {
@@ -37,7 +37,7 @@ impl Store {
         webhook_id: &str,
         payload: &str,
         now: Timestamp,
-    ) -> Result<Received, Error> {
+    ) -> Result<WebhookReceipt, Error> {
         let scope = Scope::Tenant(tenant);
         self.transact(scope, |tx, _| {
             Box::pin(async move {
@@ -59,9 +59,9 @@ impl Store {
                     .fetch_optional(sql!("webhooks/receipt"), params![trigger, webhook_id])
                     .await?;
                 if let Some(receipt) = receipt {
-                    return Ok(Received {
+                    return Ok(WebhookReceipt {
                         run_id: receipt.get("run_id")?,
-                        again: true,
+                        is_duplicate: true,
                     });
                 }
                 let occurrence = Occurrence {
@@ -71,7 +71,7 @@ impl Store {
                 };
                 let mut automations = HashMap::from([(owner, automation)]);
                 let submitted =
-                    occur_all(self, tx, &mut automations, vec![occurrence], now).await?;
+                    create_runs(self, tx, &mut automations, vec![occurrence], now).await?;
                 let submitted = submitted.into_iter().next().ok_or_else(gone)?;
                 let run_id = submitted.run_id;
                 // Store no payload for a skipped run: a skipped run has no prompt that needs it, and no session with
@@ -88,9 +88,9 @@ impl Store {
                     params![trigger, webhook_id, tenant, run_id, now],
                 )
                 .await?;
-                Ok(Received {
+                Ok(WebhookReceipt {
                     run_id,
-                    again: false,
+                    is_duplicate: false,
                 })
             })
         })

@@ -4,25 +4,25 @@ use std::collections::BTreeSet;
 
 use model::{AutomationId, SessionId, TenantId, Timestamp, entity::Automation, run::RunStatus};
 
-use super::lock_seats;
+use super::lock_seats_of_session;
 use crate::{
     Automations, Error, Scope, automations,
+    changes::note_change,
     database::Tx,
     locks, rows,
-    runs::{cancel, place::promote_own},
+    runs::{admit::promote_exclusive, cancel},
     store::Store,
-    waking::note_change,
 };
 
 /// The result of a request to delete a session.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Deletion {
+pub enum SessionDeletion {
     /// The session is deleted.
-    Done {
+    Deleted {
         /// The automations that were bound to the session, as they were. They are deleted too.
         automations: Vec<Automation>,
         /// The number of turns that were in progress. The next write of each worker returns `Lost`.
-        turns: u32,
+        cancelled_turns: u32,
     },
     /// People's automations are bound to the session, and nothing was deleted.
     BlockedBy(Vec<Automation>),
@@ -44,7 +44,7 @@ impl Store {
         id: SessionId,
         with_automations: bool,
         now: Timestamp,
-    ) -> Result<Deletion, Error> {
+    ) -> Result<SessionDeletion, Error> {
         let scope = Scope::Tenant(tenant);
         self.transact(scope, |tx, _| {
             Box::pin(async move {
@@ -57,12 +57,12 @@ impl Store {
                     None => Automations::default(),
                 };
                 // A person can only consent to the deletion of automations that can be shown.
-                if let Some(broken) = bound.unreadable.into_iter().next() {
+                if let Some(broken) = bound.corrupt.into_iter().next() {
                     return Err(broken.error);
                 }
                 let bound = bound.readable;
                 if !bound.is_empty() && !with_automations {
-                    return Ok(Deletion::BlockedBy(bound));
+                    return Ok(SessionDeletion::BlockedBy(bound));
                 }
                 // Lock, then check again: a bound automation may have been edited since it was read.
                 let locked = lock_automations(tx, id, &bound).await?;
@@ -76,26 +76,32 @@ impl Store {
                         && still_bound(&automation)
                     {
                         automations::delete(self, tx, &automation, now).await?;
-                        cancel::waiting_of(self, tx, automation.id, "automation deleted", now)
-                            .await?;
+                        cancel::cancel_waiting_of_automation(
+                            self,
+                            tx,
+                            automation.id,
+                            "automation deleted",
+                            now,
+                        )
+                        .await?;
                         deleted.push(automation);
                     }
                 }
                 // Lock the seats, so that no run is inserted or promoted while the session is deleted.
-                lock_seats(tx, scope, id).await?;
+                lock_seats_of_session(tx, scope, id).await?;
                 tx.execute(sql!("automations/leave_session"), params![id, now])
                     .await?;
-                let (owners, turns) = open(tx, id).await?;
+                let (owners, turns) = owners_and_turns(tx, id).await?;
                 tx.execute(sql!("sessions/delete"), params![id]).await?;
                 // Wake the readers of the session, so that they learn that it is gone.
                 note_change(tx, id.uuid()).await?;
                 // The deleted runs may have blocked exclusive runs of their automations in other sessions.
                 for owner in owners {
-                    promote_own(tx, owner, now).await?;
+                    promote_exclusive(tx, owner, now).await?;
                 }
-                Ok(Deletion::Done {
+                Ok(SessionDeletion::Deleted {
                     automations: deleted,
-                    turns,
+                    cancelled_turns: turns,
                 })
             })
         })
@@ -131,7 +137,10 @@ async fn lock_automations(
 }
 
 /// Returns the automations of a session's open runs, and the number of these runs that a worker has.
-async fn open(tx: &mut Tx, session: SessionId) -> Result<(BTreeSet<AutomationId>, u32), Error> {
+async fn owners_and_turns(
+    tx: &mut Tx,
+    session: SessionId,
+) -> Result<(BTreeSet<AutomationId>, u32), Error> {
     let open = tx
         .fetch_all(sql!("runs/open_of_session"), params![session])
         .await?;

@@ -2,7 +2,7 @@
 
 use model::{SessionId, Timestamp, entity::Session, event::SessionChange, session::SessionStatus};
 
-use crate::{Error, Scope, journal, store::Store};
+use crate::{Error, Scope, session_log, store::Store};
 
 /// The properties of a session that people can edit.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -56,7 +56,7 @@ impl Store {
                         .await?;
                     return Err(match there {
                         None => Error::not_found("session", id),
-                        Some(_) => Error::Changed {
+                        Some(_) => Error::StaleVersion {
                             what: "session",
                             name: id.to_string(),
                         },
@@ -66,7 +66,7 @@ impl Store {
                     let state: SessionStatus = edited.parse("state")?;
                     let title = to.title.clone();
                     let change = SessionChange::Renamed { state, title };
-                    journal::session(tx, id, change, now).await?;
+                    session_log::write_session_change(tx, id, change, now).await?;
                 }
                 Ok(())
             })

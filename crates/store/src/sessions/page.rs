@@ -6,7 +6,7 @@ use model::{
     session::{SessionKind, SessionStatus, SessionType},
 };
 
-use crate::{Error, Page, Scope, rows, store::Store, text::Wanted};
+use crate::{Error, Page, Scope, rows, store::Store, text_search::SearchPatterns};
 
 /// The filters and the page of a list of sessions.
 #[derive(Debug, Clone, Default)]
@@ -46,8 +46,8 @@ impl Store {
                 Some(_) => vec![None],
             };
         }
-        let wanted = Wanted::new(filter.text.as_deref(), SessionId::PREFIX);
-        let mut tx = self.db.read(Scope::Tenant(tenant)).await?;
+        let wanted = SearchPatterns::new(filter.text.as_deref(), SessionId::PREFIX);
+        let mut tx = self.db.begin_read(Scope::Tenant(tenant)).await?;
         let mut sessions = Vec::new();
         for session_type in types {
             let found = tx
@@ -61,7 +61,7 @@ impl Store {
                         state: filter.state.map(SessionStatus::as_str),
                         automation: filter.automation,
                         lower_pattern: wanted.lower.as_deref(),
-                        pattern: wanted.written.as_deref(),
+                        pattern: wanted.as_written.as_deref(),
                         id_pattern: wanted.id.as_deref(),
                         limit: page.limit,
                     },

@@ -10,7 +10,7 @@ pub struct Transcript {
     /// The rows, in order.
     pub messages: Vec<Message>,
     /// The number of rows before them.
-    pub before: i64,
+    pub preceding_count: i64,
 }
 
 impl Store {
@@ -22,7 +22,7 @@ impl Store {
         after: i64,
         limit: u32,
     ) -> Result<Vec<Message>, Error> {
-        let mut tx = self.db.read(scope).await?;
+        let mut tx = self.db.begin_read(scope).await?;
         let found = tx
             .fetch_all(
                 sql!("messages/list"),
@@ -39,7 +39,7 @@ impl Store {
         session: SessionId,
         limit: u32,
     ) -> Result<Transcript, Error> {
-        let mut tx = self.db.read(scope).await?;
+        let mut tx = self.db.begin_read(scope).await?;
         let found = tx
             .fetch_all(
                 sql!("messages/last"),
@@ -61,7 +61,10 @@ impl Store {
                 .await?
                 .get("count")?,
         };
-        Ok(Transcript { messages, before })
+        Ok(Transcript {
+            messages,
+            preceding_count: before,
+        })
     }
 
     /// Returns the number in the session after which all rows of a run come, present and future.
@@ -69,8 +72,8 @@ impl Store {
     /// # Errors
     ///
     /// Returns a not-found error if the run does not exist or has no session.
-    pub async fn before_run(&self, scope: Scope, run: RunId) -> Result<i64, Error> {
-        let mut tx = self.db.read(scope).await?;
+    pub async fn seq_before_run(&self, scope: Scope, run: RunId) -> Result<i64, Error> {
+        let mut tx = self.db.begin_read(scope).await?;
         let row = tx
             .fetch_optional(sql!("messages/before_run"), params![scope.tenant(), run])
             .await?;
@@ -86,7 +89,7 @@ impl Store {
         after: i64,
         limit: u32,
     ) -> Result<Vec<Event>, Error> {
-        let mut tx = self.db.read(scope).await?;
+        let mut tx = self.db.begin_read(scope).await?;
         let found = tx
             .fetch_all(
                 sql!("events/list"),
@@ -98,8 +101,8 @@ impl Store {
 
     /// Returns the number of the oldest event of a session that retention has kept. If retention has kept no event,
     /// returns the number of the next event. A reader whose last number is more than one below it has missed events.
-    pub async fn oldest_event(&self, scope: Scope, session: SessionId) -> Result<i64, Error> {
-        let mut tx = self.db.read(scope).await?;
+    pub async fn oldest_event_seq(&self, scope: Scope, session: SessionId) -> Result<i64, Error> {
+        let mut tx = self.db.begin_read(scope).await?;
         let row = tx
             .fetch_optional(sql!("events/oldest"), params![scope.tenant(), session])
             .await?;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use model::agent::{AgentConfig, Offers, ResourceLimits, RestoreBy};
+use model::agent::{AgentConfig, OfferedCapabilities, ResourceLimits, RestoreBy};
 use serde::{Deserialize, Serialize};
 
 use super::{BoxError, Document, permissions::StoredPermissions};
@@ -107,9 +107,9 @@ struct StoredOffers {
 }
 
 impl Document for StoredAgent {
-    type Domain = (AgentConfig, Option<Offers>);
+    type Domain = (AgentConfig, Option<OfferedCapabilities>);
 
-    fn of((config, offers): &(AgentConfig, Option<Offers>)) -> Self {
+    fn of((config, offers): &(AgentConfig, Option<OfferedCapabilities>)) -> Self {
         Self {
             config: StoredConfig::of(config.clone()),
             offers: offers.clone().map(StoredOffers::of),
@@ -202,8 +202,8 @@ impl StoredLimits {
 }
 
 impl StoredOffers {
-    fn of(offers: Offers) -> Self {
-        let Offers {
+    fn of(offers: OfferedCapabilities) -> Self {
+        let OfferedCapabilities {
             name,
             version,
             resume,
@@ -229,8 +229,8 @@ impl StoredOffers {
         }
     }
 
-    fn into_offers(self) -> Offers {
-        Offers {
+    fn into_offers(self) -> OfferedCapabilities {
+        OfferedCapabilities {
             name: self.name,
             version: self.version,
             resume: self.resume,

@@ -24,11 +24,11 @@ use uuid::Uuid;
 
 use self::runs::RunBody;
 
-const SESSION: &str = "session";
-const RUN: &str = "run";
-const MESSAGE: &str = "message";
-const APPROVAL: &str = "approval";
-const AUTOMATION: &str = "automation";
+const KIND_SESSION: &str = "session";
+const KIND_RUN: &str = "run";
+const KIND_MESSAGE: &str = "message";
+const KIND_APPROVAL: &str = "approval";
+const KIND_AUTOMATION: &str = "automation";
 
 /// The columns of an event that hold its change.
 #[derive(Debug, Clone, PartialEq)]
@@ -47,9 +47,9 @@ impl StoredEvent {
         let (kind, about, body) = match change {
             Change::Session { session_id, change } => {
                 let body = json!(SessionBody::of(change));
-                (SESSION, session_id.uuid(), body)
+                (KIND_SESSION, session_id.uuid(), body)
             }
-            Change::Run { run_id, change } => (RUN, run_id.uuid(), json!(RunBody::of(change))),
+            Change::Run { run_id, change } => (KIND_RUN, run_id.uuid(), json!(RunBody::of(change))),
             Change::Message {
                 message_id,
                 role,
@@ -61,7 +61,7 @@ impl StoredEvent {
                     kind: *kind,
                     to: *to,
                 };
-                (MESSAGE, message_id.uuid(), json!(body))
+                (KIND_MESSAGE, message_id.uuid(), json!(body))
             }
             Change::Approval {
                 approval_id,
@@ -76,14 +76,14 @@ impl StoredEvent {
                     title: title.clone(),
                     state: ApprovalStateBody::of(change),
                 };
-                (APPROVAL, approval_id.uuid(), json!(body))
+                (KIND_APPROVAL, approval_id.uuid(), json!(body))
             }
             Change::Automation {
                 automation_id,
                 change,
             } => {
                 let body = json!(AutomationBody::of(change));
-                (AUTOMATION, automation_id.uuid(), body)
+                (KIND_AUTOMATION, automation_id.uuid(), body)
             }
             Change::Unknown { kind, about } => (kind.as_str(), *about, json!({})),
         };
@@ -95,33 +95,33 @@ impl StoredEvent {
     }
 
     /// Returns the change. Returns [`Change::Unknown`] if a later version wrote it in an unknown form.
-    pub(crate) fn change(self) -> Change {
+    pub(crate) fn into_change(self) -> Change {
         let Self { kind, about, body } = self;
         let change = match kind.as_str() {
-            SESSION => SessionBody::deserialize(body).map(|body| Change::Session {
+            KIND_SESSION => SessionBody::deserialize(body).map(|body| Change::Session {
                 session_id: SessionId::from_uuid(about),
-                change: body.change(),
+                change: body.into_change(),
             }),
-            RUN => RunBody::deserialize(body).map(|body| Change::Run {
+            KIND_RUN => RunBody::deserialize(body).map(|body| Change::Run {
                 run_id: RunId::from_uuid(about),
-                change: body.change(),
+                change: body.into_change(),
             }),
-            MESSAGE => MessageBody::deserialize(body).map(|body| Change::Message {
+            KIND_MESSAGE => MessageBody::deserialize(body).map(|body| Change::Message {
                 message_id: MessageId::from_uuid(about),
                 role: body.role,
                 kind: body.kind,
                 to: body.to,
             }),
-            APPROVAL => ApprovalBody::deserialize(body).map(|body| Change::Approval {
+            KIND_APPROVAL => ApprovalBody::deserialize(body).map(|body| Change::Approval {
                 approval_id: ApprovalId::from_uuid(about),
                 run_id: body.run_id,
                 tool_kind: body.tool_kind,
                 title: body.title,
-                change: body.state.change(),
+                change: body.state.into_change(),
             }),
-            AUTOMATION => AutomationBody::deserialize(body).map(|body| Change::Automation {
+            KIND_AUTOMATION => AutomationBody::deserialize(body).map(|body| Change::Automation {
                 automation_id: AutomationId::from_uuid(about),
-                change: body.change(),
+                change: body.into_change(),
             }),
             _ => return Change::Unknown { kind, about },
         };
@@ -159,7 +159,7 @@ impl SessionBody {
         }
     }
 
-    fn change(self) -> SessionChange {
+    fn into_change(self) -> SessionChange {
         match self {
             Self::Created { state } => SessionChange::Created { state },
             Self::Moved { state, reason } => SessionChange::Moved { state, reason },
@@ -208,7 +208,7 @@ impl ApprovalStateBody {
         }
     }
 
-    fn change(self) -> ApprovalChange {
+    fn into_change(self) -> ApprovalChange {
         match self {
             Self::Pending { deadline_at } => ApprovalChange::Pending { deadline_at },
             Self::Allowed { decided_by } => ApprovalChange::Allowed { decided_by },
@@ -271,7 +271,7 @@ impl AutomationBody {
         }
     }
 
-    fn change(self) -> AutomationChange {
+    fn into_change(self) -> AutomationChange {
         match self {
             Self::Created { name } => AutomationChange::Created { name },
             Self::Edited {

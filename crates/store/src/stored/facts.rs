@@ -127,9 +127,9 @@ impl Document for StoredScopes {
 #[derive(Debug, Serialize, Deserialize)]
 #[cfg_attr(test, derive(utoipa::ToSchema))]
 #[serde(transparent)]
-pub(crate) struct StoredEvents(Vec<String>);
+pub(crate) struct StoredNotificationKinds(Vec<String>);
 
-impl Document for StoredEvents {
+impl Document for StoredNotificationKinds {
     type Domain = Vec<NotificationKind>;
 
     fn of(events: &Vec<NotificationKind>) -> Self {
@@ -137,13 +137,13 @@ impl Document for StoredEvents {
     }
 
     fn into_domain(self) -> Result<Vec<NotificationKind>, BoxError> {
-        Ok(known_words(&self.0).collect())
+        Ok(known_names(&self.0).collect())
     }
 }
 
-impl StoredEvents {
+impl StoredNotificationKinds {
     /// Returns the document that replaces `before`. Keeps the names there that this program does not know.
-    pub(crate) fn over(events: &Vec<NotificationKind>, before: Self) -> Self {
+    pub(crate) fn replacing(events: &Vec<NotificationKind>, before: Self) -> Self {
         let Self(mut words) = Self::of(events);
         let unknown = before.0.into_iter();
         words.extend(unknown.filter(|word| word.parse::<NotificationKind>().is_err()));
@@ -152,6 +152,6 @@ impl StoredEvents {
 }
 
 /// Returns the names that this program knows. A later version may have written others.
-fn known_words<T: FromStr>(words: &[String]) -> impl Iterator<Item = T> {
+fn known_names<T: FromStr>(words: &[String]) -> impl Iterator<Item = T> {
     words.iter().filter_map(|word| word.parse().ok())
 }

@@ -34,9 +34,9 @@ use crate::{Error, database::Row};
 
 pub(crate) use agents::StoredAgent;
 pub(crate) use budget::StoredBudget;
-pub(crate) use facts::{StoredEvents, StoredFlags, StoredPromptRef, StoredScopes};
-pub use format::FORMAT;
-pub(crate) use format::{EVERY_FORMAT, honours};
+pub(crate) use facts::{StoredFlags, StoredNotificationKinds, StoredPromptRef, StoredScopes};
+pub use format::DOCUMENT_FORMAT;
+pub(crate) use format::{BASE_FORMAT, supports_format};
 pub(crate) use permissions::StoredPermissions;
 pub(crate) use policies::StoredPolicies;
 pub(crate) use settings::StoredSettings;
@@ -61,7 +61,7 @@ pub(crate) trait Document: Serialize + DeserializeOwned {
 
     /// Returns the lowest format whose servers honour the document. Override it if a key must not be ignored.
     fn needs_format(&self) -> i64 {
-        EVERY_FORMAT
+        BASE_FORMAT
     }
 }
 
@@ -69,7 +69,7 @@ pub(crate) trait Document: Serialize + DeserializeOwned {
 pub(crate) fn read<D: Document>(row: &Row, column: &'static str) -> Result<D::Domain, Error> {
     let stored: D = row.json(column)?;
     let domain = stored.into_domain();
-    domain.map_err(|source| row.nonsense(column, source).into())
+    domain.map_err(|source| row.corrupt_value(column, source).into())
 }
 
 /// Returns the domain value of a document in a column. Returns `None` if the column is null.
@@ -79,7 +79,7 @@ pub(crate) fn read_optional<D: Document>(
 ) -> Result<Option<D::Domain>, Error> {
     let stored: Option<D> = row.json_optional(column)?;
     let domain = stored.map(D::into_domain).transpose();
-    domain.map_err(|source| row.nonsense(column, source).into())
+    domain.map_err(|source| row.corrupt_value(column, source).into())
 }
 
 /// Returns the lowest format whose servers honour a document.
@@ -94,9 +94,12 @@ pub(crate) fn needs_format(row: &Row) -> Result<i64, Error> {
 
 /// Returns `None` for documents that cannot be read because a later version wrote them. The caller must not act on
 /// such a row.
-pub(crate) fn known<T>(row: &Row, read: Result<T, Error>) -> Result<Option<T>, Error> {
+pub(crate) fn none_if_newer_format<T>(
+    row: &Row,
+    read: Result<T, Error>,
+) -> Result<Option<T>, Error> {
     match read {
-        Err(error) if error.is_nonsense() && !honours(needs_format(row)?) => Ok(None),
+        Err(error) if error.is_corrupt() && !supports_format(needs_format(row)?) => Ok(None),
         read => read.map(Some),
     }
 }
@@ -106,8 +109,8 @@ pub(crate) fn known<T>(row: &Row, read: Result<T, Error>) -> Result<Option<T>, E
 /// # Errors
 ///
 /// [`Error::NewerFormat`] if the documents need a later format.
-pub(crate) fn require_honoured(what: &'static str, name: &str, needed: i64) -> Result<(), Error> {
-    if honours(needed) {
+pub(crate) fn require_supported(what: &'static str, name: &str, needed: i64) -> Result<(), Error> {
+    if supports_format(needed) {
         Ok(())
     } else {
         Err(Error::newer_format(what, name, needed))
@@ -116,7 +119,7 @@ pub(crate) fn require_honoured(what: &'static str, name: &str, needed: i64) -> R
 
 /// A document in the form in which it is stored.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Written {
+pub(crate) struct StoredDocument {
     /// The JSON.
     pub(crate) value: Value,
     /// The lowest format whose servers honour the document.
@@ -124,16 +127,16 @@ pub(crate) struct Written {
 }
 
 /// Returns the stored form of a domain value.
-pub(crate) fn write<D: Document>(domain: &D::Domain) -> Written {
+pub(crate) fn write<D: Document>(domain: &D::Domain) -> StoredDocument {
     let document = D::of(domain);
-    Written {
-        value: value_of(&document),
+    StoredDocument {
+        value: to_json(&document),
         needs_format: document.needs_format(),
     }
 }
 
 /// Returns the JSON of a document.
-pub(crate) fn value_of<D: Document>(document: &D) -> Value {
+pub(crate) fn to_json<D: Document>(document: &D) -> Value {
     // This cannot fail: stored types have only text keys and finite numbers.
     serde_json::to_value(document).unwrap_or_default()
 }
@@ -148,38 +151,38 @@ pub(crate) fn rewrite<D: Document>(
     domain: &D::Domain,
     row: &Row,
     column: &'static str,
-) -> Result<Written, Error> {
+) -> Result<StoredDocument, Error> {
     let before: Value = row.get(column)?;
     let rewritten = rewrite_value::<D>(domain, &before);
-    rewritten.map_err(|source| row.nonsense(column, source.into()).into())
+    rewritten.map_err(|source| row.corrupt_value(column, source.into()).into())
 }
 
 fn rewrite_value<D: Document>(
     domain: &D::Domain,
     before: &Value,
-) -> Result<Written, serde_json::Error> {
+) -> Result<StoredDocument, serde_json::Error> {
     let mut written = write::<D>(domain);
     let read = D::deserialize(before)?;
     let known = serde_json::to_value(&read)?;
-    keep_unknown(before, &known, &mut written.value);
+    copy_unknown_keys(before, &known, &mut written.value);
     Ok(written)
 }
 
 /// Returns the format of a document that replaces one of format `before`: keys of a later format may stay in it.
-pub(crate) fn format_over(before: i64) -> i64 {
-    before.max(FORMAT)
+pub(crate) fn format_after_rewrite(before: i64) -> i64 {
+    before.max(DOCUMENT_FORMAT)
 }
 
 /// Copies unknown keys from `before` to `written`. A key is unknown if it is missing in `known`, which is `before`
 /// after this program has read and written it. Entries of free-form maps survive that, so that a removed entry of
 /// `env` does not come back. For example, with `before` `{"a": 1, "later": 2}`, `known` `{"a": 1}` and `written`
 /// `{"a": 3}`, the result is `{"a": 3, "later": 2}`.
-fn keep_unknown(before: &Value, known: &Value, written: &mut Value) {
+fn copy_unknown_keys(before: &Value, known: &Value, written: &mut Value) {
     match (before, known, written) {
         (Value::Object(before), Value::Object(known), Value::Object(written)) => {
             for (key, value) in before {
                 match (known.get(key), written.get_mut(key)) {
-                    (Some(known), Some(written)) => keep_unknown(value, known, written),
+                    (Some(known), Some(written)) => copy_unknown_keys(value, known, written),
                     (None, None) => {
                         written.insert(key.clone(), value.clone());
                     }
@@ -198,7 +201,7 @@ fn keep_unknown(before: &Value, known: &Value, written: &mut Value) {
                 };
                 if let Some((before, known)) = same.and_then(|at| before.get(at).zip(known.get(at)))
                 {
-                    keep_unknown(before, known, item);
+                    copy_unknown_keys(before, known, item);
                 }
             }
         }

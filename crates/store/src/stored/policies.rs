@@ -71,7 +71,7 @@ impl Document for StoredPolicies {
             on_crash,
             pause_after_failures,
             budget,
-            unruled,
+            on_unmatched: unruled,
             ask_seconds,
             precheck,
         } = policies.clone();
@@ -108,7 +108,7 @@ impl Document for StoredPolicies {
             on_crash: self.on_crash,
             pause_after_failures: self.pause_after_failures,
             budget: self.budget.into_domain()?,
-            unruled: self.unruled,
+            on_unmatched: self.unruled,
             ask_seconds: self.ask_seconds,
             precheck: self.precheck.map(Into::into),
         })

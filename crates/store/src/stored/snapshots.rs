@@ -3,7 +3,7 @@
 use std::{fs, path::PathBuf};
 
 use model::{
-    agent::{AgentConfig, Offers, ResourceLimits, RestoreBy},
+    agent::{AgentConfig, OfferedCapabilities, ResourceLimits, RestoreBy},
     approval::Unruled,
     budget::{Budget, Money, PeriodLimits, RunLimits},
     entity::SeatSettings,
@@ -20,7 +20,7 @@ use utoipa::PartialSchema;
 use super::*;
 
 /// A document with its schema, an example in which each key has a value, and its reader and writer.
-struct Kind {
+struct DocumentKind {
     name: &'static str,
     schema: Value,
     examples: Vec<Value>,
@@ -28,7 +28,7 @@ struct Kind {
     rewrite: fn(&Value) -> Result<Value, BoxError>,
 }
 
-impl Kind {
+impl DocumentKind {
     fn of<D: Document + PartialSchema>(name: &'static str, examples: &[D::Domain]) -> Self {
         let written = examples.iter().map(|example| write::<D>(example).value);
         Self {
@@ -48,21 +48,21 @@ impl Kind {
 }
 
 /// Every stored document, once for each place in which it has a schema of its own.
-fn kinds() -> Vec<Kind> {
+fn kinds() -> Vec<DocumentKind> {
     vec![
-        Kind::of::<StoredPolicies>("policies", &[policies()]),
-        Kind::of::<StoredBudget>("budget", &[budget()]),
-        Kind::of::<StoredSpec>("spec", &specs()),
-        Kind::of::<StoredPermissions>("permissions", &[permissions()]),
-        Kind::of::<StoredSettings>("settings", &[settings()]),
-        Kind::of::<StoredAgent>("agent", &[(config(), Some(offers()))]),
-        Kind::of::<StoredFlags>("flags", &[flags()]),
-        Kind::of::<StoredPromptRef>("prompt_ref", &[prompt_ref()]),
-        Kind::of::<StoredScopes>(
+        DocumentKind::of::<StoredPolicies>("policies", &[policies()]),
+        DocumentKind::of::<StoredBudget>("budget", &[budget()]),
+        DocumentKind::of::<StoredSpec>("spec", &specs()),
+        DocumentKind::of::<StoredPermissions>("permissions", &[permissions()]),
+        DocumentKind::of::<StoredSettings>("settings", &[settings()]),
+        DocumentKind::of::<StoredAgent>("agent", &[(config(), Some(offers()))]),
+        DocumentKind::of::<StoredFlags>("flags", &[flags()]),
+        DocumentKind::of::<StoredPromptRef>("prompt_ref", &[prompt_ref()]),
+        DocumentKind::of::<StoredScopes>(
             "scopes",
             &[model::access::Permission::ALL.iter().copied().collect()],
         ),
-        Kind::of::<StoredEvents>(
+        DocumentKind::of::<StoredNotificationKinds>(
             "events",
             &[model::notification::NotificationKind::ALL.to_vec()],
         ),
@@ -90,7 +90,7 @@ fn policies() -> Policies {
         on_crash: OnCrash::Fail,
         pause_after_failures: 3,
         budget: budget(),
-        unruled: Unruled::Ask,
+        on_unmatched: Unruled::Ask,
         ask_seconds: 90,
         precheck: Some(Precheck {
             command: vec!["check".into(), "--new".into()],
@@ -181,8 +181,8 @@ fn config() -> AgentConfig {
     }
 }
 
-fn offers() -> Offers {
-    Offers {
+fn offers() -> OfferedCapabilities {
+    OfferedCapabilities {
         name: Some("agent".into()),
         version: Some("1.2.3".into()),
         resume: true,
@@ -226,8 +226,8 @@ fn read_snapshot(format: i64, name: &str) -> Option<Value> {
 
 /// Writes the snapshot of the present format if that is asked for. One that is there is never written again, because
 /// servers with that format may run somewhere.
-fn write_missing(kind: &Kind) {
-    let file = snapshot_file(FORMAT, kind.name);
+fn write_missing_snapshot(kind: &DocumentKind) {
+    let file = snapshot_file(DOCUMENT_FORMAT, kind.name);
     if option_env!("MATINS_UPDATE").is_some() && !file.exists() {
         fs::create_dir_all(file.parent().unwrap()).unwrap();
         let text = serde_json::to_string_pretty(&kind.snapshot()).unwrap();
@@ -236,12 +236,12 @@ fn write_missing(kind: &Kind) {
 }
 
 #[test]
-fn stored_document_changed_without_a_new_format_is_found() {
+fn stored_document_change_without_new_format_is_detected() {
     for kind in kinds() {
-        let file = snapshot_file(FORMAT, kind.name);
-        write_missing(&kind);
+        let file = snapshot_file(DOCUMENT_FORMAT, kind.name);
+        write_missing_snapshot(&kind);
         assert_eq!(
-            read_snapshot(FORMAT, kind.name),
+            read_snapshot(DOCUMENT_FORMAT, kind.name),
             Some(kind.snapshot()),
             "the stored document `{}` is not what {} says: raise `FORMAT`, and write the snapshot of the new format \
              with MATINS_UPDATE=1",
@@ -252,14 +252,14 @@ fn stored_document_changed_without_a_new_format_is_found() {
 }
 
 #[test]
-fn document_of_every_earlier_format_is_read_and_loses_nothing() {
+fn document_of_earlier_format_is_read_without_loss() {
     let mut read = 0;
     for kind in kinds() {
-        write_missing(&kind);
-        for format in 1..=FORMAT {
+        write_missing_snapshot(&kind);
+        for format in 1..=DOCUMENT_FORMAT {
             // A document that came with a later format has no snapshot of an earlier one.
             let Some(snapshot) = read_snapshot(format, kind.name) else {
-                assert_ne!(format, FORMAT, "{} has no snapshot", kind.name);
+                assert_ne!(format, DOCUMENT_FORMAT, "{} has no snapshot", kind.name);
                 continue;
             };
             for example in snapshot["examples"].as_array().unwrap() {
@@ -290,7 +290,7 @@ fn assert_contains(whole: &Value, part: &Value, path: &str) {
 }
 
 /// Keys whose values are free-form maps: each key in them is known.
-const FREE_FORM: [&str; 3] = ["env", "settings", "values"];
+const FREE_FORM_KEYS: [&str; 3] = ["env", "settings", "values"];
 
 /// Adds keys that no program knows to each object.
 fn with_later_keys(document: &Value) -> Value {
@@ -299,7 +299,7 @@ fn with_later_keys(document: &Value) -> Value {
             let mut with: Map<String, Value> = object
                 .iter()
                 .map(|(key, value)| {
-                    let free = FREE_FORM.contains(&key.as_str());
+                    let free = FREE_FORM_KEYS.contains(&key.as_str());
                     (
                         key.clone(),
                         if free {
@@ -320,7 +320,7 @@ fn with_later_keys(document: &Value) -> Value {
 }
 
 #[test]
-fn document_of_a_later_format_is_read_and_keeps_its_unknown_keys() {
+fn rewrite_of_later_format_keeps_unknown_keys() {
     for kind in kinds() {
         for example in &kind.examples {
             let later = with_later_keys(example);
@@ -331,7 +331,7 @@ fn document_of_a_later_format_is_read_and_keeps_its_unknown_keys() {
 }
 
 #[test]
-fn edit_keeps_unknown_keys_where_their_object_stays() {
+fn edit_keeps_unknown_keys_of_remaining_objects() {
     let before = with_later_keys(&write::<StoredPolicies>(&policies()).value);
     let mut to = policies();
     to.queue_limit = 9;
@@ -353,7 +353,7 @@ fn edit_keeps_unknown_keys_where_their_object_stays() {
 }
 
 #[test]
-fn edit_keeps_unknown_keys_of_the_rules_that_stay() {
+fn edit_keeps_unknown_keys_of_remaining_rules() {
     let before = with_later_keys(&write::<StoredPermissions>(&permissions()).value);
     let mut to = permissions();
     to.0.reverse();
@@ -377,11 +377,12 @@ fn edit_removes_entries_of_free_form_maps() {
 }
 
 #[test]
-fn unknown_words_are_ignored_and_kept() {
+fn unknown_names_are_ignored_and_kept() {
     let events = vec![model::notification::NotificationKind::RunFailed];
-    let before: StoredEvents = serde_json::from_value(json!(["run.failed", "goal.stuck"])).unwrap();
+    let before: StoredNotificationKinds =
+        serde_json::from_value(json!(["run.failed", "goal.stuck"])).unwrap();
     assert_eq!(
-        value_of(&StoredEvents::over(&events, before)),
+        to_json(&StoredNotificationKinds::replacing(&events, before)),
         json!(["run.failed", "goal.stuck"])
     );
     let stored: StoredScopes = serde_json::from_value(json!(["runs:read", "goals:read"])).unwrap();
@@ -397,7 +398,7 @@ fn scope_words_of_the_first_format_and_of_the_api_are_read() {
     let scopes = stored.into_domain().unwrap();
     assert_eq!(scopes, [AgentsRead, AgentsWrite].into());
     assert_eq!(
-        value_of(&StoredScopes::of(&scopes)),
+        to_json(&StoredScopes::of(&scopes)),
         json!(["harnesses:read", "harnesses:write"])
     );
 }
@@ -413,7 +414,7 @@ fn absent_keys_have_their_defaults() {
 }
 
 #[test]
-fn corrupt_value_is_an_error() {
+fn corrupt_stored_document_is_rejected() {
     let amount = json!({ "run": { "cost": { "amount": "-1", "currency": "USD" } } });
     let budget: StoredBudget = serde_json::from_value(amount).unwrap();
     assert!(budget.into_domain().is_err());

@@ -4,7 +4,7 @@ use std::{fs, path::PathBuf};
 
 use model::{
     WorkerId,
-    event::{DeferCause, Occurrences, RunChange, RunInput, Skipped},
+    event::{DeferCause, Occurrences, RunChange, RunInput, SkippedWork},
     run::{Origin, SkipReason},
 };
 
@@ -77,7 +77,7 @@ fn occurrences() -> Occurrences {
 
 /// Every form of every change.
 fn changes() -> Vec<Change> {
-    [changes_of_sessions_and_runs(), changes_beside_runs()].concat()
+    [changes_of_sessions_and_runs(), changes_of_other_kinds()].concat()
 }
 
 fn changes_of_sessions_and_runs() -> Vec<Change> {
@@ -110,7 +110,7 @@ fn changes_of_sessions_and_runs() -> Vec<Change> {
             cause: DeferCause::Created(input()),
         }),
         run(RunChange::Deferred {
-            cause: DeferCause::SessionHeld,
+            cause: DeferCause::SessionPaused,
         }),
         run(RunChange::Deferred {
             cause: DeferCause::Budget {
@@ -137,11 +137,11 @@ fn changes_of_sessions_and_runs() -> Vec<Change> {
         }),
         run(RunChange::Skipped {
             reason: SkipReason::Precheck.to_string(),
-            skipped: Skipped::Attempt(2),
+            skipped: SkippedWork::Attempt(2),
         }),
         run(RunChange::Skipped {
             reason: SkipReason::Overlap.to_string(),
-            skipped: Skipped::Occurrences(occurrences()),
+            skipped: SkippedWork::Occurrences(occurrences()),
         }),
         run(RunChange::Missed {
             reason: "the system was down".into(),
@@ -150,7 +150,7 @@ fn changes_of_sessions_and_runs() -> Vec<Change> {
     ]
 }
 
-fn changes_beside_runs() -> Vec<Change> {
+fn changes_of_other_kinds() -> Vec<Change> {
     let name = || "standup".to_owned();
     let by = || "ci".to_owned();
     let trigger = TriggerId::from_uuid(id(6));
@@ -217,7 +217,7 @@ fn rows(name: &str) -> Vec<Value> {
 }
 
 #[test]
-fn every_change_is_stored_as_the_snapshot_says() {
+fn stored_events_match_snapshot() {
     let rows: Vec<String> = changes()
         .iter()
         .map(|change| row(&StoredEvent::of(change)).to_string() + "\n")
@@ -236,19 +236,19 @@ fn every_change_is_stored_as_the_snapshot_says() {
 }
 
 #[test]
-fn every_stored_change_is_read_as_it_was() {
+fn stored_event_round_trips() {
     for change in changes() {
-        assert_eq!(StoredEvent::of(&change).change(), change);
+        assert_eq!(StoredEvent::of(&change).into_change(), change);
     }
 }
 
 /// New reader, old data. The rows were written by the program before the stored events had a type of their own.
 #[test]
-fn rows_of_before_the_typed_events_are_read_and_written_alike() {
+fn untyped_event_rows_are_read_and_rewritten_unchanged() {
     let before = rows("events_untyped.jsonl");
     assert_eq!(before.len(), changes().len(), "one row for each form");
     for (row_before, expected) in before.iter().zip(changes()) {
-        let change = stored(row_before).change();
+        let change = stored(row_before).into_change();
         assert_eq!(change, expected);
         // Old reader, new data: the old program gets the row that it would have written.
         assert_eq!(row(&StoredEvent::of(&change)), *row_before);
@@ -256,16 +256,16 @@ fn rows_of_before_the_typed_events_are_read_and_written_alike() {
 }
 
 #[test]
-fn keys_that_a_later_version_adds_are_ignored() {
+fn unknown_event_keys_are_ignored() {
     for change in changes() {
         let mut later = StoredEvent::of(&change);
         later.body["added_later"] = json!({ "x": [1] });
-        assert_eq!(later.change(), change);
+        assert_eq!(later.into_change(), change);
     }
 }
 
 #[test]
-fn kinds_and_forms_of_a_later_version_are_unknown() {
+fn event_of_unknown_kind_or_form_becomes_unknown_change() {
     let bodies = [
         ("task", json!({ "status": "succeeded" })),
         ("run", json!({ "status": "hibernating", "attempt": 1 })),
@@ -290,6 +290,6 @@ fn kinds_and_forms_of_a_later_version_are_unknown() {
             kind: kind.to_owned(),
             about: id(9),
         };
-        assert_eq!(later.clone().change(), unknown, "{later:?}");
+        assert_eq!(later.clone().into_change(), unknown, "{later:?}");
     }
 }

@@ -4,13 +4,13 @@ use std::time::Duration;
 
 use model::{
     ApprovalId, RunId, SessionId, TokenId, WorkerId,
-    approval::{Approval, ApprovalStatus, Decider, Question},
+    approval::{Approval, ApprovalStatus, Decider, RequestedPermission},
     event::{ApprovalChange, Change},
     notification::NotificationKind,
     outcome::FailureKind,
     permission::Verdict,
     run::RunStatus,
-    turn::Settled,
+    turn::WriteOutcome,
 };
 use serde_json::json;
 use store::{ApprovalFilter, Error, FeedEvent, Page, Scope};
@@ -18,14 +18,14 @@ use testkit::clock::SeededEntropy;
 use uuid::Uuid;
 
 use crate::{
+    event_summary::{approval_state, subject_id, summary},
     fixtures::TestStore,
     stage::{Stage, store_over, unique},
-    words::{about, state, word},
 };
 
 /// What the agents of these tests ask for.
-pub(crate) fn question(title: &str) -> Question {
-    Question::new(
+pub(crate) fn question(title: &str) -> RequestedPermission {
+    RequestedPermission::new(
         "execute",
         title,
         "call-1",
@@ -34,7 +34,7 @@ pub(crate) fn question(title: &str) -> Question {
 }
 
 /// Somebody with a token.
-pub(crate) fn somebody(name: &str) -> Decider {
+pub(crate) fn decider(name: &str) -> Decider {
     Decider {
         token: Some(TokenId::from_uuid(Uuid::from_u128(77))),
         name: name.into(),
@@ -47,34 +47,42 @@ impl Stage {
     }
 
     /// A run whose turn is under way, in a session of its own.
-    pub(crate) async fn under_way(&self) -> (SessionId, RunId) {
+    pub(crate) async fn running_turn(&self) -> (SessionId, RunId) {
         let session = self.session().await;
-        let run = self.say(session, "hello").await.run_id;
+        let run = self.send_message(session, "hello").await.run_id;
         self.start(run).await;
         (session, run)
     }
 
-    async fn ask_as(&self, worker: &WorkerId, run: RunId, id: ApprovalId) -> Settled {
+    async fn request_approval_as(
+        &self,
+        worker: &WorkerId,
+        run: RunId,
+        id: ApprovalId,
+    ) -> WriteOutcome {
         let deadline = self.now() + Duration::from_mins(10);
         let question = question("rm -rf x");
         let asked = self
             .store
-            .ask(run, worker, id, &question, deadline, self.now());
+            .request_approval(run, worker, id, &question, deadline, self.now());
         asked.await.unwrap()
     }
 
     /// Asks for a permission for ten minutes.
-    pub(crate) async fn ask(&self, run: RunId) -> ApprovalId {
+    pub(crate) async fn request_approval(&self, run: RunId) -> ApprovalId {
         let id = self.approval_id();
-        assert_eq!(self.ask_as(&self.worker, run, id).await, Settled::Written);
+        assert_eq!(
+            self.request_approval_as(&self.worker, run, id).await,
+            WriteOutcome::Committed
+        );
         id
     }
 
     pub(crate) async fn decide(&self, id: ApprovalId, verdict: Verdict) -> Result<Approval, Error> {
-        let by = somebody("ci");
+        let by = decider("ci");
         let decided = self
             .store
-            .decide(self.tenant, id, verdict, &by, None, self.now());
+            .decide_approval(self.tenant, id, verdict, &by, None, self.now());
         decided.await
     }
 
@@ -82,12 +90,12 @@ impl Stage {
         self.store.approval(self.scope(), id).await.unwrap()
     }
 
-    pub(crate) async fn state(&self, id: ApprovalId) -> ApprovalStatus {
+    pub(crate) async fn approval_status(&self, id: ApprovalId) -> ApprovalStatus {
         self.approval(id).await.status()
     }
 
     /// The state that a refused decision names.
-    pub(crate) async fn refused(&self, id: ApprovalId, verdict: Verdict) -> String {
+    pub(crate) async fn refused_state(&self, id: ApprovalId, verdict: Verdict) -> String {
         match self.decide(id, verdict).await {
             Err(Error::Refused(refused)) => refused.state,
             other => panic!("{other:?}"),
@@ -95,7 +103,7 @@ impl Stage {
     }
 
     /// What the log of a session says of approvals: which, and its state.
-    pub(crate) async fn told(&self, session: SessionId) -> Vec<(String, String)> {
+    pub(crate) async fn approval_events(&self, session: SessionId) -> Vec<(String, String)> {
         let events = self.store.events(self.scope(), session, 0, 1000);
         let events = events.await.unwrap().into_iter();
         events
@@ -104,51 +112,66 @@ impl Stage {
                     approval_id,
                     change,
                     ..
-                } => Some((approval_id.to_string(), state(&change).to_owned())),
+                } => Some((approval_id.to_string(), approval_state(&change).to_owned())),
                 _ => None,
             })
             .collect()
     }
 }
 
-pub(crate) async fn only_whoever_has_a_turn_asks_for_it(db: &TestStore) {
-    let stage = Stage::set(db).await;
-    let (session, run) = stage.under_way().await;
+pub(crate) async fn approval_request_without_running_turn_is_fenced(db: &TestStore) {
+    let stage = Stage::setup(db).await;
+    let (session, run) = stage.running_turn().await;
     let stranger = WorkerId::from_stored("host-2-bbbbbbbb".into());
     let id = stage.approval_id();
-    assert_eq!(stage.ask_as(&stranger, run, id).await, Settled::Lost);
-    let waits = stage.say(session, "and then").await.run_id;
-    assert_eq!(stage.ask_as(&stage.worker, waits, id).await, Settled::Lost);
-    assert_eq!(stage.told(session).await, []);
+    assert_eq!(
+        stage.request_approval_as(&stranger, run, id).await,
+        WriteOutcome::Fenced
+    );
+    let waits = stage.send_message(session, "and then").await.run_id;
+    assert_eq!(
+        stage.request_approval_as(&stage.worker, waits, id).await,
+        WriteOutcome::Fenced
+    );
+    assert_eq!(stage.approval_events(session).await, []);
 
-    assert_eq!(stage.ask_as(&stage.worker, run, id).await, Settled::Written);
+    assert_eq!(
+        stage.request_approval_as(&stage.worker, run, id).await,
+        WriteOutcome::Committed
+    );
     let asked = stage.approval(id).await;
-    assert_eq!(asked.question, question("rm -rf x"));
+    assert_eq!(asked.request, question("rm -rf x"));
     assert_eq!((asked.session_id, asked.run_id), (session, run));
     assert_eq!(asked.deadline_at, stage.now() + Duration::from_mins(10));
     // Whoever does not know whether it was asked asks again.
-    assert_eq!(stage.ask_as(&stage.worker, run, id).await, Settled::Written);
+    assert_eq!(
+        stage.request_approval_as(&stage.worker, run, id).await,
+        WriteOutcome::Committed
+    );
     let told = [(id.to_string(), "pending".to_owned())];
-    assert_eq!(stage.told(session).await, told);
+    assert_eq!(stage.approval_events(session).await, told);
 
     stage.succeed(run).await;
     let late = stage.approval_id();
-    assert_eq!(stage.ask_as(&stage.worker, run, late).await, Settled::Lost);
+    assert_eq!(
+        stage.request_approval_as(&stage.worker, run, late).await,
+        WriteOutcome::Fenced
+    );
     let absent = stage.store.approval(stage.scope(), late).await;
     assert!(matches!(absent, Err(Error::NotFound { .. })), "{absent:?}");
 }
 
-pub(crate) async fn a_decision_is_for_one_request_and_made_once(db: &TestStore) {
-    let stage = Stage::set(db).await;
-    let (session, run) = stage.under_way().await;
+pub(crate) async fn approval_is_decided_once(db: &TestStore) {
+    let stage = Stage::setup(db).await;
+    let (session, run) = stage.running_turn().await;
     let [allowed, denied, waits] = [
-        stage.ask(run).await,
-        stage.ask(run).await,
-        stage.ask(run).await,
+        stage.request_approval(run).await,
+        stage.request_approval(run).await,
+        stage.request_approval(run).await,
     ];
-    let now = stage.wait(5);
-    let by = somebody("laptop");
-    let decided = stage.store.decide(
+    let now = stage.advance_seconds(5);
+    let by = decider("laptop");
+    let decided = stage.store.decide_approval(
         stage.tenant,
         allowed,
         Verdict::Allow,
@@ -166,13 +189,13 @@ pub(crate) async fn a_decision_is_for_one_request_and_made_once(db: &TestStore) 
     assert_eq!(second.status(), ApprovalStatus::Denied);
 
     for verdict in [Verdict::Allow, Verdict::Deny] {
-        assert_eq!(stage.refused(allowed, verdict).await, "allowed");
-        assert_eq!(stage.refused(denied, verdict).await, "denied");
+        assert_eq!(stage.refused_state(allowed, verdict).await, "allowed");
+        assert_eq!(stage.refused_state(denied, verdict).await, "denied");
     }
     assert_eq!(stage.approval(allowed).await, decided);
     // The same request, asked once more, is another one.
-    assert_eq!(stage.state(waits).await, ApprovalStatus::Pending);
-    let told = stage.told(session).await;
+    assert_eq!(stage.approval_status(waits).await, ApprovalStatus::Pending);
+    let told = stage.approval_events(session).await;
     let states: Vec<_> = told.iter().map(|(_, state)| state.as_str()).collect();
     assert_eq!(
         states,
@@ -180,10 +203,13 @@ pub(crate) async fn a_decision_is_for_one_request_and_made_once(db: &TestStore) 
     );
 }
 
-pub(crate) async fn a_decision_comes_before_the_deadline_or_not_at_all(db: &TestStore) {
-    let stage = Stage::set(db).await;
-    let (_, run) = stage.under_way().await;
-    let [early, late] = [stage.ask(run).await, stage.ask(run).await];
+pub(crate) async fn decision_at_approval_deadline_is_refused(db: &TestStore) {
+    let stage = Stage::setup(db).await;
+    let (_, run) = stage.running_turn().await;
+    let [early, late] = [
+        stage.request_approval(run).await,
+        stage.request_approval(run).await,
+    ];
     let deadline = stage.approval(early).await.deadline_at;
     stage
         .clock
@@ -191,35 +217,48 @@ pub(crate) async fn a_decision_comes_before_the_deadline_or_not_at_all(db: &Test
     stage.decide(early, Verdict::Allow).await.unwrap();
     stage.clock.set(deadline);
     // Nobody has noticed yet.
-    assert_eq!(stage.refused(late, Verdict::Allow).await, "expired");
-    assert_eq!(stage.state(late).await, ApprovalStatus::Pending);
+    assert_eq!(stage.refused_state(late, Verdict::Allow).await, "expired");
+    assert_eq!(stage.approval_status(late).await, ApprovalStatus::Pending);
 }
 
-pub(crate) async fn what_nobody_decides_expires(db: &TestStore) {
-    let stage = Stage::set(db).await;
-    let (session, run) = stage.under_way().await;
-    let (other_session, other) = stage.under_way().await;
-    let waiter = stage.ask(run).await;
-    let decided = stage.ask(run).await;
-    let unnoticed = stage.ask(other).await;
+pub(crate) async fn undecided_approval_expires_at_deadline(db: &TestStore) {
+    let stage = Stage::setup(db).await;
+    let (session, run) = stage.running_turn().await;
+    let (other_session, other) = stage.running_turn().await;
+    let waiter = stage.request_approval(run).await;
+    let decided = stage.request_approval(run).await;
+    let unnoticed = stage.request_approval(other).await;
     stage.decide(decided, Verdict::Allow).await.unwrap();
     // Whoever waits knows by itself that its patience is over.
-    let expire = |id| stage.store.expire(id, stage.now());
+    let expire = |id| stage.store.expire_approval(id, stage.now());
     assert_eq!(expire(waiter).await.unwrap(), ApprovalStatus::Expired);
     assert_eq!(expire(waiter).await.unwrap(), ApprovalStatus::Expired);
     // A decision that came before that stands.
     assert_eq!(expire(decided).await.unwrap(), ApprovalStatus::Allowed);
 
-    assert_eq!(stage.store.expire_overdue(stage.now()).await.unwrap(), 0);
-    let now = stage.wait(600);
-    let late = stage.ask(other).await;
-    assert_eq!(stage.store.expire_overdue(now).await.unwrap(), 1);
-    assert_eq!(stage.state(unnoticed).await, ApprovalStatus::Expired);
+    assert_eq!(
+        stage
+            .store
+            .expire_overdue_approvals(stage.now())
+            .await
+            .unwrap(),
+        0
+    );
+    let now = stage.advance_seconds(600);
+    let late = stage.request_approval(other).await;
+    assert_eq!(stage.store.expire_overdue_approvals(now).await.unwrap(), 1);
+    assert_eq!(
+        stage.approval_status(unnoticed).await,
+        ApprovalStatus::Expired
+    );
     let ended = stage.approval(unnoticed).await.state.decided_at();
     assert_eq!(ended, Some(now));
-    assert_eq!(stage.state(late).await, ApprovalStatus::Pending);
-    assert_eq!(stage.refused(unnoticed, Verdict::Deny).await, "expired");
-    let told = stage.told(session).await;
+    assert_eq!(stage.approval_status(late).await, ApprovalStatus::Pending);
+    assert_eq!(
+        stage.refused_state(unnoticed, Verdict::Deny).await,
+        "expired"
+    );
+    let told = stage.approval_events(session).await;
     assert_eq!(
         told[2..],
         [
@@ -228,7 +267,7 @@ pub(crate) async fn what_nobody_decides_expires(db: &TestStore) {
         ]
     );
     assert_eq!(
-        stage.told(other_session).await,
+        stage.approval_events(other_session).await,
         [
             (unnoticed.to_string(), "pending".to_owned()),
             (late.to_string(), "pending".to_owned()),
@@ -237,85 +276,101 @@ pub(crate) async fn what_nobody_decides_expires(db: &TestStore) {
     );
 }
 
-pub(crate) async fn the_end_of_an_attempt_makes_void_what_it_asked(db: &TestStore) {
-    let stage = Stage::set(db).await;
-    let (session, run) = stage.under_way().await;
-    let [decided, waits] = [stage.ask(run).await, stage.ask(run).await];
+pub(crate) async fn end_or_cancel_of_attempt_voids_its_approvals(db: &TestStore) {
+    let stage = Stage::setup(db).await;
+    let (session, run) = stage.running_turn().await;
+    let [decided, waits] = [
+        stage.request_approval(run).await,
+        stage.request_approval(run).await,
+    ];
     stage.decide(decided, Verdict::Deny).await.unwrap();
-    let (_, beside) = stage.under_way().await;
-    let of_other = stage.ask(beside).await;
+    let (_, beside) = stage.running_turn().await;
+    let of_other = stage.request_approval(beside).await;
     stage.succeed(run).await;
-    assert_eq!(stage.state(waits).await, ApprovalStatus::Void);
-    assert_eq!(stage.state(decided).await, ApprovalStatus::Denied);
-    assert_eq!(stage.state(of_other).await, ApprovalStatus::Pending);
-    assert_eq!(stage.refused(waits, Verdict::Allow).await, "void");
+    assert_eq!(stage.approval_status(waits).await, ApprovalStatus::Void);
+    assert_eq!(stage.approval_status(decided).await, ApprovalStatus::Denied);
+    assert_eq!(
+        stage.approval_status(of_other).await,
+        ApprovalStatus::Pending
+    );
+    assert_eq!(stage.refused_state(waits, Verdict::Allow).await, "void");
     let events = stage.store.events(stage.scope(), session, 0, 100);
     let events = events.await.unwrap();
     let void = events
         .iter()
-        .position(|it| word(&it.change) == "approval void");
+        .position(|it| summary(&it.change) == "approval void");
     let end = events
         .iter()
-        .position(|it| word(&it.change) == "run succeeded");
+        .position(|it| summary(&it.change) == "run succeeded");
     assert!(void.unwrap() < end.unwrap(), "{events:#?}");
 
     // One that is to be called off hears no answer any more, though its turn has not ended.
-    let (session, run) = stage.under_way().await;
-    let waits = stage.ask(run).await;
+    let (session, run) = stage.running_turn().await;
+    let waits = stage.request_approval(run).await;
     let cancelled = stage
         .store
         .cancel_run(stage.scope(), run, "enough", stage.now());
     assert_eq!(cancelled.await.unwrap(), RunStatus::Running);
-    assert_eq!(stage.state(waits).await, ApprovalStatus::Void);
-    assert_eq!(stage.refused(waits, Verdict::Allow).await, "void");
+    assert_eq!(stage.approval_status(waits).await, ApprovalStatus::Void);
+    assert_eq!(stage.refused_state(waits, Verdict::Allow).await, "void");
     let late = stage.approval_id();
-    assert_eq!(stage.ask_as(&stage.worker, run, late).await, Settled::Lost);
-    let told = stage.told(session).await;
+    assert_eq!(
+        stage.request_approval_as(&stage.worker, run, late).await,
+        WriteOutcome::Fenced
+    );
+    let told = stage.approval_events(session).await;
     assert_eq!(told.last().unwrap().1, "void");
 
-    let (_, run) = stage.under_way().await;
-    let waits = stage.ask(run).await;
-    stage.fail(run, FailureKind::HandedBack).await;
-    assert_eq!(stage.state(waits).await, ApprovalStatus::Void);
+    let (_, run) = stage.running_turn().await;
+    let waits = stage.request_approval(run).await;
+    stage.fail(run, FailureKind::Requeued).await;
+    assert_eq!(stage.approval_status(waits).await, ApprovalStatus::Void);
 }
 
-pub(crate) async fn the_attempt_after_a_stall_asks_anew(db: &TestStore) {
-    let stage = Stage::set(db).await;
-    let (session, run) = stage.under_way().await;
-    let waits = stage.ask(run).await;
-    stage.wait(200);
+pub(crate) async fn attempt_after_stall_requests_new_approval(db: &TestStore) {
+    let stage = Stage::setup(db).await;
+    let (session, run) = stage.running_turn().await;
+    let waits = stage.request_approval(run).await;
+    stage.advance_seconds(200);
     assert_eq!(stage.stall().await, [run]);
-    assert_eq!(stage.state(waits).await, ApprovalStatus::Void);
+    assert_eq!(stage.approval_status(waits).await, ApprovalStatus::Void);
     let next = &stage.attempts(run).await[1];
     stage.clock.set(next.state.not_before().unwrap());
     stage.store.promote_due(stage.now()).await.unwrap();
     let next = next.id;
     stage.start(next).await;
-    let anew = stage.ask(next).await;
+    let anew = stage.request_approval(next).await;
 
     // Whoever answers the old one changes nothing, and says nothing of the new one.
-    assert_eq!(stage.refused(waits, Verdict::Allow).await, "void");
-    assert_eq!(stage.state(waits).await, ApprovalStatus::Void);
-    assert_eq!(stage.state(anew).await, ApprovalStatus::Pending);
+    assert_eq!(stage.refused_state(waits, Verdict::Allow).await, "void");
+    assert_eq!(stage.approval_status(waits).await, ApprovalStatus::Void);
+    assert_eq!(stage.approval_status(anew).await, ApprovalStatus::Pending);
     // Nor does the worker that was lost.
     let late = stage.approval_id();
-    assert_eq!(stage.ask_as(&stage.worker, run, late).await, Settled::Lost);
-    let expired = stage.store.expire(waits, stage.now()).await.unwrap();
+    assert_eq!(
+        stage.request_approval_as(&stage.worker, run, late).await,
+        WriteOutcome::Fenced
+    );
+    let expired = stage
+        .store
+        .expire_approval(waits, stage.now())
+        .await
+        .unwrap();
     assert_eq!(expired, ApprovalStatus::Void);
     let allowed = stage.decide(anew, Verdict::Allow).await.unwrap();
     assert_eq!((allowed.session_id, allowed.run_id), (session, next));
 }
 
-pub(crate) async fn another_tenants_approval_is_as_if_it_were_not_there(db: &TestStore) {
-    let stage = Stage::set(db).await;
-    let (session, run) = stage.under_way().await;
-    let id = stage.ask(run).await;
+pub(crate) async fn approval_of_other_tenant_is_not_found(db: &TestStore) {
+    let stage = Stage::setup(db).await;
+    let (session, run) = stage.running_turn().await;
+    let id = stage.request_approval(run).await;
     let other = stage.store.ensure_tenant("other", stage.now());
     let other = other.await.unwrap();
-    let by = somebody("them");
+    let by = decider("them");
     let decided = stage
         .store
-        .decide(other, id, Verdict::Allow, &by, None, stage.now());
+        .decide_approval(other, id, Verdict::Allow, &by, None, stage.now());
     let decided = decided.await;
     assert!(
         matches!(decided, Err(Error::NotFound { .. })),
@@ -341,24 +396,24 @@ pub(crate) async fn another_tenants_approval_is_as_if_it_were_not_there(db: &Tes
         .store
         .pending_approvals(Scope::Tenant(other), session, 9);
     assert_eq!(theirs.await.unwrap(), []);
-    assert_eq!(stage.state(id).await, ApprovalStatus::Pending);
+    assert_eq!(stage.approval_status(id).await, ApprovalStatus::Pending);
 }
 
-pub(crate) async fn approvals_are_listed_by_whom_they_belong_to(db: &TestStore) {
-    let stage = Stage::set(db).await;
+pub(crate) async fn approvals_are_listed_by_session_automation_run_and_state(db: &TestStore) {
+    let stage = Stage::setup(db).await;
     let key = "web:1";
     let session = stage.keyed_session(Some(key)).await;
-    let automation = stage.bound("standup", key).await;
-    let said = stage.say(session, "hello").await.run_id;
+    let automation = stage.bound_automation("standup", key).await;
+    let said = stage.send_message(session, "hello").await.run_id;
     stage.start(said).await;
-    let of_person = stage.ask(said).await;
+    let of_person = stage.request_approval(said).await;
     stage.succeed(said).await;
     let fired = stage.fire(automation).await.run_id;
     stage.start(fired).await;
-    stage.wait(1);
-    let first = stage.ask(fired).await;
-    stage.wait(1);
-    let second = stage.ask(fired).await;
+    stage.advance_seconds(1);
+    let first = stage.request_approval(fired).await;
+    stage.advance_seconds(1);
+    let second = stage.request_approval(fired).await;
     stage.decide(first, Verdict::Allow).await.unwrap();
 
     let list = async |filter: ApprovalFilter, page: Page<ApprovalId>| {
@@ -375,7 +430,7 @@ pub(crate) async fn approvals_are_listed_by_whom_they_belong_to(db: &TestStore) 
         session: Some(session),
         ..all
     };
-    let of_automation = ApprovalFilter {
+    let automation_change = ApprovalFilter {
         automation: Some(automation),
         ..all
     };
@@ -390,14 +445,14 @@ pub(crate) async fn approvals_are_listed_by_whom_they_belong_to(db: &TestStore) 
     };
     let allowed = ApprovalFilter {
         state: Some(ApprovalStatus::Allowed),
-        ..of_automation
+        ..automation_change
     };
     let newest = Page::first(9);
     for (filter, expected) in [
         (all, vec![second, first, of_person]),
         (pending, vec![second]),
         (of_session, vec![second, first, of_person]),
-        (of_automation, vec![second, first]),
+        (automation_change, vec![second, first]),
         (of_run, vec![second, first]),
         (nobodys, vec![]),
         (allowed, vec![first]),
@@ -408,7 +463,7 @@ pub(crate) async fn approvals_are_listed_by_whom_they_belong_to(db: &TestStore) 
         after: Some(second),
         limit: 1,
     };
-    for filter in [all, of_session, of_automation, of_run] {
+    for filter in [all, of_session, automation_change, of_run] {
         assert_eq!(list(filter, after).await, [first], "{filter:?}");
     }
     assert_eq!(list(pending, after).await, []);
@@ -422,14 +477,14 @@ pub(crate) async fn approvals_are_listed_by_whom_they_belong_to(db: &TestStore) 
     assert_eq!(stage.approval(second).await.automation_id, Some(automation));
 }
 
-pub(crate) async fn a_request_is_told_to_whoever_follows(db: &TestStore) {
-    let stage = Stage::set(db).await;
+pub(crate) async fn approval_request_and_decision_are_in_feed_and_notices(db: &TestStore) {
+    let stage = Stage::setup(db).await;
     let session = stage.keyed_session(Some("web:1")).await;
-    let automation = stage.bound("standup", "web:1").await;
+    let automation = stage.bound_automation("standup", "web:1").await;
     let from = stage.store.feed_head(stage.tenant).await.unwrap();
     let fired = stage.fire(automation).await.run_id;
     stage.start(fired).await;
-    let id = stage.ask(fired).await;
+    let id = stage.request_approval(fired).await;
     stage.decide(id, Verdict::Deny).await.unwrap();
     // The feed shows what was committed once no transaction is under way that began before, in whatever test.
     let events = loop {
@@ -448,7 +503,7 @@ pub(crate) async fn a_request_is_told_to_whoever_follows(db: &TestStore) {
     for event in &events {
         assert_eq!(event.session_id, Some(session));
         assert_eq!(event.automation_id, Some(automation));
-        assert_eq!(about(&event.event.change), id.to_string());
+        assert_eq!(subject_id(&event.event.change), id.to_string());
     }
     let changes = [&events[0], &events[1]].map(|it| match &it.event.change {
         Change::Approval { change, title, .. } => {
@@ -471,16 +526,16 @@ pub(crate) async fn a_request_is_told_to_whoever_follows(db: &TestStore) {
     assert_eq!(notices[0].automation.as_ref().unwrap().name, "standup");
 }
 
-pub(crate) async fn a_decision_of_another_process_wakes_whoever_waits(db: &TestStore) {
-    let stage = Stage::set(db).await;
-    let (session, run) = stage.under_way().await;
-    let id = stage.ask(run).await;
+pub(crate) async fn approval_decision_of_other_process_wakes_subscriber(db: &TestStore) {
+    let stage = Stage::setup(db).await;
+    let (session, run) = stage.running_turn().await;
+    let id = stage.request_approval(run).await;
     let mut changes = stage.store.changes();
     // What changed before.
     assert!(changes.next().await.everything);
     let second = store_over(&store::open(&db.location()).await.unwrap());
-    let by = somebody("elsewhere");
-    let decided = second.decide(stage.tenant, id, Verdict::Allow, &by, None, stage.now());
+    let by = decider("elsewhere");
+    let decided = second.decide_approval(stage.tenant, id, Verdict::Allow, &by, None, stage.now());
     decided.await.unwrap();
     let woken = async {
         loop {
@@ -493,5 +548,5 @@ pub(crate) async fn a_decision_of_another_process_wakes_whoever_waits(db: &TestS
     // The safety net comes every five seconds: this comes well before.
     let woken = tokio::time::timeout(Duration::from_secs(2), woken).await;
     assert!(woken.is_ok(), "nobody was woken");
-    assert_eq!(stage.state(id).await, ApprovalStatus::Allowed);
+    assert_eq!(stage.approval_status(id).await, ApprovalStatus::Allowed);
 }

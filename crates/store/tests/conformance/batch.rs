@@ -1,7 +1,7 @@
 //! What many ask for at one time, and one transaction does.
 
 use futures::future::join_all;
-use model::{SessionId, WorkerId, session::SessionEvent, turn::Settled};
+use model::{SessionId, WorkerId, session::SessionEvent, turn::WriteOutcome};
 use store::Error;
 
 use crate::{
@@ -9,8 +9,8 @@ use crate::{
     stage::{Stage, answer},
 };
 
-pub(crate) async fn what_many_ask_for_together_fails_alone(db: &TestStore) {
-    let stage = Stage::set(db).await;
+pub(crate) async fn failed_message_in_batch_fails_alone(db: &TestStore) {
+    let stage = Stage::setup(db).await;
     let mut sessions = Vec::new();
     for _ in 0..5 {
         sessions.push(stage.session().await);
@@ -19,14 +19,14 @@ pub(crate) async fn what_many_ask_for_together_fails_alone(db: &TestStore) {
     let (scope, now) = (stage.scope(), stage.now());
     let complete = stage
         .store
-        .move_session(scope, closed, SessionEvent::Complete, None, now);
+        .transition_session(scope, closed, SessionEvent::Complete, None, now);
     complete.await.unwrap();
     let missing = SessionId::from_uuid(uuid::Uuid::from_u128(7));
     let all = sessions.iter().chain([&closed, &missing]).cycle().take(70);
     let said = all.map(async |session| {
         let said = stage
             .store
-            .say(stage.tenant, *session, None, "Words", now)
+            .send_message(stage.tenant, *session, None, "Words", now)
             .await;
         (*session, said)
     });
@@ -51,10 +51,10 @@ pub(crate) async fn what_many_ask_for_together_fails_alone(db: &TestStore) {
     }
 }
 
-pub(crate) async fn a_stranger_beside_a_worker_takes_its_end_from_nobody(db: &TestStore) {
-    let stage = Stage::set(db).await;
+pub(crate) async fn finish_by_other_worker_in_same_batch_is_fenced(db: &TestStore) {
+    let stage = Stage::setup(db).await;
     let session = stage.session().await;
-    let run = stage.say(session, "Words").await.run_id;
+    let run = stage.send_message(session, "Words").await.run_id;
     stage.start(run).await;
     let stranger = WorkerId::from_stored("elsewhere-1-00000001".into());
     let (theirs, own, again) = (answer("Theirs"), answer("Own"), answer("Again"));
@@ -67,8 +67,15 @@ pub(crate) async fn a_stranger_beside_a_worker_takes_its_end_from_nobody(db: &Te
     ];
     let ends = ends.map(|(worker, finished)| stage.store.finish(run, worker, finished, now));
     let settled = join_all(ends).await;
-    let settled: Vec<Settled> = settled.into_iter().map(Result::unwrap).collect();
-    assert_eq!(settled, [Settled::Lost, Settled::Written, Settled::Lost]);
+    let settled: Vec<WriteOutcome> = settled.into_iter().map(Result::unwrap).collect();
+    assert_eq!(
+        settled,
+        [
+            WriteOutcome::Fenced,
+            WriteOutcome::Committed,
+            WriteOutcome::Fenced
+        ]
+    );
     let transcript = stage.transcript(session).await;
     assert!(transcript.iter().any(|line| line.contains("Own")));
     assert!(!transcript.iter().any(|line| line.contains("Theirs")));

@@ -6,7 +6,7 @@ use model::{
     permission::{PermissionRule, PermissionRules, Verdict},
     policy::SessionMode,
     run::RunStatus::{Cancelled, Failed, Running},
-    turn::Begin,
+    turn::StartReply,
 };
 use serde_json::json;
 use store::{Scope, params};
@@ -16,35 +16,38 @@ use crate::{
     stage::{Stage, at, hourly, instance},
 };
 
-pub(crate) async fn a_run_that_is_not_the_workers_is_lost(db: &TestStore) {
-    let stage = Stage::set(db).await;
+pub(crate) async fn begin_of_unclaimed_or_foreign_run_is_fenced(db: &TestStore) {
+    let stage = Stage::setup(db).await;
     let session = stage.session().await;
-    let run = stage.say(session, "hello").await.run_id;
-    assert!(matches!(stage.begin(run).await, Begin::Lost), "not claimed");
+    let run = stage.send_message(session, "hello").await.run_id;
+    assert!(
+        matches!(stage.begin(run).await, StartReply::Fenced),
+        "not claimed"
+    );
     stage.claim().await;
     let other = WorkerId::from_stored("host-2-bbbbbbbb".into());
     let begun = stage.store.begin(run, &other, stage.instance, stage.now());
-    assert!(matches!(begun.await.unwrap(), Begin::Lost));
+    assert!(matches!(begun.await.unwrap(), StartReply::Fenced));
     assert!(stage.transcript(session).await.is_empty());
-    assert!(matches!(stage.begin(run).await, Begin::Started(_)));
+    assert!(matches!(stage.begin(run).await, StartReply::Started(_)));
     assert!(
-        matches!(stage.begin(run).await, Begin::Lost),
+        matches!(stage.begin(run).await, StartReply::Fenced),
         "begun before"
     );
     let nobody = model::RunId::from_uuid(crate::fixtures::id());
-    assert!(matches!(stage.begin(nobody).await, Begin::Lost));
+    assert!(matches!(stage.begin(nobody).await, StartReply::Fenced));
 }
 
-pub(crate) async fn a_run_that_was_called_off_never_begins(db: &TestStore) {
-    let stage = Stage::set(db).await;
+pub(crate) async fn cancelled_run_does_not_begin(db: &TestStore) {
+    let stage = Stage::setup(db).await;
     let session = stage.session().await;
-    let run = stage.say(session, "hello").await.run_id;
+    let run = stage.send_message(session, "hello").await.run_id;
     stage.claim().await;
     let cancelled = stage
         .store
         .cancel_run(stage.scope(), run, "changed my mind", stage.now());
     cancelled.await.unwrap();
-    assert!(matches!(stage.begin(run).await, Begin::Cancelled));
+    assert!(matches!(stage.begin(run).await, StartReply::Cancelled));
     let run = stage.run(run).await;
     assert_eq!(run.status(), Cancelled);
     assert_eq!(run.state.reason(), Some("changed my mind"));
@@ -54,31 +57,31 @@ pub(crate) async fn a_run_that_was_called_off_never_begins(db: &TestStore) {
     );
 }
 
-pub(crate) async fn no_agent_without_its_memory_is_started_in_its_place(db: &TestStore) {
-    let stage = Stage::set(db).await;
+pub(crate) async fn begin_on_instance_without_memory_is_refused(db: &TestStore) {
+    let stage = Stage::setup(db).await;
     let registered =
         stage
             .store
-            .register_host(stage.tenant, instance(2), "other host", stage.now());
+            .register_instance(stage.tenant, instance(2), "other host", stage.now());
     registered.await.unwrap();
     let session = stage.session().await;
-    let first = stage.say(session, "one").await.run_id;
-    let second = stage.say(session, "two").await.run_id;
+    let first = stage.send_message(session, "one").await.run_id;
+    let second = stage.send_message(session, "two").await.run_id;
     stage.start(first).await;
     stage.succeed(first).await;
     stage.claim().await;
     let begun = stage
         .store
         .begin(second, &stage.worker, instance(2), stage.now());
-    let Begin::Refused(failure) = begun.await.unwrap() else {
+    let StartReply::Refused(failure) = begun.await.unwrap() else {
         panic!("it began on another instance");
     };
     assert_eq!(failure.kind, FailureKind::InstanceGone);
     assert_eq!(stage.status(second).await, Failed);
 }
 
-pub(crate) async fn a_scheduled_turn_is_shown_as_a_readable_event(db: &TestStore) {
-    let stage = Stage::set(db).await;
+pub(crate) async fn scheduled_turn_is_readable_in_transcript(db: &TestStore) {
+    let stage = Stage::setup(db).await;
     let mut new = stage.new_automation("daily monitor", SessionMode::Continuous);
     new.prompt = "Check the mail.".into();
     new.triggers = vec![hourly()];
@@ -114,8 +117,8 @@ pub(crate) async fn a_scheduled_turn_is_shown_as_a_readable_event(db: &TestStore
     assert_eq!(shown[0].run_id, Some(run));
 }
 
-pub(crate) async fn the_prompt_that_is_sent_is_in_the_record_and_nowhere_else(db: &TestStore) {
-    let stage = Stage::set(db).await;
+pub(crate) async fn rendered_prompt_is_only_in_run_record(db: &TestStore) {
+    let stage = Stage::setup(db).await;
     let automation = stage.automation("report", SessionMode::Fresh).await;
     let run = stage.fire(automation).await.run_id;
     let record = stage.store.run_record(stage.scope(), run).await.unwrap();
@@ -141,10 +144,10 @@ pub(crate) async fn the_prompt_that_is_sent_is_in_the_record_and_nowhere_else(db
     assert_eq!(rows[0].get::<String>("content").unwrap(), "Do the report.");
 }
 
-pub(crate) async fn a_persons_words_are_shown_as_they_were_said(db: &TestStore) {
-    let stage = Stage::set(db).await;
+pub(crate) async fn message_of_person_is_stored_verbatim(db: &TestStore) {
+    let stage = Stage::setup(db).await;
     let session = stage.session().await;
-    let run = stage.say(session, "hello {{ name }}").await.run_id;
+    let run = stage.send_message(session, "hello {{ name }}").await.run_id;
     let assignment = stage.start(run).await;
     assert_eq!(assignment.prompt.text, "hello {{ name }}");
     let shown = stage.store.messages(stage.scope(), session, 0, 10);
@@ -153,33 +156,33 @@ pub(crate) async fn a_persons_words_are_shown_as_they_were_said(db: &TestStore) 
     assert_eq!(shown[0].metadata, json!({}));
 }
 
-pub(crate) async fn the_first_turn_pins_its_seat_and_its_end_decides(db: &TestStore) {
-    let stage = Stage::set(db).await;
+pub(crate) async fn first_completed_turn_pins_seat_to_instance(db: &TestStore) {
+    let stage = Stage::setup(db).await;
     let session = stage.session().await;
     let pinned = || async {
         let seats = stage.store.seats(stage.scope(), session).await.unwrap();
         seats[0].instance_id
     };
-    let first = stage.say(session, "one").await.run_id;
+    let first = stage.send_message(session, "one").await.run_id;
     assert_eq!(pinned().await, None);
     stage.start(first).await;
     assert_eq!(pinned().await, Some(stage.instance));
     // No turn has ended yet: a retry may go elsewhere.
     stage.fail(first, FailureKind::SignIn).await;
     assert_eq!(pinned().await, None);
-    let second = stage.say(session, "two").await.run_id;
+    let second = stage.send_message(session, "two").await.run_id;
     stage.start(second).await;
     stage.succeed(second).await;
     assert_eq!(pinned().await, Some(stage.instance));
     // From now on it is the seat's, whatever becomes of later turns.
-    let third = stage.say(session, "three").await.run_id;
+    let third = stage.send_message(session, "three").await.run_id;
     stage.start(third).await;
     stage.fail(third, FailureKind::SignIn).await;
     assert_eq!(pinned().await, Some(stage.instance));
 }
 
-pub(crate) async fn the_rules_of_the_agent_and_the_automation_hold_together(db: &TestStore) {
-    let stage = Stage::set(db).await;
+pub(crate) async fn permission_rules_of_agent_and_automation_are_combined(db: &TestStore) {
+    let stage = Stage::setup(db).await;
     let mut config = model::agent::AgentConfig::new(vec!["agent".into()]);
     let allow = |tool: &str| PermissionRule {
         tool: tool.into(),

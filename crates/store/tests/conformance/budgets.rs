@@ -3,12 +3,12 @@
 use model::{
     AutomationId, RunId,
     automation::AutomationState,
-    budget::{Account, Budget, Spent},
+    budget::{Account, Budget, RunUsage},
     entity::Automation,
     outcome::{FailureKind, Outcome},
     policy::SessionMode,
     run::RunStatus,
-    turn::{Begin, Finished, Settled},
+    turn::{StartReply, TurnResult, WriteOutcome},
 };
 use serde_json::{Value, json};
 
@@ -35,8 +35,8 @@ fn usage(tokens: u64, micros: u64, currency: &str) -> Value {
 }
 
 /// An end by an answer that has used so much.
-fn used(tokens: u64, micros: u64) -> Finished {
-    Finished {
+fn answer_using(tokens: u64, micros: u64) -> TurnResult {
+    TurnResult {
         usage: Some(usage(tokens, micros, "USD")),
         ..answer("Done.")
     }
@@ -44,7 +44,12 @@ fn used(tokens: u64, micros: u64) -> Finished {
 
 impl Stage {
     /// Makes an automation with a budget.
-    async fn limited(&self, name: &str, mode: SessionMode, limits: &[&str]) -> AutomationId {
+    async fn automation_with_budget(
+        &self,
+        name: &str,
+        mode: SessionMode,
+        limits: &[&str],
+    ) -> AutomationId {
         let mut new = self.new_automation(name, mode);
         new.policies.budget = budget(limits);
         self.create(&new).await
@@ -58,24 +63,26 @@ impl Stage {
         set.await.unwrap();
     }
 
-    async fn automation_of(&self, id: AutomationId) -> Automation {
+    async fn read_automation(&self, id: AutomationId) -> Automation {
         self.store.automation(self.scope(), id).await.unwrap()
     }
 
-    async fn spending(&self, id: AutomationId) -> Account {
+    async fn automation_usage(&self, id: AutomationId) -> Account {
         let scope = self.scope();
-        let found = self.store.automation_spending(scope, id, self.now());
+        let found = self.store.automation_usage(scope, id, self.now());
         found.await.unwrap()
     }
 
-    async fn spending_of_all(&self) -> Account {
+    async fn tenant_usage(&self) -> Account {
         let (scope, tenant) = (self.scope(), self.tenant);
-        let found = self.store.tenant_spending(scope, tenant, self.now());
+        let found = self.store.tenant_usage(scope, tenant, self.now());
         found.await.unwrap()
     }
 
-    async fn spend(&self, run: RunId, usage: &Value) -> Option<model::budget::Accounts> {
-        let spent = self.store.spend(run, &self.worker, usage, self.now());
+    async fn record_usage(&self, run: RunId, usage: &Value) -> Option<model::budget::Accounts> {
+        let spent = self
+            .store
+            .record_usage(run, &self.worker, usage, self.now());
         spent.await.unwrap()
     }
 
@@ -88,19 +95,19 @@ impl Stage {
     pub(crate) async fn turn_using(&self, id: AutomationId, tokens: u64, micros: u64) -> RunId {
         let run = self.fire(id).await.run_id;
         self.start(run).await;
-        self.end(run, &used(tokens, micros)).await;
+        self.end(run, &answer_using(tokens, micros)).await;
         run
     }
 
     /// Claims a run whose turn is then not to begin.
-    async fn begin_in_vain(&self, run: RunId) -> Begin {
+    async fn claim_and_begin(&self, run: RunId) -> StartReply {
         assert_eq!(self.claim().await, Some(run));
         self.begin(run).await
     }
 
     /// Fails unless an automation has paused itself, and said this.
-    async fn is_paused(&self, id: AutomationId, said: &str) {
-        let found = self.automation_of(id).await;
+    async fn assert_paused_by_budget(&self, id: AutomationId, said: &str) {
+        let found = self.read_automation(id).await;
         assert_eq!(found.state, AutomationState::Paused);
         assert_eq!(found.pause_reason.as_deref(), Some("budget"));
         assert_eq!(found.attention.unwrap(), format!("paused itself: {said}"));
@@ -108,7 +115,7 @@ impl Stage {
 }
 
 /// Tokens, dollars' millionths and turns of a day and of its month.
-fn sums(account: &Account) -> [(u64, u64, u64); 2] {
+fn usage_sums(account: &Account) -> [(u64, u64, u64); 2] {
     [&account.day, &account.month].map(|used| {
         let micros = used.cost.get("USD").copied().unwrap_or(0);
         (used.tokens, micros, used.turns)
@@ -118,26 +125,29 @@ fn sums(account: &Account) -> [(u64, u64, u64); 2] {
 /// The end of the day on which every stage begins.
 const MIDNIGHT: &str = "2026-05-05T00:00:00Z";
 
-pub(crate) async fn without_a_budget_all_is_counted_and_nothing_held(db: &TestStore) {
-    let stage = Stage::set(db).await;
+pub(crate) async fn usage_without_budget_is_counted_and_unlimited(db: &TestStore) {
+    let stage = Stage::setup(db).await;
     let id = stage.automation("report", SessionMode::Fresh).await;
     for _ in 0..3 {
         stage.turn_using(id, 100, 7).await;
     }
     let session = stage.session().await;
-    let run = stage.say(session, "Hello").await.run_id;
+    let run = stage.send_message(session, "Hello").await.run_id;
     stage.start(run).await;
-    stage.end(run, &used(10, 2)).await;
-    assert_eq!(sums(&stage.spending(id).await), [(300, 21, 3); 2]);
-    assert_eq!(sums(&stage.spending_of_all().await), [(310, 23, 4); 2]);
+    stage.end(run, &answer_using(10, 2)).await;
     assert_eq!(
-        stage.automation_of(id).await.state,
+        usage_sums(&stage.automation_usage(id).await),
+        [(300, 21, 3); 2]
+    );
+    assert_eq!(usage_sums(&stage.tenant_usage().await), [(310, 23, 4); 2]);
+    assert_eq!(
+        stage.read_automation(id).await.state,
         AutomationState::Enabled
     );
 }
 
-pub(crate) async fn a_turn_beyond_the_budget_waits_until_there_is_one_again(db: &TestStore) {
-    let stage = Stage::set(db).await;
+pub(crate) async fn run_over_budget_is_deferred_until_next_period(db: &TestStore) {
+    let stage = Stage::setup(db).await;
     let mut new = stage.new_automation("report", SessionMode::Fresh);
     new.policies.budget = budget(&["2 turns/day"]);
     new.triggers = vec![hourly()];
@@ -147,13 +157,16 @@ pub(crate) async fn a_turn_beyond_the_budget_waits_until_there_is_one_again(db: 
     }
     // All that is allowed is used, and nothing beyond it was asked for.
     assert_eq!(
-        stage.automation_of(id).await.state,
+        stage.read_automation(id).await.state,
         AutomationState::Enabled
     );
     let run = stage.fire(id).await.run_id;
-    assert!(matches!(stage.begin_in_vain(run).await, Begin::Held));
+    assert!(matches!(
+        stage.claim_and_begin(run).await,
+        StartReply::Deferred
+    ));
     let said = "the automation's budget of 2 turns a day is used up until 2026-05-05T00:00:00Z";
-    stage.is_paused(id, said).await;
+    stage.assert_paused_by_budget(id, said).await;
     let waiting = stage.run(run).await;
     assert_eq!(waiting.status(), RunStatus::Deferred);
     assert_eq!(waiting.state.not_before(), Some(at(MIDNIGHT)));
@@ -162,42 +175,51 @@ pub(crate) async fn a_turn_beyond_the_budget_waits_until_there_is_one_again(db: 
     // Nothing is due while it is paused, and nothing starts before the day is over.
     stage.clock.set(at("2026-05-04T23:59:59Z"));
     stage.fire_due().await;
-    stage.nothing_is_left_behind().await;
+    stage.assert_nothing_promotable().await;
     assert_eq!(stage.claim().await, None);
     stage.clock.set(at(MIDNIGHT));
-    stage.nothing_is_left_behind().await;
+    stage.assert_nothing_promotable().await;
     stage.start(run).await;
     let begun = stage.run(run).await;
     assert_eq!((begun.state.reason(), begun.state.message()), (None, None));
-    assert_eq!(sums(&stage.spending(id).await), [(0, 0, 1), (2, 0, 3)]);
+    assert_eq!(
+        usage_sums(&stage.automation_usage(id).await),
+        [(0, 0, 1), (2, 0, 3)]
+    );
 }
 
-pub(crate) async fn who_resumes_before_the_day_is_over_is_told_again(db: &TestStore) {
-    let stage = Stage::set(db).await;
+pub(crate) async fn automation_resumed_before_next_period_pauses_again(db: &TestStore) {
+    let stage = Stage::setup(db).await;
     let id = stage
-        .limited("report", SessionMode::Continuous, &["100 tokens/day"])
+        .automation_with_budget("report", SessionMode::Continuous, &["100 tokens/day"])
         .await;
     stage.turn_using(id, 100, 0).await;
     let said = "the automation's budget of 100 tokens a day is used up until 2026-05-05T00:00:00Z";
-    stage.is_paused(id, said).await;
+    stage.assert_paused_by_budget(id, said).await;
     stage.resume(id).await;
     let run = stage.fire(id).await.run_id;
-    assert!(matches!(stage.begin_in_vain(run).await, Begin::Held));
-    stage.is_paused(id, said).await;
+    assert!(matches!(
+        stage.claim_and_begin(run).await,
+        StartReply::Deferred
+    ));
+    stage.assert_paused_by_budget(id, said).await;
     // What waits may begin again at once where somebody resumes it, and looks again.
-    stage.wait(60);
+    stage.advance_seconds(60);
     stage.resume(id).await;
-    stage.nothing_is_left_behind().await;
-    assert!(matches!(stage.begin_in_vain(run).await, Begin::Held));
-    stage.is_paused(id, said).await;
+    stage.assert_nothing_promotable().await;
+    assert!(matches!(
+        stage.claim_and_begin(run).await,
+        StartReply::Deferred
+    ));
+    stage.assert_paused_by_budget(id, said).await;
     stage.clock.set(at(MIDNIGHT));
     stage.resume(id).await;
-    stage.nothing_is_left_behind().await;
+    stage.assert_nothing_promotable().await;
     stage.start(run).await;
 }
 
-pub(crate) async fn a_limit_is_reached_by_the_last_of_it(db: &TestStore) {
-    let stage = Stage::set(db).await;
+pub(crate) async fn usage_equal_to_limit_exhausts_budget(db: &TestStore) {
+    let stage = Stage::setup(db).await;
     let day = "2026-05-05T00:00:00Z";
     for (name, limits, tokens, micros, said) in [
         ("a", "100 tokens/day", 99, 0, None),
@@ -219,47 +241,47 @@ pub(crate) async fn a_limit_is_reached_by_the_last_of_it(db: &TestStore) {
         ),
         ("f", "0.5 EUR/day", 0, 9_000_000, None),
     ] {
-        let id = stage.limited(name, SessionMode::Fresh, &[limits]).await;
+        let id = stage
+            .automation_with_budget(name, SessionMode::Fresh, &[limits])
+            .await;
         let run = stage.turn_using(id, tokens, micros).await;
         assert_eq!(stage.status(run).await, RunStatus::Succeeded);
         if let Some((limit, until)) = said {
             let said = format!("the automation's budget of {limit} is used up until {until}");
-            stage.is_paused(id, &said).await;
+            stage.assert_paused_by_budget(id, &said).await;
         } else {
-            let state = stage.automation_of(id).await.state;
+            let state = stage.read_automation(id).await.state;
             assert_eq!(state, AutomationState::Enabled, "{name}");
         }
     }
     let id = stage
-        .limited("g", SessionMode::Fresh, &["100 tokens/run"])
+        .automation_with_budget("g", SessionMode::Fresh, &["100 tokens/run"])
         .await;
     stage.turn_using(id, 99, 0).await;
     stage.turn_using(id, 99, 0).await;
     assert_eq!(
-        stage.automation_of(id).await.state,
+        stage.read_automation(id).await.state,
         AutomationState::Enabled
     );
     stage.turn_using(id, 100, 0).await;
     let said = "the automation's budget of 100 tokens a run is used up";
-    stage.is_paused(id, said).await;
+    stage.assert_paused_by_budget(id, said).await;
 }
 
-pub(crate) async fn a_run_that_was_cut_off_pauses_its_automation_and_is_not_tried_again(
-    db: &TestStore,
-) {
-    let stage = Stage::set(db).await;
+pub(crate) async fn run_stopped_by_budget_pauses_automation_and_is_not_retried(db: &TestStore) {
+    let stage = Stage::setup(db).await;
     let id = stage
-        .limited("report", SessionMode::Fresh, &["50 tokens/run"])
+        .automation_with_budget("report", SessionMode::Fresh, &["50 tokens/run"])
         .await;
     let run = stage.fire(id).await.run_id;
     stage.start(run).await;
-    let cut = Finished {
+    let cut = TurnResult {
         usage: Some(usage(60, 0, "USD")),
         ..failed(FailureKind::Budget, true)
     };
     stage.end(run, &cut).await;
     stage
-        .is_paused(id, "the automation's budget of 50 tokens a run is used up")
+        .assert_paused_by_budget(id, "the automation's budget of 50 tokens a run is used up")
         .await;
     let ended = stage.run(run).await;
     assert_eq!(ended.state.reason(), Some("budget"));
@@ -269,116 +291,125 @@ pub(crate) async fn a_run_that_was_cut_off_pauses_its_automation_and_is_not_trie
     let run = stage.fire(late).await.run_id;
     stage.start(run).await;
     stage.end(run, &failed(FailureKind::Budget, true)).await;
-    stage.is_paused(late, "it broke").await;
+    stage.assert_paused_by_budget(late, "it broke").await;
 }
 
-pub(crate) async fn what_a_run_uses_is_counted_once(db: &TestStore) {
-    let stage = Stage::set(db).await;
+pub(crate) async fn repeated_usage_reports_are_counted_once(db: &TestStore) {
+    let stage = Stage::setup(db).await;
     let id = stage
-        .limited("report", SessionMode::Fresh, &["1000 tokens/day"])
+        .automation_with_budget("report", SessionMode::Fresh, &["1000 tokens/day"])
         .await;
     let run = stage.fire(id).await.run_id;
     stage.start(run).await;
     for _ in 0..2 {
-        let left = stage.spend(run, &usage(40, 5, "USD")).await.unwrap();
+        let left = stage.record_usage(run, &usage(40, 5, "USD")).await.unwrap();
         assert_eq!(left.accounts[0].day.tokens, 40);
         assert_eq!(left.counted.tokens, 40);
     }
     // A report that was overtaken takes nothing back.
-    stage.spend(run, &usage(60, 5, "USD")).await.unwrap();
-    let left = stage.spend(run, &usage(40, 5, "USD")).await.unwrap();
+    stage.record_usage(run, &usage(60, 5, "USD")).await.unwrap();
+    let left = stage.record_usage(run, &usage(40, 5, "USD")).await.unwrap();
     assert_eq!((left.accounts[0].day.tokens, left.counted.tokens), (60, 60));
-    assert_eq!(sums(&stage.spending(id).await), [(60, 5, 1); 2]);
-    let end = used(100, 9);
+    assert_eq!(
+        usage_sums(&stage.automation_usage(id).await),
+        [(60, 5, 1); 2]
+    );
+    let end = answer_using(100, 9);
     stage.end(run, &end).await;
-    assert_eq!(stage.finish(run, &end).await, Settled::Lost);
-    assert_eq!(stage.spend(run, &usage(500, 5, "USD")).await, None);
-    assert_eq!(sums(&stage.spending(id).await), [(100, 9, 1); 2]);
+    assert_eq!(stage.finish(run, &end).await, WriteOutcome::Fenced);
+    assert_eq!(stage.record_usage(run, &usage(500, 5, "USD")).await, None);
+    assert_eq!(
+        usage_sums(&stage.automation_usage(id).await),
+        [(100, 9, 1); 2]
+    );
     assert_eq!(stage.run(run).await.usage, end.usage);
 }
 
-pub(crate) async fn runs_that_end_or_begin_at_once_are_all_counted(db: &TestStore) {
-    let stage = Stage::set(db).await;
+pub(crate) async fn concurrent_turns_are_all_counted_against_budget(db: &TestStore) {
+    let stage = Stage::setup(db).await;
     let id = stage.automation("report", SessionMode::Fresh).await;
     let (one, other) = (stage.fire(id).await.run_id, stage.fire(id).await.run_id);
     stage.start(one).await;
     stage.start(other).await;
-    let (first, second) = (used(10, 1), used(20, 2));
+    let (first, second) = (answer_using(10, 1), answer_using(20, 2));
     tokio::join!(stage.end(one, &first), stage.end(other, &second));
-    assert_eq!(sums(&stage.spending(id).await), [(30, 3, 2); 2]);
+    assert_eq!(
+        usage_sums(&stage.automation_usage(id).await),
+        [(30, 3, 2); 2]
+    );
     // One turn is left of the tenant's budget, and two ask for it.
     stage.limit_tenant(&["3 turns/day"]).await;
     let next = stage.automation("next", SessionMode::Fresh).await;
     let runs = [stage.fire(id).await.run_id, stage.fire(next).await.run_id];
     assert_eq!(stage.claim_all(2).await.len(), 2);
     let (one, other) = tokio::join!(stage.begin(runs[0]), stage.begin(runs[1]));
-    let begun = [&one, &other].map(|begun| matches!(begun, Begin::Started(_)));
-    let held = [&one, &other].map(|begun| matches!(begun, Begin::Held));
+    let begun = [&one, &other].map(|begun| matches!(begun, StartReply::Started(_)));
+    let held = [&one, &other].map(|begun| matches!(begun, StartReply::Deferred));
     assert_eq!((begun[0] ^ begun[1], held[0] ^ held[1]), (true, true));
     let pair = [id, next];
     let mut paused = 0;
     for (id, held) in pair.into_iter().zip(held) {
-        let state = stage.automation_of(id).await.state;
+        let state = stage.read_automation(id).await.state;
         assert_eq!(state == AutomationState::Paused, held);
         paused += u32::from(held);
     }
     assert_eq!(paused, 1);
-    assert_eq!(stage.spending_of_all().await.day.turns, 3);
+    assert_eq!(stage.tenant_usage().await.day.turns, 3);
 }
 
-pub(crate) async fn what_a_lost_worker_had_counted_stays_counted(db: &TestStore) {
-    let stage = Stage::set(db).await;
+pub(crate) async fn usage_reported_by_lost_worker_stays_counted(db: &TestStore) {
+    let stage = Stage::setup(db).await;
     let id = stage
-        .limited("report", SessionMode::Continuous, &["100 tokens/day"])
+        .automation_with_budget("report", SessionMode::Continuous, &["100 tokens/day"])
         .await;
     stage.turn_using(id, 10, 0).await;
     let run = stage.fire(id).await.run_id;
     stage.start(run).await;
-    stage.spend(run, &usage(45, 0, "USD")).await.unwrap();
-    stage.wait(200);
+    stage.record_usage(run, &usage(45, 0, "USD")).await.unwrap();
+    stage.advance_seconds(200);
     assert_eq!(stage.stall().await, [run]);
-    assert_eq!(stage.spending(id).await.day.tokens, 55);
+    assert_eq!(stage.automation_usage(id).await.day.tokens, 55);
     // The next attempt goes on with the agent's session as it was last heard of: nothing counts again.
     let next = stage.attempts(run).await[1].clone();
     stage.clock.set(next.state.not_before().unwrap());
-    stage.nothing_is_left_behind().await;
+    stage.assert_nothing_promotable().await;
     let begun = stage.start(next.id).await;
     let kept = begun.seat.usage.unwrap();
     assert_eq!(kept["used"], 45);
     assert_eq!(kept["costs"][0]["amount"], "0.5");
     assert_eq!(begun.accounts.accounts[0].day.tokens, 55);
-    assert_eq!(begun.accounts.counted, Spent::default());
-    stage.end(next.id, &used(45, 0)).await;
+    assert_eq!(begun.accounts.counted, RunUsage::default());
+    stage.end(next.id, &answer_using(45, 0)).await;
     stage
-        .is_paused(
+        .assert_paused_by_budget(
             id,
             "the automation's budget of 100 tokens a day is used up until 2026-05-05T00:00:00Z",
         )
         .await;
 }
 
-pub(crate) async fn a_seat_without_a_memory_has_used_nothing(db: &TestStore) {
-    let stage = Stage::set(db).await;
+pub(crate) async fn seat_without_memory_has_no_usage(db: &TestStore) {
+    let stage = Stage::setup(db).await;
     let session = stage.session().await;
-    let run = stage.say(session, "Hello").await.run_id;
+    let run = stage.send_message(session, "Hello").await.run_id;
     stage.start(run).await;
-    let broken = Finished {
+    let broken = TurnResult {
         usage: Some(usage(45, 0, "USD")),
-        ..Finished::bare(Outcome::Cancelled("enough".into()))
+        ..TurnResult::with_outcome(Outcome::Cancelled("enough".into()))
     };
     stage.end(run, &broken).await;
-    let run = stage.say(session, "Again").await.run_id;
+    let run = stage.send_message(session, "Again").await.run_id;
     assert_eq!(stage.start(run).await.seat.usage, None);
-    stage.end(run, &used(7, 0)).await;
-    let run = stage.say(session, "And again").await.run_id;
+    stage.end(run, &answer_using(7, 0)).await;
+    let run = stage.send_message(session, "And again").await.run_id;
     assert_eq!(stage.start(run).await.seat.usage.unwrap()["used"], 7);
-    assert_eq!(stage.spending_of_all().await.day.tokens, 52);
+    assert_eq!(stage.tenant_usage().await.day.tokens, 52);
 }
 
-pub(crate) async fn days_and_months_begin_at_midnight_in_utc(db: &TestStore) {
-    let stage = Stage::set(db).await;
+pub(crate) async fn budget_periods_begin_at_midnight_utc(db: &TestStore) {
+    let stage = Stage::setup(db).await;
     let id = stage
-        .limited(
+        .automation_with_budget(
             "report",
             SessionMode::Fresh,
             &["9 turns/day", "3 turns/month"],
@@ -389,39 +420,57 @@ pub(crate) async fn days_and_months_begin_at_midnight_in_utc(db: &TestStore) {
     on("2026-05-30T23:59:59Z");
     stage.turn_using(id, 2, 2).await;
     on("2026-05-31T00:00:00Z");
-    assert_eq!(sums(&stage.spending(id).await), [(0, 0, 0), (3, 3, 2)]);
+    assert_eq!(
+        usage_sums(&stage.automation_usage(id).await),
+        [(0, 0, 0), (3, 3, 2)]
+    );
     stage.turn_using(id, 4, 4).await;
-    assert_eq!(sums(&stage.spending(id).await), [(4, 4, 1), (7, 7, 3)]);
+    assert_eq!(
+        usage_sums(&stage.automation_usage(id).await),
+        [(4, 4, 1), (7, 7, 3)]
+    );
     let run = stage.fire(id).await.run_id;
-    assert!(matches!(stage.begin_in_vain(run).await, Begin::Held));
+    assert!(matches!(
+        stage.claim_and_begin(run).await,
+        StartReply::Deferred
+    ));
     let until = at("2026-06-01T00:00:00Z");
     assert_eq!(stage.run(run).await.state.not_before(), Some(until));
     on("2026-06-01T00:00:00Z");
-    assert_eq!(sums(&stage.spending(id).await), [(0, 0, 0); 2]);
-    stage.nothing_is_left_behind().await;
+    assert_eq!(
+        usage_sums(&stage.automation_usage(id).await),
+        [(0, 0, 0); 2]
+    );
+    stage.assert_nothing_promotable().await;
     // A turn belongs to the day on which it began, what it used to that on which it is known.
     stage.start(run).await;
     on("2026-06-02T00:00:00Z");
-    stage.end(run, &used(8, 8)).await;
-    assert_eq!(sums(&stage.spending(id).await), [(8, 8, 0), (8, 8, 1)]);
+    stage.end(run, &answer_using(8, 8)).await;
+    assert_eq!(
+        usage_sums(&stage.automation_usage(id).await),
+        [(8, 8, 0), (8, 8, 1)]
+    );
     // A clock that was set back finds what it has left.
     on("2026-05-31T12:00:00Z");
-    assert_eq!(sums(&stage.spending(id).await), [(4, 4, 1), (7, 7, 3)]);
+    assert_eq!(
+        usage_sums(&stage.automation_usage(id).await),
+        [(4, 4, 1), (7, 7, 3)]
+    );
 }
 
-pub(crate) async fn a_tenants_budget_holds_for_all_of_it_and_nobody_else(db: &TestStore) {
-    let stage = Stage::set(db).await;
+pub(crate) async fn tenant_budget_limits_all_runs_of_its_tenant_only(db: &TestStore) {
+    let stage = Stage::setup(db).await;
     let id = stage.automation("report", SessionMode::Fresh).await;
     stage.limit_tenant(&["100 tokens/month"]).await;
     let session = stage.session().await;
-    let run = stage.say(session, "Hello").await.run_id;
+    let run = stage.send_message(session, "Hello").await.run_id;
     let begun = stage.start(run).await;
     assert_eq!(begun.accounts.accounts.len(), 1);
-    stage.end(run, &used(100, 0)).await;
+    stage.end(run, &answer_using(100, 0)).await;
     // Whoever says something is told at once.
-    let run = stage.say(session, "And now?").await.run_id;
-    let refused = stage.begin_in_vain(run).await;
-    assert!(matches!(refused, Begin::Refused(failure) if failure.kind == FailureKind::Budget));
+    let run = stage.send_message(session, "And now?").await.run_id;
+    let refused = stage.claim_and_begin(run).await;
+    assert!(matches!(refused, StartReply::Refused(failure) if failure.kind == FailureKind::Budget));
     let until = "2026-06-01T00:00:00Z";
     let said = format!("the tenant's budget of 100 tokens a month is used up until {until}");
     let ended = stage.run(run).await;
@@ -437,8 +486,11 @@ pub(crate) async fn a_tenants_budget_holds_for_all_of_it_and_nobody_else(db: &Te
     );
     // An automation pauses itself.
     let run = stage.fire(id).await.run_id;
-    assert!(matches!(stage.begin_in_vain(run).await, Begin::Held));
-    stage.is_paused(id, &said).await;
+    assert!(matches!(
+        stage.claim_and_begin(run).await,
+        StartReply::Deferred
+    ));
+    stage.assert_paused_by_budget(id, &said).await;
     // Another tenant has its own.
     let store = stage.store.clone();
     let now = stage.now();
@@ -451,34 +503,34 @@ pub(crate) async fn a_tenants_budget_holds_for_all_of_it_and_nobody_else(db: &Te
             .budget
             .is_none()
     );
-    let account = store.tenant_spending(store::Scope::Tenant(other), other, now);
-    assert_eq!(sums(&account.await.unwrap()), [(0, 0, 0); 2]);
+    let account = store.tenant_usage(store::Scope::Tenant(other), other, now);
+    assert_eq!(usage_sums(&account.await.unwrap()), [(0, 0, 0); 2]);
     // A larger one lets go on what waits.
     stage.limit_tenant(&["200 tokens/month"]).await;
-    stage.nothing_is_left_behind().await;
+    stage.assert_nothing_promotable().await;
     stage.start(run).await;
-    stage.end(run, &used(1, 0)).await;
+    stage.end(run, &answer_using(1, 0)).await;
     stage.limit_tenant(&[]).await;
-    assert!(stage.spending_of_all().await.budget.is_none());
+    assert!(stage.tenant_usage().await.budget.is_none());
     let unknown = model::TenantId::from_uuid(uuid::Uuid::from_u128(77));
     let none = Budget::default();
     let set = store.set_tenant_budget(unknown, None, &none, now);
     assert!(matches!(set.await, Err(store::Error::NotFound { .. })));
 }
 
-pub(crate) async fn what_a_removed_automation_used_stays_the_tenants(db: &TestStore) {
-    let stage = Stage::set(db).await;
+pub(crate) async fn usage_of_deleted_automation_stays_in_tenant_usage(db: &TestStore) {
+    let stage = Stage::setup(db).await;
     let id = stage.automation("report", SessionMode::Fresh).await;
     stage.turn_using(id, 10, 1).await;
     let deleted = stage
         .store
         .delete_automation(stage.scope(), id, stage.now());
     deleted.await.unwrap();
-    assert_eq!(sums(&stage.spending_of_all().await), [(10, 1, 1); 2]);
+    assert_eq!(usage_sums(&stage.tenant_usage().await), [(10, 1, 1); 2]);
 }
 
-pub(crate) async fn nobody_waits_behind_a_run_without_a_budget(db: &TestStore) {
-    let stage = Stage::set(db).await;
+pub(crate) async fn run_deferred_by_budget_does_not_block_its_seat(db: &TestStore) {
+    let stage = Stage::setup(db).await;
     let session = stage.keyed_session(Some("web:1")).await;
     let mut new = stage.new_automation("bound", SessionMode::Bound);
     new.bound_session_key = Some("web:1".into());
@@ -486,12 +538,15 @@ pub(crate) async fn nobody_waits_behind_a_run_without_a_budget(db: &TestStore) {
     let id = stage.create(&new).await;
     stage.turn_using(id, 1, 0).await;
     let run = stage.fire(id).await.run_id;
-    let words = stage.say(session, "Hello").await;
+    let words = stage.send_message(session, "Hello").await;
     assert_eq!(words.status, RunStatus::Deferred);
-    assert!(matches!(stage.begin_in_vain(run).await, Begin::Held));
+    assert!(matches!(
+        stage.claim_and_begin(run).await,
+        StartReply::Deferred
+    ));
     assert_eq!(stage.status(words.run_id).await, RunStatus::Queued);
     stage.start(words.run_id).await;
     stage.succeed(words.run_id).await;
-    stage.nothing_is_left_behind().await;
+    stage.assert_nothing_promotable().await;
     assert_eq!(stage.status(run).await, RunStatus::Deferred);
 }

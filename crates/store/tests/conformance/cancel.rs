@@ -17,13 +17,13 @@ impl Stage {
     }
 }
 
-pub(crate) async fn what_is_over_cannot_be_called_off(db: &TestStore) {
-    let stage = Stage::set(db).await;
+pub(crate) async fn cancel_of_ended_run_is_refused(db: &TestStore) {
+    let stage = Stage::setup(db).await;
     let session = stage.session().await;
-    let run = stage.say(session, "hello").await.run_id;
+    let run = stage.send_message(session, "hello").await.run_id;
     stage.start(run).await;
     stage.succeed(run).await;
-    let bound = stage.bound("standup", "web:nobody").await;
+    let bound = stage.bound_automation("standup", "web:nobody").await;
     let skipped = stage.fire(bound).await.run_id;
     for (run, state) in [(run, Succeeded), (skipped, Skipped)] {
         match stage.cancel(run).await {
@@ -34,10 +34,10 @@ pub(crate) async fn what_is_over_cannot_be_called_off(db: &TestStore) {
     }
 }
 
-pub(crate) async fn another_tenants_run_is_as_if_it_were_not_there(db: &TestStore) {
-    let stage = Stage::set(db).await;
+pub(crate) async fn run_of_other_tenant_is_not_found(db: &TestStore) {
+    let stage = Stage::setup(db).await;
     let session = stage.session().await;
-    let run = stage.say(session, "hello").await.run_id;
+    let run = stage.send_message(session, "hello").await.run_id;
     let other = stage.store.ensure_tenant("other", stage.now());
     let other = Scope::Tenant(other.await.unwrap());
     let cancelled = stage.store.cancel_run(other, run, "x", stage.now()).await;
@@ -52,12 +52,12 @@ pub(crate) async fn another_tenants_run_is_as_if_it_were_not_there(db: &TestStor
     assert_eq!(stage.status(run).await, Queued);
 }
 
-pub(crate) async fn a_waiting_run_is_called_off_at_once_and_makes_room(db: &TestStore) {
-    let stage = Stage::set(db).await;
+pub(crate) async fn waiting_run_is_cancelled_at_once_and_frees_its_seat(db: &TestStore) {
+    let stage = Stage::setup(db).await;
     let session = stage.session().await;
-    let first = stage.say(session, "one").await.run_id;
-    let second = stage.say(session, "two").await.run_id;
-    let third = stage.say(session, "three").await.run_id;
+    let first = stage.send_message(session, "one").await.run_id;
+    let second = stage.send_message(session, "two").await.run_id;
+    let third = stage.send_message(session, "three").await.run_id;
     assert_eq!(stage.cancel(second).await.unwrap(), Cancelled);
     assert_eq!(stage.cancel(first).await.unwrap(), Cancelled);
     assert_eq!(
@@ -70,28 +70,28 @@ pub(crate) async fn a_waiting_run_is_called_off_at_once_and_makes_room(db: &Test
     );
 }
 
-pub(crate) async fn an_executed_run_is_only_asked_to_stop(db: &TestStore) {
-    let stage = Stage::set(db).await;
+pub(crate) async fn cancel_of_claimed_or_running_run_is_only_requested(db: &TestStore) {
+    let stage = Stage::setup(db).await;
     let session = stage.session().await;
-    let run = stage.say(session, "hello").await.run_id;
+    let run = stage.send_message(session, "hello").await.run_id;
     stage.claim().await;
     assert_eq!(stage.cancel(run).await.unwrap(), Delivered);
     let asked = stage.run(run).await.state.cancel_requested_at();
     assert_eq!(asked, Some(stage.now()));
 
     let other = stage.session().await;
-    let run = stage.say(other, "hello").await.run_id;
+    let run = stage.send_message(other, "hello").await.run_id;
     stage.start(run).await;
     assert_eq!(stage.cancel(run).await.unwrap(), Running);
     assert_eq!(stage.run(run).await.state.ended_at(), None);
 }
 
-pub(crate) async fn all_of_a_session_are_called_off_and_none_starts_instead(db: &TestStore) {
-    let stage = Stage::set(db).await;
+pub(crate) async fn cancel_of_session_runs_starts_no_deferred_run(db: &TestStore) {
+    let stage = Stage::setup(db).await;
     let session = stage.keyed_session(Some("web:1")).await;
-    let automation = stage.bound("standup", "web:1").await;
-    let runs = stage.say(session, "one").await.run_id;
-    let waits = stage.say(session, "two").await.run_id;
+    let automation = stage.bound_automation("standup", "web:1").await;
+    let runs = stage.send_message(session, "one").await.run_id;
+    let waits = stage.send_message(session, "two").await.run_id;
     let fired = stage.fire(automation).await.run_id;
     stage.start(runs).await;
     let cancelled = stage
@@ -103,8 +103,8 @@ pub(crate) async fn all_of_a_session_are_called_off_and_none_starts_instead(db: 
         [Running, Cancelled, Cancelled]
     );
     let idle = stage.session().await;
-    let queued = stage.say(idle, "one").await.run_id;
-    let deferred = stage.say(idle, "two").await.run_id;
+    let queued = stage.send_message(idle, "one").await.run_id;
+    let deferred = stage.send_message(idle, "two").await.run_id;
     let cancelled = stage
         .store
         .cancel_session_runs(stage.scope(), idle, "enough", stage.now());
@@ -115,10 +115,10 @@ pub(crate) async fn all_of_a_session_are_called_off_and_none_starts_instead(db: 
     );
 }
 
-pub(crate) async fn calling_one_off_lets_the_automations_next_one_start(db: &TestStore) {
-    let stage = Stage::set(db).await;
+pub(crate) async fn cancel_starts_next_run_of_automation(db: &TestStore) {
+    let stage = Stage::setup(db).await;
     let automation = stage
-        .overlapping(SessionMode::Fresh, model::policy::Overlap::Queue)
+        .automation_with_overlap(SessionMode::Fresh, model::policy::Overlap::Queue)
         .await;
     let first = stage.fire(automation).await.run_id;
     let second = stage.fire(automation).await.run_id;

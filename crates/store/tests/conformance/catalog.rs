@@ -68,7 +68,7 @@ pub(crate) async fn unique_indexes(db: &TestStore) -> BTreeMap<String, String> {
              where t.type = 'table' and i.\"unique\" and i.origin <> 'pk' group by i.name"
         }
     };
-    let mut tx = db.database.read(Scope::System).await.unwrap();
+    let mut tx = db.database.begin_read(Scope::System).await.unwrap();
     let rows = tx.fetch_all(statement(sql), params![]).await.unwrap();
     rows.iter()
         .map(|row| (row.get("name").unwrap(), row.get("columns").unwrap()))
@@ -117,7 +117,7 @@ pub(crate) async fn foreign_keys(db: &TestStore) -> Vec<ForeignKey> {
              order by t.name, k.id, k.seq"
         }
     };
-    let mut tx = db.database.read(Scope::System).await.unwrap();
+    let mut tx = db.database.begin_read(Scope::System).await.unwrap();
     let mut keys: BTreeMap<(String, String), ForeignKey> = BTreeMap::new();
     for row in tx.fetch_all(statement(sql), params![]).await.unwrap() {
         let table: String = row.get("child").unwrap();
@@ -135,7 +135,7 @@ pub(crate) async fn foreign_keys(db: &TestStore) -> Vec<ForeignKey> {
 }
 
 async fn texts(db: &TestStore, sql: &'static str) -> Vec<String> {
-    let mut tx = db.database.read(Scope::System).await.unwrap();
+    let mut tx = db.database.begin_read(Scope::System).await.unwrap();
     let rows = tx.fetch_all(statement(sql), params![]).await.unwrap();
     rows.iter().map(|row| row.get("name").unwrap()).collect()
 }

@@ -14,15 +14,15 @@ use crate::{
     stage::{Stage, instance, store_over},
 };
 
-pub(crate) async fn an_empty_queue_gives_nothing(db: &TestStore) {
-    let stage = Stage::set(db).await;
+pub(crate) async fn claim_from_empty_queue_returns_nothing(db: &TestStore) {
+    let stage = Stage::setup(db).await;
     assert_eq!(stage.claim_all(10).await, []);
 }
 
-pub(crate) async fn a_claim_tells_which_attempt_it_is_and_when_the_input_came(db: &TestStore) {
-    let stage = Stage::set(db).await;
+pub(crate) async fn claim_returns_attempt_and_input_instant(db: &TestStore) {
+    let stage = Stage::setup(db).await;
     let session = stage.session().await;
-    let run = stage.say(session, "hello").await.run_id;
+    let run = stage.send_message(session, "hello").await.run_id;
     let came = stage.now();
     stage.clock.advance(Duration::from_secs(7));
     let claim = async || {
@@ -37,7 +37,10 @@ pub(crate) async fn a_claim_tells_which_attempt_it_is_and_when_the_input_came(db
 
     // The next attempt is one at the same input.
     let stale = stage.clock.advance(Duration::from_hours(1));
-    assert_eq!(stage.store.stall(stale, stale).await.unwrap(), [run]);
+    assert_eq!(
+        stage.store.stall_stale_runs(stale, stale).await.unwrap(),
+        [run]
+    );
     let later = stage.clock.advance(Duration::from_hours(1));
     stage.store.promote_due(later).await.unwrap();
     let second = claim().await;
@@ -45,12 +48,12 @@ pub(crate) async fn a_claim_tells_which_attempt_it_is_and_when_the_input_came(db
     assert_ne!(second.run, run);
 }
 
-pub(crate) async fn what_a_worker_has_claimed_and_not_begun_is_told(db: &TestStore) {
-    let stage = Stage::set(db).await;
+pub(crate) async fn claimed_runs_of_worker_are_listed_until_begun(db: &TestStore) {
+    let stage = Stage::setup(db).await;
     let mut runs = Vec::new();
     for _ in 0..3 {
         let session = stage.session().await;
-        runs.push(stage.say(session, "hello").await.run_id);
+        runs.push(stage.send_message(session, "hello").await.run_id);
     }
     let [begun, claimed, waiting] = *runs.as_slice() else {
         panic!("{runs:?}");
@@ -65,16 +68,16 @@ pub(crate) async fn what_a_worker_has_claimed_and_not_begun_is_told(db: &TestSto
         .store
         .claim(&other, stage.instance, 1, Some(waiting), stage.now());
     assert_eq!(others.await.unwrap().len(), 1);
-    let own = stage.store.claimed_by(&stage.worker).await;
+    let own = stage.store.runs_claimed_by(&stage.worker).await;
     assert_eq!(own.unwrap(), [claimed]);
 }
 
-pub(crate) async fn many_claimers_take_each_run_once(db: &TestStore) {
-    let stage = Stage::set(db).await;
+pub(crate) async fn concurrent_claims_take_each_run_once(db: &TestStore) {
+    let stage = Stage::setup(db).await;
     let mut waiting = BTreeSet::new();
     for _ in 0..40 {
         let session = stage.session().await;
-        waiting.insert(stage.say(session, "hello").await.run_id);
+        waiting.insert(stage.send_message(session, "hello").await.run_id);
     }
     let stores: Vec<_> = (0..8).map(|_| store_over(&db.database)).collect();
     let claimers = stores.iter().enumerate().map(|(number, store)| {
@@ -103,14 +106,14 @@ pub(crate) async fn many_claimers_take_each_run_once(db: &TestStore) {
     assert_eq!(taken.into_iter().collect::<BTreeSet<_>>(), waiting);
 }
 
-pub(crate) async fn people_are_claimed_before_automations_and_each_in_their_order(db: &TestStore) {
-    let stage = Stage::set(db).await;
+pub(crate) async fn claim_prefers_people_and_keeps_input_order(db: &TestStore) {
+    let stage = Stage::setup(db).await;
     let automation = stage.automation("report", SessionMode::Fresh).await;
     let fired = stage.fire(automation).await.run_id;
     let mut said = Vec::new();
     for _ in 0..2 {
         let session = stage.session().await;
-        said.push(stage.say(session, "hello").await.run_id);
+        said.push(stage.send_message(session, "hello").await.run_id);
     }
     let mut order = Vec::new();
     while let Some(run) = stage.claim().await {
@@ -119,11 +122,11 @@ pub(crate) async fn people_are_claimed_before_automations_and_each_in_their_orde
     assert_eq!(order, [said[0], said[1], fired]);
 }
 
-pub(crate) async fn a_named_run_is_claimed_alone(db: &TestStore) {
-    let stage = Stage::set(db).await;
+pub(crate) async fn claim_of_named_run_claims_no_other(db: &TestStore) {
+    let stage = Stage::setup(db).await;
     let (one, two) = (stage.session().await, stage.session().await);
-    let first = stage.say(one, "hello").await.run_id;
-    let second = stage.say(two, "hello").await.run_id;
+    let first = stage.send_message(one, "hello").await.run_id;
+    let second = stage.send_message(two, "hello").await.run_id;
     let claim = || {
         stage
             .store
@@ -136,27 +139,28 @@ pub(crate) async fn a_named_run_is_claimed_alone(db: &TestStore) {
     assert_eq!(claim().await.unwrap(), [], "it is claimed already");
 }
 
-pub(crate) async fn what_waits_cannot_be_claimed(db: &TestStore) {
-    let stage = Stage::set(db).await;
+pub(crate) async fn deferred_run_cannot_be_claimed(db: &TestStore) {
+    let stage = Stage::setup(db).await;
     let session = stage.session().await;
-    stage.say(session, "one").await;
-    let waits = stage.say(session, "two").await.run_id;
+    stage.send_message(session, "one").await;
+    let waits = stage.send_message(session, "two").await.run_id;
     let claimed = stage
         .store
         .claim(&stage.worker, stage.instance, 1, Some(waits), stage.now());
     assert_eq!(claimed.await.unwrap(), []);
 }
 
-pub(crate) async fn a_run_is_claimed_only_where_its_memory_lies(db: &TestStore) {
-    let stage = Stage::set(db).await;
+pub(crate) async fn run_is_claimed_only_on_instance_of_its_memory(db: &TestStore) {
+    let stage = Stage::setup(db).await;
     let elsewhere = instance(2);
-    let registered = stage
-        .store
-        .register_host(stage.tenant, elsewhere, "other host", stage.now());
+    let registered =
+        stage
+            .store
+            .register_instance(stage.tenant, elsewhere, "other host", stage.now());
     registered.await.unwrap();
     let session = stage.session().await;
-    let first = stage.say(session, "one").await.run_id;
-    let second = stage.say(session, "two").await.run_id;
+    let first = stage.send_message(session, "one").await.run_id;
+    let second = stage.send_message(session, "two").await.run_id;
     stage.start(first).await;
     stage.succeed(first).await;
     let claim = |place| {
@@ -167,12 +171,12 @@ pub(crate) async fn a_run_is_claimed_only_where_its_memory_lies(db: &TestStore) 
     assert_eq!(claim(elsewhere).await.unwrap(), []);
     assert_eq!(stage.status(second).await, Queued, "it waits, visibly");
     let standing = stage.store.instances(stage.scope()).await.unwrap();
-    let waiting: Vec<_> = standing.iter().map(|it| (it.id, it.waiting)).collect();
+    let waiting: Vec<_> = standing.iter().map(|it| (it.id, it.queued_runs)).collect();
     assert!(waiting.contains(&(stage.instance, 1)), "{waiting:?}");
     assert!(waiting.contains(&(elsewhere, 0)), "{waiting:?}");
     assert_eq!(claim(stage.instance).await.unwrap().len(), 1);
     // Work without a memory goes on anywhere.
     let fresh = stage.session().await;
-    let free = stage.say(fresh, "hello").await.run_id;
+    let free = stage.send_message(fresh, "hello").await.run_id;
     assert_eq!(claim(elsewhere).await.unwrap()[0].run, free);
 }

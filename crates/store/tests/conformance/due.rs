@@ -16,7 +16,7 @@ use model::{
     session::{SessionEvent, SessionType},
 };
 use store::database::Dialect;
-use store::{Fired, Scope, params};
+use store::{FireReport, Scope, params};
 
 use crate::{
     fixtures::TestStore,
@@ -25,7 +25,7 @@ use crate::{
 
 impl Stage {
     /// Makes an automation with triggers.
-    pub(crate) async fn triggered(
+    pub(crate) async fn automation_with_triggers(
         &self,
         name: &str,
         mode: SessionMode,
@@ -37,7 +37,7 @@ impl Stage {
     }
 
     /// The trigger that fires by time.
-    async fn trigger(&self, automation: AutomationId) -> model::entity::Trigger {
+    async fn timed_trigger(&self, automation: AutomationId) -> model::entity::Trigger {
         let triggers = self.store.triggers(self.scope(), automation);
         let mut triggers = triggers.await.unwrap();
         triggers.retain(|trigger| trigger.spec != Spec::Manual {});
@@ -58,20 +58,25 @@ impl Stage {
     }
 }
 
-pub(crate) async fn before_its_instant_nothing_fires(db: &TestStore) {
-    let stage = Stage::set(db).await;
+pub(crate) async fn trigger_does_not_fire_before_its_instant(db: &TestStore) {
+    let stage = Stage::setup(db).await;
     let automation = stage
-        .triggered("report", SessionMode::Fresh, &[hourly()])
+        .automation_with_triggers("report", SessionMode::Fresh, &[hourly()])
         .await;
     stage.clock.set(at("2026-05-04T09:59:59.999999Z"));
-    assert_eq!(stage.fire_due().await, Fired::default());
+    assert_eq!(stage.fire_due().await, FireReport::default());
     assert!(stage.runs_of(automation).await.is_empty());
-    let next = stage.store.outlook(stage.now()).await.unwrap().next();
+    let next = stage
+        .store
+        .scheduler_status(stage.now())
+        .await
+        .unwrap()
+        .next_work_at();
     assert_eq!(next, Some(at("2026-05-04T10:00:00Z")));
 }
 
-pub(crate) async fn a_look_tells_when_the_first_that_was_due_was(db: &TestStore) {
-    let stage = Stage::set(db).await;
+pub(crate) async fn fire_due_returns_earliest_due_instant(db: &TestStore) {
+    let stage = Stage::setup(db).await;
     let every = |minutes: &str| Spec::Cron {
         expression: format!("{minutes} * * * *"),
         zone: "UTC".into(),
@@ -79,31 +84,33 @@ pub(crate) async fn a_look_tells_when_the_first_that_was_due_was(db: &TestStore)
     // Made in another order than they are due in.
     for (name, minutes) in [("later", "20"), ("first", "10"), ("not yet", "50")] {
         let triggers = [every(minutes)];
-        stage.triggered(name, SessionMode::Fresh, &triggers).await;
+        stage
+            .automation_with_triggers(name, SessionMode::Fresh, &triggers)
+            .await;
     }
     stage.clock.set(at("2026-05-04T09:20:30Z"));
     let fired = stage.fire_due().await;
     assert_eq!(fired.triggers, 2);
-    assert_eq!(fired.due, Some(at("2026-05-04T09:10:00Z")));
-    assert_eq!(stage.fire_due().await.due, None);
+    assert_eq!(fired.earliest_due, Some(at("2026-05-04T09:10:00Z")));
+    assert_eq!(stage.fire_due().await.earliest_due, None);
 }
 
-pub(crate) async fn a_due_trigger_becomes_one_run_and_moves_on(db: &TestStore) {
-    let stage = Stage::set(db).await;
+pub(crate) async fn due_trigger_creates_one_run_and_advances(db: &TestStore) {
+    let stage = Stage::setup(db).await;
     let automation = stage
-        .triggered("report", SessionMode::Fresh, &[hourly()])
+        .automation_with_triggers("report", SessionMode::Fresh, &[hourly()])
         .await;
     stage.clock.set(at("2026-05-04T10:00:00Z"));
     let fired = stage.fire_due().await;
     assert_eq!((fired.triggers, fired.occurrences, fired.missed), (1, 1, 0));
-    assert!(!fired.more);
+    assert!(!fired.has_more);
     assert_eq!(
         stage.occurrences(automation).await,
         ["2026-05-04T10:00:00Z queued - 1"]
     );
     let run = &stage.runs_of(automation).await[0];
     assert_eq!(run.origin, Origin::Occurrence);
-    let trigger = stage.trigger(automation).await;
+    let trigger = stage.timed_trigger(automation).await;
     assert_eq!(run.trigger_id, Some(trigger.id));
     assert_eq!(trigger.last_scheduled_for, run.scheduled_for);
     assert_eq!(trigger.next_fire_at, Some(at("2026-05-04T11:00:00Z")));
@@ -115,26 +122,30 @@ pub(crate) async fn a_due_trigger_becomes_one_run_and_moves_on(db: &TestStore) {
     assert_eq!(session.title.unwrap(), "report 2026-05-04T10:00:00Z");
 }
 
-pub(crate) async fn looking_again_fires_nothing_twice(db: &TestStore) {
-    let stage = Stage::set(db).await;
+pub(crate) async fn repeated_fire_due_fires_nothing_twice(db: &TestStore) {
+    let stage = Stage::setup(db).await;
     let automation = stage
-        .triggered("report", SessionMode::Fresh, &[hourly()])
+        .automation_with_triggers("report", SessionMode::Fresh, &[hourly()])
         .await;
     stage.clock.set(at("2026-05-04T10:00:00Z"));
     stage.fire_due().await;
-    assert_eq!(stage.fire_due().await, Fired::default());
+    assert_eq!(stage.fire_due().await, FireReport::default());
     // A clock that is set back makes nothing due again.
     stage.clock.set(at("2026-05-04T09:30:00Z"));
-    assert_eq!(stage.fire_due().await, Fired::default());
+    assert_eq!(stage.fire_due().await, FireReport::default());
     assert_eq!(stage.runs_of(automation).await.len(), 1);
 }
 
-pub(crate) async fn many_schedulers_fire_each_instant_once(db: &TestStore) {
-    let stage = Stage::set(db).await;
+pub(crate) async fn concurrent_schedulers_fire_each_instant_once(db: &TestStore) {
+    let stage = Stage::setup(db).await;
     let mut automations = Vec::new();
     for name in 0..10 {
         let (name, mode) = (format!("job {name}"), SessionMode::Continuous);
-        automations.push(stage.triggered(&name, mode, &[hourly(), hourly()]).await);
+        automations.push(
+            stage
+                .automation_with_triggers(&name, mode, &[hourly(), hourly()])
+                .await,
+        );
     }
     stage.clock.set(at("2026-05-04T10:00:00Z"));
     let stores: Vec<_> = (0..4).map(|_| store_over(&db.database)).collect();
@@ -153,12 +164,12 @@ pub(crate) async fn many_schedulers_fire_each_instant_once(db: &TestStore) {
     }
 }
 
-pub(crate) async fn what_cannot_be_written_leaves_its_trigger_due(db: &TestStore) {
-    let stage = Stage::set(db).await;
+pub(crate) async fn failed_fire_leaves_trigger_due(db: &TestStore) {
+    let stage = Stage::setup(db).await;
     let automation = stage
-        .triggered("report", SessionMode::Fresh, &[hourly()])
+        .automation_with_triggers("report", SessionMode::Fresh, &[hourly()])
         .await;
-    let trigger = stage.trigger(automation).await;
+    let trigger = stage.timed_trigger(automation).await;
     // The run's session cannot be made, which is found only after the trigger was moved on.
     let sql = match db.database.dialect() {
         Dialect::Sqlite => {
@@ -171,27 +182,37 @@ pub(crate) async fn what_cannot_be_written_leaves_its_trigger_due(db: &TestStore
     stage.clock.set(due);
     let fired = stage.store.fire_due(Scope::System, due).await;
     assert!(fired.is_err(), "{fired:?}");
-    assert_eq!(stage.trigger(automation).await, trigger);
+    assert_eq!(stage.timed_trigger(automation).await, trigger);
     assert_eq!(stage.runs_of(automation).await.len(), 0);
 }
 
-pub(crate) async fn one_instant_ends_its_trigger(db: &TestStore) {
-    let stage = Stage::set(db).await;
+pub(crate) async fn one_time_trigger_is_done_after_its_instant(db: &TestStore) {
+    let stage = Stage::setup(db).await;
     let spec = Spec::At {
         at: at("2026-05-04T09:30:00Z"),
         zone: "UTC".into(),
     };
-    let automation = stage.triggered("once", SessionMode::Fresh, &[spec]).await;
+    let automation = stage
+        .automation_with_triggers("once", SessionMode::Fresh, &[spec])
+        .await;
     stage.clock.set(at("2026-05-04T09:30:02Z"));
     assert_eq!(stage.fire_due().await.occurrences, 1);
-    let trigger = stage.trigger(automation).await;
+    let trigger = stage.timed_trigger(automation).await;
     assert_eq!(trigger.done_at, Some(stage.now()));
     assert_eq!(trigger.next_fire_at, None);
-    assert_eq!(stage.store.outlook(stage.now()).await.unwrap().next(), None);
+    assert_eq!(
+        stage
+            .store
+            .scheduler_status(stage.now())
+            .await
+            .unwrap()
+            .next_work_at(),
+        None
+    );
 }
 
-pub(crate) async fn a_missed_stretch_is_one_row_with_a_count(db: &TestStore) {
-    let stage = Stage::set(db).await;
+pub(crate) async fn missed_range_is_one_row_with_count(db: &TestStore) {
+    let stage = Stage::setup(db).await;
     let mut new = stage.new_automation("report", SessionMode::Fresh);
     new.triggers = vec![hourly()];
     new.policies.catch_up = CatchUp::None;
@@ -210,15 +231,15 @@ pub(crate) async fn a_missed_stretch_is_one_row_with_a_count(db: &TestStore) {
     assert_eq!(*until, Some(at("2026-05-04T14:00:00Z")));
     assert_eq!((run.session_id, run.seat_id), (None, None));
     assert_eq!(run.state.reason(), Some("the system was down"));
-    let trigger = stage.trigger(automation).await;
+    let trigger = stage.timed_trigger(automation).await;
     assert_eq!(trigger.last_scheduled_for, Some(at("2026-05-04T14:00:00Z")));
     assert_eq!(trigger.next_fire_at, Some(at("2026-05-04T15:00:00Z")));
 }
 
-pub(crate) async fn the_latest_missed_instant_is_made_up_for(db: &TestStore) {
-    let stage = Stage::set(db).await;
+pub(crate) async fn catch_up_latest_runs_last_missed_instant(db: &TestStore) {
+    let stage = Stage::setup(db).await;
     let automation = stage
-        .triggered("report", SessionMode::Fresh, &[hourly()])
+        .automation_with_triggers("report", SessionMode::Fresh, &[hourly()])
         .await;
     stage.clock.set(at("2026-05-04T12:30:00Z"));
     stage.fire_due().await;
@@ -231,8 +252,8 @@ pub(crate) async fn the_latest_missed_instant_is_made_up_for(db: &TestStore) {
     );
 }
 
-pub(crate) async fn all_missed_instants_are_made_up_for_in_pieces(db: &TestStore) {
-    let stage = Stage::set(db).await;
+pub(crate) async fn catch_up_all_runs_missed_instants_in_batches(db: &TestStore) {
+    let stage = Stage::setup(db).await;
     let mut new = stage.new_automation("report", SessionMode::Continuous);
     new.policies.catch_up = CatchUp::All;
     new.policies.queue_limit = 1000;
@@ -242,9 +263,9 @@ pub(crate) async fn all_missed_instants_are_made_up_for_in_pieces(db: &TestStore
         zone: "UTC".into(),
     }];
     let automation = stage.create(&new).await;
-    stage.wait(150 * 60);
+    stage.advance_seconds(150 * 60);
     let mut looks = 1;
-    while stage.fire_due().await.more {
+    while stage.fire_due().await.has_more {
         looks += 1;
     }
     assert_eq!(looks, 150_usize.div_ceil(limits::OCCURRENCES_PER_FIRE));
@@ -257,13 +278,13 @@ pub(crate) async fn all_missed_instants_are_made_up_for_in_pieces(db: &TestStore
     assert_eq!(sessions.len(), 1, "all go to the automation's own session");
 }
 
-pub(crate) async fn a_spread_fire_waits_for_its_moment_and_keeps_its_instant(db: &TestStore) {
-    let stage = Stage::set(db).await;
+pub(crate) async fn jittered_trigger_fires_late_and_keeps_its_instant(db: &TestStore) {
+    let stage = Stage::setup(db).await;
     let mut new = stage.new_automation("report", SessionMode::Fresh);
     new.triggers = vec![hourly()];
     new.policies.jitter_seconds = 1800;
     let automation = stage.create(&new).await;
-    let trigger = stage.trigger(automation).await;
+    let trigger = stage.timed_trigger(automation).await;
     let (nominal, fire_at) = (
         trigger.next_scheduled_for.unwrap(),
         trigger.next_fire_at.unwrap(),
@@ -271,7 +292,7 @@ pub(crate) async fn a_spread_fire_waits_for_its_moment_and_keeps_its_instant(db:
     assert_eq!(nominal, at("2026-05-04T10:00:00Z"));
     assert!(fire_at > nominal && fire_at.since(nominal) <= Duration::from_mins(30));
     stage.clock.set(nominal);
-    assert_eq!(stage.fire_due().await, Fired::default());
+    assert_eq!(stage.fire_due().await, FireReport::default());
     stage.clock.set(fire_at);
     assert_eq!(stage.fire_due().await.occurrences, 1);
     assert_eq!(
@@ -280,10 +301,10 @@ pub(crate) async fn a_spread_fire_waits_for_its_moment_and_keeps_its_instant(db:
     );
 }
 
-pub(crate) async fn a_paused_automation_fires_nothing_and_goes_on_from_now(db: &TestStore) {
-    let stage = Stage::set(db).await;
+pub(crate) async fn resumed_automation_is_due_from_now_on(db: &TestStore) {
+    let stage = Stage::setup(db).await;
     let automation = stage
-        .triggered("report", SessionMode::Fresh, &[hourly()])
+        .automation_with_triggers("report", SessionMode::Fresh, &[hourly()])
         .await;
     let paused = stage
         .store
@@ -293,9 +314,17 @@ pub(crate) async fn a_paused_automation_fires_nothing_and_goes_on_from_now(db: &
         .store
         .pause_automation(stage.scope(), automation, "holidays", stage.now());
     assert!(again.await.is_err(), "it is paused already");
-    assert_eq!(stage.store.outlook(stage.now()).await.unwrap().next(), None);
+    assert_eq!(
+        stage
+            .store
+            .scheduler_status(stage.now())
+            .await
+            .unwrap()
+            .next_work_at(),
+        None
+    );
     stage.clock.set(at("2026-05-04T12:30:00Z"));
-    assert_eq!(stage.fire_due().await, Fired::default());
+    assert_eq!(stage.fire_due().await, FireReport::default());
     let found = stage
         .store
         .automation(stage.scope(), automation)
@@ -308,8 +337,8 @@ pub(crate) async fn a_paused_automation_fires_nothing_and_goes_on_from_now(db: &
         .store
         .resume_automation(stage.scope(), automation, stage.now());
     resumed.await.unwrap();
-    assert_eq!(stage.fire_due().await, Fired::default());
-    let next = stage.trigger(automation).await.next_fire_at;
+    assert_eq!(stage.fire_due().await, FireReport::default());
+    let next = stage.timed_trigger(automation).await.next_fire_at;
     assert_eq!(next, Some(at("2026-05-04T13:00:00Z")));
     assert!(
         stage.runs_of(automation).await.is_empty(),
@@ -317,10 +346,10 @@ pub(crate) async fn a_paused_automation_fires_nothing_and_goes_on_from_now(db: &
     );
 }
 
-pub(crate) async fn an_instant_that_comes_again_gets_no_second_row(db: &TestStore) {
-    let stage = Stage::set(db).await;
+pub(crate) async fn repeated_instant_creates_no_second_row(db: &TestStore) {
+    let stage = Stage::setup(db).await;
     let automation = stage
-        .triggered("report", SessionMode::Fresh, &[hourly()])
+        .automation_with_triggers("report", SessionMode::Fresh, &[hourly()])
         .await;
     stage.clock.set(at("2026-05-04T10:00:00Z"));
     stage.fire_due().await;
@@ -334,7 +363,7 @@ pub(crate) async fn an_instant_that_comes_again_gets_no_second_row(db: &TestStor
         .store
         .resume_automation(stage.scope(), automation, stage.now());
     resumed.await.unwrap();
-    let next = stage.trigger(automation).await.next_fire_at;
+    let next = stage.timed_trigger(automation).await.next_fire_at;
     assert_eq!(next, Some(at("2026-05-04T10:00:00Z")));
 
     stage.clock.set(at("2026-05-04T10:00:00Z"));
@@ -345,27 +374,27 @@ pub(crate) async fn an_instant_that_comes_again_gets_no_second_row(db: &TestStor
     assert_eq!(stage.runs_of(automation).await.len(), 2);
 }
 
-pub(crate) async fn a_due_trigger_of_a_paused_automation_is_stopped(db: &TestStore) {
-    let stage = Stage::set(db).await;
+pub(crate) async fn due_trigger_of_paused_automation_is_unscheduled(db: &TestStore) {
+    let stage = Stage::setup(db).await;
     let automation = stage
-        .triggered("report", SessionMode::Fresh, &[hourly()])
+        .automation_with_triggers("report", SessionMode::Fresh, &[hourly()])
         .await;
     // As after a race that only its constraints decided.
     let sql = "update automations set paused_at = $1, pause_reason = 'x' where id = $2";
     let params = params![stage.now(), automation];
     db.run(Scope::System, sql, params).await.unwrap();
     stage.clock.set(at("2026-05-04T10:00:00Z"));
-    assert_eq!(stage.fire_due().await, Fired::default());
-    assert_eq!(stage.trigger(automation).await.next_fire_at, None);
+    assert_eq!(stage.fire_due().await, FireReport::default());
+    assert_eq!(stage.timed_trigger(automation).await.next_fire_at, None);
 }
 
-pub(crate) async fn a_schedule_that_cannot_be_read_holds_up_no_other(db: &TestStore) {
-    let stage = Stage::set(db).await;
+pub(crate) async fn invalid_schedule_pauses_its_automation_alone(db: &TestStore) {
+    let stage = Stage::setup(db).await;
     let broken = stage
-        .triggered("broken", SessionMode::Fresh, &[hourly()])
+        .automation_with_triggers("broken", SessionMode::Fresh, &[hourly()])
         .await;
     let sound = stage
-        .triggered("sound", SessionMode::Fresh, &[hourly()])
+        .automation_with_triggers("sound", SessionMode::Fresh, &[hourly()])
         .await;
     let spec = serde_json::json!({"kind": "cron", "expression": "0 * * * *", "zone": "Mars/Dome"});
     let sql = "update automation_triggers set spec = $1 where automation_id = $2 and kind = 'cron'";
@@ -381,11 +410,11 @@ pub(crate) async fn a_schedule_that_cannot_be_read_holds_up_no_other(db: &TestSt
         found.attention.as_ref().unwrap().contains("Mars"),
         "{found:?}"
     );
-    assert_eq!(stage.fire_due().await, Fired::default());
+    assert_eq!(stage.fire_due().await, FireReport::default());
 }
 
-pub(crate) async fn what_is_due_in_quiet_hours_is_skipped(db: &TestStore) {
-    let stage = Stage::set(db).await;
+pub(crate) async fn occurrence_in_quiet_hours_is_skipped(db: &TestStore) {
+    let stage = Stage::setup(db).await;
     let mut new = stage.new_automation("report", SessionMode::Fresh);
     // Prague is two hours ahead of UTC in May.
     new.policies.quiet_hours = QuietHours::new(vec!["11:30-12:30".parse().unwrap()]).unwrap();
@@ -407,19 +436,18 @@ pub(crate) async fn what_is_due_in_quiet_hours_is_skipped(db: &TestStore) {
     );
 }
 
-pub(crate) async fn an_occurrence_for_a_closed_session_is_skipped_and_asks_for_attention(
-    db: &TestStore,
-) {
-    let stage = Stage::set(db).await;
+pub(crate) async fn occurrence_for_closed_session_is_skipped_with_attention(db: &TestStore) {
+    let stage = Stage::setup(db).await;
     let session = stage.keyed_session(Some("web:1")).await;
     let mut new = stage.new_automation("standup", SessionMode::Bound);
     new.bound_session_key = Some("web:1".into());
     new.triggers = vec![hourly()];
     let automation = stage.create(&new).await;
     let complete = SessionEvent::Complete;
-    let closed = stage
-        .store
-        .move_session(stage.scope(), session, complete, None, stage.now());
+    let closed =
+        stage
+            .store
+            .transition_session(stage.scope(), session, complete, None, stage.now());
     closed.await.unwrap();
     stage.clock.set(at("2026-05-04T10:00:00Z"));
     stage.fire_due().await;
@@ -436,8 +464,8 @@ pub(crate) async fn an_occurrence_for_a_closed_session_is_skipped_and_asks_for_a
     assert_eq!(found.state, AutomationState::Enabled);
 }
 
-pub(crate) async fn an_occurrence_for_a_paused_session_waits(db: &TestStore) {
-    let stage = Stage::set(db).await;
+pub(crate) async fn occurrence_for_paused_session_is_deferred(db: &TestStore) {
+    let stage = Stage::setup(db).await;
     let session = stage.keyed_session(Some("web:1")).await;
     let mut new = stage.new_automation("standup", SessionMode::Bound);
     new.bound_session_key = Some("web:1".into());
@@ -446,19 +474,19 @@ pub(crate) async fn an_occurrence_for_a_paused_session_waits(db: &TestStore) {
     let pause = SessionEvent::Pause;
     let paused = stage
         .store
-        .move_session(stage.scope(), session, pause, None, stage.now());
+        .transition_session(stage.scope(), session, pause, None, stage.now());
     paused.await.unwrap();
     stage.clock.set(at("2026-05-04T10:00:00Z"));
     stage.fire_due().await;
     assert_eq!(stage.runs_of(automation).await[0].status(), Deferred);
-    stage.nothing_is_left_behind().await;
+    stage.assert_nothing_promotable().await;
 }
 
-pub(crate) async fn two_triggers_due_at_once_make_a_continuous_session_once(db: &TestStore) {
-    let stage = Stage::set(db).await;
+pub(crate) async fn concurrently_due_triggers_create_one_continuous_session(db: &TestStore) {
+    let stage = Stage::setup(db).await;
     let both = [hourly(), hourly()];
     let automation = stage
-        .triggered("watch", SessionMode::Continuous, &both)
+        .automation_with_triggers("watch", SessionMode::Continuous, &both)
         .await;
     stage.clock.set(at("2026-05-04T10:00:00Z"));
     assert_eq!(stage.fire_due().await.occurrences, 2);
@@ -470,24 +498,24 @@ pub(crate) async fn two_triggers_due_at_once_make_a_continuous_session_once(db: 
     assert_eq!(db.count(Scope::System, "agent_sessions").await, 1);
 }
 
-pub(crate) async fn one_tenants_look_leaves_the_others_alone(db: &TestStore) {
-    let stage = Stage::set(db).await;
+pub(crate) async fn fire_due_of_tenant_fires_no_trigger_of_others(db: &TestStore) {
+    let stage = Stage::setup(db).await;
     let automation = stage
-        .triggered("report", SessionMode::Fresh, &[hourly()])
+        .automation_with_triggers("report", SessionMode::Fresh, &[hourly()])
         .await;
     let other = stage.store.ensure_tenant("other", stage.now());
     let other = Scope::Tenant(other.await.unwrap());
     stage.clock.set(at("2026-05-04T10:00:00Z"));
     let fired = stage.store.fire_due(other, stage.now()).await.unwrap();
-    assert_eq!(fired, Fired::default());
+    assert_eq!(fired, FireReport::default());
     let fired = stage.store.fire_due(stage.scope(), stage.now()).await;
     assert_eq!(fired.unwrap().occurrences, 1);
     assert_eq!(stage.runs_of(automation).await.len(), 1);
 }
 
-pub(crate) async fn a_skipped_occurrence_belongs_to_no_session(db: &TestStore) {
-    let stage = Stage::set(db).await;
-    stage.bound("standup", "web:nobody").await;
+pub(crate) async fn skipped_occurrence_has_no_session(db: &TestStore) {
+    let stage = Stage::setup(db).await;
+    stage.bound_automation("standup", "web:nobody").await;
     let found = stage.store.automation_by_name(stage.tenant, "standup");
     let automation = found.await.unwrap().unwrap();
     let fired = stage.fire(automation.id).await;

@@ -25,12 +25,12 @@ fn every(period: &str, anchor: &str) -> Spec {
 
 impl Stage {
     /// What an automation says.
-    pub(crate) async fn seen(&self, id: AutomationId) -> NewAutomation {
+    pub(crate) async fn current_definition(&self, id: AutomationId) -> NewAutomation {
         let automation = self.store.automation(self.scope(), id).await.unwrap();
-        NewAutomation::of(&automation, &self.timed(id).await)
+        NewAutomation::of(&automation, &self.timed_triggers(id).await)
     }
 
-    async fn timed(&self, id: AutomationId) -> Vec<Trigger> {
+    async fn timed_triggers(&self, id: AutomationId) -> Vec<Trigger> {
         let triggers = self.store.triggers(self.scope(), id).await.unwrap();
         assert_eq!(triggers[0].spec, Spec::Manual {});
         triggers[1..].to_vec()
@@ -43,13 +43,13 @@ impl Stage {
         reset: bool,
         change: impl FnOnce(&mut NewAutomation),
     ) -> Result<(), Error> {
-        let seen = self.seen(id).await;
+        let seen = self.current_definition(id).await;
         let mut to = seen.clone();
         change(&mut to);
         let edit = AutomationEdit {
-            seen: &seen,
-            to: &to,
-            reset,
+            expected: &seen,
+            updated: &to,
+            detach_session: reset,
         };
         self.store
             .edit_automation(self.tenant, id, edit, self.now())
@@ -66,7 +66,7 @@ impl Stage {
     }
 
     /// Makes an automation with triggers that is bound to the session of a key.
-    pub(crate) async fn triggered_bound(
+    pub(crate) async fn bound_automation_with_triggers(
         &self,
         name: &str,
         key: &str,
@@ -78,26 +78,26 @@ impl Stage {
         self.create(&new).await
     }
 
-    async fn nexts(&self, id: AutomationId) -> Vec<Option<Timestamp>> {
-        let timed = self.timed(id).await;
+    async fn next_instants(&self, id: AutomationId) -> Vec<Option<Timestamp>> {
+        let timed = self.timed_triggers(id).await;
         timed.iter().map(|it| it.next_scheduled_for).collect()
     }
 }
 
-pub(crate) async fn an_edit_of_what_was_changed_meanwhile_is_refused(db: &TestStore) {
-    let stage = Stage::set(db).await;
+pub(crate) async fn automation_edit_with_stale_version_is_refused(db: &TestStore) {
+    let stage = Stage::setup(db).await;
     let id = stage
-        .triggered("report", SessionMode::Fresh, &[hourly()])
+        .automation_with_triggers("report", SessionMode::Fresh, &[hourly()])
         .await;
-    let seen = stage.seen(id).await;
+    let seen = stage.current_definition(id).await;
     let edit = |to: &NewAutomation| {
         let to = to.clone();
         let (stage, seen) = (&stage, &seen);
         async move {
             let edit = AutomationEdit {
-                seen,
-                to: &to,
-                reset: false,
+                expected: seen,
+                updated: &to,
+                detach_session: false,
             };
             stage
                 .store
@@ -115,8 +115,12 @@ pub(crate) async fn an_edit_of_what_was_changed_meanwhile_is_refused(db: &TestSt
     };
     edit(&theirs).await.unwrap();
     let lost = edit(&mine).await.unwrap_err();
-    assert!(matches!(lost, Error::Changed { .. }), "{lost:?}");
-    assert_eq!(stage.seen(id).await, theirs, "nothing of it was written");
+    assert!(matches!(lost, Error::StaleVersion { .. }), "{lost:?}");
+    assert_eq!(
+        stage.current_definition(id).await,
+        theirs,
+        "nothing of it was written"
+    );
     // What runs leave on an automation is no change of what a person says of it.
     let run = stage.fire(id).await.run_id;
     stage.start(run).await;
@@ -125,13 +129,13 @@ pub(crate) async fn an_edit_of_what_was_changed_meanwhile_is_refused(db: &TestSt
         .await;
     let again = stage.edit(id, false, |to| to.prompt = "Mine.".into());
     again.await.unwrap();
-    assert_eq!(stage.seen(id).await.prompt, "Mine.");
+    assert_eq!(stage.current_definition(id).await.prompt, "Mine.");
 }
 
-pub(crate) async fn editors_who_race_have_one_winner(db: &TestStore) {
-    let stage = Stage::set(db).await;
+pub(crate) async fn concurrent_automation_edits_have_one_winner(db: &TestStore) {
+    let stage = Stage::setup(db).await;
     let id = stage.automation("report", SessionMode::Fresh).await;
-    let seen = stage.seen(id).await;
+    let seen = stage.current_definition(id).await;
     let edits = (0..8).map(|number| {
         let (stage, seen) = (&stage, &seen);
         async move {
@@ -141,59 +145,57 @@ pub(crate) async fn editors_who_race_have_one_winner(db: &TestStore) {
                 ..seen.clone()
             };
             let edit = AutomationEdit {
-                seen,
-                to: &to,
-                reset: false,
+                expected: seen,
+                updated: &to,
+                detach_session: false,
             };
             let done = stage
                 .store
                 .edit_automation(stage.tenant, id, edit, stage.now());
             match done.await {
                 Ok(()) => true,
-                Err(Error::Changed { .. }) => false,
+                Err(Error::StaleVersion { .. }) => false,
                 Err(other) => panic!("{other:?}"),
             }
         }
     });
     let won = futures::future::join_all(edits).await;
     assert_eq!(won.iter().filter(|won| **won).count(), 1);
-    assert_eq!(stage.timed(id).await.len(), 1);
+    assert_eq!(stage.timed_triggers(id).await.len(), 1);
 }
 
-pub(crate) async fn a_name_that_another_has_is_refused(db: &TestStore) {
-    let stage = Stage::set(db).await;
+pub(crate) async fn automation_edit_to_taken_name_is_refused(db: &TestStore) {
+    let stage = Stage::setup(db).await;
     stage.automation("digest", SessionMode::Fresh).await;
     let id = stage.automation("report", SessionMode::Fresh).await;
     let taken = stage.edit(id, false, |to| to.name = "digest".into()).await;
-    assert!(matches!(taken, Err(Error::Exists { .. })), "{taken:?}");
+    assert!(matches!(taken, Err(Error::NameTaken { .. })), "{taken:?}");
     let free = stage.edit(id, false, |to| to.name = "summary".into());
     free.await.unwrap();
     let found = stage.store.automation_by_name(stage.tenant, "summary");
     assert_eq!(found.await.unwrap().unwrap().id, id);
 }
 
-pub(crate) async fn triggers_that_stay_keep_their_cadence_and_others_are_due_from_now(
-    db: &TestStore,
-) {
-    let stage = Stage::set(db).await;
+pub(crate) async fn unchanged_triggers_keep_cadence_across_edit(db: &TestStore) {
+    let stage = Stage::setup(db).await;
     let odd = every("7m", "2026-05-04T09:03:00Z");
     let id = stage
-        .triggered("report", SessionMode::Fresh, &[hourly(), odd.clone()])
+        .automation_with_triggers("report", SessionMode::Fresh, &[hourly(), odd.clone()])
         .await;
-    let before = stage.timed(id).await;
+    let before = stage.timed_triggers(id).await;
     let (stays, goes): (Vec<_>, Vec<_>) = before.iter().partition(|it| it.spec == odd);
-    stage.wait(60);
+    stage.advance_seconds(60);
     let new = every("10m", "2026-05-04T09:11:00Z");
     let edited = stage.edit(id, false, |to| {
         to.triggers = vec![new.clone(), odd.clone()];
         to.prompt = "Another.".into();
     });
     edited.await.unwrap();
-    let after = stage.timed(id).await;
+    let after = stage.timed_triggers(id).await;
     assert_eq!(&after[0], stays[0], "the same row, due at the same instant");
     assert_eq!(after[1].spec, new);
     assert_eq!(
-        stage.nexts(id).await,
+        stage.next_instants(id).await,
         [
             Some(at("2026-05-04T09:03:00Z")),
             Some(at("2026-05-04T09:11:00Z"))
@@ -208,13 +210,13 @@ pub(crate) async fn triggers_that_stay_keep_their_cadence_and_others_are_due_fro
     assert!(!runs.is_empty());
 }
 
-pub(crate) async fn what_a_trigger_owes_that_goes_has_its_row(db: &TestStore) {
-    let stage = Stage::set(db).await;
+pub(crate) async fn removed_trigger_records_its_missed_instants(db: &TestStore) {
+    let stage = Stage::setup(db).await;
     let id = stage
-        .triggered("report", SessionMode::Fresh, &[hourly()])
+        .automation_with_triggers("report", SessionMode::Fresh, &[hourly()])
         .await;
     // Nobody looked for three hours.
-    stage.wait(3 * 60 * 60);
+    stage.advance_seconds(3 * 60 * 60);
     let edited = stage.edit(id, false, |to| to.triggers.clear());
     edited.await.unwrap();
     let runs = stage.runs_of(id).await;
@@ -225,10 +227,10 @@ pub(crate) async fn what_a_trigger_owes_that_goes_has_its_row(db: &TestStore) {
     );
 }
 
-pub(crate) async fn triggers_of_a_paused_automation_are_due_when_it_is_resumed(db: &TestStore) {
-    let stage = Stage::set(db).await;
+pub(crate) async fn triggers_edited_while_paused_are_due_after_resume(db: &TestStore) {
+    let stage = Stage::setup(db).await;
     let id = stage
-        .triggered("report", SessionMode::Fresh, &[hourly()])
+        .automation_with_triggers("report", SessionMode::Fresh, &[hourly()])
         .await;
     let (scope, now) = (stage.scope(), stage.now());
     let paused = stage.store.pause_automation(scope, id, "x", now);
@@ -236,35 +238,41 @@ pub(crate) async fn triggers_of_a_paused_automation_are_due_when_it_is_resumed(d
     let new = every("10m", "2026-05-04T09:10:00Z");
     let edited = stage.edit(id, false, |to| to.triggers = vec![new.clone()]);
     edited.await.unwrap();
-    assert_eq!(stage.nexts(id).await, [None]);
+    assert_eq!(stage.next_instants(id).await, [None]);
     let resumed = stage.store.resume_automation(scope, id, stage.now());
     resumed.await.unwrap();
     // The one that went stays gone.
-    assert_eq!(stage.nexts(id).await, [Some(at("2026-05-04T09:10:00Z"))]);
+    assert_eq!(
+        stage.next_instants(id).await,
+        [Some(at("2026-05-04T09:10:00Z"))]
+    );
     stage.clock.set(at("2026-05-04T09:10:00Z"));
     assert_eq!(stage.fire_due().await.occurrences, 1);
 }
 
-pub(crate) async fn another_spread_moves_the_moment_and_not_the_instant(db: &TestStore) {
-    let stage = Stage::set(db).await;
+pub(crate) async fn jitter_edit_moves_fire_time_and_not_instant(db: &TestStore) {
+    let stage = Stage::setup(db).await;
     let id = stage
-        .triggered("report", SessionMode::Fresh, &[hourly()])
+        .automation_with_triggers("report", SessionMode::Fresh, &[hourly()])
         .await;
     let spread = stage.edit(id, false, |to| to.policies.jitter_seconds = 1800);
     spread.await.unwrap();
-    let trigger = stage.timed(id).await.remove(0);
+    let trigger = stage.timed_triggers(id).await.remove(0);
     let instant = at("2026-05-04T10:00:00Z");
     assert_eq!(trigger.next_scheduled_for, Some(instant));
     assert!(trigger.next_fire_at.unwrap() > instant);
     let none = stage.edit(id, false, |to| to.policies.jitter_seconds = 0);
     none.await.unwrap();
-    assert_eq!(stage.timed(id).await[0].next_fire_at, Some(instant));
+    assert_eq!(
+        stage.timed_triggers(id).await[0].next_fire_at,
+        Some(instant)
+    );
 }
 
-pub(crate) async fn a_run_of_a_trigger_that_went_is_prompted_as_it_was_due(db: &TestStore) {
-    let stage = Stage::set(db).await;
+pub(crate) async fn run_of_removed_trigger_keeps_its_prompt(db: &TestStore) {
+    let stage = Stage::setup(db).await;
     let id = stage
-        .triggered("report", SessionMode::Fresh, &[hourly()])
+        .automation_with_triggers("report", SessionMode::Fresh, &[hourly()])
         .await;
     stage.clock.set(at("2026-05-04T10:00:00Z"));
     stage.fire_due().await;
@@ -280,8 +288,8 @@ pub(crate) async fn a_run_of_a_trigger_that_went_is_prompted_as_it_was_due(db: &
     assert!(prompt.text.contains("Do the report."), "{}", prompt.text);
 }
 
-pub(crate) async fn a_session_that_goes_on_keeps_its_agent_and_its_directory(db: &TestStore) {
-    let stage = Stage::set(db).await;
+pub(crate) async fn edit_of_agent_or_directory_needs_session_reset(db: &TestStore) {
+    let stage = Stage::setup(db).await;
     let config = AgentConfig::new(vec!["other".into()]);
     let other = stage
         .store
@@ -323,8 +331,8 @@ pub(crate) async fn a_session_that_goes_on_keeps_its_agent_and_its_directory(db:
     assert_eq!(stage.start(third).await.agent.id, other);
 }
 
-pub(crate) async fn an_automation_goes_elsewhere_after_an_edit(db: &TestStore) {
-    let stage = Stage::set(db).await;
+pub(crate) async fn edited_session_mode_applies_to_next_run(db: &TestStore) {
+    let stage = Stage::setup(db).await;
     let session = stage.keyed_session(Some("web:1")).await;
     let id = stage.automation("watch", SessionMode::Continuous).await;
     let first = stage.fire(id).await.run_id;
@@ -344,9 +352,9 @@ pub(crate) async fn an_automation_goes_elsewhere_after_an_edit(db: &TestStore) {
     assert_ne!(stage.session_of(third).await, session);
 }
 
-pub(crate) async fn what_was_said_of_a_closed_session_is_taken_back(db: &TestStore) {
-    let stage = Stage::set(db).await;
-    let id = stage.bound("standup", "web:nobody").await;
+pub(crate) async fn rebind_clears_attention_of_closed_session(db: &TestStore) {
+    let stage = Stage::setup(db).await;
+    let id = stage.bound_automation("standup", "web:nobody").await;
     stage.fire(id).await;
     let attention = async || {
         let found = stage.store.automation(stage.scope(), id).await;
@@ -358,10 +366,10 @@ pub(crate) async fn what_was_said_of_a_closed_session_is_taken_back(db: &TestSto
     assert_eq!(attention().await, None);
 }
 
-pub(crate) async fn an_edit_can_clear_what_may_be_absent(db: &TestStore) {
-    let stage = Stage::set(db).await;
+pub(crate) async fn edit_clears_optional_fields(db: &TestStore) {
+    let stage = Stage::setup(db).await;
     let id = stage
-        .triggered("report", SessionMode::Fresh, &[hourly()])
+        .automation_with_triggers("report", SessionMode::Fresh, &[hourly()])
         .await;
     let set = stage.edit(id, false, |to| {
         to.cwd = Some("/work".into());
@@ -375,7 +383,7 @@ pub(crate) async fn an_edit_can_clear_what_may_be_absent(db: &TestStore) {
         to.settings.mode = None;
     });
     cleared.await.unwrap();
-    let seen = stage.seen(id).await;
+    let seen = stage.current_definition(id).await;
     assert_eq!((seen.cwd, seen.settings.mode), (None, None));
     stage.clock.set(at("2026-05-04T10:00:00Z"));
     stage.fire_due().await;

@@ -10,8 +10,8 @@ use store::{Error, NewEndpoint, Scope};
 
 use crate::{fixtures::TestStore, notifications::new_endpoint, stage::Stage};
 
-pub(crate) async fn endpoints_are_made_changed_and_removed(db: &TestStore) {
-    let stage = Stage::set(db).await;
+pub(crate) async fn endpoint_lifecycle_is_limited_to_its_tenant(db: &TestStore) {
+    let stage = Stage::setup(db).await;
     let scope = stage.scope();
     let new = new_endpoint("hook", &[Kind::RunFailed]);
     let id = stage.endpoint_id();
@@ -23,9 +23,12 @@ pub(crate) async fn endpoints_are_made_changed_and_removed(db: &TestStore) {
     };
     let secret = make(id).await.unwrap();
     let again = make(id).await;
-    assert!(matches!(again, Err(Error::Made { .. })), "{again:?}");
+    assert!(
+        matches!(again, Err(Error::AlreadyCreated { .. })),
+        "{again:?}"
+    );
     let again = make(stage.endpoint_id()).await;
-    assert!(matches!(again, Err(Error::Exists { .. })), "{again:?}");
+    assert!(matches!(again, Err(Error::NameTaken { .. })), "{again:?}");
     let of_nobody = NewEndpoint {
         automation: Some(model::AutomationId::from_uuid(crate::fixtures::id())),
         ..new_endpoint("other", &[])
@@ -45,8 +48,8 @@ pub(crate) async fn endpoints_are_made_changed_and_removed(db: &TestStore) {
         .rotate_endpoint_secret(scope, id, until, None, stage.now());
     let rotated = rotated.await.unwrap();
     let (found, secrets) = stage.store.endpoint_secrets(scope, id).await.unwrap();
-    assert_eq!(secrets.valid(stage.now()), [&rotated, &secret]);
-    assert_eq!(secrets.valid(until), [&rotated]);
+    assert_eq!(secrets.valid_at(stage.now()), [&rotated, &secret]);
+    assert_eq!(secrets.valid_at(until), [&rotated]);
     assert_eq!(found.previous_secret_until, Some(until));
 
     let to = new_endpoint("renamed", &[Kind::RunFailed, Kind::RunMissed]);
@@ -58,7 +61,10 @@ pub(crate) async fn endpoints_are_made_changed_and_removed(db: &TestStore) {
     };
     edit(found.updated_at).await.unwrap();
     let stale = edit(found.updated_at).await;
-    assert!(matches!(stale, Err(Error::Changed { .. })), "{stale:?}");
+    assert!(
+        matches!(stale, Err(Error::StaleVersion { .. })),
+        "{stale:?}"
+    );
     let listed = stage.store.endpoints(scope).await.unwrap();
     assert_eq!(listed.len(), 1);
     assert_eq!(
@@ -108,8 +114,8 @@ pub(crate) async fn endpoints_are_made_changed_and_removed(db: &TestStore) {
     assert_eq!(db.count(Scope::System, "webhook_deliveries").await, 0);
 }
 
-pub(crate) async fn an_endpoint_of_a_deleted_automation_is_disabled_and_says_why(db: &TestStore) {
-    let stage = Stage::set(db).await;
+pub(crate) async fn endpoint_of_deleted_automation_is_disabled_with_reason(db: &TestStore) {
+    let stage = Stage::setup(db).await;
     let gone = stage.automation("gone", SessionMode::Fresh).await;
     let stays = stage.automation("stays", SessionMode::Fresh).await;
     let mut made = Vec::new();
@@ -130,7 +136,7 @@ pub(crate) async fn an_endpoint_of_a_deleted_automation_is_disabled_and_says_why
         made.push(id);
     }
     let on_its_way = stage.test_endpoint(stage.tenant, made[0]).await.unwrap();
-    stage.wait(1);
+    stage.advance_seconds(1);
     let deleted = stage
         .store
         .delete_automation(stage.scope(), gone, stage.now());

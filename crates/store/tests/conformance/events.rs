@@ -9,22 +9,22 @@ use serde_json::json;
 use store::{Scope, params};
 
 use crate::{
+    event_summary::{subject_id, summary},
     fixtures::TestStore,
     stage::{Stage, store_over},
-    words::{about, word},
 };
 
-pub(crate) async fn a_log_is_read_on_from_a_number(db: &TestStore) {
-    let stage = Stage::set(db).await;
+pub(crate) async fn session_log_is_read_after_number(db: &TestStore) {
+    let stage = Stage::setup(db).await;
     let session = stage.session().await;
-    let run = stage.say(session, "hello").await.run_id;
+    let run = stage.send_message(session, "hello").await.run_id;
     stage.start(run).await;
     stage.succeed(run).await;
     let all = stage.store.events(stage.scope(), session, 0, 100);
     let all = all.await.unwrap();
     let told: Vec<_> = all
         .iter()
-        .map(|event| (event.seq, word(&event.change)))
+        .map(|event| (event.seq, summary(&event.change)))
         .collect();
     assert_eq!(
         told,
@@ -37,21 +37,22 @@ pub(crate) async fn a_log_is_read_on_from_a_number(db: &TestStore) {
             (6, "run succeeded".to_owned()),
         ]
     );
-    assert_eq!(about(&all[1].change), run.to_string());
+    assert_eq!(subject_id(&all[1].change), run.to_string());
     let rest = stage.store.events(stage.scope(), session, 3, 2);
     assert_eq!(rest.await.unwrap(), all[3..5]);
     let beyond = stage.store.events(stage.scope(), session, 6, 100);
     assert_eq!(beyond.await.unwrap(), []);
 }
 
-pub(crate) async fn a_move_of_a_session_is_in_its_log(db: &TestStore) {
-    let stage = Stage::set(db).await;
+pub(crate) async fn session_state_change_is_in_its_log(db: &TestStore) {
+    let stage = Stage::setup(db).await;
     let session = stage.session().await;
-    let run = stage.say(session, "hello").await.run_id;
+    let run = stage.send_message(session, "hello").await.run_id;
     let pause = SessionEvent::Pause;
-    let moved = stage
-        .store
-        .move_session(stage.scope(), session, pause, Some("lunch"), stage.now());
+    let moved =
+        stage
+            .store
+            .transition_session(stage.scope(), session, pause, Some("lunch"), stage.now());
     moved.await.unwrap();
     let events = stage.store.events(stage.scope(), session, 2, 10);
     let events = events.await.unwrap();
@@ -66,7 +67,7 @@ pub(crate) async fn a_move_of_a_session_is_in_its_log(db: &TestStore) {
     let held = Change::Run {
         run_id: run,
         change: RunChange::Deferred {
-            cause: DeferCause::SessionHeld,
+            cause: DeferCause::SessionPaused,
         },
     };
     assert_eq!([&events[0].change, &events[1].change], [&moved, &held]);
@@ -75,8 +76,8 @@ pub(crate) async fn a_move_of_a_session_is_in_its_log(db: &TestStore) {
     assert_eq!(found.last_seq, 4);
 }
 
-pub(crate) async fn numbers_have_no_gap_and_follow_commits(db: &TestStore) {
-    let stage = Stage::set(db).await;
+pub(crate) async fn event_numbers_have_no_gap_and_follow_commits(db: &TestStore) {
+    let stage = Stage::setup(db).await;
     let session = stage.session().await;
     let writing = std::cell::Cell::new(true);
     let writers = async {
@@ -84,7 +85,7 @@ pub(crate) async fn numbers_have_no_gap_and_follow_commits(db: &TestStore) {
         join_all(stores.iter().map(|store| async {
             for _ in 0..15 {
                 store
-                    .say(stage.tenant, session, None, "hello", stage.now())
+                    .send_message(stage.tenant, session, None, "hello", stage.now())
                     .await
                     .unwrap();
             }
@@ -109,10 +110,10 @@ pub(crate) async fn numbers_have_no_gap_and_follow_commits(db: &TestStore) {
     assert_eq!(seen, (1..=61).collect::<Vec<_>>());
 }
 
-pub(crate) async fn what_is_undone_takes_no_number(db: &TestStore) {
-    let stage = Stage::set(db).await;
+pub(crate) async fn rolled_back_event_takes_no_number(db: &TestStore) {
+    let stage = Stage::setup(db).await;
     let session = stage.session().await;
-    let run = stage.say(session, "one").await.run_id;
+    let run = stage.send_message(session, "one").await.run_id;
     stage.start(run).await;
     // The end cannot be written: its record is not a run's.
     let entry = model::turn::Entry {
@@ -137,15 +138,15 @@ pub(crate) async fn what_is_undone_takes_no_number(db: &TestStore) {
     assert_eq!(found.last_seq, last);
 }
 
-pub(crate) async fn what_waits_is_in_the_log_of_its_session(db: &TestStore) {
-    let stage = Stage::set(db).await;
+pub(crate) async fn deferred_runs_are_in_session_log(db: &TestStore) {
+    let stage = Stage::setup(db).await;
     let session = stage.keyed_session(Some("web:1")).await;
-    let automation = stage.bound("standup", "web:1").await;
-    let run = stage.say(session, "hello").await.run_id;
+    let automation = stage.bound_automation("standup", "web:1").await;
+    let run = stage.send_message(session, "hello").await.run_id;
     stage.start(run).await;
     let before = stage.store.session(stage.scope(), session).await.unwrap();
     let waits = [
-        stage.say(session, "and?").await.run_id,
+        stage.send_message(session, "and?").await.run_id,
         stage.fire(automation).await.run_id,
     ];
     let events = stage
@@ -155,16 +156,16 @@ pub(crate) async fn what_waits_is_in_the_log_of_its_session(db: &TestStore) {
         .await
         .unwrap()
         .into_iter()
-        .map(|event| (about(&event.change), word(&event.change)))
+        .map(|event| (subject_id(&event.change), summary(&event.change)))
         .collect();
     let expected = waits.map(|run| (run.to_string(), "run deferred".to_owned()));
     assert_eq!(told, expected);
 }
 
-pub(crate) async fn event_of_a_later_version_is_unknown_and_keeps_its_number(db: &TestStore) {
-    let stage = Stage::set(db).await;
+pub(crate) async fn event_of_later_version_is_unknown_and_keeps_its_number(db: &TestStore) {
+    let stage = Stage::setup(db).await;
     let session = stage.session().await;
-    let run = stage.say(session, "hello").await.run_id;
+    let run = stage.send_message(session, "hello").await.run_id;
     // A later server on the same database writes a status, a kind and a key that this version does not know.
     for (kind, body) in [
         ("run", json!({ "status": "hibernating", "attempt": 1 })),
@@ -184,7 +185,7 @@ pub(crate) async fn event_of_a_later_version_is_unknown_and_keeps_its_number(db:
     stage.start(run).await;
     let events = stage.store.events(stage.scope(), session, 2, 100);
     let events = events.await.unwrap();
-    let words: Vec<_> = events.iter().map(|event| word(&event.change)).collect();
+    let words: Vec<_> = events.iter().map(|event| summary(&event.change)).collect();
     assert_eq!(
         words,
         [
@@ -197,6 +198,6 @@ pub(crate) async fn event_of_a_later_version_is_unknown_and_keeps_its_number(db:
     );
     assert!(events.iter().map(|event| event.seq).eq(3..=7));
     let asked = [(session, 2)];
-    let news = stage.store.events_of_many(stage.scope(), &asked, 9);
+    let news = stage.store.session_updates(stage.scope(), &asked, 9);
     assert_eq!(news.await.unwrap()[0].events.len(), 5);
 }

@@ -10,17 +10,19 @@ use model::{
     outcome::FailureKind,
     policy::SessionMode,
 };
-use store::{AutomationEdit, FeedEvent, Lost, NewAutomation, Scope, database::Dialect, params};
+use store::{
+    AutomationEdit, FeedEvent, NewAutomation, Scope, UnusableCursor, database::Dialect, params,
+};
 
 use crate::{
+    event_summary::{automation_action, automation_change, subject_id, summary},
     fixtures::TestStore,
     stage::{Stage, hourly, new_trigger, store_over},
-    words::{about, action, of_automation, word},
 };
 
 /// Waits until the feed shows what is committed: on PostgreSQL other tests have transactions under way on
 /// the same server.
-async fn settled(db: &TestStore, tenant: TenantId) {
+async fn wait_for_feed(db: &TestStore, tenant: TenantId) {
     let sql = match db.dialect() {
         Dialect::Postgres => "select pg_current_xact_id()::text::bigint as last",
         Dialect::Sqlite => "select last from transaction_ids",
@@ -52,25 +54,25 @@ impl Stage {
                 }
             };
             let page = page.unwrap();
-            assert_eq!(page.lost, None);
+            assert_eq!(page.unusable_cursor, None);
             assert!(page.events.len() <= limit as usize);
-            assert!(page.scanned >= after);
+            assert!(page.next_cursor >= after);
             read.extend(page.events);
-            after = page.scanned;
-            if !page.more {
+            after = page.next_cursor;
+            if !page.has_more {
                 return read;
             }
         }
     }
 
     async fn whole_feed(&self, db: &TestStore) -> Vec<FeedEvent> {
-        settled(db, self.tenant).await;
+        wait_for_feed(db, self.tenant).await;
         self.feed(None, FeedCursor::START, 100).await
     }
 }
 
 /// The numbers of each log, in the order of a feed.
-fn numbers(events: &[FeedEvent]) -> BTreeMap<uuid::Uuid, Vec<i64>> {
+fn numbers_by_log(events: &[FeedEvent]) -> BTreeMap<uuid::Uuid, Vec<i64>> {
     let mut numbers: BTreeMap<_, Vec<i64>> = BTreeMap::new();
     for event in events {
         let of_log = numbers.entry(event.cursor.log).or_default();
@@ -80,7 +82,7 @@ fn numbers(events: &[FeedEvent]) -> BTreeMap<uuid::Uuid, Vec<i64>> {
 }
 
 /// What an automation's own log tells, as `change` or `status: reason`.
-fn told(events: &[FeedEvent]) -> Vec<String> {
+fn automation_log_lines(events: &[FeedEvent]) -> Vec<String> {
     let own = events.iter().filter(|event| event.session_id.is_none());
     own.map(|event| match &event.event.change {
         Change::Run { change, .. } => match change {
@@ -89,18 +91,18 @@ fn told(events: &[FeedEvent]) -> Vec<String> {
             }
             other => panic!("{other:?}"),
         },
-        Change::Automation { change, .. } => action(change).to_owned(),
+        Change::Automation { change, .. } => automation_action(change).to_owned(),
         other => panic!("{other:?}"),
     })
     .collect()
 }
 
-pub(crate) async fn a_feed_holds_every_log_of_a_tenant_and_no_other(db: &TestStore) {
-    let stage = Stage::set(db).await;
+pub(crate) async fn feed_contains_all_logs_of_its_tenant_only(db: &TestStore) {
+    let stage = Stage::setup(db).await;
     let (one, two) = (stage.session().await, stage.session().await);
-    let run = stage.say(one, "hello").await.run_id;
+    let run = stage.send_message(one, "hello").await.run_id;
     stage.start(run).await;
-    stage.say(two, "and you?").await;
+    stage.send_message(two, "and you?").await;
     stage.succeed(run).await;
     let automation = stage.automation("report", SessionMode::Fresh).await;
     stage.fire(automation).await;
@@ -112,7 +114,7 @@ pub(crate) async fn a_feed_holds_every_log_of_a_tenant_and_no_other(db: &TestSto
 
     let feed = stage.whole_feed(db).await;
     assert!(feed.is_sorted_by(|one, other| one.cursor < other.cursor));
-    let logs = numbers(&feed);
+    let logs = numbers_by_log(&feed);
     assert_eq!(logs[&one.uuid()], (1..=6).collect::<Vec<_>>());
     assert_eq!(logs[&two.uuid()], [1, 2]);
     assert_eq!(logs[&automation.uuid()], [1]);
@@ -130,12 +132,12 @@ pub(crate) async fn a_feed_holds_every_log_of_a_tenant_and_no_other(db: &TestSto
     assert_eq!(nothing.unwrap().events, []);
 }
 
-pub(crate) async fn a_feed_is_read_on_from_any_place(db: &TestStore) {
-    let stage = Stage::set(db).await;
+pub(crate) async fn feed_is_read_from_any_cursor(db: &TestStore) {
+    let stage = Stage::setup(db).await;
     let head = stage.store.feed_head(stage.tenant).await.unwrap();
     let sessions = [stage.session().await, stage.session().await];
     for session in sessions.iter().cycle().take(6) {
-        stage.say(*session, "hello").await;
+        stage.send_message(*session, "hello").await;
     }
     stage.automation("report", SessionMode::Fresh).await;
     let feed = stage.whole_feed(db).await;
@@ -151,12 +153,12 @@ pub(crate) async fn a_feed_is_read_on_from_any_place(db: &TestStore) {
     let head = stage.store.feed_head(stage.tenant).await.unwrap();
     let rest = stage.store.feed(stage.tenant, feed[8].cursor, 9).await;
     let rest = rest.unwrap();
-    assert_eq!((rest.events, rest.more), (vec![], false));
-    assert!(feed[8].cursor < rest.scanned && head <= rest.scanned);
+    assert_eq!((rest.events, rest.has_more), (vec![], false));
+    assert!(feed[8].cursor < rest.next_cursor && head <= rest.next_cursor);
 }
 
-pub(crate) async fn triggers_that_come_and_go_are_in_the_log(db: &TestStore) {
-    let stage = Stage::set(db).await;
+pub(crate) async fn added_and_removed_triggers_are_in_automation_log(db: &TestStore) {
+    let stage = Stage::setup(db).await;
     let id = stage.automation("report", SessionMode::Fresh).await;
     let scope = stage.scope();
     let spec = hourly();
@@ -169,7 +171,7 @@ pub(crate) async fn triggers_that_come_and_go_are_in_the_log(db: &TestStore) {
         .remove_trigger(scope, trigger, None, stage.now());
     removed.await.unwrap();
     let feed = stage.whole_feed(db).await;
-    assert_eq!(told(&feed), ["created", "edited", "edited"]);
+    assert_eq!(automation_log_lines(&feed), ["created", "edited", "edited"]);
     let edits = [TriggerEdit::Added(trigger), TriggerEdit::Removed(trigger)];
     for (event, edit) in feed[1..].iter().zip(edits) {
         let edited = Change::Automation {
@@ -183,8 +185,8 @@ pub(crate) async fn triggers_that_come_and_go_are_in_the_log(db: &TestStore) {
     }
 }
 
-pub(crate) async fn what_happens_to_an_automation_is_in_its_log(db: &TestStore) {
-    let stage = Stage::set(db).await;
+pub(crate) async fn automation_changes_are_in_its_log(db: &TestStore) {
+    let stage = Stage::setup(db).await;
     let mut new = stage.new_automation("report", SessionMode::Continuous);
     new.policies.pause_after_failures = 1;
     let id = stage.create(&new).await;
@@ -203,9 +205,9 @@ pub(crate) async fn what_happens_to_an_automation_is_in_its_log(db: &TestStore) 
         ..new.clone()
     };
     let edit = AutomationEdit {
-        seen: &new,
-        to: &to,
-        reset: false,
+        expected: &new,
+        updated: &to,
+        detach_session: false,
     };
     store
         .edit_automation(stage.tenant, id, edit, now)
@@ -228,14 +230,14 @@ pub(crate) async fn what_happens_to_an_automation_is_in_its_log(db: &TestStore) 
         "attention",
         "deleted",
     ];
-    assert_eq!(told(&feed), expected);
+    assert_eq!(automation_log_lines(&feed), expected);
     let own: Vec<&FeedEvent> = feed.iter().filter(|one| one.session_id.is_none()).collect();
     for (event, seq) in own.iter().zip(1..) {
         assert_eq!(event.event.seq, seq);
-        assert_eq!(about(&event.event.change), id.to_string());
+        assert_eq!(subject_id(&event.event.change), id.to_string());
         assert_eq!(event.automation_id, Some(id));
     }
-    let change = |at: usize| of_automation(&own[at].event.change);
+    let change = |at: usize| automation_change(&own[at].event.change);
     let paused = |reason: &str| AutomationChange::Paused {
         reason: reason.into(),
     };
@@ -247,33 +249,36 @@ pub(crate) async fn what_happens_to_an_automation_is_in_its_log(db: &TestStore) 
     assert_eq!(*change(6), AutomationChange::Attention { text });
 }
 
-pub(crate) async fn what_is_skipped_or_missed_is_in_the_log_of_its_automation(db: &TestStore) {
-    let stage = Stage::set(db).await;
+pub(crate) async fn skipped_and_missed_occurrences_are_in_automation_log(db: &TestStore) {
+    let stage = Stage::setup(db).await;
     let id = stage
-        .triggered_bound("standup", "web:nobody", &[hourly()])
+        .bound_automation_with_triggers("standup", "web:nobody", &[hourly()])
         .await;
     let skipped = stage.fire(id).await.run_id;
     stage.fire(id).await;
-    stage.wait(48 * 3600);
+    stage.advance_seconds(48 * 3600);
     stage.fire_due().await;
     let feed = stage.whole_feed(db).await;
     let closed = "skipped: session closed";
     // The same word to a person once, however often it is so.
     let mut expected = vec!["created", closed, "attention", closed];
     expected.extend(["missed: the system was down", closed]);
-    let mut told = told(&feed);
+    let mut told = automation_log_lines(&feed);
     told[1..3].sort_by_key(|line| line == "attention");
     assert_eq!(told, expected);
     let is_run = |one: &&FeedEvent| matches!(one.event.change, Change::Run { .. });
     let runs: Vec<&FeedEvent> = feed.iter().filter(is_run).collect();
-    assert_eq!(about(&runs[0].event.change), skipped.to_string());
+    assert_eq!(subject_id(&runs[0].event.change), skipped.to_string());
     let rows: BTreeSet<String> = stage
         .runs_of(id)
         .await
         .iter()
         .map(|run| run.id.to_string())
         .collect();
-    let lines: BTreeSet<String> = runs.iter().map(|one| about(&one.event.change)).collect();
+    let lines: BTreeSet<String> = runs
+        .iter()
+        .map(|one| subject_id(&one.event.change))
+        .collect();
     assert_eq!(lines, rows, "each row has its line");
     let Change::Run {
         change: RunChange::Missed { occurrences, .. },
@@ -284,15 +289,18 @@ pub(crate) async fn what_is_skipped_or_missed_is_in_the_log_of_its_automation(db
     };
     assert_eq!(occurrences.count, 47);
     assert!(occurrences.missed_until.is_some());
-    assert_eq!(numbers(&feed)[&id.uuid()], (1..=6).collect::<Vec<_>>());
+    assert_eq!(
+        numbers_by_log(&feed)[&id.uuid()],
+        (1..=6).collect::<Vec<_>>()
+    );
 }
 
-pub(crate) async fn the_feed_of_an_automation_holds_what_belongs_to_it(db: &TestStore) {
-    let stage = Stage::set(db).await;
+pub(crate) async fn automation_feed_contains_its_own_events_only(db: &TestStore) {
+    let stage = Stage::setup(db).await;
     let chat = stage.keyed_session(Some("web:chat")).await;
     let own = stage.automation("own", SessionMode::Continuous).await;
-    let bound = stage.bound("bound", "web:chat").await;
-    let words = stage.say(chat, "hello").await.run_id;
+    let bound = stage.bound_automation("bound", "web:chat").await;
+    let words = stage.send_message(chat, "hello").await.run_id;
     stage.start(words).await;
     stage.succeed(words).await;
     let in_chat = stage.fire(bound).await.run_id;
@@ -303,18 +311,18 @@ pub(crate) async fn the_feed_of_an_automation_holds_what_belongs_to_it(db: &Test
     stage.start(in_own).await;
     stage.succeed(in_own).await;
     // A person may speak in an automation's session.
-    stage.say(session, "thanks").await;
-    settled(db, stage.tenant).await;
+    stage.send_message(session, "thanks").await;
+    wait_for_feed(db, stage.tenant).await;
 
     for limit in [1, 4, 100] {
         let feed = stage.feed(Some(own), FeedCursor::START, limit).await;
-        let logs = numbers(&feed);
+        let logs = numbers_by_log(&feed);
         let keys: BTreeSet<_> = logs.keys().copied().collect();
         assert_eq!(keys, BTreeSet::from([own.uuid(), session.uuid()]));
         assert_eq!(logs[&session.uuid()], (1..=7).collect::<Vec<_>>());
 
         let feed = stage.feed(Some(bound), FeedCursor::START, limit).await;
-        let kinds: Vec<_> = feed.iter().map(|one| word(&one.event.change)).collect();
+        let kinds: Vec<_> = feed.iter().map(|one| summary(&one.event.change)).collect();
         assert_eq!(
             kinds,
             [
@@ -332,8 +340,8 @@ pub(crate) async fn the_feed_of_an_automation_holds_what_belongs_to_it(db: &Test
     }
 }
 
-pub(crate) async fn whoever_reads_on_while_many_write_misses_nothing(db: &TestStore) {
-    let stage = Stage::set(db).await;
+pub(crate) async fn feed_reader_misses_no_concurrent_event(db: &TestStore) {
+    let stage = Stage::setup(db).await;
     let mut sessions = Vec::new();
     for _ in 0..4 {
         sessions.push(stage.session().await);
@@ -345,13 +353,14 @@ pub(crate) async fn whoever_reads_on_while_many_write_misses_nothing(db: &TestSt
             let sessions = sessions.iter().cycle().skip(first).take(16);
             async {
                 for session in sessions {
-                    let said = store.say(stage.tenant, *session, None, "hello", stage.now());
+                    let said =
+                        store.send_message(stage.tenant, *session, None, "hello", stage.now());
                     said.await.unwrap();
                 }
             }
         }))
         .await;
-        settled(db, stage.tenant).await;
+        wait_for_feed(db, stage.tenant).await;
         writing.set(false);
     };
     let reader = async {
@@ -360,26 +369,26 @@ pub(crate) async fn whoever_reads_on_while_many_write_misses_nothing(db: &TestSt
         loop {
             let last = !writing.get();
             let page = stage.store.feed(stage.tenant, after, 7).await.unwrap();
-            after = page.scanned;
+            after = page.next_cursor;
             seen.extend(page.events);
-            if last && !page.more {
+            if last && !page.has_more {
                 return seen;
             }
         }
     };
     let ((), seen) = futures::join!(writers, reader);
     assert_eq!(seen, stage.whole_feed(db).await);
-    for numbers in numbers(&seen).values() {
+    for numbers in numbers_by_log(&seen).values() {
         assert_eq!(*numbers, (1..=17).collect::<Vec<_>>());
     }
 }
 
-pub(crate) async fn a_place_before_what_is_kept_is_told(db: &TestStore) {
-    let stage = Stage::set(db).await;
+pub(crate) async fn feed_cursor_before_trimmed_events_is_reported_lost(db: &TestStore) {
+    let stage = Stage::setup(db).await;
     let old = stage.session().await;
     let automation = stage.automation("report", SessionMode::Fresh).await;
-    stage.wait(100 * 24 * 3600);
-    stage.say(stage.session().await, "hello").await;
+    stage.advance_seconds(100 * 24 * 3600);
+    stage.send_message(stage.session().await, "hello").await;
     let feed = stage.whole_feed(db).await;
     assert_eq!(feed.len(), 4);
     let month_ago = stage
@@ -390,45 +399,59 @@ pub(crate) async fn a_place_before_what_is_kept_is_told(db: &TestStore) {
     let trimmed = store.trim_logs(month_ago, None).await.unwrap();
     assert_eq!(trimmed.events, 1);
     let lost = store.feed(tenant, FeedCursor::START, 10).await.unwrap();
-    assert_eq!(lost.lost, Some(Lost::Trimmed(feed[0].cursor)));
-    assert_eq!((lost.events, lost.more), (vec![], false));
+    assert_eq!(
+        lost.unusable_cursor,
+        Some(UnusableCursor::Trimmed(feed[0].cursor))
+    );
+    assert_eq!((lost.events, lost.has_more), (vec![], false));
     assert_eq!(stage.feed(None, feed[0].cursor, 10).await, feed[1..]);
 
     assert_eq!(store.trim_automation_logs(month_ago).await.unwrap(), 1);
     assert_eq!(store.trim_automation_logs(month_ago).await.unwrap(), 0);
-    let of_automation = store.automation_feed(tenant, automation, feed[0].cursor, 10);
-    let lost = of_automation.await.unwrap();
-    assert_eq!(lost.lost, Some(Lost::Trimmed(feed[1].cursor)));
+    let automation_change = store.automation_feed(tenant, automation, feed[0].cursor, 10);
+    let lost = automation_change.await.unwrap();
+    assert_eq!(
+        lost.unusable_cursor,
+        Some(UnusableCursor::Trimmed(feed[1].cursor))
+    );
     assert_eq!(stage.feed(None, feed[1].cursor, 10).await, feed[2..]);
     // Nothing of another tenant was lost.
     let other = store.ensure_tenant("other", stage.now()).await.unwrap();
     let page = store.feed(other, FeedCursor::START, 10).await.unwrap();
-    assert_eq!(page.lost, None);
+    assert_eq!(page.unusable_cursor, None);
     // The numbers of what is trimmed are not given again.
     let paused = store.pause_automation(stage.scope(), automation, "lunch", stage.now());
     paused.await.unwrap();
-    settled(db, tenant).await;
+    wait_for_feed(db, tenant).await;
     let rest = stage.feed(None, feed[3].cursor, 10).await;
     assert_eq!(rest[0].event.seq, 2);
     assert_eq!(
-        stage.store.oldest_event(stage.scope(), old).await.unwrap(),
+        stage
+            .store
+            .oldest_event_seq(stage.scope(), old)
+            .await
+            .unwrap(),
         2
     );
 }
 
-pub(crate) async fn a_place_that_nobody_has_reached_is_told(db: &TestStore) {
-    let stage = Stage::set(db).await;
+pub(crate) async fn feed_cursor_ahead_of_feed_is_reported_lost(db: &TestStore) {
+    let stage = Stage::setup(db).await;
     stage.session().await;
-    settled(db, stage.tenant).await;
+    wait_for_feed(db, stage.tenant).await;
     let ahead = FeedCursor::before(i64::MAX);
     let page = stage.store.feed(stage.tenant, ahead, 10).await.unwrap();
-    assert_eq!(page.lost, Some(Lost::Ahead));
-    let read_on = stage.store.feed(stage.tenant, page.scanned, 10).await;
-    assert_eq!(read_on.unwrap().lost, None);
+    assert_eq!(page.unusable_cursor, Some(UnusableCursor::Ahead));
+    let read_next = stage.store.feed(stage.tenant, page.next_cursor, 10).await;
+    assert_eq!(read_next.unwrap().unusable_cursor, None);
 }
 
 /// Adds an event to a session's log, and leaves the transaction open.
-async fn add(db: &TestStore, stage: &Stage, session: SessionId) -> store::database::Tx {
+async fn add_uncommitted_event(
+    db: &TestStore,
+    stage: &Stage,
+    session: SessionId,
+) -> store::database::Tx {
     let mut tx = db.database.begin(Scope::System).await.unwrap();
     for sql in [
         "update agent_sessions set last_seq = last_seq + 1 where id = $1 and tenant_id = $2",
@@ -443,32 +466,32 @@ async fn add(db: &TestStore, stage: &Stage, session: SessionId) -> store::databa
     tx
 }
 
-pub(crate) async fn what_commits_late_is_not_overtaken(db: &TestStore) {
-    let stage = Stage::set(db).await;
+pub(crate) async fn feed_does_not_pass_open_transactions(db: &TestStore) {
+    let stage = Stage::setup(db).await;
     let (early, late) = (stage.session().await, stage.session().await);
-    settled(db, stage.tenant).await;
+    wait_for_feed(db, stage.tenant).await;
     let start = stage.store.feed_head(stage.tenant).await.unwrap();
     // The one writes first and commits last.
-    let open = add(db, &stage, late).await;
-    stage.say(early, "hello").await;
+    let open = add_uncommitted_event(db, &stage, late).await;
+    stage.send_message(early, "hello").await;
     let page = stage.store.feed(stage.tenant, start, 10).await.unwrap();
-    assert_eq!((&*page.events, page.lost), (&[][..], None));
-    assert_eq!(stage.feed(None, page.scanned, 10).await, []);
+    assert_eq!((&*page.events, page.unusable_cursor), (&[][..], None));
+    assert_eq!(stage.feed(None, page.next_cursor, 10).await, []);
     open.commit().await.unwrap();
-    settled(db, stage.tenant).await;
-    let read = stage.feed(None, page.scanned, 10).await;
+    wait_for_feed(db, stage.tenant).await;
+    let read = stage.feed(None, page.next_cursor, 10).await;
     let sessions: Vec<_> = read.iter().filter_map(|one| one.session_id).collect();
     assert_eq!(sessions, [late, early]);
     // One that is undone holds nothing back.
-    drop(add(db, &stage, late).await);
-    stage.say(early, "again").await;
-    settled(db, stage.tenant).await;
+    drop(add_uncommitted_event(db, &stage, late).await);
+    stage.send_message(early, "again").await;
+    wait_for_feed(db, stage.tenant).await;
     let read = stage.feed(None, read[1].cursor, 10).await;
     assert_eq!(read.len(), 1);
 }
 
-pub(crate) async fn a_database_from_another_server_keeps_its_order(db: &TestStore) {
-    let stage = Stage::set(db).await;
+pub(crate) async fn database_restored_on_other_server_keeps_feed_order(db: &TestStore) {
+    let stage = Stage::setup(db).await;
     let session = stage.session().await;
     stage.automation("report", SessionMode::Fresh).await;
     let old = stage.whole_feed(db).await[0].cursor;
@@ -484,17 +507,17 @@ pub(crate) async fn a_database_from_another_server_keeps_its_order(db: &TestStor
             .unwrap();
     }
     store::open(&db.location()).await.unwrap().close().await;
-    stage.say(session, "hello").await;
-    settled(db, stage.tenant).await;
+    stage.send_message(session, "hello").await;
+    wait_for_feed(db, stage.tenant).await;
     let page = stage.store.feed(stage.tenant, FeedCursor::START, 10).await;
-    let Some(Lost::Trimmed(kept)) = page.unwrap().lost else {
+    let Some(UnusableCursor::Trimmed(kept)) = page.unwrap().unusable_cursor else {
         panic!("what was trimmed there is still gone");
     };
     let feed = stage.feed(None, kept, 10).await;
     assert_eq!(feed.len(), 3);
-    assert_eq!(word(&feed[2].event.change), "run queued");
+    assert_eq!(summary(&feed[2].event.change), "run queued");
     assert_eq!(stage.feed(None, old, 10).await, feed[2..]);
     let there = FeedCursor::before(elsewhere);
     let page = stage.store.feed(stage.tenant, there, 10).await.unwrap();
-    assert_eq!(page.lost, Some(Lost::Ahead));
+    assert_eq!(page.unusable_cursor, Some(UnusableCursor::Ahead));
 }

@@ -4,19 +4,19 @@ use model::{
     AcpSessionId,
     automation::AutomationState,
     event::Event,
-    outcome::{Failure, FailureKind, Outcome, StopReason},
+    outcome::{FailureKind, Outcome, RunFailure, StopReason},
     policy::SessionMode,
     run::RunStatus::{self, Cancelled, Failed, Queued, Stalled, Succeeded},
     run::{Deferral, RunFlags, RunState},
-    turn::{EntryKind, Finished, Role, Settled},
+    turn::{EntryKind, Role, TurnResult, WriteOutcome},
 };
 use serde_json::json;
 use store::{Scope, params};
 
 use crate::{
+    event_summary::{subject_id, summary},
     fixtures::TestStore,
     stage::{Stage, answer},
-    words::{about, word},
 };
 
 /// Every outcome, with the status and the reason that it leaves.
@@ -34,10 +34,10 @@ fn outcomes() -> Vec<(Outcome, RunStatus, Option<String>)> {
     all.push((Outcome::Cancelled(reason.clone()), Cancelled, Some(reason)));
     for kind in FailureKind::ALL {
         let status = match kind {
-            FailureKind::WorkerLost | FailureKind::HandedBack => Stalled,
+            FailureKind::WorkerLost | FailureKind::Requeued => Stalled,
             _ => Failed,
         };
-        let failure = Failure {
+        let failure = RunFailure {
             kind: *kind,
             prompted: true,
             message: "it broke".into(),
@@ -47,14 +47,16 @@ fn outcomes() -> Vec<(Outcome, RunStatus, Option<String>)> {
     all
 }
 
-pub(crate) async fn every_outcome_leaves_its_status_and_a_visible_end(db: &TestStore) {
-    let stage = Stage::set(db).await;
+pub(crate) async fn every_outcome_sets_status_and_transcript_end(db: &TestStore) {
+    let stage = Stage::setup(db).await;
     for (outcome, status, reason) in outcomes() {
         let session = stage.session().await;
-        let run = stage.say(session, "hello").await.run_id;
+        let run = stage.send_message(session, "hello").await.run_id;
         stage.start(run).await;
-        let settled = stage.finish(run, &Finished::bare(outcome.clone())).await;
-        assert_eq!(settled, Settled::Written, "{outcome:?}");
+        let settled = stage
+            .finish(run, &TurnResult::with_outcome(outcome.clone()))
+            .await;
+        assert_eq!(settled, WriteOutcome::Committed, "{outcome:?}");
         let run = stage.run(run).await;
         assert_eq!(
             (run.status(), run.state.reason()),
@@ -76,23 +78,23 @@ pub(crate) async fn every_outcome_leaves_its_status_and_a_visible_end(db: &TestS
     }
 }
 
-pub(crate) async fn a_finish_by_another_worker_changes_nothing(db: &TestStore) {
-    let stage = Stage::set(db).await;
+pub(crate) async fn finish_by_other_worker_changes_nothing(db: &TestStore) {
+    let stage = Stage::setup(db).await;
     let session = stage.session().await;
-    let run = stage.say(session, "hello").await.run_id;
-    assert_eq!(stage.finish(run, &answer("x")).await, Settled::Lost);
+    let run = stage.send_message(session, "hello").await.run_id;
+    assert_eq!(stage.finish(run, &answer("x")).await, WriteOutcome::Fenced);
     stage.claim().await;
-    assert_eq!(stage.finish(run, &answer("x")).await, Settled::Lost);
+    assert_eq!(stage.finish(run, &answer("x")).await, WriteOutcome::Fenced);
     stage.begin(run).await;
     let other = model::WorkerId::from_stored("host-2-bbbbbbbb".into());
     let finished = answer("x");
     let finished = stage.store.finish(run, &other, &finished, stage.now());
-    assert_eq!(finished.await.unwrap(), Settled::Lost);
+    assert_eq!(finished.await.unwrap(), WriteOutcome::Fenced);
     assert_eq!(stage.transcript(session).await, ["user: hello"]);
 }
 
-pub(crate) async fn the_answer_is_a_message_with_its_source(db: &TestStore) {
-    let stage = Stage::set(db).await;
+pub(crate) async fn answer_of_automation_is_message_with_source(db: &TestStore) {
+    let stage = Stage::setup(db).await;
     let automation = stage.automation("report", SessionMode::Fresh).await;
     let run = stage.fire(automation).await.run_id;
     let assignment = stage.start(run).await;
@@ -120,12 +122,12 @@ pub(crate) async fn the_answer_is_a_message_with_its_source(db: &TestStore) {
     assert_eq!(stage.run(run).await.state.message(), None);
 }
 
-pub(crate) async fn an_answer_without_text_is_said_to_be_none(db: &TestStore) {
-    let stage = Stage::set(db).await;
+pub(crate) async fn empty_answer_leaves_notice_of_no_answer(db: &TestStore) {
+    let stage = Stage::setup(db).await;
     let session = stage.session().await;
-    let run = stage.say(session, "hello").await.run_id;
+    let run = stage.send_message(session, "hello").await.run_id;
     stage.start(run).await;
-    let finished = Finished {
+    let finished = TurnResult {
         flags: RunFlags {
             empty_answer: true,
             permissions_denied: 2,
@@ -148,12 +150,12 @@ pub(crate) async fn an_answer_without_text_is_said_to_be_none(db: &TestStore) {
     );
 }
 
-pub(crate) async fn what_was_answered_before_a_failure_is_kept_and_marked(db: &TestStore) {
-    let stage = Stage::set(db).await;
+pub(crate) async fn partial_answer_is_kept_and_marked_interrupted(db: &TestStore) {
+    let stage = Stage::setup(db).await;
     let session = stage.session().await;
-    let run = stage.say(session, "hello").await.run_id;
+    let run = stage.send_message(session, "hello").await.run_id;
     stage.start(run).await;
-    let finished = Finished {
+    let finished = TurnResult {
         outcome: Outcome::Stopped(StopReason::MaxTokens),
         ..answer("Half of")
     };
@@ -166,8 +168,8 @@ pub(crate) async fn what_was_answered_before_a_failure_is_kept_and_marked(db: &T
     assert_eq!(rows[2].metadata["outcome"], "failed");
 }
 
-pub(crate) async fn only_a_turn_that_ended_makes_the_agents_session_the_memory(db: &TestStore) {
-    let stage = Stage::set(db).await;
+pub(crate) async fn only_completed_turn_updates_seat_memory(db: &TestStore) {
+    let stage = Stage::setup(db).await;
     let session = stage.session().await;
     let memory = || async {
         let seats = stage.store.seats(stage.scope(), session).await.unwrap();
@@ -176,13 +178,13 @@ pub(crate) async fn only_a_turn_that_ended_makes_the_agents_session_the_memory(d
     for (outcome, _, _) in outcomes() {
         for turn_ended in [false, true] {
             let before = memory().await;
-            let run = stage.say(session, "hello").await.run_id;
+            let run = stage.send_message(session, "hello").await.run_id;
             stage.start(run).await;
             let id = AcpSessionId::new(format!("memory of {run}"));
-            let finished = Finished {
+            let finished = TurnResult {
                 acp_session_id: Some(id.clone()),
                 turn_ended,
-                ..Finished::bare(outcome.clone())
+                ..TurnResult::with_outcome(outcome.clone())
             };
             stage.end(run, &finished).await;
             let expected = if turn_ended {
@@ -200,17 +202,17 @@ pub(crate) async fn only_a_turn_that_ended_makes_the_agents_session_the_memory(d
     }
 }
 
-pub(crate) async fn usage_title_and_record_are_kept(db: &TestStore) {
-    let stage = Stage::set(db).await;
+pub(crate) async fn finish_stores_usage_title_and_record(db: &TestStore) {
+    let stage = Stage::setup(db).await;
     let session = stage.session().await;
     let title = || async {
         let found = stage.store.session(stage.scope(), session).await;
         found.unwrap().title
     };
     for (said, kept) in [("Mail", "Mail"), ("Other", "Mail")] {
-        let run = stage.say(session, "hello").await.run_id;
+        let run = stage.send_message(session, "hello").await.run_id;
         stage.start(run).await;
-        let finished = Finished {
+        let finished = TurnResult {
             usage: Some(json!({ "tokens": 42 })),
             title: Some(said.into()),
             diagnostics: json!({ "exit": 0 }),
@@ -228,10 +230,8 @@ pub(crate) async fn usage_title_and_record_are_kept(db: &TestStore) {
     }
 }
 
-pub(crate) async fn an_agent_that_ends_as_cancelled_unasked_has_failed_and_that_counts(
-    db: &TestStore,
-) {
-    let stage = Stage::set(db).await;
+pub(crate) async fn unrequested_cancelled_end_counts_as_failure(db: &TestStore) {
+    let stage = Stage::setup(db).await;
     let mut new = stage.new_automation("report", SessionMode::Fresh);
     new.policies.pause_after_failures = 2;
     let automation = stage.create(&new).await;
@@ -240,15 +240,16 @@ pub(crate) async fn an_agent_that_ends_as_cancelled_unasked_has_failed_and_that_
         let found = found.unwrap();
         (found.state, found.consecutive_failures)
     };
-    let cancelled = Finished::bare(Outcome::Stopped(StopReason::Cancelled));
+    let cancelled = TurnResult::with_outcome(Outcome::Stopped(StopReason::Cancelled));
 
     // Where somebody did call it off, it is no failure, whoever was first to say so.
     let run = stage.fire(automation).await.run_id;
     stage.start(run).await;
-    let called_off = stage
-        .store
-        .cancel_run(stage.scope(), run, "not wanted", stage.now());
-    called_off.await.unwrap();
+    let failure_as_cancellation =
+        stage
+            .store
+            .cancel_run(stage.scope(), run, "not wanted", stage.now());
+    failure_as_cancellation.await.unwrap();
     stage.end(run, &cancelled).await;
     let ended = stage.run(run).await;
     assert_eq!(
@@ -274,8 +275,8 @@ pub(crate) async fn an_agent_that_ends_as_cancelled_unasked_has_failed_and_that_
     assert_eq!(failures().await.0, AutomationState::Paused);
 }
 
-pub(crate) async fn an_automation_that_keeps_failing_pauses_itself(db: &TestStore) {
-    let stage = Stage::set(db).await;
+pub(crate) async fn automation_with_consecutive_failures_is_paused(db: &TestStore) {
+    let stage = Stage::setup(db).await;
     let mut new = stage.new_automation("report", SessionMode::Fresh);
     new.policies.pause_after_failures = 3;
     let automation = stage.create(&new).await;
@@ -286,7 +287,7 @@ pub(crate) async fn an_automation_that_keeps_failing_pauses_itself(db: &TestStor
     let turn = async |outcome: Outcome| {
         let run = stage.fire(automation).await.run_id;
         stage.start(run).await;
-        stage.end(run, &Finished::bare(outcome)).await;
+        stage.end(run, &TurnResult::with_outcome(outcome)).await;
     };
     let refusal = || Outcome::Stopped(StopReason::Refusal);
     turn(refusal()).await;
@@ -316,8 +317,8 @@ pub(crate) async fn an_automation_that_keeps_failing_pauses_itself(db: &TestStor
     assert_eq!((resumed.attention, resumed.pause_reason), (None, None));
 }
 
-pub(crate) async fn failures_that_are_tried_again_count_once(db: &TestStore) {
-    let stage = Stage::set(db).await;
+pub(crate) async fn retried_failures_count_once(db: &TestStore) {
+    let stage = Stage::setup(db).await;
     let automation = stage.automation("report", SessionMode::Fresh).await;
     let mut run = stage.fire(automation).await.run_id;
     for attempt in 1..=3 {
@@ -326,17 +327,17 @@ pub(crate) async fn failures_that_are_tried_again_count_once(db: &TestStore) {
         let found = stage.store.automation(stage.scope(), automation).await;
         let expected = i64::from(attempt == 3);
         assert_eq!(found.unwrap().consecutive_failures, expected);
-        stage.wait(3600);
+        stage.advance_seconds(3600);
         stage.store.promote_due(stage.now()).await.unwrap();
         run = stage.attempts(run).await.last().unwrap().id;
     }
 }
 
-pub(crate) async fn the_end_and_the_next_start_are_one_transaction(db: &TestStore) {
-    let stage = Stage::set(db).await;
+pub(crate) async fn finish_and_next_start_are_one_transaction(db: &TestStore) {
+    let stage = Stage::setup(db).await;
     let session = stage.session().await;
-    let first = stage.say(session, "one").await.run_id;
-    let second = stage.say(session, "two").await.run_id;
+    let first = stage.send_message(session, "one").await.run_id;
+    let second = stage.send_message(session, "two").await.run_id;
     stage.start(first).await;
     let before = stage.store.session(stage.scope(), session).await.unwrap();
     stage.succeed(first).await;
@@ -348,13 +349,13 @@ pub(crate) async fn the_end_and_the_next_start_are_one_transaction(db: &TestStor
         .await
         .unwrap()
         .into_iter()
-        .map(|event| word(&event.change))
+        .map(|event| summary(&event.change))
         .collect();
     assert_eq!(kinds, ["message", "run succeeded", "run queued"]);
 }
 
-pub(crate) async fn no_answer_is_too_little_to_be_kept_and_told(db: &TestStore) {
-    let stage = Stage::set(db).await;
+pub(crate) async fn trivial_answers_are_stored_and_logged(db: &TestStore) {
+    let stage = Stage::setup(db).await;
     let automation = stage.automation("watch", SessionMode::Continuous).await;
     for words in ["Nothing to report.", "NO_REPLY", "HEARTBEAT_OK", "."] {
         let run = stage.fire(automation).await.run_id;
@@ -367,18 +368,18 @@ pub(crate) async fn no_answer_is_too_little_to_be_kept_and_told(db: &TestStore) 
         assert_eq!((kept.content.as_str(), kept.run_id), (words, Some(run)));
         let events = stage.store.events(stage.scope(), session, 0, 100);
         let events = events.await.unwrap();
-        let told = |event: &&Event| about(&event.change) == kept.id.to_string();
+        let told = |event: &&Event| subject_id(&event.change) == kept.id.to_string();
         assert_eq!(events.iter().filter(told).count(), 1, "{words}");
     }
 }
 
-pub(crate) async fn run_whose_row_lacks_its_reason_is_listed_all_the_same(db: &TestStore) {
-    let stage = Stage::set(db).await;
+pub(crate) async fn run_row_without_reason_is_readable(db: &TestStore) {
+    let stage = Stage::setup(db).await;
     let session = stage.session().await;
-    let run = stage.say(session, "hello").await.run_id;
+    let run = stage.send_message(session, "hello").await.run_id;
     stage.start(run).await;
-    let refused = Finished::bare(Outcome::Stopped(StopReason::Refusal));
-    assert_eq!(stage.finish(run, &refused).await, Settled::Written);
+    let refused = TurnResult::with_outcome(Outcome::Stopped(StopReason::Refusal));
+    assert_eq!(stage.finish(run, &refused).await, WriteOutcome::Committed);
     // No transition writes this, and no constraint forbids it.
     let sql = "update agent_runs set reason = null";
     db.run(Scope::System, sql, params![]).await.unwrap();
@@ -387,14 +388,12 @@ pub(crate) async fn run_whose_row_lacks_its_reason_is_listed_all_the_same(db: &T
     assert_eq!(found.state.reason(), Some("unknown"));
 }
 
-pub(crate) async fn run_deferred_for_a_reason_of_a_later_version_waits_for_its_instant(
-    db: &TestStore,
-) {
-    let stage = Stage::set(db).await;
+pub(crate) async fn run_deferred_for_unknown_reason_waits_for_its_instant(db: &TestStore) {
+    let stage = Stage::setup(db).await;
     let session = stage.session().await;
-    let first = stage.say(session, "one").await.run_id;
+    let first = stage.send_message(session, "one").await.run_id;
     stage.start(first).await;
-    let second = stage.say(session, "two").await.run_id;
+    let second = stage.send_message(session, "two").await.run_id;
     let until = stage.now() + std::time::Duration::from_mins(1);
     let sql =
         "update agent_runs set not_before = $1, reason = 'weather', message = 'rain' where id = $2";

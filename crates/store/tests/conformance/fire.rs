@@ -15,8 +15,8 @@ use crate::{
     stage::{Stage, at, hourly},
 };
 
-pub(crate) async fn a_removed_automation_cannot_be_fired(db: &TestStore) {
-    let stage = Stage::set(db).await;
+pub(crate) async fn fire_of_deleted_automation_is_not_found(db: &TestStore) {
+    let stage = Stage::setup(db).await;
     let automation = stage.automation("report", SessionMode::Fresh).await;
     let removed = stage
         .store
@@ -24,7 +24,7 @@ pub(crate) async fn a_removed_automation_cannot_be_fired(db: &TestStore) {
     removed.await.unwrap();
     let fired = stage
         .store
-        .fire(stage.tenant, automation, None, stage.now());
+        .fire_automation(stage.tenant, automation, None, stage.now());
     let fired = fired.await;
     assert!(matches!(fired, Err(Error::NotFound { .. })), "{fired:?}");
     let triggers = stage.store.triggers(stage.scope(), automation).await;
@@ -34,15 +34,15 @@ pub(crate) async fn a_removed_automation_cannot_be_fired(db: &TestStore) {
     );
 }
 
-pub(crate) async fn a_name_is_one_automations_until_it_is_removed(db: &TestStore) {
-    let stage = Stage::set(db).await;
+pub(crate) async fn automation_name_is_unique_until_deletion(db: &TestStore) {
+    let stage = Stage::setup(db).await;
     let first = stage.automation("report", SessionMode::Fresh).await;
     let new = stage.new_automation("report", SessionMode::Continuous);
     let again = stage
         .store
         .create_automation(stage.tenant, None, &new, stage.now());
     let again = again.await.unwrap_err();
-    assert!(matches!(again, Error::Exists { .. }), "{again:?}");
+    assert!(matches!(again, Error::NameTaken { .. }), "{again:?}");
     let removed = stage
         .store
         .delete_automation(stage.scope(), first, stage.now());
@@ -50,8 +50,8 @@ pub(crate) async fn a_name_is_one_automations_until_it_is_removed(db: &TestStore
     stage.create(&new).await;
 }
 
-pub(crate) async fn a_agent_of_nobody_is_refused(db: &TestStore) {
-    let stage = Stage::set(db).await;
+pub(crate) async fn automation_with_unknown_agent_is_refused(db: &TestStore) {
+    let stage = Stage::setup(db).await;
     let mut new: NewAutomation = stage.new_automation("report", SessionMode::Fresh);
     new.agent = model::AgentId::from_uuid(crate::fixtures::id());
     let made = stage
@@ -68,8 +68,8 @@ pub(crate) async fn a_agent_of_nobody_is_refused(db: &TestStore) {
     assert!(listed.is_empty());
 }
 
-pub(crate) async fn firing_leaves_the_cadence_untouched(db: &TestStore) {
-    let stage = Stage::set(db).await;
+pub(crate) async fn manual_fire_does_not_change_schedule(db: &TestStore) {
+    let stage = Stage::setup(db).await;
     let mut new = stage.new_automation("report", SessionMode::Fresh);
     new.triggers = vec![hourly()];
     let automation = stage.create(&new).await;
@@ -87,13 +87,13 @@ pub(crate) async fn firing_leaves_the_cadence_untouched(db: &TestStore) {
     assert_eq!(run.scheduled_for, Some(stage.now()));
 }
 
-pub(crate) async fn two_fires_in_one_microsecond_are_two_occurrences(db: &TestStore) {
-    let stage = Stage::set(db).await;
+pub(crate) async fn fires_in_same_microsecond_are_separate_occurrences(db: &TestStore) {
+    let stage = Stage::setup(db).await;
     let automation = stage.automation("report", SessionMode::Fresh).await;
     let fires = (0..8).map(|_| {
         stage
             .store
-            .fire(stage.tenant, automation, None, stage.now())
+            .fire_automation(stage.tenant, automation, None, stage.now())
     });
     for fired in join_all(fires).await {
         assert_eq!(fired.unwrap().status, Queued);
@@ -104,8 +104,8 @@ pub(crate) async fn two_fires_in_one_microsecond_are_two_occurrences(db: &TestSt
     assert_eq!(instants.len(), 8);
 }
 
-pub(crate) async fn a_person_may_fire_while_paused_and_in_quiet_hours(db: &TestStore) {
-    let stage = Stage::set(db).await;
+pub(crate) async fn manual_fire_ignores_pause_and_quiet_hours(db: &TestStore) {
+    let stage = Stage::setup(db).await;
     let mut new = stage.new_automation("report", SessionMode::Fresh);
     new.policies.quiet_hours = QuietHours::new(vec!["00:00-23:59".parse().unwrap()]).unwrap();
     let automation = stage.create(&new).await;
@@ -122,8 +122,8 @@ pub(crate) async fn a_person_may_fire_while_paused_and_in_quiet_hours(db: &TestS
     assert_eq!(found.state, AutomationState::Paused);
 }
 
-pub(crate) async fn a_fresh_automation_gets_a_session_for_each_run(db: &TestStore) {
-    let stage = Stage::set(db).await;
+pub(crate) async fn fresh_automation_gets_new_session_for_each_run(db: &TestStore) {
+    let stage = Stage::setup(db).await;
     let automation = stage.automation("report", SessionMode::Fresh).await;
     let first = stage.fire(automation).await.run_id;
     let second = stage.fire(automation).await.run_id;
@@ -140,8 +140,8 @@ pub(crate) async fn a_fresh_automation_gets_a_session_for_each_run(db: &TestStor
     assert_eq!(listed, [two, one], "the newest first");
 }
 
-pub(crate) async fn a_continuous_automation_stays_in_its_session(db: &TestStore) {
-    let stage = Stage::set(db).await;
+pub(crate) async fn continuous_automation_keeps_its_session(db: &TestStore) {
+    let stage = Stage::setup(db).await;
     let automation = stage.automation("watch", SessionMode::Continuous).await;
     let first = stage.fire(automation).await.run_id;
     let second = stage.fire(automation).await;
@@ -157,8 +157,8 @@ pub(crate) async fn a_continuous_automation_stays_in_its_session(db: &TestStore)
     assert_eq!(memory.as_str(), "memory-1", "what the first turn left");
 }
 
-pub(crate) async fn fires_at_once_make_a_continuous_session_once(db: &TestStore) {
-    let stage = Stage::set(db).await;
+pub(crate) async fn concurrent_fires_create_one_continuous_session(db: &TestStore) {
+    let stage = Stage::setup(db).await;
     let automation = stage.automation("watch", SessionMode::Continuous).await;
     let fired = join_all((0..8).map(|_| stage.fire(automation))).await;
     let seats: std::collections::BTreeSet<_> = fired.iter().map(|fired| fired.seat_id).collect();
@@ -167,8 +167,8 @@ pub(crate) async fn fires_at_once_make_a_continuous_session_once(db: &TestStore)
     assert_eq!(queued, 1);
 }
 
-pub(crate) async fn after_a_reset_the_next_run_starts_another_session(db: &TestStore) {
-    let stage = Stage::set(db).await;
+pub(crate) async fn run_after_reset_starts_new_session(db: &TestStore) {
+    let stage = Stage::setup(db).await;
     let automation = stage.automation("watch", SessionMode::Continuous).await;
     let first = stage.fire(automation).await.run_id;
     stage.start(first).await;
@@ -179,7 +179,7 @@ pub(crate) async fn after_a_reset_the_next_run_starts_another_session(db: &TestS
     let second = stage.fire(automation).await;
     // Another seat, and yet the automation's runs do not overlap.
     assert_eq!(second.status, Deferred);
-    stage.nothing_is_left_behind().await;
+    stage.assert_nothing_promotable().await;
     stage.succeed(first).await;
     assert_eq!(
         stage.statuses([first, second.run_id]).await,
@@ -198,8 +198,8 @@ pub(crate) async fn after_a_reset_the_next_run_starts_another_session(db: &TestS
     assert_eq!(assignment.seat.acp_session_id, None);
 }
 
-pub(crate) async fn removing_an_automation_calls_off_what_waits(db: &TestStore) {
-    let stage = Stage::set(db).await;
+pub(crate) async fn automation_deletion_cancels_waiting_runs(db: &TestStore) {
+    let stage = Stage::setup(db).await;
     let mut new = stage.new_automation("watch", SessionMode::Continuous);
     new.triggers = vec![hourly()];
     let automation = stage.create(&new).await;
@@ -222,8 +222,8 @@ pub(crate) async fn removing_an_automation_calls_off_what_waits(db: &TestStore) 
     stage.store.session(stage.scope(), session).await.unwrap();
 }
 
-pub(crate) async fn every_automation_has_the_manual_trigger(db: &TestStore) {
-    let stage = Stage::set(db).await;
+pub(crate) async fn every_automation_has_manual_trigger(db: &TestStore) {
+    let stage = Stage::setup(db).await;
     let mut new = stage.new_automation("report", SessionMode::Fresh);
     new.triggers = vec![hourly()];
     let automation = stage.create(&new).await;
@@ -238,8 +238,8 @@ pub(crate) async fn every_automation_has_the_manual_trigger(db: &TestStore) {
     assert_eq!(kinds, [Spec::kind(&hourly()), "manual"]);
 }
 
-pub(crate) async fn pausing_and_resuming_keeps_the_session(db: &TestStore) {
-    let stage = Stage::set(db).await;
+pub(crate) async fn pause_and_resume_keep_continuous_session(db: &TestStore) {
+    let stage = Stage::setup(db).await;
     let automation = stage.automation("watch", SessionMode::Continuous).await;
     let first = stage.fire(automation).await.run_id;
     stage.start(first).await;

@@ -52,7 +52,7 @@ impl TestStore {
     }
 
     /// A place of the same kind where nothing is yet.
-    pub(crate) fn fresh_place(&self) -> TestDatabase {
+    pub(crate) fn fresh_database(&self) -> TestDatabase {
         match self.dialect() {
             Dialect::Sqlite => TestDatabase::sqlite().unwrap(),
             Dialect::Postgres => TestDatabase::empty_postgres().unwrap(),
@@ -119,7 +119,7 @@ impl Values {
     }
 
     /// Takes a column's value from another row.
-    pub(crate) fn taking(mut self, column: &str, from: &Self) -> Self {
+    pub(crate) fn with_value_of(mut self, column: &str, from: &Self) -> Self {
         self.0
             .insert(column.to_owned().leak(), from.0[column].clone());
         self

@@ -7,8 +7,8 @@ use model::{
 };
 use serde_json::{Value, json};
 use store::{
-    AutomationEdit, Error, FORMAT, NewAutomation, Scope,
-    database::{Param, Stored},
+    AutomationEdit, DOCUMENT_FORMAT, Error, NewAutomation, Scope,
+    database::{FromColumn, Param},
     params,
 };
 
@@ -18,12 +18,12 @@ use crate::{
 };
 
 /// A format that only later programs honour.
-pub(crate) const LATER: i64 = FORMAT + 1;
+pub(crate) const LATER_FORMAT: i64 = DOCUMENT_FORMAT + 1;
 
 /// Sets the formats of the rows of a table that a condition finds, as a later program would.
 pub(crate) async fn set_formats(db: &TestStore, table: &str, id: impl Into<Param>, needs: i64) {
     let sql = format!("update {table} set format = $1, needs_format = $2 where id = $3");
-    let params = vec![LATER.into(), needs.into(), id.into()];
+    let params = vec![LATER_FORMAT.into(), needs.into(), id.into()];
     db.run(Scope::System, &sql, params).await.unwrap();
 }
 
@@ -37,7 +37,7 @@ async fn add_later_key(db: &TestStore, table: &str, column: &str, id: impl Into<
         .unwrap();
 }
 
-async fn column_of<T: Stored>(
+async fn column_of<T: FromColumn>(
     db: &TestStore,
     table: &str,
     column: &str,
@@ -50,9 +50,15 @@ async fn column_of<T: Stored>(
 
 impl Stage {
     /// Makes an automation that is due each hour, and makes it too new.
-    pub(crate) async fn too_new(&self, db: &TestStore, mode: SessionMode) -> AutomationId {
-        let automation = self.triggered("report", mode, &[hourly()]).await;
-        set_formats(db, "automations", automation, LATER).await;
+    pub(crate) async fn too_new_automation(
+        &self,
+        db: &TestStore,
+        mode: SessionMode,
+    ) -> AutomationId {
+        let automation = self
+            .automation_with_triggers("report", mode, &[hourly()])
+            .await;
+        set_formats(db, "automations", automation, LATER_FORMAT).await;
         automation
     }
 
@@ -69,14 +75,18 @@ impl Stage {
         change(&mut to.policies);
         let (seen, to) = (&seen, &to);
         let reset = false;
-        let edit = AutomationEdit { seen, to, reset };
+        let edit = AutomationEdit {
+            expected: seen,
+            updated: to,
+            detach_session: reset,
+        };
         let edited = self
             .store
             .edit_automation(self.tenant, id, edit, self.now());
         edited.await
     }
 
-    pub(crate) async fn rows_of(&self, automation: AutomationId) -> Vec<String> {
+    pub(crate) async fn run_lines(&self, automation: AutomationId) -> Vec<String> {
         let runs = self.runs_of(automation).await;
         let line =
             |run: &model::entity::Run| format!("{} {}", run.status(), run.state.occurrences());
@@ -86,17 +96,17 @@ impl Stage {
     }
 }
 
-pub(crate) fn is_refused<T: std::fmt::Debug>(result: Result<T, Error>) {
+pub(crate) fn assert_newer_format_refused<T: std::fmt::Debug>(result: Result<T, Error>) {
     match result {
-        Err(Error::NewerFormat { needed, .. }) => assert_eq!(needed, LATER),
+        Err(Error::NewerFormat { needed, .. }) => assert_eq!(needed, LATER_FORMAT),
         other => panic!("{other:?}"),
     }
 }
 
-pub(crate) async fn unknown_key_alone_stops_nothing(db: &TestStore) {
-    let stage = Stage::set(db).await;
+pub(crate) async fn unknown_key_alone_does_not_stop_automation(db: &TestStore) {
+    let stage = Stage::setup(db).await;
     let automation = stage
-        .triggered("report", SessionMode::Continuous, &[hourly()])
+        .automation_with_triggers("report", SessionMode::Continuous, &[hourly()])
         .await;
     add_later_key(db, "automations", "policies", automation).await;
     add_later_key(db, "automations", "settings", automation).await;
@@ -125,8 +135,8 @@ pub(crate) async fn unknown_key_alone_stops_nothing(db: &TestStore) {
     assert_eq!(found.attention, None);
 }
 
-pub(crate) async fn edit_keeps_unknown_keys_and_the_later_format(db: &TestStore) {
-    let stage = Stage::set(db).await;
+pub(crate) async fn edit_keeps_unknown_keys_and_later_format(db: &TestStore) {
+    let stage = Stage::setup(db).await;
     let automation = stage.automation("report", SessionMode::Fresh).await;
     add_later_key(db, "automations", "policies", automation).await;
     set_formats(db, "automations", automation, 1).await;
@@ -138,13 +148,13 @@ pub(crate) async fn edit_keeps_unknown_keys_and_the_later_format(db: &TestStore)
     assert_eq!(policies["queue_limit"], 7);
     assert_eq!(policies["later_key"], json!({ "a": 1 }));
     let format: i64 = column_of(db, "automations", "format", automation).await;
-    assert_eq!(format, LATER, "keys of that format are still there");
+    assert_eq!(format, LATER_FORMAT, "keys of that format are still there");
     let needs: i64 = column_of(db, "automations", "needs_format", automation).await;
     assert_eq!(needs, 1);
 }
 
 pub(crate) async fn edited_agent_and_budget_keep_unknown_keys(db: &TestStore) {
-    let stage = Stage::set(db).await;
+    let stage = Stage::setup(db).await;
     add_later_key(db, "harnesses", "config", stage.agent).await;
     let before = stage.store.agent(stage.scope(), stage.agent).await.unwrap();
     let mut to = before.config.clone();
@@ -184,20 +194,21 @@ pub(crate) async fn edited_agent_and_budget_keep_unknown_keys(db: &TestStore) {
     assert_eq!(stored["later_key"], json!({ "a": 1 }));
 }
 
-pub(crate) async fn instance_shows_the_format_of_its_server_and_what_it_cannot_honour(
-    db: &TestStore,
-) {
-    let stage = Stage::set(db).await;
+pub(crate) async fn instance_reports_server_format_and_too_new_documents(db: &TestStore) {
+    let stage = Stage::setup(db).await;
     let (here, worker, now) = (stage.instance, &stage.worker, stage.now());
     stage
         .store
-        .serve(here, worker, None, "0.1.0", now)
+        .claim_instance(here, worker, None, "0.1.0", now)
         .await
         .unwrap();
-    stage.too_new(db, SessionMode::Fresh).await;
+    stage.too_new_automation(db, SessionMode::Fresh).await;
     let instances = stage.store.instances(stage.scope()).await.unwrap();
     let server = instances[0].server.as_ref().unwrap();
-    assert_eq!((server.format, instances[0].too_new), (FORMAT, 1));
-    let serving = stage.store.serving(here).await.unwrap().unwrap();
-    assert_eq!(serving.format, FORMAT);
+    assert_eq!(
+        (server.format, instances[0].unsupported_automations),
+        (DOCUMENT_FORMAT, 1)
+    );
+    let serving = stage.store.instance_server(here).await.unwrap().unwrap();
+    assert_eq!(serving.format, DOCUMENT_FORMAT);
 }

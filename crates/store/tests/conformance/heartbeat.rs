@@ -2,7 +2,7 @@
 
 use model::{
     WorkerId, limits,
-    turn::{Beat, Begin, Settled},
+    turn::{HeartbeatReply, StartReply, WriteOutcome},
 };
 
 use crate::{
@@ -10,71 +10,90 @@ use crate::{
     stage::{Stage, answer},
 };
 
-pub(crate) async fn a_run_of_another_worker_is_lost(db: &TestStore) {
-    let stage = Stage::set(db).await;
+pub(crate) async fn heartbeat_of_foreign_or_unclaimed_run_is_lost(db: &TestStore) {
+    let stage = Stage::setup(db).await;
     let session = stage.session().await;
-    let run = stage.say(session, "hello").await.run_id;
-    assert_eq!(stage.beat(run).await, Beat::Lost, "nobody has claimed it");
+    let run = stage.send_message(session, "hello").await.run_id;
+    assert_eq!(
+        stage.heartbeat(run).await,
+        HeartbeatReply::Fenced,
+        "nobody has claimed it"
+    );
     stage.start(run).await;
     let other = WorkerId::from_stored("host-2-bbbbbbbb".into());
-    let beats = stage.store.heartbeat(&other, &[run], stage.now()).await;
-    assert_eq!(beats.unwrap(), [Beat::Lost]);
+    let beats = stage
+        .store
+        .renew_heartbeats(&other, &[run], stage.now())
+        .await;
+    assert_eq!(beats.unwrap(), [HeartbeatReply::Fenced]);
 }
 
-pub(crate) async fn a_run_that_is_over_is_lost(db: &TestStore) {
-    let stage = Stage::set(db).await;
+pub(crate) async fn heartbeat_of_ended_run_is_lost(db: &TestStore) {
+    let stage = Stage::setup(db).await;
     let session = stage.session().await;
-    let run = stage.say(session, "hello").await.run_id;
+    let run = stage.send_message(session, "hello").await.run_id;
     stage.start(run).await;
     stage.succeed(run).await;
-    assert_eq!(stage.beat(run).await, Beat::Lost);
+    assert_eq!(stage.heartbeat(run).await, HeartbeatReply::Fenced);
     assert_eq!(stage.store.oldest_heartbeat().await.unwrap(), None);
 }
 
-pub(crate) async fn a_run_that_was_called_off_is_told_why(db: &TestStore) {
-    let stage = Stage::set(db).await;
+pub(crate) async fn heartbeat_of_cancelled_run_returns_first_reason(db: &TestStore) {
+    let stage = Stage::setup(db).await;
     let session = stage.session().await;
-    let run = stage.say(session, "hello").await.run_id;
+    let run = stage.send_message(session, "hello").await.run_id;
     stage.start(run).await;
-    assert_eq!(stage.beat(run).await, Beat::GoOn);
+    assert_eq!(stage.heartbeat(run).await, HeartbeatReply::Continue);
     for reason in ["enough", "really"] {
         let cancelled = stage
             .store
             .cancel_run(stage.scope(), run, reason, stage.now());
         cancelled.await.unwrap();
     }
-    let beat = stage.beat(run).await;
-    assert_eq!(beat, Beat::Cancel("enough".into()), "the first one stands");
+    let beat = stage.heartbeat(run).await;
+    assert_eq!(
+        beat,
+        HeartbeatReply::Cancel("enough".into()),
+        "the first one stands"
+    );
     // An agent that is done before it hears of it is done.
-    assert_eq!(stage.finish(run, &answer("42")).await, Settled::Written);
+    assert_eq!(
+        stage.finish(run, &answer("42")).await,
+        WriteOutcome::Committed
+    );
     assert_eq!(stage.status(run).await, model::run::RunStatus::Succeeded);
 }
 
-pub(crate) async fn each_run_of_a_worker_gets_its_own_answer(db: &TestStore) {
-    let stage = Stage::set(db).await;
+pub(crate) async fn heartbeat_replies_for_each_run(db: &TestStore) {
+    let stage = Stage::setup(db).await;
     let (one, two) = (stage.session().await, stage.session().await);
-    let first = stage.say(one, "hello").await.run_id;
-    let second = stage.say(two, "hello").await.run_id;
+    let first = stage.send_message(one, "hello").await.run_id;
+    let second = stage.send_message(two, "hello").await.run_id;
     stage.start(first).await;
     stage.start(second).await;
     stage.succeed(first).await;
-    stage.wait(20);
+    stage.advance_seconds(20);
     let runs = [first, second];
-    let beats = stage.store.heartbeat(&stage.worker, &runs, stage.now());
-    assert_eq!(beats.await.unwrap(), [Beat::Lost, Beat::GoOn]);
+    let beats = stage
+        .store
+        .renew_heartbeats(&stage.worker, &runs, stage.now());
+    assert_eq!(
+        beats.await.unwrap(),
+        [HeartbeatReply::Fenced, HeartbeatReply::Continue]
+    );
     let oldest = stage.store.oldest_heartbeat().await.unwrap();
     assert_eq!(oldest, Some(stage.now()));
 }
 
-pub(crate) async fn a_turn_that_begins_long_after_its_claim_is_not_given_up(db: &TestStore) {
-    let stage = Stage::set(db).await;
+pub(crate) async fn begin_long_after_claim_renews_heartbeat(db: &TestStore) {
+    let stage = Stage::setup(db).await;
     let session = stage.session().await;
-    let run = stage.say(session, "hello").await.run_id;
+    let run = stage.send_message(session, "hello").await.run_id;
     assert_eq!(stage.claim().await, Some(run));
     // The worker is frozen, and nobody has looked when it goes on.
-    stage.clock.advance(2 * limits::HEARTBEAT_STALE);
-    assert!(matches!(stage.begin(run).await, Begin::Started(_)));
+    stage.clock.advance(2 * limits::HEARTBEAT_STALE_AFTER);
+    assert!(matches!(stage.begin(run).await, StartReply::Started(_)));
     assert_eq!(stage.stall().await, [], "its agent may live for a lease");
-    assert_eq!(stage.beat(run).await, Beat::GoOn);
+    assert_eq!(stage.heartbeat(run).await, HeartbeatReply::Continue);
     stage.succeed(run).await;
 }

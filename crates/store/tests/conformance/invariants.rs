@@ -3,20 +3,20 @@
 use std::sync::LazyLock;
 
 use store::{Scope, database::Statement, params};
-use testkit::invariants::BROKEN;
+use testkit::invariants::VIOLATION_QUERIES;
 
 use crate::fixtures::{TestStore, statement};
 
 static STATEMENTS: LazyLock<Vec<(&str, &Statement)>> = LazyLock::new(|| {
-    BROKEN
+    VIOLATION_QUERIES
         .iter()
         .map(|(what, sql)| (*what, statement(sql)))
         .collect()
 });
 
 /// Fails, with the name of what is broken, where any does not hold.
-pub(crate) async fn hold(db: &TestStore) {
-    let mut tx = db.database.read(Scope::System).await.unwrap();
+pub(crate) async fn assert_invariants(db: &TestStore) {
+    let mut tx = db.database.begin_read(Scope::System).await.unwrap();
     for (what, finding) in &*STATEMENTS {
         let found = tx.fetch_all(finding, params![]).await.unwrap();
         assert!(found.is_empty(), "there is {what}: {found:?}");

@@ -1,7 +1,7 @@
 //! Lists: what they show, in which order, and to whom.
 
 use model::{
-    agent::{AgentConfig, Offers},
+    agent::{AgentConfig, OfferedCapabilities},
     policy::SessionMode,
     run::RunStatus::{Deferred, Queued},
     session::SessionType,
@@ -13,10 +13,10 @@ use crate::{
     stage::{Stage, hourly},
 };
 
-pub(crate) async fn lists_hold_nothing_of_another_tenant(db: &TestStore) {
-    let stage = Stage::set(db).await;
+pub(crate) async fn lists_contain_no_row_of_other_tenant(db: &TestStore) {
+    let stage = Stage::setup(db).await;
     let session = stage.session().await;
-    stage.say(session, "hello").await;
+    stage.send_message(session, "hello").await;
     let automation = stage.automation("report", SessionMode::Fresh).await;
     let other = stage.store.ensure_tenant("other", stage.now());
     let other = Scope::Tenant(other.await.unwrap());
@@ -43,16 +43,16 @@ pub(crate) async fn lists_hold_nothing_of_another_tenant(db: &TestStore) {
     assert_eq!(all.len(), 1);
 }
 
-pub(crate) async fn sessions_are_listed_by_their_last_change_and_by_type(db: &TestStore) {
-    let stage = Stage::set(db).await;
+pub(crate) async fn sessions_are_listed_by_last_change_and_type(db: &TestStore) {
+    let stage = Stage::setup(db).await;
     let first = stage.session().await;
-    stage.wait(1);
+    stage.advance_seconds(1);
     let second = stage.session().await;
     let automation = stage.automation("report", SessionMode::Fresh).await;
     let scheduled = stage.fire(automation).await.run_id;
     let scheduled = stage.session_of(scheduled).await;
-    stage.wait(1);
-    stage.say(first, "hello").await;
+    stage.advance_seconds(1);
+    stage.send_message(first, "hello").await;
     let list = async |of: Option<SessionType>, limit| -> Vec<_> {
         let listed = stage.store.sessions(stage.scope(), of, None, limit).await;
         listed.unwrap().iter().map(|session| session.id).collect()
@@ -64,11 +64,11 @@ pub(crate) async fn sessions_are_listed_by_their_last_change_and_by_type(db: &Te
 }
 
 pub(crate) async fn runs_are_listed_newest_first_by_session_automation_and_status(db: &TestStore) {
-    let stage = Stage::set(db).await;
+    let stage = Stage::setup(db).await;
     let session = stage.keyed_session(Some("web:1")).await;
-    let automation = stage.bound("standup", "web:1").await;
-    let other = stage.bound("digest", "web:nobody").await;
-    let said = stage.say(session, "hello").await.run_id;
+    let automation = stage.bound_automation("standup", "web:1").await;
+    let other = stage.bound_automation("digest", "web:nobody").await;
+    let said = stage.send_message(session, "hello").await.run_id;
     let fired = stage.fire(automation).await.run_id;
     let skipped = stage.fire(other).await.run_id;
     let list = async |filter, limit| -> Vec<_> {
@@ -97,7 +97,7 @@ pub(crate) async fn runs_are_listed_newest_first_by_session_automation_and_statu
 }
 
 pub(crate) async fn automations_and_agents_are_listed_by_name(db: &TestStore) {
-    let stage = Stage::set(db).await;
+    let stage = Stage::setup(db).await;
     for name in ["report", "digest", "old"] {
         stage.automation(name, SessionMode::Fresh).await;
     }
@@ -145,16 +145,16 @@ pub(crate) async fn automations_and_agents_are_listed_by_name(db: &TestStore) {
     assert_eq!(found.unwrap().config, changed);
 }
 
-pub(crate) async fn a_agent_is_changed_by_whoever_saw_it_last(db: &TestStore) {
-    let stage = Stage::set(db).await;
+pub(crate) async fn agent_edit_with_stale_version_is_refused(db: &TestStore) {
+    let stage = Stage::setup(db).await;
     let (store, tenant, id) = (&stage.store, stage.tenant, stage.agent);
     let seen = store.agent(stage.scope(), id).await.unwrap().config;
     let to = |program: &str| AgentConfig::new(vec![program.into()]);
-    let offers = Offers {
+    let offers = OfferedCapabilities {
         resume: true,
-        ..Offers::default()
+        ..OfferedCapabilities::default()
     };
-    let noted = store.note_offers(tenant, id, &seen, &offers, stage.now());
+    let noted = store.store_agent_offers(tenant, id, &seen, &offers, stage.now());
     assert_eq!(noted.await.unwrap().offers.as_ref(), Some(&offers));
     let edit = |program| {
         let (seen, to, now) = (seen.clone(), to(program), stage.now());
@@ -166,9 +166,9 @@ pub(crate) async fn a_agent_is_changed_by_whoever_saw_it_last(db: &TestStore) {
         (id, to("one"), None)
     );
     let late = edit("two").await;
-    assert!(matches!(late, Err(Error::Changed { .. })), "{late:?}");
+    assert!(matches!(late, Err(Error::StaleVersion { .. })), "{late:?}");
     // What was found with another configuration says nothing of this one.
-    let noted = store.note_offers(tenant, id, &seen, &offers, stage.now());
+    let noted = store.store_agent_offers(tenant, id, &seen, &offers, stage.now());
     let noted = noted.await.unwrap();
     assert_eq!((noted.config, noted.offers), (to("one"), None));
     let other = store.ensure_tenant("other", stage.now()).await.unwrap();
@@ -177,26 +177,26 @@ pub(crate) async fn a_agent_is_changed_by_whoever_saw_it_last(db: &TestStore) {
     assert!(matches!(foreign.await, Err(Error::NotFound { .. })));
 }
 
-pub(crate) async fn a_tenants_name_gives_the_same_id_each_time(db: &TestStore) {
-    let stage = Stage::set(db).await;
+pub(crate) async fn ensure_tenant_returns_same_id_for_same_name(db: &TestStore) {
+    let stage = Stage::setup(db).await;
     let again = stage.store.ensure_tenant("default", stage.now()).await;
     assert_eq!(again.unwrap(), stage.tenant);
     // An instance that is registered again is the same one.
     let again = stage
         .store
-        .register_host(stage.tenant, stage.instance, "host", stage.now());
+        .register_instance(stage.tenant, stage.instance, "host", stage.now());
     again.await.unwrap();
     assert_eq!(db.count(Scope::System, "instances").await, 1);
 }
 
-pub(crate) async fn ids_are_found_between_two_others_and_only_the_tenants_own(db: &TestStore) {
-    let stage = Stage::set(db).await;
+pub(crate) async fn run_and_session_ids_are_found_by_range_within_tenant(db: &TestStore) {
+    let stage = Stage::setup(db).await;
     let (mut sessions, mut runs) = (Vec::new(), Vec::new());
     for _ in 0..3 {
-        stage.wait(1);
+        stage.advance_seconds(1);
         let session = stage.session().await;
         sessions.push(session);
-        runs.push(stage.say(session, "hello").await.run_id);
+        runs.push(stage.send_message(session, "hello").await.run_id);
     }
     let scope = stage.scope();
     let found_runs = async |scope, first, last, limit| {
@@ -221,8 +221,8 @@ pub(crate) async fn ids_are_found_between_two_others_and_only_the_tenants_own(db
     assert!(others.is_empty());
 }
 
-pub(crate) async fn an_automations_triggers_are_listed_with_the_manual_one_first(db: &TestStore) {
-    let stage = Stage::set(db).await;
+pub(crate) async fn manual_trigger_is_listed_first(db: &TestStore) {
+    let stage = Stage::setup(db).await;
     // Made in one instant, they have ids in no particular order.
     for name in ["a", "b", "c", "d", "e", "f"] {
         let mut new = stage.new_automation(name, SessionMode::Fresh);
@@ -238,8 +238,8 @@ pub(crate) async fn an_automations_triggers_are_listed_with_the_manual_one_first
     }
 }
 
-pub(crate) async fn the_end_of_a_transcript_is_read_alone(db: &TestStore) {
-    let stage = Stage::set(db).await;
+pub(crate) async fn last_messages_return_end_of_transcript(db: &TestStore) {
+    let stage = Stage::setup(db).await;
     let session = stage.session().await;
     let last = async |limit| {
         let last = stage
@@ -252,11 +252,11 @@ pub(crate) async fn the_end_of_a_transcript_is_read_alone(db: &TestStore) {
             .iter()
             .map(|row| row.content.clone())
             .collect();
-        (rows, last.before)
+        (rows, last.preceding_count)
     };
     assert_eq!(last(10).await, (vec![], 0));
     for words in ["one", "two"] {
-        let run = stage.say(session, words).await.run_id;
+        let run = stage.send_message(session, words).await.run_id;
         stage.start(run).await;
         stage.succeed(run).await;
     }
@@ -265,15 +265,23 @@ pub(crate) async fn the_end_of_a_transcript_is_read_alone(db: &TestStore) {
     assert_eq!(last(9).await, (texts(&["one", "Done.", "two", "Done."]), 0));
 }
 
-pub(crate) async fn what_a_run_said_is_found_without_what_came_before(db: &TestStore) {
-    let stage = Stage::set(db).await;
+pub(crate) async fn messages_of_run_are_found_by_start_number(db: &TestStore) {
+    let stage = Stage::setup(db).await;
     let session = stage.session().await;
     for words in ["one", "two"] {
-        let run = stage.say(session, words).await.run_id;
-        let before = stage.store.before_run(stage.scope(), run).await.unwrap();
+        let run = stage.send_message(session, words).await.run_id;
+        let before = stage
+            .store
+            .seq_before_run(stage.scope(), run)
+            .await
+            .unwrap();
         stage.start(run).await;
         stage.succeed(run).await;
-        let after = stage.store.before_run(stage.scope(), run).await.unwrap();
+        let after = stage
+            .store
+            .seq_before_run(stage.scope(), run)
+            .await
+            .unwrap();
         assert!(before <= after, "nothing of it can have been passed over");
         let rows = stage.store.messages(stage.scope(), session, before, 10);
         let rows = rows.await.unwrap();

@@ -2,7 +2,7 @@
 
 use model::{
     SeatId, SessionId, approval::ApprovalStatus, run::RunStatus, session::SessionEvent,
-    turn::Settled,
+    turn::WriteOutcome,
 };
 use store::{Scope, database::Tx, params};
 
@@ -12,7 +12,7 @@ use crate::{
 };
 
 /// A transaction that holds one row.
-pub(crate) async fn hold(db: &TestStore, table: &str, id: uuid::Uuid) -> Tx {
+pub(crate) async fn lock_row(db: &TestStore, table: &str, id: uuid::Uuid) -> Tx {
     let mut tx = db.database.begin(Scope::System).await.unwrap();
     let sql = format!("select id from {table} where id = $1 for update");
     tx.fetch_one(statement(&sql), params![id]).await.unwrap();
@@ -20,13 +20,13 @@ pub(crate) async fn hold(db: &TestStore, table: &str, id: uuid::Uuid) -> Tx {
 }
 
 /// Lets `doing` run against a seat that is held, until it waits; whatever is not the seat is free then.
-async fn waits_for_the_seat<T>(
+async fn assert_waits_for_seat<T>(
     db: &TestStore,
     seat: SeatId,
     session: SessionId,
     doing: impl Future<Output = T>,
 ) -> T {
-    let held = hold(db, "agent_definitions", seat.uuid()).await;
+    let held = lock_row(db, "agent_definitions", seat.uuid()).await;
     let look = async {
         let sql = "select count(*) as n from pg_stat_activity \
             where datname = current_database() and wait_event_type = 'Lock'";
@@ -50,37 +50,43 @@ async fn waits_for_the_seat<T>(
     doing.await
 }
 
-pub(crate) async fn whoever_changes_what_a_seat_does_locks_it_first(db: &TestStore) {
-    let stage = Stage::set(db).await;
+pub(crate) async fn transitions_of_seat_lock_seat_first(db: &TestStore) {
+    let stage = Stage::setup(db).await;
     let session = stage.session().await;
     let seat = stage.seat(session).await;
     let (store, scope) = (&stage.store, stage.scope());
-    let run = waits_for_the_seat(db, seat, session, stage.say(session, "hello")).await;
+    let run = assert_waits_for_seat(db, seat, session, stage.send_message(session, "hello")).await;
     let run = run.run_id;
     stage.start(run).await;
-    let asked = Box::pin(waits_for_the_seat(db, seat, session, stage.ask(run))).await;
-    let withdrawn = store.withdraw(run, &stage.worker, stage.now());
-    let withdrawn = Box::pin(waits_for_the_seat(db, seat, session, withdrawn)).await;
-    assert_eq!(withdrawn.unwrap(), Settled::Written);
-    assert_eq!(stage.state(asked).await, ApprovalStatus::Void);
+    let asked = Box::pin(assert_waits_for_seat(
+        db,
+        seat,
+        session,
+        stage.request_approval(run),
+    ))
+    .await;
+    let withdrawn = store.withdraw_approvals(run, &stage.worker, stage.now());
+    let withdrawn = Box::pin(assert_waits_for_seat(db, seat, session, withdrawn)).await;
+    assert_eq!(withdrawn.unwrap(), WriteOutcome::Committed);
+    assert_eq!(stage.approval_status(asked).await, ApprovalStatus::Void);
     let answer = answer("Done.");
     let end = stage.finish(run, &answer);
-    let end = waits_for_the_seat(db, seat, session, end).await;
-    assert_eq!(end, Settled::Written);
+    let end = assert_waits_for_seat(db, seat, session, end).await;
+    assert_eq!(end, WriteOutcome::Committed);
     assert_eq!(stage.status(run).await, RunStatus::Succeeded);
     for event in [SessionEvent::Pause, SessionEvent::Resume] {
-        let moved = store.move_session(scope, session, event, None, stage.now());
-        let moved = Box::pin(waits_for_the_seat(db, seat, session, moved)).await;
+        let moved = store.transition_session(scope, session, event, None, stage.now());
+        let moved = Box::pin(assert_waits_for_seat(db, seat, session, moved)).await;
         moved.unwrap();
     }
 }
 
-pub(crate) async fn a_claim_passes_over_what_another_one_holds(db: &TestStore) {
-    let stage = Stage::set(db).await;
+pub(crate) async fn claim_skips_locked_runs(db: &TestStore) {
+    let stage = Stage::setup(db).await;
     let (one, two) = (stage.session().await, stage.session().await);
-    let first = stage.say(one, "hello").await.run_id;
-    let second = stage.say(two, "hello").await.run_id;
-    let held = hold(db, "agent_runs", first.uuid()).await;
+    let first = stage.send_message(one, "hello").await.run_id;
+    let second = stage.send_message(two, "hello").await.run_id;
+    let held = lock_row(db, "agent_runs", first.uuid()).await;
     assert_eq!(stage.claim_all(10).await, [second]);
     held.commit().await.unwrap();
     assert_eq!(stage.claim_all(10).await, [first]);

@@ -9,65 +9,65 @@
 #[macro_use]
 mod registry;
 
-mod again;
-mod answers;
 mod approvals;
+mod backlog;
 mod batch;
 mod begin;
-mod broken;
 mod budgets;
 mod cancel;
 mod catalog;
+mod changes;
+mod check_violations;
 mod claim;
-mod coordinator;
-mod deleting;
+mod delete_session;
 mod due;
 mod edit;
 mod endpoints;
+mod event_summary;
 mod events;
 mod feed;
 mod finish;
 mod fire;
 mod fixtures;
-mod fleet;
 mod formats;
 mod heartbeat;
+mod idempotency;
 mod invariants;
 mod lists;
 mod locks;
-mod news;
+mod manual_retry;
+mod multi_server;
 mod notifications;
 mod opening;
-mod outlook;
 mod overlap;
-mod owed;
 mod pages;
 mod plans;
 mod poolers;
+mod postgres_server;
 mod prechecks;
 mod record;
 mod retention;
 mod retry;
 mod row_security;
-mod say;
+mod scheduler_status;
 mod schema;
-mod second_net;
+mod seat_messages;
+mod send_message;
 mod sequences;
+mod session_updates;
 mod sessions;
-mod shared;
 mod stage;
 mod statements;
 mod sweep;
+mod tenant_isolation;
 mod tenants;
 mod tokens;
 mod too_new;
 mod transactions;
 mod values;
-mod waking;
 mod webhooks;
-mod withdrawing;
+mod withdraw_approvals;
 mod without_locks;
-mod words;
 
 use fixtures::TestStore;
 use registry::Behaviour;
@@ -76,384 +76,384 @@ use store::database::Dialect;
 behaviours! {
     both {
         schema: [
-            what_is_unique_is_refused_twice_by_name, what_is_over_or_deleted_makes_room,
-            whatever_is_under_way_keeps_others_from_its_seat, what_does_not_fit_together_is_refused_by_name,
-            no_two_unique_indexes_of_a_table_have_the_same_columns,
-            every_foreign_key_between_tenants_rows_holds_the_tenant, no_row_can_refer_to_another_tenants,
-            a_session_takes_all_that_is_its_own_with_it,
+            duplicate_row_violates_named_unique_index, ended_or_deleted_row_frees_unique_index,
+            active_run_excludes_other_active_runs_of_seat, inconsistent_row_violates_named_check,
+            unique_indexes_of_table_have_distinct_columns,
+            every_foreign_key_includes_tenant, reference_to_row_of_other_tenant_is_refused,
+            session_deletion_cascades_to_its_rows,
         ]
         values: [
-            every_kind_of_value_comes_back_as_it_was, every_kind_of_value_may_be_absent,
-            a_stored_value_that_makes_no_sense_names_its_place,
+            every_value_type_round_trips, every_value_type_may_be_null,
+            corrupt_value_error_names_column_and_row,
         ]
         transactions: [
-            what_was_not_committed_never_was, a_reader_sees_one_state_throughout, a_reader_cannot_write,
-            writers_wait_for_each_other, one_row_means_exactly_one,
+            dropped_transaction_is_rolled_back, read_transaction_sees_one_snapshot, read_transaction_refuses_writes,
+            concurrent_writers_are_serialized, fetch_of_one_row_refuses_none_and_many,
         ]
         opening: [
-            opening_again_changes_nothing, many_may_open_at_once, an_interrupted_opening_can_be_repeated,
-            a_newer_database_is_refused_and_left_alone, a_look_tells_version_and_size_and_changes_nothing,
-            what_is_opened_to_read_cannot_be_written,
-            the_database_of_another_application_is_refused_and_left_alone,
+            reopened_database_is_unchanged, concurrent_opens_of_new_database_succeed, interrupted_open_can_be_repeated,
+            newer_database_is_refused_and_unchanged, examine_reports_version_and_size_without_changes,
+            read_only_database_refuses_writes,
+            database_of_other_application_is_refused_and_unchanged,
         ]
         without_locks: [
-            schedulers_that_race_fire_each_instant_once, people_who_race_get_one_seat_in_turn,
-            fires_that_race_keep_the_overlap, workers_that_race_claim_each_run_once,
-            an_end_that_races_with_a_stall_has_one_winner,
-            a_decision_that_races_with_whatever_ends_it_has_one_winner, everything_at_once_breaks_nothing,
+            schedulers_without_locks_fire_each_instant_once, messages_without_locks_share_one_seat_in_sequence,
+            fires_without_locks_keep_overlap_policy, workers_without_locks_claim_each_run_once,
+            finish_and_stall_without_locks_have_one_winner,
+            approval_decisions_without_locks_have_one_winner, concurrent_transitions_without_locks_keep_invariants,
         ]
-        say: [
-            a_closed_session_refuses_words, words_to_a_free_seat_are_queued_at_once,
-            words_to_a_busy_seat_wait_and_the_end_of_its_turn_starts_them,
-            people_go_before_automations_and_each_in_their_order,
-            an_occurrence_is_never_seen_by_the_turn_that_runs, what_a_channel_says_are_a_persons_words,
-            many_who_speak_at_once_get_one_seat_in_turn, the_same_session_key_in_two_tenants_is_two_sessions,
+        send_message: [
+            message_to_closed_session_is_refused, message_to_free_seat_is_queued,
+            message_to_busy_seat_waits_for_end_of_turn,
+            seat_takes_people_before_automations_in_order,
+            occurrence_is_hidden_from_running_turn, message_from_channel_has_person_origin,
+            concurrent_messages_share_one_seat_in_sequence, session_key_is_scoped_to_tenant,
         ]
         budgets: [
-            without_a_budget_all_is_counted_and_nothing_held,
-            a_turn_beyond_the_budget_waits_until_there_is_one_again,
-            who_resumes_before_the_day_is_over_is_told_again, a_limit_is_reached_by_the_last_of_it,
-            a_run_that_was_cut_off_pauses_its_automation_and_is_not_tried_again,
-            what_a_run_uses_is_counted_once, runs_that_end_or_begin_at_once_are_all_counted,
-            what_a_lost_worker_had_counted_stays_counted, a_seat_without_a_memory_has_used_nothing,
-            days_and_months_begin_at_midnight_in_utc, a_tenants_budget_holds_for_all_of_it_and_nobody_else,
-            what_a_removed_automation_used_stays_the_tenants, nobody_waits_behind_a_run_without_a_budget,
+            usage_without_budget_is_counted_and_unlimited,
+            run_over_budget_is_deferred_until_next_period,
+            automation_resumed_before_next_period_pauses_again, usage_equal_to_limit_exhausts_budget,
+            run_stopped_by_budget_pauses_automation_and_is_not_retried,
+            repeated_usage_reports_are_counted_once, concurrent_turns_are_all_counted_against_budget,
+            usage_reported_by_lost_worker_stays_counted, seat_without_memory_has_no_usage,
+            budget_periods_begin_at_midnight_utc, tenant_budget_limits_all_runs_of_its_tenant_only,
+            usage_of_deleted_automation_stays_in_tenant_usage, run_deferred_by_budget_does_not_block_its_seat,
         ]
         prechecks: [
-            an_occurrence_is_asked_about_before_its_turn, a_persons_words_are_never_asked_about,
-            an_input_is_asked_about_until_its_turn_has_begun_once,
-            a_run_that_is_given_back_while_it_is_asked_about_is_asked_about_again,
-            a_declined_run_is_skipped_with_its_reason_and_starts_the_next,
-            a_declined_run_takes_the_session_along_that_it_had_for_itself,
-            a_session_in_which_anything_else_is_stays, only_whoever_has_a_run_that_is_not_begun_declines_it,
-            a_declined_run_is_neither_a_failure_nor_a_success,
-            a_declined_run_makes_room_for_another_one_of_its_automation,
-            what_is_called_off_while_it_is_asked_about_ends_so,
-            what_is_asked_about_when_its_automation_is_deleted_never_begins,
-            of_a_declined_webhook_nothing_is_kept_but_its_row,
+            precheck_of_occurrence_comes_before_its_turn, message_of_person_has_no_precheck,
+            precheck_is_repeated_until_first_turn_begins,
+            run_requeued_during_precheck_is_prechecked_again,
+            declined_run_is_skipped_and_starts_next_run,
+            declined_run_deletes_its_otherwise_empty_session,
+            declined_run_keeps_session_with_other_content, decline_of_foreign_or_begun_run_is_fenced,
+            declined_run_does_not_change_failure_count,
+            declined_run_frees_overlap_slot,
+            run_cancelled_during_precheck_ends_cancelled,
+            run_in_precheck_of_deleted_automation_does_not_begin,
+            declined_webhook_run_keeps_no_payload,
         ]
-        owed: [
-            what_was_due_before_a_pause_or_an_end_has_its_row, a_row_that_cannot_be_read_holds_up_no_other,
-            what_cannot_be_read_can_be_removed,
+        backlog: [
+            backlog_before_pause_or_deletion_is_recorded_as_missed, corrupt_automation_does_not_block_others,
+            corrupt_automation_can_be_deleted,
         ]
         formats: [
-            unknown_key_alone_stops_nothing, edit_keeps_unknown_keys_and_the_later_format,
+            unknown_key_alone_does_not_stop_automation, edit_keeps_unknown_keys_and_later_format,
             edited_agent_and_budget_keep_unknown_keys,
-            instance_shows_the_format_of_its_server_and_what_it_cannot_honour,
+            instance_reports_server_format_and_too_new_documents,
         ]
         too_new: [
-            too_new_automation_stays_due_for_a_server_that_honours_it, too_new_trigger_stops_its_automation_alone,
-            queued_run_of_a_too_new_document_is_left_to_a_server_that_honours_it,
-            run_of_a_tenant_with_a_too_new_budget_is_not_claimed,
-            claimed_run_whose_document_became_too_new_goes_back_to_the_queue,
-            fire_and_edit_of_a_too_new_automation_are_refused,
-            person_pauses_and_resumes_a_too_new_automation_and_no_instant_is_lost,
-            person_deletes_a_too_new_automation,
-            run_that_began_before_its_automation_became_too_new_ends_as_usual,
-            run_of_a_removed_too_new_trigger_is_not_claimed_over_and_over,
-            instants_after_a_pause_are_not_due_whatever_follows_it,
-            run_ends_though_the_budget_of_its_tenant_became_unreadable, unreadable_agent_hides_no_other,
-            settings_of_a_too_new_seat_are_not_edited,
+            too_new_automation_stays_due_for_newer_server, too_new_trigger_stops_its_automation,
+            queued_run_of_too_new_document_is_left_to_newer_server,
+            run_of_tenant_with_too_new_budget_is_not_claimed,
+            claimed_run_with_too_new_document_is_requeued,
+            fire_and_edit_of_too_new_automation_are_refused,
+            pause_of_too_new_automation_loses_no_instant,
+            too_new_automation_can_be_deleted,
+            started_run_of_too_new_automation_ends_as_usual,
+            run_of_removed_too_new_trigger_is_not_claimed,
+            instants_after_pause_of_too_new_automation_are_not_due,
+            run_ends_despite_unreadable_tenant_budget, unreadable_agent_hides_no_other,
+            settings_edit_of_too_new_seat_is_refused,
         ]
-        outlook: [one_look_tells_what_is_to_come]
+        scheduler_status: [scheduler_status_returns_next_due_work]
         batch: [
-            what_many_ask_for_together_fails_alone, a_stranger_beside_a_worker_takes_its_end_from_nobody,
+            failed_message_in_batch_fails_alone, finish_by_other_worker_in_same_batch_is_fenced,
         ]
         due: [
-            before_its_instant_nothing_fires, a_look_tells_when_the_first_that_was_due_was,
-            a_due_trigger_becomes_one_run_and_moves_on, looking_again_fires_nothing_twice,
-            many_schedulers_fire_each_instant_once, what_cannot_be_written_leaves_its_trigger_due,
-            one_instant_ends_its_trigger, a_missed_stretch_is_one_row_with_a_count,
-            the_latest_missed_instant_is_made_up_for, all_missed_instants_are_made_up_for_in_pieces,
-            a_spread_fire_waits_for_its_moment_and_keeps_its_instant,
-            a_paused_automation_fires_nothing_and_goes_on_from_now,
-            an_instant_that_comes_again_gets_no_second_row, a_due_trigger_of_a_paused_automation_is_stopped,
-            a_schedule_that_cannot_be_read_holds_up_no_other, what_is_due_in_quiet_hours_is_skipped,
-            an_occurrence_for_a_closed_session_is_skipped_and_asks_for_attention,
-            an_occurrence_for_a_paused_session_waits, two_triggers_due_at_once_make_a_continuous_session_once,
-            one_tenants_look_leaves_the_others_alone, a_skipped_occurrence_belongs_to_no_session,
+            trigger_does_not_fire_before_its_instant, fire_due_returns_earliest_due_instant,
+            due_trigger_creates_one_run_and_advances, repeated_fire_due_fires_nothing_twice,
+            concurrent_schedulers_fire_each_instant_once, failed_fire_leaves_trigger_due,
+            one_time_trigger_is_done_after_its_instant, missed_range_is_one_row_with_count,
+            catch_up_latest_runs_last_missed_instant, catch_up_all_runs_missed_instants_in_batches,
+            jittered_trigger_fires_late_and_keeps_its_instant,
+            resumed_automation_is_due_from_now_on,
+            repeated_instant_creates_no_second_row, due_trigger_of_paused_automation_is_unscheduled,
+            invalid_schedule_pauses_its_automation_alone, occurrence_in_quiet_hours_is_skipped,
+            occurrence_for_closed_session_is_skipped_with_attention,
+            occurrence_for_paused_session_is_deferred, concurrently_due_triggers_create_one_continuous_session,
+            fire_due_of_tenant_fires_no_trigger_of_others, skipped_occurrence_has_no_session,
         ]
         fire: [
-            a_removed_automation_cannot_be_fired, a_name_is_one_automations_until_it_is_removed,
-            a_agent_of_nobody_is_refused, firing_leaves_the_cadence_untouched,
-            two_fires_in_one_microsecond_are_two_occurrences, a_person_may_fire_while_paused_and_in_quiet_hours,
-            a_fresh_automation_gets_a_session_for_each_run, a_continuous_automation_stays_in_its_session,
-            fires_at_once_make_a_continuous_session_once, after_a_reset_the_next_run_starts_another_session,
-            pausing_and_resuming_keeps_the_session, removing_an_automation_calls_off_what_waits,
-            every_automation_has_the_manual_trigger,
+            fire_of_deleted_automation_is_not_found, automation_name_is_unique_until_deletion,
+            automation_with_unknown_agent_is_refused, manual_fire_does_not_change_schedule,
+            fires_in_same_microsecond_are_separate_occurrences, manual_fire_ignores_pause_and_quiet_hours,
+            fresh_automation_gets_new_session_for_each_run, continuous_automation_keeps_its_session,
+            concurrent_fires_create_one_continuous_session, run_after_reset_starts_new_session,
+            pause_and_resume_keep_continuous_session, automation_deletion_cancels_waiting_runs,
+            every_automation_has_manual_trigger,
         ]
         claim: [
-            an_empty_queue_gives_nothing, a_claim_tells_which_attempt_it_is_and_when_the_input_came,
-            many_claimers_take_each_run_once, people_are_claimed_before_automations_and_each_in_their_order,
-            a_named_run_is_claimed_alone, what_waits_cannot_be_claimed,
-            what_a_worker_has_claimed_and_not_begun_is_told, a_run_is_claimed_only_where_its_memory_lies,
+            claim_from_empty_queue_returns_nothing, claim_returns_attempt_and_input_instant,
+            concurrent_claims_take_each_run_once, claim_prefers_people_and_keeps_input_order,
+            claim_of_named_run_claims_no_other, deferred_run_cannot_be_claimed,
+            claimed_runs_of_worker_are_listed_until_begun, run_is_claimed_only_on_instance_of_its_memory,
         ]
         begin: [
-            a_run_that_is_not_the_workers_is_lost, a_run_that_was_called_off_never_begins,
-            no_agent_without_its_memory_is_started_in_its_place, a_scheduled_turn_is_shown_as_a_readable_event,
-            the_prompt_that_is_sent_is_in_the_record_and_nowhere_else,
-            a_persons_words_are_shown_as_they_were_said, the_first_turn_pins_its_seat_and_its_end_decides,
-            the_rules_of_the_agent_and_the_automation_hold_together,
+            begin_of_unclaimed_or_foreign_run_is_fenced, cancelled_run_does_not_begin,
+            begin_on_instance_without_memory_is_refused, scheduled_turn_is_readable_in_transcript,
+            rendered_prompt_is_only_in_run_record,
+            message_of_person_is_stored_verbatim, first_completed_turn_pins_seat_to_instance,
+            permission_rules_of_agent_and_automation_are_combined,
         ]
         sweep: [
-            what_was_left_behind_starts_and_counts_as_a_fault, a_backoff_that_is_over_is_no_fault,
-            what_is_held_stays, more_than_one_look_takes_is_swept_at_once,
-            of_an_exclusive_automation_one_starts,
+            sweep_starts_unpromoted_runs_and_counts_faults, sweep_of_ended_backoff_counts_no_fault,
+            sweep_keeps_blocked_runs_deferred, sweep_promotes_more_than_one_batch,
+            sweep_starts_one_run_of_exclusive_automation,
         ]
         events: [
-            a_log_is_read_on_from_a_number, a_move_of_a_session_is_in_its_log,
-            numbers_have_no_gap_and_follow_commits, what_is_undone_takes_no_number,
-            what_waits_is_in_the_log_of_its_session,
-            event_of_a_later_version_is_unknown_and_keeps_its_number,
+            session_log_is_read_after_number, session_state_change_is_in_its_log,
+            event_numbers_have_no_gap_and_follow_commits, rolled_back_event_takes_no_number,
+            deferred_runs_are_in_session_log,
+            event_of_later_version_is_unknown_and_keeps_its_number,
         ]
         cancel: [
-            what_is_over_cannot_be_called_off, another_tenants_run_is_as_if_it_were_not_there,
-            a_waiting_run_is_called_off_at_once_and_makes_room, an_executed_run_is_only_asked_to_stop,
-            all_of_a_session_are_called_off_and_none_starts_instead,
-            calling_one_off_lets_the_automations_next_one_start,
+            cancel_of_ended_run_is_refused, run_of_other_tenant_is_not_found,
+            waiting_run_is_cancelled_at_once_and_frees_its_seat, cancel_of_claimed_or_running_run_is_only_requested,
+            cancel_of_session_runs_starts_no_deferred_run,
+            cancel_starts_next_run_of_automation,
         ]
         record: [
-            an_attempt_that_is_over_writes_nothing, a_stalled_attempt_cannot_finish,
-            a_row_written_again_replaces_what_it_said, a_row_of_another_run_cannot_be_replaced,
-            text_being_written_is_read_on_from_any_position,
+            write_of_unstarted_or_ended_attempt_is_fenced, stalled_attempt_cannot_finish,
+            repeated_entry_replaces_its_row, entry_of_other_run_cannot_be_replaced,
+            live_text_is_read_from_any_position,
         ]
         overlap: [
-            a_skipped_overlap_says_so, beyond_the_queue_limit_occurrences_are_skipped,
-            queued_runs_follow_each_other_across_sessions,
-            a_seat_that_goes_to_a_person_does_not_hold_up_the_automation, allowed_runs_stand_side_by_side,
-            a_later_occurrence_calls_the_earlier_ones_off, a_superseded_run_that_has_not_begun_never_does,
-            only_the_automations_own_runs_count, a_run_in_its_backoff_holds_up_no_other,
+            overlap_skip_records_its_reason, fire_beyond_queue_limit_is_skipped,
+            overlap_queue_serializes_runs_across_sessions,
+            seat_taken_by_person_does_not_block_automation, overlap_allow_runs_concurrently,
+            overlap_cancel_running_cancels_earlier_runs, superseded_claimed_run_does_not_begin,
+            overlap_ignores_runs_of_people, run_in_backoff_does_not_block_next_run,
         ]
-        again: [
-            only_what_ended_without_success_is_tried_again, a_failed_run_is_tried_again_once_and_not_blindly,
-            what_no_agent_saw_is_sent_as_it_was_when_tried_again,
-            attempts_that_are_used_up_leave_one_to_a_person, nothing_is_tried_again_where_nobody_wants_it,
-            another_attempt_waits_for_its_seat, people_who_ask_at_once_get_one_attempt,
+        manual_retry: [
+            retry_of_run_without_failure_is_refused, failed_run_is_retried_once_with_interrupted_prompt,
+            manual_retry_of_unseen_prompt_sends_it_unchanged,
+            manual_retry_is_allowed_after_attempts_are_exhausted, retry_in_closed_session_or_deleted_automation_is_refused,
+            manual_retry_waits_for_busy_seat, concurrent_manual_retries_create_one_attempt,
         ]
         sessions: [
-            a_move_that_its_state_does_not_allow_names_the_state,
-            another_tenants_session_is_as_if_it_were_not_there, a_key_names_one_session_of_a_tenant,
-            a_session_without_a_folder_gets_one_of_its_own, pausing_holds_what_is_queued_and_lets_a_turn_go_on,
-            a_claimed_run_whose_session_is_paused_waits_again, resuming_starts_what_waited_in_its_order,
-            a_draft_holds_its_inputs_until_it_is_enabled,
-            closing_a_session_calls_off_what_waits_and_lets_a_turn_end,
-            a_claimed_run_whose_session_is_closed_is_called_off, a_closed_session_gets_no_further_attempt,
-            holding_a_run_lets_the_automations_next_one_start,
-            a_session_may_begin_as_a_draft_and_belong_to_a_channel, a_title_is_changed_on_what_was_read,
-            people_who_race_for_a_title_have_one_winner,
+            invalid_session_transition_names_current_state,
+            session_of_other_tenant_is_not_found, session_key_is_unique_within_tenant,
+            session_without_directory_gets_its_own, session_pause_defers_queued_runs_and_keeps_running_turn,
+            claimed_run_of_paused_session_is_deferred, session_resume_starts_deferred_runs_in_order,
+            draft_session_defers_inputs_until_enabled,
+            session_close_cancels_waiting_runs_and_keeps_running_turn,
+            claimed_run_of_closed_session_is_cancelled, failed_run_of_closed_session_is_not_retried,
+            run_deferred_by_pause_frees_overlap_slot,
+            session_is_created_as_draft_of_channel, title_edit_with_stale_version_is_refused,
+            concurrent_title_edits_have_one_winner,
         ]
         heartbeat: [
-            a_run_of_another_worker_is_lost, a_run_that_is_over_is_lost, a_run_that_was_called_off_is_told_why,
-            each_run_of_a_worker_gets_its_own_answer,
-            a_turn_that_begins_long_after_its_claim_is_not_given_up,
+            heartbeat_of_foreign_or_unclaimed_run_is_lost, heartbeat_of_ended_run_is_lost, heartbeat_of_cancelled_run_returns_first_reason,
+            heartbeat_replies_for_each_run,
+            begin_long_after_claim_renews_heartbeat,
         ]
-        deleting: [
-            bound_automations_of_people_block_deleting, system_jobs_and_other_threads_never_block_deleting,
-            a_continuous_automation_lets_go_of_a_deleted_session,
-            deleting_a_session_lets_the_automations_next_run_start, a_seat_and_its_memory_go_with_the_session,
-            automations_go_with_their_session_in_one_transaction,
-            an_automation_that_a_broken_one_hides_still_blocks,
-            whoever_takes_a_turn_of_a_deleted_session_is_fenced,
+        delete_session: [
+            bound_automation_blocks_session_deletion, system_automations_do_not_block_session_deletion,
+            continuous_automation_is_unlinked_from_deleted_session,
+            session_deletion_starts_next_run_of_automation, session_deletion_removes_seats_and_memory,
+            session_and_bound_automations_are_deleted_atomically,
+            unreadable_bound_automation_blocks_session_deletion,
+            worker_of_deleted_session_is_fenced,
         ]
         finish: [
-            every_outcome_leaves_its_status_and_a_visible_end, a_finish_by_another_worker_changes_nothing,
-            the_answer_is_a_message_with_its_source, an_answer_without_text_is_said_to_be_none,
-            no_answer_is_too_little_to_be_kept_and_told,
-            run_deferred_for_a_reason_of_a_later_version_waits_for_its_instant,
-            run_whose_row_lacks_its_reason_is_listed_all_the_same, what_was_answered_before_a_failure_is_kept_and_marked,
-            only_a_turn_that_ended_makes_the_agents_session_the_memory, usage_title_and_record_are_kept,
-            an_agent_that_ends_as_cancelled_unasked_has_failed_and_that_counts,
-            an_automation_that_keeps_failing_pauses_itself, failures_that_are_tried_again_count_once,
-            the_end_and_the_next_start_are_one_transaction,
+            every_outcome_sets_status_and_transcript_end, finish_by_other_worker_changes_nothing,
+            answer_of_automation_is_message_with_source, empty_answer_leaves_notice_of_no_answer,
+            trivial_answers_are_stored_and_logged,
+            run_deferred_for_unknown_reason_waits_for_its_instant,
+            run_row_without_reason_is_readable, partial_answer_is_kept_and_marked_interrupted,
+            only_completed_turn_updates_seat_memory, finish_stores_usage_title_and_record,
+            unrequested_cancelled_end_counts_as_failure,
+            automation_with_consecutive_failures_is_paused, retried_failures_count_once,
+            finish_and_next_start_are_one_transaction,
         ]
         edit: [
-            an_edit_of_what_was_changed_meanwhile_is_refused, editors_who_race_have_one_winner,
-            a_name_that_another_has_is_refused,
-            triggers_that_stay_keep_their_cadence_and_others_are_due_from_now,
-            what_a_trigger_owes_that_goes_has_its_row,
-            triggers_of_a_paused_automation_are_due_when_it_is_resumed,
-            another_spread_moves_the_moment_and_not_the_instant,
-            a_run_of_a_trigger_that_went_is_prompted_as_it_was_due,
-            a_session_that_goes_on_keeps_its_agent_and_its_directory,
-            an_automation_goes_elsewhere_after_an_edit, what_was_said_of_a_closed_session_is_taken_back,
-            an_edit_can_clear_what_may_be_absent,
+            automation_edit_with_stale_version_is_refused, concurrent_automation_edits_have_one_winner,
+            automation_edit_to_taken_name_is_refused,
+            unchanged_triggers_keep_cadence_across_edit,
+            removed_trigger_records_its_missed_instants,
+            triggers_edited_while_paused_are_due_after_resume,
+            jitter_edit_moves_fire_time_and_not_instant,
+            run_of_removed_trigger_keeps_its_prompt,
+            edit_of_agent_or_directory_needs_session_reset,
+            edited_session_mode_applies_to_next_run, rebind_clears_attention_of_closed_session,
+            edit_clears_optional_fields,
         ]
         notifications: [
-            an_answer_is_told_with_the_channel_of_its_session, each_kind_of_event_is_told_to_whoever_chose_it,
-            tellers_that_race_make_one_delivery_of_each_event,
-            a_delivery_is_one_senders_until_its_lease_is_over,
-            a_delivery_that_fails_waits_longer_each_time_and_is_given_up,
-            an_endpoint_that_is_gone_or_fails_for_a_day_is_disabled,
-            deliveries_that_are_over_are_trimmed_when_they_are_old,
-            delivery_of_an_earlier_version_is_sent_byte_for_byte,
+            answer_notification_has_channel_of_session, endpoint_gets_only_subscribed_notification_kinds,
+            concurrent_notifiers_create_one_delivery_per_event,
+            delivery_is_claimed_by_one_sender_until_lease_expires,
+            failing_delivery_backs_off_and_is_given_up,
+            endpoint_with_status_410_or_day_of_failures_is_disabled,
+            old_finished_deliveries_are_trimmed,
+            delivery_of_earlier_version_is_sent_byte_for_byte,
         ]
         endpoints: [
-            endpoints_are_made_changed_and_removed,
-            an_endpoint_of_a_deleted_automation_is_disabled_and_says_why,
+            endpoint_lifecycle_is_limited_to_its_tenant,
+            endpoint_of_deleted_automation_is_disabled_with_reason,
         ]
         webhooks: [
-            a_webhook_becomes_a_run_with_what_came_with_it, later_attempts_know_what_came_with_a_webhook,
-            a_replay_changes_nothing_and_is_answered_like_the_first_time, an_id_is_one_of_its_trigger_alone,
-            webhooks_that_race_fire_once_for_each_id, a_webhook_obeys_overlap_pause_and_quiet_hours,
-            triggers_come_and_go_and_with_them_their_secrets, another_tenants_trigger_is_as_if_there_were_none,
-            a_secret_that_is_changed_holds_for_a_while, receipts_are_kept_for_longer_than_a_replay_can_pass,
+            webhook_creates_run_with_payload, retry_of_webhook_run_keeps_payload,
+            replayed_webhook_returns_first_run_without_effect, webhook_id_is_scoped_to_trigger,
+            concurrent_webhooks_fire_once_per_id, webhook_respects_overlap_pause_and_quiet_hours,
+            webhook_secret_is_deleted_with_its_trigger, webhook_trigger_of_other_tenant_is_not_found,
+            rotated_webhook_secret_stays_valid_until_its_end, webhook_receipts_are_kept_for_replay_window,
         ]
         retention: [
-            what_is_young_or_not_over_stays, transcripts_and_runs_are_never_trimmed,
-            a_trimmed_log_goes_on_with_its_numbers, a_clock_that_was_set_back_tears_no_hole_into_a_log,
-            much_is_trimmed_in_pieces, what_ended_runs_left_behind_goes, what_was_used_long_ago_is_removed,
-            what_was_skipped_has_no_record_to_trim,
+            recent_or_unfinished_records_are_not_trimmed, transcripts_and_runs_are_never_trimmed,
+            trimmed_log_continues_its_numbers, clock_set_back_leaves_no_gap_in_trimmed_log,
+            long_log_is_trimmed_in_batches, leftovers_of_ended_runs_are_trimmed, old_usage_is_trimmed,
+            skipped_run_has_no_record_to_trim,
         ]
         lists: [
-            lists_hold_nothing_of_another_tenant, sessions_are_listed_by_their_last_change_and_by_type,
+            lists_contain_no_row_of_other_tenant, sessions_are_listed_by_last_change_and_type,
             runs_are_listed_newest_first_by_session_automation_and_status,
-            automations_and_agents_are_listed_by_name, a_tenants_name_gives_the_same_id_each_time,
-            a_agent_is_changed_by_whoever_saw_it_last, the_end_of_a_transcript_is_read_alone,
-            what_a_run_said_is_found_without_what_came_before,
-            ids_are_found_between_two_others_and_only_the_tenants_own,
-            an_automations_triggers_are_listed_with_the_manual_one_first,
+            automations_and_agents_are_listed_by_name, ensure_tenant_returns_same_id_for_same_name,
+            agent_edit_with_stale_version_is_refused, last_messages_return_end_of_transcript,
+            messages_of_run_are_found_by_start_number,
+            run_and_session_ids_are_found_by_range_within_tenant,
+            manual_trigger_is_listed_first,
         ]
         pages: [
-            runs_are_read_page_by_page_by_all_that_they_are_asked_for,
-            sessions_are_read_page_by_page_by_all_that_they_are_asked_for,
-            automations_are_read_page_by_page,
-            automations_are_listed_by_where_their_turns_go,
-            tenants_are_read_page_by_page_and_instances_tell_what_waits,
-            what_is_not_over_is_counted_by_status,
+            run_pages_match_every_filter,
+            session_pages_match_every_filter,
+            automation_pages_match_state_and_text,
+            automations_are_listed_by_target_session,
+            tenant_pages_and_instance_queues_are_listed,
+            unfinished_runs_are_counted_by_status,
         ]
         tenants: [
-            a_tenants_name_and_its_id_are_used_once, a_tenant_is_read_by_itself_and_by_the_system,
-            of_two_who_change_a_budget_one_wins,
+            tenant_name_and_id_are_unique, tenant_is_readable_by_itself_and_system_only,
+            concurrent_budget_edits_have_one_winner,
         ]
-        plans: [pages_are_found_by_an_index]
+        plans: [plans_of_pages_use_an_index]
         retry: [
-            a_fresh_heartbeat_is_not_stalled, a_heartbeat_between_the_look_and_the_lock_saves_the_run,
-            a_lost_worker_leaves_its_text_and_the_next_attempt,
-            an_interrupted_prompt_is_never_sent_again_blindly, what_the_agent_never_saw_is_sent_as_it_was,
-            attempts_are_used_up, workers_that_are_lost_use_up_the_attempts, an_answer_is_never_tried_again,
-            on_crash_fail_gives_up_what_may_have_been_prompted, a_backoff_does_not_hold_the_seat,
-            a_backoff_that_is_over_goes_first_though_no_sweep_saw_it,
-            a_run_that_is_handed_back_uses_up_no_attempt, a_handed_back_run_waits_behind_people,
-            a_worker_that_is_known_to_be_gone_is_not_waited_for,
-            a_lost_run_that_was_called_off_is_not_tried_again,
-            a_retry_of_an_exclusive_automation_waits_for_its_other_run,
+            run_with_fresh_heartbeat_is_not_stalled, heartbeat_concurrent_with_stall_is_consistent,
+            stall_keeps_live_text_and_creates_next_attempt,
+            retry_after_interruption_sends_interrupted_prompt, retry_of_unseen_prompt_sends_it_unchanged,
+            run_fails_when_attempts_are_exhausted, lost_workers_exhaust_attempts, agent_error_or_timeout_is_not_retried,
+            on_crash_fail_does_not_retry_prompted_run, backoff_does_not_occupy_seat,
+            ended_backoff_precedes_later_message_without_sweep,
+            requeued_run_uses_no_attempt, requeued_run_waits_behind_people,
+            run_of_dead_worker_is_stalled_at_once,
+            stalled_run_with_cancel_request_is_not_retried,
+            retry_waits_for_other_run_of_exclusive_automation,
         ]
         tokens: [
-            a_secret_that_nobody_has_is_worth_nothing, a_token_is_found_by_its_hash_until_it_expires,
-            a_token_without_scopes_may_do_what_its_role_may,
-            a_revoked_token_takes_the_browsers_with_it_that_it_signed_in,
-            a_browser_that_signs_out_leaves_its_token, a_browser_ends_with_the_token_that_signed_it_in,
-            another_tenants_token_is_as_if_it_were_not_there, tokens_are_listed_newest_first_page_by_page,
-            tokens_are_found_between_two_ids_and_only_the_tenants_own,
-            the_use_of_a_token_is_noted_once_a_minute, a_link_signs_one_browser_in_once_and_in_time,
-            browsers_that_race_for_a_link_have_one_winner, sign_ins_that_are_long_over_are_removed,
+            unknown_secret_finds_no_token, token_is_found_by_hash_until_expiry,
+            token_without_scopes_has_all_permissions_of_role,
+            revoked_token_revokes_its_browser_tokens,
+            browser_sign_out_keeps_parent_token, browser_token_expires_with_parent_token,
+            token_of_other_tenant_is_not_found, token_pages_are_listed_newest_first,
+            token_ids_are_found_by_range_within_tenant,
+            token_use_is_recorded_once_a_minute, sign_in_link_works_once_before_expiry,
+            concurrent_uses_of_sign_in_link_have_one_winner, expired_sign_ins_are_trimmed,
         ]
-        answers: [
-            a_key_belongs_to_the_request_that_claimed_it,
-            a_key_that_is_let_go_of_is_free_unless_it_was_answered, a_request_repeated_gets_the_first_answer,
-            a_key_is_free_again_when_it_is_old, many_who_claim_a_key_at_once_get_one_id,
-            words_with_a_reserved_id_are_taken_up_once, a_fire_with_a_reserved_id_is_one_occurrence,
-            another_attempt_with_a_reserved_id_is_made_once,
-            what_has_its_reserved_id_is_told_from_a_name_that_is_taken,
-            what_races_with_one_reserved_id_is_made_once, a_test_with_a_reserved_id_is_sent_once,
-            what_makes_no_row_is_done_once_with_its_answer, a_trigger_that_says_the_same_is_added_once,
+        idempotency: [
+            idempotency_key_belongs_to_its_first_request,
+            released_key_is_free_unless_response_is_recorded, repeated_request_gets_first_response,
+            trimmed_idempotency_key_is_free_again, concurrent_claims_of_one_key_get_one_id,
+            message_with_reserved_id_creates_one_run, fire_with_reserved_id_creates_one_occurrence,
+            retry_with_reserved_id_creates_one_attempt,
+            used_reserved_id_and_taken_name_are_different_errors,
+            concurrent_requests_with_one_reserved_id_have_one_effect, test_delivery_with_reserved_id_is_created_once,
+            secret_rotation_with_idempotency_key_happens_once, trigger_with_equal_spec_or_id_is_added_once,
         ]
         feed: [
-            a_feed_holds_every_log_of_a_tenant_and_no_other, a_feed_is_read_on_from_any_place,
-            triggers_that_come_and_go_are_in_the_log, what_happens_to_an_automation_is_in_its_log,
-            what_is_skipped_or_missed_is_in_the_log_of_its_automation,
-            the_feed_of_an_automation_holds_what_belongs_to_it,
-            whoever_reads_on_while_many_write_misses_nothing, a_place_before_what_is_kept_is_told,
-            a_place_that_nobody_has_reached_is_told,
+            feed_contains_all_logs_of_its_tenant_only, feed_is_read_from_any_cursor,
+            added_and_removed_triggers_are_in_automation_log, automation_changes_are_in_its_log,
+            skipped_and_missed_occurrences_are_in_automation_log,
+            automation_feed_contains_its_own_events_only,
+            feed_reader_misses_no_concurrent_event, feed_cursor_before_trimmed_events_is_reported_lost,
+            feed_cursor_ahead_of_feed_is_reported_lost,
         ]
-        news: [
-            many_logs_are_read_on_at_once, the_news_of_a_session_are_for_its_tenant,
-            the_texts_of_many_turns_are_read_on_at_once, a_piece_that_has_grown_is_read_on_in_its_middle,
+        session_updates: [
+            events_of_many_sessions_are_read_in_one_call, session_updates_are_limited_to_tenant,
+            live_texts_of_many_runs_are_read_in_one_call, grown_live_text_is_read_from_middle,
         ]
-        waking: [
-            whoever_commits_wakes_those_who_wait, what_is_undone_wakes_nobody,
-            another_process_wakes_those_who_wait, text_that_is_written_elsewhere_wakes_its_viewers,
-            a_session_that_is_gone_wakes_its_readers, who_waits_no_more_costs_nothing,
+        changes: [
+            commit_wakes_all_subscribers, rolled_back_change_wakes_no_subscriber,
+            commit_of_other_process_wakes_subscribers, live_text_of_other_process_wakes_subscribers,
+            session_deletion_wakes_subscribers, last_dropped_subscription_stops_listener,
         ]
         approvals: [
-            only_whoever_has_a_turn_asks_for_it, a_decision_is_for_one_request_and_made_once,
-            a_decision_comes_before_the_deadline_or_not_at_all, what_nobody_decides_expires,
-            the_attempt_after_a_stall_asks_anew, the_end_of_an_attempt_makes_void_what_it_asked,
-            another_tenants_approval_is_as_if_it_were_not_there, approvals_are_listed_by_whom_they_belong_to,
-            a_request_is_told_to_whoever_follows, a_decision_of_another_process_wakes_whoever_waits,
+            approval_request_without_running_turn_is_fenced, approval_is_decided_once,
+            decision_at_approval_deadline_is_refused, undecided_approval_expires_at_deadline,
+            attempt_after_stall_requests_new_approval, end_or_cancel_of_attempt_voids_its_approvals,
+            approval_of_other_tenant_is_not_found, approvals_are_listed_by_session_automation_run_and_state,
+            approval_request_and_decision_are_in_feed_and_notices, approval_decision_of_other_process_wakes_subscriber,
         ]
-        coordinator: [
-            a_message_is_a_row_for_each_seat_that_receives_it, a_subscriber_gets_what_it_missed_and_then_what_comes,
-            what_is_not_acknowledged_comes_again, another_tenants_messages_are_as_if_there_were_none,
-            a_closed_session_refuses_messages, a_session_that_is_deleted_ends_its_subscriptions,
-            nothing_is_lost_while_others_publish_and_subscribe,
+        seat_messages: [
+            seat_message_has_one_row_per_recipient, subscriber_gets_missed_then_new_messages,
+            unacknowledged_messages_are_delivered_again, seat_messages_of_other_tenant_or_session_are_not_found,
+            publish_in_closed_session_is_refused, session_deletion_ends_message_subscriptions,
+            concurrent_publish_and_subscribe_loses_no_message,
         ]
-        withdrawing: [what_is_withdrawn_cannot_be_decided_any_more]
-        sequences: [a_random_sequence_keeps_the_invariants]
-        fleet: [
-            tenants_share_what_is_claimed, tenants_take_turns_where_there_is_one_slot,
-            of_one_tenants_what_lies_here_and_what_may_go_anywhere_keep_their_order,
-            what_lies_elsewhere_is_passed_over_wherever_it_sorts,
-            a_tenant_of_whom_much_is_due_holds_up_no_other,
-            a_tenant_that_never_used_an_instance_may_take_its_turns_there,
-            a_server_is_online_until_it_stops_or_shows_nothing,
-            of_two_servers_with_one_identity_the_older_is_told,
-            of_two_servers_that_begin_at_once_with_one_identity_one_serves,
-            what_waits_for_an_instance_that_is_gone_fails, an_instance_is_removed_by_its_own_tenant_alone,
+        withdraw_approvals: [withdrawn_approval_cannot_be_decided]
+        sequences: [random_sequence_keeps_invariants]
+        multi_server: [
+            claim_shares_slots_between_tenants, claim_with_one_slot_alternates_tenants,
+            pinned_and_unpinned_runs_of_tenant_keep_input_order,
+            claim_skips_runs_pinned_to_other_instances,
+            tenant_with_many_due_triggers_does_not_delay_others,
+            first_turn_registers_instance_for_tenant,
+            server_is_online_until_stop_or_missing_presence,
+            older_server_with_same_identity_loses_instance,
+            concurrent_servers_with_same_identity_have_one_winner,
+            runs_pinned_to_removed_instance_fail, instance_removal_is_limited_to_its_tenant,
         ]
     }
     sqlite {
         opening: [
-            a_file_that_is_no_database_is_refused_and_left_alone, a_damaged_file_is_refused_and_left_alone,
-            a_large_file_is_looked_at_whole_only_where_somebody_asks, an_empty_file_is_a_new_database,
-            a_missing_folder_is_named, the_file_is_for_its_owner_alone,
-            a_database_in_memory_keeps_what_it_is_given,
+            non_database_file_is_refused_and_unchanged, damaged_file_is_refused_and_unchanged,
+            large_file_is_checked_completely_only_by_examine, empty_file_is_opened_as_new_database,
+            missing_folder_is_named_in_error, database_file_is_readable_by_owner_only,
+            in_memory_database_keeps_its_rows,
         ]
-        transactions: [a_full_disk_is_told_apart]
-        shared: [without_a_server_there_is_nothing_to_tell]
+        transactions: [full_disk_has_its_own_error]
+        postgres_server: [sqlite_has_no_server_status]
     }
     postgres {
-        plans: [claims_and_looks_read_what_they_take]
+        plans: [plans_of_claim_and_fire_due_use_queue_indexes]
         feed: [
-            what_commits_late_is_not_overtaken, a_database_from_another_server_keeps_its_order,
+            feed_does_not_pass_open_transactions, database_restored_on_other_server_keeps_feed_order,
         ]
-        fleet: [
-            no_slot_stays_free_that_somebody_waits_for, one_scheduler_looks_at_a_time, a_later_schema_is_used_where_it_says_that_this_program_may,
-            nobody_migrates_beside_servers_that_cannot_go_on,
+        multi_server: [
+            claim_fills_slot_past_locked_run, fire_due_skips_while_other_scheduler_holds_lock, later_schema_is_used_if_marked_compatible,
+            migration_is_refused_while_old_servers_run,
         ]
-        shared: [
-            the_databases_clock_is_read_between_question_and_answer, a_server_tells_of_itself_what_operators_look_at,
-            of_several_who_remove_what_is_old_one_does_and_nobody_waits,
-            many_who_remove_what_is_old_remove_each_row_once,
+        postgres_server: [
+            database_clock_is_read_between_two_uptimes, postgres_status_reports_privileges_transactions_and_vacuum,
+            concurrent_trim_is_skipped_while_lock_is_taken,
+            concurrent_trims_remove_each_row_once,
         ]
-        waking: [
-            a_lost_listener_is_replaced_and_everybody_woken,
-            while_nobody_can_listen_whoever_waits_looks_more_often,
+        changes: [
+            lost_listener_reconnects_and_wakes_all_subscribers,
+            subscribers_poll_faster_without_listener,
         ]
-        coordinator: [
-            a_subscription_has_its_channel_listened_to,
-            the_database_tells_whoever_listens_what_is_published,
+        seat_messages: [
+            message_subscription_listens_to_session_channel,
+            published_message_notifies_session_channel,
         ]
         poolers: [
-            a_pooler_that_keeps_no_sessions_is_recognised_and_served,
-            a_pooler_that_keeps_sessions_is_served_as_the_server_itself,
-            a_pooler_that_takes_no_transactions_is_refused,
-            what_is_told_at_the_start_and_ignored_is_set_by_each_transaction,
-            a_direct_address_listens_and_migrates, a_direct_address_of_something_else_is_refused,
-            what_is_opened_to_read_through_a_pooler_cannot_be_written,
+            transaction_pooler_is_detected_and_supported,
+            session_pooler_is_treated_as_server,
+            statement_pooler_is_refused,
+            ignored_startup_parameters_are_set_per_transaction,
+            direct_address_is_used_to_listen_and_migrate, direct_address_of_other_database_is_refused,
+            read_only_database_behind_pooler_refuses_writes,
         ]
         locks: [
-            whoever_changes_what_a_seat_does_locks_it_first, a_claim_passes_over_what_another_one_holds,
+            transitions_of_seat_lock_seat_first, claim_skips_locked_runs,
         ]
-        opening: [a_role_above_row_security_is_refused]
+        opening: [superuser_role_is_refused]
         row_security: [
-            every_table_is_guarded, a_tenant_sees_and_changes_only_its_own_rows,
-            without_a_scope_nothing_is_seen_or_written,
+            every_table_has_row_security, tenant_reads_and_writes_only_its_own_rows,
+            connection_without_scope_reads_and_writes_nothing,
         ]
-        second_net: [where_the_first_net_is_gone_nothing_of_another_tenant_is_read]
+        tenant_isolation: [row_security_alone_hides_rows_of_other_tenants]
         transactions: [
-            a_beginning_that_is_given_up_leaves_nothing_to_the_next,
-            a_connection_that_died_while_idle_is_replaced, a_change_of_a_session_wakes_its_readers_once,
+            dropped_begin_leaves_no_settings_on_connection,
+            dead_idle_connection_is_replaced, transaction_notifies_each_changed_session_once,
         ]
     }
 }

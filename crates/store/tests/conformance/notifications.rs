@@ -13,7 +13,8 @@ use model::{
     schedule::Spec,
 };
 use store::{
-    Attempted, Claimed, Error, NewDelivery, NewEndpoint, Notice, Scope, Subscription, params,
+    AttemptResult, ClaimedDelivery, Error, NewDelivery, NewEndpoint, Notice, Scope, Subscription,
+    params,
 };
 use testkit::clock::SeededEntropy;
 
@@ -24,14 +25,14 @@ use crate::{
 
 impl Stage {
     async fn endpoint(&self, name: &str, events: &[Kind]) -> EndpointId {
-        self.endpoint_like(new_endpoint(name, events)).await
+        self.endpoint_with(new_endpoint(name, events)).await
     }
 
     pub(crate) fn endpoint_id(&self) -> EndpointId {
         EndpointId::generate(self.now(), &SeededEntropy::new(unique()))
     }
 
-    async fn endpoint_like(&self, new: NewEndpoint) -> EndpointId {
+    async fn endpoint_with(&self, new: NewEndpoint) -> EndpointId {
         let id = self.endpoint_id();
         let made = self
             .store
@@ -47,27 +48,29 @@ impl Stage {
 
     /// Tells all endpoints, until each has `expected` deliveries. The feed shows what was committed
     /// once no transaction is under way that began before, in whatever test.
-    async fn tell(&self, expected: &[(EndpointId, usize)]) {
+    async fn create_deliveries(&self, expected: &[(EndpointId, usize)]) {
         for (id, count) in expected {
             while self.deliveries(*id).await.len() < *count {
                 let subscription = self.subscription(*id).await;
-                let (page, notices) = self.news(&subscription).await;
-                let wanted = wanted(&subscription, &notices);
+                let (page, notices) = self.read_notices(&subscription).await;
+                let wanted = matching_deliveries(&subscription, &notices);
                 let wanted: Vec<_> = wanted.iter().collect();
-                let told = self.store.tell(&subscription, page, &wanted, self.now());
+                let told = self
+                    .store
+                    .create_deliveries(&subscription, page, &wanted, self.now());
                 told.await.unwrap();
             }
         }
     }
 
-    async fn news(&self, from: &Subscription) -> (FeedCursor, Vec<Notice>) {
+    async fn read_notices(&self, from: &Subscription) -> (FeedCursor, Vec<Notice>) {
         let page = self
             .store
             .feed(from.tenant, from.cursor, 1000)
             .await
             .unwrap();
         let notices = self.store.notices(from.tenant, page.events).await.unwrap();
-        (page.scanned, notices)
+        (page.next_cursor, notices)
     }
 
     /// Every notice of the tenant so far.
@@ -86,7 +89,7 @@ impl Stage {
     }
 
     /// An endpoint that something is on its way to.
-    async fn awaited(&self) -> EndpointId {
+    async fn endpoint_with_pending_delivery(&self) -> EndpointId {
         let id = self.endpoint("hook", &[Kind::MessagePublished]).await;
         self.test_endpoint(self.tenant, id).await.unwrap();
         id
@@ -105,15 +108,19 @@ impl Stage {
         Ok(delivery)
     }
 
-    async fn claim_deliveries(&self, id: EndpointId) -> Vec<Claimed> {
+    async fn claim_deliveries(&self, id: EndpointId) -> Vec<ClaimedDelivery> {
         let until = self.now() + limits::DELIVERY_LEASE;
         let claimed = self.store.claim_deliveries(id, 8, until, self.now());
         claimed.await.unwrap()
     }
 
-    async fn answered(&self, claimed: &Claimed, status: Option<u16>) -> DeliveryStatus {
-        let attempted = Attempted {
-            answer: match status {
+    async fn record_response(
+        &self,
+        claimed: &ClaimedDelivery,
+        status: Option<u16>,
+    ) -> DeliveryStatus {
+        let attempted = AttemptResult {
+            response: match status {
                 Some(status) => Ok((status, "text".into())),
                 None => Err("no answer came in time".into()),
             },
@@ -121,7 +128,7 @@ impl Stage {
             ended_at: self.now(),
         };
         self.store
-            .record_delivery(claimed, &attempted)
+            .record_attempt(claimed, &attempted)
             .await
             .unwrap()
     }
@@ -151,7 +158,7 @@ pub(crate) fn test_delivery(event_id: &str) -> NewDelivery {
 }
 
 /// The deliveries of the notices that an endpoint chose. `service` writes their texts; here each names its event.
-fn wanted(subscription: &Subscription, notices: &[Notice]) -> Vec<NewDelivery> {
+fn matching_deliveries(subscription: &Subscription, notices: &[Notice]) -> Vec<NewDelivery> {
     let chosen = notices.iter().filter(|it| subscription.wants(it));
     chosen
         .map(|notice| NewDelivery {
@@ -163,25 +170,27 @@ fn wanted(subscription: &Subscription, notices: &[Notice]) -> Vec<NewDelivery> {
         .collect()
 }
 
-pub(crate) async fn an_answer_is_told_with_the_channel_of_its_session(db: &TestStore) {
-    let stage = Stage::set(db).await;
+pub(crate) async fn answer_notification_has_channel_of_session(db: &TestStore) {
+    let stage = Stage::setup(db).await;
     let everything = stage.endpoint("all", &[Kind::MessagePublished]).await;
     let slack = NewEndpoint {
         channel: Some("slack".into()),
         ..new_endpoint("slack", &[Kind::MessagePublished])
     };
-    let slack = stage.endpoint_like(slack).await;
+    let slack = stage.endpoint_with(slack).await;
     let plain = stage.session().await;
     let session = stage.keyed_session(Some("slack:C1:7")).await;
     let sql =
         "update agent_sessions set channel = 'slack', chat_id = 'C1', thread = '7' where id = $1";
     db.run(Scope::System, sql, params![session]).await.unwrap();
     for session in [plain, session] {
-        let run = stage.say(session, "hello").await.run_id;
+        let run = stage.send_message(session, "hello").await.run_id;
         stage.start(run).await;
         stage.succeed(run).await;
     }
-    stage.tell(&[(everything, 2), (slack, 1)]).await;
+    stage
+        .create_deliveries(&[(everything, 2), (slack, 1)])
+        .await;
     let delivery = stage.delivery(slack).await;
     assert_eq!(delivery.session_id, Some(session));
     let notices = stage.notices().await;
@@ -205,8 +214,8 @@ pub(crate) async fn an_answer_is_told_with_the_channel_of_its_session(db: &TestS
     assert_eq!(stage.deliveries(slack).await.len(), 1);
 }
 
-pub(crate) async fn each_kind_of_event_is_told_to_whoever_chose_it(db: &TestStore) {
-    let stage = Stage::set(db).await;
+pub(crate) async fn endpoint_gets_only_subscribed_notification_kinds(db: &TestStore) {
+    let stage = Stage::setup(db).await;
     let mut new = stage.new_automation("deploy", SessionMode::Fresh);
     new.triggers = vec![Spec::Webhook {}];
     new.policies.pause_after_failures = 1;
@@ -215,13 +224,13 @@ pub(crate) async fn each_kind_of_event_is_told_to_whoever_chose_it(db: &TestStor
     let chosen: Vec<Kind> = Kind::ALL
         .iter()
         .copied()
-        .filter(|kind| kind.can_be_chosen())
+        .filter(|kind| kind.is_subscribable())
         .collect();
     let of_one = NewEndpoint {
         automation: Some(automation),
         ..new_endpoint("deploys", &chosen)
     };
-    let endpoint = stage.endpoint_like(of_one).await;
+    let endpoint = stage.endpoint_with(of_one).await;
     let nothing = stage.endpoint("missed", &[Kind::RunMissed]).await;
     let unwanted = stage.fire(other).await.run_id;
     stage.start(unwanted).await;
@@ -243,7 +252,7 @@ pub(crate) async fn each_kind_of_event_is_told_to_whoever_chose_it(db: &TestStor
         .store
         .fire_webhook(stage.tenant, hook, "msg_1", "{}", stage.now());
     skipped.await.unwrap();
-    stage.tell(&[(endpoint, 8)]).await;
+    stage.create_deliveries(&[(endpoint, 8)]).await;
     let mut kinds: Vec<_> = stage.deliveries(endpoint).await;
     kinds.sort_by_key(|one| one.kind);
     let named: Vec<&str> = kinds.iter().map(|one| one.kind.as_str()).collect();
@@ -275,23 +284,27 @@ pub(crate) async fn each_kind_of_event_is_told_to_whoever_chose_it(db: &TestStor
     assert!(stage.deliveries(nothing).await.is_empty());
 }
 
-pub(crate) async fn tellers_that_race_make_one_delivery_of_each_event(db: &TestStore) {
-    let stage = Stage::set(db).await;
+pub(crate) async fn concurrent_notifiers_create_one_delivery_per_event(db: &TestStore) {
+    let stage = Stage::setup(db).await;
     let endpoint = stage.endpoint("hook", &[Kind::MessagePublished]).await;
     let session = stage.session().await;
-    let run = stage.say(session, "hello").await.run_id;
+    let run = stage.send_message(session, "hello").await.run_id;
     stage.start(run).await;
     stage.succeed(run).await;
     let from = stage.subscription(endpoint).await;
     let (to, notices) = loop {
-        let (to, notices) = stage.news(&from).await;
+        let (to, notices) = stage.read_notices(&from).await;
         if notices.iter().any(|it| from.wants(it)) {
             break (to, notices);
         }
     };
-    let wanted = wanted(&from, &notices);
+    let wanted = matching_deliveries(&from, &notices);
     let wanted: Vec<_> = wanted.iter().collect();
-    let tellers = (0..6).map(|_| stage.store.tell(&from, to, &wanted, stage.now()));
+    let tellers = (0..6).map(|_| {
+        stage
+            .store
+            .create_deliveries(&from, to, &wanted, stage.now())
+    });
     let told = join_all(tellers).await.into_iter().map(Result::unwrap);
     assert_eq!(told.filter(|told| *told).count(), 1);
     assert_eq!(stage.deliveries(endpoint).await.len(), 1);
@@ -300,14 +313,17 @@ pub(crate) async fn tellers_that_race_make_one_delivery_of_each_event(db: &TestS
     let sql = "update notification_endpoints set cursor = $1";
     let before = from.cursor.to_string();
     db.run(Scope::System, sql, params![before]).await.unwrap();
-    let again = stage.store.tell(&from, to, &wanted, stage.now()).await;
+    let again = stage
+        .store
+        .create_deliveries(&from, to, &wanted, stage.now())
+        .await;
     assert!(matches!(again, Err(Error::Database(_))), "{again:?}");
     assert_eq!(stage.subscription(endpoint).await.cursor, from.cursor);
 }
 
-pub(crate) async fn a_delivery_is_one_senders_until_its_lease_is_over(db: &TestStore) {
-    let stage = Stage::set(db).await;
-    let endpoint = stage.awaited().await;
+pub(crate) async fn delivery_is_claimed_by_one_sender_until_lease_expires(db: &TestStore) {
+    let stage = Stage::setup(db).await;
+    let endpoint = stage.endpoint_with_pending_delivery().await;
     let claims = (0..6).map(|_| stage.claim_deliveries(endpoint));
     let claimed: Vec<_> = join_all(claims).await.into_iter().flatten().collect();
     assert_eq!(claimed.len(), 1);
@@ -322,14 +338,14 @@ pub(crate) async fn a_delivery_is_one_senders_until_its_lease_is_over(db: &TestS
     assert_eq!(again.delivery.body, claimed[0].delivery.body);
     assert_eq!(again.delivery.attempts, 2);
     // And comes late, to say what is no longer so.
-    stage.answered(&claimed[0], Some(500)).await;
+    stage.record_response(&claimed[0], Some(500)).await;
     let delivery = stage.delivery(endpoint).await;
     assert_eq!(
         (delivery.state.status(), delivery.last_status),
         (DeliveryStatus::Pending, None)
     );
     assert_eq!(
-        stage.answered(&again, Some(204)).await,
+        stage.record_response(&again, Some(204)).await,
         DeliveryStatus::Delivered
     );
     let (delivery, log) = stage
@@ -343,15 +359,15 @@ pub(crate) async fn a_delivery_is_one_senders_until_its_lease_is_over(db: &TestS
     assert_eq!(log, [(1, Some(500)), (2, Some(204))]);
 }
 
-pub(crate) async fn a_delivery_that_fails_waits_longer_each_time_and_is_given_up(db: &TestStore) {
-    let stage = Stage::set(db).await;
-    let endpoint = stage.awaited().await;
+pub(crate) async fn failing_delivery_backs_off_and_is_given_up(db: &TestStore) {
+    let stage = Stage::setup(db).await;
+    let endpoint = stage.endpoint_with_pending_delivery().await;
     let began = stage.now();
     for attempt in 1..=limits::DELIVERY_ATTEMPTS {
         let claimed = stage.claim_deliveries(endpoint).await.remove(0);
         assert_eq!(claimed.delivery.attempts, attempt);
         let status = (attempt % 2 == 0).then_some(503);
-        let state = stage.answered(&claimed, status).await;
+        let state = stage.record_response(&claimed, status).await;
         let delivery = stage.delivery(endpoint).await;
         assert_eq!(delivery.state.status(), state);
         assert_eq!(delivery.last_error.is_some(), status.is_none());
@@ -380,22 +396,22 @@ pub(crate) async fn a_delivery_that_fails_waits_longer_each_time_and_is_given_up
         .redeliver(stage.scope(), delivery.id, stage.now());
     assert!(matches!(waiting.await, Err(Error::Refused(_))));
     assert_eq!(
-        stage.answered(&claimed, Some(200)).await,
+        stage.record_response(&claimed, Some(200)).await,
         DeliveryStatus::Delivered
     );
     let found = stage.store.endpoint(stage.scope(), endpoint).await.unwrap();
     assert_eq!(found.failing_since, None);
 }
 
-pub(crate) async fn an_endpoint_that_is_gone_or_fails_for_a_day_is_disabled(db: &TestStore) {
-    let stage = Stage::set(db).await;
-    let gone = stage.awaited().await;
+pub(crate) async fn endpoint_with_status_410_or_day_of_failures_is_disabled(db: &TestStore) {
+    let stage = Stage::setup(db).await;
+    let gone = stage.endpoint_with_pending_delivery().await;
     let found = async |id| stage.store.endpoint(stage.scope(), id).await.unwrap();
     let test = async |id| stage.test_endpoint(stage.tenant, id).await;
     test(gone).await.unwrap();
     let claimed = stage.claim_deliveries(gone).await;
     assert_eq!(
-        stage.answered(&claimed[0], Some(410)).await,
+        stage.record_response(&claimed[0], Some(410)).await,
         DeliveryStatus::Failed
     );
     let reason = found(gone).await.disabled_reason.unwrap();
@@ -418,14 +434,14 @@ pub(crate) async fn an_endpoint_that_is_gone_or_fails_for_a_day_is_disabled(db: 
     assert_eq!(found(gone).await.disabled_at, None);
     test(gone).await.unwrap();
     let mut claimed = stage.claim_deliveries(gone).await.remove(0);
-    stage.answered(&claimed, None).await;
-    stage.clock.advance(limits::ENDPOINT_FAILING);
+    stage.record_response(&claimed, None).await;
+    stage.clock.advance(limits::DISABLE_ENDPOINT_AFTER);
     claimed = stage.claim_deliveries(gone).await.remove(0);
     claimed.delivery.attempts = limits::DELIVERY_ATTEMPTS;
     let sql = "update webhook_deliveries set attempts = $1 where state = 'pending'";
     let last = limits::DELIVERY_ATTEMPTS;
     db.run(Scope::System, sql, params![last]).await.unwrap();
-    stage.answered(&claimed, Some(500)).await;
+    stage.record_response(&claimed, Some(500)).await;
     let reason = found(gone).await.disabled_reason.unwrap();
     assert!(reason.contains("nothing has arrived since"), "{reason}");
     let disabled = stage
@@ -435,20 +451,20 @@ pub(crate) async fn an_endpoint_that_is_gone_or_fails_for_a_day_is_disabled(db: 
     assert_eq!(found(gone).await.disabled_reason, Some(reason));
 }
 
-pub(crate) async fn deliveries_that_are_over_are_trimmed_when_they_are_old(db: &TestStore) {
-    let stage = Stage::set(db).await;
-    let endpoint = stage.awaited().await;
+pub(crate) async fn old_finished_deliveries_are_trimmed(db: &TestStore) {
+    let stage = Stage::setup(db).await;
+    let endpoint = stage.endpoint_with_pending_delivery().await;
     let claimed = stage.claim_deliveries(endpoint).await.remove(0);
-    stage.answered(&claimed, Some(200)).await;
+    stage.record_response(&claimed, Some(200)).await;
     stage.test_endpoint(stage.tenant, endpoint).await.unwrap();
     let trim = async || {
-        let before = stage.now().saturating_sub(limits::DELIVERY_LOG);
+        let before = stage.now().saturating_sub(limits::RETAIN_DELIVERIES);
         stage.store.trim_deliveries(before).await.unwrap()
     };
     assert_eq!(trim().await, 0);
     stage
         .clock
-        .advance(limits::DELIVERY_LOG + Duration::from_secs(1));
+        .advance(limits::RETAIN_DELIVERIES + Duration::from_secs(1));
     assert_eq!(trim().await, 1);
     let left = stage.delivery(endpoint).await;
     assert_eq!(
@@ -459,15 +475,15 @@ pub(crate) async fn deliveries_that_are_over_are_trimmed_when_they_are_old(db: &
     assert_eq!(db.count(Scope::System, "webhook_attempts").await, 0);
 }
 
-pub(crate) async fn delivery_of_an_earlier_version_is_sent_byte_for_byte(db: &TestStore) {
-    let stage = Stage::set(db).await;
-    let endpoint = stage.awaited().await;
+pub(crate) async fn delivery_of_earlier_version_is_sent_byte_for_byte(db: &TestStore) {
+    let stage = Stage::setup(db).await;
+    let endpoint = stage.endpoint_with_pending_delivery().await;
     // The text of a notification as servers wrote it before the typed events, with keys that are gone now.
     let text = r#"{"data":{"automation":null,"change":{"reason":null,"state":"paused"},"session":{"channel":null,"id":"ses_0197f3c2a9d07cc1a1b2c3d4e5f60001"}},"id":"evt_0197f3c2a9d07cc1a1b2c3d4e5f60001_4","timestamp":"2026-05-04T09:00:00Z","type":"session.state"}"#;
     let sql = "update webhook_deliveries set body = $1";
     db.run(Scope::System, sql, params![text]).await.unwrap();
     let claimed = stage.claim_deliveries(endpoint).await.remove(0);
     assert_eq!(claimed.delivery.body, text);
-    stage.answered(&claimed, Some(500)).await;
+    stage.record_response(&claimed, Some(500)).await;
     assert_eq!(stage.delivery(endpoint).await.body, text);
 }

@@ -52,7 +52,7 @@ async fn contents(place: &TestDatabase) -> Vec<u8> {
 }
 
 /// Opens what must be refused, and shows that nothing changed.
-async fn refusal(place: &TestDatabase) -> OpenError {
+async fn assert_refused_unchanged(place: &TestDatabase) -> OpenError {
     let before = contents(place).await;
     let refused = store::open(&location(place)).await.unwrap_err();
     assert!(contents(place).await == before, "{refused:?}");
@@ -60,7 +60,7 @@ async fn refusal(place: &TestDatabase) -> OpenError {
     refused
 }
 
-pub(crate) async fn opening_again_changes_nothing(db: &TestStore) {
+pub(crate) async fn reopened_database_is_unchanged(db: &TestStore) {
     World::create(db).await;
     let again = store::open(&db.location()).await.unwrap();
     again.close().await;
@@ -69,8 +69,8 @@ pub(crate) async fn opening_again_changes_nothing(db: &TestStore) {
     }
 }
 
-pub(crate) async fn many_may_open_at_once(db: &TestStore) {
-    let place = db.fresh_place();
+pub(crate) async fn concurrent_opens_of_new_database_succeed(db: &TestStore) {
+    let place = db.fresh_database();
     let location = location(&place);
     let opened = join_all((0..6).map(|_| store::open(&location))).await;
     for database in opened {
@@ -85,7 +85,7 @@ pub(crate) async fn many_may_open_at_once(db: &TestStore) {
 }
 
 /// Polls a future so many times at the most, then drops it.
-pub(crate) async fn interrupted<T>(future: impl Future<Output = T>, mut polls: u32) -> Option<T> {
+pub(crate) async fn poll_at_most<T>(future: impl Future<Output = T>, mut polls: u32) -> Option<T> {
     let mut future = pin!(future);
     poll_fn(|context| {
         if polls == 0 {
@@ -97,12 +97,12 @@ pub(crate) async fn interrupted<T>(future: impl Future<Output = T>, mut polls: u
     .await
 }
 
-pub(crate) async fn an_interrupted_opening_can_be_repeated(db: &TestStore) {
+pub(crate) async fn interrupted_open_can_be_repeated(db: &TestStore) {
     let mut polls = 1;
     loop {
-        let place = db.fresh_place();
+        let place = db.fresh_database();
         let location = location(&place);
-        let finished = interrupted(store::open(&location), polls).await.is_some();
+        let finished = poll_at_most(store::open(&location), polls).await.is_some();
         let database = store::open(&location).await.unwrap();
         let store = TestStore {
             database,
@@ -118,7 +118,7 @@ pub(crate) async fn an_interrupted_opening_can_be_repeated(db: &TestStore) {
     assert!(polls > 1, "nothing was ever interrupted");
 }
 
-pub(crate) async fn a_newer_database_is_refused_and_left_alone(db: &TestStore) {
+pub(crate) async fn newer_database_is_refused_and_unchanged(db: &TestStore) {
     let sql = match db.dialect() {
         Dialect::Sqlite => "pragma user_version = 999",
         Dialect::Postgres => {
@@ -127,14 +127,14 @@ pub(crate) async fn a_newer_database_is_refused_and_left_alone(db: &TestStore) {
     };
     db.run(Scope::System, sql, params![]).await.unwrap();
     db.database.close().await;
-    let refused = refusal(&db.home).await;
+    let refused = assert_refused_unchanged(&db.home).await;
     assert!(
         matches!(refused, OpenError::Newer { found: 999, .. }),
         "{refused:?}"
     );
 }
 
-pub(crate) async fn the_database_of_another_application_is_refused_and_left_alone(db: &TestStore) {
+pub(crate) async fn database_of_other_application_is_refused_and_unchanged(db: &TestStore) {
     let others: &[&str] = match db.dialect() {
         Dialect::Sqlite => &[
             "pragma application_id = 1196444487; create table tiles (z integer)",
@@ -145,25 +145,25 @@ pub(crate) async fn the_database_of_another_application_is_refused_and_left_alon
         Dialect::Postgres => &["create schema automation; create table automation.jobs (id int)"],
     };
     for sql in others {
-        let place = db.fresh_place();
+        let place = db.fresh_database();
         change(&place, sql).await;
-        let refused = refusal(&place).await;
+        let refused = assert_refused_unchanged(&place).await;
         assert!(matches!(refused, OpenError::Foreign { .. }), "{refused:?}");
     }
 }
 
-pub(crate) async fn a_file_that_is_no_database_is_refused_and_left_alone(db: &TestStore) {
-    let place = db.fresh_place();
+pub(crate) async fn non_database_file_is_refused_and_unchanged(db: &TestStore) {
+    let place = db.fresh_database();
     let file = place.file().unwrap();
     fs::write(file, "Dear diary, ".repeat(1000)).unwrap();
-    let refused = refusal(&place).await;
+    let refused = assert_refused_unchanged(&place).await;
     assert!(
         matches!(&refused, OpenError::NotADatabase { path } if path == file),
         "{refused:?}"
     );
 }
 
-pub(crate) async fn a_damaged_file_is_refused_and_left_alone(db: &TestStore) {
+pub(crate) async fn damaged_file_is_refused_and_unchanged(db: &TestStore) {
     World::create(db).await;
     db.database.close().await;
     let file = db.home.file().unwrap();
@@ -173,7 +173,7 @@ pub(crate) async fn a_damaged_file_is_refused_and_left_alone(db: &TestStore) {
     let cut_short = whole[..whole.len() / 2].to_vec();
     for damaged in [schema_lost, page_lost, cut_short] {
         fs::write(file, damaged).unwrap();
-        let refused = refusal(&db.home).await;
+        let refused = assert_refused_unchanged(&db.home).await;
         assert!(matches!(refused, OpenError::Damaged { .. }), "{refused:?}");
     }
 }
@@ -194,7 +194,7 @@ async fn page_of(file: &Path, table: &str, which: &str) -> usize {
     usize::try_from(page).unwrap()
 }
 
-pub(crate) async fn a_large_file_is_looked_at_whole_only_where_somebody_asks(db: &TestStore) {
+pub(crate) async fn large_file_is_checked_completely_only_by_examine(db: &TestStore) {
     World::create(db).await;
     let fill = "with recursive n (i) as (select 1 union all select i + 1 from n where i < 3000) \
         insert into tenants (id, name, created_at) \
@@ -219,11 +219,11 @@ pub(crate) async fn a_large_file_is_looked_at_whole_only_where_somebody_asks(db:
     fs::write(file, &whole).unwrap();
     let root = page_of(file, "agent_runs", "min(pageno)").await;
     fs::write(file, without(root)).unwrap();
-    let refused = refusal(&db.home).await;
+    let refused = assert_refused_unchanged(&db.home).await;
     assert!(matches!(refused, OpenError::Damaged { .. }), "{refused:?}");
 }
 
-pub(crate) async fn a_look_tells_version_and_size_and_changes_nothing(db: &TestStore) {
+pub(crate) async fn examine_reports_version_and_size_without_changes(db: &TestStore) {
     World::create(db).await;
     let found = store::examine(&db.location()).await.unwrap().unwrap();
     assert_eq!(found.version, found.latest);
@@ -234,7 +234,7 @@ pub(crate) async fn a_look_tells_version_and_size_and_changes_nothing(db: &TestS
     db.database.close().await;
     let before = contents(&db.home).await;
     store::examine(&db.location()).await.unwrap();
-    let place = db.fresh_place();
+    let place = db.fresh_database();
     if let Some(file) = db.home.file() {
         assert!(store::examine(&location(&place)).await.unwrap().is_none());
         assert!(!place.file().unwrap().exists(), "a look makes no file");
@@ -249,11 +249,11 @@ pub(crate) async fn a_look_tells_version_and_size_and_changes_nothing(db: &TestS
     assert!(contents(&db.home).await == before);
 }
 
-pub(crate) async fn what_is_opened_to_read_cannot_be_written(db: &TestStore) {
+pub(crate) async fn read_only_database_refuses_writes(db: &TestStore) {
     World::create(db).await;
     let store = TestStore {
-        database: store::open_to_read(&db.location()).await.unwrap(),
-        home: db.fresh_place(),
+        database: store::open_read_only(&db.location()).await.unwrap(),
+        home: db.fresh_database(),
     };
     assert_eq!(store.count(Scope::System, "agent_runs").await, 1);
     let sql = "delete from run_live";
@@ -261,14 +261,14 @@ pub(crate) async fn what_is_opened_to_read_cannot_be_written(db: &TestStore) {
     store.database.close().await;
 }
 
-pub(crate) async fn an_empty_file_is_a_new_database(db: &TestStore) {
-    let place = db.fresh_place();
+pub(crate) async fn empty_file_is_opened_as_new_database(db: &TestStore) {
+    let place = db.fresh_database();
     fs::write(place.file().unwrap(), "").unwrap();
     store::open(&location(&place)).await.unwrap().close().await;
     assert!(!contents(&place).await.is_empty());
 }
 
-pub(crate) async fn a_missing_folder_is_named(db: &TestStore) {
+pub(crate) async fn missing_folder_is_named_in_error(db: &TestStore) {
     let file = db.home.file().unwrap().with_file_name("nowhere/matins.db");
     let refused = store::open(&Location::SqliteFile(file.clone()))
         .await
@@ -277,7 +277,7 @@ pub(crate) async fn a_missing_folder_is_named(db: &TestStore) {
     assert!(refused.hint().is_some());
 }
 
-pub(crate) async fn the_file_is_for_its_owner_alone(db: &TestStore) {
+pub(crate) async fn database_file_is_readable_by_owner_only(db: &TestStore) {
     World::create(db).await;
     let file = db.home.file().unwrap();
     let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
@@ -285,33 +285,33 @@ pub(crate) async fn the_file_is_for_its_owner_alone(db: &TestStore) {
     assert_eq!(mode(&file.with_extension("db-wal")), 0o600);
 }
 
-pub(crate) async fn a_database_in_memory_keeps_what_it_is_given(db: &TestStore) {
+pub(crate) async fn in_memory_database_keeps_its_rows(db: &TestStore) {
     let database = store::open(&Location::SqliteMemory).await.unwrap();
     let store = TestStore {
         database,
-        home: db.fresh_place(),
+        home: db.fresh_database(),
     };
     World::create(&store).await;
     assert_eq!(store.count(Scope::System, "agent_runs").await, 1);
     let other = store::open(&Location::SqliteMemory).await.unwrap();
     let other = TestStore {
         database: other,
-        home: db.fresh_place(),
+        home: db.fresh_database(),
     };
     assert_eq!(other.count(Scope::System, "agent_runs").await, 0);
 }
 
-pub(crate) async fn a_role_above_row_security_is_refused(db: &TestStore) {
+pub(crate) async fn superuser_role_is_refused(db: &TestStore) {
     let url = db.home.superuser_url().unwrap();
     let refused = store::open(&url.parse().unwrap()).await.unwrap_err();
     assert!(
-        matches!(&refused, OpenError::RoleAboveSecurity { role } if role == "postgres"),
+        matches!(&refused, OpenError::RoleBypassesRowSecurity { role } if role == "postgres"),
         "{refused:?}"
     );
 }
 
 /// The first version's tables, with a turn under way.
-const OLD: &str = "
+const FIRST_VERSION_ROWS: &str = "
     insert into tenants values (x'01', 'default', 1);
     insert into harnesses values (x'02', x'01', 'demo', '{}', 1, 1);
     insert into agent_sessions (id, tenant_id, kind, type, state, cwd, last_seq, created_at, updated_at)
@@ -331,11 +331,11 @@ const OLD: &str = "
 ";
 
 #[tokio::test]
-async fn an_older_file_keeps_what_it_holds() {
+async fn migration_of_first_version_keeps_rows() {
     let place = TestDatabase::sqlite().unwrap();
     let first = include_str!("../../migrations/sqlite/0001_foundation.sql");
     let stamp = "pragma application_id = 0x4d61746e; pragma user_version = 1;";
-    change(&place, &format!("{first}\n{OLD}\n{stamp}")).await;
+    change(&place, &format!("{first}\n{FIRST_VERSION_ROWS}\n{stamp}")).await;
     let database = store::open(&location(&place)).await.unwrap();
     database.close().await;
 

@@ -7,7 +7,7 @@ use model::{
         SessionMode::{Continuous, Fresh},
     },
     run::RunStatus::{Cancelled, Deferred, Delivered, Queued, Running, Skipped, Succeeded},
-    turn::{Beat, Begin},
+    turn::{HeartbeatReply, StartReply},
 };
 
 use crate::{
@@ -15,8 +15,8 @@ use crate::{
     stage::{Stage, failed},
 };
 
-pub(crate) async fn a_skipped_overlap_says_so(db: &TestStore) {
-    let stage = Stage::set(db).await;
+pub(crate) async fn overlap_skip_records_its_reason(db: &TestStore) {
+    let stage = Stage::setup(db).await;
     for mode in [Fresh, Continuous] {
         let mut new = stage.new_automation(mode.as_str(), mode);
         new.policies.overlap = Some(Skip);
@@ -32,8 +32,8 @@ pub(crate) async fn a_skipped_overlap_says_so(db: &TestStore) {
     }
 }
 
-pub(crate) async fn beyond_the_queue_limit_occurrences_are_skipped(db: &TestStore) {
-    let stage = Stage::set(db).await;
+pub(crate) async fn fire_beyond_queue_limit_is_skipped(db: &TestStore) {
+    let stage = Stage::setup(db).await;
     let mut new = stage.new_automation("watch", Continuous);
     new.policies.queue_limit = 2;
     let automation = stage.create(&new).await;
@@ -47,9 +47,9 @@ pub(crate) async fn beyond_the_queue_limit_occurrences_are_skipped(db: &TestStor
     assert_eq!(run.state.reason(), Some("queue full"));
 }
 
-pub(crate) async fn queued_runs_follow_each_other_across_sessions(db: &TestStore) {
-    let stage = Stage::set(db).await;
-    let automation = stage.overlapping(Fresh, Queue).await;
+pub(crate) async fn overlap_queue_serializes_runs_across_sessions(db: &TestStore) {
+    let stage = Stage::setup(db).await;
+    let automation = stage.automation_with_overlap(Fresh, Queue).await;
     let mut fired = Vec::new();
     for _ in 0..4 {
         fired.push(stage.fire(automation).await.run_id);
@@ -59,15 +59,15 @@ pub(crate) async fn queued_runs_follow_each_other_across_sessions(db: &TestStore
         assert_eq!(stage.claim().await, None, "two runs of it hold seats");
         stage.begin(run).await;
         stage.succeed(run).await;
-        stage.nothing_is_left_behind().await;
+        stage.assert_nothing_promotable().await;
         order.push(run);
     }
     assert_eq!(order, fired);
 }
 
-pub(crate) async fn allowed_runs_stand_side_by_side(db: &TestStore) {
-    let stage = Stage::set(db).await;
-    let automation = stage.overlapping(Fresh, Allow).await;
+pub(crate) async fn overlap_allow_runs_concurrently(db: &TestStore) {
+    let stage = Stage::setup(db).await;
+    let automation = stage.automation_with_overlap(Fresh, Allow).await;
     let first = stage.fire(automation).await.run_id;
     let second = stage.fire(automation).await.run_id;
     stage.start(first).await;
@@ -75,8 +75,8 @@ pub(crate) async fn allowed_runs_stand_side_by_side(db: &TestStore) {
     assert_eq!(stage.statuses([first, second]).await, [Running, Running]);
 }
 
-pub(crate) async fn a_later_occurrence_calls_the_earlier_ones_off(db: &TestStore) {
-    let stage = Stage::set(db).await;
+pub(crate) async fn overlap_cancel_running_cancels_earlier_runs(db: &TestStore) {
+    let stage = Stage::setup(db).await;
     for mode in [Fresh, Continuous] {
         let mut new = stage.new_automation(mode.as_str(), mode);
         new.policies.overlap = Some(CancelRunning);
@@ -90,8 +90,8 @@ pub(crate) async fn a_later_occurrence_calls_the_earlier_ones_off(db: &TestStore
             [Running, Cancelled, Deferred]
         );
         let reason = "superseded by a later occurrence".to_owned();
-        assert_eq!(stage.beat(first).await, Beat::Cancel(reason));
-        stage.nothing_is_left_behind().await;
+        assert_eq!(stage.heartbeat(first).await, HeartbeatReply::Cancel(reason));
+        stage.assert_nothing_promotable().await;
         // An agent that is killed for it ends by a failure, and is called off all the same.
         let end = failed(FailureKind::AgentExited, true);
         let _ = stage.finish(first, &end).await;
@@ -103,25 +103,25 @@ pub(crate) async fn a_later_occurrence_calls_the_earlier_ones_off(db: &TestStore
     }
 }
 
-pub(crate) async fn a_superseded_run_that_has_not_begun_never_does(db: &TestStore) {
-    let stage = Stage::set(db).await;
-    let automation = stage.overlapping(Fresh, CancelRunning).await;
+pub(crate) async fn superseded_claimed_run_does_not_begin(db: &TestStore) {
+    let stage = Stage::setup(db).await;
+    let automation = stage.automation_with_overlap(Fresh, CancelRunning).await;
     let first = stage.fire(automation).await.run_id;
     stage.claim().await;
     let second = stage.fire(automation).await.run_id;
     assert_eq!(stage.statuses([first, second]).await, [Delivered, Deferred]);
-    assert!(matches!(stage.begin(first).await, Begin::Cancelled));
+    assert!(matches!(stage.begin(first).await, StartReply::Cancelled));
     assert_eq!(stage.statuses([first, second]).await, [Cancelled, Queued]);
 }
 
-pub(crate) async fn only_the_automations_own_runs_count(db: &TestStore) {
-    let stage = Stage::set(db).await;
+pub(crate) async fn overlap_ignores_runs_of_people(db: &TestStore) {
+    let stage = Stage::setup(db).await;
     let session = stage.keyed_session(Some("web:1")).await;
     let mut new = stage.new_automation("standup", model::policy::SessionMode::Bound);
     new.bound_session_key = Some("web:1".into());
     new.policies.overlap = Some(Skip);
     let automation = stage.create(&new).await;
-    let said = stage.say(session, "hello").await.run_id;
+    let said = stage.send_message(session, "hello").await.run_id;
     stage.start(said).await;
     let fired = stage.fire(automation).await;
     assert_eq!(fired.status, Deferred, "a seat busy with a person defers");
@@ -132,8 +132,8 @@ pub(crate) async fn only_the_automations_own_runs_count(db: &TestStore) {
     );
 }
 
-pub(crate) async fn a_run_in_its_backoff_holds_up_no_other(db: &TestStore) {
-    let stage = Stage::set(db).await;
+pub(crate) async fn run_in_backoff_does_not_block_next_run(db: &TestStore) {
+    let stage = Stage::setup(db).await;
     let automation = stage.automation("watch", Continuous).await;
     let first = stage.fire(automation).await.run_id;
     stage.start(first).await;
@@ -143,31 +143,33 @@ pub(crate) async fn a_run_in_its_backoff_holds_up_no_other(db: &TestStore) {
     assert_eq!(stage.status(retry).await, Deferred);
     let second = stage.fire(automation).await;
     assert_eq!(second.status, Queued);
-    stage.nothing_is_left_behind().await;
-    stage.wait(3600);
-    stage.nothing_is_left_behind().await;
+    stage.assert_nothing_promotable().await;
+    stage.advance_seconds(3600);
+    stage.assert_nothing_promotable().await;
     stage.start(second.run_id).await;
     stage.succeed(second.run_id).await;
     assert_eq!(stage.status(retry).await, Queued);
 }
 
-pub(crate) async fn a_seat_that_goes_to_a_person_does_not_hold_up_the_automation(db: &TestStore) {
-    let stage = Stage::set(db).await;
-    let automation = stage.overlapping(Fresh, Queue).await;
+pub(crate) async fn seat_taken_by_person_does_not_block_automation(db: &TestStore) {
+    let stage = Stage::setup(db).await;
+    let automation = stage.automation_with_overlap(Fresh, Queue).await;
     let active = stage.fire(automation).await.run_id;
     let second = stage.fire(automation).await.run_id;
     let third = stage.fire(automation).await.run_id;
     // A person's attempt waits for the end of its backoff on the second one's seat.
-    let said = stage.say(stage.session_of(second).await, "hello").await;
+    let said = stage
+        .send_message(stage.session_of(second).await, "hello")
+        .await;
     stage.start(said.run_id).await;
     stage.fail(said.run_id, FailureKind::AgentExited).await;
     let again = stage.attempts(said.run_id).await[1].id;
     stage.start(active).await;
-    stage.wait(600);
+    stage.advance_seconds(600);
     stage.succeed(active).await;
     assert_eq!(
         stage.statuses([again, second, third]).await,
         [Queued, Deferred, Queued]
     );
-    stage.nothing_is_left_behind().await;
+    stage.assert_nothing_promotable().await;
 }

@@ -11,7 +11,7 @@ use model::{
     run::{Origin, RunStatus},
     session::{SessionEvent, SessionKind, SessionStatus, SessionType},
 };
-use store::{AutomationFilter, InSession, Page, RunFilter, Scope, SessionFilter};
+use store::{AutomationFilter, Page, RunFilter, Scope, SessionFilter, SessionSelector};
 
 use crate::{
     fixtures::TestStore,
@@ -46,9 +46,9 @@ struct History {
 async fn history(stage: &Stage) -> History {
     let talk = stage.keyed_session(Some("web:100%_Talk")).await;
     let report = stage.automation("report", SessionMode::Fresh).await;
-    let standup = stage.bound("Stand-up", "web:nobody").await;
+    let standup = stage.bound_automation("Stand-up", "web:nobody").await;
     stage.fire(standup).await;
-    let failing = stage.say(talk, "one").await.run_id;
+    let failing = stage.send_message(talk, "one").await.run_id;
     stage.start(failing).await;
     stage.fail(failing, FailureKind::AgentError).await;
     let again = stage
@@ -64,13 +64,13 @@ async fn history(stage: &Stage) -> History {
         .end(fired, &crate::stage::failed(FailureKind::Start, false))
         .await;
     let quiet = stage.session().await;
-    let under_way = stage.say(talk, "two").await.run_id;
+    let under_way = stage.send_message(talk, "two").await.run_id;
     stage.start(under_way).await;
     for words in ["three", "four", "five"] {
-        stage.say(talk, words).await;
+        stage.send_message(talk, words).await;
     }
-    stage.say(quiet, "hello").await;
-    let closed = stage.store.move_session(
+    stage.send_message(quiet, "hello").await;
+    let closed = stage.store.transition_session(
         stage.scope(),
         quiet,
         SessionEvent::Complete,
@@ -78,25 +78,25 @@ async fn history(stage: &Stage) -> History {
         stage.now(),
     );
     closed.await.unwrap();
-    stage.say(stage.session().await, "queued").await;
+    stage.send_message(stage.session().await, "queued").await;
     History {
         sessions: [talk, fired_in, quiet],
         automations: [report, standup],
     }
 }
 
-fn shows(filter: &RunFilter, run: &Run) -> bool {
+fn matches_filter(filter: &RunFilter, run: &Run) -> bool {
     filter.session.is_none_or(|id| run.session_id == Some(id))
         && filter
             .automation
             .is_none_or(|id| run.automation_id == Some(id))
         && filter.status.is_none_or(|status| run.status() == status)
         && filter.origin.is_none_or(|origin| run.origin == origin)
-        && (!filter.occurrences || (run.trigger_id.is_some() && run.attempt == 1))
+        && (!filter.first_attempts_only || (run.trigger_id.is_some() && run.attempt == 1))
 }
 
-pub(crate) async fn runs_are_read_page_by_page_by_all_that_they_are_asked_for(db: &TestStore) {
-    let stage = Stage::set(db).await;
+pub(crate) async fn run_pages_match_every_filter(db: &TestStore) {
+    let stage = Stage::setup(db).await;
     let History {
         sessions,
         automations,
@@ -129,9 +129,9 @@ pub(crate) async fn runs_are_read_page_by_page_by_all_that_they_are_asked_for(db
                         automation,
                         status,
                         origin,
-                        occurrences,
+                        first_attempts_only: occurrences,
                     };
-                    let expected = every.iter().filter(|run| shows(&filter, run));
+                    let expected = every.iter().filter(|run| matches_filter(&filter, run));
                     let expected: Vec<RunId> = expected.map(|run| run.id).collect();
                     for scope in [stage.scope(), Scope::System] {
                         let listed = to_its_end!(|page| stage.store.run_page(scope, filter, page));
@@ -186,8 +186,8 @@ async fn ids_with(stage: &Stage, text: &str) -> Vec<SessionId> {
     found.iter().map(|one| one.id).collect()
 }
 
-pub(crate) async fn sessions_are_read_page_by_page_by_all_that_they_are_asked_for(db: &TestStore) {
-    let stage = Stage::set(db).await;
+pub(crate) async fn session_pages_match_every_filter(db: &TestStore) {
+    let stage = Stage::setup(db).await;
     let History { automations, .. } = history(&stage).await;
     for title in ["Über 50%", "über_alles", "plain"] {
         let mut new = stage.new_session(None);
@@ -196,7 +196,7 @@ pub(crate) async fn sessions_are_read_page_by_page_by_all_that_they_are_asked_fo
             new.session_type = SessionType::ChannelSlack;
             new.kind = SessionKind::Background;
         }
-        stage.wait(1);
+        stage.advance_seconds(1);
         let made = stage.store.create_session(stage.tenant, &new, stage.now());
         made.await.unwrap();
     }
@@ -306,8 +306,8 @@ async fn automations_by(stage: &Stage, filter: AutomationFilter) -> Vec<Automati
     to_its_end!(|page| read(page))
 }
 
-pub(crate) async fn automations_are_read_page_by_page(db: &TestStore) {
-    let stage = Stage::set(db).await;
+pub(crate) async fn automation_pages_match_state_and_text(db: &TestStore) {
+    let stage = Stage::setup(db).await;
     let mut made = Vec::new();
     for name in ["a_b", "Report", "report 2", "other", "gone"] {
         let mut new = stage.new_automation(name, SessionMode::Fresh);
@@ -354,18 +354,18 @@ pub(crate) async fn automations_are_read_page_by_page(db: &TestStore) {
     assert!(read.unwrap().readable.is_empty());
 }
 
-pub(crate) async fn automations_are_listed_by_where_their_turns_go(db: &TestStore) {
-    let stage = Stage::set(db).await;
+pub(crate) async fn automations_are_listed_by_target_session(db: &TestStore) {
+    let stage = Stage::setup(db).await;
     let web = stage.keyed_session(Some("web:7")).await;
     stage.keyed_session(Some("unified:default")).await;
-    let bound = stage.bound("bound", "web:7").await;
-    let unified = stage.bound("unified", "unified:default").await;
+    let bound = stage.bound_automation("bound", "web:7").await;
+    let unified = stage.bound_automation("unified", "unified:default").await;
     let continuous = stage.automation("diary", SessionMode::Continuous).await;
     let run = stage.fire(continuous).await.run_id;
     let own = stage.session_of(run).await;
     stage.automation("fresh", SessionMode::Fresh).await;
     let listed = async |session, key: Option<&str>, other_key: Option<&str>| {
-        let session = InSession {
+        let session = SessionSelector {
             session,
             key: key.map(str::to_owned),
             other_key: other_key.map(str::to_owned),
@@ -385,28 +385,31 @@ pub(crate) async fn automations_are_listed_by_where_their_turns_go(db: &TestStor
     assert_eq!(listed(web, None, None).await, []);
 }
 
-pub(crate) async fn tenants_are_read_page_by_page_and_instances_tell_what_waits(db: &TestStore) {
-    let stage = Stage::set(db).await;
+pub(crate) async fn tenant_pages_and_instance_queues_are_listed(db: &TestStore) {
+    let stage = Stage::setup(db).await;
     for number in 2..6 {
         let name = format!("host {number}");
         let registered =
             stage
                 .store
-                .register_host(stage.tenant, instance(number), &name, stage.now());
+                .register_instance(stage.tenant, instance(number), &name, stage.now());
         registered.await.unwrap();
     }
     let session = stage.session().await;
-    let first = stage.say(session, "one").await.run_id;
+    let first = stage.send_message(session, "one").await.run_id;
     stage.start(first).await;
     stage.succeed(first).await;
-    stage.say(session, "two").await;
+    stage.send_message(session, "two").await;
     let standing = stage.store.instances(stage.scope()).await.unwrap();
-    let waiting: BTreeMap<_, _> = standing.iter().map(|one| (one.id, one.waiting)).collect();
+    let waiting: BTreeMap<_, _> = standing
+        .iter()
+        .map(|one| (one.id, one.queued_runs))
+        .collect();
     let expected = [(1, 1), (2, 0), (3, 0), (4, 0), (5, 0)];
     let expected = expected.map(|(number, waiting)| (instance(number), waiting));
     assert_eq!(waiting, expected.into(), "its memory lies on the first");
 
-    stage.wait(1);
+    stage.advance_seconds(1);
     let other = stage.store.ensure_tenant("other", stage.now());
     let other = other.await.unwrap();
     let all = to_its_end!(|page| stage.store.tenants(Scope::System, page));
@@ -417,8 +420,8 @@ pub(crate) async fn tenants_are_read_page_by_page_and_instances_tell_what_waits(
     assert!(theirs.unwrap().is_empty());
 }
 
-pub(crate) async fn what_is_not_over_is_counted_by_status(db: &TestStore) {
-    let stage = Stage::set(db).await;
+pub(crate) async fn unfinished_runs_are_counted_by_status(db: &TestStore) {
+    let stage = Stage::setup(db).await;
     let depth = async |scope| stage.store.queue_depth(scope).await.unwrap();
     let none = depth(Scope::System).await;
     assert_eq!((none.queued, none.oldest_queued), (0, None));

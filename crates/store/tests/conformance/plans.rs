@@ -154,7 +154,7 @@ fn text(own: &str, name: &str) -> String {
         .unwrap()
 }
 
-pub(crate) async fn pages_are_found_by_an_index(db: &TestStore) {
+pub(crate) async fn plans_of_pages_use_an_index(db: &TestStore) {
     let (own, explain, column) = match db.dialect() {
         Dialect::Postgres => ("postgres", "explain", "QUERY PLAN"),
         Dialect::Sqlite => ("sqlite", "explain query plan", "detail"),
@@ -190,7 +190,7 @@ pub(crate) async fn pages_are_found_by_an_index(db: &TestStore) {
 
 /// What is asked most often, with the plans that are kept and go on being used while the tables grow: each row is
 /// found by an index, from the place where the first one is on, and what is chosen is changed by its id.
-pub(crate) async fn claims_and_looks_read_what_they_take(db: &TestStore) {
+pub(crate) async fn plans_of_claim_and_fire_due_use_queue_indexes(db: &TestStore) {
     let claim = kept_plan(
         db,
         "runs/claim",
@@ -198,7 +198,7 @@ pub(crate) async fn claims_and_looks_read_what_they_take(db: &TestStore) {
         "('worker', '2026-11-02', '00000000-0000-0000-0000-000000000007', 4, null, 1)",
     )
     .await;
-    found_by(
+    assert_found_by_indexes(
         &claim,
         "agent_runs",
         "agent_runs_claimable",
@@ -223,7 +223,7 @@ pub(crate) async fn claims_and_looks_read_what_they_take(db: &TestStore) {
         "(null, '2026-11-02', 4, 1)",
     )
     .await;
-    found_by(
+    assert_found_by_indexes(
         &look,
         "automation_triggers",
         "automation_triggers_due_of_tenant",
@@ -258,7 +258,7 @@ async fn kept_plan(db: &TestStore, name: &str, types: &str, values: &str) -> Str
 
 /// Whatever a plan reads of a table it finds by one of two indexes, and both are used; or by the small index of the
 /// documents that need a later format.
-fn found_by(plan: &str, table: &str, queue: &str, key: &str) {
+fn assert_found_by_indexes(plan: &str, table: &str, queue: &str, key: &str) {
     assert!(!plan.contains("Bitmap"), "{plan}");
     let of_table = |line: &&str| line.contains(" Scan") && line.contains(&format!(" on {table}"));
     for scan in plan.lines().filter(of_table) {

@@ -6,66 +6,66 @@ use model::{
     event::{self, Change, RunChange},
     outcome::{FailureKind, Outcome, StopReason},
     policy::{Overlap, SessionMode},
-    precheck::{Precheck, Question},
+    precheck::{Precheck, PrecheckJob},
     run::RunStatus::{Cancelled, Deferred, Delivered, Queued, Running, Skipped, Stalled},
     schedule::Spec,
-    turn::{Begin, Declined, Finished, Settled},
+    turn::{DeclineOutcome, StartReply, TurnResult, WriteOutcome},
 };
 use serde_json::json;
 use store::{Error, Scope};
 
 use crate::{
+    event_summary::subject_id,
     fixtures::TestStore,
     stage::{Stage, failed},
-    words::about,
 };
 
 impl Stage {
     /// An automation that asks before each turn.
-    async fn asking(&self, mode: SessionMode) -> AutomationId {
+    async fn automation_with_precheck(&self, mode: SessionMode) -> AutomationId {
         let mut new = self.new_automation("report", mode);
         new.policies.precheck = Some(Precheck::new(vec!["is-there-news".into()]));
         self.create(&new).await
     }
 
     /// Claims a run and learns what is to be asked about it.
-    async fn question(&self, run: RunId) -> Question {
+    async fn precheck_question(&self, run: RunId) -> PrecheckJob {
         let claimed = self
             .store
             .claim(&self.worker, self.instance, 1, Some(run), self.now());
         assert_eq!(claimed.await.unwrap().len(), 1, "{run} cannot be claimed");
         match self.begin(run).await {
-            Begin::Ask(question) => *question,
+            StartReply::RunPrecheck(question) => *question,
             other => panic!("nothing is to be asked about {run}: {other:?}"),
         }
     }
 
-    async fn begin_asked(&self, run: RunId) -> Begin {
+    async fn begin_after_precheck(&self, run: RunId) -> StartReply {
         let begun = self
             .store
-            .begin_asked(run, &self.worker, self.instance, self.now());
+            .begin_after_precheck(run, &self.worker, self.instance, self.now());
         begun.await.unwrap()
     }
 
-    async fn decline(&self, run: RunId) -> Declined {
+    async fn decline(&self, run: RunId) -> DeclineOutcome {
         let kept = json!({ "precheck": { "ended": "exit code 1" } });
         let declined = self.store.decline(run, &self.worker, &kept, self.now());
         declined.await.unwrap()
     }
 }
 
-pub(crate) async fn an_occurrence_is_asked_about_before_its_turn(db: &TestStore) {
-    let stage = Stage::set(db).await;
-    let automation = stage.asking(SessionMode::Fresh).await;
+pub(crate) async fn precheck_of_occurrence_comes_before_its_turn(db: &TestStore) {
+    let stage = Stage::setup(db).await;
+    let automation = stage.automation_with_precheck(SessionMode::Fresh).await;
     let run = stage.fire(automation).await.run_id;
-    let question = stage.question(run).await;
+    let question = stage.precheck_question(run).await;
     let row = stage.run(run).await;
     assert_eq!((row.status(), row.state.started_at()), (Delivered, None));
     let session = row.session_id.unwrap();
     let cwd = stage.store.session(stage.scope(), session).await;
     assert_eq!(
         question,
-        Question {
+        PrecheckJob {
             run,
             session,
             cwd: cwd.unwrap().cwd,
@@ -80,78 +80,86 @@ pub(crate) async fn an_occurrence_is_asked_about_before_its_turn(db: &TestStore)
         "nothing shows yet"
     );
     // Whoever asks twice is told twice: the answer is what begins the turn.
-    assert!(matches!(stage.begin(run).await, Begin::Ask(_)));
-    assert!(matches!(stage.begin_asked(run).await, Begin::Started(_)));
+    assert!(matches!(stage.begin(run).await, StartReply::RunPrecheck(_)));
+    assert!(matches!(
+        stage.begin_after_precheck(run).await,
+        StartReply::Started(_)
+    ));
     assert_eq!(stage.status(run).await, Running);
 }
 
-pub(crate) async fn a_persons_words_are_never_asked_about(db: &TestStore) {
-    let stage = Stage::set(db).await;
-    let automation = stage.asking(SessionMode::Continuous).await;
+pub(crate) async fn message_of_person_has_no_precheck(db: &TestStore) {
+    let stage = Stage::setup(db).await;
+    let automation = stage
+        .automation_with_precheck(SessionMode::Continuous)
+        .await;
     let run = stage.fire(automation).await.run_id;
-    stage.question(run).await;
-    stage.begin_asked(run).await;
+    stage.precheck_question(run).await;
+    stage.begin_after_precheck(run).await;
     stage.succeed(run).await;
     let session = stage.session_of(run).await;
-    let words = stage.say(session, "And you?").await.run_id;
+    let words = stage.send_message(session, "And you?").await.run_id;
     stage.start(words).await;
 }
 
-pub(crate) async fn an_input_is_asked_about_until_its_turn_has_begun_once(db: &TestStore) {
-    let stage = Stage::set(db).await;
-    let automation = stage.asking(SessionMode::Fresh).await;
+pub(crate) async fn precheck_is_repeated_until_first_turn_begins(db: &TestStore) {
+    let stage = Stage::setup(db).await;
+    let automation = stage.automation_with_precheck(SessionMode::Fresh).await;
     let first = stage.fire(automation).await.run_id;
-    stage.question(first).await;
+    stage.precheck_question(first).await;
     // Its worker is lost before it knows the answer.
-    stage.wait(3600);
+    stage.advance_seconds(3600);
     assert_eq!(stage.stall().await, [first]);
-    stage.wait(3600);
+    stage.advance_seconds(3600);
     stage.store.promote_due(stage.now()).await.unwrap();
     let second = stage.attempts(first).await[1].id;
-    stage.question(second).await;
-    assert!(matches!(stage.begin_asked(second).await, Begin::Started(_)));
+    stage.precheck_question(second).await;
+    assert!(matches!(
+        stage.begin_after_precheck(second).await,
+        StartReply::Started(_)
+    ));
     stage.fail(second, FailureKind::AgentExited).await;
-    stage.wait(3600);
+    stage.advance_seconds(3600);
     stage.store.promote_due(stage.now()).await.unwrap();
     let third = stage.attempts(first).await[2].id;
     stage.start(third).await;
     stage.succeed(third).await;
 }
 
-pub(crate) async fn a_run_that_is_given_back_while_it_is_asked_about_is_asked_about_again(
-    db: &TestStore,
-) {
-    let stage = Stage::set(db).await;
-    let automation = stage.asking(SessionMode::Fresh).await;
+pub(crate) async fn run_requeued_during_precheck_is_prechecked_again(db: &TestStore) {
+    let stage = Stage::setup(db).await;
+    let automation = stage.automation_with_precheck(SessionMode::Fresh).await;
     let first = stage.fire(automation).await.run_id;
-    stage.question(first).await;
+    stage.precheck_question(first).await;
     // A turn that has not begun has no other end.
-    let success = Finished::bare(Outcome::Stopped(StopReason::EndTurn));
-    assert_eq!(stage.finish(first, &success).await, Settled::Lost);
+    let success = TurnResult::with_outcome(Outcome::Stopped(StopReason::EndTurn));
+    assert_eq!(stage.finish(first, &success).await, WriteOutcome::Fenced);
     stage
-        .end(first, &failed(FailureKind::HandedBack, false))
+        .end(first, &failed(FailureKind::Requeued, false))
         .await;
     assert_eq!(stage.status(first).await, Stalled);
     let second = stage.attempts(first).await.pop().unwrap();
     assert_eq!((second.status(), second.failures), (Queued, 0));
-    stage.question(second.id).await;
+    stage.precheck_question(second.id).await;
 }
 
-pub(crate) async fn a_declined_run_is_skipped_with_its_reason_and_starts_the_next(db: &TestStore) {
-    let stage = Stage::set(db).await;
-    let automation = stage.asking(SessionMode::Continuous).await;
+pub(crate) async fn declined_run_is_skipped_and_starts_next_run(db: &TestStore) {
+    let stage = Stage::setup(db).await;
+    let automation = stage
+        .automation_with_precheck(SessionMode::Continuous)
+        .await;
     let before = stage.fire(automation).await.run_id;
-    stage.question(before).await;
-    stage.begin_asked(before).await;
+    stage.precheck_question(before).await;
+    stage.begin_after_precheck(before).await;
     stage.succeed(before).await;
     let session = stage.session_of(before).await;
 
     let run = stage.fire(automation).await.run_id;
-    let words = stage.say(session, "And you?").await.run_id;
+    let words = stage.send_message(session, "And you?").await.run_id;
     let later = stage.fire(automation).await.run_id;
-    stage.question(run).await;
+    stage.precheck_question(run).await;
     let shown = stage.transcript(session).await;
-    assert_eq!(stage.decline(run).await, Declined::Skipped);
+    assert_eq!(stage.decline(run).await, DeclineOutcome::Skipped);
     let row = stage.run(run).await;
     assert_eq!(
         (row.status(), row.state.reason()),
@@ -163,7 +171,7 @@ pub(crate) async fn a_declined_run_is_skipped_with_its_reason_and_starts_the_nex
         (None, Some(session))
     );
     assert_eq!(stage.statuses([words, later]).await, [Queued, Deferred]);
-    stage.nothing_is_left_behind().await;
+    stage.assert_nothing_promotable().await;
     assert_eq!(db.count(Scope::System, "run_heartbeats").await, 0);
 
     // The conversation says nothing of it; its log, and so its trace, does.
@@ -174,12 +182,12 @@ pub(crate) async fn a_declined_run_is_skipped_with_its_reason_and_starts_the_nex
         run_id: run,
         change: RunChange::Skipped {
             reason: "precheck".into(),
-            skipped: event::Skipped::Attempt(1),
+            skipped: event::SkippedWork::Attempt(1),
         },
     };
     let of_run = log
         .iter()
-        .rfind(|event| about(&event.change) == run.to_string());
+        .rfind(|event| subject_id(&event.change) == run.to_string());
     assert_eq!(of_run.unwrap().change, skipped);
     let record = stage.store.run_record(stage.scope(), run).await;
     let record = record.unwrap().unwrap();
@@ -187,13 +195,13 @@ pub(crate) async fn a_declined_run_is_skipped_with_its_reason_and_starts_the_nex
     assert_eq!(record.rendered_prompt, None);
 }
 
-pub(crate) async fn a_declined_run_takes_the_session_along_that_it_had_for_itself(db: &TestStore) {
-    let stage = Stage::set(db).await;
-    let automation = stage.asking(SessionMode::Fresh).await;
+pub(crate) async fn declined_run_deletes_its_otherwise_empty_session(db: &TestStore) {
+    let stage = Stage::setup(db).await;
+    let automation = stage.automation_with_precheck(SessionMode::Fresh).await;
     let run = stage.fire(automation).await.run_id;
-    stage.question(run).await;
+    stage.precheck_question(run).await;
     let session = stage.session_of(run).await;
-    assert_eq!(stage.decline(run).await, Declined::WithSession);
+    assert_eq!(stage.decline(run).await, DeclineOutcome::WithSession);
     let row = stage.run(run).await;
     assert_eq!(
         (row.status(), row.state.reason()),
@@ -220,27 +228,27 @@ pub(crate) async fn a_declined_run_takes_the_session_along_that_it_had_for_itsel
     assert_eq!(body["scheduled_for"], json!(row.scheduled_for));
 }
 
-pub(crate) async fn a_session_in_which_anything_else_is_stays(db: &TestStore) {
-    let stage = Stage::set(db).await;
-    let automation = stage.asking(SessionMode::Fresh).await;
+pub(crate) async fn declined_run_keeps_session_with_other_content(db: &TestStore) {
+    let stage = Stage::setup(db).await;
+    let automation = stage.automation_with_precheck(SessionMode::Fresh).await;
     // A person speaks in it, while the answer is waited for.
     let run = stage.fire(automation).await.run_id;
-    stage.question(run).await;
+    stage.precheck_question(run).await;
     let session = stage.session_of(run).await;
-    let words = stage.say(session, "Wait for me.").await.run_id;
-    assert_eq!(stage.decline(run).await, Declined::Skipped);
+    let words = stage.send_message(session, "Wait for me.").await.run_id;
+    assert_eq!(stage.decline(run).await, DeclineOutcome::Skipped);
     assert_eq!(stage.run(run).await.session_id, Some(session));
     assert_eq!(stage.status(words).await, Queued);
 
     // An earlier attempt has its end there.
     let first = stage.fire(automation).await.run_id;
-    stage.question(first).await;
+    stage.precheck_question(first).await;
     stage
-        .end(first, &failed(FailureKind::HandedBack, false))
+        .end(first, &failed(FailureKind::Requeued, false))
         .await;
     let second = stage.attempts(first).await[1].id;
-    stage.question(second).await;
-    assert_eq!(stage.decline(second).await, Declined::Skipped);
+    stage.precheck_question(second).await;
+    assert_eq!(stage.decline(second).await, DeclineOutcome::Skipped);
     assert!(stage.run(second).await.session_id.is_some());
 
     // That of a continuous automation is where its next turn goes.
@@ -248,39 +256,43 @@ pub(crate) async fn a_session_in_which_anything_else_is_stays(db: &TestStore) {
     new.policies.precheck = Some(Precheck::new(vec!["is-there-news".into()]));
     let continuous = stage.create(&new).await;
     let run = stage.fire(continuous).await.run_id;
-    stage.question(run).await;
-    assert_eq!(stage.decline(run).await, Declined::Skipped);
+    stage.precheck_question(run).await;
+    assert_eq!(stage.decline(run).await, DeclineOutcome::Skipped);
     let own = stage.session_of(run).await;
     let next = stage.fire(continuous).await.run_id;
     assert_eq!(stage.session_of(next).await, own);
 }
 
-pub(crate) async fn only_whoever_has_a_run_that_is_not_begun_declines_it(db: &TestStore) {
-    let stage = Stage::set(db).await;
-    let automation = stage.asking(SessionMode::Fresh).await;
+pub(crate) async fn decline_of_foreign_or_begun_run_is_fenced(db: &TestStore) {
+    let stage = Stage::setup(db).await;
+    let automation = stage.automation_with_precheck(SessionMode::Fresh).await;
     let run = stage.fire(automation).await.run_id;
-    assert_eq!(stage.decline(run).await, Declined::Lost, "not claimed");
-    stage.question(run).await;
+    assert_eq!(
+        stage.decline(run).await,
+        DeclineOutcome::Fenced,
+        "not claimed"
+    );
+    stage.precheck_question(run).await;
     let other = WorkerId::from_stored("host-2-bbbbbbbb".into());
     let nothing = json!({});
     let declined = stage.store.decline(run, &other, &nothing, stage.now());
-    assert_eq!(declined.await.unwrap(), Declined::Lost);
+    assert_eq!(declined.await.unwrap(), DeclineOutcome::Fenced);
     assert_eq!(stage.status(run).await, Delivered);
-    stage.begin_asked(run).await;
-    assert_eq!(stage.decline(run).await, Declined::Lost, "begun");
+    stage.begin_after_precheck(run).await;
+    assert_eq!(stage.decline(run).await, DeclineOutcome::Fenced, "begun");
     stage.succeed(run).await;
-    assert_eq!(stage.decline(run).await, Declined::Lost, "over");
+    assert_eq!(stage.decline(run).await, DeclineOutcome::Fenced, "over");
 
     let run = stage.fire(automation).await.run_id;
-    stage.question(run).await;
-    stage.wait(3600);
+    stage.precheck_question(run).await;
+    stage.advance_seconds(3600);
     assert_eq!(stage.stall().await, [run]);
-    assert_eq!(stage.decline(run).await, Declined::Lost, "stalled");
+    assert_eq!(stage.decline(run).await, DeclineOutcome::Fenced, "stalled");
     assert_eq!(stage.status(run).await, Stalled);
 }
 
-pub(crate) async fn a_declined_run_is_neither_a_failure_nor_a_success(db: &TestStore) {
-    let stage = Stage::set(db).await;
+pub(crate) async fn declined_run_does_not_change_failure_count(db: &TestStore) {
+    let stage = Stage::setup(db).await;
     let mut new = stage.new_automation("report", SessionMode::Fresh);
     new.policies.precheck = Some(Precheck::new(vec!["is-there-news".into()]));
     new.policies.pause_after_failures = 2;
@@ -291,20 +303,20 @@ pub(crate) async fn a_declined_run_is_neither_a_failure_nor_a_success(db: &TestS
         (found.state, found.consecutive_failures)
     };
     let run = stage.fire(automation).await.run_id;
-    stage.question(run).await;
-    stage.begin_asked(run).await;
+    stage.precheck_question(run).await;
+    stage.begin_after_precheck(run).await;
     stage.fail(run, FailureKind::AgentError).await;
     assert_eq!(failures().await, (AutomationState::Enabled, 1));
     for _ in 0..3 {
         let run = stage.fire(automation).await.run_id;
-        stage.question(run).await;
-        assert_eq!(stage.decline(run).await, Declined::WithSession);
+        stage.precheck_question(run).await;
+        assert_eq!(stage.decline(run).await, DeclineOutcome::WithSession);
         assert_eq!(failures().await, (AutomationState::Enabled, 1));
     }
 }
 
-pub(crate) async fn a_declined_run_makes_room_for_another_one_of_its_automation(db: &TestStore) {
-    let stage = Stage::set(db).await;
+pub(crate) async fn declined_run_frees_overlap_slot(db: &TestStore) {
+    let stage = Stage::setup(db).await;
     let mut new = stage.new_automation("report", SessionMode::Fresh);
     new.policies.precheck = Some(Precheck::new(vec!["is-there-news".into()]));
     new.policies.overlap = Some(Overlap::Queue);
@@ -312,42 +324,41 @@ pub(crate) async fn a_declined_run_makes_room_for_another_one_of_its_automation(
     let first = stage.fire(automation).await.run_id;
     let second = stage.fire(automation).await.run_id;
     assert_eq!(stage.statuses([first, second]).await, [Queued, Deferred]);
-    stage.question(first).await;
-    assert_eq!(stage.decline(first).await, Declined::WithSession);
+    stage.precheck_question(first).await;
+    assert_eq!(stage.decline(first).await, DeclineOutcome::WithSession);
     assert_eq!(stage.statuses([first, second]).await, [Skipped, Queued]);
-    stage.nothing_is_left_behind().await;
+    stage.assert_nothing_promotable().await;
 }
 
-pub(crate) async fn what_is_called_off_while_it_is_asked_about_ends_so(db: &TestStore) {
-    let stage = Stage::set(db).await;
-    let automation = stage.asking(SessionMode::Fresh).await;
+pub(crate) async fn run_cancelled_during_precheck_ends_cancelled(db: &TestStore) {
+    let stage = Stage::setup(db).await;
+    let automation = stage.automation_with_precheck(SessionMode::Fresh).await;
     let run = stage.fire(automation).await.run_id;
-    stage.question(run).await;
+    stage.precheck_question(run).await;
     let cancelled = stage
         .store
         .cancel_run(stage.scope(), run, "not wanted", stage.now());
     assert_eq!(cancelled.await.unwrap(), Delivered);
-    assert!(matches!(stage.begin_asked(run).await, Begin::Cancelled));
+    assert!(matches!(
+        stage.begin_after_precheck(run).await,
+        StartReply::Cancelled
+    ));
     assert_eq!(stage.status(run).await, Cancelled);
 
     // And one that a server gave back instead is not tried again.
     let run = stage.fire(automation).await.run_id;
-    stage.question(run).await;
+    stage.precheck_question(run).await;
     let cancelled = stage
         .store
         .cancel_run(stage.scope(), run, "not wanted", stage.now());
     cancelled.await.unwrap();
-    stage
-        .end(run, &failed(FailureKind::HandedBack, false))
-        .await;
+    stage.end(run, &failed(FailureKind::Requeued, false)).await;
     assert_eq!(stage.status(run).await, Cancelled);
     assert_eq!(stage.attempts(run).await.len(), 1);
 }
 
-pub(crate) async fn what_is_asked_about_when_its_automation_is_deleted_never_begins(
-    db: &TestStore,
-) {
-    let stage = Stage::set(db).await;
+pub(crate) async fn run_in_precheck_of_deleted_automation_does_not_begin(db: &TestStore) {
+    let stage = Stage::setup(db).await;
     let mut new = stage.new_automation("report", SessionMode::Fresh);
     new.policies.precheck = Some(Precheck::new(vec!["is-there-news".into()]));
     let limit = "1 turns/day".parse().unwrap();
@@ -355,28 +366,34 @@ pub(crate) async fn what_is_asked_about_when_its_automation_is_deleted_never_beg
     let automation = stage.create(&new).await;
     let first = stage.fire(automation).await.run_id;
     let run = stage.fire(automation).await.run_id;
-    stage.question(first).await;
-    stage.question(run).await;
+    stage.precheck_question(first).await;
+    stage.precheck_question(run).await;
     // It does not wait for a budget either, of which nothing is left by now.
-    assert!(matches!(stage.begin_asked(first).await, Begin::Started(_)));
+    assert!(matches!(
+        stage.begin_after_precheck(first).await,
+        StartReply::Started(_)
+    ));
     let deleted = stage
         .store
         .delete_automation(stage.scope(), automation, stage.now());
     deleted.await.unwrap();
-    assert!(matches!(stage.begin_asked(run).await, Begin::Cancelled));
+    assert!(matches!(
+        stage.begin_after_precheck(run).await,
+        StartReply::Cancelled
+    ));
     let row = stage.run(run).await;
     assert_eq!(
         (row.status(), row.state.reason()),
         (Cancelled, Some("the automation was deleted"))
     );
     assert_eq!(stage.attempts(run).await.len(), 1);
-    stage.nothing_is_left_behind().await;
+    stage.assert_nothing_promotable().await;
     // The turn that has begun ends as it would have.
     stage.succeed(first).await;
 }
 
-pub(crate) async fn of_a_declined_webhook_nothing_is_kept_but_its_row(db: &TestStore) {
-    let stage = Stage::set(db).await;
+pub(crate) async fn declined_webhook_run_keeps_no_payload(db: &TestStore) {
+    let stage = Stage::setup(db).await;
     let mut new = stage.new_automation("deploy", SessionMode::Fresh);
     new.policies.precheck = Some(Precheck::new(vec!["is-it-mine".into()]));
     new.triggers = vec![Spec::Webhook {}];
@@ -390,8 +407,8 @@ pub(crate) async fn of_a_declined_webhook_nothing_is_kept_but_its_row(db: &TestS
             .fire_webhook(stage.tenant, hook.unwrap().id, "msg_1", "{}", stage.now());
     let run = fired.await.unwrap().run_id;
     assert_eq!(db.count(Scope::System, "webhook_payloads").await, 1);
-    stage.question(run).await;
-    assert_eq!(stage.decline(run).await, Declined::WithSession);
+    stage.precheck_question(run).await;
+    assert_eq!(stage.decline(run).await, DeclineOutcome::WithSession);
     assert_eq!(stage.status(run).await, Skipped);
     assert_eq!(db.count(Scope::System, "webhook_payloads").await, 0);
 }

@@ -4,12 +4,12 @@ use std::pin::Pin;
 
 use crate::fixtures::TestStore;
 
-pub(crate) type Running<'a> = Pin<Box<dyn Future<Output = ()> + 'a>>;
+pub(crate) type BehaviourFuture<'a> = Pin<Box<dyn Future<Output = ()> + 'a>>;
 
 /// One behaviour as the registry knows it.
 pub(crate) struct Behaviour {
     pub(crate) name: &'static str,
-    pub(crate) run: for<'a> fn(&'a TestStore) -> Running<'a>,
+    pub(crate) run: for<'a> fn(&'a TestStore) -> BehaviourFuture<'a>,
 }
 
 /// Makes a test of each behaviour for each database, and the registry of them all.

@@ -4,7 +4,7 @@ use model::{
     outcome::FailureKind,
     policy::{OnCrash, SessionMode},
     run::RunStatus::{Cancelled, Deferred, Failed, Queued, Stalled},
-    turn::{Beat, Settled},
+    turn::{HeartbeatReply, WriteOutcome},
 };
 
 use crate::{
@@ -12,48 +12,48 @@ use crate::{
     stage::{Stage, failed},
 };
 
-pub(crate) async fn a_fresh_heartbeat_is_not_stalled(db: &TestStore) {
-    let stage = Stage::set(db).await;
+pub(crate) async fn run_with_fresh_heartbeat_is_not_stalled(db: &TestStore) {
+    let stage = Stage::setup(db).await;
     let session = stage.session().await;
-    let run = stage.say(session, "hello").await.run_id;
+    let run = stage.send_message(session, "hello").await.run_id;
     stage.start(run).await;
-    stage.wait(180);
+    stage.advance_seconds(180);
     assert_eq!(stage.stall().await, [], "it is just old enough to live");
-    assert_eq!(stage.beat(run).await, Beat::GoOn);
-    stage.wait(180);
+    assert_eq!(stage.heartbeat(run).await, HeartbeatReply::Continue);
+    stage.advance_seconds(180);
     assert_eq!(stage.stall().await, []);
-    stage.wait(1);
+    stage.advance_seconds(1);
     assert_eq!(stage.stall().await, [run]);
     assert_eq!(stage.stall().await, [], "once");
 }
 
-pub(crate) async fn a_heartbeat_between_the_look_and_the_lock_saves_the_run(db: &TestStore) {
-    let stage = Stage::set(db).await;
+pub(crate) async fn heartbeat_concurrent_with_stall_is_consistent(db: &TestStore) {
+    let stage = Stage::setup(db).await;
     let session = stage.session().await;
-    let run = stage.say(session, "hello").await.run_id;
+    let run = stage.send_message(session, "hello").await.run_id;
     stage.start(run).await;
     // Every look is followed by a beat, whichever comes first.
     for _ in 0..20 {
         let old = stage.now();
-        let now = stage.wait(200);
+        let now = stage.advance_seconds(200);
         let runs = [run];
         let (stalled, beats) = futures::join!(
-            stage.store.stall(now, now),
-            stage.store.heartbeat(&stage.worker, &runs, now),
+            stage.store.stall_stale_runs(now, now),
+            stage.store.renew_heartbeats(&stage.worker, &runs, now),
         );
         match (stalled.unwrap().as_slice(), beats.unwrap().as_slice()) {
-            ([], [Beat::GoOn]) => assert!(old < now),
-            ([lost], [Beat::Lost]) => {
+            ([], [HeartbeatReply::Continue]) => assert!(old < now),
+            ([lost], [HeartbeatReply::Fenced]) => {
                 assert_eq!(*lost, run);
                 assert_eq!(stage.status(run).await, Stalled);
                 return;
             }
-            ([lost], [Beat::GoOn]) => {
+            ([lost], [HeartbeatReply::Continue]) => {
                 // The beat came after the look and before the lock was asked for, or the run was
                 // stalled after a beat that its worker had already been answered: then the next
                 // one says so.
                 assert_eq!(*lost, run);
-                assert_eq!(stage.beat(run).await, Beat::Lost);
+                assert_eq!(stage.heartbeat(run).await, HeartbeatReply::Fenced);
                 return;
             }
             other => panic!("{other:?}"),
@@ -61,16 +61,17 @@ pub(crate) async fn a_heartbeat_between_the_look_and_the_lock_saves_the_run(db: 
     }
 }
 
-pub(crate) async fn a_lost_worker_leaves_its_text_and_the_next_attempt(db: &TestStore) {
-    let stage = Stage::set(db).await;
+pub(crate) async fn stall_keeps_live_text_and_creates_next_attempt(db: &TestStore) {
+    let stage = Stage::setup(db).await;
     let session = stage.session().await;
-    let run = stage.say(session, "hello").await.run_id;
+    let run = stage.send_message(session, "hello").await.run_id;
     stage.start(run).await;
-    let written = stage
-        .store
-        .write_live(run, &stage.worker, 0, "I was about to", stage.now());
-    assert_eq!(written.await.unwrap(), Settled::Written);
-    stage.wait(200);
+    let written =
+        stage
+            .store
+            .append_live_text(run, &stage.worker, 0, "I was about to", stage.now());
+    assert_eq!(written.await.unwrap(), WriteOutcome::Committed);
+    stage.advance_seconds(200);
     assert_eq!(stage.stall().await, [run]);
     let attempts = stage.attempts(run).await;
     assert_eq!(
@@ -87,14 +88,14 @@ pub(crate) async fn a_lost_worker_leaves_its_text_and_the_next_attempt(db: &Test
     assert_eq!(stage.live(run, 0).await, (String::new(), 0));
 }
 
-pub(crate) async fn an_interrupted_prompt_is_never_sent_again_blindly(db: &TestStore) {
-    let stage = Stage::set(db).await;
+pub(crate) async fn retry_after_interruption_sends_interrupted_prompt(db: &TestStore) {
+    let stage = Stage::setup(db).await;
     let session = stage.session().await;
-    let run = stage.say(session, "pay the bill").await.run_id;
+    let run = stage.send_message(session, "pay the bill").await.run_id;
     stage.start(run).await;
-    stage.wait(200);
+    stage.advance_seconds(200);
     stage.stall().await;
-    stage.wait(3600);
+    stage.advance_seconds(3600);
     stage.store.promote_due(stage.now()).await.unwrap();
     let second = stage.attempts(run).await[1].id;
     let assignment = stage.start(second).await;
@@ -113,15 +114,15 @@ pub(crate) async fn an_interrupted_prompt_is_never_sent_again_blindly(db: &TestS
     assert_eq!(third.interrupted_run_id, Some(run));
 }
 
-pub(crate) async fn what_the_agent_never_saw_is_sent_as_it_was(db: &TestStore) {
-    let stage = Stage::set(db).await;
+pub(crate) async fn retry_of_unseen_prompt_sends_it_unchanged(db: &TestStore) {
+    let stage = Stage::setup(db).await;
     let session = stage.session().await;
-    let run = stage.say(session, "hello").await.run_id;
+    let run = stage.send_message(session, "hello").await.run_id;
     // Claimed by a worker that dies before its turn begins.
     stage.claim().await;
-    stage.wait(200);
+    stage.advance_seconds(200);
     assert_eq!(stage.stall().await, [run]);
-    stage.wait(3600);
+    stage.advance_seconds(3600);
     stage.store.promote_due(stage.now()).await.unwrap();
     let second = stage.attempts(run).await[1].id;
     let assignment = stage.start(second).await;
@@ -130,15 +131,15 @@ pub(crate) async fn what_the_agent_never_saw_is_sent_as_it_was(db: &TestStore) {
     assert_eq!(shown.last().unwrap(), "user: hello", "it is shown now");
 }
 
-pub(crate) async fn attempts_are_used_up(db: &TestStore) {
-    let stage = Stage::set(db).await;
+pub(crate) async fn run_fails_when_attempts_are_exhausted(db: &TestStore) {
+    let stage = Stage::setup(db).await;
     let session = stage.session().await;
-    let mut run = stage.say(session, "hello").await.run_id;
+    let mut run = stage.send_message(session, "hello").await.run_id;
     for number in 1..=3 {
         assert_eq!(stage.run(run).await.attempt, number);
         stage.start(run).await;
         stage.fail(run, FailureKind::AgentExited).await;
-        stage.wait(3600);
+        stage.advance_seconds(3600);
         stage.store.promote_due(stage.now()).await.unwrap();
         run = stage.attempts(run).await.last().unwrap().id;
     }
@@ -148,29 +149,29 @@ pub(crate) async fn attempts_are_used_up(db: &TestStore) {
     assert_eq!(last.last().unwrap(), "system: The turn failed: it broke.");
 }
 
-pub(crate) async fn an_answer_is_never_tried_again(db: &TestStore) {
-    let stage = Stage::set(db).await;
+pub(crate) async fn agent_error_or_timeout_is_not_retried(db: &TestStore) {
+    let stage = Stage::setup(db).await;
     for kind in [
         FailureKind::AgentError,
         FailureKind::Timeout,
         FailureKind::RestoreGone,
     ] {
         let session = stage.session().await;
-        let run = stage.say(session, "hello").await.run_id;
+        let run = stage.send_message(session, "hello").await.run_id;
         stage.start(run).await;
         stage.fail(run, kind).await;
         assert_eq!(stage.attempts(run).await.len(), 1, "{kind}");
     }
 }
 
-pub(crate) async fn on_crash_fail_gives_up_what_may_have_been_prompted(db: &TestStore) {
-    let stage = Stage::set(db).await;
+pub(crate) async fn on_crash_fail_does_not_retry_prompted_run(db: &TestStore) {
+    let stage = Stage::setup(db).await;
     let mut new = stage.new_automation("payments", SessionMode::Fresh);
     new.policies.on_crash = OnCrash::Fail;
     let automation = stage.create(&new).await;
     let run = stage.fire(automation).await.run_id;
     stage.start(run).await;
-    stage.wait(200);
+    stage.advance_seconds(200);
     assert_eq!(stage.stall().await, [run]);
     assert_eq!(stage.attempts(run).await.len(), 1);
     // One that cannot have been is tried again all the same.
@@ -180,54 +181,67 @@ pub(crate) async fn on_crash_fail_gives_up_what_may_have_been_prompted(db: &Test
     assert_eq!(stage.attempts(run).await.len(), 2);
 }
 
-pub(crate) async fn a_backoff_does_not_hold_the_seat(db: &TestStore) {
-    let stage = Stage::set(db).await;
+pub(crate) async fn backoff_does_not_occupy_seat(db: &TestStore) {
+    let stage = Stage::setup(db).await;
     let session = stage.session().await;
-    let first = stage.say(session, "one").await.run_id;
+    let first = stage.send_message(session, "one").await.run_id;
     stage.start(first).await;
     stage.fail(first, FailureKind::Start).await;
     let retry = stage.attempts(first).await[1].clone();
     let until = retry.state.not_before().unwrap();
     assert_eq!(
-        stage.store.outlook(stage.now()).await.unwrap().next(),
+        stage
+            .store
+            .scheduler_status(stage.now())
+            .await
+            .unwrap()
+            .next_work_at(),
         Some(until)
     );
-    let other = stage.say(session, "two").await;
+    let other = stage.send_message(session, "two").await;
     assert_eq!(other.status, Queued);
     stage.start(other.run_id).await;
     stage.clock.set(until);
     // It is over, and waits for the seat: nobody needs to look at the clock for it.
-    assert_eq!(stage.store.outlook(stage.now()).await.unwrap().next(), None);
-    stage.nothing_is_left_behind().await;
+    assert_eq!(
+        stage
+            .store
+            .scheduler_status(stage.now())
+            .await
+            .unwrap()
+            .next_work_at(),
+        None
+    );
+    stage.assert_nothing_promotable().await;
     stage.succeed(other.run_id).await;
     let retry = stage.run(retry.id).await;
     assert_eq!((retry.status(), retry.state.not_before()), (Queued, None));
 }
 
-pub(crate) async fn a_backoff_that_is_over_goes_first_though_no_sweep_saw_it(db: &TestStore) {
-    let stage = Stage::set(db).await;
+pub(crate) async fn ended_backoff_precedes_later_message_without_sweep(db: &TestStore) {
+    let stage = Stage::setup(db).await;
     let session = stage.session().await;
-    let first = stage.say(session, "one").await.run_id;
+    let first = stage.send_message(session, "one").await.run_id;
     stage.start(first).await;
     stage.fail(first, FailureKind::Start).await;
     let retry = stage.attempts(first).await[1].id;
-    stage.wait(3600);
-    let second = stage.say(session, "two").await;
+    stage.advance_seconds(3600);
+    let second = stage.send_message(session, "two").await;
     assert_eq!(second.status, Deferred);
     assert_eq!(
         stage.statuses([retry, second.run_id]).await,
         [Queued, Deferred]
     );
-    stage.nothing_is_left_behind().await;
+    stage.assert_nothing_promotable().await;
 }
 
-pub(crate) async fn a_run_that_is_handed_back_uses_up_no_attempt(db: &TestStore) {
-    let stage = Stage::set(db).await;
+pub(crate) async fn requeued_run_uses_no_attempt(db: &TestStore) {
+    let stage = Stage::setup(db).await;
     let session = stage.session().await;
-    let mut run = stage.say(session, "hello").await.run_id;
+    let mut run = stage.send_message(session, "hello").await.run_id;
     for number in 1..=5 {
         stage.start(run).await;
-        stage.fail(run, FailureKind::HandedBack).await;
+        stage.fail(run, FailureKind::Requeued).await;
         let next = stage.attempts(run).await.last().unwrap().clone();
         assert_eq!((next.attempt, next.failures), (number + 1, 0));
         assert_eq!((next.status(), next.state.not_before()), (Queued, None));
@@ -240,26 +254,26 @@ pub(crate) async fn a_run_that_is_handed_back_uses_up_no_attempt(db: &TestStore)
     );
 }
 
-pub(crate) async fn a_handed_back_run_waits_behind_people(db: &TestStore) {
-    let stage = Stage::set(db).await;
+pub(crate) async fn requeued_run_waits_behind_people(db: &TestStore) {
+    let stage = Stage::setup(db).await;
     let session = stage.keyed_session(Some("web:1")).await;
-    let automation = stage.bound("standup", "web:1").await;
+    let automation = stage.bound_automation("standup", "web:1").await;
     let fired = stage.fire(automation).await.run_id;
     stage.start(fired).await;
-    let said = stage.say(session, "hello").await.run_id;
-    stage.fail(fired, FailureKind::HandedBack).await;
+    let said = stage.send_message(session, "hello").await.run_id;
+    stage.fail(fired, FailureKind::Requeued).await;
     let next = stage.attempts(fired).await[1].id;
     assert_eq!(stage.statuses([said, next]).await, [Queued, Deferred]);
 }
 
-pub(crate) async fn a_worker_that_is_known_to_be_gone_is_not_waited_for(db: &TestStore) {
-    let stage = Stage::set(db).await;
+pub(crate) async fn run_of_dead_worker_is_stalled_at_once(db: &TestStore) {
+    let stage = Stage::setup(db).await;
     let session = stage.session().await;
-    let run = stage.say(session, "hello").await.run_id;
-    let executing = || stage.store.executing_on(stage.instance);
+    let run = stage.send_message(session, "hello").await.run_id;
+    let executing = || stage.store.runs_executing_on(stage.instance);
     stage.start(run).await;
     assert_eq!(executing().await.unwrap(), [(run, stage.worker.clone())]);
-    let elsewhere = stage.store.executing_on(crate::stage::instance(2));
+    let elsewhere = stage.store.runs_executing_on(crate::stage::instance(2));
     assert_eq!(elsewhere.await.unwrap(), []);
     let other = model::WorkerId::from_stored("host-2-bbbbbbbb".into());
     let stall = |worker| stage.store.stall_run(run, worker, stage.now());
@@ -271,16 +285,16 @@ pub(crate) async fn a_worker_that_is_known_to_be_gone_is_not_waited_for(db: &Tes
     assert_eq!(executing().await.unwrap(), []);
 }
 
-pub(crate) async fn a_lost_run_that_was_called_off_is_not_tried_again(db: &TestStore) {
-    let stage = Stage::set(db).await;
+pub(crate) async fn stalled_run_with_cancel_request_is_not_retried(db: &TestStore) {
+    let stage = Stage::setup(db).await;
     let session = stage.session().await;
-    let run = stage.say(session, "hello").await.run_id;
+    let run = stage.send_message(session, "hello").await.run_id;
     stage.start(run).await;
     let cancelled = stage
         .store
         .cancel_run(stage.scope(), run, "enough", stage.now());
     cancelled.await.unwrap();
-    stage.wait(200);
+    stage.advance_seconds(200);
     assert_eq!(stage.stall().await, [run]);
     let attempts = stage.attempts(run).await;
     assert_eq!(attempts.len(), 1);
@@ -288,10 +302,10 @@ pub(crate) async fn a_lost_run_that_was_called_off_is_not_tried_again(db: &TestS
     assert_eq!(attempts[0].state.reason(), Some("enough"));
 }
 
-pub(crate) async fn a_retry_of_an_exclusive_automation_waits_for_its_other_run(db: &TestStore) {
-    let stage = Stage::set(db).await;
+pub(crate) async fn retry_waits_for_other_run_of_exclusive_automation(db: &TestStore) {
+    let stage = Stage::setup(db).await;
     let automation = stage
-        .overlapping(SessionMode::Fresh, model::policy::Overlap::Queue)
+        .automation_with_overlap(SessionMode::Fresh, model::policy::Overlap::Queue)
         .await;
     let first = stage.fire(automation).await.run_id;
     let second = stage.fire(automation).await.run_id;
@@ -299,24 +313,24 @@ pub(crate) async fn a_retry_of_an_exclusive_automation_waits_for_its_other_run(d
     stage.fail(first, FailureKind::Start).await;
     let retry = stage.attempts(first).await[1].id;
     assert_eq!(stage.statuses([retry, second]).await, [Deferred, Queued]);
-    stage.wait(3600);
-    stage.nothing_is_left_behind().await;
+    stage.advance_seconds(3600);
+    stage.assert_nothing_promotable().await;
     stage.start(second).await;
     stage.succeed(second).await;
     assert_eq!(stage.status(retry).await, Queued);
 }
 
-pub(crate) async fn workers_that_are_lost_use_up_the_attempts(db: &TestStore) {
-    let stage = Stage::set(db).await;
+pub(crate) async fn lost_workers_exhaust_attempts(db: &TestStore) {
+    let stage = Stage::setup(db).await;
     let automation = stage.automation("report", SessionMode::Fresh).await;
     let mut run = stage.fire(automation).await.run_id;
     for number in 1..=3 {
         assert_eq!(stage.run(run).await.attempt, number);
         stage.start(run).await;
-        stage.wait(200);
+        stage.advance_seconds(200);
         assert_eq!(stage.stall().await, [run]);
         assert_eq!(stage.status(run).await, Stalled);
-        stage.wait(3600);
+        stage.advance_seconds(3600);
         stage.store.promote_due(stage.now()).await.unwrap();
         run = stage.attempts(run).await.last().unwrap().id;
     }

@@ -9,7 +9,7 @@ use crate::{
     fixtures::{TABLES, TestStore, World},
 };
 
-pub(crate) async fn every_table_is_guarded(db: &TestStore) {
+pub(crate) async fn every_table_has_row_security(db: &TestStore) {
     let sql = "select cast(c.relname as text) as name, \
         c.relrowsecurity and c.relforcerowsecurity and exists ( \
         select from pg_policy p where p.polrelid = c.oid and p.polcmd = '*') as guarded \
@@ -22,7 +22,7 @@ pub(crate) async fn every_table_is_guarded(db: &TestStore) {
     }
 }
 
-pub(crate) async fn a_tenant_sees_and_changes_only_its_own_rows(db: &TestStore) {
+pub(crate) async fn tenant_reads_and_writes_only_its_own_rows(db: &TestStore) {
     let (ours, theirs) = (World::create(db).await, World::create(db).await);
     let us = Scope::Tenant(TenantId::from_uuid(ours.tenant));
     let nobody = Scope::Tenant(TenantId::from_uuid(crate::fixtures::id()));
@@ -62,7 +62,7 @@ fn refused_by_policy<T>(result: &Result<T, Error>) -> bool {
     }
 }
 
-pub(crate) async fn without_a_scope_nothing_is_seen_or_written(db: &TestStore) {
+pub(crate) async fn connection_without_scope_reads_and_writes_nothing(db: &TestStore) {
     World::create(db).await;
     let mut bare = PgConnection::connect(db.home.url()).await.unwrap();
     // Once a transaction has set them, the settings are empty afterwards instead of unset.

@@ -9,12 +9,12 @@ use store::{
 };
 
 use crate::{
-    broken, catalog,
+    catalog, check_violations,
     fixtures::{TABLES, TestStore, Values, World, id, instant, statement},
 };
 
 /// Inserts rows one after another in a transaction that never happened; the answer is the last's.
-async fn try_all(db: &TestStore, table: &str, rows: &[&Values]) -> Result<(), Error> {
+async fn insert_and_roll_back(db: &TestStore, table: &str, rows: &[&Values]) -> Result<(), Error> {
     let mut tx = db.database.begin(Scope::System).await.unwrap();
     let mut last = Ok(());
     for row in rows {
@@ -28,7 +28,7 @@ async fn try_all(db: &TestStore, table: &str, rows: &[&Values]) -> Result<(), Er
 }
 
 /// A row that counts for a unique index.
-fn counted(world: &World, index: &str, table: &str) -> Values {
+fn row_for_index(world: &World, index: &str, table: &str) -> Values {
     let row = world.row(table);
     match index {
         "agent_runs_one_active_per_seat" => world.queued_run(),
@@ -41,7 +41,7 @@ fn counted(world: &World, index: &str, table: &str) -> Values {
     }
 }
 
-pub(crate) async fn what_is_unique_is_refused_twice_by_name(db: &TestStore) {
+pub(crate) async fn duplicate_row_violates_named_unique_index(db: &TestStore) {
     let world = World::create(db).await;
     let seat = world.row("agent_definitions");
     db.insert("agent_definitions", &seat).await.unwrap();
@@ -51,15 +51,17 @@ pub(crate) async fn what_is_unique_is_refused_twice_by_name(db: &TestStore) {
             // There for foreign keys; the primary key refuses as well.
             continue;
         }
-        let first = counted(&world, &index, table);
-        let mut second = counted(&world, &index, table);
+        let first = row_for_index(&world, &index, table);
+        let mut second = row_for_index(&world, &index, table);
         if index == "agent_runs_one_active_per_automation" {
-            second = second.taking("seat_id", &Values::of("seat_id", seat.get("id")));
+            second = second.with_value_of("seat_id", &Values::of("seat_id", seat.get("id")));
         }
         let second = columns
             .split(',')
-            .fold(second, |row, column| row.taking(column, &first));
-        let refused = try_all(db, table, &[&first, &second]).await.unwrap_err();
+            .fold(second, |row, column| row.with_value_of(column, &first));
+        let refused = insert_and_roll_back(db, table, &[&first, &second])
+            .await
+            .unwrap_err();
         assert_eq!(refused.conflict(), Some(index.as_str()), "{refused:?}");
     }
     let again = world.stored("agent_runs");
@@ -67,7 +69,7 @@ pub(crate) async fn what_is_unique_is_refused_twice_by_name(db: &TestStore) {
     assert!(refused.conflict().is_some(), "{refused:?}");
 }
 
-pub(crate) async fn what_is_over_or_deleted_makes_room(db: &TestStore) {
+pub(crate) async fn ended_or_deleted_row_frees_unique_index(db: &TestStore) {
     let world = World::create(db).await;
     let run = world.queued_run().with("exclusive", true);
     let manual = || {
@@ -121,21 +123,23 @@ pub(crate) async fn what_is_over_or_deleted_makes_room(db: &TestStore) {
         ),
     ];
     for (table, first, second) in rooms {
-        try_all(db, table, &[&first, &second]).await.unwrap();
+        insert_and_roll_back(db, table, &[&first, &second])
+            .await
+            .unwrap();
     }
 }
 
-pub(crate) async fn what_does_not_fit_together_is_refused_by_name(db: &TestStore) {
+pub(crate) async fn inconsistent_row_violates_named_check(db: &TestStore) {
     let world = World::create(db).await;
     let mut unbroken = catalog::checks(db).await;
-    for (check, row) in broken::rows(&world) {
+    for (check, row) in check_violations::rows_breaking_checks(&world) {
         let of_check = |table: &&&str| check.starts_with(**table);
         let table = TABLES
             .iter()
             .filter(of_check)
             .max_by_key(|t| t.len())
             .unwrap();
-        match try_all(db, table, &[&row]).await {
+        match insert_and_roll_back(db, table, &[&row]).await {
             Err(Error::CheckFailed { constraint, .. }) => assert_eq!(constraint, check),
             other => panic!("{check} lets {row:?} pass: {other:?}"),
         }
@@ -145,14 +149,14 @@ pub(crate) async fn what_does_not_fit_together_is_refused_by_name(db: &TestStore
 }
 
 /// SQLite names the columns of what is refused, not the index: see `UniqueIndexes`.
-pub(crate) async fn no_two_unique_indexes_of_a_table_have_the_same_columns(db: &TestStore) {
+pub(crate) async fn unique_indexes_of_table_have_distinct_columns(db: &TestStore) {
     let mut seen = BTreeSet::new();
     for (index, columns) in catalog::unique_indexes(db).await {
         assert!(seen.insert(columns), "{index}");
     }
 }
 
-pub(crate) async fn every_foreign_key_between_tenants_rows_holds_the_tenant(db: &TestStore) {
+pub(crate) async fn every_foreign_key_includes_tenant(db: &TestStore) {
     let keys = catalog::foreign_keys(db).await;
     assert!(!keys.is_empty());
     for key in keys {
@@ -166,7 +170,7 @@ pub(crate) async fn every_foreign_key_between_tenants_rows_holds_the_tenant(db: 
     }
 }
 
-pub(crate) async fn no_row_can_refer_to_another_tenants(db: &TestStore) {
+pub(crate) async fn reference_to_row_of_other_tenant_is_refused(db: &TestStore) {
     let (ours, theirs) = (World::create(db).await, World::create(db).await);
     for key in catalog::foreign_keys(db).await {
         if key.parent == "tenants" {
@@ -183,9 +187,9 @@ pub(crate) async fn no_row_can_refer_to_another_tenants(db: &TestStore) {
             child = child.with("kind", "browser").with("expires_at", instant());
         }
         if key.table == "spending" {
-            child = child.taking("spender_id", &Values::of("spender_id", parent.get("id")));
+            child = child.with_value_of("spender_id", &Values::of("spender_id", parent.get("id")));
         }
-        let child = child.taking(last, &Values::of(last, parent.get("id")));
+        let child = child.with_value_of(last, &Values::of(last, parent.get("id")));
         let mut tx = db.database.begin(Scope::System).await.unwrap();
         tx.execute(statement(&parent.insert_into(&key.parent)), parent.params())
             .await
@@ -200,7 +204,7 @@ pub(crate) async fn no_row_can_refer_to_another_tenants(db: &TestStore) {
     }
 }
 
-pub(crate) async fn a_session_takes_all_that_is_its_own_with_it(db: &TestStore) {
+pub(crate) async fn session_deletion_cascades_to_its_rows(db: &TestStore) {
     let world = World::create(db).await;
     db.run(Scope::System, "delete from agent_sessions", params![])
         .await
@@ -246,7 +250,7 @@ pub(crate) async fn a_session_takes_all_that_is_its_own_with_it(db: &TestStore) 
 }
 
 #[tokio::test]
-async fn both_schemas_have_the_same_tables_columns_and_constraints() {
+async fn schemas_of_both_databases_are_equal() {
     let sqlite = TestStore::open(Dialect::Sqlite).await;
     let postgres = TestStore::open(Dialect::Postgres).await;
     let mut fixtures: Vec<&str> = TABLES.to_vec();
@@ -272,7 +276,7 @@ async fn both_schemas_have_the_same_tables_columns_and_constraints() {
     assert_eq!(keys(&sqlite).await, keys(&postgres).await);
 }
 
-pub(crate) async fn whatever_is_under_way_keeps_others_from_its_seat(db: &TestStore) {
+pub(crate) async fn active_run_excludes_other_active_runs_of_seat(db: &TestStore) {
     let world = World::create(db).await;
     let run = |status: &str| {
         let run = world.queued_run().with("status", status);
@@ -287,7 +291,8 @@ pub(crate) async fn whatever_is_under_way_keeps_others_from_its_seat(db: &TestSt
     let under_way = ["queued", "delivered", "running"];
     for first in under_way {
         for second in under_way {
-            let refused = try_all(db, "agent_runs", &[&run(first), &run(second)]).await;
+            let refused =
+                insert_and_roll_back(db, "agent_runs", &[&run(first), &run(second)]).await;
             let refused = refused.unwrap_err();
             let index = Some("agent_runs_one_active_per_seat");
             assert_eq!(refused.conflict(), index, "{first} {second}: {refused:?}");

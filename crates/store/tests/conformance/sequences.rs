@@ -10,9 +10,9 @@ use model::{
     policy::{Overlap, SessionMode},
     run::RunStatus,
     session::SessionEvent,
-    turn::{Finished, Settled},
+    turn::{TurnResult, WriteOutcome},
 };
-use store::{Deletion, Error, RunFilter, Scope};
+use store::{Error, RunFilter, Scope, SessionDeletion};
 
 use crate::{
     fixtures::TestStore,
@@ -21,12 +21,12 @@ use crate::{
 };
 
 /// How many transitions one sequence has.
-const STEPS: usize = 60;
+const STEPS_PER_SEQUENCE: usize = 60;
 
 /// A stream of numbers that a seed alone decides (xorshift64*).
-struct Chance(u64);
+struct SeededRandom(u64);
 
-impl Chance {
+impl SeededRandom {
     fn below(&mut self, limit: usize) -> usize {
         self.0 ^= self.0 >> 12;
         self.0 ^= self.0 << 25;
@@ -48,14 +48,14 @@ impl Chance {
 struct Sequence<'a> {
     db: &'a TestStore,
     stage: Stage,
-    chance: Chance,
+    random: SeededRandom,
     sessions: Vec<SessionId>,
     automations: Vec<AutomationId>,
-    made: usize,
+    created_count: usize,
 }
 
 /// Refusals are answers; anything else that goes wrong is a fault.
-fn answered<T>(result: Result<T, Error>) -> Option<T> {
+fn unless_refused<T>(result: Result<T, Error>) -> Option<T> {
     match result {
         Ok(value) => Some(value),
         Err(Error::Refused(_) | Error::NotFound { .. }) => None,
@@ -79,19 +79,19 @@ impl Sequence<'_> {
             .filter(|run| statuses.contains(&run.status()))
             .map(|run| run.id)
             .collect();
-        self.chance.pick(&of).copied()
+        self.random.pick(&of).copied()
     }
 
     /// Does one thing and says what it was.
     async fn step(&mut self) -> String {
-        let seconds = [0, 1, 30, 600, 3600][self.chance.below(5)];
-        self.stage.wait(seconds);
+        let seconds = [0, 1, 30, 600, 3600][self.random.below(5)];
+        self.stage.advance_seconds(seconds);
         self.stage.clock.advance(Duration::from_millis(1));
-        match self.chance.below(26) {
+        match self.random.below(26) {
             // Few of them, so that they get into each other's way.
             0 if self.sessions.len() < 3 => self.make_session().await,
             1 if self.automations.len() < 4 => self.make_automation().await,
-            0 | 2 | 3 => self.say().await,
+            0 | 2 | 3 => self.send_some_message().await,
             1 | 4..=6 => self.fire().await,
             7 => format!("fire_due {:?}", self.stage.fire_due().await),
             8 | 9 => self.claim().await,
@@ -99,16 +99,17 @@ impl Sequence<'_> {
             13..=18 => self.finish().await,
             19 => self.cancel().await,
             20 => self.move_session().await,
-            21 => self.beat_or_stall().await,
+            21 => self.heartbeat_or_stall().await,
             22 => self.edit().await,
-            23 => self.again().await,
-            _ => self.change().await,
+            23 => self.retry_some_run().await,
+            _ => self.change_automation_or_session().await,
         }
     }
 
     async fn make_session(&mut self) -> String {
-        self.made += 1;
-        let key = (self.made.is_multiple_of(2)).then(|| format!("web:{}", self.made % 6));
+        self.created_count += 1;
+        let key = (self.created_count.is_multiple_of(2))
+            .then(|| format!("web:{}", self.created_count % 6));
         let new = self.stage.new_session(key.as_deref());
         let made = self
             .stage
@@ -116,21 +117,21 @@ impl Sequence<'_> {
             .create_session(self.stage.tenant, &new, self.stage.now());
         match made.await {
             Ok((session, _)) => self.sessions.push(session),
-            Err(Error::Exists { .. }) => {}
+            Err(Error::NameTaken { .. }) => {}
             Err(error) => panic!("{error:?}"),
         }
         format!("create_session {key:?}")
     }
 
     /// Where an automation's turns may go, and how they may overlap there.
-    fn place(&mut self) -> (SessionMode, Option<Overlap>, Option<String>) {
+    fn random_session_target(&mut self) -> (SessionMode, Option<Overlap>, Option<String>) {
         let modes = [
             SessionMode::Fresh,
             SessionMode::Fresh,
             SessionMode::Continuous,
             SessionMode::Bound,
         ];
-        let mode = modes[self.chance.below(modes.len())];
+        let mode = modes[self.random.below(modes.len())];
         let overlaps: &[Overlap] = match mode {
             SessionMode::Fresh => &[
                 Overlap::Queue,
@@ -143,25 +144,25 @@ impl Sequence<'_> {
             SessionMode::Continuous => &[Overlap::Queue, Overlap::Skip, Overlap::CancelRunning],
             SessionMode::Bound => &[Overlap::Queue, Overlap::Skip],
         };
-        let overlap = self.chance.pick(overlaps).copied();
-        let key = (mode == SessionMode::Bound).then(|| format!("web:{}", self.chance.below(6)));
+        let overlap = self.random.pick(overlaps).copied();
+        let key = (mode == SessionMode::Bound).then(|| format!("web:{}", self.random.below(6)));
         (mode, overlap, key)
     }
 
     /// Lets an automation go elsewhere, overlap otherwise and fire at another time.
     async fn edit(&mut self) -> String {
-        let Some(automation) = self.chance.pick(&self.automations).copied() else {
+        let Some(automation) = self.random.pick(&self.automations).copied() else {
             return self.make_automation().await;
         };
-        let (mode, overlap, key) = self.place();
-        let triggers = match self.chance.below(3) {
+        let (mode, overlap, key) = self.random_session_target();
+        let triggers = match self.random.below(3) {
             0 => vec![],
             1 => vec![hourly(), hourly()],
             _ => vec![hourly()],
         };
         let told = format!("edit {mode} {overlap:?} {}", triggers.len());
         let there = self.stage.store.automation(self.stage.scope(), automation);
-        if answered(there.await).is_none() {
+        if unless_refused(there.await).is_none() {
             return "nothing to edit".into();
         }
         let edited = self.stage.edit(automation, false, |to| {
@@ -170,25 +171,25 @@ impl Sequence<'_> {
             to.bound_session_key = key;
             to.triggers = triggers;
         });
-        format!("{told} {:?}", answered(edited.await))
+        format!("{told} {:?}", unless_refused(edited.await))
     }
 
-    async fn again(&mut self) -> String {
+    async fn retry_some_run(&mut self) -> String {
         use RunStatus::{Cancelled, Failed, Stalled};
         let Some(run) = self.some_run(&[Failed, Cancelled, Stalled]).await else {
             return "nothing to try again".into();
         };
         let stage = &self.stage;
         let again = stage.store.retry_run(stage.scope(), run, None, stage.now());
-        format!("retry_run {run} {:?}", answered(again.await))
+        format!("retry_run {run} {:?}", unless_refused(again.await))
     }
 
     async fn make_automation(&mut self) -> String {
-        self.made += 1;
-        let (mode, overlap, key) = self.place();
+        self.created_count += 1;
+        let (mode, overlap, key) = self.random_session_target();
         let mut new = self
             .stage
-            .new_automation(&format!("job {}", self.made), mode);
+            .new_automation(&format!("job {}", self.created_count), mode);
         new.policies.overlap = overlap;
         new.policies.queue_limit = 3;
         new.policies.pause_after_failures = 3;
@@ -199,26 +200,26 @@ impl Sequence<'_> {
         format!("create_automation {mode} {:?}", new.policies.overlap)
     }
 
-    async fn say(&mut self) -> String {
-        let Some(session) = self.chance.pick(&self.sessions).copied() else {
+    async fn send_some_message(&mut self) -> String {
+        let Some(session) = self.random.pick(&self.sessions).copied() else {
             return self.make_session().await;
         };
         let stage = &self.stage;
         let said = stage
             .store
-            .say(stage.tenant, session, None, "hello", stage.now());
-        format!("say {:?}", answered(said.await))
+            .send_message(stage.tenant, session, None, "hello", stage.now());
+        format!("say {:?}", unless_refused(said.await))
     }
 
     async fn fire(&mut self) -> String {
-        let Some(automation) = self.chance.pick(&self.automations).copied() else {
+        let Some(automation) = self.random.pick(&self.automations).copied() else {
             return self.make_automation().await;
         };
         let stage = &self.stage;
         let fired = stage
             .store
-            .fire(stage.tenant, automation, None, stage.now());
-        format!("fire {:?}", answered(fired.await))
+            .fire_automation(stage.tenant, automation, None, stage.now());
+        format!("fire {:?}", unless_refused(fired.await))
     }
 
     /// Claims, and sees that what is claimed was next.
@@ -245,31 +246,31 @@ impl Sequence<'_> {
             return self.begin().await;
         };
         let kinds = FailureKind::ALL;
-        let end = match self.chance.below(4) {
+        let end = match self.random.below(4) {
             0 => failed(
-                kinds[self.chance.below(kinds.len())],
-                self.chance.below(2) == 0,
+                kinds[self.random.below(kinds.len())],
+                self.random.below(2) == 0,
             ),
-            1 => Finished::bare(Outcome::Stopped(
-                StopReason::ALL[self.chance.below(StopReason::ALL.len())],
+            1 => TurnResult::with_outcome(Outcome::Stopped(
+                StopReason::ALL[self.random.below(StopReason::ALL.len())],
             )),
             _ => answer("Done."),
         };
-        assert_eq!(self.stage.finish(run, &end).await, Settled::Written);
+        assert_eq!(self.stage.finish(run, &end).await, WriteOutcome::Committed);
         format!("finish {run} {:?}", end.outcome)
     }
 
     async fn cancel(&mut self) -> String {
         use RunStatus::{Deferred, Delivered, Queued, Running};
-        if self.chance.below(4) == 0
-            && let Some(session) = self.chance.pick(&self.sessions).copied()
+        if self.random.below(4) == 0
+            && let Some(session) = self.random.pick(&self.sessions).copied()
         {
             let stage = &self.stage;
             let cancelled =
                 stage
                     .store
                     .cancel_session_runs(stage.scope(), session, "enough", stage.now());
-            return format!("cancel_session_runs {:?}", answered(cancelled.await));
+            return format!("cancel_session_runs {:?}", unless_refused(cancelled.await));
         }
         let Some(run) = self.some_run(&[Queued, Deferred, Delivered, Running]).await else {
             return "nothing to cancel".into();
@@ -278,19 +279,19 @@ impl Sequence<'_> {
         let cancelled = stage
             .store
             .cancel_run(stage.scope(), run, "enough", stage.now());
-        format!("cancel_run {run} {:?}", answered(cancelled.await))
+        format!("cancel_run {run} {:?}", unless_refused(cancelled.await))
     }
 
     async fn move_session(&mut self) -> String {
         let all = self.stage.store.sessions(Scope::System, None, None, 1000);
         let mut all = all.await.unwrap();
-        if self.chance.below(3) > 0 {
+        if self.random.below(3) > 0 {
             let runs = self.runs().await;
             let mut open = runs.iter().filter(|run| !run.status().is_over());
             let open: BTreeSet<_> = open.by_ref().filter_map(|run| run.session_id).collect();
             all.retain(|session| open.contains(&session.id));
         }
-        let Some(session) = self.chance.pick(&all) else {
+        let Some(session) = self.random.pick(&all) else {
             return self.make_session().await;
         };
         // Mostly back and forth: what is closed is closed for good.
@@ -302,18 +303,18 @@ impl Sequence<'_> {
             SessionEvent::Resume,
             SessionEvent::Complete,
         ];
-        let event = moves[self.chance.below(moves.len())];
-        let expected = session.status().after(event);
+        let event = moves[self.random.below(moves.len())];
+        let expected = session.status().next_state(event);
         let (stage, id) = (&self.stage, session.id);
         let moved = stage
             .store
-            .move_session(stage.scope(), id, event, None, stage.now());
-        assert_eq!(answered(moved.await), expected);
+            .transition_session(stage.scope(), id, event, None, stage.now());
+        assert_eq!(unless_refused(moved.await), expected);
         format!("move_session {id} {event} {expected:?}")
     }
 
-    async fn beat_or_stall(&mut self) -> String {
-        if self.chance.below(2) == 0 {
+    async fn heartbeat_or_stall(&mut self) -> String {
+        if self.random.below(2) == 0 {
             return format!("stall {:?}", self.stage.stall().await);
         }
         let Some(run) = self
@@ -322,15 +323,15 @@ impl Sequence<'_> {
         else {
             return "nothing to beat".into();
         };
-        format!("heartbeat {run} {:?}", self.stage.beat(run).await)
+        format!("heartbeat {run} {:?}", self.stage.heartbeat(run).await)
     }
 
     /// Pauses, resumes, resets or removes an automation, or deletes a session.
-    async fn change(&mut self) -> String {
-        let what = self.chance.below(7);
+    async fn change_automation_or_session(&mut self) -> String {
+        let what = self.random.below(7);
         let (Some(automation), Some(session)) = (
-            self.chance.pick(&self.automations).copied(),
-            self.chance.pick(&self.sessions).copied(),
+            self.random.pick(&self.automations).copied(),
+            self.random.pick(&self.sessions).copied(),
         ) else {
             return self.make_automation().await;
         };
@@ -338,24 +339,24 @@ impl Sequence<'_> {
         match what {
             0 | 1 => {
                 let paused = store.pause_automation(scope, automation, "test", now).await;
-                format!("pause {:?}", answered(paused))
+                format!("pause {:?}", unless_refused(paused))
             }
             2..=4 => {
                 let resumed = store.resume_automation(scope, automation, now).await;
-                format!("resume {:?}", answered(resumed))
+                format!("resume {:?}", unless_refused(resumed))
             }
             5 => {
                 let reset = store.reset_automation(scope, automation, now).await;
-                format!("reset {:?}", answered(reset))
+                format!("reset {:?}", unless_refused(reset))
             }
-            _ if self.chance.below(2) == 0 => {
+            _ if self.random.below(2) == 0 => {
                 let removed = store.delete_automation(scope, automation, now).await;
-                format!("delete_automation {:?}", answered(removed))
+                format!("delete_automation {:?}", unless_refused(removed))
             }
             _ => {
                 let deleted = store.delete_session(self.stage.tenant, session, false, now);
-                let deleted = answered(deleted.await);
-                if matches!(deleted, Some(Deletion::Done { .. })) {
+                let deleted = unless_refused(deleted.await);
+                if matches!(deleted, Some(SessionDeletion::Deleted { .. })) {
                     self.sessions.retain(|other| *other != session);
                 }
                 format!("delete_session {}", deleted.is_some())
@@ -365,16 +366,16 @@ impl Sequence<'_> {
 
     /// What must be true after every step.
     async fn check(&self) {
-        invariants::hold(self.db).await;
+        invariants::assert_invariants(self.db).await;
         // Backoffs that are over are the sweep's to start; all else has started by itself.
-        self.stage.nothing_is_left_behind().await;
+        self.stage.assert_nothing_promotable().await;
         let runs = self.runs().await;
         let active = runs.iter().filter(|run| run.status().is_active());
         let held: BTreeSet<_> = active.map(|run| run.seat_id).collect();
         for run in &runs {
             if run.status() == RunStatus::Deferred && run.state.not_before().is_none() {
                 assert!(
-                    held.contains(&run.seat_id) || self.is_held(run, &runs).await,
+                    held.contains(&run.seat_id) || self.has_reason_to_wait(run, &runs).await,
                     "{run:?} waits for nothing"
                 );
             }
@@ -382,7 +383,7 @@ impl Sequence<'_> {
     }
 
     /// Whether a run without a holder on its seat has another reason to wait.
-    async fn is_held(&self, run: &Run, runs: &[Run]) -> bool {
+    async fn has_reason_to_wait(&self, run: &Run, runs: &[Run]) -> bool {
         let session = self
             .stage
             .store
@@ -404,21 +405,21 @@ async fn play(db: &TestStore, seed: u64) {
     println!("seed {seed}");
     let mut sequence = Sequence {
         db,
-        stage: Stage::set(db).await,
+        stage: Stage::setup(db).await,
         // Never zero, and far apart for seeds that are not.
-        chance: Chance(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1),
+        random: SeededRandom(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1),
         sessions: Vec::new(),
         automations: Vec::new(),
-        made: 0,
+        created_count: 0,
     };
-    for step in 0..STEPS {
+    for step in 0..STEPS_PER_SEQUENCE {
         let what = sequence.step().await;
         println!("step {step}: {what}");
         sequence.check().await;
     }
     // What can start comes to an end.
     loop {
-        sequence.stage.wait(3600);
+        sequence.stage.advance_seconds(3600);
         let now = sequence.stage.now();
         sequence.stage.store.promote_due(now).await.unwrap();
         let Some(run) = sequence.stage.claim().await else {
@@ -430,7 +431,7 @@ async fn play(db: &TestStore, seed: u64) {
     }
 }
 
-pub(crate) async fn a_random_sequence_keeps_the_invariants(db: &TestStore) {
+pub(crate) async fn random_sequence_keeps_invariants(db: &TestStore) {
     play(db, 1).await;
 }
 
@@ -441,6 +442,6 @@ async fn play_in_memory(seeds: std::ops::RangeInclusive<u64>) {
 }
 
 #[tokio::test]
-async fn random_sequences_keep_the_invariants() {
+async fn many_random_sequences_keep_invariants() {
     play_in_memory(1..=25).await;
 }

@@ -8,7 +8,7 @@ use model::{
     policy::{Overlap, SessionMode},
     run::RunStatus::{Cancelled, Deferred, Queued, Running, Succeeded},
     session::{SessionEvent, SessionStatus},
-    turn::Begin,
+    turn::StartReply,
 };
 use store::{Error, Scope, SessionEdit, params};
 
@@ -26,21 +26,22 @@ impl Stage {
     async fn move_on(&self, session: model::SessionId, event: SessionEvent) -> SessionStatus {
         let moved = self
             .store
-            .move_session(self.scope(), session, event, None, self.now());
+            .transition_session(self.scope(), session, event, None, self.now());
         moved.await.unwrap()
     }
 }
 
-pub(crate) async fn a_move_that_its_state_does_not_allow_names_the_state(db: &TestStore) {
-    let stage = Stage::set(db).await;
+pub(crate) async fn invalid_session_transition_names_current_state(db: &TestStore) {
+    let stage = Stage::setup(db).await;
     let session = stage.session().await;
     for state in SessionStatus::ALL {
         for event in SessionEvent::ALL {
             force(db, *state, session).await;
-            let moved = stage
-                .store
-                .move_session(stage.scope(), session, *event, None, stage.now());
-            match (moved.await, state.after(*event)) {
+            let moved =
+                stage
+                    .store
+                    .transition_session(stage.scope(), session, *event, None, stage.now());
+            match (moved.await, state.next_state(*event)) {
                 (Ok(now), Some(expected)) => assert_eq!(now, expected),
                 (Err(Error::Refused(refused)), None) => {
                     assert_eq!(refused.state, state.as_str());
@@ -53,8 +54,8 @@ pub(crate) async fn a_move_that_its_state_does_not_allow_names_the_state(db: &Te
     }
 }
 
-pub(crate) async fn another_tenants_session_is_as_if_it_were_not_there(db: &TestStore) {
-    let stage = Stage::set(db).await;
+pub(crate) async fn session_of_other_tenant_is_not_found(db: &TestStore) {
+    let stage = Stage::setup(db).await;
     let session = stage.session().await;
     let other = stage.store.ensure_tenant("other", stage.now());
     let other = other.await.unwrap();
@@ -65,13 +66,15 @@ pub(crate) async fn another_tenants_session_is_as_if_it_were_not_there(db: &Test
     let pause = SessionEvent::Pause;
     let moved = stage
         .store
-        .move_session(scope, session, pause, None, stage.now());
+        .transition_session(scope, session, pause, None, stage.now());
     missing(moved.await.map(drop));
     let deleted = stage
         .store
         .delete_session(other, session, true, stage.now());
     missing(deleted.await.map(drop));
-    let said = stage.store.say(other, session, None, "hello", stage.now());
+    let said = stage
+        .store
+        .send_message(other, session, None, "hello", stage.now());
     missing(said.await.map(drop));
     let cancelled = stage
         .store
@@ -84,23 +87,23 @@ pub(crate) async fn another_tenants_session_is_as_if_it_were_not_there(db: &Test
     assert!(events.await.unwrap().is_empty());
 }
 
-pub(crate) async fn a_key_names_one_session_of_a_tenant(db: &TestStore) {
-    let stage = Stage::set(db).await;
+pub(crate) async fn session_key_is_unique_within_tenant(db: &TestStore) {
+    let stage = Stage::setup(db).await;
     let first = stage.keyed_session(Some("slack:C1:42")).await;
     let again = stage.new_session(Some("slack:C1:42"));
     let again = stage
         .store
         .create_session(stage.tenant, &again, stage.now());
     let again = again.await.unwrap_err();
-    assert!(matches!(again, Error::Exists { .. }), "{again:?}");
+    assert!(matches!(again, Error::NameTaken { .. }), "{again:?}");
     let found = stage.store.session_by_key(stage.tenant, "slack:C1:42");
     assert_eq!(found.await.unwrap().unwrap().id, first);
     let nobody = stage.store.session_by_key(stage.tenant, "slack:C1:43");
     assert_eq!(nobody.await.unwrap(), None);
 }
 
-pub(crate) async fn a_session_without_a_folder_gets_one_of_its_own(db: &TestStore) {
-    let stage = Stage::set(db).await;
+pub(crate) async fn session_without_directory_gets_its_own(db: &TestStore) {
+    let stage = Stage::setup(db).await;
     let session = stage.session().await;
     let found = stage.store.session(stage.scope(), session).await.unwrap();
     assert_eq!(found.cwd, format!("/data/sessions/{session}"));
@@ -110,66 +113,66 @@ pub(crate) async fn a_session_without_a_folder_gets_one_of_its_own(db: &TestStor
     );
 }
 
-pub(crate) async fn pausing_holds_what_is_queued_and_lets_a_turn_go_on(db: &TestStore) {
-    let stage = Stage::set(db).await;
+pub(crate) async fn session_pause_defers_queued_runs_and_keeps_running_turn(db: &TestStore) {
+    let stage = Stage::setup(db).await;
     let session = stage.session().await;
-    let waits = stage.say(session, "hello").await.run_id;
+    let waits = stage.send_message(session, "hello").await.run_id;
     stage.move_on(session, SessionEvent::Pause).await;
     assert_eq!(stage.status(waits).await, Deferred);
     assert_eq!(stage.claim().await, None);
 
     let other = stage.session().await;
-    let runs = stage.say(other, "hello").await.run_id;
-    let next = stage.say(other, "and then?").await.run_id;
+    let runs = stage.send_message(other, "hello").await.run_id;
+    let next = stage.send_message(other, "and then?").await.run_id;
     stage.start(runs).await;
     stage.move_on(other, SessionEvent::Pause).await;
     assert_eq!(stage.status(runs).await, Running);
     stage.succeed(runs).await;
     assert_eq!(stage.statuses([runs, next]).await, [Succeeded, Deferred]);
-    stage.nothing_is_left_behind().await;
+    stage.assert_nothing_promotable().await;
 }
 
-pub(crate) async fn a_claimed_run_whose_session_is_paused_waits_again(db: &TestStore) {
-    let stage = Stage::set(db).await;
+pub(crate) async fn claimed_run_of_paused_session_is_deferred(db: &TestStore) {
+    let stage = Stage::setup(db).await;
     let session = stage.session().await;
-    let run = stage.say(session, "hello").await.run_id;
+    let run = stage.send_message(session, "hello").await.run_id;
     assert_eq!(stage.claim().await, Some(run));
     stage.move_on(session, SessionEvent::Pause).await;
-    assert!(matches!(stage.begin(run).await, Begin::Held));
+    assert!(matches!(stage.begin(run).await, StartReply::Deferred));
     assert_eq!(stage.status(run).await, Deferred);
     assert_eq!(db.count(Scope::System, "run_heartbeats").await, 0);
-    assert!(matches!(stage.begin(run).await, Begin::Lost));
+    assert!(matches!(stage.begin(run).await, StartReply::Fenced));
     stage.move_on(session, SessionEvent::Resume).await;
     stage.start(run).await;
 }
 
-pub(crate) async fn resuming_starts_what_waited_in_its_order(db: &TestStore) {
-    let stage = Stage::set(db).await;
+pub(crate) async fn session_resume_starts_deferred_runs_in_order(db: &TestStore) {
+    let stage = Stage::setup(db).await;
     let session = stage.session().await;
-    let first = stage.say(session, "one").await.run_id;
-    let second = stage.say(session, "two").await.run_id;
+    let first = stage.send_message(session, "one").await.run_id;
+    let second = stage.send_message(session, "two").await.run_id;
     stage.move_on(session, SessionEvent::Pause).await;
     assert_eq!(stage.statuses([first, second]).await, [Deferred, Deferred]);
     stage.move_on(session, SessionEvent::Resume).await;
     assert_eq!(stage.statuses([first, second]).await, [Queued, Deferred]);
 }
 
-pub(crate) async fn a_draft_holds_its_inputs_until_it_is_enabled(db: &TestStore) {
-    let stage = Stage::set(db).await;
+pub(crate) async fn draft_session_defers_inputs_until_enabled(db: &TestStore) {
+    let stage = Stage::setup(db).await;
     let session = stage.session().await;
     force(db, SessionStatus::Draft, session).await;
-    let run = stage.say(session, "hello").await.run_id;
+    let run = stage.send_message(session, "hello").await.run_id;
     assert_eq!(stage.status(run).await, Deferred);
-    stage.nothing_is_left_behind().await;
+    stage.assert_nothing_promotable().await;
     stage.move_on(session, SessionEvent::Enable).await;
     assert_eq!(stage.status(run).await, Queued);
 }
 
-pub(crate) async fn closing_a_session_calls_off_what_waits_and_lets_a_turn_end(db: &TestStore) {
-    let stage = Stage::set(db).await;
+pub(crate) async fn session_close_cancels_waiting_runs_and_keeps_running_turn(db: &TestStore) {
+    let stage = Stage::setup(db).await;
     let session = stage.session().await;
-    let runs = stage.say(session, "one").await.run_id;
-    let waits = stage.say(session, "two").await.run_id;
+    let runs = stage.send_message(session, "one").await.run_id;
+    let waits = stage.send_message(session, "two").await.run_id;
     stage.start(runs).await;
     stage.move_on(session, SessionEvent::Complete).await;
     assert_eq!(stage.statuses([runs, waits]).await, [Running, Cancelled]);
@@ -182,20 +185,20 @@ pub(crate) async fn closing_a_session_calls_off_what_waits_and_lets_a_turn_end(d
     stage.move_on(session, SessionEvent::Archive).await;
 }
 
-pub(crate) async fn a_claimed_run_whose_session_is_closed_is_called_off(db: &TestStore) {
-    let stage = Stage::set(db).await;
+pub(crate) async fn claimed_run_of_closed_session_is_cancelled(db: &TestStore) {
+    let stage = Stage::setup(db).await;
     let session = stage.session().await;
-    let run = stage.say(session, "one").await.run_id;
+    let run = stage.send_message(session, "one").await.run_id;
     stage.claim().await;
     stage.move_on(session, SessionEvent::Fail).await;
-    assert!(matches!(stage.begin(run).await, Begin::Cancelled));
+    assert!(matches!(stage.begin(run).await, StartReply::Cancelled));
     assert_eq!(stage.status(run).await, Cancelled);
 }
 
-pub(crate) async fn a_closed_session_gets_no_further_attempt(db: &TestStore) {
-    let stage = Stage::set(db).await;
+pub(crate) async fn failed_run_of_closed_session_is_not_retried(db: &TestStore) {
+    let stage = Stage::setup(db).await;
     let session = stage.session().await;
-    let run = stage.say(session, "one").await.run_id;
+    let run = stage.send_message(session, "one").await.run_id;
     stage.start(run).await;
     stage.move_on(session, SessionEvent::Complete).await;
     stage.fail(run, FailureKind::AgentExited).await;
@@ -208,9 +211,11 @@ pub(crate) async fn a_closed_session_gets_no_further_attempt(db: &TestStore) {
     );
 }
 
-pub(crate) async fn holding_a_run_lets_the_automations_next_one_start(db: &TestStore) {
-    let stage = Stage::set(db).await;
-    let automation = stage.overlapping(SessionMode::Fresh, Overlap::Queue).await;
+pub(crate) async fn run_deferred_by_pause_frees_overlap_slot(db: &TestStore) {
+    let stage = Stage::setup(db).await;
+    let automation = stage
+        .automation_with_overlap(SessionMode::Fresh, Overlap::Queue)
+        .await;
     let first = stage.fire(automation).await.run_id;
     let second = stage.fire(automation).await.run_id;
     let third = stage.fire(automation).await.run_id;
@@ -226,7 +231,7 @@ pub(crate) async fn holding_a_run_lets_the_automations_next_one_start(db: &TestS
     stage
         .move_on(stage.session_of(second).await, SessionEvent::Pause)
         .await;
-    assert!(matches!(stage.begin(second).await, Begin::Held));
+    assert!(matches!(stage.begin(second).await, StartReply::Deferred));
     assert_eq!(
         stage.statuses([first, second, third]).await,
         [Deferred, Deferred, Queued]
@@ -236,14 +241,14 @@ pub(crate) async fn holding_a_run_lets_the_automations_next_one_start(db: &TestS
         .move_on(stage.session_of(first).await, SessionEvent::Resume)
         .await;
     assert_eq!(stage.status(first).await, Deferred);
-    stage.nothing_is_left_behind().await;
+    stage.assert_nothing_promotable().await;
     stage.start(third).await;
     stage.succeed(third).await;
     assert_eq!(stage.status(first).await, Queued);
 }
 
-pub(crate) async fn a_session_may_begin_as_a_draft_and_belong_to_a_channel(db: &TestStore) {
-    let stage = Stage::set(db).await;
+pub(crate) async fn session_is_created_as_draft_of_channel(db: &TestStore) {
+    let stage = Stage::setup(db).await;
     let place = Channel {
         channel: "slack".into(),
         chat_id: "C024BE91L".into(),
@@ -262,12 +267,12 @@ pub(crate) async fn a_session_may_begin_as_a_draft_and_belong_to_a_channel(db: &
         (found.status(), found.channel),
         (SessionStatus::Draft, Some(place))
     );
-    let run = stage.say(id, "hello").await;
+    let run = stage.send_message(id, "hello").await;
     assert_eq!(run.status, Deferred);
     let moved =
         stage
             .store
-            .move_session(stage.scope(), id, SessionEvent::Enable, None, stage.now());
+            .transition_session(stage.scope(), id, SessionEvent::Enable, None, stage.now());
     assert_eq!(moved.await.unwrap(), SessionStatus::Active);
     assert_eq!(stage.status(run.run_id).await, Queued);
     let plain = stage.session().await;
@@ -284,19 +289,19 @@ fn titled(title: &str) -> SessionEdit {
     }
 }
 
-pub(crate) async fn a_title_is_changed_on_what_was_read(db: &TestStore) {
-    let stage = Stage::set(db).await;
+pub(crate) async fn title_edit_with_stale_version_is_refused(db: &TestStore) {
+    let stage = Stage::setup(db).await;
     let id = stage.session().await;
     let read = async || stage.store.session(stage.scope(), id).await.unwrap();
     let edit = async |seen: &SessionEdit, to: &SessionEdit| {
-        let (scope, now) = (stage.scope(), stage.wait(1));
+        let (scope, now) = (stage.scope(), stage.advance_seconds(1));
         stage.store.edit_session(scope, id, seen, to, now).await
     };
     let untitled = SessionEdit::of(&read().await);
     assert_eq!(untitled.title, None);
     edit(&untitled, &titled("One")).await.unwrap();
     let lost = edit(&untitled, &titled("Two")).await;
-    assert!(matches!(lost, Err(Error::Changed { .. })), "{lost:?}");
+    assert!(matches!(lost, Err(Error::StaleVersion { .. })), "{lost:?}");
     let found = read().await;
     assert_eq!(found.title.as_deref(), Some("One"));
     let events = stage.store.events(stage.scope(), id, 0, 10).await.unwrap();
@@ -323,8 +328,8 @@ pub(crate) async fn a_title_is_changed_on_what_was_read(db: &TestStore) {
     assert!(matches!(theirs, Err(Error::NotFound { .. })));
 }
 
-pub(crate) async fn people_who_race_for_a_title_have_one_winner(db: &TestStore) {
-    let stage = Stage::set(db).await;
+pub(crate) async fn concurrent_title_edits_have_one_winner(db: &TestStore) {
+    let stage = Stage::setup(db).await;
     let id = stage.session().await;
     let stores = crate::without_locks::without_locks(db).await;
     let untitled = SessionEdit { title: None };
@@ -344,7 +349,7 @@ pub(crate) async fn people_who_race_for_a_title_have_one_winner(db: &TestStore) 
                         .await
                     {
                         Ok(()) => return 1,
-                        Err(Error::Changed { .. }) => return 0,
+                        Err(Error::StaleVersion { .. }) => return 0,
                         Err(error) if error.is_transient() => tokio::task::yield_now().await,
                         Err(other) => panic!("{other:?}"),
                     }

@@ -15,13 +15,13 @@ use model::{
     agent::AgentConfig,
     entity::{Run, SeatSettings},
     limits,
-    outcome::{Failure, FailureKind, Outcome, StopReason},
+    outcome::{FailureKind, Outcome, RunFailure, StopReason},
     permission::PermissionRules,
     policy::{Overlap, Policies, SessionMode},
     run::RunStatus,
     schedule::Spec,
     session::{SessionKind, SessionType},
-    turn::{Assignment, Beat, Begin, Finished, Settled, Submitted},
+    turn::{Assignment, HeartbeatReply, StartReply, SubmittedRun, TurnResult, WriteOutcome},
 };
 use store::{Database, NewAutomation, NewSession, NewTrigger, RunFilter, Scope, Store};
 use testkit::clock::{FakeClock, SeededEntropy};
@@ -30,7 +30,7 @@ use uuid::Uuid;
 use crate::fixtures::TestStore;
 
 /// Monday morning, when every stage begins.
-pub(crate) const MORNING: &str = "2026-05-04T09:00:00Z";
+pub(crate) const STAGE_START: &str = "2026-05-04T09:00:00Z";
 
 /// Where everything of a behaviour happens.
 pub(crate) struct Stage {
@@ -56,24 +56,24 @@ pub(crate) fn instance(number: u128) -> InstanceId {
 }
 
 impl Stage {
-    pub(crate) async fn set(db: &TestStore) -> Self {
-        Self::over(store_over(&db.database)).await
+    pub(crate) async fn setup(db: &TestStore) -> Self {
+        Self::setup_on(store_over(&db.database)).await
     }
 
-    pub(crate) async fn over(store: Store) -> Self {
-        Self::of("default", store).await
+    pub(crate) async fn setup_on(store: Store) -> Self {
+        Self::setup_tenant("default", store).await
     }
 
     /// The same for the tenant of a name.
-    pub(crate) async fn of(tenant: &str, store: Store) -> Self {
-        let clock = FakeClock::at(MORNING);
+    pub(crate) async fn setup_tenant(tenant: &str, store: Store) -> Self {
+        let clock = FakeClock::at(STAGE_START);
         let now = clock.now();
         let tenant = store.ensure_tenant(tenant, now).await.unwrap();
         let here = instance(1);
         let config = AgentConfig::new(vec!["agent".into()]);
         let agent = store.put_agent(tenant, "agent", &config, None, now);
         let agent = agent.await.unwrap().id;
-        let registered = store.register_host(tenant, here, "host", now);
+        let registered = store.register_instance(tenant, here, "host", now);
         registered.await.unwrap();
         Self {
             store,
@@ -94,7 +94,7 @@ impl Stage {
     }
 
     /// Lets time pass.
-    pub(crate) fn wait(&self, seconds: u64) -> Timestamp {
+    pub(crate) fn advance_seconds(&self, seconds: u64) -> Timestamp {
         self.clock.advance(Duration::from_secs(seconds))
     }
 
@@ -115,7 +115,7 @@ impl Stage {
             draft: false,
             channel: None,
             cwd: self.store.working_directory(None, id),
-            schedule_id: None,
+            automation_id: None,
             agent: self.agent,
             settings: SeatSettings::default(),
         }
@@ -167,32 +167,38 @@ impl Stage {
     }
 
     /// Makes an automation without triggers whose runs overlap as given.
-    pub(crate) async fn overlapping(&self, mode: SessionMode, overlap: Overlap) -> AutomationId {
+    pub(crate) async fn automation_with_overlap(
+        &self,
+        mode: SessionMode,
+        overlap: Overlap,
+    ) -> AutomationId {
         let mut new = self.new_automation("report", mode);
         new.policies.overlap = Some(overlap);
         self.create(&new).await
     }
 
     /// Makes an automation that is bound to the session of a key.
-    pub(crate) async fn bound(&self, name: &str, key: &str) -> AutomationId {
+    pub(crate) async fn bound_automation(&self, name: &str, key: &str) -> AutomationId {
         let mut new = self.new_automation(name, SessionMode::Bound);
         new.bound_session_key = Some(key.into());
         self.create(&new).await
     }
 
-    pub(crate) async fn say(&self, session: SessionId, words: &str) -> Submitted {
+    pub(crate) async fn send_message(&self, session: SessionId, words: &str) -> SubmittedRun {
         let said = self
             .store
-            .say(self.tenant, session, None, words, self.tick());
+            .send_message(self.tenant, session, None, words, self.tick());
         said.await.unwrap()
     }
 
-    pub(crate) async fn fire(&self, automation: AutomationId) -> Submitted {
-        let fired = self.store.fire(self.tenant, automation, None, self.tick());
+    pub(crate) async fn fire(&self, automation: AutomationId) -> SubmittedRun {
+        let fired = self
+            .store
+            .fire_automation(self.tenant, automation, None, self.tick());
         fired.await.unwrap()
     }
 
-    pub(crate) async fn fire_due(&self) -> store::Fired {
+    pub(crate) async fn fire_due(&self) -> store::FireReport {
         let fired = self.store.fire_due(Scope::System, self.now());
         fired.await.unwrap()
     }
@@ -211,7 +217,7 @@ impl Stage {
         claimed.iter().map(|claimed| claimed.run).collect()
     }
 
-    pub(crate) async fn begin(&self, run: RunId) -> Begin {
+    pub(crate) async fn begin(&self, run: RunId) -> StartReply {
         let begun = self
             .store
             .begin(run, &self.worker, self.instance, self.now());
@@ -225,27 +231,27 @@ impl Stage {
             .claim(&self.worker, self.instance, 1, Some(run), self.now());
         assert_eq!(claimed.await.unwrap().len(), 1, "{run} cannot be claimed");
         match self.begin(run).await {
-            Begin::Started(assignment) => *assignment,
+            StartReply::Started(assignment) => *assignment,
             other => panic!("{run} did not begin: {other:?}"),
         }
     }
 
-    pub(crate) async fn finish(&self, run: RunId, finished: &Finished) -> Settled {
+    pub(crate) async fn finish(&self, run: RunId, finished: &TurnResult) -> WriteOutcome {
         let settled = self.store.finish(run, &self.worker, finished, self.now());
         settled.await.unwrap()
     }
 
     /// Renews the heartbeat of one run.
-    pub(crate) async fn beat(&self, run: RunId) -> Beat {
+    pub(crate) async fn heartbeat(&self, run: RunId) -> HeartbeatReply {
         let runs = [run];
-        let beats = self.store.heartbeat(&self.worker, &runs, self.now());
+        let beats = self.store.renew_heartbeats(&self.worker, &runs, self.now());
         beats.await.unwrap().remove(0)
     }
 
     /// Stalls what has not been heard of for three minutes.
     pub(crate) async fn stall(&self) -> Vec<RunId> {
-        let stale_before = self.now().saturating_sub(limits::HEARTBEAT_STALE);
-        let stalled = self.store.stall(stale_before, self.now());
+        let stale_before = self.now().saturating_sub(limits::HEARTBEAT_STALE_AFTER);
+        let stalled = self.store.stall_stale_runs(stale_before, self.now());
         stalled.await.unwrap()
     }
 
@@ -257,8 +263,8 @@ impl Stage {
     }
 
     /// Ends a turn that is the worker's and under way.
-    pub(crate) async fn end(&self, run: RunId, finished: &Finished) {
-        assert_eq!(self.finish(run, finished).await, Settled::Written);
+    pub(crate) async fn end(&self, run: RunId, finished: &TurnResult) {
+        assert_eq!(self.finish(run, finished).await, WriteOutcome::Committed);
     }
 
     /// Ends a turn as agents do when all is well.
@@ -315,10 +321,10 @@ impl Stage {
     }
 
     /// Fails where something that could start was left behind.
-    pub(crate) async fn nothing_is_left_behind(&self) {
+    pub(crate) async fn assert_nothing_promotable(&self) {
         let swept = self.store.promote_due(self.now()).await.unwrap();
         assert_eq!(
-            swept.faults, 0,
+            swept.missed_promotions, 0,
             "something that could start was left behind"
         );
     }
@@ -343,18 +349,18 @@ pub(crate) fn at(text: &str) -> Timestamp {
 }
 
 /// The end of a turn with an answer.
-pub(crate) fn answer(text: &str) -> Finished {
-    Finished {
+pub(crate) fn answer(text: &str) -> TurnResult {
+    TurnResult {
         answer: text.into(),
         acp_session_id: Some(AcpSessionId::new("memory-1")),
         turn_ended: true,
-        ..Finished::bare(Outcome::Stopped(StopReason::EndTurn))
+        ..TurnResult::with_outcome(Outcome::Stopped(StopReason::EndTurn))
     }
 }
 
 /// The end of a turn by a failure.
-pub(crate) fn failed(kind: FailureKind, prompted: bool) -> Finished {
-    Finished::bare(Outcome::Failed(Failure {
+pub(crate) fn failed(kind: FailureKind, prompted: bool) -> TurnResult {
+    TurnResult::with_outcome(Outcome::Failed(RunFailure {
         kind,
         prompted,
         message: "it broke".into(),
@@ -366,6 +372,6 @@ pub(crate) fn new_trigger(spec: &Spec) -> NewTrigger<'_> {
     NewTrigger {
         reserved: None,
         spec,
-        seen: None,
+        expected: None,
     }
 }

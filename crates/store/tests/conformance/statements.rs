@@ -6,7 +6,7 @@ use std::{
     path::Path,
 };
 
-use store::database::{Dialect, executed, numbered};
+use store::database::{Dialect, executed_statements, with_numbered_params};
 
 use crate::{TestStore, behaviours};
 
@@ -44,7 +44,7 @@ async fn every_statement_is_executed_by_the_suite() {
         // The last ones first: they make the most of the store, and once nothing is missing the
         // rest need not run again.
         for behaviour in behaviours(dialect).into_iter().rev() {
-            if missing(&expected, dialect).is_empty() {
+            if unexecuted_statements(&expected, dialect).is_empty() {
                 break;
             }
             println!("{} on {dialect:?}", behaviour.name);
@@ -52,19 +52,19 @@ async fn every_statement_is_executed_by_the_suite() {
         }
     }
     let never: Vec<_> = [Dialect::Sqlite, Dialect::Postgres]
-        .map(|dialect| missing(&expected, dialect))
+        .map(|dialect| unexecuted_statements(&expected, dialect))
         .concat();
     assert!(never.is_empty(), "the suite never ran {never:?}");
 }
 
 /// The statements that have not run yet on a database.
-fn missing<'a>(
+fn unexecuted_statements<'a>(
     expected: &BTreeSet<(&'a str, Dialect)>,
     dialect: Dialect,
 ) -> Vec<(&'a str, Dialect)> {
-    let executed = executed();
+    let executed = executed_statements();
     let of = expected.iter().filter(|(_, on)| *on == dialect);
-    of.filter(|statement| !executed.contains(*statement))
+    of.filter(|statement| !executed_statements.contains(*statement))
         .copied()
         .collect()
 }
@@ -81,10 +81,10 @@ fn texts() -> Vec<(String, String)> {
 }
 
 /// The most parameters that a statement may number instead of naming them.
-const MAX_NUMBERED: usize = 6;
+const MAX_NUMBERED_PARAMETERS: usize = 6;
 
 #[test]
-fn statement_of_more_than_six_parameters_names_them() {
+fn statement_with_more_than_six_parameters_names_them() {
     for (file, text) in texts() {
         let code = text.lines().filter(|line| !line.starts_with("--"));
         let code: Vec<_> = code.collect();
@@ -95,10 +95,10 @@ fn statement_of_more_than_six_parameters_names_them() {
         });
         let highest = numbers.max().unwrap_or(0);
         assert!(
-            highest <= MAX_NUMBERED,
+            highest <= MAX_NUMBERED_PARAMETERS,
             "{file} numbers {highest} parameters"
         );
-        let names = numbered(&text) != text;
+        let names = with_numbered_params(&text) != text;
         assert!(
             !names || highest == 0,
             "{file} names and numbers its parameters"
@@ -107,7 +107,7 @@ fn statement_of_more_than_six_parameters_names_them() {
 }
 
 #[test]
-fn both_texts_of_a_statement_declare_the_same_names() {
+fn statement_texts_of_both_databases_declare_same_names() {
     let texts: BTreeMap<String, String> = texts().into_iter().collect();
     let mut compared = 0;
     for (file, text) in &texts {
@@ -137,7 +137,7 @@ fn names(text: &str) -> Vec<&str> {
 }
 
 #[test]
-fn text_marks_at_most_one_template_of_a_row_and_in_one_way() {
+fn statement_marks_at_most_one_row_template() {
     let mut marked = 0;
     for (file, text) in texts() {
         let (marks, templates) = (
@@ -151,7 +151,7 @@ fn text_marks_at_most_one_template_of_a_row_and_in_one_way() {
 }
 
 /// How both databases are asked for the time.
-const TIME: [&str; 11] = [
+const DATABASE_TIME_FUNCTIONS: [&str; 11] = [
     "clock_timestamp",
     "statement_timestamp",
     "transaction_timestamp",
@@ -166,7 +166,7 @@ const TIME: [&str; 11] = [
 ];
 
 #[test]
-fn no_statement_asks_for_the_time_but_the_one_that_reads_the_databases_clock() {
+fn only_clock_statement_reads_database_time() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR"));
     let mut asking = Vec::new();
     for below in ["src/sql/", "migrations/"] {
@@ -176,7 +176,11 @@ fn no_statement_asks_for_the_time_but_the_one_that_reads_the_databases_clock() {
         for file in listed {
             let text = fs::read_to_string(folder.join(&file).with_extension("sql")).unwrap();
             let code = text.lines().filter(|line| !line.starts_with("--"));
-            let asks = |line: &str| TIME.iter().any(|word| line.contains(word));
+            let asks = |line: &str| {
+                DATABASE_TIME_FUNCTIONS
+                    .iter()
+                    .any(|word| line.contains(word))
+            };
             if code.map(str::to_lowercase).any(|line| asks(&line)) {
                 asking.push(file);
             }

@@ -6,16 +6,16 @@ use model::{
     run::RunStatus::{Deferred, Queued},
     session::SessionEvent,
 };
-use store::{Scope, Swept, params};
+use store::{PromotionReport, Scope, params};
 
 use crate::{fixtures::TestStore, stage::Stage};
 
-pub(crate) async fn what_was_left_behind_starts_and_counts_as_a_fault(db: &TestStore) {
-    let stage = Stage::set(db).await;
+pub(crate) async fn sweep_starts_unpromoted_runs_and_counts_faults(db: &TestStore) {
+    let stage = Stage::setup(db).await;
     let mut runs = Vec::new();
     for _ in 0..3 {
         let session = stage.session().await;
-        runs.push(stage.say(session, "hello").await.run_id);
+        runs.push(stage.send_message(session, "hello").await.run_id);
     }
     db.run(
         Scope::System,
@@ -27,61 +27,61 @@ pub(crate) async fn what_was_left_behind_starts_and_counts_as_a_fault(db: &TestS
     let swept = stage.store.promote_due(stage.now()).await.unwrap();
     assert_eq!(
         swept,
-        Swept {
-            backoffs: 0,
-            faults: 3
+        PromotionReport {
+            backoff_ended: 0,
+            missed_promotions: 3
         }
     );
     for run in runs {
         assert_eq!(stage.status(run).await, Queued);
     }
     let swept = stage.store.promote_due(stage.now()).await.unwrap();
-    assert_eq!(swept, Swept::default());
+    assert_eq!(swept, PromotionReport::default());
 }
 
-pub(crate) async fn a_backoff_that_is_over_is_no_fault(db: &TestStore) {
-    let stage = Stage::set(db).await;
+pub(crate) async fn sweep_of_ended_backoff_counts_no_fault(db: &TestStore) {
+    let stage = Stage::setup(db).await;
     let session = stage.session().await;
-    let run = stage.say(session, "hello").await.run_id;
+    let run = stage.send_message(session, "hello").await.run_id;
     stage.start(run).await;
     stage.fail(run, FailureKind::AgentExited).await;
     let retry = stage.attempts(run).await[1].clone();
     let swept = stage.store.promote_due(stage.now()).await.unwrap();
-    assert_eq!(swept, Swept::default(), "it is not over yet");
+    assert_eq!(swept, PromotionReport::default(), "it is not over yet");
     stage.clock.set(retry.state.not_before().unwrap());
     let swept = stage.store.promote_due(stage.now()).await.unwrap();
     assert_eq!(
         swept,
-        Swept {
-            backoffs: 1,
-            faults: 0
+        PromotionReport {
+            backoff_ended: 1,
+            missed_promotions: 0
         }
     );
     assert_eq!(stage.status(retry.id).await, Queued);
 }
 
-pub(crate) async fn what_is_held_stays(db: &TestStore) {
-    let stage = Stage::set(db).await;
+pub(crate) async fn sweep_keeps_blocked_runs_deferred(db: &TestStore) {
+    let stage = Stage::setup(db).await;
     let session = stage.session().await;
-    stage.say(session, "one").await;
-    let behind = stage.say(session, "two").await.run_id;
+    stage.send_message(session, "one").await;
+    let behind = stage.send_message(session, "two").await.run_id;
     let paused = stage.session().await;
-    let held = stage.say(paused, "one").await.run_id;
+    let held = stage.send_message(paused, "one").await.run_id;
     let pause = SessionEvent::Pause;
     let moved = stage
         .store
-        .move_session(stage.scope(), paused, pause, None, stage.now());
+        .transition_session(stage.scope(), paused, pause, None, stage.now());
     moved.await.unwrap();
     let swept = stage.store.promote_due(stage.now()).await.unwrap();
-    assert_eq!(swept, Swept::default());
+    assert_eq!(swept, PromotionReport::default());
     assert_eq!(stage.statuses([behind, held]).await, [Deferred, Deferred]);
 }
 
-pub(crate) async fn more_than_one_look_takes_is_swept_at_once(db: &TestStore) {
-    let stage = Stage::set(db).await;
+pub(crate) async fn sweep_promotes_more_than_one_batch(db: &TestStore) {
+    let stage = Stage::setup(db).await;
     for _ in 0..250 {
         let session = stage.session().await;
-        stage.say(session, "hello").await;
+        stage.send_message(session, "hello").await;
     }
     db.run(
         Scope::System,
@@ -91,12 +91,14 @@ pub(crate) async fn more_than_one_look_takes_is_swept_at_once(db: &TestStore) {
     .await
     .unwrap();
     let swept = stage.store.promote_due(stage.now()).await.unwrap();
-    assert_eq!(swept.faults, 250);
+    assert_eq!(swept.missed_promotions, 250);
 }
 
-pub(crate) async fn of_an_exclusive_automation_one_starts(db: &TestStore) {
-    let stage = Stage::set(db).await;
-    let automation = stage.overlapping(SessionMode::Fresh, Overlap::Queue).await;
+pub(crate) async fn sweep_starts_one_run_of_exclusive_automation(db: &TestStore) {
+    let stage = Stage::setup(db).await;
+    let automation = stage
+        .automation_with_overlap(SessionMode::Fresh, Overlap::Queue)
+        .await;
     let first = stage.fire(automation).await.run_id;
     let second = stage.fire(automation).await.run_id;
     db.run(
@@ -109,9 +111,9 @@ pub(crate) async fn of_an_exclusive_automation_one_starts(db: &TestStore) {
     let swept = stage.store.promote_due(stage.now()).await.unwrap();
     assert_eq!(
         swept,
-        Swept {
-            backoffs: 0,
-            faults: 1
+        PromotionReport {
+            backoff_ended: 0,
+            missed_promotions: 1
         }
     );
     assert_eq!(stage.statuses([first, second]).await, [Queued, Deferred]);

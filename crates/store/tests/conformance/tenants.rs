@@ -14,17 +14,23 @@ fn new_id(stage: &Stage) -> TenantId {
     TenantId::generate(stage.now(), &SeededEntropy::new(unique()))
 }
 
-pub(crate) async fn a_tenants_name_and_its_id_are_used_once(db: &TestStore) {
-    let stage = Stage::set(db).await;
+pub(crate) async fn tenant_name_and_id_are_unique(db: &TestStore) {
+    let stage = Stage::setup(db).await;
     let (one, other) = (new_id(&stage), new_id(&stage));
     let create = |id, name| stage.store.create_tenant(id, name, stage.now());
     create(one, "one").await.unwrap();
     assert!(matches!(
         create(other, "one").await,
-        Err(Error::Exists { .. })
+        Err(Error::NameTaken { .. })
     ));
-    assert!(matches!(create(one, "one").await, Err(Error::Made { .. })));
-    assert!(matches!(create(one, "two").await, Err(Error::Made { .. })));
+    assert!(matches!(
+        create(one, "one").await,
+        Err(Error::AlreadyCreated { .. })
+    ));
+    assert!(matches!(
+        create(one, "two").await,
+        Err(Error::AlreadyCreated { .. })
+    ));
     assert_eq!(
         stage.store.ensure_tenant("one", stage.now()).await.unwrap(),
         one
@@ -33,8 +39,8 @@ pub(crate) async fn a_tenants_name_and_its_id_are_used_once(db: &TestStore) {
     assert_eq!(db.count(Scope::System, "tenants").await, 3);
 }
 
-pub(crate) async fn a_tenant_is_read_by_itself_and_by_the_system(db: &TestStore) {
-    let stage = Stage::set(db).await;
+pub(crate) async fn tenant_is_readable_by_itself_and_system_only(db: &TestStore) {
+    let stage = Stage::setup(db).await;
     let one = new_id(&stage);
     let created = stage.store.create_tenant(one, "one", stage.now());
     created.await.unwrap();
@@ -47,8 +53,8 @@ pub(crate) async fn a_tenant_is_read_by_itself_and_by_the_system(db: &TestStore)
     assert!(matches!(other, Err(Error::NotFound { .. })));
 }
 
-pub(crate) async fn of_two_who_change_a_budget_one_wins(db: &TestStore) {
-    let stage = Stage::set(db).await;
+pub(crate) async fn concurrent_budget_edits_have_one_winner(db: &TestStore) {
+    let stage = Stage::setup(db).await;
     let budget = |limit: &str| {
         let mut budget = Budget::default();
         budget.set(limit.parse().unwrap()).unwrap();
@@ -68,7 +74,10 @@ pub(crate) async fn of_two_who_change_a_budget_one_wins(db: &TestStore) {
     set(Some(&none), &one).await.unwrap();
     for stale in [&none, &other] {
         let refused = set(Some(stale), &other).await;
-        assert!(matches!(refused, Err(Error::Changed { .. })), "{refused:?}");
+        assert!(
+            matches!(refused, Err(Error::StaleVersion { .. })),
+            "{refused:?}"
+        );
     }
     assert_eq!(there().await, one);
     // Who has seen nothing says what it is to be.
@@ -88,7 +97,7 @@ pub(crate) async fn of_two_who_change_a_budget_one_wins(db: &TestStore) {
         assert!(
             results
                 .iter()
-                .all(|it| matches!(it, Ok(()) | Err(Error::Changed { .. })))
+                .all(|it| matches!(it, Ok(()) | Err(Error::StaleVersion { .. })))
         );
     }
 }

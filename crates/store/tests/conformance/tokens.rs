@@ -10,7 +10,7 @@ use model::{
         secret::{LinkSecret, TokenSecret},
     },
 };
-use store::{Error, NewBrowser, NewToken, Page, Scope};
+use store::{Error, NewBrowserToken, NewToken, Page, Scope};
 use testkit::clock::SeededEntropy;
 
 use crate::{
@@ -29,18 +29,18 @@ fn new_token(stage: &Stage, role: Role) -> NewToken {
         role,
         scopes: None,
         hash: secret.hash(),
-        shown: secret.shown().into(),
+        secret_prefix: secret.shown().into(),
         expires_at: None,
     }
 }
 
-fn new_browser(stage: &Stage, expires_at: Timestamp) -> NewBrowser {
+fn new_browser(stage: &Stage, expires_at: Timestamp) -> NewBrowserToken {
     let entropy = SeededEntropy::new(unique());
     let secret = TokenSecret::generate(&entropy);
-    NewBrowser {
+    NewBrowserToken {
         id: TokenId::generate(stage.now(), &entropy),
         hash: secret.hash(),
-        shown: secret.shown().into(),
+        secret_prefix: secret.shown().into(),
         expires_at,
     }
 }
@@ -61,7 +61,7 @@ impl Stage {
         new
     }
 
-    async fn worth(&self, hash: &[u8; 32]) -> Option<Token> {
+    async fn token_for_hash(&self, hash: &[u8; 32]) -> Option<Token> {
         self.store.token_by_hash(hash, self.now()).await.unwrap()
     }
 
@@ -69,7 +69,7 @@ impl Stage {
         self.now() + Duration::from_hours(24 * days)
     }
 
-    async fn sign_in(&self, parent: TokenId, expires_at: Timestamp) -> Option<NewBrowser> {
+    async fn sign_in(&self, parent: TokenId, expires_at: Timestamp) -> Option<NewBrowserToken> {
         let new = new_browser(self, expires_at);
         let signed = self
             .store
@@ -87,15 +87,15 @@ impl Stage {
     }
 }
 
-pub(crate) async fn a_secret_that_nobody_has_is_worth_nothing(db: &TestStore) {
-    let stage = Stage::set(db).await;
+pub(crate) async fn unknown_secret_finds_no_token(db: &TestStore) {
+    let stage = Stage::setup(db).await;
     stage.token().await;
-    assert_eq!(stage.worth(&link()).await, None);
-    assert_eq!(stage.worth(&[0; 32]).await, None);
+    assert_eq!(stage.token_for_hash(&link()).await, None);
+    assert_eq!(stage.token_for_hash(&[0; 32]).await, None);
 }
 
-pub(crate) async fn a_token_is_found_by_its_hash_until_it_expires(db: &TestStore) {
-    let stage = Stage::set(db).await;
+pub(crate) async fn token_is_found_by_hash_until_expiry(db: &TestStore) {
+    let stage = Stage::setup(db).await;
     let scopes = BTreeSet::from([Permission::RunsRead, Permission::SessionsRead]);
     let new = NewToken {
         scopes: Some(scopes.clone()),
@@ -103,18 +103,21 @@ pub(crate) async fn a_token_is_found_by_its_hash_until_it_expires(db: &TestStore
         ..new_token(&stage, Role::Viewer)
     };
     stage.make(&new).await;
-    let found = stage.worth(&new.hash).await.unwrap();
+    let found = stage.token_for_hash(&new.hash).await.unwrap();
     assert_eq!((found.id, found.tenant_id), (new.id, stage.tenant));
     assert_eq!((found.role, found.kind), (Role::Viewer, TokenKind::Token));
-    assert_eq!((found.scopes, found.shown), (Some(scopes), new.shown));
-    stage.wait(24 * 60 * 60 - 1);
-    assert!(stage.worth(&new.hash).await.is_some());
-    stage.wait(1);
-    assert_eq!(stage.worth(&new.hash).await, None);
+    assert_eq!(
+        (found.scopes, found.secret_prefix),
+        (Some(scopes), new.secret_prefix)
+    );
+    stage.advance_seconds(24 * 60 * 60 - 1);
+    assert!(stage.token_for_hash(&new.hash).await.is_some());
+    stage.advance_seconds(1);
+    assert_eq!(stage.token_for_hash(&new.hash).await, None);
 }
 
-pub(crate) async fn a_token_without_scopes_may_do_what_its_role_may(db: &TestStore) {
-    let stage = Stage::set(db).await;
+pub(crate) async fn token_without_scopes_has_all_permissions_of_role(db: &TestStore) {
+    let stage = Stage::setup(db).await;
     let all = stage.token().await;
     let none = NewToken {
         scopes: Some(BTreeSet::new()),
@@ -122,69 +125,69 @@ pub(crate) async fn a_token_without_scopes_may_do_what_its_role_may(db: &TestSto
     };
     stage.make(&none).await;
     let permits = async |new: &NewToken| {
-        let found = stage.worth(&new.hash).await.unwrap();
+        let found = stage.token_for_hash(&new.hash).await.unwrap();
         found.permits(Permission::RunsWrite)
     };
     assert!(permits(&all).await && !permits(&none).await);
 }
 
-pub(crate) async fn a_revoked_token_takes_the_browsers_with_it_that_it_signed_in(db: &TestStore) {
-    let stage = Stage::set(db).await;
+pub(crate) async fn revoked_token_revokes_its_browser_tokens(db: &TestStore) {
+    let stage = Stage::setup(db).await;
     let (parent, other) = (stage.token().await, stage.token().await);
     let browser = stage.sign_in(parent.id, stage.in_days(30)).await.unwrap();
     let others = stage.sign_in(other.id, stage.in_days(30)).await.unwrap();
     // One that a browser signs in belongs to the token as well.
     let second = stage.sign_in(browser.id, stage.in_days(30)).await.unwrap();
-    let found = stage.worth(&second.hash).await.unwrap();
+    let found = stage.token_for_hash(&second.hash).await.unwrap();
     assert_eq!(found.parent_id, Some(parent.id));
     assert_eq!((found.kind, found.role), (TokenKind::Browser, parent.role));
     let revoked = stage
         .store
-        .revoke_token(stage.scope(), parent.id, stage.wait(60));
+        .revoke_token(stage.scope(), parent.id, stage.advance_seconds(60));
     revoked.await.unwrap();
     for hash in [parent.hash, browser.hash, second.hash] {
-        assert_eq!(stage.worth(&hash).await, None);
+        assert_eq!(stage.token_for_hash(&hash).await, None);
     }
-    assert!(stage.worth(&others.hash).await.is_some());
+    assert!(stage.token_for_hash(&others.hash).await.is_some());
     assert!(stage.sign_in(parent.id, stage.in_days(1)).await.is_none());
     assert!(stage.sign_in(browser.id, stage.in_days(1)).await.is_none());
     // Again changes nothing.
     let first = stage.store.token(stage.scope(), parent.id).await.unwrap();
     let again = stage
         .store
-        .revoke_token(stage.scope(), parent.id, stage.wait(60));
+        .revoke_token(stage.scope(), parent.id, stage.advance_seconds(60));
     again.await.unwrap();
     let second = stage.store.token(stage.scope(), parent.id).await.unwrap();
     assert_eq!(first, second);
 }
 
-pub(crate) async fn a_browser_that_signs_out_leaves_its_token(db: &TestStore) {
-    let stage = Stage::set(db).await;
+pub(crate) async fn browser_sign_out_keeps_parent_token(db: &TestStore) {
+    let stage = Stage::setup(db).await;
     let parent = stage.token().await;
     let browser = stage.sign_in(parent.id, stage.in_days(30)).await.unwrap();
     let revoked = stage
         .store
         .revoke_token(stage.scope(), browser.id, stage.now());
     revoked.await.unwrap();
-    assert_eq!(stage.worth(&browser.hash).await, None);
-    assert!(stage.worth(&parent.hash).await.is_some());
+    assert_eq!(stage.token_for_hash(&browser.hash).await, None);
+    assert!(stage.token_for_hash(&parent.hash).await.is_some());
 }
 
-pub(crate) async fn a_browser_ends_with_the_token_that_signed_it_in(db: &TestStore) {
-    let stage = Stage::set(db).await;
+pub(crate) async fn browser_token_expires_with_parent_token(db: &TestStore) {
+    let stage = Stage::setup(db).await;
     let parent = NewToken {
         expires_at: Some(stage.in_days(1)),
         ..new_token(&stage, Role::Admin)
     };
     stage.make(&parent).await;
     let browser = stage.sign_in(parent.id, stage.in_days(30)).await.unwrap();
-    assert!(stage.worth(&browser.hash).await.is_some());
-    stage.wait(24 * 60 * 60);
-    assert_eq!(stage.worth(&browser.hash).await, None);
+    assert!(stage.token_for_hash(&browser.hash).await.is_some());
+    stage.advance_seconds(24 * 60 * 60);
+    assert_eq!(stage.token_for_hash(&browser.hash).await, None);
 }
 
-pub(crate) async fn another_tenants_token_is_as_if_it_were_not_there(db: &TestStore) {
-    let stage = Stage::set(db).await;
+pub(crate) async fn token_of_other_tenant_is_not_found(db: &TestStore) {
+    let stage = Stage::setup(db).await;
     let token = stage.token().await;
     let other = stage.store.ensure_tenant("other", stage.now());
     let other = other.await.unwrap();
@@ -204,14 +207,14 @@ pub(crate) async fn another_tenants_token_is_as_if_it_were_not_there(db: &TestSt
     assert_eq!(signed.unwrap(), None);
     let listed = store.tokens(other, Page::first(10)).await.unwrap();
     assert!(listed.is_empty());
-    assert!(stage.worth(&token.hash).await.is_some());
+    assert!(stage.token_for_hash(&token.hash).await.is_some());
 }
 
-pub(crate) async fn tokens_are_listed_newest_first_page_by_page(db: &TestStore) {
-    let stage = Stage::set(db).await;
+pub(crate) async fn token_pages_are_listed_newest_first(db: &TestStore) {
+    let stage = Stage::setup(db).await;
     let mut made = Vec::new();
     for _ in 0..5 {
-        stage.wait(1);
+        stage.advance_seconds(1);
         made.insert(0, stage.token().await.id);
     }
     let mut listed = Vec::new();
@@ -228,11 +231,11 @@ pub(crate) async fn tokens_are_listed_newest_first_page_by_page(db: &TestStore) 
     assert_eq!(listed, made);
 }
 
-pub(crate) async fn tokens_are_found_between_two_ids_and_only_the_tenants_own(db: &TestStore) {
-    let stage = Stage::set(db).await;
+pub(crate) async fn token_ids_are_found_by_range_within_tenant(db: &TestStore) {
+    let stage = Stage::setup(db).await;
     let mut made = Vec::new();
     for _ in 0..3 {
-        stage.wait(1);
+        stage.advance_seconds(1);
         made.push(stage.token().await.id);
     }
     let found = async |scope, first, last, limit| {
@@ -247,12 +250,12 @@ pub(crate) async fn tokens_are_found_between_two_ids_and_only_the_tenants_own(db
     assert!(found(other, made[0], made[2], 9).await.is_empty());
 }
 
-pub(crate) async fn the_use_of_a_token_is_noted_once_a_minute(db: &TestStore) {
-    let stage = Stage::set(db).await;
+pub(crate) async fn token_use_is_recorded_once_a_minute(db: &TestStore) {
+    let stage = Stage::setup(db).await;
     let (one, two) = (stage.token().await, stage.token().await);
     let note = async |tokens: &[TokenId]| {
         let tokens = tokens.iter().copied().collect();
-        let noted = stage.store.note_token_use(&tokens, stage.now()).await;
+        let noted = stage.store.record_token_use(&tokens, stage.now()).await;
         noted.unwrap()
     };
     let used = async |id| {
@@ -262,23 +265,23 @@ pub(crate) async fn the_use_of_a_token_is_noted_once_a_minute(db: &TestStore) {
     assert_eq!(note(&[]).await, 0);
     assert_eq!(note(&[one.id]).await, 1);
     let first = stage.now();
-    stage.wait(59);
+    stage.advance_seconds(59);
     assert_eq!(note(&[one.id, two.id]).await, 1);
     assert_eq!(used(one.id).await, Some(first));
     assert_eq!(used(two.id).await, Some(stage.now()));
-    stage.wait(1);
+    stage.advance_seconds(1);
     assert_eq!(note(&[one.id, two.id]).await, 1);
     assert_eq!(used(one.id).await, Some(stage.now()));
 }
 
-pub(crate) async fn a_link_signs_one_browser_in_once_and_in_time(db: &TestStore) {
-    let stage = Stage::set(db).await;
+pub(crate) async fn sign_in_link_works_once_before_expiry(db: &TestStore) {
+    let stage = Stage::setup(db).await;
     let token = stage.token().await;
     let sign_in = async |hash: &[u8; 32]| {
         let new = new_browser(&stage, stage.in_days(30));
         let used = stage.store.use_sign_in_link(hash, &new, stage.now()).await;
         let signed = used.unwrap();
-        assert_eq!(signed, stage.worth(&new.hash).await);
+        assert_eq!(signed, stage.token_for_hash(&new.hash).await);
         signed
     };
     assert_eq!(sign_in(&link()).await, None);
@@ -289,7 +292,7 @@ pub(crate) async fn a_link_signs_one_browser_in_once_and_in_time(db: &TestStore)
     assert_eq!(sign_in(&hash).await, None, "it is used up");
 
     let late = stage.link(token.id).await;
-    stage.wait(10 * 60);
+    stage.advance_seconds(10 * 60);
     assert_eq!(sign_in(&late).await, None);
 
     let revoked = stage.link(token.id).await;
@@ -309,8 +312,8 @@ pub(crate) async fn a_link_signs_one_browser_in_once_and_in_time(db: &TestStore)
     assert!(matches!(linked.await, Err(Error::NotFound { .. })));
 }
 
-pub(crate) async fn browsers_that_race_for_a_link_have_one_winner(db: &TestStore) {
-    let stage = Stage::set(db).await;
+pub(crate) async fn concurrent_uses_of_sign_in_link_have_one_winner(db: &TestStore) {
+    let stage = Stage::setup(db).await;
     let token = stage.token().await;
     let stores = without_locks(db).await;
     for _ in 0..10 {
@@ -329,8 +332,8 @@ pub(crate) async fn browsers_that_race_for_a_link_have_one_winner(db: &TestStore
     assert_eq!(db.count(Scope::System, "api_tokens").await, 11);
 }
 
-pub(crate) async fn sign_ins_that_are_long_over_are_removed(db: &TestStore) {
-    let stage = Stage::set(db).await;
+pub(crate) async fn expired_sign_ins_are_trimmed(db: &TestStore) {
+    let stage = Stage::setup(db).await;
     let expired = NewToken {
         expires_at: Some(stage.in_days(1)),
         ..new_token(&stage, Role::Member)
@@ -342,10 +345,10 @@ pub(crate) async fn sign_ins_that_are_long_over_are_removed(db: &TestStore) {
     stage.link(token.id).await;
     let trim = async || stage.store.trim_sign_ins(stage.now()).await.unwrap();
     assert_eq!(trim().await, 0);
-    stage.wait(2 * 24 * 60 * 60);
+    stage.advance_seconds(2 * 24 * 60 * 60);
     assert_eq!(trim().await, 2, "a browser's token and a link");
     // Those that people made stay to be seen.
     assert!(stage.store.token(stage.scope(), expired.id).await.is_ok());
-    assert!(stage.worth(&kept.hash).await.is_some());
+    assert!(stage.token_for_hash(&kept.hash).await.is_some());
     assert_eq!(db.count(Scope::System, "sign_in_links").await, 0);
 }

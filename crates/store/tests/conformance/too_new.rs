@@ -7,34 +7,34 @@ use model::{
     policy::{CatchUp, SessionMode},
     run::RunStatus,
     schedule::Spec,
-    turn::{Begin, Settled},
+    turn::{StartReply, WriteOutcome},
 };
 use serde_json::json;
-use store::{FORMAT, Fired, Scope, database::Param, params};
+use store::{DOCUMENT_FORMAT, FireReport, Scope, database::Param, params};
 
 use crate::{
     fixtures::TestStore,
-    formats::{LATER, is_refused, set_formats},
+    formats::{LATER_FORMAT, assert_newer_format_refused, set_formats},
     stage::{Stage, answer, at, failed, hourly, new_trigger},
 };
 
-pub(crate) async fn too_new_automation_stays_due_for_a_server_that_honours_it(db: &TestStore) {
-    let stage = Stage::set(db).await;
-    let automation = stage.too_new(db, SessionMode::Fresh).await;
+pub(crate) async fn too_new_automation_stays_due_for_newer_server(db: &TestStore) {
+    let stage = Stage::setup(db).await;
+    let automation = stage.too_new_automation(db, SessionMode::Fresh).await;
     let other = stage
-        .triggered("other", SessionMode::Fresh, &[hourly()])
+        .automation_with_triggers("other", SessionMode::Fresh, &[hourly()])
         .await;
     stage.clock.set(at("2026-05-04T12:00:30Z"));
     let fired = stage.fire_due().await;
-    assert_eq!((fired.triggers, fired.more), (1, false));
+    assert_eq!((fired.triggers, fired.has_more), (1, false));
     assert_eq!(
-        stage.rows_of(other).await.len(),
+        stage.run_lines(other).await.len(),
         2,
         "a missed stretch and a run"
     );
-    assert_eq!(stage.fire_due().await, Fired::default());
-    assert!(stage.rows_of(automation).await.is_empty());
-    let next = stage.store.outlook(stage.now()).await.unwrap().due;
+    assert_eq!(stage.fire_due().await, FireReport::default());
+    assert!(stage.run_lines(automation).await.is_empty());
+    let next = stage.store.scheduler_status(stage.now()).await.unwrap().due;
     assert_eq!(
         next,
         Some(at("2026-05-04T13:00:00Z")),
@@ -49,16 +49,16 @@ pub(crate) async fn too_new_automation_stays_due_for_a_server_that_honours_it(db
         (found.state, found.attention),
         (AutomationState::Enabled, None)
     );
-    assert_eq!(found.needs_format, LATER);
+    assert_eq!(found.needs_format, LATER_FORMAT);
 
     // A server that honours it: its policy decides about the instants between.
     set_formats(db, "automations", automation, 1).await;
     stage.fire_due().await;
-    assert_eq!(stage.rows_of(automation).await, ["missed 2", "queued 1"]);
+    assert_eq!(stage.run_lines(automation).await, ["missed 2", "queued 1"]);
 }
 
-pub(crate) async fn too_new_trigger_stops_its_automation_alone(db: &TestStore) {
-    let stage = Stage::set(db).await;
+pub(crate) async fn too_new_trigger_stops_its_automation(db: &TestStore) {
+    let stage = Stage::setup(db).await;
     let mut new = stage.new_automation("report", SessionMode::Fresh);
     new.triggers = vec![hourly()];
     new.policies.catch_up = CatchUp::All;
@@ -66,18 +66,22 @@ pub(crate) async fn too_new_trigger_stops_its_automation_alone(db: &TestStore) {
     let sql = "update automation_triggers set kind = 'at', spec = $1, format = $2, needs_format = $2 \
                where automation_id = $3 and kind = 'cron'";
     let calendar = json!({ "kind": "calendar", "url": "https://example.com/a.ics" });
-    db.run(Scope::System, sql, params![&calendar, LATER, automation])
-        .await
-        .unwrap();
+    db.run(
+        Scope::System,
+        sql,
+        params![&calendar, LATER_FORMAT, automation],
+    )
+    .await
+    .unwrap();
     stage.clock.set(at("2026-05-04T11:00:00Z"));
-    assert_eq!(stage.fire_due().await, Fired::default());
-    is_refused(
+    assert_eq!(stage.fire_due().await, FireReport::default());
+    assert_newer_format_refused(
         stage
             .store
-            .fire(stage.tenant, automation, None, stage.now())
+            .fire_automation(stage.tenant, automation, None, stage.now())
             .await,
     );
-    is_refused(stage.edit_policies(automation, |_| ()).await);
+    assert_newer_format_refused(stage.edit_policies(automation, |_| ()).await);
     let listed = stage
         .store
         .triggers(stage.scope(), automation)
@@ -91,27 +95,27 @@ pub(crate) async fn too_new_trigger_stops_its_automation_alone(db: &TestStore) {
         .await
         .unwrap();
     stage.fire_due().await;
-    assert_eq!(stage.rows_of(automation).await.len(), 2);
+    assert_eq!(stage.run_lines(automation).await.len(), 2);
 }
 
-pub(crate) async fn queued_run_of_a_too_new_document_is_left_to_a_server_that_honours_it(
-    db: &TestStore,
-) {
-    let stage = Stage::set(db).await;
+pub(crate) async fn queued_run_of_too_new_document_is_left_to_newer_server(db: &TestStore) {
+    let stage = Stage::setup(db).await;
     let mut runs = Vec::new();
     for name in ["automation", "trigger", "seat", "agent"] {
-        let automation = stage.triggered(name, SessionMode::Fresh, &[hourly()]).await;
+        let automation = stage
+            .automation_with_triggers(name, SessionMode::Fresh, &[hourly()])
+            .await;
         runs.push((name, automation, stage.fire(automation).await.run_id));
     }
     let session = stage.session().await;
-    let said = stage.say(session, "hello").await.run_id;
+    let said = stage.send_message(session, "hello").await.run_id;
     for (table, automation, run) in &runs {
         let seat = stage.run(*run).await.seat_id.unwrap();
         let trigger = stage.run(*run).await.trigger_id.unwrap();
         match *table {
-            "automation" => set_formats(db, "automations", *automation, LATER).await,
-            "trigger" => set_formats(db, "automation_triggers", trigger, LATER).await,
-            "seat" => set_formats(db, "agent_definitions", seat, LATER).await,
+            "automation" => set_formats(db, "automations", *automation, LATER_FORMAT).await,
+            "trigger" => set_formats(db, "automation_triggers", trigger, LATER_FORMAT).await,
+            "seat" => set_formats(db, "agent_definitions", seat, LATER_FORMAT).await,
             _ => {
                 let config = model::agent::AgentConfig::new(vec!["other".into()]);
                 let (tenant, now) = (stage.tenant, stage.now());
@@ -121,7 +125,7 @@ pub(crate) async fn queued_run_of_a_too_new_document_is_left_to_a_server_that_ho
                 db.run(Scope::System, sql, params![other, seat])
                     .await
                     .unwrap();
-                set_formats(db, "harnesses", other, LATER).await;
+                set_formats(db, "harnesses", other, LATER_FORMAT).await;
             }
         }
     }
@@ -151,27 +155,31 @@ pub(crate) async fn queued_run_of_a_too_new_document_is_left_to_a_server_that_ho
     assert_eq!(claimed, expected);
 }
 
-pub(crate) async fn run_of_a_tenant_with_a_too_new_budget_is_not_claimed(db: &TestStore) {
-    let stage = Stage::set(db).await;
-    let other = Stage::of("other", crate::stage::store_over(&db.database)).await;
-    let held = stage.say(stage.session().await, "hello").await.run_id;
-    let free = other.say(other.session().await, "hello").await.run_id;
-    set_formats(db, "tenants", stage.tenant, LATER).await;
+pub(crate) async fn run_of_tenant_with_too_new_budget_is_not_claimed(db: &TestStore) {
+    let stage = Stage::setup(db).await;
+    let other = Stage::setup_tenant("other", crate::stage::store_over(&db.database)).await;
+    let held = stage
+        .send_message(stage.session().await, "hello")
+        .await
+        .run_id;
+    let free = other
+        .send_message(other.session().await, "hello")
+        .await
+        .run_id;
+    set_formats(db, "tenants", stage.tenant, LATER_FORMAT).await;
     assert_eq!(stage.claim_all(10).await, [free]);
     assert_eq!(stage.status(held).await, RunStatus::Queued);
     let budget = model::budget::Budget::default();
     let (store, now) = (&stage.store, stage.now());
-    is_refused(
+    assert_newer_format_refused(
         store
             .set_tenant_budget(stage.tenant, None, &budget, now)
             .await,
     );
 }
 
-pub(crate) async fn claimed_run_whose_document_became_too_new_goes_back_to_the_queue(
-    db: &TestStore,
-) {
-    let stage = Stage::set(db).await;
+pub(crate) async fn claimed_run_with_too_new_document_is_requeued(db: &TestStore) {
+    let stage = Stage::setup(db).await;
     let automation = stage.automation("report", SessionMode::Continuous).await;
     for (table, id) in [
         ("automations", Param::from(automation)),
@@ -195,8 +203,11 @@ pub(crate) async fn claimed_run_whose_document_became_too_new_goes_back_to_the_q
             let set = stage.store.set_tenant_budget(tenant, None, &budget, now);
             set.await.unwrap();
         }
-        set_formats(db, table, id.clone(), LATER).await;
-        assert!(matches!(stage.begin(run).await, Begin::Held), "{table}");
+        set_formats(db, table, id.clone(), LATER_FORMAT).await;
+        assert!(
+            matches!(stage.begin(run).await, StartReply::Deferred),
+            "{table}"
+        );
         let found = stage.run(run).await;
         assert_eq!(found.status(), RunStatus::Queued);
         assert_eq!(stage.claim().await, None, "{table}");
@@ -206,42 +217,43 @@ pub(crate) async fn claimed_run_whose_document_became_too_new_goes_back_to_the_q
     }
 }
 
-pub(crate) async fn fire_and_edit_of_a_too_new_automation_are_refused(db: &TestStore) {
-    let stage = Stage::set(db).await;
-    let automation = stage.too_new(db, SessionMode::Continuous).await;
+pub(crate) async fn fire_and_edit_of_too_new_automation_are_refused(db: &TestStore) {
+    let stage = Stage::setup(db).await;
+    let automation = stage.too_new_automation(db, SessionMode::Continuous).await;
     let (store, tenant, scope, now) = (&stage.store, stage.tenant, stage.scope(), stage.now());
-    let fired = store.fire(tenant, automation, None, now).await;
+    let fired = store.fire_automation(tenant, automation, None, now).await;
     let text = fired.as_ref().unwrap_err().to_string();
-    assert!(text.contains(&format!("format {LATER}")), "{text}");
-    assert!(text.contains(&format!("formats up to {FORMAT}")), "{text}");
-    is_refused(fired);
-    is_refused(
+    assert!(text.contains(&format!("format {LATER_FORMAT}")), "{text}");
+    assert!(
+        text.contains(&format!("formats up to {DOCUMENT_FORMAT}")),
+        "{text}"
+    );
+    assert_newer_format_refused(fired);
+    assert_newer_format_refused(
         stage
             .edit_policies(automation, |policies| policies.queue_limit = 1)
             .await,
     );
-    is_refused(store.reset_automation(scope, automation, now).await);
-    is_refused(
+    assert_newer_format_refused(store.reset_automation(scope, automation, now).await);
+    assert_newer_format_refused(
         store
             .add_trigger(scope, automation, new_trigger(&Spec::Webhook {}), now)
             .await,
     );
     let trigger = store.triggers(scope, automation).await.unwrap()[1].id;
-    is_refused(store.remove_trigger(scope, trigger, None, now).await);
+    assert_newer_format_refused(store.remove_trigger(scope, trigger, None, now).await);
     let agent = stage.store.agent(scope, stage.agent).await.unwrap();
-    set_formats(db, "harnesses", stage.agent, LATER).await;
+    set_formats(db, "harnesses", stage.agent, LATER_FORMAT).await;
     let edited = store.edit_agent(tenant, agent.id, &agent.config, &agent.config, now);
-    is_refused(edited.await);
+    assert_newer_format_refused(edited.await);
     let put = store.put_agent(tenant, "agent", &agent.config, None, now);
-    is_refused(put.await);
-    assert!(stage.rows_of(automation).await.is_empty());
+    assert_newer_format_refused(put.await);
+    assert!(stage.run_lines(automation).await.is_empty());
 }
 
-pub(crate) async fn person_pauses_and_resumes_a_too_new_automation_and_no_instant_is_lost(
-    db: &TestStore,
-) {
-    let stage = Stage::set(db).await;
-    let automation = stage.too_new(db, SessionMode::Fresh).await;
+pub(crate) async fn pause_of_too_new_automation_loses_no_instant(db: &TestStore) {
+    let stage = Stage::setup(db).await;
+    let automation = stage.too_new_automation(db, SessionMode::Fresh).await;
     let scope = stage.scope();
     stage.clock.set(at("2026-05-04T11:30:00Z"));
     let paused = stage
@@ -250,27 +262,27 @@ pub(crate) async fn person_pauses_and_resumes_a_too_new_automation_and_no_instan
     paused.await.unwrap();
     let found = stage.store.automation(scope, automation).await.unwrap();
     assert_eq!(found.state, AutomationState::Paused);
-    is_refused(
+    assert_newer_format_refused(
         stage
             .store
             .resume_automation(scope, automation, stage.now())
             .await,
     );
-    assert!(stage.rows_of(automation).await.is_empty());
+    assert!(stage.run_lines(automation).await.is_empty());
 
     // A server that honours it makes the row of what was due until the pause, and of nothing after it.
     set_formats(db, "automations", automation, 1).await;
     stage.clock.set(at("2026-05-04T14:30:00Z"));
     stage.fire_due().await;
-    assert_eq!(stage.rows_of(automation).await, ["missed 2"]);
+    assert_eq!(stage.run_lines(automation).await, ["missed 2"]);
     let resumed = stage
         .store
         .resume_automation(scope, automation, stage.now());
     resumed.await.unwrap();
-    assert_eq!(stage.fire_due().await, Fired::default());
+    assert_eq!(stage.fire_due().await, FireReport::default());
 
     // The same where a person resumes it before the server looks.
-    set_formats(db, "automations", automation, LATER).await;
+    set_formats(db, "automations", automation, LATER_FORMAT).await;
     stage.clock.set(at("2026-05-04T15:30:00Z"));
     let paused = stage
         .store
@@ -282,21 +294,21 @@ pub(crate) async fn person_pauses_and_resumes_a_too_new_automation_and_no_instan
         .store
         .resume_automation(scope, automation, stage.now());
     resumed.await.unwrap();
-    assert_eq!(stage.rows_of(automation).await, ["missed 1", "missed 2"]);
+    assert_eq!(stage.run_lines(automation).await, ["missed 1", "missed 2"]);
 }
 
-pub(crate) async fn person_deletes_a_too_new_automation(db: &TestStore) {
-    let stage = Stage::set(db).await;
-    let automation = stage.too_new(db, SessionMode::Fresh).await;
+pub(crate) async fn too_new_automation_can_be_deleted(db: &TestStore) {
+    let stage = Stage::setup(db).await;
+    let automation = stage.too_new_automation(db, SessionMode::Fresh).await;
     let unreadable = stage.automation("unreadable", SessionMode::Fresh).await;
-    set_formats(db, "automations", unreadable, LATER).await;
+    set_formats(db, "automations", unreadable, LATER_FORMAT).await;
     let sql = "update automations set policies = $1 where id = $2";
     let policies = json!({ "overlap": "a later word" });
     db.run(Scope::System, sql, params![&policies, unreadable])
         .await
         .unwrap();
     let listed = stage.store.automations(stage.scope()).await.unwrap();
-    assert_eq!((listed.readable.len(), listed.unreadable.len()), (2, 0));
+    assert_eq!((listed.readable.len(), listed.corrupt.len()), (2, 0));
     stage.clock.set(at("2026-05-04T10:30:00Z"));
     for id in [automation, unreadable] {
         let deleted = stage
@@ -307,19 +319,17 @@ pub(crate) async fn person_deletes_a_too_new_automation(db: &TestStore) {
     }
     set_formats(db, "automations", automation, 1).await;
     stage.fire_due().await;
-    assert_eq!(stage.rows_of(automation).await, ["missed 1"]);
+    assert_eq!(stage.run_lines(automation).await, ["missed 1"]);
 }
 
-pub(crate) async fn run_that_began_before_its_automation_became_too_new_ends_as_usual(
-    db: &TestStore,
-) {
-    let stage = Stage::set(db).await;
+pub(crate) async fn started_run_of_too_new_automation_ends_as_usual(db: &TestStore) {
+    let stage = Stage::setup(db).await;
     let mut new = stage.new_automation("report", SessionMode::Continuous);
     new.policies.pause_after_failures = 1;
     let automation = stage.create(&new).await;
     let run = stage.fire(automation).await.run_id;
     stage.start(run).await;
-    set_formats(db, "automations", automation, LATER).await;
+    set_formats(db, "automations", automation, LATER_FORMAT).await;
     // A later server may have written a word that cannot be read here.
     let sql = "update automations set policies = $1 where id = $2";
     let policies = json!({ "overlap": "a later word", "pause_after_failures": 1 });
@@ -327,7 +337,7 @@ pub(crate) async fn run_that_began_before_its_automation_became_too_new_ends_as_
         .await
         .unwrap();
     let stalled = failed(FailureKind::WorkerLost, false);
-    assert_eq!(stage.finish(run, &stalled).await, Settled::Written);
+    assert_eq!(stage.finish(run, &stalled).await, WriteOutcome::Committed);
     let attempts = stage.attempts(run).await;
     assert_eq!(attempts.len(), 2, "an attempt follows");
     assert_eq!(attempts[0].status(), RunStatus::Stalled);
@@ -337,15 +347,15 @@ pub(crate) async fn run_that_began_before_its_automation_became_too_new_ends_as_
     db.run(Scope::System, sql, params![&policies, automation])
         .await
         .unwrap();
-    stage.wait(3600);
+    stage.advance_seconds(3600);
     stage.store.promote_due(stage.now()).await.unwrap();
     let next = attempts[1].id;
     stage.start(next).await;
-    set_formats(db, "automations", automation, LATER).await;
+    set_formats(db, "automations", automation, LATER_FORMAT).await;
     let ended = stage
         .finish(next, &failed(FailureKind::SignIn, false))
         .await;
-    assert_eq!(ended, Settled::Written);
+    assert_eq!(ended, WriteOutcome::Committed);
     let found = stage
         .store
         .automation(stage.scope(), automation)
@@ -358,31 +368,38 @@ pub(crate) async fn run_that_began_before_its_automation_became_too_new_ends_as_
         "it is not paused by a server that is too old"
     );
 
-    let waiting = stage.say(stage.session().await, "hello").await.run_id;
+    let waiting = stage
+        .send_message(stage.session().await, "hello")
+        .await
+        .run_id;
     stage.start(waiting).await;
     assert_eq!(
         stage.finish(waiting, &answer("Hello.")).await,
-        Settled::Written
+        WriteOutcome::Committed
     );
 }
 
-pub(crate) async fn run_of_a_removed_too_new_trigger_is_not_claimed_over_and_over(db: &TestStore) {
-    let stage = Stage::set(db).await;
+pub(crate) async fn run_of_removed_too_new_trigger_is_not_claimed(db: &TestStore) {
+    let stage = Stage::setup(db).await;
     let automation = stage.automation("report", SessionMode::Fresh).await;
     let run = stage.fire(automation).await.run_id;
     let trigger = stage.run(run).await.trigger_id.unwrap();
     let sql = "update automation_triggers set format = $1, needs_format = $1, deleted_at = $2 where id = $3";
-    db.run(Scope::System, sql, params![LATER, stage.now(), trigger])
-        .await
-        .unwrap();
+    db.run(
+        Scope::System,
+        sql,
+        params![LATER_FORMAT, stage.now(), trigger],
+    )
+    .await
+    .unwrap();
     assert_eq!(stage.claim().await, None);
     assert_eq!(stage.status(run).await, RunStatus::Queued);
 }
 
-pub(crate) async fn instants_after_a_pause_are_not_due_whatever_follows_it(db: &TestStore) {
-    let stage = Stage::set(db).await;
+pub(crate) async fn instants_after_pause_of_too_new_automation_are_not_due(db: &TestStore) {
+    let stage = Stage::setup(db).await;
     let scope = stage.scope();
-    let automation = stage.too_new(db, SessionMode::Fresh).await;
+    let automation = stage.too_new_automation(db, SessionMode::Fresh).await;
     stage.clock.set(at("2026-05-04T10:30:00Z"));
     let paused = stage
         .store
@@ -395,12 +412,12 @@ pub(crate) async fn instants_after_a_pause_are_not_due_whatever_follows_it(db: &
     deleted.await.unwrap();
     set_formats(db, "automations", automation, 1).await;
     stage.fire_due().await;
-    assert_eq!(stage.rows_of(automation).await, ["missed 1"]);
+    assert_eq!(stage.run_lines(automation).await, ["missed 1"]);
 
     let other = stage
-        .triggered("other", SessionMode::Fresh, &[hourly()])
+        .automation_with_triggers("other", SessionMode::Fresh, &[hourly()])
         .await;
-    set_formats(db, "automations", other, LATER).await;
+    set_formats(db, "automations", other, LATER_FORMAT).await;
     stage.clock.set(at("2026-05-04T15:30:00Z"));
     let paused = stage
         .store
@@ -413,29 +430,33 @@ pub(crate) async fn instants_after_a_pause_are_not_due_whatever_follows_it(db: &
         .store
         .remove_trigger(scope, trigger, None, stage.now());
     removed.await.unwrap();
-    assert_eq!(stage.rows_of(other).await, ["missed 1"]);
+    assert_eq!(stage.run_lines(other).await, ["missed 1"]);
 }
 
-pub(crate) async fn run_ends_though_the_budget_of_its_tenant_became_unreadable(db: &TestStore) {
-    let stage = Stage::set(db).await;
+pub(crate) async fn run_ends_despite_unreadable_tenant_budget(db: &TestStore) {
+    let stage = Stage::setup(db).await;
     let automation = stage.automation("report", SessionMode::Fresh).await;
-    let run = stage.turn_begun(automation).await;
+    let run = stage.fire_and_start(automation).await;
     let sql = "update tenants set budget = $1, format = $2, needs_format = $2 where id = $3";
     let budget = json!({ "day": { "tokens": "a later word" } });
-    db.run(Scope::System, sql, params![&budget, LATER, stage.tenant])
-        .await
-        .unwrap();
-    let used = model::turn::Finished {
+    db.run(
+        Scope::System,
+        sql,
+        params![&budget, LATER_FORMAT, stage.tenant],
+    )
+    .await
+    .unwrap();
+    let used = model::turn::TurnResult {
         usage: Some(json!({ "used": 5, "size": 10, "spent": { "tokens": 5, "cost": {} } })),
         ..answer("Done.")
     };
-    assert_eq!(stage.finish(run, &used).await, Settled::Written);
+    assert_eq!(stage.finish(run, &used).await, WriteOutcome::Committed);
     let tenant = stage.store.tenant(stage.scope(), stage.tenant).await;
     assert!(tenant.unwrap().budget.is_none(), "it is shown all the same");
 }
 
 pub(crate) async fn unreadable_agent_hides_no_other(db: &TestStore) {
-    let stage = Stage::set(db).await;
+    let stage = Stage::setup(db).await;
     let config = model::agent::AgentConfig::new(vec!["other".into()]);
     let (tenant, now) = (stage.tenant, stage.now());
     let other = stage.store.put_agent(tenant, "other", &config, None, now);
@@ -443,28 +464,32 @@ pub(crate) async fn unreadable_agent_hides_no_other(db: &TestStore) {
     let write = async |needs: i64| {
         let sql = "update harnesses set config = $1, format = $2, needs_format = $3 where id = $4";
         let later = json!({ "config": { "command": ["a"], "restore": "a later word" } });
-        db.run(Scope::System, sql, params![&later, LATER, needs, other])
-            .await
-            .unwrap();
+        db.run(
+            Scope::System,
+            sql,
+            params![&later, LATER_FORMAT, needs, other],
+        )
+        .await
+        .unwrap();
     };
-    write(LATER).await;
+    write(LATER_FORMAT).await;
     let listed = stage.store.agents(stage.scope()).await.unwrap();
     let names: Vec<_> = listed.iter().map(|one| one.name.as_str()).collect();
     assert_eq!(names, ["agent"]);
-    is_refused(stage.store.agent(stage.scope(), other).await);
+    assert_newer_format_refused(stage.store.agent(stage.scope(), other).await);
     // One that is corrupt can be put right.
     write(1).await;
     let put = stage.store.put_agent(tenant, "other", &config, None, now);
     assert_eq!(put.await.unwrap().config, config);
 }
 
-pub(crate) async fn settings_of_a_too_new_seat_are_not_edited(db: &TestStore) {
-    let stage = Stage::set(db).await;
+pub(crate) async fn settings_edit_of_too_new_seat_is_refused(db: &TestStore) {
+    let stage = Stage::setup(db).await;
     let automation = stage.automation("report", SessionMode::Continuous).await;
-    let run = stage.turn_begun(automation).await;
+    let run = stage.fire_and_start(automation).await;
     stage.succeed(run).await;
     let seat = stage.run(run).await.seat_id.unwrap();
-    set_formats(db, "agent_definitions", seat, LATER).await;
+    set_formats(db, "agent_definitions", seat, LATER_FORMAT).await;
     let found = stage
         .store
         .automation(stage.scope(), automation)
@@ -479,19 +504,19 @@ pub(crate) async fn settings_of_a_too_new_seat_are_not_edited(db: &TestStore) {
     let mut to = seen.clone();
     to.settings.mode = Some("plan".into());
     let edit = store::AutomationEdit {
-        seen: &seen,
-        to: &to,
-        reset: false,
+        expected: &seen,
+        updated: &to,
+        detach_session: false,
     };
     let edited = stage
         .store
         .edit_automation(stage.tenant, automation, edit, stage.now());
-    is_refused(edited.await);
+    assert_newer_format_refused(edited.await);
 }
 
 impl Stage {
     /// Fires an automation and begins its turn.
-    async fn turn_begun(&self, automation: model::AutomationId) -> RunId {
+    async fn fire_and_start(&self, automation: model::AutomationId) -> RunId {
         let run = self.fire(automation).await.run_id;
         self.start(run).await;
         run

@@ -8,10 +8,10 @@ use store::{Scope, database::Error, params};
 
 use crate::{
     fixtures::{TestStore, Values, World, statement},
-    opening::interrupted,
+    opening::poll_at_most,
 };
 
-pub(crate) async fn what_was_not_committed_never_was(db: &TestStore) {
+pub(crate) async fn dropped_transaction_is_rolled_back(db: &TestStore) {
     let world = World::create(db).await;
     let row = world.row("harnesses");
     let mut tx = db.database.begin(Scope::System).await.unwrap();
@@ -21,10 +21,10 @@ pub(crate) async fn what_was_not_committed_never_was(db: &TestStore) {
     assert_eq!(db.count(Scope::System, "harnesses").await, 1);
 }
 
-pub(crate) async fn a_reader_sees_one_state_throughout(db: &TestStore) {
+pub(crate) async fn read_transaction_sees_one_snapshot(db: &TestStore) {
     let world = World::create(db).await;
     let count = statement("select count(*) as n from harnesses");
-    let mut reader = db.database.read(Scope::System).await.unwrap();
+    let mut reader = db.database.begin_read(Scope::System).await.unwrap();
     let before = reader.fetch_one(count, params![]).await.unwrap();
     db.insert("harnesses", &world.row("harnesses"))
         .await
@@ -35,10 +35,10 @@ pub(crate) async fn a_reader_sees_one_state_throughout(db: &TestStore) {
     assert_eq!(db.count(Scope::System, "harnesses").await, 2);
 }
 
-pub(crate) async fn a_reader_cannot_write(db: &TestStore) {
+pub(crate) async fn read_transaction_refuses_writes(db: &TestStore) {
     let world = World::create(db).await;
     let row = world.row("harnesses");
-    let mut reader = db.database.read(Scope::System).await.unwrap();
+    let mut reader = db.database.begin_read(Scope::System).await.unwrap();
     let written = reader
         .execute(statement(&row.insert_into("harnesses")), row.params())
         .await;
@@ -48,7 +48,7 @@ pub(crate) async fn a_reader_cannot_write(db: &TestStore) {
     );
 }
 
-pub(crate) async fn writers_wait_for_each_other(db: &TestStore) {
+pub(crate) async fn concurrent_writers_are_serialized(db: &TestStore) {
     World::create(db).await;
     let read = statement("select last_seq from agent_sessions");
     let lock = statement("update agent_sessions set title = 'locked'");
@@ -67,9 +67,9 @@ pub(crate) async fn writers_wait_for_each_other(db: &TestStore) {
     assert_eq!(rows[0].get::<i64>("last_seq").unwrap(), 16);
 }
 
-pub(crate) async fn one_row_means_exactly_one(db: &TestStore) {
+pub(crate) async fn fetch_of_one_row_refuses_none_and_many(db: &TestStore) {
     let world = World::create(db).await;
-    let mut tx = db.database.read(Scope::System).await.unwrap();
+    let mut tx = db.database.begin_read(Scope::System).await.unwrap();
     let none = statement("select id from harnesses where name = 'nobody'");
     assert!(tx.fetch_optional(none, params![]).await.unwrap().is_none());
     let missing = tx.fetch_one(none, params![]).await.unwrap_err();
@@ -78,13 +78,13 @@ pub(crate) async fn one_row_means_exactly_one(db: &TestStore) {
     db.insert("harnesses", &world.row("harnesses"))
         .await
         .unwrap();
-    let mut tx = db.database.read(Scope::System).await.unwrap();
+    let mut tx = db.database.begin_read(Scope::System).await.unwrap();
     let both = statement("select id from harnesses");
     let many = tx.fetch_optional(both, params![]).await.unwrap_err();
     assert!(matches!(many, Error::TooManyRows { .. }), "{many:?}");
 }
 
-pub(crate) async fn a_full_disk_is_told_apart(db: &TestStore) {
+pub(crate) async fn full_disk_has_its_own_error(db: &TestStore) {
     let world = World::create(db).await;
     let sql = "pragma max_page_count = 1";
     db.run(Scope::System, sql, params![]).await.unwrap();
@@ -95,7 +95,7 @@ pub(crate) async fn a_full_disk_is_told_apart(db: &TestStore) {
     assert_eq!(db.count(Scope::System, "harnesses").await, 1);
 }
 
-pub(crate) async fn a_connection_that_died_while_idle_is_replaced(db: &TestStore) {
+pub(crate) async fn dead_idle_connection_is_replaced(db: &TestStore) {
     // Several, so that the first one that is tried instead is dead as well.
     let open = join_all((0..3).map(|_| db.database.begin(Scope::System))).await;
     for tx in open {
@@ -109,7 +109,7 @@ pub(crate) async fn a_connection_that_died_while_idle_is_replaced(db: &TestStore
     assert_eq!(db.count(Scope::System, "tenants").await, 0);
 }
 
-pub(crate) async fn a_change_of_a_session_wakes_its_readers_once(db: &TestStore) {
+pub(crate) async fn transaction_notifies_each_changed_session_once(db: &TestStore) {
     let world = World::create(db).await;
     let other = world.row("agent_sessions");
     db.insert("agent_sessions", &other).await.unwrap();
@@ -139,12 +139,12 @@ pub(crate) async fn a_change_of_a_session_wakes_its_readers_once(db: &TestStore)
     assert_eq!(woken.into_iter().collect::<BTreeSet<_>>(), expected);
 }
 
-pub(crate) async fn a_beginning_that_is_given_up_leaves_nothing_to_the_next(db: &TestStore) {
+pub(crate) async fn dropped_begin_leaves_no_settings_on_connection(db: &TestStore) {
     let world = World::create(db).await;
     let asked = "select current_setting('transaction_read_only') as reading, \
         coalesce(current_setting('matins.scope', true), '') as scope";
     for polls in 0..40 {
-        interrupted(db.database.read(Scope::System), polls).await;
+        poll_at_most(db.database.begin_read(Scope::System), polls).await;
         let tenant = Scope::Tenant(model::TenantId::from_uuid(world.tenant));
         let mut tx = db.database.begin(tenant).await.unwrap();
         let row = tx.fetch_one(statement(asked), params![]).await.unwrap();

@@ -11,13 +11,13 @@ use uuid::Uuid;
 
 use crate::fixtures::{TestStore, World, statement};
 
-pub(crate) async fn every_kind_of_value_comes_back_as_it_was(db: &TestStore) {
+pub(crate) async fn every_value_type_round_trips(db: &TestStore) {
     let run = RunId::from_uuid(Uuid::from_u128(u128::MAX));
     let latest = Timestamp::MAX;
     let before_1970 = Timestamp::from_microsecond(-1).unwrap();
     let json = json!({"é": [1, -2.5, null, true, {"n": 9_007_199_254_740_993_i64}], "t": "☃\u{1}"});
     let bytes: Vec<u8> = (0..=255).collect();
-    let mut tx = db.database.read(Scope::System).await.unwrap();
+    let mut tx = db.database.begin_read(Scope::System).await.unwrap();
     let echo = statement(
         "select $1 as run, $2 as text, $3 as least, $4 as most, $5 as yes, $6 as no, \
          $7 as latest, $8 as past, $9 as json, $10 as bytes, $11 as real, $12 as small",
@@ -51,8 +51,8 @@ pub(crate) async fn every_kind_of_value_comes_back_as_it_was(db: &TestStore) {
     assert_eq!(row.get::<u32>("small").unwrap(), u32::MAX);
 }
 
-pub(crate) async fn every_kind_of_value_may_be_absent(db: &TestStore) {
-    let mut tx = db.database.read(Scope::System).await.unwrap();
+pub(crate) async fn every_value_type_may_be_null(db: &TestStore) {
+    let mut tx = db.database.begin_read(Scope::System).await.unwrap();
     let echo = statement(
         "select $1 as run, $2 as text, $3 as number, $4 as yes, $5 as at, $6 as json, $7 as bytes",
     );
@@ -75,7 +75,7 @@ pub(crate) async fn every_kind_of_value_may_be_absent(db: &TestStore) {
     assert_eq!(row.optional::<Vec<u8>>("bytes").unwrap(), None);
 }
 
-pub(crate) async fn a_stored_value_that_makes_no_sense_names_its_place(db: &TestStore) {
+pub(crate) async fn corrupt_value_error_names_column_and_row(db: &TestStore) {
     let world = World::create(db).await;
     let sql = "select id, name, state_reason, last_seq from \
         (select s.*, s.title as name from agent_sessions s) s";
@@ -84,12 +84,12 @@ pub(crate) async fn a_stored_value_that_makes_no_sense_names_its_place(db: &Test
     let absent = rows[0].get::<String>("state_reason").unwrap_err();
     let mistaken = rows[0].get::<Uuid>("last_seq").unwrap_err();
     for (error, place) in [(absent, "state_reason"), (mistaken, "last_seq")] {
-        assert!(matches!(error, Error::Nonsense { .. }), "{error:?}");
+        assert!(matches!(error, Error::CorruptValue { .. }), "{error:?}");
         let told = error.to_string();
         assert!(told.contains(place) && told.contains(&id), "{told}");
     }
     if db.dialect() == Dialect::Sqlite {
-        let mut tx = db.database.read(Scope::System).await.unwrap();
+        let mut tx = db.database.begin_read(Scope::System).await.unwrap();
         let row = tx
             .fetch_one(
                 statement("select 2 as flag, $1 as id"),

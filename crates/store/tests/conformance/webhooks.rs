@@ -12,7 +12,7 @@ use model::{
     run::RunStatus::{Deferred, Queued, Skipped, Stalled},
     schedule::{QuietHours, Spec},
 };
-use store::{AutomationEdit, Error, NewAutomation, Received, Scope};
+use store::{AutomationEdit, Error, NewAutomation, Scope, WebhookReceipt};
 
 use crate::{
     fixtures::TestStore,
@@ -21,39 +21,39 @@ use crate::{
 
 impl Stage {
     /// An automation with a webhook trigger.
-    async fn hooked(&self, mode: SessionMode) -> (AutomationId, TriggerId) {
+    async fn automation_with_webhook(&self, mode: SessionMode) -> (AutomationId, TriggerId) {
         let mut new = self.new_automation("deploy", mode);
         new.triggers = vec![Spec::Webhook {}];
         let automation = self.create(&new).await;
-        (automation, self.hook_of(automation).await.unwrap())
+        (automation, self.newest_webhook(automation).await.unwrap())
     }
 
     /// The newest webhook trigger of an automation.
-    async fn hook_of(&self, automation: AutomationId) -> Option<TriggerId> {
+    async fn newest_webhook(&self, automation: AutomationId) -> Option<TriggerId> {
         let triggers = self.store.triggers(self.scope(), automation).await.unwrap();
         let hooks = triggers.iter().rev();
         let mut hooks = hooks.filter(|trigger| trigger.spec == Spec::Webhook {});
         hooks.next().map(|trigger| trigger.id)
     }
 
-    async fn receive(&self, trigger: TriggerId, id: &str) -> Result<Received, Error> {
+    async fn receive(&self, trigger: TriggerId, id: &str) -> Result<WebhookReceipt, Error> {
         let payload = r#"{"ref":"main"}"#;
         self.store
             .fire_webhook(self.tenant, trigger, id, payload, self.now())
             .await
     }
 
-    async fn received(&self, trigger: TriggerId, id: &str) -> RunId {
+    async fn receive_new(&self, trigger: TriggerId, id: &str) -> RunId {
         let received = self.receive(trigger, id).await.unwrap();
-        assert!(!received.again);
+        assert!(!received.is_duplicate);
         received.run_id
     }
 }
 
-pub(crate) async fn a_webhook_becomes_a_run_with_what_came_with_it(db: &TestStore) {
-    let stage = Stage::set(db).await;
-    let (automation, trigger) = stage.hooked(SessionMode::Fresh).await;
-    let run = stage.received(trigger, "msg_1").await;
+pub(crate) async fn webhook_creates_run_with_payload(db: &TestStore) {
+    let stage = Stage::setup(db).await;
+    let (automation, trigger) = stage.automation_with_webhook(SessionMode::Fresh).await;
+    let run = stage.receive_new(trigger, "msg_1").await;
     let row = stage.run(run).await;
     assert_eq!((row.status(), row.trigger_id), (Queued, Some(trigger)));
     assert_eq!(row.scheduled_for, Some(stage.now()));
@@ -69,16 +69,16 @@ pub(crate) async fn a_webhook_becomes_a_run_with_what_came_with_it(db: &TestStor
     assert_eq!(found.unwrap().state, AutomationState::Enabled);
 }
 
-pub(crate) async fn later_attempts_know_what_came_with_a_webhook(db: &TestStore) {
-    let stage = Stage::set(db).await;
-    let (_, trigger) = stage.hooked(SessionMode::Fresh).await;
-    let first = stage.received(trigger, "msg_1").await;
+pub(crate) async fn retry_of_webhook_run_keeps_payload(db: &TestStore) {
+    let stage = Stage::setup(db).await;
+    let (_, trigger) = stage.automation_with_webhook(SessionMode::Fresh).await;
+    let first = stage.receive_new(trigger, "msg_1").await;
     stage.start(first).await;
     stage
         .end(first, &failed(FailureKind::WorkerLost, true))
         .await;
     assert_eq!(stage.status(first).await, Stalled);
-    stage.wait(3600);
+    stage.advance_seconds(3600);
     stage.store.promote_due(stage.now()).await.unwrap();
     let attempts = stage.attempts(first).await;
     let prompt = stage.start(attempts[1].id).await.prompt;
@@ -86,14 +86,14 @@ pub(crate) async fn later_attempts_know_what_came_with_a_webhook(db: &TestStore)
     assert!(prompt.text.contains(r#"{"ref":"main"}"#), "{}", prompt.text);
 }
 
-pub(crate) async fn a_replay_changes_nothing_and_is_answered_like_the_first_time(db: &TestStore) {
-    let stage = Stage::set(db).await;
-    let (automation, trigger) = stage.hooked(SessionMode::Fresh).await;
-    let run = stage.received(trigger, "msg_1").await;
-    stage.wait(60);
-    let again = Received {
+pub(crate) async fn replayed_webhook_returns_first_run_without_effect(db: &TestStore) {
+    let stage = Stage::setup(db).await;
+    let (automation, trigger) = stage.automation_with_webhook(SessionMode::Fresh).await;
+    let run = stage.receive_new(trigger, "msg_1").await;
+    stage.advance_seconds(60);
+    let again = WebhookReceipt {
         run_id: run,
-        again: true,
+        is_duplicate: true,
     };
     assert_eq!(stage.receive(trigger, "msg_1").await.unwrap(), again);
     // Whatever became of the run meanwhile, and after a restart.
@@ -110,15 +110,15 @@ pub(crate) async fn a_replay_changes_nothing_and_is_answered_like_the_first_time
     assert_eq!(db.count(Scope::System, "webhook_payloads").await, 0);
     assert!(stage.runs_of(automation).await.is_empty());
     // One of another id is another one, in the same microsecond, too.
-    let second = stage.received(trigger, "msg_2").await;
-    let third = stage.received(trigger, "msg_3").await;
+    let second = stage.receive_new(trigger, "msg_2").await;
+    let third = stage.receive_new(trigger, "msg_3").await;
     assert_ne!(second, third);
     assert_eq!(stage.runs_of(automation).await.len(), 2);
 }
 
-pub(crate) async fn an_id_is_one_of_its_trigger_alone(db: &TestStore) {
-    let stage = Stage::set(db).await;
-    let (automation, first) = stage.hooked(SessionMode::Fresh).await;
+pub(crate) async fn webhook_id_is_scoped_to_trigger(db: &TestStore) {
+    let stage = Stage::setup(db).await;
+    let (automation, first) = stage.automation_with_webhook(SessionMode::Fresh).await;
     let added = stage.store.add_trigger(
         stage.scope(),
         automation,
@@ -127,14 +127,14 @@ pub(crate) async fn an_id_is_one_of_its_trigger_alone(db: &TestStore) {
     );
     let second = added.await.unwrap();
     assert_ne!(
-        stage.received(first, "msg_1").await,
-        stage.received(second, "msg_1").await
+        stage.receive_new(first, "msg_1").await,
+        stage.receive_new(second, "msg_1").await
     );
 }
 
-pub(crate) async fn webhooks_that_race_fire_once_for_each_id(db: &TestStore) {
-    let stage = Stage::set(db).await;
-    let (automation, trigger) = stage.hooked(SessionMode::Fresh).await;
+pub(crate) async fn concurrent_webhooks_fire_once_per_id(db: &TestStore) {
+    let stage = Stage::setup(db).await;
+    let (automation, trigger) = stage.automation_with_webhook(SessionMode::Fresh).await;
     let ids = ["msg_1", "msg_2", "msg_3"];
     let racing = ids
         .iter()
@@ -146,27 +146,27 @@ pub(crate) async fn webhooks_that_race_fire_once_for_each_id(db: &TestStore) {
         .into_iter()
         .map(Result::unwrap)
         .collect();
-    assert_eq!(received.iter().filter(|one| !one.again).count(), 3);
+    assert_eq!(received.iter().filter(|one| !one.is_duplicate).count(), 3);
     assert_eq!(stage.runs_of(automation).await.len(), 3);
 }
 
-pub(crate) async fn a_webhook_obeys_overlap_pause_and_quiet_hours(db: &TestStore) {
-    let stage = Stage::set(db).await;
+pub(crate) async fn webhook_respects_overlap_pause_and_quiet_hours(db: &TestStore) {
+    let stage = Stage::setup(db).await;
     let mut new = stage.new_automation("deploy", SessionMode::Continuous);
     new.triggers = vec![Spec::Webhook {}];
     let automation = stage.create(&new).await;
-    let trigger = stage.hook_of(automation).await.unwrap();
-    let first = stage.received(trigger, "msg_1").await;
-    let second = stage.received(trigger, "msg_2").await;
+    let trigger = stage.newest_webhook(automation).await.unwrap();
+    let first = stage.receive_new(trigger, "msg_1").await;
+    let second = stage.receive_new(trigger, "msg_2").await;
     assert_eq!(stage.statuses([first, second]).await, [Queued, Deferred]);
 
     let edit = async |to: &mut NewAutomation, change: fn(&mut NewAutomation)| {
         let seen = to.clone();
         change(to);
         let edit = AutomationEdit {
-            seen: &seen,
-            to,
-            reset: false,
+            expected: &seen,
+            updated: to,
+            detach_session: false,
         };
         let edited = stage
             .store
@@ -174,7 +174,7 @@ pub(crate) async fn a_webhook_obeys_overlap_pause_and_quiet_hours(db: &TestStore
         edited.await.unwrap();
     };
     let reason = async |id: &str| {
-        let run = stage.run(stage.received(trigger, id).await).await;
+        let run = stage.run(stage.receive_new(trigger, id).await).await;
         assert_eq!((run.status(), run.session_id), (Skipped, None));
         run.state.reason().unwrap().to_owned()
     };
@@ -193,12 +193,12 @@ pub(crate) async fn a_webhook_obeys_overlap_pause_and_quiet_hours(db: &TestStore
     paused.await.unwrap();
     assert_eq!(reason("msg_5").await, "paused");
     // What was skipped is no more received than anything else.
-    assert!(stage.receive(trigger, "msg_5").await.unwrap().again);
+    assert!(stage.receive(trigger, "msg_5").await.unwrap().is_duplicate);
     assert_eq!(db.count(Scope::System, "webhook_payloads").await, 2);
 }
 
-pub(crate) async fn triggers_come_and_go_and_with_them_their_secrets(db: &TestStore) {
-    let stage = Stage::set(db).await;
+pub(crate) async fn webhook_secret_is_deleted_with_its_trigger(db: &TestStore) {
+    let stage = Stage::setup(db).await;
     let automation = stage.automation("deploy", SessionMode::Fresh).await;
     let scope = stage.scope();
     let add = async |spec: &Spec| {
@@ -220,7 +220,7 @@ pub(crate) async fn triggers_come_and_go_and_with_them_their_secrets(db: &TestSt
     let triggers = stage.store.triggers(scope, automation).await.unwrap();
     let due = triggers.iter().find(|trigger| trigger.id == timed);
     assert!(due.unwrap().next_fire_at.is_some());
-    let run = stage.received(hook, "msg_1").await;
+    let run = stage.receive_new(hook, "msg_1").await;
 
     let remove = async |id| {
         let removed = stage.store.remove_trigger(scope, id, None, stage.now());
@@ -256,9 +256,9 @@ pub(crate) async fn triggers_come_and_go_and_with_them_their_secrets(db: &TestSt
     assert_eq!(db.count(Scope::System, "webhook_secrets").await, 0);
 }
 
-pub(crate) async fn another_tenants_trigger_is_as_if_there_were_none(db: &TestStore) {
-    let stage = Stage::set(db).await;
-    let (_, trigger) = stage.hooked(SessionMode::Fresh).await;
+pub(crate) async fn webhook_trigger_of_other_tenant_is_not_found(db: &TestStore) {
+    let stage = Stage::setup(db).await;
+    let (_, trigger) = stage.automation_with_webhook(SessionMode::Fresh).await;
     let theirs = stage.store.ensure_tenant("theirs", stage.now()).await;
     let (theirs, now) = (theirs.unwrap(), stage.now());
     let scope = Scope::Tenant(theirs);
@@ -286,9 +286,9 @@ pub(crate) async fn another_tenants_trigger_is_as_if_there_were_none(db: &TestSt
     );
 }
 
-pub(crate) async fn a_secret_that_is_changed_holds_for_a_while(db: &TestStore) {
-    let stage = Stage::set(db).await;
-    let (_, trigger) = stage.hooked(SessionMode::Fresh).await;
+pub(crate) async fn rotated_webhook_secret_stays_valid_until_its_end(db: &TestStore) {
+    let stage = Stage::setup(db).await;
+    let (_, trigger) = stage.automation_with_webhook(SessionMode::Fresh).await;
     let secrets = async || {
         let found = stage.store.webhook_trigger(stage.scope(), trigger).await;
         found.unwrap().unwrap().secrets
@@ -310,21 +310,21 @@ pub(crate) async fn a_secret_that_is_changed_holds_for_a_while(db: &TestStore) {
     assert_eq!(both.previous, Some((first.current, until)));
     let third = rotate(stage.now()).await;
     let last = secrets().await;
-    assert_eq!(last.valid(stage.now()), [&third]);
+    assert_eq!(last.valid_at(stage.now()), [&third]);
 }
 
-pub(crate) async fn receipts_are_kept_for_longer_than_a_replay_can_pass(db: &TestStore) {
-    let stage = Stage::set(db).await;
-    let (_, trigger) = stage.hooked(SessionMode::Fresh).await;
-    stage.received(trigger, "msg_1").await;
-    stage.clock.advance(limits::WEBHOOK_RECEIPTS);
-    stage.received(trigger, "msg_2").await;
+pub(crate) async fn webhook_receipts_are_kept_for_replay_window(db: &TestStore) {
+    let stage = Stage::setup(db).await;
+    let (_, trigger) = stage.automation_with_webhook(SessionMode::Fresh).await;
+    stage.receive_new(trigger, "msg_1").await;
+    stage.clock.advance(limits::RETAIN_WEBHOOK_IDS);
+    stage.receive_new(trigger, "msg_2").await;
     let trim = async || {
-        let before = stage.now().saturating_sub(limits::WEBHOOK_RECEIPTS);
+        let before = stage.now().saturating_sub(limits::RETAIN_WEBHOOK_IDS);
         stage.store.trim_receipts(before).await.unwrap()
     };
     assert_eq!(trim().await, 0);
-    stage.wait(1);
+    stage.advance_seconds(1);
     assert_eq!(trim().await, 1);
-    assert!(stage.receive(trigger, "msg_2").await.unwrap().again);
+    assert!(stage.receive(trigger, "msg_2").await.unwrap().is_duplicate);
 }

@@ -12,12 +12,12 @@ use model::{
     outcome::FailureKind,
     permission::Verdict,
     policy::{Overlap, SessionMode},
-    turn::{Beat, Begin, Finished, Settled},
+    turn::{HeartbeatReply, StartReply, TurnResult, WriteOutcome},
 };
 use store::{Scope, Store};
 
 use crate::{
-    approvals::somebody,
+    approvals::decider,
     fixtures::TestStore,
     invariants,
     stage::{Stage, answer, failed, hourly, store_over},
@@ -47,7 +47,7 @@ pub(crate) fn is_lost_race(error: &store::Error) -> bool {
             error,
             store::database::Error::Busy { .. } | store::database::Error::Conflict { .. }
         ),
-        store::Error::Batch(error) => is_lost_race(error),
+        store::Error::BatchFailed(error) => is_lost_race(error),
         _ => false,
     }
 }
@@ -59,16 +59,16 @@ pub(crate) async fn without_locks(db: &TestStore) -> [Store; 2] {
 }
 
 /// Looks at the invariants until `done`.
-async fn watch(db: &TestStore, done: &Cell<bool>) {
+async fn watch_invariants(db: &TestStore, done: &Cell<bool>) {
     while !done.get() {
-        invariants::hold(db).await;
+        invariants::assert_invariants(db).await;
         tokio::task::yield_now().await;
     }
-    invariants::hold(db).await;
+    invariants::assert_invariants(db).await;
 }
 
-pub(crate) async fn schedulers_that_race_fire_each_instant_once(db: &TestStore) {
-    let stage = Stage::set(db).await;
+pub(crate) async fn schedulers_without_locks_fire_each_instant_once(db: &TestStore) {
+    let stage = Stage::setup(db).await;
     let mut automations = Vec::new();
     for number in 0..6 {
         let mode = [SessionMode::Fresh, SessionMode::Continuous][number % 2];
@@ -79,7 +79,7 @@ pub(crate) async fn schedulers_that_race_fire_each_instant_once(db: &TestStore) 
     }
     let stores = without_locks(db).await;
     for _ in 0..3 {
-        stage.wait(3600);
+        stage.advance_seconds(3600);
         let done = Cell::new(false);
         let schedulers = async {
             join_all(stores.iter().cycle().take(6).map(|store| async {
@@ -88,7 +88,7 @@ pub(crate) async fn schedulers_that_race_fire_each_instant_once(db: &TestStore) 
             .await;
             done.set(true);
         };
-        futures::join!(schedulers, watch(db, &done));
+        futures::join!(schedulers, watch_invariants(db, &done));
     }
     for automation in automations {
         let runs = stage.runs_of(automation).await;
@@ -97,39 +97,41 @@ pub(crate) async fn schedulers_that_race_fire_each_instant_once(db: &TestStore) 
     }
 }
 
-pub(crate) async fn people_who_race_get_one_seat_in_turn(db: &TestStore) {
-    let stage = Stage::set(db).await;
+pub(crate) async fn messages_without_locks_share_one_seat_in_sequence(db: &TestStore) {
+    let stage = Stage::setup(db).await;
     let session = stage.session().await;
     let stores = without_locks(db).await;
     let done = Cell::new(false);
     let people = async {
         join_all(stores.iter().cycle().take(8).map(|store| async {
             for _ in 0..5 {
-                patiently!(store.say(stage.tenant, session, None, "me", stage.now()));
+                patiently!(store.send_message(stage.tenant, session, None, "me", stage.now()));
             }
         }))
         .await;
         done.set(true);
     };
-    futures::join!(people, watch(db, &done));
+    futures::join!(people, watch_invariants(db, &done));
     assert_eq!(db.count(Scope::System, "agent_runs").await, 40);
 }
 
-pub(crate) async fn fires_that_race_keep_the_overlap(db: &TestStore) {
-    let stage = Stage::set(db).await;
-    let automation = stage.overlapping(SessionMode::Fresh, Overlap::Queue).await;
+pub(crate) async fn fires_without_locks_keep_overlap_policy(db: &TestStore) {
+    let stage = Stage::setup(db).await;
+    let automation = stage
+        .automation_with_overlap(SessionMode::Fresh, Overlap::Queue)
+        .await;
     let stores = without_locks(db).await;
     let done = Cell::new(false);
     let fires = async {
         join_all(stores.iter().cycle().take(8).map(|store| async {
             for _ in 0..3 {
-                patiently!(store.fire(stage.tenant, automation, None, stage.now()));
+                patiently!(store.fire_automation(stage.tenant, automation, None, stage.now()));
             }
         }))
         .await;
         done.set(true);
     };
-    futures::join!(fires, watch(db, &done));
+    futures::join!(fires, watch_invariants(db, &done));
     let runs = stage.runs_of(automation).await;
     let instants: BTreeSet<_> = runs.iter().map(|run| run.scheduled_for).collect();
     assert_eq!((runs.len(), instants.len()), (24, 24));
@@ -144,11 +146,11 @@ pub(crate) async fn fires_that_race_keep_the_overlap(db: &TestStore) {
     assert_eq!(ended, 24);
 }
 
-pub(crate) async fn workers_that_race_claim_each_run_once(db: &TestStore) {
-    let stage = Stage::set(db).await;
+pub(crate) async fn workers_without_locks_claim_each_run_once(db: &TestStore) {
+    let stage = Stage::setup(db).await;
     for _ in 0..30 {
         let session = stage.session().await;
-        stage.say(session, "hello").await;
+        stage.send_message(session, "hello").await;
     }
     let stores = without_locks(db).await;
     let workers = stores.iter().cycle().take(8).enumerate();
@@ -181,26 +183,27 @@ async fn count_queued(stage: &Stage) -> usize {
     queued.unwrap().len()
 }
 
-pub(crate) async fn an_end_that_races_with_a_stall_has_one_winner(db: &TestStore) {
-    let stage = Stage::set(db).await;
+pub(crate) async fn finish_and_stall_without_locks_have_one_winner(db: &TestStore) {
+    let stage = Stage::setup(db).await;
     let stores = without_locks(db).await;
     for _ in 0..12 {
         let session = stage.session().await;
-        let run = stage.say(session, "hello").await.run_id;
+        let run = stage.send_message(session, "hello").await.run_id;
         stage.start(run).await;
-        let now = stage.wait(200);
+        let now = stage.advance_seconds(200);
         let end = answer("Done.");
         let done = Cell::new(false);
         let race = async {
             let ended = async {
-                patiently!(stores[0].finish(run, &stage.worker, &end, now)) == Settled::Written
+                patiently!(stores[0].finish(run, &stage.worker, &end, now))
+                    == WriteOutcome::Committed
             };
-            let stalled = async { patiently!(stores[1].stall(now, now)).contains(&run) };
+            let stalled = async { patiently!(stores[1].stall_stale_runs(now, now)).contains(&run) };
             let ends = futures::join!(ended, stalled);
             done.set(true);
             ends
         };
-        let ((ended, stalled), ()) = futures::join!(race, watch(db, &done));
+        let ((ended, stalled), ()) = futures::join!(race, watch_invariants(db, &done));
         assert!(ended != stalled, "ended: {ended}, stalled: {stalled}");
         assert_eq!(stage.attempts(run).await.len(), if ended { 1 } else { 2 });
         let answers = stage.transcript(session).await;
@@ -209,17 +212,17 @@ pub(crate) async fn an_end_that_races_with_a_stall_has_one_winner(db: &TestStore
     }
 }
 
-pub(crate) async fn a_decision_that_races_with_whatever_ends_it_has_one_winner(db: &TestStore) {
-    let stage = Stage::set(db).await;
+pub(crate) async fn approval_decisions_without_locks_have_one_winner(db: &TestStore) {
+    let stage = Stage::setup(db).await;
     let stores = without_locks(db).await;
-    let by = somebody("ci");
+    let by = decider("ci");
     for round in 0..12 {
-        let (_, run) = stage.under_way().await;
-        let id = stage.ask(run).await;
-        let now = stage.wait(1);
+        let (_, run) = stage.running_turn().await;
+        let id = stage.request_approval(run).await;
+        let now = stage.advance_seconds(1);
         let decide = async |store: &Store, verdict| loop {
             match store
-                .decide(stage.tenant, id, verdict, &by, None, now)
+                .decide_approval(stage.tenant, id, verdict, &by, None, now)
                 .await
             {
                 Ok(decided) => break Some(decided.status()),
@@ -236,7 +239,7 @@ pub(crate) async fn a_decision_that_races_with_whatever_ends_it_has_one_winner(d
                     let _ = patiently!(stores[1].finish(run, &stage.worker, &end, now));
                     ApprovalStatus::Void
                 } else {
-                    patiently!(stores[1].expire(id, now))
+                    patiently!(stores[1].expire_approval(id, now))
                 }
             };
             let ends = futures::join!(
@@ -247,7 +250,7 @@ pub(crate) async fn a_decision_that_races_with_whatever_ends_it_has_one_winner(d
             done.set(true);
             ends
         };
-        let ((allowed, denied, over), ()) = futures::join!(race, watch(db, &done));
+        let ((allowed, denied, over), ()) = futures::join!(race, watch_invariants(db, &done));
         let state = stage.approval(id).await.status();
         let winners = [allowed, denied].into_iter().flatten();
         let winners: Vec<_> = winners.collect();
@@ -263,26 +266,28 @@ pub(crate) async fn a_decision_that_races_with_whatever_ends_it_has_one_winner(d
 }
 
 /// A worker that takes what it finds, and ends it well or badly, until everything is over.
-async fn work(store: &Store, stage: &Stage, number: usize, everything: &Cell<usize>) {
+async fn run_worker(store: &Store, stage: &Stage, number: usize, everything: &Cell<usize>) {
     let worker = WorkerId::from_stored(format!("host-{number}-aaaaaaaa"));
     let mut turns = number;
     while everything.get() > 0 {
         let claimed = patiently!(store.claim(&worker, stage.instance, 2, None, stage.now()));
         if claimed.is_empty() {
             patiently!(store.promote_due(stage.now()));
-            everything.set(left(stage).await);
+            everything.set(count_unfinished(stage).await);
         }
         for claimed in claimed {
             let run = claimed.run;
             let begun = patiently!(store.begin(run, &worker, stage.instance, stage.now()));
-            if !matches!(begun, Begin::Started(_)) {
+            if !matches!(begun, StartReply::Started(_)) {
                 continue;
             }
             turns += 1;
             let runs = [run];
-            let beats = patiently!(store.heartbeat(&worker, &runs, stage.now()));
-            let end: Finished = match (&beats[0], turns % 4) {
-                (Beat::Cancel(_) | Beat::Lost, _) | (_, 0) => failed(FailureKind::HandedBack, true),
+            let beats = patiently!(store.renew_heartbeats(&worker, &runs, stage.now()));
+            let end: TurnResult = match (&beats[0], turns % 4) {
+                (HeartbeatReply::Cancel(_) | HeartbeatReply::Fenced, _) | (_, 0) => {
+                    failed(FailureKind::Requeued, true)
+                }
                 (_, 1) => failed(FailureKind::AgentError, true),
                 _ => answer("Done."),
             };
@@ -291,7 +296,7 @@ async fn work(store: &Store, stage: &Stage, number: usize, everything: &Cell<usi
     }
 }
 
-async fn left(stage: &Stage) -> usize {
+async fn count_unfinished(stage: &Stage) -> usize {
     let runs = stage
         .store
         .runs(stage.scope(), store::RunFilter::default(), 10_000);
@@ -299,8 +304,8 @@ async fn left(stage: &Stage) -> usize {
     runs.iter().filter(|run| !run.status().is_over()).count()
 }
 
-pub(crate) async fn everything_at_once_breaks_nothing(db: &TestStore) {
-    let stage = Stage::set(db).await;
+pub(crate) async fn concurrent_transitions_without_locks_keep_invariants(db: &TestStore) {
+    let stage = Stage::setup(db).await;
     let session = stage.keyed_session(Some("web:1")).await;
     let mut automations: Vec<AutomationId> = Vec::new();
     for (name, mode, overlap) in [
@@ -316,29 +321,30 @@ pub(crate) async fn everything_at_once_breaks_nothing(db: &TestStore) {
         new.triggers = vec![hourly()];
         automations.push(stage.create(&new).await);
     }
-    stage.wait(3600);
+    stage.advance_seconds(3600);
     let stores = without_locks(db).await;
     let everything = Cell::new(usize::MAX);
     let done = Cell::new(false);
     let askers = stores.iter().map(|store| async {
         for automation in &automations {
-            patiently!(store.say(stage.tenant, session, None, "hello", stage.now()));
-            patiently!(store.fire(stage.tenant, *automation, None, stage.now()));
+            patiently!(store.send_message(stage.tenant, session, None, "hello", stage.now()));
+            patiently!(store.fire_automation(stage.tenant, *automation, None, stage.now()));
             patiently!(store.fire_due(Scope::System, stage.now()));
         }
     });
     let everyone = async {
-        let workers = (0..4).map(|number| work(&stores[number % 2], &stage, number, &everything));
+        let workers =
+            (0..4).map(|number| run_worker(&stores[number % 2], &stage, number, &everything));
         let workers: Vec<_> = workers.collect();
         futures::join!(join_all(askers), join_all(workers));
         done.set(true);
     };
-    futures::join!(everyone, watch(db, &done));
+    futures::join!(everyone, watch_invariants(db, &done));
     // Workers may have gone home before the last one asked.
     everything.set(1);
-    work(&stores[0], &stage, 9, &everything).await;
-    invariants::hold(db).await;
-    assert_eq!(left(&stage).await, 0);
+    run_worker(&stores[0], &stage, 9, &everything).await;
+    invariants::assert_invariants(db).await;
+    assert_eq!(count_unfinished(&stage).await, 0);
 
     // Two fires of each by hand and one on time.
     let mut first_attempts: BTreeMap<AutomationId, usize> = BTreeMap::new();

@@ -25,13 +25,13 @@ fn main() -> anyhow::Result<ExitCode> {
         Some("storm") => {
             let file = file()?;
             let number = args.next().and_then(|number| number.to_str()?.parse().ok());
-            done(scripted::storm(&file, number.unwrap_or(0)))
+            done(scripted::fork_chain(&file, number.unwrap_or(0)))
         }
         Some("bomb") => {
             let generations = args.next().and_then(|number| number.to_str()?.parse().ok());
-            done(scripted::bomb(generations.unwrap_or(0)))
+            done(scripted::fork_bomb(generations.unwrap_or(0)))
         }
-        Some("worker") => work(args),
+        Some("worker") => run_worker(args),
         _ => {
             bail!("expected agent --script FILE, guard, grandchild, sleeper, storm, bomb or worker")
         }
@@ -41,7 +41,7 @@ fn main() -> anyhow::Result<ExitCode> {
 /// Starts an agent as a worker would, makes a file, and waits to be killed.
 ///
 /// Arguments: the file, the marker, the lease in milliseconds, the agent's command.
-fn work(args: impl Iterator<Item = OsString>) -> anyhow::Result<ExitCode> {
+fn run_worker(args: impl Iterator<Item = OsString>) -> anyhow::Result<ExitCode> {
     let args: Vec<String> = args.filter_map(|arg| arg.into_string().ok()).collect();
     let [ready, marker, lease, command @ ..] = args.as_slice() else {
         bail!("expected a file, a marker, a lease and a command");

@@ -17,12 +17,12 @@ use std::{
 use anyhow::{Context as _, bail};
 use tempfile::TempDir;
 
-use super::server::{ROLE, SUPERUSER, Server};
+use super::postgres_server::{ROLE, SUPERUSER, Server};
 
 /// Only a part of the socket's name.
-const PORT: &str = "6432";
+const SOCKET_PORT: &str = "6432";
 /// Ends the pooler when its standard input ends.
-const HOLDER: &str = "\"$1\" \"$2\" & pooler=$!; read -r end; kill $pooler; wait $pooler";
+const HOLDER_SCRIPT: &str = "\"$1\" \"$2\" & pooler=$!; read -r end; kill $pooler; wait $pooler";
 
 /// For how long a pooler lends a connection to the server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -62,7 +62,7 @@ impl Pooler {
         servers: u32,
         more: &str,
     ) -> anyhow::Result<Self> {
-        let program = find()?;
+        let program = find_pgbouncer()?;
         let folder = tempfile::tempdir().context("create a folder for a pooler")?;
         let home = folder.path();
         let users = home.join("users");
@@ -70,7 +70,7 @@ impl Pooler {
         fs::write(&users, users_text).context("write the pooler's users")?;
         let settings = home.join("settings.ini");
         let text = format!(
-            "[databases]\n* = host={socket} port=5432\n[pgbouncer]\nlisten_addr =\nlisten_port = {PORT}\n\
+            "[databases]\n* = host={socket} port=5432\n[pgbouncer]\nlisten_addr =\nlisten_port = {SOCKET_PORT}\n\
              unix_socket_dir = {home}\nauth_type = trust\nauth_file = {users}\npool_mode = {mode}\n\
              default_pool_size = {servers}\nmax_client_conn = 200\n{more}\n",
             socket = server.socket().display(),
@@ -81,7 +81,7 @@ impl Pooler {
         fs::write(&settings, text).context("write the pooler's settings")?;
         let mut command = Command::new("sh");
         command
-            .args(["-c", HOLDER, "sh"])
+            .args(["-c", HOLDER_SCRIPT, "sh"])
             .arg(program)
             .arg(&settings);
         if let Some((uid, gid)) = server.account() {
@@ -129,7 +129,7 @@ impl Pooler {
     pub fn url(&self) -> String {
         let database = &self.database;
         let socket = self.folder.path().display();
-        format!("postgres://{ROLE}@localhost:{PORT}/{database}?host={socket}")
+        format!("postgres://{ROLE}@localhost:{SOCKET_PORT}/{database}?host={socket}")
     }
 }
 
@@ -142,7 +142,7 @@ impl Drop for Pooler {
 
 /// Finds the program: on the `PATH`, else where Debian has it.
 #[expect(clippy::disallowed_methods, reason = "only tests start a pooler")]
-fn find() -> anyhow::Result<PathBuf> {
+fn find_pgbouncer() -> anyhow::Result<PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     std::env::split_paths(&path)
         .chain([Path::new("/usr/sbin").to_owned()])

@@ -11,7 +11,7 @@ use anyhow::{Context as _, anyhow};
 
 use super::{
     pooler::{PoolMode, Pooler},
-    server::{ROLE, SUPERUSER, Server},
+    postgres_server::{ROLE, SUPERUSER, Server},
 };
 
 /// The server that this process uses, until it ends.
@@ -25,12 +25,12 @@ fn server() -> anyhow::Result<&'static Server> {
 
 /// One database, dropped with the value.
 #[derive(Debug)]
-pub(super) struct Lease {
+pub(super) struct DatabaseLease {
     server: &'static Server,
     name: String,
 }
 
-impl Lease {
+impl DatabaseLease {
     pub(super) fn empty() -> anyhow::Result<Self> {
         Self::copy_of("template0")
     }
@@ -39,16 +39,16 @@ impl Lease {
         migrate: impl AsyncFnOnce(&str) -> anyhow::Result<()>,
     ) -> anyhow::Result<Self> {
         let server = server()?;
-        let template = format!("template_{:016x}", build()?);
+        let template = format!("template_{:016x}", build_fingerprint()?);
         let lock = File::create(server.folder().join(format!("{template}.lock")))
             .context("create a template's lock file")?;
         // Held until the template is there; a process that dies lets go of it.
         lock.lock().context("lock a template")?;
-        if !server.noted(&template) {
+        if !server.is_marked_done(&template) {
             server.drop_database(&template)?;
             server.create_database(&template, "template0")?;
             migrate(&url(server, ROLE, &template)).await?;
-            server.note(&template)?;
+            server.mark_done(&template)?;
         }
         drop(lock);
         Self::copy_of(&template)
@@ -79,7 +79,7 @@ impl Lease {
     }
 }
 
-impl Drop for Lease {
+impl Drop for DatabaseLease {
     fn drop(&mut self) {
         // A failure leaves a database behind until the server stops; the test's result counts.
         let _ = self.server.drop_database(&self.name);
@@ -95,7 +95,7 @@ fn url(server: &Server, role: &str, database: &str) -> String {
 }
 
 /// Tells one build of a test binary from another, so that each makes its own template.
-fn build() -> anyhow::Result<u64> {
+fn build_fingerprint() -> anyhow::Result<u64> {
     let binary = std::env::current_exe().context("find this test binary")?;
     let facts = fs::metadata(&binary).context("look at this test binary")?;
     let written = facts.modified().context("look at this test binary")?;

@@ -3,18 +3,18 @@
 use serde_json::{Value, json};
 
 use super::{
-    call::{Call, asked},
     http::Response,
+    model_request::{ModelRequest, user_texts},
 };
 
-pub(super) fn read(body: &Value) -> Call {
-    Call {
-        shown: asked(body.get("messages")),
-        write,
+pub(super) fn parse_request(body: &Value) -> ModelRequest {
+    ModelRequest {
+        user_texts: user_texts(body.get("messages")),
+        format_response: write,
     }
 }
 
-fn write(body: &Value, text: &str) -> Response {
+fn format_response(body: &Value, text: &str) -> Response {
     let usage = json!({"prompt_tokens": 1, "completion_tokens": 1, "total_tokens": 2});
     if body["stream"] == true {
         let chunk = |choice: Value| {

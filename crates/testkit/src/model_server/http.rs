@@ -9,7 +9,7 @@ use tokio::{
 };
 
 /// The largest body that is read, in bytes. Agents send some tens of kilobytes.
-const MAX_BODY: usize = 16 << 20;
+const MAX_BODY_BYTES: usize = 16 << 20;
 
 pub(super) struct Request {
     pub(super) method: String,
@@ -41,7 +41,7 @@ impl Response {
         }
     }
 
-    pub(super) fn failure(status: u16, message: &str) -> Self {
+    pub(super) fn error(status: u16, message: &str) -> Self {
         Self {
             status,
             content_type: "application/json",
@@ -58,7 +58,7 @@ pub(super) async fn serve(
     let mut stream = BufReader::new(stream);
     let response = match read(&mut stream).await {
         Ok(request) => answer(request).await,
-        Err(error) => Response::failure(400, &error.to_string()),
+        Err(error) => Response::error(400, &error.to_string()),
     };
     let head = format!(
         "HTTP/1.1 {} -\r\ncontent-type: {}\r\ncontent-length: {}\r\nconnection: close\r\n\r\n",
@@ -97,7 +97,7 @@ async fn read(stream: &mut BufReader<TcpStream>) -> io::Result<Request> {
             return Err(refuse("only bodies with a content-length are read"));
         }
     }
-    if length > MAX_BODY {
+    if length > MAX_BODY_BYTES {
         return Err(refuse("the body is larger than 16 MiB"));
     }
     let mut body = vec![0; length];

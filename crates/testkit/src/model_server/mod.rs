@@ -4,9 +4,9 @@
 //! whether an agent remembers: `I was shown 2 requests: [1] Remember the heron. [2] And now?`.
 //! Both APIs that agents use are served, with and without streaming.
 
-mod call;
 mod chat;
 mod http;
+mod model_request;
 mod responses;
 
 use std::{
@@ -23,8 +23,8 @@ use http::{Request, Response};
 #[derive(Debug)]
 pub struct ModelServer {
     port: u16,
-    seen: Arc<Mutex<Vec<SeenRequest>>>,
-    held: watch::Sender<bool>,
+    seen_requests: Arc<Mutex<Vec<SeenRequest>>>,
+    answers_paused: watch::Sender<bool>,
     task: JoinHandle<()>,
 }
 
@@ -34,7 +34,7 @@ pub struct SeenRequest {
     /// The path that was asked for, like `/v1/responses`.
     pub path: String,
     /// The first line of each thing that a person asked, oldest first.
-    pub shown: Vec<String>,
+    pub user_texts: Vec<String>,
     /// The whole body.
     pub body: Value,
 }
@@ -49,8 +49,8 @@ impl ModelServer {
         let task = tokio::spawn(accept(listener, Arc::clone(&seen), held.subscribe()));
         Ok(Self {
             port,
-            seen,
-            held,
+            seen_requests: seen,
+            answers_paused: held,
             task,
         })
     }
@@ -61,13 +61,13 @@ impl ModelServer {
     }
 
     /// Holds back the model's answers, or lets them go on. Calls are seen as they arrive.
-    pub fn hold(&self, hold: bool) {
-        self.held.send_replace(hold);
+    pub fn pause_answers(&self, hold: bool) {
+        self.answers_paused.send_replace(hold);
     }
 
     /// All calls for an answer so far, in the order of their arrival.
-    pub fn seen(&self) -> Vec<SeenRequest> {
-        lock(&self.seen).clone()
+    pub fn seen_requests(&self) -> Vec<SeenRequest> {
+        lock(&self.seen_requests).clone()
     }
 }
 
@@ -110,26 +110,26 @@ fn answer(request: &Request, seen: &Mutex<Vec<SeenRequest>>) -> Response {
     }
     let body: Value = match serde_json::from_slice(&request.body) {
         Ok(body) => body,
-        Err(error) => return Response::failure(400, &format!("the body is not JSON: {error}")),
+        Err(error) => return Response::error(400, &format!("the body is not JSON: {error}")),
     };
     let call = if request.path.ends_with("/chat/completions") {
-        chat::read(&body)
+        chat::parse_request(&body)
     } else if request.path.ends_with("/responses") {
-        responses::read(&body)
+        responses::parse_request(&body)
     } else {
-        return Response::failure(404, &format!("nothing is served at {}", request.path));
+        return Response::error(404, &format!("nothing is served at {}", request.path));
     };
-    let text = quote(&call.shown);
-    let response = (call.write)(&body, &text);
+    let text = quote_user_texts(&call.user_texts);
+    let response = (call.format_response)(&body, &text);
     lock(seen).push(SeenRequest {
         path: request.path.clone(),
-        shown: call.shown,
+        user_texts: call.user_texts,
         body,
     });
     response
 }
 
-fn quote(shown: &[String]) -> String {
+fn quote_user_texts(shown: &[String]) -> String {
     let quotes: Vec<_> = (1..)
         .zip(shown)
         .map(|(number, text)| format!("[{number}] {text}"))

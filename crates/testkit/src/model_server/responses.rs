@@ -3,19 +3,22 @@
 use serde_json::{Value, json};
 
 use super::{
-    call::{Call, asked},
     http::Response,
+    model_request::{ModelRequest, user_texts},
 };
 
-pub(super) fn read(body: &Value) -> Call {
+pub(super) fn parse_request(body: &Value) -> ModelRequest {
     let shown = match &body["input"] {
-        Value::String(text) => asked(Some(&json!([{"role": "user", "content": text}]))),
-        messages => asked(Some(messages)),
+        Value::String(text) => user_texts(Some(&json!([{"role": "user", "content": text}]))),
+        messages => user_texts(Some(messages)),
     };
-    Call { shown, write }
+    ModelRequest {
+        user_texts: shown,
+        format_response: write,
+    }
 }
 
-fn write(body: &Value, text: &str) -> Response {
+fn format_response(body: &Value, text: &str) -> Response {
     let item = |status: &str, content: Value| {
         json!({
             "type": "message", "id": "msg_1", "role": "assistant",

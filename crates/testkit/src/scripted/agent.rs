@@ -5,76 +5,79 @@ use std::{fs, io, path::Path, process::ExitCode, sync::mpsc::Receiver};
 use serde_json::{Value, json};
 
 use super::{
-    ledger::{Event, Writer},
-    process::sleep_for_good,
+    process::sleep_forever,
+    prompt_log::{Event, PromptLogWriter},
     script::{OnRestore, Script, Step},
-    sessions::{Open, Sessions},
-    wire::{answer, chunk, read_input, refuse, update},
+    sessions::{OpenSession, Sessions},
+    wire::{message_chunk, read_input, reply, reply_error, send_update},
 };
 
 /// `auth_required` in the protocol.
-const SIGN_IN_NEEDED: i32 = -32000;
+const AUTH_REQUIRED: i32 = -32000;
 const METHOD_NOT_FOUND: i32 = -32601;
 const INVALID_PARAMS: i32 = -32602;
-const NOT_FOUND: i32 = -32002;
+const RESOURCE_NOT_FOUND: i32 = -32002;
 /// What one agent answers for a session that another process has open.
-const BUSY: i32 = -32003;
+const SESSION_BUSY: i32 = -32003;
 
 pub(super) struct ScriptedAgent {
     pub(super) script: Script,
-    pub(super) ledger: Writer,
+    pub(super) prompt_log: PromptLogWriter,
     pub(super) messages: Receiver<Value>,
     pub(super) sessions: Sessions,
-    pub(super) open: Option<Open>,
+    pub(super) open_session: Option<OpenSession>,
     signed_in: bool,
     mode: Option<String>,
     /// In the order of the script's settings.
-    values: Vec<String>,
+    setting_values: Vec<String>,
     /// The id of the last request that was sent.
-    pub(super) requests: u32,
+    pub(super) last_request_id: u32,
 }
 
 /// Plays the script in a file until the input ends.
 pub fn run(script: &Path) -> io::Result<ExitCode> {
     let script: Script = serde_json::from_slice(&fs::read(script)?)?;
     let mut agent = ScriptedAgent {
-        ledger: Writer::open(&script.ledger())?,
+        prompt_log: PromptLogWriter::open(&script.prompt_log_path())?,
         messages: read_input(),
         sessions: Sessions::new(&script.home)?,
-        open: None,
+        open_session: None,
         signed_in: false,
         mode: script.modes.first().cloned(),
-        values: script
+        setting_values: script
             .settings
             .iter()
             .map(|s| s.values[0].clone())
             .collect(),
-        requests: 0,
+        last_request_id: 0,
         script,
     };
     while let Ok(message) = agent.messages.recv() {
-        agent.take(&message)?;
+        agent.handle_message(&message)?;
     }
     agent.end_of_input()?;
     Ok(ExitCode::SUCCESS)
 }
 
 impl ScriptedAgent {
-    pub(super) fn note(&mut self, event: Event) -> io::Result<()> {
-        let session = self.open.as_ref().map(|open| open.kept.id.as_str());
-        self.ledger.note(session, event)
+    pub(super) fn record(&mut self, event: Event) -> io::Result<()> {
+        let session = self
+            .open_session
+            .as_ref()
+            .map(|open| open.stored.id.as_str());
+        self.prompt_log.append(session, event)
     }
 
     /// Notes the end of the input; comes back only if the script lets it.
     pub(super) fn end_of_input(&mut self) -> io::Result<()> {
-        self.note(Event::EndOfInput)?;
+        self.record(Event::EndOfInput)?;
         if self.script.ignores_end_of_input {
-            sleep_for_good();
+            sleep_forever();
         }
         Ok(())
     }
 
-    fn take(&mut self, message: &Value) -> io::Result<()> {
+    fn handle_message(&mut self, message: &Value) -> io::Result<()> {
         let (id, params) = (&message["id"], &message["params"]);
         match message["method"].as_str().unwrap_or_default() {
             "initialize" => self.initialize(id),
@@ -82,26 +85,26 @@ impl ScriptedAgent {
             "session/new" => self.new_session(id, params),
             "session/resume" => self.restore(id, params, false),
             "session/load" => self.restore(id, params, true),
-            "session/list" if self.script.offers.list => self.list(id),
-            "session/close" if self.script.offers.close => {
-                self.note(Event::Close)?;
-                if let Some(open) = self.open.take() {
+            "session/list" if self.script.capabilities.list => self.list(id),
+            "session/close" if self.script.capabilities.close => {
+                self.record(Event::Close)?;
+                if let Some(open) = self.open_session.take() {
                     open.release()?;
                 }
-                answer(id, &json!({}))
+                reply(id, &json!({}))
             }
             "session/set_mode" => self.set_mode(id, params),
             "session/set_config_option" => self.set_option(id, params),
             "session/prompt" => self.prompt(id, params),
-            "session/cancel" => self.note(Event::Cancel),
+            "session/cancel" => self.record(Event::Cancel),
             _ if id.is_null() => Ok(()),
-            method => refuse(id, METHOD_NOT_FOUND, method),
+            method => reply_error(id, METHOD_NOT_FOUND, method),
         }
     }
 
     fn initialize(&mut self, id: &Value) -> io::Result<()> {
-        self.steps(&self.script.before_initialize.clone())?;
-        let offers = self.script.offers;
+        self.play_setup(&self.script.before_initialize.clone())?;
+        let offers = self.script.capabilities;
         let mut can = json!({});
         let offered = [
             ("resume", offers.resume),
@@ -121,78 +124,78 @@ impl ScriptedAgent {
             "agentCapabilities": {"loadSession": offers.load, "sessionCapabilities": can},
             "authMethods": methods,
         });
-        answer(id, &result)
+        reply(id, &result)
     }
 
     fn authenticate(&mut self, id: &Value, params: &Value) -> io::Result<()> {
         let method = params["methodId"].as_str().unwrap_or_default();
-        self.note(Event::SignedIn(method.to_owned()))?;
+        self.record(Event::SignedIn(method.to_owned()))?;
         self.signed_in = true;
-        answer(id, &json!({}))
+        reply(id, &json!({}))
     }
 
     fn new_session(&mut self, id: &Value, params: &Value) -> io::Result<()> {
-        self.steps(&self.script.before_open.clone())?;
+        self.play_setup(&self.script.before_open.clone())?;
         if self.script.sign_in.is_some() && !self.signed_in {
-            return refuse(id, SIGN_IN_NEEDED, "Authentication required");
+            return reply_error(id, AUTH_REQUIRED, "Authentication required");
         }
-        let (cwd, servers) = place(params);
-        let open = self.sessions.make(&cwd)?;
+        let (cwd, servers) = cwd_and_servers(params);
+        let open = self.sessions.create(&cwd)?;
         if !self.script.forgets_unprompted {
-            self.sessions.keep(&open.kept)?;
+            self.sessions.save(&open.stored)?;
         }
-        let mut result = self.settings();
-        result["sessionId"] = json!(open.kept.id);
-        self.open = Some(open);
-        self.note(Event::New(cwd, servers))?;
-        answer(id, &result)
+        let mut result = self.modes_and_settings();
+        result["sessionId"] = json!(open.stored.id);
+        self.open_session = Some(open);
+        self.record(Event::New(cwd, servers))?;
+        reply(id, &result)
     }
 
     fn restore(&mut self, id: &Value, params: &Value, load: bool) -> io::Result<()> {
-        self.steps(&self.script.before_open.clone())?;
+        self.play_setup(&self.script.before_open.clone())?;
         let offered = if load {
-            self.script.offers.load
+            self.script.capabilities.load
         } else {
-            self.script.offers.resume
+            self.script.capabilities.resume
         };
         if !offered {
-            return refuse(id, METHOD_NOT_FOUND, "not offered");
+            return reply_error(id, METHOD_NOT_FOUND, "not offered");
         }
         let gone_code = match self.script.on_restore.clone() {
-            OnRestore::Never => return Ok(()),
-            OnRestore::Refuse { code, message } => return refuse(id, code, &message),
-            OnRestore::GoneCode(code) => code,
-            OnRestore::Honest
+            OnRestore::NoReply => return Ok(()),
+            OnRestore::Refuse { code, message } => return reply_error(id, code, &message),
+            OnRestore::NotFoundCode(code) => code,
+            OnRestore::Normal
             | OnRestore::Null
             | OnRestore::AnotherSession
-            | OnRestore::ReplayAfter => NOT_FOUND,
+            | OnRestore::LateReplay => RESOURCE_NOT_FOUND,
         };
-        let (cwd, servers) = place(params);
+        let (cwd, servers) = cwd_and_servers(params);
         let session = params["sessionId"].as_str().unwrap_or_default();
         let Some(open) = self.sessions.open(session, &cwd)? else {
-            return refuse(id, gone_code, "no such session");
+            return reply_error(id, gone_code, "no such session");
         };
-        let (alone, prompts) = (open.alone, open.kept.prompts.clone());
+        let (alone, prompts) = (open.is_exclusive, open.stored.prompts.clone());
         if !alone {
-            self.ledger.note(Some(session), Event::SecondWriter)?;
+            self.prompt_log.append(Some(session), Event::SecondWriter)?;
             if self.script.refuses_second_writer {
-                return refuse(id, BUSY, "session is in use");
+                return reply_error(id, SESSION_BUSY, "session is in use");
             }
         }
-        self.open = Some(open);
+        self.open_session = Some(open);
         let event = if load { Event::Load } else { Event::Resume };
-        self.note(event(cwd, servers))?;
-        let late = self.script.on_restore == OnRestore::ReplayAfter;
+        self.record(event(cwd, servers))?;
+        let late = self.script.on_restore == OnRestore::LateReplay;
         if load && !late {
             replay(session, &prompts)?;
         }
-        let mut settings = self.settings();
+        let mut settings = self.modes_and_settings();
         match self.script.on_restore {
-            OnRestore::Null => return answer(id, &Value::Null),
+            OnRestore::Null => return reply(id, &Value::Null),
             OnRestore::AnotherSession => settings["sessionId"] = json!("scripted-other"),
             _ => {}
         }
-        answer(id, &settings)?;
+        reply(id, &settings)?;
         if late {
             replay(session, &prompts)?;
         }
@@ -204,17 +207,17 @@ impl ScriptedAgent {
         let sessions = kept
             .iter()
             .map(|kept| json!({"sessionId": kept.id, "cwd": kept.cwd}));
-        answer(id, &json!({"sessions": sessions.collect::<Vec<_>>()}))
+        reply(id, &json!({"sessions": sessions.collect::<Vec<_>>()}))
     }
 
     fn set_mode(&mut self, id: &Value, params: &Value) -> io::Result<()> {
         let mode = params["modeId"].as_str().unwrap_or_default().to_owned();
         if !self.script.modes.contains(&mode) {
-            return refuse(id, INVALID_PARAMS, "no such mode");
+            return reply_error(id, INVALID_PARAMS, "no such mode");
         }
-        self.note(Event::Mode(mode.clone()))?;
+        self.record(Event::ModeSet(mode.clone()))?;
         self.mode = Some(mode);
-        answer(id, &json!({}))
+        reply(id, &json!({}))
     }
 
     fn set_option(&mut self, id: &Value, params: &Value) -> io::Result<()> {
@@ -226,62 +229,62 @@ impl ScriptedAgent {
             .iter()
             .position(|setting| setting.id == name);
         let Some(at) = at.filter(|at| self.script.settings[*at].values.contains(&value)) else {
-            return refuse(id, INVALID_PARAMS, "no such setting or value");
+            return reply_error(id, INVALID_PARAMS, "no such setting or value");
         };
-        self.note(Event::Setting(name, value.clone()))?;
-        self.values[at] = value;
+        self.record(Event::SettingSet(name, value.clone()))?;
+        self.setting_values[at] = value;
         let resets = self.script.settings[at].resets.clone();
-        for (setting, value) in self.script.settings.iter().zip(&mut self.values) {
+        for (setting, value) in self.script.settings.iter().zip(&mut self.setting_values) {
             if Some(&setting.id) == resets.as_ref() {
                 value.clone_from(&setting.values[0]);
             }
         }
-        let settings = self.settings();
-        answer(id, &json!({"configOptions": settings["configOptions"]}))
+        let settings = self.modes_and_settings();
+        reply(id, &json!({"configOptions": settings["configOptions"]}))
     }
 
     /// Modes and settings, as the answers that open a session have them.
-    fn settings(&self) -> Value {
+    fn modes_and_settings(&self) -> Value {
         let named = |id: &String| json!({"id": id, "name": id});
         let mut answer = json!({});
         if let Some(mode) = &self.mode {
             let modes: Vec<_> = self.script.modes.iter().map(named).collect();
             answer["modes"] = json!({"currentModeId": mode, "availableModes": modes});
         }
-        let options = self
-            .script
-            .settings
-            .iter()
-            .zip(&self.values)
-            .map(|(setting, value)| {
-                let values = setting
-                    .values
-                    .iter()
-                    .map(|value| json!({"value": value, "name": value}));
-                let values: Vec<_> = values.collect();
-                json!({"id": setting.id, "name": setting.id, "type": "select",
+        let options =
+            self.script
+                .settings
+                .iter()
+                .zip(&self.setting_values)
+                .map(|(setting, value)| {
+                    let values = setting
+                        .values
+                        .iter()
+                        .map(|value| json!({"value": value, "name": value}));
+                    let values: Vec<_> = values.collect();
+                    json!({"id": setting.id, "name": setting.id, "type": "select",
                 "currentValue": value, "options": values})
-            });
+                });
         answer["configOptions"] = json!(options.collect::<Vec<_>>());
         answer
     }
 
-    fn steps(&mut self, steps: &[Step]) -> io::Result<()> {
+    fn play_setup(&mut self, steps: &[Step]) -> io::Result<()> {
         self.play(steps, None).map(drop)
     }
 }
 
 fn replay(session: &str, prompts: &[String]) -> io::Result<()> {
     for prompt in prompts {
-        update(session, &chunk("user_message_chunk", prompt))?;
+        send_update(session, &message_chunk("user_message_chunk", prompt))?;
         let answered = format!("replayed {prompt}");
-        update(session, &chunk("agent_message_chunk", &answered))?;
+        send_update(session, &message_chunk("agent_message_chunk", &answered))?;
     }
     Ok(())
 }
 
 /// The working directory and the names of the MCP servers.
-fn place(params: &Value) -> (String, Vec<String>) {
+fn cwd_and_servers(params: &Value) -> (String, Vec<String>) {
     let servers = params["mcpServers"].as_array().into_iter().flatten();
     let names = servers.filter_map(|server| server["name"].as_str().map(str::to_owned));
     (

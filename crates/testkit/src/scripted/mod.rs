@@ -6,9 +6,9 @@
 //! agent was told is known afterwards.
 
 mod agent;
-mod hostile;
-mod ledger;
 mod process;
+mod prompt_log;
+mod resource_abuse;
 mod script;
 mod sessions;
 mod turn;
@@ -20,16 +20,16 @@ use std::{
 };
 
 pub use agent::run as run_agent;
-pub use hostile::bomb;
-pub use ledger::{Entry, Event, Ledger, Overlapping};
-pub use process::{grandchild, sleeper, storm};
-pub use script::{Crash, Offers, OnRestore, Script, Setting, Step};
+pub use process::{fork_chain, grandchild, sleeper};
+pub use prompt_log::{Event, LogEntry, OverlappingTurns, PromptLog};
+pub use resource_abuse::fork_bomb;
+pub use script::{Capabilities, Crash, OnRestore, Script, Setting, Step};
 
 /// The name of the binary that holds the scripted agent and a guard.
 const PROGRAM: &str = "matins-testkit";
 
 /// Finds the built `matins-testkit` in the target folder of the running test.
-pub fn program() -> io::Result<PathBuf> {
+pub fn program_path() -> io::Result<PathBuf> {
     let test = std::env::current_exe()?;
     // Tests are in `target/<profile>/deps`, binaries one folder above.
     let found = test
@@ -55,8 +55,13 @@ impl Script {
         fs::create_dir_all(&self.home)?;
         let file = self.home.join("script.json");
         fs::write(&file, serde_json::to_vec_pretty(self)?)?;
-        let program = text(&program()?)?;
-        let mut command = vec![program, "agent".into(), "--script".into(), text(&file)?];
+        let program = path_text(&program_path()?)?;
+        let mut command = vec![
+            program,
+            "agent".into(),
+            "--script".into(),
+            path_text(&file)?,
+        ];
         if self.ignores_term {
             // An ignored signal stays ignored in what is executed.
             let trap = ["/bin/sh", "-c", "trap '' TERM; exec \"$0\" \"$@\""];
@@ -66,12 +71,12 @@ impl Script {
     }
 
     /// Where the agent's ledger is.
-    pub fn ledger(&self) -> PathBuf {
+    pub fn prompt_log_path(&self) -> PathBuf {
         self.home.join("ledger.jsonl")
     }
 }
 
-fn text(path: &Path) -> io::Result<String> {
+fn path_text(path: &Path) -> io::Result<String> {
     let text = path.to_str().map(str::to_owned);
     text.ok_or_else(|| io::Error::new(io::ErrorKind::InvalidInput, "a path is no UTF-8"))
 }

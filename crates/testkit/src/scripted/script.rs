@@ -15,7 +15,7 @@ pub struct Script {
     /// Where sessions, locks and the ledger are; made if it is not there.
     pub home: PathBuf,
     /// What it says it can do.
-    pub offers: Offers,
+    pub capabilities: Capabilities,
     /// What it answers as the protocol's version.
     pub protocol_version: Value,
     /// It wants a sign-in by this method before it opens a session.
@@ -50,7 +50,7 @@ pub struct Script {
     clippy::struct_excessive_bools,
     reason = "each is one capability of the protocol"
 )]
-pub struct Offers {
+pub struct Capabilities {
     /// `session/resume`.
     pub resume: bool,
     /// `session/load`.
@@ -65,9 +65,9 @@ pub struct Offers {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum OnRestore {
     /// As its sessions on disk are; `-32002` if there is no such session.
-    Honest,
+    Normal,
     /// With this code if there is no such session.
-    GoneCode(i32),
+    NotFoundCode(i32),
     /// With this error, whatever there is.
     Refuse {
         /// The JSON-RPC code.
@@ -78,11 +78,11 @@ pub enum OnRestore {
     /// `null`, which `session/load` may.
     Null,
     /// Never.
-    Never,
+    NoReply,
     /// With the id of another session, which it has just made.
     AnotherSession,
     /// As its sessions are, but what it replays comes after the answer.
-    ReplayAfter,
+    LateReplay,
 }
 
 /// A setting with its values.
@@ -109,19 +109,19 @@ pub enum Crash {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub enum Step {
     /// Says a piece of the answer.
-    Say(String),
+    Text(String),
     /// Says the text of the prompt, as it was received.
     Echo,
     /// Says a piece of thought.
-    Think(String),
+    Thought(String),
     /// Sends an update as it is, the session's id put in.
     Update(Value),
     /// Asks for permission for a tool call, waits, and says `asked: <chosen option or outcome>`.
-    Ask {
+    RequestPermission {
         /// The tool call's id.
         call: String,
         /// The fields `title` and `kind` of the tool call, where the request names them.
-        about: Option<(String, String)>,
+        title_and_kind: Option<(String, String)>,
         /// Ids and kinds of the options, in the order in which they are sent.
         options: Vec<(String, String)>,
         /// How many of the same are asked at once.
@@ -134,7 +134,7 @@ pub enum Step {
     /// Waits for the end of the world, or to be cancelled.
     Stall,
     /// Thinks aloud until it is cancelled.
-    Chatter,
+    StreamThoughts,
     /// Thinks aloud for some milliseconds, or until it is cancelled: as long as the prompt says, since each
     /// text stands for its own length between these two.
     Work {
@@ -170,14 +170,14 @@ pub enum Step {
     /// Writes this many bytes to standard error.
     Stderr(usize),
     /// Writes to standard error from now on, beside everything else.
-    StderrForEver,
+    EndlessStderr,
     /// Starts processes that start processes, 255 altogether, all of which live for a minute at the
     /// most. The step waits until the guard has enough of it, or that minute.
     ForkBomb,
     /// Takes this many bytes of memory and says so.
-    Eat(usize),
+    AllocateMemory(usize),
     /// Computes, for a minute at the most.
-    Spin,
+    BurnCpu,
     /// Opens files, this many at the most, and says how many it got.
     OpenFiles(usize),
     /// Writes a file of this many bytes, and says how long it became.
@@ -191,7 +191,7 @@ pub enum Step {
     /// Answers the prompt with this stop reason; what follows comes after the answer.
     Stop(String),
     /// Answers the prompt with an error.
-    Fail {
+    ReplyError {
         /// The JSON-RPC code.
         code: i32,
         /// The message.
@@ -211,7 +211,7 @@ pub enum Step {
     },
     /// Starts a process that is always another one: each starts the next and ends. The step waits
     /// for the file that the tenth makes.
-    Storm(PathBuf),
+    ForkChain(PathBuf),
 }
 
 impl Script {
@@ -219,7 +219,7 @@ impl Script {
     pub fn new(home: impl Into<PathBuf>) -> Self {
         Self {
             home: home.into(),
-            offers: Offers {
+            capabilities: Capabilities {
                 resume: true,
                 load: true,
                 list: true,
@@ -229,7 +229,7 @@ impl Script {
             sign_in: None,
             before_initialize: Vec::new(),
             before_open: Vec::new(),
-            on_restore: OnRestore::Honest,
+            on_restore: OnRestore::Normal,
             refuses_second_writer: false,
             forgets_unprompted: false,
             modes: Vec::new(),
@@ -257,12 +257,12 @@ impl Script {
 
 impl Step {
     /// Says a piece of the answer.
-    pub fn say(text: impl Into<String>) -> Self {
-        Self::Say(text.into())
+    pub fn text(text: impl Into<String>) -> Self {
+        Self::Text(text.into())
     }
 
     /// Writes a line as it is.
-    pub fn line(text: &str) -> Self {
+    pub fn raw_line(text: &str) -> Self {
         Self::Raw(format!("{text}\n").into_bytes())
     }
 
@@ -272,11 +272,11 @@ impl Step {
     }
 
     /// Asks once for permission, with every kind of option, the most harmful first.
-    pub fn ask(call: &str, title: &str, kind: &str) -> Self {
+    pub fn request_permission(call: &str, title: &str, kind: &str) -> Self {
         let options = ["allow_always", "reject_always", "allow_once", "reject_once"];
-        Self::Ask {
+        Self::RequestPermission {
             call: call.into(),
-            about: Some((title.into(), kind.into())),
+            title_and_kind: Some((title.into(), kind.into())),
             options: options
                 .map(|kind| (format!("option-{kind}"), kind.into()))
                 .into(),

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 /// What is kept of a session.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub(super) struct Kept {
+pub(super) struct StoredSession {
     pub(super) id: String,
     /// Restoring with another one fails.
     pub(super) cwd: String,
@@ -22,14 +22,14 @@ pub(super) struct Sessions {
 }
 
 /// A session that this process has open.
-pub(super) struct Open {
-    pub(super) kept: Kept,
+pub(super) struct OpenSession {
+    pub(super) stored: StoredSession,
     /// Locked until the process ends, unless another one has it.
     lock: File,
-    pub(super) alone: bool,
+    pub(super) is_exclusive: bool,
 }
 
-impl Open {
+impl OpenSession {
     /// Another process may open it now.
     pub(super) fn release(&self) -> io::Result<()> {
         self.lock.unlock()
@@ -44,7 +44,7 @@ impl Sessions {
     }
 
     /// Makes a session that no other process has.
-    pub(super) fn make(&self, cwd: &str) -> io::Result<Open> {
+    pub(super) fn create(&self, cwd: &str) -> io::Result<OpenSession> {
         let mut number = 1;
         loop {
             let id = format!("scripted-{number}");
@@ -52,15 +52,15 @@ impl Sessions {
             match OpenOptions::new().write(true).create_new(true).open(lock) {
                 Ok(lock) => {
                     lock.lock()?;
-                    let kept = Kept {
+                    let kept = StoredSession {
                         id,
                         cwd: cwd.to_owned(),
                         prompts: Vec::new(),
                     };
-                    return Ok(Open {
-                        kept,
+                    return Ok(OpenSession {
+                        stored: kept,
                         lock,
-                        alone: true,
+                        is_exclusive: true,
                     });
                 }
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => number += 1,
@@ -69,7 +69,7 @@ impl Sessions {
         }
     }
 
-    pub(super) fn keep(&self, kept: &Kept) -> io::Result<()> {
+    pub(super) fn save(&self, kept: &StoredSession) -> io::Result<()> {
         let file = self.folder.join(format!("{}.json", kept.id));
         let fresh = file.with_extension("new");
         fs::write(&fresh, serde_json::to_vec(kept)?)?;
@@ -77,11 +77,11 @@ impl Sessions {
     }
 
     /// Opens a session that was kept; `None` if there is none of this id and folder.
-    pub(super) fn open(&self, id: &str, cwd: &str) -> io::Result<Option<Open>> {
+    pub(super) fn open(&self, id: &str, cwd: &str) -> io::Result<Option<OpenSession>> {
         let Ok(bytes) = fs::read(self.folder.join(format!("{id}.json"))) else {
             return Ok(None);
         };
-        let kept: Kept = serde_json::from_slice(&bytes)?;
+        let kept: StoredSession = serde_json::from_slice(&bytes)?;
         if kept.cwd != cwd {
             return Ok(None);
         }
@@ -91,11 +91,15 @@ impl Sessions {
             Err(TryLockError::WouldBlock) => false,
             Err(TryLockError::Error(error)) => return Err(error),
         };
-        Ok(Some(Open { kept, lock, alone }))
+        Ok(Some(OpenSession {
+            stored: kept,
+            lock,
+            is_exclusive: alone,
+        }))
     }
 
     /// Ids and folders of all that was kept.
-    pub(super) fn list(&self) -> io::Result<Vec<Kept>> {
+    pub(super) fn list(&self) -> io::Result<Vec<StoredSession>> {
         let mut found = Vec::new();
         for entry in fs::read_dir(&self.folder)? {
             let path = entry?.path();

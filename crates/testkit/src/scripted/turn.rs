@@ -12,15 +12,15 @@ use serde_json::{Value, json};
 
 use super::{
     agent::ScriptedAgent,
-    hostile,
-    ledger::Event,
-    process::{LOOK_PAUSE, start, wait_for},
+    process::{POLL_INTERVAL, start_subcommand, wait_for_file},
+    prompt_log::Event,
+    resource_abuse,
     script::{Crash, Step},
-    wire::{answer, chunk, refuse, send, update, write},
+    wire::{message_chunk, reply, reply_error, send, send_update, write_bytes},
 };
 
 /// How often an agent that works says so.
-const WORK_PAUSE: Duration = Duration::from_millis(50);
+const WORK_UPDATE_INTERVAL: Duration = Duration::from_millis(50);
 
 /// A prompt that is being answered.
 pub(super) struct Prompt<'a> {
@@ -31,11 +31,11 @@ pub(super) struct Prompt<'a> {
 
 /// What made the agent stop playing.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Played {
+pub(super) enum PlayOutcome {
     /// All is done; the prompt is not answered yet.
-    All,
+    Completed,
     /// All is done, and the prompt was answered on the way.
-    Answered,
+    AlreadyAnswered,
     /// It was cancelled.
     Cancelled,
 }
@@ -47,16 +47,20 @@ impl ScriptedAgent {
             .as_str()
             .unwrap_or_default()
             .to_owned();
-        let Some(open) = self.open.as_mut().filter(|open| open.kept.id == session) else {
-            return refuse(id, -32602, "no such session is open");
+        let Some(open) = self
+            .open_session
+            .as_mut()
+            .filter(|open| open.stored.id == session)
+        else {
+            return reply_error(id, -32602, "no such session is open");
         };
-        let number = open.kept.prompts.len();
-        open.kept.prompts.push(text.clone());
+        let number = open.stored.prompts.len();
+        open.stored.prompts.push(text.clone());
         // Most agents keep the prompt before they answer it.
         if number > 0 || !self.script.forgets_unprompted {
-            self.sessions.keep(&open.kept)?;
+            self.sessions.save(&open.stored)?;
         }
-        self.note(Event::PromptReceived(text.clone()))?;
+        self.record(Event::PromptReceived(text.clone()))?;
         let steps = self.script.steps(number).to_vec();
         let prompt = Prompt {
             id,
@@ -64,18 +68,18 @@ impl ScriptedAgent {
             session: &session,
         };
         match self.play(&steps, Some(&prompt))? {
-            Played::All => self.finish(&prompt, "end_turn"),
-            Played::Cancelled => self.finish(&prompt, "cancelled"),
-            Played::Answered => Ok(()),
+            PlayOutcome::Completed => self.finish_prompt(&prompt, "end_turn"),
+            PlayOutcome::Cancelled => self.finish_prompt(&prompt, "cancelled"),
+            PlayOutcome::AlreadyAnswered => Ok(()),
         }
     }
 
-    fn finish(&mut self, prompt: &Prompt<'_>, reason: &str) -> io::Result<()> {
-        if let Some(open) = &self.open {
-            self.sessions.keep(&open.kept)?;
+    fn finish_prompt(&mut self, prompt: &Prompt<'_>, reason: &str) -> io::Result<()> {
+        if let Some(open) = &self.open_session {
+            self.sessions.save(&open.stored)?;
         }
-        self.note(Event::PromptFinished(reason.to_owned()))?;
-        answer(prompt.id, &json!({"stopReason": reason}))
+        self.record(Event::PromptFinished(reason.to_owned()))?;
+        reply(prompt.id, &json!({"stopReason": reason}))
     }
 
     /// Plays steps; those that speak of a prompt say nothing without one.
@@ -83,73 +87,77 @@ impl ScriptedAgent {
         &mut self,
         steps: &[Step],
         prompt: Option<&Prompt<'_>>,
-    ) -> io::Result<Played> {
-        let mut played = Played::All;
+    ) -> io::Result<PlayOutcome> {
+        let mut played = PlayOutcome::Completed;
         for step in steps {
             match (step, prompt) {
                 (Step::Stop(reason), Some(prompt)) => {
-                    self.finish(prompt, reason)?;
-                    played = Played::Answered;
+                    self.finish_prompt(prompt, reason)?;
+                    played = PlayOutcome::AlreadyAnswered;
                 }
-                (Step::Fail { code, message }, Some(prompt)) => {
-                    self.note(Event::PromptFinished("error".into()))?;
-                    refuse(prompt.id, *code, message)?;
-                    played = Played::Answered;
+                (Step::ReplyError { code, message }, Some(prompt)) => {
+                    self.record(Event::PromptFinished("error".into()))?;
+                    reply_error(prompt.id, *code, message)?;
+                    played = PlayOutcome::AlreadyAnswered;
                 }
                 (Step::Stall, _) => {
-                    if self.hear(|_| false)?.is_none() {
-                        return Ok(Played::Cancelled);
+                    if self.wait_for_message(|_| false)?.is_none() {
+                        return Ok(PlayOutcome::Cancelled);
                     }
                 }
-                (Step::Chatter, Some(prompt)) => {
-                    self.chatter(prompt, None)?;
-                    return Ok(Played::Cancelled);
+                (Step::StreamThoughts, Some(prompt)) => {
+                    self.stream_thoughts(prompt, None)?;
+                    return Ok(PlayOutcome::Cancelled);
                 }
                 (Step::Work { least, most }, Some(prompt)) => {
-                    let length = length(prompt.text, *least, *most);
-                    if !self.chatter(prompt, Some(Instant::now() + length))? {
-                        return Ok(Played::Cancelled);
+                    let length = work_duration(prompt.text, *least, *most);
+                    if !self.stream_thoughts(prompt, Some(Instant::now() + length))? {
+                        return Ok(PlayOutcome::Cancelled);
                     }
                 }
-                (Step::UntilCancelled, _) => drop(self.hear(|_| false)?),
+                (Step::UntilCancelled, _) => drop(self.wait_for_message(|_| false)?),
                 (Step::UntilClosed, _) => {
-                    if let Some(close) = self.hear(|heard| heard["method"] == "session/close")? {
-                        self.note(Event::Close)?;
-                        answer(&close["id"], &json!({}))?;
+                    if let Some(close) =
+                        self.wait_for_message(|heard| heard["method"] == "session/close")?
+                    {
+                        self.record(Event::Close)?;
+                        reply(&close["id"], &json!({}))?;
                     }
                 }
                 (
-                    Step::Ask {
+                    Step::RequestPermission {
                         call,
-                        about,
+                        title_and_kind: about,
                         options,
                         times,
                     },
                     Some(prompt),
                 ) => {
-                    self.ask(prompt, call, about.as_ref(), options, *times)?;
+                    self.request_permission(prompt, call, about.as_ref(), options, *times)?;
                 }
                 (Step::Request(method), Some(prompt)) => {
-                    self.request(method, &json!({"sessionId": prompt.session}))?;
-                    let id = json!(self.requests);
-                    if let Some(heard) = self.hear(|message| message["id"] == id)? {
+                    self.send_request(method, &json!({"sessionId": prompt.session}))?;
+                    let id = json!(self.last_request_id);
+                    if let Some(heard) = self.wait_for_message(|message| message["id"] == id)? {
                         let code = &heard["error"]["code"];
-                        say(prompt, &format!("answered: {code}"))?;
+                        send_text(prompt, &format!("answered: {code}"))?;
                     }
                 }
-                (step, Some(prompt)) if tell(step, prompt)? => {}
-                (step, _) => act(step)?,
+                (step, Some(prompt)) if send_step(step, prompt)? => {}
+                (step, _) => run_step(step)?,
             }
         }
         Ok(played)
     }
 
-    fn request(&mut self, method: &str, params: &Value) -> io::Result<()> {
-        self.requests += 1;
-        send(&json!({"jsonrpc": "2.0", "id": self.requests, "method": method, "params": params}))
+    fn send_request(&mut self, method: &str, params: &Value) -> io::Result<()> {
+        self.last_request_id += 1;
+        send(
+            &json!({"jsonrpc": "2.0", "id": self.last_request_id, "method": method, "params": params}),
+        )
     }
 
-    fn ask(
+    fn request_permission(
         &mut self,
         prompt: &Prompt<'_>,
         call: &str,
@@ -168,40 +176,40 @@ impl ScriptedAgent {
         let options: Vec<_> = options.collect();
         let params =
             json!({"sessionId": prompt.session, "toolCall": tool_call, "options": options});
-        let first = self.requests + 1;
+        let first = self.last_request_id + 1;
         for _ in 0..times {
-            self.request("session/request_permission", &params)?;
+            self.send_request("session/request_permission", &params)?;
         }
-        let asked = first..=self.requests;
+        let asked = first..=self.last_request_id;
         for _ in 0..times {
-            let is_answer = |message: &Value| {
+            let is_reply = |message: &Value| {
                 let id = message["id"].as_u64().and_then(|id| u32::try_from(id).ok());
                 message["method"].is_null() && id.is_some_and(|id| asked.contains(&id))
             };
             // A cancelled agent still waits for the answers that it is owed.
             let heard = loop {
-                if let Some(heard) = self.hear(is_answer)? {
+                if let Some(heard) = self.wait_for_message(is_reply)? {
                     break heard;
                 }
             };
             let outcome = &heard["result"]["outcome"];
             let chosen = outcome["optionId"].as_str().or(outcome["outcome"].as_str());
             let chosen = chosen.unwrap_or("nothing").to_owned();
-            say(prompt, &format!("asked: {chosen}"))?;
-            self.note(Event::Answered(chosen))?;
+            send_text(prompt, &format!("asked: {chosen}"))?;
+            self.record(Event::PermissionAnswered(chosen))?;
         }
         Ok(())
     }
 
     /// Thinks aloud until it is cancelled, or until it is time; true if that came first.
-    fn chatter(&mut self, prompt: &Prompt<'_>, until: Option<Instant>) -> io::Result<bool> {
+    fn stream_thoughts(&mut self, prompt: &Prompt<'_>, until: Option<Instant>) -> io::Result<bool> {
         loop {
             if until.is_some_and(|until| Instant::now() >= until) {
                 return Ok(true);
             }
             match self.messages.try_recv() {
                 Ok(message) if message["method"] == "session/cancel" => {
-                    self.note(Event::Cancel)?;
+                    self.record(Event::Cancel)?;
                     if !self.script.ignores_cancel {
                         return Ok(false);
                     }
@@ -212,17 +220,17 @@ impl ScriptedAgent {
                     process::exit(0);
                 }
             }
-            update(prompt.session, &chunk("agent_thought_chunk", "so "))?;
+            send_update(prompt.session, &message_chunk("agent_thought_chunk", "so "))?;
             thread::sleep(if until.is_some() {
-                WORK_PAUSE
+                WORK_UPDATE_INTERVAL
             } else {
-                LOOK_PAUSE
+                POLL_INTERVAL
             });
         }
     }
 
     /// Hears messages until one is wanted; `None` if the prompt was cancelled before.
-    fn hear(&mut self, wanted: impl Fn(&Value) -> bool) -> io::Result<Option<Value>> {
+    fn wait_for_message(&mut self, wanted: impl Fn(&Value) -> bool) -> io::Result<Option<Value>> {
         loop {
             let Ok(message) = self.messages.recv() else {
                 self.end_of_input()?;
@@ -233,14 +241,14 @@ impl ScriptedAgent {
             }
             match message["method"].as_str() {
                 Some("session/cancel") => {
-                    self.note(Event::Cancel)?;
+                    self.record(Event::Cancel)?;
                     if !self.script.ignores_cancel {
                         return Ok(None);
                     }
                 }
                 Some("session/prompt") => {
-                    self.note(Event::PromptInPrompt)?;
-                    refuse(&message["id"], -32600, "a prompt is running")?;
+                    self.record(Event::OverlappingPrompt)?;
+                    reply_error(&message["id"], -32600, "a prompt is running")?;
                 }
                 _ => {}
             }
@@ -249,41 +257,43 @@ impl ScriptedAgent {
 }
 
 /// How long an agent works for a text: always the same for the same text (FNV-1a).
-fn length(text: &str, least: u64, most: u64) -> Duration {
+fn work_duration(text: &str, least: u64, most: u64) -> Duration {
     let hash = text.bytes().fold(0xcbf2_9ce4_8422_2325, |hash: u64, byte| {
         (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
     });
     Duration::from_millis(least + hash % (most.saturating_sub(least) + 1))
 }
 
-fn say(prompt: &Prompt<'_>, text: &str) -> io::Result<()> {
-    update(prompt.session, &chunk("agent_message_chunk", text))
+fn send_text(prompt: &Prompt<'_>, text: &str) -> io::Result<()> {
+    send_update(prompt.session, &message_chunk("agent_message_chunk", text))
 }
 
 /// Sends what belongs to a prompt; false if the step is none of that.
-fn tell(step: &Step, prompt: &Prompt<'_>) -> io::Result<bool> {
+fn send_step(step: &Step, prompt: &Prompt<'_>) -> io::Result<bool> {
     match step {
-        Step::Say(text) => say(prompt, text)?,
-        Step::Echo => say(prompt, prompt.text)?,
-        Step::Think(text) => update(prompt.session, &chunk("agent_thought_chunk", text))?,
-        Step::Update(content) => update(prompt.session, content)?,
+        Step::Text(text) => send_text(prompt, text)?,
+        Step::Echo => send_text(prompt, prompt.text)?,
+        Step::Thought(text) => {
+            send_update(prompt.session, &message_chunk("agent_thought_chunk", text))?
+        }
+        Step::Update(content) => send_update(prompt.session, content)?,
         Step::Flood { count, bytes } => {
             let text = "x".repeat(*bytes);
             for _ in 0..*count {
-                say(prompt, &text)?;
+                send_text(prompt, &text)?;
             }
         }
-        step => return hostile::tell(step, prompt.session),
+        step => return resource_abuse::send_step(step, prompt.session),
     }
     Ok(true)
 }
 
 /// Does what needs no prompt.
-fn act(step: &Step) -> io::Result<()> {
+fn run_step(step: &Step) -> io::Result<()> {
     match step {
         Step::Crash(Crash::Exit(code)) => process::exit(*code),
         Step::Crash(Crash::Abort) => process::abort(),
-        Step::Raw(bytes) => write(bytes),
+        Step::Raw(bytes) => write_bytes(bytes),
         Step::Notify(method) => send(&json!({"jsonrpc": "2.0", "method": method, "params": {}})),
         Step::Stderr(bytes) => {
             let line = [b"e".repeat(99), b"\n".to_vec()].concat();
@@ -295,24 +305,24 @@ fn act(step: &Step) -> io::Result<()> {
         }
         Step::Touch(path) => std::fs::write(path, ""),
         Step::WaitFor(path) => {
-            wait_for(path);
+            wait_for_file(path);
             Ok(())
         }
         Step::Grandchild {
             pid_file,
             clear_environment,
         } => {
-            start("grandchild", pid_file, *clear_environment)?;
-            wait_for(pid_file);
+            start_subcommand("grandchild", pid_file, *clear_environment)?;
+            wait_for_file(pid_file);
             Ok(())
         }
-        Step::Storm(file) => {
-            start("storm", file, false)?;
-            wait_for(file);
+        Step::ForkChain(file) => {
+            start_subcommand("storm", file, false)?;
+            wait_for_file(file);
             Ok(())
         }
         step => {
-            hostile::act(step);
+            resource_abuse::run_step(step);
             Ok(())
         }
     }

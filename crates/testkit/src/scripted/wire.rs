@@ -23,30 +23,30 @@ pub(super) fn read_input() -> Receiver<Value> {
 }
 
 /// Writes bytes as they are.
-pub(super) fn write(bytes: &[u8]) -> io::Result<()> {
+pub(super) fn write_bytes(bytes: &[u8]) -> io::Result<()> {
     let mut stdout = io::stdout().lock();
     stdout.write_all(bytes)?;
     stdout.flush()
 }
 
 pub(super) fn send(message: &Value) -> io::Result<()> {
-    write(format!("{message}\n").as_bytes())
+    write_bytes(format!("{message}\n").as_bytes())
 }
 
-pub(super) fn answer(id: &Value, result: &Value) -> io::Result<()> {
+pub(super) fn reply(id: &Value, result: &Value) -> io::Result<()> {
     send(&json!({"jsonrpc": "2.0", "id": id, "result": result}))
 }
 
-pub(super) fn refuse(id: &Value, code: i32, message: &str) -> io::Result<()> {
+pub(super) fn reply_error(id: &Value, code: i32, message: &str) -> io::Result<()> {
     let error = json!({"code": code, "message": message});
     send(&json!({"jsonrpc": "2.0", "id": id, "error": error}))
 }
 
-pub(super) fn update(session: &str, update: &Value) -> io::Result<()> {
+pub(super) fn send_update(session: &str, update: &Value) -> io::Result<()> {
     let params = json!({"sessionId": session, "update": update});
     send(&json!({"jsonrpc": "2.0", "method": "session/update", "params": params}))
 }
 
-pub(super) fn chunk(kind: &str, text: &str) -> Value {
+pub(super) fn message_chunk(kind: &str, text: &str) -> Value {
     json!({"sessionUpdate": kind, "content": {"type": "text", "text": text}})
 }

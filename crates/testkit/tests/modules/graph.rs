@@ -39,13 +39,13 @@ impl Graph {
                 from_other.is_some_and(|reached| reached.contains(module))
             };
             let group: BTreeSet<&str> = reached[module].iter().filter(back).copied().collect();
-            cycles.push(self.described(&group));
+            cycles.push(self.describe_cycle(&group));
             seen.extend(group);
         }
         cycles
     }
 
-    fn described(&self, group: &BTreeSet<&str>) -> String {
+    fn describe_cycle(&self, group: &BTreeSet<&str>) -> String {
         let names: Vec<_> = group.iter().copied().collect();
         let within = self
             .edges
@@ -78,7 +78,7 @@ fn reached_from<'a>(
 }
 
 #[test]
-fn groups_are_apart_and_what_only_leads_to_them_is_left_out() {
+fn separate_cycles_are_reported_without_modules_leading_to_them() {
     let mut graph = Graph::default();
     for (from, to) in [
         ("a", "b"),

@@ -6,7 +6,7 @@ use crate::{
 };
 
 /// How many imports are followed, one after the other.
-const MOST_STEPS: usize = 16;
+const MAX_IMPORT_STEPS: usize = 16;
 
 /// The names of a crate.
 pub(crate) struct Names<'a> {
@@ -39,14 +39,14 @@ impl<'a> Names<'a> {
                     graph.add(&module.name, on, format!("{}:{line}", module.file));
                 }
             };
-            for Import { leaf, re_export } in &module.imports {
+            for Import { leaf, is_re_export } in &module.imports {
                 let is_glob = leaf.name == "*";
                 let meaning = self.follow(index, &leaf.path, 0);
                 let of_child = match meaning {
                     Some(Meaning::Item(on) | Meaning::Module(on)) => self.is_below(on, index),
                     None => false,
                 };
-                let only_if_used = is_glob || (*re_export && of_child);
+                let only_if_used = is_glob || (*is_re_export && of_child);
                 if !only_if_used {
                     add(meaning, leaf.line);
                     continue;
@@ -79,7 +79,7 @@ impl<'a> Names<'a> {
 
     /// Follows a path that stands in a module. Returns `None` if it leads out of the crate.
     fn follow(&self, from: usize, path: &[String], steps: usize) -> Option<Meaning> {
-        if steps > MOST_STEPS {
+        if steps > MAX_IMPORT_STEPS {
             return None;
         }
         let mut meaning = None;
@@ -88,12 +88,12 @@ impl<'a> Names<'a> {
                 (None, "crate") => Some(Meaning::Module(0)),
                 (None, "self") => Some(Meaning::Module(from)),
                 (None, "super") => Some(Meaning::Module(self.modules[from].parent?)),
-                (None, name) => Some(self.named(from, name, steps)?),
+                (None, name) => Some(self.resolve_name(from, name, steps)?),
                 (Some(Meaning::Module(at)), "super") => {
                     Some(Meaning::Module(self.modules[at].parent?))
                 }
                 (Some(Meaning::Module(_)), "*") => return meaning,
-                (Some(Meaning::Module(at)), name) => Some(self.named(at, name, steps)?),
+                (Some(Meaning::Module(at)), name) => Some(self.resolve_name(at, name, steps)?),
                 // Variants and associated items belong to the item.
                 (Some(item @ Meaning::Item(_)), _) => return Some(item),
             };
@@ -102,7 +102,7 @@ impl<'a> Names<'a> {
     }
 
     /// Returns what a name means in a module.
-    fn named(&self, module: usize, name: &str, steps: usize) -> Option<Meaning> {
+    fn resolve_name(&self, module: usize, name: &str, steps: usize) -> Option<Meaning> {
         let own = &self.modules[module];
         if let Some(child) = own.children.get(name) {
             return Some(Meaning::Module(*child));
@@ -122,11 +122,14 @@ impl<'a> Names<'a> {
             let Meaning::Module(of) = self.follow(module, &import.leaf.path, steps + 1)? else {
                 return None;
             };
-            (of != module && steps < MOST_STEPS).then(|| self.named(of, name, steps + 1))?
+            (of != module && steps < MAX_IMPORT_STEPS)
+                .then(|| self.resolve_name(of, name, steps + 1))?
         });
-        through_globs
-            .next()
-            .or_else(|| own.perhaps.contains(name).then_some(Meaning::Item(module)))
+        through_globs.next().or_else(|| {
+            own.macro_names
+                .contains(name)
+                .then_some(Meaning::Item(module))
+        })
     }
 }
 

@@ -31,7 +31,7 @@ pub(crate) struct Module {
     /// The items that it defines.
     pub(crate) items: BTreeSet<String>,
     /// Names within macros that it invokes: the macros may generate items of these names.
-    pub(crate) perhaps: BTreeSet<String>,
+    pub(crate) macro_names: BTreeSet<String>,
     pub(crate) imports: Vec<Import>,
     pub(crate) mentions: Mentions,
 }
@@ -41,11 +41,11 @@ pub(crate) struct Module {
 pub(crate) struct Import {
     pub(crate) leaf: Leaf,
     /// Whether the module offers the name to others.
-    pub(crate) re_export: bool,
+    pub(crate) is_re_export: bool,
 }
 
 /// Where a module's text lies.
-struct Place {
+struct SourceLocation {
     file: PathBuf,
     /// The folder with the files of its children.
     folder: PathBuf,
@@ -56,7 +56,7 @@ impl Source {
     pub(crate) fn read(root: &Path) -> Self {
         let mut source = Self::default();
         let folder = root.parent().unwrap().to_owned();
-        let place = Place {
+        let place = SourceLocation {
             file: root.to_owned(),
             folder,
         };
@@ -65,11 +65,11 @@ impl Source {
     }
 
     /// Reads a module that has a file of its own. Returns its index.
-    fn file(&mut self, place: &Place, name: &str, parent: Option<usize>) -> usize {
+    fn file(&mut self, place: &SourceLocation, name: &str, parent: Option<usize>) -> usize {
         let text = fs::read_to_string(&place.file).unwrap();
         let parsed = syn::parse_file(&text);
         let parsed = parsed.unwrap_or_else(|error| panic!("{}: {error}", place.file.display()));
-        let index = self.module(name, shown(&place.file), parent);
+        let index = self.module(name, display_path(&place.file), parent);
         self.items(index, place, parsed.items);
         index
     }
@@ -84,29 +84,29 @@ impl Source {
         self.modules.len() - 1
     }
 
-    fn items(&mut self, index: usize, place: &Place, items: Vec<Item>) {
+    fn items(&mut self, index: usize, place: &SourceLocation, items: Vec<Item>) {
         for item in items {
-            if is_of_tests(attributes(&item)) {
+            if is_test_only(attributes(&item)) {
                 continue;
             }
             match item {
                 Item::Mod(item) => self.child(index, place, item),
                 Item::Use(item) => {
-                    let re_export = !matches!(item.vis, Visibility::Inherited);
+                    let is_re_export = !matches!(item.vis, Visibility::Inherited);
                     let tokens: Vec<TokenTree> = item.tree.to_token_stream().into_iter().collect();
                     let imports = leaves(&tokens)
                         .into_iter()
-                        .map(|leaf| Import { leaf, re_export });
+                        .map(|leaf| Import { leaf, is_re_export });
                     self.modules[index].imports.extend(imports);
                 }
                 item => {
                     let module = &mut self.modules[index];
-                    module.items.extend(defined(&item));
+                    module.items.extend(defined_name(&item));
                     if let Item::Macro(invoked) = &item
                         && invoked.ident.is_none()
                     {
-                        let words = words(invoked.mac.tokens.clone());
-                        module.perhaps.extend(words);
+                        let words = identifiers(invoked.mac.tokens.clone());
+                        module.macro_names.extend(words);
                     }
                     scan(item.to_token_stream(), &mut module.mentions);
                 }
@@ -114,7 +114,7 @@ impl Source {
         }
     }
 
-    fn child(&mut self, index: usize, place: &Place, item: syn::ItemMod) {
+    fn child(&mut self, index: usize, place: &SourceLocation, item: syn::ItemMod) {
         let name = item.ident.to_string();
         let child = if let Some((_, items)) = item.content {
             let (own, file) = (
@@ -122,7 +122,7 @@ impl Source {
                 self.modules[index].file.clone(),
             );
             let child = self.module(&own, file, Some(index));
-            let place = Place {
+            let place = SourceLocation {
                 file: place.file.clone(),
                 folder: place.folder.join(&name),
             };
@@ -140,20 +140,20 @@ impl Source {
                 "crate" => name.clone(),
                 above => format!("{above}::{name}"),
             };
-            self.file(&Place { file, folder }, &full, Some(index))
+            self.file(&SourceLocation { file, folder }, &full, Some(index))
         };
         self.modules[index].children.insert(name, child);
     }
 }
 
 /// The file as places are named: from the folder of the workspace on, where it lies there.
-fn shown(file: &Path) -> String {
+fn display_path(file: &Path) -> String {
     let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2);
     let shown = file.strip_prefix(workspace.unwrap()).unwrap_or(file);
     shown.display().to_string()
 }
 
-fn is_of_tests(attributes: &[Attribute]) -> bool {
+fn is_test_only(attributes: &[Attribute]) -> bool {
     let of_tests = |attribute: &Attribute| {
         let tokens = attribute.meta.to_token_stream().to_string();
         tokens.replace(' ', "") == "cfg(test)"
@@ -180,7 +180,7 @@ fn attributes(item: &Item) -> &[Attribute] {
 }
 
 /// The name that an item defines, if it does.
-fn defined(item: &Item) -> Option<String> {
+fn defined_name(item: &Item) -> Option<String> {
     let name = match item {
         Item::Const(item) => &item.ident,
         Item::Enum(item) => &item.ident,
@@ -198,10 +198,10 @@ fn defined(item: &Item) -> Option<String> {
 }
 
 /// All identifiers within some tokens.
-fn words(tokens: proc_macro2::TokenStream) -> Vec<String> {
+fn identifiers(tokens: proc_macro2::TokenStream) -> Vec<String> {
     let words = tokens.into_iter().flat_map(|token| match token {
         TokenTree::Ident(ident) => vec![ident.to_string()],
-        TokenTree::Group(group) => words(group.stream()),
+        TokenTree::Group(group) => identifiers(group.stream()),
         _ => Vec::new(),
     });
     words.collect()

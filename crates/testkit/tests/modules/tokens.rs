@@ -41,7 +41,7 @@ fn line(ident: &Ident) -> usize {
 }
 
 /// Whether an attribute at an index is `#[cfg(test)]`.
-fn is_of_tests(tokens: &[TokenTree], index: usize) -> bool {
+fn is_test_attribute(tokens: &[TokenTree], index: usize) -> bool {
     match tokens.get(index + 1) {
         Some(TokenTree::Group(group)) if punct(tokens.get(index), '#') => {
             group.stream().to_string().replace(' ', "") == "cfg(test)"
@@ -56,10 +56,10 @@ pub(crate) fn scan(stream: TokenStream, found: &mut Mentions) {
     let mut index = 0;
     while index < tokens.len() {
         match &tokens[index] {
-            TokenTree::Punct(_) if is_of_tests(&tokens, index) => {
+            TokenTree::Punct(_) if is_test_attribute(&tokens, index) => {
                 // What follows up to its body or its end is of the tests.
                 index += 2;
-                while index < tokens.len() && !ends_item(&tokens[index]) {
+                while index < tokens.len() && !is_item_end(&tokens[index]) {
                     index += 1;
                 }
                 index += 1;
@@ -82,7 +82,7 @@ pub(crate) fn scan(stream: TokenStream, found: &mut Mentions) {
     }
 }
 
-fn ends_item(token: &TokenTree) -> bool {
+fn is_item_end(token: &TokenTree) -> bool {
     match token {
         TokenTree::Group(group) => group.delimiter() == Delimiter::Brace,
         token => punct(Some(token), ';'),

@@ -2,6 +2,6 @@
 
 #![expect(clippy::unwrap_used, reason = "tests and their helpers")]
 
-mod arrives;
+mod blocked_addresses;
+mod delivery;
 mod receiver;
-mod stays_out;

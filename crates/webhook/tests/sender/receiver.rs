@@ -3,7 +3,7 @@
 use std::{net::SocketAddr, sync::Arc, time::Duration};
 
 use http::{HeaderMap, HeaderName, HeaderValue};
-use model::{Timestamp, secret::Secret};
+use model::{Timestamp, signing_secret::SigningSecret};
 use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _},
     net::TcpListener,
@@ -12,7 +12,7 @@ use tokio::{
 use webhook::Sender;
 
 /// Longer than any test that goes well.
-pub(crate) const LIMIT: Duration = Duration::from_secs(20);
+pub(crate) const SEND_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// A request as it came.
 #[derive(Debug)]
@@ -23,14 +23,14 @@ pub(crate) struct Request {
 }
 
 pub(crate) struct Receiver {
-    pub(crate) at: SocketAddr,
+    pub(crate) address: SocketAddr,
     pub(crate) requests: mpsc::UnboundedReceiver<Request>,
-    serving: tokio::task::JoinHandle<()>,
+    server_task: tokio::task::JoinHandle<()>,
 }
 
 impl Drop for Receiver {
     fn drop(&mut self) {
-        self.serving.abort();
+        self.server_task.abort();
     }
 }
 
@@ -60,18 +60,18 @@ impl Receiver {
             }
         });
         Self {
-            at,
+            address: at,
             requests,
-            serving,
+            server_task: serving,
         }
     }
 
     pub(crate) fn url(&self) -> String {
-        format!("http://{}/hook", self.at)
+        format!("http://{}/hook", self.address)
     }
 
     /// Whether nothing came. Whatever was sent has come by the time its sender had its answer.
-    pub(crate) fn is_untouched(&mut self) -> bool {
+    pub(crate) fn has_no_requests(&mut self) -> bool {
         self.requests.try_recv().is_err()
     }
 }
@@ -111,12 +111,12 @@ async fn read(connection: &mut tokio::net::TcpStream) -> Option<Request> {
     })
 }
 
-pub(crate) fn ok(body: &str) -> String {
+pub(crate) fn ok_response(body: &str) -> String {
     let length = body.len();
     format!("HTTP/1.1 200 OK\r\ncontent-length: {length}\r\nconnection: close\r\n\r\n{body}")
 }
 
-pub(crate) fn secret() -> Secret {
+pub(crate) fn secret() -> SigningSecret {
     "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw".parse().unwrap()
 }
 
@@ -125,10 +125,13 @@ pub(crate) fn now() -> Timestamp {
 }
 
 pub(crate) fn sender(allowed: &str) -> Sender {
-    Sender::new(allowed.parse().unwrap(), LIMIT).unwrap()
+    Sender::new(allowed.parse().unwrap(), SEND_TIMEOUT).unwrap()
 }
 
-pub(crate) async fn send(sender: &Sender, url: &str) -> Result<webhook::Answer, webhook::NotSent> {
+pub(crate) async fn send(
+    sender: &Sender,
+    url: &str,
+) -> Result<webhook::Answer, webhook::SendError> {
     sender
         .send(url, &[&secret()], "dlv_1", r#"{"a":1}"#, now())
         .await

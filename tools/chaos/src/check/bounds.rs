@@ -3,15 +3,15 @@
 
 use super::{
     super::history::History,
-    ends::{attempts, policies},
+    run_ends::{max_attempts, policies_of},
     verdict::Check,
 };
 
 /// The maximum resident memory of a server, in KiB, for debug and release builds.
-const RESIDENT: u64 = 512 * 1024;
+const MAX_RESIDENT_KIB: u64 = 512 * 1024;
 /// The maximum number of agent processes for each server: agents, guards and children for all workers, and as many
 /// processes that are about to end.
-const PROCESSES: usize = 60;
+const MAX_PROCESSES_PER_SERVER: usize = 60;
 
 /// Checks I10 with the measurements of the test and the failure counts of the runs.
 pub(super) fn check(history: &History) -> Check {
@@ -22,42 +22,42 @@ pub(super) fn check(history: &History) -> Check {
         // code with the product.
         let limit = automation.policies["queue_limit"].as_i64().unwrap_or(100);
         limited += 1;
-        let most = history.measured.waiting.get(&automation.id);
+        let most = history.measurements.max_waiting.get(&automation.id);
         if let Some(most) = most.filter(|most| **most > limit) {
-            check.violated(format!(
+            check.add_violation(format!(
                 "{} ({}): {most} occurrences waited, {limit} may",
                 automation.id, automation.name
             ));
         }
     }
     for run in &history.runs {
-        let may = attempts(policies(history, run));
+        let may = max_attempts(policies_of(history, run));
         if run.failures >= may {
-            check.violated(format!(
+            check.add_violation(format!(
                 "{} had {} failures before it",
-                run.told(),
+                run.format_attempt(),
                 run.failures
             ));
         }
     }
-    for resident in &history.measured.resident {
-        if *resident > RESIDENT {
-            check.violated(format!("a server holds {resident} KiB"));
+    for resident in &history.measurements.resident_kib {
+        if *resident > MAX_RESIDENT_KIB {
+            check.add_violation(format!("a server holds {resident} KiB"));
         }
     }
-    let may = PROCESSES * history.servers;
-    if history.measured.processes > may {
-        let most = history.measured.processes;
-        check.violated(format!("{most} processes of agents at once, {may} may be"));
+    let may = MAX_PROCESSES_PER_SERVER * history.server_count;
+    if history.measurements.max_processes > may {
+        let most = history.measurements.max_processes;
+        check.add_violation(format!("{most} processes of agents at once, {may} may be"));
     }
     // A missing figure must not pass: the server may have been down at the end.
-    if history.measured.resident.len() != history.servers {
-        check.violated("a server's memory could not be read".to_owned());
+    if history.measurements.resident_kib.len() != history.server_count {
+        check.add_violation("a server's memory could not be read".to_owned());
     }
-    check.looked("automations", limited);
-    check.looked("looks at queues", history.measured.looks);
-    check.looked("runs", history.runs.len());
-    check.looked("servers", history.measured.resident.len());
+    check.record_inspected("automations", limited);
+    check.record_inspected("looks at queues", history.measurements.queue_samples);
+    check.record_inspected("runs", history.runs.len());
+    check.record_inspected("servers", history.measurements.resident_kib.len());
     check
 }
 
@@ -66,12 +66,12 @@ mod tests {
     use serde_json::json;
 
     use super::{
-        super::super::history::{Automation, Measured, Run},
+        super::super::history::{Automation, Measurements, Run},
         *,
     };
 
     /// A way to break what holds.
-    type Spoil = fn(&mut History);
+    type Mutation = fn(&mut History);
 
     fn history() -> History {
         History {
@@ -85,26 +85,26 @@ mod tests {
                 failures: 1,
                 ..Run::default()
             }],
-            measured: Measured {
-                waiting: [("aut".to_owned(), 3)].into(),
-                looks: 1,
-                resident: vec![1000],
-                processes: 5,
+            measurements: Measurements {
+                max_waiting: [("aut".to_owned(), 3)].into(),
+                queue_samples: 1,
+                resident_kib: vec![1000],
+                max_processes: 5,
             },
-            servers: 1,
+            server_count: 1,
             ..History::default()
         }
     }
 
     #[test]
-    fn each_bound_is_held() {
+    fn bounds_check_reports_each_exceeded_limit() {
         assert!(check(&history()).holds(), "{:?}", check(&history()));
-        let spoils: [Spoil; 5] = [
-            |history| history.measured.waiting = [("aut".to_owned(), 4)].into(),
+        let spoils: [Mutation; 5] = [
+            |history| history.measurements.max_waiting = [("aut".to_owned(), 4)].into(),
             |history| history.runs[0].failures = 2,
-            |history| history.measured.resident[0] = RESIDENT + 1,
-            |history| history.measured.processes = PROCESSES + 1,
-            |history| history.measured.resident.clear(),
+            |history| history.measurements.resident_kib[0] = MAX_RESIDENT_KIB + 1,
+            |history| history.measurements.max_processes = MAX_PROCESSES_PER_SERVER + 1,
+            |history| history.measurements.resident_kib.clear(),
         ];
         for spoil in spoils {
             let mut history = history();

@@ -5,38 +5,38 @@
 //! have found a violation.
 
 mod bounds;
-mod ends;
-mod life;
+mod liveness;
 mod occurrences;
+mod requests;
+mod run_ends;
 mod secrets;
-mod strangers;
 mod survivors;
+mod tenant_isolation;
 mod traces;
 mod turns;
 mod verdict;
-mod words;
 
-pub(crate) use life::is_suspicious;
-pub(crate) use secrets::search;
+pub(crate) use liveness::is_suspicious;
+pub(crate) use secrets::find_secrets;
 
 use self::verdict::Check;
 use super::history::History;
 
 /// Runs all checks.
-pub(crate) fn all(history: &History) -> Vec<Check> {
+pub(crate) fn run_all(history: &History) -> Vec<Check> {
     vec![
         occurrences::check(history),
-        turns::disjoint(history),
-        ends::closed(history),
-        ends::fenced(history),
+        turns::check_overlap(history),
+        run_ends::check_run_ends(history),
+        run_ends::check_fencing(history),
         traces::check(history),
-        turns::succeeded(history),
+        turns::check_success(history),
         survivors::check(history),
         secrets::check(history),
-        strangers::check(history),
+        tenant_isolation::check(history),
         bounds::check(history),
-        words::check(history),
-        life::check(history),
+        requests::check(history),
+        liveness::check(history),
     ]
 }
 
@@ -45,8 +45,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_has_looked_at_nothing_does_not_hold() {
-        for check in all(&History::default()) {
+    fn check_that_inspected_nothing_fails() {
+        for check in run_all(&History::default()) {
             assert!(!check.holds(), "{} holds of nothing", check.name);
         }
     }

@@ -10,24 +10,24 @@ use jiff::Timestamp;
 use serde_json::Value;
 
 use super::{
-    super::history::{History, Instant, Run, Trigger},
+    super::history::{History, Run, Trigger, UnixMicros},
     verdict::Check,
 };
 
-const SECOND: Instant = 1_000_000;
+const MICROS_PER_SECOND: UnixMicros = 1_000_000;
 /// The tolerance around the creation of a trigger. An instant that near to the creation may have a row but needs
 /// none.
-const EDGE: Instant = SECOND;
+const CREATION_TOLERANCE_MICROS: UnixMicros = MICROS_PER_SECOND;
 /// The maximum time by which a row may precede its instant: the maximum clock uncertainty at which a server still
 /// fires triggers.
-const EARLY: Instant = 5 * SECOND;
+const MAX_EARLY_MICROS: UnixMicros = 5 * MICROS_PER_SECOND;
 
 /// The due instants of a trigger.
 enum Cadence {
     /// The instants with a distance of `step` microseconds, one of which is `from`.
-    Steps { from: Instant, step: Instant },
+    Periodic { from: UnixMicros, step: UnixMicros },
     /// A single instant.
-    Once(Instant),
+    At(UnixMicros),
 }
 
 impl Cadence {
@@ -36,23 +36,23 @@ impl Cadence {
     /// # Errors
     ///
     /// Returns a message if the schedule is of a form that no automation of the test uses.
-    fn read(spec: &Value) -> Result<Option<Self>, String> {
+    fn parse(spec: &Value) -> Result<Option<Self>, String> {
         let unknown = || format!("a schedule that this check does not know: {spec}");
         let text = |name: &str| spec[name].as_str().ok_or_else(unknown);
         let instant = |text: &str| {
             let at: Timestamp = text.parse().map_err(|_| unknown())?;
             Ok::<_, String>(at.as_microsecond())
         };
-        let seconds = |text: &str| match text.parse::<Instant>() {
+        let seconds = |text: &str| match text.parse::<UnixMicros>() {
             Ok(seconds) if seconds > 0 => Ok(seconds),
             _ => Err(unknown()),
         };
         match spec["kind"].as_str() {
             Some("manual" | "webhook") => Ok(None),
-            Some("at") => Ok(Some(Self::Once(instant(text("at")?)?))),
-            Some("every") => Ok(Some(Self::Steps {
+            Some("at") => Ok(Some(Self::At(instant(text("at")?)?))),
+            Some("every") => Ok(Some(Self::Periodic {
                 from: instant(text("anchor")?)?,
-                step: seconds(text("period")?.trim_end_matches('s'))? * SECOND,
+                step: seconds(text("period")?.trim_end_matches('s'))? * MICROS_PER_SECOND,
             })),
             Some("cron") => {
                 let expression = text("expression")?;
@@ -64,9 +64,9 @@ impl Cadence {
                 if 60 % step != 0 {
                     return Err(unknown());
                 }
-                Ok(Some(Self::Steps {
+                Ok(Some(Self::Periodic {
                     from: 0,
-                    step: step * SECOND,
+                    step: step * MICROS_PER_SECOND,
                 }))
             }
             _ => Err(unknown()),
@@ -74,22 +74,22 @@ impl Cadence {
     }
 
     /// `true` if the trigger is due at this instant.
-    fn is_due(&self, at: Instant) -> bool {
+    fn is_due(&self, at: UnixMicros) -> bool {
         match self {
-            Self::Steps { from, step } => (at - from).rem_euclid(*step) == 0,
-            Self::Once(once) => at == *once,
+            Self::Periodic { from, step } => (at - from).rem_euclid(*step) == 0,
+            Self::At(once) => at == *once,
         }
     }
 
     /// Returns the due instants in `(after, until]`.
-    fn due(&self, after: Instant, until: Instant) -> Vec<Instant> {
+    fn due_instants(&self, after: UnixMicros, until: UnixMicros) -> Vec<UnixMicros> {
         match self {
-            Self::Steps { from, step } => {
+            Self::Periodic { from, step } => {
                 let first = after - (after - from).rem_euclid(*step) + step;
                 let steps = std::iter::successors(Some(first), |at| Some(at + step));
                 steps.take_while(|at| *at <= until).collect()
             }
-            Self::Once(once) => Some(*once)
+            Self::At(once) => Some(*once)
                 .filter(|at| *at > after && *at <= until)
                 .into_iter()
                 .collect(),
@@ -108,7 +108,7 @@ pub(super) fn check(history: &History) -> Check {
     let mut attempts: BTreeMap<(&str, i64), &Run> = BTreeMap::new();
     for run in &history.runs {
         if let Some(other) = attempts.insert((&run.input, run.attempt), run) {
-            check.violated(format!("{} and {} are one attempt", run.id, other.id));
+            check.add_violation(format!("{} and {} are one attempt", run.id, other.id));
         }
         match &run.trigger {
             Some(trigger) if run.attempt == 1 => rows.entry(trigger).or_default().push(run),
@@ -116,34 +116,34 @@ pub(super) fn check(history: &History) -> Check {
         }
     }
     // 2. Compare the rows of each trigger with its schedule.
-    let fired = fired(history);
+    let fired = first_commits(history);
     let (mut due, mut timed, mut dated) = (0, 0, 0);
     for trigger in &history.triggers {
         let rows = rows.remove(trigger.id.as_str()).unwrap_or_default();
-        match Cadence::read(&trigger.spec) {
+        match Cadence::parse(&trigger.spec) {
             Ok(Some(cadence)) => {
                 timed += 1;
-                due += compare(&mut check, history.until, trigger, &cadence, &rows);
-                dated += not_early(&mut check, &fired, &rows);
+                due += compare_rows(&mut check, history.due_until, trigger, &cadence, &rows);
+                dated += check_not_early(&mut check, &fired, &rows);
             }
             Ok(None) => {}
-            Err(unknown) => check.violated(unknown),
+            Err(unknown) => check.add_violation(unknown),
         }
     }
     // 3. All rows that are left belong to no known trigger.
     for trigger in rows.keys() {
-        check.violated(format!("rows of a trigger that is not there: {trigger}"));
+        check.add_violation(format!("rows of a trigger that is not there: {trigger}"));
     }
-    check.looked("triggers by time", timed);
-    check.looked("due instants", due);
-    check.looked("dated rows", dated);
-    check.looked("attempts", attempts.len());
+    check.record_inspected("triggers by time", timed);
+    check.record_inspected("due instants", due);
+    check.record_inspected("dated rows", dated);
+    check.record_inspected("attempts", attempts.len());
     check
 }
 
 /// Returns the commit of the first event of each run, by the database's clock. This is the instant from which the row
 /// exists.
-fn fired(history: &History) -> HashMap<&str, Instant> {
+fn first_commits(history: &History) -> HashMap<&str, UnixMicros> {
     let mut fired = HashMap::new();
     for event in history.events.iter().chain(&history.automation_events) {
         if let Some(at) = event.committed_at.filter(|_| event.kind == "run") {
@@ -156,7 +156,7 @@ fn fired(history: &History) -> HashMap<&str, Instant> {
 
 /// Checks that no row was committed before the last instant that it covers. Returns the number of rows with a known
 /// commit.
-fn not_early(check: &mut Check, fired: &HashMap<&str, Instant>, rows: &[&Run]) -> usize {
+fn check_not_early(check: &mut Check, fired: &HashMap<&str, UnixMicros>, rows: &[&Run]) -> usize {
     let mut dated = 0;
     for run in rows {
         let last = run.missed_until.or(run.scheduled_for);
@@ -164,12 +164,12 @@ fn not_early(check: &mut Check, fired: &HashMap<&str, Instant>, rows: &[&Run]) -
             continue;
         };
         dated += 1;
-        if *at < last - EARLY {
-            check.violated(format!(
+        if *at < last - MAX_EARLY_MICROS {
+            check.add_violation(format!(
                 "{} is at {}, and was there at {}",
-                run.told(),
-                shown(last),
-                shown(*at)
+                run.format_attempt(),
+                format_instant(last),
+                format_instant(*at)
             ));
         }
     }
@@ -177,9 +177,9 @@ fn not_early(check: &mut Check, fired: &HashMap<&str, Instant>, rows: &[&Run]) -
 }
 
 /// Compares the rows of a trigger with its due instants up to `until`. Returns the number of due instants.
-fn compare(
+fn compare_rows(
     check: &mut Check,
-    until: Instant,
+    until: UnixMicros,
     trigger: &Trigger,
     cadence: &Cadence,
     rows: &[&Run],
@@ -188,44 +188,51 @@ fn compare(
     let mut taken = HashSet::new();
     for run in rows {
         let Some(first) = run.scheduled_for else {
-            check.violated(format!("{} of {} has no instant", run.told(), trigger.id));
+            check.add_violation(format!(
+                "{} of {} has no instant",
+                run.format_attempt(),
+                trigger.id
+            ));
             continue;
         };
         let last = run.missed_until.unwrap_or(first);
-        if !cadence.is_due(first) || !cadence.is_due(last) || first < trigger.created_at - EDGE {
-            check.violated(format!(
+        if !cadence.is_due(first)
+            || !cadence.is_due(last)
+            || first < trigger.created_at - CREATION_TOLERANCE_MICROS
+        {
+            check.add_violation(format!(
                 "{} is at {}, when {} was not due",
-                run.told(),
-                shown(first),
+                run.format_attempt(),
+                format_instant(first),
                 trigger.id
             ));
         }
-        let covered = cadence.due(first - 1, last);
+        let covered = cadence.due_instants(first - 1, last);
         if usize::try_from(run.occurrences) != Ok(covered.len()) {
-            check.violated(format!(
+            check.add_violation(format!(
                 "{} counts {} instants instead of {}",
-                run.told(),
+                run.format_attempt(),
                 run.occurrences,
                 covered.len()
             ));
         }
         for at in covered {
             if !taken.insert(at) {
-                check.violated(format!(
+                check.add_violation(format!(
                     "{} of {} has more than one row",
-                    shown(at),
+                    format_instant(at),
                     trigger.id
                 ));
             }
         }
     }
     // 2. Each due instant is covered by a row.
-    let due = cadence.due(trigger.created_at + EDGE, until);
+    let due = cadence.due_instants(trigger.created_at + CREATION_TOLERANCE_MICROS, until);
     for at in &due {
         if !taken.contains(at) {
-            check.violated(format!(
+            check.add_violation(format!(
                 "{} of {} ({}) has no row",
-                shown(*at),
+                format_instant(*at),
                 trigger.id,
                 trigger.automation
             ));
@@ -235,7 +242,7 @@ fn compare(
 }
 
 /// Formats an instant for reports.
-fn shown(at: Instant) -> String {
+fn format_instant(at: UnixMicros) -> String {
     Timestamp::from_microsecond(at).map_or_else(|_| at.to_string(), |at| at.to_string())
 }
 
@@ -253,30 +260,30 @@ mod tests {
             attempt: 1,
             status: status.into(),
             trigger: Some("t".into()),
-            scheduled_for: Some(number * SECOND),
+            scheduled_for: Some(number * MICROS_PER_SECOND),
             occurrences: 1,
             ..Run::default()
         };
         let missed = Run {
-            missed_until: Some(16 * SECOND),
+            missed_until: Some(16 * MICROS_PER_SECOND),
             occurrences: 2,
             ..run(14, "missed")
         };
         let anchor = json!("1970-01-01T00:00:10Z");
-        let event = |run: i64, at: Instant| Event {
+        let event = |run: i64, at: UnixMicros| Event {
             kind: "run".into(),
             reference: format!("run_{run}"),
-            committed_at: Some(at * SECOND),
+            committed_at: Some(at * MICROS_PER_SECOND),
             ..Event::default()
         };
         History {
             events: vec![event(12, 12), event(12, 13), event(20, 20)],
             automation_events: vec![event(14, 16), event(18, 19)],
-            until: 21 * SECOND,
+            due_until: 21 * MICROS_PER_SECOND,
             triggers: vec![Trigger {
                 id: "t".into(),
                 spec: json!({ "kind": "every", "period": "2s", "anchor": anchor }),
-                created_at: 10 * SECOND,
+                created_at: 10 * MICROS_PER_SECOND,
                 ..Trigger::default()
             }],
             runs: vec![
@@ -289,22 +296,22 @@ mod tests {
         }
     }
 
-    fn broken(spoil: impl FnOnce(&mut History)) -> String {
+    fn violations_after(spoil: impl FnOnce(&mut History)) -> String {
         let mut history = history();
         spoil(&mut history);
         check(&history).violations.join("\n")
     }
 
     #[test]
-    fn what_is_in_order_holds() {
+    fn occurrence_check_accepts_valid_history() {
         let found = check(&history());
         assert!(found.holds(), "{found:?}");
-        assert_eq!(found.looked[1], ("due instants", 5));
+        assert_eq!(found.inspected[1], ("due instants", 5));
     }
 
     #[test]
-    fn an_instant_without_a_row_is_found() {
-        let found = broken(|history| drop(history.runs.remove(2)));
+    fn occurrence_check_reports_instant_without_row() {
+        let found = violations_after(|history| drop(history.runs.remove(2)));
         assert!(
             found.contains("1970-01-01T00:00:18Z of t () has no row"),
             "{found}"
@@ -312,54 +319,64 @@ mod tests {
     }
 
     #[test]
-    fn an_instant_with_two_rows_is_found() {
-        let found = broken(|history| {
+    fn occurrence_check_reports_instant_with_two_rows() {
+        let found = violations_after(|history| {
             let mut again = history.runs[0].clone();
             again.input = "another".into();
             history.runs.push(again);
         });
         assert!(found.contains("has more than one row"), "{found}");
-        let found = broken(|history| history.runs[0].scheduled_for = Some(14 * SECOND));
+        let found = violations_after(|history| {
+            history.runs[0].scheduled_for = Some(14 * MICROS_PER_SECOND)
+        });
         assert!(found.contains("has more than one row"), "{found}");
     }
 
     #[test]
-    fn a_row_at_another_instant_is_found() {
-        let found = broken(|history| history.runs[0].scheduled_for = Some(13 * SECOND));
+    fn occurrence_check_reports_row_at_wrong_instant() {
+        let found = violations_after(|history| {
+            history.runs[0].scheduled_for = Some(13 * MICROS_PER_SECOND)
+        });
         assert!(found.contains("was not due"), "{found}");
     }
 
     #[test]
-    fn a_row_before_its_time_is_found() {
-        let found = broken(|history| history.events[0].committed_at = Some(6 * SECOND));
+    fn occurrence_check_reports_row_before_its_instant() {
+        let found = violations_after(|history| {
+            history.events[0].committed_at = Some(6 * MICROS_PER_SECOND)
+        });
         assert!(
             found.contains("at 1970-01-01T00:00:12Z, and was there at 1970-01-01T00:00:06Z"),
             "{found}"
         );
         // A stretch is over when its last instant was.
-        let found = broken(|history| {
-            history.automation_events[0].committed_at = Some(10 * SECOND);
+        let found = violations_after(|history| {
+            history.automation_events[0].committed_at = Some(10 * MICROS_PER_SECOND);
         });
         assert!(found.contains("at 1970-01-01T00:00:16Z"), "{found}");
     }
 
     #[test]
-    fn a_stretch_that_counts_wrongly_is_found() {
-        let found = broken(|history| history.runs[1].occurrences = 3);
+    fn occurrence_check_reports_wrong_count_of_missed_range() {
+        let found = violations_after(|history| history.runs[1].occurrences = 3);
         assert!(found.contains("counts 3 instants instead of 2"), "{found}");
     }
 
     #[test]
-    fn an_attempt_that_is_there_twice_is_found() {
-        let found = broken(|history| history.runs[3].input = history.runs[0].input.clone());
+    fn occurrence_check_reports_duplicate_attempt() {
+        let found =
+            violations_after(|history| history.runs[3].input = history.runs[0].input.clone());
         assert!(found.contains("are one attempt"), "{found}");
     }
 
     #[test]
-    fn schedules_are_read_or_told_of() {
+    fn cadence_parse_refuses_unknown_schedules() {
         let read = |spec: Value| {
-            Cadence::read(&spec)
-                .map(|cadence| cadence.map_or(0, |cadence| cadence.due(0, 60 * SECOND).len()))
+            Cadence::parse(&spec).map(|cadence| {
+                cadence.map_or(0, |cadence| {
+                    cadence.due_instants(0, 60 * MICROS_PER_SECOND).len()
+                })
+            })
         };
         let cron = |expression: &str| read(json!({ "kind": "cron", "expression": expression }));
         assert_eq!(cron("*/5 * * * * *"), Ok(12));

@@ -6,13 +6,13 @@ use super::{super::history::History, verdict::Check};
 pub(super) fn check(history: &History) -> Check {
     let mut check = Check::new("I8", "no secret is in logs, database, prompts or events");
     check.violations.clone_from(&history.leaks);
-    check.looked("places and secrets searched", history.searched);
+    check.record_inspected("places and secrets searched", history.secret_searches);
     check
 }
 
 /// Searches `content` for secrets. Returns a description of the first occurrence of each. `secrets` has pairs of a
 /// description and the secret; `place` is the origin of the content for the report.
-pub(crate) fn search(place: &str, content: &str, secrets: &[(&str, &str)]) -> Vec<String> {
+pub(crate) fn find_secrets(place: &str, content: &str, secrets: &[(&str, &str)]) -> Vec<String> {
     let found = secrets.iter().filter_map(|(name, secret)| {
         let at = content.find(secret)?;
         let line = content[..at].lines().count();
@@ -26,12 +26,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_secret_is_found_where_it_is() {
+    fn secret_search_reports_name_and_line() {
         let secrets = [("the canary", "tweet"), ("a token", "mat_1")];
-        let found = search("a log", "one\ntwo mat_1 three\n", &secrets);
+        let found = find_secrets("a log", "one\ntwo mat_1 three\n", &secrets);
         assert_eq!(found, ["a token is in a log, about line 2"]);
         let mut history = History {
-            searched: 2,
+            secret_searches: 2,
             ..History::default()
         };
         assert!(check(&history).holds());

@@ -7,29 +7,32 @@ pub(super) fn check(history: &History) -> Check {
     let mut check = Check::new("I7", "no process of an agent is left");
     for process in &history.survivors {
         let run = process.run.as_deref().unwrap_or("no run");
-        check.violated(format!(
+        check.add_violation(format!(
             "process {} of {run}: {}",
             process.pid, process.command
         ));
     }
     // The check must fail if the search for processes never found one during the test.
-    check.looked("processes at once meanwhile", history.measured.processes);
+    check.record_inspected(
+        "processes at once meanwhile",
+        history.measurements.max_processes,
+    );
     check
 }
 
 #[cfg(test)]
 mod tests {
     use super::{
-        super::super::{history::Measured, processes::Process},
+        super::super::{history::Measurements, processes::Process},
         *,
     };
 
     #[test]
-    fn what_is_left_is_found() {
+    fn survivor_check_reports_leftover_process() {
         let mut history = History {
-            measured: Measured {
-                processes: 3,
-                ..Measured::default()
+            measurements: Measurements {
+                max_processes: 3,
+                ..Measurements::default()
             },
             ..History::default()
         };

@@ -22,7 +22,7 @@ pub(super) fn check(history: &History) -> Check {
         let log = logs.get(session.id.as_str()).map_or(&[][..], Vec::as_slice);
         let numbers = log.iter().map(|event| event.seq);
         if !numbers.eq(1..=session.last_seq) {
-            check.violated(format!(
+            check.add_violation(format!(
                 "the log of {} has {} events and should end at {}",
                 session.id,
                 log.len(),
@@ -35,17 +35,17 @@ pub(super) fn check(history: &History) -> Check {
     for recording in &history.recordings {
         let log = logs.get(recording.session.as_str());
         let log = log.map_or(&[][..], Vec::as_slice);
-        events += recording.seen.len();
+        events += recording.received.len();
         again += usize::try_from(recording.connections.saturating_sub(1)).unwrap_or(0);
         let who = || format!("{} of {}", recording.reader, recording.session);
-        for (seen, event) in recording.seen.iter().zip(log) {
+        for (seen, event) in recording.received.iter().zip(log) {
             // The references of approvals differ in form: the query for the events gives them no prefix.
             let same = seen.seq == event.seq
                 && seen.kind == event.kind
                 && without_nulls(&seen.body) == without_nulls(&event.body)
                 && (seen.reference == event.reference || event.kind == "approval");
             if !same {
-                check.violated(format!(
+                check.add_violation(format!(
                     "{} saw {} {} {} where the table has {} {} {}",
                     who(),
                     seen.seq,
@@ -58,22 +58,22 @@ pub(super) fn check(history: &History) -> Check {
                 break;
             }
         }
-        if recording.seen.len() != log.len() {
-            check.violated(format!(
+        if recording.received.len() != log.len() {
+            check.add_violation(format!(
                 "{} saw {} events of {}, the last of them {} ({} connections, {} refused)",
                 who(),
-                recording.seen.len(),
+                recording.received.len(),
                 log.len(),
-                recording.last(),
+                recording.last_seq(),
                 recording.connections,
-                recording.refused
+                recording.failed_opens
             ));
         }
     }
-    check.looked("logs", history.sessions.len());
-    check.looked("readers", history.recordings.len());
-    check.looked("events read", events);
-    check.looked("reconnections", again);
+    check.record_inspected("logs", history.sessions.len());
+    check.record_inspected("readers", history.recordings.len());
+    check.record_inspected("events read", events);
+    check.record_inspected("reconnections", again);
     check
 }
 
@@ -90,7 +90,7 @@ mod tests {
     use serde_json::json;
 
     use super::{
-        super::super::history::{Recording, Seen, Session},
+        super::super::history::{ReceivedEvent, Session, TraceRecording},
         *,
     };
 
@@ -104,7 +104,7 @@ mod tests {
             body: body.clone(),
             ..Event::default()
         });
-        let seen = (1..=4).map(|seq| Seen {
+        let seen = (1..=4).map(|seq| ReceivedEvent {
             seq,
             kind: "run".into(),
             reference: "run_1".into(),
@@ -116,48 +116,56 @@ mod tests {
                 last_seq: 4,
             }],
             events: events.collect(),
-            recordings: vec![Recording {
+            recordings: vec![TraceRecording {
                 session: "ses".into(),
-                seen: seen.collect(),
+                received: seen.collect(),
                 connections: 3,
-                ..Recording::default()
+                ..TraceRecording::default()
             }],
             ..History::default()
         }
     }
 
-    fn breaks(spoil: impl FnOnce(&mut History)) -> bool {
+    fn has_violation_after(spoil: impl FnOnce(&mut History)) -> bool {
         let mut history = history();
         spoil(&mut history);
         !check(&history).violations.is_empty()
     }
 
     #[test]
-    fn what_is_in_order_holds() {
+    fn trace_check_accepts_valid_history() {
         let found = check(&history());
         assert!(found.holds(), "{found:?}");
     }
 
     #[test]
-    fn what_a_reader_missed_or_saw_again_is_found() {
-        assert!(breaks(|history| drop(history.recordings[0].seen.remove(1))));
-        assert!(breaks(|history| drop(history.recordings[0].seen.pop())));
-        assert!(breaks(|history| {
-            let again = history.recordings[0].seen[1].clone();
-            history.recordings[0].seen.insert(2, again);
+    fn trace_check_reports_missed_repeated_or_changed_event() {
+        assert!(has_violation_after(|history| drop(
+            history.recordings[0].received.remove(1)
+        )));
+        assert!(has_violation_after(|history| drop(
+            history.recordings[0].received.pop()
+        )));
+        assert!(has_violation_after(|history| {
+            let again = history.recordings[0].received[1].clone();
+            history.recordings[0].received.insert(2, again);
         }));
-        assert!(breaks(|history| history.recordings[0].seen.swap(0, 1)));
-        assert!(breaks(
-            |history| history.recordings[0].seen[2].body = json!({})
-        ));
+        assert!(has_violation_after(|history| history.recordings[0]
+            .received
+            .swap(0, 1)));
+        assert!(has_violation_after(|history| history.recordings[0]
+            .received[2]
+            .body = json!({})));
     }
 
     #[test]
-    fn a_hole_in_a_log_is_found() {
-        assert!(breaks(|history| {
+    fn trace_check_reports_gap_in_log() {
+        assert!(has_violation_after(|history| {
             history.events.remove(1);
-            history.recordings[0].seen.remove(1);
+            history.recordings[0].received.remove(1);
         }));
-        assert!(breaks(|history| history.sessions[0].last_seq = 5));
+        assert!(has_violation_after(
+            |history| history.sessions[0].last_seq = 5
+        ));
     }
 }

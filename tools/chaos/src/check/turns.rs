@@ -4,7 +4,7 @@
 use std::collections::{HashMap, HashSet};
 
 use super::{
-    super::history::{History, Noted, What},
+    super::history::{History, PromptLogEntry, PromptLogKind},
     verdict::Check,
 };
 
@@ -13,20 +13,21 @@ use super::{
 /// A conversation is a seat, according to the database, and also an agent's own session. A turn ends with its answer.
 /// A turn without an answer ends with the last ledger entry of its process: another process may begin the next turn
 /// then, but the first process must write no further entry.
-pub(super) fn disjoint(history: &History) -> Check {
+pub(super) fn check_overlap(history: &History) -> Check {
     let mut check = Check::new("I2", "turns of one conversation do not overlap");
     let runs = history.runs_by_id();
-    let seat = |noted: &Noted| {
+    let seat = |noted: &PromptLogEntry| {
         let run = noted.run.as_deref().and_then(|run| runs.get(run))?;
         run.seat.clone()
     };
-    let session = |noted: &Noted| Some(format!("{}/{}", noted.ledger, noted.session.as_ref()?));
-    let by_seat = walk(&mut check, history, seat);
-    let by_session = walk(&mut check, history, session);
-    for noted in &history.noted {
-        if noted.what == What::Crowded {
+    let session =
+        |noted: &PromptLogEntry| Some(format!("{}/{}", noted.log_index, noted.session.as_ref()?));
+    let by_seat = check_conversations(&mut check, history, seat);
+    let by_session = check_conversations(&mut check, history, session);
+    for noted in &history.prompt_log {
+        if noted.kind == PromptLogKind::Overlapped {
             let (pid, session) = (noted.pid, noted.session.as_deref().unwrap_or("none"));
-            check.violated(format!(
+            check.add_violation(format!(
                 "process {pid} was not alone in its session {session}"
             ));
         }
@@ -34,65 +35,65 @@ pub(super) fn disjoint(history: &History) -> Check {
             .run
             .as_deref()
             .is_some_and(|run| runs.contains_key(run));
-        if noted.what == What::Prompted && !known {
+        if noted.kind == PromptLogKind::Prompted && !known {
             let run = noted.run.as_deref().unwrap_or("no run");
-            check.violated(format!("process {} had a prompt for {run}", noted.pid));
+            check.add_violation(format!("process {} had a prompt for {run}", noted.pid));
         }
     }
-    check.looked("turns of seats", by_seat);
-    check.looked("turns of agents' sessions", by_session);
+    check.record_inspected("turns of seats", by_seat);
+    check.record_inspected("turns of agents' sessions", by_session);
     check
 }
 
 /// Checks the ledger entries of each conversation in their order. Returns the number of turns.
-fn walk(
+fn check_conversations(
     check: &mut Check,
     history: &History,
-    conversation: impl Fn(&Noted) -> Option<String>,
+    conversation: impl Fn(&PromptLogEntry) -> Option<String>,
 ) -> usize {
     let mut turns = 0;
     // The process and run of each conversation's unanswered prompt.
     let mut prompted: HashMap<String, (u32, Option<&str>)> = HashMap::new();
     // The processes and runs whose unanswered turn was followed by another turn. They must write no further entry.
     let mut dead: HashMap<String, HashSet<(u32, Option<&str>)>> = HashMap::new();
-    for noted in &history.noted {
+    for noted in &history.prompt_log {
         let Some(of) = conversation(noted) else {
             continue;
         };
         let who = (noted.pid, noted.run.as_deref());
         if dead.get(&of).is_some_and(|dead| dead.contains(&who)) {
             let run = who.1.unwrap_or("no run");
-            check.violated(format!(
+            check.add_violation(format!(
                 "{of}: process {} of {run} went on after another turn had begun",
                 who.0
             ));
         }
-        match &noted.what {
-            What::Prompted => {
+        match &noted.kind {
+            PromptLogKind::Prompted => {
                 turns += 1;
                 if let Some(before) = prompted.insert(of.clone(), who) {
                     if before == who {
-                        check.violated(format!("{of}: {} was prompted within a turn", who.0));
+                        check.add_violation(format!("{of}: {} was prompted within a turn", who.0));
                     }
                     dead.entry(of).or_default().insert(before);
                 }
             }
-            What::Finished(_) => {
+            PromptLogKind::Finished(_) => {
                 prompted.remove(&of);
             }
-            What::Crowded | What::Else => {}
+            PromptLogKind::Overlapped | PromptLogKind::Other => {}
         }
     }
     turns
 }
 
 /// Checks I6: the agent of each succeeded run has ended its turn, and no input has succeeded twice.
-pub(super) fn succeeded(history: &History) -> Check {
+pub(super) fn check_success(history: &History) -> Check {
     let mut check = Check::new("I6", "what has succeeded was ended by its agent");
     let ended: HashSet<&str> = history
-        .noted
+        .prompt_log
         .iter()
-        .filter(|noted| noted.what == What::Finished("end_turn".to_owned()))
+        .filter(|noted| noted.kind == PromptLogKind::Finished("end_turn".to_owned()))
         .filter_map(|noted| noted.run.as_deref())
         .collect();
     let mut inputs = HashSet::new();
@@ -101,13 +102,16 @@ pub(super) fn succeeded(history: &History) -> Check {
     for run in succeeded {
         count += 1;
         if !ended.contains(run.id.as_str()) {
-            check.violated(format!("{}: no agent ended its turn", run.told()));
+            check.add_violation(format!("{}: no agent ended its turn", run.format_attempt()));
         }
         if !inputs.insert(&run.input) {
-            check.violated(format!("{}: its input had succeeded before", run.told()));
+            check.add_violation(format!(
+                "{}: its input had succeeded before",
+                run.format_attempt()
+            ));
         }
     }
-    check.looked("runs that succeeded", count);
+    check.record_inspected("runs that succeeded", count);
     check
 }
 
@@ -115,22 +119,22 @@ pub(super) fn succeeded(history: &History) -> Check {
 mod tests {
     use super::{super::super::history::Run, *};
 
-    fn noted(pid: u32, what: What) -> Noted {
-        Noted {
+    fn log_entry(pid: u32, what: PromptLogKind) -> PromptLogEntry {
+        PromptLogEntry {
             pid,
             run: Some(format!("run_{pid}")),
             session: Some("s".into()),
-            what,
-            ..Noted::default()
+            kind: what,
+            ..PromptLogEntry::default()
         }
     }
 
-    fn finished() -> What {
-        What::Finished("end_turn".into())
+    fn end_turn() -> PromptLogKind {
+        PromptLogKind::Finished("end_turn".into())
     }
 
     /// Two attempts on one seat, the first of which was lost.
-    fn history(noted: Vec<Noted>) -> History {
+    fn history(noted: Vec<PromptLogEntry>) -> History {
         let run = |number: u32| Run {
             id: format!("run_{number}"),
             seat: Some("seat".into()),
@@ -140,76 +144,79 @@ mod tests {
         };
         History {
             runs: vec![run(1), run(2)],
-            noted,
+            prompt_log: noted,
             ..History::default()
         }
     }
 
-    fn in_order() -> Vec<Noted> {
+    fn valid_log() -> Vec<PromptLogEntry> {
         vec![
-            noted(1, What::Prompted),
-            noted(1, What::Else),
-            noted(2, What::Prompted),
-            noted(2, finished()),
+            log_entry(1, PromptLogKind::Prompted),
+            log_entry(1, PromptLogKind::Other),
+            log_entry(2, PromptLogKind::Prompted),
+            log_entry(2, end_turn()),
         ]
     }
 
     #[test]
-    fn what_is_in_order_holds() {
-        let history = history(in_order());
-        let (disjoint, succeeded) = (disjoint(&history), succeeded(&history));
+    fn turn_checks_accept_valid_history() {
+        let history = history(valid_log());
+        let (disjoint, succeeded) = (check_overlap(&history), check_success(&history));
         assert!(disjoint.holds(), "{disjoint:?}");
         assert!(succeeded.holds(), "{succeeded:?}");
-        assert_eq!(disjoint.looked[0], ("turns of seats", 2));
+        assert_eq!(disjoint.inspected[0], ("turns of seats", 2));
     }
 
     #[test]
-    fn an_agent_that_goes_on_beside_its_successor_is_found() {
-        let mut spoiled = in_order();
-        spoiled.insert(3, noted(1, finished()));
-        let found = disjoint(&history(spoiled)).violations.join("\n");
+    fn overlap_check_reports_entry_after_next_prompt() {
+        let mut spoiled = valid_log();
+        spoiled.insert(3, log_entry(1, end_turn()));
+        let found = check_overlap(&history(spoiled)).violations.join("\n");
         assert!(found.contains("process 1 of run_1 went on"), "{found}");
     }
 
     #[test]
-    fn it_is_found_by_the_seat_alone_where_the_agents_sessions_differ() {
-        let mut spoiled = in_order();
-        spoiled.insert(3, noted(1, finished()));
+    fn overlap_check_reports_overlap_by_seat_alone() {
+        let mut spoiled = valid_log();
+        spoiled.insert(3, log_entry(1, end_turn()));
         for noted in &mut spoiled {
             noted.session = Some(noted.pid.to_string());
         }
-        let found = disjoint(&history(spoiled)).violations;
+        let found = check_overlap(&history(spoiled)).violations;
         assert_eq!(found.len(), 1, "{found:?}");
     }
 
     #[test]
-    fn a_crowded_session_and_a_prompt_of_nobody_are_found() {
-        let crowded = vec![noted(1, What::Prompted), noted(2, What::Crowded)];
-        let found = disjoint(&history(crowded)).violations.join("\n");
+    fn overlap_check_reports_shared_session_and_unknown_run() {
+        let crowded = vec![
+            log_entry(1, PromptLogKind::Prompted),
+            log_entry(2, PromptLogKind::Overlapped),
+        ];
+        let found = check_overlap(&history(crowded)).violations.join("\n");
         assert!(found.contains("process 2 was not alone"), "{found}");
-        let found = disjoint(&history(vec![noted(7, What::Prompted)])).violations;
+        let found = check_overlap(&history(vec![log_entry(7, PromptLogKind::Prompted)])).violations;
         assert!(found.join("\n").contains("a prompt for run_7"), "{found:?}");
     }
 
     #[test]
-    fn a_success_that_no_agent_knows_of_is_found() {
-        let mut claimed = in_order();
+    fn success_check_reports_run_without_agent_end() {
+        let mut claimed = valid_log();
         claimed.pop();
-        let found = succeeded(&history(claimed)).violations.join("\n");
+        let found = check_success(&history(claimed)).violations.join("\n");
         assert!(
             found.contains("run_2 (succeeded, attempt 0): no agent"),
             "{found}"
         );
-        let refused = vec![noted(2, What::Finished("refusal".into()))];
-        assert!(!succeeded(&history(refused)).holds());
+        let refused = vec![log_entry(2, PromptLogKind::Finished("refusal".into()))];
+        assert!(!check_success(&history(refused)).holds());
     }
 
     #[test]
-    fn an_input_that_succeeds_twice_is_found() {
-        let mut history = history(in_order());
-        history.noted.push(noted(1, finished()));
+    fn success_check_reports_input_succeeding_twice() {
+        let mut history = history(valid_log());
+        history.prompt_log.push(log_entry(1, end_turn()));
         history.runs[0].status = "succeeded".into();
-        let found = succeeded(&history).violations.join("\n");
+        let found = check_success(&history).violations.join("\n");
         assert!(found.contains("had succeeded before"), "{found}");
     }
 }

@@ -1,6 +1,6 @@
 //! Budgets of tenants, and the usage that counts against them.
 
-use api_types::{BudgetRequest, Spending, Tenant};
+use api_types::{BudgetRequest, BudgetUsage, Tenant};
 use axum::Json as Answer;
 use model::{access::Permission, budget::Budget};
 
@@ -8,7 +8,7 @@ use crate::{
     caller::Caller,
     etag::{self, ETag, IfMatch},
     extract::{Json, Path},
-    problem::Failure,
+    problem::ApiError,
 };
 
 /// Show the usage of a tenant
@@ -20,17 +20,17 @@ use crate::{
     path = "/tenants/{tenant}/spending",
     tag = "access",
     params(("tenant" = String, Path, description = "Its id or its name")),
-    responses((status = OK, description = "What it has used", body = Spending)),
+    responses((status = OK, description = "What it has used", body = BudgetUsage)),
     security(("token" = ["tenants:read"]), ("browser" = []))
 )]
-pub(super) async fn show_tenant_spending(
+pub(super) async fn show_tenant_usage(
     caller: Caller,
     Path([tenant]): Path<1>,
-) -> Result<Answer<Spending>, Failure> {
-    let service = caller.may(Permission::TenantsRead)?;
-    let all = caller.is_of_the_install();
+) -> Result<Answer<BudgetUsage>, ApiError> {
+    let service = caller.authorize(Permission::TenantsRead)?;
+    let all = caller.is_in_install_tenant();
     let tenant = service.tenant(all, &tenant).await?;
-    Ok(Answer(service.tenant_spending(tenant.id).await?))
+    Ok(Answer(service.tenant_usage(tenant.id).await?))
 }
 
 /// Set the budget of a tenant
@@ -60,12 +60,12 @@ pub(super) async fn set_tenant_budget(
     Path([tenant]): Path<1>,
     seen: IfMatch,
     budget: Json<BudgetRequest>,
-) -> Result<(ETag, Answer<Tenant>), Failure> {
-    let service = caller.may(Permission::TenantsWrite)?;
-    let all = caller.is_of_the_install();
+) -> Result<(ETag, Answer<Tenant>), ApiError> {
+    let service = caller.authorize(Permission::TenantsWrite)?;
+    let all = caller.is_in_install_tenant();
     let tenant = service.tenant(all, &tenant).await?;
     if !all {
-        return Err(Failure::forbidden(
+        return Err(ApiError::forbidden(
             "failed to set the budget of a tenant: only admins of the install's own tenant may",
         ));
     }
@@ -75,6 +75,6 @@ pub(super) async fn set_tenant_budget(
     let set = service.set_tenant_budget(tenant.id, before, &budget);
     let set = set.await?;
     // Runs that wait for the budget may start now.
-    caller.wake();
-    Ok((etag::of_budget(&set.budget), Answer(set.into())))
+    caller.wake_loops();
+    Ok((etag::budget_header(&set.budget), Answer(set.into())))
 }

@@ -15,7 +15,7 @@ pub(super) fn routes() -> OpenApiRouter<Api> {
         .routes(routes!(tokens::show_token, tokens::revoke_token))
         .routes(routes!(tenants::list_tenants, tenants::create_tenant))
         .routes(routes!(tenants::show_tenant))
-        .routes(routes!(budgets::show_tenant_spending))
+        .routes(routes!(budgets::show_tenant_usage))
         .routes(routes!(budgets::set_tenant_budget))
         .routes(routes!(sign_in::create_sign_in_link))
         .routes(routes!(sign_in::sign_in, sign_in::sign_out))

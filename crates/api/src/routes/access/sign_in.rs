@@ -21,9 +21,9 @@ use crate::{
     caller::{Caller, unauthenticated},
     cookie,
     extract::Json,
-    gate,
-    once::Once,
-    problem::Failure,
+    idempotency::IdempotencyKey,
+    problem::ApiError,
+    request_guard,
 };
 
 /// Create a sign-in link
@@ -34,15 +34,18 @@ use crate::{
     post,
     path = "/sign-in-links",
     tag = "access",
-    params(Once),
+    params(IdempotencyKey),
     responses((status = CREATED, description = "The link", body = SignInLink)),
     security(("token" = []), ("browser" = []))
 )]
-pub(super) async fn create_sign_in_link(caller: Caller, once: Once) -> Result<Response, Failure> {
+pub(super) async fn create_sign_in_link(
+    caller: Caller,
+    once: IdempotencyKey,
+) -> Result<Response, ApiError> {
     let service = caller.api.service(caller.tenant);
     let token = caller.token.as_ref().map(|token| token.id);
     // The path contains the code of the link, so that the recorded response must not keep it.
-    let made = once.create_hiding(&caller, &[], "path", async |id| {
+    let made = once.create_redacting(&caller, &[], "path", async |id| {
         let id = id.map(TokenId::from_uuid);
         let link = service.create_sign_in_link(token, id).await?;
         Ok((StatusCode::CREATED, link))
@@ -65,16 +68,16 @@ pub(super) async fn create_sign_in_link(caller: Caller, once: Once) -> Result<Re
 )]
 pub(super) async fn sign_in(
     State(api): State<Api>,
-    From(from): From,
+    ClientAddress(from): ClientAddress,
     headers: HeaderMap,
     request: Json<SignInCode>,
-) -> Result<Response, Failure> {
+) -> Result<Response, ApiError> {
     // Requests over the private socket come from the owner of the data folder. Only requests over the network are
     // limited, and must come from a page of this server: another page could otherwise sign the browser in with its
     // own code, and the person would work under a stranger's token.
     if let Some(from) = from {
-        api.shared.sign_ins.attempt(from)?;
-        gate::sent_by_our_page(&headers)?;
+        api.shared.sign_in_limiter.check_attempt(from)?;
+        request_guard::require_same_origin(&headers)?;
     }
     let worthless = || unauthenticated("the link has expired, or was used before");
     let code = LinkSecret::parse(&request.value.code).map_err(|_| worthless())?;
@@ -82,8 +85,8 @@ pub(super) async fn sign_in(
     let service = api.service(api.shared.tenant);
     let signed_in = service.use_sign_in_link(&code, &secret).await?;
     let seconds = signed_in.ok_or_else(worthless)?;
-    let cookie = cookie::keep(&secret, seconds, api.shared.by_tls);
-    Ok(with_cookie(cookie))
+    let cookie = cookie::set_header(&secret, seconds, api.shared.by_tls);
+    Ok(no_content_with_cookie(cookie))
 }
 
 /// Sign a browser out
@@ -97,7 +100,7 @@ pub(super) async fn sign_in(
     responses((status = NO_CONTENT, description = "The cookie is gone")),
     security(("token" = []), ("browser" = []))
 )]
-pub(super) async fn sign_out(caller: Caller) -> Result<Response, Failure> {
+pub(super) async fn sign_out(caller: Caller) -> Result<Response, ApiError> {
     // A request with an `Authorization` header is authenticated by that token. Do not revoke it: it belongs to a
     // program.
     let browser = |token: &&Token| token.kind == TokenKind::Browser;
@@ -105,10 +108,12 @@ pub(super) async fn sign_out(caller: Caller) -> Result<Response, Failure> {
         let service = caller.api.service(caller.tenant);
         service.revoke_token(&token.id.to_string()).await?;
     }
-    Ok(with_cookie(cookie::forget(caller.api.shared.by_tls)))
+    Ok(no_content_with_cookie(cookie::delete_header(
+        caller.api.shared.by_tls,
+    )))
 }
 
-fn with_cookie(cookie: Option<HeaderValue>) -> Response {
+fn no_content_with_cookie(cookie: Option<HeaderValue>) -> Response {
     let mut response = StatusCode::NO_CONTENT.into_response();
     if let Some(cookie) = cookie {
         response.headers_mut().insert(header::SET_COOKIE, cookie);
@@ -117,12 +122,12 @@ fn with_cookie(cookie: Option<HeaderValue>) -> Response {
 }
 
 /// The IP address of the client; `None` for the private socket.
-pub(super) struct From(Option<IpAddr>);
+pub(super) struct ClientAddress(Option<IpAddr>);
 
-impl<S: Send + Sync> FromRequestParts<S> for From {
-    type Rejection = Failure;
+impl<S: Send + Sync> FromRequestParts<S> for ClientAddress {
+    type Rejection = ApiError;
 
-    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Failure> {
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, ApiError> {
         Ok(Self(match parts.extensions.get::<Peer>() {
             Some(Peer::Network(address)) => Some(address.ip()),
             Some(Peer::Private) | None => None,

@@ -7,20 +7,20 @@ use model::{TenantId, access::Permission};
 use serde::Deserialize;
 use utoipa::IntoParams;
 
-use super::super::lists;
+use super::super::list_params;
 use crate::{
     caller::Caller,
     etag::{self, ETag},
     extract::{Json, Path, Query},
-    once::Once,
-    problem::Failure,
+    idempotency::IdempotencyKey,
+    problem::ApiError,
 };
 
 /// The query parameters of the list of tenants.
 #[derive(Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
-pub(super) struct Part {
+pub(super) struct ListTenantsParams {
     /// The value of `next` of the previous page. Without it, the response is the first page.
     #[param(value_type = Option<TenantId>)]
     after: Option<String>,
@@ -37,18 +37,18 @@ pub(super) struct Part {
     get,
     path = "/tenants",
     tag = "access",
-    params(Part),
+    params(ListTenantsParams),
     responses((status = OK, description = "A page of tenants", body = Page<Tenant>)),
     security(("token" = ["tenants:read"]), ("browser" = []))
 )]
 pub(super) async fn list_tenants(
     caller: Caller,
-    Query(part): Query<Part>,
-) -> Result<Answer<Page<Tenant>>, Failure> {
-    let service = caller.may(Permission::TenantsRead)?;
-    let after = lists::after(part.after.as_deref())?;
-    let limit = lists::limit(part.limit)?;
-    let all = caller.is_of_the_install();
+    Query(part): Query<ListTenantsParams>,
+) -> Result<Answer<Page<Tenant>>, ApiError> {
+    let service = caller.authorize(Permission::TenantsRead)?;
+    let after = list_params::parse_cursor(part.after.as_deref())?;
+    let limit = list_params::page_limit(part.limit)?;
+    let all = caller.is_in_install_tenant();
     let page = service.tenants(all, after, limit).await?;
     Ok(Answer(page.map(Into::into)))
 }
@@ -73,11 +73,11 @@ pub(super) async fn list_tenants(
 pub(super) async fn show_tenant(
     caller: Caller,
     Path([tenant]): Path<1>,
-) -> Result<(ETag, Answer<Tenant>), Failure> {
-    let service = caller.may(Permission::TenantsRead)?;
-    let all = caller.is_of_the_install();
+) -> Result<(ETag, Answer<Tenant>), ApiError> {
+    let service = caller.authorize(Permission::TenantsRead)?;
+    let all = caller.is_in_install_tenant();
     let found = service.tenant(all, &tenant).await?;
-    Ok((etag::of_budget(&found.budget), Answer(found.into())))
+    Ok((etag::budget_header(&found.budget), Answer(found.into())))
 }
 
 /// Create a tenant
@@ -88,19 +88,19 @@ pub(super) async fn show_tenant(
     post,
     path = "/tenants",
     tag = "access",
-    params(Once),
+    params(IdempotencyKey),
     request_body = TenantRequest,
     responses((status = CREATED, description = "The tenant, with a token", body = TenantCreated)),
     security(("token" = ["tenants:write"]), ("browser" = []))
 )]
 pub(super) async fn create_tenant(
     caller: Caller,
-    once: Once,
+    once: IdempotencyKey,
     request: Json<TenantRequest>,
-) -> Result<Response, Failure> {
-    let service = caller.may(Permission::TenantsWrite)?;
-    if !caller.is_of_the_install() {
-        return Err(Failure::forbidden(
+) -> Result<Response, ApiError> {
+    let service = caller.authorize(Permission::TenantsWrite)?;
+    if !caller.is_in_install_tenant() {
+        return Err(ApiError::forbidden(
             "failed to make a tenant: only admins of the install's own tenant may",
         ));
     }

@@ -7,19 +7,19 @@ use model::{TokenId, access::Permission};
 use serde::Deserialize;
 use utoipa::IntoParams;
 
-use super::super::lists;
+use super::super::list_params;
 use crate::{
     caller::Caller,
     extract::{Json, Path, Query},
-    once::Once,
-    problem::Failure,
+    idempotency::IdempotencyKey,
+    problem::ApiError,
 };
 
 /// The query parameters of the list of tokens.
 #[derive(Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
-pub(super) struct Part {
+pub(super) struct ListTokensParams {
     /// The value of `next` of the previous page. Without it, the response is the first page.
     #[param(value_type = Option<model::TokenId>)]
     after: Option<String>,
@@ -36,17 +36,17 @@ pub(super) struct Part {
     get,
     path = "/tokens",
     tag = "access",
-    params(Part),
+    params(ListTokensParams),
     responses((status = OK, description = "A page of tokens, without their secrets", body = Page<Token>)),
     security(("token" = ["tokens:read"]), ("browser" = []))
 )]
 pub(super) async fn list_tokens(
     caller: Caller,
-    Query(part): Query<Part>,
-) -> Result<Answer<Page<Token>>, Failure> {
-    let service = caller.may(Permission::TokensRead)?;
-    let after = lists::after(part.after.as_deref())?;
-    let limit = lists::limit(part.limit)?;
+    Query(part): Query<ListTokensParams>,
+) -> Result<Answer<Page<Token>>, ApiError> {
+    let service = caller.authorize(Permission::TokensRead)?;
+    let after = list_params::parse_cursor(part.after.as_deref())?;
+    let limit = list_params::page_limit(part.limit)?;
     Ok(Answer(service.tokens(after, limit).await?.map(Into::into)))
 }
 
@@ -64,8 +64,8 @@ pub(super) async fn list_tokens(
 pub(super) async fn show_token(
     caller: Caller,
     Path([token]): Path<1>,
-) -> Result<Answer<Token>, Failure> {
-    let service = caller.may(Permission::TokensRead)?;
+) -> Result<Answer<Token>, ApiError> {
+    let service = caller.authorize(Permission::TokensRead)?;
     Ok(Answer(service.token(&token).await?.into()))
 }
 
@@ -77,17 +77,17 @@ pub(super) async fn show_token(
     post,
     path = "/tokens",
     tag = "access",
-    params(Once),
+    params(IdempotencyKey),
     request_body = TokenRequest,
     responses((status = CREATED, description = "The token with its secret", body = TokenCreated)),
     security(("token" = ["tokens:write"]), ("browser" = []))
 )]
 pub(super) async fn create_token(
     caller: Caller,
-    once: Once,
+    once: IdempotencyKey,
     request: Json<TokenRequest>,
-) -> Result<Response, Failure> {
-    let service = caller.may(Permission::TokensWrite)?;
+) -> Result<Response, ApiError> {
+    let service = caller.authorize(Permission::TokensWrite)?;
     let made = once.create(&caller, &request, async |id| {
         let id = id.map(TokenId::from_uuid);
         let permitted = caller.permissions();
@@ -111,7 +111,7 @@ pub(super) async fn create_token(
 pub(super) async fn revoke_token(
     caller: Caller,
     Path([token]): Path<1>,
-) -> Result<Answer<Token>, Failure> {
-    let service = caller.may(Permission::TokensWrite)?;
+) -> Result<Answer<Token>, ApiError> {
+    let service = caller.authorize(Permission::TokensWrite)?;
     Ok(Answer(service.revoke_token(&token).await?.into()))
 }

@@ -5,8 +5,8 @@ use axum::response::Response;
 use http::StatusCode;
 use model::{AutomationId, access::Permission};
 
-use super::precheck::check_precheck;
-use crate::{caller::Caller, extract::Json, once::Once, problem::Failure};
+use super::precheck::authorize_precheck;
+use crate::{caller::Caller, extract::Json, idempotency::IdempotencyKey, problem::ApiError};
 
 /// Create an automation
 ///
@@ -17,22 +17,22 @@ use crate::{caller::Caller, extract::Json, once::Once, problem::Failure};
     post,
     path = "/automations",
     tag = "automations",
-    params(Once),
+    params(IdempotencyKey),
     request_body = AutomationRequest,
     responses((status = CREATED, description = "The automation", body = AutomationView)),
     security(("token" = ["automations:write"]), ("browser" = []))
 )]
 pub(super) async fn create_automation(
     caller: Caller,
-    once: Once,
+    once: IdempotencyKey,
     request: Json<AutomationRequest>,
-) -> Result<Response, Failure> {
-    let service = caller.may(Permission::AutomationsWrite)?;
-    check_precheck(&caller, None, &request.value)?;
+) -> Result<Response, ApiError> {
+    let service = caller.authorize(Permission::AutomationsWrite)?;
+    authorize_precheck(&caller, None, &request.value)?;
     let made = once.create(&caller, &request, async |id| {
         let id = id.map(AutomationId::from_uuid);
         let view = service.create_automation(&request.value, id).await?;
-        caller.wake();
+        caller.wake_loops();
         Ok((StatusCode::CREATED, view))
     });
     made.await

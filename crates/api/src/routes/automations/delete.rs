@@ -6,18 +6,18 @@ use model::access::Permission;
 use serde::Deserialize;
 use utoipa::IntoParams;
 
-use super::named::NAMED;
+use super::path_param::AUTOMATION_PARAM_DESCRIPTION;
 use crate::{
     caller::Caller,
     extract::{Path, Query},
-    problem::Failure,
+    problem::ApiError,
 };
 
 /// The query parameters of the deletion of an automation.
 #[derive(Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
-pub(super) struct With {
+pub(super) struct DeleteAutomationParams {
     /// `true` to delete the sessions that the automation created as well. A session to which another automation is
     /// bound stays.
     #[serde(default)]
@@ -32,19 +32,19 @@ pub(super) struct With {
     delete,
     path = "/automations/{automation}",
     tag = "automations",
-    params(("automation" = String, Path, description = NAMED), With),
+    params(("automation" = String, Path, description = AUTOMATION_PARAM_DESCRIPTION), DeleteAutomationParams),
     responses((status = OK, description = "It is gone", body = AutomationDeleted)),
     security(("token" = ["automations:write"]), ("browser" = []))
 )]
 pub(super) async fn delete_automation(
     caller: Caller,
     Path([automation]): Path<1>,
-    Query(with): Query<With>,
-) -> Result<Json<AutomationDeleted>, Failure> {
-    let service = caller.may(Permission::AutomationsWrite)?;
+    Query(with): Query<DeleteAutomationParams>,
+) -> Result<Json<AutomationDeleted>, ApiError> {
+    let service = caller.authorize(Permission::AutomationsWrite)?;
     let deleted = service
         .delete_automation(&automation, with.with_sessions)
         .await?;
-    caller.wake();
+    caller.wake_loops();
     Ok(Json(deleted))
 }

@@ -11,19 +11,19 @@ use serde_json::Value;
 use service::Service;
 use utoipa::IntoParams;
 
-use super::{named::NAMED, precheck::check_precheck};
+use super::{path_param::AUTOMATION_PARAM_DESCRIPTION, precheck::authorize_precheck};
 use crate::{
     caller::Caller,
     etag::{self, IfMatch},
     extract::{self, Json, Path, Query},
-    problem::Failure,
+    problem::ApiError,
 };
 
 /// The query parameters of an edit.
 #[derive(Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
-pub(super) struct How {
+pub(super) struct EditAutomationParams {
     /// `true` to detach the current session of the automation, so that the next run creates another session. The edit
     /// may then change the agent and the directory, which a session that continues keeps.
     #[serde(default)]
@@ -41,9 +41,9 @@ pub(super) struct How {
     path = "/automations/{automation}",
     tag = "automations",
     params(
-        ("automation" = String, Path, description = NAMED),
+        ("automation" = String, Path, description = AUTOMATION_PARAM_DESCRIPTION),
         ("If-Match" = Option<String>, Header, description = "The ETag of what was seen"),
-        How
+        EditAutomationParams
     ),
     request_body = AutomationRequest,
     responses((
@@ -58,10 +58,10 @@ pub(super) async fn replace_automation(
     caller: Caller,
     Path([automation]): Path<1>,
     seen: IfMatch,
-    Query(how): Query<How>,
+    Query(how): Query<EditAutomationParams>,
     request: Json<AutomationRequest>,
-) -> Result<impl IntoResponse, Failure> {
-    let service = caller.may(Permission::AutomationsWrite)?;
+) -> Result<impl IntoResponse, ApiError> {
+    let service = caller.authorize(Permission::AutomationsWrite)?;
     let view = service.automation(&automation).await?;
     seen.check("the automation", &view.request())?;
     edit(&caller, &service, &view, &request.value, how.reset).await
@@ -79,9 +79,9 @@ pub(super) async fn replace_automation(
     path = "/automations/{automation}",
     tag = "automations",
     params(
-        ("automation" = String, Path, description = NAMED),
+        ("automation" = String, Path, description = AUTOMATION_PARAM_DESCRIPTION),
         ("If-Match" = Option<String>, Header, description = "The ETag of what was seen"),
-        How
+        EditAutomationParams
     ),
     request_body = AutomationPatch,
     responses((
@@ -96,10 +96,10 @@ pub(super) async fn edit_automation(
     caller: Caller,
     Path([automation]): Path<1>,
     seen: IfMatch,
-    Query(how): Query<How>,
+    Query(how): Query<EditAutomationParams>,
     patch: Json<AutomationPatch>,
-) -> Result<impl IntoResponse, Failure> {
-    let service = caller.may(Permission::AutomationsWrite)?;
+) -> Result<impl IntoResponse, ApiError> {
+    let service = caller.authorize(Permission::AutomationsWrite)?;
     let view = service.automation(&automation).await?;
     let before = view.request();
     seen.check("the automation", &before)?;
@@ -110,7 +110,7 @@ pub(super) async fn edit_automation(
         &mut merged,
         serde_json::to_value(&patch.value).unwrap_or_default(),
     );
-    let request: AutomationRequest = extract::of_value(merged)?;
+    let request: AutomationRequest = extract::from_value(merged)?;
     edit(&caller, &service, &view, &request, how.reset).await
 }
 
@@ -121,10 +121,10 @@ async fn edit(
     seen: &AutomationView,
     request: &AutomationRequest,
     reset: bool,
-) -> Result<impl IntoResponse + use<>, Failure> {
-    check_precheck(caller, Some(&seen.request()), request)?;
+) -> Result<impl IntoResponse + use<>, ApiError> {
+    authorize_precheck(caller, Some(&seen.request()), request)?;
     let edited = service.edit_automation(seen, request, reset).await?;
-    caller.wake();
+    caller.wake_loops();
     Ok((etag::header(&edited.request()), Answer(edited)))
 }
 
@@ -157,7 +157,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_patch_merges_as_the_examples_of_its_rfc_do() {
+    fn merge_patch_matches_examples_of_rfc_7396() {
         // RFC 7396, appendix A.
         for (mut target, patch, result) in [
             (json!({"a":"b"}), json!({"a":"c"}), json!({"a":"c"})),

@@ -5,8 +5,8 @@ use axum::response::Response;
 use http::StatusCode;
 use model::{InputId, access::Permission};
 
-use super::named::NAMED;
-use crate::{caller::Caller, extract::Path, once::Once, problem::Failure};
+use super::path_param::AUTOMATION_PARAM_DESCRIPTION;
+use crate::{caller::Caller, extract::Path, idempotency::IdempotencyKey, problem::ApiError};
 
 /// Fire an automation
 ///
@@ -17,20 +17,20 @@ use crate::{caller::Caller, extract::Path, once::Once, problem::Failure};
     post,
     path = "/automations/{automation}/fire",
     tag = "automations",
-    params(("automation" = String, Path, description = NAMED), Once),
+    params(("automation" = String, Path, description = AUTOMATION_PARAM_DESCRIPTION), IdempotencyKey),
     responses((status = ACCEPTED, description = "The run", body = Run)),
     security(("token" = ["automations:write"]), ("browser" = []))
 )]
 pub(super) async fn fire_automation(
     caller: Caller,
     Path([automation]): Path<1>,
-    once: Once,
-) -> Result<Response, Failure> {
-    let service = caller.may(Permission::AutomationsWrite)?;
-    let fired = once.create_of(&caller, &[], async |input| {
+    once: IdempotencyKey,
+) -> Result<Response, ApiError> {
+    let service = caller.authorize(Permission::AutomationsWrite)?;
+    let fired = once.create_with_body(&caller, &[], async |input| {
         let input = input.map(InputId::from_uuid);
         let run = service.fire(&automation, input).await?;
-        caller.wake();
+        caller.wake_loops();
         Ok((StatusCode::ACCEPTED, Run::from(run)))
     });
     fired.await

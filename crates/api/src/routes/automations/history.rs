@@ -7,18 +7,18 @@ use serde::Deserialize;
 use service::{RunQuery, SessionQuery};
 use utoipa::IntoParams;
 
-use super::{super::lists, named::NAMED};
+use super::{super::list_params, path_param::AUTOMATION_PARAM_DESCRIPTION};
 use crate::{
     caller::Caller,
     extract::{Path, Query},
-    problem::Failure,
+    problem::ApiError,
 };
 
 /// The query parameters of the list of sessions.
 #[derive(Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
-pub(super) struct Part {
+pub(super) struct AutomationSessionsParams {
     /// The value of `next` of the previous page. Without it, the response is the first page.
     #[param(value_type = Option<model::SessionId>)]
     after: Option<String>,
@@ -35,21 +35,21 @@ pub(super) struct Part {
     get,
     path = "/automations/{automation}/sessions",
     tag = "automations",
-    params(("automation" = String, Path, description = NAMED), Part),
+    params(("automation" = String, Path, description = AUTOMATION_PARAM_DESCRIPTION), AutomationSessionsParams),
     responses((status = OK, description = "A page of sessions", body = Page<Session>)),
     security(("token" = ["automations:read"]), ("browser" = []))
 )]
 pub(super) async fn list_sessions_of_automation(
     caller: Caller,
     Path([automation]): Path<1>,
-    Query(part): Query<Part>,
-) -> Result<Json<Page<Session>>, Failure> {
-    let service = caller.may(Permission::AutomationsRead)?;
-    caller.may(Permission::SessionsRead)?;
+    Query(part): Query<AutomationSessionsParams>,
+) -> Result<Json<Page<Session>>, ApiError> {
+    let service = caller.authorize(Permission::AutomationsRead)?;
+    caller.authorize(Permission::SessionsRead)?;
     let query = SessionQuery {
         automation: Some(automation),
-        after: lists::after(part.after.as_deref())?,
-        limit: lists::limit(part.limit)?,
+        after: list_params::parse_cursor(part.after.as_deref())?,
+        limit: list_params::page_limit(part.limit)?,
         ..SessionQuery::default()
     };
     Ok(Json(service.sessions(&query).await?.map(Into::into)))
@@ -59,7 +59,7 @@ pub(super) async fn list_sessions_of_automation(
 #[derive(Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
-pub(super) struct Occurred {
+pub(super) struct ListOccurrencesParams {
     /// The status of the run of each occurrence, such as `skipped` or `missed`.
     status: Option<RunStatus>,
     /// The value of `next` of the previous page. Without it, the response is the first page.
@@ -78,23 +78,23 @@ pub(super) struct Occurred {
     get,
     path = "/automations/{automation}/occurrences",
     tag = "automations",
-    params(("automation" = String, Path, description = NAMED), Occurred),
+    params(("automation" = String, Path, description = AUTOMATION_PARAM_DESCRIPTION), ListOccurrencesParams),
     responses((status = OK, description = "A page of occurrences", body = Page<Run>)),
     security(("token" = ["automations:read"]), ("browser" = []))
 )]
 pub(super) async fn list_occurrences(
     caller: Caller,
     Path([automation]): Path<1>,
-    Query(part): Query<Occurred>,
-) -> Result<Json<Page<Run>>, Failure> {
-    let service = caller.may(Permission::AutomationsRead)?;
-    caller.may(Permission::RunsRead)?;
+    Query(part): Query<ListOccurrencesParams>,
+) -> Result<Json<Page<Run>>, ApiError> {
+    let service = caller.authorize(Permission::AutomationsRead)?;
+    caller.authorize(Permission::RunsRead)?;
     let query = RunQuery {
         automation: Some(automation),
         status: part.status,
         occurrences: true,
-        after: lists::after(part.after.as_deref())?,
-        limit: lists::limit(part.limit)?,
+        after: list_params::parse_cursor(part.after.as_deref())?,
+        limit: list_params::page_limit(part.limit)?,
         ..RunQuery::default()
     };
     Ok(Json(service.runs(&query).await?.map(Into::into)))

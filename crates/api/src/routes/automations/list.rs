@@ -7,14 +7,14 @@ use serde::Deserialize;
 use service::AutomationQuery;
 use utoipa::IntoParams;
 
-use super::super::lists;
-use crate::{caller::Caller, extract::Query, problem::Failure};
+use super::super::list_params;
+use crate::{caller::Caller, extract::Query, problem::ApiError};
 
 /// The query parameters of the list of automations.
 #[derive(Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
-pub(super) struct Filter {
+pub(super) struct ListAutomationsParams {
     /// The state of the automations. Without it, the list contains enabled and paused automations; `deleted` lists
     /// the deleted ones.
     state: Option<AutomationState>,
@@ -39,21 +39,21 @@ pub(super) struct Filter {
     get,
     path = "/automations",
     tag = "automations",
-    params(Filter),
+    params(ListAutomationsParams),
     responses((status = OK, description = "A page of automations", body = AutomationPage)),
     security(("token" = ["automations:read"]), ("browser" = []))
 )]
 pub(super) async fn list_automations(
     caller: Caller,
-    Query(filter): Query<Filter>,
-) -> Result<Json<AutomationPage>, Failure> {
-    let service = caller.may(Permission::AutomationsRead)?;
+    Query(filter): Query<ListAutomationsParams>,
+) -> Result<Json<AutomationPage>, ApiError> {
+    let service = caller.authorize(Permission::AutomationsRead)?;
     let query = AutomationQuery {
         state: filter.state,
         text: filter.text,
         session: filter.session,
-        after: lists::after(filter.after.as_deref())?,
-        limit: lists::limit(filter.limit)?,
+        after: list_params::parse_cursor(filter.after.as_deref())?,
+        limit: list_params::page_limit(filter.limit)?,
     };
     Ok(Json(service.automations(&query).await?))
 }

@@ -6,13 +6,13 @@ mod edit;
 mod fire;
 mod history;
 mod list;
-mod moves;
-mod named;
+mod path_param;
 mod precheck;
 mod preview;
 mod show;
-mod spending;
+mod transitions;
 mod triggers;
+mod usage;
 
 use utoipa_axum::{router::OpenApiRouter, routes};
 
@@ -21,18 +21,18 @@ use crate::Api;
 pub(super) fn routes() -> OpenApiRouter<Api> {
     OpenApiRouter::new()
         .routes(routes!(list::list_automations, create::create_automation))
-        .routes(routes!(preview::preview_fires))
+        .routes(routes!(preview::preview_runs))
         .routes(routes!(
             show::show_automation,
             edit::replace_automation,
             edit::edit_automation,
             delete::delete_automation
         ))
-        .routes(routes!(spending::show_automation_spending))
+        .routes(routes!(usage::show_automation_usage))
         .routes(routes!(fire::fire_automation))
-        .routes(routes!(moves::pause_automation))
-        .routes(routes!(moves::resume_automation))
-        .routes(routes!(moves::reset_automation))
+        .routes(routes!(transitions::pause_automation))
+        .routes(routes!(transitions::resume_automation))
+        .routes(routes!(transitions::reset_automation))
         .routes(routes!(history::list_sessions_of_automation))
         .routes(routes!(history::list_occurrences))
         .routes(routes!(triggers::list_triggers, triggers::add_trigger))

@@ -3,7 +3,7 @@
 use api_types::{AutomationRequest, SessionTarget};
 use model::access::Permission;
 
-use crate::{caller::Caller, problem::Failure};
+use crate::{caller::Caller, problem::ApiError};
 
 /// Requires the permission `agents:write` if a request changes the precheck of an automation, or the directory in
 /// which the precheck runs.
@@ -16,28 +16,28 @@ use crate::{caller::Caller, problem::Failure};
 /// # Errors
 ///
 /// Returns 403 if the caller lacks the permission.
-pub(super) fn check_precheck(
+pub(super) fn authorize_precheck(
     caller: &Caller,
     before: Option<&AutomationRequest>,
     to: &AutomationRequest,
-) -> Result<(), Failure> {
+) -> Result<(), ApiError> {
     let precheck = to.policies.precheck.as_ref();
     let another = match before {
         Some(before) if precheck == before.policies.precheck.as_ref() => {
-            precheck.is_some() && place(before) != place(to)
+            precheck.is_some() && precheck_location(before) != precheck_location(to)
         }
         Some(_) => true,
         None => precheck.is_some(),
     };
     if another {
-        caller.may(Permission::AgentsWrite)?;
+        caller.authorize(Permission::AgentsWrite)?;
     }
     Ok(())
 }
 
 /// Returns the two values that decide in which directory an automation runs: its own `cwd`, and the session to which
 /// it is bound.
-fn place(request: &AutomationRequest) -> (Option<&str>, Option<&str>) {
+fn precheck_location(request: &AutomationRequest) -> (Option<&str>, Option<&str>) {
     let bound = match &request.session {
         SessionTarget::Bound(session) => Some(session.as_str()),
         SessionTarget::Fresh | SessionTarget::Continuous => None,

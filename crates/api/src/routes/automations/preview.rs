@@ -4,7 +4,7 @@ use api_types::{Preview, PreviewRequest};
 use axum::Json as Answer;
 use model::access::Permission;
 
-use crate::{caller::Caller, extract::Json, problem::Failure};
+use crate::{caller::Caller, extract::Json, problem::ApiError};
 
 /// Preview the runs of triggers
 ///
@@ -18,10 +18,10 @@ use crate::{caller::Caller, extract::Json, problem::Failure};
     responses((status = OK, description = "The next fires", body = Preview)),
     security(("token" = ["automations:read"]), ("browser" = []))
 )]
-pub(super) async fn preview_fires(
+pub(super) async fn preview_runs(
     caller: Caller,
     request: Json<PreviewRequest>,
-) -> Result<Answer<Preview>, Failure> {
-    let service = caller.may(Permission::AutomationsRead)?;
-    Ok(Answer(service.preview(&request.value)?))
+) -> Result<Answer<Preview>, ApiError> {
+    let service = caller.authorize(Permission::AutomationsRead)?;
+    Ok(Answer(service.preview_runs(&request.value)?))
 }

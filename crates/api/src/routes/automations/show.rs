@@ -4,8 +4,8 @@ use api_types::AutomationView;
 use axum::{Json, response::IntoResponse};
 use model::access::Permission;
 
-use super::named::NAMED;
-use crate::{caller::Caller, etag, extract::Path, problem::Failure};
+use super::path_param::AUTOMATION_PARAM_DESCRIPTION;
+use crate::{caller::Caller, etag, extract::Path, problem::ApiError};
 
 /// Show an automation
 ///
@@ -14,7 +14,7 @@ use crate::{caller::Caller, etag, extract::Path, problem::Failure};
     get,
     path = "/automations/{automation}",
     tag = "automations",
-    params(("automation" = String, Path, description = NAMED)),
+    params(("automation" = String, Path, description = AUTOMATION_PARAM_DESCRIPTION)),
     responses((
         status = OK,
         description = "The automation",
@@ -26,8 +26,8 @@ use crate::{caller::Caller, etag, extract::Path, problem::Failure};
 pub(super) async fn show_automation(
     caller: Caller,
     Path([automation]): Path<1>,
-) -> Result<impl IntoResponse, Failure> {
-    let service = caller.may(Permission::AutomationsRead)?;
+) -> Result<impl IntoResponse, ApiError> {
+    let service = caller.authorize(Permission::AutomationsRead)?;
     let view = service.automation(&automation).await?;
     Ok((etag::header(&view.request()), Json(view)))
 }

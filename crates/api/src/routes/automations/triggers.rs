@@ -8,13 +8,13 @@ use axum::{
 use http::StatusCode;
 use model::{TriggerId, access::Permission};
 
-use super::named::NAMED;
+use super::path_param::AUTOMATION_PARAM_DESCRIPTION;
 use crate::{
     caller::Caller,
     etag::{self, IfMatch},
     extract::{Json, Path},
-    once::Once,
-    problem::Failure,
+    idempotency::IdempotencyKey,
+    problem::ApiError,
 };
 
 /// List the triggers of an automation
@@ -24,15 +24,15 @@ use crate::{
     get,
     path = "/automations/{automation}/triggers",
     tag = "triggers",
-    params(("automation" = String, Path, description = NAMED)),
+    params(("automation" = String, Path, description = AUTOMATION_PARAM_DESCRIPTION)),
     responses((status = OK, description = "Its triggers, all on one page", body = Page<Trigger>)),
     security(("token" = ["automations:read"]), ("browser" = []))
 )]
 pub(super) async fn list_triggers(
     caller: Caller,
     Path([automation]): Path<1>,
-) -> Result<Answer<Page<Trigger>>, Failure> {
-    let service = caller.may(Permission::AutomationsRead)?;
+) -> Result<Answer<Page<Trigger>>, ApiError> {
+    let service = caller.authorize(Permission::AutomationsRead)?;
     let view = service.automation(&automation).await?;
     Ok(Answer(Page::whole(view.triggers)))
 }
@@ -45,7 +45,7 @@ pub(super) async fn list_triggers(
     path = "/automations/{automation}/triggers/{trigger}",
     tag = "triggers",
     params(
-        ("automation" = String, Path, description = NAMED),
+        ("automation" = String, Path, description = AUTOMATION_PARAM_DESCRIPTION),
         ("trigger" = String, Path, description = "The trigger's id or the beginning of that")
     ),
     responses((status = OK, description = "The trigger", body = Trigger)),
@@ -54,8 +54,8 @@ pub(super) async fn list_triggers(
 pub(super) async fn show_trigger(
     caller: Caller,
     Path([automation, trigger]): Path<2>,
-) -> Result<Answer<Trigger>, Failure> {
-    let service = caller.may(Permission::AutomationsRead)?;
+) -> Result<Answer<Trigger>, ApiError> {
+    let service = caller.authorize(Permission::AutomationsRead)?;
     Ok(Answer(service.trigger(&automation, &trigger).await?))
 }
 
@@ -69,9 +69,9 @@ pub(super) async fn show_trigger(
     path = "/automations/{automation}/triggers",
     tag = "triggers",
     params(
-        ("automation" = String, Path, description = NAMED),
+        ("automation" = String, Path, description = AUTOMATION_PARAM_DESCRIPTION),
         ("If-Match" = Option<String>, Header, description = "The ETag of the automation that was seen"),
-        Once
+        IdempotencyKey
     ),
     request_body = TriggerRequest,
     responses(
@@ -93,11 +93,11 @@ pub(super) async fn show_trigger(
 pub(super) async fn add_trigger(
     caller: Caller,
     Path([automation]): Path<1>,
-    once: Once,
+    once: IdempotencyKey,
     seen: IfMatch,
     request: Json<TriggerRequest>,
-) -> Result<Response, Failure> {
-    let service = caller.may(Permission::AutomationsWrite)?;
+) -> Result<Response, ApiError> {
+    let service = caller.authorize(Permission::AutomationsWrite)?;
     // The recorded response contains the body alone, so that a repeated request gets no `ETag`.
     let mut tag = None;
     let made = once.create(&caller, &request, async |id| {
@@ -116,7 +116,7 @@ pub(super) async fn add_trigger(
         let exactly = seen.is_given();
         let added = service.add_trigger(&view, &request.value, exactly, id);
         let (view, added) = added.await?;
-        caller.wake();
+        caller.wake_loops();
         tag = Some(etag::header(&view.request()));
         let status = if added {
             StatusCode::CREATED
@@ -141,7 +141,7 @@ pub(super) async fn add_trigger(
     path = "/automations/{automation}/triggers/{trigger}",
     tag = "triggers",
     params(
-        ("automation" = String, Path, description = NAMED),
+        ("automation" = String, Path, description = AUTOMATION_PARAM_DESCRIPTION),
         ("trigger" = String, Path, description = "The trigger's id or the beginning of that"),
         ("If-Match" = Option<String>, Header, description = "The ETag of the automation that was seen")
     ),
@@ -157,12 +157,12 @@ pub(super) async fn remove_trigger(
     caller: Caller,
     Path([automation, trigger]): Path<2>,
     seen: IfMatch,
-) -> Result<impl IntoResponse, Failure> {
-    let service = caller.may(Permission::AutomationsWrite)?;
+) -> Result<impl IntoResponse, ApiError> {
+    let service = caller.authorize(Permission::AutomationsWrite)?;
     let view = service.automation(&automation).await?;
     seen.check("the automation", &view.request())?;
     let exactly = seen.is_given();
     let view = service.remove_trigger(&view, &trigger, exactly).await?;
-    caller.wake();
+    caller.wake_loops();
     Ok((etag::header(&view.request()), Answer(view)))
 }

@@ -10,14 +10,14 @@ use serde::Deserialize;
 use service::RunQuery;
 use utoipa::IntoParams;
 
-use super::super::lists;
-use crate::{caller::Caller, extract::Query, problem::Failure};
+use super::super::list_params;
+use crate::{caller::Caller, extract::Query, problem::ApiError};
 
 /// The query parameters of the list of runs.
 #[derive(Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
-pub(super) struct Filter {
+pub(super) struct ListRunsParams {
     /// The session of the runs: its ID, the beginning of its ID, or its key.
     session: Option<String>,
     /// The automation of the runs: its name, its ID, or the beginning of its ID.
@@ -41,23 +41,23 @@ pub(super) struct Filter {
     get,
     path = "/runs",
     tag = "runs",
-    params(Filter),
+    params(ListRunsParams),
     responses((status = OK, description = "A page of runs", body = Page<Run>)),
     security(("token" = ["runs:read"]), ("browser" = []))
 )]
 pub(super) async fn list_runs(
     caller: Caller,
-    Query(filter): Query<Filter>,
-) -> Result<Json<Page<Run>>, Failure> {
-    let service = caller.may(Permission::RunsRead)?;
+    Query(filter): Query<ListRunsParams>,
+) -> Result<Json<Page<Run>>, ApiError> {
+    let service = caller.authorize(Permission::RunsRead)?;
     let query = RunQuery {
         session: filter.session,
         automation: filter.automation,
         status: filter.status,
         origin: filter.origin,
         occurrences: false,
-        after: lists::after(filter.after.as_deref())?,
-        limit: lists::limit(filter.limit)?,
+        after: list_params::parse_cursor(filter.after.as_deref())?,
+        limit: list_params::page_limit(filter.limit)?,
     };
     Ok(Json(service.runs(&query).await?.map(Into::into)))
 }

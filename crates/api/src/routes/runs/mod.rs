@@ -1,9 +1,9 @@
 //! Runs: attempts at inputs, with their outcomes.
 
 mod list;
-mod moves;
-mod named;
+mod path_param;
 mod show;
+mod transitions;
 
 use utoipa_axum::{router::OpenApiRouter, routes};
 
@@ -15,6 +15,6 @@ pub(super) fn routes() -> OpenApiRouter<Api> {
         .routes(routes!(show::show_run))
         .routes(routes!(show::show_record))
         .routes(routes!(show::show_live_text))
-        .routes(routes!(moves::retry_run))
-        .routes(routes!(moves::cancel_run))
+        .routes(routes!(transitions::retry_run))
+        .routes(routes!(transitions::cancel_run))
 }

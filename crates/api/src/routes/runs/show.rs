@@ -6,11 +6,11 @@ use model::access::Permission;
 use serde::Deserialize;
 use utoipa::IntoParams;
 
-use super::named::NAMED;
+use super::path_param::RUN_PARAM_DESCRIPTION;
 use crate::{
     caller::Caller,
     extract::{Path, Query},
-    problem::Failure,
+    problem::ApiError,
 };
 
 /// Show a run
@@ -20,15 +20,15 @@ use crate::{
     get,
     path = "/runs/{run}",
     tag = "runs",
-    params(("run" = String, Path, description = NAMED)),
+    params(("run" = String, Path, description = RUN_PARAM_DESCRIPTION)),
     responses((status = OK, description = "The run", body = RunView)),
     security(("token" = ["runs:read"]), ("browser" = []))
 )]
 pub(super) async fn show_run(
     caller: Caller,
     Path([run]): Path<1>,
-) -> Result<Json<RunView>, Failure> {
-    let service = caller.may(Permission::RunsRead)?;
+) -> Result<Json<RunView>, ApiError> {
+    let service = caller.authorize(Permission::RunsRead)?;
     Ok(Json(service.run(&run).await?))
 }
 
@@ -40,15 +40,15 @@ pub(super) async fn show_run(
     get,
     path = "/runs/{run}/record",
     tag = "runs",
-    params(("run" = String, Path, description = NAMED)),
+    params(("run" = String, Path, description = RUN_PARAM_DESCRIPTION)),
     responses((status = OK, description = "The record", body = RunRecordView)),
     security(("token" = ["records:read"]), ("browser" = []))
 )]
 pub(super) async fn show_record(
     caller: Caller,
     Path([run]): Path<1>,
-) -> Result<Json<RunRecordView>, Failure> {
-    let service = caller.may(Permission::RecordsRead)?;
+) -> Result<Json<RunRecordView>, ApiError> {
+    let service = caller.authorize(Permission::RecordsRead)?;
     let record = service.run_record(&run).await?.map(Into::into);
     Ok(Json(RunRecordView { record }))
 }
@@ -57,7 +57,7 @@ pub(super) async fn show_record(
 #[derive(Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
-pub(super) struct From {
+pub(super) struct LiveTextParams {
     /// The position of the first byte to return. To continue, send `end` of the previous response. The default is 0.
     #[serde(default)]
     #[param(minimum = 0)]
@@ -72,15 +72,15 @@ pub(super) struct From {
     get,
     path = "/runs/{run}/text",
     tag = "runs",
-    params(("run" = String, Path, description = NAMED), From),
+    params(("run" = String, Path, description = RUN_PARAM_DESCRIPTION), LiveTextParams),
     responses((status = OK, description = "The text so far", body = LiveText)),
     security(("token" = ["sessions:read"]), ("browser" = []))
 )]
 pub(super) async fn show_live_text(
     caller: Caller,
     Path([run]): Path<1>,
-    Query(from): Query<From>,
-) -> Result<Json<LiveText>, Failure> {
-    let service = caller.may(Permission::SessionsRead)?;
+    Query(from): Query<LiveTextParams>,
+) -> Result<Json<LiveText>, ApiError> {
+    let service = caller.authorize(Permission::SessionsRead)?;
     Ok(Json(service.live_text(&run, from.from.into()).await?))
 }

@@ -5,7 +5,7 @@ use axum::response::Response;
 use http::StatusCode;
 use model::{SessionId, access::Permission};
 
-use crate::{caller::Caller, extract::Json, once::Once, problem::Failure};
+use crate::{caller::Caller, extract::Json, idempotency::IdempotencyKey, problem::ApiError};
 
 /// Create a session
 ///
@@ -15,17 +15,17 @@ use crate::{caller::Caller, extract::Json, once::Once, problem::Failure};
     post,
     path = "/sessions",
     tag = "sessions",
-    params(Once),
+    params(IdempotencyKey),
     request_body = SessionRequest,
     responses((status = CREATED, description = "The session", body = Session)),
     security(("token" = ["sessions:write"]), ("browser" = []))
 )]
 pub(super) async fn create_session(
     caller: Caller,
-    once: Once,
+    once: IdempotencyKey,
     request: Json<SessionRequest>,
-) -> Result<Response, Failure> {
-    let service = caller.may(Permission::SessionsWrite)?;
+) -> Result<Response, ApiError> {
+    let service = caller.authorize(Permission::SessionsWrite)?;
     let made = once.create(&caller, &request, async |id| {
         let id = id.map(SessionId::from_uuid);
         let session = service.create_session(&request.value, id).await?;

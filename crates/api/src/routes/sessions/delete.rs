@@ -10,14 +10,14 @@ use utoipa::IntoParams;
 use crate::{
     caller::Caller,
     extract::{Path, Query},
-    problem::Failure,
+    problem::ApiError,
 };
 
 /// The query parameters of the deletion of a session.
 #[derive(Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
-pub(super) struct Consent {
+pub(super) struct DeleteSessionParams {
     /// `true` to delete the automations that are bound to the session as well.
     #[serde(default)]
     with_automations: bool,
@@ -33,7 +33,7 @@ pub(super) struct Consent {
     tag = "sessions",
     params(
         ("session" = String, Path, description = "Its id, the beginning of that, or its key"),
-        Consent
+        DeleteSessionParams
     ),
     responses((status = OK, description = "It is gone", body = SessionDeleted)),
     security(("token" = ["sessions:write"]), ("browser" = []))
@@ -41,21 +41,21 @@ pub(super) struct Consent {
 pub(super) async fn delete_session(
     caller: Caller,
     Path([session]): Path<1>,
-    Query(consent): Query<Consent>,
-) -> Result<Json<SessionDeleted>, Failure> {
-    let service = caller.may(Permission::SessionsWrite)?;
+    Query(consent): Query<DeleteSessionParams>,
+) -> Result<Json<SessionDeleted>, ApiError> {
+    let service = caller.authorize(Permission::SessionsWrite)?;
     let deleted = service
         .delete_session(&session, consent.with_automations)
         .await?;
     if !deleted.deleted {
         let detail = "failed to delete the session: automations are bound to it";
         return Err(
-            Failure::new(ProblemKind::Refused, StatusCode::CONFLICT, detail)
+            ApiError::new(ProblemKind::Refused, StatusCode::CONFLICT, detail)
                 .field("with_automations")
                 .hint("ask again with with_automations=true, which deletes them as well")
                 .automations(deleted.automations),
         );
     }
-    caller.wake();
+    caller.wake_loops();
     Ok(Json(deleted))
 }

@@ -9,7 +9,7 @@ use crate::{
     caller::Caller,
     etag::{self, IfMatch},
     extract::{Json, Path},
-    problem::Failure,
+    problem::ApiError,
 };
 
 /// Change a session
@@ -39,8 +39,8 @@ pub(super) async fn edit_session(
     Path([session]): Path<1>,
     seen: IfMatch,
     patch: Json<SessionPatch>,
-) -> Result<impl IntoResponse, Failure> {
-    let service = caller.may(Permission::SessionsWrite)?;
+) -> Result<impl IntoResponse, ApiError> {
+    let service = caller.authorize(Permission::SessionsWrite)?;
     let view = service.session(&session).await?;
     let before = editable(&view);
     seen.check("the session", &before)?;

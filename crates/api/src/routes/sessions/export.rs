@@ -14,14 +14,14 @@ use utoipa::IntoParams;
 use crate::{
     caller::Caller,
     extract::{Path, Query},
-    problem::Failure,
+    problem::ApiError,
 };
 
 /// The query parameters of an export.
 #[derive(Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
-pub(super) struct Form {
+pub(super) struct ExportParams {
     /// The format of the export. The default is `jsonl`.
     #[serde(default)]
     #[param(inline)]
@@ -41,7 +41,7 @@ pub(super) struct Form {
     tag = "sessions",
     params(
         ("session" = String, Path, description = "Its id, the beginning of that, or its key"),
-        Form
+        ExportParams
     ),
     responses((
         status = OK,
@@ -53,9 +53,9 @@ pub(super) struct Form {
 pub(super) async fn export_session(
     caller: Caller,
     Path([session]): Path<1>,
-    Query(form): Query<Form>,
-) -> Result<Response, Failure> {
-    let service = caller.may(Permission::SessionsRead)?;
+    Query(form): Query<ExportParams>,
+) -> Result<Response, ApiError> {
+    let service = caller.authorize(Permission::SessionsRead)?;
     let export = service
         .export(&session, form.format, form.zone.as_deref())
         .await?;

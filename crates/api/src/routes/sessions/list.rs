@@ -10,14 +10,14 @@ use serde::Deserialize;
 use service::SessionQuery;
 use utoipa::IntoParams;
 
-use super::super::lists;
-use crate::{caller::Caller, extract::Query, problem::Failure};
+use super::super::list_params;
+use crate::{caller::Caller, extract::Query, problem::ApiError};
 
 /// The query parameters of the list of sessions.
 #[derive(Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
-pub(super) struct Filter {
+pub(super) struct ListSessionsParams {
     /// The types of the sessions, separated by commas. The default is `regular`, or all types if `automation` is set.
     #[serde(default, rename = "type", deserialize_with = "lists::words")]
     #[param(style = Form, explode = false, min_items = 1)]
@@ -34,7 +34,7 @@ pub(super) struct Filter {
     /// last. The default is `made`. The order `changed` has one page and accepts no filters but `type` and
     /// `automation`.
     #[param(inline)]
-    order: Option<Order>,
+    order: Option<SessionOrder>,
     /// The value of `next` of the previous page. Without it, the response is the first page.
     #[param(value_type = Option<model::SessionId>)]
     after: Option<String>,
@@ -45,7 +45,7 @@ pub(super) struct Filter {
 
 #[derive(Clone, Copy, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum Order {
+pub(super) enum SessionOrder {
     Made,
     Changed,
 }
@@ -58,24 +58,24 @@ pub(super) enum Order {
     get,
     path = "/sessions",
     tag = "sessions",
-    params(Filter),
+    params(ListSessionsParams),
     responses((status = OK, description = "A page of sessions", body = Page<Session>)),
     security(("token" = ["sessions:read"]), ("browser" = []))
 )]
 pub(super) async fn list_sessions(
     caller: Caller,
-    Query(filter): Query<Filter>,
-) -> Result<Json<Page<Session>>, Failure> {
-    let service = caller.may(Permission::SessionsRead)?;
+    Query(filter): Query<ListSessionsParams>,
+) -> Result<Json<Page<Session>>, ApiError> {
+    let service = caller.authorize(Permission::SessionsRead)?;
     let query = SessionQuery {
         types: filter.types,
         kind: filter.kind,
         state: filter.state,
         automation: filter.automation,
         text: filter.text,
-        by_change: matches!(filter.order, Some(Order::Changed)),
-        after: lists::after(filter.after.as_deref())?,
-        limit: lists::limit(filter.limit)?,
+        by_change: matches!(filter.order, Some(SessionOrder::Changed)),
+        after: list_params::parse_cursor(filter.after.as_deref())?,
+        limit: list_params::page_limit(filter.limit)?,
     };
     Ok(Json(service.sessions(&query).await?.map(Into::into)))
 }

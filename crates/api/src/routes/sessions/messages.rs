@@ -6,18 +6,18 @@ use model::{RunId, access::Permission};
 use serde::Deserialize;
 use utoipa::IntoParams;
 
-use super::super::lists;
+use super::super::list_params;
 use crate::{
     caller::Caller,
     extract::{Path, Query},
-    problem::Failure,
+    problem::ApiError,
 };
 
 /// The query parameters that select rows of a transcript. At most one of `after`, `from_run` and `last` may be set.
 #[derive(Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
-pub(super) struct Part {
+pub(super) struct ListMessagesParams {
     /// The number after which the page begins, such as `next` of the previous page. Without it, the response is the
     /// first page. It excludes `from_run` and `last`.
     #[param(minimum = 0)]
@@ -43,7 +43,7 @@ pub(super) struct Part {
     tag = "sessions",
     params(
         ("session" = String, Path, description = "Its id, the beginning of that, or its key"),
-        Part
+        ListMessagesParams
     ),
     responses((status = OK, description = "Some rows of the transcript", body = Messages)),
     security(("token" = ["sessions:read"]), ("browser" = []))
@@ -51,15 +51,21 @@ pub(super) struct Part {
 pub(super) async fn list_messages(
     caller: Caller,
     Path([session]): Path<1>,
-    Query(part): Query<Part>,
-) -> Result<Json<Messages>, Failure> {
-    let service = caller.may(Permission::SessionsRead)?;
-    let limit = lists::limit(part.limit)?;
-    let after = lists::number(part.after)?;
+    Query(part): Query<ListMessagesParams>,
+) -> Result<Json<Messages>, ApiError> {
+    let service = caller.authorize(Permission::SessionsRead)?;
+    let limit = list_params::page_limit(part.limit)?;
+    let after = list_params::row_cursor(part.after)?;
     match (after, part.from_run, part.last) {
-        (Some(_), _, Some(last)) => return Err(lists::alone("last", last, "after")),
-        (_, Some(_), Some(last)) => return Err(lists::alone("last", last, "from_run")),
-        (Some(after), Some(_), _) => return Err(lists::alone("after", after, "from_run")),
+        (Some(_), _, Some(last)) => {
+            return Err(list_params::mutually_exclusive("last", last, "after"));
+        }
+        (_, Some(_), Some(last)) => {
+            return Err(list_params::mutually_exclusive("last", last, "from_run"));
+        }
+        (Some(after), Some(_), _) => {
+            return Err(list_params::mutually_exclusive("after", after, "from_run"));
+        }
         _ => {}
     }
     if let Some(last) = part.last {
@@ -67,7 +73,7 @@ pub(super) async fn list_messages(
         let last = if last == 0 {
             0
         } else {
-            lists::limit(Some(last))?
+            list_params::page_limit(Some(last))?
         };
         return Ok(Json(service.last_messages(&session, last).await?));
     }

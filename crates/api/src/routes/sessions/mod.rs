@@ -6,10 +6,10 @@ mod edit;
 mod export;
 mod list;
 mod messages;
-mod moves;
 mod replay;
-mod say;
+mod send_message;
 mod show;
+mod transitions;
 
 use utoipa_axum::{router::OpenApiRouter, routes};
 
@@ -25,13 +25,13 @@ pub(super) fn routes() -> OpenApiRouter<Api> {
         ))
         .routes(routes!(show::list_seats))
         .routes(routes!(show::show_seat))
-        .routes(routes!(messages::list_messages, say::say))
+        .routes(routes!(messages::list_messages, send_message::send_message))
         .routes(routes!(replay::replay_session))
         .routes(routes!(export::export_session))
-        .routes(routes!(moves::cancel_session))
-        .routes(routes!(moves::enable_session))
-        .routes(routes!(moves::pause_session))
-        .routes(routes!(moves::resume_session))
-        .routes(routes!(moves::complete_session))
-        .routes(routes!(moves::archive_session))
+        .routes(routes!(transitions::cancel_session))
+        .routes(routes!(transitions::enable_session))
+        .routes(routes!(transitions::pause_session))
+        .routes(routes!(transitions::resume_session))
+        .routes(routes!(transitions::complete_session))
+        .routes(routes!(transitions::archive_session))
 }

@@ -6,18 +6,18 @@ use model::access::Permission;
 use serde::Deserialize;
 use utoipa::IntoParams;
 
-use super::super::lists;
+use super::super::list_params;
 use crate::{
     caller::Caller,
     extract::{Path, Query},
-    problem::Failure,
+    problem::ApiError,
 };
 
 /// The query parameters of a replay.
 #[derive(Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
-pub(super) struct Part {
+pub(super) struct ReplayParams {
     /// The value of `next` of the previous page. Without it, the response is the first page.
     #[param(minimum = 0)]
     after: Option<i64>,
@@ -36,7 +36,7 @@ pub(super) struct Part {
     tag = "sessions",
     params(
         ("session" = String, Path, description = "Its id, the beginning of that, or its key"),
-        Part
+        ReplayParams
     ),
     responses((status = OK, description = "A part of what happened", body = Replay)),
     security(("token" = ["sessions:read"]), ("browser" = []))
@@ -44,10 +44,10 @@ pub(super) struct Part {
 pub(super) async fn replay_session(
     caller: Caller,
     Path([session]): Path<1>,
-    Query(part): Query<Part>,
-) -> Result<Json<Replay>, Failure> {
-    let service = caller.may(Permission::SessionsRead)?;
-    let limit = lists::limit(part.limit)?;
-    let after = lists::number(part.after)?.unwrap_or(0);
+    Query(part): Query<ReplayParams>,
+) -> Result<Json<Replay>, ApiError> {
+    let service = caller.authorize(Permission::SessionsRead)?;
+    let limit = list_params::page_limit(part.limit)?;
+    let after = list_params::row_cursor(part.after)?.unwrap_or(0);
     Ok(Json(service.replay(&session, after, limit).await?))
 }

@@ -4,7 +4,7 @@ use api_types::{Page, Seat, SessionEdit, SessionView};
 use axum::{Json, response::IntoResponse};
 use model::{SeatId, access::Permission};
 
-use crate::{caller::Caller, etag, extract::Path, problem::Failure};
+use crate::{caller::Caller, etag, extract::Path, problem::ApiError};
 
 /// Show a session
 ///
@@ -26,8 +26,8 @@ use crate::{caller::Caller, etag, extract::Path, problem::Failure};
 pub(super) async fn show_session(
     caller: Caller,
     Path([session]): Path<1>,
-) -> Result<impl IntoResponse, Failure> {
-    let service = caller.may(Permission::SessionsRead)?;
+) -> Result<impl IntoResponse, ApiError> {
+    let service = caller.authorize(Permission::SessionsRead)?;
     let view = service.session(&session).await?;
     Ok((etag::header(&editable(&view)), Json(view)))
 }
@@ -53,8 +53,8 @@ pub(super) fn editable(view: &SessionView) -> SessionEdit {
 pub(super) async fn list_seats(
     caller: Caller,
     Path([session]): Path<1>,
-) -> Result<Json<Page<Seat>>, Failure> {
-    let service = caller.may(Permission::SessionsRead)?;
+) -> Result<Json<Page<Seat>>, ApiError> {
+    let service = caller.authorize(Permission::SessionsRead)?;
     let view = service.session(&session).await?;
     Ok(Json(Page::whole(view.seats)))
 }
@@ -76,13 +76,13 @@ pub(super) async fn list_seats(
 pub(super) async fn show_seat(
     caller: Caller,
     Path([session, seat]): Path<2>,
-) -> Result<Json<Seat>, Failure> {
-    let service = caller.may(Permission::SessionsRead)?;
+) -> Result<Json<Seat>, ApiError> {
+    let service = caller.authorize(Permission::SessionsRead)?;
     let view = service.session(&session).await?;
     let id = seat.parse::<SeatId>().ok();
     let mut seats = view.seats.into_iter();
     let found = seats.find(|found| Some(found.id) == id);
     found
         .map(Json)
-        .ok_or_else(|| Failure::not_found("seat", &seat))
+        .ok_or_else(|| ApiError::not_found("seat", &seat))
 }

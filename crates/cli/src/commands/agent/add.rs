@@ -6,16 +6,16 @@ use model::agent::{AgentConfig, ResourceLimits, RestoreBy};
 
 use crate::{
     app::App,
-    commands::options::{RuleOptions, SettingOptions, pair},
-    failure::Failure,
+    commands::options::{RuleOptions, SettingOptions, parse_pair},
+    error::CliError,
 };
 
 #[derive(Debug, clap::Args)]
-pub(super) struct Add {
+pub(super) struct AddArgs {
     /// The name of the agent
     name: String,
     /// A variable for the agent's environment
-    #[arg(long = "env", value_name = "NAME=VALUE", value_parser = pair)]
+    #[arg(long = "env", value_name = "NAME=VALUE", value_parser = parse_pair)]
     env: Vec<(String, String)>,
     /// A variable that the agent gets from the server's environment, such as an API key
     #[arg(long = "pass-env", value_name = "NAME")]
@@ -51,11 +51,11 @@ pub(super) struct Add {
 #[derive(Debug, clap::Args)]
 struct LimitOptions {
     /// The memory of all its processes, such as 2G or 512M
-    #[arg(long, value_name = "SIZE", value_parser = size)]
+    #[arg(long, value_name = "SIZE", value_parser = parse_size)]
     memory_limit: Option<u64>,
     /// How many processes and threads it may have, or none [default: 4096]
-    #[arg(long, value_name = "COUNT", value_parser = count)]
-    processes_limit: Option<Count>,
+    #[arg(long, value_name = "COUNT", value_parser = parse_count)]
+    processes_limit: Option<CountOrNone>,
     /// The processor time of all its processes, in seconds
     #[arg(long, value_name = "SECONDS")]
     cpu_seconds: Option<u64>,
@@ -63,16 +63,16 @@ struct LimitOptions {
     #[arg(long, value_name = "COUNT")]
     open_files: Option<u64>,
     /// The longest file that a process may write, such as 1G
-    #[arg(long, value_name = "SIZE", value_parser = size)]
+    #[arg(long, value_name = "SIZE", value_parser = parse_size)]
     file_size: Option<u64>,
 }
 
 /// A number, or `None` for the word `none`. The wrapper keeps clap from treating the `Option` as an optional flag.
 #[derive(Debug, Clone, Copy)]
-struct Count(Option<u64>);
+struct CountOrNone(Option<u64>);
 
 impl LimitOptions {
-    fn limits(&self) -> ResourceLimits {
+    fn resource_limits(&self) -> ResourceLimits {
         let default = ResourceLimits::default();
         ResourceLimits {
             memory_bytes: self.memory_limit,
@@ -86,16 +86,16 @@ impl LimitOptions {
     }
 }
 
-fn count(text: &str) -> Result<Count, String> {
+fn parse_count(text: &str) -> Result<CountOrNone, String> {
     if text == "none" {
-        return Ok(Count(None));
+        return Ok(CountOrNone(None));
     }
     let count = text.parse().map_err(|_| "give a number, or none")?;
-    Ok(Count(Some(count)))
+    Ok(CountOrNone(Some(count)))
 }
 
 /// Parses a size with a unit in powers of 1024.
-fn size(text: &str) -> Result<u64, String> {
+fn parse_size(text: &str) -> Result<u64, String> {
     let accepted = "give bytes, or a number with K, M, G or T, such as 512M";
     let upper = text.trim().to_ascii_uppercase();
     let plain = upper.trim_end_matches("IB").trim_end_matches('B');
@@ -112,7 +112,7 @@ fn size(text: &str) -> Result<u64, String> {
         .ok_or_else(|| format!("that is more than any machine has; {accepted}"))
 }
 
-pub(super) async fn add(app: &App, add: Add) -> Result<(), Failure> {
+pub(super) async fn add(app: &App, add: AddArgs) -> Result<(), CliError> {
     let mut config = AgentConfig::new(add.command);
     config.env = add.env.into_iter().collect::<BTreeMap<_, _>>();
     config.pass_env = add.pass_env;
@@ -121,7 +121,7 @@ pub(super) async fn add(app: &App, add: Add) -> Result<(), Failure> {
     config.restore_after_seconds = add.restore_after.unwrap_or(config.restore_after_seconds);
     config.start_seconds = add.start_limit.unwrap_or(config.start_seconds);
     config.restore_seconds = add.restore_limit.unwrap_or(config.restore_seconds);
-    config.limits = add.limits.limits();
+    config.limits = add.limits.resource_limits();
     config.permissions = add.rules.rules();
     let settings = add.settings.settings();
     config.mode = settings.mode;
@@ -145,7 +145,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn sizes_are_read_as_people_write_them() {
+    fn sizes_parse_with_common_units() {
         for (text, bytes) in [
             ("1048576", 1 << 20),
             ("512M", 512 << 20),
@@ -153,10 +153,10 @@ mod tests {
             ("2 GiB", 2 << 30),
             ("64kb", 64 << 10),
         ] {
-            assert_eq!(size(text), Ok(bytes), "{text}");
+            assert_eq!(parse_size(text), Ok(bytes), "{text}");
         }
         for text in ["", "M", "-1", "1.5G", "lots", "99999999999T"] {
-            let refused = size(text).unwrap_err();
+            let refused = parse_size(text).unwrap_err();
             assert!(refused.contains("such as 512M"), "{text}: {refused}");
         }
     }

@@ -2,70 +2,73 @@
 
 use std::time::Duration;
 
-use api_types::{Checked, Depth, LimitsHeldBy, ResourceLimits, RestoreProbe, SessionProbe, SignIn};
+use api_types::{
+    CheckDepth, CheckResponse, LimitsEnforcedBy, ResourceLimits, RestoreProbe, SessionProbe, SignIn,
+};
 
-use super::offers::{known, version};
+use super::offers::{format_agent_version, format_restore_method};
 use crate::{
     app::App,
-    failure::{Exit, Failure},
+    error::{CliError, Exit},
     output::{ATTENTION, BAD, GOOD, excerpt, paint},
 };
 
 /// The maximum number of settings of an agent that are shown.
-const SHOWN_SETTINGS: usize = 8;
+const MAX_SHOWN_SETTINGS: usize = 8;
 /// The maximum number of characters of a shown value.
-const SHOWN_VALUE: usize = 60;
+const MAX_VALUE_CHARS: usize = 60;
 
-pub(super) async fn check(app: &App, name: &str, depth: Depth) -> Result<Exit, Failure> {
+pub(super) async fn check(app: &App, name: &str, depth: CheckDepth) -> Result<Exit, CliError> {
     let checked = app.client.check_agent(name, depth).await?;
-    let usable = usable(&checked);
+    let usable = is_usable(&checked);
     if app.output.json {
         app.output.document(&checked)?;
     } else {
-        app.output.line(&page(&checked))?;
+        app.output.line(&format_check(&checked))?;
     }
     Ok(if usable { Exit::Done } else { Exit::Failed })
 }
 
 /// `true` if the agent can take a turn: it opened a session and, if that was tried, restored it.
-fn usable(checked: &Checked) -> bool {
-    let opened = matches!(checked.found.session, Some(SessionProbe::Opened { .. }));
-    let restored = !matches!(checked.found.restore, Some(RestoreProbe::Failed { .. }));
+fn is_usable(checked: &CheckResponse) -> bool {
+    let opened = matches!(checked.findings.session, Some(SessionProbe::Opened { .. }));
+    let restored = !matches!(checked.findings.restore, Some(RestoreProbe::Failed { .. }));
     opened && restored
 }
 
-fn page(checked: &Checked) -> String {
+fn format_check(checked: &CheckResponse) -> String {
     let offers = checked.agent.offers.clone().unwrap_or_default();
-    let agent = version(&offers).unwrap_or_else(|| "an agent that tells no name".into());
+    let agent =
+        format_agent_version(&offers).unwrap_or_else(|| "an agent that tells no name".into());
     let mut rows = vec![
-        ("sessions", sessions(checked)),
-        ("offers", offered(checked)),
-        ("sign-in", sign_in(checked)),
+        ("sessions", format_sessions(checked)),
+        ("offers", format_features(checked)),
+        ("sign-in", format_sign_in(checked)),
     ];
-    if let Some(session) = &checked.found.session {
-        let mut text = new_session(session);
+    if let Some(session) = &checked.findings.session {
+        let mut text = format_new_session(session);
         if let (SessionProbe::Failed { .. }, Some(hint)) = (session, &checked.sign_in_hint) {
             // Some agents do not report that a sign-in is missing, so print the hint after any failure.
             text = format!("{text}\n            perhaps it lacks a sign-in: {hint}");
         }
         rows.push(("session", text));
-        rows.extend(settings(session));
+        rows.extend(setting_rows(session));
     }
-    match &checked.found.restore {
+    match &checked.findings.restore {
         Some(RestoreProbe::Restored { turn, took }) => {
             let text = format!(
                 "a turn in {}, taken up by another process in {}",
-                seconds(*turn),
-                seconds(*took)
+                format_seconds(*turn),
+                format_seconds(*took)
             );
             rows.push(("restore", paint(GOOD, &text)));
         }
         Some(RestoreProbe::Failed { reason }) => rows.push(("restore", paint(BAD, reason))),
         None => {}
     }
-    rows.push(("limits", limits(checked)));
-    rows.push(("took", took(checked)));
-    let version = checked.found.protocol_version;
+    rows.push(("limits", format_limits(checked)));
+    rows.push(("took", format_startup(checked)));
+    let version = checked.findings.protocol_version;
     let name = &checked.agent.name;
     let head = format!("{name}: {agent}, protocol version {version}");
     let rows = rows
@@ -75,9 +78,9 @@ fn page(checked: &Checked) -> String {
     lines.join("\n")
 }
 
-fn sessions(checked: &Checked) -> String {
+fn format_sessions(checked: &CheckResponse) -> String {
     if checked.can_restore {
-        let by = known(
+        let by = format_restore_method(
             &checked.agent,
             &checked.agent.offers.clone().unwrap_or_default(),
         );
@@ -91,7 +94,7 @@ fn sessions(checked: &Checked) -> String {
     }
 }
 
-fn offered(checked: &Checked) -> String {
+fn format_features(checked: &CheckResponse) -> String {
     let offers = checked.agent.offers.clone().unwrap_or_default();
     let flags = [
         ("resume", offers.resume),
@@ -109,13 +112,13 @@ fn offered(checked: &Checked) -> String {
     let prompts: Vec<_> = prompts.collect();
     format!(
         "{}; prompts with {}; MCP servers by {}",
-        list(&flags),
-        list(&prompts),
-        list(&offers.mcp)
+        format_names(&flags),
+        format_names(&prompts),
+        format_names(&offers.mcp)
     )
 }
 
-fn list(names: &[String]) -> String {
+fn format_names(names: &[String]) -> String {
     match names {
         [] => "nothing".to_owned(),
         names => names.join(", "),
@@ -123,9 +126,9 @@ fn list(names: &[String]) -> String {
 }
 
 /// Formats the ways to sign in if the agent requires it. Otherwise formats the ways that the agent announces.
-fn sign_in(checked: &Checked) -> String {
-    let ways = &checked.found.sign_in;
-    if checked.found.session != Some(SessionProbe::SignInNeeded) {
+fn format_sign_in(checked: &CheckResponse) -> String {
+    let ways = &checked.findings.sign_in;
+    if checked.findings.session != Some(SessionProbe::SignInNeeded) {
         let named: Vec<_> = ways.iter().map(|way| way.id.clone()).collect();
         return match (&checked.agent.config.authenticate, named.as_slice()) {
             (Some(method), _) => format!("done by {method}"),
@@ -134,7 +137,7 @@ fn sign_in(checked: &Checked) -> String {
         };
     }
     let head = paint(BAD, "needed before it makes a session");
-    let ways = ways.iter().map(way_in);
+    let ways = ways.iter().map(format_sign_in_method);
     let lines: Vec<_> = std::iter::once(head)
         .chain(checked.sign_in_hint.clone())
         .chain(ways)
@@ -142,13 +145,13 @@ fn sign_in(checked: &Checked) -> String {
     lines.join("\n            ")
 }
 
-fn way_in(way: &SignIn) -> String {
+fn format_sign_in_method(way: &SignIn) -> String {
     let how = if way.terminal {
         "at a terminal".to_owned()
     } else {
         format!("`agent add ... --authenticate {}`", way.id)
     };
-    let description = excerpt(&way.description, 2 * SHOWN_VALUE);
+    let description = excerpt(&way.description, 2 * MAX_VALUE_CHARS);
     let description = if description.is_empty() {
         String::new()
     } else {
@@ -157,7 +160,7 @@ fn way_in(way: &SignIn) -> String {
     format!("{} ({how}): {}.{description}", way.id, way.name)
 }
 
-fn new_session(session: &SessionProbe) -> String {
+fn format_new_session(session: &SessionProbe) -> String {
     match session {
         SessionProbe::Opened { took, deleted, .. } => {
             let after = if *deleted {
@@ -165,14 +168,14 @@ fn new_session(session: &SessionProbe) -> String {
             } else {
                 "which the agent keeps: it offers no deleting"
             };
-            format!("made in {}, {after}", seconds(*took))
+            format!("made in {}, {after}", format_seconds(*took))
         }
         SessionProbe::SignInNeeded => paint(BAD, "not made: the agent wants a sign-in"),
         SessionProbe::Failed { reason } => paint(BAD, reason),
     }
 }
 
-fn settings(session: &SessionProbe) -> Vec<(&'static str, String)> {
+fn setting_rows(session: &SessionProbe) -> Vec<(&'static str, String)> {
     let SessionProbe::Opened {
         modes, settings, ..
     } = session
@@ -188,16 +191,16 @@ fn settings(session: &SessionProbe) -> Vec<(&'static str, String)> {
         ));
     }
     if !settings.is_empty() {
-        let shown = settings.iter().take(SHOWN_SETTINGS);
+        let shown = settings.iter().take(MAX_SHOWN_SETTINGS);
         let shown: Vec<_> = shown
-            .map(|(id, value)| format!("{id}={}", excerpt(value, SHOWN_VALUE)))
+            .map(|(id, value)| format!("{id}={}", excerpt(value, MAX_VALUE_CHARS)))
             .collect();
         rows.push(("settings", shown.join(", ")));
     }
     rows
 }
 
-fn limits(checked: &Checked) -> String {
+fn format_limits(checked: &CheckResponse) -> String {
     let ResourceLimits {
         memory_bytes,
         processes,
@@ -206,19 +209,19 @@ fn limits(checked: &Checked) -> String {
         file_bytes,
     } = checked.agent.config.limits;
     let given = [
-        memory_bytes.map(|bytes| format!("{} of memory", size(bytes))),
+        memory_bytes.map(|bytes| format!("{} of memory", format_size(bytes))),
         processes.map(|count| format!("{count} processes and threads")),
         cpu_seconds.map(|seconds| format!("{seconds} s of processor time")),
         open_files.map(|count| format!("{count} open files each")),
-        file_bytes.map(|bytes| format!("files up to {}", size(bytes))),
+        file_bytes.map(|bytes| format!("files up to {}", format_size(bytes))),
     ];
     let given: Vec<_> = given.into_iter().flatten().collect();
-    let held = match &checked.found.limits_held_by {
-        LimitsHeldBy::Kernel => "held by the kernel".to_owned(),
-        LimitsHeldBy::Guard { because } => {
+    let held = match &checked.findings.limits_enforced_by {
+        LimitsEnforcedBy::Kernel => "held by the kernel".to_owned(),
+        LimitsEnforcedBy::Guard { because } => {
             format!("held by the guard, which looks once a second ({because})")
         }
-        LimitsHeldBy::Unknown => "not looked at".to_owned(),
+        LimitsEnforcedBy::Unknown => "not looked at".to_owned(),
     };
     match given.as_slice() {
         [] => "none".to_owned(),
@@ -226,22 +229,22 @@ fn limits(checked: &Checked) -> String {
     }
 }
 
-fn took(checked: &Checked) -> String {
-    let memory = checked.found.memory_bytes.map(size);
+fn format_startup(checked: &CheckResponse) -> String {
+    let memory = checked.findings.memory_bytes.map(format_size);
     let memory = memory.map_or_else(String::new, |memory| format!(", {memory} of memory"));
     format!(
         "{} to start{memory}; {} in all",
-        seconds(checked.found.start),
-        seconds(checked.took)
+        format_seconds(checked.findings.start),
+        format_seconds(checked.took)
     )
 }
 
-fn seconds(time: Duration) -> String {
+fn format_seconds(time: Duration) -> String {
     format!("{:.1} s", time.as_secs_f64())
 }
 
 /// Formats a number of bytes.
-fn size(bytes: u64) -> String {
+fn format_size(bytes: u64) -> String {
     if bytes >= 1 << 20 {
         format!("{} MiB", bytes >> 20)
     } else {

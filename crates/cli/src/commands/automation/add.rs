@@ -8,8 +8,10 @@ use model::policy::Policies;
 use super::{policies::PolicyOptions, triggers};
 use crate::{
     app::App,
-    commands::options::{RuleOptions, SettingOptions, absolute, target, text},
-    failure::{Exit, Failure},
+    commands::options::{
+        RuleOptions, SettingOptions, absolute_directory, parse_session_target, text_or_stdin,
+    },
+    error::{CliError, Exit},
 };
 
 /// Add an automation
@@ -30,7 +32,7 @@ pub(super) struct Args {
     /// A cron expression (five fields, six with seconds, or @daily and friends), unless --every, --at,
     /// --webhook or --on-demand; then the prompt, or - to read it from standard input
     #[arg(required = true, num_args = 1..=2, value_names = ["CRON", "PROMPT"])]
-    given: Vec<String>,
+    cron_and_prompt: Vec<String>,
     /// Fire at equal distances, such as 90s, 10m, 1h30m or 2d
     #[arg(long, value_name = "PERIOD", conflicts_with_all = ["at", "webhook", "on_demand"])]
     every: Option<String>,
@@ -50,7 +52,7 @@ pub(super) struct Args {
     #[arg(long)]
     name: Option<String>,
     /// Where its turns go: fresh, continuous, or bound:KEY-or-id of a session
-    #[arg(long, default_value = "fresh", value_parser = target)]
+    #[arg(long, default_value = "fresh", value_parser = parse_session_target)]
     session: SessionTarget,
     /// The agent that starts the agent; `matins agent list` shows them
     #[arg(long, value_name = "NAME")]
@@ -66,9 +68,9 @@ pub(super) struct Args {
     rules: RuleOptions,
 }
 
-pub(super) async fn run(args: Args, app: &App) -> Result<AutomationView, Failure> {
-    let (triggers, prompt) = timing(
-        args.given,
+pub(super) async fn run(args: Args, app: &App) -> Result<AutomationView, CliError> {
+    let (triggers, prompt) = parse_triggers(
+        args.cron_and_prompt,
         args.every,
         args.at,
         args.webhook,
@@ -78,12 +80,12 @@ pub(super) async fn run(args: Args, app: &App) -> Result<AutomationView, Failure
     args.policies.apply(&mut policies)?;
     let request = AutomationRequest {
         name: args.name,
-        prompt: text(prompt)?,
+        prompt: text_or_stdin(prompt)?,
         triggers,
         zone: Some(args.zone),
         session: args.session,
         agent: args.agent,
-        cwd: absolute(app, args.dir)?,
+        cwd: absolute_directory(app, args.dir)?,
         policies: policies.into(),
         settings: args.settings.settings().into(),
         permissions: args.rules.rules().into(),
@@ -93,13 +95,13 @@ pub(super) async fn run(args: Args, app: &App) -> Result<AutomationView, Failure
 
 /// Separates the schedule from the prompt. Two arguments are a cron expression and a prompt; a single argument is the
 /// prompt, and an option gives the schedule.
-fn timing(
+fn parse_triggers(
     given: Vec<String>,
     every: Option<String>,
     at: Option<String>,
     webhook: bool,
     on_demand: bool,
-) -> Result<(Vec<TriggerRequest>, String), Failure> {
+) -> Result<(Vec<TriggerRequest>, String), CliError> {
     let option = match (every, at) {
         (Some(every), _) => Some(("--every", vec![triggers::every(&every)?])),
         (None, Some(at)) => Some(("--at", vec![triggers::at(at)])),
@@ -108,7 +110,7 @@ fn timing(
     };
     let mut given = given.into_iter();
     let refused = |message: String| {
-        Err(Failure::message(Exit::Usage, message)
+        Err(CliError::message(Exit::Usage, message)
             .with_hint("`matins automation add --help` shows all forms"))
     };
     match (option, given.next(), given.next()) {
@@ -140,29 +142,32 @@ fn looks_like_cron(text: &str) -> bool {
 mod tests {
     use super::*;
 
-    fn read(given: &[&str], every: Option<&str>) -> Result<(Vec<TriggerRequest>, String), Failure> {
+    fn parse_example(
+        given: &[&str],
+        every: Option<&str>,
+    ) -> Result<(Vec<TriggerRequest>, String), CliError> {
         let given = given.iter().map(|&text| text.to_owned()).collect();
-        timing(given, every.map(str::to_owned), None, false, false)
+        parse_triggers(given, every.map(str::to_owned), None, false, false)
     }
 
     #[test]
-    fn two_arguments_are_a_schedule_and_a_prompt_and_one_is_a_prompt() {
-        let (given, prompt) = read(&["@daily", "Work"], None).unwrap();
+    fn two_arguments_are_cron_and_prompt_and_one_is_prompt() {
+        let (given, prompt) = parse_example(&["@daily", "Work"], None).unwrap();
         assert_eq!(given, [triggers::cron("@daily".into())]);
         assert_eq!(prompt, "Work");
-        let (given, prompt) = read(&["Work"], Some("10m")).unwrap();
+        let (given, prompt) = parse_example(&["Work"], Some("10m")).unwrap();
         assert_eq!(given, [triggers::every("10m").unwrap()]);
         assert_eq!(prompt, "Work");
     }
 
     #[test]
-    fn a_missing_schedule_or_prompt_and_two_schedules_are_refused() {
+    fn missing_schedule_or_prompt_and_two_schedules_are_refused() {
         for (given, every) in [
             (&["Work"][..], None),
             (&["0 9 * * *"][..], None),
             (&["0 9 * * *", "Work"][..], Some("10m")),
         ] {
-            assert_eq!(read(given, every).unwrap_err().exit(), Exit::Usage);
+            assert_eq!(parse_example(given, every).unwrap_err().exit(), Exit::Usage);
         }
     }
 }

@@ -6,11 +6,13 @@ use api_types::{AutomationRequest, AutomationView, PermissionRulesRequest, Sessi
 use clap::ValueEnum;
 use model::{entity::SeatSettings, policy::Policies, schedule::Zone};
 
-use super::{policies::PolicyOptions, removals::Removals, triggers};
+use super::{policies::PolicyOptions, trigger_removals::TriggerRemovals, triggers};
 use crate::{
     app::App,
-    commands::options::{RuleOptions, SettingOptions, absolute, target, text},
-    failure::{Exit, Failure},
+    commands::options::{
+        RuleOptions, SettingOptions, absolute_directory, parse_session_target, text_or_stdin,
+    },
+    error::{CliError, Exit},
 };
 
 /// Change an automation: what no option names stays as it is
@@ -55,7 +57,7 @@ pub(super) struct Args {
     #[arg(long)]
     name: Option<String>,
     /// Where its turns go: fresh, continuous, or bound:KEY-or-id of a session
-    #[arg(long, value_parser = target)]
+    #[arg(long, value_parser = parse_session_target)]
     session: Option<SessionTarget>,
     /// The agent that starts the agent; a session that goes on keeps its own
     #[arg(long, value_name = "NAME")]
@@ -86,7 +88,7 @@ enum Clear {
     CatchUp,
     CatchUpWindow,
     Jitter,
-    Quiet,
+    QuietHours,
     Timeout,
     Inactivity,
     Attempts,
@@ -94,7 +96,7 @@ enum Clear {
     PauseAfterFailures,
     /// All limits of its budget.
     Budget,
-    Unruled,
+    OnUnmatched,
     AskTimeout,
     Precheck,
     Mode,
@@ -116,7 +118,7 @@ impl Clear {
                 policies.catch_up_window_seconds = default.catch_up_window_seconds;
             }
             Self::Jitter => policies.jitter_seconds = default.jitter_seconds,
-            Self::Quiet => policies.quiet_hours = default.quiet_hours,
+            Self::QuietHours => policies.quiet_hours = default.quiet_hours,
             Self::Timeout => policies.timeout_seconds = default.timeout_seconds,
             Self::Inactivity => policies.inactivity_seconds = default.inactivity_seconds,
             Self::Attempts => policies.retry.attempts = default.retry.attempts,
@@ -125,7 +127,7 @@ impl Clear {
                 policies.pause_after_failures = default.pause_after_failures;
             }
             Self::Budget => policies.budget = default.budget,
-            Self::Unruled => policies.unruled = default.unruled,
+            Self::OnUnmatched => policies.on_unmatched = default.on_unmatched,
             Self::AskTimeout => policies.ask_seconds = default.ask_seconds,
             Self::Precheck => policies.precheck = default.precheck,
             Self::Mode => request.settings.mode = None,
@@ -136,13 +138,13 @@ impl Clear {
 }
 
 /// Changes the automation. Returns it in its new state, and `true` if the edit changed anything.
-pub(super) async fn run(args: Args, app: &App) -> Result<(AutomationView, bool), Failure> {
+pub(super) async fn run(args: Args, app: &App) -> Result<(AutomationView, bool), CliError> {
     let seen = app.client.automation(&args.automation).await?;
     let before = seen.value.request();
     let reset = args.reset;
     let id = seen.value.automation.id.to_string();
-    let removals = Removals::of(&args.remove_trigger, &seen.value)?;
-    let asked = asked(app, args, &seen.value, &removals)?;
+    let removals = TriggerRemovals::find(&args.remove_trigger, &seen.value)?;
+    let asked = edited_request(app, args, &seen.value, &removals)?;
     // The tag makes the API refuse the edit if another client has changed the automation since it was read.
     let mut edited = app
         .client
@@ -158,12 +160,12 @@ pub(super) async fn run(args: Args, app: &App) -> Result<(AutomationView, bool),
 }
 
 /// Builds the request for the edited automation from its present state and the options.
-fn asked(
+fn edited_request(
     app: &App,
     args: Args,
     seen: &AutomationView,
-    removals: &Removals<'_>,
-) -> Result<AutomationRequest, Failure> {
+    removals: &TriggerRemovals<'_>,
+) -> Result<AutomationRequest, CliError> {
     let mut request = seen.request();
     let mut policies = Policies::from(request.policies.clone());
     for clear in args.clear {
@@ -180,14 +182,14 @@ fn asked(
     if args.agent.is_some() {
         request.agent = args.agent;
     }
-    if let Some(dir) = absolute(app, args.dir)? {
+    if let Some(dir) = absolute_directory(app, args.dir)? {
         request.cwd = Some(dir);
     }
     if args.name.is_some() {
         request.name = args.name;
     }
     if let Some(prompt) = args.prompt {
-        request.prompt = text(prompt)?;
+        request.prompt = text_or_stdin(prompt)?;
     }
     args.policies.apply(&mut policies)?;
     request.policies = policies.into();
@@ -201,15 +203,15 @@ fn asked(
     }
 
     // Triggers: a new schedule replaces the present triggers unless `--add` keeps them.
-    let given = triggers::all(args.cron, &args.every, args.at)?;
+    let given = triggers::from_options(args.cron, &args.every, args.at)?;
     if args.add && given.is_empty() {
         let message = "add a trigger: nothing says when; accepted are --cron, --every and --at";
-        return Err(Failure::message(Exit::Usage, message));
+        return Err(CliError::message(Exit::Usage, message));
     }
     if !args.remove_trigger.is_empty() && !args.add && !given.is_empty() {
         let message = "take --remove-trigger beside a new schedule: that replaces all triggers, \
                        unless --add keeps them";
-        return Err(Failure::message(Exit::Usage, message));
+        return Err(CliError::message(Exit::Usage, message));
     }
     if args.on_demand || !(given.is_empty() || args.add) {
         request.triggers.clear();
@@ -217,7 +219,7 @@ fn asked(
     removals.apply(&mut request);
     // `in_zone` also changes the zones of the kept triggers. The given ones name no zone and use that of the request.
     if let Some(zone) = args.zone {
-        let zone = Zone::parse(&zone).map_err(|error| Failure::new(Exit::Usage, error))?;
+        let zone = Zone::parse(&zone).map_err(|error| CliError::new(Exit::Usage, error))?;
         request.in_zone(&zone);
     }
     request.triggers.extend(given);

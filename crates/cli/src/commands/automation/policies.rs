@@ -11,13 +11,13 @@ use model::{
 use crate::{
     commands::{
         budget,
-        options::{length, seconds},
+        options::{format_period, parse_seconds},
     },
-    failure::{Exit, Failure},
+    error::{CliError, Exit},
 };
 
 /// The shell command that runs a line of `--precheck`.
-const SHELL: [&str; 2] = ["sh", "-c"];
+const SHELL_COMMAND: [&str; 2] = ["sh", "-c"];
 
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Policies")]
@@ -33,19 +33,19 @@ pub(super) struct PolicyOptions {
     #[arg(long, value_name = "WHICH")]
     catch_up: Option<CatchUp>,
     /// How old a missed instant may be to be made up for [default: 1d]
-    #[arg(long, value_name = "PERIOD", value_parser = seconds)]
+    #[arg(long, value_name = "PERIOD", value_parser = parse_seconds)]
     catch_up_window: Option<u32>,
     /// The spread over which fires are scattered [default: 0]
-    #[arg(long, value_name = "PERIOD", value_parser = seconds)]
+    #[arg(long, value_name = "PERIOD", value_parser = parse_seconds)]
     jitter: Option<u32>,
     /// Hours in which nothing fires, such as 22:00-06:00, in the zone; may be given again
-    #[arg(long, value_name = "WINDOW", value_parser = quiet_window)]
-    quiet: Vec<QuietWindow>,
+    #[arg(long, value_name = "WINDOW", value_parser = parse_quiet_window)]
+    quiet_hours: Vec<QuietWindow>,
     /// The longest that a turn may take [default: 30m]
-    #[arg(long, value_name = "PERIOD", value_parser = seconds)]
+    #[arg(long, value_name = "PERIOD", value_parser = parse_seconds)]
     timeout: Option<u32>,
     /// The longest that the agent may be silent [default: 10m]
-    #[arg(long, value_name = "PERIOD", value_parser = seconds)]
+    #[arg(long, value_name = "PERIOD", value_parser = parse_seconds)]
     inactivity: Option<u32>,
     /// Attempts in all when the machinery fails [default: 3]
     #[arg(long, value_name = "N")]
@@ -58,20 +58,20 @@ pub(super) struct PolicyOptions {
     pause_after_failures: Option<u32>,
     /// What it may use, such as "50000 tokens/run", "20 USD/month" or "24 turns/day"; may be given again
     /// [default: no limit]
-    #[arg(long, value_name = "LIMIT", value_parser = budget::limit)]
+    #[arg(long, value_name = "LIMIT", value_parser = budget::parse_limit)]
     budget: Vec<Limit>,
     /// What no rule covers: deny, or ask a person [default: deny]
     #[arg(long, value_name = "HOW")]
-    unruled: Option<Unruled>,
+    on_unmatched: Option<Unruled>,
     /// The longest that such a request waits for a person [default: 10m]
-    #[arg(long, value_name = "PERIOD", value_parser = seconds)]
+    #[arg(long, value_name = "PERIOD", value_parser = parse_seconds)]
     ask_timeout: Option<u32>,
     /// A line for the shell (sh -c) that is asked on the server before each turn that nobody spoke for: 0
     /// takes the turn, 1 skips it, anything else takes it and is recorded
-    #[arg(long, value_name = "COMMAND", value_parser = shell_line)]
+    #[arg(long, value_name = "COMMAND", value_parser = parse_shell_line)]
     precheck: Option<Precheck>,
     /// The longest that the precheck may take [default: 1m]
-    #[arg(long, value_name = "PERIOD", value_parser = seconds)]
+    #[arg(long, value_name = "PERIOD", value_parser = parse_seconds)]
     precheck_timeout: Option<u32>,
     /// Ask nothing before a turn, as by default
     #[arg(long, conflicts_with_all = ["precheck", "precheck_timeout"])]
@@ -81,7 +81,7 @@ pub(super) struct PolicyOptions {
 impl PolicyOptions {
     /// Sets the given policies and leaves the others. Given quiet hours replace all present ones; a given budget
     /// limit replaces the limit of the same kind.
-    pub(super) fn apply(self, policies: &mut Policies) -> Result<(), Failure> {
+    pub(super) fn apply(self, policies: &mut Policies) -> Result<(), CliError> {
         let set = |value: &mut u32, given: Option<u32>| *value = given.unwrap_or(*value);
         set(&mut policies.queue_limit, self.queue_limit);
         set(&mut policies.jitter_seconds, self.jitter);
@@ -93,14 +93,14 @@ impl PolicyOptions {
             self.pause_after_failures,
         );
         set(&mut policies.ask_seconds, self.ask_timeout);
-        if let Some(unruled) = self.unruled {
-            policies.unruled = unruled;
+        if let Some(unruled) = self.on_unmatched {
+            policies.on_unmatched = unruled;
         }
         if self.overlap.is_some() {
             policies.overlap = self.overlap;
         }
-        if !self.quiet.is_empty() {
-            policies.quiet_hours = quiet_hours(self.quiet)?;
+        if !self.quiet_hours.is_empty() {
+            policies.quiet_hours = validate_quiet_hours(self.quiet_hours)?;
         }
         if let Some(catch_up) = self.catch_up {
             policies.catch_up = catch_up;
@@ -125,42 +125,46 @@ impl PolicyOptions {
             (Some(seconds), Some(precheck)) => precheck.timeout_seconds = seconds,
             (Some(_), None) => {
                 let message = "take --precheck-timeout: there is no precheck";
-                return Err(Failure::message(Exit::Usage, message)
+                return Err(CliError::message(Exit::Usage, message)
                     .with_hint("--precheck says what is asked before each turn"));
             }
             (None, _) => {}
         }
-        budget::set(&mut policies.budget, self.budget)
+        budget::set_limits(&mut policies.budget, self.budget)
     }
 }
 
 /// Parses a shell line into a precheck.
-fn shell_line(line: &str) -> Result<Precheck, String> {
+fn parse_shell_line(line: &str) -> Result<Precheck, String> {
     if line.trim().is_empty() {
         return Err("it is empty".into());
     }
-    let command = SHELL.iter().copied().chain([line]).map(str::to_owned);
+    let command = SHELL_COMMAND
+        .iter()
+        .copied()
+        .chain([line])
+        .map(str::to_owned);
     Ok(Precheck::new(command.collect()))
 }
 
 /// Formats a precheck. Omits the shell of a shell line.
-pub(super) fn shown(precheck: &Precheck) -> String {
+pub(super) fn format_precheck(precheck: &Precheck) -> String {
     let command = match &precheck.command[..] {
-        [shell, option, line] if [shell, option] == SHELL => line.clone(),
+        [shell, option, line] if [shell, option] == SHELL_COMMAND => line.clone(),
         words => format!("{words:?}"),
     };
     format!(
         "{command} (within {})",
-        length(precheck.timeout_seconds.into())
+        format_period(precheck.timeout_seconds.into())
     )
 }
 
 /// Validates windows as quiet hours.
-pub(super) fn quiet_hours(windows: Vec<QuietWindow>) -> Result<QuietHours, Failure> {
-    QuietHours::new(windows).map_err(|error| Failure::new(Exit::Usage, error))
+pub(super) fn validate_quiet_hours(windows: Vec<QuietWindow>) -> Result<QuietHours, CliError> {
+    QuietHours::new(windows).map_err(|error| CliError::new(Exit::Usage, error))
 }
 
-pub(super) fn quiet_window(text: &str) -> Result<QuietWindow, String> {
+pub(super) fn parse_quiet_window(text: &str) -> Result<QuietWindow, String> {
     text.parse()
         .map_err(|error: model::schedule::Error| format!("failed to {error}"))
 }

@@ -4,12 +4,12 @@ use api_types::PreviewRequest;
 use model::{policy::Policies, schedule::QuietWindow};
 
 use super::{
-    policies::{quiet_hours, quiet_window},
+    policies::{parse_quiet_window, validate_quiet_hours},
     show, triggers,
 };
 use crate::{
     app::App,
-    failure::{Exit, Failure},
+    error::{CliError, Exit},
 };
 
 /// Tell when something would fire, without making anything
@@ -28,22 +28,22 @@ pub(super) struct Args {
     #[arg(long, default_value = "UTC", value_name = "IANA")]
     zone: String,
     /// Hours in which nothing fires, such as 22:00-06:00, in the zone; may be given again
-    #[arg(long, value_name = "WINDOW", value_parser = quiet_window)]
-    quiet: Vec<QuietWindow>,
+    #[arg(long, value_name = "WINDOW", value_parser = parse_quiet_window)]
+    quiet_hours: Vec<QuietWindow>,
     /// How many fires
     #[arg(long, value_name = "N", default_value_t = 5)]
     count: u32,
 }
 
-pub(super) async fn run(args: Args, app: &App) -> Result<(), Failure> {
-    let triggers = triggers::all(args.cron, &args.every, args.at)?;
+pub(super) async fn run(args: Args, app: &App) -> Result<(), CliError> {
+    let triggers = triggers::from_options(args.cron, &args.every, args.at)?;
     if triggers.is_empty() {
         let message =
             "tell when it would fire: nothing says when; accepted are --cron, --every and --at";
-        return Err(Failure::message(Exit::Usage, message));
+        return Err(CliError::message(Exit::Usage, message));
     }
     let policies = Policies {
-        quiet_hours: quiet_hours(args.quiet)?,
+        quiet_hours: validate_quiet_hours(args.quiet_hours)?,
         ..Policies::default()
     };
     let request = PreviewRequest {
@@ -52,9 +52,9 @@ pub(super) async fn run(args: Args, app: &App) -> Result<(), Failure> {
         policies: policies.into(),
         count: args.count,
     };
-    let preview = app.client.preview_fires(&request).await?;
+    let preview = app.client.preview_runs(&request).await?;
     if app.output.json {
         return Ok(app.output.document(&preview)?);
     }
-    show::instants(app, &preview.next_fires)
+    show::print_instants(app, &preview.upcoming_runs)
 }

@@ -1,65 +1,65 @@
 //! Prints automations.
 
 use api_types::{
-    AutomationPage, AutomationView, Fire, MAX_PAGE, NewerFormat, Spending, Trigger, TriggerSpec,
-    UnreadableAutomation,
+    AutomationPage, AutomationView, BudgetUsage, MAX_PAGE_ITEMS, NewerFormat, Trigger, TriggerSpec,
+    UnreadableAutomation, UpcomingRun,
 };
-use client::{AutomationFilter, Part};
+use client::{AutomationFilter, PageParams};
 use model::{approval::Unruled, automation::AutomationState, policy::Policies};
 use serde::Serialize;
 
 use crate::{
     app::App,
-    commands::{budget, options::length, run::runs_table},
-    failure::Failure,
+    commands::{budget, options::format_period, run::runs_table},
+    error::CliError,
     output::{ATTENTION, BOLD, Output, clean, excerpt, paint, table},
 };
 
 /// The number of columns of the list.
-const COLUMNS: usize = 8;
+const LIST_COLUMNS: usize = 8;
 
 /// An entry of the list.
 #[derive(Serialize)]
 #[serde(untagged)]
-enum Listed<'a> {
-    Whole(&'a AutomationView),
+enum ListEntry<'a> {
+    Readable(&'a AutomationView),
     Unreadable(&'a UnreadableAutomation),
 }
 
-fn row(view: &AutomationView) -> [String; COLUMNS] {
-    let next = view.next_fires.first();
+fn list_row(view: &AutomationView) -> [String; LIST_COLUMNS] {
+    let next = view.upcoming_runs.first();
     let last = view.last_runs.first();
     [
         excerpt(&view.automation.name, 40),
         view.automation.state.to_string(),
-        schedules(view).join(", "),
+        format_schedules(view).join(", "),
         view.automation.session_mode.to_string(),
         view.agent.clone(),
-        next.map(|fire| fire.shown.clone()).unwrap_or_default(),
+        next.map(|fire| fire.display.clone()).unwrap_or_default(),
         last.map(|run| run.status.to_string()).unwrap_or_default(),
-        attention(view),
+        format_attention(view),
     ]
 }
 
 /// Formats the reason why the automation needs attention, on one line.
-fn attention(view: &AutomationView) -> String {
+fn format_attention(view: &AutomationView) -> String {
     match (&view.newer_format, &view.automation.attention) {
-        (Some(newer), _) => too_new(*newer),
+        (Some(newer), _) => format_too_new(*newer),
         (None, Some(text)) => excerpt(text, 60),
         (None, None) => String::new(),
     }
 }
 
-fn too_new(NewerFormat { needed, honoured }: NewerFormat) -> String {
+fn format_too_new(NewerFormat { needed, honoured }: NewerFormat) -> String {
     format!("needs format {needed}, this server honours {honoured}")
 }
 
 /// Returns all automations by name, or only those whose turns go to `session`. Reads them page by page.
-async fn all(app: &App, session: Option<String>) -> Result<AutomationPage, Failure> {
+async fn all_automations(app: &App, session: Option<String>) -> Result<AutomationPage, CliError> {
     let mut all = AutomationPage::default();
     let mut filter = AutomationFilter {
         session,
-        part: Part::first(MAX_PAGE),
+        page: PageParams::first(MAX_PAGE_ITEMS),
         ..AutomationFilter::default()
     };
     loop {
@@ -69,7 +69,7 @@ async fn all(app: &App, session: Option<String>) -> Result<AutomationPage, Failu
         if page.next.is_none() {
             break;
         }
-        filter.part.after = page.next;
+        filter.page.after = page.next;
     }
     all.items
         .sort_by(|one, other| one.automation.name.cmp(&other.automation.name));
@@ -78,12 +78,12 @@ async fn all(app: &App, session: Option<String>) -> Result<AutomationPage, Failu
     Ok(all)
 }
 
-pub(super) async fn list(app: &App, session: Option<String>) -> Result<(), Failure> {
+pub(super) async fn list(app: &App, session: Option<String>) -> Result<(), CliError> {
     let in_session = session.is_some();
-    let list = all(app, session).await?;
+    let list = all_automations(app, session).await?;
     if app.output.json {
-        let views = list.items.iter().map(Listed::Whole);
-        let unreadable = list.unreadable.iter().map(Listed::Unreadable);
+        let views = list.items.iter().map(ListEntry::Readable);
+        let unreadable = list.unreadable.iter().map(ListEntry::Unreadable);
         let all: Vec<_> = views.chain(unreadable).collect();
         return Ok(app.output.document(&all)?);
     }
@@ -95,12 +95,12 @@ pub(super) async fn list(app: &App, session: Option<String>) -> Result<(), Failu
             .output
             .line("No automations. `matins automation add --help` shows how to make one.")?);
     }
-    let whole = list.items.iter().map(row);
+    let whole = list.items.iter().map(list_row);
     let unreadable = list.unreadable.iter().map(|broken| {
-        let mut row = [const { String::new() }; COLUMNS];
+        let mut row = [const { String::new() }; LIST_COLUMNS];
         row[0] = excerpt(&broken.name, 40);
         row[1] = "unreadable".into();
-        row[COLUMNS - 1] = excerpt(&broken.unreadable, 200);
+        row[LIST_COLUMNS - 1] = excerpt(&broken.unreadable, 200);
         row
     });
     let rows = whole.chain(unreadable);
@@ -118,29 +118,32 @@ pub(super) async fn list(app: &App, session: Option<String>) -> Result<(), Failu
 }
 
 /// Prints the result of a change: the automation and its next runs.
-pub(super) fn answer(app: &App, view: &AutomationView, told: &str) -> Result<(), Failure> {
+pub(super) fn print_result(app: &App, view: &AutomationView, told: &str) -> Result<(), CliError> {
     if app.output.json {
         return Ok(app.output.document(view)?);
     }
     let name = paint(BOLD, &view.automation.name);
     let id = view.automation.id;
     app.output.line(&format!("{told} {name} ({id})"))?;
-    fires(app, view)
+    print_upcoming_runs(app, view)
 }
 
 /// An automation with its usage.
 #[derive(Serialize)]
-struct Whole<'a> {
+struct AutomationDetails<'a> {
     #[serde(flatten)]
     view: &'a AutomationView,
-    spending: &'a Spending,
+    usage: &'a BudgetUsage,
 }
 
-pub(super) async fn whole(app: &App, view: &AutomationView) -> Result<(), Failure> {
+pub(super) async fn print_details(app: &App, view: &AutomationView) -> Result<(), CliError> {
     let id = view.automation.id.to_string();
-    let spending = &app.client.automation_spending(&id).await?;
+    let spending = &app.client.automation_usage(&id).await?;
     if app.output.json {
-        return Ok(app.output.document(&Whole { view, spending })?);
+        return Ok(app.output.document(&AutomationDetails {
+            view,
+            usage: spending,
+        })?);
     }
     let automation = &view.automation;
     let output = app.output;
@@ -150,7 +153,7 @@ pub(super) async fn whole(app: &App, view: &AutomationView) -> Result<(), Failur
         paint(BOLD, &automation.name),
         automation.id
     ))?;
-    warnings(output, view)?;
+    print_warnings(output, view)?;
     // 2. The properties and policies.
     let policies = Policies::from(automation.policies.clone());
     let session = match (&view.session, &automation.bound_session_key) {
@@ -164,7 +167,7 @@ pub(super) async fn whole(app: &App, view: &AutomationView) -> Result<(), Failur
     };
     for (name, value) in [
         ("state", Some(state)),
-        ("schedule", Some(schedules(view).join(", "))),
+        ("schedule", Some(format_schedules(view).join(", "))),
         ("session", Some(session)),
         ("agent", Some(view.agent.clone())),
         ("directory", automation.cwd.clone()),
@@ -174,7 +177,7 @@ pub(super) async fn whole(app: &App, view: &AutomationView) -> Result<(), Failur
             Some(format!(
                 "{} within {}",
                 policies.catch_up,
-                length(policies.catch_up_window_seconds)
+                format_period(policies.catch_up_window_seconds)
             )),
         ),
         (
@@ -185,23 +188,26 @@ pub(super) async fn whole(app: &App, view: &AutomationView) -> Result<(), Failur
             "limits",
             Some(format!(
                 "{} a turn, {} of silence, {} attempts",
-                length(policies.timeout_seconds.into()),
-                length(policies.inactivity_seconds.into()),
+                format_period(policies.timeout_seconds.into()),
+                format_period(policies.inactivity_seconds.into()),
                 policies.retry.attempts
             )),
         ),
-        ("budget", budget::limits(&policies.budget)),
-        ("used", budget::used(spending)),
+        ("budget", budget::format_limits(&policies.budget)),
+        ("used", budget::format_usage(spending)),
         (
             "unruled",
-            (policies.unruled == Unruled::Ask).then(|| {
-                let wait = length(policies.ask_seconds.into());
+            (policies.on_unmatched == Unruled::Ask).then(|| {
+                let wait = format_period(policies.ask_seconds.into());
                 format!("ask a person, for {wait} at the most")
             }),
         ),
         (
             "precheck",
-            policies.precheck.as_ref().map(super::policies::shown),
+            policies
+                .precheck
+                .as_ref()
+                .map(super::policies::format_precheck),
         ),
         (
             "failures",
@@ -219,7 +225,7 @@ pub(super) async fn whole(app: &App, view: &AutomationView) -> Result<(), Failur
         "\nPrompt\n{}\n",
         clean(automation.prompt.trim_end())
     ))?;
-    let timed: Vec<_> = timed(view).collect();
+    let timed: Vec<_> = non_manual_triggers(view).collect();
     if timed.len() > 1 {
         output.line("Triggers")?;
         for trigger in timed {
@@ -227,7 +233,7 @@ pub(super) async fn whole(app: &App, view: &AutomationView) -> Result<(), Failur
         }
         output.line("")?;
     }
-    fires(app, view)?;
+    print_upcoming_runs(app, view)?;
     if !view.last_runs.is_empty() {
         let runs = runs_table(app, &view.last_runs).await?;
         output.line(&format!("\nLast runs\n{runs}"))?;
@@ -236,22 +242,22 @@ pub(super) async fn whole(app: &App, view: &AutomationView) -> Result<(), Failur
 }
 
 /// Prints the reasons why the automation needs attention.
-fn warnings(output: Output, view: &AutomationView) -> Result<(), Failure> {
+fn print_warnings(output: Output, view: &AutomationView) -> Result<(), CliError> {
     if let Some(attention) = &view.automation.attention {
         output.line(&paint(ATTENTION, &format!("  {}", clean(attention))))?;
     }
     if let Some(newer) = view.newer_format {
         let text = format!(
             "  {}: it does not run here, and shows only a part",
-            too_new(newer)
+            format_too_new(newer)
         );
         output.line(&paint(ATTENTION, &text))?;
     }
     Ok(())
 }
 
-fn fires(app: &App, view: &AutomationView) -> Result<(), Failure> {
-    if view.next_fires.is_empty() {
+fn print_upcoming_runs(app: &App, view: &AutomationView) -> Result<(), CliError> {
+    if view.upcoming_runs.is_empty() {
         let why = match view.automation.state {
             AutomationState::Paused => "It is paused, so nothing is due.",
             _ => "Nothing is due by time; `matins automation fire` runs it.",
@@ -260,15 +266,20 @@ fn fires(app: &App, view: &AutomationView) -> Result<(), Failure> {
     }
     let spread = match view.automation.policies.jitter_seconds {
         0 => String::new(),
-        seconds => format!(", each up to {} later", length(seconds.into())),
+        seconds => format!(", each up to {} later", format_period(seconds.into())),
     };
     app.output.line(&format!("Next fires{spread}"))?;
-    instants(app, &view.next_fires)
+    print_instants(app, &view.upcoming_runs)
 }
 
 /// Prints due times, one per line.
-pub(super) fn instants(app: &App, fires: &[Fire]) -> Result<(), Failure> {
-    for Fire { shown, quiet, .. } in fires {
+pub(super) fn print_instants(app: &App, fires: &[UpcomingRun]) -> Result<(), CliError> {
+    for UpcomingRun {
+        display: shown,
+        in_quiet_hours: quiet,
+        ..
+    } in fires
+    {
         let quiet = if *quiet {
             "  (quiet hours: will be skipped)"
         } else {
@@ -281,8 +292,8 @@ pub(super) fn instants(app: &App, fires: &[Fire]) -> Result<(), Failure> {
 
 /// Returns the schedules of an automation. Every automation has a manual trigger, so that one counts only if it is
 /// the only trigger.
-fn schedules(view: &AutomationView) -> Vec<String> {
-    let timed: Vec<_> = timed(view)
+fn format_schedules(view: &AutomationView) -> Vec<String> {
+    let timed: Vec<_> = non_manual_triggers(view)
         .map(|trigger| trigger.spec.to_string())
         .collect();
     if timed.is_empty() {
@@ -293,7 +304,7 @@ fn schedules(view: &AutomationView) -> Vec<String> {
 }
 
 /// Returns all triggers except the manual one.
-fn timed(view: &AutomationView) -> impl Iterator<Item = &Trigger> {
+fn non_manual_triggers(view: &AutomationView) -> impl Iterator<Item = &Trigger> {
     view.triggers
         .iter()
         .filter(|trigger| trigger.spec != TriggerSpec::Manual {})

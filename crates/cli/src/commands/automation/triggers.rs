@@ -3,7 +3,7 @@
 use api_types::TriggerRequest;
 use model::schedule::Period;
 
-use crate::failure::{Exit, Failure};
+use crate::error::{CliError, Exit};
 
 /// Returns a trigger for the times of a cron expression.
 pub(super) fn cron(expression: String) -> TriggerRequest {
@@ -14,10 +14,10 @@ pub(super) fn cron(expression: String) -> TriggerRequest {
 }
 
 /// Returns a trigger for a fixed period.
-pub(super) fn every(period: &str) -> Result<TriggerRequest, Failure> {
+pub(super) fn every(period: &str) -> Result<TriggerRequest, CliError> {
     let period: Period = period
         .parse()
-        .map_err(|error: model::schedule::Error| Failure::new(Exit::Usage, error))?;
+        .map_err(|error: model::schedule::Error| CliError::new(Exit::Usage, error))?;
     Ok(TriggerRequest::Every {
         period: period.to_string(),
         anchor: None,
@@ -31,11 +31,11 @@ pub(super) fn at(at: String) -> TriggerRequest {
 }
 
 /// Returns the triggers of all given options, ordered by kind.
-pub(super) fn all(
+pub(super) fn from_options(
     crons: Vec<String>,
     everys: &[String],
     ats: Vec<String>,
-) -> Result<Vec<TriggerRequest>, Failure> {
+) -> Result<Vec<TriggerRequest>, CliError> {
     let everys: Vec<_> = everys
         .iter()
         .map(|period| every(period))

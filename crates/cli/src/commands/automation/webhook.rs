@@ -1,11 +1,11 @@
 //! `matins automation webhook`: shows the path of a webhook and the secret that signs requests to it.
 
-use api_types::{Rotation, Trigger, TriggerRequest, TriggerSpec};
+use api_types::{RotationRequest, Trigger, TriggerRequest, TriggerSpec};
 
 use crate::{
     app::App,
-    commands::{endpoint::overlap, secret},
-    failure::{Exit, Failure},
+    commands::{endpoint::parse_overlap, secret},
+    error::{CliError, Exit},
 };
 
 /// Show the secret of an automation's webhook, and where signed requests are sent
@@ -28,12 +28,12 @@ pub(super) struct Args {
         value_name = "PERIOD",
         default_value = "1d",
         requires = "rotate",
-        value_parser = overlap
+        value_parser = parse_overlap
     )]
     overlap: u32,
 }
 
-pub(super) async fn run(args: Args, app: &App) -> Result<(), Failure> {
+pub(super) async fn run(args: Args, app: &App) -> Result<(), CliError> {
     let automation = &args.automation;
     let trigger = match args.trigger {
         Some(trigger) => trigger,
@@ -43,19 +43,19 @@ pub(super) async fn run(args: Args, app: &App) -> Result<(), Failure> {
             let webhook = TriggerRequest::Webhook {};
             let added = app.client.add_trigger(automation, &webhook, None).await?;
             let is_new = |it: &Trigger| before.iter().all(|trigger| trigger.id != it.id);
-            only(added.triggers.into_iter().filter(is_new))?
+            only_webhook(added.triggers.into_iter().filter(is_new))?
         }
-        None => only(app.client.triggers(automation).await?.items)?,
+        None => only_webhook(app.client.triggers(automation).await?.items)?,
     };
     if args.rotate {
-        let rotation = Rotation {
+        let rotation = RotationRequest {
             overlap_seconds: args.overlap,
         };
         let client = &app.client;
         let rotated = client
             .rotate_webhook_secret(automation, &trigger, rotation)
             .await?;
-        return secret::rotated(app, &rotated);
+        return secret::print_rotated(app, &rotated);
     }
     let found = app.client.webhook_secret(automation, &trigger).await?;
     if app.output.json {
@@ -70,19 +70,19 @@ pub(super) async fn run(args: Args, app: &App) -> Result<(), Failure> {
 }
 
 /// Returns the ID of the only webhook among the triggers. Fails if there is none or more than one.
-fn only(triggers: impl IntoIterator<Item = Trigger>) -> Result<String, Failure> {
+fn only_webhook(triggers: impl IntoIterator<Item = Trigger>) -> Result<String, CliError> {
     let webhook = |trigger: &Trigger| matches!(trigger.spec, TriggerSpec::Webhook {});
     let mut webhooks = triggers.into_iter().filter(webhook).map(|one| one.id);
     match (webhooks.next(), webhooks.next()) {
         (Some(id), None) => Ok(id.to_string()),
         (None, _) => {
             let message = "find the webhook: the automation has none";
-            let failure = Failure::message(Exit::NotFound, message);
+            let failure = CliError::message(Exit::NotFound, message);
             Err(failure.with_hint("`matins automation webhook NAME --add` adds one"))
         }
         (Some(one), Some(other)) => {
             let message = format!("choose a webhook: there are several, such as {one} and {other}");
-            let failure = Failure::message(Exit::Usage, message);
+            let failure = CliError::message(Exit::Usage, message);
             Err(failure.with_hint("name one with --trigger"))
         }
     }

@@ -5,7 +5,7 @@ use serde_json::json;
 
 use crate::{
     app::App,
-    failure::{Exit, Failure},
+    error::{CliError, Exit},
     output::clean,
 };
 
@@ -22,7 +22,7 @@ pub(super) struct Args {
     with_automations: bool,
 }
 
-pub(super) async fn run(args: Args, app: &App) -> Result<Exit, Failure> {
+pub(super) async fn run(args: Args, app: &App) -> Result<Exit, CliError> {
     // Read the session first, because its directory is unknown after the deletion.
     let session = app.client.session(&args.session).await?.value.session;
     let deleted = app
@@ -42,13 +42,13 @@ pub(super) async fn run(args: Args, app: &App) -> Result<Exit, Failure> {
         }))?;
         return Ok(exit);
     }
-    for line in told(&args.session, &session, &deleted) {
+    for line in format_result(&args.session, &session, &deleted) {
         app.output.line(&line)?;
     }
     Ok(exit)
 }
 
-fn told(given: &str, session: &Session, deleted: &SessionDeleted) -> Vec<String> {
+fn format_result(given: &str, session: &Session, deleted: &SessionDeleted) -> Vec<String> {
     let name = |automation: &BoundAutomation| {
         let paused = if automation.enabled { "" } else { ", paused" };
         format!("  {} ({}{paused})", clean(&automation.name), automation.id)

@@ -13,7 +13,7 @@ use tempfile::NamedTempFile;
 
 use crate::{
     app::App,
-    failure::{Exit, Failure},
+    error::{CliError, Exit},
     output::OutputError,
     signals::Signals,
 };
@@ -45,10 +45,10 @@ enum Format {
     Markdown,
 }
 
-pub(super) async fn run(args: Args, app: &App) -> Result<Exit, Failure> {
+pub(super) async fn run(args: Args, app: &App) -> Result<Exit, CliError> {
     if args.out == Path::new("-") {
         let mut stdout = BufWriter::new(io::stdout().lock());
-        write(&args, app, &mut stdout, |error| {
+        write_export(&args, app, &mut stdout, |error| {
             OutputError::from(error).into()
         })
         .await?;
@@ -59,16 +59,16 @@ pub(super) async fn run(args: Args, app: &App) -> Result<Exit, Failure> {
     tokio::select! {
         // Dropping the writer removes the temporary file, so no incomplete export remains.
         () = signals.next() => Ok(Exit::Interrupted),
-        written = to_file(&args, app) => written.map(|()| Exit::Done),
+        written = write_file(&args, app) => written.map(|()| Exit::Done),
     }
 }
 
 /// Writes the export to a temporary file and renames it when it is complete.
-async fn to_file(args: &Args, app: &App) -> Result<(), Failure> {
+async fn write_file(args: &Args, app: &App) -> Result<(), CliError> {
     let failed =
-        |source: io::Error| Failure::environment(format!("write {}", args.out.display()), source);
+        |source: io::Error| CliError::environment(format!("write {}", args.out.display()), source);
     if !args.force && fs::symlink_metadata(&args.out).is_ok() {
-        return Err(is_there(&args.out));
+        return Err(already_exists_error(&args.out));
     }
     let folder = match args.out.parent() {
         Some(folder) if folder != Path::new("") => folder,
@@ -76,7 +76,7 @@ async fn to_file(args: &Args, app: &App) -> Result<(), Failure> {
     };
     // `NamedTempFile` creates files with mode 0600, as the database has.
     let mut file = BufWriter::new(NamedTempFile::new_in(folder).map_err(failed)?);
-    let bytes = write(args, app, &mut file, failed).await?;
+    let bytes = write_export(args, app, &mut file, failed).await?;
     let file = file
         .into_inner()
         .map_err(|error| failed(error.into_error()))?;
@@ -87,7 +87,7 @@ async fn to_file(args: &Args, app: &App) -> Result<(), Failure> {
     } else {
         file.persist_noclobber(&args.out)
             .map_err(|error| match error.error.kind() {
-                io::ErrorKind::AlreadyExists => is_there(&args.out),
+                io::ErrorKind::AlreadyExists => already_exists_error(&args.out),
                 _ => failed(error.error),
             })?;
     }
@@ -100,18 +100,18 @@ async fn to_file(args: &Args, app: &App) -> Result<(), Failure> {
     Ok(())
 }
 
-fn is_there(path: &Path) -> Failure {
+fn already_exists_error(path: &Path) -> CliError {
     let message = format!("write {}: it is there already", path.display());
-    Failure::message(Exit::Refused, message).with_hint("--force replaces it")
+    CliError::message(Exit::Refused, message).with_hint("--force replaces it")
 }
 
 /// Writes the export of the present transcript as the server sends it. Returns the number of bytes.
-async fn write(
+async fn write_export(
     args: &Args,
     app: &App,
     to: &mut impl Write,
-    failed: impl Fn(io::Error) -> Failure,
-) -> Result<usize, Failure> {
+    failed: impl Fn(io::Error) -> CliError,
+) -> Result<usize, CliError> {
     let (format, zone) = match args.format {
         Format::Jsonl => (ExportFormat::Jsonl, None),
         Format::Markdown => (ExportFormat::Markdown, app.time.zone()),
@@ -123,7 +123,7 @@ async fn write(
     let broke_off = |source| {
         let what = format!("read the whole export of {}", args.session);
         let error = anyhow::Error::from_boxed(source).context(what);
-        Failure::new(Exit::Environment, error)
+        CliError::new(Exit::Environment, error)
     };
     let mut bytes = 0;
     while let Some(part) = body.try_next().await.map_err(broke_off)? {

@@ -1,12 +1,12 @@
 //! `matins session show`.
 
-use api_types::{MAX_PAGE, Message, Messages, OpenRun, Session, SessionView};
-use client::MessagePart;
+use api_types::{MAX_PAGE_ITEMS, Message, Messages, OpenRun, Session, SessionView};
+use client::MessageRange;
 use serde::Serialize;
 
 use crate::{
     app::App,
-    failure::Failure,
+    error::CliError,
     follow,
     output::{BOLD, DIM, Transcript, clean, conversation_line, paint},
 };
@@ -26,7 +26,7 @@ pub(super) struct Args {
 
 /// A session with the end of its transcript.
 #[derive(Serialize)]
-struct Whole<'a> {
+struct SessionDetails<'a> {
     #[serde(flatten)]
     view: &'a SessionView,
     /// The number of rows of the transcript before the first one shown.
@@ -34,38 +34,38 @@ struct Whole<'a> {
     messages: &'a [Message],
 }
 
-pub(super) async fn run(args: Args, app: &App) -> Result<(), Failure> {
+pub(super) async fn run(args: Args, app: &App) -> Result<(), CliError> {
     let view = app.client.session(&args.session).await?.value;
     let id = view.session.id.to_string();
     if args.all {
-        let from = MessagePart::After(0);
+        let from = MessageRange::After(0);
         let mut transcript = Transcript::new(view.session.id, from);
         if app.output.json {
-            let messages = transcript.news(&app.client).await?;
-            return whole(app, &view, 0, &messages);
+            let messages = transcript.new_messages(&app.client).await?;
+            return print_json(app, &view, 0, &messages);
         }
-        head(app, &view)?;
+        print_header(app, &view)?;
         // Print page by page, because a whole transcript may be too long to hold in memory.
         let mut after = 0;
         loop {
             let page = app
                 .client
-                .messages(&id, MessagePart::After(after), None)
+                .messages(&id, MessageRange::After(after), None)
                 .await?;
-            print(app, &page.items)?;
+            print_messages(app, &page.items)?;
             match page.next {
                 Some(next) => after = next,
                 None => break,
             }
         }
-        return open_runs(app, &view);
+        return print_open_runs(app, &view);
     }
-    let last = last(app, &id, args.last).await?;
+    let last = last_messages(app, &id, args.last).await?;
     let before = last.before.unwrap_or(0);
     if app.output.json {
-        return whole(app, &view, before, &last.items);
+        return print_json(app, &view, before, &last.items);
     }
-    head(app, &view)?;
+    print_header(app, &view)?;
     if before > 0 {
         let rows = match before {
             1 => "One row comes".to_owned(),
@@ -76,16 +76,16 @@ pub(super) async fn run(args: Args, app: &App) -> Result<(), Failure> {
             &format!("{rows} before these; --all shows everything.\n"),
         ))?;
     }
-    print(app, &last.items)?;
-    open_runs(app, &view)
+    print_messages(app, &last.items)?;
+    print_open_runs(app, &view)
 }
 
 /// Returns the last `wanted` rows of a transcript. If that is more than a page, reads the earlier rows with further
 /// requests.
-async fn last(app: &App, session: &str, wanted: u32) -> Result<Messages, Failure> {
-    let part = MessagePart::Last(wanted.min(MAX_PAGE));
+async fn last_messages(app: &App, session: &str, wanted: u32) -> Result<Messages, CliError> {
+    let part = MessageRange::Last(wanted.min(MAX_PAGE_ITEMS));
     let end = app.client.messages(session, part, None).await?;
-    let (Some(before), Some(beyond)) = (end.before, wanted.checked_sub(MAX_PAGE)) else {
+    let (Some(before), Some(beyond)) = (end.before, wanted.checked_sub(MAX_PAGE_ITEMS)) else {
         return Ok(end);
     };
     let Some(first) = end.items.first().map(|message| message.seq) else {
@@ -96,8 +96,11 @@ async fn last(app: &App, session: &str, wanted: u32) -> Result<Messages, Failure
     let mut items = Vec::new();
     let (mut after, mut passed) = (0, 0);
     while after < first {
-        let part = MessagePart::After(after);
-        let page = app.client.messages(session, part, Some(MAX_PAGE)).await?;
+        let part = MessageRange::After(after);
+        let page = app
+            .client
+            .messages(session, part, Some(MAX_PAGE_ITEMS))
+            .await?;
         let earlier = page.items.into_iter().filter(|message| message.seq < first);
         for message in earlier {
             passed += 1;
@@ -118,31 +121,35 @@ async fn last(app: &App, session: &str, wanted: u32) -> Result<Messages, Failure
     })
 }
 
-fn whole(
+fn print_json(
     app: &App,
     view: &SessionView,
     messages_before: i64,
     messages: &[Message],
-) -> Result<(), Failure> {
-    Ok(app.output.document(&Whole {
+) -> Result<(), CliError> {
+    Ok(app.output.document(&SessionDetails {
         view,
         messages_before,
         messages,
     })?)
 }
 
-fn open_runs(app: &App, view: &SessionView) -> Result<(), Failure> {
-    for OpenRun { run, waiting } in &view.open_runs {
+fn print_open_runs(app: &App, view: &SessionView) -> Result<(), CliError> {
+    for OpenRun {
+        run,
+        blocked_on: waiting,
+    } in &view.open_runs
+    {
         app.output
             .line(&format!("\n{} is {}.", run.id, run.status))?;
         if let Some(waiting) = waiting {
-            app.output.line(&follow::waits(app, waiting))?;
+            app.output.line(&follow::format_blocked_on(app, waiting))?;
         }
     }
     Ok(())
 }
 
-fn head(app: &App, view: &SessionView) -> Result<(), Failure> {
+fn print_header(app: &App, view: &SessionView) -> Result<(), CliError> {
     let session = &view.session;
     let output = app.output;
     output.line(&paint(
@@ -171,7 +178,7 @@ fn head(app: &App, view: &SessionView) -> Result<(), Failure> {
     Ok(output.line("")?)
 }
 
-fn print(app: &App, messages: &[Message]) -> Result<(), Failure> {
+fn print_messages(app: &App, messages: &[Message]) -> Result<(), CliError> {
     for message in messages {
         let time = app.time.date_time(message.created_at);
         app.output.line(&conversation_line(message, &time))?;

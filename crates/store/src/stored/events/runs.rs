@@ -2,7 +2,7 @@
 
 use model::{
     AutomationId, Timestamp, TriggerId, WorkerId,
-    event::{DeferCause, Occurrences, RunChange, RunInput, Skipped},
+    event::{DeferCause, Occurrences, RunChange, RunInput, SkippedWork},
     run::Origin,
 };
 use serde::{Deserialize, Serialize};
@@ -112,7 +112,7 @@ impl RunBody {
             RunChange::Deferred { cause } => Self::Deferred {
                 cause: match cause {
                     DeferCause::Created(input) => DeferredBody::Created(input.into()),
-                    DeferCause::SessionHeld => DeferredBody::SessionHeld {},
+                    DeferCause::SessionPaused => DeferredBody::SessionHeld {},
                     DeferCause::Budget { reason, not_before } => {
                         DeferredBody::Budget { reason, not_before }
                     }
@@ -129,8 +129,8 @@ impl RunBody {
             RunChange::Skipped { reason, skipped } => Self::Skipped {
                 reason,
                 skipped: match skipped {
-                    Skipped::Attempt(attempt) => SkippedBody::Attempt { attempt },
-                    Skipped::Occurrences(all) => SkippedBody::Occurrences(all.into()),
+                    SkippedWork::Attempt(attempt) => SkippedBody::Attempt { attempt },
+                    SkippedWork::Occurrences(all) => SkippedBody::Occurrences(all.into()),
                 },
             },
             RunChange::Missed {
@@ -143,7 +143,7 @@ impl RunBody {
         }
     }
 
-    pub(super) fn change(self) -> RunChange {
+    pub(super) fn into_change(self) -> RunChange {
         match self {
             Self::Queued { input } => RunChange::Queued {
                 input: match input {
@@ -154,7 +154,7 @@ impl RunBody {
             Self::Deferred { cause } => RunChange::Deferred {
                 cause: match cause {
                     DeferredBody::Created(input) => DeferCause::Created(input.into()),
-                    DeferredBody::SessionHeld {} => DeferCause::SessionHeld,
+                    DeferredBody::SessionHeld {} => DeferCause::SessionPaused,
                     DeferredBody::Budget { reason, not_before } => {
                         DeferCause::Budget { reason, not_before }
                     }
@@ -168,8 +168,8 @@ impl RunBody {
             Self::Skipped { reason, skipped } => RunChange::Skipped {
                 reason,
                 skipped: match skipped {
-                    SkippedBody::Attempt { attempt } => Skipped::Attempt(attempt),
-                    SkippedBody::Occurrences(all) => Skipped::Occurrences(all.into()),
+                    SkippedBody::Attempt { attempt } => SkippedWork::Attempt(attempt),
+                    SkippedBody::Occurrences(all) => SkippedWork::Occurrences(all.into()),
                 },
             },
             Self::Missed {

@@ -1,0 +1,52 @@
+//! What a run waits for.
+
+use model::{
+    ApprovalId, RunId, Timestamp,
+    run::{Origin, RunStatus},
+    session::SessionStatus,
+};
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+/// The cause of a run's wait.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(tag = "for", rename_all = "snake_case")]
+pub enum BlockedOn {
+    /// The run waits for a worker.
+    Worker,
+    /// The run waits for the end of its backoff.
+    Backoff {
+        /// The end of the backoff.
+        until: Timestamp,
+    },
+    /// The run waits because a budget is used up.
+    Budget {
+        /// The instant at which the budget is available again.
+        until: Timestamp,
+        /// The budget that is used up, as text for people.
+        reason: String,
+    },
+    /// The run waits because its session is a draft or is paused.
+    Session {
+        /// The state of the session.
+        state: SessionStatus,
+    },
+    /// The run waits for another run on the same seat, or of the same automation.
+    Run {
+        /// The ID of the other run.
+        run: RunId,
+        /// The status of the other run.
+        status: RunStatus,
+        /// The source of the other run's input.
+        origin: Origin,
+    },
+    /// The run waits for its place in the queue.
+    Turn,
+    /// The run waits for a person to decide on a permission request of the agent.
+    Approval {
+        /// The approval to decide. If several wait, the newest.
+        approval: ApprovalId,
+        /// The line that the agent shows for the tool call.
+        title: String,
+    },
+}

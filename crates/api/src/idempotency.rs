@@ -1,0 +1,246 @@
+//! Idempotent requests: a request with the header `Idempotency-Key` creates its resource once, however often the
+//! client sends it.
+//!
+//! The key reserves the ID of the resource before the resource is created. If the server stops between the commit and
+//! the response, the repeated request finds the resource under that ID.
+//!
+//! **Invariants:** a key belongs to one request (method, path and body) of a tenant; the same key with another
+//! request is refused. A recorded response contains no secret.
+
+use api_types::{ProblemKind, RotationRequest, SecretRotated};
+use axum::{
+    extract::FromRequestParts,
+    response::{IntoResponse, Response},
+};
+use http::{HeaderName, HeaderValue, Method, StatusCode, request::Parts};
+use model::InputId;
+use serde::Serialize;
+use serde_json::Value;
+use sha2::{Digest as _, Sha256};
+use store::KeyClaim;
+use utoipa::IntoParams;
+use uuid::Uuid;
+
+use crate::{caller::Caller, extract::Json, problem::ApiError};
+
+const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
+const IDEMPOTENCY_REPLAYED: HeaderName = HeaderName::from_static("idempotency-replayed");
+/// The longest key, in ASCII characters.
+const MAX_KEY_CHARS: usize = 255;
+
+/// The header `Idempotency-Key` of a request, if the client sent it.
+#[derive(IntoParams)]
+#[into_params(names("Idempotency-Key"), parameter_in = Header)]
+pub(crate) struct IdempotencyKey(
+    /// A key of your choice, of 1 to 255 ASCII characters. If you repeat the same request with the same key within a
+    /// day, the server returns the response of the first one, without secrets, and creates nothing again. The same
+    /// key with another request returns 409.
+    #[param(value_type = String, required = false, max_length = 255, pattern = "^[!-~]([ -~]*[!-~])?$")]
+    Option<KeyedRequest>,
+);
+
+/// A key, with the parts of the request that its digest covers.
+struct KeyedRequest {
+    text: String,
+    method: Method,
+    path: String,
+}
+
+impl IdempotencyKey {
+    /// Runs `make` and records its response under the key, or returns the response that was recorded when the same
+    /// request came before.
+    ///
+    /// `make` gets the ID that is reserved for its resource; if the resource already exists with that ID, `make` must
+    /// return the existing one. Without a key, `make` gets `None` and the response is not recorded.
+    ///
+    /// # Errors
+    ///
+    /// Returns 409 if the key belongs to another request, and the errors of `make`.
+    pub(crate) async fn create<T: Serialize, R>(
+        self,
+        caller: &Caller,
+        request: &Json<R>,
+        make: impl AsyncFnOnce(Option<Uuid>) -> Result<(StatusCode, T), ApiError>,
+    ) -> Result<Response, ApiError> {
+        self.create_with_body(caller, &request.bytes, make).await
+    }
+
+    /// Does the same as [`Self::create`] for a request whose body is `bytes`.
+    pub(crate) async fn create_with_body<T: Serialize>(
+        self,
+        caller: &Caller,
+        bytes: &[u8],
+        make: impl AsyncFnOnce(Option<Uuid>) -> Result<(StatusCode, T), ApiError>,
+    ) -> Result<Response, ApiError> {
+        self.create_redacting(caller, bytes, "secret", make).await
+    }
+
+    /// Does the same as [`Self::create_with_body`] for a response whose secret fields have the name `hidden` and not
+    /// `secret`.
+    pub(crate) async fn create_redacting<T: Serialize>(
+        self,
+        caller: &Caller,
+        bytes: &[u8],
+        hidden: &str,
+        make: impl AsyncFnOnce(Option<Uuid>) -> Result<(StatusCode, T), ApiError>,
+    ) -> Result<Response, ApiError> {
+        let Some(key) = self.0 else {
+            let (status, made) = make(None).await?;
+            return Ok((status, axum::Json(made)).into_response());
+        };
+        // 1. Claim the key. Of two claims, the first reserves `proposed` and the second returns the reserved ID.
+        let store = &caller.api.shared.store;
+        let (tenant, now) = (caller.tenant, caller.now());
+        let proposed = InputId::generate(now, &*caller.api.shared.entropy).uuid();
+        let request = key.digest(bytes);
+        let claimed = store
+            .claim_idempotency_key(tenant, &key.text, &request, proposed, now)
+            .await?;
+        let id = match claimed {
+            // Again without a response: the first request is still running, or the server stopped before it answered.
+            // Run `make` with the same ID, so that it returns the existing resource.
+            KeyClaim::New(id) | KeyClaim::Repeated { id, response: None } => id,
+            KeyClaim::Repeated {
+                response: Some((status, answer)),
+                ..
+            } => return Ok(replayed_response(status, answer)),
+            KeyClaim::OtherRequest => {
+                return Err(ApiError::new(
+                    ProblemKind::Refused,
+                    StatusCode::CONFLICT,
+                    format!(
+                        "failed to take the Idempotency-Key {:?}: another request came with it",
+                        key.text
+                    ),
+                )
+                .field("Idempotency-Key")
+                .hint("choose a new key for each thing that is to be done"));
+            }
+        };
+        // 2. Create the resource, and record the response without its secrets.
+        match make(Some(id)).await {
+            Ok((status, made)) => {
+                let answer = serde_json::to_value(made).map_err(|error| {
+                    ApiError::internal(format!("failed to write the answer: {error}"))
+                })?;
+                let kept = redact_field(hidden, answer.clone());
+                store
+                    .record_response(tenant, &key.text, status.as_u16(), &kept)
+                    .await?;
+                Ok((status, axum::Json(answer)).into_response())
+            }
+            Err(failure) => {
+                if failure.is_refusal() {
+                    // The request is at fault and created nothing. Release the key, so that the client can correct
+                    // the request and send it with the same key. After a fault of the server the key stays, because
+                    // the resource may exist.
+                    store.release_idempotency_key(tenant, &key.text).await?;
+                }
+                Err(failure)
+            }
+        }
+    }
+}
+
+impl IdempotencyKey {
+    /// Runs `rotate` and returns the new secret, or the recorded response without the secret if the same request came
+    /// before.
+    ///
+    /// A rotation creates no row that could have the reserved ID. `rotate` gets the key, so that the store records
+    /// the response in the transaction that changes the secret; a repeated request after a crash then rotates
+    /// nothing.
+    pub(crate) async fn rotate(
+        self,
+        caller: &Caller,
+        rotation: RotationRequest,
+        rotate: impl AsyncFnOnce(Option<&str>) -> Result<SecretRotated, ApiError>,
+    ) -> Result<Response, ApiError> {
+        let key = self.0.as_ref().map(|key| key.text.clone());
+        let asked = rotation.overlap_seconds.to_le_bytes();
+        let rotated = self.create_with_body(caller, &asked, async |_| {
+            Ok((StatusCode::OK, rotate(key.as_deref()).await?))
+        });
+        rotated.await
+    }
+}
+
+impl KeyedRequest {
+    /// Returns the digest by which a repeated request is recognized. The length of each part goes in before the part,
+    /// so that two requests cannot have the same bytes with other borders. The query is not covered.
+    fn digest(&self, bytes: &[u8]) -> [u8; 32] {
+        let mut digest = Sha256::new();
+        for part in [self.method.as_str().as_bytes(), self.path.as_bytes(), bytes] {
+            digest.update(part.len().to_le_bytes());
+            digest.update(part);
+        }
+        digest.finalize().into()
+    }
+}
+
+/// Returns a recorded response, marked with the header `Idempotency-Replayed`.
+fn replayed_response(status: u16, answer: Value) -> Response {
+    let status = StatusCode::from_u16(status).unwrap_or(StatusCode::OK);
+    let replayed = [(IDEMPOTENCY_REPLAYED, HeaderValue::from_static("true"))];
+    (status, replayed, axum::Json(answer)).into_response()
+}
+
+/// Returns a response in which each field with the name `hidden` is null, at any depth, so that no secret is stored.
+fn redact_field(hidden: &str, mut answer: Value) -> Value {
+    match &mut answer {
+        Value::Object(fields) => {
+            for (name, value) in fields.iter_mut() {
+                *value = if name == hidden {
+                    Value::Null
+                } else {
+                    redact_field(hidden, value.take())
+                };
+            }
+        }
+        Value::Array(items) => {
+            for item in items.iter_mut() {
+                *item = redact_field(hidden, item.take());
+            }
+        }
+        _ => {}
+    }
+    answer
+}
+
+impl<S: Send + Sync> FromRequestParts<S> for IdempotencyKey {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, ApiError> {
+        let mut given = parts.headers.get_all(IDEMPOTENCY_KEY).iter();
+        let (first, second) = (given.next(), given.next());
+        let Some(first) = first else {
+            return Ok(Self(None));
+        };
+        let key = first.to_str().ok().map(str::trim);
+        let fits = |key: &&str| !key.is_empty() && key.len() <= MAX_KEY_CHARS;
+        match (key.filter(fits), second) {
+            (Some(key), None) => Ok(Self(Some(KeyedRequest {
+                text: key.to_owned(),
+                method: parts.method.clone(),
+                path: parts.uri.path().to_owned(),
+            }))),
+            _ => Err(ApiError::malformed(format!(
+                "failed to take the Idempotency-Key: accepted is one of 1 to {MAX_KEY_CHARS} characters of ASCII"
+            ))
+            .field("Idempotency-Key")),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn recorded_response_has_no_secret() {
+        let answer = json!({ "id": 1, "token": { "secret": "mat_x" }, "all": [{ "secret": "y" }] });
+        let kept = json!({ "id": 1, "token": { "secret": null }, "all": [{ "secret": null }] });
+        assert_eq!(redact_field("secret", answer), kept);
+    }
+}

@@ -1,4 +1,0 @@
-//! How a path names an automation.
-
-/// What a path parameter that names an automation takes.
-pub(super) const NAMED: &str = "Its name, its id or the beginning of that";

@@ -1,0 +1,80 @@
+//! Query parameters that the lists share: `limit`, `after`, and comma-separated values.
+
+use std::{fmt, str::FromStr};
+
+use api_types::{DEFAULT_PAGE_ITEMS, MAX_PAGE_ITEMS, ProblemKind};
+use http::StatusCode;
+use serde::{Deserialize, Deserializer, de::Error as _};
+
+use crate::problem::ApiError;
+
+/// Returns the number of items on a page: the given one, or [`DEFAULT_PAGE_ITEMS`].
+///
+/// # Errors
+///
+/// Returns 400 unless the number is from 1 to [`MAX_PAGE_ITEMS`].
+pub(super) fn page_limit(given: Option<u32>) -> Result<u32, ApiError> {
+    match given {
+        None => Ok(DEFAULT_PAGE_ITEMS),
+        Some(limit) if (1..=MAX_PAGE_ITEMS).contains(&limit) => Ok(limit),
+        Some(limit) => Err(ApiError::malformed(format!(
+            "failed to take the limit {limit}: accepted are 1 to {MAX_PAGE_ITEMS}"
+        ))
+        .field("limit")),
+    }
+}
+
+/// Parses `after`, the cursor of a list: the value of `next` of the previous page.
+///
+/// Returns `None` if the request has no cursor.
+///
+/// # Errors
+///
+/// Returns 400 if the cursor is not an ID of the type `T`. The ID need not exist.
+pub(super) fn parse_cursor<T: FromStr>(given: Option<&str>) -> Result<Option<T>, ApiError> {
+    let Some(given) = given else { return Ok(None) };
+    given.parse().map(Some).map_err(|_| {
+        let shown: String = given.chars().take(80).collect();
+        ApiError::malformed(format!(
+            "failed to take after {shown:?}: accepted is what `next` of a page says"
+        ))
+        .field("after")
+    })
+}
+
+/// Checks `after` of a list whose items are numbered: the page begins with the next number.
+///
+/// # Errors
+///
+/// Returns 400 if the number is negative.
+pub(super) fn row_cursor(given: Option<i64>) -> Result<Option<i64>, ApiError> {
+    match given {
+        Some(after) if after < 0 => {
+            let detail = format!("failed to take after {after}: accepted is 0 and more");
+            Err(ApiError::malformed(detail).field("after"))
+        }
+        after => Ok(after),
+    }
+}
+
+/// Returns the error (422) for a parameter that excludes the parameter `other` of the same request.
+pub(super) fn mutually_exclusive(field: &str, value: impl fmt::Display, other: &str) -> ApiError {
+    let detail =
+        format!("failed to take {field} {value}: accepted is one of {field} and {other}, not both");
+    let status = StatusCode::UNPROCESSABLE_ENTITY;
+    ApiError::new(ProblemKind::Invalid, status, detail).field(field)
+}
+
+/// Deserializes comma-separated values, such as `regular,schedule_cron`.
+pub(super) fn comma_separated<'de, D, T>(deserializer: D) -> Result<Option<Vec<T>>, D::Error>
+where
+    D: Deserializer<'de>,
+    T: FromStr<Err: std::fmt::Display>,
+{
+    let text = String::deserialize(deserializer)?;
+    let words = text.split(',').map(|word| word.trim().parse());
+    words
+        .collect::<Result<Vec<_>, _>>()
+        .map(Some)
+        .map_err(D::Error::custom)
+}

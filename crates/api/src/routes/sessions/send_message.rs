@@ -1,0 +1,48 @@
+//! `POST /sessions/{session}/messages`: sends a message to a session.
+
+use api_types::{Run, SendMessageRequest};
+use axum::response::Response;
+use http::StatusCode;
+use model::{InputId, access::Permission};
+
+use crate::{
+    caller::Caller,
+    extract::{Json, Path},
+    idempotency::IdempotencyKey,
+    problem::ApiError,
+};
+
+/// Send a message to a session
+///
+/// Creates a run for the message on the entry seat of the session and returns the run. The run waits while the seat
+/// is busy, and while the session is a draft or paused. Read the trace of the session to follow the run. Returns 409
+/// if the session accepts no more inputs.
+#[utoipa::path(
+    post,
+    path = "/sessions/{session}/messages",
+    tag = "sessions",
+    params(
+        ("session" = String, Path, description = "Its id, the beginning of that, or its key"),
+        IdempotencyKey
+    ),
+    request_body = SendMessageRequest,
+    responses((status = ACCEPTED, description = "The run that the words became", body = Run)),
+    security(("token" = ["sessions:write"]), ("browser" = []))
+)]
+pub(super) async fn send_message(
+    caller: Caller,
+    Path([session]): Path<1>,
+    once: IdempotencyKey,
+    request: Json<SendMessageRequest>,
+) -> Result<Response, ApiError> {
+    let service = caller.authorize(Permission::SessionsWrite)?;
+    let said = once.create(&caller, &request, async |input| {
+        let input = input.map(InputId::from_uuid);
+        let run = service
+            .send_message(&session, &request.value.text, input)
+            .await?;
+        caller.wake_loops();
+        Ok((StatusCode::ACCEPTED, Run::from(run)))
+    });
+    said.await
+}

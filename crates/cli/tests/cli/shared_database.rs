@@ -1,0 +1,221 @@
+//! Several servers over one PostgreSQL, each with a data folder of its own.
+
+use rustix::process::Signal;
+use serde_json::Value;
+use testkit::databases::TestDatabase;
+
+use crate::test_installation::{RunningCommand, TestInstallation};
+
+/// Two servers that look for nothing by themselves for an hour: what they do in a test, they were woken for.
+struct TwoServers {
+    one: TestInstallation,
+    other: TestInstallation,
+    _database: TestDatabase,
+}
+
+impl TwoServers {
+    fn new() -> Self {
+        let database = TestDatabase::empty_postgres().unwrap();
+        let one = TestInstallation::new()
+            .with_env("MATINS_DATABASE", database.url())
+            .with_env("MATINS_TICK_SECONDS", "3600")
+            .with_env("MATINS_WATCHDOG_SECONDS", "3600")
+            .with_env("MATINS_HEARTBEAT_SECONDS", "600")
+            .with_env("MATINS_HEARTBEAT_STALE", "3600");
+        let other = one.with_data_folder("other");
+        Self {
+            one,
+            other,
+            _database: database,
+        }
+    }
+
+    fn instances(&self) -> Vec<Value> {
+        let Value::Array(all) = self.other.json(&["instance", "list"]) else {
+            panic!("no list of instances")
+        };
+        all
+    }
+
+    /// The instance of the first server: the one that is not the other's.
+    fn first_instance(&self) -> Value {
+        let other = self.other.data_folder().join("instance.id");
+        let other = std::fs::read_to_string(other).unwrap();
+        let mut all = self.instances().into_iter();
+        all.find(|one| one["id"] != other.trim()).unwrap()
+    }
+}
+
+/// Says something to a session by whoever serves a world's folder, and leaves it to whoever takes it.
+fn queue_message(world: &TestInstallation, session: &[&str], words: &str) -> Value {
+    let args = [&["session", "say"], session, &["--queue", words]].concat();
+    world.json(&args)["run"].clone()
+}
+
+fn run_id(run: &Value) -> &str {
+    run["id"].as_str().unwrap()
+}
+
+fn run_status(world: &TestInstallation, run: &Value) -> Value {
+    world.json(&["run", "show", run_id(run)])["status"].clone()
+}
+
+fn wait_for_status(world: &TestInstallation, run: &Value, expected: &str) {
+    world.wait_for(expected, |world| run_status(world, run) == expected);
+}
+
+const NEW_SESSION_ARGS: [&str; 3] = ["--new", "--agent", "demo"];
+
+/// Has the first server alone take a first turn. Gives its session.
+fn take_first_turn(fleet: &TwoServers) -> String {
+    let run = queue_message(&fleet.one, &NEW_SESSION_ARGS, "My name is Ada");
+    wait_for_status(&fleet.one, &run, "succeeded");
+    run["session_id"].as_str().unwrap().to_owned()
+}
+
+fn stop_server(server: RunningCommand) {
+    server.signal(Signal::TERM);
+    assert_eq!(server.end().code, 0);
+}
+
+#[test]
+fn message_is_taken_at_once_by_server_with_session_memory() {
+    let fleet = TwoServers::new();
+    let _one = fleet.one.serve();
+    let session = take_first_turn(&fleet);
+    let _other = fleet.other.serve();
+    let run = queue_message(&fleet.other, &[&session], "Who am I?");
+    wait_for_status(&fleet.other, &run, "succeeded");
+    let shown = fleet
+        .other
+        .run(&["session", "show", &session, "--all"])
+        .expect_success();
+    assert!(shown.contains("This is turn 2"), "{shown}");
+    let workers = fleet.instances();
+    assert_eq!(workers.len(), 2);
+    assert!(
+        workers.iter().all(|one| one["state"] == "online"),
+        "{workers:#?}"
+    );
+}
+
+#[test]
+fn turn_is_cancelled_at_once_through_another_server() {
+    let fleet = TwoServers::new();
+    let one = fleet.one.serve();
+    fleet.one.slow_agent();
+    let run = queue_message(&fleet.one, &["--new", "--agent", "slow"], "Take your time");
+    wait_for_status(&fleet.one, &run, "running");
+    let _other = fleet.other.serve();
+    fleet
+        .other
+        .run(&["run", "cancel", run_id(&run)])
+        .expect_success();
+    wait_for_status(&fleet.other, &run, "cancelled");
+    stop_server(one);
+}
+
+#[test]
+fn schedule_of_frozen_server_is_run_by_another_server() {
+    let fleet = TwoServers::new();
+    let one = fleet.one.serve();
+    let _other = fleet.other.serve();
+    one.freeze();
+    let add = ["automation", "add", "--name", "often", "--every", "1s"];
+    let add = [&add[..], &["--agent", "demo", "Look"]].concat();
+    // By a command of its own, beside a server that does nothing any more.
+    fleet
+        .one
+        .with_data_folder("third")
+        .run(&add)
+        .expect_success();
+    fleet.other.wait_for("a run", |world| {
+        let runs = world.json(&["run", "list", "--automation", "often"]);
+        runs.as_array()
+            .unwrap()
+            .iter()
+            .any(|run| run["status"] == "succeeded")
+    });
+    fleet
+        .other
+        .run(&["automation", "pause", "often"])
+        .expect_success();
+}
+
+#[test]
+fn run_waits_for_offline_instance_until_its_server_returns() {
+    let fleet = TwoServers::new();
+    let one = fleet.one.serve();
+    let session = take_first_turn(&fleet);
+    let _other = fleet.other.serve();
+    stop_server(one);
+    assert_eq!(fleet.first_instance()["state"], "offline");
+    let waits = queue_message(&fleet.other, &[&session], "Who am I?");
+    // Fresh work goes on at once meanwhile.
+    let fresh = queue_message(&fleet.other, &NEW_SESSION_ARGS, "Hello");
+    wait_for_status(&fleet.other, &fresh, "succeeded");
+    assert_eq!(run_status(&fleet.other, &waits), "queued");
+    assert_eq!(fleet.first_instance()["waiting"], 1);
+    let _one = fleet.one.serve();
+    wait_for_status(&fleet.other, &waits, "succeeded");
+    let shown = fleet
+        .other
+        .run(&["session", "show", &session, "--all"])
+        .expect_success();
+    assert!(shown.contains("This is turn 2"), "{shown}");
+    assert_eq!(fleet.first_instance()["state"], "online");
+}
+
+#[test]
+fn run_waiting_for_removed_instance_fails_with_reason() {
+    let fleet = TwoServers::new();
+    let one = fleet.one.serve();
+    let session = take_first_turn(&fleet);
+    let _other = fleet.other.serve();
+    let name = fleet.first_instance()["name"].as_str().unwrap().to_owned();
+    let refused = fleet.other.run(&["instance", "remove", &name]);
+    assert_eq!(refused.code, 4, "{refused:#?}");
+    assert!(
+        refused.stderr.contains("stop that server first"),
+        "{refused:#?}"
+    );
+    stop_server(one);
+    let waits = queue_message(&fleet.other, &[&session], "Who am I?");
+    let shown = fleet
+        .other
+        .run(&["instance", "show", &name])
+        .expect_success();
+    assert!(shown.contains("1 run whose memory lies there"), "{shown}");
+    let removed = fleet
+        .other
+        .run(&["instance", "remove", &name])
+        .expect_success();
+    assert_eq!(removed, format!("{name} is given up.\n"));
+    wait_for_status(&fleet.other, &waits, "failed");
+    let shown = fleet
+        .other
+        .run(&["session", "show", &session, "--all"])
+        .expect_success();
+    assert!(shown.contains("an instance that is gone"), "{shown}");
+    let missing = fleet.other.run(&["instance", "show", &name]);
+    assert_eq!(missing.code, 3, "{missing:#?}");
+    assert_eq!(fleet.instances().len(), 1);
+}
+
+#[test]
+fn server_of_copied_data_folder_is_refused() {
+    let mut fleet = TwoServers::new();
+    // As often as a server's heart beats it shows itself.
+    fleet.one = fleet.one.with_env("MATINS_HEARTBEAT_SECONDS", "1");
+    let one = fleet.one.serve();
+    std::fs::create_dir(fleet.other.data_folder()).unwrap();
+    let copied = fleet.other.data_folder().join("instance.id");
+    std::fs::copy(fleet.one.data_folder().join("instance.id"), copied).unwrap();
+    let refused = fleet.other.run(&["serve"]);
+    assert_eq!(refused.code, 6, "{refused:#?}");
+    let told = "serves a data folder with the same identity";
+    assert!(refused.stderr.contains(told), "{refused:#?}");
+    // Once it has stopped, the copy may take its place.
+    stop_server(one);
+    stop_server(fleet.other.serve());
+}

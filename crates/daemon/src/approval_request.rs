@@ -1,0 +1,89 @@
+//! Requests an approval on behalf of a turn, and waits for the decision, which may be made on any server.
+//!
+//! **Invariant:** without a decision the request is denied: at its deadline, or if the run is lost.
+
+use std::time::Duration;
+
+use futures::future::BoxFuture;
+use model::{
+    ApprovalId, RunId, SessionId, approval::RequestedPermission, permission::Verdict,
+    turn::WriteOutcome,
+};
+use store::{Changes, Error, Scope};
+use tokio::time::{Instant, sleep, sleep_until};
+
+use crate::Host;
+
+/// The pause between two attempts while the database is unavailable. The attempts end when the turn's own limits do.
+const RETRY_PAUSE: Duration = Duration::from_secs(1);
+
+/// Requests an approval for a run and waits for the decision. Returns [`Verdict::Deny`] if no decision is made within
+/// `patience`, or if the run is no longer this worker's.
+///
+/// # Errors
+///
+/// Returns an error of the store that is not transient. Transient errors are retried.
+pub(crate) async fn request_approval(
+    host: &Host,
+    run: RunId,
+    session: Option<SessionId>,
+    question: &RequestedPermission,
+    patience: Duration,
+) -> Result<Verdict, Error> {
+    let Host { store, worker, .. } = host;
+    let until = Instant::now() + patience;
+    let now = host.now();
+    let (id, deadline) = (ApprovalId::generate(now, &*host.entropy), now + patience);
+    // Subscribe before the request is written. Otherwise a decision between the two would go unnoticed until the next
+    // poll.
+    let mut changes = store.changes();
+    // The ID is chosen above, outside the retries, so that a retry after a lost answer does not ask twice.
+    let asked = retry_transient(|| {
+        Box::pin(store.request_approval(run, worker, id, question, deadline, now))
+    })
+    .await?;
+    if asked == WriteOutcome::Fenced {
+        return Ok(Verdict::Deny);
+    }
+    tracing::info!(%run, approval = %id, "{run} waits for a person: {id}");
+    loop {
+        let approval = retry_transient(|| Box::pin(store.approval(Scope::System, id))).await?;
+        // Read the status first and wait afterwards: a wake-up says only that the log of the session has grown.
+        if let Some(verdict) = approval.status().verdict() {
+            return Ok(verdict);
+        }
+        tokio::select! {
+            () = wait_for_log_change(&mut changes, session) => {}
+            () = sleep_until(until) => break,
+        }
+    }
+    // `expire` returns the decision if one was made at the last moment, and that decision counts.
+    let state = retry_transient(|| Box::pin(store.expire_approval(id, host.now()))).await?;
+    Ok(state.verdict().unwrap_or(Verdict::Deny))
+}
+
+/// Waits until the log of the session may have grown. Without a session, any change ends the wait.
+async fn wait_for_log_change(changes: &mut Changes, session: Option<SessionId>) {
+    loop {
+        let changed = changes.next().await;
+        let grown = session.is_none_or(|session| changed.logs.contains(&session.uuid()));
+        if changed.everything || grown {
+            return;
+        }
+    }
+}
+
+/// Repeats a store call as long as its error is transient.
+async fn retry_transient<'a, T>(
+    doing: impl Fn() -> BoxFuture<'a, Result<T, Error>>,
+) -> Result<T, Error> {
+    loop {
+        match doing().await {
+            Err(error) if error.is_transient() => {
+                tracing::warn!(%error, "failed to ask a person, will try again");
+                sleep(RETRY_PAUSE).await;
+            }
+            done => return done,
+        }
+    }
+}

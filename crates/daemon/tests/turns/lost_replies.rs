@@ -1,0 +1,168 @@
+//! What was done in the database, and the answer never came.
+
+use std::{
+    fs,
+    sync::atomic::{AtomicU32, Ordering},
+};
+
+use daemon::WorkerTurnStore;
+use futures::future::BoxFuture;
+use model::{Clock as _, RunId, run::RunStatus, turn::StartReply};
+use testkit::scripted::Step;
+use turn::{TurnEnd, TurnStore, TurnStoreError};
+
+use crate::world::{World, eventually, ledger};
+
+/// The ledger of a worker whose connection breaks after the first beginning was done.
+struct FailingFirstBegin {
+    inner: WorkerTurnStore,
+    begins: AtomicU32,
+}
+
+impl FailingFirstBegin {
+    fn new(world: &World) -> Self {
+        Self {
+            inner: WorkerTurnStore::new(world.host.clone()),
+            begins: AtomicU32::new(0),
+        }
+    }
+}
+
+impl TurnStore for FailingFirstBegin {
+    passing_on!(the rest);
+    passing_on!(record);
+    passing_on!(live);
+    passing_on!(ask);
+
+    fn begin(&self, run: RunId) -> BoxFuture<'_, Result<StartReply, TurnStoreError>> {
+        Box::pin(async move {
+            let begun = self.inner.begin(run).await?;
+            if self.begins.fetch_add(1, Ordering::SeqCst) > 0 {
+                return Ok(begun);
+            }
+            Err(TurnStoreError {
+                source: "the connection broke".into(),
+                transient: true,
+            })
+        })
+    }
+
+    fn begin_after_precheck(
+        &self,
+        run: RunId,
+    ) -> BoxFuture<'_, Result<StartReply, TurnStoreError>> {
+        self.begin(run)
+    }
+}
+
+async fn claim(world: &World, run: RunId) {
+    let (host, now) = (&world.host, world.clock.now());
+    let claimed = world
+        .store()
+        .claim(&host.worker, host.instance, 1, Some(run), now);
+    assert_eq!(claimed.await.unwrap().len(), 1);
+}
+
+pub(crate) async fn begin_with_lost_reply_is_requeued_immediately(world: &World) {
+    let script = world.script().prompt([Step::text("Here I am")]);
+    let agent = world.agent(&script).await;
+    let session = world.session(agent).await;
+    let run = world.say(session, "One").await;
+    claim(world, run).await;
+    let orders = turn::TurnControl::idle();
+    let ended = turn::execute(
+        &FailingFirstBegin::new(world),
+        &world.host.agent_runtime,
+        run,
+        &orders,
+    )
+    .await;
+    assert_eq!(ended.unwrap(), TurnEnd::Requeued);
+
+    let attempts = world.attempts(run).await;
+    let [first, second] = attempts.as_slice() else {
+        panic!("{attempts:#?}")
+    };
+    assert_eq!(first.status(), RunStatus::Stalled);
+    assert_eq!(first.state.reason(), Some("handed_back"));
+    assert_eq!((second.status(), second.failures), (RunStatus::Queued, 0));
+    assert!(
+        !script.prompt_log_path().exists(),
+        "no agent was started for it"
+    );
+    assert_eq!(
+        world.last_notice(session).await,
+        "The turn was interrupted: the server lost touch with the database as it began and handed it back. It \
+         will be taken up again."
+    );
+
+    // Nobody has seen the words yet, so that they are as they were said.
+    let second = world.take(second.id).await;
+    assert_eq!(second.status(), RunStatus::Succeeded, "{second:#?}");
+    assert_eq!(second.interrupted_run_id, None);
+    assert_eq!(ledger(&script).prompts(), ["One"]);
+}
+
+pub(crate) async fn begin_with_lost_reply_is_requeued_by_stopping_server(world: &World) {
+    let agent = world.agent(&world.script()).await;
+    let session = world.session(agent).await;
+    let run = world.say(session, "One").await;
+    claim(world, run).await;
+    let orders = turn::TurnControl::idle();
+    orders.requeue.cancel();
+    let ended = turn::execute(
+        &FailingFirstBegin::new(world),
+        &world.host.agent_runtime,
+        run,
+        &orders,
+    )
+    .await;
+    assert_eq!(ended.unwrap(), TurnEnd::Requeued);
+    let second = world.attempts(run).await.pop().unwrap();
+    assert_eq!((second.status(), second.failures), (RunStatus::Queued, 0));
+}
+
+pub(crate) async fn begin_with_lost_reply_leaves_stalled_run_unchanged(world: &World) {
+    let agent = world.agent(&world.script()).await;
+    let session = world.session(agent).await;
+    let run = world.say(session, "One").await;
+    claim(world, run).await;
+    let breaking = FailingFirstBegin::new(world);
+    breaking.begin(run).await.unwrap_err();
+    let now = world.clock.now();
+    let given_up = world.store().stall_run(run, &world.host.worker, now);
+    assert!(given_up.await.unwrap());
+    let before = world.snapshot(session).await;
+    breaking.begins.store(0, Ordering::SeqCst);
+
+    let orders = turn::TurnControl::idle();
+    let ended = turn::execute(&breaking, &world.host.agent_runtime, run, &orders).await;
+    assert_eq!(ended.unwrap(), TurnEnd::Lost);
+    assert_eq!(world.snapshot(session).await, before);
+}
+
+pub(crate) async fn claim_with_lost_reply_is_taken_up_by_claiming_worker(world: &World) {
+    let script = world.script().prompt([Step::Echo]);
+    let agent = world.agent(&script).await;
+    let session = world.session(agent).await;
+    // What every claim looks at first is away, so that claims fail.
+    let (workers, away) = (world.path("workers"), world.path("away"));
+    fs::rename(&workers, &away).unwrap();
+    let daemon = world.daemon();
+    let run = world.say(session, "One").await;
+    claim(world, run).await;
+    daemon.signals().wake();
+    eventually("a claim that fails", async || {
+        let figures = world.host.metrics.encode(None).unwrap();
+        figures
+            .contains("matins_loop_errors_total{of=\"workers\"}")
+            .then_some(())
+    })
+    .await;
+    fs::rename(&away, &workers).unwrap();
+    let run = world.ended(run).await;
+    daemon.stop().await;
+    assert_eq!(run.status(), RunStatus::Succeeded, "{run:#?}");
+    assert_eq!((run.attempt, run.failures), (1, 0));
+    assert_eq!(ledger(&script).prompts(), ["One"]);
+}

@@ -1,0 +1,95 @@
+//! Finds out why a run is blocked.
+
+use api_types::BlockedOn;
+use model::{
+    approval::ApprovalStatus,
+    entity::Run,
+    run::{Deferral, RunState},
+    session::Admission,
+};
+use store::{ApprovalFilter, Page, RunFilter};
+
+use crate::{Error, Service};
+
+/// The number of a session's or an automation's newest runs that are searched for the one that blocks a run. If more
+/// runs than that are newer than the blocking run, the answer is only [`Waiting::Turn`].
+const MAX_SEARCHED_RUNS: u32 = 200;
+
+impl Service {
+    /// Returns the reason for which `run` is blocked. Returns `None` if it goes on or is over.
+    pub async fn blocked_on(&self, run: &Run) -> Result<Option<BlockedOn>, Error> {
+        // 1. The state of the run itself.
+        let deferral = match &run.state {
+            RunState::Queued => return Ok(Some(BlockedOn::Worker)),
+            RunState::Running { .. } => return self.pending_approval(run).await,
+            RunState::Deferred(deferral) => deferral,
+            _ => return Ok(None),
+        };
+        // 2. An instant that has not come yet.
+        match deferral {
+            Deferral::Budget { until, message } if *until > self.now() => {
+                return Ok(Some(BlockedOn::Budget {
+                    until: *until,
+                    reason: message.clone(),
+                }));
+            }
+            Deferral::Backoff(until) if *until > self.now() => {
+                return Ok(Some(BlockedOn::Backoff { until: *until }));
+            }
+            // The instant has passed, so that something else blocks the run.
+            Deferral::Turn | Deferral::Backoff(_) | Deferral::Budget { .. } => {}
+        }
+        // 3. A session that is paused or a draft.
+        if let Some(session) = run.session_id {
+            let state = self.store.session(self.scope(), session).await?.status();
+            if state.admission() == Admission::Wait {
+                return Ok(Some(BlockedOn::Session { state }));
+            }
+        }
+        // 4. Another run: first one in the same session, because it has the seat, then one of the same automation.
+        for filter in [
+            RunFilter {
+                session: run.session_id,
+                ..RunFilter::default()
+            },
+            RunFilter {
+                automation: run.automation_id,
+                ..RunFilter::default()
+            },
+        ] {
+            // Without this check an empty filter would find the runs of other sessions.
+            if filter.session.is_none() && filter.automation.is_none() {
+                continue;
+            }
+            let runs = self
+                .store
+                .runs(self.scope(), filter, MAX_SEARCHED_RUNS)
+                .await?;
+            if let Some(other) = runs.iter().find(|other| other.status().is_active()) {
+                return Ok(Some(BlockedOn::Run {
+                    run: other.id,
+                    status: other.status(),
+                    origin: other.origin,
+                }));
+            }
+        }
+        Ok(Some(BlockedOn::Turn))
+    }
+
+    /// Returns the newest pending approval of a running turn.
+    async fn pending_approval(&self, run: &Run) -> Result<Option<BlockedOn>, Error> {
+        let filter = ApprovalFilter {
+            run: Some(run.id),
+            state: Some(ApprovalStatus::Pending),
+            ..ApprovalFilter::default()
+        };
+        let found = self
+            .store
+            .approval_page(self.tenant, filter, Page::first(1))
+            .await?;
+        Ok(found.into_iter().next().map(|one| BlockedOn::Approval {
+            approval: one.id,
+            title: one.request.title,
+        }))
+    }
+}

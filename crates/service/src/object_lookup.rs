@@ -1,0 +1,240 @@
+//! Finds objects by the reference that a user gives: a name, an ID, or an ID prefix.
+//!
+//! **Invariant:** an ID prefix that matches more than one object is refused with [`Error::Ambiguous`], never resolved
+//! to the first match.
+
+use model::{
+    ApprovalId, AutomationId, RunId, SessionId, TokenId,
+    agent::Agent,
+    entity::{Automation, Session},
+    nearest::nearest,
+};
+use uuid::Uuid;
+
+use crate::{Error, Service};
+
+/// The length of the shortest ID prefix, in hexadecimal digits. A shorter one is more likely a name.
+const MIN_PREFIX_DIGITS: usize = 4;
+
+impl Service {
+    /// Returns the ID of the session with this key, ID or ID prefix.
+    pub async fn session_id(&self, given: &str) -> Result<SessionId, Error> {
+        Ok(self.find_session(given).await?.id)
+    }
+
+    /// Returns the ID of the automation with this name, ID or ID prefix.
+    pub async fn automation_id(&self, given: &str) -> Result<AutomationId, Error> {
+        Ok(self.find_automation(given).await?.id)
+    }
+
+    /// Returns the agent with this name or ID.
+    pub(crate) async fn find_agent(&self, given: &str) -> Result<Agent, Error> {
+        let mut all = self.store.agents(self.scope()).await?;
+        let found = all
+            .iter()
+            .position(|agent| agent.name == given || agent.id.to_string() == given);
+        match found {
+            Some(index) => Ok(all.swap_remove(index)),
+            None => Err(not_found(
+                "agent",
+                given,
+                all.iter().map(|known| known.name.as_str()),
+            )),
+        }
+    }
+
+    /// Returns the automation with this name, ID or ID prefix. If the automation is corrupt, returns the error of
+    /// reading it.
+    pub(crate) async fn find_automation(&self, given: &str) -> Result<Automation, Error> {
+        let (id, _) = self.identify_automation(given).await?;
+        Ok(self.store.automation(self.scope(), id).await?)
+    }
+
+    /// Returns the ID and the name of the automation with this name, ID or ID prefix, even if the automation is
+    /// corrupt.
+    pub(crate) async fn identify_automation(
+        &self,
+        given: &str,
+    ) -> Result<(AutomationId, String), Error> {
+        // Try the exact name and the exact ID first, so that most references do not read every automation. Both
+        // lookups fail for a corrupt automation, so their errors are ignored and the list below finds it.
+        let by_name = self.store.automation_by_name(self.tenant, given).await;
+        if let Ok(Some(named)) = by_name {
+            return Ok((named.id, named.name));
+        }
+        if let Ok(id) = given.parse()
+            && let Ok(found) = self.store.automation(self.scope(), id).await
+        {
+            return Ok((found.id, found.name));
+        }
+        let all = self.store.automations(self.scope()).await?;
+        let readable = all.readable.into_iter().map(|one| (one.id, one.name));
+        let broken = all.corrupt.into_iter().map(|one| (one.id, one.name));
+        let names: Vec<_> = readable.chain(broken).collect();
+        if let Some(named) = names.iter().find(|(_, name)| name == given) {
+            return Ok(named.clone());
+        }
+        let range = IdRange::of_prefix(given, AutomationId::PREFIX);
+        let held = |id: &AutomationId| range.is_some_and(|range| range.contains(id.uuid()));
+        let matching: Vec<_> = names.iter().map(|(id, _)| *id).filter(held).collect();
+        let id = unique_match("automation", given, &matching)?;
+        let found = id.and_then(|id| names.iter().find(|(known, _)| *known == id));
+        found.cloned().ok_or_else(|| {
+            let names = names.iter().map(|(_, name)| name.as_str());
+            not_found("automation", given, names)
+        })
+    }
+
+    /// Returns the session with this key, ID or ID prefix. A key is preferred.
+    pub(crate) async fn find_session(&self, given: &str) -> Result<Session, Error> {
+        if let Some(found) = self.store.session_by_key(self.tenant, given).await? {
+            return Ok(found);
+        }
+        let id = match IdRange::of_prefix(given, SessionId::PREFIX) {
+            None => None,
+            Some(IdRange { first, last }) => {
+                let (first, last) = (SessionId::from_uuid(first), SessionId::from_uuid(last));
+                let found = self
+                    .store
+                    // Two IDs are enough to tell that the prefix is ambiguous.
+                    .session_ids_between(self.scope(), first, last, 2)
+                    .await?;
+                unique_match("session", given, &found)?
+            }
+        };
+        match id {
+            Some(id) => Ok(self.store.session(self.scope(), id).await?),
+            None => Err(not_found("session", given, [])),
+        }
+    }
+
+    /// Returns the ID of the token with this ID or ID prefix, even if the token has expired or is revoked.
+    pub(crate) async fn find_token(&self, given: &str) -> Result<TokenId, Error> {
+        let Some(IdRange { first, last }) = IdRange::of_prefix(given, TokenId::PREFIX) else {
+            return Err(not_found("token", given, []));
+        };
+        let (first, last) = (TokenId::from_uuid(first), TokenId::from_uuid(last));
+        let found = self
+            .store
+            .token_ids_between(self.scope(), first, last, 2)
+            .await?;
+        unique_match("token", given, &found)?.ok_or_else(|| not_found("token", given, []))
+    }
+
+    /// Returns the ID of the run with this ID or ID prefix.
+    pub(crate) async fn find_run(&self, given: &str) -> Result<RunId, Error> {
+        let Some(IdRange { first, last }) = IdRange::of_prefix(given, RunId::PREFIX) else {
+            return Err(not_found("run", given, []));
+        };
+        let (first, last) = (RunId::from_uuid(first), RunId::from_uuid(last));
+        let found = self
+            .store
+            .run_ids_between(self.scope(), first, last, 2)
+            .await?;
+        unique_match("run", given, &found)?.ok_or_else(|| not_found("run", given, []))
+    }
+
+    /// Returns the ID of the approval with this ID or ID prefix.
+    pub(crate) async fn find_approval(&self, given: &str) -> Result<ApprovalId, Error> {
+        let Some(IdRange { first, last }) = IdRange::of_prefix(given, ApprovalId::PREFIX) else {
+            return Err(not_found("approval", given, []));
+        };
+        let (first, last) = (ApprovalId::from_uuid(first), ApprovalId::from_uuid(last));
+        let found = self
+            .store
+            .approval_ids_between(self.scope(), first, last, 2)
+            .await?;
+        unique_match("approval", given, &found)?.ok_or_else(|| not_found("approval", given, []))
+    }
+}
+
+/// The IDs that begin with one prefix, as an inclusive range.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct IdRange {
+    first: Uuid,
+    last: Uuid,
+}
+
+impl IdRange {
+    /// Returns the range of an ID or an ID prefix, with or without the kind before the underscore (`run_0199ab` or
+    /// `0199ab`). Returns `None` if the text cannot be an ID prefix.
+    fn of_prefix(given: &str, prefix: &str) -> Option<Self> {
+        let bare = given
+            .strip_prefix(prefix)
+            .and_then(|rest| rest.strip_prefix('_'))
+            .unwrap_or(given);
+        let digits = bare.replace('-', "");
+        let hexadecimal = digits.bytes().all(|byte| byte.is_ascii_hexdigit());
+        if !hexadecimal || !(MIN_PREFIX_DIGITS..=32).contains(&digits.len()) {
+            return None;
+        }
+        Some(Self {
+            first: Uuid::try_parse(&format!("{digits:0<32}")).ok()?,
+            last: Uuid::try_parse(&format!("{digits:f<32}")).ok()?,
+        })
+    }
+
+    fn contains(self, id: Uuid) -> bool {
+        (self.first..=self.last).contains(&id)
+    }
+}
+
+fn unique_match<T: Copy + ToString>(
+    what: &'static str,
+    given: &str,
+    found: &[T],
+) -> Result<Option<T>, Error> {
+    match found {
+        [] => Ok(None),
+        [one] => Ok(Some(*one)),
+        [one, other, ..] => Err(ambiguous(what, given, [*one, *other])),
+    }
+}
+
+fn ambiguous<T: ToString>(what: &'static str, given: &str, candidates: [T; 2]) -> Error {
+    Error::Ambiguous {
+        what,
+        given: given.to_owned(),
+        candidates: candidates.map(|id| id.to_string()),
+    }
+}
+
+fn not_found<'a>(
+    what: &'static str,
+    given: &str,
+    known: impl IntoIterator<Item = &'a str>,
+) -> Error {
+    Error::NotFound {
+        what,
+        given: given.chars().take(80).collect(),
+        nearest: nearest(given, known).map(str::to_owned),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn id_prefix_spans_all_matching_ids() {
+        let range = IdRange::of_prefix("run_0199ab", "run").unwrap();
+        assert_eq!(
+            range.first.simple().to_string(),
+            "0199ab00000000000000000000000000"
+        );
+        assert_eq!(
+            range.last.simple().to_string(),
+            "0199abffffffffffffffffffffffffff"
+        );
+        assert_eq!(IdRange::of_prefix("0199ab", "run"), Some(range));
+        let whole = IdRange::of_prefix("0199ab00-0000-7000-8000-000000000000", "run").unwrap();
+        assert_eq!(whole.first, whole.last);
+    }
+
+    #[test]
+    fn invalid_id_prefix_spans_no_range() {
+        for given in ["", "run_", "019", "ses_0199ab", "0199xy", &"0".repeat(33)] {
+            assert_eq!(IdRange::of_prefix(given, "run"), None, "{given}");
+        }
+    }
+}

@@ -1,0 +1,58 @@
+//! Works out the next runs of an automation, with texts for people.
+
+use api_types::UpcomingRun;
+use model::{
+    Timestamp,
+    automation::AutomationState,
+    entity::{Automation, Trigger},
+    schedule::{self, QuietHours, Schedule, Spec},
+};
+
+/// The number of next runs in a response.
+pub const MAX_UPCOMING_RUNS: usize = 5;
+
+/// Returns the next instants after `now` at which an automation's triggers fire, in order. Returns none if the
+/// automation is paused.
+pub(crate) fn upcoming_of_automation(
+    automation: &Automation,
+    triggers: &[Trigger],
+    now: Timestamp,
+) -> Result<Vec<UpcomingRun>, schedule::Error> {
+    if automation.state != AutomationState::Enabled {
+        return Ok(Vec::new());
+    }
+    let specs = triggers.iter().map(|trigger| &trigger.spec);
+    upcoming_of_triggers(
+        specs,
+        &automation.policies.quiet_hours,
+        now,
+        MAX_UPCOMING_RUNS,
+    )
+}
+
+/// Returns the next `count` instants after `now` at which triggers fire, in order.
+pub(crate) fn upcoming_of_triggers<'a>(
+    specs: impl Iterator<Item = &'a Spec>,
+    quiet: &QuietHours,
+    now: Timestamp,
+    count: usize,
+) -> Result<Vec<UpcomingRun>, schedule::Error> {
+    let mut fires = Vec::new();
+    for spec in specs {
+        let zone = spec.zone()?;
+        let schedule = Schedule::parse(spec)?;
+        fires.extend(
+            schedule
+                .upcoming(now, count)
+                .into_iter()
+                .map(|at| UpcomingRun {
+                    at,
+                    display: schedule::format_instant(at, &zone),
+                    in_quiet_hours: quiet.covers(at, &zone),
+                }),
+        );
+    }
+    fires.sort_by_key(|fire| fire.at);
+    fires.truncate(count);
+    Ok(fires)
+}

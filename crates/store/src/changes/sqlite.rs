@@ -1,0 +1,47 @@
+//! Notices the changes of other processes in a SQLite file, by polling.
+
+use std::time::Duration;
+
+use tokio::time::MissedTickBehavior;
+
+use super::notifier::ChangeNotifier;
+use crate::{
+    Scope,
+    database::{Database, Error},
+};
+
+/// The interval of the polls.
+const POLL_INTERVAL: Duration = Duration::from_millis(100);
+
+/// Wakes all tasks if the file has more numbered transactions than this process has made. SQLite's `data_version`
+/// cannot be used, because it also counts the commits of other connections of this process.
+pub(super) async fn watch(wakes: &ChangeNotifier, database: &Database) {
+    let mut look = tokio::time::interval(POLL_INTERVAL);
+    look.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let mut known = None;
+    loop {
+        look.tick().await;
+        match last_transaction(database).await {
+            Ok(last) => {
+                let foreign = last - wakes.local_transactions();
+                // This process counts its own transactions before they are visible, so a lower number only means that
+                // one of them is in progress.
+                match known {
+                    Some(known) if foreign <= known => continue,
+                    // The first poll wakes all tasks, because there is no earlier number to compare with.
+                    _ => wakes.wake_all(),
+                }
+                known = Some(foreign);
+            }
+            Err(error) => tracing::debug!(%error, "failed to look for changes of the file"),
+        }
+    }
+}
+
+async fn last_transaction(database: &Database) -> Result<i64, Error> {
+    let mut tx = database.begin_read(Scope::System).await?;
+    let row = tx
+        .fetch_one(sql_of_sqlite!("transactions/last"), params![])
+        .await?;
+    row.get("last")
+}

@@ -1,0 +1,409 @@
+//! The creation of runs from occurrences: each occurrence becomes a run, or a row with the reason for which it was
+//! skipped.
+//!
+//! **Invariant:** this is the only path on which automations start turns, on schedule, by webhook and on demand, so
+//! that the policies of an automation apply to all of them.
+
+use std::collections::{BTreeSet, HashMap, HashSet};
+
+use model::{
+    AutomationId, InputId, RunId, SeatId, SessionId, TenantId, Timestamp,
+    automation::{AutomationState, OccurrenceContext, OccurrenceDecision, decide_occurrence},
+    entity::{Automation, Trigger},
+    policy::{Overlap, SessionMode},
+    run::{Origin, RunStatus, SkipReason},
+    schedule::{MissedRange, QuietHours, Spec},
+    session::{SessionKind, SessionType},
+    turn::SubmittedRun,
+};
+
+use crate::{
+    Error, automations,
+    database::Tx,
+    locks::lock_seats,
+    runs::{
+        admit::{
+            NewAttempt, Preloaded, SeatStatus, SiblingRuns, insert_attempts, read_seat_statuses,
+        },
+        cancel,
+        skipped::SkippedOccurrences,
+    },
+    session_log::SessionLogWriter,
+    sessions::{self, NewSession},
+    store::Store,
+};
+
+/// An instant at which a trigger fires.
+#[derive(Clone, Copy)]
+pub(super) struct Occurrence<'a> {
+    pub(super) trigger: &'a Trigger,
+    pub(super) scheduled_for: Timestamp,
+    /// The reserved ID of the input. `None` generates one.
+    pub(super) input: Option<InputId>,
+}
+
+/// Creates the runs and the skips of occurrences, in their order. Returns the results in no particular order. The
+/// caller must hold the locks of the automations.
+pub(super) async fn create_runs(
+    store: &Store,
+    tx: &mut Tx,
+    automations: &mut HashMap<AutomationId, Automation>,
+    occurrences: Vec<Occurrence<'_>>,
+    now: Timestamp,
+) -> Result<Vec<SubmittedRun>, Error> {
+    let mut submitted = Vec::with_capacity(occurrences.len());
+    let mut rest = occurrences;
+    while !rest.is_empty() {
+        // Handle one occurrence of each automation at a time: the result of the first affects the decision about the
+        // second, and the first run of a continuous automation creates the session of the second.
+        let mut seen = HashSet::new();
+        let (round, later): (Vec<_>, Vec<_>) = rest
+            .into_iter()
+            .partition(|one| seen.insert(one.trigger.automation_id));
+        rest = later;
+        submitted.extend(create_round(store, tx, automations, &round, now).await?);
+    }
+    Ok(submitted)
+}
+
+/// Creates the runs and the skips of occurrences of different automations.
+async fn create_round(
+    store: &Store,
+    tx: &mut Tx,
+    automations: &mut HashMap<AutomationId, Automation>,
+    round: &[Occurrence<'_>],
+    now: Timestamp,
+) -> Result<Vec<SubmittedRun>, Error> {
+    // 1. Find the sessions, lock their seats and read the statuses.
+    let mut journal = SessionLogWriter::default();
+    let ids: BTreeSet<AutomationId> = round.iter().map(|one| one.trigger.automation_id).collect();
+    let targets = TargetSession::find_all(tx, round, automations).await?;
+    let seats = targets.values().filter_map(TargetSession::seat).collect();
+    lock_seats(tx, &seats).await?;
+    let mut known = Preloaded {
+        seats: read_seat_statuses(tx, &seats, now).await?,
+        siblings: SiblingRuns::count(tx, &ids).await?,
+    };
+
+    // 2. Decide about each occurrence.
+    let mut skips = Vec::new();
+    let mut runs = Vec::with_capacity(round.len());
+    for one in round {
+        let id = one.trigger.automation_id;
+        let (Some(automation), Some(target)) = (automations.get(&id), targets.get(&id)) else {
+            continue;
+        };
+        let own = known.siblings.get(&id).copied().unwrap_or_default();
+        match decide_occurrence(one, automation, target, &known.seats, own)? {
+            OccurrenceDecision::Skip(reason) => skips.push((*one, reason)),
+            OccurrenceDecision::Run { cancel_others, .. } => {
+                if cancel_others {
+                    let reason = "superseded by a later occurrence";
+                    cancel::cancel_runs_of_automation(store, tx, id, reason, now).await?;
+                    // Both statuses are stale after the cancellation. `insert_all` reads them again.
+                    known.siblings.remove(&id);
+                    target.seat().and_then(|seat| known.seats.remove(&seat));
+                }
+                runs.push((*one, target));
+            }
+        }
+    }
+
+    // 3. Create the new sessions.
+    let made = create_sessions(store, tx, &mut journal, automations, &runs, now).await?;
+    for (_, seat) in made.values() {
+        known.seats.insert(*seat, SeatStatus::NEW);
+    }
+    // 4. Insert the runs and the skips.
+    let mut attempts = Vec::with_capacity(runs.len());
+    for (one, target) in &runs {
+        let id = one.trigger.automation_id;
+        let place = match target {
+            TargetSession::Seat(session, seat) => Some((*session, *seat)),
+            _ => made.get(&id).copied(),
+        };
+        if let (Some(automation), Some((session, seat))) = (automations.get(&id), place) {
+            attempts.push(first_attempt(store, automation, *one, session, seat, now));
+        }
+    }
+    let inserted = insert_attempts(store, tx, &mut journal, &attempts, known, now).await?;
+    let mut submitted = Vec::with_capacity(round.len());
+    for (attempt, inserted) in attempts.iter().zip(inserted) {
+        let (run_id, status) = inserted?;
+        submitted.push(SubmittedRun {
+            run_id,
+            seat_id: Some(attempt.seat),
+            status,
+        });
+    }
+    submitted.extend(insert_skipped(store, tx, automations, &skips, now).await?);
+    journal.write(tx, now).await?;
+    Ok(submitted)
+}
+
+/// Decides whether an occurrence runs or is skipped.
+fn decide_occurrence(
+    one: &Occurrence<'_>,
+    automation: &Automation,
+    target: &TargetSession,
+    seats: &HashMap<SeatId, SeatStatus>,
+    own: SiblingRuns,
+) -> Result<OccurrenceDecision, Error> {
+    // The sender of a webhook does not know that the automation is paused, so that the webhook is skipped. A person
+    // who fires a paused automation does so deliberately.
+    let held = automation.state == AutomationState::Paused;
+    if held && one.trigger.spec == (Spec::Webhook {}) {
+        return Ok(OccurrenceDecision::Skip(SkipReason::Paused));
+    }
+    let seat = target.seat().and_then(|seat| seats.get(&seat));
+    // The session may have been deleted before this transaction locked its seat.
+    if matches!(
+        (target, seat),
+        (TargetSession::Closed, _) | (TargetSession::Seat(..), None)
+    ) {
+        return Ok(OccurrenceDecision::Skip(SkipReason::SessionClosed));
+    }
+    let count = |rows: i64| u64::try_from(rows).unwrap_or(0);
+    let standing = OccurrenceContext {
+        active_runs: count(own.executing),
+        waiting_runs: count(own.pending),
+        session: seat.map(|seat| seat.session_status),
+        seat_taken: seat.is_some_and(|seat| seat.is_occupied || seat.has_waiting_run),
+    };
+    match decide_occurrence(automation.session_mode, &automation.policies, standing) {
+        OccurrenceDecision::Run { .. } if in_quiet_hours(automation, one)? => {
+            Ok(OccurrenceDecision::Skip(SkipReason::QuietHours))
+        }
+        decision => Ok(decision),
+    }
+}
+
+/// Builds the first attempt at an occurrence.
+fn first_attempt<'a>(
+    store: &Store,
+    automation: &'a Automation,
+    one: Occurrence<'_>,
+    session: SessionId,
+    seat: SeatId,
+    now: Timestamp,
+) -> NewAttempt<'a> {
+    let overlap = automation.policies.overlap(automation.session_mode);
+    let new = || InputId::generate(now, store.ids());
+    NewAttempt {
+        id: None,
+        tenant: automation.tenant_id,
+        input: one.input.unwrap_or_else(new),
+        number: 1,
+        failures: 0,
+        origin: Origin::Occurrence,
+        session,
+        seat,
+        automation: Some(automation.id),
+        trigger: Some(one.trigger.id),
+        scheduled_for: Some(one.scheduled_for),
+        exclusive: overlap != Overlap::Allow,
+        content: &automation.prompt,
+        not_before: None,
+        interrupted: None,
+        // Order the queue by the due instant, not by the creation, so that caught-up instants keep their order.
+        input_at: one.scheduled_for,
+    }
+}
+
+/// The session in which an occurrence runs.
+enum TargetSession {
+    /// The seat of an existing session.
+    Seat(SessionId, SeatId),
+    /// A session that this transition creates.
+    New,
+    /// No session: the bound session does not exist.
+    Closed,
+}
+
+impl TargetSession {
+    fn seat(&self) -> Option<SeatId> {
+        match self {
+            Self::Seat(_, seat) => Some(*seat),
+            Self::New | Self::Closed => None,
+        }
+    }
+
+    async fn find_all(
+        tx: &mut Tx,
+        round: &[Occurrence<'_>],
+        automations: &HashMap<AutomationId, Automation>,
+    ) -> Result<HashMap<AutomationId, Self>, Error> {
+        let ids = round.iter().map(|one| one.trigger.automation_id);
+        let automations: Vec<&Automation> = ids.filter_map(|id| automations.get(&id)).collect();
+        let keys: BTreeSet<(TenantId, &str)> = automations
+            .iter()
+            .filter_map(|found| Some((found.tenant_id, found.bound_session_key.as_deref()?)))
+            .collect();
+        let rows = keys.into_iter().map(|(tenant, key)| params![tenant, key]);
+        let mut bound: HashMap<(TenantId, String), SessionId> = HashMap::new();
+        for row in tx
+            .fetch_rows(sql!("sessions/by_keys"), rows.collect(), params![])
+            .await?
+        {
+            let key = (row.get("tenant_id")?, row.get("session_key")?);
+            bound.insert(key, row.get("id")?);
+        }
+        let session = |automation: &Automation| match automation.session_mode {
+            SessionMode::Fresh => None,
+            SessionMode::Continuous => automation.current_session_id,
+            SessionMode::Bound => {
+                let key = automation.bound_session_key.clone()?;
+                bound.get(&(automation.tenant_id, key)).copied()
+            }
+        };
+        let sessions: BTreeSet<SessionId> =
+            automations.iter().filter_map(|one| session(one)).collect();
+        let rows = sessions.into_iter().map(|id| params![id]).collect();
+        let mut entries: HashMap<SessionId, SeatId> = HashMap::new();
+        for row in tx.fetch_rows(sql!("seats/entry"), rows, params![]).await? {
+            entries.insert(row.get("session_id")?, row.get("id")?);
+        }
+        let target = |automation: &Automation| match session(automation) {
+            Some(session) => match entries.get(&session) {
+                Some(seat) => Self::Seat(session, *seat),
+                None => Self::Closed,
+            },
+            None if automation.session_mode == SessionMode::Bound => Self::Closed,
+            None => Self::New,
+        };
+        Ok(automations
+            .iter()
+            .map(|one| (one.id, target(one)))
+            .collect())
+    }
+}
+
+/// Returns `true` if the instant of the occurrence falls into the automation's quiet hours, in the trigger's time
+/// zone. Quiet hours never apply to a manual trigger, because a person fires it deliberately.
+fn in_quiet_hours(automation: &Automation, one: &Occurrence<'_>) -> Result<bool, Error> {
+    let quiet_hours = &automation.policies.quiet_hours;
+    let trigger = one.trigger;
+    if *quiet_hours == QuietHours::default() || trigger.spec == (Spec::Manual {}) {
+        return Ok(false);
+    }
+    let zone = trigger
+        .spec
+        .zone()
+        .map_err(|source| Error::InvalidSchedule {
+            trigger: trigger.id,
+            source,
+        })?;
+    Ok(quiet_hours.covers(one.scheduled_for, &zone))
+}
+
+/// Creates the sessions of fresh runs, and of the first runs of continuous automations. Returns the session and the
+/// seat of each automation.
+async fn create_sessions(
+    store: &Store,
+    tx: &mut Tx,
+    journal: &mut SessionLogWriter,
+    automations: &mut HashMap<AutomationId, Automation>,
+    runs: &[(Occurrence<'_>, &TargetSession)],
+    now: Timestamp,
+) -> Result<HashMap<AutomationId, (SessionId, SeatId)>, Error> {
+    let new = runs
+        .iter()
+        .filter(|(_, target)| matches!(target, TargetSession::New));
+    let new: Vec<(AutomationId, TenantId, NewSession)> = new
+        .filter_map(|(one, _)| {
+            let automation = automations.get(&one.trigger.automation_id)?;
+            let new = new_session(store, automation, one.scheduled_for, now);
+            Some((automation.id, automation.tenant_id, new))
+        })
+        .collect();
+    let all: Vec<_> = new.iter().map(|(_, tenant, new)| (*tenant, new)).collect();
+    // Two events for each session: its creation and its run.
+    let seats = sessions::insert_sessions(store, tx, journal, &all, 2, now).await?;
+    let mut made = HashMap::with_capacity(new.len());
+    let mut current = Vec::new();
+    for ((automation, _, new), seat) in new.iter().zip(seats) {
+        made.insert(*automation, (new.id, seat));
+        if let Some(found) = automations.get_mut(automation)
+            && found.session_mode == SessionMode::Continuous
+        {
+            found.current_session_id = Some(new.id);
+            current.push(params![*automation, new.id]);
+        }
+    }
+    let statement = sql!("automations/set_current_session");
+    tx.execute_rows(statement, current, params![now]).await?;
+    Ok(made)
+}
+
+fn new_session(
+    store: &Store,
+    automation: &Automation,
+    scheduled_for: Timestamp,
+    now: Timestamp,
+) -> NewSession {
+    let id = SessionId::generate(now, store.ids());
+    let title = match automation.session_mode {
+        SessionMode::Fresh => format!("{} {scheduled_for}", automation.name),
+        _ => automation.name.clone(),
+    };
+    NewSession {
+        id,
+        kind: SessionKind::Automation,
+        session_type: SessionType::ScheduleCron,
+        key: None,
+        title: Some(title),
+        draft: false,
+        channel: None,
+        cwd: store.working_directory(automation.cwd.as_deref(), id),
+        automation_id: Some(automation.id),
+        agent: automation.agent_id,
+        settings: automation.settings.clone(),
+    }
+}
+
+/// Inserts the rows of skipped occurrences.
+async fn insert_skipped(
+    store: &Store,
+    tx: &mut Tx,
+    automations: &HashMap<AutomationId, Automation>,
+    skips: &[(Occurrence<'_>, SkipReason)],
+    now: Timestamp,
+) -> Result<Vec<SubmittedRun>, Error> {
+    let mut submitted = Vec::with_capacity(skips.len());
+    let mut rows = Vec::with_capacity(skips.len());
+    let mut lines = Vec::with_capacity(skips.len());
+    for (one, reason) in skips {
+        let Some(automation) = automations.get(&one.trigger.automation_id) else {
+            continue;
+        };
+        let run_id = RunId::generate(now, store.ids());
+        let new = || InputId::generate(now, store.ids());
+        let input = one.input.unwrap_or_else(new);
+        let (status, stretch) = (RunStatus::Skipped, MissedRange::of(one.scheduled_for));
+        let not_run = SkippedOccurrences {
+            input,
+            id: run_id,
+            automation,
+            trigger: one.trigger.id,
+            range: stretch,
+            status,
+            reason: reason.as_str(),
+        };
+        rows.push(not_run.insert_params(now));
+        lines.push(not_run.log_entry());
+        let text = "its session is closed or gone and takes no more inputs";
+        let said = automation.attention.as_deref() == Some(text);
+        if *reason == SkipReason::SessionClosed && !said {
+            automations::request_attention(tx, automation.id, text, now).await?;
+        }
+        submitted.push(SubmittedRun {
+            run_id,
+            seat_id: None,
+            status,
+        });
+    }
+    tx.execute_rows(sql!("runs/insert_not_run"), rows, params![])
+        .await?;
+    automations::log::write_entries(tx, lines, now).await?;
+    Ok(submitted)
+}

@@ -1,0 +1,181 @@
+//! The usage of runs, and the effects of a budget that is used up.
+//!
+//! **Invariant:** each report of a run's usage is cumulative. Only the difference to the last counted report is
+//! added, so that a repeated or late report counts nothing twice.
+
+use std::collections::{BTreeSet, HashMap};
+
+use model::{
+    AutomationId, RunId, SeatId, TenantId, Timestamp, WorkerId,
+    automation::AutomationState,
+    budget::{self, Accounts, RunUsage},
+    entity::{Automation, Run},
+    outcome::{FailureKind, Outcome},
+    run::RunStatus,
+    turn::TurnResult,
+};
+use serde_json::{Value, json};
+
+use crate::{
+    Error, Scope, automations,
+    database::{Param, Tx},
+    locks::lock_runs,
+    store::Store,
+    stored,
+    usage::{self, Budgets, TurnUsage},
+};
+
+impl Store {
+    /// Counts the usage of a running turn so far, less the usage that is counted already. Returns the limits that
+    /// apply from now on, with the usage of other runs. Returns `None` if `worker` no longer executes the run.
+    pub async fn record_usage(
+        &self,
+        run: RunId,
+        worker: &WorkerId,
+        usage: &Value,
+        now: Timestamp,
+    ) -> Result<Option<Accounts>, Error> {
+        self.transact(Scope::System, |tx, _| {
+            Box::pin(async move {
+                let mut locked = lock_runs(tx, &[run]).await?;
+                // Fence: a stale worker must not count usage for a run that another worker executes.
+                let found = locked.runs.remove(&run).filter(|run| {
+                    run.status() == RunStatus::Running && run.state.worker_id() == Some(worker)
+                });
+                let Some(run) = found else {
+                    return Ok(None);
+                };
+                let (spent, counted) = (RunUsage::of(usage), counted_usage(&run));
+                let beyond = spent.saturating_sub(&counted);
+                let beyond_counts = !beyond.is_none();
+                if beyond_counts {
+                    tx.execute(sql!("runs/set_usage"), params![run.id, usage])
+                        .await?;
+                    let reading = run.seat_id.and_then(|seat| usage_params(seat, Some(usage)));
+                    let readings = reading.into_iter().collect();
+                    tx.execute_rows(sql!("seats/note_usage"), readings, params![])
+                        .await?;
+                    usage::add_usage(tx, vec![TurnUsage::consumed(&run, beyond)], now).await?;
+                }
+                let automation = run.automation_id;
+                let automation = automation.and_then(|id| locked.automations.get(&id));
+                let tenants = usage::tenant_budgets(tx, BTreeSet::from([run.tenant_id])).await?;
+                let budgets = Budgets::read(tx, tenants, automation.into_iter(), now).await?;
+                Ok(Some(Accounts {
+                    // A late report that a later one has overtaken does not reduce the counted usage.
+                    counted: if beyond_counts { spent } else { counted },
+                    ..budgets.accounts(run.tenant_id, automation)
+                }))
+            })
+        })
+        .await
+    }
+}
+
+/// Returns the usage of a run that is counted already.
+fn counted_usage(run: &Run) -> RunUsage {
+    run.usage.as_ref().map(RunUsage::of).unwrap_or_default()
+}
+
+/// Returns the parameters of `seats/note_usage`. Returns `None` if the agent reported no usage.
+pub(super) fn usage_params(seat: SeatId, usage: Option<&Value>) -> Option<Vec<Param>> {
+    let usage = usage?;
+    let reading = json!({
+        "used": usage["used"], "size": usage["size"], "cost": usage["cost"], "costs": usage["costs"],
+    });
+    Some(params![seat, reading])
+}
+
+/// Pauses an enabled automation because of its budget, and asks for attention with the reason. Changes nothing if the
+/// automation is not enabled or this server does not support its format.
+pub(super) async fn pause_over_budget(
+    store: &Store,
+    tx: &mut Tx,
+    automation: &mut Automation,
+    text: &str,
+    now: Timestamp,
+) -> Result<(), Error> {
+    if automation.state != AutomationState::Enabled
+        || !stored::supports_format(automation.needs_format)
+    {
+        return Ok(());
+    }
+    // This locks the triggers after the automation, against the order of `locks`. If a poll holds the triggers and
+    // waits for the automation, the database reports a deadlock and the transaction runs again.
+    automations::pause(store, tx, automation, budget::BUDGET_REASON, now).await?;
+    automation.state = AutomationState::Paused;
+    let text = format!("paused itself: {text}");
+    automations::request_attention(tx, automation.id, &text, now).await?;
+    automation.attention = Some(text);
+    Ok(())
+}
+
+/// Ends the wait of runs that a budget defers, so that they check the budget again: the runs of one automation, or of
+/// a whole tenant if `automation` is `None`.
+pub(crate) async fn release_deferred_by_budget(
+    tx: &mut Tx,
+    tenant: TenantId,
+    automation: Option<AutomationId>,
+    now: Timestamp,
+) -> Result<(), Error> {
+    tx.execute(
+        sql!("runs/release"),
+        params![tenant, automation, budget::BUDGET_REASON, now],
+    )
+    .await?;
+    Ok(())
+}
+
+/// Counts the usage of runs that have ended, and pauses the automations that have reached a limit.
+pub(super) async fn count_final_usage(
+    store: &Store,
+    tx: &mut Tx,
+    ends: &[(&Run, &TurnResult)],
+    automations: &mut HashMap<AutomationId, Automation>,
+    now: Timestamp,
+) -> Result<(), Error> {
+    let mut uses = Vec::new();
+    let mut over = Vec::new();
+    for (run, finished) in ends {
+        let usage = finished.usage.as_ref();
+        let spent = usage.map(RunUsage::of).unwrap_or_default();
+        let beyond = spent.saturating_sub(&counted_usage(run));
+        if !beyond.is_none() {
+            uses.push(TurnUsage::consumed(run, beyond));
+        }
+        let cut_off = match &finished.outcome {
+            Outcome::Failed(failure) if failure.kind == FailureKind::Budget => Some(failure),
+            _ => None,
+        };
+        if let Some(id) = run.automation_id
+            && (cut_off.is_some() || !spent.is_none())
+        {
+            over.push((id, run.tenant_id, spent, cut_off));
+        }
+    }
+    usage::add_usage(tx, uses, now).await?;
+    if over.is_empty() {
+        return Ok(());
+    }
+    let tenants = over.iter().map(|(_, tenant, ..)| *tenant).collect();
+    let tenants = usage::tenant_budgets(tx, tenants).await?;
+    let budgets = Budgets::read(tx, tenants, automations.values(), now).await?;
+    for (id, tenant, spent, cut_off) in over {
+        let Some(automation) = automations.get_mut(&id) else {
+            continue;
+        };
+        let accounts = Accounts {
+            counted: spent.clone(),
+            ..budgets.accounts(tenant, Some(automation))
+        };
+        let reached = accounts
+            .limit_reached_during_turn(&spent)
+            .map(|reached| reached.to_string());
+        // A run that was cut off before midnight counts towards the day that has ended, so that no limit of today is
+        // reached. Pause its automation all the same.
+        if let Some(text) = reached.or_else(|| cut_off.map(|failure| failure.message.clone())) {
+            pause_over_budget(store, tx, automation, &text, now).await?;
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,149 @@
+//! Occurrences that do not become runs: their rows, with the reason, and their events in the logs of their
+//! automations.
+
+use std::collections::HashSet;
+
+use model::{
+    InputId, RunId, Timestamp, TriggerId,
+    entity::Automation,
+    event::{Occurrences, RunChange, SkippedWork},
+    run::{Origin, RunStatus},
+    schedule::{MissedRange, Schedule},
+};
+
+use crate::{
+    Error,
+    automations::{self, log::AutomationLogEntry},
+    database::{Param, Tx},
+    store::Store,
+};
+
+/// A range of instants that have passed and are not caught up.
+pub(crate) struct MissedInstants<'a> {
+    pub(crate) automation: &'a Automation,
+    pub(crate) trigger: TriggerId,
+    pub(crate) schedule: &'a Schedule,
+    pub(crate) range: MissedRange,
+    pub(crate) reason: &'a str,
+}
+
+/// Inserts one row for each range of missed instants. Instants at the beginning of a range that have a row already
+/// are removed from the range. The caller must hold the locks of the automations.
+pub(crate) async fn insert_missed(
+    store: &Store,
+    tx: &mut Tx,
+    missed: Vec<MissedInstants<'_>>,
+    now: Timestamp,
+) -> Result<(), Error> {
+    let mut rest = missed;
+    while !rest.is_empty() {
+        let firsts = rest.iter().map(|one| (one.trigger, one.range.first));
+        let occurred = existing_occurrences(tx, firsts).await?;
+        let mut rows = Vec::with_capacity(rest.len());
+        let mut lines = Vec::with_capacity(rest.len());
+        let mut again = Vec::new();
+        for mut one in rest {
+            // A clock that was set back can bring an instant again, and a second row for it would violate the unique
+            // index. Move the beginning of the range to the next instant, and check that one in the next round.
+            if occurred.contains(&(one.trigger, one.range.first)) {
+                one.range.count -= 1;
+                if let Some(next) = one.schedule.next_after(one.range.first)
+                    && one.range.count > 0
+                {
+                    one.range.first = next;
+                    again.push(one);
+                }
+                continue;
+            }
+            let not_run = SkippedOccurrences {
+                input: InputId::generate(now, store.ids()),
+                id: RunId::generate(now, store.ids()),
+                automation: one.automation,
+                trigger: one.trigger,
+                range: one.range,
+                status: RunStatus::Missed,
+                reason: one.reason,
+            };
+            rows.push(not_run.insert_params(now));
+            lines.push(not_run.log_entry());
+        }
+        tx.execute_rows(sql!("runs/insert_not_run"), rows, params![])
+            .await?;
+        automations::log::write_entries(tx, lines, now).await?;
+        rest = again;
+    }
+    Ok(())
+}
+
+/// Returns those of `instants` that have a row already.
+pub(super) async fn existing_occurrences(
+    tx: &mut Tx,
+    instants: impl Iterator<Item = (TriggerId, Timestamp)>,
+) -> Result<HashSet<(TriggerId, Timestamp)>, Error> {
+    let rows = instants.map(|(trigger, instant)| params![trigger, instant]);
+    let found = tx
+        .fetch_rows(sql!("runs/occurred"), rows.collect(), params![])
+        .await?;
+    found
+        .iter()
+        .map(|row| Ok((row.get("trigger_id")?, row.get("scheduled_for")?)))
+        .collect()
+}
+
+/// An occurrence, or a range of occurrences, that does not become a run.
+pub(super) struct SkippedOccurrences<'a> {
+    pub(super) input: InputId,
+    pub(super) id: RunId,
+    pub(super) automation: &'a Automation,
+    pub(super) trigger: TriggerId,
+    pub(super) range: MissedRange,
+    pub(super) status: RunStatus,
+    pub(super) reason: &'a str,
+}
+
+impl SkippedOccurrences<'_> {
+    fn missed_until(&self) -> Option<Timestamp> {
+        (self.range.count > 1).then_some(self.range.last)
+    }
+
+    /// Returns the parameters of `runs/insert_not_run`.
+    pub(super) fn insert_params(&self, now: Timestamp) -> Vec<Param> {
+        let count = i64::try_from(self.range.count).unwrap_or(i64::MAX);
+        params! { "runs/insert_not_run";
+            id: self.id,
+            tenant: self.automation.tenant_id,
+            input: self.input,
+            status: self.status.as_str(),
+            priority: Origin::Occurrence.priority(),
+            automation: self.automation.id,
+            trigger: self.trigger,
+            instant: self.range.first,
+            last_instant: self.missed_until(),
+            count: count,
+            content: self.automation.prompt.as_str(),
+            reason: self.reason,
+            now: now,
+        }
+    }
+
+    /// Returns the event for the log of the automation, because such an occurrence has no session.
+    pub(super) fn log_entry(&self) -> AutomationLogEntry {
+        let reason = self.reason.to_owned();
+        let occurrences = Occurrences {
+            trigger_id: Some(self.trigger),
+            scheduled_for: Some(self.range.first),
+            missed_until: self.missed_until(),
+            count: self.range.count,
+        };
+        let change = if self.status == RunStatus::Skipped {
+            let skipped = SkippedWork::Occurrences(occurrences);
+            RunChange::Skipped { reason, skipped }
+        } else {
+            RunChange::Missed {
+                reason,
+                occurrences,
+            }
+        };
+        AutomationLogEntry::of_skipped(self.automation.id, self.id, change)
+    }
+}

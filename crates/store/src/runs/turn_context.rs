@@ -1,0 +1,196 @@
+//! The rows on which the start of a turn depends: seats, agents, triggers and payloads.
+
+use std::{
+    collections::{BTreeSet, HashMap, HashSet},
+    hash::Hash,
+};
+
+use model::{
+    AgentId, InputId, SeatId, SessionId, TriggerId,
+    agent::Agent,
+    entity::{Automation, Run, Seat, Session, Trigger},
+    prompt::{self, RenderedPrompt},
+    schedule::Spec,
+};
+
+use crate::{
+    Error,
+    database::{FromColumn, Param, Row, Statement, Tx},
+    locks::LockedRuns,
+    rows, stored,
+};
+
+/// A seat, with the lowest format whose servers support its settings.
+#[derive(Clone)]
+pub(super) struct SeatWithFormat {
+    pub(super) seat: Seat,
+    needs_format: i64,
+}
+
+/// The rows from which prompts and assignments are built.
+pub(super) struct TurnContext {
+    agents: HashMap<AgentId, Agent>,
+    /// The triggers that this server supports.
+    triggers: HashMap<TriggerId, Trigger>,
+    /// The inputs that the transcript shows already, because an earlier attempt has begun its turn.
+    pub(super) inputs_in_transcript: HashSet<InputId>,
+    /// The payloads of the inputs that are webhooks.
+    pub(super) payloads: HashMap<InputId, String>,
+}
+
+impl TurnContext {
+    pub(super) async fn read(
+        tx: &mut Tx,
+        locked: &LockedRuns,
+        seats: &HashMap<SeatId, SeatWithFormat>,
+    ) -> Result<Self, Error> {
+        let runs = locked.runs.values();
+        let agents = seats.values().map(|one| one.seat.agent_id).collect();
+        let agents = read_by_id(tx, sql!("harnesses/by_ids"), agents, |row| {
+            none_if_newer_format(rows::agent(row))
+        });
+        let agents = agents.await?;
+        let triggers = runs.clone().filter_map(|run| run.trigger_id).collect();
+        let triggers = read_by_id(tx, sql!("triggers/by_ids"), triggers, |row| {
+            none_if_newer_format(rows::trigger(row))
+        });
+        let triggers = only_supported(triggers.await?);
+        let again = runs.clone().filter(|run| run.attempt > 1);
+        let again = again.map(|run| run.input_id).collect();
+        Ok(Self {
+            agents: only_supported(agents),
+            payloads: read_payloads(tx, runs, &triggers).await?,
+            triggers,
+            inputs_in_transcript: inputs_in_transcript(tx, again).await?,
+        })
+    }
+
+    /// Returns `true` if this server supports every document on which a turn depends. The claim omits each run for
+    /// which this is `false`; otherwise a worker would claim and requeue the run without end.
+    pub(super) fn supports_run(
+        &self,
+        run: &Run,
+        seat: &SeatWithFormat,
+        automation: Option<&Automation>,
+    ) -> bool {
+        let trigger = run.trigger_id;
+        let agent = self.agents.get(&seat.seat.agent_id);
+        stored::supports_format(seat.needs_format)
+            && automation.is_none_or(|automation| stored::supports_format(automation.needs_format))
+            && agent.is_some_and(|agent| stored::supports_format(agent.needs_format))
+            && trigger.is_none_or(|trigger| self.triggers.contains_key(&trigger))
+    }
+
+    pub(super) fn agent(&self, seat: &Seat) -> Result<Agent, Error> {
+        let found = self.agents.get(&seat.agent_id).cloned();
+        found.ok_or_else(|| Error::not_found("agent", seat.agent_id))
+    }
+
+    /// Renders the prompt of a run from the template of its origin.
+    pub(super) fn render_prompt(
+        &self,
+        run: &Run,
+        automation: Option<&Automation>,
+    ) -> Result<RenderedPrompt, Error> {
+        let trigger = run.trigger_id.and_then(|id| self.triggers.get(&id));
+        let about = prompt::PromptContext {
+            origin: run.origin,
+            content: &run.content,
+            automation: automation.map(|automation| automation.name.as_str()),
+            trigger: trigger.map(|trigger| &trigger.spec),
+            scheduled_for: run.scheduled_for,
+            payload: self.payloads.get(&run.input_id).map(String::as_str),
+            interrupted: run.interrupted_run_id,
+        };
+        prompt::render_turn_prompt(&about).map_err(|source| Error::Prompt {
+            run: run.id,
+            source,
+        })
+    }
+}
+
+/// Reads the payloads of those inputs that are webhooks. Reads nothing if no input is a webhook.
+async fn read_payloads(
+    tx: &mut Tx,
+    runs: impl Iterator<Item = &Run>,
+    triggers: &HashMap<TriggerId, Trigger>,
+) -> Result<HashMap<InputId, String>, Error> {
+    let is_webhook = |run: &&Run| {
+        let trigger = run.trigger_id.and_then(|id| triggers.get(&id));
+        trigger.is_some_and(|trigger| trigger.spec == Spec::Webhook {})
+    };
+    let rows = runs.filter(is_webhook).map(|run| params![run.input_id]);
+    let rows = rows.collect();
+    let found = tx
+        .fetch_rows(sql!("webhooks/payloads"), rows, params![])
+        .await?;
+    let read = |row: &Row| Ok((row.get("input_id")?, row.get("payload")?));
+    found.iter().map(read).collect()
+}
+
+/// Reads the sessions and the seats of runs.
+pub(super) async fn read_sessions_and_seats(
+    tx: &mut Tx,
+    locked: &LockedRuns,
+) -> Result<(HashMap<SessionId, Session>, HashMap<SeatId, SeatWithFormat>), Error> {
+    let runs = locked.runs.values();
+    let sessions = runs.clone().filter_map(|run| run.session_id).collect();
+    let seats = runs.filter_map(|run| run.seat_id).collect();
+    let sessions = read_by_id(tx, sql!("sessions/by_ids"), sessions, rows::session).await?;
+    let seats = read_by_id(tx, sql!("seats/by_ids"), seats, |row| {
+        Ok(SeatWithFormat {
+            seat: rows::seat(row)?,
+            needs_format: stored::needs_format(row)?,
+        })
+    });
+    let seats = seats.await?;
+    Ok((sessions, seats))
+}
+
+/// Returns `None` for a row that a later version has written and this server does not support.
+fn none_if_newer_format<T>(read: Result<T, Error>) -> Result<Option<T>, Error> {
+    match read {
+        Err(error) if error.is_newer_format() => Ok(None),
+        read => read.map(Some),
+    }
+}
+
+fn only_supported<I: Eq + Hash, T>(read: HashMap<I, Option<T>>) -> HashMap<I, T> {
+    read.into_iter()
+        .filter_map(|(id, read)| Some((id, read?)))
+        .collect()
+}
+
+/// Reads the rows of `ids`, and returns them by ID.
+async fn read_by_id<I, T>(
+    tx: &mut Tx,
+    statement: &'static Statement,
+    ids: BTreeSet<I>,
+    read: fn(&Row) -> Result<T, Error>,
+) -> Result<HashMap<I, T>, Error>
+where
+    I: Copy + Ord + Hash + FromColumn,
+    Param: From<I>,
+{
+    let rows = ids.iter().map(|id| params![*id]).collect();
+    let found = tx.fetch_rows(statement, rows, params![]).await?;
+    found
+        .iter()
+        .map(|row| Ok((row.get("id")?, read(row)?)))
+        .collect()
+}
+
+/// Returns those of `inputs` that the transcript shows already, because an earlier attempt has begun its turn.
+pub(super) async fn inputs_in_transcript(
+    tx: &mut Tx,
+    inputs: BTreeSet<InputId>,
+) -> Result<HashSet<InputId>, Error> {
+    let rows = inputs.iter().map(|id| params![*id]).collect();
+    let shown = tx
+        .fetch_rows(sql!("runs/input_shown"), rows, params![])
+        .await?;
+    shown
+        .iter()
+        .map(|row| Ok(InputId::from_uuid(row.get("id")?)))
+        .collect()
+}

@@ -1,0 +1,87 @@
+//! Summaries of the pending work, each of which takes one statement.
+
+use model::{AutomationId, Timestamp};
+
+use crate::{Error, Scope, Store, stored::DOCUMENT_FORMAT};
+
+/// The pending work of the scheduler.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SchedulerStatus {
+    /// The instant at which the next trigger is due. It may be in the past.
+    pub due: Option<Timestamp>,
+    /// The instant at which the next backoff ends.
+    pub backoff: Option<Timestamp>,
+    /// `true` if a waiting run could start, because its backoff has ended or a promotion has missed it.
+    pub has_promotable: bool,
+    /// `true` if a run waits for an instance that was removed.
+    pub has_removed_instance: bool,
+}
+
+/// The numbers of unfinished runs, by status.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct QueueDepth {
+    /// The number of runs that a worker may claim.
+    pub queued: u64,
+    /// The number of runs that wait for a seat, a session, a budget or the end of a backoff.
+    pub deferred: u64,
+    /// The number of runs that a worker has claimed but not begun.
+    pub delivered: u64,
+    /// The number of runs with a running turn.
+    pub running: u64,
+    /// The instant at which the input of the oldest queued run arrived.
+    pub oldest_queued: Option<Timestamp>,
+}
+
+impl SchedulerStatus {
+    /// Returns the instant of the next work.
+    pub fn next_work_at(&self) -> Option<Timestamp> {
+        [self.due, self.backoff].into_iter().flatten().min()
+    }
+}
+
+impl Store {
+    /// Reads the pending work of the scheduler. It is a single statement, because an idle server runs nothing else.
+    pub async fn scheduler_status(&self, now: Timestamp) -> Result<SchedulerStatus, Error> {
+        let mut tx = self.db.begin_read(Scope::System).await?;
+        let row = tx
+            .fetch_one(sql!("outlook/work"), params![now, DOCUMENT_FORMAT])
+            .await?;
+        Ok(SchedulerStatus {
+            due: row.optional("due")?,
+            backoff: row.optional("backoff")?,
+            has_promotable: row.get("waiting")?,
+            has_removed_instance: row.get("gone")?,
+        })
+    }
+
+    /// Returns the number of automations, and the one that is due next.
+    pub async fn automation_summary(
+        &self,
+        scope: Scope,
+    ) -> Result<(u64, Option<AutomationId>), Error> {
+        let mut tx = self.db.begin_read(scope).await?;
+        let statement = sql!("outlook/automations");
+        let row = tx.fetch_one(statement, params![scope.tenant()]).await?;
+        let count: i64 = row.get("automations")?;
+        Ok((u64::try_from(count).unwrap_or(0), row.optional("next")?))
+    }
+
+    /// Counts the unfinished runs.
+    pub async fn queue_depth(&self, scope: Scope) -> Result<QueueDepth, Error> {
+        let mut tx = self.db.begin_read(scope).await?;
+        let row = tx
+            .fetch_one(sql!("outlook/queue"), params![scope.tenant()])
+            .await?;
+        let count = |column| {
+            let count: i64 = row.get(column)?;
+            Ok::<_, Error>(u64::try_from(count).unwrap_or(0))
+        };
+        Ok(QueueDepth {
+            queued: count("queued")?,
+            deferred: count("deferred")?,
+            delivered: count("delivered")?,
+            running: count("running")?,
+            oldest_queued: row.optional("oldest_queued")?,
+        })
+    }
+}

@@ -1,0 +1,320 @@
+//! Usage by automation and day, and the budgets that limit it.
+//!
+//! **Invariant:** a turn is counted in the transaction that begins it, and its tokens and cost in the transaction
+//! that writes them into the run, so that neither counts twice. While a budget is checked and a turn begins, the
+//! automation is locked, and the tenant if it has a budget. Otherwise two concurrent turns could each use the last of
+//! a budget.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+
+use model::{
+    AutomationId, RunId, TenantId, Timestamp,
+    budget::{Account, Accounts, Budget, BudgetPeriods, Owner, RunUsage, UsageTotals},
+    entity::{Automation, Run},
+};
+use uuid::Uuid;
+
+use crate::{
+    Error, Scope,
+    database::{Param, Row, Statement, Tx},
+    locks::lock_tenants,
+    store::Store,
+    stored::{self, StoredBudget},
+};
+
+/// An amount of usage.
+pub(crate) struct TurnUsage {
+    tenant: TenantId,
+    /// The automation. `None` for turns that people began.
+    automation: Option<AutomationId>,
+    usage: RunUsage,
+    turns: u32,
+}
+
+impl TurnUsage {
+    /// Returns the usage of a turn that begins.
+    pub(crate) fn turn_started(run: &Run) -> Self {
+        Self {
+            turns: 1,
+            ..Self::consumed(run, RunUsage::default())
+        }
+    }
+
+    /// Returns the tokens and the cost of a turn.
+    pub(crate) fn consumed(run: &Run, spent: RunUsage) -> Self {
+        Self {
+            tenant: run.tenant_id,
+            automation: run.automation_id,
+            usage: spent,
+            turns: 0,
+        }
+    }
+}
+
+/// The amounts that are added to one row.
+#[derive(Default)]
+struct UsageSum {
+    tenant: Option<TenantId>,
+    automation: Option<AutomationId>,
+    tokens: u64,
+    cost: u64,
+    turns: u64,
+}
+
+/// Adds usage to the day of `now`: one row for each spender and currency. All transactions write the rows in the same
+/// order, so that they cannot deadlock.
+pub(crate) async fn add_usage(
+    tx: &mut Tx,
+    uses: Vec<TurnUsage>,
+    now: Timestamp,
+) -> Result<(), Error> {
+    let mut sums: BTreeMap<(Uuid, String), UsageSum> = BTreeMap::new();
+    for used in uses {
+        let automation = used.automation.map(AutomationId::uuid);
+        let spender = automation.unwrap_or(used.tenant.uuid());
+        let mut cost = used.usage.cost.into_iter();
+        // Add the tokens to the row of the first currency, so that they count once. Few agents report two currencies.
+        let (currency, micros) = cost.next().unwrap_or_default();
+        let first = (currency, micros, used.usage.tokens, u64::from(used.turns));
+        let rest = cost.map(|(currency, micros)| (currency, micros, 0, 0));
+        for (currency, micros, tokens, turns) in std::iter::once(first).chain(rest) {
+            let sum = sums.entry((spender, currency)).or_default();
+            sum.tenant = Some(used.tenant);
+            sum.automation = used.automation;
+            sum.cost = sum.cost.saturating_add(micros);
+            sum.tokens = sum.tokens.saturating_add(tokens);
+            sum.turns = sum.turns.saturating_add(turns);
+        }
+    }
+    let day = BudgetPeriods::of(now).day;
+    let rows = sums.into_iter().map(|((spender, currency), sum)| {
+        params! { "spending/add";
+            tenant: sum.tenant,
+            spender: spender,
+            automation: sum.automation,
+            day: day,
+            currency: currency.as_str(),
+            tokens: stored_amount(sum.tokens),
+            cost: stored_amount(sum.cost),
+            turns: stored_amount(sum.turns),
+        }
+    });
+    tx.execute_rows(sql!("spending/add"), rows.collect(), params![])
+        .await?;
+    Ok(())
+}
+
+fn stored_amount(amount: u64) -> i64 {
+    i64::try_from(amount).unwrap_or(i64::MAX)
+}
+
+/// Locks the tenants of runs that have a budget. Returns their budgets, and the tenants whose budget this server does
+/// not honour. The caller must not hold any other lock, because tenants come first in the lock order.
+pub(crate) async fn lock_budgets(
+    tx: &mut Tx,
+    runs: &[RunId],
+) -> Result<(HashMap<TenantId, Budget>, HashSet<TenantId>), Error> {
+    let found = lock_tenants(tx, runs).await?;
+    let mut budgets = HashMap::with_capacity(found.len());
+    let mut not_honoured = HashSet::new();
+    for row in &found {
+        if !stored::supports_format(stored::needs_format(row)?) {
+            not_honoured.insert(row.get("id")?);
+            continue;
+        }
+        let (tenant, budget) = budget(row)?;
+        budgets.insert(tenant, budget);
+    }
+    Ok((budgets, not_honoured))
+}
+
+/// Returns the budgets of those tenants that have one.
+pub(crate) async fn tenant_budgets(
+    tx: &mut Tx,
+    tenants: BTreeSet<TenantId>,
+) -> Result<HashMap<TenantId, Budget>, Error> {
+    let rows = tenants.iter().map(|tenant| params![*tenant]).collect();
+    let found = tx
+        .fetch_rows(sql!("tenants/budgets"), rows, params![])
+        .await?;
+    let mut budgets = HashMap::with_capacity(found.len());
+    for row in &found {
+        // A run that has begun also ends if this server does not honour the budget: such a budget only prevents the
+        // beginning of runs.
+        if stored::supports_format(stored::needs_format(row)?) {
+            let (tenant, budget) = budget(row)?;
+            budgets.insert(tenant, budget);
+        }
+    }
+    Ok(budgets)
+}
+
+fn budget(row: &Row) -> Result<(TenantId, Budget), Error> {
+    Ok((row.get("id")?, stored::read::<StoredBudget>(row, "budget")?))
+}
+
+/// The usage of a day, and of its month.
+#[derive(Clone, Default)]
+struct PeriodUsage {
+    day: UsageTotals,
+    month: UsageTotals,
+}
+
+/// Budgets and the usage that counts against them.
+pub(crate) struct Budgets {
+    days: BudgetPeriods,
+    tenants: HashMap<TenantId, Budget>,
+    used: HashMap<Uuid, PeriodUsage>,
+}
+
+impl Budgets {
+    /// Reads the usage that counts against the budgets of tenants and of automations. Runs no query if no budget has
+    /// a daily or monthly limit.
+    pub(crate) async fn read(
+        tx: &mut Tx,
+        tenants: HashMap<TenantId, Budget>,
+        automations: impl Iterator<Item = &Automation>,
+        now: Timestamp,
+    ) -> Result<Self, Error> {
+        let days = BudgetPeriods::of(now);
+        let limited = automations.filter(|one| one.policies.budget.has_period_limits());
+        let spenders = limited.map(|one| params![one.id]).collect();
+        let owners = tenants
+            .iter()
+            .filter(|(_, budget)| budget.has_period_limits());
+        let owners = owners.map(|(id, _)| params![*id]).collect();
+        let mut used = HashMap::new();
+        add_period_usage(tx, sql!("spending/of_spenders"), spenders, days, &mut used).await?;
+        add_period_usage(tx, sql!("spending/of_tenants"), owners, days, &mut used).await?;
+        Ok(Self {
+            days,
+            tenants,
+            used,
+        })
+    }
+
+    /// Returns the budgets that limit a run of a tenant, and of an automation if the run has one.
+    pub(crate) fn accounts(&self, tenant: TenantId, automation: Option<&Automation>) -> Accounts {
+        let own = automation.map(|own| (Owner::Automation, own.id.uuid(), &own.policies.budget));
+        let all = self.tenants.get(&tenant);
+        let all = all.map(|budget| (Owner::Tenant, tenant.uuid(), budget));
+        let limited = own.into_iter().chain(all);
+        let limited = limited.filter(|(_, _, budget)| !budget.is_none());
+        Accounts {
+            accounts: limited
+                .map(|(owner, id, budget)| self.account(owner, id, budget))
+                .collect(),
+            counted: RunUsage::default(),
+        }
+    }
+
+    fn account(&self, owner: Owner, id: Uuid, budget: &Budget) -> Account {
+        let PeriodUsage { day, month } = self.used.get(&id).cloned().unwrap_or_default();
+        Account {
+            owner,
+            budget: budget.clone(),
+            periods: self.days,
+            day,
+            month,
+        }
+    }
+
+    /// Counts a turn that begins in this transaction, so that the next run of the same transaction sees it.
+    pub(crate) fn count_turn(&mut self, run: &Run) {
+        let automation = run.automation_id.map(AutomationId::uuid);
+        for id in automation.into_iter().chain([run.tenant_id.uuid()]) {
+            let used = self.used.entry(id).or_default();
+            used.day.turns += 1;
+            used.month.turns += 1;
+        }
+    }
+}
+
+/// Adds the sums of a day and its month to `used`, by the ID of the automation or the tenant.
+async fn add_period_usage(
+    tx: &mut Tx,
+    statement: &'static Statement,
+    rows: Vec<Vec<Param>>,
+    days: BudgetPeriods,
+    used: &mut HashMap<Uuid, PeriodUsage>,
+) -> Result<(), Error> {
+    let whole = params![days.month, days.month_end, days.day];
+    for row in &tx.fetch_rows(statement, rows, whole).await? {
+        let both = used.entry(row.get("id")?).or_default();
+        let currency: String = row.get("currency")?;
+        for (used, [tokens, cost, turns]) in [
+            (&mut both.month, ["tokens", "cost", "turns"]),
+            (&mut both.day, ["day_tokens", "day_cost", "day_turns"]),
+        ] {
+            used.tokens += read_amount(row, tokens)?;
+            used.turns += read_amount(row, turns)?;
+            let cost = read_amount(row, cost)?;
+            if cost > 0 {
+                *used.cost.entry(currency.clone()).or_default() += cost;
+            }
+        }
+    }
+    Ok(())
+}
+
+fn read_amount(row: &Row, column: &'static str) -> Result<u64, Error> {
+    let amount: i64 = row.get(column)?;
+    Ok(u64::try_from(amount).unwrap_or(0))
+}
+
+impl Store {
+    /// Returns the budget of an automation, and its usage today and this month.
+    pub async fn automation_usage(
+        &self,
+        scope: Scope,
+        id: AutomationId,
+        now: Timestamp,
+    ) -> Result<Account, Error> {
+        let automation = self.automation(scope, id).await?;
+        let statement = sql!("spending/of_spenders");
+        let budget = automation.policies.budget;
+        self.account(scope, statement, Owner::Automation, id.uuid(), budget, now)
+            .await
+    }
+
+    /// Returns the budget of a tenant, and the usage of all its runs today and this month.
+    pub async fn tenant_usage(
+        &self,
+        scope: Scope,
+        id: TenantId,
+        now: Timestamp,
+    ) -> Result<Account, Error> {
+        let tenant = self.tenant(scope, id).await?;
+        let statement = sql!("spending/of_tenants");
+        self.account(
+            scope,
+            statement,
+            Owner::Tenant,
+            id.uuid(),
+            tenant.budget,
+            now,
+        )
+        .await
+    }
+
+    async fn account(
+        &self,
+        scope: Scope,
+        statement: &'static Statement,
+        owner: Owner,
+        id: Uuid,
+        budget: Budget,
+        now: Timestamp,
+    ) -> Result<Account, Error> {
+        let mut tx = self.db.begin_read(scope).await?;
+        let days = BudgetPeriods::of(now);
+        let mut used = HashMap::new();
+        add_period_usage(&mut tx, statement, vec![params![id]], days, &mut used).await?;
+        let budgets = Budgets {
+            days,
+            tenants: HashMap::new(),
+            used,
+        };
+        Ok(budgets.account(owner, id, &budget))
+    }
+}

@@ -1,0 +1,213 @@
+//! Deleting a session: what blocks it, what goes with it, and who finds itself fenced.
+
+use model::{
+    outcome::FailureKind,
+    policy::{Overlap, SessionMode},
+    run::RunStatus::{Cancelled, Queued, Skipped},
+    turn::{HeartbeatReply, StartReply, WriteOutcome},
+};
+use store::{Error, Scope, SessionDeletion, params};
+
+use crate::{
+    fixtures::TestStore,
+    stage::{Stage, answer, failed, hourly, instance},
+};
+
+/// Fails where a deletion was blocked.
+fn assert_deleted(deletion: &SessionDeletion) {
+    assert!(
+        matches!(deletion, SessionDeletion::Deleted { .. }),
+        "{deletion:?}"
+    );
+}
+
+pub(crate) async fn bound_automation_blocks_session_deletion(db: &TestStore) {
+    let stage = Stage::setup(db).await;
+    let session = stage.keyed_session(Some("web:1")).await;
+    let bound = stage.bound_automation("standup", "web:1").await;
+    let deleted = stage
+        .store
+        .delete_session(stage.tenant, session, false, stage.now());
+    let SessionDeletion::BlockedBy(blocking) = deleted.await.unwrap() else {
+        panic!("the session was deleted");
+    };
+    let blocking: Vec<_> = blocking.iter().map(|automation| automation.id).collect();
+    assert_eq!(blocking, [bound]);
+    let listed = stage.store.automations_bound_to(stage.tenant, "web:1");
+    assert_eq!(listed.await.unwrap().readable.len(), 1);
+    stage.store.session(stage.scope(), session).await.unwrap();
+
+    let deleted = stage
+        .store
+        .delete_session(stage.tenant, session, true, stage.now());
+    let SessionDeletion::Deleted {
+        automations,
+        cancelled_turns: turns,
+    } = deleted.await.unwrap()
+    else {
+        panic!("the session is there still");
+    };
+    assert_eq!((automations[0].id, automations.len(), turns), (bound, 1, 0));
+    let gone = stage.store.automation(stage.scope(), bound).await;
+    assert!(matches!(gone, Err(Error::NotFound { .. })), "{gone:?}");
+    let gone = stage.store.session(stage.scope(), session).await;
+    assert!(matches!(gone, Err(Error::NotFound { .. })), "{gone:?}");
+}
+
+pub(crate) async fn system_automations_do_not_block_session_deletion(db: &TestStore) {
+    let stage = Stage::setup(db).await;
+    let session = stage.keyed_session(Some("web:1")).await;
+    let job = stage.bound_automation("tidy", "web:1").await;
+    let sql = "update automations set kind = 'system' where id = $1";
+    db.run(Scope::System, sql, params![job]).await.unwrap();
+    let unified = stage.bound_automation("digest", "unified:default").await;
+    let deleted = stage
+        .store
+        .delete_session(stage.tenant, session, true, stage.now());
+    assert_deleted(&deleted.await.unwrap());
+    for automation in [job, unified] {
+        let stays = stage.store.automation(stage.scope(), automation).await;
+        stays.unwrap();
+    }
+    // The job's next occurrence is skipped, and says why.
+    let fired = stage.fire(job).await;
+    assert_eq!(fired.status, Skipped);
+}
+
+pub(crate) async fn continuous_automation_is_unlinked_from_deleted_session(db: &TestStore) {
+    let stage = Stage::setup(db).await;
+    let automation = stage.automation("watch", SessionMode::Continuous).await;
+    let first = stage.fire(automation).await.run_id;
+    let session = stage.run(first).await.session_id.unwrap();
+    let deleted = stage
+        .store
+        .delete_session(stage.tenant, session, false, stage.now());
+    assert_deleted(&deleted.await.unwrap());
+    let found = stage.store.automation(stage.scope(), automation).await;
+    assert_eq!(found.unwrap().current_session_id, None);
+    let next = stage.fire(automation).await;
+    assert_eq!(next.status, Queued);
+    assert_ne!(stage.run(next.run_id).await.session_id, Some(session));
+}
+
+pub(crate) async fn session_deletion_starts_next_run_of_automation(db: &TestStore) {
+    let stage = Stage::setup(db).await;
+    let automation = stage
+        .automation_with_overlap(SessionMode::Fresh, Overlap::Queue)
+        .await;
+    let first = stage.fire(automation).await.run_id;
+    let second = stage.fire(automation).await.run_id;
+    stage.start(first).await;
+    let session = stage.run(first).await.session_id.unwrap();
+    let deleted = stage
+        .store
+        .delete_session(stage.tenant, session, false, stage.now());
+    assert_deleted(&deleted.await.unwrap());
+    assert_eq!(stage.status(second).await, Queued);
+    // Whoever executes the first one learns that it is gone, and writes nothing.
+    let end = failed(FailureKind::AgentExited, true);
+    assert_eq!(stage.finish(first, &end).await, WriteOutcome::Fenced);
+}
+
+pub(crate) async fn session_deletion_removes_seats_and_memory(db: &TestStore) {
+    let stage = Stage::setup(db).await;
+    let session = stage.session().await;
+    let run = stage.send_message(session, "hello").await.run_id;
+    stage.start(run).await;
+    stage.succeed(run).await;
+    let seats = stage.store.seats(stage.scope(), session).await.unwrap();
+    assert_eq!(seats[0].instance_id, Some(instance(1)));
+    let deleted = stage
+        .store
+        .delete_session(stage.tenant, session, false, stage.now());
+    deleted.await.unwrap();
+    for table in ["agent_definitions", "agent_runs", "agent_messages"] {
+        assert_eq!(db.count(Scope::System, table).await, 0, "{table}");
+    }
+}
+
+pub(crate) async fn session_and_bound_automations_are_deleted_atomically(db: &TestStore) {
+    let stage = Stage::setup(db).await;
+    let session = stage.keyed_session(Some("web:1")).await;
+    let other = stage.keyed_session(Some("web:2")).await;
+    let bound = stage
+        .bound_automation_with_triggers("standup", "web:1", &[hourly()])
+        .await;
+    let elsewhere = stage.bound_automation("digest", "web:2").await;
+    // Something of it waits in another session, too: it was bound to that one before.
+    let busy = stage.send_message(other, "hello").await.run_id;
+    stage.rebind(bound, "web:2").await;
+    let waits = stage.fire(bound).await.run_id;
+    stage.rebind(bound, "web:1").await;
+    let deletion = stage
+        .store
+        .delete_session(stage.tenant, session, true, stage.now());
+    let SessionDeletion::Deleted { automations, .. } = deletion.await.unwrap() else {
+        panic!("the session is there still");
+    };
+    assert_eq!(automations.len(), 1);
+    assert_eq!(automations[0].id, bound);
+    assert_eq!(stage.statuses([busy, waits]).await, [Queued, Cancelled]);
+    let stays = stage.store.automation(stage.scope(), elsewhere).await;
+    stays.unwrap();
+    // Nothing of it is due any more.
+    stage.advance_seconds(2 * 60 * 60);
+    assert_eq!(stage.fire_due().await, store::FireReport::default());
+}
+
+pub(crate) async fn unreadable_bound_automation_blocks_session_deletion(db: &TestStore) {
+    let stage = Stage::setup(db).await;
+    let session = stage.keyed_session(Some("web:1")).await;
+    let broken = stage.bound_automation("broken", "web:1").await;
+    stage.bound_automation("sound", "web:1").await;
+    let sql = "update automations set policies = $1 where id = $2";
+    let policies = serde_json::json!({ "overlap": "a corrupt word" });
+    db.run(Scope::System, sql, params![&policies, broken])
+        .await
+        .unwrap();
+    let deletion = stage
+        .store
+        .delete_session(stage.tenant, session, true, stage.now());
+    // What it would take with it cannot be told, so that nothing goes.
+    deletion.await.unwrap_err();
+    stage.store.session(stage.scope(), session).await.unwrap();
+    let listed = stage.store.automations(stage.scope()).await.unwrap();
+    assert_eq!((listed.readable.len(), listed.corrupt.len()), (1, 1));
+}
+
+pub(crate) async fn worker_of_deleted_session_is_fenced(db: &TestStore) {
+    let stage = Stage::setup(db).await;
+    for begun in [false, true] {
+        let session = stage.session().await;
+        let run = stage.send_message(session, "hello").await.run_id;
+        if begun {
+            stage.start(run).await;
+        } else {
+            assert_eq!(stage.claim().await, Some(run));
+        }
+        let deletion = stage
+            .store
+            .delete_session(stage.tenant, session, false, stage.now());
+        let deletion = deletion.await.unwrap();
+        let turns = match deletion {
+            SessionDeletion::Deleted {
+                cancelled_turns: turns,
+                ..
+            } => turns,
+            SessionDeletion::BlockedBy(_) => panic!("nothing is bound to it"),
+        };
+        assert_eq!(turns, 1);
+        assert!(matches!(stage.begin(run).await, StartReply::Fenced));
+        assert_eq!(stage.heartbeat(run).await, HeartbeatReply::Fenced);
+        let live = stage
+            .store
+            .append_live_text(run, &stage.worker, 0, "text", stage.now());
+        assert_eq!(live.await.unwrap(), WriteOutcome::Fenced);
+        assert_eq!(
+            stage.finish(run, &answer("Done.")).await,
+            WriteOutcome::Fenced
+        );
+        stage.advance_seconds(60 * 60);
+        assert!(stage.stall().await.is_empty());
+    }
+}

@@ -1,0 +1,157 @@
+//! A person's words: at once, or waiting in their order.
+
+use futures::future::join_all;
+use model::{
+    policy::SessionMode,
+    run::RunStatus::{Deferred, Queued, Succeeded},
+    session::SessionEvent,
+};
+use store::{Error, RunFilter};
+
+use crate::{fixtures::TestStore, stage::Stage};
+
+pub(crate) async fn message_to_closed_session_is_refused(db: &TestStore) {
+    let stage = Stage::setup(db).await;
+    for (moves, state) in [
+        (&[SessionEvent::Complete][..], "done"),
+        (&[SessionEvent::Fail], "failed"),
+        (&[SessionEvent::Complete, SessionEvent::Archive], "archived"),
+    ] {
+        let session = stage.session().await;
+        for event in moves {
+            let moved =
+                stage
+                    .store
+                    .transition_session(stage.scope(), session, *event, None, stage.now());
+            moved.await.unwrap();
+        }
+        let said = stage
+            .store
+            .send_message(stage.tenant, session, None, "hi", stage.now());
+        match said.await {
+            Err(Error::Refused(refused)) => assert_eq!(refused.state, state),
+            other => panic!("{state}: {other:?}"),
+        }
+        assert!(stage.transcript(session).await.is_empty());
+    }
+}
+
+pub(crate) async fn message_to_free_seat_is_queued(db: &TestStore) {
+    let stage = Stage::setup(db).await;
+    let session = stage.session().await;
+    let said = stage.send_message(session, "hello").await;
+    assert_eq!(said.status, Queued);
+    assert_eq!(said.seat_id, Some(stage.seat(session).await));
+    let run = stage.run(said.run_id).await;
+    assert_eq!((run.attempt, run.content.as_str()), (1, "hello"));
+    assert_eq!(run.usage, None);
+}
+
+pub(crate) async fn message_to_busy_seat_waits_for_end_of_turn(db: &TestStore) {
+    let stage = Stage::setup(db).await;
+    let session = stage.session().await;
+    let first = stage.send_message(session, "one").await.run_id;
+    let second = stage.send_message(session, "two").await;
+    assert_eq!(second.status, Deferred);
+    let assignment = stage.start(first).await;
+    assert!(!assignment.prompt.text.contains("two"));
+    stage.succeed(first).await;
+    let statuses = stage.statuses([first, second.run_id]).await;
+    assert_eq!(statuses, [Succeeded, Queued]);
+}
+
+pub(crate) async fn seat_takes_people_before_automations_in_order(db: &TestStore) {
+    let stage = Stage::setup(db).await;
+    let session = stage.keyed_session(Some("web:1")).await;
+    let automation = stage.bound_automation("report", "web:1").await;
+    let running = stage.send_message(session, "zero").await.run_id;
+    let (fire_1, say_1) = (
+        stage.fire(automation).await.run_id,
+        stage.send_message(session, "one").await.run_id,
+    );
+    let (fire_2, say_2) = (
+        stage.fire(automation).await.run_id,
+        stage.send_message(session, "two").await.run_id,
+    );
+    let mut order = Vec::new();
+    while let Some(run) = stage.claim().await {
+        stage.begin(run).await;
+        stage.succeed(run).await;
+        order.push(run);
+    }
+    assert_eq!(order, [running, say_1, say_2, fire_1, fire_2]);
+}
+
+pub(crate) async fn occurrence_is_hidden_from_running_turn(db: &TestStore) {
+    let stage = Stage::setup(db).await;
+    let session = stage.keyed_session(Some("web:1")).await;
+    let automation = stage.bound_automation("report", "web:1").await;
+    let run = stage.send_message(session, "hello").await.run_id;
+    stage.start(run).await;
+    let fired = stage.fire(automation).await;
+    assert_eq!(fired.status, Deferred);
+    assert_eq!(stage.transcript(session).await, ["user: hello"]);
+    stage.succeed(run).await;
+    stage.start(fired.run_id).await;
+    let shown = stage.transcript(session).await;
+    let last = "user: Scheduled automation triggered: report\n\nDo the report.";
+    assert_eq!(shown.last().unwrap(), last);
+}
+
+pub(crate) async fn concurrent_messages_share_one_seat_in_sequence(db: &TestStore) {
+    let stage = Stage::setup(db).await;
+    let session = stage.session().await;
+    let said = join_all((0..12).map(|_| stage.send_message(session, "me first"))).await;
+    let queued = said.iter().filter(|said| said.status == Queued).count();
+    assert_eq!(queued, 1);
+    let mut ended = 0;
+    while let Some(run) = stage.claim().await {
+        assert_eq!(stage.claim().await, None, "two runs hold one seat");
+        stage.begin(run).await;
+        stage.succeed(run).await;
+        ended += 1;
+    }
+    assert_eq!(ended, 12);
+    let filter = RunFilter {
+        status: Some(Succeeded),
+        ..RunFilter::default()
+    };
+    let runs = stage.store.runs(stage.scope(), filter, 100).await.unwrap();
+    assert_eq!(runs.len(), 12);
+}
+
+pub(crate) async fn session_key_is_scoped_to_tenant(db: &TestStore) {
+    let stage = Stage::setup(db).await;
+    let ours = stage.keyed_session(Some("unified:default")).await;
+    let other = stage.store.ensure_tenant("other", stage.now());
+    let other = other.await.unwrap();
+    let found = stage.store.session_by_key(other, "unified:default");
+    assert_eq!(found.await.unwrap(), None);
+    let automation = stage.automation("any", SessionMode::Fresh).await;
+    let fired = stage
+        .store
+        .fire_automation(other, automation, None, stage.now())
+        .await;
+    assert!(matches!(fired, Err(Error::NotFound { .. })), "{fired:?}");
+    stage.send_message(ours, "hello").await;
+}
+
+pub(crate) async fn message_from_channel_has_person_origin(db: &TestStore) {
+    let stage = Stage::setup(db).await;
+    let new = store::NewSession {
+        session_type: model::session::SessionType::ChannelSlack,
+        channel: Some(model::entity::Channel {
+            channel: "slack".into(),
+            chat_id: "C024BE91L".into(),
+            thread: None,
+        }),
+        ..stage.new_session(Some("slack:C024BE91L"))
+    };
+    let made = stage.store.create_session(stage.tenant, &new, stage.now());
+    let session = made.await.unwrap().0;
+    let run = stage.send_message(session, "hello").await.run_id;
+    let assignment = stage.start(run).await;
+    assert_eq!(assignment.run.origin, model::run::Origin::Person);
+    assert_eq!(assignment.prompt.text, "hello");
+    assert_eq!(stage.transcript(session).await, ["user: hello"]);
+}

@@ -1,0 +1,194 @@
+//! The second net alone: what every statement that names a tenant finds where the first one is taken away.
+//!
+//! The first is `tenant_id = $n` in the statement's text, the second is row-level security.
+
+use std::{collections::BTreeSet, fs, path::Path};
+
+use model::Timestamp;
+use store::{
+    Scope,
+    database::{Param, with_numbered_params},
+    params,
+};
+use uuid::Uuid;
+
+use crate::{
+    fixtures::{TestStore, Values, World, id},
+    statements::files,
+};
+
+/// A read statement, and its text without the condition on its tenant.
+fn without_tenant_condition(text: &str, folder: &str) -> Option<String> {
+    let text = with_numbered_params(text);
+    let code = text.lines().filter(|line| !line.starts_with("--"));
+    let code: Vec<&str> = code.collect();
+    let writes = ["insert ", "update ", "delete "];
+    if code
+        .iter()
+        .any(|line| writes.iter().any(|verb| line.starts_with(verb)))
+    {
+        return None;
+    }
+    let code = code.join("\n");
+    let named = if folder == "tenants" {
+        "id = $1"
+    } else {
+        "tenant_id = $1"
+    };
+    let mut parts = code.split(named);
+    let mut open = parts.next()?.to_owned();
+    let mut taken = 0;
+    for part in parts {
+        if part.starts_with(|next: char| next.is_ascii_digit()) {
+            open.push_str(named);
+        } else {
+            // The table's short name goes as well.
+            let end =
+                open.trim_end_matches(|last: char| last.is_ascii_alphanumeric() || last == '.');
+            open.truncate(end.len());
+            open.push_str("true");
+            taken += 1;
+        }
+        open.push_str(part);
+    }
+    (taken > 0).then_some(open)
+}
+
+fn value(row: &Values, column: &str) -> Param {
+    row.get(column).unwrap().clone()
+}
+
+/// The parameters with which a statement finds rows of a world, its tenant left out.
+fn parameters(name: &str, world: &World) -> Vec<Param> {
+    let none = || None::<Uuid>;
+    let text = || None::<&str>;
+    let [session, run] = ["agent_sessions", "agent_runs"].map(|table| world.id(table));
+    let automation = world.id("automations");
+    let stored = |table, column| vec![none().into(), value(world.stored(table), column)];
+    let page = || params![none(), Uuid::max(), 50_u32];
+    let runs = |status: Option<&str>| params![none(), Uuid::max(), text(), false, status, 50_u32];
+    let approvals =
+        |extra: Vec<Param>| [params![none(), Uuid::max(), text(), 50_u32], extra].concat();
+    let sessions = |of_type: Option<&str>, by: Option<Uuid>| {
+        let filters = params![none(), of_type, Uuid::max(), text(), text(), by];
+        let patterns = params![text(), text(), text(), 50_u32];
+        [filters, patterns].concat()
+    };
+    match name {
+        "approvals/by_id" => params![none(), world.id("approvals")],
+        "approvals/page" => approvals(params![]),
+        "approvals/page_of_session" => approvals(params![session, none()]),
+        "approvals/page_of_run" => approvals(params![run, none(), none()]),
+        "approvals/page_of_automation" => approvals(params![automation]),
+        "automations/bound_to" => params![none(), "bound"],
+        "automations/by_id" => params![none(), automation],
+        "automations/by_name" => stored("automations", "name"),
+        "automations/page" => {
+            let filters = params![none(), Uuid::max(), text(), text(), text()];
+            [filters, params![none(), text(), text(), 50_u32]].concat()
+        }
+        "deliveries/attempts" | "deliveries/by_id" => {
+            params![none(), world.id("webhook_deliveries")]
+        }
+        "deliveries/list" => {
+            let endpoint = world.id("notification_endpoints");
+            params![none(), endpoint, none(), 50_u32]
+        }
+        "endpoints/by_id" => params![none(), world.id("notification_endpoints")],
+        "feed/page" => {
+            let beginning = params![none(), -1_i64, Uuid::nil(), 0_i64];
+            [beginning, params![i64::MAX, 50_u32, none()]].concat()
+        }
+        "triggers/owner" => params![none(), world.id("automation_triggers")],
+        "webhooks/trigger" => stored("webhook_secrets", "trigger_id"),
+        "events/list" | "messages/list" => params![none(), session, 0_i64, 50_u32],
+        "events/oldest" | "events/open_since" | "seats/of_session" | "sessions/by_id" => {
+            params![none(), session]
+        }
+        "instances/lock" => stored("instances", "id"),
+        "harnesses/by_id" => params![none(), world.id("harnesses")],
+        "harnesses/by_name" => stored("harnesses", "name"),
+        "automations/list"
+        | "endpoints/list"
+        | "feed/horizon"
+        | "harnesses/list"
+        | "instances/waiting"
+        | "outlook/automations"
+        | "outlook/queue" => params![none()],
+        "approvals/page_pending" | "tenants/page" | "tokens/page" => page(),
+        "live/read" => params![none(), run, 0_i64],
+        "messages/before_run" | "records/read" | "runs/by_id" => params![none(), run],
+        "messages/count_before" => params![none(), session, i64::MAX],
+        "messages/published" => params![none(), session, none(), 0_i64, 50_u32],
+        "messages/unacknowledged" => {
+            params![none(), session, none(), 0_i64, i64::MAX, 50_u32]
+        }
+        "messages/last" => params![none(), session, 50_u32],
+        "runs/attempts" => stored("agent_runs", "input_id"),
+        "approvals/ids_between"
+        | "runs/ids_between"
+        | "sessions/ids_between"
+        | "tokens/ids_between" => {
+            params![none(), Uuid::nil(), Uuid::max(), 50_u32]
+        }
+        "runs/page" | "runs/page_of_all" => runs(None),
+        "runs/page_open" => runs(Some("queued")),
+        "runs/page_without_success" => runs(Some("failed")),
+        "runs/page_of_session" => [runs(None), params![session, none()]].concat(),
+        "runs/page_of_automation" => [runs(None), params![automation]].concat(),
+        "sessions/by_key" => stored("agent_sessions", "session_key"),
+        "sessions/list" => params![none(), text(), none(), 50_u32],
+        "sessions/page" => sessions(Some("regular"), None),
+        "sessions/page_of_automation" => sessions(None, Some(automation)),
+        "tenants/by_id" => params![none(), world.tenant],
+        "tokens/by_id" => params![none(), world.id("api_tokens")],
+        "triggers/due" => params![none(), Timestamp::MAX, 50_u32, store::DOCUMENT_FORMAT],
+        other => panic!("{other} names a tenant: give it parameters here"),
+    }
+}
+
+/// What a statement finds, in one text.
+async fn query_as_json(db: &TestStore, scope: Scope, text: &str, params: Vec<Param>) -> String {
+    let sql =
+        format!("select cast(coalesce(json_agg(x), '[]') as text) as found from (\n{text}\n) x");
+    let rows = db.run(scope, &sql, params).await;
+    let rows = rows.unwrap_or_else(|error| panic!("{error:?}\n{text}"));
+    rows[0].get("found").unwrap()
+}
+
+pub(crate) async fn row_security_alone_hides_rows_of_other_tenants(db: &TestStore) {
+    let theirs = World::create(db).await;
+    let bound = theirs
+        .row("automations")
+        .with("session_mode", "bound")
+        .with("bound_session_key", "bound");
+    db.insert("automations", &bound).await.unwrap();
+    db.insert("agent_runs", &theirs.queued_run()).await.unwrap();
+    let failed = theirs.row("agent_runs").with("status", "failed");
+    db.insert("agent_runs", &failed).await.unwrap();
+    let empty = TestStore::open(db.dialect()).await;
+    let us = Scope::Tenant(model::TenantId::from_uuid(id()));
+
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/sql");
+    let mut listed = BTreeSet::new();
+    files(&folder, "", &mut listed);
+    let mut shown = 0;
+    for file in listed.iter().filter(|file| !file.starts_with("sqlite/")) {
+        let text = fs::read_to_string(folder.join(file).with_extension("sql")).unwrap();
+        let name = file.strip_prefix("postgres/").unwrap_or(file);
+        let (concept, _) = name.split_once('/').unwrap();
+        let Some(text) = without_tenant_condition(&text, concept) else {
+            continue;
+        };
+        // Which transactions are under way is nobody's row, and another one at each look.
+        let text = text.replace("pg_current_snapshot()", "'1:1:'::pg_snapshot");
+        let params = || parameters(name, &theirs);
+        let nothing = query_as_json(&empty, Scope::System, &text, params()).await;
+        let all = query_as_json(db, Scope::System, &text, params()).await;
+        assert_ne!(all, nothing, "{name} would find nothing at all");
+        let ours = query_as_json(db, us, &text, params()).await;
+        assert_eq!(ours, nothing, "{name} reads of another tenant");
+        shown += 1;
+    }
+    assert!(shown > 35, "{shown} statements name a tenant");
+}

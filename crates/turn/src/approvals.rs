@@ -1,0 +1,130 @@
+//! The permission requests of a turn that people must decide.
+//!
+//! **Invariant:** an [`Asking`] is polled beside the conversation for as long as it exists, because a request in
+//! progress may hold a resource of the ledger for which the turn's other writes wait.
+
+use std::time::Duration;
+
+use futures::{StreamExt as _, future::BoxFuture, stream::FuturesUnordered};
+use model::{RunId, approval::approval_timeout, limits, permission::Verdict};
+use tokio::{
+    sync::{mpsc, watch},
+    time::Instant,
+};
+use tokio_util::sync::CancellationToken;
+
+use crate::{
+    log_warning, permissions::PendingRequest, time_limits::with_write_timeout,
+    turn_store::TurnStore,
+};
+
+/// The permission requests of a turn that wait for people. Dropping it stops waiting for all of them.
+pub(crate) struct ApprovalDriver<'a> {
+    store: &'a dyn TurnStore,
+    run: RunId,
+    /// The longest wait for one decision.
+    decision_timeout: Duration,
+    /// The instant at which the turn must be over.
+    deadline: Instant,
+    requests: mpsc::Receiver<PendingRequest>,
+    pending: FuturesUnordered<BoxFuture<'a, ()>>,
+    /// Reports the number of waiting requests to the conversation.
+    pending_count: watch::Sender<usize>,
+    stop: CancellationToken,
+}
+
+/// The conversation's view of the requests that [`Asking`] drives.
+pub(crate) struct PendingApprovals {
+    pending_count: watch::Receiver<usize>,
+    stop: CancellationToken,
+}
+
+impl PendingApprovals {
+    /// Returns `true` if a request waits.
+    pub(crate) fn is_any_pending(&self) -> bool {
+        *self.pending_count.borrow() > 0
+    }
+
+    /// Waits until the number of waiting requests is reported again, after a new request or an answer.
+    pub(crate) async fn changed(&mut self) {
+        if self.pending_count.changed().await.is_err() {
+            // The sender was dropped, so no change can follow. Returning here would make the conversation's loop spin.
+            std::future::pending::<()>().await;
+        }
+    }
+
+    /// Stops waiting for all requests. The caller must have asked the agent to cancel.
+    pub(crate) fn stop_waiting(&self) {
+        self.stop.cancel();
+    }
+}
+
+impl<'a> ApprovalDriver<'a> {
+    /// Returns the driver of the requests and the conversation's view of it.
+    pub(crate) fn new(
+        ledger: &'a dyn TurnStore,
+        run: RunId,
+        ask: Duration,
+        deadline: Instant,
+        asked: mpsc::Receiver<PendingRequest>,
+    ) -> (Self, PendingApprovals) {
+        let (count, counted) = watch::channel(0);
+        let over = CancellationToken::new();
+        let waiting = PendingApprovals {
+            pending_count: counted,
+            stop: over.clone(),
+        };
+        let asking = Self {
+            store: ledger,
+            run,
+            decision_timeout: ask,
+            deadline,
+            requests: asked,
+            pending: FuturesUnordered::new(),
+            pending_count: count,
+            stop: over,
+        };
+        (asking, waiting)
+    }
+
+    /// Sends requests to people and passes on their decisions until [`Waiting::give_up`]. Then withdraws the
+    /// undecided requests.
+    pub(crate) async fn run(mut self) {
+        loop {
+            tokio::select! {
+                biased;
+                () = self.stop.cancelled() => break,
+                Some(()) = self.pending.next() => {}
+                Some(asked) = self.requests.recv() => self.start_request(asked),
+            }
+            self.pending_count.send_replace(self.pending.len());
+        }
+        let undecided = !self.pending.is_empty();
+        // Drop the requests before the write, because one in progress may hold a resource for which the write waits.
+        self.pending.clear();
+        if undecided
+            && let Err(error) = with_write_timeout(self.store.withdraw_approvals(self.run)).await
+        {
+            // If the withdrawal fails, the end of the run voids the requests.
+            log_warning(self.run, &error, "withdraw the permission requests");
+        }
+    }
+
+    fn start_request(&mut self, asked: PendingRequest) {
+        // Dropping a request denies it. The limit keeps an agent from flooding the inbox.
+        if self.pending.len() >= limits::PENDING_APPROVALS_PER_TURN {
+            return;
+        }
+        let left = self.deadline.saturating_duration_since(Instant::now());
+        let (run, patience) = (self.run, approval_timeout(self.decision_timeout, left));
+        let answer = self.store.request_approval(run, asked.question, patience);
+        self.pending.push(Box::pin(async move {
+            let verdict = answer.await.unwrap_or_else(|error| {
+                log_warning(run, &error, "ask for a permission");
+                Verdict::Deny
+            });
+            // Sending fails if the agent was asked to cancel meanwhile, and then it needs no answer.
+            asked.answer.send(verdict).ok();
+        }));
+    }
+}

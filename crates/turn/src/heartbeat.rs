@@ -1,0 +1,112 @@
+//! The heartbeat of a turn: renews the run in the ledger, and passes leases and orders to the turn.
+
+use std::{sync::Arc, time::Duration};
+
+use model::{RunId, turn::HeartbeatReply};
+use tokio::{
+    sync::{Notify, watch},
+    time::{Instant, sleep_until},
+};
+use tokio_util::sync::CancellationToken;
+
+use crate::{log_warning, turn_store::TurnStore};
+
+/// The orders from outside to a running turn.
+#[derive(Clone)]
+pub struct TurnControl {
+    /// Cancelled when the server stops: the turn must end, and the run is requeued.
+    pub requeue: CancellationToken,
+    /// Triggers a heartbeat at once, so that a cancellation takes effect without waiting for the period.
+    pub heartbeat_now: Arc<Notify>,
+}
+
+impl TurnControl {
+    /// Returns orders of which none is given yet.
+    pub fn idle() -> Self {
+        Self {
+            requeue: CancellationToken::new(),
+            heartbeat_now: Arc::new(Notify::new()),
+        }
+    }
+}
+
+/// The reason why a turn must stop before its agent has ended it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Stop {
+    /// The run was cancelled, for this reason.
+    Cancel(String),
+    /// The server stops, and the run is requeued.
+    Requeue,
+    /// This worker no longer owns the run.
+    Lost,
+}
+
+/// The result of the last heartbeats.
+#[derive(Debug, Clone)]
+pub(crate) struct HeartbeatState {
+    /// The uptime at which the agent's lease is over. Uptime counts the time of suspend, so a machine that sleeps
+    /// does not prolong the lease.
+    pub(crate) lease_until: Duration,
+    /// The reason why the turn must stop, if any.
+    pub(crate) stop: Option<Stop>,
+}
+
+impl HeartbeatState {
+    pub(crate) fn lease(&self) -> Duration {
+        self.lease_until.saturating_sub(agent::uptime())
+    }
+}
+
+/// Sends heartbeats every `period`, and at once on request, until the future is dropped. Passes the server's stop on
+/// to the turn. Never returns.
+///
+/// If the ledger is unreachable, the lease is not renewed: it ends, and the guard kills the agent before another
+/// worker may claim the run.
+pub(crate) async fn send_heartbeats(
+    ledger: &dyn TurnStore,
+    run: RunId,
+    orders: &TurnControl,
+    period: Duration,
+    lease: Duration,
+    pulse: &watch::Sender<HeartbeatState>,
+) {
+    let mut next = Instant::now() + period;
+    let mut handed_back = false;
+    loop {
+        tokio::select! {
+            () = sleep_until(next) => {}
+            () = orders.heartbeat_now.notified() => {}
+            // Only once: the token stays cancelled, and the loop would spin without the flag.
+            () = orders.requeue.cancelled(), if !handed_back => {
+                handed_back = true;
+                pulse.send_modify(|pulse| {
+                    pulse.stop.get_or_insert(Stop::Requeue);
+                });
+                continue;
+            }
+        }
+        // The lease counts from before the call, because the reply may have been under way for long.
+        let (asked, asked_at) = (Instant::now(), agent::uptime());
+        let answer = ledger.heartbeat(run).await;
+        next = asked + period;
+        match answer {
+            Ok(HeartbeatReply::Continue) => {
+                pulse.send_modify(|pulse| pulse.lease_until = asked_at + lease)
+            }
+            Ok(HeartbeatReply::Cancel(reason)) => pulse.send_modify(|pulse| {
+                pulse.lease_until = asked_at + lease;
+                pulse.stop.get_or_insert(Stop::Cancel(reason));
+            }),
+            // `Lost` replaces any other reason, because the turn may write nothing from now on.
+            Ok(HeartbeatReply::Fenced) => {
+                pulse.send_modify(|pulse| pulse.stop = Some(Stop::Lost));
+                return std::future::pending().await;
+            }
+            Err(error) => {
+                log_warning(run, &error, "renew the heartbeat");
+                // Retry sooner than a whole period, because the lease runs on.
+                next = asked + period / 4;
+            }
+        }
+    }
+}

@@ -1,0 +1,89 @@
+//! The storage port of a turn.
+//!
+//! Every write of a turn is fenced: if this worker no longer owns the run, the ledger writes nothing and reports that
+//! the run is lost.
+
+use std::time::Duration;
+
+use futures::future::BoxFuture;
+use model::{
+    RunId,
+    approval::RequestedPermission,
+    budget::Accounts,
+    permission::Verdict,
+    turn::{DeclineOutcome, Entry, HeartbeatReply, StartReply, TurnResult, WriteOutcome},
+};
+use serde_json::Value;
+
+/// A failed call of a ledger. A write may or may not have been committed; every write can be repeated safely.
+#[derive(Debug, thiserror::Error)]
+#[error("write the ledger")]
+pub struct TurnStoreError {
+    /// The cause.
+    pub source: Box<dyn std::error::Error + Send + Sync>,
+    /// `true` if the same call may succeed later, for example because the database is unreachable or busy.
+    pub transient: bool,
+}
+
+/// The storage port of a turn. A worker's implementation writes to the store.
+pub trait TurnStore: Send + Sync {
+    /// Begins the turn of a run that this worker has claimed. Returns [`Begin::Lost`] if the turn has begun already.
+    fn begin(&self, run: RunId) -> BoxFuture<'_, Result<StartReply, TurnStoreError>>;
+
+    /// Begins the turn after its precheck has run and has not declined it.
+    fn begin_after_precheck(&self, run: RunId)
+    -> BoxFuture<'_, Result<StartReply, TurnStoreError>>;
+
+    /// Skips a run that its precheck has declined, and stores the diagnostics.
+    fn decline(
+        &self,
+        run: RunId,
+        diagnostics: Value,
+    ) -> BoxFuture<'_, Result<DeclineOutcome, TurnStoreError>>;
+
+    /// Renews the heartbeat of the run, and returns whether the turn may continue.
+    fn heartbeat(&self, run: RunId) -> BoxFuture<'_, Result<HeartbeatReply, TurnStoreError>>;
+
+    /// Writes rows of the transcript. A row whose ID already exists is replaced.
+    fn record(
+        &self,
+        run: RunId,
+        entries: Vec<Entry>,
+    ) -> BoxFuture<'_, Result<WriteOutcome, TurnStoreError>>;
+
+    /// Appends to the live text for viewers, at a position in bytes.
+    fn append_live_text(
+        &self,
+        run: RunId,
+        position: u64,
+        text: String,
+    ) -> BoxFuture<'_, Result<WriteOutcome, TurnStoreError>>;
+
+    /// Writes the usage of the turn so far, as its agent reports it. Returns the budgets that limit the turn from now
+    /// on. Returns `None` if this worker no longer owns the run.
+    fn record_usage(
+        &self,
+        run: RunId,
+        usage: Value,
+    ) -> BoxFuture<'_, Result<Option<Accounts>, TurnStoreError>>;
+
+    /// Requests a person's approval and waits for the decision, for at most `patience`; afterwards the request is
+    /// denied. If the future is dropped, the request remains open until it is withdrawn or the run ends.
+    fn request_approval(
+        &self,
+        run: RunId,
+        question: RequestedPermission,
+        patience: Duration,
+    ) -> BoxFuture<'_, Result<Verdict, TurnStoreError>>;
+
+    /// Withdraws the open requests of the run, because its agent no longer waits for the answers.
+    fn withdraw_approvals(&self, run: RunId)
+    -> BoxFuture<'_, Result<WriteOutcome, TurnStoreError>>;
+
+    /// Finishes the run, or requeues a run that has not begun.
+    fn finish(
+        &self,
+        run: RunId,
+        finished: TurnResult,
+    ) -> BoxFuture<'_, Result<WriteOutcome, TurnStoreError>>;
+}

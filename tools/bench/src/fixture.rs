@@ -1,0 +1,114 @@
+//! A database to measure on.
+
+use std::{path::Path, sync::Arc};
+
+use anyhow::Result;
+use model::{
+    AgentId, Entropy, InstanceId, SessionId, TenantId, Timestamp, WorkerId,
+    agent::AgentConfig,
+    entity::SeatSettings,
+    session::{SessionKind, SessionType},
+};
+use store::{Location, NewSession, Store};
+
+use crate::postgres::Database;
+
+/// A database with what runs need; cheap to clone.
+#[derive(Clone)]
+pub(crate) struct Fixture {
+    pub(crate) store: Store,
+    pub(crate) entropy: Arc<dyn Entropy>,
+    pub(crate) tenant: TenantId,
+    pub(crate) agent: AgentId,
+    pub(crate) instance: InstanceId,
+    pub(crate) worker: WorkerId,
+}
+
+/// What the system's clock shows.
+pub(crate) fn now() -> Timestamp {
+    Timestamp::from_jiff(jiff::Timestamp::now())
+}
+
+struct SystemEntropy;
+
+impl Entropy for SystemEntropy {
+    fn fill(&self, bytes: &mut [u8]) {
+        // Without it, ids repeat, and the database says so.
+        let _ = getrandom::fill(bytes);
+    }
+}
+
+/// The system's randomness.
+pub(crate) fn system_entropy() -> Arc<dyn Entropy> {
+    Arc::new(SystemEntropy)
+}
+
+impl Fixture {
+    /// Opens a new SQLite file below `folder`.
+    pub(crate) async fn open_sqlite(folder: &Path) -> Result<Self> {
+        Self::open_sqlite_with_agent(folder, vec!["true".into()]).await
+    }
+
+    /// Opens a new SQLite file below `folder`, with an agent that runs `command`.
+    pub(crate) async fn open_sqlite_with_agent(
+        folder: &Path,
+        command: Vec<String>,
+    ) -> Result<Self> {
+        let location = Location::SqliteFile(folder.join("matins.db"));
+        Self::open_at(&location, folder, command).await
+    }
+
+    /// Opens an empty database of a PostgreSQL server. What does not lie in it lies below `folder`.
+    pub(crate) async fn open_postgres(database: &Database, folder: &Path) -> Result<Self> {
+        let location = database.url.parse()?;
+        Self::open_at(&location, folder, vec!["true".into()]).await
+    }
+
+    async fn open_at(location: &Location, folder: &Path, command: Vec<String>) -> Result<Self> {
+        let entropy = system_entropy();
+        let database = store::open(location).await?;
+        let store = Store::new(database, Arc::clone(&entropy), folder.join("sessions"));
+        let tenant = store.ensure_tenant("default", now()).await?;
+        let instance = InstanceId::generate(now(), &*entropy);
+        store
+            .register_instance(tenant, instance, "bench", now())
+            .await?;
+        let config = AgentConfig::new(command);
+        let agent = store
+            .put_agent(tenant, "bench", &config, None, now())
+            .await?
+            .id;
+        let worker = WorkerId::generate("bench", std::process::id(), &*entropy);
+        Ok(Self {
+            store,
+            entropy,
+            tenant,
+            agent,
+            instance,
+            worker,
+        })
+    }
+}
+
+/// Makes a conversation in a folder.
+pub(crate) async fn create_session(world: &Fixture, cwd: &Path) -> Result<SessionId> {
+    let id = SessionId::generate(now(), &*world.entropy);
+    let new = NewSession {
+        id,
+        kind: SessionKind::Interactive,
+        session_type: SessionType::Regular,
+        key: None,
+        title: Some("bench".into()),
+        draft: false,
+        channel: None,
+        cwd: cwd.to_string_lossy().into_owned(),
+        automation_id: None,
+        agent: world.agent,
+        settings: SeatSettings::default(),
+    };
+    let (session, _) = world
+        .store
+        .create_session(world.tenant, &new, now())
+        .await?;
+    Ok(session)
+}

@@ -1,0 +1,168 @@
+//! The environment under test: builds the database, the servers and their data, and ends the rolling upgrade.
+
+use std::{fs, os::unix::fs::PermissionsExt as _, path::Path, sync::Arc, time::Duration};
+
+use anyhow::{Context as _, Result, bail, ensure};
+use tokio::time::{Instant, sleep};
+
+use super::{
+    args::Args,
+    blocking::blocking,
+    faketime,
+    faults::FaultTargets,
+    http::Api,
+    postgres::Postgres,
+    programs::Programs,
+    proxy::Proxy,
+    replica::{Replica, ReplicaConfig},
+    rng::Rng,
+    workload::Workload,
+};
+
+/// The maximum time of a server's first start. The first server also creates the schema.
+const START_TIMEOUT: Duration = Duration::from_mins(1);
+/// The interval at which the first token is polled for.
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
+/// The metric with the seconds by which a server's own clock is ahead of the database's clock.
+const CLOCK_OFFSET_METRIC: &str = "matins_clock_offset_seconds ";
+/// The maximum difference between the requested and the measured clock offset, in seconds.
+const CLOCK_OFFSET_TOLERANCE_SECONDS: f64 = 30.0;
+
+/// The running environment.
+pub(crate) struct Environment {
+    pub(crate) targets: Arc<FaultTargets>,
+    pub(crate) workload: Workload,
+    /// The secret that the agents get in [`CANARY_VARIABLE`](super::replica::CANARY_VARIABLE).
+    pub(crate) canary: String,
+    programs: Arc<Programs>,
+}
+
+impl Environment {
+    /// Starts PostgreSQL and all servers, and creates the tenants with their data.
+    pub(crate) async fn build(args: &Args, root: &Path, dice: &Rng) -> Result<Self> {
+        // 1. Find the programs, and start the database and its proxy.
+        let (programs, earlier) = (args.programs.clone(), args.earlier.clone());
+        let find = move || Programs::find(programs.as_deref(), earlier.as_deref());
+        let programs = blocking(find).await?;
+        let programs = Arc::new(programs);
+        // PostgreSQL may run as another user (see `Postgres`), which must be able to reach its folder below `root`.
+        fs::set_permissions(root, fs::Permissions::from_mode(0o711))?;
+        let mut secrets = dice.derive("secrets");
+        let password = secrets.hex_string();
+        let canary = format!("canary-{}", secrets.hex_string());
+        let folder = root.to_owned();
+        let postgres = blocking(move || Postgres::create(&folder, &password)).await?;
+        let postgres = Arc::new(postgres);
+        let proxy = Proxy::start(postgres.port).await?;
+
+        // 2. Plan the servers: one behind the proxy, and the last one with a wrong clock.
+        let mut plans = Vec::new();
+        for number in 0..args.replicas {
+            // The second server connects through the proxy. If there is only one server, that one does.
+            let by_proxy = number == 1.min(args.replicas - 1);
+            let port = if by_proxy { proxy.port } else { postgres.port };
+            plans.push(ReplicaConfig::new(
+                root,
+                number,
+                postgres.url(port),
+                &canary,
+            )?);
+        }
+        if let Some(last) = plans.last_mut().filter(|_| args.clock_off != 0) {
+            last.faketime = faketime::find_with_offset(args.clock_off);
+            ensure!(
+                last.faketime.is_some(),
+                "libfaketime is not here, so that no clock can be off: install it (Debian: apt install \
+                 faketime), or say --clock-off 0"
+            );
+        }
+        // 3. Start the servers.
+        let mut replicas = Vec::new();
+        let mut addresses = Vec::new();
+        let mut token = String::new();
+        for plan in plans {
+            addresses.push(format!("http://{}", plan.address));
+            let folder = plan.folder.clone();
+            let log = plan.log.clone();
+            replicas.push(Replica::start(plan, &programs));
+            // Wait for the first server before the others start: it creates the schema and the first token.
+            if token.is_empty() {
+                token = wait_for_first_token(&folder)
+                    .await
+                    .with_context(|| format!("start a server; see {}", log.display()))?;
+            }
+        }
+        // 4. Wait until each server answers, and check that the wrong clock is wrong.
+        let api = Api::new(addresses.clone(), &token, dice.derive("ways"))?;
+        let mut last = None;
+        for address in addresses {
+            let one = Api::new(vec![address], &token, dice.derive("way"))?;
+            one.get("/whoami", START_TIMEOUT).await?;
+            last = Some(one);
+        }
+        if let Some(last) = last {
+            check_clock_offset(&last, args.clock_off).await?;
+        }
+        // 5. Create the data.
+        let world = Workload::create(root, &programs, &api, &token, &args.later_policies).await?;
+        let field = FaultTargets::new(root.to_owned(), postgres, replicas, proxy);
+        Ok(Self {
+            targets: Arc::new(field),
+            workload: world,
+            canary,
+            programs,
+        })
+    }
+
+    /// Restarts every server with this version, because servers of the earlier version neither fire nor run an
+    /// automation whose policies they do not know (ADR 0015). Its triggers would stay behind forever.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if a server does not stop in time.
+    pub(crate) async fn end_upgrade(&self) -> Result<()> {
+        self.programs.end_upgrade();
+        for replica in &self.targets.replicas {
+            ensure!(
+                replica.stop().await,
+                "replica {} did not stop",
+                replica.config.number
+            );
+            replica.set_wanted(true);
+        }
+        Ok(())
+    }
+}
+
+/// Checks that a server's clock differs from the database's clock by `minutes`, according to the server's own metric.
+/// Otherwise, a `libfaketime` without effect would let the test pass with correct clocks.
+async fn check_clock_offset(server: &Api, minutes: i32) -> Result<()> {
+    let figures = server.get_text("/metrics").await?;
+    let offset = figures
+        .lines()
+        .find_map(|line| {
+            line.strip_prefix(CLOCK_OFFSET_METRIC)?
+                .trim()
+                .parse::<f64>()
+                .ok()
+        })
+        .with_context(|| format!("the last server does not tell its {CLOCK_OFFSET_METRIC}"))?;
+    ensure!(
+        (offset - f64::from(minutes) * 60.0).abs() < CLOCK_OFFSET_TOLERANCE_SECONDS,
+        "the clock of the last server is off by {offset} s, and not by {minutes} minutes"
+    );
+    println!("The clock of the last server is off by {offset:.3} s.");
+    Ok(())
+}
+
+/// Waits until the first server has written its first token, and returns it.
+async fn wait_for_first_token(folder: &Path) -> Result<String> {
+    let until = Instant::now() + START_TIMEOUT;
+    loop {
+        match fs::read_to_string(folder.join("token")) {
+            Ok(token) if !token.trim().is_empty() => return Ok(token.trim().to_owned()),
+            _ if Instant::now() > until => bail!("no token was made within {START_TIMEOUT:?}"),
+            _ => sleep(POLL_INTERVAL).await,
+        }
+    }
+}

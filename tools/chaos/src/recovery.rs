@@ -1,0 +1,174 @@
+//! The recovery after the last fault: waits until the triggers have caught up, pauses the automations, waits until no
+//! run is open, and collects the logs, survivors and leaked secrets.
+
+use std::{collections::HashMap, fs, path::Path, sync::Arc, time::Duration};
+
+use anyhow::{Context as _, Result, bail};
+use reqwest::Method;
+use serde::Deserialize;
+use tokio::time::{Instant, sleep};
+
+use super::{
+    blocking::blocking,
+    check::{find_secrets, is_suspicious},
+    faults::{FaultTargets, RECOVERY_TIMEOUT},
+    history::{History, Session},
+    postgres::Postgres,
+    processes::{self, Process},
+    workload::Workload,
+};
+
+/// The interval of the polls in this module.
+const POLL_INTERVAL: Duration = Duration::from_millis(300);
+/// The maximum time until no run is open. The backoffs between the three attempts of a person's message take up to
+/// half a minute of it.
+const OPEN_RUNS_TIMEOUT: Duration = Duration::from_secs(150);
+/// The maximum time until the remaining agent processes are dead after no run is open.
+const SURVIVORS_TIMEOUT: Duration = Duration::from_secs(15);
+
+#[derive(Deserialize)]
+struct NextInstant {
+    next: i64,
+}
+
+#[derive(Debug, Deserialize)]
+struct OpenRun {
+    id: String,
+    status: String,
+    attempt: i64,
+}
+
+/// Waits until a replica answers, and until no trigger has a next instant at or before `until`.
+///
+/// # Errors
+///
+/// Returns an error if that takes longer than [`MEND`].
+pub(crate) async fn wait_for_recovery(
+    field: &FaultTargets,
+    world: &Workload,
+    until: i64,
+) -> Result<()> {
+    let deadline = Instant::now() + RECOVERY_TIMEOUT;
+    let api = &world.tenants.first().context("no tenant")?.api;
+    api.get("/whoami", RECOVERY_TIMEOUT).await?;
+    loop {
+        let postgres = Arc::clone(&field.postgres);
+        let next =
+            blocking(move || postgres.rows::<NextInstant>(include_str!("sql/behind.sql"))).await?;
+        let behind = next.iter().filter(|one| one.next <= until).count();
+        if behind == 0 {
+            return Ok(());
+        }
+        if Instant::now() > deadline {
+            bail!("{behind} triggers are still behind {RECOVERY_TIMEOUT:?} after the last fault");
+        }
+        sleep(POLL_INTERVAL).await;
+    }
+}
+
+/// Pauses all automations and waits until no run is open. Returns a complaint for each run that is still open after
+/// [`OVER`].
+pub(crate) async fn quiesce(field: &FaultTargets, world: &Workload) -> Result<Vec<String>> {
+    for tenant in &world.tenants {
+        for automation in &tenant.automations {
+            let path = format!("/automations/{automation}/pause");
+            tenant
+                .api
+                .send_expecting_success(Method::POST, &path, None, None, RECOVERY_TIMEOUT)
+                .await?;
+        }
+    }
+    let deadline = Instant::now() + OPEN_RUNS_TIMEOUT;
+    loop {
+        let postgres = Arc::clone(&field.postgres);
+        let open = blocking(move || postgres.rows::<OpenRun>(include_str!("sql/open.sql"))).await?;
+        if open.is_empty() || Instant::now() > deadline {
+            let told = |run: &OpenRun| {
+                let OpenRun {
+                    id,
+                    status,
+                    attempt,
+                } = run;
+                format!("{id} ({status}, attempt {attempt}) never came to its end")
+            };
+            return Ok(open.iter().map(told).collect());
+        }
+        sleep(POLL_INTERVAL).await;
+    }
+}
+
+/// Returns the last sequence number of each session's log, by the ID of the session.
+pub(crate) async fn last_seqs(field: &FaultTargets) -> Result<HashMap<String, i64>> {
+    let postgres = Arc::clone(&field.postgres);
+    let rows = blocking(move || postgres.rows::<Session>(include_str!("sql/sessions.sql"))).await?;
+    let ends = rows
+        .into_iter()
+        .map(|session| (session.id, session.last_seq));
+    Ok(ends.collect())
+}
+
+/// Waits until no agent process is left. Returns the processes that are left after [`LINGER`].
+pub(crate) async fn wait_for_survivors(root: &Path) -> Vec<Process> {
+    let deadline = Instant::now() + SURVIVORS_TIMEOUT;
+    loop {
+        let left = processes::find_agents(root);
+        if left.is_empty() || Instant::now() > deadline {
+            return left;
+        }
+        sleep(POLL_INTERVAL).await;
+    }
+}
+
+/// Counts the lines of a server's log, and notes the suspicious ones in `history`.
+pub(crate) fn scan_log(history: &mut History, log: &Path) -> Result<()> {
+    let name = log.file_name().unwrap_or_default().to_string_lossy();
+    for line in fs::read_to_string(log)?.lines() {
+        history.log_lines += 1;
+        if is_suspicious(line) {
+            history.suspicious_lines.push(format!("{name}: {line}"));
+        }
+    }
+    Ok(())
+}
+
+/// Searches the database, all logs and all files of the test for secrets, and notes each leak in `history`. `secrets`
+/// has pairs of a description and the secret.
+pub(crate) fn search_secrets(
+    history: &mut History,
+    root: &Path,
+    postgres: &Postgres,
+    secrets: &[(&str, &str)],
+) -> Result<()> {
+    let mut places = vec![
+        ("the database".to_owned(), postgres.dump()?),
+        (
+            "PostgreSQL's log".to_owned(),
+            fs::read_to_string(postgres.log_path())?,
+        ),
+    ];
+    // Walk through the logs of the servers, the recordings of the readers, the ledgers of the agents and the folders
+    // of the replicas. Skip the data of PostgreSQL, because the dump covers it, and the files named `token`, because
+    // the first server stores the first token there on purpose.
+    let mut folders = vec![root.to_owned()];
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(&folder)? {
+            let path = entry?.path();
+            if path.is_dir() {
+                if path != root.join("postgres") {
+                    folders.push(path);
+                }
+            } else if path.file_name().is_some_and(|name| name != "token")
+                && let Ok(content) = fs::read_to_string(&path)
+            {
+                places.push((path.display().to_string(), content));
+            }
+        }
+    }
+    for (place, content) in &places {
+        if !content.is_empty() {
+            history.secret_searches += secrets.len();
+            history.leaks.extend(find_secrets(place, content, secrets));
+        }
+    }
+    Ok(())
+}
