@@ -1,9 +1,9 @@
-//! The page `docs/clock-changes.md` says what the code does.
+//! The page `docs/reference/clock-changes.md` says what the code does.
 #![expect(clippy::unwrap_used, reason = "helpers of tests may panic")]
 
 use model::schedule::{Schedule, Spec, format_instant};
 
-const PAGE: &str = include_str!("../../../docs/clock-changes.md");
+const PAGE: &str = include_str!("../../../docs/reference/clock-changes.md");
 
 /// Rows of the table of examples, taken apart.
 fn examples() -> impl Iterator<Item = [&'static str; 4]> {

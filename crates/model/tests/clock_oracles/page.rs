@@ -1,10 +1,10 @@
-//! The examples of `docs/clock-oracles.md`: one row for each rule, compared with what is found.
+//! The examples of `docs/reference/clock-oracles.md`: one row for each rule, compared with what is found.
 
 use model::schedule::{Zone, format_instant};
 
 use super::{Timestamp, cases::Case, oracle::Answer};
 
-const PAGE: &str = include_str!("../../../../docs/clock-oracles.md");
+const PAGE: &str = include_str!("../../../../docs/reference/clock-oracles.md");
 
 /// One row.
 pub(crate) struct Example {

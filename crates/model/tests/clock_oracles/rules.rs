@@ -1,6 +1,6 @@
 //! How others understand expressions differently, each difference under a name.
 //!
-//! `docs/clock-oracles.md` says why each is accepted. A rule is not a kind of input for which
+//! `docs/reference/clock-oracles.md` says why each is accepted. A rule is not a kind of input for which
 //! anything goes: it changes one thing in how an expression is understood, and what the oracle says
 //! must be what the search through the calendar then finds.
 
