@@ -30,8 +30,10 @@ pub(super) struct Memory {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Turn {
+    #[serde(rename = "asked")]
     pub(super) request: String,
     /// The text that the agent sent before the turn ended.
+    #[serde(rename = "said")]
     pub(super) answer: String,
     /// The end of the turn. `None` while the turn runs, and forever if the agent was killed during it.
     pub(super) end: Option<TurnEnd>,
@@ -41,6 +43,7 @@ pub(super) struct Turn {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum TurnEnd {
+    #[serde(rename = "answered")]
     Completed,
     Cancelled,
 }

@@ -43,14 +43,14 @@ pub enum Error {
         process: String,
     },
     /// Another server serves a data folder with the same instance ID, such as a copy of this folder.
-    #[error("serve: {by} serves a data folder with the same identity")]
+    #[error("serve: {worker} serves a data folder with the same identity")]
     DuplicateInstance {
         /// The worker ID of the other server, or "another server" if it is unknown.
         worker: String,
     },
     /// The schema of the database requires a newer version of this program.
     #[error(
-        "serve: the database's schema needs a program that knows version {needed}, this one knows {known}"
+        "serve: the database's schema needs a program that knows version {needed_schema}, this one knows {supported_schema}"
     )]
     ProgramOutdated {
         /// The lowest schema version that a program must know to use this database.

@@ -183,7 +183,7 @@ fn print_summary(
             "sign_in": sign_in,
             "token_file": made,
             "automations": automations,
-            "next_fire": next.map(|(fire, name)| json!({ "automation": name, "at": fire.at })),
+            "next_run": next.map(|(fire, name)| json!({ "automation": name, "at": fire.at })),
         }))?);
     }
     let next = next.map_or_else(
@@ -260,7 +260,7 @@ async fn stop(
         return Ok(app.output.document_line(&json!({
             "event": "stopped",
             "finished": stopped.finished,
-            "handed_back": stopped.requeued,
+            "requeued": stopped.requeued,
         }))?);
     }
     Ok(app.output.line(&format!(

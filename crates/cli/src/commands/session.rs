@@ -118,7 +118,7 @@ pub(crate) async fn run(args: Args, app: &App) -> Result<Exit, CliError> {
             list(app, &filter).await?;
         }
         Command::Show(args) => show::run(args, app).await?,
-        Command::Send(say) => return self::send_message(app, say).await,
+        Command::Send(say) => return send_message(app, say).await,
         Command::Cancel { session } => cancel(app, &session).await?,
         Command::Enable(moved) => move_session(app, &moved, SessionMove::Enable).await?,
         Command::Pause(moved) => move_session(app, &moved, SessionMove::Pause).await?,
