@@ -72,7 +72,7 @@ pub(crate) fn server_finding(served: &ServerStatus, shared: bool, enabled: usize
                 "nobody serves the folder, and {} could fire",
                 format_count(enabled, "automation", "automations")
             ),
-            "start matins serve, best as a service (docs/operations.md)",
+            "start matins serve, best as a service (docs/how-to/run-as-a-service.md)",
         ),
         ServerStatus::Absent => {
             Finding::ok(CHECK, "nobody serves the folder; no automation needs it")

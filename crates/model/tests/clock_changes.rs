@@ -1,9 +1,9 @@
-//! Tests that the examples in `docs/clock-changes.md` match the code.
+//! Tests that the examples in `docs/reference/clock-changes.md` match the code.
 #![expect(clippy::unwrap_used, reason = "helpers of tests may panic")]
 
 use model::schedule::{Schedule, Spec, format_instant};
 
-const PAGE: &str = include_str!("../../../docs/clock-changes.md");
+const PAGE: &str = include_str!("../../../docs/reference/clock-changes.md");
 
 /// Returns the cells of each row of the table of examples.
 fn examples() -> impl Iterator<Item = [&'static str; 4]> {

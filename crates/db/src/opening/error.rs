@@ -128,8 +128,8 @@ impl OpenError {
                 Some("name another file or database; nothing in this one was changed")
             }
             Self::Newer { .. } => Some(
-                "run that version, or restore a backup from before the upgrade (docs/operations.md#backup); nothing \
-                 was changed",
+                "run that version, or restore a backup from before the upgrade \
+                 (docs/how-to/back-up-and-restore.md); nothing was changed",
             ),
             Self::OldServers { .. } => {
                 Some("stop them first, and start them again with this version; nothing was changed")

@@ -1,10 +1,10 @@
-//! The examples of `docs/clock-oracles.md`: one row for each rule, compared with the found differences.
+//! The examples of `docs/reference/clock-oracles.md`: one row for each rule, compared with the found differences.
 
 use model::schedule::{Zone, format_instant};
 
 use super::{Timestamp, cases::Case, oracle::Answer};
 
-const PAGE: &str = include_str!("../../../../docs/clock-oracles.md");
+const PAGE: &str = include_str!("../../../../docs/reference/clock-oracles.md");
 
 /// One row of the table of examples.
 pub(crate) struct Example {

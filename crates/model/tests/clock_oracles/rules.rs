@@ -1,6 +1,6 @@
 //! The accepted differences between the oracles and Matins, each with a name.
 //!
-//! `docs/clock-oracles.md` gives the reason for each. A rule does not exempt a kind of input from the comparison. It
+//! `docs/reference/clock-oracles.md` gives the reason for each. A rule does not exempt a kind of input from the comparison. It
 //! changes one aspect of the interpretation, and the answer of the oracle must equal the result of the brute-force
 //! search with that interpretation.
 
@@ -19,7 +19,7 @@ const MANY_FIRES: usize = 1500;
 
 /// One way in which an oracle differs.
 pub(crate) struct Rule {
-    /// The name of the rule, as in `docs/clock-oracles.md`.
+    /// The name of the rule, as in `docs/reference/clock-oracles.md`.
     pub(crate) name: &'static str,
     change: Change,
 }
