@@ -33,7 +33,10 @@ pub enum Error {
         reason: String,
     },
     /// The server speaks another version of the API.
-    #[error("{server} speaks API {theirs}, this program API {}; use the same version of both", API_VERSION)]
+    #[error(
+        "{server} speaks API {theirs}, this program API {}; use the same version of both",
+        API_VERSION
+    )]
     OtherVersion {
         /// The name of the server.
         server: String,

@@ -7,12 +7,12 @@ use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Response, Status
 use serde::{Serialize, de::DeserializeOwned};
 use tokio::time::{sleep, timeout};
 
-use api_types::{API_VERSION, API_VERSION_HEADER};
 use crate::{
     BoxError, Client, Error,
     error::parse_problem,
     transport::{Body, TransportError, read_to_end},
 };
+use api_types::{API_VERSION, API_VERSION_HEADER};
 
 /// The maximum time until a response is complete. The server has a shorter limit and reports it.
 const REPLY_TIMEOUT: Duration = Duration::from_mins(1);

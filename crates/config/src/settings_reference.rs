@@ -124,7 +124,11 @@ mod tests {
         let (config, problems) = resolve(&sources);
         assert_eq!(problems, []);
         let (default, _) = resolve(&Sources::default());
-        for (example, default) in config.effective_settings().iter().zip(default.effective_settings()) {
+        for (example, default) in config
+            .effective_settings()
+            .iter()
+            .zip(default.effective_settings())
+        {
             assert!(example.value.is_some(), "{}", example.setting.name);
             assert!(
                 default.value.is_none() || default.value == example.value,

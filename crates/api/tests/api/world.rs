@@ -182,7 +182,10 @@ impl World {
         request.extensions_mut().insert(peer);
         let response = self.router.clone().oneshot(request).await.unwrap();
         let (parts, body) = response.into_parts();
-        assert_eq!(parts.headers["matins-api-version"], "2", "every response has it");
+        assert_eq!(
+            parts.headers["matins-api-version"], "2",
+            "every response has it"
+        );
         let streams = parts
             .headers
             .get(header::CONTENT_TYPE)

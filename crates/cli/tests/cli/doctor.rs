@@ -156,7 +156,12 @@ fn doctor_reports_each_fault_and_continues_other_checks() {
     let broken = world
         .with_data_folder("data")
         .with_env("MATINS_CONFIG", config.to_str().unwrap());
-    assert_found(&broken, "configuration", "problem", "did you mean `workers`?");
+    assert_found(
+        &broken,
+        "configuration",
+        "problem",
+        "did you mean `workers`?",
+    );
     assert_found(&broken, "automations", "ok", "1 of them can fire");
     let missing = world
         .with_data_folder("data")

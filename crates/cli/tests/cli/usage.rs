@@ -208,11 +208,7 @@ const BAD_INPUT: &[(&[&str], i32, &[&str])] = &[
             "cluade",
         ],
         3,
-        &[
-            "`cluade`",
-            "did you mean `claude`?",
-            "matins agent list",
-        ],
+        &["`cluade`", "did you mean `claude`?", "matins agent list"],
     ),
     (
         &["agent", "check", "demp"],

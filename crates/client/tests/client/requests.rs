@@ -291,8 +291,7 @@ async fn response_of_another_api_version_names_both_versions() {
             (headers, axum::Json(json!({ "version": "1.2.3" })))
         });
         let error = echo.client().server().await.unwrap_err();
-        let expected =
-            format!(" speaks {named}, this program API 2; use the same version of both");
+        let expected = format!(" speaks {named}, this program API 2; use the same version of both");
         assert!(error.to_string().ends_with(&expected), "{error}");
     }
 }

@@ -393,9 +393,15 @@ pub(crate) async fn waiting_turns_lend_slots_only_up_to_limit(world: &World) {
     );
     assert_eq!(world.run(fourth).await.status(), RunStatus::Queued);
     create_file(&goes_on);
-    assert_eq!(world.wait_until_over(first).await.status(), RunStatus::Succeeded);
+    assert_eq!(
+        world.wait_until_over(first).await.status(),
+        RunStatus::Succeeded
+    );
     // The slot of the third turn is then free for the fourth.
-    assert_eq!(world.wait_until_over(fourth).await.status(), RunStatus::Succeeded);
+    assert_eq!(
+        world.wait_until_over(fourth).await.status(),
+        RunStatus::Succeeded
+    );
     assert_eq!(
         approval_status(world, asks_too.id).await,
         ApprovalStatus::Pending

@@ -102,7 +102,10 @@ pub(crate) async fn turn_is_cancelled_while_agent_starts(world: &World) {
     kill_process(guard.next().unwrap().pid, Signal::STOP).unwrap();
     world.cancel(run, "not wanted").await;
     daemon.signals().wake();
-    assert_eq!(world.wait_until_over(run).await.status(), RunStatus::Cancelled);
+    assert_eq!(
+        world.wait_until_over(run).await.status(),
+        RunStatus::Cancelled
+    );
     // No process is alive when the run is over, not only some time later.
     crate::invariants::check(world).await;
     assert!(ledger(&script).prompts().is_empty());

@@ -59,7 +59,10 @@ async fn forbidden_endpoint_url_is_refused_and_not_repeated() {
         ("https://169.254.169.254/s3cret", "link-local"),
         ("http://hooks.example.org/s3cret", "http:"),
         ("http://1.1.1.1/s3cret", "http:"),
-        ("https://me:s3cret@example.org/", "a user name or a password"),
+        (
+            "https://me:s3cret@example.org/",
+            "a user name or a password",
+        ),
         ("ftp://example.org/s3cret", "expected `https:`"),
         ("s3cret", "not a URL"),
         ("", "not a URL"),

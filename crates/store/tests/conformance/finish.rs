@@ -270,7 +270,10 @@ pub(crate) async fn unrequested_cancelled_end_counts_as_failure(db: &TestStore) 
         assert_eq!(stage.attempts(run).await.len(), 1, "it is not tried again");
         assert_eq!(failures().await.1, count);
         let message = ended.state.message().unwrap();
-        assert!(message.contains("without a request to cancel it"), "{message}");
+        assert!(
+            message.contains("without a request to cancel it"),
+            "{message}"
+        );
     }
     assert_eq!(failures().await.0, AutomationState::Paused);
 }
