@@ -54,7 +54,7 @@ impl Store {
             Box::pin(async move {
                 let row = tx
                     .fetch_one(
-                        sql!("answers/claim"),
+                        sql!("idempotency_keys/claim"),
                         params![tenant, key, &request_sha256[..], proposed, now],
                     )
                     .await?;
@@ -92,7 +92,7 @@ impl Store {
         self.transact(Scope::Tenant(tenant), |tx, _| {
             Box::pin(async move {
                 tx.execute(
-                    sql!("answers/put"),
+                    sql!("idempotency_keys/record_response"),
                     params![tenant, key, u32::from(status), response],
                 )
                 .await?;
@@ -107,7 +107,7 @@ impl Store {
     pub async fn release_idempotency_key(&self, tenant: TenantId, key: &str) -> Result<(), Error> {
         self.transact(Scope::Tenant(tenant), |tx, _| {
             Box::pin(async move {
-                tx.execute(sql!("answers/release"), params![tenant, key])
+                tx.execute(sql!("idempotency_keys/release"), params![tenant, key])
                     .await?;
                 Ok(())
             })
@@ -136,7 +136,7 @@ pub(crate) async fn record_response_in_tx(
     } = answered;
     // A concurrent transaction with the same key waits here for this row, so that only one of them goes on.
     let params = params![scope.tenant(), key, u32::from(status), response];
-    match tx.execute(sql!("answers/put"), params).await? {
+    match tx.execute(sql!("idempotency_keys/record_response"), params).await? {
         0 => Err(Error::already_created("the answer to", key)),
         _ => Ok(()),
     }

@@ -113,8 +113,8 @@ fn parameters(name: &str, world: &World) -> Vec<Param> {
         | "feed/horizon"
         | "harnesses/list"
         | "instances/waiting"
-        | "outlook/automations"
-        | "outlook/queue" => params![none()],
+        | "scheduler_status/automations"
+        | "scheduler_status/queue_depth" => params![none()],
         "approvals/page_pending" | "tenants/page" | "tokens/page" => page(),
         "live/read" => params![none(), run, 0_i64],
         "messages/before_run" | "records/read" | "runs/by_id" => params![none(), run],
