@@ -116,7 +116,7 @@ impl Store {
                 params![MAX_LISTED_TRANSACTIONS],
             )
             .await?;
-        let upkeep = read_vacuum_status(&mut tx).await?;
+        let vacuum = read_vacuum_status(&mut tx).await?;
         let row = tx
             .fetch_one(sql_of_postgres!("server/status"), params![])
             .await?;
@@ -132,7 +132,7 @@ impl Store {
                 .iter()
                 .map(open_transaction)
                 .collect::<Result<_, _>>()?,
-            vacuum: upkeep,
+            vacuum,
             autovacuum_enabled: row.get("autovacuum_enabled")?,
             tables_without_autovacuum: row.optional("tables_without_autovacuum")?,
             max_connections: row.get("connections_allowed")?,

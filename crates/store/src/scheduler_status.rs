@@ -44,7 +44,10 @@ impl Store {
     pub async fn scheduler_status(&self, now: Timestamp) -> Result<SchedulerStatus, Error> {
         let mut tx = self.db.begin_read(Scope::System).await?;
         let row = tx
-            .fetch_one(sql!("scheduler_status/pending_work"), params![now, DOCUMENT_FORMAT])
+            .fetch_one(
+                sql!("scheduler_status/pending_work"),
+                params![now, DOCUMENT_FORMAT],
+            )
             .await?;
         Ok(SchedulerStatus {
             due: row.optional("due")?,
@@ -70,7 +73,10 @@ impl Store {
     pub async fn queue_depth(&self, scope: Scope) -> Result<QueueDepth, Error> {
         let mut tx = self.db.begin_read(scope).await?;
         let row = tx
-            .fetch_one(sql!("scheduler_status/queue_depth"), params![scope.tenant()])
+            .fetch_one(
+                sql!("scheduler_status/queue_depth"),
+                params![scope.tenant()],
+            )
             .await?;
         let count = |column| {
             let count: i64 = row.get(column)?;
