@@ -14,7 +14,7 @@ use crate::{
     tx::{self, Tx},
 };
 
-/// The weight of the errors after which a transaction is not tried again; see `Error::weight` of `store`.
+/// The weight of the errors after which a transaction is not tried again; see `Error::retry_weight` of `store`.
 const MAX_RETRY_WEIGHT: u32 = 20;
 /// The same limit without locks. It is higher because SQLite refuses at once, without a wait, a transaction that has
 /// read and wants to write while another transaction writes.

@@ -1,4 +1,5 @@
-//! Approvals: asked by one attempt, decided once, in time, and void with the attempt.
+//! Approvals: one attempt requests an approval, a person decides it once and in time, and it becomes void with the
+//! attempt.
 
 use std::time::Duration;
 
@@ -23,7 +24,7 @@ use crate::{
     stage::{Stage, store_over, unique},
 };
 
-/// What the agents of these tests ask for.
+/// Returns the permission that the agents of these tests request.
 pub(crate) fn question(title: &str) -> RequestedPermission {
     RequestedPermission::new(
         "execute",
@@ -33,7 +34,7 @@ pub(crate) fn question(title: &str) -> RequestedPermission {
     )
 }
 
-/// Somebody with a token.
+/// Returns a person with a token.
 pub(crate) fn decider(name: &str) -> Decider {
     Decider {
         token: Some(TokenId::from_uuid(Uuid::from_u128(77))),
@@ -46,7 +47,7 @@ impl Stage {
         ApprovalId::generate(self.now(), &SeededEntropy::new(unique()))
     }
 
-    /// A run whose turn is under way, in a session of its own.
+    /// Begins a turn in a new session.
     pub(crate) async fn running_turn(&self) -> (SessionId, RunId) {
         let session = self.session().await;
         let run = self.send_message(session, "hello").await.run_id;
@@ -68,7 +69,7 @@ impl Stage {
         asked.await.unwrap()
     }
 
-    /// Asks for a permission for ten minutes.
+    /// Requests an approval with a deadline in ten minutes.
     pub(crate) async fn request_approval(&self, run: RunId) -> ApprovalId {
         let id = self.approval_id();
         assert_eq!(
@@ -94,7 +95,7 @@ impl Stage {
         self.approval(id).await.status()
     }
 
-    /// The state that a refused decision names.
+    /// Returns the state that the refusal of a decision names.
     pub(crate) async fn refused_state(&self, id: ApprovalId, verdict: Verdict) -> String {
         match self.decide(id, verdict).await {
             Err(Error::Refused(refused)) => refused.state,
@@ -102,7 +103,7 @@ impl Stage {
         }
     }
 
-    /// What the log of a session says of approvals: which, and its state.
+    /// Returns the approval events of a session's log, each as the approval's ID and its state.
     pub(crate) async fn approval_events(&self, session: SessionId) -> Vec<(String, String)> {
         let events = self.store.events(self.scope(), session, 0, 1000);
         let events = events.await.unwrap().into_iter();
@@ -143,7 +144,7 @@ pub(crate) async fn approval_request_without_running_turn_is_fenced(db: &TestSto
     assert_eq!(asked.request, question("rm -rf x"));
     assert_eq!((asked.session_id, asked.run_id), (session, run));
     assert_eq!(asked.deadline_at, stage.now() + Duration::from_mins(10));
-    // Whoever does not know whether it was asked asks again.
+    // A worker that does not know whether its request was committed repeats it.
     assert_eq!(
         stage.request_approval_as(&stage.worker, run, id).await,
         WriteOutcome::Committed
@@ -193,7 +194,7 @@ pub(crate) async fn approval_is_decided_once(db: &TestStore) {
         assert_eq!(stage.refused_state(denied, verdict).await, "denied");
     }
     assert_eq!(stage.approval(allowed).await, decided);
-    // The same request, asked once more, is another one.
+    // A second request of the same permission is a separate approval.
     assert_eq!(stage.approval_status(waits).await, ApprovalStatus::Pending);
     let told = stage.approval_events(session).await;
     let states: Vec<_> = told.iter().map(|(_, state)| state.as_str()).collect();
@@ -216,7 +217,7 @@ pub(crate) async fn decision_at_approval_deadline_is_refused(db: &TestStore) {
         .set(deadline.saturating_sub(Duration::from_micros(1)));
     stage.decide(early, Verdict::Allow).await.unwrap();
     stage.clock.set(deadline);
-    // Nobody has noticed yet.
+    // The worker has not expired the approval yet.
     assert_eq!(stage.refused_state(late, Verdict::Allow).await, "expired");
     assert_eq!(stage.approval_status(late).await, ApprovalStatus::Pending);
 }
@@ -229,11 +230,11 @@ pub(crate) async fn undecided_approval_expires_at_deadline(db: &TestStore) {
     let decided = stage.request_approval(run).await;
     let unnoticed = stage.request_approval(other).await;
     stage.decide(decided, Verdict::Allow).await.unwrap();
-    // Whoever waits knows by itself that its patience is over.
+    // The waiting worker notices the deadline by itself.
     let expire = |id| stage.store.expire_approval(id, stage.now());
     assert_eq!(expire(waiter).await.unwrap(), ApprovalStatus::Expired);
     assert_eq!(expire(waiter).await.unwrap(), ApprovalStatus::Expired);
-    // A decision that came before that stands.
+    // An earlier decision stays.
     assert_eq!(expire(decided).await.unwrap(), ApprovalStatus::Allowed);
 
     assert_eq!(
@@ -304,7 +305,7 @@ pub(crate) async fn end_or_cancel_of_attempt_voids_its_approvals(db: &TestStore)
         .position(|it| summary(&it.change) == "run succeeded");
     assert!(void.unwrap() < end.unwrap(), "{events:#?}");
 
-    // One that is to be called off hears no answer any more, though its turn has not ended.
+    // A run that is being cancelled receives no decision, although its turn has not ended.
     let (session, run) = stage.running_turn().await;
     let waits = stage.request_approval(run).await;
     let cancelled = stage
@@ -341,11 +342,11 @@ pub(crate) async fn attempt_after_stall_requests_new_approval(db: &TestStore) {
     stage.start(next).await;
     let anew = stage.request_approval(next).await;
 
-    // Whoever answers the old one changes nothing, and says nothing of the new one.
+    // A decision on the old approval changes nothing, and does not decide the new one.
     assert_eq!(stage.refused_state(waits, Verdict::Allow).await, "void");
     assert_eq!(stage.approval_status(waits).await, ApprovalStatus::Void);
     assert_eq!(stage.approval_status(anew).await, ApprovalStatus::Pending);
-    // Nor does the worker that was lost.
+    // The lost worker cannot request an approval either.
     let late = stage.approval_id();
     assert_eq!(
         stage.request_approval_as(&stage.worker, run, late).await,
@@ -486,7 +487,7 @@ pub(crate) async fn approval_request_and_decision_are_in_feed_and_notices(db: &T
     stage.start(fired).await;
     let id = stage.request_approval(fired).await;
     stage.decide(id, Verdict::Deny).await.unwrap();
-    // The feed shows what was committed once no transaction is under way that began before, in whatever test.
+    // The feed shows an event only once all transactions that began earlier have ended, in all tests.
     let events = loop {
         let page = stage
             .store
@@ -531,7 +532,7 @@ pub(crate) async fn approval_decision_of_other_process_wakes_subscriber(db: &Tes
     let (session, run) = stage.running_turn().await;
     let id = stage.request_approval(run).await;
     let mut changes = stage.store.changes();
-    // What changed before.
+    // The first notification covers all earlier changes.
     assert!(changes.next().await.everything);
     let second = store_over(&store::open(&db.location()).await.unwrap());
     let by = decider("elsewhere");
@@ -545,7 +546,7 @@ pub(crate) async fn approval_decision_of_other_process_wakes_subscriber(db: &Tes
             }
         }
     };
-    // The safety net comes every five seconds: this comes well before.
+    // The fallback poll comes every five seconds. This notification must come earlier.
     let woken = tokio::time::timeout(Duration::from_secs(2), woken).await;
     assert!(woken.is_ok(), "nobody was woken");
     assert_eq!(stage.approval_status(id).await, ApprovalStatus::Allowed);

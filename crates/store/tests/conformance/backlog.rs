@@ -1,4 +1,4 @@
-//! What nobody looked at in time: a row of its own, and nobody else held up.
+//! Missed instants: their own row, and no effect on other work.
 
 use model::{policy::SessionMode, run::RunStatus};
 use store::{FireReport, Scope, params};
@@ -14,7 +14,7 @@ pub(crate) async fn backlog_before_pause_or_deletion_is_recorded_as_missed(db: &
         let automation = stage
             .automation_with_triggers(name, SessionMode::Fresh, &[hourly()])
             .await;
-        // Nobody looked for three hours, and then somebody held it.
+        // The scheduler did not poll for three hours, and then a transaction held the lock.
         stage.advance_seconds(3 * 60 * 60);
         let (scope, now) = (stage.scope(), stage.now());
         if deleted {

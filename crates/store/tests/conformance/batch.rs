@@ -1,4 +1,4 @@
-//! What many ask for at one time, and one transaction does.
+//! Group commit: concurrent requests share one transaction.
 
 use futures::future::join_all;
 use model::{SessionId, WorkerId, session::SessionEvent, turn::WriteOutcome};
@@ -59,7 +59,7 @@ pub(crate) async fn finish_by_other_worker_in_same_batch_is_fenced(db: &TestStor
     let stranger = WorkerId::from_stored("elsewhere-1-00000001".into());
     let (theirs, own, again) = (answer("Theirs"), answer("Own"), answer("Again"));
     let now = stage.now();
-    // All three ask before anybody is served.
+    // All three are submitted before the first transaction begins.
     let ends = [
         (&stranger, &theirs),
         (&stage.worker, &own),

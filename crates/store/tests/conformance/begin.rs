@@ -167,14 +167,14 @@ pub(crate) async fn first_completed_turn_pins_seat_to_instance(db: &TestStore) {
     assert_eq!(pinned().await, None);
     stage.start(first).await;
     assert_eq!(pinned().await, Some(stage.instance));
-    // No turn has ended yet: a retry may go elsewhere.
+    // No turn has ended yet, so a retry may run on another instance.
     stage.fail(first, FailureKind::SignIn).await;
     assert_eq!(pinned().await, None);
     let second = stage.send_message(session, "two").await.run_id;
     stage.start(second).await;
     stage.succeed(second).await;
     assert_eq!(pinned().await, Some(stage.instance));
-    // From now on it is the seat's, whatever becomes of later turns.
+    // From now on the seat is pinned, whatever the results of later turns.
     let third = stage.send_message(session, "three").await.run_id;
     stage.start(third).await;
     stage.fail(third, FailureKind::SignIn).await;

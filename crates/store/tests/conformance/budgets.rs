@@ -1,4 +1,4 @@
-//! Budgets: what is counted, what is refused before a turn, and what follows where one is used up.
+//! Budgets: the counted usage, the refusal before a turn, and the consequences of a used-up budget.
 
 use model::{
     AutomationId, RunId,
@@ -25,7 +25,7 @@ fn budget(limits: &[&str]) -> Budget {
     budget
 }
 
-/// What an agent reports that has used so much.
+/// Returns the usage report of an agent.
 fn usage(tokens: u64, micros: u64, currency: &str) -> Value {
     json!({
         "used": tokens, "size": 1000, "cost": { "amount": 0.5, "currency": currency },
@@ -34,7 +34,7 @@ fn usage(tokens: u64, micros: u64, currency: &str) -> Value {
     })
 }
 
-/// An end by an answer that has used so much.
+/// Returns the end of a turn with an answer and this usage.
 fn answer_using(tokens: u64, micros: u64) -> TurnResult {
     TurnResult {
         usage: Some(usage(tokens, micros, "USD")),
@@ -43,7 +43,7 @@ fn answer_using(tokens: u64, micros: u64) -> TurnResult {
 }
 
 impl Stage {
-    /// Makes an automation with a budget.
+    /// Creates an automation with a budget.
     async fn automation_with_budget(
         &self,
         name: &str,
@@ -91,7 +91,7 @@ impl Stage {
         resumed.await.unwrap();
     }
 
-    /// Fires an automation and takes a turn that uses so much.
+    /// Fires an automation and completes a turn with this usage.
     pub(crate) async fn turn_using(&self, id: AutomationId, tokens: u64, micros: u64) -> RunId {
         let run = self.fire(id).await.run_id;
         self.start(run).await;
@@ -99,13 +99,13 @@ impl Stage {
         run
     }
 
-    /// Claims a run whose turn is then not to begin.
+    /// Claims a run and tries to begin its turn.
     async fn claim_and_begin(&self, run: RunId) -> StartReply {
         assert_eq!(self.claim().await, Some(run));
         self.begin(run).await
     }
 
-    /// Fails unless an automation has paused itself, and said this.
+    /// Fails unless an automation has paused itself with this reason.
     async fn assert_paused_by_budget(&self, id: AutomationId, said: &str) {
         let found = self.read_automation(id).await;
         assert_eq!(found.state, AutomationState::Paused);
@@ -114,7 +114,7 @@ impl Stage {
     }
 }
 
-/// Tokens, dollars' millionths and turns of a day and of its month.
+/// Returns the tokens, the cost in millionths of a dollar, and the turns of a day and of its month.
 fn usage_sums(account: &Account) -> [(u64, u64, u64); 2] {
     [&account.day, &account.month].map(|used| {
         let micros = used.cost.get("USD").copied().unwrap_or(0);
@@ -155,7 +155,7 @@ pub(crate) async fn run_over_budget_is_deferred_until_next_period(db: &TestStore
     for _ in 0..2 {
         stage.turn_using(id, 1, 0).await;
     }
-    // All that is allowed is used, and nothing beyond it was asked for.
+    // The whole budget is used, and no further turn is waiting.
     assert_eq!(
         stage.read_automation(id).await.state,
         AutomationState::Enabled
@@ -172,7 +172,7 @@ pub(crate) async fn run_over_budget_is_deferred_until_next_period(db: &TestStore
     assert_eq!(waiting.state.not_before(), Some(at(MIDNIGHT)));
     assert_eq!(waiting.state.reason(), Some("budget"));
     assert_eq!(waiting.state.message(), Some(said));
-    // Nothing is due while it is paused, and nothing starts before the day is over.
+    // Nothing is due while the automation is paused, and nothing starts before the end of the day.
     stage.clock.set(at("2026-05-04T23:59:59Z"));
     stage.fire_due().await;
     stage.assert_nothing_promotable().await;
@@ -203,7 +203,7 @@ pub(crate) async fn automation_resumed_before_next_period_pauses_again(db: &Test
         StartReply::Deferred
     ));
     stage.assert_paused_by_budget(id, said).await;
-    // What waits may begin again at once where somebody resumes it, and looks again.
+    // A waiting run may begin again as soon as a person resumes the automation.
     stage.advance_seconds(60);
     stage.resume(id).await;
     stage.assert_nothing_promotable().await;
@@ -286,7 +286,7 @@ pub(crate) async fn run_stopped_by_budget_pauses_automation_and_is_not_retried(d
     let ended = stage.run(run).await;
     assert_eq!(ended.state.reason(), Some("budget"));
     assert_eq!(stage.attempts(run).await.len(), 1);
-    // One that is cut off at midnight has nothing left that it has reached.
+    // A run whose precheck ends at midnight finds the limits of the new day unused.
     let late = stage.automation("late", SessionMode::Fresh).await;
     let run = stage.fire(late).await.run_id;
     stage.start(run).await;
@@ -306,7 +306,7 @@ pub(crate) async fn repeated_usage_reports_are_counted_once(db: &TestStore) {
         assert_eq!(left.accounts[0].day.tokens, 40);
         assert_eq!(left.counted.tokens, 40);
     }
-    // A report that was overtaken takes nothing back.
+    // An outdated report does not reduce the counted usage.
     stage.record_usage(run, &usage(60, 5, "USD")).await.unwrap();
     let left = stage.record_usage(run, &usage(40, 5, "USD")).await.unwrap();
     assert_eq!((left.accounts[0].day.tokens, left.counted.tokens), (60, 60));
@@ -337,7 +337,7 @@ pub(crate) async fn concurrent_turns_are_all_counted_against_budget(db: &TestSto
         usage_sums(&stage.automation_usage(id).await),
         [(30, 3, 2); 2]
     );
-    // One turn is left of the tenant's budget, and two ask for it.
+    // The tenant's budget allows one more turn, and two runs compete for it.
     stage.limit_tenant(&["3 turns/day"]).await;
     let next = stage.automation("next", SessionMode::Fresh).await;
     let runs = [stage.fire(id).await.run_id, stage.fire(next).await.run_id];
@@ -369,7 +369,7 @@ pub(crate) async fn usage_reported_by_lost_worker_stays_counted(db: &TestStore) 
     stage.advance_seconds(200);
     assert_eq!(stage.stall().await, [run]);
     assert_eq!(stage.automation_usage(id).await.day.tokens, 55);
-    // The next attempt goes on with the agent's session as it was last heard of: nothing counts again.
+    // The next attempt continues the agent's session from its last report, so nothing is counted twice.
     let next = stage.attempts(run).await[1].clone();
     stage.clock.set(next.state.not_before().unwrap());
     stage.assert_nothing_promotable().await;
@@ -442,7 +442,7 @@ pub(crate) async fn budget_periods_begin_at_midnight_utc(db: &TestStore) {
         [(0, 0, 0); 2]
     );
     stage.assert_nothing_promotable().await;
-    // A turn belongs to the day on which it began, what it used to that on which it is known.
+    // A turn belongs to the day on which it began; its usage belongs to the day on which it is reported.
     stage.start(run).await;
     on("2026-06-02T00:00:00Z");
     stage.end(run, &answer_using(8, 8)).await;
@@ -450,7 +450,7 @@ pub(crate) async fn budget_periods_begin_at_midnight_utc(db: &TestStore) {
         usage_sums(&stage.automation_usage(id).await),
         [(8, 8, 0), (8, 8, 1)]
     );
-    // A clock that was set back finds what it has left.
+    // A clock that was set back finds the rest of that period's budget.
     on("2026-05-31T12:00:00Z");
     assert_eq!(
         usage_sums(&stage.automation_usage(id).await),
@@ -467,7 +467,7 @@ pub(crate) async fn tenant_budget_limits_all_runs_of_its_tenant_only(db: &TestSt
     let begun = stage.start(run).await;
     assert_eq!(begun.accounts.accounts.len(), 1);
     stage.end(run, &answer_using(100, 0)).await;
-    // Whoever says something is told at once.
+    // A person who sends a message gets the reason at once.
     let run = stage.send_message(session, "And now?").await.run_id;
     let refused = stage.claim_and_begin(run).await;
     assert!(matches!(refused, StartReply::Refused(failure) if failure.kind == FailureKind::Budget));
@@ -491,7 +491,7 @@ pub(crate) async fn tenant_budget_limits_all_runs_of_its_tenant_only(db: &TestSt
         StartReply::Deferred
     ));
     stage.assert_paused_by_budget(id, &said).await;
-    // Another tenant has its own.
+    // Another tenant has a separate budget.
     let store = stage.store.clone();
     let now = stage.now();
     let other = store.ensure_tenant("other", now).await.unwrap();
@@ -505,7 +505,7 @@ pub(crate) async fn tenant_budget_limits_all_runs_of_its_tenant_only(db: &TestSt
     );
     let account = store.tenant_usage(store::Scope::Tenant(other), other, now);
     assert_eq!(usage_sums(&account.await.unwrap()), [(0, 0, 0); 2]);
-    // A larger one lets go on what waits.
+    // A larger budget releases the waiting runs.
     stage.limit_tenant(&["200 tokens/month"]).await;
     stage.assert_nothing_promotable().await;
     stage.start(run).await;

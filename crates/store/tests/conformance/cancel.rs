@@ -1,4 +1,4 @@
-//! Calling runs off: at once where they wait, by request where they are executed.
+//! Cancelling runs: at once while they wait, by request while they execute.
 
 use model::{
     policy::SessionMode,

@@ -1,4 +1,4 @@
-//! Who waits for changes is woken after their commits.
+//! Change notification: waiting tasks are woken after commits.
 
 use std::{collections::HashSet, time::Duration};
 
@@ -12,7 +12,7 @@ use crate::{
     stage::{Stage, store_over},
 };
 
-/// Waits until somebody is woken for a log.
+/// Waits until the subscription is woken for a log.
 async fn assert_woken_for(changes: &mut Changes, log: Uuid) {
     let wait = async {
         loop {
@@ -22,12 +22,12 @@ async fn assert_woken_for(changes: &mut Changes, log: Uuid) {
             }
         }
     };
-    // The safety net comes every five seconds: what is asked here comes before it.
+    // The fallback poll comes every five seconds. This notification must come earlier.
     let woken = tokio::time::timeout(Duration::from_secs(4), wait).await;
     assert!(woken.is_ok(), "nobody was woken");
 }
 
-/// Waits until everybody is woken for what is there at the beginning: others' changes are seen by then.
+/// Waits for the first notification, which is for all logs. From then on, changes of other processes are noticed.
 async fn wait_until_ready(changes: &mut Changes) {
     assert!(changes.next().await.everything);
 }
@@ -71,7 +71,7 @@ pub(crate) async fn commit_of_other_process_wakes_subscribers(db: &TestStore) {
     let session = stage.session().await;
     let mut changes = stage.store.changes();
     wait_until_ready(&mut changes).await;
-    // Own changes between do not hide the others'.
+    // This process's own changes do not hide those of other processes.
     for _ in 0..3 {
         stage.send_message(session, "hello").await;
         assert_woken_for(&mut changes, session.uuid()).await;
@@ -100,7 +100,7 @@ pub(crate) async fn live_text_of_other_process_wakes_subscribers(db: &TestStore)
     let other = store::open(&db.location()).await.unwrap();
     let mut changes = store_over(&other).changes();
     wait_until_ready(&mut changes).await;
-    // The second piece replaces the first: a row that is changed tells as well.
+    // The second piece replaces the first. The change of an existing row notifies too.
     for text in ["a", "abc"] {
         let written = stage
             .store
@@ -146,7 +146,7 @@ pub(crate) async fn last_dropped_subscription_stops_listener(db: &TestStore) {
     drop(changes);
     drop(second);
     if db.dialect() == Dialect::Postgres {
-        // The listener's connection ends.
+        // End the listener's connection.
         loop {
             let sql = "select count(*) as n from pg_stat_activity \
                 where datname = current_database() and query ilike any (array['listen%', 'unlisten%'])";
@@ -157,7 +157,7 @@ pub(crate) async fn last_dropped_subscription_stops_listener(db: &TestStore) {
         }
     }
     assert_eq!(stage.store.listener_state(), ListenerState::Idle);
-    // Whoever waits later is served anew.
+    // A later subscription starts a new watcher.
     let mut changes = stage.store.changes();
     wait_until_ready(&mut changes).await;
     let session = stage.session().await;
@@ -182,7 +182,7 @@ pub(crate) async fn lost_listener_reconnects_and_wakes_all_subscribers(db: &Test
     let elsewhere = store_over(&other);
     let said = elsewhere.send_message(stage.tenant, session, None, "hello", stage.now());
     said.await.unwrap();
-    // Looks that are due meanwhile aside, it is heard.
+    // Skip notifications of fallback polls that are due meanwhile.
     let logs = loop {
         let ChangeSet { everything, logs } = changes.next().await;
         if !everything {
@@ -205,13 +205,13 @@ pub(crate) async fn subscribers_poll_faster_without_listener(db: &TestStore) {
     while stage.store.listener_state() != ListenerState::Listening {
         changes.next().await;
     }
-    // Both have the connections that they need, and nobody gets another one.
+    // Both stores have the connections that they need, and the server accepts no further one.
     elsewhere.session(stage.scope(), session).await.unwrap();
     let above: PgConnectOptions = db.home.superuser_url().unwrap().parse().unwrap();
     let name = above.get_database().unwrap().to_owned();
     let above = above.database("postgres");
     let mut above = PgConnection::connect_with(&above).await.unwrap();
-    // Safe: the test's own database.
+    // Safe: the text names the test's own database.
     let allow =
         |allowed: bool| AssertSqlSafe(format!("alter database {name} allow_connections {allowed}"));
     sqlx::raw_sql(allow(false))
@@ -241,7 +241,7 @@ pub(crate) async fn subscribers_poll_faster_without_listener(db: &TestStore) {
     for _ in 0..3 {
         let said = elsewhere.send_message(stage.tenant, session, None, "hello", stage.now());
         said.await.unwrap();
-        // Sooner than the net below a connection that listens.
+        // Earlier than the fallback poll of a process that listens.
         let looked = tokio::time::timeout(Duration::from_secs(3), changes.next()).await;
         assert!(looked.unwrap().everything);
         assert!(polls(stage.store.listener_state()));

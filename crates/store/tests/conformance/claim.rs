@@ -1,4 +1,4 @@
-//! Claiming: each run once, people's first, and only where its memory lies.
+//! Claiming: each run once, people's messages first, and only on the instance that has the agent's memory.
 
 use std::{collections::BTreeSet, time::Duration};
 
@@ -35,7 +35,7 @@ pub(crate) async fn claim_returns_attempt_and_input_instant(db: &TestStore) {
     let first = claim().await;
     assert_eq!((first.run, first.attempt, first.input_at), (run, 1, came));
 
-    // The next attempt is one at the same input.
+    // The next attempt has the same input.
     let stale = stage.clock.advance(Duration::from_hours(1));
     assert_eq!(
         stage.store.stall_stale_runs(stale, stale).await.unwrap(),
@@ -175,7 +175,7 @@ pub(crate) async fn run_is_claimed_only_on_instance_of_its_memory(db: &TestStore
     assert!(waiting.contains(&(stage.instance, 1)), "{waiting:?}");
     assert!(waiting.contains(&(elsewhere, 0)), "{waiting:?}");
     assert_eq!(claim(stage.instance).await.unwrap().len(), 1);
-    // Work without a memory goes on anywhere.
+    // A run without a memory may start on any instance.
     let fresh = stage.session().await;
     let free = stage.send_message(fresh, "hello").await.run_id;
     assert_eq!(claim(elsewhere).await.unwrap()[0].run, free);

@@ -1,4 +1,4 @@
-//! Deleting a session: what blocks it, what goes with it, and who finds itself fenced.
+//! Deleting a session: the conditions that block it, the rows that go with it, and the fence of its workers.
 
 use model::{
     outcome::FailureKind,
@@ -13,7 +13,7 @@ use crate::{
     stage::{Stage, answer, failed, hourly, instance},
 };
 
-/// Fails where a deletion was blocked.
+/// Fails if the deletion was blocked.
 fn assert_deleted(deletion: &SessionDeletion) {
     assert!(
         matches!(deletion, SessionDeletion::Deleted { .. }),
@@ -69,7 +69,7 @@ pub(crate) async fn system_automations_do_not_block_session_deletion(db: &TestSt
         let stays = stage.store.automation(stage.scope(), automation).await;
         stays.unwrap();
     }
-    // The job's next occurrence is skipped, and says why.
+    // The next occurrence of the automation is skipped with the reason.
     let fired = stage.fire(job).await;
     assert_eq!(fired.status, Skipped);
 }
@@ -104,7 +104,7 @@ pub(crate) async fn session_deletion_starts_next_run_of_automation(db: &TestStor
         .delete_session(stage.tenant, session, false, stage.now());
     assert_deleted(&deleted.await.unwrap());
     assert_eq!(stage.status(second).await, Queued);
-    // Whoever executes the first one learns that it is gone, and writes nothing.
+    // The worker of the first run finds itself fenced and writes nothing.
     let end = failed(FailureKind::AgentExited, true);
     assert_eq!(stage.finish(first, &end).await, WriteOutcome::Fenced);
 }
@@ -134,7 +134,7 @@ pub(crate) async fn session_and_bound_automations_are_deleted_atomically(db: &Te
         .bound_automation_with_triggers("standup", "web:1", &[hourly()])
         .await;
     let elsewhere = stage.bound_automation("digest", "web:2").await;
-    // Something of it waits in another session, too: it was bound to that one before.
+    // A run of the automation also waits in another session, to which the automation was bound before.
     let busy = stage.send_message(other, "hello").await.run_id;
     stage.rebind(bound, "web:2").await;
     let waits = stage.fire(bound).await.run_id;
@@ -150,7 +150,7 @@ pub(crate) async fn session_and_bound_automations_are_deleted_atomically(db: &Te
     assert_eq!(stage.statuses([busy, waits]).await, [Queued, Cancelled]);
     let stays = stage.store.automation(stage.scope(), elsewhere).await;
     stays.unwrap();
-    // Nothing of it is due any more.
+    // The automation is never due again.
     stage.advance_seconds(2 * 60 * 60);
     assert_eq!(stage.fire_due().await, store::FireReport::default());
 }
@@ -168,7 +168,7 @@ pub(crate) async fn unreadable_bound_automation_blocks_session_deletion(db: &Tes
     let deletion = stage
         .store
         .delete_session(stage.tenant, session, true, stage.now());
-    // What it would take with it cannot be told, so that nothing goes.
+    // The dependent rows cannot be read, so nothing is deleted.
     deletion.await.unwrap_err();
     stage.store.session(stage.scope(), session).await.unwrap();
     let listed = stage.store.automations(stage.scope()).await.unwrap();

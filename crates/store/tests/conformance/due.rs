@@ -1,4 +1,4 @@
-//! Due triggers: what they become, once, and when they are due next.
+//! Due triggers: each instant creates its occurrences once and moves the trigger on.
 
 use std::time::Duration;
 
@@ -24,7 +24,7 @@ use crate::{
 };
 
 impl Stage {
-    /// Makes an automation with triggers.
+    /// Creates an automation with triggers.
     pub(crate) async fn automation_with_triggers(
         &self,
         name: &str,
@@ -36,7 +36,7 @@ impl Stage {
         self.create(&new).await
     }
 
-    /// The trigger that fires by time.
+    /// Returns the automation's trigger with a schedule.
     async fn timed_trigger(&self, automation: AutomationId) -> model::entity::Trigger {
         let triggers = self.store.triggers(self.scope(), automation);
         let mut triggers = triggers.await.unwrap();
@@ -44,7 +44,7 @@ impl Stage {
         triggers.remove(0)
     }
 
-    /// What an automation's occurrences became: instant, status, reason and count.
+    /// Returns the rows of an automation's occurrences: instant, status, reason and count.
     async fn occurrences(&self, automation: AutomationId) -> Vec<String> {
         let mut runs = self.runs_of(automation).await;
         runs.sort_by_key(|run| run.scheduled_for);
@@ -81,7 +81,7 @@ pub(crate) async fn fire_due_returns_earliest_due_instant(db: &TestStore) {
         expression: format!("{minutes} * * * *"),
         zone: "UTC".into(),
     };
-    // Made in another order than they are due in.
+    // The order of creation differs from the order of due instants.
     for (name, minutes) in [("later", "20"), ("first", "10"), ("not yet", "50")] {
         let triggers = [every(minutes)];
         stage
@@ -170,7 +170,7 @@ pub(crate) async fn failed_fire_leaves_trigger_due(db: &TestStore) {
         .automation_with_triggers("report", SessionMode::Fresh, &[hourly()])
         .await;
     let trigger = stage.timed_trigger(automation).await;
-    // The run's session cannot be made, which is found only after the trigger was moved on.
+    // The run's session cannot be created. The transition finds that out only after it has advanced the trigger.
     let sql = match db.database.dialect() {
         Dialect::Sqlite => {
             "create trigger refuse before insert on agent_sessions begin select raise(abort, 'no'); end"
@@ -353,7 +353,7 @@ pub(crate) async fn repeated_instant_creates_no_second_row(db: &TestStore) {
         .await;
     stage.clock.set(at("2026-05-04T10:00:00Z"));
     stage.fire_due().await;
-    // The clock is set back, and a person has the schedule worked out anew.
+    // The clock is set back, and a person's edit recomputes the schedule.
     stage.clock.set(at("2026-05-04T09:59:00Z"));
     let paused = stage
         .store
@@ -379,7 +379,7 @@ pub(crate) async fn due_trigger_of_paused_automation_is_unscheduled(db: &TestSto
     let automation = stage
         .automation_with_triggers("report", SessionMode::Fresh, &[hourly()])
         .await;
-    // As after a race that only its constraints decided.
+    // The state after a race that only the constraints have decided.
     let sql = "update automations set paused_at = $1, pause_reason = 'x' where id = $2";
     let params = params![stage.now(), automation];
     db.run(Scope::System, sql, params).await.unwrap();

@@ -1,4 +1,4 @@
-//! Endpoints: made, changed, removed, and nobody else's.
+//! Endpoints: creation, changes, removal, and isolation between tenants.
 
 use std::time::Duration;
 
@@ -151,7 +151,7 @@ pub(crate) async fn endpoint_of_deleted_automation_is_disabled_with_reason(db: &
         told,
         [(Some(stage.now()), Some(why)), (None, None), (None, None)]
     );
-    // What is on its way goes all the same.
+    // A delivery in progress continues.
     let delivery = stage.store.delivery(stage.scope(), on_its_way).await;
     assert_eq!(delivery.unwrap().0.state.status(), DeliveryStatus::Pending);
 }

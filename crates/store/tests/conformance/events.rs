@@ -1,4 +1,4 @@
-//! A session's log: every change, numbered as it was committed.
+//! A session's log: every change, numbered in the order of commits.
 
 use futures::future::join_all;
 use model::{
@@ -93,7 +93,7 @@ pub(crate) async fn event_numbers_have_no_gap_and_follow_commits(db: &TestStore)
         .await;
         writing.set(false);
     };
-    // A reader that goes on from the last number that it saw never misses an earlier one.
+    // A reader that continues from its last number never misses an earlier event.
     let reader = async {
         let mut seen = Vec::new();
         loop {
@@ -115,7 +115,7 @@ pub(crate) async fn rolled_back_event_takes_no_number(db: &TestStore) {
     let session = stage.session().await;
     let run = stage.send_message(session, "one").await.run_id;
     stage.start(run).await;
-    // The end cannot be written: its record is not a run's.
+    // The end cannot be written, because its message ID belongs to another row.
     let entry = model::turn::Entry {
         id: model::MessageId::from_uuid(crate::fixtures::id()),
         role: model::turn::Role::Tool,

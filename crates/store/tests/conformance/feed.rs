@@ -1,4 +1,4 @@
-//! The feed of all that a tenant may see, in the order of commits.
+//! The feed of a tenant, in the order of commits.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -20,8 +20,8 @@ use crate::{
     stage::{Stage, hourly, new_trigger, store_over},
 };
 
-/// Waits until the feed shows what is committed: on PostgreSQL other tests have transactions under way on
-/// the same server.
+/// Waits until the feed shows all committed events. On PostgreSQL, open transactions of other tests on the same server
+/// delay it.
 async fn wait_for_feed(db: &TestStore, tenant: TenantId) {
     let sql = match db.dialect() {
         Dialect::Postgres => "select pg_current_xact_id()::text::bigint as last",
@@ -37,7 +37,7 @@ async fn wait_for_feed(db: &TestStore, tenant: TenantId) {
 }
 
 impl Stage {
-    /// Reads a feed to its end, `limit` at a time.
+    /// Reads a feed to its end, `limit` events per page.
     async fn feed(
         &self,
         automation: Option<AutomationId>,
@@ -71,7 +71,7 @@ impl Stage {
     }
 }
 
-/// The numbers of each log, in the order of a feed.
+/// Returns the numbers of each log, in the order of a feed.
 fn numbers_by_log(events: &[FeedEvent]) -> BTreeMap<uuid::Uuid, Vec<i64>> {
     let mut numbers: BTreeMap<_, Vec<i64>> = BTreeMap::new();
     for event in events {
@@ -81,7 +81,7 @@ fn numbers_by_log(events: &[FeedEvent]) -> BTreeMap<uuid::Uuid, Vec<i64>> {
     numbers
 }
 
-/// What an automation's own log tells, as `change` or `status: reason`.
+/// Returns the events of an automation's own log, as `change` or `status: reason`.
 fn automation_log_lines(events: &[FeedEvent]) -> Vec<String> {
     let own = events.iter().filter(|event| event.session_id.is_none());
     own.map(|event| match &event.event.change {
@@ -124,7 +124,7 @@ pub(crate) async fn feed_contains_all_logs_of_its_tenant_only(db: &TestStore) {
         let log = stage.store.events(stage.scope(), session, 0, 100).await;
         assert_eq!(events, log.unwrap());
     }
-    // A message is there with its event.
+    // A message event carries its row.
     let messages = stage.store.messages(stage.scope(), one, 0, 100).await;
     let announced: Vec<_> = feed.iter().filter_map(|one| one.message.clone()).collect();
     assert_eq!(announced, messages.unwrap());
@@ -149,7 +149,7 @@ pub(crate) async fn feed_is_read_from_any_cursor(db: &TestStore) {
         let cursor = event.cursor.to_string().parse().unwrap();
         assert_eq!(stage.feed(None, cursor, 2).await, feed[at + 1..]);
     }
-    // Whoever has read everything goes on from what is yet to come.
+    // A reader at the head sees only future events.
     let head = stage.store.feed_head(stage.tenant).await.unwrap();
     let rest = stage.store.feed(stage.tenant, feed[8].cursor, 9).await;
     let rest = rest.unwrap();
@@ -260,7 +260,7 @@ pub(crate) async fn skipped_and_missed_occurrences_are_in_automation_log(db: &Te
     stage.fire_due().await;
     let feed = stage.whole_feed(db).await;
     let closed = "skipped: session closed";
-    // The same word to a person once, however often it is so.
+    // A repeated attention is logged once.
     let mut expected = vec!["created", closed, "attention", closed];
     expected.extend(["missed: the system was down", closed]);
     let mut told = automation_log_lines(&feed);
@@ -310,7 +310,7 @@ pub(crate) async fn automation_feed_contains_its_own_events_only(db: &TestStore)
     let session = stage.session_of(in_own).await;
     stage.start(in_own).await;
     stage.succeed(in_own).await;
-    // A person may speak in an automation's session.
+    // A person may send a message in an automation's session.
     stage.send_message(session, "thanks").await;
     wait_for_feed(db, stage.tenant).await;
 
@@ -415,11 +415,11 @@ pub(crate) async fn feed_cursor_before_trimmed_events_is_reported_lost(db: &Test
         Some(UnusableCursor::Trimmed(feed[1].cursor))
     );
     assert_eq!(stage.feed(None, feed[1].cursor, 10).await, feed[2..]);
-    // Nothing of another tenant was lost.
+    // Another tenant's feed has lost nothing.
     let other = store.ensure_tenant("other", stage.now()).await.unwrap();
     let page = store.feed(other, FeedCursor::START, 10).await.unwrap();
     assert_eq!(page.unusable_cursor, None);
-    // The numbers of what is trimmed are not given again.
+    // The numbers of trimmed events are not used again.
     let paused = store.pause_automation(stage.scope(), automation, "lunch", stage.now());
     paused.await.unwrap();
     wait_for_feed(db, tenant).await;
@@ -446,7 +446,7 @@ pub(crate) async fn feed_cursor_ahead_of_feed_is_reported_lost(db: &TestStore) {
     assert_eq!(read_next.unwrap().unusable_cursor, None);
 }
 
-/// Adds an event to a session's log, and leaves the transaction open.
+/// Adds an event to a session's log and leaves the transaction open.
 async fn add_uncommitted_event(
     db: &TestStore,
     stage: &Stage,
@@ -471,7 +471,7 @@ pub(crate) async fn feed_does_not_pass_open_transactions(db: &TestStore) {
     let (early, late) = (stage.session().await, stage.session().await);
     wait_for_feed(db, stage.tenant).await;
     let start = stage.store.feed_head(stage.tenant).await.unwrap();
-    // The one writes first and commits last.
+    // The first transaction writes first and commits last.
     let open = add_uncommitted_event(db, &stage, late).await;
     stage.send_message(early, "hello").await;
     let page = stage.store.feed(stage.tenant, start, 10).await.unwrap();
@@ -482,7 +482,7 @@ pub(crate) async fn feed_does_not_pass_open_transactions(db: &TestStore) {
     let read = stage.feed(None, page.next_cursor, 10).await;
     let sessions: Vec<_> = read.iter().filter_map(|one| one.session_id).collect();
     assert_eq!(sessions, [late, early]);
-    // One that is undone holds nothing back.
+    // A transaction that is rolled back does not delay the feed.
     drop(add_uncommitted_event(db, &stage, late).await);
     stage.send_message(early, "again").await;
     wait_for_feed(db, stage.tenant).await;

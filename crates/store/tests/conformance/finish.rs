@@ -1,4 +1,4 @@
-//! The end of a turn: its status, what people see of it, what the seat keeps.
+//! The end of a turn: its status, its message to people, and the memory that the seat keeps.
 
 use model::{
     AcpSessionId,
@@ -19,7 +19,7 @@ use crate::{
     stage::{Stage, answer},
 };
 
-/// Every outcome, with the status and the reason that it leaves.
+/// Returns every outcome, with the status and the reason that it leads to.
 fn outcomes() -> Vec<(Outcome, RunStatus, Option<String>)> {
     let mut all = Vec::new();
     for stop in StopReason::ALL {
@@ -72,7 +72,7 @@ pub(crate) async fn every_outcome_sets_status_and_transcript_end(db: &TestStore)
         let shown = stage.transcript(session).await;
         assert_eq!(shown.len(), 2, "{outcome:?}: {shown:?}");
         assert!(shown[1].starts_with("system: "), "{shown:?}");
-        // What is shown is what is kept, but for what follows.
+        // The displayed message begins with the stored one; a note on the next attempt may follow.
         let message = run.state.message().unwrap();
         assert!(shown[1].contains(message), "{shown:?} {message}");
     }
@@ -193,7 +193,7 @@ pub(crate) async fn only_completed_turn_updates_seat_memory(db: &TestStore) {
                 before
             };
             assert_eq!(memory().await, expected, "{outcome:?} {turn_ended}");
-            // A further attempt would hold the seat for the next outcome.
+            // A further attempt would occupy the seat for the next outcome.
             let rest = stage
                 .store
                 .cancel_session_runs(stage.scope(), session, "next", stage.now());
@@ -242,7 +242,7 @@ pub(crate) async fn unrequested_cancelled_end_counts_as_failure(db: &TestStore) 
     };
     let cancelled = TurnResult::with_outcome(Outcome::Stopped(StopReason::Cancelled));
 
-    // Where somebody did call it off, it is no failure, whoever was first to say so.
+    // If a person cancelled the run, its end is no failure, whichever end is recorded first.
     let run = stage.fire(automation).await.run_id;
     stage.start(run).await;
     let failure_as_cancellation =
@@ -380,7 +380,7 @@ pub(crate) async fn run_row_without_reason_is_readable(db: &TestStore) {
     stage.start(run).await;
     let refused = TurnResult::with_outcome(Outcome::Stopped(StopReason::Refusal));
     assert_eq!(stage.finish(run, &refused).await, WriteOutcome::Committed);
-    // No transition writes this, and no constraint forbids it.
+    // No transition writes this state, but no constraint forbids it.
     let sql = "update agent_runs set reason = null";
     db.run(Scope::System, sql, params![]).await.unwrap();
     let found = stage.run(run).await;

@@ -1,4 +1,4 @@
-//! Firing on demand, and the sessions that automations go to.
+//! Firing on demand, and the sessions in which automations run.
 
 use futures::future::join_all;
 use model::{
@@ -177,7 +177,7 @@ pub(crate) async fn run_after_reset_starts_new_session(db: &TestStore) {
         .reset_automation(stage.scope(), automation, stage.now());
     reset.await.unwrap();
     let second = stage.fire(automation).await;
-    // Another seat, and yet the automation's runs do not overlap.
+    // The second run has another seat. Runs of one automation still do not overlap.
     assert_eq!(second.status, Deferred);
     stage.assert_nothing_promotable().await;
     stage.succeed(first).await;
@@ -213,7 +213,7 @@ pub(crate) async fn automation_deletion_cancels_waiting_runs(db: &TestStore) {
     assert_eq!(stage.statuses([runs, waits]).await, [Running, Cancelled]);
     stage.clock.set(at("2026-05-04T10:00:00Z"));
     assert_eq!(stage.fire_due().await.triggers, 0);
-    // The turn that runs ends as it would have, and is not tried again.
+    // The running turn ends normally, and is not retried.
     stage
         .fail(runs, model::outcome::FailureKind::AgentExited)
         .await;

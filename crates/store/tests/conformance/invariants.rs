@@ -1,4 +1,4 @@
-//! What must be true of every state of the database.
+//! The invariants that hold in every state of the database.
 
 use std::sync::LazyLock;
 
@@ -14,7 +14,7 @@ static STATEMENTS: LazyLock<Vec<(&str, &Statement)>> = LazyLock::new(|| {
         .collect()
 });
 
-/// Fails, with the name of what is broken, where any does not hold.
+/// Fails with the name of the violated invariant.
 pub(crate) async fn assert_invariants(db: &TestStore) {
     let mut tx = db.database.begin_read(Scope::System).await.unwrap();
     for (what, finding) in &*STATEMENTS {

@@ -1,4 +1,4 @@
-//! Lists: what they show, in which order, and to whom.
+//! Lists: their content, their order, and their isolation.
 
 use model::{
     agent::{AgentConfig, OfferedCapabilities},
@@ -38,7 +38,7 @@ pub(crate) async fn lists_contain_no_row_of_other_tenant(db: &TestStore) {
     let tenant = other.tenant().unwrap();
     let found = store.automation_by_name(tenant, "report").await.unwrap();
     assert_eq!(found, None);
-    // The system sees all.
+    // The system scope sees all tenants.
     let all = store.automations(Scope::System).await.unwrap().readable;
     assert_eq!(all.len(), 1);
 }
@@ -125,7 +125,7 @@ pub(crate) async fn automations_and_agents_are_listed_by_name(db: &TestStore) {
             .add_agent(stage.tenant, "an agent", &config, stage.now());
         assert_eq!(add.await.unwrap(), added);
     }
-    // One that is there stays as a person made it.
+    // An existing agent keeps the changes of a person.
     let changed = AgentConfig::new(vec!["changed".into()]);
     let add = stage
         .store
@@ -167,7 +167,7 @@ pub(crate) async fn agent_edit_with_stale_version_is_refused(db: &TestStore) {
     );
     let late = edit("two").await;
     assert!(matches!(late, Err(Error::StaleVersion { .. })), "{late:?}");
-    // What was found with another configuration says nothing of this one.
+    // Offers of another configuration are not stored for this one.
     let noted = store.store_agent_offers(tenant, id, &seen, &offers, stage.now());
     let noted = noted.await.unwrap();
     assert_eq!((noted.config, noted.offers), (to("one"), None));
@@ -181,7 +181,7 @@ pub(crate) async fn ensure_tenant_returns_same_id_for_same_name(db: &TestStore) 
     let stage = Stage::setup(db).await;
     let again = stage.store.ensure_tenant("default", stage.now()).await;
     assert_eq!(again.unwrap(), stage.tenant);
-    // An instance that is registered again is the same one.
+    // A repeated registration returns the same instance.
     let again = stage
         .store
         .register_instance(stage.tenant, stage.instance, "host", stage.now());
@@ -223,7 +223,7 @@ pub(crate) async fn run_and_session_ids_are_found_by_range_within_tenant(db: &Te
 
 pub(crate) async fn manual_trigger_is_listed_first(db: &TestStore) {
     let stage = Stage::setup(db).await;
-    // Made in one instant, they have ids in no particular order.
+    // IDs that were generated in one instant have no particular order.
     for name in ["a", "b", "c", "d", "e", "f"] {
         let mut new = stage.new_automation(name, SessionMode::Fresh);
         new.triggers = vec![hourly()];

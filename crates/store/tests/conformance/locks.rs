@@ -1,4 +1,4 @@
-//! Rows that are locked on PostgreSQL: what waits for them, and what passes them over.
+//! Row locks on PostgreSQL: the transitions that wait for them, and those that skip locked rows.
 
 use model::{
     SeatId, SessionId, approval::ApprovalStatus, run::RunStatus, session::SessionEvent,
@@ -11,7 +11,7 @@ use crate::{
     stage::{Stage, answer},
 };
 
-/// A transaction that holds one row.
+/// Begins a transaction that locks one row.
 pub(crate) async fn lock_row(db: &TestStore, table: &str, id: uuid::Uuid) -> Tx {
     let mut tx = db.database.begin(Scope::System).await.unwrap();
     let sql = format!("select id from {table} where id = $1 for update");
@@ -19,7 +19,7 @@ pub(crate) async fn lock_row(db: &TestStore, table: &str, id: uuid::Uuid) -> Tx 
     tx
 }
 
-/// Lets `doing` run against a seat that is held, until it waits; whatever is not the seat is free then.
+/// Runs `doing` against a locked seat until it waits, and checks that it has locked nothing that comes after the seat.
 async fn assert_waits_for_seat<T>(
     db: &TestStore,
     seat: SeatId,

@@ -1,4 +1,4 @@
-//! Another attempt that a person asks for.
+//! Another attempt on request of a person.
 
 use model::{
     outcome::FailureKind,
@@ -85,7 +85,7 @@ pub(crate) async fn manual_retry_of_unseen_prompt_sends_it_unchanged(db: &TestSt
     stage.end(run, &failed(FailureKind::SignIn, false)).await;
     let again = stage.retry_manually(run).await.unwrap().run_id;
     assert_eq!(stage.start(again).await.prompt.text.trim_end(), "hello");
-    // One that was called off before it began was seen by nobody, either.
+    // The agent has not seen the input of a run that was cancelled before it began.
     let waits = stage.send_message(session, "later").await.run_id;
     let cancelled = stage
         .store
@@ -114,7 +114,7 @@ pub(crate) async fn manual_retry_is_allowed_after_attempts_are_exhausted(db: &Te
     stage.start(again).await;
     stage.end(again, &failed(FailureKind::Start, false)).await;
     assert_eq!(stage.attempts(run).await.len(), 4, "none follows by itself");
-    // And when one succeeds, the automation has no failures in a row any more.
+    // When a manual attempt succeeds, it resets the automation's consecutive failures.
     let last = stage.retry_manually(again).await.unwrap().run_id;
     stage.start(last).await;
     stage.succeed(last).await;

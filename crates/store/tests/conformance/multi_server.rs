@@ -1,4 +1,4 @@
-//! Several servers over one database: who serves which data folder, and what is shared between tenants.
+//! Several servers of one database: the server of each data folder, and the shares of the tenants.
 
 use std::{collections::BTreeSet, time::Duration};
 
@@ -17,14 +17,14 @@ use crate::{
     stage::{Stage, hourly, instance, store_over},
 };
 
-/// Two tenants at work in one database.
+/// Returns two tenants of one database.
 async fn two_tenants(db: &TestStore) -> [Stage; 2] {
     let one = Stage::setup(db).await;
     let other = Stage::setup_tenant("other", store_over(&db.database)).await;
     [one, other]
 }
 
-/// Queues `runs` runs of a tenant, each in a session of its own.
+/// Queues `runs` runs of a tenant, each in a new session.
 async fn queue(stage: &Stage, runs: usize) {
     for _ in 0..runs {
         let session = stage.session().await;
@@ -32,7 +32,7 @@ async fn queue(stage: &Stage, runs: usize) {
     }
 }
 
-/// Claims `limit` runs, and tells how many of them are each tenant's.
+/// Claims `limit` runs and returns the number of each tenant's.
 async fn claim(stages: &[Stage; 2], limit: u32) -> [usize; 2] {
     let stage = &stages[0];
     let claimed = stage
@@ -53,10 +53,10 @@ pub(crate) async fn claim_shares_slots_between_tenants(db: &TestStore) {
     queue(&stages[0], 12).await;
     queue(&stages[1], 4).await;
     assert_eq!(claim(&stages, 4).await, [2, 2], "not the oldest four");
-    // Nothing has ended: both have as many under way.
+    // No run has ended, so both tenants have equally many running.
     assert_eq!(claim(&stages, 2).await, [1, 1]);
     assert_eq!(claim(&stages, 6).await, [5, 1], "nobody keeps a slot free");
-    // Whoever has fewer under way by now is served first.
+    // The tenant with fewer running runs is served first.
     queue(&stages[1], 9).await;
     assert_eq!(claim(&stages, 4).await, [0, 4]);
     assert_eq!(claim(&stages, 20).await, [4, 5]);
@@ -114,9 +114,9 @@ pub(crate) async fn pinned_and_unpinned_runs_of_tenant_keep_input_order(db: &Tes
 pub(crate) async fn claim_skips_runs_pinned_to_other_instances(db: &TestStore) {
     let mut stages = two_tenants(db).await;
     let places = [instance(11), instance(12), instance(13)];
-    // What each place may take of each tenant's, in its order; the last one of each is anybody's.
+    // The runs of each tenant that each instance may claim, in their order. The last list may run on any instance.
     let mut waiting: [[Vec<RunId>; 4]; 2] = Default::default();
-    // In one order for one tenant and in another one for the other: that of instances is not that of inputs.
+    // The two tenants have different orders, because the order of instances is not that of inputs.
     let orders = [[0, 1, 2], [2, 0, 1]];
     for ((stage, waiting), order) in stages.iter_mut().zip(&mut waiting).zip(orders) {
         for nth in order {
@@ -148,10 +148,10 @@ pub(crate) async fn claim_skips_runs_pinned_to_other_instances(db: &TestStore) {
     };
     let of = |parts: [&[RunId]; 2]| parts.concat().into_iter().collect::<BTreeSet<_>>();
     let [one, other] = &waiting;
-    // Where all that is bound sorts behind the one who asks, what is anybody's is still found.
+    // Although all pinned runs sort after this instance, it finds the runs without a pin.
     let free = of([&one[3], &other[3]]);
     assert_eq!(claim(instance(10), 9).await, free);
-    // One of each tenant's, all that is left, and nothing of the other places.
+    // The oldest run of each tenant, then all that are left, and none of other instances.
     let oldest = |place: usize| of([&one[place][..1], &other[place][..1]]);
     assert_eq!(claim(places[1], 2).await, oldest(1));
     assert_eq!(claim(places[0], 2).await, oldest(0));
@@ -193,7 +193,7 @@ pub(crate) async fn claim_fills_slot_past_locked_run(db: &TestStore) {
         let session = stage.session().await;
         said.push(stage.send_message(session, "hello").await.run_id);
     }
-    // Another server is about to take what this one's slot is meant for.
+    // Another server is about to claim the run for which this server's slot is meant.
     let held = lock_row(db, "agent_runs", said[0].uuid()).await;
     assert_eq!(claim(&stages, 1).await, [0, 1]);
     assert_eq!(claim(&stages, 1).await, [0, 0]);
@@ -249,7 +249,7 @@ pub(crate) async fn first_turn_registers_instance_for_tenant(db: &TestStore) {
     assert_eq!((known[0].id, &*known[0].name), (stage.instance, "host"));
 }
 
-/// Has a server of a name serve the stage's data folder.
+/// Registers a server with a name for the stage's data folder.
 async fn serve_after(stage: &Stage, worker: &WorkerId, before: Option<&WorkerId>) -> bool {
     let serves = stage
         .store
@@ -272,7 +272,7 @@ async fn presence(stage: &Stage, worker: &WorkerId) -> ServerHeartbeatReply {
     shown.await.unwrap()
 }
 
-/// Whether the stage's instance is shown as online, and by whom it is or was served.
+/// Returns whether the stage's instance is listed as online, and the name of its last server.
 async fn online_server(stage: &Stage) -> (bool, String) {
     let all = stage.store.instances(stage.scope()).await.unwrap();
     let here = all.iter().find(|one| one.id == stage.instance).unwrap();
@@ -300,7 +300,7 @@ pub(crate) async fn server_is_online_until_stop_or_missing_presence(db: &TestSto
         ServerHeartbeatReply::Continue
     );
     assert!(online_server(&stage).await.0);
-    // Who was only cut off, and was given up meanwhile, is there again.
+    // A server that was only cut off, and whose instance was removed meanwhile, restores it.
     stage
         .clock
         .advance(limits::SERVER_OFFLINE_AFTER + Duration::from_secs(1));
@@ -345,7 +345,7 @@ pub(crate) async fn older_server_with_same_identity_loses_instance(db: &TestStor
         presence(&stage, &newer).await,
         ServerHeartbeatReply::Continue
     );
-    // Nor does it take the other one along when it stops.
+    // When it stops, it does not end the registration of the other server.
     let stopped = stage
         .store
         .record_server_stop(stage.instance, &older, stage.now());
@@ -361,7 +361,7 @@ pub(crate) async fn concurrent_servers_with_same_identity_have_one_winner(db: &T
     let names = ["host-1-00000001", "copy-1-00000002"];
     let workers = names.map(|name| WorkerId::from_stored(name.into()));
     let mut before = None;
-    // Where nobody has served it, and where somebody has.
+    // First without a previous server, then with one.
     for _ in 0..2 {
         let [one, other] = &workers;
         let begin = |worker| serve_after(&stage, worker, before.as_ref());
@@ -459,7 +459,7 @@ pub(crate) async fn runs_pinned_to_removed_instance_fail(db: &TestStore) {
     assert_eq!(stage.store.instances(stage.scope()).await.unwrap(), []);
     let missing = remove().await.unwrap_err();
     assert!(matches!(missing, Error::NotFound { .. }), "{missing:?}");
-    // What is said later fails as well; nothing starts without its memory.
+    // Later messages fail too, because no turn starts without its memory.
     let later = stage.send_message(session, "four").await.run_id;
     let elsewhere = stage
         .store
@@ -474,7 +474,7 @@ pub(crate) async fn runs_pinned_to_removed_instance_fail(db: &TestStore) {
         1
     );
 
-    // Its folder is served again, and with it what it remembers.
+    // A server serves its folder again, which brings the agents' memory back.
     serve(&stage, "host-1-00000003").await;
     let back = stage.send_message(session, "five").await.run_id;
     assert_eq!(
@@ -551,7 +551,7 @@ pub(crate) async fn migration_is_refused_while_old_servers_run(db: &TestStore) {
         panic!("{refused:?}");
     };
     assert_eq!(servers, "host-1-0ld00001");
-    // One that has stopped, or was not seen for long, keeps nobody.
+    // A server that has stopped, or that was not seen for long, does not block a migration.
     run("update servers set stopped_at = seen_at").await;
     let repeated = store::open(&db.location()).await.unwrap_err();
     assert!(

@@ -1,4 +1,4 @@
-//! Notifications: told once to each endpoint that wants to know, and tried until they arrive.
+//! Notifications: created once for each subscribed endpoint, and retried until they arrive.
 
 use std::time::Duration;
 
@@ -46,8 +46,8 @@ impl Stage {
         all.into_iter().find(|one| one.endpoint == id).unwrap()
     }
 
-    /// Tells all endpoints, until each has `expected` deliveries. The feed shows what was committed
-    /// once no transaction is under way that began before, in whatever test.
+    /// Creates deliveries for all endpoints until each has the expected number. The feed shows an event only once all
+    /// transactions that began earlier have ended, in all tests.
     async fn create_deliveries(&self, expected: &[(EndpointId, usize)]) {
         for (id, count) in expected {
             while self.deliveries(*id).await.len() < *count {
@@ -73,14 +73,14 @@ impl Stage {
         (page.next_cursor, notices)
     }
 
-    /// Every notice of the tenant so far.
+    /// Returns all notices of the tenant.
     async fn notices(&self) -> Vec<Notice> {
         let page = self.store.feed(self.tenant, FeedCursor::START, 1000);
         let events = page.await.unwrap().events;
         self.store.notices(self.tenant, events).await.unwrap()
     }
 
-    /// The deliveries of an endpoint, the oldest first.
+    /// Lists the deliveries of an endpoint, the oldest first.
     async fn deliveries(&self, id: EndpointId) -> Vec<Delivery> {
         let found = self.store.deliveries(self.scope(), id, None, 1000).await;
         let mut found = found.unwrap();
@@ -88,7 +88,7 @@ impl Stage {
         found
     }
 
-    /// An endpoint that something is on its way to.
+    /// Creates an endpoint with a pending delivery.
     async fn endpoint_with_pending_delivery(&self) -> EndpointId {
         let id = self.endpoint("hook", &[Kind::MessagePublished]).await;
         self.test_endpoint(self.tenant, id).await.unwrap();
@@ -157,7 +157,8 @@ pub(crate) fn test_delivery(event_id: &str) -> NewDelivery {
     }
 }
 
-/// The deliveries of the notices that an endpoint chose. `service` writes their texts; here each names its event.
+/// Returns the deliveries of the notices that match a subscription. `service` renders their texts; here each text names
+/// its event.
 fn matching_deliveries(subscription: &Subscription, notices: &[Notice]) -> Vec<NewDelivery> {
     let chosen = notices.iter().filter(|it| subscription.wants(it));
     chosen
@@ -309,7 +310,7 @@ pub(crate) async fn concurrent_notifiers_create_one_delivery_per_event(db: &Test
     assert_eq!(told.filter(|told| *told).count(), 1);
     assert_eq!(stage.deliveries(endpoint).await.len(), 1);
     assert_eq!(stage.subscription(endpoint).await.cursor, to);
-    // Whoever forgot how far it was told is refused by the index.
+    // If the cursor is lost, the unique index refuses a second delivery.
     let sql = "update notification_endpoints set cursor = $1";
     let before = from.cursor.to_string();
     db.run(Scope::System, sql, params![before]).await.unwrap();
@@ -332,12 +333,12 @@ pub(crate) async fn delivery_is_claimed_by_one_sender_until_lease_expires(db: &T
     assert!(due(stage.now()).await.is_empty());
     stage.clock.advance(limits::DELIVERY_LEASE);
     assert_eq!(due(stage.now()).await, [endpoint]);
-    // Whoever had it is lost: it is sent again, as what it was.
+    // The sender is lost. Another sender sends the same text again.
     let again = stage.claim_deliveries(endpoint).await.remove(0);
     assert_eq!(again.delivery.id, claimed[0].delivery.id);
     assert_eq!(again.delivery.body, claimed[0].delivery.body);
     assert_eq!(again.delivery.attempts, 2);
-    // And comes late, to say what is no longer so.
+    // The first sender's result arrives late and is outdated.
     stage.record_response(&claimed[0], Some(500)).await;
     let delivery = stage.delivery(endpoint).await;
     assert_eq!(
@@ -384,7 +385,7 @@ pub(crate) async fn failing_delivery_backs_off_and_is_given_up(db: &TestStore) {
     let found = stage.store.endpoint(stage.scope(), endpoint).await.unwrap();
     assert_eq!(found.failing_since, Some(began));
     assert_eq!(found.disabled_at, None, "it may be back by tomorrow");
-    // A person sends it again, and it arrives under the same id.
+    // A person sends the delivery again, and it arrives under the same ID.
     let redelivered = stage
         .store
         .redeliver(stage.scope(), delivery.id, stage.now());
@@ -478,7 +479,7 @@ pub(crate) async fn old_finished_deliveries_are_trimmed(db: &TestStore) {
 pub(crate) async fn delivery_of_earlier_version_is_sent_byte_for_byte(db: &TestStore) {
     let stage = Stage::setup(db).await;
     let endpoint = stage.endpoint_with_pending_delivery().await;
-    // The text of a notification as servers wrote it before the typed events, with keys that are gone now.
+    // The text of a notification in the form before the typed events, with keys that no longer exist.
     let text = r#"{"data":{"automation":null,"change":{"reason":null,"state":"paused"},"session":{"channel":null,"id":"ses_0197f3c2a9d07cc1a1b2c3d4e5f60001"}},"id":"evt_0197f3c2a9d07cc1a1b2c3d4e5f60001_4","timestamp":"2026-05-04T09:00:00Z","type":"session.state"}"#;
     let sql = "update webhook_deliveries set body = $1";
     db.run(Scope::System, sql, params![text]).await.unwrap();

@@ -1,4 +1,4 @@
-//! Opening: what is ours is brought to this version, what is not is left as it was.
+//! Opening: a Matins database is migrated to this version, every other one stays unchanged.
 
 use std::{
     fs, future::poll_fn, os::unix::fs::PermissionsExt as _, path::Path, pin::pin, task::Poll,
@@ -20,7 +20,7 @@ fn location(place: &TestDatabase) -> Location {
     place.url().parse().unwrap()
 }
 
-/// Changes a database behind the store's back.
+/// Changes a database without the store.
 async fn change(place: &TestDatabase, sql: &str) {
     let sql = sqlx::raw_sql(AssertSqlSafe(sql.to_owned()));
     if let Some(file) = place.file() {
@@ -35,7 +35,7 @@ async fn change(place: &TestDatabase, sql: &str) {
     }
 }
 
-/// All that could have been changed: the file's bytes, or the catalog with the version's rows.
+/// Returns everything that could have changed: the file's bytes, or the catalog and the rows of versions.
 async fn contents(place: &TestDatabase) -> Vec<u8> {
     if let Some(file) = place.file() {
         return fs::read(file).unwrap();
@@ -51,7 +51,7 @@ async fn contents(place: &TestDatabase) -> Vec<u8> {
     catalog.unwrap_or_default().into_bytes()
 }
 
-/// Opens what must be refused, and shows that nothing changed.
+/// Opens a database that must be refused, and checks that it did not change.
 async fn assert_refused_unchanged(place: &TestDatabase) -> OpenError {
     let before = contents(place).await;
     let refused = store::open(&location(place)).await.unwrap_err();
@@ -84,7 +84,7 @@ pub(crate) async fn concurrent_opens_of_new_database_succeed(db: &TestStore) {
     World::create(&store).await;
 }
 
-/// Polls a future so many times at the most, then drops it.
+/// Polls a future at most this many times, then drops it.
 pub(crate) async fn poll_at_most<T>(future: impl Future<Output = T>, mut polls: u32) -> Option<T> {
     let mut future = pin!(future);
     poll_fn(|context| {
@@ -178,7 +178,7 @@ pub(crate) async fn damaged_file_is_refused_and_unchanged(db: &TestStore) {
     }
 }
 
-/// A page in the middle of a table, or the root of one.
+/// Returns the number of a page in the middle of a table, or of its root page.
 async fn page_of(file: &Path, table: &str, which: &str) -> usize {
     let sql = format!("select {which} from dbstat where name = '{table}'");
     let mut connection = SqliteConnectOptions::new()
@@ -310,7 +310,7 @@ pub(crate) async fn superuser_role_is_refused(db: &TestStore) {
     );
 }
 
-/// The first version's tables, with a turn under way.
+/// Rows in the tables of the first version, with a running turn.
 const FIRST_VERSION_ROWS: &str = "
     insert into tenants values (x'01', 'default', 1);
     insert into harnesses values (x'02', x'01', 'demo', '{}', 1, 1);
@@ -356,7 +356,7 @@ async fn migration_of_first_version_keeps_rows() {
         .await
         .unwrap();
     assert_eq!(beats, [7]);
-    // They still go with what they belong to.
+    // The migrated rows are still deleted with the rows that they belong to.
     let left = "pragma foreign_keys = on; delete from agent_sessions; ";
     sqlx::raw_sql(left).execute(&mut file).await.unwrap();
     let left: i64 = sqlx::query_scalar(

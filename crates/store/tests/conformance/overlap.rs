@@ -1,4 +1,4 @@
-//! What an occurrence does when an earlier run of its automation is still there.
+//! Overlap policies: an occurrence while an earlier run of its automation is not finished.
 
 use model::{
     outcome::FailureKind,
@@ -92,7 +92,7 @@ pub(crate) async fn overlap_cancel_running_cancels_earlier_runs(db: &TestStore) 
         let reason = "superseded by a later occurrence".to_owned();
         assert_eq!(stage.heartbeat(first).await, HeartbeatReply::Cancel(reason));
         stage.assert_nothing_promotable().await;
-        // An agent that is killed for it ends by a failure, and is called off all the same.
+        // An agent that is killed by the cancellation ends with a failure, but the run counts as cancelled.
         let end = failed(FailureKind::AgentExited, true);
         let _ = stage.finish(first, &end).await;
         assert_eq!(
@@ -157,7 +157,7 @@ pub(crate) async fn seat_taken_by_person_does_not_block_automation(db: &TestStor
     let active = stage.fire(automation).await.run_id;
     let second = stage.fire(automation).await.run_id;
     let third = stage.fire(automation).await.run_id;
-    // A person's attempt waits for the end of its backoff on the second one's seat.
+    // The person's message waits for the end of its backoff on the seat of the second run.
     let said = stage
         .send_message(stage.session_of(second).await, "hello")
         .await;

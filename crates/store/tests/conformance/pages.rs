@@ -18,7 +18,7 @@ use crate::{
     stage::{Stage, hourly, instance},
 };
 
-/// Reads a list to its end, two at a time, and gives its ids.
+/// Reads a list to its end, two items per page, and returns its IDs.
 macro_rules! to_its_end {
     (|$page:ident| $read:expr) => {{
         let mut found = Vec::new();
@@ -36,13 +36,13 @@ macro_rules! to_its_end {
     }};
 }
 
-/// What a history holds.
+/// The IDs of a history.
 struct History {
     sessions: [SessionId; 3],
     automations: [AutomationId; 2],
 }
 
-/// Runs of every origin that there is so far, and of most statuses.
+/// Creates runs of every origin and of most statuses.
 async fn history(stage: &Stage) -> History {
     let talk = stage.keyed_session(Some("web:100%_Talk")).await;
     let report = stage.automation("report", SessionMode::Fresh).await;

@@ -1,4 +1,4 @@
-//! What is removed when it is old, and what never is.
+//! Retention: the rows that are removed when they are old, and those that stay.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use crate::{
 };
 
 impl Stage {
-    /// Takes a turn from the words to the answer.
+    /// Completes a turn from the message to the answer.
     async fn complete_turn(&self, session: SessionId) -> model::RunId {
         let run = self.send_message(session, "hello").await.run_id;
         self.start(run).await;
@@ -59,7 +59,7 @@ pub(crate) async fn recent_or_unfinished_records_are_not_trimmed(db: &TestStore)
         0
     );
     stage.advance_seconds(40 * 24 * 60 * 60);
-    // The first turn is old by now; the second one began as long ago and is not over.
+    // The first turn is old by now. The second began as long ago but has not ended.
     assert_eq!(
         stage.store.trim_records(stage.days_ago(41)).await.unwrap(),
         0
@@ -71,7 +71,7 @@ pub(crate) async fn recent_or_unfinished_records_are_not_trimmed(db: &TestStore)
     let record = async |run| stage.store.run_record(stage.scope(), run).await.unwrap();
     assert_eq!(record(young).await, None);
     assert!(record(under_way).await.is_some());
-    // Of the log, what came before the turn that is under way goes.
+    // Events before the running turn are removed from the log.
     let kept_from = stage.store.oldest_event_seq(stage.scope(), session).await;
     assert_eq!(kept_from.unwrap(), 1);
     assert!(stage.trim_all_logs(stage.days_ago(30)).await > 0);
@@ -129,7 +129,7 @@ pub(crate) async fn clock_set_back_leaves_no_gap_in_trimmed_log(db: &TestStore) 
     let session = stage.session().await;
     stage.complete_turn(session).await;
     let numbers = stage.event_numbers(session).await;
-    // The third event looks young, those after it look old.
+    // The third event looks young; the later ones look old.
     let sql = "update session_events set created_at = $1 where session_id = $2 and seq = 3";
     let young = stage.now() + Duration::from_hours(24 * 100);
     db.run(Scope::System, sql, params![young, session])

@@ -1,4 +1,4 @@
-//! What is to come, in one look.
+//! The summary of pending work.
 
 use model::policy::SessionMode;
 use store::SchedulerStatus;

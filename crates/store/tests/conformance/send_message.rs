@@ -1,4 +1,4 @@
-//! A person's words: at once, or waiting in their order.
+//! A person's messages: at once, or waiting in their order.
 
 use futures::future::join_all;
 use model::{

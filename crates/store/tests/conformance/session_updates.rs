@@ -1,4 +1,4 @@
-//! Reading on in many sessions at once.
+//! Continued reading of many sessions at once.
 
 use std::collections::HashMap;
 
@@ -18,7 +18,7 @@ impl Stage {
         assert_eq!(written.await.unwrap(), WriteOutcome::Committed);
     }
 
-    /// The texts of turns from positions on, each put together.
+    /// Returns the joined live texts of turns, each from a position on.
     async fn live_texts(&self, runs: &[(RunId, i64)], limit: u32) -> HashMap<RunId, String> {
         let mut from: HashMap<RunId, i64> = runs.iter().copied().collect();
         let mut texts: HashMap<RunId, String> = HashMap::new();
@@ -149,7 +149,7 @@ pub(crate) async fn grown_live_text_is_read_from_middle(db: &TestStore) {
     stage.write_live_text(run, 1, "bä").await;
     let read = stage.live_texts(&[(run, 0)], 10).await;
     assert_eq!(read[&run], "abä");
-    // What the writer does not know to be written is sent again with what came since.
+    // The writer sends a piece again if it does not know whether it was written, together with the text that followed.
     stage.write_live_text(run, 1, "bäcd").await;
     stage.write_live_text(run, 6, "e").await;
     let rest = stage.live_texts(&[(run, 4)], 10).await;

@@ -1,4 +1,4 @@
-//! Sessions: their life, what pausing and closing do to what waits.
+//! Sessions: their life, and the effect of pausing and closing on waiting runs.
 
 use model::{
     entity::Channel,
@@ -226,7 +226,7 @@ pub(crate) async fn run_deferred_by_pause_frees_overlap_slot(db: &TestStore) {
         stage.statuses([first, second, third]).await,
         [Deferred, Queued, Deferred]
     );
-    // A run that is claimed and then held makes room as well.
+    // A claimed run that is then deferred frees its seat too.
     assert_eq!(stage.claim().await, Some(second));
     stage
         .move_on(stage.session_of(second).await, SessionEvent::Pause)
@@ -236,7 +236,7 @@ pub(crate) async fn run_deferred_by_pause_frees_overlap_slot(db: &TestStore) {
         stage.statuses([first, second, third]).await,
         [Deferred, Deferred, Queued]
     );
-    // One that is resumed waits for the one that took its place.
+    // A resumed run waits for the run that took its seat.
     stage
         .move_on(stage.session_of(first).await, SessionEvent::Resume)
         .await;
@@ -314,7 +314,7 @@ pub(crate) async fn title_edit_with_stale_version_is_refused(db: &TestStore) {
         },
     };
     assert_eq!((last.seq, &last.change), (found.last_seq, &renamed));
-    // The same again writes nothing into the log, and a title can be taken away.
+    // An edit without a change writes nothing to the log, and a title can be removed.
     edit(&titled("One"), &titled("One")).await.unwrap();
     assert_eq!(read().await.last_seq, found.last_seq);
     edit(&titled("One"), &untitled).await.unwrap();

@@ -1,4 +1,4 @@
-//! The sweep: backoffs that are over, and whatever was left behind.
+//! The sweep: ended backoffs, and runs that no promotion has started.
 
 use model::{
     outcome::FailureKind,

@@ -1,4 +1,4 @@
-//! Tokens: what they are worth, and how they end.
+//! Tokens: their permissions, and their end.
 
 use std::{collections::BTreeSet, time::Duration};
 
@@ -19,7 +19,7 @@ use crate::{
     without_locks::{patiently, without_locks},
 };
 
-/// What a token of a test is made of, and its hash.
+/// Returns a new token and the hash of its secret.
 fn new_token(stage: &Stage, role: Role) -> NewToken {
     let entropy = SeededEntropy::new(unique());
     let secret = TokenSecret::generate(&entropy);
@@ -136,7 +136,7 @@ pub(crate) async fn revoked_token_revokes_its_browser_tokens(db: &TestStore) {
     let (parent, other) = (stage.token().await, stage.token().await);
     let browser = stage.sign_in(parent.id, stage.in_days(30)).await.unwrap();
     let others = stage.sign_in(other.id, stage.in_days(30)).await.unwrap();
-    // One that a browser signs in belongs to the token as well.
+    // A token that a browser's token signs in belongs to the original token as well.
     let second = stage.sign_in(browser.id, stage.in_days(30)).await.unwrap();
     let found = stage.token_for_hash(&second.hash).await.unwrap();
     assert_eq!(found.parent_id, Some(parent.id));
@@ -151,7 +151,7 @@ pub(crate) async fn revoked_token_revokes_its_browser_tokens(db: &TestStore) {
     assert!(stage.token_for_hash(&others.hash).await.is_some());
     assert!(stage.sign_in(parent.id, stage.in_days(1)).await.is_none());
     assert!(stage.sign_in(browser.id, stage.in_days(1)).await.is_none());
-    // Again changes nothing.
+    // A repeated revocation changes nothing.
     let first = stage.store.token(stage.scope(), parent.id).await.unwrap();
     let again = stage
         .store
@@ -347,7 +347,7 @@ pub(crate) async fn expired_sign_ins_are_trimmed(db: &TestStore) {
     assert_eq!(trim().await, 0);
     stage.advance_seconds(2 * 24 * 60 * 60);
     assert_eq!(trim().await, 2, "a browser's token and a link");
-    // Those that people made stay to be seen.
+    // Tokens that people created stay in the list.
     assert!(stage.store.token(stage.scope(), expired.id).await.is_ok());
     assert!(stage.token_for_hash(&kept.hash).await.is_some());
     assert_eq!(db.count(Scope::System, "sign_in_links").await, 0);

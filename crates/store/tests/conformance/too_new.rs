@@ -1,4 +1,4 @@
-//! Documents that need a later format than this program honours.
+//! Documents that need a later format than this program supports.
 
 use model::{
     RunId,
@@ -51,7 +51,7 @@ pub(crate) async fn too_new_automation_stays_due_for_newer_server(db: &TestStore
     );
     assert_eq!(found.needs_format, LATER_FORMAT);
 
-    // A server that honours it: its policy decides about the instants between.
+    // On a server that supports the format, the policy decides on the missed instants.
     set_formats(db, "automations", automation, 1).await;
     stage.fire_due().await;
     assert_eq!(stage.run_lines(automation).await, ["missed 2", "queued 1"]);
@@ -270,7 +270,7 @@ pub(crate) async fn pause_of_too_new_automation_loses_no_instant(db: &TestStore)
     );
     assert!(stage.run_lines(automation).await.is_empty());
 
-    // A server that honours it makes the row of what was due until the pause, and of nothing after it.
+    // A server that supports the format records the missed instants until the pause, and none after it.
     set_formats(db, "automations", automation, 1).await;
     stage.clock.set(at("2026-05-04T14:30:00Z"));
     stage.fire_due().await;
@@ -281,7 +281,7 @@ pub(crate) async fn pause_of_too_new_automation_loses_no_instant(db: &TestStore)
     resumed.await.unwrap();
     assert_eq!(stage.fire_due().await, FireReport::default());
 
-    // The same where a person resumes it before the server looks.
+    // The same if a person resumes the automation before the server polls.
     set_formats(db, "automations", automation, LATER_FORMAT).await;
     stage.clock.set(at("2026-05-04T15:30:00Z"));
     let paused = stage
@@ -330,7 +330,7 @@ pub(crate) async fn started_run_of_too_new_automation_ends_as_usual(db: &TestSto
     let run = stage.fire(automation).await.run_id;
     stage.start(run).await;
     set_formats(db, "automations", automation, LATER_FORMAT).await;
-    // A later server may have written a word that cannot be read here.
+    // A later server may have written a word that this program cannot read.
     let sql = "update automations set policies = $1 where id = $2";
     let policies = json!({ "overlap": "a later word", "pause_after_failures": 1 });
     db.run(Scope::System, sql, params![&policies, automation])
@@ -477,7 +477,7 @@ pub(crate) async fn unreadable_agent_hides_no_other(db: &TestStore) {
     let names: Vec<_> = listed.iter().map(|one| one.name.as_str()).collect();
     assert_eq!(names, ["agent"]);
     assert_newer_format_refused(stage.store.agent(stage.scope(), other).await);
-    // One that is corrupt can be put right.
+    // A corrupt document can be replaced.
     write(1).await;
     let put = stage.store.put_agent(tenant, "other", &config, None, now);
     assert_eq!(put.await.unwrap().config, config);

@@ -1,4 +1,4 @@
-//! Transactions: all or nothing, one state, and faults that are told apart.
+//! Transactions: atomicity, one snapshot, and errors that callers can distinguish.
 
 use std::collections::BTreeSet;
 
@@ -96,7 +96,7 @@ pub(crate) async fn full_disk_has_its_own_error(db: &TestStore) {
 }
 
 pub(crate) async fn dead_idle_connection_is_replaced(db: &TestStore) {
-    // Several, so that the first one that is tried instead is dead as well.
+    // Several connections, so that the first replacement is dead as well.
     let open = join_all((0..3).map(|_| db.database.begin(Scope::System))).await;
     for tx in open {
         tx.unwrap().commit().await.unwrap();

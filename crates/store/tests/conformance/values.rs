@@ -1,4 +1,4 @@
-//! Values come back from both databases as they were given.
+//! Values come back from both databases unchanged.
 
 use model::{RunId, Timestamp};
 use serde_json::{Value, json};
