@@ -520,7 +520,7 @@ pub(crate) async fn approval_request_and_decision_are_in_feed_and_notices(db: &T
 
     let requested = events[0].clone();
     let notices = stage.store.notices(stage.tenant, events).await.unwrap();
-    assert_eq!(notices.len(), 1, "what was decided is not asked");
+    assert_eq!(notices.len(), 1, "a decided approval is not announced");
     assert_eq!(notices[0].kind, NotificationKind::ApprovalRequested);
     assert_eq!(notices[0].event, requested);
     assert_eq!(notices[0].run.as_ref().unwrap().id, fired);
@@ -548,6 +548,6 @@ pub(crate) async fn approval_decision_of_other_process_wakes_subscriber(db: &Tes
     };
     // The fallback poll comes every five seconds. This notification must come earlier.
     let woken = tokio::time::timeout(Duration::from_secs(2), woken).await;
-    assert!(woken.is_ok(), "nobody was woken");
+    assert!(woken.is_ok(), "the subscription was not woken");
     assert_eq!(stage.approval_status(id).await, ApprovalStatus::Allowed);
 }

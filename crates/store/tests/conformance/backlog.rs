@@ -80,7 +80,7 @@ pub(crate) async fn corrupt_automation_can_be_deleted(db: &TestStore) {
     assert_eq!(
         stage.status(first).await,
         RunStatus::Cancelled,
-        "what waited is called off"
+        "the waiting run is cancelled"
     );
     stage.clock.set(at("2026-05-04T10:00:00Z"));
     assert_eq!(stage.fire_due().await, FireReport::default());

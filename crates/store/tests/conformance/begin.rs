@@ -32,7 +32,7 @@ pub(crate) async fn begin_of_unclaimed_or_foreign_run_is_fenced(db: &TestStore) 
     assert!(matches!(stage.begin(run).await, StartReply::Started(_)));
     assert!(
         matches!(stage.begin(run).await, StartReply::Fenced),
-        "begun before"
+        "already begun"
     );
     let nobody = model::RunId::from_uuid(crate::fixtures::id());
     assert!(matches!(stage.begin(nobody).await, StartReply::Fenced));
@@ -74,7 +74,7 @@ pub(crate) async fn begin_on_instance_without_memory_is_refused(db: &TestStore) 
         .store
         .begin(second, &stage.worker, instance(2), stage.now());
     let StartReply::Refused(failure) = begun.await.unwrap() else {
-        panic!("it began on another instance");
+        panic!("the turn began on another instance");
     };
     assert_eq!(failure.kind, FailureKind::InstanceGone);
     assert_eq!(stage.status(second).await, Failed);

@@ -155,7 +155,7 @@ pub(crate) async fn run_over_budget_is_deferred_until_next_period(db: &TestStore
     for _ in 0..2 {
         stage.turn_using(id, 1, 0).await;
     }
-    // The whole budget is used, and no further turn is waiting.
+    // The whole budget is used, but no further run has been refused.
     assert_eq!(
         stage.read_automation(id).await.state,
         AutomationState::Enabled
@@ -203,7 +203,7 @@ pub(crate) async fn automation_resumed_before_next_period_pauses_again(db: &Test
         StartReply::Deferred
     ));
     stage.assert_paused_by_budget(id, said).await;
-    // A waiting run may begin again as soon as a person resumes the automation.
+    // After a resume, the waiting run may be claimed again, and its budget is checked again.
     stage.advance_seconds(60);
     stage.resume(id).await;
     stage.assert_nothing_promotable().await;
@@ -286,7 +286,7 @@ pub(crate) async fn run_stopped_by_budget_pauses_automation_and_is_not_retried(d
     let ended = stage.run(run).await;
     assert_eq!(ended.state.reason(), Some("budget"));
     assert_eq!(stage.attempts(run).await.len(), 1);
-    // A run whose precheck ends at midnight finds the limits of the new day unused.
+    // A turn that is stopped just before midnight finds no used-up budget at its end. Its failure becomes the reason.
     let late = stage.automation("late", SessionMode::Fresh).await;
     let run = stage.fire(late).await.run_id;
     stage.start(run).await;

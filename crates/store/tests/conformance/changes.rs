@@ -24,7 +24,7 @@ async fn assert_woken_for(changes: &mut Changes, log: Uuid) {
     };
     // The fallback poll comes every five seconds. This notification must come earlier.
     let woken = tokio::time::timeout(Duration::from_secs(4), wait).await;
-    assert!(woken.is_ok(), "nobody was woken");
+    assert!(woken.is_ok(), "the subscription was not woken");
 }
 
 /// Waits for the first notification, which is for all logs. From then on, changes of other processes are noticed.
@@ -59,7 +59,7 @@ pub(crate) async fn rolled_back_change_wakes_no_subscriber(db: &TestStore) {
         None,
         stage.now(),
     );
-    assert!(refused.await.is_err(), "it is not paused");
+    assert!(refused.await.is_err(), "the automation is not paused");
     stage.send_message(after, "hello").await;
     let ChangeSet { everything, logs } = changes.next().await;
     assert!(!everything);
@@ -176,7 +176,7 @@ pub(crate) async fn lost_listener_reconnects_and_wakes_all_subscribers(db: &Test
     let changed = tokio::time::timeout(Duration::from_secs(4), changes.next()).await;
     assert!(
         changed.unwrap().everything,
-        "something may have been missed"
+        "a change may have been missed"
     );
     let other = store::open(&db.location()).await.unwrap();
     let elsewhere = store_over(&other);

@@ -88,7 +88,7 @@ pub(crate) async fn concurrent_claims_take_each_run_once(db: &TestStore) {
             loop {
                 let claimed = store.claim(&worker, stage.instance, 3, None, stage.now());
                 let claimed = claimed.await.unwrap();
-                assert!(claimed.len() <= 3, "more than was asked for");
+                assert!(claimed.len() <= 3, "more than the limit");
                 if claimed.is_empty() {
                     return taken;
                 }
@@ -136,7 +136,7 @@ pub(crate) async fn claim_of_named_run_claims_no_other(db: &TestStore) {
     assert_eq!(claimed.len(), 1);
     assert_eq!(claimed[0].run, second);
     assert_eq!(stage.statuses([first, second]).await, [Queued, Delivered]);
-    assert_eq!(claim().await.unwrap(), [], "it is claimed already");
+    assert_eq!(claim().await.unwrap(), [], "the run is already claimed");
 }
 
 pub(crate) async fn deferred_run_cannot_be_claimed(db: &TestStore) {
@@ -169,7 +169,7 @@ pub(crate) async fn run_is_claimed_only_on_instance_of_its_memory(db: &TestStore
             .claim(&stage.worker, place, 1, None, stage.now())
     };
     assert_eq!(claim(elsewhere).await.unwrap(), []);
-    assert_eq!(stage.status(second).await, Queued, "it waits, visibly");
+    assert_eq!(stage.status(second).await, Queued, "the run stays in the queue");
     let standing = stage.store.instances(stage.scope()).await.unwrap();
     let waiting: Vec<_> = standing.iter().map(|it| (it.id, it.queued_runs)).collect();
     assert!(waiting.contains(&(stage.instance, 1)), "{waiting:?}");

@@ -45,7 +45,7 @@ pub(crate) async fn bound_automation_blocks_session_deletion(db: &TestStore) {
         cancelled_turns: turns,
     } = deleted.await.unwrap()
     else {
-        panic!("the session is there still");
+        panic!("the session still exists");
     };
     assert_eq!((automations[0].id, automations.len(), turns), (bound, 1, 0));
     let gone = stage.store.automation(stage.scope(), bound).await;
@@ -143,7 +143,7 @@ pub(crate) async fn session_and_bound_automations_are_deleted_atomically(db: &Te
         .store
         .delete_session(stage.tenant, session, true, stage.now());
     let SessionDeletion::Deleted { automations, .. } = deletion.await.unwrap() else {
-        panic!("the session is there still");
+        panic!("the session still exists");
     };
     assert_eq!(automations.len(), 1);
     assert_eq!(automations[0].id, bound);
@@ -194,7 +194,7 @@ pub(crate) async fn worker_of_deleted_session_is_fenced(db: &TestStore) {
                 cancelled_turns: turns,
                 ..
             } => turns,
-            SessionDeletion::BlockedBy(_) => panic!("nothing is bound to it"),
+            SessionDeletion::BlockedBy(_) => panic!("no automation is bound to the session"),
         };
         assert_eq!(turns, 1);
         assert!(matches!(stage.begin(run).await, StartReply::Fenced));

@@ -275,7 +275,7 @@ pub(crate) async fn catch_up_all_runs_missed_instants_in_batches(db: &TestStore)
     let (first, last) = (runs.first().unwrap(), runs.last().unwrap());
     assert_eq!((first.status(), last.status()), (Queued, Deferred));
     let sessions: std::collections::BTreeSet<_> = runs.iter().map(|run| run.session_id).collect();
-    assert_eq!(sessions.len(), 1, "all go to the automation's own session");
+    assert_eq!(sessions.len(), 1, "all runs use the automation's session");
 }
 
 pub(crate) async fn jittered_trigger_fires_late_and_keeps_its_instant(db: &TestStore) {
@@ -313,7 +313,7 @@ pub(crate) async fn resumed_automation_is_due_from_now_on(db: &TestStore) {
     let again = stage
         .store
         .pause_automation(stage.scope(), automation, "holidays", stage.now());
-    assert!(again.await.is_err(), "it is paused already");
+    assert!(again.await.is_err(), "the automation is already paused");
     assert_eq!(
         stage
             .store

@@ -119,7 +119,7 @@ pub(crate) async fn automation_edit_with_stale_version_is_refused(db: &TestStore
     assert_eq!(
         stage.current_definition(id).await,
         theirs,
-        "nothing of it was written"
+        "the refused edit wrote nothing"
     );
     // The traces of runs on an automation do not count as a change of its definition.
     let run = stage.fire(id).await.run_id;
@@ -192,7 +192,7 @@ pub(crate) async fn unchanged_triggers_keep_cadence_across_edit(db: &TestStore) 
     });
     edited.await.unwrap();
     let after = stage.timed_triggers(id).await;
-    assert_eq!(&after[0], stays[0], "the same row, due at the same instant");
+    assert_eq!(&after[0], stays[0], "the trigger keeps its row and its due instant");
     assert_eq!(after[1].spec, new);
     assert_eq!(
         stage.next_instants(id).await,

@@ -115,7 +115,7 @@ pub(crate) async fn rolled_back_event_takes_no_number(db: &TestStore) {
     let session = stage.session().await;
     let run = stage.send_message(session, "one").await.run_id;
     stage.start(run).await;
-    // The end cannot be written, because its message ID belongs to another row.
+    // The end cannot be written, because its message ID belongs to a row without a run.
     let entry = model::turn::Entry {
         id: model::MessageId::from_uuid(crate::fixtures::id()),
         role: model::turn::Role::Tool,
@@ -131,7 +131,7 @@ pub(crate) async fn rolled_back_event_takes_no_number(db: &TestStore) {
     let refused = stage
         .store
         .record(run, &stage.worker, &entries, stage.now());
-    assert!(refused.await.is_err(), "the row is nobody's");
+    assert!(refused.await.is_err(), "the row belongs to no run");
     let found = stage.store.session(stage.scope(), session).await.unwrap();
     let events = stage.store.events(stage.scope(), session, 0, 100);
     let last = events.await.unwrap().last().unwrap().seq;

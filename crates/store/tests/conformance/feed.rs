@@ -217,7 +217,7 @@ pub(crate) async fn automation_changes_are_in_its_log(db: &TestStore) {
     stage.fail(run, FailureKind::AgentError).await;
     store.delete_automation(scope, id, now).await.unwrap();
     let refused = store.pause_automation(scope, id, "again", now).await;
-    assert!(refused.is_err(), "what is refused leaves no line");
+    assert!(refused.is_err(), "a refused transition logs nothing");
 
     let feed = stage.whole_feed(db).await;
     let expected = [
@@ -279,7 +279,7 @@ pub(crate) async fn skipped_and_missed_occurrences_are_in_automation_log(db: &Te
         .iter()
         .map(|one| subject_id(&one.event.change))
         .collect();
-    assert_eq!(lines, rows, "each row has its line");
+    assert_eq!(lines, rows, "each row has its event");
     let Change::Run {
         change: RunChange::Missed { occurrences, .. },
         ..
@@ -511,7 +511,7 @@ pub(crate) async fn database_restored_on_other_server_keeps_feed_order(db: &Test
     wait_for_feed(db, stage.tenant).await;
     let page = stage.store.feed(stage.tenant, FeedCursor::START, 10).await;
     let Some(UnusableCursor::Trimmed(kept)) = page.unwrap().unusable_cursor else {
-        panic!("what was trimmed there is still gone");
+        panic!("the trimmed events are still missing");
     };
     let feed = stage.feed(None, kept, 10).await;
     assert_eq!(feed.len(), 3);

@@ -102,7 +102,7 @@ pub(crate) async fn answer_of_automation_is_message_with_source(db: &TestStore) 
     let session = stage.session_of(run).await;
     let rows = stage.store.messages(stage.scope(), session, 0, 10);
     let rows = rows.await.unwrap();
-    assert_eq!(rows.len(), 2, "an answer needs no notice");
+    assert_eq!(rows.len(), 2, "an answer needs no system message");
     assert_eq!(
         (rows[1].role, rows[1].kind),
         (Role::Assistant, EntryKind::Message)
@@ -226,7 +226,7 @@ pub(crate) async fn finish_stores_usage_title_and_record(db: &TestStore) {
         let record = record.unwrap().unwrap();
         assert_eq!(record.diagnostics, finished.diagnostics);
         assert_eq!(record.error, finished.error);
-        assert!(record.rendered_prompt.is_some(), "what was sent stays");
+        assert!(record.rendered_prompt.is_some(), "the record keeps the prompt that was sent");
     }
 }
 
@@ -267,7 +267,7 @@ pub(crate) async fn unrequested_cancelled_end_counts_as_failure(db: &TestStore) 
             (ended.status(), ended.state.reason()),
             (Failed, Some("cancelled"))
         );
-        assert_eq!(stage.attempts(run).await.len(), 1, "it is not tried again");
+        assert_eq!(stage.attempts(run).await.len(), 1, "the run is not retried");
         assert_eq!(failures().await.1, count);
         let message = ended.state.message().unwrap();
         assert!(message.contains("nobody had called it off"), "{message}");
@@ -295,7 +295,7 @@ pub(crate) async fn automation_with_consecutive_failures_is_paused(db: &TestStor
     turn(Outcome::Cancelled("no matter".into())).await;
     assert_eq!(found().await.consecutive_failures, 2);
     turn(Outcome::Stopped(StopReason::EndTurn)).await;
-    assert_eq!(found().await.consecutive_failures, 0, "a success forgives");
+    assert_eq!(found().await.consecutive_failures, 0, "a success resets the failures");
     for _ in 0..3 {
         assert_eq!(found().await.state, AutomationState::Enabled);
         turn(refusal()).await;

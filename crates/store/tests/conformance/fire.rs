@@ -137,7 +137,7 @@ pub(crate) async fn fresh_automation_gets_new_session_for_each_run(db: &TestStor
         .store
         .sessions(stage.scope(), None, Some(automation), 10);
     let listed: Vec<_> = listed.await.unwrap().iter().map(|one| one.id).collect();
-    assert_eq!(listed, [two, one], "the newest first");
+    assert_eq!(listed, [two, one], "newest first");
 }
 
 pub(crate) async fn continuous_automation_keeps_its_session(db: &TestStore) {
@@ -154,7 +154,7 @@ pub(crate) async fn continuous_automation_keeps_its_session(db: &TestStore) {
     stage.succeed(first).await;
     let assignment = stage.start(second.run_id).await;
     let memory = assignment.seat.acp_session_id.unwrap();
-    assert_eq!(memory.as_str(), "memory-1", "what the first turn left");
+    assert_eq!(memory.as_str(), "memory-1", "the memory of the first turn");
 }
 
 pub(crate) async fn concurrent_fires_create_one_continuous_session(db: &TestStore) {
@@ -192,7 +192,7 @@ pub(crate) async fn run_after_reset_starts_new_session(db: &TestStore) {
     assert_ne!(old, new);
     for session in [old, new] {
         let found = stage.store.session(stage.scope(), session).await.unwrap();
-        assert_eq!(found.schedule_id, Some(automation), "its history has both");
+        assert_eq!(found.schedule_id, Some(automation), "the automation's history has both sessions");
     }
     let assignment = stage.start(second.run_id).await;
     assert_eq!(assignment.seat.acp_session_id, None);
@@ -257,5 +257,5 @@ pub(crate) async fn pause_and_resume_keep_continuous_session(db: &TestStore) {
         stage.session_of(first).await
     );
     let memory = stage.start(second).await.seat.acp_session_id.unwrap();
-    assert_eq!(memory.as_str(), "memory-1", "what the first turn left");
+    assert_eq!(memory.as_str(), "memory-1", "the memory of the first turn");
 }

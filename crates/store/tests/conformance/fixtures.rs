@@ -394,7 +394,7 @@ impl World {
                 automation_id: self.id("automations"), day: at, currency: "USD",
                 tokens: 1_i64, cost: 1_i64, turns: 1_i64,
             },
-            other => panic!("there is no row for {other}"),
+            other => panic!("no row for table {other}"),
         }
     }
 

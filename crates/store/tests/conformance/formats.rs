@@ -148,7 +148,7 @@ pub(crate) async fn edit_keeps_unknown_keys_and_later_format(db: &TestStore) {
     assert_eq!(policies["queue_limit"], 7);
     assert_eq!(policies["later_key"], json!({ "a": 1 }));
     let format: i64 = column_of(db, "automations", "format", automation).await;
-    assert_eq!(format, LATER_FORMAT, "keys of that format are still there");
+    assert_eq!(format, LATER_FORMAT, "keys of that format are still stored");
     let needs: i64 = column_of(db, "automations", "needs_format", automation).await;
     assert_eq!(needs, 1);
 }

@@ -17,7 +17,7 @@ pub(crate) async fn heartbeat_of_foreign_or_unclaimed_run_is_lost(db: &TestStore
     assert_eq!(
         stage.heartbeat(run).await,
         HeartbeatReply::Fenced,
-        "nobody has claimed it"
+        "no worker has claimed the run"
     );
     stage.start(run).await;
     let other = WorkerId::from_stored("host-2-bbbbbbbb".into());
@@ -54,7 +54,7 @@ pub(crate) async fn heartbeat_of_cancelled_run_returns_first_reason(db: &TestSto
     assert_eq!(
         beat,
         HeartbeatReply::Cancel("enough".into()),
-        "the first one stands"
+        "the first result stays"
     );
     // If the agent finishes before it receives the cancellation, the run has succeeded.
     assert_eq!(
@@ -93,7 +93,7 @@ pub(crate) async fn begin_long_after_claim_renews_heartbeat(db: &TestStore) {
     // The worker was frozen, and no sweep has run when it continues.
     stage.clock.advance(2 * limits::HEARTBEAT_STALE_AFTER);
     assert!(matches!(stage.begin(run).await, StartReply::Started(_)));
-    assert_eq!(stage.stall().await, [], "its agent may live for a lease");
+    assert_eq!(stage.stall().await, [], "the agent may live until the lease ends");
     assert_eq!(stage.heartbeat(run).await, HeartbeatReply::Continue);
     stage.succeed(run).await;
 }

@@ -404,7 +404,7 @@ pub(crate) async fn secret_rotation_with_idempotency_key_happens_once(db: &TestS
             response: answer, ..
         } = stage.claim_key(key, &REQUEST_HASH).await
         else {
-            panic!("it was claimed");
+            panic!("the key was claimed");
         };
         assert_eq!(answer, Some((200, response.clone())));
     }
@@ -417,7 +417,7 @@ pub(crate) async fn secret_rotation_with_idempotency_key_happens_once(db: &TestS
         response: answer, ..
     } = stage.claim_key("gone", &REQUEST_HASH).await
     else {
-        panic!("it was claimed");
+        panic!("the key was claimed");
     };
     assert_eq!(answer, None);
 }

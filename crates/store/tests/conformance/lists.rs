@@ -282,7 +282,7 @@ pub(crate) async fn messages_of_run_are_found_by_start_number(db: &TestStore) {
             .seq_before_run(stage.scope(), run)
             .await
             .unwrap();
-        assert!(before <= after, "nothing of it can have been passed over");
+        assert!(before <= after, "the order of pages follows the order of IDs");
         let rows = stage.store.messages(stage.scope(), session, before, 10);
         let rows = rows.await.unwrap();
         assert!(rows.iter().all(|row| row.run_id == Some(run)));

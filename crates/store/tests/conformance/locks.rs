@@ -44,7 +44,7 @@ async fn assert_waits_for_seat<T>(
     let mut doing = std::pin::pin!(doing);
     tokio::select! {
         biased;
-        _ = &mut doing => panic!("it did not wait for the seat"),
+        _ = &mut doing => panic!("the transition did not wait for the seat"),
         () = look => {}
     }
     doing.await

@@ -94,7 +94,7 @@ pub(crate) async fn manual_retry_of_unseen_prompt_sends_it_unchanged(db: &TestSt
     stage.succeed(again).await;
     let again = stage.retry_manually(waits).await.unwrap().run_id;
     let attempts = stage.attempts(waits).await;
-    assert_eq!(attempts[1].failures, 0, "calling off is no failure");
+    assert_eq!(attempts[1].failures, 0, "a cancellation is no failure");
     assert_eq!(stage.start(again).await.prompt.text.trim_end(), "later");
 }
 
@@ -113,7 +113,7 @@ pub(crate) async fn manual_retry_is_allowed_after_attempts_are_exhausted(db: &Te
     let again = stage.retry_manually(run).await.unwrap().run_id;
     stage.start(again).await;
     stage.end(again, &failed(FailureKind::Start, false)).await;
-    assert_eq!(stage.attempts(run).await.len(), 4, "none follows by itself");
+    assert_eq!(stage.attempts(run).await.len(), 4, "no automatic retry follows");
     // When a manual attempt succeeds, it resets the automation's consecutive failures.
     let last = stage.retry_manually(again).await.unwrap().run_id;
     stage.start(last).await;

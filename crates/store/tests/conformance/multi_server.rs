@@ -52,10 +52,10 @@ pub(crate) async fn claim_shares_slots_between_tenants(db: &TestStore) {
     let stages = two_tenants(db).await;
     queue(&stages[0], 12).await;
     queue(&stages[1], 4).await;
-    assert_eq!(claim(&stages, 4).await, [2, 2], "not the oldest four");
+    assert_eq!(claim(&stages, 4).await, [2, 2], "equal shares, not the oldest four");
     // No run has ended, so both tenants have equally many running.
     assert_eq!(claim(&stages, 2).await, [1, 1]);
-    assert_eq!(claim(&stages, 6).await, [5, 1], "nobody keeps a slot free");
+    assert_eq!(claim(&stages, 6).await, [5, 1], "an unused share goes to the other tenant");
     // The tenant with fewer running runs is served first.
     queue(&stages[1], 9).await;
     assert_eq!(claim(&stages, 4).await, [0, 4]);
@@ -177,7 +177,7 @@ pub(crate) async fn tenant_with_many_due_triggers_does_not_delay_others(db: &Tes
     assert_eq!(
         fired.triggers as usize,
         share + 1,
-        "half of what one look takes, and the other's"
+        "half of one claim, and the other tenant's runs"
     );
     assert!(fired.has_more);
     assert_eq!(stages[1].runs_of(other).await.len(), 1);
@@ -292,7 +292,7 @@ pub(crate) async fn server_is_online_until_stop_or_missing_presence(db: &TestSto
         (true, "host-1-00000001".into())
     );
     stage.clock.advance(limits::SERVER_OFFLINE_AFTER);
-    assert!(online_server(&stage).await.0, "just as long as it may");
+    assert!(online_server(&stage).await.0, "the last heartbeat is just recent enough");
     stage.advance_seconds(1);
     assert!(!online_server(&stage).await.0);
     assert_eq!(
@@ -556,7 +556,7 @@ pub(crate) async fn migration_is_refused_while_old_servers_run(db: &TestStore) {
     let repeated = store::open(&db.location()).await.unwrap_err();
     assert!(
         matches!(repeated, OpenError::Database(_)),
-        "its tables are there: {repeated:?}"
+        "the tables already exist: {repeated:?}"
     );
     run("update servers set stopped_at = null, seen_at = seen_at - interval '10 minutes'").await;
     let repeated = store::open(&db.location()).await.unwrap_err();

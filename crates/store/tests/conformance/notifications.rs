@@ -384,7 +384,7 @@ pub(crate) async fn failing_delivery_backs_off_and_is_given_up(db: &TestStore) {
     );
     let found = stage.store.endpoint(stage.scope(), endpoint).await.unwrap();
     assert_eq!(found.failing_since, Some(began));
-    assert_eq!(found.disabled_at, None, "it may be back by tomorrow");
+    assert_eq!(found.disabled_at, None, "a short outage does not disable the endpoint");
     // A person sends the delivery again, and it arrives under the same ID.
     let redelivered = stage
         .store
@@ -444,7 +444,7 @@ pub(crate) async fn endpoint_with_status_410_or_day_of_failures_is_disabled(db: 
     db.run(Scope::System, sql, params![last]).await.unwrap();
     stage.record_response(&claimed, Some(500)).await;
     let reason = found(gone).await.disabled_reason.unwrap();
-    assert!(reason.contains("nothing has arrived since"), "{reason}");
+    assert!(reason.contains("no delivery has succeeded since"), "{reason}");
     let disabled = stage
         .store
         .disable_endpoint(stage.scope(), gone, "again", stage.now());
@@ -471,7 +471,7 @@ pub(crate) async fn old_finished_deliveries_are_trimmed(db: &TestStore) {
     assert_eq!(
         left.state.status(),
         DeliveryStatus::Pending,
-        "what is on its way stays"
+        "pending deliveries stay"
     );
     assert_eq!(db.count(Scope::System, "webhook_attempts").await, 0);
 }

@@ -115,7 +115,7 @@ pub(crate) async fn interrupted_open_can_be_repeated(db: &TestStore) {
         }
         polls += polls / 3 + 1;
     }
-    assert!(polls > 1, "nothing was ever interrupted");
+    assert!(polls > 1, "no migration was interrupted");
 }
 
 pub(crate) async fn newer_database_is_refused_and_unchanged(db: &TestStore) {
@@ -237,7 +237,7 @@ pub(crate) async fn examine_reports_version_and_size_without_changes(db: &TestSt
     let place = db.fresh_database();
     if let Some(file) = db.home.file() {
         assert!(store::examine(&location(&place)).await.unwrap().is_none());
-        assert!(!place.file().unwrap().exists(), "a look makes no file");
+        assert!(!place.file().unwrap().exists(), "an examination creates no file");
         let folder = fs::read_dir(file.parent().unwrap()).unwrap();
         let beside: Vec<_> = folder.map(|entry| entry.unwrap().file_name()).collect();
         let side_file = |name: &std::ffi::OsString| name.to_string_lossy().contains('-');

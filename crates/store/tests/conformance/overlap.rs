@@ -56,7 +56,7 @@ pub(crate) async fn overlap_queue_serializes_runs_across_sessions(db: &TestStore
     }
     let mut order = Vec::new();
     while let Some(run) = stage.claim().await {
-        assert_eq!(stage.claim().await, None, "two runs of it hold seats");
+        assert_eq!(stage.claim().await, None, "two runs of the automation occupy seats");
         stage.begin(run).await;
         stage.succeed(run).await;
         stage.assert_nothing_promotable().await;
@@ -124,7 +124,7 @@ pub(crate) async fn overlap_ignores_runs_of_people(db: &TestStore) {
     let said = stage.send_message(session, "hello").await.run_id;
     stage.start(said).await;
     let fired = stage.fire(automation).await;
-    assert_eq!(fired.status, Deferred, "a seat busy with a person defers");
+    assert_eq!(fired.status, Deferred, "a seat that is busy with a message defers the run");
     stage.succeed(said).await;
     assert_eq!(
         stage.statuses([said, fired.run_id]).await,

@@ -407,7 +407,7 @@ pub(crate) async fn tenant_pages_and_instance_queues_are_listed(db: &TestStore) 
         .collect();
     let expected = [(1, 1), (2, 0), (3, 0), (4, 0), (5, 0)];
     let expected = expected.map(|(number, waiting)| (instance(number), waiting));
-    assert_eq!(waiting, expected.into(), "its memory lies on the first");
+    assert_eq!(waiting, expected.into(), "the memory is on the first instance");
 
     stage.advance_seconds(1);
     let other = stage.store.ensure_tenant("other", stage.now());

@@ -36,7 +36,7 @@ impl Stage {
         assert_eq!(claimed.await.unwrap().len(), 1, "{run} cannot be claimed");
         match self.begin(run).await {
             StartReply::RunPrecheck(question) => *question,
-            other => panic!("nothing is to be asked about {run}: {other:?}"),
+            other => panic!("{run} has no precheck: {other:?}"),
         }
     }
 
@@ -77,7 +77,7 @@ pub(crate) async fn precheck_of_occurrence_comes_before_its_turn(db: &TestStore)
     );
     assert!(
         stage.transcript(session).await.is_empty(),
-        "nothing shows yet"
+        "the transcript is still empty"
     );
     // A repeated begin returns the precheck again, because only its result begins the turn.
     assert!(matches!(stage.begin(run).await, StartReply::RunPrecheck(_)));

@@ -105,7 +105,7 @@ pub(crate) async fn transcripts_and_runs_are_never_trimmed(db: &TestStore) {
         .seq_before_run(stage.scope(), run)
         .await
         .unwrap();
-    assert!(found < 4, "its rows are found without the log");
+    assert!(found < 4, "the rows are found without a scan of the log");
 }
 
 pub(crate) async fn trimmed_log_continues_its_numbers(db: &TestStore) {
@@ -115,7 +115,7 @@ pub(crate) async fn trimmed_log_continues_its_numbers(db: &TestStore) {
     let last = *stage.event_numbers(session).await.last().unwrap();
     stage.advance_seconds(100 * 24 * 60 * 60);
     let trimmed = stage.trim_all_logs(stage.days_ago(90)).await;
-    assert_eq!(i64::from(trimmed), last, "all of it");
+    assert_eq!(i64::from(trimmed), last, "the whole log is trimmed");
     let oldest = stage.store.oldest_event_seq(stage.scope(), session).await;
     assert_eq!(oldest.unwrap(), last + 1);
     stage.send_message(session, "again").await;
@@ -210,7 +210,7 @@ pub(crate) async fn old_usage_is_trimmed(db: &TestStore) {
     let trim = async |before: Timestamp| stage.store.trim_usage(before).await.unwrap();
     assert_eq!(trim(at("2026-05-04T00:00:00Z")).await, 0);
     let rows = db.count(stage.scope(), "spending").await;
-    assert_eq!(rows, 2, "a turn, and what it used");
+    assert_eq!(rows, 2, "a record and a day's usage");
     stage.advance_seconds(24 * 60 * 60);
     assert_eq!(trim(at("2026-05-05T00:00:00Z")).await, 2);
     assert_eq!(db.count(stage.scope(), "spending").await, 0);

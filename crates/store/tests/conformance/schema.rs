@@ -145,7 +145,7 @@ pub(crate) async fn inconsistent_row_violates_named_check(db: &TestStore) {
         }
         assert!(unbroken.remove(check), "{check} is not in the schema");
     }
-    assert!(unbroken.is_empty(), "no row breaks {unbroken:?}");
+    assert!(unbroken.is_empty(), "no row violates {unbroken:?}");
 }
 
 /// SQLite reports the columns of a violated index instead of its name: see `UniqueIndexes`.

@@ -203,7 +203,7 @@ pub(crate) async fn unacknowledged_messages_are_delivered_again(db: &TestStore) 
     let again = store
         .acknowledge_seat_message(tenant, two.id, team.seats[1], later)
         .await;
-    assert_eq!(again.unwrap(), at, "the first time counts");
+    assert_eq!(again.unwrap(), at, "the first acknowledgement counts");
     let mut anew = team.subscribe(Some(1), None).await;
     let mut by_number = team.subscribe(Some(1), Some(0)).await;
     let mut still = team.subscribe(Some(1), None).await;
@@ -268,7 +268,7 @@ pub(crate) async fn seat_messages_of_other_tenant_or_session_are_not_found(db: &
     let rows = store
         .messages(team.stage.scope(), team.session, 0, 100)
         .await;
-    assert_eq!(rows.unwrap().len(), 1, "what is refused leaves nothing");
+    assert_eq!(rows.unwrap().len(), 1, "a refused message writes nothing");
 }
 
 pub(crate) async fn publish_in_closed_session_is_refused(db: &TestStore) {
@@ -317,7 +317,7 @@ pub(crate) async fn session_deletion_ends_message_subscriptions(db: &TestStore) 
     for subscription in [&mut here, &mut there] {
         let end = timeout(Duration::from_secs(20), subscription.next()).await;
         assert_eq!(end.unwrap().unwrap(), None);
-        assert_eq!(subscription.next().await.unwrap(), None, "for good");
+        assert_eq!(subscription.next().await.unwrap(), None, "the stream stays ended");
     }
     drop(there);
     other.close().await;

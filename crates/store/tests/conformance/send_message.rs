@@ -106,7 +106,7 @@ pub(crate) async fn concurrent_messages_share_one_seat_in_sequence(db: &TestStor
     assert_eq!(queued, 1);
     let mut ended = 0;
     while let Some(run) = stage.claim().await {
-        assert_eq!(stage.claim().await, None, "two runs hold one seat");
+        assert_eq!(stage.claim().await, None, "two runs occupy one seat");
         stage.begin(run).await;
         stage.succeed(run).await;
         ended += 1;

@@ -106,7 +106,7 @@ pub(crate) async fn session_updates_are_limited_to_tenant(db: &TestStore) {
     assert_eq!(running, HashMap::from([(session, vec![run])]));
     stage.succeed(run).await;
     let running = stage.store.running_turns(scope, &[session]).await.unwrap();
-    assert!(running.is_empty(), "it is over");
+    assert!(running.is_empty(), "the turn has ended");
 }
 
 pub(crate) async fn live_texts_of_many_runs_are_read_in_one_call(db: &TestStore) {

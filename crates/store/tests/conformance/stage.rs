@@ -325,7 +325,7 @@ impl Stage {
         let swept = self.store.promote_due(self.now()).await.unwrap();
         assert_eq!(
             swept.missed_promotions, 0,
-            "something that could start was left behind"
+            "a run that could start is still waiting"
         );
     }
 }

@@ -289,7 +289,7 @@ pub(crate) async fn sign_in_link_works_once_before_expiry(db: &TestStore) {
     let signed = sign_in(&hash).await.unwrap();
     assert_eq!(signed.parent_id, Some(token.id));
     assert_eq!(signed.tenant_id, stage.tenant);
-    assert_eq!(sign_in(&hash).await, None, "it is used up");
+    assert_eq!(sign_in(&hash).await, None, "the link is used");
 
     let late = stage.link(token.id).await;
     stage.advance_seconds(10 * 60);

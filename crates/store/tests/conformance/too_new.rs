@@ -30,7 +30,7 @@ pub(crate) async fn too_new_automation_stays_due_for_newer_server(db: &TestStore
     assert_eq!(
         stage.run_lines(other).await.len(),
         2,
-        "a missed stretch and a run"
+        "a missed range and a run"
     );
     assert_eq!(stage.fire_due().await, FireReport::default());
     assert!(stage.run_lines(automation).await.is_empty());
@@ -38,7 +38,7 @@ pub(crate) async fn too_new_automation_stays_due_for_newer_server(db: &TestStore
     assert_eq!(
         next,
         Some(at("2026-05-04T13:00:00Z")),
-        "this server need not wake for it"
+        "this server does not wait for the instant"
     );
     let found = stage
         .store
@@ -339,7 +339,7 @@ pub(crate) async fn started_run_of_too_new_automation_ends_as_usual(db: &TestSto
     let stalled = failed(FailureKind::WorkerLost, false);
     assert_eq!(stage.finish(run, &stalled).await, WriteOutcome::Committed);
     let attempts = stage.attempts(run).await;
-    assert_eq!(attempts.len(), 2, "an attempt follows");
+    assert_eq!(attempts.len(), 2, "a retry follows");
     assert_eq!(attempts[0].status(), RunStatus::Stalled);
 
     let sql = "update automations set policies = $1, needs_format = 1 where id = $2";
@@ -365,7 +365,7 @@ pub(crate) async fn started_run_of_too_new_automation_ends_as_usual(db: &TestSto
     assert_eq!(
         found.state,
         AutomationState::Enabled,
-        "it is not paused by a server that is too old"
+        "an old server does not pause the automation"
     );
 
     let waiting = stage
@@ -452,7 +452,7 @@ pub(crate) async fn run_ends_despite_unreadable_tenant_budget(db: &TestStore) {
     };
     assert_eq!(stage.finish(run, &used).await, WriteOutcome::Committed);
     let tenant = stage.store.tenant(stage.scope(), stage.tenant).await;
-    assert!(tenant.unwrap().budget.is_none(), "it is shown all the same");
+    assert!(tenant.unwrap().budget.is_none(), "the tenant is still readable");
 }
 
 pub(crate) async fn unreadable_agent_hides_no_other(db: &TestStore) {

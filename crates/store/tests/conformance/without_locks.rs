@@ -138,7 +138,7 @@ pub(crate) async fn fires_without_locks_keep_overlap_policy(db: &TestStore) {
     stage.store.promote_due(stage.now()).await.unwrap();
     let mut ended = 0;
     while let Some(run) = stage.claim().await {
-        assert_eq!(stage.claim().await, None, "two of its runs hold seats");
+        assert_eq!(stage.claim().await, None, "two runs of the automation occupy seats");
         stage.begin(run).await;
         stage.succeed(run).await;
         ended += 1;
