@@ -63,10 +63,10 @@ impl Stage {
     ) -> WriteOutcome {
         let deadline = self.now() + Duration::from_mins(10);
         let question = question("rm -rf x");
-        let asked = self
-            .store
-            .request_approval(run, worker, id, &question, deadline, self.now());
-        asked.await.unwrap()
+        let requested =
+            self.store
+                .request_approval(run, worker, id, &question, deadline, self.now());
+        requested.await.unwrap()
     }
 
     /// Requests an approval with a deadline in ten minutes.
@@ -140,17 +140,17 @@ pub(crate) async fn approval_request_without_running_turn_is_fenced(db: &TestSto
         stage.request_approval_as(&stage.worker, run, id).await,
         WriteOutcome::Committed
     );
-    let asked = stage.approval(id).await;
-    assert_eq!(asked.request, question("rm -rf x"));
-    assert_eq!((asked.session_id, asked.run_id), (session, run));
-    assert_eq!(asked.deadline_at, stage.now() + Duration::from_mins(10));
+    let approval = stage.approval(id).await;
+    assert_eq!(approval.request, question("rm -rf x"));
+    assert_eq!((approval.session_id, approval.run_id), (session, run));
+    assert_eq!(approval.deadline_at, stage.now() + Duration::from_mins(10));
     // A worker that does not know whether its request was committed repeats it.
     assert_eq!(
         stage.request_approval_as(&stage.worker, run, id).await,
         WriteOutcome::Committed
     );
-    let told = [(id.to_string(), "pending".to_owned())];
-    assert_eq!(stage.approval_events(session).await, told);
+    let events = [(id.to_string(), "pending".to_owned())];
+    assert_eq!(stage.approval_events(session).await, events);
 
     stage.succeed(run).await;
     let late = stage.approval_id();
@@ -196,8 +196,8 @@ pub(crate) async fn approval_is_decided_once(db: &TestStore) {
     assert_eq!(stage.approval(allowed).await, decided);
     // A second request of the same permission is a separate approval.
     assert_eq!(stage.approval_status(waits).await, ApprovalStatus::Pending);
-    let told = stage.approval_events(session).await;
-    let states: Vec<_> = told.iter().map(|(_, state)| state.as_str()).collect();
+    let events = stage.approval_events(session).await;
+    let states: Vec<_> = events.iter().map(|(_, state)| state.as_str()).collect();
     assert_eq!(
         states,
         ["pending", "pending", "pending", "allowed", "denied"]
@@ -259,9 +259,9 @@ pub(crate) async fn undecided_approval_expires_at_deadline(db: &TestStore) {
         stage.refused_state(unnoticed, Verdict::Deny).await,
         "expired"
     );
-    let told = stage.approval_events(session).await;
+    let events = stage.approval_events(session).await;
     assert_eq!(
-        told[2..],
+        events[2..],
         [
             (decided.to_string(), "allowed".to_owned()),
             (waiter.to_string(), "expired".to_owned()),
@@ -319,8 +319,8 @@ pub(crate) async fn end_or_cancel_of_attempt_voids_its_approvals(db: &TestStore)
         stage.request_approval_as(&stage.worker, run, late).await,
         WriteOutcome::Fenced
     );
-    let told = stage.approval_events(session).await;
-    assert_eq!(told.last().unwrap().1, "void");
+    let events = stage.approval_events(session).await;
+    assert_eq!(events.last().unwrap().1, "void");
 
     let (_, run) = stage.running_turn().await;
     let waits = stage.request_approval(run).await;
@@ -340,12 +340,15 @@ pub(crate) async fn attempt_after_stall_requests_new_approval(db: &TestStore) {
     stage.store.promote_due(stage.now()).await.unwrap();
     let next = next.id;
     stage.start(next).await;
-    let anew = stage.request_approval(next).await;
+    let new_approval = stage.request_approval(next).await;
 
     // A decision on the old approval changes nothing, and does not decide the new one.
     assert_eq!(stage.refused_state(waits, Verdict::Allow).await, "void");
     assert_eq!(stage.approval_status(waits).await, ApprovalStatus::Void);
-    assert_eq!(stage.approval_status(anew).await, ApprovalStatus::Pending);
+    assert_eq!(
+        stage.approval_status(new_approval).await,
+        ApprovalStatus::Pending
+    );
     // The lost worker cannot request an approval either.
     let late = stage.approval_id();
     assert_eq!(
@@ -358,7 +361,7 @@ pub(crate) async fn attempt_after_stall_requests_new_approval(db: &TestStore) {
         .await
         .unwrap();
     assert_eq!(expired, ApprovalStatus::Void);
-    let allowed = stage.decide(anew, Verdict::Allow).await.unwrap();
+    let allowed = stage.decide(new_approval, Verdict::Allow).await.unwrap();
     assert_eq!((allowed.session_id, allowed.run_id), (session, next));
 }
 
@@ -405,10 +408,10 @@ pub(crate) async fn approvals_are_listed_by_session_automation_run_and_state(db:
     let key = "web:1";
     let session = stage.keyed_session(Some(key)).await;
     let automation = stage.bound_automation("standup", key).await;
-    let said = stage.send_message(session, "hello").await.run_id;
-    stage.start(said).await;
-    let of_person = stage.request_approval(said).await;
-    stage.succeed(said).await;
+    let message_run = stage.send_message(session, "hello").await.run_id;
+    stage.start(message_run).await;
+    let of_person = stage.request_approval(message_run).await;
+    stage.succeed(message_run).await;
     let fired = stage.fire(automation).await.run_id;
     stage.start(fired).await;
     stage.advance_seconds(1);
@@ -440,7 +443,7 @@ pub(crate) async fn approvals_are_listed_by_session_automation_run_and_state(db:
         ..all
     };
     let nobodys = ApprovalFilter {
-        run: Some(said),
+        run: Some(message_run),
         automation: Some(automation),
         ..all
     };

@@ -85,7 +85,7 @@ pub(crate) async fn corrupt_automation_can_be_deleted(db: &TestStore) {
     stage.clock.set(at("2026-05-04T10:00:00Z"));
     assert_eq!(stage.fire_due().await, FireReport::default());
     // The seat is free again.
-    let said = stage.send_message(session, "hello").await.run_id;
-    stage.start(said).await;
-    stage.succeed(said).await;
+    let message_run = stage.send_message(session, "hello").await.run_id;
+    stage.start(message_run).await;
+    stage.succeed(message_run).await;
 }

@@ -23,15 +23,15 @@ pub(crate) async fn failed_message_in_batch_fails_alone(db: &TestStore) {
     complete.await.unwrap();
     let missing = SessionId::from_uuid(uuid::Uuid::from_u128(7));
     let all = sessions.iter().chain([&closed, &missing]).cycle().take(70);
-    let said = all.map(async |session| {
-        let said = stage
+    let replies = all.map(async |session| {
+        let reply = stage
             .store
             .send_message(stage.tenant, *session, None, "Words", now)
             .await;
-        (*session, said)
+        (*session, reply)
     });
-    for (session, said) in join_all(said).await {
-        match said {
+    for (session, reply) in join_all(replies).await {
+        match reply {
             Ok(_) => assert!(sessions.contains(&session)),
             Err(Error::Refused(_)) => assert_eq!(session, closed),
             Err(Error::NotFound { .. }) => assert_eq!(session, missing),

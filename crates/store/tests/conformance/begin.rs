@@ -26,8 +26,8 @@ pub(crate) async fn begin_of_unclaimed_or_foreign_run_is_fenced(db: &TestStore) 
     );
     stage.claim().await;
     let other = WorkerId::from_stored("host-2-bbbbbbbb".into());
-    let begun = stage.store.begin(run, &other, stage.instance, stage.now());
-    assert!(matches!(begun.await.unwrap(), StartReply::Fenced));
+    let reply = stage.store.begin(run, &other, stage.instance, stage.now());
+    assert!(matches!(reply.await.unwrap(), StartReply::Fenced));
     assert!(stage.transcript(session).await.is_empty());
     assert!(matches!(stage.begin(run).await, StartReply::Started(_)));
     assert!(
@@ -70,10 +70,10 @@ pub(crate) async fn begin_on_instance_without_memory_is_refused(db: &TestStore) 
     stage.start(first).await;
     stage.succeed(first).await;
     stage.claim().await;
-    let begun = stage
+    let reply = stage
         .store
         .begin(second, &stage.worker, instance(2), stage.now());
-    let StartReply::Refused(failure) = begun.await.unwrap() else {
+    let StartReply::Refused(failure) = reply.await.unwrap() else {
         panic!("the turn began on another instance");
     };
     assert_eq!(failure.kind, FailureKind::InstanceGone);

@@ -106,11 +106,14 @@ impl Stage {
     }
 
     /// Fails unless an automation has paused itself with this reason.
-    async fn assert_paused_by_budget(&self, id: AutomationId, said: &str) {
+    async fn assert_paused_by_budget(&self, id: AutomationId, message: &str) {
         let found = self.read_automation(id).await;
         assert_eq!(found.state, AutomationState::Paused);
         assert_eq!(found.pause_reason.as_deref(), Some("budget"));
-        assert_eq!(found.attention.unwrap(), format!("paused itself: {said}"));
+        assert_eq!(
+            found.attention.unwrap(),
+            format!("paused itself: {message}")
+        );
     }
 }
 
@@ -165,13 +168,13 @@ pub(crate) async fn run_over_budget_is_deferred_until_next_period(db: &TestStore
         stage.claim_and_begin(run).await,
         StartReply::Deferred
     ));
-    let said = "the automation's budget of 2 turns a day is used up until 2026-05-05T00:00:00Z";
-    stage.assert_paused_by_budget(id, said).await;
+    let message = "the automation's budget of 2 turns a day is used up until 2026-05-05T00:00:00Z";
+    stage.assert_paused_by_budget(id, message).await;
     let waiting = stage.run(run).await;
     assert_eq!(waiting.status(), RunStatus::Deferred);
     assert_eq!(waiting.state.not_before(), Some(at(MIDNIGHT)));
     assert_eq!(waiting.state.reason(), Some("budget"));
-    assert_eq!(waiting.state.message(), Some(said));
+    assert_eq!(waiting.state.message(), Some(message));
     // Nothing is due while the automation is paused, and nothing starts before the end of the day.
     stage.clock.set(at("2026-05-04T23:59:59Z"));
     stage.fire_due().await;
@@ -180,8 +183,11 @@ pub(crate) async fn run_over_budget_is_deferred_until_next_period(db: &TestStore
     stage.clock.set(at(MIDNIGHT));
     stage.assert_nothing_promotable().await;
     stage.start(run).await;
-    let begun = stage.run(run).await;
-    assert_eq!((begun.state.reason(), begun.state.message()), (None, None));
+    let started = stage.run(run).await;
+    assert_eq!(
+        (started.state.reason(), started.state.message()),
+        (None, None)
+    );
     assert_eq!(
         usage_sums(&stage.automation_usage(id).await),
         [(0, 0, 1), (2, 0, 3)]
@@ -194,15 +200,16 @@ pub(crate) async fn automation_resumed_before_next_period_pauses_again(db: &Test
         .automation_with_budget("report", SessionMode::Continuous, &["100 tokens/day"])
         .await;
     stage.turn_using(id, 100, 0).await;
-    let said = "the automation's budget of 100 tokens a day is used up until 2026-05-05T00:00:00Z";
-    stage.assert_paused_by_budget(id, said).await;
+    let message =
+        "the automation's budget of 100 tokens a day is used up until 2026-05-05T00:00:00Z";
+    stage.assert_paused_by_budget(id, message).await;
     stage.resume(id).await;
     let run = stage.fire(id).await.run_id;
     assert!(matches!(
         stage.claim_and_begin(run).await,
         StartReply::Deferred
     ));
-    stage.assert_paused_by_budget(id, said).await;
+    stage.assert_paused_by_budget(id, message).await;
     // After a resume, the waiting run may be claimed again, and its budget is checked again.
     stage.advance_seconds(60);
     stage.resume(id).await;
@@ -211,7 +218,7 @@ pub(crate) async fn automation_resumed_before_next_period_pauses_again(db: &Test
         stage.claim_and_begin(run).await,
         StartReply::Deferred
     ));
-    stage.assert_paused_by_budget(id, said).await;
+    stage.assert_paused_by_budget(id, message).await;
     stage.clock.set(at(MIDNIGHT));
     stage.resume(id).await;
     stage.assert_nothing_promotable().await;
@@ -221,7 +228,7 @@ pub(crate) async fn automation_resumed_before_next_period_pauses_again(db: &Test
 pub(crate) async fn usage_equal_to_limit_exhausts_budget(db: &TestStore) {
     let stage = Stage::setup(db).await;
     let day = "2026-05-05T00:00:00Z";
-    for (name, limits, tokens, micros, said) in [
+    for (name, limits, tokens, micros, message) in [
         ("a", "100 tokens/day", 99, 0, None),
         (
             "b",
@@ -246,9 +253,9 @@ pub(crate) async fn usage_equal_to_limit_exhausts_budget(db: &TestStore) {
             .await;
         let run = stage.turn_using(id, tokens, micros).await;
         assert_eq!(stage.status(run).await, RunStatus::Succeeded);
-        if let Some((limit, until)) = said {
-            let said = format!("the automation's budget of {limit} is used up until {until}");
-            stage.assert_paused_by_budget(id, &said).await;
+        if let Some((limit, until)) = message {
+            let message = format!("the automation's budget of {limit} is used up until {until}");
+            stage.assert_paused_by_budget(id, &message).await;
         } else {
             let state = stage.read_automation(id).await.state;
             assert_eq!(state, AutomationState::Enabled, "{name}");
@@ -264,8 +271,8 @@ pub(crate) async fn usage_equal_to_limit_exhausts_budget(db: &TestStore) {
         AutomationState::Enabled
     );
     stage.turn_using(id, 100, 0).await;
-    let said = "the automation's budget of 100 tokens a run is used up";
-    stage.assert_paused_by_budget(id, said).await;
+    let message = "the automation's budget of 100 tokens a run is used up";
+    stage.assert_paused_by_budget(id, message).await;
 }
 
 pub(crate) async fn run_stopped_by_budget_pauses_automation_and_is_not_retried(db: &TestStore) {
@@ -343,9 +350,12 @@ pub(crate) async fn concurrent_turns_are_all_counted_against_budget(db: &TestSto
     let runs = [stage.fire(id).await.run_id, stage.fire(next).await.run_id];
     assert_eq!(stage.claim_all(2).await.len(), 2);
     let (one, other) = tokio::join!(stage.begin(runs[0]), stage.begin(runs[1]));
-    let begun = [&one, &other].map(|begun| matches!(begun, StartReply::Started(_)));
-    let held = [&one, &other].map(|begun| matches!(begun, StartReply::Deferred));
-    assert_eq!((begun[0] ^ begun[1], held[0] ^ held[1]), (true, true));
+    let started = [&one, &other].map(|started| matches!(started, StartReply::Started(_)));
+    let deferred = [&one, &other].map(|started| matches!(started, StartReply::Deferred));
+    assert_eq!(
+        (started[0] ^ started[1], deferred[0] ^ deferred[1]),
+        (true, true)
+    );
     let pair = [id, next];
     let mut paused = 0;
     for (id, held) in pair.into_iter().zip(held) {
@@ -373,12 +383,12 @@ pub(crate) async fn usage_reported_by_lost_worker_stays_counted(db: &TestStore) 
     let next = stage.attempts(run).await[1].clone();
     stage.clock.set(next.state.not_before().unwrap());
     stage.assert_nothing_promotable().await;
-    let begun = stage.start(next.id).await;
-    let kept = begun.seat.usage.unwrap();
+    let assignment = stage.start(next.id).await;
+    let kept = assignment.seat.usage.unwrap();
     assert_eq!(kept["used"], 45);
     assert_eq!(kept["costs"][0]["amount"], "0.5");
-    assert_eq!(begun.accounts.accounts[0].day.tokens, 55);
-    assert_eq!(begun.accounts.counted, RunUsage::default());
+    assert_eq!(assignment.accounts.accounts[0].day.tokens, 55);
+    assert_eq!(assignment.accounts.counted, RunUsage::default());
     stage.end(next.id, &answer_using(45, 0)).await;
     stage
         .assert_paused_by_budget(
@@ -464,15 +474,15 @@ pub(crate) async fn tenant_budget_limits_all_runs_of_its_tenant_only(db: &TestSt
     stage.limit_tenant(&["100 tokens/month"]).await;
     let session = stage.session().await;
     let run = stage.send_message(session, "Hello").await.run_id;
-    let begun = stage.start(run).await;
-    assert_eq!(begun.accounts.accounts.len(), 1);
+    let assignment = stage.start(run).await;
+    assert_eq!(assignment.accounts.accounts.len(), 1);
     stage.end(run, &answer_using(100, 0)).await;
     // A person who sends a message gets the reason at once.
     let run = stage.send_message(session, "And now?").await.run_id;
     let refused = stage.claim_and_begin(run).await;
     assert!(matches!(refused, StartReply::Refused(failure) if failure.kind == FailureKind::Budget));
     let until = "2026-06-01T00:00:00Z";
-    let said = format!("the tenant's budget of 100 tokens a month is used up until {until}");
+    let message = format!("the tenant's budget of 100 tokens a month is used up until {until}");
     let ended = stage.run(run).await;
     assert_eq!(
         (ended.status(), ended.state.reason()),
@@ -482,7 +492,7 @@ pub(crate) async fn tenant_budget_limits_all_runs_of_its_tenant_only(db: &TestSt
     let shown = stage.transcript(session).await;
     assert_eq!(
         shown.last().unwrap(),
-        &format!("system: The turn failed: {said}.")
+        &format!("system: The turn failed: {message}.")
     );
     // An automation pauses itself.
     let run = stage.fire(id).await.run_id;
@@ -490,7 +500,7 @@ pub(crate) async fn tenant_budget_limits_all_runs_of_its_tenant_only(db: &TestSt
         stage.claim_and_begin(run).await,
         StartReply::Deferred
     ));
-    stage.assert_paused_by_budget(id, &said).await;
+    stage.assert_paused_by_budget(id, &message).await;
     // Another tenant has a separate budget.
     let store = stage.store.clone();
     let now = stage.now();

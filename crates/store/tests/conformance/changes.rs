@@ -78,8 +78,8 @@ pub(crate) async fn commit_of_other_process_wakes_subscribers(db: &TestStore) {
         let other = store::open(&db.location()).await.unwrap();
         let elsewhere = store_over(&other);
         let new = stage.new_session(None);
-        let made = elsewhere.create_session(stage.tenant, &new, stage.now());
-        made.await.unwrap();
+        let created = elsewhere.create_session(stage.tenant, &new, stage.now());
+        created.await.unwrap();
         assert_woken_for(&mut changes, new.id.uuid()).await;
         other.close().await;
     }
@@ -174,22 +174,19 @@ pub(crate) async fn lost_listener_reconnects_and_wakes_all_subscribers(db: &Test
     let rows = db.run(Scope::System, sql, params![]).await.unwrap();
     assert_eq!(rows[0].get::<i64>("n").unwrap(), 1);
     let changed = tokio::time::timeout(Duration::from_secs(4), changes.next()).await;
-    assert!(
-        changed.unwrap().everything,
-        "a change may have been missed"
-    );
+    assert!(changed.unwrap().everything, "a change may have been missed");
     let other = store::open(&db.location()).await.unwrap();
     let elsewhere = store_over(&other);
-    let said = elsewhere.send_message(stage.tenant, session, None, "hello", stage.now());
-    said.await.unwrap();
+    let sent = elsewhere.send_message(stage.tenant, session, None, "hello", stage.now());
+    sent.await.unwrap();
     // Skip notifications of fallback polls that are due meanwhile.
     let logs = loop {
         let ChangeSet { everything, logs } = changes.next().await;
         if !everything {
             break logs;
         }
-        let said = elsewhere.send_message(stage.tenant, session, None, "again", stage.now());
-        said.await.unwrap();
+        let sent = elsewhere.send_message(stage.tenant, session, None, "again", stage.now());
+        sent.await.unwrap();
     };
     assert_eq!(logs, HashSet::from([session.uuid()]));
     assert_eq!(stage.store.listener_state(), ListenerState::Listening);
@@ -239,11 +236,11 @@ pub(crate) async fn subscribers_poll_faster_without_listener(db: &TestStore) {
         tokio::task::yield_now().await;
     }
     for _ in 0..3 {
-        let said = elsewhere.send_message(stage.tenant, session, None, "hello", stage.now());
-        said.await.unwrap();
+        let sent = elsewhere.send_message(stage.tenant, session, None, "hello", stage.now());
+        sent.await.unwrap();
         // Earlier than the fallback poll of a process that listens.
-        let looked = tokio::time::timeout(Duration::from_secs(3), changes.next()).await;
-        assert!(looked.unwrap().everything);
+        let woken = tokio::time::timeout(Duration::from_secs(3), changes.next()).await;
+        assert!(woken.unwrap().everything);
         assert!(polls(stage.store.listener_state()));
     }
     sqlx::raw_sql(allow(true))
@@ -254,8 +251,8 @@ pub(crate) async fn subscribers_poll_faster_without_listener(db: &TestStore) {
         changes.next().await;
     }
     let logs = loop {
-        let said = elsewhere.send_message(stage.tenant, session, None, "hello", stage.now());
-        said.await.unwrap();
+        let sent = elsewhere.send_message(stage.tenant, session, None, "hello", stage.now());
+        sent.await.unwrap();
         let ChangeSet { everything, logs } = changes.next().await;
         if !everything {
             break logs;

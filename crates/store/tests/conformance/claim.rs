@@ -55,10 +55,10 @@ pub(crate) async fn claimed_runs_of_worker_are_listed_until_begun(db: &TestStore
         let session = stage.session().await;
         runs.push(stage.send_message(session, "hello").await.run_id);
     }
-    let [begun, claimed, waiting] = *runs.as_slice() else {
+    let [running, claimed, waiting] = *runs.as_slice() else {
         panic!("{runs:?}");
     };
-    stage.start(begun).await;
+    stage.start(running).await;
     let own = stage
         .store
         .claim(&stage.worker, stage.instance, 1, Some(claimed), stage.now());
@@ -110,16 +110,16 @@ pub(crate) async fn claim_prefers_people_and_keeps_input_order(db: &TestStore) {
     let stage = Stage::setup(db).await;
     let automation = stage.automation("report", SessionMode::Fresh).await;
     let fired = stage.fire(automation).await.run_id;
-    let mut said = Vec::new();
+    let mut messages = Vec::new();
     for _ in 0..2 {
         let session = stage.session().await;
-        said.push(stage.send_message(session, "hello").await.run_id);
+        messages.push(stage.send_message(session, "hello").await.run_id);
     }
     let mut order = Vec::new();
     while let Some(run) = stage.claim().await {
         order.push(run);
     }
-    assert_eq!(order, [said[0], said[1], fired]);
+    assert_eq!(order, [messages[0], messages[1], fired]);
 }
 
 pub(crate) async fn claim_of_named_run_claims_no_other(db: &TestStore) {
@@ -163,13 +163,17 @@ pub(crate) async fn run_is_claimed_only_on_instance_of_its_memory(db: &TestStore
     let second = stage.send_message(session, "two").await.run_id;
     stage.start(first).await;
     stage.succeed(first).await;
-    let claim = |place| {
+    let claim = |instance_id| {
         stage
             .store
-            .claim(&stage.worker, place, 1, None, stage.now())
+            .claim(&stage.worker, instance_id, 1, None, stage.now())
     };
     assert_eq!(claim(elsewhere).await.unwrap(), []);
-    assert_eq!(stage.status(second).await, Queued, "the run stays in the queue");
+    assert_eq!(
+        stage.status(second).await,
+        Queued,
+        "the run stays in the queue"
+    );
     let standing = stage.store.instances(stage.scope()).await.unwrap();
     let waiting: Vec<_> = standing.iter().map(|it| (it.id, it.queued_runs)).collect();
     assert!(waiting.contains(&(stage.instance, 1)), "{waiting:?}");

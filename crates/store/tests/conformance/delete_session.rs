@@ -48,10 +48,16 @@ pub(crate) async fn bound_automation_blocks_session_deletion(db: &TestStore) {
         panic!("the session still exists");
     };
     assert_eq!((automations[0].id, automations.len(), turns), (bound, 1, 0));
-    let gone = stage.store.automation(stage.scope(), bound).await;
-    assert!(matches!(gone, Err(Error::NotFound { .. })), "{gone:?}");
-    let gone = stage.store.session(stage.scope(), session).await;
-    assert!(matches!(gone, Err(Error::NotFound { .. })), "{gone:?}");
+    let missing = stage.store.automation(stage.scope(), bound).await;
+    assert!(
+        matches!(missing, Err(Error::NotFound { .. })),
+        "{missing:?}"
+    );
+    let missing = stage.store.session(stage.scope(), session).await;
+    assert!(
+        matches!(missing, Err(Error::NotFound { .. })),
+        "{missing:?}"
+    );
 }
 
 pub(crate) async fn system_automations_do_not_block_session_deletion(db: &TestStore) {
@@ -177,10 +183,10 @@ pub(crate) async fn unreadable_bound_automation_blocks_session_deletion(db: &Tes
 
 pub(crate) async fn worker_of_deleted_session_is_fenced(db: &TestStore) {
     let stage = Stage::setup(db).await;
-    for begun in [false, true] {
+    for is_running in [false, true] {
         let session = stage.session().await;
         let run = stage.send_message(session, "hello").await.run_id;
-        if begun {
+        if is_running {
             stage.start(run).await;
         } else {
             assert_eq!(stage.claim().await, Some(run));

@@ -192,7 +192,10 @@ pub(crate) async fn unchanged_triggers_keep_cadence_across_edit(db: &TestStore) 
     });
     edited.await.unwrap();
     let after = stage.timed_triggers(id).await;
-    assert_eq!(&after[0], stays[0], "the trigger keeps its row and its due instant");
+    assert_eq!(
+        &after[0], stays[0],
+        "the trigger keeps its row and its due instant"
+    );
     assert_eq!(after[1].spec, new);
     assert_eq!(
         stage.next_instants(id).await,
@@ -204,9 +207,9 @@ pub(crate) async fn unchanged_triggers_keep_cadence_across_edit(db: &TestStore) 
     // The removed trigger does not fire.
     stage.clock.set(at("2026-05-04T10:00:30Z"));
     stage.fire_due().await;
-    let gone = goes[0].id;
+    let removed = goes[0].id;
     let runs = stage.runs_of(id).await;
-    assert!(runs.iter().all(|run| run.trigger_id != Some(gone)));
+    assert!(runs.iter().all(|run| run.trigger_id != Some(removed)));
     assert!(!runs.is_empty());
 }
 
@@ -305,10 +308,10 @@ pub(crate) async fn edit_of_agent_or_directory_needs_session_reset(db: &TestStor
     stage.succeed(first).await;
 
     let agent = stage.edit(id, false, |to| to.agent = other).await;
-    let told = agent.unwrap_err().to_string();
+    let message = agent.unwrap_err().to_string();
     assert!(
-        told.contains("agent") && told.contains(&session.to_string()),
-        "{told}"
+        message.contains("agent") && message.contains(&session.to_string()),
+        "{message}"
     );
     let cwd = stage.edit(id, false, |to| to.cwd = None).await;
     assert!(cwd.unwrap_err().to_string().contains("working directory"));

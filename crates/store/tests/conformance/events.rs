@@ -22,12 +22,12 @@ pub(crate) async fn session_log_is_read_after_number(db: &TestStore) {
     stage.succeed(run).await;
     let all = stage.store.events(stage.scope(), session, 0, 100);
     let all = all.await.unwrap();
-    let told: Vec<_> = all
+    let lines: Vec<_> = all
         .iter()
         .map(|event| (event.seq, summary(&event.change)))
         .collect();
     assert_eq!(
-        told,
+        lines,
         [
             (1, "session active".to_owned()),
             (2, "run queued".to_owned()),
@@ -152,14 +152,14 @@ pub(crate) async fn deferred_runs_are_in_session_log(db: &TestStore) {
     let events = stage
         .store
         .events(stage.scope(), session, before.last_seq, 10);
-    let told: Vec<_> = events
+    let lines: Vec<_> = events
         .await
         .unwrap()
         .into_iter()
         .map(|event| (subject_id(&event.change), summary(&event.change)))
         .collect();
     let expected = waits.map(|run| (run.to_string(), "run deferred".to_owned()));
-    assert_eq!(told, expected);
+    assert_eq!(lines, expected);
 }
 
 pub(crate) async fn event_of_later_version_is_unknown_and_keeps_its_number(db: &TestStore) {
@@ -197,7 +197,7 @@ pub(crate) async fn event_of_later_version_is_unknown_and_keeps_its_number(db: &
         ]
     );
     assert!(events.iter().map(|event| event.seq).eq(3..=7));
-    let asked = [(session, 2)];
-    let news = stage.store.session_updates(stage.scope(), &asked, 9);
-    assert_eq!(news.await.unwrap()[0].events.len(), 5);
+    let positions = [(session, 2)];
+    let updates = stage.store.session_updates(stage.scope(), &positions, 9);
+    assert_eq!(updates.await.unwrap()[0].events.len(), 5);
 }

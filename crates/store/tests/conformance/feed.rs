@@ -263,9 +263,9 @@ pub(crate) async fn skipped_and_missed_occurrences_are_in_automation_log(db: &Te
     // A repeated attention is logged once.
     let mut expected = vec!["created", closed, "attention", closed];
     expected.extend(["missed: the system was down", closed]);
-    let mut told = automation_log_lines(&feed);
-    told[1..3].sort_by_key(|line| line == "attention");
-    assert_eq!(told, expected);
+    let mut lines = automation_log_lines(&feed);
+    lines[1..3].sort_by_key(|line| line == "attention");
+    assert_eq!(lines, expected);
     let is_run = |one: &&FeedEvent| matches!(one.event.change, Change::Run { .. });
     let runs: Vec<&FeedEvent> = feed.iter().filter(is_run).collect();
     assert_eq!(subject_id(&runs[0].event.change), skipped.to_string());
@@ -353,9 +353,9 @@ pub(crate) async fn feed_reader_misses_no_concurrent_event(db: &TestStore) {
             let sessions = sessions.iter().cycle().skip(first).take(16);
             async {
                 for session in sessions {
-                    let said =
+                    let sent =
                         store.send_message(stage.tenant, *session, None, "hello", stage.now());
-                    said.await.unwrap();
+                    sent.await.unwrap();
                 }
             }
         }))

@@ -209,12 +209,12 @@ pub(crate) async fn finish_stores_usage_title_and_record(db: &TestStore) {
         let found = stage.store.session(stage.scope(), session).await;
         found.unwrap().title
     };
-    for (said, kept) in [("Mail", "Mail"), ("Other", "Mail")] {
+    for (title_of_agent, kept) in [("Mail", "Mail"), ("Other", "Mail")] {
         let run = stage.send_message(session, "hello").await.run_id;
         stage.start(run).await;
         let finished = TurnResult {
             usage: Some(json!({ "tokens": 42 })),
-            title: Some(said.into()),
+            title: Some(title_of_agent.into()),
             diagnostics: json!({ "exit": 0 }),
             error: Some("a long story".into()),
             ..answer("Yes.")
@@ -226,7 +226,10 @@ pub(crate) async fn finish_stores_usage_title_and_record(db: &TestStore) {
         let record = record.unwrap().unwrap();
         assert_eq!(record.diagnostics, finished.diagnostics);
         assert_eq!(record.error, finished.error);
-        assert!(record.rendered_prompt.is_some(), "the record keeps the prompt that was sent");
+        assert!(
+            record.rendered_prompt.is_some(),
+            "the record keeps the prompt that was sent"
+        );
     }
 }
 
@@ -295,7 +298,11 @@ pub(crate) async fn automation_with_consecutive_failures_is_paused(db: &TestStor
     turn(Outcome::Cancelled("no matter".into())).await;
     assert_eq!(found().await.consecutive_failures, 2);
     turn(Outcome::Stopped(StopReason::EndTurn)).await;
-    assert_eq!(found().await.consecutive_failures, 0, "a success resets the failures");
+    assert_eq!(
+        found().await.consecutive_failures,
+        0,
+        "a success resets the failures"
+    );
     for _ in 0..3 {
         assert_eq!(found().await.state, AutomationState::Enabled);
         turn(refusal()).await;
@@ -368,8 +375,8 @@ pub(crate) async fn trivial_answers_are_stored_and_logged(db: &TestStore) {
         assert_eq!((kept.content.as_str(), kept.run_id), (words, Some(run)));
         let events = stage.store.events(stage.scope(), session, 0, 100);
         let events = events.await.unwrap();
-        let told = |event: &&Event| subject_id(&event.change) == kept.id.to_string();
-        assert_eq!(events.iter().filter(told).count(), 1, "{words}");
+        let is_of_row = |event: &&Event| subject_id(&event.change) == kept.id.to_string();
+        assert_eq!(events.iter().filter(is_of_row).count(), 1, "{words}");
     }
 }
 

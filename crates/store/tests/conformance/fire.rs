@@ -54,11 +54,11 @@ pub(crate) async fn automation_with_unknown_agent_is_refused(db: &TestStore) {
     let stage = Stage::setup(db).await;
     let mut new: NewAutomation = stage.new_automation("report", SessionMode::Fresh);
     new.agent = model::AgentId::from_uuid(crate::fixtures::id());
-    let made = stage
+    let created = stage
         .store
         .create_automation(stage.tenant, None, &new, stage.now());
-    let made = made.await;
-    assert!(matches!(made, Err(Error::Database(_))), "{made:?}");
+    let created = created.await;
+    assert!(matches!(created, Err(Error::Database(_))), "{created:?}");
     let listed = stage
         .store
         .automations(stage.scope())
@@ -192,7 +192,11 @@ pub(crate) async fn run_after_reset_starts_new_session(db: &TestStore) {
     assert_ne!(old, new);
     for session in [old, new] {
         let found = stage.store.session(stage.scope(), session).await.unwrap();
-        assert_eq!(found.schedule_id, Some(automation), "the automation's history has both sessions");
+        assert_eq!(
+            found.schedule_id,
+            Some(automation),
+            "the automation's history has both sessions"
+        );
     }
     let assignment = stage.start(second.run_id).await;
     assert_eq!(assignment.seat.acp_session_id, None);

@@ -93,7 +93,11 @@ pub(crate) async fn begin_long_after_claim_renews_heartbeat(db: &TestStore) {
     // The worker was frozen, and no sweep has run when it continues.
     stage.clock.advance(2 * limits::HEARTBEAT_STALE_AFTER);
     assert!(matches!(stage.begin(run).await, StartReply::Started(_)));
-    assert_eq!(stage.stall().await, [], "the agent may live until the lease ends");
+    assert_eq!(
+        stage.stall().await,
+        [],
+        "the agent may live until the lease ends"
+    );
     assert_eq!(stage.heartbeat(run).await, HeartbeatReply::Continue);
     stage.succeed(run).await;
 }

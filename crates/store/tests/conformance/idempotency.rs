@@ -282,8 +282,8 @@ pub(crate) async fn concurrent_requests_with_one_reserved_id_have_one_effect(db:
         let failed = stage.send_message(session, "hello").await.run_id;
         stage.start(failed).await;
         stage.fail(failed, FailureKind::AgentError).await;
-        let (said, fired, run) = (stage.input_id(), stage.input_id(), stage.run_id());
-        let made = AutomationId::from_uuid(stage.run_id().uuid());
+        let (sent_input, fired_input, run) = (stage.input_id(), stage.input_id(), stage.run_id());
+        let automation_id = AutomationId::from_uuid(stage.run_id().uuid());
         let new = stage.new_automation(&format!("job {round}"), SessionMode::Fresh);
         let new_session = stage.new_session(Some(&format!("web:{round}")));
         let (tenant, now) = (stage.tenant, stage.now());
@@ -295,14 +295,14 @@ pub(crate) async fn concurrent_requests_with_one_reserved_id_have_one_effect(db:
                     created.map(|_| ())
                 });
                 let says = count_if_made(async || {
-                    let said = store
-                        .send_message(tenant, session, Some(said), "x", now)
+                    let sent = store
+                        .send_message(tenant, session, Some(sent_input), "x", now)
                         .await;
-                    said.map(|_| ())
+                    sent.map(|_| ())
                 });
                 let fires = count_if_made(async || {
                     let fired = store
-                        .fire_automation(tenant, automation, Some(fired), now)
+                        .fire_automation(tenant, automation, Some(fired_input), now)
                         .await;
                     fired.map(|_| ())
                 });
@@ -312,7 +312,7 @@ pub(crate) async fn concurrent_requests_with_one_reserved_id_have_one_effect(db:
                 });
                 let creates = count_if_made(async || {
                     store
-                        .create_automation(tenant, Some(made), new, now)
+                        .create_automation(tenant, Some(automation_id), new, now)
                         .await
                         .map(|_| ())
                 });
@@ -330,7 +330,7 @@ pub(crate) async fn concurrent_requests_with_one_reserved_id_have_one_effect(db:
             let won: usize = all.iter().map(|one| one[kind]).sum();
             assert_eq!(won, 1, "kind {kind}: {all:?}");
         }
-        for input in [said, fired] {
+        for input in [sent_input, fired_input] {
             let attempts = stage.store.attempts(stage.scope(), input).await.unwrap();
             assert_eq!(attempts.len(), 1);
         }
@@ -363,8 +363,8 @@ pub(crate) async fn secret_rotation_with_idempotency_key_happens_once(db: &TestS
     let (store, scope, now) = (&stage.store, stage.scope(), stage.now());
     let endpoint = stage.endpoint_id();
     let new = new_endpoint("hook", &[]);
-    let made = store.create_endpoint(stage.tenant, endpoint, &new, now);
-    made.await.unwrap();
+    let created = store.create_endpoint(stage.tenant, endpoint, &new, now);
+    created.await.unwrap();
     let mut new = stage.new_automation("deploy", SessionMode::Fresh);
     new.triggers = vec![Spec::Webhook {}];
     let automation = stage.create(&new).await;
@@ -410,8 +410,8 @@ pub(crate) async fn secret_rotation_with_idempotency_key_happens_once(db: &TestS
     }
     // A refused request records no response.
     stage.claim_key("gone", &REQUEST_HASH).await;
-    let gone = stage.endpoint_id();
-    let refused = store.rotate_endpoint_secret(scope, gone, now, answered("gone"), now);
+    let missing_endpoint = stage.endpoint_id();
+    let refused = store.rotate_endpoint_secret(scope, missing_endpoint, now, answered("gone"), now);
     assert!(matches!(refused.await, Err(Error::NotFound { .. })));
     let KeyClaim::Repeated {
         response: answer, ..
@@ -427,8 +427,8 @@ pub(crate) async fn test_delivery_with_reserved_id_is_created_once(db: &TestStor
     let (store, now) = (&stage.store, stage.now());
     let endpoint = stage.endpoint_id();
     let new = new_endpoint("hook", &[]);
-    let made = store.create_endpoint(stage.tenant, endpoint, &new, now);
-    made.await.unwrap();
+    let created = store.create_endpoint(stage.tenant, endpoint, &new, now);
+    created.await.unwrap();
     let id = DeliveryId::from_uuid(stage.run_id().uuid());
     let new = test_delivery("1");
     let send = || store.test_endpoint(stage.tenant, endpoint, id, &new, now);

@@ -68,7 +68,7 @@ pub(crate) async fn runs_are_listed_newest_first_by_session_automation_and_statu
     let session = stage.keyed_session(Some("web:1")).await;
     let automation = stage.bound_automation("standup", "web:1").await;
     let other = stage.bound_automation("digest", "web:nobody").await;
-    let said = stage.send_message(session, "hello").await.run_id;
+    let sent = stage.send_message(session, "hello").await.run_id;
     let fired = stage.fire(automation).await.run_id;
     let skipped = stage.fire(other).await.run_id;
     let list = async |filter, limit| -> Vec<_> {
@@ -76,13 +76,13 @@ pub(crate) async fn runs_are_listed_newest_first_by_session_automation_and_statu
         listed.unwrap().iter().map(|run| run.id).collect()
     };
     let all = RunFilter::default();
-    assert_eq!(list(all, 10).await, [skipped, fired, said]);
+    assert_eq!(list(all, 10).await, [skipped, fired, sent]);
     assert_eq!(list(all, 2).await, [skipped, fired]);
     let of_session = RunFilter {
         session: Some(session),
         ..all
     };
-    assert_eq!(list(of_session, 10).await, [fired, said]);
+    assert_eq!(list(of_session, 10).await, [fired, sent]);
     let of_other = RunFilter {
         automation: Some(other),
         ..all
@@ -93,7 +93,7 @@ pub(crate) async fn runs_are_listed_newest_first_by_session_automation_and_statu
         ..of_session
     };
     assert_eq!(list(waiting, 10).await, [fired]);
-    assert_eq!(stage.statuses([said, fired]).await, [Queued, Deferred]);
+    assert_eq!(stage.statuses([sent, fired]).await, [Queued, Deferred]);
 }
 
 pub(crate) async fn automations_and_agents_are_listed_by_name(db: &TestStore) {
@@ -115,8 +115,8 @@ pub(crate) async fn automations_and_agents_are_listed_by_name(db: &TestStore) {
         .readable;
     let names: Vec<_> = listed.iter().map(|one| one.name.as_str()).collect();
     assert_eq!(names, ["digest", "report"]);
-    let gone = stage.store.automation_by_name(stage.tenant, "old").await;
-    assert_eq!(gone.unwrap(), None);
+    let deleted = stage.store.automation_by_name(stage.tenant, "old").await;
+    assert_eq!(deleted.unwrap(), None);
 
     let config = AgentConfig::new(vec!["other".into()]);
     for added in [true, false] {
@@ -282,7 +282,10 @@ pub(crate) async fn messages_of_run_are_found_by_start_number(db: &TestStore) {
             .seq_before_run(stage.scope(), run)
             .await
             .unwrap();
-        assert!(before <= after, "the order of pages follows the order of IDs");
+        assert!(
+            before <= after,
+            "the order of pages follows the order of IDs"
+        );
         let rows = stage.store.messages(stage.scope(), session, before, 10);
         let rows = rows.await.unwrap();
         assert!(rows.iter().all(|row| row.run_id == Some(run)));

@@ -58,7 +58,7 @@ pub(crate) async fn transitions_of_seat_lock_seat_first(db: &TestStore) {
     let run = assert_waits_for_seat(db, seat, session, stage.send_message(session, "hello")).await;
     let run = run.run_id;
     stage.start(run).await;
-    let asked = Box::pin(assert_waits_for_seat(
+    let approval = Box::pin(assert_waits_for_seat(
         db,
         seat,
         session,
@@ -68,7 +68,7 @@ pub(crate) async fn transitions_of_seat_lock_seat_first(db: &TestStore) {
     let withdrawn = store.withdraw_approvals(run, &stage.worker, stage.now());
     let withdrawn = Box::pin(assert_waits_for_seat(db, seat, session, withdrawn)).await;
     assert_eq!(withdrawn.unwrap(), WriteOutcome::Committed);
-    assert_eq!(stage.approval_status(asked).await, ApprovalStatus::Void);
+    assert_eq!(stage.approval_status(approval).await, ApprovalStatus::Void);
     let answer = answer("Done.");
     let end = stage.finish(run, &answer);
     let end = assert_waits_for_seat(db, seat, session, end).await;

@@ -52,10 +52,18 @@ pub(crate) async fn claim_shares_slots_between_tenants(db: &TestStore) {
     let stages = two_tenants(db).await;
     queue(&stages[0], 12).await;
     queue(&stages[1], 4).await;
-    assert_eq!(claim(&stages, 4).await, [2, 2], "equal shares, not the oldest four");
+    assert_eq!(
+        claim(&stages, 4).await,
+        [2, 2],
+        "equal shares, not the oldest four"
+    );
     // No run has ended, so both tenants have equally many running.
     assert_eq!(claim(&stages, 2).await, [1, 1]);
-    assert_eq!(claim(&stages, 6).await, [5, 1], "an unused share goes to the other tenant");
+    assert_eq!(
+        claim(&stages, 6).await,
+        [5, 1],
+        "an unused share goes to the other tenant"
+    );
     // The tenant with fewer running runs is served first.
     queue(&stages[1], 9).await;
     assert_eq!(claim(&stages, 4).await, [0, 4]);
@@ -91,24 +99,24 @@ pub(crate) async fn claim_with_one_slot_alternates_tenants(db: &TestStore) {
 
 pub(crate) async fn pinned_and_unpinned_runs_of_tenant_keep_input_order(db: &TestStore) {
     let stage = Stage::setup(db).await;
-    let known = stage.session().await;
-    let first = stage.send_message(known, "hello").await.run_id;
+    let remembered = stage.session().await;
+    let first = stage.send_message(remembered, "hello").await.run_id;
     stage.start(first).await;
     stage.succeed(first).await;
-    let mut said = Vec::new();
+    let mut expected = Vec::new();
     for _ in 0..2 {
         let fresh = stage.session().await;
-        said.push(stage.send_message(fresh, "hello").await.run_id);
+        expected.push(stage.send_message(fresh, "hello").await.run_id);
     }
-    said.insert(1, stage.send_message(known, "and then?").await.run_id);
-    said.swap(1, 2);
+    expected.insert(1, stage.send_message(remembered, "and then?").await.run_id);
+    expected.swap(1, 2);
     let automation = stage.automation("report", SessionMode::Fresh).await;
-    said.push(stage.fire(automation).await.run_id);
+    expected.push(stage.fire(automation).await.run_id);
     let mut order = Vec::new();
     while let Some(run) = stage.claim().await {
         order.push(run);
     }
-    assert_eq!(order, said);
+    assert_eq!(order, expected);
 }
 
 pub(crate) async fn claim_skips_runs_pinned_to_other_instances(db: &TestStore) {
@@ -120,13 +128,13 @@ pub(crate) async fn claim_skips_runs_pinned_to_other_instances(db: &TestStore) {
     let orders = [[0, 1, 2], [2, 0, 1]];
     for ((stage, waiting), order) in stages.iter_mut().zip(&mut waiting).zip(orders) {
         for nth in order {
-            let place = places[nth];
-            let name = format!("host {place}");
+            let instance_id = places[nth];
+            let name = format!("host {instance_id}");
             let host = stage
                 .store
-                .register_instance(stage.tenant, place, &name, stage.now());
+                .register_instance(stage.tenant, instance_id, &name, stage.now());
             host.await.unwrap();
-            stage.instance = place;
+            stage.instance = instance_id;
             for _ in 0..2 {
                 let session = stage.session().await;
                 let first = stage.send_message(session, "one").await.run_id;
@@ -139,10 +147,10 @@ pub(crate) async fn claim_skips_runs_pinned_to_other_instances(db: &TestStore) {
         waiting[3].push(stage.send_message(session, "anywhere").await.run_id);
     }
     let stage = &stages[0];
-    let claim = async |place, limit| {
+    let claim = async |instance_id, limit| {
         let claimed = stage
             .store
-            .claim(&stage.worker, place, limit, None, stage.now());
+            .claim(&stage.worker, instance_id, limit, None, stage.now());
         let claimed = claimed.await.unwrap();
         claimed.iter().map(|one| one.run).collect::<BTreeSet<_>>()
     };
@@ -152,7 +160,7 @@ pub(crate) async fn claim_skips_runs_pinned_to_other_instances(db: &TestStore) {
     let free = of([&one[3], &other[3]]);
     assert_eq!(claim(instance(10), 9).await, free);
     // The oldest run of each tenant, then all that are left, and none of other instances.
-    let oldest = |place: usize| of([&one[place][..1], &other[place][..1]]);
+    let oldest = |index: usize| of([&one[index][..1], &other[index][..1]]);
     assert_eq!(claim(places[1], 2).await, oldest(1));
     assert_eq!(claim(places[0], 2).await, oldest(0));
     let left = of([&one[1][1..], &other[1][1..]]);
@@ -188,13 +196,13 @@ pub(crate) async fn tenant_with_many_due_triggers_does_not_delay_others(db: &Tes
 
 pub(crate) async fn claim_fills_slot_past_locked_run(db: &TestStore) {
     let stages = two_tenants(db).await;
-    let mut said = Vec::new();
+    let mut runs = Vec::new();
     for stage in &stages {
         let session = stage.session().await;
-        said.push(stage.send_message(session, "hello").await.run_id);
+        runs.push(stage.send_message(session, "hello").await.run_id);
     }
     // Another server is about to claim the run for which this server's slot is meant.
-    let held = lock_row(db, "agent_runs", said[0].uuid()).await;
+    let held = lock_row(db, "agent_runs", runs[0].uuid()).await;
     assert_eq!(claim(&stages, 1).await, [0, 1]);
     assert_eq!(claim(&stages, 1).await, [0, 0]);
     held.commit().await.unwrap();
@@ -292,7 +300,10 @@ pub(crate) async fn server_is_online_until_stop_or_missing_presence(db: &TestSto
         (true, "host-1-00000001".into())
     );
     stage.clock.advance(limits::SERVER_OFFLINE_AFTER);
-    assert!(online_server(&stage).await.0, "the last heartbeat is just recent enough");
+    assert!(
+        online_server(&stage).await.0,
+        "the last heartbeat is just recent enough"
+    );
     stage.advance_seconds(1);
     assert!(!online_server(&stage).await.0);
     assert_eq!(
@@ -451,10 +462,13 @@ pub(crate) async fn runs_pinned_to_removed_instance_fail(db: &TestStore) {
     );
     let run = stage.run(waits).await;
     assert_eq!(run.state.reason(), Some(FailureKind::InstanceGone.as_str()));
-    let told = stage.transcript(session).await;
+    let transcript = stage.transcript(session).await;
     assert!(
-        told.last().unwrap().contains("an instance that is gone"),
-        "{told:?}"
+        transcript
+            .last()
+            .unwrap()
+            .contains("an instance that is gone"),
+        "{transcript:?}"
     );
     assert_eq!(stage.store.instances(stage.scope()).await.unwrap(), []);
     let missing = remove().await.unwrap_err();

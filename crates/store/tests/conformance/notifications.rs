@@ -34,10 +34,10 @@ impl Stage {
 
     async fn endpoint_with(&self, new: NewEndpoint) -> EndpointId {
         let id = self.endpoint_id();
-        let made = self
+        let created = self
             .store
             .create_endpoint(self.tenant, id, &new, self.now());
-        made.await.unwrap();
+        created.await.unwrap();
         id
     }
 
@@ -55,10 +55,10 @@ impl Stage {
                 let (page, notices) = self.read_notices(&subscription).await;
                 let wanted = matching_deliveries(&subscription, &notices);
                 let wanted: Vec<_> = wanted.iter().collect();
-                let told = self
-                    .store
-                    .create_deliveries(&subscription, page, &wanted, self.now());
-                told.await.unwrap();
+                let created =
+                    self.store
+                        .create_deliveries(&subscription, page, &wanted, self.now());
+                created.await.unwrap();
             }
         }
     }
@@ -204,12 +204,12 @@ pub(crate) async fn answer_notification_has_channel_of_session(db: &TestStore) {
     assert_eq!(answer.content, "Done.");
     let found = notice.session.as_ref().unwrap();
     assert_eq!(found.key.as_deref(), Some("slack:C1:7"));
-    let place = Channel {
+    let channel = Channel {
         channel: "slack".into(),
         chat_id: "C1".into(),
         thread: Some("7".into()),
     };
-    assert_eq!(found.channel, Some(place));
+    assert_eq!(found.channel, Some(channel));
     assert_eq!(notice.automation, None);
     assert_eq!(stage.deliveries(everything).await.len(), 2);
     assert_eq!(stage.deliveries(slack).await.len(), 1);
@@ -306,8 +306,8 @@ pub(crate) async fn concurrent_notifiers_create_one_delivery_per_event(db: &Test
             .store
             .create_deliveries(&from, to, &wanted, stage.now())
     });
-    let told = join_all(tellers).await.into_iter().map(Result::unwrap);
-    assert_eq!(told.filter(|told| *told).count(), 1);
+    let created = join_all(tellers).await.into_iter().map(Result::unwrap);
+    assert_eq!(created.filter(|created| *created).count(), 1);
     assert_eq!(stage.deliveries(endpoint).await.len(), 1);
     assert_eq!(stage.subscription(endpoint).await.cursor, to);
     // If the cursor is lost, the unique index refuses a second delivery.
@@ -384,7 +384,10 @@ pub(crate) async fn failing_delivery_backs_off_and_is_given_up(db: &TestStore) {
     );
     let found = stage.store.endpoint(stage.scope(), endpoint).await.unwrap();
     assert_eq!(found.failing_since, Some(began));
-    assert_eq!(found.disabled_at, None, "a short outage does not disable the endpoint");
+    assert_eq!(
+        found.disabled_at, None,
+        "a short outage does not disable the endpoint"
+    );
     // A person sends the delivery again, and it arrives under the same ID.
     let redelivered = stage
         .store
@@ -406,50 +409,55 @@ pub(crate) async fn failing_delivery_backs_off_and_is_given_up(db: &TestStore) {
 
 pub(crate) async fn endpoint_with_status_410_or_day_of_failures_is_disabled(db: &TestStore) {
     let stage = Stage::setup(db).await;
-    let gone = stage.endpoint_with_pending_delivery().await;
+    let endpoint = stage.endpoint_with_pending_delivery().await;
     let found = async |id| stage.store.endpoint(stage.scope(), id).await.unwrap();
     let test = async |id| stage.test_endpoint(stage.tenant, id).await;
-    test(gone).await.unwrap();
-    let claimed = stage.claim_deliveries(gone).await;
+    test(endpoint).await.unwrap();
+    let claimed = stage.claim_deliveries(endpoint).await;
     assert_eq!(
         stage.record_response(&claimed[0], Some(410)).await,
         DeliveryStatus::Failed
     );
-    let reason = found(gone).await.disabled_reason.unwrap();
+    let reason = found(endpoint).await.disabled_reason.unwrap();
     assert!(reason.contains("410"), "{reason}");
-    let states = stage.deliveries(gone).await;
+    let states = stage.deliveries(endpoint).await;
     assert!(
         states
             .iter()
             .all(|one| one.state.status() == DeliveryStatus::Failed)
     );
     assert!(stage.store.subscriptions().await.unwrap().is_empty());
-    assert!(matches!(test(gone).await, Err(Error::Refused(_))));
+    assert!(matches!(test(endpoint).await, Err(Error::Refused(_))));
     let again = stage
         .store
         .redeliver(stage.scope(), states[0].id, stage.now());
     assert!(matches!(again.await, Err(Error::Refused(_))));
 
-    let enabled = stage.store.enable_endpoint(stage.tenant, gone, stage.now());
+    let enabled = stage
+        .store
+        .enable_endpoint(stage.tenant, endpoint, stage.now());
     enabled.await.unwrap();
-    assert_eq!(found(gone).await.disabled_at, None);
-    test(gone).await.unwrap();
-    let mut claimed = stage.claim_deliveries(gone).await.remove(0);
+    assert_eq!(found(endpoint).await.disabled_at, None);
+    test(endpoint).await.unwrap();
+    let mut claimed = stage.claim_deliveries(endpoint).await.remove(0);
     stage.record_response(&claimed, None).await;
     stage.clock.advance(limits::DISABLE_ENDPOINT_AFTER);
-    claimed = stage.claim_deliveries(gone).await.remove(0);
+    claimed = stage.claim_deliveries(endpoint).await.remove(0);
     claimed.delivery.attempts = limits::DELIVERY_ATTEMPTS;
     let sql = "update webhook_deliveries set attempts = $1 where state = 'pending'";
     let last = limits::DELIVERY_ATTEMPTS;
     db.run(Scope::System, sql, params![last]).await.unwrap();
     stage.record_response(&claimed, Some(500)).await;
-    let reason = found(gone).await.disabled_reason.unwrap();
-    assert!(reason.contains("no delivery has succeeded since"), "{reason}");
+    let reason = found(endpoint).await.disabled_reason.unwrap();
+    assert!(
+        reason.contains("no delivery has succeeded since"),
+        "{reason}"
+    );
     let disabled = stage
         .store
-        .disable_endpoint(stage.scope(), gone, "again", stage.now());
+        .disable_endpoint(stage.scope(), endpoint, "again", stage.now());
     disabled.await.unwrap();
-    assert_eq!(found(gone).await.disabled_reason, Some(reason));
+    assert_eq!(found(endpoint).await.disabled_reason, Some(reason));
 }
 
 pub(crate) async fn old_finished_deliveries_are_trimmed(db: &TestStore) {

@@ -56,7 +56,11 @@ pub(crate) async fn overlap_queue_serializes_runs_across_sessions(db: &TestStore
     }
     let mut order = Vec::new();
     while let Some(run) = stage.claim().await {
-        assert_eq!(stage.claim().await, None, "two runs of the automation occupy seats");
+        assert_eq!(
+            stage.claim().await,
+            None,
+            "two runs of the automation occupy seats"
+        );
         stage.begin(run).await;
         stage.succeed(run).await;
         stage.assert_nothing_promotable().await;
@@ -121,13 +125,16 @@ pub(crate) async fn overlap_ignores_runs_of_people(db: &TestStore) {
     new.bound_session_key = Some("web:1".into());
     new.policies.overlap = Some(Skip);
     let automation = stage.create(&new).await;
-    let said = stage.send_message(session, "hello").await.run_id;
-    stage.start(said).await;
+    let message_run = stage.send_message(session, "hello").await.run_id;
+    stage.start(message_run).await;
     let fired = stage.fire(automation).await;
-    assert_eq!(fired.status, Deferred, "a seat that is busy with a message defers the run");
-    stage.succeed(said).await;
     assert_eq!(
-        stage.statuses([said, fired.run_id]).await,
+        fired.status, Deferred,
+        "a seat that is busy with a message defers the run"
+    );
+    stage.succeed(message_run).await;
+    assert_eq!(
+        stage.statuses([message_run, fired.run_id]).await,
         [Succeeded, Queued]
     );
 }
@@ -158,12 +165,12 @@ pub(crate) async fn seat_taken_by_person_does_not_block_automation(db: &TestStor
     let second = stage.fire(automation).await.run_id;
     let third = stage.fire(automation).await.run_id;
     // The person's message waits for the end of its backoff on the seat of the second run.
-    let said = stage
+    let message = stage
         .send_message(stage.session_of(second).await, "hello")
         .await;
-    stage.start(said.run_id).await;
-    stage.fail(said.run_id, FailureKind::AgentExited).await;
-    let again = stage.attempts(said.run_id).await[1].id;
+    stage.start(message.run_id).await;
+    stage.fail(message.run_id, FailureKind::AgentExited).await;
+    let again = stage.attempts(message.run_id).await[1].id;
     stage.start(active).await;
     stage.advance_seconds(600);
     stage.succeed(active).await;

@@ -64,8 +64,8 @@ async fn history(stage: &Stage) -> History {
         .end(fired, &crate::stage::failed(FailureKind::Start, false))
         .await;
     let quiet = stage.session().await;
-    let under_way = stage.send_message(talk, "two").await.run_id;
-    stage.start(under_way).await;
+    let running = stage.send_message(talk, "two").await.run_id;
+    stage.start(running).await;
     for words in ["three", "four", "five"] {
         stage.send_message(talk, words).await;
     }
@@ -197,8 +197,8 @@ pub(crate) async fn session_pages_match_every_filter(db: &TestStore) {
             new.kind = SessionKind::Background;
         }
         stage.advance_seconds(1);
-        let made = stage.store.create_session(stage.tenant, &new, stage.now());
-        made.await.unwrap();
+        let created = stage.store.create_session(stage.tenant, &new, stage.now());
+        created.await.unwrap();
     }
     let every = read_sessions(&stage, &SessionFilter::default()).await;
     assert_eq!(
@@ -308,20 +308,20 @@ async fn automations_by(stage: &Stage, filter: AutomationFilter) -> Vec<Automati
 
 pub(crate) async fn automation_pages_match_state_and_text(db: &TestStore) {
     let stage = Stage::setup(db).await;
-    let mut made = Vec::new();
+    let mut ids = Vec::new();
     for name in ["a_b", "Report", "report 2", "other", "gone"] {
         let mut new = stage.new_automation(name, SessionMode::Fresh);
         new.triggers = vec![hourly(); 3];
-        made.push(stage.create(&new).await);
+        ids.push(stage.create(&new).await);
     }
     let scope = stage.scope();
     let paused = stage
         .store
-        .pause_automation(scope, made[1], "x", stage.now());
+        .pause_automation(scope, ids[1], "x", stage.now());
     paused.await.unwrap();
-    let removed = stage.store.delete_automation(scope, made[4], stage.now());
+    let removed = stage.store.delete_automation(scope, ids[4], stage.now());
     removed.await.unwrap();
-    let [a, report, second, other, gone] = made[..] else {
+    let [a, report, second, other, gone] = ids[..] else {
         unreachable!()
     };
     assert_eq!(
@@ -407,7 +407,11 @@ pub(crate) async fn tenant_pages_and_instance_queues_are_listed(db: &TestStore) 
         .collect();
     let expected = [(1, 1), (2, 0), (3, 0), (4, 0), (5, 0)];
     let expected = expected.map(|(number, waiting)| (instance(number), waiting));
-    assert_eq!(waiting, expected.into(), "the memory is on the first instance");
+    assert_eq!(
+        waiting,
+        expected.into(),
+        "the memory is on the first instance"
+    );
 
     stage.advance_seconds(1);
     let other = stage.store.ensure_tenant("other", stage.now());

@@ -252,7 +252,10 @@ async fn kept_plan(db: &TestStore, name: &str, types: &str, values: &str) -> Str
         .await
         .unwrap();
     let plan = lines.join("\n");
-    assert!(plan.contains("$2"), "the plan was made for these values only:\n{plan}");
+    assert!(
+        plan.contains("$2"),
+        "the plan was made for these values only:\n{plan}"
+    );
     plan
 }
 

@@ -24,8 +24,8 @@ impl Uptime for TickingUptime {
 }
 
 async fn server_time(db: &TestStore) -> Timestamp {
-    let asked = "select clock_timestamp() as now";
-    let rows = db.run(Scope::System, asked, params![]).await.unwrap();
+    let sql = "select clock_timestamp() as now";
+    let rows = db.run(Scope::System, sql, params![]).await.unwrap();
     rows[0].get("now").unwrap()
 }
 

@@ -41,10 +41,10 @@ impl Stage {
     }
 
     async fn begin_after_precheck(&self, run: RunId) -> StartReply {
-        let begun = self
+        let reply = self
             .store
             .begin_after_precheck(run, &self.worker, self.instance, self.now());
-        begun.await.unwrap()
+        reply.await.unwrap()
     }
 
     async fn decline(&self, run: RunId) -> DeclineOutcome {
@@ -208,8 +208,11 @@ pub(crate) async fn declined_run_deletes_its_otherwise_empty_session(db: &TestSt
         (Skipped, Some("precheck"))
     );
     assert_eq!((row.session_id, row.seat_id), (None, None));
-    let gone = stage.store.session(stage.scope(), session).await;
-    assert!(matches!(gone, Err(Error::NotFound { .. })), "{gone:?}");
+    let missing = stage.store.session(stage.scope(), session).await;
+    assert!(
+        matches!(missing, Err(Error::NotFound { .. })),
+        "{missing:?}"
+    );
     assert_eq!(db.count(Scope::System, "agent_definitions").await, 0);
 
     // Its row is in the automation's own log, like that of any other skip.

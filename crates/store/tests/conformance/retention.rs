@@ -51,8 +51,8 @@ pub(crate) async fn recent_or_unfinished_records_are_not_trimmed(db: &TestStore)
     let stage = Stage::setup(db).await;
     let session = stage.session().await;
     let young = stage.complete_turn(session).await;
-    let under_way = stage.send_message(session, "and?").await.run_id;
-    stage.start(under_way).await;
+    let running = stage.send_message(session, "and?").await.run_id;
+    stage.start(running).await;
     let numbers = stage.event_numbers(session).await;
     assert_eq!(
         stage.store.trim_records(stage.days_ago(30)).await.unwrap(),
@@ -70,7 +70,7 @@ pub(crate) async fn recent_or_unfinished_records_are_not_trimmed(db: &TestStore)
     );
     let record = async |run| stage.store.run_record(stage.scope(), run).await.unwrap();
     assert_eq!(record(young).await, None);
-    assert!(record(under_way).await.is_some());
+    assert!(record(running).await.is_some());
     // Events before the running turn are removed from the log.
     let kept_from = stage.store.oldest_event_seq(stage.scope(), session).await;
     assert_eq!(kept_from.unwrap(), 1);
@@ -79,11 +79,8 @@ pub(crate) async fn recent_or_unfinished_records_are_not_trimmed(db: &TestStore)
     assert!(kept.len() < numbers.len());
     assert_eq!(kept, numbers[numbers.len() - kept.len()..], "no gap");
     let of_open = stage.store.events(stage.scope(), session, 0, 1).await;
-    assert_eq!(
-        subject_id(&of_open.unwrap()[0].change),
-        under_way.to_string()
-    );
-    stage.succeed(under_way).await;
+    assert_eq!(subject_id(&of_open.unwrap()[0].change), running.to_string());
+    stage.succeed(running).await;
 }
 
 pub(crate) async fn transcripts_and_runs_are_never_trimmed(db: &TestStore) {
@@ -169,11 +166,11 @@ pub(crate) async fn leftovers_of_ended_runs_are_trimmed(db: &TestStore) {
     let stage = Stage::setup(db).await;
     let session = stage.session().await;
     let over = stage.complete_turn(session).await;
-    let under_way = stage.send_message(session, "and?").await.run_id;
-    stage.start(under_way).await;
+    let running = stage.send_message(session, "and?").await.run_id;
+    stage.start(running).await;
     let live = stage
         .store
-        .append_live_text(under_way, &stage.worker, 0, "text", stage.now());
+        .append_live_text(running, &stage.worker, 0, "text", stage.now());
     assert_eq!(live.await.unwrap(), model::turn::WriteOutcome::Committed);
     for sql in [
         "insert into run_heartbeats (run_id, tenant_id, worker_id, beat_at) values ($1, $2, 'w', $3)",
@@ -188,9 +185,9 @@ pub(crate) async fn leftovers_of_ended_runs_are_trimmed(db: &TestStore) {
     stage.advance_seconds(60 * 60);
     let trimmed = stage.store.trim_leftovers(stage.now()).await;
     assert_eq!(trimmed.unwrap(), 2);
-    assert_eq!(stage.live(under_way, 0).await.0, "text");
+    assert_eq!(stage.live(running, 0).await.0, "text");
     assert_eq!(db.count(Scope::System, "run_heartbeats").await, 1);
-    stage.fail(under_way, FailureKind::AgentError).await;
+    stage.fail(running, FailureKind::AgentError).await;
 }
 
 pub(crate) async fn skipped_run_has_no_record_to_trim(db: &TestStore) {

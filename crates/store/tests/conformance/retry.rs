@@ -18,7 +18,11 @@ pub(crate) async fn run_with_fresh_heartbeat_is_not_stalled(db: &TestStore) {
     let run = stage.send_message(session, "hello").await.run_id;
     stage.start(run).await;
     stage.advance_seconds(180);
-    assert_eq!(stage.stall().await, [], "the heartbeat is just recent enough");
+    assert_eq!(
+        stage.stall().await,
+        [],
+        "the heartbeat is just recent enough"
+    );
     assert_eq!(stage.heartbeat(run).await, HeartbeatReply::Continue);
     stage.advance_seconds(180);
     assert_eq!(stage.stall().await, []);
@@ -127,7 +131,11 @@ pub(crate) async fn retry_of_unseen_prompt_sends_it_unchanged(db: &TestStore) {
     let assignment = stage.start(second).await;
     assert_eq!(assignment.prompt.text, "hello");
     let shown = stage.transcript(session).await;
-    assert_eq!(shown.last().unwrap(), "user: hello", "the message is visible now");
+    assert_eq!(
+        shown.last().unwrap(),
+        "user: hello",
+        "the message is visible now"
+    );
 }
 
 pub(crate) async fn run_fails_when_attempts_are_exhausted(db: &TestStore) {
@@ -259,10 +267,13 @@ pub(crate) async fn requeued_run_waits_behind_people(db: &TestStore) {
     let automation = stage.bound_automation("standup", "web:1").await;
     let fired = stage.fire(automation).await.run_id;
     stage.start(fired).await;
-    let said = stage.send_message(session, "hello").await.run_id;
+    let message_run = stage.send_message(session, "hello").await.run_id;
     stage.fail(fired, FailureKind::Requeued).await;
     let next = stage.attempts(fired).await[1].id;
-    assert_eq!(stage.statuses([said, next]).await, [Queued, Deferred]);
+    assert_eq!(
+        stage.statuses([message_run, next]).await,
+        [Queued, Deferred]
+    );
 }
 
 pub(crate) async fn run_of_dead_worker_is_stalled_at_once(db: &TestStore) {
@@ -276,7 +287,10 @@ pub(crate) async fn run_of_dead_worker_is_stalled_at_once(db: &TestStore) {
     assert_eq!(elsewhere.await.unwrap(), []);
     let other = model::WorkerId::from_stored("host-2-bbbbbbbb".into());
     let stall = |worker| stage.store.stall_run(run, worker, stage.now());
-    assert!(!stall(&other).await.unwrap(), "the run belongs to another worker");
+    assert!(
+        !stall(&other).await.unwrap(),
+        "the run belongs to another worker"
+    );
     assert!(stall(&stage.worker).await.unwrap());
     assert!(!stall(&stage.worker).await.unwrap(), "once");
     assert_eq!(stage.status(run).await, Stalled);

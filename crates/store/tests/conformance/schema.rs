@@ -45,8 +45,8 @@ pub(crate) async fn duplicate_row_violates_named_unique_index(db: &TestStore) {
     let world = World::create(db).await;
     let seat = world.row("agent_definitions");
     db.insert("agent_definitions", &seat).await.unwrap();
-    for (index, place) in catalog::unique_indexes(db).await {
-        let (table, columns) = place.split_once(' ').unwrap();
+    for (index, columns_of_index) in catalog::unique_indexes(db).await {
+        let (table, columns) = columns_of_index.split_once(' ').unwrap();
         if columns.starts_with("tenant_id") && columns.ends_with(",id") {
             // This index exists for foreign keys; the primary key refuses the row as well.
             continue;
@@ -288,9 +288,9 @@ pub(crate) async fn active_run_excludes_other_active_runs_of_seat(db: &TestStore
                 .with("started_at", instant()),
         }
     };
-    let under_way = ["queued", "delivered", "running"];
-    for first in under_way {
-        for second in under_way {
+    let unfinished = ["queued", "delivered", "running"];
+    for first in unfinished {
+        for second in unfinished {
             let refused =
                 insert_and_roll_back(db, "agent_runs", &[&run(first), &run(second)]).await;
             let refused = refused.unwrap_err();

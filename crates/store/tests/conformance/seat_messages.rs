@@ -129,13 +129,13 @@ pub(crate) async fn seat_message_has_one_row_per_recipient(db: &TestStore) {
         .events(scope, team.session, one.seq - 1, 100)
         .await
         .unwrap();
-    let told: Vec<_> = events
+    let lines: Vec<_> = events
         .iter()
         .map(|event| (summary(&event.change), event.seq))
         .collect();
     let seq = one.seq;
     assert_eq!(
-        told,
+        lines,
         [0, 1, 2].map(|step| ("message".to_owned(), seq + step))
     );
     assert_eq!(subject_id(&events[0].change), one.id.to_string());
@@ -204,13 +204,13 @@ pub(crate) async fn unacknowledged_messages_are_delivered_again(db: &TestStore) 
         .acknowledge_seat_message(tenant, two.id, team.seats[1], later)
         .await;
     assert_eq!(again.unwrap(), at, "the first acknowledgement counts");
-    let mut anew = team.subscribe(Some(1), None).await;
+    let mut resubscribed = team.subscribe(Some(1), None).await;
     let mut by_number = team.subscribe(Some(1), Some(0)).await;
     let mut still = team.subscribe(Some(1), None).await;
     let three = team.send_to_seat(0, 1, "3").await;
-    let found = next(&mut anew).await;
+    let found = next(&mut resubscribed).await;
     assert_eq!((found.id, found.delivered_at), (one.id, None));
-    assert_eq!(next_contents(&mut anew, 1).await, ["3"]);
+    assert_eq!(next_contents(&mut resubscribed, 1).await, ["3"]);
     // A subscriber from a number gets all messages and sees which were delivered.
     assert_eq!(next_contents(&mut by_number, 1).await, ["1"]);
     assert_eq!(next(&mut by_number).await.delivered_at, Some(at));
@@ -317,7 +317,11 @@ pub(crate) async fn session_deletion_ends_message_subscriptions(db: &TestStore) 
     for subscription in [&mut here, &mut there] {
         let end = timeout(Duration::from_secs(20), subscription.next()).await;
         assert_eq!(end.unwrap().unwrap(), None);
-        assert_eq!(subscription.next().await.unwrap(), None, "the stream stays ended");
+        assert_eq!(
+            subscription.next().await.unwrap(),
+            None,
+            "the stream stays ended"
+        );
     }
     drop(there);
     other.close().await;
@@ -367,7 +371,7 @@ pub(crate) async fn message_subscription_listens_to_session_channel(db: &TestSto
     let team = Team::setup(db).await;
     let channel = format!("automation_session_{}", team.session.uuid()).replace('-', "_");
     // The last statement of a connection. The connection that runs this query has another one.
-    let told = async |verb: &str| {
+    let is_last_statement = async |verb: &str| {
         let sql = "select exists (select 1 from pg_stat_activity where query = $1) as told";
         let params = params![format!("{verb} {channel}")];
         let row = db.run(Scope::System, sql, params).await.unwrap().remove(0);
@@ -376,9 +380,9 @@ pub(crate) async fn message_subscription_listens_to_session_channel(db: &TestSto
     let mut changes = team.stage.store.changes();
     changes.next().await;
     let subscription = team.subscribe(None, None).await;
-    while !told("listen").await {}
+    while !is_last_statement("listen").await {}
     drop(subscription);
-    while !told("unlisten").await {}
+    while !is_last_statement("unlisten").await {}
 }
 
 pub(crate) async fn published_message_notifies_session_channel(db: &TestStore) {

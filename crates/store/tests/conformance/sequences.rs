@@ -111,11 +111,11 @@ impl Sequence<'_> {
         let key = (self.created_count.is_multiple_of(2))
             .then(|| format!("web:{}", self.created_count % 6));
         let new = self.stage.new_session(key.as_deref());
-        let made = self
+        let created = self
             .stage
             .store
             .create_session(self.stage.tenant, &new, self.stage.now());
-        match made.await {
+        match created.await {
             Ok((session, _)) => self.sessions.push(session),
             Err(Error::NameTaken { .. }) => {}
             Err(error) => panic!("{error:?}"),
@@ -160,7 +160,7 @@ impl Sequence<'_> {
             1 => vec![hourly(), hourly()],
             _ => vec![hourly()],
         };
-        let told = format!("edit {mode} {overlap:?} {}", triggers.len());
+        let description = format!("edit {mode} {overlap:?} {}", triggers.len());
         let there = self.stage.store.automation(self.stage.scope(), automation);
         if unless_refused(there.await).is_none() {
             return "nothing to edit".into();
@@ -171,7 +171,7 @@ impl Sequence<'_> {
             to.bound_session_key = key;
             to.triggers = triggers;
         });
-        format!("{told} {:?}", unless_refused(edited.await))
+        format!("{description} {:?}", unless_refused(edited.await))
     }
 
     async fn retry_some_run(&mut self) -> String {
@@ -205,10 +205,10 @@ impl Sequence<'_> {
             return self.make_session().await;
         };
         let stage = &self.stage;
-        let said = stage
+        let sent = stage
             .store
             .send_message(stage.tenant, session, None, "hello", stage.now());
-        format!("say {:?}", unless_refused(said.await))
+        format!("say {:?}", unless_refused(sent.await))
     }
 
     async fn fire(&mut self) -> String {
@@ -236,9 +236,9 @@ impl Sequence<'_> {
         let Some(run) = self.some_run(&[RunStatus::Delivered]).await else {
             return self.claim().await;
         };
-        let begun = self.stage.begin(run).await;
-        let begun = format!("{begun:?}");
-        format!("begin {run} {}", begun.split('(').next().unwrap())
+        let reply = self.stage.begin(run).await;
+        let reply = format!("{reply:?}");
+        format!("begin {run} {}", reply.split('(').next().unwrap())
     }
 
     async fn finish(&mut self) -> String {

@@ -129,8 +129,8 @@ impl Stage {
     /// Creates a chat session with a key.
     pub(crate) async fn keyed_session(&self, key: Option<&str>) -> SessionId {
         let new = self.new_session(key);
-        let made = self.store.create_session(self.tenant, &new, self.now());
-        made.await.unwrap().0
+        let created = self.store.create_session(self.tenant, &new, self.now());
+        created.await.unwrap().0
     }
 
     /// Returns the only seat of a session.
@@ -155,10 +155,10 @@ impl Stage {
     }
 
     pub(crate) async fn create(&self, new: &NewAutomation) -> AutomationId {
-        let made = self
+        let created = self
             .store
             .create_automation(self.tenant, None, new, self.now());
-        made.await.unwrap()
+        created.await.unwrap()
     }
 
     /// Creates an automation without triggers.
@@ -185,10 +185,10 @@ impl Stage {
     }
 
     pub(crate) async fn send_message(&self, session: SessionId, words: &str) -> SubmittedRun {
-        let said = self
+        let sent = self
             .store
             .send_message(self.tenant, session, None, words, self.tick());
-        said.await.unwrap()
+        sent.await.unwrap()
     }
 
     pub(crate) async fn fire(&self, automation: AutomationId) -> SubmittedRun {
@@ -218,10 +218,10 @@ impl Stage {
     }
 
     pub(crate) async fn begin(&self, run: RunId) -> StartReply {
-        let begun = self
+        let reply = self
             .store
             .begin(run, &self.worker, self.instance, self.now());
-        begun.await.unwrap()
+        reply.await.unwrap()
     }
 
     /// Claims a run and begins its turn.

@@ -51,8 +51,8 @@ fn link() -> [u8; 32] {
 
 impl Stage {
     async fn make(&self, new: &NewToken) {
-        let made = self.store.create_token(self.tenant, new, self.now());
-        made.await.unwrap();
+        let created = self.store.create_token(self.tenant, new, self.now());
+        created.await.unwrap();
     }
 
     async fn token(&self) -> NewToken {
@@ -79,10 +79,10 @@ impl Stage {
 
     async fn link(&self, token: TokenId) -> [u8; 32] {
         let (hash, ends) = (link(), self.now() + Duration::from_mins(10));
-        let made = self
+        let created = self
             .store
             .create_sign_in_link(self.tenant, token, &hash, self.now(), ends);
-        made.await.unwrap();
+        created.await.unwrap();
         hash
     }
 }
@@ -212,10 +212,10 @@ pub(crate) async fn token_of_other_tenant_is_not_found(db: &TestStore) {
 
 pub(crate) async fn token_pages_are_listed_newest_first(db: &TestStore) {
     let stage = Stage::setup(db).await;
-    let mut made = Vec::new();
+    let mut ids = Vec::new();
     for _ in 0..5 {
         stage.advance_seconds(1);
-        made.insert(0, stage.token().await.id);
+        ids.insert(0, stage.token().await.id);
     }
     let mut listed = Vec::new();
     let mut page = Page::first(2);
@@ -228,26 +228,26 @@ pub(crate) async fn token_pages_are_listed_newest_first(db: &TestStore) {
         listed.extend(found.iter().map(|token| token.id));
         page.after = listed.last().copied();
     }
-    assert_eq!(listed, made);
+    assert_eq!(listed, ids);
 }
 
 pub(crate) async fn token_ids_are_found_by_range_within_tenant(db: &TestStore) {
     let stage = Stage::setup(db).await;
-    let mut made = Vec::new();
+    let mut ids = Vec::new();
     for _ in 0..3 {
         stage.advance_seconds(1);
-        made.push(stage.token().await.id);
+        ids.push(stage.token().await.id);
     }
     let found = async |scope, first, last, limit| {
         let found = stage.store.token_ids_between(scope, first, last, limit);
         found.await.unwrap()
     };
     let scope = stage.scope();
-    assert_eq!(found(scope, made[0], made[1], 9).await, made[..2]);
-    assert_eq!(found(scope, made[1], made[2], 1).await, made[1..2]);
+    assert_eq!(found(scope, ids[0], ids[1], 9).await, ids[..2]);
+    assert_eq!(found(scope, ids[1], ids[2], 1).await, ids[1..2]);
     let other = stage.store.ensure_tenant("other", stage.now());
     let other = Scope::Tenant(other.await.unwrap());
-    assert!(found(other, made[0], made[2], 9).await.is_empty());
+    assert!(found(other, ids[0], ids[2], 9).await.is_empty());
 }
 
 pub(crate) async fn token_use_is_recorded_once_a_minute(db: &TestStore) {

@@ -108,7 +108,7 @@ pub(crate) async fn queued_run_of_too_new_document_is_left_to_newer_server(db: &
         runs.push((name, automation, stage.fire(automation).await.run_id));
     }
     let session = stage.session().await;
-    let said = stage.send_message(session, "hello").await.run_id;
+    let message_run = stage.send_message(session, "hello").await.run_id;
     for (table, automation, run) in &runs {
         let seat = stage.run(*run).await.seat_id.unwrap();
         let trigger = stage.run(*run).await.trigger_id.unwrap();
@@ -135,7 +135,7 @@ pub(crate) async fn queued_run_of_too_new_document_is_left_to_newer_server(db: &
             .claim(&stage.worker, stage.instance, 1, Some(*run), stage.now());
         assert_eq!(claimed.await.unwrap().len(), 0);
     }
-    assert_eq!(stage.claim_all(10).await, [said]);
+    assert_eq!(stage.claim_all(10).await, [message_run]);
     for (_, _, run) in &runs {
         assert_eq!(stage.status(*run).await, RunStatus::Queued);
     }
@@ -452,7 +452,10 @@ pub(crate) async fn run_ends_despite_unreadable_tenant_budget(db: &TestStore) {
     };
     assert_eq!(stage.finish(run, &used).await, WriteOutcome::Committed);
     let tenant = stage.store.tenant(stage.scope(), stage.tenant).await;
-    assert!(tenant.unwrap().budget.is_none(), "the tenant is still readable");
+    assert!(
+        tenant.unwrap().budget.is_none(),
+        "the tenant is still readable"
+    );
 }
 
 pub(crate) async fn unreadable_agent_hides_no_other(db: &TestStore) {

@@ -141,13 +141,13 @@ pub(crate) async fn transaction_notifies_each_changed_session_once(db: &TestStor
 
 pub(crate) async fn dropped_begin_leaves_no_settings_on_connection(db: &TestStore) {
     let world = World::create(db).await;
-    let asked = "select current_setting('transaction_read_only') as reading, \
+    let sql = "select current_setting('transaction_read_only') as reading, \
         coalesce(current_setting('matins.scope', true), '') as scope";
     for polls in 0..40 {
         poll_at_most(db.database.begin_read(Scope::System), polls).await;
         let tenant = Scope::Tenant(model::TenantId::from_uuid(world.tenant));
         let mut tx = db.database.begin(tenant).await.unwrap();
-        let row = tx.fetch_one(statement(asked), params![]).await.unwrap();
+        let row = tx.fetch_one(statement(sql), params![]).await.unwrap();
         let found: [String; 2] = ["reading", "scope"].map(|column| row.get(column).unwrap());
         assert_eq!(found, ["off", ""], "after {polls} polls");
         tx.commit().await.unwrap();

@@ -229,9 +229,9 @@ pub(crate) async fn webhook_secret_is_deleted_with_its_trigger(db: &TestStore) {
     remove(hook).await.unwrap();
     remove(timed).await.unwrap();
     assert!(!known(hook).await && known(other).await);
-    for gone in [hook, timed] {
-        assert!(matches!(remove(gone).await, Err(Error::NotFound { .. })));
-        let received = stage.receive(gone, "msg_1").await;
+    for removed in [hook, timed] {
+        assert!(matches!(remove(removed).await, Err(Error::NotFound { .. })));
+        let received = stage.receive(removed, "msg_1").await;
         assert!(
             matches!(received, Err(Error::NotFound { .. })),
             "{received:?}"

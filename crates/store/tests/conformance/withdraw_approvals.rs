@@ -31,9 +31,9 @@ pub(crate) async fn withdrawn_approval_cannot_be_decided(db: &TestStore) {
     assert_eq!(withdrawn.status(), ApprovalStatus::Void);
     assert_eq!(withdrawn.state.decided_at(), Some(now));
     assert_eq!(stage.refused_state(waits, Verdict::Allow).await, "void");
-    let told = stage.approval_events(session).await;
+    let events = stage.approval_events(session).await;
     assert_eq!(
-        told.last().unwrap(),
+        events.last().unwrap(),
         &(waits.to_string(), "void".to_owned())
     );
     // The turn continues, and nothing else changes.
@@ -49,8 +49,8 @@ pub(crate) async fn withdrawn_approval_cannot_be_decided(db: &TestStore) {
 
     // A worker that does not know whether its withdrawal was committed repeats it.
     assert_eq!(withdraw(&stage.worker).await, WriteOutcome::Committed);
-    assert_eq!(stage.approval_events(session).await, told);
+    assert_eq!(stage.approval_events(session).await, events);
     stage.succeed(run).await;
     assert_eq!(withdraw(&stage.worker).await, WriteOutcome::Fenced);
-    assert_eq!(stage.approval_events(session).await, told);
+    assert_eq!(stage.approval_events(session).await, events);
 }

@@ -138,7 +138,11 @@ pub(crate) async fn fires_without_locks_keep_overlap_policy(db: &TestStore) {
     stage.store.promote_due(stage.now()).await.unwrap();
     let mut ended = 0;
     while let Some(run) = stage.claim().await {
-        assert_eq!(stage.claim().await, None, "two runs of the automation occupy seats");
+        assert_eq!(
+            stage.claim().await,
+            None,
+            "two runs of the automation occupy seats"
+        );
         stage.begin(run).await;
         stage.succeed(run).await;
         ended += 1;
@@ -277,8 +281,8 @@ async fn run_worker(store: &Store, stage: &Stage, number: usize, everything: &Ce
         }
         for claimed in claimed {
             let run = claimed.run;
-            let begun = patiently!(store.begin(run, &worker, stage.instance, stage.now()));
-            if !matches!(begun, StartReply::Started(_)) {
+            let reply = patiently!(store.begin(run, &worker, stage.instance, stage.now()));
+            if !matches!(reply, StartReply::Started(_)) {
                 continue;
             }
             turns += 1;
