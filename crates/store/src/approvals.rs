@@ -47,9 +47,11 @@ impl Store {
     ) -> Result<WriteOutcome, Error> {
         self.transact(Scope::System, |tx, _| {
             Box::pin(async move {
+                // 1. Lock the run, and check that this worker still executes it.
                 let Some(location) = locate_owned_run(tx, run, worker).await? else {
                     return Ok(WriteOutcome::Fenced);
                 };
+                // 2. Insert the approval, unless it exists or the run is being cancelled.
                 let inserted = tx
                     .fetch_optional(
                         sql!("approvals/insert"),
@@ -73,6 +75,7 @@ impl Store {
                         .await?;
                     return Ok(existing.map_or(WriteOutcome::Fenced, |_| WriteOutcome::Committed));
                 }
+                // 3. Log the request, which notifies people.
                 let change = Change::Approval {
                     approval_id: id,
                     run_id: run,
@@ -108,8 +111,9 @@ impl Store {
             Box::pin(async move {
                 let scope = Scope::Tenant(tenant);
                 let found = read_approval(tx, scope, id).await?;
-                // Lock the seat of the run, because the transition that ends the run holds that lock.
+                // 1. Lock the seat of the run, because the transition that ends the run holds that lock.
                 let run = lock_run(tx, found.run_id).await?;
+                // 2. Decide, fenced by the state and the deadline.
                 let decided = tx
                     .fetch_optional(
                         sql!("approvals/decide"),
@@ -133,6 +137,7 @@ impl Store {
                         event: event.to_string(),
                     }));
                 };
+                // 3. Log the decision.
                 let mut log = SessionLogWriter::default();
                 let decided_by = by.name.clone();
                 let change = match verdict {

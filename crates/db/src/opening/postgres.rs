@@ -28,11 +28,14 @@ const MIN_SERVER_VERSION_NUM: i64 = 14_00_00;
 const MIGRATION_LOCK_KEY: i64 = 0x6d61_7469_6e73;
 
 pub(super) async fn open(server: &Server, schema: &'static Schema) -> Result<Database, OpenError> {
+    // 1. Connect, and detect a pooler.
     let mut pool = connect(&server.options, AccessMode::ReadWrite).await?;
     let keeps_sessions = pool.keeps_sessions().await?;
     let mut direct = connect_directly(server, &mut pool, AccessMode::ReadWrite).await?;
+    // 2. Migrate through the direct connection if there is one, because a pooler may limit the duration of a transaction.
     migrate(direct.as_mut().unwrap_or(&mut pool), schema).await?;
     log_pooler(keeps_sessions, direct.is_some());
+    // 3. Open the pool. The connections above were only needed for the checks and the migration.
     let database = open_pool(&pool, keeps_sessions, direct.as_ref());
     if let Some(direct) = direct {
         direct.close().await?;
@@ -190,6 +193,7 @@ async fn migrate(
     connection: &mut ServerConnection,
     schema: &'static Schema,
 ) -> Result<(), OpenError> {
+    // 1. Lock out other migrations.
     let mut transaction = connection.begin("begin a migration").await?;
     check_server(&mut transaction).await?;
     // Wait without limit for another migration, and let this one run without limit on large tables. Restore the limit
@@ -205,7 +209,7 @@ async fn migrate(
         .await
         .map_err(step_error("wait for another migration"))?;
     set_timeouts(&mut transaction, "set local lock_timeout = '30s'").await?;
-    // Read the version under the lock: another process may have migrated while this one waited.
+    // 2. Migrate. Read the version under the lock: another process may have migrated while this one waited.
     let version = schema_version(&mut transaction, schema).await?;
     if version < schema.latest() {
         refuse_while_old_servers_run(&mut transaction, schema, version).await?;
@@ -213,6 +217,7 @@ async fn migrate(
             .await
             .map_err(step_error("migrate the schema"))?;
     }
+    // 3. Renumber the events of a database that was restored from another server, and commit.
     let was_moved = adopt_restored_database(&mut transaction, schema)
         .await
         .map_err(step_error("check the order of commits"))?;

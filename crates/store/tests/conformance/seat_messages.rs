@@ -372,10 +372,10 @@ pub(crate) async fn message_subscription_listens_to_session_channel(db: &TestSto
     let channel = format!("automation_session_{}", team.session.uuid()).replace('-', "_");
     // The last statement of a connection. The connection that runs this query has another one.
     let is_last_statement = async |verb: &str| {
-        let sql = "select exists (select 1 from pg_stat_activity where query = $1) as told";
+        let sql = "select exists (select 1 from pg_stat_activity where query = $1) as found";
         let params = params![format!("{verb} {channel}")];
         let row = db.run(Scope::System, sql, params).await.unwrap().remove(0);
-        row.get::<bool>("told").unwrap()
+        row.get::<bool>("found").unwrap()
     };
     let mut changes = team.stage.store.changes();
     changes.next().await;
