@@ -98,7 +98,7 @@ impl Store {
     ) -> Result<Option<InstanceServer>, Error> {
         let mut tx = self.db.begin_read(Scope::System).await?;
         let row = tx
-            .fetch_optional(sql!("servers/by_instance"), params![instance])
+            .fetch_optional(sql!("servers/serving"), params![instance])
             .await?;
         Ok(row.as_ref().map(read_server).transpose()?.flatten())
     }
@@ -118,7 +118,7 @@ impl Store {
         self.transact(Scope::System, |tx, _| {
             Box::pin(async move {
                 let before = before.map(WorkerId::as_str);
-                let params = params! { "servers/register";
+                let params = params! { "servers/serve";
                     instance: instance,
                     worker: worker.as_str(),
                     version: version,
@@ -127,7 +127,7 @@ impl Store {
                     worker_before: before,
                     format: DOCUMENT_FORMAT,
                 };
-                if tx.execute(sql!("servers/register"), params).await? == 0 {
+                if tx.execute(sql!("servers/serve"), params).await? == 0 {
                     return Ok(false);
                 }
                 restore_removed_instance(tx, instance).await?;
@@ -148,7 +148,7 @@ impl Store {
             Box::pin(async move {
                 let params = params![instance, worker.as_str(), now];
                 let noted = tx
-                    .fetch_optional(sql_by_dialect!("servers/renew_heartbeat"), params)
+                    .fetch_optional(sql_by_dialect!("servers/beat"), params)
                     .await?;
                 let Some(noted) = noted else {
                     return Ok(ServerHeartbeatReply::Replaced);
@@ -206,7 +206,7 @@ impl Store {
                 let locked = locked.ok_or_else(|| Error::not_found("instance", instance))?;
                 let name: String = locked.get("name")?;
                 let row = tx
-                    .fetch_optional(sql!("servers/by_instance"), params![instance])
+                    .fetch_optional(sql!("servers/serving"), params![instance])
                     .await?;
                 let serving = row.as_ref().map(read_server).transpose()?.flatten();
                 if let Some(serving) = serving.filter(|serving| serving.is_online(now)) {
@@ -254,7 +254,7 @@ impl Store {
 /// Restores an instance for the tenants that had removed it, because its data folder is served again.
 async fn restore_removed_instance(tx: &mut Tx, instance: InstanceId) -> Result<(), Error> {
     let back = tx
-        .fetch_all(sql!("instances/restore"), params![instance])
+        .fetch_all(sql!("instances/back"), params![instance])
         .await?;
     if !back.is_empty() {
         tracing::info!(%instance, "the instance {instance} had been given up, and is served again");

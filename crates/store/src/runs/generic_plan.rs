@@ -16,11 +16,11 @@ pub(super) async fn fetch_with_generic_plan(
     if !tx.keeps_plans() {
         return Ok(tx.fetch_all(statement, params).await?);
     }
-    tx.fetch_one(sql_of_postgres!("plans/force_generic"), params![])
+    tx.fetch_one(sql_of_postgres!("plans/keep"), params![])
         .await?;
     let rows = tx.fetch_all(statement, params).await?;
     // Restore the setting, so that it does not affect the later statements of this transaction.
-    tx.fetch_one(sql_of_postgres!("plans/restore"), params![])
+    tx.fetch_one(sql_of_postgres!("plans/make"), params![])
         .await?;
     Ok(rows)
 }

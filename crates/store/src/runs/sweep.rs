@@ -109,11 +109,11 @@ impl Store {
                 let Some(run) = lock_run(tx, run).await? else {
                     return Ok(false);
                 };
-                // A heartbeat may have arrived between the search and the lock. `heartbeats/delete_stale` compares and
+                // A heartbeat may have arrived between the search and the lock. `heartbeats/take` compares and
                 // deletes in one statement, so that a run whose worker is alive is not stalled.
                 let still = match stale {
                     LossCondition::HeartbeatBefore(at) => {
-                        tx.execute(sql!("heartbeats/delete_stale"), params![run.id, at])
+                        tx.execute(sql!("heartbeats/take"), params![run.id, at])
                             .await?
                             > 0
                     }

@@ -238,7 +238,7 @@ pub(crate) async fn plans_of_claim_and_fire_due_use_queue_indexes(db: &TestStore
 /// Returns the plan that PostgreSQL keeps for any parameters, made while the tables are empty.
 async fn kept_plan(db: &TestStore, name: &str, types: &str, values: &str) -> String {
     let mut tx = db.database.begin(Scope::System).await.unwrap();
-    let keep = statement(&text("postgres", "plans/force_generic"));
+    let keep = statement(&text("postgres", "plans/keep"));
     tx.fetch_one(keep, params![]).await.unwrap();
     let prepare = format!("prepare kept {types} as\n{}", text("postgres", name));
     tx.execute(statement(&prepare), params![]).await.unwrap();

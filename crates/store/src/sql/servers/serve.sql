@@ -1,7 +1,7 @@
 -- Records that a server serves a data folder from now on. No row: another server has begun to serve it since the
 -- caller read the previous one.
--- :instance, :worker, :version version of the program, :schema_version version of the schema that it supports,
--- :now, :worker_before the worker of the previous server, or null, :format highest format that it supports
+-- :instance, :worker, :version version of the program, :schema_version version of the schema that it knows,
+-- :now, :worker_before who did before, or null, :format highest format that it honours
 insert into servers (instance_id, worker_id, version, schema_version, started_at, seen_at, format)
 values (:instance, :worker, :version, :schema_version, :now, :now, :format)
 on conflict (instance_id) do update
