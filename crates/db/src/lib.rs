@@ -8,8 +8,8 @@
 //!
 //! - [`open`] checks the database at a [`Location`], applies the missing migrations of a [`Schema`] and returns a
 //!   [`Database`], which holds the connection pools.
-//! - [`Database::begin`] begins a [`Tx`] in a [`Scope`]. The transaction runs [`Statement`]s with [`Param`]s and returns
-//!   [`Row`]s. A [`CommitObserver`] learns of each commit with a recorded change.
+//! - [`Database::begin`] begins a [`Tx`] in a [`Scope`]. The transaction runs [`Statement`]s with [`Param`]s and
+//!   returns [`Row`]s. A [`CommitObserver`] learns of each commit with a recorded change.
 //! - The dialects differ in the text of a statement and in the types of its columns. Both differences end here.
 //!
 //! Read `database.rs` first, then `tx.rs` and `statement.rs`; `opening/mod.rs` tells how a database is checked and

@@ -29,8 +29,8 @@ pub enum Dialect {
 /// One statement with its text in each dialect.
 ///
 /// A statement that takes many rows is written for one row, and its text marks the template of that row: `values
-/// /* row */ ($1, $2)`. The parameters of the statement as a whole are numbered after those of a row. A statement with more
-/// than six parameters names them (`:tenant` instead of `$1`), in the order in which its header declares them.
+/// /* row */ ($1, $2)`. The parameters of the statement as a whole are numbered after those of a row. A statement with
+/// more than six parameters names them (`:tenant` instead of `$1`), in the order in which its header declares them.
 ///
 /// Each statement lives in a static of its own, which `sql!` or a macro beside it makes from files below `src/sql`.
 #[derive(Debug)]

@@ -166,8 +166,8 @@ impl Tx {
         )
     }
 
-    /// Returns `true` if the server keeps the plans of statements. Returns `false` on SQLite and on a connection that prepares
-    /// no statements.
+    /// Returns `true` if the server keeps the plans of statements. Returns `false` on SQLite and on a connection that
+    /// prepares no statements.
     pub fn keeps_plans(&self) -> bool {
         self.locks_rows()
             && matches!(self.connection, Connection::Postgres(_, mode) if mode.keeps_prepared_statements)

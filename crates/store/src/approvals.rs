@@ -34,8 +34,8 @@ const MAX_OVERDUE_APPROVALS: u32 = 200;
 
 impl Store {
     /// Requests a person's permission for a run that `worker` executes. A repeated request with the same ID changes
-    /// nothing. Returns [`WriteOutcome::Fenced`] if the run is no longer this worker's, or if it is being cancelled, because
-    /// no decision would reach the agent.
+    /// nothing. Returns [`WriteOutcome::Fenced`] if the run is no longer this worker's, or if it is being cancelled,
+    /// because no decision would reach the agent.
     pub async fn request_approval(
         &self,
         run: RunId,
@@ -175,8 +175,8 @@ impl Store {
         .await
     }
 
-    /// Expires an approval whose deadline has passed. Does nothing if the approval is no longer pending. The caller must have checked the
-    /// deadline. Returns the state of the approval afterwards.
+    /// Expires an approval whose deadline has passed. Does nothing if the approval is no longer pending. The caller
+    /// must have checked the deadline. Returns the state of the approval afterwards.
     pub async fn expire_approval(
         &self,
         id: ApprovalId,

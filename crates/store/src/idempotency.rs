@@ -1,8 +1,8 @@
 //! Idempotency: the recorded responses to requests that a client may repeat, by idempotency key.
 //!
 //! An idempotency key reserves the ID of the object that its request creates, before the object is created. The
-//! transition uses that ID, and refuses with [`Error::AlreadyCreated`] if the ID is used. So a repeated request takes effect
-//! once, even if the process dies between the transition and its response.
+//! transition uses that ID, and refuses with [`Error::AlreadyCreated`] if the ID is used. So a repeated request takes
+//! effect once, even if the process dies between the transition and its response.
 
 use model::{TenantId, Timestamp};
 use serde_json::Value;

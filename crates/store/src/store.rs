@@ -76,8 +76,8 @@ impl Store {
     /// Runs `body` in one transaction and commits it.
     ///
     /// A transaction that loses a race (a unique index that another process filled first, a deadlock, a serialization
-    /// failure) is rolled back and runs again from the start, on the rows as they are by then. `Error::retry_weight` bounds
-    /// the retries.
+    /// failure) is rolled back and runs again from the start, on the rows as they are by then. `Error::retry_weight`
+    /// bounds the retries.
     ///
     /// `body` returns a boxed future, because an async closure cannot promise that its future is `Send`: stable Rust
     /// has no name for it. `Environment` lets that future borrow from the caller, whose borrows outlive every call.

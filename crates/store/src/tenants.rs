@@ -111,8 +111,8 @@ impl Store {
                 {
                     return Err(stale_version()?);
                 }
-                // 2. Write the budget. The statement compares the old one again, so that one of two concurrent writers loses. The check
-                // above gives the same error without a write.
+                // 2. Write the budget. The statement compares the old one again, so that one of two concurrent writers
+                // loses. The check above gives the same error without a write.
                 let read: Option<Value> = row.optional("budget")?;
                 let written = match &read {
                     None => stored::write::<StoredBudget>(budget),
@@ -131,7 +131,8 @@ impl Store {
                 if tx.execute(sql!("tenants/set_budget"), params).await? == 0 {
                     return Err(stale_version()?);
                 }
-                // 3. Release the waiting runs. Runs that wait for the old budget would otherwise wait until the end of its period.
+                // 3. Release the waiting runs. Runs that wait for the old budget would otherwise wait until the end of
+                // its period.
                 run_usage::release_deferred_by_budget(tx, id, None, now).await
             })
         })

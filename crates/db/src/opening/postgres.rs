@@ -32,7 +32,8 @@ pub(super) async fn open(server: &Server, schema: &'static Schema) -> Result<Dat
     let mut pool = connect(&server.options, AccessMode::ReadWrite).await?;
     let keeps_sessions = pool.keeps_sessions().await?;
     let mut direct = connect_directly(server, &mut pool, AccessMode::ReadWrite).await?;
-    // 2. Migrate through the direct connection if there is one, because a pooler may limit the duration of a transaction.
+    // 2. Migrate through the direct connection if there is one, because a pooler may limit the duration of a
+    // transaction.
     migrate(direct.as_mut().unwrap_or(&mut pool), schema).await?;
     log_pooler(keeps_sessions, direct.is_some());
     // 3. Open the pool. The connections above were only needed for the checks and the migration.

@@ -139,8 +139,8 @@ async fn inspect(path: &Path, schema: &Schema) -> Result<(), OpenError> {
     check_damage(path, damage)
 }
 
-/// Opens a connection that cannot write. If `without_side_files`, SQLite creates no side files, which is safe only while no other
-/// connection has the file open.
+/// Opens a connection that cannot write. If `without_side_files`, SQLite creates no side files, which is safe only
+/// while no other connection has the file open.
 async fn connect_read_only(
     path: &Path,
     without_side_files: bool,

@@ -1,10 +1,8 @@
 //! Budgets: the counted usage, the refusal before a turn, and the consequences of a used-up budget.
 
 use model::{
-    AutomationId, RunId,
     automation::AutomationState,
     budget::{Account, Budget, RunUsage},
-    entity::Automation,
     outcome::{FailureKind, Outcome},
     policy::SessionMode,
     run::RunStatus,
@@ -17,7 +15,7 @@ use crate::{
     stage::{Stage, answer, at, failed, hourly},
 };
 
-fn budget(limits: &[&str]) -> Budget {
+pub(crate) fn budget(limits: &[&str]) -> Budget {
     let mut budget = Budget::default();
     for limit in limits {
         budget.set(limit.parse().unwrap()).unwrap();
@@ -35,85 +33,10 @@ fn usage(tokens: u64, micros: u64, currency: &str) -> Value {
 }
 
 /// Returns the end of a turn with an answer and this usage.
-fn answer_using(tokens: u64, micros: u64) -> TurnResult {
+pub(crate) fn answer_using(tokens: u64, micros: u64) -> TurnResult {
     TurnResult {
         usage: Some(usage(tokens, micros, "USD")),
         ..answer("Done.")
-    }
-}
-
-impl Stage {
-    /// Creates an automation with a budget.
-    async fn automation_with_budget(
-        &self,
-        name: &str,
-        mode: SessionMode,
-        limits: &[&str],
-    ) -> AutomationId {
-        let mut new = self.new_automation(name, mode);
-        new.policies.budget = budget(limits);
-        self.create(&new).await
-    }
-
-    async fn limit_tenant(&self, limits: &[&str]) {
-        let budget = budget(limits);
-        let set = self
-            .store
-            .set_tenant_budget(self.tenant, None, &budget, self.now());
-        set.await.unwrap();
-    }
-
-    async fn read_automation(&self, id: AutomationId) -> Automation {
-        self.store.automation(self.scope(), id).await.unwrap()
-    }
-
-    async fn automation_usage(&self, id: AutomationId) -> Account {
-        let scope = self.scope();
-        let found = self.store.automation_usage(scope, id, self.now());
-        found.await.unwrap()
-    }
-
-    async fn tenant_usage(&self) -> Account {
-        let (scope, tenant) = (self.scope(), self.tenant);
-        let found = self.store.tenant_usage(scope, tenant, self.now());
-        found.await.unwrap()
-    }
-
-    async fn record_usage(&self, run: RunId, usage: &Value) -> Option<model::budget::Accounts> {
-        let spent = self
-            .store
-            .record_usage(run, &self.worker, usage, self.now());
-        spent.await.unwrap()
-    }
-
-    async fn resume(&self, id: AutomationId) {
-        let resumed = self.store.resume_automation(self.scope(), id, self.now());
-        resumed.await.unwrap();
-    }
-
-    /// Fires an automation and completes a turn with this usage.
-    pub(crate) async fn turn_using(&self, id: AutomationId, tokens: u64, micros: u64) -> RunId {
-        let run = self.fire(id).await.run_id;
-        self.start(run).await;
-        self.end(run, &answer_using(tokens, micros)).await;
-        run
-    }
-
-    /// Claims a run and tries to begin its turn.
-    async fn claim_and_begin(&self, run: RunId) -> StartReply {
-        assert_eq!(self.claim().await, Some(run));
-        self.begin(run).await
-    }
-
-    /// Fails unless an automation has paused itself with this reason.
-    async fn assert_paused_by_budget(&self, id: AutomationId, message: &str) {
-        let found = self.read_automation(id).await;
-        assert_eq!(found.state, AutomationState::Paused);
-        assert_eq!(found.pause_reason.as_deref(), Some("budget"));
-        assert_eq!(
-            found.attention.unwrap(),
-            format!("paused itself: {message}")
-        );
     }
 }
 

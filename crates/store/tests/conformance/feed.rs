@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use futures::future::join_all;
 use model::{
-    AutomationId, SessionId, TenantId,
+    SessionId, TenantId,
     event::{AutomationChange, Change, RunChange, TriggerEdit},
     feed::FeedCursor,
     outcome::FailureKind,
@@ -22,7 +22,7 @@ use crate::{
 
 /// Waits until the feed shows all committed events. On PostgreSQL, open transactions of other tests on the same server
 /// delay it.
-async fn wait_for_feed(db: &TestStore, tenant: TenantId) {
+pub(crate) async fn wait_for_feed(db: &TestStore, tenant: TenantId) {
     let sql = match db.dialect() {
         Dialect::Postgres => "select pg_current_xact_id()::text::bigint as last",
         Dialect::Sqlite => "select last from transaction_ids",
@@ -33,41 +33,6 @@ async fn wait_for_feed(db: &TestStore, tenant: TenantId) {
     let store = store_over(&db.database);
     while store.feed_head(tenant).await.unwrap().transaction <= last {
         tokio::task::yield_now().await;
-    }
-}
-
-impl Stage {
-    /// Reads a feed to its end, `limit` events per page.
-    async fn feed(
-        &self,
-        automation: Option<AutomationId>,
-        mut after: FeedCursor,
-        limit: u32,
-    ) -> Vec<FeedEvent> {
-        let mut read = Vec::new();
-        loop {
-            let page = match automation {
-                None => self.store.feed(self.tenant, after, limit).await,
-                Some(id) => {
-                    let page = self.store.automation_feed(self.tenant, id, after, limit);
-                    page.await
-                }
-            };
-            let page = page.unwrap();
-            assert_eq!(page.unusable_cursor, None);
-            assert!(page.events.len() <= limit as usize);
-            assert!(page.next_cursor >= after);
-            read.extend(page.events);
-            after = page.next_cursor;
-            if !page.has_more {
-                return read;
-            }
-        }
-    }
-
-    async fn whole_feed(&self, db: &TestStore) -> Vec<FeedEvent> {
-        wait_for_feed(db, self.tenant).await;
-        self.feed(None, FeedCursor::START, 100).await
     }
 }
 

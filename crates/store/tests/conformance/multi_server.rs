@@ -9,44 +9,23 @@ use model::{
     run::RunStatus::{Deferred, Failed, Queued},
     turn::StartReply,
 };
-use store::{Error, OpenError, Scope, ServerHeartbeatReply, params};
+use store::{
+    Error, OpenError, Scope,
+    ServerHeartbeatReply::{Continue, Outdated, Replaced},
+    params,
+};
 
 use crate::{
     fixtures::{TestStore, statement},
     locks::lock_row,
-    stage::{Stage, hourly, instance, store_over},
+    stage::{
+        Stage, hourly, instance,
+        servers::{
+            claim, last_server, online_server, presence, queue, serve, serve_after, two_tenants,
+        },
+        store_over,
+    },
 };
-
-/// Returns two tenants of one database.
-async fn two_tenants(db: &TestStore) -> [Stage; 2] {
-    let one = Stage::setup(db).await;
-    let other = Stage::setup_tenant("other", store_over(&db.database)).await;
-    [one, other]
-}
-
-/// Queues `runs` runs of a tenant, each in a new session.
-async fn queue(stage: &Stage, runs: usize) {
-    for _ in 0..runs {
-        let session = stage.session().await;
-        stage.send_message(session, "hello").await;
-    }
-}
-
-/// Claims `limit` runs and returns the number of each tenant's.
-async fn claim(stages: &[Stage; 2], limit: u32) -> [usize; 2] {
-    let stage = &stages[0];
-    let claimed = stage
-        .store
-        .claim(&stage.worker, stage.instance, limit, None, stage.now());
-    let claimed = claimed.await.unwrap();
-    let of = |one: &Stage| {
-        claimed
-            .iter()
-            .filter(|run| run.tenant == one.tenant)
-            .count()
-    };
-    [of(&stages[0]), of(&stages[1])]
-}
 
 pub(crate) async fn claim_shares_slots_between_tenants(db: &TestStore) {
     let stages = two_tenants(db).await;
@@ -257,39 +236,6 @@ pub(crate) async fn first_turn_registers_instance_for_tenant(db: &TestStore) {
     assert_eq!((known[0].id, &*known[0].name), (stage.instance, "host"));
 }
 
-/// Registers a server with a name for the stage's data folder.
-async fn serve_after(stage: &Stage, worker: &WorkerId, before: Option<&WorkerId>) -> bool {
-    let serves = stage
-        .store
-        .claim_instance(stage.instance, worker, before, "1.2.3", stage.now());
-    serves.await.unwrap()
-}
-
-async fn serve(stage: &Stage, name: &str) -> WorkerId {
-    let worker = WorkerId::from_stored(name.into());
-    let before = stage.store.instance_server(stage.instance).await.unwrap();
-    let before = before.map(|before| before.worker);
-    assert!(serve_after(stage, &worker, before.as_ref()).await);
-    worker
-}
-
-async fn presence(stage: &Stage, worker: &WorkerId) -> ServerHeartbeatReply {
-    let shown = stage
-        .store
-        .renew_server_heartbeat(stage.instance, worker, stage.now());
-    shown.await.unwrap()
-}
-
-/// Returns whether the stage's instance is listed as online, and the name of its last server.
-async fn online_server(stage: &Stage) -> (bool, String) {
-    let all = stage.store.instances(stage.scope()).await.unwrap();
-    let here = all.iter().find(|one| one.id == stage.instance).unwrap();
-    let server = here.server.as_ref().unwrap();
-    assert_eq!(server.version, "1.2.3");
-    assert_eq!(here.last_seen_at, Some(server.last_heartbeat_at));
-    (server.is_online(stage.now()), server.worker.to_string())
-}
-
 pub(crate) async fn server_is_online_until_stop_or_missing_presence(db: &TestStore) {
     let stage = Stage::setup(db).await;
     let all = stage.store.instances(stage.scope()).await.unwrap();
@@ -306,10 +252,7 @@ pub(crate) async fn server_is_online_until_stop_or_missing_presence(db: &TestSto
     );
     stage.advance_seconds(1);
     assert!(!online_server(&stage).await.0);
-    assert_eq!(
-        presence(&stage, &first).await,
-        ServerHeartbeatReply::Continue
-    );
+    assert_eq!(presence(&stage, &first).await, Continue);
     assert!(online_server(&stage).await.0);
     // A server that was only cut off, and whose instance was removed meanwhile, restores it.
     stage
@@ -320,22 +263,14 @@ pub(crate) async fn server_is_online_until_stop_or_missing_presence(db: &TestSto
         .remove_instance(stage.tenant, stage.instance, stage.now());
     given_up.await.unwrap();
     assert_eq!(stage.store.instances(stage.scope()).await.unwrap(), []);
-    assert_eq!(
-        presence(&stage, &first).await,
-        ServerHeartbeatReply::Continue
-    );
+    assert_eq!(presence(&stage, &first).await, Continue);
     assert!(online_server(&stage).await.0);
     let stopped = stage
         .store
         .record_server_stop(stage.instance, &first, stage.now());
     stopped.await.unwrap();
     assert!(!online_server(&stage).await.0);
-    let before = stage
-        .store
-        .instance_server(stage.instance)
-        .await
-        .unwrap()
-        .unwrap();
+    let before = last_server(&stage).await;
     assert_eq!(
         (&before.worker, before.stopped_at),
         (&first, Some(stage.now()))
@@ -348,14 +283,8 @@ pub(crate) async fn older_server_with_same_identity_loses_instance(db: &TestStor
     let stage = Stage::setup(db).await;
     let older = serve(&stage, "host-1-00000001").await;
     let newer = serve(&stage, "copy-1-00000002").await;
-    assert_eq!(
-        presence(&stage, &older).await,
-        ServerHeartbeatReply::Replaced
-    );
-    assert_eq!(
-        presence(&stage, &newer).await,
-        ServerHeartbeatReply::Continue
-    );
+    assert_eq!(presence(&stage, &older).await, Replaced);
+    assert_eq!(presence(&stage, &newer).await, Continue);
     // When it stops, it does not end the registration of the other server.
     let stopped = stage
         .store
@@ -378,12 +307,7 @@ pub(crate) async fn concurrent_servers_with_same_identity_have_one_winner(db: &T
         let begin = |worker| serve_after(&stage, worker, before.as_ref());
         let (one, other) = tokio::join!(begin(one), begin(other));
         assert!(one != other, "{one} {other}");
-        let serving = stage
-            .store
-            .instance_server(stage.instance)
-            .await
-            .unwrap()
-            .unwrap();
+        let serving = last_server(&stage).await;
         assert_eq!(serving.worker, workers[usize::from(other)]);
         before = Some(serve(&stage, "host-1-00000003").await);
     }
@@ -528,18 +452,12 @@ pub(crate) async fn later_schema_is_used_if_marked_compatible(db: &TestStore) {
         db.run(Scope::System, sql, params).await.unwrap();
     };
     migrate(998, 9).await;
-    assert_eq!(
-        presence(&stage, &worker).await,
-        ServerHeartbeatReply::Continue
-    );
+    assert_eq!(presence(&stage, &worker).await, Continue);
     store::open(&db.location()).await.unwrap().close().await;
     migrate(999, 999).await;
     let outdated = presence(&stage, &worker).await;
     assert!(
-        matches!(
-            outdated,
-            ServerHeartbeatReply::Outdated { required: 999, .. }
-        ),
+        matches!(outdated, Outdated { required: 999, .. }),
         "{outdated:?}"
     );
     let refused = store::open(&db.location()).await.unwrap_err();

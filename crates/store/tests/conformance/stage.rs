@@ -1,5 +1,11 @@
 //! A tenant with one agent, one instance and one worker, and a clock that only the test moves.
 
+mod approvals;
+mod budgets;
+mod due;
+mod feed;
+pub(crate) mod servers;
+
 use std::{
     path::PathBuf,
     sync::{
@@ -239,6 +245,27 @@ impl Stage {
     pub(crate) async fn finish(&self, run: RunId, finished: &TurnResult) -> WriteOutcome {
         let settled = self.store.finish(run, &self.worker, finished, self.now());
         settled.await.unwrap()
+    }
+
+    /// Fires an automation and begins its turn.
+    pub(crate) async fn fire_and_start(&self, automation: AutomationId) -> RunId {
+        let run = self.fire(automation).await.run_id;
+        self.start(run).await;
+        run
+    }
+
+    /// Pauses an automation.
+    pub(crate) async fn pause(&self, id: AutomationId) {
+        let paused = self
+            .store
+            .pause_automation(self.scope(), id, "by hand", self.now());
+        paused.await.unwrap();
+    }
+
+    /// Resumes an automation.
+    pub(crate) async fn resume(&self, id: AutomationId) {
+        let resumed = self.store.resume_automation(self.scope(), id, self.now());
+        resumed.await.unwrap();
     }
 
     /// Renews the heartbeat of one run.

@@ -256,10 +256,7 @@ pub(crate) async fn pause_of_too_new_automation_loses_no_instant(db: &TestStore)
     let automation = stage.too_new_automation(db, SessionMode::Fresh).await;
     let scope = stage.scope();
     stage.clock.set(at("2026-05-04T11:30:00Z"));
-    let paused = stage
-        .store
-        .pause_automation(scope, automation, "by hand", stage.now());
-    paused.await.unwrap();
+    stage.pause(automation).await;
     let found = stage.store.automation(scope, automation).await.unwrap();
     assert_eq!(found.state, AutomationState::Paused);
     assert_newer_format_refused(
@@ -275,25 +272,16 @@ pub(crate) async fn pause_of_too_new_automation_loses_no_instant(db: &TestStore)
     stage.clock.set(at("2026-05-04T14:30:00Z"));
     stage.fire_due().await;
     assert_eq!(stage.run_lines(automation).await, ["missed 2"]);
-    let resumed = stage
-        .store
-        .resume_automation(scope, automation, stage.now());
-    resumed.await.unwrap();
+    stage.resume(automation).await;
     assert_eq!(stage.fire_due().await, FireReport::default());
 
     // The same if a person resumes the automation before the server polls.
     set_formats(db, "automations", automation, LATER_FORMAT).await;
     stage.clock.set(at("2026-05-04T15:30:00Z"));
-    let paused = stage
-        .store
-        .pause_automation(scope, automation, "by hand", stage.now());
-    paused.await.unwrap();
+    stage.pause(automation).await;
     set_formats(db, "automations", automation, 1).await;
     stage.clock.set(at("2026-05-04T17:30:00Z"));
-    let resumed = stage
-        .store
-        .resume_automation(scope, automation, stage.now());
-    resumed.await.unwrap();
+    stage.resume(automation).await;
     assert_eq!(stage.run_lines(automation).await, ["missed 1", "missed 2"]);
 }
 
@@ -401,10 +389,7 @@ pub(crate) async fn instants_after_pause_of_too_new_automation_are_not_due(db: &
     let scope = stage.scope();
     let automation = stage.too_new_automation(db, SessionMode::Fresh).await;
     stage.clock.set(at("2026-05-04T10:30:00Z"));
-    let paused = stage
-        .store
-        .pause_automation(scope, automation, "by hand", stage.now());
-    paused.await.unwrap();
+    stage.pause(automation).await;
     stage.clock.set(at("2026-05-04T14:30:00Z"));
     let deleted = stage
         .store
@@ -419,10 +404,7 @@ pub(crate) async fn instants_after_pause_of_too_new_automation_are_not_due(db: &
         .await;
     set_formats(db, "automations", other, LATER_FORMAT).await;
     stage.clock.set(at("2026-05-04T15:30:00Z"));
-    let paused = stage
-        .store
-        .pause_automation(scope, other, "by hand", stage.now());
-    paused.await.unwrap();
+    stage.pause(other).await;
     set_formats(db, "automations", other, 1).await;
     stage.clock.set(at("2026-05-04T18:30:00Z"));
     let trigger = stage.store.triggers(scope, other).await.unwrap()[1].id;
@@ -515,13 +497,4 @@ pub(crate) async fn settings_edit_of_too_new_seat_is_refused(db: &TestStore) {
         .store
         .edit_automation(stage.tenant, automation, edit, stage.now());
     assert_newer_format_refused(edited.await);
-}
-
-impl Stage {
-    /// Fires an automation and begins its turn.
-    async fn fire_and_start(&self, automation: model::AutomationId) -> RunId {
-        let run = self.fire(automation).await.run_id;
-        self.start(run).await;
-        run
-    }
 }
