@@ -24,7 +24,7 @@ pub enum Error {
         constraint: String,
     },
     /// A value violates a check constraint.
-    #[error("check `{constraint}` is violated (during `{statement}`)")]
+    #[error("the row violates check `{constraint}` (during `{statement}`)")]
     CheckFailed {
         /// The statement's name.
         statement: &'static str,

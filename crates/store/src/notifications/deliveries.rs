@@ -371,9 +371,9 @@ async fn require_enabled(
     Ok(found)
 }
 
-fn refusal_error(what: &'static str, state: &str, event: &str) -> Error {
+fn refusal_error(kind: &'static str, state: &str, event: &str) -> Error {
     Error::Refused(InvalidTransition {
-        what,
+        what: kind,
         state: state.into(),
         event: event.into(),
     })
