@@ -344,7 +344,7 @@ pub(crate) async fn approvals_are_listed_by_session_automation_run_and_state(db:
     let list = async |filter: ApprovalFilter, page: Page<ApprovalId>| {
         let found = stage.store.approval_page(stage.tenant, filter, page);
         let found = found.await.unwrap();
-        found.iter().map(|one| one.id).collect::<Vec<_>>()
+        found.iter().map(|approval| approval.id).collect::<Vec<_>>()
     };
     let all = ApprovalFilter::default();
     let pending = ApprovalFilter {

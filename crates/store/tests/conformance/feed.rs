@@ -78,20 +78,25 @@ pub(crate) async fn feed_contains_all_logs_of_its_tenant_only(db: &TestStore) {
         .unwrap();
 
     let feed = stage.whole_feed(db).await;
-    assert!(feed.is_sorted_by(|one, other| one.cursor < other.cursor));
+    assert!(feed.is_sorted_by(|event, other| event.cursor < other.cursor));
     let logs = numbers_by_log(&feed);
     assert_eq!(logs[&one.uuid()], (1..=6).collect::<Vec<_>>());
     assert_eq!(logs[&two.uuid()], [1, 2]);
     assert_eq!(logs[&automation.uuid()], [1]);
     for session in [one, two] {
-        let of_session = feed.iter().filter(|one| one.session_id == Some(session));
-        let events: Vec<_> = of_session.map(|one| one.event.clone()).collect();
+        let of_session = feed
+            .iter()
+            .filter(|event| event.session_id == Some(session));
+        let events: Vec<_> = of_session.map(|event| event.event.clone()).collect();
         let log = stage.store.events(stage.scope(), session, 0, 100).await;
         assert_eq!(events, log.unwrap());
     }
     // A message event carries its row.
     let messages = stage.store.messages(stage.scope(), one, 0, 100).await;
-    let announced: Vec<_> = feed.iter().filter_map(|one| one.message.clone()).collect();
+    let announced: Vec<_> = feed
+        .iter()
+        .filter_map(|event| event.message.clone())
+        .collect();
     assert_eq!(announced, messages.unwrap());
     let nothing = stage.store.feed(other, FeedCursor::START, 100).await;
     assert_eq!(nothing.unwrap().events, []);
@@ -196,7 +201,10 @@ pub(crate) async fn automation_changes_are_in_its_log(db: &TestStore) {
         "deleted",
     ];
     assert_eq!(automation_log_lines(&feed), expected);
-    let own: Vec<&FeedEvent> = feed.iter().filter(|one| one.session_id.is_none()).collect();
+    let own: Vec<&FeedEvent> = feed
+        .iter()
+        .filter(|event| event.session_id.is_none())
+        .collect();
     for (event, seq) in own.iter().zip(1..) {
         assert_eq!(event.event.seq, seq);
         assert_eq!(subject_id(&event.event.change), id.to_string());
@@ -231,7 +239,7 @@ pub(crate) async fn skipped_and_missed_occurrences_are_in_automation_log(db: &Te
     let mut lines = automation_log_lines(&feed);
     lines[1..3].sort_by_key(|line| line == "attention");
     assert_eq!(lines, expected);
-    let is_run = |one: &&FeedEvent| matches!(one.event.change, Change::Run { .. });
+    let is_run = |event: &&FeedEvent| matches!(event.event.change, Change::Run { .. });
     let runs: Vec<&FeedEvent> = feed.iter().filter(is_run).collect();
     assert_eq!(subject_id(&runs[0].event.change), skipped.to_string());
     let rows: BTreeSet<String> = stage
@@ -242,7 +250,7 @@ pub(crate) async fn skipped_and_missed_occurrences_are_in_automation_log(db: &Te
         .collect();
     let lines: BTreeSet<String> = runs
         .iter()
-        .map(|one| subject_id(&one.event.change))
+        .map(|event| subject_id(&event.event.change))
         .collect();
     assert_eq!(lines, rows, "each row has its event");
     let Change::Run {
@@ -287,7 +295,10 @@ pub(crate) async fn automation_feed_contains_its_own_events_only(db: &TestStore)
         assert_eq!(logs[&session.uuid()], (1..=7).collect::<Vec<_>>());
 
         let feed = stage.feed(Some(bound), FeedCursor::START, limit).await;
-        let kinds: Vec<_> = feed.iter().map(|one| summary(&one.event.change)).collect();
+        let kinds: Vec<_> = feed
+            .iter()
+            .map(|event| summary(&event.event.change))
+            .collect();
         assert_eq!(
             kinds,
             [
@@ -299,8 +310,8 @@ pub(crate) async fn automation_feed_contains_its_own_events_only(db: &TestStore)
                 "run succeeded",
             ]
         );
-        assert!(feed.iter().all(|one| one.automation_id == Some(bound)));
-        let of_chat = feed.iter().filter(|one| one.session_id == Some(chat));
+        assert!(feed.iter().all(|event| event.automation_id == Some(bound)));
+        let of_chat = feed.iter().filter(|event| event.session_id == Some(chat));
         assert_eq!(of_chat.count(), 5);
     }
 }
@@ -445,7 +456,7 @@ pub(crate) async fn feed_does_not_pass_open_transactions(db: &TestStore) {
     open.commit().await.unwrap();
     wait_for_feed(db, stage.tenant).await;
     let read = stage.feed(None, page.next_cursor, 10).await;
-    let sessions: Vec<_> = read.iter().filter_map(|one| one.session_id).collect();
+    let sessions: Vec<_> = read.iter().filter_map(|event| event.session_id).collect();
     assert_eq!(sessions, [late, early]);
     // A transaction that is rolled back does not delay the feed.
     drop(add_uncommitted_event(db, &stage, late).await);

@@ -136,7 +136,12 @@ pub(crate) async fn fresh_automation_gets_new_session_for_each_run(db: &TestStor
     let listed = stage
         .store
         .sessions(stage.scope(), None, Some(automation), 10);
-    let listed: Vec<_> = listed.await.unwrap().iter().map(|one| one.id).collect();
+    let listed: Vec<_> = listed
+        .await
+        .unwrap()
+        .iter()
+        .map(|session| session.id)
+        .collect();
     assert_eq!(listed, [two, one], "newest first");
 }
 

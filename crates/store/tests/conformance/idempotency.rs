@@ -327,7 +327,7 @@ pub(crate) async fn concurrent_requests_with_one_reserved_id_have_one_effect(db:
         });
         let all: Vec<[usize; 5]> = join_all(racers).await;
         for kind in 0..5 {
-            let won: usize = all.iter().map(|one| one[kind]).sum();
+            let won: usize = all.iter().map(|counts| counts[kind]).sum();
             assert_eq!(won, 1, "kind {kind}: {all:?}");
         }
         for input in [sent_input, fired_input] {
@@ -391,7 +391,7 @@ pub(crate) async fn secret_rotation_with_idempotency_key_happens_once(db: &TestS
     let rotate = || store.rotate_endpoint_secret(scope, endpoint, now, answered("e"), now);
     // Of several concurrent requests, one takes effect.
     let rotated = join_all((0..4).map(|_| rotate())).await;
-    let (done, before): (Vec<_>, Vec<_>) = rotated.iter().partition(|one| one.is_ok());
+    let (done, before): (Vec<_>, Vec<_>) = rotated.iter().partition(|result| result.is_ok());
     assert_eq!((done.len(), before.len()), (1, 3), "{rotated:?}");
     before.into_iter().for_each(assert_already_made);
     assert_eq!(of_endpoint().await.current, *done[0].as_ref().unwrap());
@@ -433,7 +433,7 @@ pub(crate) async fn test_delivery_with_reserved_id_is_created_once(db: &TestStor
     let new = test_delivery("1");
     let send = || store.test_endpoint(stage.tenant, endpoint, id, &new, now);
     let sent = join_all((0..4).map(|_| send())).await;
-    let (done, before): (Vec<_>, Vec<_>) = sent.iter().partition(|one| one.is_ok());
+    let (done, before): (Vec<_>, Vec<_>) = sent.iter().partition(|result| result.is_ok());
     assert_eq!((done.len(), before.len()), (1, 3), "{sent:?}");
     before.into_iter().for_each(assert_already_made);
     assert_eq!(db.count(Scope::System, "webhook_deliveries").await, 1);

@@ -113,7 +113,10 @@ pub(crate) async fn automations_and_agents_are_listed_by_name(db: &TestStore) {
         .await
         .unwrap()
         .readable;
-    let names: Vec<_> = listed.iter().map(|one| one.name.as_str()).collect();
+    let names: Vec<_> = listed
+        .iter()
+        .map(|automation| automation.name.as_str())
+        .collect();
     assert_eq!(names, ["digest", "report"]);
     let deleted = stage.store.automation_by_name(stage.tenant, "old").await;
     assert_eq!(deleted.unwrap(), None);
@@ -134,7 +137,7 @@ pub(crate) async fn automations_and_agents_are_listed_by_name(db: &TestStore) {
     let listed = stage.store.agents(stage.scope()).await.unwrap();
     let listed: Vec<_> = listed
         .iter()
-        .map(|one| (one.name.as_str(), one.config.command[0].as_str()))
+        .map(|agent| (agent.name.as_str(), agent.config.command[0].as_str()))
         .collect();
     assert_eq!(listed, [("an agent", "other"), ("agent", "agent")]);
     let put = stage

@@ -131,7 +131,10 @@ pub(crate) async fn claim_skips_runs_pinned_to_other_instances(db: &TestStore) {
             .store
             .claim(&stage.worker, instance_id, limit, None, stage.now());
         let claimed = claimed.await.unwrap();
-        claimed.iter().map(|one| one.run).collect::<BTreeSet<_>>()
+        claimed
+            .iter()
+            .map(|claim| claim.run)
+            .collect::<BTreeSet<_>>()
     };
     let of = |parts: [&[RunId]; 2]| parts.concat().into_iter().collect::<BTreeSet<_>>();
     let [one, other] = &waiting;

@@ -43,7 +43,7 @@ impl Stage {
 
     async fn subscription(&self, id: EndpointId) -> Subscription {
         let all = self.store.subscriptions().await.unwrap();
-        all.into_iter().find(|one| one.endpoint == id).unwrap()
+        all.into_iter().find(|found| found.endpoint == id).unwrap()
     }
 
     /// Creates deliveries for all endpoints until each has the expected number. The feed shows an event only once all
@@ -255,8 +255,8 @@ pub(crate) async fn endpoint_gets_only_subscribed_notification_kinds(db: &TestSt
     skipped.await.unwrap();
     stage.create_deliveries(&[(endpoint, 8)]).await;
     let mut kinds: Vec<_> = stage.deliveries(endpoint).await;
-    kinds.sort_by_key(|one| one.kind);
-    let named: Vec<&str> = kinds.iter().map(|one| one.kind.as_str()).collect();
+    kinds.sort_by_key(|sent| sent.kind);
+    let named: Vec<&str> = kinds.iter().map(|sent| sent.kind.as_str()).collect();
     assert_eq!(
         named,
         [
@@ -356,7 +356,7 @@ pub(crate) async fn delivery_is_claimed_by_one_sender_until_lease_expires(db: &T
         .unwrap();
     assert_eq!(delivery.state.status(), DeliveryStatus::Delivered);
     assert_eq!(delivery.state.ended_at(), Some(stage.now()));
-    let log: Vec<_> = log.iter().map(|one| (one.number, one.status)).collect();
+    let log: Vec<_> = log.iter().map(|row| (row.number, row.status)).collect();
     assert_eq!(log, [(1, Some(500)), (2, Some(204))]);
 }
 
@@ -424,7 +424,7 @@ pub(crate) async fn endpoint_with_status_410_or_day_of_failures_is_disabled(db: 
     assert!(
         states
             .iter()
-            .all(|one| one.state.status() == DeliveryStatus::Failed)
+            .all(|delivery| delivery.state.status() == DeliveryStatus::Failed)
     );
     assert!(stage.store.subscriptions().await.unwrap().is_empty());
     assert!(matches!(test(endpoint).await, Err(Error::Refused(_))));

@@ -27,10 +27,10 @@ macro_rules! to_its_end {
             let next = $read.await.unwrap();
             assert!(next.len() <= 2);
             if next.is_empty() {
-                assert!(found.is_sorted_by(|one, next| one > next), "newest first");
+                assert!(found.is_sorted_by(|id, next| id > next), "newest first");
                 break found;
             }
-            found.extend(next.iter().map(|one| one.id));
+            found.extend(next.iter().map(|item| item.id));
             $page.after = found.last().copied();
         }
     }};
@@ -176,14 +176,14 @@ async fn with_text(stage: &Stage, text: &str) -> Vec<Session> {
 }
 
 async fn names_with(stage: &Stage, text: &str) -> Vec<String> {
-    let name = |one: Session| one.title.or(one.session_key).unwrap_or_default();
+    let name = |session: Session| session.title.or(session.session_key).unwrap_or_default();
     let found = with_text(stage, text).await;
     found.into_iter().map(name).collect()
 }
 
 async fn ids_with(stage: &Stage, text: &str) -> Vec<SessionId> {
     let found = with_text(stage, text).await;
-    found.iter().map(|one| one.id).collect()
+    found.iter().map(|item| item.id).collect()
 }
 
 pub(crate) async fn session_pages_match_every_filter(db: &TestStore) {
@@ -223,11 +223,11 @@ pub(crate) async fn session_pages_match_every_filter(db: &TestStore) {
                         automation,
                         text: None,
                     };
-                    let shows = |one: &&Session| {
-                        (types.is_empty() || types.contains(&one.session_type))
-                            && kind.is_none_or(|kind| one.kind == kind)
-                            && state.is_none_or(|state| one.status() == state)
-                            && automation.is_none_or(|id| one.schedule_id == Some(id))
+                    let shows = |session: &&Session| {
+                        (types.is_empty() || types.contains(&session.session_type))
+                            && kind.is_none_or(|kind| session.kind == kind)
+                            && state.is_none_or(|state| session.status() == state)
+                            && automation.is_none_or(|id| session.schedule_id == Some(id))
                     };
                     let expected: Vec<&Session> = every.iter().filter(shows).collect();
                     let listed = read_sessions(&stage, &filter).await;
@@ -403,7 +403,7 @@ pub(crate) async fn tenant_pages_and_instance_queues_are_listed(db: &TestStore) 
     let standing = stage.store.instances(stage.scope()).await.unwrap();
     let waiting: BTreeMap<_, _> = standing
         .iter()
-        .map(|one| (one.id, one.queued_runs))
+        .map(|instance| (instance.id, instance.queued_runs))
         .collect();
     let expected = [(1, 1), (2, 0), (3, 0), (4, 0), (5, 0)];
     let expected = expected.map(|(number, waiting)| (instance(number), waiting));

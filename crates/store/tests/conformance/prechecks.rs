@@ -403,7 +403,9 @@ pub(crate) async fn declined_webhook_run_keeps_no_payload(db: &TestStore) {
     let automation = stage.create(&new).await;
     let triggers = stage.store.triggers(stage.scope(), automation).await;
     let triggers = triggers.unwrap();
-    let hook = triggers.iter().find(|one| one.spec == Spec::Webhook {});
+    let hook = triggers
+        .iter()
+        .find(|trigger| trigger.spec == Spec::Webhook {});
     let fired =
         stage
             .store

@@ -112,7 +112,10 @@ pub(crate) async fn seat_message_has_one_row_per_recipient(db: &TestStore) {
     assert_eq!((one.from, one.to), (team.seats[0], team.seats[1]));
     let mut others = vec![team.seats[0], team.seats[2]];
     others.sort();
-    assert_eq!(all.iter().map(|one| one.to).collect::<Vec<_>>(), others);
+    assert_eq!(
+        all.iter().map(|message| message.to).collect::<Vec<_>>(),
+        others
+    );
     // Messages are rows of the transcript, numbered like all others, and are in the log.
     let scope = team.stage.scope();
     let store = &team.stage.store;

@@ -58,14 +58,21 @@ pub(crate) async fn events_of_many_sessions_are_read_in_one_call(db: &TestStore)
         .session_updates(stage.scope(), &positions, 4)
         .await;
     let updates = updates.unwrap();
-    let found: HashMap<SessionId, _> = updates.iter().map(|one| (one.session, one)).collect();
+    let found: HashMap<SessionId, _> = updates
+        .iter()
+        .map(|update| (update.session, update))
+        .collect();
     assert_eq!(found.len(), 70);
     assert!(!found.contains_key(&missing));
     for (session, after) in &positions[..70] {
         let log = stage.store.events(stage.scope(), *session, *after, 4);
         let log = log.await.unwrap();
         let updates = found[session];
-        let events: Vec<_> = updates.events.iter().map(|one| one.event.clone()).collect();
+        let events: Vec<_> = updates
+            .events
+            .iter()
+            .map(|entry| entry.event.clone())
+            .collect();
         assert_eq!(events, log);
         let last = stage.store.session(stage.scope(), *session).await.unwrap();
         assert_eq!(updates.last_seq, last.last_seq);
@@ -77,7 +84,7 @@ pub(crate) async fn events_of_many_sessions_are_read_in_one_call(db: &TestStore)
     let messages: Vec<_> = found[&positions[0].0]
         .events
         .iter()
-        .map(|one| one.message.clone())
+        .map(|entry| entry.message.clone())
         .collect();
     assert_eq!(messages[..2], [None, None]);
     assert_eq!(messages[2].as_ref(), transcript.unwrap().first());

@@ -459,7 +459,7 @@ pub(crate) async fn unreadable_agent_hides_no_other(db: &TestStore) {
     };
     write(LATER_FORMAT).await;
     let listed = stage.store.agents(stage.scope()).await.unwrap();
-    let names: Vec<_> = listed.iter().map(|one| one.name.as_str()).collect();
+    let names: Vec<_> = listed.iter().map(|agent| agent.name.as_str()).collect();
     assert_eq!(names, ["agent"]);
     assert_newer_format_refused(stage.store.agent(stage.scope(), other).await);
     // A corrupt document can be replaced.

@@ -146,7 +146,13 @@ pub(crate) async fn concurrent_webhooks_fire_once_per_id(db: &TestStore) {
         .into_iter()
         .map(Result::unwrap)
         .collect();
-    assert_eq!(received.iter().filter(|one| !one.is_duplicate).count(), 3);
+    assert_eq!(
+        received
+            .iter()
+            .filter(|receipt| !receipt.is_duplicate)
+            .count(),
+        3
+    );
     assert_eq!(stage.runs_of(automation).await.len(), 3);
 }
 
