@@ -193,7 +193,7 @@ async fn write_messages(tx: &mut Tx, messages: Vec<(MessageId, Vec<Param>)>) -> 
     while !pending.is_empty() {
         let mut seen = HashSet::new();
         let mut later = Vec::new();
-        let mut rows = Vec::with_capacity(rest.len());
+        let mut rows = Vec::with_capacity(pending.len());
         for (id, row) in pending {
             if seen.insert(id) {
                 rows.push(row);

@@ -187,7 +187,7 @@ impl ServerConnection {
         let mut other = PgConnection::connect_with(&options)
             .await
             .map_err(step_error("connect"))?;
-        // Repeat the comparison, because a pooler may by chance lend different processes once.
+        // Repeat the comparison, because a pooler may by chance lend the same process to a connection twice.
         let mut keeps_sessions = true;
         for round in 0..COMPARISON_ROUNDS {
             if round > 0 {
