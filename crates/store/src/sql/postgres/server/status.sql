@@ -12,22 +12,22 @@ select
               has_table_privilege(c.oid, 'select') and has_table_privilege(c.oid, 'insert')
               and has_table_privilege(c.oid, 'update') and has_table_privilege(c.oid, 'delete')
           )
-    ) as refused,
+    ) as inaccessible_tables,
     (
         select string_agg(cast(c.relname as text), ', ' order by c.relname)
         from pg_class c
         where c.relnamespace = to_regnamespace('automation') and c.relkind in ('r', 'p')
           and not pg_has_role(c.relowner, 'usage')
-    ) as of_others,
+    ) as tables_of_other_roles,
     cast(current_setting('autovacuum') as boolean)
-        and cast(current_setting('track_counts') as boolean) as cleans,
+        and cast(current_setting('track_counts') as boolean) as autovacuum_enabled,
     (
         select string_agg(cast(c.relname as text), ', ' order by c.relname)
         from pg_class c
         cross join lateral pg_options_to_table(c.reloptions) o
         where c.relnamespace = to_regnamespace('automation') and c.relkind in ('r', 'p')
           and o.option_name = 'autovacuum_enabled' and not cast(o.option_value as boolean)
-    ) as left_out,
+    ) as tables_without_autovacuum,
     least(
         cast(current_setting('max_connections') as bigint)
             - cast(current_setting('superuser_reserved_connections') as bigint)
@@ -35,8 +35,8 @@ select
         (select nullif(r.rolconnlimit, -1) from pg_roles r where r.rolname = current_user),
         (select nullif(d.datconnlimit, -1) from pg_database d where d.datname = current_database())
     ) as connections_allowed,
-    (select count(*) from pg_stat_activity where datid is not null) as connections_of_all,
+    (select count(*) from pg_stat_activity where datid is not null) as total_connections,
     (
         select count(*) from pg_stat_activity
         where datname = current_database() and application_name = 'matins'
-    ) as connections_of_matins
+    ) as matins_connections

@@ -10,4 +10,4 @@ select
         where next_fire_at is not null and ($1 is null or tenant_id = $1)
         order by next_fire_at, id
         limit 1
-    ) as next
+    ) as next_due

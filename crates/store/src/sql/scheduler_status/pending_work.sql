@@ -1,8 +1,8 @@
 -- Returns the pending work of the scheduler in one query: the instant of the next due trigger, and the end of the
 -- next backoff. A backoff that has ended does not count, because its run waits for a seat and not for the time.
--- `waiting` is true if a waiting run could start, by the conditions of runs/promotable_seats.sql. `gone` is true if a
--- run waits for a removed instance.
--- $1 now, $2 highest format that this server honours: it fires nothing that needs a later one
+-- `has_promotable` is true if a waiting run could start, although no promotion has found it. `has_removed_instance` is
+-- true if a run waits for a removed instance.
+-- $1 now, $2 the highest format that this server supports: it fires nothing that needs a later one
 select
     (
         select t.next_fire_at from automation_triggers t
@@ -32,10 +32,10 @@ select
               where a.automation_id = r.automation_id and a.exclusive
                 and a.status in ('queued', 'delivered', 'running')
           ))
-    ) as waiting,
+    ) as has_promotable,
     exists (
         select 1
         from instances i
         join agent_runs r on r.tenant_id = i.tenant_id and r.instance_id = i.id and r.status = 'queued'
         where i.state = 'gone'
-    ) as gone
+    ) as has_removed_instance
