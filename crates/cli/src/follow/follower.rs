@@ -183,7 +183,7 @@ impl<'a> Follower<'a> {
                 // Return, because the next request shows whether the API is still reachable. The trace reconnects by
                 // itself.
                 Some(Ok(TraceItem::Disconnected { cause: why, .. })) => {
-                    tracing::debug!(error = %why, "the trace broke");
+                    tracing::debug!(error = %why, "the trace was disconnected");
                     return Ok(());
                 }
                 Some(Err(error)) if error.kind() == Some(ProblemKind::NotFound) => *events = None,
