@@ -22,13 +22,13 @@ pub(crate) struct Args {
 enum Command {
     /// List approvals that wait, the newest first
     List {
-        /// Those of a session: its key, its id or the beginning of that
+        /// Those of a session: its key, its ID or a prefix of its ID
         #[arg(long)]
         session: Option<String>,
         /// Those of an automation
         #[arg(long, value_name = "NAME")]
         automation: Option<String>,
-        /// Those of a run: its id or the beginning of that
+        /// Those of a run: its ID or a prefix of its ID
         #[arg(long)]
         run: Option<String>,
         /// Those in a state instead: allowed, denied, expired or void
@@ -43,7 +43,7 @@ enum Command {
     },
     /// Show an approval with what goes into the tool
     Show {
-        /// The approval: its id or the beginning of that
+        /// The approval: its ID or a prefix of its ID
         approval: String,
     },
     /// Let the agent do what it asks, this once
@@ -54,7 +54,7 @@ enum Command {
 
 #[derive(Debug, clap::Args)]
 struct DecisionArgs {
-    /// The approval: its id or the beginning of that
+    /// The approval: its ID or a prefix of its ID
     approval: String,
     /// Why, for whoever looks at it later; the agent is not told
     #[arg(long, value_name = "TEXT")]

@@ -30,7 +30,7 @@ pub(crate) struct Args {
 enum Command {
     /// List runs, the newest first
     List {
-        /// Those of a session: its key, its id or the beginning of that
+        /// Those of a session: its key, its ID or a prefix of its ID
         #[arg(long)]
         session: Option<String>,
         /// Those of an automation, with what was skipped and missed
@@ -45,20 +45,20 @@ enum Command {
     },
     /// Show a run with its attempts and what was really sent
     Show {
-        /// The run: its id or the beginning of that
+        /// The run: its ID or a prefix of its ID
         run: String,
     },
     /// Try a run again that failed, was called off or was given up, and print the answer
     Retry {
-        /// The run: its id or the beginning of that
+        /// The run: its ID or a prefix of its ID
         run: String,
-        /// Only queue it, for whoever serves the data folder
+        /// Only queue the run, and leave it to the server of the data folder
         #[arg(long)]
         queue: bool,
     },
     /// Call a run off, whether it waits or runs
     Cancel {
-        /// The run: its id or the beginning of that
+        /// The run: its ID or a prefix of its ID
         run: String,
     },
 }

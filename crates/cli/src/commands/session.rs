@@ -45,7 +45,7 @@ enum Command {
     Send(SendArgs),
     /// Call off everything in a session that runs or waits
     Cancel {
-        /// The session: its key, its id or the beginning of that
+        /// The session: its key, its ID or a prefix of its ID
         session: String,
     },
     /// Let a draft begin: what waits in it starts
@@ -64,7 +64,7 @@ enum Command {
 
 #[derive(Debug, clap::Args)]
 struct MoveArgs {
-    /// The session: its key, its id or the beginning of that
+    /// The session: its key, its ID or a prefix of its ID
     session: String,
     /// Why, for those who look at it later
     #[arg(long)]
@@ -77,7 +77,7 @@ struct MoveArgs {
                       matins session say [OPTIONS] --new --agent <NAME> <WORDS>"
 )]
 struct SendArgs {
-    /// The session (its key, its id or the beginning of that), unless --new; then the words, or - to
+    /// The session (its key, its ID or a prefix of its ID), unless --new; then the words, or - to
     /// read them from standard input
     #[arg(required = true, num_args = 1..=2, value_names = ["SESSION", "WORDS"])]
     session_and_message: Vec<String>,
@@ -95,7 +95,7 @@ struct SendArgs {
     title: Option<String>,
     #[command(flatten)]
     settings: SettingOptions,
-    /// Only queue it, for whoever serves the data folder
+    /// Only queue the run, and leave it to the server of the data folder
     #[arg(long)]
     queue: bool,
 }

@@ -43,7 +43,7 @@ enum Command {
     List,
     /// Take a token back; it is worth nothing from then on
     Revoke {
-        /// The token: its id or the beginning of that
+        /// The token: its ID or a prefix of its ID
         token: String,
     },
 }

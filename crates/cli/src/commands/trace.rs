@@ -25,7 +25,7 @@ const MAX_EVENT_CHARS: usize = 160;
 /// If the connection breaks, the command reconnects and continues without a gap.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// The session: its key, its id or the beginning of that
+    /// The session: its key, its ID or a prefix of its ID
     #[arg(required_unless_present_any = ["automation", "all"])]
     session: Option<String>,
     /// Print the events of an automation

@@ -15,7 +15,7 @@ use crate::{
 /// agent keeps in its own folders stay.
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
-    /// The session: its key, its id or the beginning of that
+    /// The session: its key, its ID or a prefix of its ID
     session: String,
     /// Delete the automations that are bound to it, too
     #[arg(long)]

@@ -24,7 +24,7 @@ use crate::{
 /// people, agents and tools wrote is there as they wrote it.
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
-    /// The session: its key, its id or the beginning of that
+    /// The session: its key, its ID or a prefix of its ID
     session: String,
     /// How it is written
     #[arg(long, value_enum, default_value_t = Format::Jsonl)]

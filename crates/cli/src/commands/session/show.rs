@@ -14,7 +14,7 @@ use crate::{
 /// Show a session with the end of its transcript
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
-    /// The session: its key, its id or the beginning of that
+    /// The session: its key, its ID or a prefix of its ID
     session: String,
     /// How many rows of the transcript, the last ones
     #[arg(long, value_name = "N", default_value_t = 50, conflicts_with = "all")]
