@@ -30,8 +30,10 @@ pub(super) struct Memory {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Turn {
+    #[serde(rename = "asked")]
     pub(super) request: String,
     /// The text that the agent sent before the turn ended.
+    #[serde(rename = "said")]
     pub(super) answer: String,
     /// The end of the turn. `None` while the turn runs, and forever if the agent was killed during it.
     pub(super) end: Option<TurnEnd>,
@@ -41,6 +43,7 @@ pub(super) struct Turn {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum TurnEnd {
+    #[serde(rename = "answered")]
     Completed,
     Cancelled,
 }
@@ -75,8 +78,8 @@ impl Memory {
         let Some((turn, earlier)) = self.turns.split_last() else {
             return Vec::new();
         };
-        let said = answer_parts(turn, earlier);
-        let words = self.count_all_words() + said.iter().map(|text| count_words(text)).sum::<u64>();
+        let parts = answer_parts(turn, earlier);
+        let words = self.count_all_words() + parts.iter().map(|text| count_words(text)).sum::<u64>();
         let mut updates = if earlier.is_empty() {
             vec![
                 SessionUpdate::SessionInfoUpdate(SessionInfoUpdate::new().title(self.title())),
@@ -86,7 +89,7 @@ impl Memory {
             look_up_tool_call(earlier.len())
         };
         updates.extend(
-            said.iter()
+            parts.iter()
                 .map(|text| SessionUpdate::AgentMessageChunk(chunk(text))),
         );
         if earlier.is_empty() {
@@ -125,14 +128,14 @@ pub(super) fn prompt_text(prompt: &[ContentBlock]) -> Option<String> {
 
 /// Returns the pieces of the answer to `turn`.
 fn answer_parts(turn: &Turn, earlier: &[Turn]) -> Vec<String> {
-    let mut said = vec![format!(
+    let mut parts = vec![format!(
         "This is turn {} of this session.",
         earlier.len() + 1
     )];
     let quotes = quote_requests(earlier);
     let skipped = quotes.len().saturating_sub(MAX_QUOTED_REQUESTS);
     if skipped > 0 {
-        said.push(format!(" I remember {} requests.", earlier.len()));
+        parts.push(format!(" I remember {} requests.", earlier.len()));
     }
     for (index, before) in quotes.iter().enumerate().skip(skipped) {
         let lead = if index == skipped {
@@ -140,14 +143,14 @@ fn answer_parts(turn: &Turn, earlier: &[Turn]) -> Vec<String> {
         } else {
             "; "
         };
-        said.push(format!("{lead}{before}"));
+        parts.push(format!("{lead}{before}"));
     }
     if !earlier.is_empty() {
-        said.push(".".to_owned());
+        parts.push(".".to_owned());
     }
-    said.push(format!(" Now you ask: \"{}\".", quote(&turn.request)));
-    said.push(" I am a demonstration: I remember, but no model thinks here.".to_owned());
-    said
+    parts.push(format!(" Now you ask: \"{}\".", quote(&turn.request)));
+    parts.push(" I am a demonstration: I remember, but no model thinks here.".to_owned());
+    parts
 }
 
 /// Quotes the requests, oldest first. Merges consecutive equal requests into one quote with a count.

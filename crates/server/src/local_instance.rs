@@ -47,7 +47,7 @@ pub struct LocalInstance {
     pub(crate) guard: GuardProgram,
     /// The settings of the daemon.
     pub settings: Settings,
-    /// The environment from which agents may pass variables on to agents.
+    /// The environment whose variables agents may inherit.
     pub(crate) environment: BTreeMap<String, String>,
     probe: Arc<dyn Probe>,
     demo_command: Vec<String>,
