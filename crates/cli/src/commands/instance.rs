@@ -107,7 +107,8 @@ fn show(app: &App, instance: &Instance) -> Result<(), CliError> {
     };
     let queued = match instance.waiting_runs {
         0 => "no runs".to_owned(),
-        runs => format!("{} that need its memory", format_run_count(runs)),
+        1 => "1 run waits for its memory".to_owned(),
+        runs => format!("{runs} runs wait for its memory"),
     };
     app.output.line(&format!(
         "{}  {}",

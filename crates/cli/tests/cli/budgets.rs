@@ -1,4 +1,4 @@
-//! Budgets, as they are given, shown and used up.
+//! Budgets: how they are set, shown and exhausted.
 
 use crate::test_installation::TestInstallation;
 
@@ -31,7 +31,7 @@ fn budget_is_set_shown_changed_and_cleared() {
     assert!(shown.contains("1 turn today"), "{shown}");
     assert!(shown.contains("1 turn this month"), "{shown}");
     let whole = world.json(&["automation", "show", "news"]);
-    assert_eq!(whole["spending"]["day"]["turns"], 1);
+    assert_eq!(whole["usage"]["day"]["turns"], 1);
     edit(&["--clear", "budget"]).expect_success();
     let shown = world.run(&["automation", "show", "news"]).expect_success();
     assert!(!shown.contains("budget"), "{shown}");
@@ -45,7 +45,7 @@ fn budget_is_set_shown_changed_and_cleared() {
 #[test]
 fn message_beyond_tenant_budget_fails_with_budget_reason() {
     let world = TestInstallation::new();
-    let say = ["session", "say", "--new", "--agent", "demo", "Hello"];
+    let say = ["session", "send", "--new", "--agent", "demo", "Hello"];
     world.run(&say).expect_success();
     let edit = ["tenant", "edit", "default", "--budget", "1 turn/day"];
     let told = world.run(&edit).expect_success();
@@ -60,5 +60,5 @@ fn message_beyond_tenant_budget_fails_with_budget_reason() {
     assert!(cleared.expect_success().contains("no limit"));
     world.run(&say).expect_success();
     let whole = world.json(&["tenant", "show", "default"]);
-    assert_eq!(whole["spending"]["month"]["turns"], 2);
+    assert_eq!(whole["usage"]["month"]["turns"], 2);
 }
