@@ -64,7 +64,10 @@ impl ConfigPath {
                 let by = self
                     .named_by
                     .map_or_else(String::new, |by| format!(" (named by {by})"));
-                let message = format!("cannot read the configuration file {}{by}", self.path.display());
+                let message = format!(
+                    "cannot read the configuration file {}{by}",
+                    self.path.display()
+                );
                 Err(CliError::environment(message, error))
             }
         }

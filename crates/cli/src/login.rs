@@ -85,8 +85,9 @@ pub(crate) fn write(path: &Path, login: &Login) -> Result<(), CliError> {
     let mut builder = DirBuilder::new();
     builder.recursive(true).mode(0o700);
     builder.create(folder).map_err(failed)?;
-    let text = toml::to_string(login)
-        .map_err(|error| CliError::message(Exit::Failed, format!("cannot encode the login: {error}")))?;
+    let text = toml::to_string(login).map_err(|error| {
+        CliError::message(Exit::Failed, format!("cannot encode the login: {error}"))
+    })?;
     // `NamedTempFile` creates files with mode 0600.
     let mut file = NamedTempFile::new_in(folder).map_err(failed)?;
     file.write_all(text.as_bytes()).map_err(failed)?;

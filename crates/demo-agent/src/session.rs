@@ -79,7 +79,8 @@ impl Memory {
             return Vec::new();
         };
         let parts = answer_parts(turn, earlier);
-        let words = self.count_all_words() + parts.iter().map(|text| count_words(text)).sum::<u64>();
+        let words =
+            self.count_all_words() + parts.iter().map(|text| count_words(text)).sum::<u64>();
         let mut updates = if earlier.is_empty() {
             vec![
                 SessionUpdate::SessionInfoUpdate(SessionInfoUpdate::new().title(self.title())),
@@ -89,7 +90,8 @@ impl Memory {
             look_up_tool_call(earlier.len())
         };
         updates.extend(
-            parts.iter()
+            parts
+                .iter()
                 .map(|text| SessionUpdate::AgentMessageChunk(chunk(text))),
         );
         if earlier.is_empty() {

@@ -37,10 +37,7 @@ pub(crate) async fn check_agents(
         }
     }
     if findings.is_empty() {
-        findings.push(Finding::ok(
-            "agents",
-            "no enabled automation needs one",
-        ));
+        findings.push(Finding::ok("agents", "no enabled automation needs one"));
     }
     findings
 }

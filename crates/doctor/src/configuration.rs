@@ -86,7 +86,10 @@ fn exposed_password_finding(config: &Config, path: &Path) -> Option<Finding> {
     let address = config.database.value.as_ref()?;
     let from_file = matches!(config.database.origin, config::Origin::File { .. });
     (from_file && address.has_secret() && is_open_to_others(path)).then(|| {
-        let found = format!("other users can read {}, which contains a password", path.display());
+        let found = format!(
+            "other users can read {}, which contains a password",
+            path.display()
+        );
         Finding::warning(CHECK, found, format!("run `chmod 600 {}`", path.display()))
     })
 }

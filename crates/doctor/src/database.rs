@@ -50,7 +50,11 @@ pub(crate) async fn check_database(
     };
     let Ok(examined) = timeout(time_limit, store::examine(&location)).await else {
         let found = format!("{shown} did not answer within {} s", time_limit.as_secs());
-        findings.push(Finding::problem(CHECK, found, "check that the database server runs"));
+        findings.push(Finding::problem(
+            CHECK,
+            found,
+            "check that the database server runs",
+        ));
         return None;
     };
     match examined {

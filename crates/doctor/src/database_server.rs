@@ -58,7 +58,10 @@ pub(crate) async fn check_database_server(opened: &OpenedDatabase, now: Timestam
         let server = store.postgres_status().await?;
         let instances = store.instances(Scope::System).await?.into_iter();
         // Each tenant that uses an instance has a row of its own for it, so count distinct IDs.
-        let instances = instances.map(|instance| instance.id).collect::<BTreeSet<_>>().len();
+        let instances = instances
+            .map(|instance| instance.id)
+            .collect::<BTreeSet<_>>()
+            .len();
         let mut findings =
             server.map_or_else(Vec::new, |server| server_findings(&server, instances, now));
         findings.extend(store.database().pooling_mode().map(pooler_finding));
@@ -67,7 +70,9 @@ pub(crate) async fn check_database_server(opened: &OpenedDatabase, now: Timestam
     match checked.await {
         Ok(findings) => findings,
         Err(error) => {
-            let remedy = error.hint().unwrap_or("check the log of the database server");
+            let remedy = error
+                .hint()
+                .unwrap_or("check the log of the database server");
             let found = with_sources(&error);
             vec![Finding::warning("database", found, remedy)]
         }
@@ -244,8 +249,7 @@ fn autovacuum_findings(server: &PostgresStatus) -> Vec<Finding> {
     const CHECK: &str = "autovacuum";
     let mut findings = Vec::new();
     if !server.autovacuum_enabled {
-        let remedy =
-            "set autovacuum and track_counts to on: otherwise tables grow and become slow";
+        let remedy = "set autovacuum and track_counts to on: otherwise tables grow and become slow";
         findings.push(Finding::warning(CHECK, "it is off", remedy));
     }
     if let Some(tables) = &server.tables_without_autovacuum {

@@ -150,7 +150,11 @@ fn disk_finding(folder: &Path) -> Finding {
     const CHECK: &str = "disk";
     let shown = folder.display();
     let Ok(found) = statvfs(folder) else {
-        return Finding::warning(CHECK, format!("{shown} cannot be examined"), "check its mount");
+        return Finding::warning(
+            CHECK,
+            format!("{shown} cannot be examined"),
+            "check its mount",
+        );
     };
     let free = found.f_bavail.saturating_mul(found.f_frsize);
     let space = format!("{} free at {shown}", format_bytes(free));
@@ -163,7 +167,10 @@ fn disk_finding(folder: &Path) -> Finding {
     }
     // File systems without a fixed number of inodes, such as Btrfs, report 0 of 0.
     if found.f_files > 0 && found.f_favail < MIN_FREE_INODES {
-        let inodes = format!("only {} more files can be created at {shown}", found.f_favail);
+        let inodes = format!(
+            "only {} more files can be created at {shown}",
+            found.f_favail
+        );
         return Finding::warning(CHECK, inodes, "remove files that are not needed");
     }
     let kind = statfs(folder).map_or(0, |found| found.f_type);

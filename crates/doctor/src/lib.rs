@@ -80,9 +80,7 @@ pub async fn examine(subject: &DoctorInput, start_agents: bool) -> Vec<Finding> 
         None => None,
     };
     let shared = state.as_ref().is_some_and(|it| it.has_other_instances);
-    let enabled = state
-        .as_ref()
-        .map_or(0, |it| it.enabled_automations.len());
+    let enabled = state.as_ref().map_or(0, |it| it.enabled_automations.len());
     findings.push(server_status::server_finding(&server, shared, enabled));
     if let Some(state) = &state {
         let start_in = folder.as_ref().filter(|_| start_agents);

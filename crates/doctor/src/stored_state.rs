@@ -323,6 +323,10 @@ fn missing_directory_finding(automation: &Automation) -> Option<Finding> {
     (!Path::new(folder).is_dir()).then(|| {
         let name = excerpt(&automation.name, MAX_EXCERPT_CHARS);
         let found = format!("the working directory of {name} does not exist: {folder}");
-        Finding::problem("automations", found, "create it: until then each turn fails")
+        Finding::problem(
+            "automations",
+            found,
+            "create it: until then each turn fails",
+        )
     })
 }

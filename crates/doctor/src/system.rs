@@ -45,7 +45,10 @@ fn check_time_zones() -> Finding {
     match TimeZone::try_system() {
         Ok(zone) => {
             let name = zone.iana_name().unwrap_or("a zone without a name");
-            Finding::ok(CHECK, format!("the rules are available; the zone of this machine is {name}"))
+            Finding::ok(
+                CHECK,
+                format!("the rules are available; the zone of this machine is {name}"),
+            )
         }
         Err(_) => Finding::warning(
             CHECK,

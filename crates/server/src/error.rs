@@ -96,7 +96,9 @@ impl Error {
             Self::Instance { .. } => {
                 "restore it from a backup: sessions are pinned to the instance it names"
             }
-            Self::FolderLocked { .. } => "stop that process first, or name another folder with `--data`",
+            Self::FolderLocked { .. } => {
+                "stop that process first, or name another folder with `--data`"
+            }
             Self::DuplicateInstance { .. } => {
                 "run only one of the two servers, because the other one would start agents without their memory; \
                  to make a copied folder an instance of its own, remove its file instance.id"

@@ -230,7 +230,11 @@ fn announced_capabilities(agent: &Agent) -> CheckFindings {
                 ("http", capabilities.mcp_http),
                 ("sse", capabilities.mcp_sse),
             ]),
-            auth_methods: capabilities.auth_methods.iter().map(|way| way.id.clone()).collect(),
+            auth_methods: capabilities
+                .auth_methods
+                .iter()
+                .map(|way| way.id.clone())
+                .collect(),
         },
         sign_in: capabilities
             .auth_methods

@@ -137,9 +137,7 @@ async fn show(app: &App, given: &str) -> Result<(), CliError> {
         return Ok(app.output.document(&approval)?);
     }
     let at = |at: Timestamp| app.time.date_time(at);
-    let Approval {
-        request, ..
-    } = &approval;
+    let Approval { request, .. } = &approval;
     let fields = [
         ("state", Some(approval.state.to_string())),
         ("tool", Some(request.tool_kind.clone())),
@@ -189,5 +187,7 @@ async fn decide(app: &App, verdict: Verdict, decision: DecisionArgs) -> Result<(
         Verdict::Deny => "Denied",
     };
     let title = clean(&decided.request.title);
-    Ok(app.output.line(&format!("{word} {}: {title}", decided.id))?)
+    Ok(app
+        .output
+        .line(&format!("{word} {}: {title}", decided.id))?)
 }

@@ -27,10 +27,7 @@ pub(crate) fn format_limits(budget: &Budget) -> Option<String> {
 
 /// Formats the usage of today and of this month. Returns `None` if there was none this month.
 pub(crate) fn format_usage(usage: &BudgetUsage) -> Option<String> {
-    let (day, month) = (
-        format_amounts(&usage.day),
-        format_amounts(&usage.month),
-    );
+    let (day, month) = (format_amounts(&usage.day), format_amounts(&usage.month));
     let shown = |amounts: Vec<String>| match amounts.join(", ") {
         none if none.is_empty() => "nothing".to_owned(),
         some => some,

@@ -43,6 +43,9 @@ pub(crate) fn run(args: Args, command: clap::Command, output: Output) -> Result<
     if output.json {
         output.document(&json!({ "out": folder }))?;
     }
-    output.aside(&format!("Wrote the manual pages into {}.", folder.display()));
+    output.aside(&format!(
+        "Wrote the manual pages into {}.",
+        folder.display()
+    ));
     Ok(Exit::Done)
 }

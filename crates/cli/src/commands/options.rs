@@ -134,7 +134,8 @@ pub(crate) fn text_or_stdin(given: String) -> Result<String, CliError> {
         .take(limit)
         .read_to_string(&mut text)
         .map_err(|source| {
-            let error = anyhow::Error::new(source).context("cannot read the text from standard input");
+            let error =
+                anyhow::Error::new(source).context("cannot read the text from standard input");
             CliError::new(Exit::Usage, error)
         })?;
     Ok(text)

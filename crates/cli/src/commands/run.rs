@@ -248,7 +248,8 @@ async fn show(app: &App, given: &str) -> Result<(), CliError> {
         }
     }
     if let Some(blocked_on) = blocked_on {
-        app.output.line(&follow::format_blocked_on(app, blocked_on))?;
+        app.output
+            .line(&follow::format_blocked_on(app, blocked_on))?;
     }
     if attempts.len() > 1 {
         let table = runs_table(app, attempts).await?;

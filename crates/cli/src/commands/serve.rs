@@ -99,7 +99,8 @@ fn check_address(config: &Config) -> Result<(), CliError> {
     if address.ip().is_loopback() || config.beyond_loopback.value {
         return Ok(());
     }
-    let message = format!("the address {address} of `server.listen` is reachable by other machines");
+    let message =
+        format!("the address {address} of `server.listen` is reachable by other machines");
     Err(CliError::message(Exit::Usage, message).with_hint(
         "set server.beyond_loopback to allow it; use a TLS proxy in front (server.by_tls), and name the host by \
          which clients reach it (server.hosts)",
@@ -113,7 +114,13 @@ fn accepted_hosts(config: &Config) -> Vec<String> {
         IpAddr::V4(ip) => ip.to_string(),
         IpAddr::V6(ip) => format!("[{ip}]"),
     });
-    config.hosts.value.iter().cloned().chain(listen_host).collect()
+    config
+        .hosts
+        .value
+        .iter()
+        .cloned()
+        .chain(listen_host)
+        .collect()
 }
 
 async fn listen(config: &Config) -> Result<Option<TcpListener>, CliError> {
@@ -252,7 +259,8 @@ async fn stop(
         }
     };
     let Ok(Ok(stopped)) = timeout(limit, stopped).await else {
-        let message = "cannot record the results of all turns: the database does not respond in time";
+        let message =
+            "cannot record the results of all turns: the database does not respond in time";
         return Err(CliError::message(Exit::Environment, message).with_hint(
             "their agents end with this process; the next server retries their runs where that is possible",
         ));

@@ -179,7 +179,8 @@ async fn send_message(app: &App, args: SendArgs) -> Result<Exit, CliError> {
             send_to_new_session(app, &request, &text_or_stdin(message)?).await?
         }
         (true, _, Some(session), Some(_)) => {
-            let message = format!("the session `{session}` cannot be used with `--new`, which creates one");
+            let message =
+                format!("the session `{session}` cannot be used with `--new`, which creates one");
             return Err(expected(&message));
         }
         (false, _, Some(session), Some(message)) => {

@@ -41,14 +41,14 @@ fn browser_address(app: &App) -> Result<String, CliError> {
     };
     match &app.target {
         Target::Remote => Ok(app.client.server_name().to_owned()),
-        Target::InProcess(_) => refused(
-            "this data folder has no server",
-            "start `matins serve`",
-        ),
+        Target::InProcess(_) => refused("this data folder has no server", "start `matins serve`"),
         Target::Local => {
             let path = data_folder::data_folder_path(&app.config)?;
             let folder = DataFolder::open_existing(&path).map_err(|source| {
-                CliError::environment(format!("cannot use the data folder {}", path.display()), source)
+                CliError::environment(
+                    format!("cannot use the data folder {}", path.display()),
+                    source,
+                )
             })?;
             match folder.read_address() {
                 Some(address) => Ok(address),

@@ -111,10 +111,7 @@ async fn create(app: &App, name: String) -> Result<(), CliError> {
 async fn show(app: &App, tenant: &Tenant) -> Result<(), CliError> {
     let usage = &app.client.tenant_usage(&tenant.id.to_string()).await?;
     if app.output.json {
-        return Ok(app.output.document(&TenantDetails {
-            tenant,
-            usage,
-        })?);
+        return Ok(app.output.document(&TenantDetails { tenant, usage })?);
     }
     let name = paint(BOLD, &excerpt(&tenant.name, 80));
     app.output.line(&format!("{name}  {}", tenant.id))?;
@@ -159,5 +156,7 @@ async fn list(app: &App) -> Result<(), CliError> {
             app.time.date_time(tenant.created_at),
         ]
     });
-    Ok(app.output.line(&table(["TENANT", "NAME", "CREATED"], rows))?)
+    Ok(app
+        .output
+        .line(&table(["TENANT", "NAME", "CREATED"], rows))?)
 }

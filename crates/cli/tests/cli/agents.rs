@@ -27,7 +27,10 @@ fn agent_check_fails_and_prints_required_sign_in() {
     let failed = world.run(&["agent", "check", "scripted"]);
     assert_eq!(failed.code, 1, "{failed:#?}");
     let page = &failed.stdout;
-    assert!(page.contains("required before the agent creates a session"), "{page}");
+    assert!(
+        page.contains("required before the agent creates a session"),
+        "{page}"
+    );
     assert!(page.contains("--authenticate browser"), "{page}");
 
     add_scripted_agent(&world, &script, &["--authenticate", "browser"]);
@@ -45,7 +48,10 @@ fn agent_check_restores_only_with_restore_flag() {
     assert_eq!(checked["session"]["modes"], json!(["ask", "code"]));
     assert_eq!(checked["restore"], json!(null));
     let prompt_log = || PromptLog::read(&script.prompt_log_path()).unwrap();
-    assert!(prompt_log().prompts().is_empty(), "a check without --restore sends no prompt");
+    assert!(
+        prompt_log().prompts().is_empty(),
+        "a check without --restore sends no prompt"
+    );
 
     let checked = world.json(&["agent", "check", "scripted", "--restore"]);
     assert_eq!(checked["restore"]["outcome"], "restored", "{checked:#}");

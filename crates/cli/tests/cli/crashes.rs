@@ -241,9 +241,7 @@ fn frozen_server_loses_its_turn_and_writes_nothing_on_resume(mut stage: CrashTes
     frozen.signal(Signal::TERM);
     let ended = frozen.end();
     assert!(
-        ended
-            .stdout
-            .contains("0 turns finished, 0 were requeued"),
+        ended.stdout.contains("0 turns finished, 0 were requeued"),
         "{ended:#?}"
     );
     assert_eq!(everything(), before);

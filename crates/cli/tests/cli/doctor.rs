@@ -208,7 +208,12 @@ fn doctor_warns_of_files_readable_by_others() {
     let open = world
         .with_data_folder("data")
         .with_env("MATINS_CONFIG", path);
-    assert_found(&open, "configuration", "warning", "which contains a password");
+    assert_found(
+        &open,
+        "configuration",
+        "warning",
+        "which contains a password",
+    );
     fs::set_permissions(&config, Permissions::from_mode(0o600)).unwrap();
     assert_found(&open, "configuration", "ok", path);
 }
@@ -282,7 +287,12 @@ fn doctor_reports_killed_worker_and_missing_working_directory() {
 fn doctor_on_shared_database_reports_instances_with_queued_runs() {
     let database = TestDatabase::empty_postgres().unwrap();
     let here = TestInstallation::new().with_env("MATINS_DATABASE", database.url());
-    assert_found(&here, "database", "ok", "empty; the first command creates the schema");
+    assert_found(
+        &here,
+        "database",
+        "ok",
+        "empty; the first command creates the schema",
+    );
     let add = [
         "automation",
         "add",
@@ -304,7 +314,12 @@ fn doctor_on_shared_database_reports_instances_with_queued_runs() {
     let other = here.with_data_folder("other");
     other.run(&["agent", "list"]).expect_success();
     assert_found(&other, "instances", "warning", "1 run waits for");
-    assert_found(&other, "server", "ok", "other instances that share the database");
+    assert_found(
+        &other,
+        "server",
+        "ok",
+        "other instances that share the database",
+    );
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -115,7 +115,10 @@ fn command_beside_server_follows_turn_of_server() {
     let queued = world
         .run(&["automation", "fire", "demo", "--queue"])
         .expect_success();
-    assert!(queued.contains("the server of this data folder will take it"), "{queued}");
+    assert!(
+        queued.contains("the server of this data folder will take it"),
+        "{queued}"
+    );
     world.wait_for("the queued run ends", |world| {
         world.json(&["run", "list"])[0]["status"] == "succeeded"
     });
@@ -228,7 +231,9 @@ fn second_signal_requeues_running_turn_at_once() {
     let ended = server.end();
     assert!(ended.stdout.contains("1 were requeued"), "{ended:#?}");
     assert!(
-        ended.stderr.contains("Stopping: waiting up to 30 s for run_"),
+        ended
+            .stderr
+            .contains("Stopping: waiting up to 30 s for run_"),
         "{ended:#?}"
     );
     let statuses: Vec<_> = runs(&world)

@@ -310,10 +310,7 @@ fn invalid_command_line_with_json_prints_json_error() {
         let told: Value = serde_json::from_str(&refused.stderr).unwrap();
         assert_eq!(told["error"]["kind"], "invalid");
         let message = told["error"]["message"].as_str().unwrap();
-        assert!(
-            message.starts_with("invalid command line: "),
-            "{message}"
-        );
+        assert!(message.starts_with("invalid command line: "), "{message}");
         assert!(message.contains(says), "{message}");
     }
 }

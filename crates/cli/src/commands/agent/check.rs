@@ -38,8 +38,7 @@ fn is_usable(checked: &CheckResponse) -> bool {
 
 fn format_check(checked: &CheckResponse) -> String {
     let offers = checked.agent.offers.clone().unwrap_or_default();
-    let agent =
-        format_agent_version(&offers).unwrap_or_else(|| "an agent without a name".into());
+    let agent = format_agent_version(&offers).unwrap_or_else(|| "an agent without a name".into());
     let mut rows = vec![
         ("sessions", format_sessions(checked)),
         ("offers", format_features(checked)),

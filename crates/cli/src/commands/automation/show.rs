@@ -140,10 +140,7 @@ pub(super) async fn print_details(app: &App, view: &AutomationView) -> Result<()
     let id = view.automation.id.to_string();
     let usage = &app.client.automation_usage(&id).await?;
     if app.output.json {
-        return Ok(app.output.document(&AutomationDetails {
-            view,
-            usage,
-        })?);
+        return Ok(app.output.document(&AutomationDetails { view, usage })?);
     }
     let automation = &view.automation;
     let output = app.output;

@@ -81,8 +81,10 @@ fn find_trigger<'a>(given: &str, seen: &'a AutomationView) -> Result<&'a Trigger
                 .iter()
                 .map(|trigger| format!("{} ({})", trigger.id, trigger.spec));
             let several = several.collect::<Vec<_>>().join(", ");
-            let message = format!("the trigger `{given}` of the automation `{name}` is ambiguous: {several}");
-            Err(CliError::message(Exit::NotFound, message).with_hint("give a longer prefix of the ID"))
+            let message =
+                format!("the trigger `{given}` of the automation `{name}` is ambiguous: {several}");
+            Err(CliError::message(Exit::NotFound, message)
+                .with_hint("give a longer prefix of the ID"))
         }
     }
 }

@@ -69,6 +69,9 @@ fn format_result(given: &str, session: &Session, deleted: &SessionDeleted) -> Ve
     if deleted.turns > 0 {
         lines.push("A turn was running; its agent is ended.".into());
     }
-    lines.push(format!("The working directory remains: {}", clean(&session.cwd)));
+    lines.push(format!(
+        "The working directory remains: {}",
+        clean(&session.cwd)
+    ));
     lines
 }

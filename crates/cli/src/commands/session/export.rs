@@ -65,8 +65,9 @@ pub(super) async fn run(args: Args, app: &App) -> Result<Exit, CliError> {
 
 /// Writes the export to a temporary file and renames it when it is complete.
 async fn write_file(args: &Args, app: &App) -> Result<(), CliError> {
-    let failed =
-        |source: io::Error| CliError::environment(format!("cannot write {}", args.out.display()), source);
+    let failed = |source: io::Error| {
+        CliError::environment(format!("cannot write {}", args.out.display()), source)
+    };
     if !args.force && fs::symlink_metadata(&args.out).is_ok() {
         return Err(already_exists_error(&args.out));
     }

@@ -71,10 +71,8 @@ pub(super) async fn run(args: Args, app: &App) -> Result<(), CliError> {
             1 => "1 earlier row".to_owned(),
             rows => format!("{rows} earlier rows"),
         };
-        app.output.line(&paint(
-            DIM,
-            &format!("{rows}; --all shows everything.\n"),
-        ))?;
+        app.output
+            .line(&paint(DIM, &format!("{rows}; --all shows everything.\n")))?;
     }
     print_messages(app, &last.items)?;
     print_open_runs(app, &view)
@@ -135,15 +133,12 @@ fn print_json(
 }
 
 fn print_open_runs(app: &App, view: &SessionView) -> Result<(), CliError> {
-    for OpenRun {
-        run,
-        blocked_on,
-    } in &view.open_runs
-    {
+    for OpenRun { run, blocked_on } in &view.open_runs {
         app.output
             .line(&format!("\n{} is {}.", run.id, run.status))?;
         if let Some(blocked_on) = blocked_on {
-            app.output.line(&follow::format_blocked_on(app, blocked_on))?;
+            app.output
+                .line(&follow::format_blocked_on(app, blocked_on))?;
         }
     }
     Ok(())
