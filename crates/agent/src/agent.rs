@@ -99,7 +99,7 @@ pub enum StartError {
     },
     /// The agent speaks another version of the protocol.
     #[error(
-        "agree on the protocol: version {PROTOCOL_VERSION} was offered, the agent answered {answered}"
+        "agree on the protocol: version {PROTOCOL_VERSION} was offered, the agent answered {protocol_version}"
     )]
     Version {
         /// The version in the agent's reply, as JSON.

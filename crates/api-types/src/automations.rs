@@ -351,7 +351,7 @@ pub struct PreviewRequest {
     #[serde(default)]
     pub policies: PoliciesRequest,
     /// The maximum number of instants. Default: 5.
-    #[serde(default = "shown_fires")]
+    #[serde(default = "default_preview_count")]
     #[schema(minimum = 1, maximum = 100)]
     pub count: u32,
 }

@@ -47,7 +47,7 @@ pub use document::Change;
 pub use messages::*;
 pub use model::{
     access::{Permission, Role, TokenKind},
-    approval::{ApprovalStatus, Unruled},
+    approval::{ApprovalStatus, OnUnmatched},
     notification::{DeliveryStatus, NotificationKind},
 };
 pub use notification_body::*;

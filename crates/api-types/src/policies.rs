@@ -1,7 +1,7 @@
 //! The policies of an automation.
 
 use model::{
-    approval::Unruled,
+    approval::OnUnmatched,
     policy::{CatchUp, OnCrash, Overlap},
     precheck,
     schedule::{self, MAX_QUIET_WINDOWS},
@@ -50,7 +50,7 @@ document! {
         /// The limits of the usage of the automation's runs.
         budget: Budget => BudgetRequest, BudgetPatch;
         /// The answer to permission requests that no rule covers.
-        on_unmatched: Unruled;
+        on_unmatched: OnUnmatched;
         /// The maximum wait of such a request for the decision of a person, in seconds.
         #[schema(minimum = 1)]
         ask_seconds: u32;
@@ -205,7 +205,7 @@ mod tests {
                 "day": { "tokens": null, "cost": null, "turns": null },
                 "month": { "tokens": null, "cost": null, "turns": null },
             },
-            "unruled": "deny",
+            "on_unmatched": "deny",
             "ask_seconds": 10 * 60,
             "precheck": null,
         });

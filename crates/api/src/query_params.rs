@@ -50,7 +50,7 @@ impl<'de> IntoDeserializer<'de, Error> for QueryValue<'de> {
 macro_rules! numbers {
     ($($method:ident $visit:ident $least:literal)*) => {$(
         fn $method<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
-            visitor.$visit(self.number($least)?)
+            visitor.$visit(self.parse_number($least)?)
         }
     )*};
 }

@@ -49,7 +49,7 @@ pub enum ConfigProblem {
         reason: String,
     },
     /// The file exceeds the maximum size.
-    #[error("read {path}: it has more than {most} bytes", path = path.display())]
+    #[error("read {path}: it has more than {max_bytes} bytes", path = path.display())]
     TooLong {
         /// The file.
         path: PathBuf,

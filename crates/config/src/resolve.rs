@@ -314,7 +314,7 @@ mod tests {
         let address = "postgres://me:s3cret@host/db";
         let (config, _) = resolve(&sources(&format!("database = \"{address}\""), &[], &[]));
         let shown: Vec<_> = config
-            .shown()
+            .effective_settings()
             .into_iter()
             .filter_map(|it| it.value)
             .collect();

@@ -56,19 +56,19 @@ macro_rules! settings {
         ];
 
         impl Config {
-            pub(crate) fn from_sources(sources: &Sources, problems: &mut Vec<Problem>) -> Self {
+            pub(crate) fn from_sources(sources: &Sources, problems: &mut Vec<ConfigProblem>) -> Self {
                 let mut settings = SETTINGS.iter();
                 // `SETTINGS` and the fields come from the same entries in the same order, so the iterator yields the
                 // declaration of each field in turn.
-                Self { $( $field: sources.one(&$kind $made, settings.next(), problems), )+ }
+                Self { $( $field: sources.effective_value(&$kind $made, settings.next(), problems), )+ }
             }
 
             /// Returns every setting with its value and the source of the value.
-            pub fn shown(&self) -> Vec<Shown> {
-                let values = [ $( ($kind $made.shown(&self.$field.value), self.$field.origin.clone()), )+ ];
+            pub fn effective_settings(&self) -> Vec<EffectiveSetting> {
+                let values = [ $( ($kind $made.display(&self.$field.value), self.$field.origin.clone()), )+ ];
                 let settings = SETTINGS.iter().zip(values);
                 settings
-                    .map(|(setting, (value, origin))| Shown { setting: *setting, value, origin })
+                    .map(|(setting, (value, origin))| EffectiveSetting { setting: *setting, value, origin })
                     .collect()
             }
         }

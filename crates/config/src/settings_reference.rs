@@ -123,7 +123,11 @@ mod tests {
         let (config, problems) = resolve(&sources);
         assert_eq!(problems, []);
         let (default, _) = resolve(&Sources::default());
-        for (said, default) in config.shown().iter().zip(default.shown()) {
+        for (said, default) in config
+            .effective_settings()
+            .iter()
+            .zip(default.effective_settings())
+        {
             assert!(said.value.is_some(), "{}", said.setting.name);
             assert!(
                 default.value.is_none() || default.value == said.value,

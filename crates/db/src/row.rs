@@ -111,10 +111,10 @@ pub trait FromColumn: Sized {
     fn read(row: &Row, column: &str) -> Result<Option<Self>, BoxError>;
 }
 
-/// Implements [`Stored`] for types that both drivers know, each with its own column type.
+/// Implements [`FromColumn`] for types that both drivers know, each with its own column type.
 macro_rules! stored {
     ($($type:ty: $postgres:ty => $from_postgres:expr, $sqlite:ty => $from_sqlite:expr;)*) => {$(
-        impl Stored for $type {
+        impl FromColumn for $type {
             fn read(row: &Row, column: &str) -> Result<Option<Self>, BoxError> {
                 match &row.columns {
                     Columns::Postgres(row) => row
@@ -159,10 +159,10 @@ impl FromColumn for u32 {
     }
 }
 
-/// Implements [`Stored`] for types that wrap a stored type.
+/// Implements [`FromColumn`] for types that wrap a stored type.
 macro_rules! stored_as {
     ($($type:ty: $inner:ty => $wrap:expr;)*) => {$(
-        impl Stored for $type {
+        impl FromColumn for $type {
             fn read(row: &Row, column: &str) -> Result<Option<Self>, BoxError> {
                 Ok(<$inner>::read(row, column)?.map($wrap))
             }

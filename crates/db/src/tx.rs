@@ -72,16 +72,16 @@ enum BatchParams {
 macro_rules! run {
     ($tx:expr, $statement:expr, $rows:expr, $method:ident) => {
         match &mut $tx.connection {
-            Connection::Postgres(connection, manner) => postgres($statement, *manner, $rows)
+            Connection::Postgres(connection, manner) => postgres_query($statement, *manner, $rows)
                 .$method(&mut **connection)
                 .await
-                .map(Answer::Postgres)
+                .map(DriverReply::Postgres)
                 .map_err(|error| Error::of_postgres($statement.name(), error)),
-            Connection::Sqlite(connection, unique) => sqlite($statement, $rows)
+            Connection::Sqlite(connection, unique) => sqlite_query($statement, $rows)
                 .$method(&mut **connection)
                 .await
-                .map(Answer::Sqlite)
-                .map_err(|error| Error::of($statement.name(), error, unique)),
+                .map(DriverReply::Sqlite)
+                .map_err(|error| Error::of_sqlite($statement.name(), error, unique)),
         }
     };
 }

@@ -19,11 +19,11 @@ use crate::{
 
 text_enum! {
     /// The treatment of a permission request that no rule matches.
-    Unruled, "a policy for what no rule covers" {
+    OnUnmatched, "a policy for what no rule covers" {
         /// The request is denied at once.
         Deny = "deny",
         /// The request waits for a person until its deadline, and is then denied.
-        Ask = "ask",
+        RequestApproval = "ask",
     }
 }
 

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::{
-    approval::Unruled, budget::Budget, precheck::Precheck, schedule::QuietHours,
+    approval::OnUnmatched, budget::Budget, precheck::Precheck, schedule::QuietHours,
     text_enum::text_enum,
 };
 
@@ -109,7 +109,7 @@ pub struct Policies {
     /// The limits of the automation's usage.
     pub budget: Budget,
     /// The treatment of permission requests that no rule matches.
-    pub on_unmatched: Unruled,
+    pub on_unmatched: OnUnmatched,
     /// The longest time for which such a request waits for a person, in seconds.
     pub ask_seconds: u32,
     /// The precheck. `None`: every turn runs.
@@ -131,7 +131,7 @@ impl Default for Policies {
             on_crash: OnCrash::Retry,
             pause_after_failures: 5,
             budget: Budget::default(),
-            on_unmatched: Unruled::Deny,
+            on_unmatched: OnUnmatched::Deny,
             ask_seconds: APPROVAL_TIMEOUT_SECONDS,
             precheck: None,
         }
@@ -242,7 +242,7 @@ mod tests {
             on_crash: OnCrash::Retry,
             pause_after_failures: 5,
             budget: Budget::default(),
-            on_unmatched: Unruled::Deny,
+            on_unmatched: OnUnmatched::Deny,
             ask_seconds: 10 * 60,
             precheck: None,
         };

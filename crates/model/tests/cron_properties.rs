@@ -153,13 +153,13 @@ impl Expression {
                 let mut new = wall;
                 let mut due = false;
                 while new > latest_shown {
-                    due_instants |= self.matches(new);
+                    due |= self.matches(new);
                     new -= MINUTE;
                 }
-                due_instants
+                due
             };
             latest_shown = latest_shown.max(wall);
-            if due_instants && now > after.jiff() {
+            if due && now > after.jiff() {
                 fires.push(Timestamp::from_jiff(now));
             }
             now += MINUTE;

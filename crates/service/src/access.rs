@@ -177,7 +177,7 @@ impl Service {
             role: request.role,
             scopes,
             hash: secret.hash(),
-            secret_prefix: secret.shown().to_owned(),
+            secret_prefix: secret.display_prefix().to_owned(),
             expires_at: request.expires_at,
         };
         let secret = match self.store.create_token(self.tenant, &new, now).await {
@@ -251,7 +251,7 @@ impl Service {
         let new = NewBrowserToken {
             id: TokenId::generate(now, &*self.entropy),
             hash: secret.hash(),
-            secret_prefix: secret.shown().to_owned(),
+            secret_prefix: secret.display_prefix().to_owned(),
             expires_at: now + BROWSER_SIGN_IN_LIFETIME,
         };
         let signed_in = self.store.use_sign_in_link(&code.hash(), &new, now).await?;

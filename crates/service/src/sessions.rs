@@ -267,7 +267,7 @@ impl Service {
         if let Some(run) = self.first_run_of_input(input).await? {
             return Ok(run);
         }
-        naming::validate_content("words", words)?;
+        naming::validate_content("text", words)?;
         let session = self.find_session(given).await?;
         if session.status().admission() == Admission::Refuse {
             return Err(Error::SessionClosed {

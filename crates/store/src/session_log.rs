@@ -224,7 +224,7 @@ pub(crate) async fn write_session_change(
     now: Timestamp,
 ) -> Result<(), Error> {
     let logged = Change::Session { session_id, change };
-    self::write_change(tx, session_id, logged, now).await
+    write_change(tx, session_id, logged, now).await
 }
 
 /// Writes one change to a session's log, for transitions that log nothing else.

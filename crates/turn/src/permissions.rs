@@ -3,7 +3,7 @@
 use agent::{Decision, PermissionRequest, Permissions};
 use futures::future::{self, BoxFuture};
 use model::{
-    approval::{RequestedPermission, Unruled},
+    approval::{OnUnmatched, RequestedPermission},
     limits,
     permission::{PermissionRules, Verdict},
     turn::Assignment,
@@ -31,7 +31,8 @@ impl RulePermissions {
         let (people, asked) = mpsc::channel(limits::PENDING_APPROVALS_PER_TURN);
         let rules = Self {
             rules: assignment.permissions.clone(),
-            people: (assignment.policies.on_unmatched == Unruled::Ask).then_some(people),
+            people: (assignment.policies.on_unmatched == OnUnmatched::RequestApproval)
+                .then_some(people),
         };
         (rules, asked)
     }

@@ -131,7 +131,7 @@ impl Person {
     async fn send_message(&mut self, session: &str) -> Option<String> {
         let words = format!("Words {}.", self.rng.hex_string());
         let path = format!("/sessions/{session}/messages");
-        let body = json!({ "words": words });
+        let body = json!({ "text": words });
         self.send_request(&path, Some(&body), &words).await
     }
 

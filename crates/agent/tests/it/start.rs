@@ -43,7 +43,7 @@ async fn other_protocol_version_is_refused() {
         let StartError::Version { protocol_version } = error else {
             panic!("{version}: {error:?}")
         };
-        assert_eq!(answered, version);
+        assert_eq!(protocol_version, version);
         assert!(world.alive().is_empty());
     }
 }

@@ -184,7 +184,7 @@ fn text_example(field: &str, schema: &Value) -> Value {
     json!(match field {
         "name" | "bound_automations" => "standup",
         "prompt" => "What changed since yesterday?",
-        "content" | "words" | "text" => "Look at the new issues.",
+        "content" | "text" => "Look at the new issues.",
         "agent" => "demo",
         "url" => "https://example.com/hook",
         "cwd" => "/srv/project",
@@ -192,7 +192,7 @@ fn text_example(field: &str, schema: &Value) -> Value {
         "zone" => "Europe/Prague",
         "expression" => "0 9 * * 1-5",
         "at" => "2027-01-04T09:00:00Z",
-        "shown" => "Mon 2027-01-04 09:00:00 +01:00 Europe/Prague",
+        "display" => "Mon 2027-01-04 09:00:00 +01:00 Europe/Prague",
         "tool" | "tool_kind" => "execute",
         "title" => "cargo test",
         "role" => "agent",

@@ -46,7 +46,7 @@ async fn list_agents(caller: Caller) -> Result<Answer<Page<AgentView>>, ApiError
     let service = caller.authorize(Permission::AgentsRead)?;
     let environment = &caller.api.shared.environment;
     let views = service.agents().await?.into_iter().map(|agent| {
-        let presence = service::presence(&agent.config, environment);
+        let installation = service::presence(&agent.config, environment);
         AgentView {
             agent: redact_env(&caller, agent),
             installation,

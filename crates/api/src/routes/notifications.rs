@@ -225,15 +225,15 @@ macro_rules! moves {
             post,
             path = $path,
             tag = "notifications",
-            params(("endpoint" = String, Path, description = NAMED)),
+            params(("endpoint" = String, Path, description = ENDPOINT_PARAM_DESCRIPTION)),
             responses((status = OK, description = "The endpoint", body = Endpoint)),
             security(("token" = ["notifications:write"]), ("browser" = []))
         )]
         async fn $name(
             caller: Caller,
             Path([endpoint]): Path<1>,
-        ) -> Result<Answer<Endpoint>, Failure> {
-            let service = caller.may(Permission::NotificationsWrite)?;
+        ) -> Result<Answer<Endpoint>, ApiError> {
+            let service = caller.authorize(Permission::NotificationsWrite)?;
             Ok(Answer(service.$name(&endpoint).await?.into()))
         }
     )*};

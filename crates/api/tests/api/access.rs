@@ -14,7 +14,7 @@ pub(crate) async fn token_has_only_permissions_of_its_role(world: &World) {
     let session = world.session().await;
     let member = world.token(Role::Member, None).await;
     let viewer = world.token(Role::Viewer, None).await;
-    let words = json!({ "words": "Hello" });
+    let words = json!({ "text": "Hello" });
     let say = format!("/sessions/{session}/messages");
     for (token, method, path, body, status) in [
         (&viewer, "GET", say.as_str(), None, 200),

@@ -99,7 +99,7 @@ pub(crate) async fn pending_approvals_are_listed_and_decided_by_members(world: &
     // What it waits for shows at the run.
     let waits = world.get(&format!("/runs/{run}")).await.expect(200);
     assert_eq!(
-        waits["waiting"],
+        waits["blocked_on"],
         json!({ "for": "approval", "approval": third, "title": "mv a b" })
     );
 

@@ -21,11 +21,11 @@ pub(crate) async fn automation_is_created_read_changed_and_deleted(world: &World
     assert_eq!(made["policies"]["jitter_seconds"], 60);
     assert_eq!(made["policies"]["queue_limit"], 100);
     assert_eq!(made["policies"]["catch_up"], "latest");
-    let fires = made["next_fires"].as_array().unwrap();
+    let fires = made["upcoming_runs"].as_array().unwrap();
     assert_eq!(fires.len(), 5);
     assert_eq!(fires[0]["at"], "2026-11-23T07:30:00Z");
     assert!(
-        fires[0]["shown"].as_str().unwrap().contains("+01:00"),
+        fires[0]["display"].as_str().unwrap().contains("+01:00"),
         "{fires:?}"
     );
     let path = format!("/automations/{}", made["id"].as_str().unwrap());
@@ -34,7 +34,7 @@ pub(crate) async fn automation_is_created_read_changed_and_deleted(world: &World
         .await
         .expect(200);
     assert_eq!(
-        (&paused["state"], &paused["next_fires"]),
+        (&paused["state"], &paused["upcoming_runs"]),
         (&json!("paused"), &json!([]))
     );
     let resumed = world
@@ -229,10 +229,10 @@ pub(crate) async fn upcoming_runs_are_previewed_with_zone_and_offset(world: &Wor
         "count": 3,
     });
     let preview = world.post("/automations/preview", asked).await.expect(200);
-    let fires = preview["next_fires"].as_array().unwrap();
+    let fires = preview["upcoming_runs"].as_array().unwrap();
     assert_eq!(fires.len(), 3);
     assert_eq!(fires[0]["at"], "2026-11-22T01:30:00Z");
-    assert_eq!(fires[0]["quiet"], true);
+    assert_eq!(fires[0]["in_quiet_hours"], true);
     let list = world.get("/automations").await.expect(200);
     assert_eq!(list["items"], json!([]), "nothing was made");
     let daily = json!([{ "kind": "cron", "expression": "@daily" }]);

@@ -65,7 +65,7 @@ pub(crate) async fn exhausted_budget_pauses_automation_and_blocks_run(world: &Wo
         "month": { "tokens": null, "cost": cost, "turns": null },
     });
     assert_eq!(made["policies"]["budget"], budget);
-    let unused = world.get("/automations/daily/spending").await.expect(200);
+    let unused = world.get("/automations/daily/usage").await.expect(200);
     assert_eq!(unused["budget"], budget);
     assert_eq!(
         unused["day"],
@@ -75,7 +75,7 @@ pub(crate) async fn exhausted_budget_pauses_automation_and_blocks_run(world: &Wo
         })
     );
     world.turn_using("daily", 100, 1_250_000).await;
-    let used = world.get("/automations/daily/spending").await.expect(200);
+    let used = world.get("/automations/daily/usage").await.expect(200);
     assert_eq!(
         used["month"],
         json!({
@@ -94,8 +94,8 @@ pub(crate) async fn exhausted_budget_pauses_automation_and_blocks_run(world: &Wo
     let until = "2026-11-22T00:00:00Z";
     let reason = format!("the automation's budget of 100 tokens a day is used up until {until}");
     let waiting = json!({ "for": "budget", "until": until, "reason": reason });
-    assert_eq!(held["waiting"], waiting);
-    let own = format!("/tenants/{}/spending", world.tenant);
+    assert_eq!(held["blocked_on"], waiting);
+    let own = format!("/tenants/{}/usage", world.tenant);
     let all = world.get(&own).await.expect(200);
     assert_eq!(all["day"]["tokens"], 100);
     assert_eq!(all["budget"]["day"]["tokens"], Value::Null);
@@ -167,7 +167,7 @@ pub(crate) async fn tenant_budget_requires_install_admin(world: &World) {
     let set = put(&world.admin, "other").await.expect(200);
     assert_eq!(set["budget"]["day"]["turns"], 3);
     // Whose it is may look at it.
-    let path = "/tenants/other/spending";
+    let path = "/tenants/other/usage";
     let seen = world.request_as(&foreign, "GET", path, None, &[]).await;
     assert_eq!(seen.expect(200)["budget"]["day"]["turns"], 3);
     let own = world.get(&format!("/tenants/{}", world.tenant)).await;

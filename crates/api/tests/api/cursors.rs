@@ -8,7 +8,7 @@ pub(crate) async fn trace_resumes_after_id_from_header_or_parameter(world: &Worl
     let session = world.session().await;
     let path = format!("/sessions/{session}");
     for words in ["One", "Two"] {
-        let said = json!({ "words": words });
+        let said = json!({ "text": words });
         let said = world.post(&format!("{path}/messages"), said).await;
         said.expect(202);
     }

@@ -233,7 +233,7 @@ pub(crate) async fn invalid_request_error_names_field_and_value(world: &World) {
             400,
             "title",
         ),
-        (say.as_str(), json!({ "words": "  " }), 422, "words"),
+        (say.as_str(), json!({ "text": "  " }), 422, "text"),
         ("/automations", json!({ "prompt": "x" }), 422, "agent"),
         (
             "/automations",
@@ -345,7 +345,7 @@ pub(crate) async fn oversized_or_invalid_body_is_refused(world: &World) {
     send(Some("text/plain"), b"{}".to_vec()).await.problem(415);
     let taken = send(
         Some("application/json; charset=utf-8"),
-        br#"{"words":"Hi"}"#.to_vec(),
+        br#"{"text":"Hi"}"#.to_vec(),
     );
     taken.await.expect(202);
 }

@@ -265,7 +265,7 @@ pub(crate) async fn metrics_count_queued_runs_of_all_tenants(world: &World) {
             .request_as(token, "POST", "/sessions", Some(&asked), &[])
             .await;
         let session = made.expect(201)["id"].as_str().unwrap().to_owned();
-        let said = json!({ "words": "Good morning" });
+        let said = json!({ "text": "Good morning" });
         let path = format!("/sessions/{session}/messages");
         // The second one waits for the first.
         for _ in 0..2 {

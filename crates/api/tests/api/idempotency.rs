@@ -65,7 +65,7 @@ pub(crate) async fn repeated_request_with_same_key_creates_once(world: &World) {
     let session = world.session().await;
     let automation = world.automation("daily").await;
     let automation = automation["id"].as_str().unwrap();
-    let words = json!({ "words": "Good morning" });
+    let words = json!({ "text": "Good morning" });
     let asked = json!({ "prompt": "Look.", "agent": "good" });
     let endpoint = json!({ "name": "e", "url": "https://example.com/", "events": ["run.failed"] });
     let token = json!({ "name": "t", "role": "viewer" });
@@ -141,7 +141,7 @@ pub(crate) async fn key_of_refused_request_can_be_reused(world: &World) {
 pub(crate) async fn retry_after_crash_returns_created_message(world: &World) {
     let session = world.session().await;
     let path = format!("/sessions/{session}/messages");
-    let words = json!({ "words": "Good morning" });
+    let words = json!({ "text": "Good morning" });
     let said = world.create_before_crash(&path, Some(words), "/input_id", async || {});
     let (first, second) = said.await;
     assert_eq!(first.expect(202)["id"], second.expect(202)["id"]);
@@ -174,7 +174,7 @@ pub(crate) async fn retry_after_crash_succeeds_despite_changed_conditions(world:
     // The session takes no more words.
     let session = world.session().await;
     let path = format!("/sessions/{session}/messages");
-    let words = json!({ "words": "Good morning" });
+    let words = json!({ "text": "Good morning" });
     let said = world.create_before_crash(&path, Some(words.clone()), "/input_id", async || {
         for way in ["cancel", "complete"] {
             let way = format!("/sessions/{session}/{way}");

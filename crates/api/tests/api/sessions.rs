@@ -111,7 +111,7 @@ pub(crate) async fn invalid_session_transition_is_refused(world: &World) {
     assert_eq!(moved("resume").await.expect(200)["state"], "active");
     assert!(moved("archive").await.problem(409).contains("active"));
     assert_eq!(moved("complete").await.expect(200)["state"], "done");
-    let said = json!({ "words": "One more" });
+    let said = json!({ "text": "One more" });
     let refused = world
         .post(&format!("/sessions/{session}/messages"), said)
         .await;
@@ -125,14 +125,14 @@ pub(crate) async fn inputs_to_draft_session_wait_until_enabled(world: &World) {
     let draft = world.post("/sessions", draft).await.expect(201);
     assert_eq!(draft["state"], "draft");
     let path = format!("/sessions/{}", draft["id"].as_str().unwrap());
-    let said = json!({ "words": "Later" });
+    let said = json!({ "text": "Later" });
     let run = world
         .post(&format!("{path}/messages"), said)
         .await
         .expect(202);
     assert_eq!(run["status"], "deferred");
     let waits = world.get(&path).await.expect(200);
-    assert_eq!(waits["open_runs"][0]["waiting"]["for"], "session");
+    assert_eq!(waits["open_runs"][0]["blocked_on"]["for"], "session");
     let enabled = world.post(&format!("{path}/enable"), json!({})).await;
     assert_eq!(enabled.expect(200)["open_runs"][0]["status"], "queued");
 }
@@ -197,7 +197,7 @@ pub(crate) async fn session_is_read_replayed_and_exported(world: &World) {
     let path = format!("/sessions/{session}");
     let mut runs = Vec::new();
     for words in ["One", "Two", "Three"] {
-        let said = json!({ "words": words });
+        let said = json!({ "text": words });
         let run = world
             .post(&format!("{path}/messages"), said)
             .await

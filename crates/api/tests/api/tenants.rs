@@ -45,7 +45,7 @@ fn body(id: &str) -> Option<Value> {
     Some(match id {
         "create_session" => json!({ "agent": "good" }),
         "edit_session" => json!({ "title": "Mine now" }),
-        "say" => json!({ "words": "Hello" }),
+        "say" => json!({ "text": "Hello" }),
         "create_automation" | "replace_automation" => {
             json!({ "prompt": "Look.", "agent": "good", "name": "mine" })
         }
@@ -73,7 +73,7 @@ impl Fixtures {
     async fn create(world: &World) -> Self {
         let session = world.session().await;
         let seats = world.get(&format!("/sessions/{session}/seats")).await;
-        let said = json!({ "words": "Good morning" });
+        let said = json!({ "text": "Good morning" });
         let run = world
             .post(&format!("/sessions/{session}/messages"), said)
             .await

@@ -56,7 +56,7 @@ pub(crate) fn run(args: Args, global: &Global, output: Output) -> Result<Exit, C
 
 fn show(global: &Global, output: Output, origin: bool) -> Result<(), CliError> {
     let config = LoadedConfig::load(global)?.into_valid()?.config;
-    let shown = config.shown();
+    let shown = config.effective_settings();
     if output.json {
         let settings: Vec<_> = shown
             .iter()

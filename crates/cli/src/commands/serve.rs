@@ -191,7 +191,7 @@ fn print_summary(
             "sign_in": sign_in,
             "token_file": token_file,
             "automations": automations,
-            "next_fire": next.map(|(run, name)| json!({ "automation": name, "at": run.at })),
+            "next_run": next.map(|(run, name)| json!({ "automation": name, "at": run.at })),
         }))?);
     }
     let next = next.map_or_else(
@@ -269,7 +269,7 @@ async fn stop(
         return Ok(app.output.document_line(&json!({
             "event": "stopped",
             "finished": stopped.finished,
-            "handed_back": stopped.requeued,
+            "requeued": stopped.requeued,
         }))?);
     }
     Ok(app.output.line(&format!(

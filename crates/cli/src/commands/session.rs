@@ -121,7 +121,7 @@ pub(crate) async fn run(args: Args, app: &App) -> Result<Exit, CliError> {
             list(app, &filter).await?;
         }
         Command::Show(args) => show::run(args, app).await?,
-        Command::Send(args) => return self::send_message(app, args).await,
+        Command::Send(args) => return send_message(app, args).await,
         Command::Cancel { session } => cancel(app, &session).await?,
         Command::Enable(moved) => move_session(app, &moved, SessionMove::Enable).await?,
         Command::Pause(moved) => move_session(app, &moved, SessionMove::Pause).await?,

@@ -107,7 +107,7 @@ fn every_add_option_can_be_edited_and_cleared() {
     assert!(edited["cwd"].is_string());
     // The schedule was not named, so it is as it was, but for its spread.
     assert_eq!(schedules(&edited), schedules(&before));
-    assert_eq!(edited["next_fires"], before["next_fires"]);
+    assert_eq!(edited["upcoming_runs"], before["upcoming_runs"]);
     let shown = world
         .run(&["automation", "show", "standup"])
         .expect_success();
@@ -164,7 +164,7 @@ fn automation_edit_replaces_adds_and_removes_triggers() {
     assert_eq!(schedules(&removed), [at, "30 8 * * * UTC"]);
     assert_eq!(id_of(&removed, "at"), id_of(&zone, "at"), "it stayed");
     let none = edit_standup(&world, &["--on-demand"]);
-    assert_eq!(none["next_fires"], Value::Array(vec![]));
+    assert_eq!(none["upcoming_runs"], Value::Array(vec![]));
     let told = world
         .run(&["automation", "edit", "standup", "--every", "1h"])
         .expect_success();

@@ -72,7 +72,7 @@ fn single_argument_is_prompt_if_option_gives_schedule() {
     assert_eq!(at["triggers"][1]["spec"]["at"], "2099-12-01T08:00:00Z");
     let on_demand = add(&world, &["--on-demand", "Work"]);
     assert_eq!(on_demand["triggers"].as_array().unwrap().len(), 1);
-    assert_eq!(on_demand["next_fires"], Value::Array(vec![]));
+    assert_eq!(on_demand["upcoming_runs"], Value::Array(vec![]));
     for (made, name) in [(every, "work"), (at, "work-2"), (on_demand, "work-3")] {
         assert_eq!(made["name"], name);
     }
@@ -152,7 +152,7 @@ fn every_policy_can_be_set_and_read() {
                 "tokens": null, "cost": { "amount": "20.5", "currency": "USD" }, "turns": null,
             },
         },
-        "unruled": "ask",
+        "on_unmatched": "ask",
         "ask_seconds": 300,
         "precheck": { "command": ["sh", "-c", "test -e news"], "timeout_seconds": 60 },
     });

@@ -155,7 +155,7 @@ fn run_waits_for_offline_instance_until_its_server_returns() {
     let fresh = queue_message(&fleet.other, &NEW_SESSION_ARGS, "Hello");
     wait_for_status(&fleet.other, &fresh, "succeeded");
     assert_eq!(run_status(&fleet.other, &waits), "queued");
-    assert_eq!(fleet.first_instance()["waiting"], 1);
+    assert_eq!(fleet.first_instance()["waiting_runs"], 1);
     let _one = fleet.one.serve();
     wait_for_status(&fleet.other, &waits, "succeeded");
     let shown = fleet

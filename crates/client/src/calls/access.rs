@@ -46,7 +46,7 @@ impl Client {
 
     /// Returns the budget of a tenant, and the usage of all its runs.
     pub async fn tenant_usage(&self, tenant: &str) -> Result<BudgetUsage, Error> {
-        self.get(&["tenants", tenant, "spending"]).fetch().await
+        self.get(&["tenants", tenant, "usage"]).fetch().await
     }
 
     /// Replaces the budget of a tenant. With an entity tag, the server refuses if the tenant has changed since.

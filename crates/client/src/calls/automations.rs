@@ -57,7 +57,7 @@ impl Client {
 
     /// Returns the budget of an automation, and its usage.
     pub async fn automation_usage(&self, automation: &str) -> Result<BudgetUsage, Error> {
-        let call = self.get(&["automations", automation, "spending"]);
+        let call = self.get(&["automations", automation, "usage"]);
         call.fetch().await
     }
 

@@ -147,7 +147,7 @@ async fn each_creating_request_has_unique_key() {
     assert_eq!(keys[4], None, "a move makes nothing");
     let different: std::collections::BTreeSet<_> = keys.iter().collect();
     assert_eq!(different.len(), 5);
-    assert_eq!(asked[3].body, json!({ "words": "Hello" }));
+    assert_eq!(asked[3].body, json!({ "text": "Hello" }));
     assert_eq!(asked[4].body, json!({ "reason": "lunch" }));
     assert_eq!(asked[4].target, "/api/v1/sessions/s/pause");
 }

@@ -131,7 +131,7 @@ macro_rules! is_found {
     ($($name:ident: $broken:ident as $($invariant:literal)|+,)*) => {
         $(#[tokio::test]
         async fn $name() {
-            is_found(Break::$broken, &[$($invariant),+]).await;
+            assert_defect_is_detected(Defect::$broken, &[$($invariant),+]).await;
         })*
     };
 }

@@ -6,7 +6,7 @@ use daemon::{Daemon, watchdog};
 use model::{
     ApprovalId, Clock as _, RunId,
     agent::AgentConfig,
-    approval::{Approval, ApprovalStatus, Decider, Unruled},
+    approval::{Approval, ApprovalStatus, Decider, OnUnmatched},
     permission::Verdict,
     policy::Policies,
     run::RunStatus,
@@ -17,7 +17,7 @@ use testkit::scripted::{Event, Script, Step};
 
 use crate::{
     permissions::permission_replies,
-    world::{World, eventually, made, make, on_demand},
+    world::{World, create_file, eventually, on_demand, wait_for_file},
 };
 
 /// When a script's agents were prompted, and when they were done.
@@ -50,9 +50,9 @@ pub(crate) async fn fire_with_approvals(
     let agent = world.put_agent(name, &config).await;
     let mut new = on_demand(agent);
     new.name = name.into();
-    new.policies.on_unmatched = Unruled::Ask;
+    new.policies.on_unmatched = OnUnmatched::RequestApproval;
     change(&mut new.policies);
-    let id = world.make(&new).await;
+    let id = world.create_automation(&new).await;
     world.fire(id).await
 }
 
@@ -137,7 +137,7 @@ pub(crate) async fn approval_decisions_reach_agent(world: &World) {
     assert_eq!(second.request.title, "rm again");
     decide(world, second.id, Verdict::Deny).await.unwrap();
 
-    let run = world.ended(run).await;
+    let run = world.wait_until_over(run).await;
     assert_eq!(run.status(), RunStatus::Succeeded, "{run:#?}");
     assert_eq!(run.state.flags().permissions_denied, 1);
     assert_eq!(
@@ -179,7 +179,7 @@ pub(crate) async fn concurrent_approvals_beyond_limit_are_denied(world: &World) 
     for approval in waiting.await {
         decide(world, approval.id, Verdict::Allow).await.unwrap();
     }
-    let run = world.ended(run).await;
+    let run = world.wait_until_over(run).await;
     assert_eq!(run.status(), RunStatus::Succeeded, "{run:#?}");
     // What was beyond was denied without a word, and nobody was asked.
     assert_eq!(run.state.flags().permissions_denied, 1);
@@ -197,7 +197,7 @@ pub(crate) async fn inactivity_limit_pauses_while_approval_is_pending(world: &Wo
     };
     let run = fire_with_approvals(world, "a", &script, impatient).await;
     daemon.signals().wake();
-    let ended = world.ended(run).await;
+    let ended = world.wait_until_over(run).await;
     assert_eq!(ended.status(), RunStatus::Succeeded, "{ended:#?}");
     assert_eq!(permission_replies(&script), ["option-reject_once"]);
     let approval = approvals_of_run(world, run).await.remove(0);
@@ -208,7 +208,7 @@ pub(crate) async fn inactivity_limit_pauses_while_approval_is_pending(world: &Wo
     let script = script_requesting_approval(world, "b", [Step::Stall]);
     let run = fire_with_approvals(world, "b", &script, impatient).await;
     daemon.signals().wake();
-    let ended = world.ended(run).await;
+    let ended = world.wait_until_over(run).await;
     assert_eq!(ended.state.reason(), Some("inactive"), "{ended:#?}");
     assert_eq!(permission_replies(&script), ["option-reject_once"]);
     daemon.stop().await;
@@ -220,7 +220,7 @@ pub(crate) async fn approval_deadline_is_capped_by_turn_timeout(world: &World) {
     let run =
         fire_with_approvals(world, "a", &script, |policies| policies.timeout_seconds = 2).await;
     daemon.signals().wake();
-    let ended = world.ended(run).await;
+    let ended = world.wait_until_over(run).await;
     assert_eq!(ended.state.reason(), Some("timeout"), "{ended:#?}");
     let approval = approvals_of_run(world, run).await.remove(0);
     let waited = approval.deadline_at.since(approval.created_at);
@@ -245,7 +245,7 @@ pub(crate) async fn cancelling_turn_voids_its_pending_approvals(world: &World) {
     let late = decide(world, approval.id, Verdict::Allow).await;
     assert!(matches!(late, Err(Error::Refused(_))), "{late:?}");
     daemon.signals().wake();
-    let ended = world.ended(run).await;
+    let ended = world.wait_until_over(run).await;
     assert_eq!(ended.status(), RunStatus::Cancelled, "{ended:#?}");
     assert!(!permission_replies(&script).contains(&"option-allow_once".to_owned()));
     daemon.stop().await;
@@ -284,7 +284,7 @@ pub(crate) async fn stopping_server_voids_approval_and_requeued_attempt_requests
         ApprovalStatus::Pending
     );
     decide(world, anew.id, Verdict::Allow).await.unwrap();
-    let ended = world.ended(next.id).await;
+    let ended = world.wait_until_over(next.id).await;
     assert_eq!(ended.status(), RunStatus::Succeeded, "{ended:#?}");
     daemon.stop().await;
 }
@@ -303,7 +303,7 @@ pub(crate) async fn withdrawn_approval_cannot_be_allowed(world: &World) {
     daemon.signals().wake();
     let approval = wait_for_pending_approval(world, run).await;
     let look = async {
-        made(&told).await;
+        wait_for_file(&told).await;
         assert_eq!(permission_replies(&script), ["cancelled"]);
         eventually("a request that is void", async || {
             (approval_status(world, approval.id).await == ApprovalStatus::Void).then_some(())
@@ -315,7 +315,7 @@ pub(crate) async fn withdrawn_approval_cannot_be_allowed(world: &World) {
             Err(Error::Refused(refused)) => assert_eq!(refused.state, "void"),
             other => panic!("{other:?}"),
         }
-        make(&goes_on);
+        create_file(&goes_on);
     };
     tokio::join!(daemon.stop(), look);
     let run = world.run(run).await;
@@ -342,7 +342,7 @@ pub(crate) async fn heartbeat_is_renewed_while_approval_is_pending(world: &World
     .await;
     let now = world.clock.now();
     assert_eq!(watchdog::tick(&host, now).await.unwrap(), []);
-    let ended = world.ended(run).await;
+    let ended = world.wait_until_over(run).await;
     assert_eq!(ended.status(), RunStatus::Succeeded, "{ended:#?}");
     assert_eq!(permission_replies(&script), ["option-reject_once"]);
     daemon.stop().await;
@@ -370,7 +370,10 @@ pub(crate) async fn waiting_turns_lend_slots_only_up_to_limit(world: &World) {
     // Another one has its slot meanwhile.
     let second = fire_with_approvals(world, "b", &b, |_| ()).await;
     daemon.signals().wake();
-    assert_eq!(world.ended(second).await.status(), RunStatus::Succeeded);
+    assert_eq!(
+        world.wait_until_over(second).await.status(),
+        RunStatus::Succeeded
+    );
     assert_eq!(
         approval_status(world, asks.id).await,
         ApprovalStatus::Pending
@@ -383,16 +386,22 @@ pub(crate) async fn waiting_turns_lend_slots_only_up_to_limit(world: &World) {
     daemon.signals().wake();
     // The first goes on at once, though all slots are taken.
     decide(world, asks.id, Verdict::Allow).await.unwrap();
-    made(&world.path("a goes on")).await;
+    wait_for_file(&world.path("a goes on")).await;
     assert_eq!(
         approval_status(world, asks_too.id).await,
         ApprovalStatus::Pending
     );
     assert_eq!(world.run(fourth).await.status(), RunStatus::Queued);
-    make(&goes_on);
-    assert_eq!(world.ended(first).await.status(), RunStatus::Succeeded);
+    create_file(&goes_on);
+    assert_eq!(
+        world.wait_until_over(first).await.status(),
+        RunStatus::Succeeded
+    );
     // Then the third one's slot is free for the fourth.
-    assert_eq!(world.ended(fourth).await.status(), RunStatus::Succeeded);
+    assert_eq!(
+        world.wait_until_over(fourth).await.status(),
+        RunStatus::Succeeded
+    );
     assert_eq!(
         approval_status(world, asks_too.id).await,
         ApprovalStatus::Pending
@@ -402,6 +411,9 @@ pub(crate) async fn waiting_turns_lend_slots_only_up_to_limit(world: &World) {
         "two beside one that waits"
     );
     decide(world, asks_too.id, Verdict::Allow).await.unwrap();
-    assert_eq!(world.ended(third).await.status(), RunStatus::Succeeded);
+    assert_eq!(
+        world.wait_until_over(third).await.status(),
+        RunStatus::Succeeded
+    );
     daemon.stop().await;
 }

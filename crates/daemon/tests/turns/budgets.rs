@@ -5,7 +5,7 @@ use model::{automation::AutomationState, budget::Budget, run::RunStatus};
 use serde_json::json;
 use testkit::scripted::{Event, Step};
 
-use crate::world::{World, eventually, ledger, make, on_demand};
+use crate::world::{World, create_file, eventually, ledger, on_demand};
 
 /// Says how full the context is, and what the session has cost.
 fn usage_step(used: u64, cost: f64) -> Step {
@@ -43,9 +43,9 @@ pub(crate) async fn turn_over_budget_is_stopped_and_pauses_automation(world: &Wo
     let agent = world.agent(&script).await;
     let mut new = on_demand(agent);
     new.policies.budget = budget(&["50 tokens/run"]);
-    let id = world.make(&new).await;
+    let id = world.create_automation(&new).await;
     let fired = world.fire(id).await;
-    let run = world.take(fired).await;
+    let run = world.take_turn(fired).await;
     let said = "the automation's budget of 50 tokens a run is used up";
     assert_eq!(
         (run.status(), run.state.reason()),
@@ -60,7 +60,7 @@ pub(crate) async fn turn_over_budget_is_stopped_and_pauses_automation(world: &Wo
         .filter(|it| **it == Event::Cancel)
         .count();
     assert_eq!(cancelled, 1, "it was asked to stop, once");
-    let words = world.words(run.session_id.unwrap()).await;
+    let words = world.messages(run.session_id.unwrap()).await;
     assert_eq!(words[1].1, "Half of it.", "what it said stays");
     let paused = world.automation_of(id).await;
     assert_eq!(paused.state, AutomationState::Paused);
@@ -79,9 +79,9 @@ pub(crate) async fn answer_finished_before_budget_cancel_succeeds(world: &World)
     let agent = world.agent(&script).await;
     let mut new = on_demand(agent);
     new.policies.budget = budget(&["0.1 USD/day"]);
-    let id = world.make(&new).await;
+    let id = world.create_automation(&new).await;
     let fired = world.fire(id).await;
-    let run = world.take(fired).await;
+    let run = world.take_turn(fired).await;
     assert_eq!(run.status(), RunStatus::Succeeded);
     let paused = world.automation_of(id).await;
     assert_eq!(paused.pause_reason.as_deref(), Some("budget"));
@@ -101,11 +101,11 @@ pub(crate) async fn turn_usage_is_growth_of_session_totals(world: &World) {
         .prompt([Step::Echo])
         .prompt([usage_step(45, 0.1)]);
     let agent = world.agent(&script).await;
-    let id = world.make(&on_demand(agent)).await;
+    let id = world.create_automation(&on_demand(agent)).await;
     let mut spent = Vec::new();
     for _ in 0..4 {
         let fired = world.fire(id).await;
-        let usage = world.take(fired).await.usage;
+        let usage = world.take_turn(fired).await.usage;
         spent.push(usage.map(|usage| usage["spent"].clone()));
     }
     let of =
@@ -126,11 +126,11 @@ pub(crate) async fn usage_before_first_report_is_not_charged(world: &World) {
     let agent = world.agent(&script).await;
     let mut new = on_demand(agent);
     new.policies.budget = budget(&["1000 tokens/run", "1 USD/run"]);
-    let id = world.make(&new).await;
+    let id = world.create_automation(&new).await;
     let mut spent = Vec::new();
     for _ in 0..3 {
         let fired = world.fire(id).await;
-        let run = world.take(fired).await;
+        let run = world.take_turn(fired).await;
         assert_eq!(run.status(), RunStatus::Succeeded, "{run:#?}");
         spent.push(run.usage.map(|usage| usage["spent"].clone()));
     }
@@ -154,11 +154,11 @@ pub(crate) async fn alternating_currencies_are_each_charged_once(world: &World) 
             usage_step_in("EUR", 10, 3.25),
         ]);
     let agent = world.agent(&script).await;
-    let id = world.make(&on_demand(agent)).await;
+    let id = world.create_automation(&on_demand(agent)).await;
     let mut spent = Vec::new();
     for _ in 0..2 {
         let fired = world.fire(id).await;
-        let usage = world.take(fired).await.usage.unwrap();
+        let usage = world.take_turn(fired).await.usage.unwrap();
         spent.push(usage["spent"]["cost"].clone());
     }
     let expected = [
@@ -192,17 +192,20 @@ pub(crate) async fn running_turn_stops_when_other_turns_exhaust_budget(world: &W
     let host = world.host_with(|settings, _| {
         settings.heartbeat = std::time::Duration::from_millis(400);
     });
-    let run = world.say(long, "Work").await;
+    let run = world.send_message(long, "Work").await;
     let daemon = Daemon::start(host);
     eventually("what the turn has used so far", async || {
         (tokens_today(world).await == 40).then_some(())
     })
     .await;
-    let other = world.say(short, "Hello").await;
+    let other = world.send_message(short, "Hello").await;
     daemon.signals().wake();
-    assert_eq!(world.ended(other).await.status(), RunStatus::Succeeded);
-    make(&go_on);
-    let ended = world.ended(run).await;
+    assert_eq!(
+        world.wait_until_over(other).await.status(),
+        RunStatus::Succeeded
+    );
+    create_file(&go_on);
+    let ended = world.wait_until_over(run).await;
     assert_eq!(ended.state.reason(), Some("budget"));
     assert!(ended.state.message().unwrap().contains("100 tokens a day"));
     assert_eq!(tokens_today(world).await, 100);

@@ -7,7 +7,7 @@ use testkit::{
     scripted::{Event, Step},
 };
 
-use crate::world::{World, ledger, made, opened};
+use crate::world::{World, ledger, session_openings, wait_for_file};
 
 pub(crate) async fn running_turn_is_cancelled_without_waiting_for_heartbeat(world: &World) {
     let started = world.path("started");
@@ -23,17 +23,17 @@ pub(crate) async fn running_turn_is_cancelled_without_waiting_for_heartbeat(worl
     let session = world.session(agent).await;
     // Heartbeats are an hour apart here: only the waker can be what tells the turn.
     let daemon = world.daemon();
-    let run = world.say(session, "One").await;
-    let next = world.say(session, "Two").await;
+    let run = world.send_message(session, "One").await;
+    let next = world.send_message(session, "Two").await;
     daemon.signals().wake();
-    made(&started).await;
+    wait_for_file(&started).await;
 
     assert_eq!(world.cancel(run, "not wanted").await, RunStatus::Running);
     daemon.signals().wake();
-    let cancelled = world.ended(run).await;
+    let cancelled = world.wait_until_over(run).await;
     assert_eq!(cancelled.status(), RunStatus::Cancelled, "{cancelled:#?}");
     assert_eq!(cancelled.state.reason(), Some("not wanted"));
-    let next = world.ended(next).await;
+    let next = world.wait_until_over(next).await;
     assert_eq!(next.status(), RunStatus::Succeeded, "{next:#?}");
 
     assert!(
@@ -42,9 +42,9 @@ pub(crate) async fn running_turn_is_cancelled_without_waiting_for_heartbeat(worl
             .any(|event| *event == Event::Cancel)
     );
     // The agent ended its turn itself, so it remembers it.
-    assert_eq!(opened(&script), ["new", "resume"]);
+    assert_eq!(session_openings(&script), ["new", "resume"]);
     let words: Vec<_> = world
-        .words(session)
+        .messages(session)
         .await
         .into_iter()
         .map(|row| row.1)
@@ -73,12 +73,15 @@ pub(crate) async fn turn_finished_before_cancel_arrives_succeeds(world: &World) 
     let agent = world.agent(&script).await;
     let session = world.session(agent).await;
     let daemon = world.daemon();
-    let run = world.say(session, "One").await;
+    let run = world.send_message(session, "One").await;
     daemon.signals().wake();
-    made(&started).await;
+    wait_for_file(&started).await;
     world.cancel(run, "not wanted").await;
     daemon.signals().wake();
-    assert_eq!(world.ended(run).await.status(), RunStatus::Succeeded);
+    assert_eq!(
+        world.wait_until_over(run).await.status(),
+        RunStatus::Succeeded
+    );
     daemon.stop().await;
 }
 
@@ -90,16 +93,19 @@ pub(crate) async fn turn_is_cancelled_while_agent_starts(world: &World) {
     let agent = world.agent(&script).await;
     let session = world.session(agent).await;
     let daemon = world.daemon();
-    let run = world.say(session, "One").await;
+    let run = world.send_message(session, "One").await;
     daemon.signals().wake();
-    made(&started).await;
+    wait_for_file(&started).await;
     // Even where the guard is not quick to kill.
     let guard = processes_with_marker(&run.to_string()).unwrap().into_iter();
     let mut guard = guard.filter(|process| process.command[1] == "guard");
     kill_process(guard.next().unwrap().pid, Signal::STOP).unwrap();
     world.cancel(run, "not wanted").await;
     daemon.signals().wake();
-    assert_eq!(world.ended(run).await.status(), RunStatus::Cancelled);
+    assert_eq!(
+        world.wait_until_over(run).await.status(),
+        RunStatus::Cancelled
+    );
     // Nothing of it is alive by the time that it is over, not only some time later.
     crate::invariants::check(world).await;
     assert!(ledger(&script).prompts().is_empty());
@@ -110,9 +116,9 @@ pub(crate) async fn queued_and_deferred_runs_are_cancelled_without_turn(world: &
     let script = world.script();
     let agent = world.agent(&script).await;
     let session = world.session(agent).await;
-    let queued = world.say(session, "One").await;
-    let deferred = world.say(session, "Two").await;
-    let last = world.say(session, "Three").await;
+    let queued = world.send_message(session, "One").await;
+    let deferred = world.send_message(session, "Two").await;
+    let last = world.send_message(session, "Three").await;
     assert_eq!(world.run(queued).await.status(), RunStatus::Queued);
     assert_eq!(world.run(deferred).await.status(), RunStatus::Deferred);
     for run in [deferred, queued] {

@@ -21,7 +21,7 @@ use tokio::time::Instant;
 
 use crate::{
     invariants,
-    world::{Database, World, automation, eventually, made, make},
+    world::{Database, World, automation, create_file, eventually, wait_for_file},
 };
 
 const MINUTE: Duration = Duration::from_mins(1);
@@ -178,7 +178,7 @@ async fn servers_with_skewed_clocks_stall_only_silent_workers() {
     for (one, other) in [(0, 1), (1, 0)] {
         let (worker, watcher) = (&members[one], &members[other]);
         let session: SessionId = world.session(agent).await;
-        let run = world.say(session, "hello").await;
+        let run = world.send_message(session, "hello").await;
         assert!(worker.try_claim(run).await);
         let (mut watch, mut at) = (HeartbeatMonitor::default(), Instant::now());
         // For longer than a heartbeat may be silent, and than a watch that begins is in doubt.
@@ -221,7 +221,7 @@ async fn stopping_server_keeps_presence_and_clock_until_last_turn_ends() {
         .prompt([Step::Touch(began.clone()), Step::WaitFor(goes_on.clone())]);
     let agent = world.agent(&script).await;
     let session = world.session(agent).await;
-    let run = world.say(session, "hello").await;
+    let run = world.send_message(session, "hello").await;
     let mut member = TestServer::new(&world, "slow", world.clock.now()).await;
     // So often it shows itself.
     member.host.settings.heartbeat = Duration::from_secs(1);
@@ -231,7 +231,7 @@ async fn stopping_server_keeps_presence_and_clock_until_last_turn_ends() {
         LoopSignals::default(),
         Some(Arc::clone(&member.clock)),
     );
-    made(&began).await;
+    wait_for_file(&began).await;
     let stop = tokio::spawn(daemon.stop());
     let serving = async || {
         let serving = world
@@ -257,7 +257,7 @@ async fn stopping_server_keeps_presence_and_clock_until_last_turn_ends() {
     })
     .await;
     assert!(!stop.is_finished());
-    make(&goes_on);
+    create_file(&goes_on);
     let stopped = stop.await.unwrap();
     assert_eq!((stopped.finished, stopped.requeued), (1, 0));
     assert_eq!(world.run(run).await.status(), RunStatus::Succeeded);
@@ -270,7 +270,7 @@ async fn server_with_wrong_clock_dates_turns_by_database_clock() {
     let script = world.script();
     let agent = world.agent(&script).await;
     let session = world.session(agent).await;
-    let run = world.say(session, "hello").await;
+    let run = world.send_message(session, "hello").await;
     // It holds it for 1970 until the database tells.
     let member = TestServer::new(&world, "lost", Timestamp::UNIX_EPOCH).await;
     assert!(!member.host.time_is_known());
@@ -284,7 +284,7 @@ async fn server_with_wrong_clock_dates_turns_by_database_clock() {
         LoopSignals::default(),
         Some(Arc::clone(&member.clock)),
     );
-    let run = world.ended(run).await;
+    let run = world.wait_until_over(run).await;
     daemon.stop().await;
     assert_eq!(run.status(), RunStatus::Succeeded);
     assert!(member.host.time_is_known());

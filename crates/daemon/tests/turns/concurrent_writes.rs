@@ -56,7 +56,7 @@ impl SerializedWrites {
 }
 
 impl TurnStore for SerializedWrites {
-    passing_on!();
+    delegate!();
 
     fn record(
         &self,
@@ -138,7 +138,7 @@ pub(crate) async fn updates_are_recorded_while_approval_is_pending(world: &World
     let run = world.run(run).await;
     assert_eq!(run.status(), RunStatus::Succeeded, "{run:#?}");
     assert_eq!(permission_replies(&script), ["option-allow_once"; 2]);
-    let words = world.words(run.session_id.unwrap()).await.into_iter();
+    let words = world.messages(run.session_id.unwrap()).await.into_iter();
     let words = words.filter(|(role, _)| role == "assistant");
     let words: Vec<_> = words.map(|(_, content)| content).collect();
     assert_eq!(words, [format!("{told}\n\n{told}")]);

@@ -1,60 +1,63 @@
-//! What ledgers that stand before a worker's have in common.
+//! Delegation for turn stores that wrap the one of a worker.
 
-/// Passes on to the field `ledger` whatever no test looks at by itself.
-macro_rules! passing_on {
+/// Delegates methods of [`turn::TurnStore`] to the field `inner`.
+macro_rules! delegate {
     () => {
-        passing_on!(beginnings);
-        passing_on!(the rest);
+        delegate!(begin);
+        delegate!(decline_to_finish);
     };
-    (beginnings) => {
-        fn begin(&self, run: model::RunId) -> $crate::passing_on::Answer<'_, model::turn::Begin> {
-            self.ledger.begin(run)
-        }
-
-        fn begin_asked(
+    (begin) => {
+        fn begin(
             &self,
             run: model::RunId,
-        ) -> $crate::passing_on::Answer<'_, model::turn::Begin> {
-            self.ledger.begin_asked(run)
+        ) -> $crate::delegate::StoreFuture<'_, model::turn::StartReply> {
+            self.inner.begin(run)
+        }
+
+        fn begin_after_precheck(
+            &self,
+            run: model::RunId,
+        ) -> $crate::delegate::StoreFuture<'_, model::turn::StartReply> {
+            self.inner.begin_after_precheck(run)
         }
     };
-    (the rest) => {
+    (decline_to_finish) => {
         fn decline(
             &self,
             run: model::RunId,
             diagnostics: serde_json::Value,
-        ) -> $crate::passing_on::Answer<'_, model::turn::Declined> {
-            self.ledger.decline(run, diagnostics)
+        ) -> $crate::delegate::StoreFuture<'_, model::turn::DeclineOutcome> {
+            self.inner.decline(run, diagnostics)
         }
 
         fn heartbeat(
             &self,
             run: model::RunId,
-        ) -> $crate::passing_on::Answer<'_, model::turn::Beat> {
-            self.ledger.heartbeat(run)
+        ) -> $crate::delegate::StoreFuture<'_, model::turn::HeartbeatReply> {
+            self.inner.heartbeat(run)
         }
 
-        fn spend(
+        fn record_usage(
             &self,
             run: model::RunId,
             usage: serde_json::Value,
-        ) -> $crate::passing_on::Answer<'_, Option<model::budget::Accounts>> {
-            self.ledger.spend(run, usage)
+        ) -> $crate::delegate::StoreFuture<'_, Option<model::budget::Accounts>> {
+            self.inner.record_usage(run, usage)
         }
 
-        fn withdraw(
+        fn withdraw_approvals(
             &self,
             run: model::RunId,
-        ) -> $crate::passing_on::Answer<'_, model::turn::Settled> {
-            self.ledger.withdraw(run)
+        ) -> $crate::delegate::StoreFuture<'_, model::turn::WriteOutcome> {
+            self.inner.withdraw_approvals(run)
         }
 
         fn finish(
             &self,
             run: model::RunId,
-            finished: model::turn::Finished,
-        ) -> $crate::passing_on::Answer<'_, model::turn::Settled> {
-            self.ledger.finish(run, finished)
+            finished: model::turn::TurnResult,
+        ) -> $crate::delegate::StoreFuture<'_, model::turn::WriteOutcome> {
+            self.inner.finish(run, finished)
         }
     };
     (record) => {
@@ -62,32 +65,32 @@ macro_rules! passing_on {
             &self,
             run: model::RunId,
             entries: Vec<model::turn::Entry>,
-        ) -> $crate::passing_on::Answer<'_, model::turn::Settled> {
-            self.ledger.record(run, entries)
+        ) -> $crate::delegate::StoreFuture<'_, model::turn::WriteOutcome> {
+            self.inner.record(run, entries)
         }
     };
     (live) => {
-        fn live(
+        fn append_live_text(
             &self,
             run: model::RunId,
             position: u64,
             text: String,
-        ) -> $crate::passing_on::Answer<'_, model::turn::Settled> {
-            self.ledger.live(run, position, text)
+        ) -> $crate::delegate::StoreFuture<'_, model::turn::WriteOutcome> {
+            self.inner.append_live_text(run, position, text)
         }
     };
     (ask) => {
-        fn ask(
+        fn request_approval(
             &self,
             run: model::RunId,
-            question: model::approval::Question,
-            patience: std::time::Duration,
-        ) -> $crate::passing_on::Answer<'_, model::permission::Verdict> {
-            self.ledger.ask(run, question, patience)
+            requested: model::approval::RequestedPermission,
+            timeout: std::time::Duration,
+        ) -> $crate::delegate::StoreFuture<'_, model::permission::Verdict> {
+            self.inner.request_approval(run, requested, timeout)
         }
     };
 }
 
-/// What a ledger answers in its time.
+/// The future that a turn store returns.
 pub(crate) type StoreFuture<'a, T> =
     futures::future::BoxFuture<'a, Result<T, turn::TurnStoreError>>;

@@ -9,14 +9,14 @@ use model::{
 use serde_json::json;
 use testkit::scripted::{Crash, Event, Step};
 
-use crate::world::{World, automation, ledger, on_demand, opened};
+use crate::world::{World, automation, ledger, on_demand, session_openings};
 
 pub(crate) async fn missing_agent_command_exhausts_attempts(world: &World) {
     let config = AgentConfig::new(vec!["/nowhere/agent".into()]);
     let agent = world.agent_with(&config).await;
-    let id = world.make(&on_demand(agent)).await;
+    let id = world.create_automation(&on_demand(agent)).await;
     let fired = world.fire(id).await;
-    let first = world.take(fired).await;
+    let first = world.take_turn(fired).await;
     for number in 1..3 {
         let attempts = world.attempts(first.id).await;
         assert_eq!(attempts.len(), number + 1);
@@ -31,7 +31,7 @@ pub(crate) async fn missing_agent_command_exhausts_attempts(world: &World) {
         assert_eq!(run.state.reason(), Some(FailureKind::Start.as_str()));
     }
     assert_eq!(world.automation_of(id).await.consecutive_failures, 1);
-    let words = world.words(first.session_id.unwrap()).await;
+    let words = world.messages(first.session_id.unwrap()).await;
     let roles: Vec<_> = words.iter().map(|(role, _)| role.as_str()).collect();
     assert_eq!(
         roles,
@@ -48,7 +48,7 @@ pub(crate) async fn agent_exit_before_initialize_is_retried(world: &World) {
     script.before_initialize = vec![Step::Stderr(10), Step::Crash(Crash::Exit(7))];
     let agent = world.agent(&script).await;
     let session = world.session(agent).await;
-    let run = world.turn(session, "Go").await;
+    let run = world.send_and_take_turn(session, "Go").await;
     assert_eq!(run.state.reason(), Some("start"), "{run:#?}");
     let notice = world.last_notice(session).await;
     assert!(notice.contains("exit code 7: the last word"), "{notice}");
@@ -74,8 +74,8 @@ pub(crate) async fn retry_after_crash_in_answer_prompts_with_interruption(world:
         .prompt([Step::text("It was paid.")]);
     let agent = world.agent(&script).await;
     let session = world.session(agent).await;
-    world.turn(session, "One").await;
-    let crashed = world.turn(session, "Pay the bill").await;
+    world.send_and_take_turn(session, "One").await;
+    let crashed = world.send_and_take_turn(session, "Pay the bill").await;
     assert_eq!(crashed.status(), RunStatus::Failed, "{crashed:#?}");
     assert_eq!(crashed.state.reason(), Some("agent_exited"));
 
@@ -93,7 +93,7 @@ pub(crate) async fn retry_after_crash_in_answer_prompts_with_interruption(world:
         prompts[2]
     );
     assert!(prompts[2].ends_with("\nPay the bill"), "{}", prompts[2]);
-    assert_eq!(opened(&script), ["new", "resume", "resume"]);
+    assert_eq!(session_openings(&script), ["new", "resume", "resume"]);
 
     let transcript = world.transcript(session).await;
     let partial = transcript
@@ -124,9 +124,9 @@ pub(crate) async fn crash_after_prompt_with_fail_policy_is_not_retried(world: &W
     let agent = world.agent(&script).await;
     let mut new = on_demand(agent);
     new.policies.on_crash = OnCrash::Fail;
-    let id = world.make(&new).await;
+    let id = world.create_automation(&new).await;
     let fired = world.fire(id).await;
-    let run = world.take(fired).await;
+    let run = world.take_turn(fired).await;
     assert_eq!(run.status(), RunStatus::Failed, "{run:#?}");
     assert_eq!(world.attempts(run.id).await.len(), 1);
     assert_eq!(world.automation_of(id).await.consecutive_failures, 1);
@@ -139,9 +139,9 @@ pub(crate) async fn crash_before_prompt_is_retried_despite_fail_policy(world: &W
     let agent = world.agent(&script).await;
     let mut new = on_demand(agent);
     new.policies.on_crash = OnCrash::Fail;
-    let id = world.make(&new).await;
+    let id = world.create_automation(&new).await;
     let fired = world.fire(id).await;
-    let run = world.take(fired).await;
+    let run = world.take_turn(fired).await;
     assert_eq!(run.state.reason(), Some("agent_exited"), "{run:#?}");
     script.before_open.clear();
     script.command().unwrap();
@@ -156,7 +156,7 @@ pub(crate) async fn unknown_sign_in_method_fails_without_retry(world: &World) {
     script.sign_in = Some("browser".into());
     let agent = world.agent(&script).await;
     let session = world.session(agent).await;
-    let run = world.turn(session, "Go").await;
+    let run = world.send_and_take_turn(session, "Go").await;
     assert_eq!(run.state.reason(), Some("sign_in"), "{run:#?}");
     assert_eq!(world.attempts(run.id).await.len(), 1);
     let notice = world.last_notice(session).await;
@@ -168,7 +168,7 @@ pub(crate) async fn unknown_sign_in_method_fails_without_retry(world: &World) {
     config.authenticate = Some("browser".into());
     world.agent_with(&config).await;
     for words in ["One", "Two"] {
-        let run = world.turn(session, words).await;
+        let run = world.send_and_take_turn(session, words).await;
         assert_eq!(run.status(), RunStatus::Succeeded, "{run:#?}");
     }
     let ledger = ledger(&script);
@@ -185,10 +185,10 @@ pub(crate) async fn unsupported_protocol_version_fails_without_retry(world: &Wor
         script.protocol_version = version;
         let agent = world.agent(&script).await;
         let session = world.session(agent).await;
-        let run = world.turn(session, "Go").await;
+        let run = world.send_and_take_turn(session, "Go").await;
         assert_eq!(run.state.reason(), Some("protocol"), "{run:#?}");
         assert_eq!(world.attempts(run.id).await.len(), 1);
-        assert_eq!(opened(&script), [] as [&str; 0]);
+        assert_eq!(session_openings(&script), [] as [&str; 0]);
     }
 }
 
@@ -208,11 +208,11 @@ pub(crate) async fn automation_pauses_after_consecutive_failures(world: &World) 
         },
         ..Policies::default()
     };
-    let id = world.make(&new).await;
+    let id = world.create_automation(&new).await;
     let mut counts = Vec::new();
     for _ in 0..4 {
         let fired = world.fire(id).await;
-        world.take(fired).await;
+        world.take_turn(fired).await;
         counts.push(world.automation_of(id).await.consecutive_failures);
     }
     // A success begins the count anew.

@@ -18,7 +18,7 @@ use testkit::{
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio_util::sync::CancellationToken;
 
-use crate::world::{World, eventually, made, make};
+use crate::world::{World, create_file, eventually, wait_for_file};
 
 /// A turn in mid-flight, and what makes it go on.
 fn script_waiting_in_prompt(world: &World, then: impl IntoIterator<Item = Step>) -> Script {
@@ -39,9 +39,9 @@ async fn start_and_stall_turn(
 ) -> (SessionId, RunId, Vec<String>) {
     let agent = world.agent(script).await;
     let session = world.session(agent).await;
-    let run = world.say(session, "Go").await;
+    let run = world.send_message(session, "Go").await;
     waker.wake();
-    made(&world.path("began")).await;
+    wait_for_file(&world.path("began")).await;
     eventually("the first words", async || {
         let (live, _) = world
             .store()
@@ -75,7 +75,7 @@ async fn assert_nothing_was_written(
     assert_eq!(world.run(run).await.status(), RunStatus::Stalled);
     // What it had said by then was kept, and that it was interrupted is said.
     let words: Vec<_> = world
-        .words(session)
+        .messages(session)
         .await
         .into_iter()
         .map(|row| row.1)
@@ -88,7 +88,7 @@ pub(crate) async fn finish_of_stalled_attempt_is_rejected(world: &World) {
     let script = script_waiting_in_prompt(world, [Step::text(" and end")]);
     let daemon = world.daemon();
     let (session, run, before) = start_and_stall_turn(world, &script, &daemon.signals()).await;
-    make(&world.path("goes on"));
+    create_file(&world.path("goes on"));
     assert_nothing_was_written(world, session, run, &before).await;
     daemon.stop().await;
     assert_eq!(world.snapshot(session).await, before);
@@ -99,7 +99,7 @@ pub(crate) async fn stalled_attempt_is_killed_at_its_next_write(world: &World) {
     let script = script_waiting_in_prompt(world, [Step::Update(call), Step::Stall]);
     let daemon = world.daemon();
     let (session, run, before) = start_and_stall_turn(world, &script, &daemon.signals()).await;
-    make(&world.path("goes on"));
+    create_file(&world.path("goes on"));
     assert_nothing_was_written(world, session, run, &before).await;
     daemon.stop().await;
     assert_eq!(world.snapshot(session).await, before);
@@ -127,11 +127,11 @@ pub(crate) async fn next_attempt_starts_after_stalled_agent_is_dead(world: &Worl
             .then_some(())
     })
     .await;
-    make(&world.path("goes on"));
+    create_file(&world.path("goes on"));
     let next = world.attempts(run).await.pop().unwrap();
     world.clock.set(next.state.not_before().unwrap());
     daemon.signals().wake();
-    let next = world.ended(next.id).await;
+    let next = world.wait_until_over(next.id).await;
     assert_eq!(next.interrupted_run_id, Some(run));
     let now = world.clock.now();
     assert_eq!(world.store().stall_stale_runs(now, now).await.unwrap(), []);
@@ -143,9 +143,9 @@ pub(crate) async fn agent_of_deleted_session_is_killed_at_next_heartbeat(world: 
     let agent = world.agent(&script).await;
     let session = world.session(agent).await;
     let daemon = world.daemon();
-    let run = world.say(session, "Go").await;
+    let run = world.send_message(session, "Go").await;
     daemon.signals().wake();
-    made(&world.path("began")).await;
+    wait_for_file(&world.path("began")).await;
     let now = world.clock.now();
     let deletion = world
         .store()
@@ -191,7 +191,7 @@ pub(crate) async fn leftovers_of_worker_without_runs_are_killed_before_next_turn
     hears.read_exact(&mut [0]).await.unwrap();
     let agent = world.agent(&world.script()).await;
     let session = world.session(agent).await;
-    let run = world.say(session, "Go on").await;
+    let run = world.send_message(session, "Go on").await;
     let taken = daemon::take_standalone_turn(&next, run, CancellationToken::new()).await;
     assert_eq!(taken.unwrap().status(), RunStatus::Succeeded);
     // It has said nothing since, so that this is where its output ends, or where it goes on.

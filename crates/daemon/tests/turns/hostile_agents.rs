@@ -4,13 +4,13 @@ use model::{entity::Run, run::RunStatus};
 use serde_json::json;
 use testkit::scripted::{Crash, OnRestore, Script, Step};
 
-use crate::world::{PATIENCE, World, eventually, ledger, on_demand, opened};
+use crate::world::{TEST_TIMEOUT, World, eventually, ledger, on_demand, session_openings};
 
 /// Takes one turn of an agent in a session of its own.
 async fn take_turn_of(world: &World, script: &Script) -> Run {
     let agent = world.agent(script).await;
     let session = world.session(agent).await;
-    world.turn(session, "Go").await
+    world.send_and_take_turn(session, "Go").await
 }
 
 /// The turn failed for this reason and says so with these words; it is not tried again.
@@ -24,7 +24,7 @@ pub(crate) async fn assert_failed(world: &World, run: &Run, reason: &str, words:
 
 async fn assert_succeeded(world: &World, run: &Run, answer: &str) {
     assert_eq!(run.status(), RunStatus::Succeeded, "{run:#?}");
-    let words = world.words(run.session_id.unwrap()).await;
+    let words = world.messages(run.session_id.unwrap()).await;
     assert_eq!(words.last().unwrap().1, answer);
 }
 
@@ -42,7 +42,7 @@ pub(crate) async fn line_of_100_megabytes_fails_turn(world: &World) {
     .await;
     assert_eq!(world.attempts(run.id).await.len(), 1);
     // What was said before is kept.
-    let words = world.words(run.session_id.unwrap()).await;
+    let words = world.messages(run.session_id.unwrap()).await;
     assert!(words.iter().any(|(_, text)| text == "I begin"), "{words:?}");
 }
 
@@ -181,11 +181,11 @@ pub(crate) async fn invalid_restore_reply_fails_turn_with_reason(world: &World) 
         script.capabilities.resume = !load;
         let agent = world.agent(&script).await;
         let session = world.session(agent).await;
-        world.turn(session, "One").await;
+        world.send_and_take_turn(session, "One").await;
         for (on_restore, reason, words) in wrong.clone() {
             script.on_restore = on_restore;
             script.command().unwrap();
-            let run = world.turn(session, "Two").await;
+            let run = world.send_and_take_turn(session, "Two").await;
             assert_failed(world, &run, reason, words).await;
             for waiting in world.attempts(run.id).await.iter().skip(1) {
                 world.cancel(waiting.id, "seen").await;
@@ -195,7 +195,7 @@ pub(crate) async fn invalid_restore_reply_fails_turn_with_reason(world: &World) 
         assert_eq!(ledger(&script).prompts(), ["One"]);
         script.on_restore = OnRestore::Null;
         script.command().unwrap();
-        let run = world.turn(session, "Three").await;
+        let run = world.send_and_take_turn(session, "Three").await;
         assert_succeeded(world, &run, "Three").await;
     }
 }
@@ -206,11 +206,11 @@ pub(crate) async fn updates_replayed_after_load_reply_are_not_part_of_answer(wor
     script.on_restore = OnRestore::LateReplay;
     let agent = world.agent(&script).await;
     let session = world.session(agent).await;
-    world.turn(session, "One").await;
-    let run = world.turn(session, "Two").await;
-    assert_eq!(opened(&script), ["new", "load"]);
+    world.send_and_take_turn(session, "One").await;
+    let run = world.send_and_take_turn(session, "Two").await;
+    assert_eq!(session_openings(&script), ["new", "load"]);
     assert_succeeded(world, &run, "Two").await;
-    assert_eq!(world.words(session).await.len(), 4);
+    assert_eq!(world.messages(session).await.len(), 4);
 }
 
 pub(crate) async fn agent_flooding_after_answer_is_shut_down_and_turn_succeeds(world: &World) {
@@ -225,7 +225,7 @@ pub(crate) async fn agent_flooding_after_answer_is_shut_down_and_turn_succeeds(w
     script.ignores_cancel = true;
     let agent = world.agent(&script).await;
     let session = world.session(agent).await;
-    let run = world.say(session, "Go").await;
+    let run = world.send_message(session, "Go").await;
     take_turn_without_grace(world, run).await;
     let run = world.run(run).await;
     assert_eq!(run.status(), RunStatus::Succeeded, "{run:#?}");
@@ -242,7 +242,7 @@ async fn take_turn_without_grace(world: &World, run: model::RunId) {
     let ledger = daemon::WorkerTurnStore::new(host.clone());
     let orders = turn::TurnControl::idle();
     let taken = turn::execute(&ledger, &host.agent_runtime, run, &orders);
-    tokio::time::timeout(PATIENCE, taken)
+    tokio::time::timeout(TEST_TIMEOUT, taken)
         .await
         .unwrap()
         .unwrap();
@@ -264,7 +264,7 @@ pub(crate) async fn agent_flooding_updates_is_stopped_at_timeout(world: &World) 
         let agent = world.agent(&script).await;
         let mut new = on_demand(agent);
         new.policies.timeout_seconds = 1;
-        let id = world.make(&new).await;
+        let id = world.create_automation(&new).await;
         let run = world.fire(id).await;
         take_turn_without_grace(world, run).await;
         let run = world.run(run).await;
@@ -360,7 +360,7 @@ pub(crate) async fn well_behaved_agent_is_not_delayed_by_hostile_ones(world: &Wo
         script.ignores_cancel = true;
         let agent = world.agent_named(&name, &script).await;
         let session = world.session(agent).await;
-        runs.push(world.say(session, "Go").await);
+        runs.push(world.send_message(session, "Go").await);
     }
     let good = world
         .agent_named("good", &Script::new(world.path("good")))
@@ -369,13 +369,13 @@ pub(crate) async fn well_behaved_agent_is_not_delayed_by_hostile_ones(world: &Wo
     let daemon = daemon::Daemon::start(host);
     daemon.signals().wake();
     for number in 0..runs.len() {
-        crate::world::made(&world.path(&format!("bad-{number} began"))).await;
+        crate::world::wait_for_file(&world.path(&format!("bad-{number} began"))).await;
     }
     let session = world.session(good).await;
     for words in ["One", "Two", "Three"] {
-        let run = world.say(session, words).await;
+        let run = world.send_message(session, words).await;
         daemon.signals().wake();
-        let run = world.ended(run).await;
+        let run = world.wait_until_over(run).await;
         assert_succeeded(world, &run, words).await;
     }
     for run in &runs {

@@ -18,7 +18,7 @@ async fn take_limited_turn(world: &World, script: &Script, silence: u32, whole: 
     let mut new = on_demand(agent);
     new.policies.inactivity_seconds = silence;
     new.policies.timeout_seconds = whole;
-    let id = world.make(&new).await;
+    let id = world.create_automation(&new).await;
     let run = world.fire(id).await;
     let host = world.host_without_grace();
     let (store, now) = (world.store(), model::Clock::now(&*world.clock));
@@ -55,7 +55,7 @@ async fn assert_stopped(world: &World, run: RunId, reason: &str, notice: &str) {
     // Too slow once is too slow again.
     assert_eq!(world.attempts(run.id).await.len(), 1);
     assert_grandchild_is_dead(world);
-    let words = world.words(run.session_id.unwrap()).await.into_iter();
+    let words = world.messages(run.session_id.unwrap()).await.into_iter();
     let words: Vec<_> = words.map(|row| row.1).collect();
     assert_eq!(words[1..], ["I begin", notice]);
 }

@@ -11,7 +11,7 @@ use model::{
 };
 use testkit::scripted::{Event, Script, Step};
 
-use crate::world::{World, at, automation, eventually, ledger, made, make};
+use crate::world::{World, at, automation, create_file, eventually, ledger, wait_for_file};
 
 /// How long the loops may take to see that a clock has moved, with the worst that a busy machine
 /// adds to the second that they sleep at a time.
@@ -21,7 +21,7 @@ pub(crate) async fn scheduler_sleeps_until_due_instant(world: &World) {
     let script = world.script();
     let agent = world.agent(&script).await;
     world
-        .make(&automation(agent, SessionMode::Continuous))
+        .create_automation(&automation(agent, SessionMode::Continuous))
         .await;
     let due = at("2026-11-24T08:00:00Z");
     world.clock.set(at("2026-11-23T08:00:00Z"));
@@ -46,7 +46,10 @@ pub(crate) async fn scheduler_sleeps_until_due_instant(world: &World) {
         .await
         .unwrap();
     assert_eq!(second.scheduled_for, Some(due));
-    assert_eq!(world.ended(second.id).await.status(), RunStatus::Succeeded);
+    assert_eq!(
+        world.wait_until_over(second.id).await.status(),
+        RunStatus::Succeeded
+    );
     daemon.stop().await;
     assert_eq!(world.runs().await.len(), 2);
 }
@@ -61,10 +64,10 @@ pub(crate) async fn trigger_due_during_fire_burst_fires_in_same_tick(world: &Wor
     let mut flood = automation(agent, SessionMode::Fresh);
     flood.name = "flood".into();
     flood.triggers = vec![once(due); limits::TRIGGERS_PER_FIRE as usize + 1];
-    world.make(&flood).await;
+    world.create_automation(&flood).await;
     let mut one = automation(agent, SessionMode::Fresh);
     one.triggers = vec![once(due + Duration::from_micros(1))];
-    let one = world.make(&one).await;
+    let one = world.create_automation(&one).await;
 
     // It was not due when the look began, and is by the second transaction.
     world.clock.set(due + Duration::from_micros(1));
@@ -91,25 +94,28 @@ pub(crate) async fn concurrent_turns_do_not_exceed_slots(world: &World) {
         let script = script_waiting_for_file(world, name);
         let agent = world.agent_named(name, &script).await;
         let session = world.session(agent).await;
-        runs.push(world.say(session, name).await);
+        runs.push(world.send_message(session, name).await);
     }
     let host = world.host_with(|settings, _| settings.workers = 2);
     let daemon = daemon::Daemon::start(host);
     daemon.signals().wake();
     for name in ["a", "b"] {
-        made(&world.path(&format!("{name} began"))).await;
+        wait_for_file(&world.path(&format!("{name} began"))).await;
     }
     // Both slots were claimed for at once, so the third was left behind and stays so.
     assert_eq!(world.run(runs[2]).await.status(), RunStatus::Queued);
     daemon.signals().wake();
-    make(&world.path("a goes on"));
-    world.ended(runs[0]).await;
-    made(&world.path("c began")).await;
+    create_file(&world.path("a goes on"));
+    world.wait_until_over(runs[0]).await;
+    wait_for_file(&world.path("c began")).await;
     for name in ["b", "c"] {
-        make(&world.path(&format!("{name} goes on")));
+        create_file(&world.path(&format!("{name} goes on")));
     }
     for run in &runs {
-        assert_eq!(world.ended(*run).await.status(), RunStatus::Succeeded);
+        assert_eq!(
+            world.wait_until_over(*run).await.status(),
+            RunStatus::Succeeded
+        );
     }
     daemon.stop().await;
 
@@ -143,7 +149,7 @@ pub(crate) async fn two_automations_run_concurrently(world: &World) {
         let agent = world.agent_named(name, &script).await;
         let mut new = automation(agent, SessionMode::Continuous);
         new.name = name.into();
-        world.make(&new).await;
+        world.create_automation(&new).await;
     }
     let daemon = world.daemon();
     world.clock.set(at("2026-11-23T08:00:00Z"));
@@ -152,7 +158,10 @@ pub(crate) async fn two_automations_run_concurrently(world: &World) {
         Some(world.runs().await).filter(|runs| runs.len() == 2)
     });
     for run in runs.await {
-        assert_eq!(world.ended(run.id).await.status(), RunStatus::Succeeded);
+        assert_eq!(
+            world.wait_until_over(run.id).await.status(),
+            RunStatus::Succeeded
+        );
     }
     daemon.stop().await;
 }
@@ -163,15 +172,15 @@ pub(crate) async fn persons_message_precedes_automation_after_running_turn(world
     let session = world.session(agent).await;
     let mut new = automation(agent, SessionMode::Bound);
     new.bound_session_key = Some(format!("web:{session}"));
-    world.make(&new).await;
+    world.create_automation(&new).await;
     let daemon = world.daemon();
-    let first = world.say(session, "First").await;
+    let first = world.send_message(session, "First").await;
     daemon.signals().wake();
-    made(&world.path("a began")).await;
+    wait_for_file(&world.path("a began")).await;
 
     world.clock.set(at("2026-11-23T08:00:00Z"));
     world.fire_due().await;
-    let said = world.say(session, "Second").await;
+    let said = world.send_message(session, "Second").await;
     let runs = world.runs().await;
     let fired = runs
         .iter()
@@ -183,9 +192,12 @@ pub(crate) async fn persons_message_precedes_automation_after_running_turn(world
     }
     assert_eq!(ledger(&script).prompts(), ["First"]);
 
-    make(&world.path("a goes on"));
+    create_file(&world.path("a goes on"));
     for run in [first, said, fired] {
-        assert_eq!(world.ended(run).await.status(), RunStatus::Succeeded);
+        assert_eq!(
+            world.wait_until_over(run).await.status(),
+            RunStatus::Succeeded
+        );
     }
     daemon.stop().await;
     let ledger = ledger(&script);
@@ -197,7 +209,7 @@ pub(crate) async fn clock_changes_fire_nothing_twice_or_early(world: &World) {
     let script = world.script();
     let agent = world.agent(&script).await;
     let id = world
-        .make(&automation(agent, SessionMode::Continuous))
+        .create_automation(&automation(agent, SessionMode::Continuous))
         .await;
     let fired_at = async |now: &str| {
         world.clock.set(at(now));
@@ -239,9 +251,9 @@ pub(crate) async fn running_turn_survives_clock_changes(world: &World) {
     let session = world.session(agent).await;
     let host = world.host_with(|settings, _| settings.watchdog = Duration::from_millis(1));
     let daemon = daemon::Daemon::start(host);
-    let run = world.say(session, "First").await;
+    let run = world.send_message(session, "First").await;
     daemon.signals().wake();
-    made(&world.path("a began")).await;
+    wait_for_file(&world.path("a began")).await;
 
     let beats = async || world.store().oldest_heartbeat().await.unwrap();
     for now in [
@@ -259,8 +271,11 @@ pub(crate) async fn running_turn_survives_clock_changes(world: &World) {
         }
         assert_eq!(world.run(run).await.status(), RunStatus::Running);
     }
-    make(&world.path("a goes on"));
-    assert_eq!(world.ended(run).await.status(), RunStatus::Succeeded);
+    create_file(&world.path("a goes on"));
+    assert_eq!(
+        world.wait_until_over(run).await.status(),
+        RunStatus::Succeeded
+    );
     assert_eq!(world.attempts(run).await.len(), 1);
     daemon.stop().await;
 }
@@ -276,13 +291,13 @@ async fn sleep_eight_hours(world: &World, catch_up: CatchUp) -> (Vec<u32>, i64) 
         expression: "0 * * * *".into(),
         zone: "UTC".into(),
     }];
-    world.make(&new).await;
+    world.create_automation(&new).await;
     let daemon = world.daemon();
     world.clock.set(at("2026-11-23T08:00:00Z"));
     let look = eventually("the run before", async || {
         world.runs().await.into_iter().next()
     });
-    world.ended(look.await.id).await;
+    world.wait_until_over(look.await.id).await;
 
     // The lid is closed and opened; nobody wakes anything.
     world.clock.set(at("2026-11-23T16:30:00Z"));
@@ -295,7 +310,7 @@ async fn sleep_eight_hours(world: &World, catch_up: CatchUp) -> (Vec<u32>, i64) 
         .await
         .unwrap();
     if latest.status() != RunStatus::Missed {
-        world.ended(latest.id).await;
+        world.wait_until_over(latest.id).await;
     }
     daemon.stop().await;
     let ledger = ledger(&script);

@@ -29,10 +29,10 @@ impl FailingFirstBegin {
 }
 
 impl TurnStore for FailingFirstBegin {
-    passing_on!(the rest);
-    passing_on!(record);
-    passing_on!(live);
-    passing_on!(ask);
+    delegate!(decline_to_finish);
+    delegate!(record);
+    delegate!(live);
+    delegate!(ask);
 
     fn begin(&self, run: RunId) -> BoxFuture<'_, Result<StartReply, TurnStoreError>> {
         Box::pin(async move {
@@ -67,7 +67,7 @@ pub(crate) async fn begin_with_lost_reply_is_requeued_immediately(world: &World)
     let script = world.script().prompt([Step::text("Here I am")]);
     let agent = world.agent(&script).await;
     let session = world.session(agent).await;
-    let run = world.say(session, "One").await;
+    let run = world.send_message(session, "One").await;
     claim(world, run).await;
     let orders = turn::TurnControl::idle();
     let ended = turn::execute(
@@ -97,7 +97,7 @@ pub(crate) async fn begin_with_lost_reply_is_requeued_immediately(world: &World)
     );
 
     // Nobody has seen the words yet, so that they are as they were said.
-    let second = world.take(second.id).await;
+    let second = world.take_turn(second.id).await;
     assert_eq!(second.status(), RunStatus::Succeeded, "{second:#?}");
     assert_eq!(second.interrupted_run_id, None);
     assert_eq!(ledger(&script).prompts(), ["One"]);
@@ -106,7 +106,7 @@ pub(crate) async fn begin_with_lost_reply_is_requeued_immediately(world: &World)
 pub(crate) async fn begin_with_lost_reply_is_requeued_by_stopping_server(world: &World) {
     let agent = world.agent(&world.script()).await;
     let session = world.session(agent).await;
-    let run = world.say(session, "One").await;
+    let run = world.send_message(session, "One").await;
     claim(world, run).await;
     let orders = turn::TurnControl::idle();
     orders.requeue.cancel();
@@ -125,7 +125,7 @@ pub(crate) async fn begin_with_lost_reply_is_requeued_by_stopping_server(world: 
 pub(crate) async fn begin_with_lost_reply_leaves_stalled_run_unchanged(world: &World) {
     let agent = world.agent(&world.script()).await;
     let session = world.session(agent).await;
-    let run = world.say(session, "One").await;
+    let run = world.send_message(session, "One").await;
     claim(world, run).await;
     let breaking = FailingFirstBegin::new(world);
     breaking.begin(run).await.unwrap_err();
@@ -149,7 +149,7 @@ pub(crate) async fn claim_with_lost_reply_is_taken_up_by_claiming_worker(world: 
     let (workers, away) = (world.path("workers"), world.path("away"));
     fs::rename(&workers, &away).unwrap();
     let daemon = world.daemon();
-    let run = world.say(session, "One").await;
+    let run = world.send_message(session, "One").await;
     claim(world, run).await;
     daemon.signals().wake();
     eventually("a claim that fails", async || {
@@ -160,7 +160,7 @@ pub(crate) async fn claim_with_lost_reply_is_taken_up_by_claiming_worker(world: 
     })
     .await;
     fs::rename(&away, &workers).unwrap();
-    let run = world.ended(run).await;
+    let run = world.wait_until_over(run).await;
     daemon.stop().await;
     assert_eq!(run.status(), RunStatus::Succeeded, "{run:#?}");
     assert_eq!((run.attempt, run.failures), (1, 0));

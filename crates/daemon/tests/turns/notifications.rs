@@ -132,7 +132,7 @@ fn sender(world: &World) -> Sender {
 async fn create_delivery_of_turn(world: &World, hook: &Hook) {
     let agent = world.agent(&world.script()).await;
     let session = world.session(agent).await;
-    world.turn(session, "hello").await;
+    world.send_and_take_turn(session, "hello").await;
     eventually("a delivery", async || {
         create_deliveries(&world.host, world.clock.now())
             .await
@@ -149,7 +149,7 @@ pub(crate) async fn answer_is_delivered_with_valid_signature(world: &World) {
     }));
     let agent = world.agent(&world.script()).await;
     let session = world.session(agent).await;
-    let run = world.say(session, "hello").await;
+    let run = world.send_message(session, "hello").await;
     server.signals().wake();
     let request = read_request_advancing_clock(world, &hook).await;
     let now = world.clock.now();
@@ -185,9 +185,9 @@ pub(crate) async fn automation_answer_carries_channel_of_its_session(world: &Wor
         session_mode: SessionMode::Bound,
         ..on_demand(agent)
     };
-    let automation = world.make(&bound).await;
+    let automation = world.create_automation(&bound).await;
     let run = world.fire(automation).await;
-    world.take(run).await;
+    world.take_turn(run).await;
     eventually("a delivery", async || {
         create_deliveries(&world.host, world.clock.now())
             .await

@@ -43,17 +43,19 @@ pub(crate) async fn metrics_count_and_time_fires_claims_and_turns(world: &World)
     let script = world.script();
     let agent = world.agent(&script).await;
     let session = world.session(agent).await;
-    world.make(&automation(agent, SessionMode::Fresh)).await;
+    world
+        .create_automation(&automation(agent, SessionMode::Fresh))
+        .await;
     MetricLines::collect(world).assert_lines(&[
         "matins_occurrences_total 0",
         "matins_fire_lag_seconds_count 0",
         "matins_claim_latency_seconds_count 0",
     ]);
 
-    let said = world.say(session, "Hello").await;
+    let said = world.send_message(session, "Hello").await;
     world.clock.advance(Duration::from_secs(7));
     let daemon = world.daemon();
-    world.ended(said).await;
+    world.wait_until_over(said).await;
     // It looks three seconds after the instant.
     world.clock.set(at("2026-11-23T08:00:03Z"));
     daemon.signals().wake();
@@ -61,7 +63,7 @@ pub(crate) async fn metrics_count_and_time_fires_claims_and_turns(world: &World)
         world.runs().await.into_iter().nth(1)
     })
     .await;
-    world.ended(fired.id).await;
+    world.wait_until_over(fired.id).await;
     daemon.stop().await;
 
     MetricLines::collect(world).assert_lines(&[
@@ -87,7 +89,7 @@ pub(crate) async fn metrics_count_missed_instants_without_lag(world: &World) {
     let agent = world.agent(&world.script()).await;
     let mut new = automation(agent, SessionMode::Fresh);
     new.policies.catch_up = CatchUp::None;
-    world.make(&new).await;
+    world.create_automation(&new).await;
     world.clock.set(at("2026-11-25T12:00:00Z"));
     world.fire_due().await;
     MetricLines::collect(world).assert_lines(&[
@@ -101,7 +103,7 @@ pub(crate) async fn metrics_count_each_attempt_and_queue_wait_of_first_only(worl
     let config = AgentConfig::new(vec!["/nowhere/agent".into()]);
     let agent = world.agent_with(&config).await;
     let session = world.session(agent).await;
-    let said = world.say(session, "Hello").await;
+    let said = world.send_message(session, "Hello").await;
     let taken = daemon::take_standalone_turn(&world.host, said, CancellationToken::new());
     let backoffs = async {
         for number in 1..3 {
@@ -123,7 +125,7 @@ pub(crate) async fn metrics_count_each_attempt_and_queue_wait_of_first_only(worl
 
 pub(crate) async fn metrics_count_failure_after_cancel_as_cancelled(world: &World) {
     let agent = world.agent(&world.script()).await;
-    let id = world.make(&on_demand(agent)).await;
+    let id = world.create_automation(&on_demand(agent)).await;
     let run = world.fire(id).await;
     let (worker, instance) = (&world.host.worker, world.host.instance);
     let claimed = world
@@ -156,7 +158,7 @@ pub(crate) async fn metrics_count_failure_after_cancel_as_cancelled(world: &Worl
 pub(crate) async fn metrics_count_stalled_run_once_and_not_as_turn(world: &World) {
     let agent = world.agent(&world.script()).await;
     let session = world.session(agent).await;
-    let run = world.say(session, "Hello").await;
+    let run = world.send_message(session, "Hello").await;
     let (worker, instance) = (&world.host.worker, world.host.instance);
     let claimed = world
         .store()
@@ -221,7 +223,7 @@ pub(crate) async fn turn_span_has_only_ids(world: &World) {
     let script = world.script();
     let agent = world.agent(&script).await;
     let session = world.session(agent).await;
-    let run = world.say(session, "a secret of mine").await;
+    let run = world.send_message(session, "a secret of mine").await;
     let spans = SpanLog::default();
     let kept = spans.clone();
     let subscriber = tracing_subscriber::fmt()

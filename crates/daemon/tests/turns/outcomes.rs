@@ -3,7 +3,7 @@
 use model::{limits, run::RunStatus};
 use testkit::scripted::{Script, Step};
 
-use crate::world::{World, on_demand, opened};
+use crate::world::{World, on_demand, session_openings};
 
 pub(crate) async fn stop_reasons_map_to_distinct_outcomes(world: &World) {
     let expected = [
@@ -39,7 +39,7 @@ pub(crate) async fn stop_reasons_map_to_distinct_outcomes(world: &World) {
     let session = world.session(agent).await;
 
     for (reason, status, notice) in expected {
-        let run = world.turn(session, reason).await;
+        let run = world.send_and_take_turn(session, reason).await;
         assert_eq!(run.status(), status, "{run:#?}");
         assert_eq!(run.state.stop_reason(), Some(reason));
         assert_eq!(run.state.reason(), Some(reason));
@@ -53,13 +53,13 @@ pub(crate) async fn stop_reasons_map_to_distinct_outcomes(world: &World) {
         assert_eq!(answer.metadata["interrupted"], true);
         assert_eq!(end.content, notice);
     }
-    let run = world.turn(session, "end_turn").await;
+    let run = world.send_and_take_turn(session, "end_turn").await;
     assert_eq!(
         (run.status(), run.state.reason()),
         (RunStatus::Succeeded, None)
     );
     // Whatever the reason, the turn had ended and the agent's session is the seat's memory.
-    let opened = opened(&script);
+    let opened = session_openings(&script);
     assert_eq!(opened, ["new", "resume", "resume", "resume", "resume"]);
 }
 
@@ -67,7 +67,7 @@ pub(crate) async fn unknown_stop_reason_fails_turn(world: &World) {
     let script = world.script().prompt([Step::stop("tired")]);
     let agent = world.agent(&script).await;
     let session = world.session(agent).await;
-    let run = world.turn(session, "Go").await;
+    let run = world.send_and_take_turn(session, "Go").await;
     assert_eq!(run.status(), RunStatus::Failed, "{run:#?}");
     assert_eq!(run.state.reason(), Some("protocol"));
     assert_eq!(world.attempts(run.id).await.len(), 1);
@@ -78,14 +78,14 @@ pub(crate) async fn empty_answer_is_flagged_with_notice(world: &World) {
     let agent = world.agent(&script).await;
     let session = world.session(agent).await;
     for words in ["One", "Two"] {
-        let run = world.turn(session, words).await;
+        let run = world.send_and_take_turn(session, words).await;
         assert_eq!(run.status(), RunStatus::Succeeded, "{run:#?}");
         assert!(run.state.flags().empty_answer);
         let notice = world.last_notice(session).await;
         assert_eq!(notice, "The agent ended its turn with no answer.");
     }
     let roles: Vec<_> = world
-        .words(session)
+        .messages(session)
         .await
         .into_iter()
         .map(|row| row.0)
@@ -105,9 +105,9 @@ pub(crate) async fn prompt_error_fails_turn_and_keeps_partial_answer(world: &Wor
         .prompt([Step::Echo]);
     let agent = world.agent(&script).await;
     let session = world.session(agent).await;
-    world.turn(session, "One").await;
+    world.send_and_take_turn(session, "One").await;
 
-    let run = world.turn(session, "Two").await;
+    let run = world.send_and_take_turn(session, "Two").await;
     assert_eq!(run.status(), RunStatus::Failed, "{run:#?}");
     assert_eq!(run.state.reason(), Some("agent_error"));
     // The agent's own answer is no failure of the machinery.
@@ -127,9 +127,9 @@ pub(crate) async fn prompt_error_fails_turn_and_keeps_partial_answer(world: &Wor
         .unwrap();
     assert!(record.unwrap().error.unwrap().contains("-32603"));
 
-    let run = world.turn(session, "Three").await;
+    let run = world.send_and_take_turn(session, "Three").await;
     assert_eq!(run.status(), RunStatus::Succeeded, "{run:#?}");
-    assert_eq!(opened(&script), ["new", "resume", "resume"]);
+    assert_eq!(session_openings(&script), ["new", "resume", "resume"]);
 }
 
 pub(crate) async fn answer_over_size_limit_is_truncated_with_notice(world: &World) {
@@ -142,7 +142,7 @@ pub(crate) async fn answer_over_size_limit_is_truncated_with_notice(world: &Worl
         .prompt([Step::text("å"), flood, Step::text("the end")]);
     let agent = world.agent(&script).await;
     let session = world.session(agent).await;
-    let run = world.turn(session, "Talk").await;
+    let run = world.send_and_take_turn(session, "Talk").await;
     assert_eq!(run.status(), RunStatus::Succeeded, "{run:#?}");
     assert!(run.state.flags().answer_cut);
     let transcript = world.transcript(session).await;
@@ -169,10 +169,10 @@ pub(crate) async fn oversized_session_fails_until_automation_is_reset(world: &Wo
         .prompt([too_large])
         .prompt([Step::Echo]);
     let agent = world.agent(&script).await;
-    let id = world.make(&on_demand(agent)).await;
+    let id = world.create_automation(&on_demand(agent)).await;
     let turn = async || {
         let fired = world.fire(id).await;
-        world.take(fired).await
+        world.take_turn(fired).await
     };
     let first = turn().await;
     let too_large = turn().await;
@@ -189,5 +189,5 @@ pub(crate) async fn oversized_session_fails_until_automation_is_reset(world: &Wo
     assert_eq!(anew.status(), RunStatus::Succeeded, "{anew:#?}");
     assert_ne!(anew.session_id, first.session_id);
     // Nobody shortened the conversation and went on in it.
-    assert_eq!(opened(&script), ["new", "resume", "new"]);
+    assert_eq!(session_openings(&script), ["new", "resume", "new"]);
 }

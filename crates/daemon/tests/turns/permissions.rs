@@ -7,7 +7,7 @@ use model::{
 };
 use testkit::scripted::{Event, Script, Step};
 
-use crate::world::{World, ledger, made, on_demand};
+use crate::world::{World, ledger, on_demand, wait_for_file};
 
 fn rule(tool: &str, title: &str, verdict: Verdict) -> PermissionRule {
     PermissionRule {
@@ -49,10 +49,10 @@ pub(crate) async fn permission_rules_decide_and_unmatched_requests_are_denied(wo
         rule("execute", "*rm*", Verdict::Deny),
         rule("execute", "*", Verdict::Allow),
     ]);
-    let id = world.make(&new).await;
+    let id = world.create_automation(&new).await;
 
     let run = world.fire(id).await;
-    let run = world.take(run).await;
+    let run = world.take_turn(run).await;
     assert_eq!(run.status(), RunStatus::Succeeded, "{run:#?}");
     assert_eq!(
         permission_replies(&script),
@@ -93,13 +93,13 @@ pub(crate) async fn permission_request_after_cancel_is_answered_cancelled(world:
     let agent = world.agent_with(&config).await;
     let session = world.session(agent).await;
     let daemon = world.daemon();
-    let run = world.say(session, "Go").await;
+    let run = world.send_message(session, "Go").await;
     daemon.signals().wake();
-    made(&started).await;
+    wait_for_file(&started).await;
 
     world.cancel(run, "changed my mind").await;
     daemon.signals().wake();
-    let run = world.ended(run).await;
+    let run = world.wait_until_over(run).await;
     assert_eq!(run.status(), RunStatus::Cancelled, "{run:#?}");
     assert_eq!(permission_replies(&script), ["cancelled"]);
     assert_eq!(run.state.flags().permissions_denied, 0);

@@ -17,7 +17,7 @@ use testkit::{
 };
 use turn::TurnControl;
 
-use crate::world::{World, eventually, ledger, made, on_demand};
+use crate::world::{World, eventually, ledger, on_demand, wait_for_file};
 
 /// Words of a shell.
 fn shell_precheck(words: &str) -> Precheck {
@@ -41,8 +41,8 @@ async fn automation_with_precheck(
 /// Fires such an automation and takes the turn of its run.
 async fn take_turn_with_precheck(world: &World, script: &Script, precheck: Precheck) -> Run {
     let new = automation_with_precheck(world, script, precheck).await;
-    let run = world.fire(world.make(&new).await).await;
-    world.take(run).await
+    let run = world.fire(world.create_automation(&new).await).await;
+    world.take_turn(run).await
 }
 
 async fn run_record(world: &World, run: RunId) -> RunRecord {
@@ -69,13 +69,13 @@ pub(crate) async fn declining_precheck_skips_run_and_starts_no_agent(world: &Wor
         shell_precheck("echo nothing new >&2; exit 1"),
     )
     .await;
-    let automation = world.make(&new).await;
+    let automation = world.create_automation(&new).await;
     let run = world.fire(automation).await;
     let session = world.run(run).await.session_id.unwrap();
     let cwd = world.store().session(world.scope(), session).await;
     let folder = PathBuf::from(cwd.unwrap().cwd);
     assert!(folder.ends_with(session.to_string()));
-    let run = world.take(run).await;
+    let run = world.take_turn(run).await;
     assert_eq!(run.status(), RunStatus::Skipped, "{run:#?}");
     assert_eq!(run.state.reason(), Some("precheck"));
     let kept = &run_record(world, run.id).await.diagnostics["precheck"];
@@ -97,11 +97,11 @@ pub(crate) async fn files_left_by_declining_precheck_are_kept(world: &World) {
     let script = world.script();
     let new =
         automation_with_precheck(world, &script, shell_precheck("echo 3 > seen; exit 1")).await;
-    let run = world.fire(world.make(&new).await).await;
+    let run = world.fire(world.create_automation(&new).await).await;
     let session = world.run(run).await.session_id.unwrap();
     let cwd = world.store().session(world.scope(), session).await;
     let folder = PathBuf::from(cwd.unwrap().cwd);
-    assert_eq!(world.take(run).await.status(), RunStatus::Skipped);
+    assert_eq!(world.take_turn(run).await.status(), RunStatus::Skipped);
     let gone = world.store().session(world.scope(), session).await;
     assert!(matches!(gone, Err(store::Error::NotFound { .. })));
     let seen = std::fs::read_to_string(folder.join("seen"));
@@ -113,8 +113,8 @@ pub(crate) async fn files_left_by_declining_precheck_are_kept(world: &World) {
     let mut new = automation_with_precheck(world, &script, shell_precheck("exit 1")).await;
     new.name = "given".into();
     new.cwd = Some(given.to_str().unwrap().to_owned());
-    let run = world.fire(world.make(&new).await).await;
-    assert_eq!(world.take(run).await.status(), RunStatus::Skipped);
+    let run = world.fire(world.create_automation(&new).await).await;
+    assert_eq!(world.take_turn(run).await.status(), RunStatus::Skipped);
     assert!(given.exists());
 }
 
@@ -136,8 +136,8 @@ pub(crate) async fn unclear_precheck_is_followed_by_turn_and_flagged(world: &Wor
     {
         new.name = format!("asking {number}");
         new.policies.precheck = Some(precheck);
-        let run = world.fire(world.make(&new).await).await;
-        let run = world.take(run).await;
+        let run = world.fire(world.create_automation(&new).await).await;
+        let run = world.take_turn(run).await;
         assert_eq!(run.status(), RunStatus::Succeeded, "{run:#?}");
         assert!(run.state.flags().precheck_unclear, "{ended}");
         let record = run_record(world, run.id).await;
@@ -186,14 +186,14 @@ pub(crate) async fn precheck_environment_names_run_and_has_no_secrets(world: &Wo
         told.display()
     );
     let new = automation_with_precheck(world, &script, shell_precheck(&words)).await;
-    let automation = world.make(&new).await;
+    let automation = world.create_automation(&new).await;
     let run = world.fire(automation).await;
     let scheduled_for = world.run(run).await.scheduled_for.unwrap();
     let session = world.run(run).await.session_id.unwrap();
     let cwd = world.store().session(world.scope(), session).await;
     let cwd = cwd.unwrap().cwd;
     let daemon = Daemon::start(host);
-    world.ended(run).await;
+    world.wait_until_over(run).await;
     daemon.stop().await;
     let told = std::fs::read_to_string(told).unwrap();
     for line in [
@@ -250,12 +250,12 @@ pub(crate) async fn run_is_cancelled_during_precheck(world: &World) {
     let began = world.path("began");
     let words = format!("touch '{}'; sleep 1000", began.display());
     let new = automation_with_precheck(world, &script, shell_precheck(&words)).await;
-    let run = world.fire(world.make(&new).await).await;
+    let run = world.fire(world.create_automation(&new).await).await;
     let daemon = world.daemon();
-    made(&began).await;
+    wait_for_file(&began).await;
     assert_eq!(world.cancel(run, "not wanted").await, RunStatus::Delivered);
     daemon.signals().wake();
-    let run = world.ended(run).await;
+    let run = world.wait_until_over(run).await;
     daemon.stop().await;
     assert_eq!(run.status(), RunStatus::Cancelled, "{run:#?}");
     assert_eq!(run.state.reason(), Some("not wanted"));
@@ -271,10 +271,10 @@ pub(crate) async fn stopping_server_requeues_run_in_precheck(world: &World) {
         go_on.display()
     );
     let new = automation_with_precheck(world, &script, shell_precheck(&words)).await;
-    let first = world.fire(world.make(&new).await).await;
+    let first = world.fire(world.create_automation(&new).await).await;
     let host = world.host_with(|settings, _| settings.stop_deadline = Duration::ZERO);
     let daemon = Daemon::start(host);
-    made(&began).await;
+    wait_for_file(&began).await;
     assert_eq!(daemon.stop().await.requeued, 1);
     crate::invariants::check(world).await;
     let attempts = world.attempts(first).await;
@@ -282,8 +282,8 @@ pub(crate) async fn stopping_server_requeues_run_in_precheck(world: &World) {
     assert_eq!(attempts[1].status(), RunStatus::Queued);
 
     // Whoever takes it up asks again, since nobody has heard the answer.
-    crate::world::make(&go_on);
-    let second = world.take(attempts[1].id).await;
+    crate::world::create_file(&go_on);
+    let second = world.take_turn(attempts[1].id).await;
     assert_eq!(second.status(), RunStatus::Succeeded, "{second:#?}");
     let kept = &run_record(world, second.id).await.diagnostics["precheck"];
     assert_eq!(kept["ended"], "exit code 0");
@@ -294,7 +294,7 @@ pub(crate) async fn heartbeat_is_renewed_during_precheck(world: &World) {
     let began = world.path("began");
     let words = format!("touch '{}'; sleep 1000", began.display());
     let new = automation_with_precheck(world, &script, shell_precheck(&words)).await;
-    let run = world.fire(world.make(&new).await).await;
+    let run = world.fire(world.create_automation(&new).await).await;
     let (host, now) = (&world.host, world.clock.now());
     let store = world.store();
     let claimed = store.claim(&host.worker, host.instance, 1, Some(run), now);
@@ -307,7 +307,7 @@ pub(crate) async fn heartbeat_is_renewed_during_precheck(world: &World) {
             turn::execute(&ledger, &host.agent_runtime, run, &orders).await
         }
     });
-    made(&began).await;
+    wait_for_file(&began).await;
     let later = world.clock.advance(Duration::from_hours(1));
     orders.heartbeat_now.notify_one();
     eventually("a heartbeat", async || {

@@ -10,7 +10,7 @@ use store::Scope;
 use testkit::scripted::Step;
 use turn::{TurnStore, TurnStoreError};
 
-use crate::world::{World, eventually, make, opened};
+use crate::world::{World, create_file, eventually, session_openings};
 
 pub(crate) async fn transcript_keeps_last_state_of_updates(world: &World) {
     let plan = |status: &str| {
@@ -56,7 +56,7 @@ pub(crate) async fn transcript_keeps_last_state_of_updates(world: &World) {
     ]);
     let agent = world.agent(&script).await;
     let session = world.session(agent).await;
-    let run = world.turn(session, "Look").await;
+    let run = world.send_and_take_turn(session, "Look").await;
     assert_eq!(run.status(), RunStatus::Succeeded, "{run:#?}");
 
     let transcript = world.transcript(session).await;
@@ -107,7 +107,7 @@ pub(crate) async fn updates_after_stop_reason_are_recorded(world: &World) {
     ]);
     let agent = world.agent(&script).await;
     let session = world.session(agent).await;
-    world.turn(session, "Go").await;
+    world.send_and_take_turn(session, "Go").await;
     let transcript = world.transcript(session).await;
     assert_eq!(transcript.last().unwrap().content, "Done and dusted");
     let call = transcript
@@ -122,11 +122,11 @@ pub(crate) async fn replayed_history_is_not_recorded_twice(world: &World) {
     script.capabilities.resume = false;
     let agent = world.agent(&script).await;
     let session = world.session(agent).await;
-    world.turn(session, "One").await;
-    world.turn(session, "Two").await;
-    assert_eq!(opened(&script), ["new", "load"]);
+    world.send_and_take_turn(session, "One").await;
+    world.send_and_take_turn(session, "Two").await;
+    assert_eq!(session_openings(&script), ["new", "load"]);
     let words: Vec<_> = world
-        .words(session)
+        .messages(session)
         .await
         .into_iter()
         .map(|row| row.1)
@@ -145,7 +145,7 @@ pub(crate) async fn live_text_is_visible_during_turn_and_replaced_by_answer(worl
     let agent = world.agent(&script).await;
     let session = world.session(agent).await;
     let daemon = world.daemon();
-    let run = world.say(session, "Tell").await;
+    let run = world.send_message(session, "Tell").await;
     daemon.signals().wake();
 
     let seen = async |from| {
@@ -169,11 +169,11 @@ pub(crate) async fn live_text_is_visible_during_turn_and_replaced_by_answer(worl
             .all(|row| row.role.as_str() == "user")
     );
 
-    make(&go_on);
-    world.ended(run).await;
+    create_file(&go_on);
+    world.wait_until_over(run).await;
     assert_eq!(seen(0).await.0, "");
     let words: Vec<_> = world
-        .words(session)
+        .messages(session)
         .await
         .into_iter()
         .map(|row| row.1)
@@ -189,9 +189,9 @@ struct FlushCounter {
 }
 
 impl TurnStore for FlushCounter {
-    passing_on!();
-    passing_on!(record);
-    passing_on!(ask);
+    delegate!();
+    delegate!(record);
+    delegate!(ask);
 
     fn append_live_text(
         &self,
@@ -211,7 +211,7 @@ pub(crate) async fn live_text_is_flushed_at_most_five_times_per_second(world: &W
     let script = world.script().prompt(steps);
     let agent = world.agent(&script).await;
     let session = world.session(agent).await;
-    let run = world.say(session, "Tell").await;
+    let run = world.send_message(session, "Tell").await;
     let (host, now) = (&world.host, model::Clock::now(&*world.clock));
     let claimed = world
         .store()
@@ -234,7 +234,7 @@ pub(crate) async fn live_text_is_flushed_at_most_five_times_per_second(world: &W
             (text == "word ".repeat(300)).then_some(())
         })
         .await;
-        make(&go_on);
+        create_file(&go_on);
     };
     let (ended, ()) = tokio::join!(turn, watch);
     ended.unwrap();

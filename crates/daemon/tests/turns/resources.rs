@@ -20,7 +20,7 @@ async fn take_turn_with_limits(
     limit(&mut config.limits);
     let agent = world.agent_with(&config).await;
     let session = world.session(agent).await;
-    world.turn(session, "Go").await
+    world.send_and_take_turn(session, "Go").await
 }
 
 pub(crate) async fn fork_bomb_is_stopped_by_process_limit(world: &World) {
@@ -86,7 +86,7 @@ pub(crate) async fn file_limits_apply_and_core_dumps_are_disabled(world: &World)
     // SIGXFSZ: who writes too long a file is killed by the kernel, unless it takes care.
     assert_failed(world, &run, "agent_exited", "signal 25").await;
     assert_eq!(std::fs::metadata(file).unwrap().len(), 1 << 20);
-    let words = world.words(run.session_id.unwrap()).await;
+    let words = world.messages(run.session_id.unwrap()).await;
     let said = &words
         .iter()
         .find(|(role, _)| role == "assistant")
@@ -115,7 +115,7 @@ pub(crate) async fn agent_does_not_inherit_servers_open_file_limit(world: &World
     .unwrap();
     let script = world.script().prompt([Step::OpenFiles(2000)]);
     let run = take_turn_with_limits(world, &script, |_| {}).await;
-    let words = world.words(run.session_id.unwrap()).await;
+    let words = world.messages(run.session_id.unwrap()).await;
     let said = &words
         .iter()
         .find(|(role, _)| role == "assistant")
@@ -132,7 +132,7 @@ pub(crate) async fn agent_and_guard_environment_has_no_server_secrets(world: &Wo
     config.pass_env = vec!["API_KEY".into()];
     let agent = world.agent_with(&config).await;
     let session = world.session(agent).await;
-    let run = world.say(session, "Go").await;
+    let run = world.send_message(session, "Go").await;
     let mut host = world.host.clone();
     host.agent_runtime.environment = [
         ("PATH", "/usr/bin:/bin"),
@@ -162,7 +162,7 @@ pub(crate) async fn agent_and_guard_environment_has_no_server_secrets(world: &Wo
     )
     .await
     .unwrap();
-    let words = world.words(session).await;
+    let words = world.messages(session).await;
     let said = &words.last().unwrap().1;
     assert!(!said.contains("canary"), "{said}");
     // The agent's process and its guard's have the same, and nothing else.

@@ -9,7 +9,7 @@ use model::{
 };
 use testkit::scripted::{Crash, Event, OnRestore, Script, Setting, Step};
 
-use crate::world::{World, ledger, on_demand, opened};
+use crate::world::{World, ledger, on_demand, session_openings};
 
 /// What one agent answers for a session that another process has open.
 const BUSY_REPLY: (i32, &str) = (-32003, "session is in use");
@@ -31,10 +31,10 @@ pub(crate) async fn busy_session_is_retried_with_growing_backoff(world: &World) 
     let mut script = world.script();
     let agent = world.agent(&script).await;
     let session = world.session(agent).await;
-    world.turn(session, "One").await;
+    world.send_and_take_turn(session, "One").await;
 
     change_script(&mut script, |script| script.on_restore = refuse(BUSY_REPLY));
-    let first = world.turn(session, "Two").await;
+    let first = world.send_and_take_turn(session, "Two").await;
     assert_eq!(first.status(), RunStatus::Failed, "{first:#?}");
     assert_eq!(first.state.reason(), Some("restore_busy"));
     let next = async || world.attempts(first.id).await.pop().unwrap();
@@ -52,8 +52,8 @@ pub(crate) async fn busy_session_is_retried_with_growing_backoff(world: &World) 
 
     // The words reached the agent once and as they were said.
     assert_eq!(ledger(&script).prompts(), ["One", "Two"]);
-    assert_eq!(opened(&script), ["new", "resume"]);
-    let words = world.words(session).await;
+    assert_eq!(session_openings(&script), ["new", "resume"]);
+    let words = world.messages(session).await;
     let said: Vec<_> = words.iter().filter(|(role, _)| role == "user").collect();
     assert_eq!(said.len(), 2, "{words:#?}");
     let told = &words
@@ -67,21 +67,21 @@ pub(crate) async fn busy_session_is_retried_with_growing_backoff(world: &World) 
 pub(crate) async fn lost_agent_session_fails_until_automation_is_reset(world: &World) {
     let script = world.script();
     let agent = world.agent(&script).await;
-    let id = world.make(&on_demand(agent)).await;
+    let id = world.create_automation(&on_demand(agent)).await;
     let fired = world.fire(id).await;
-    let first = world.take(fired).await;
+    let first = world.take_turn(fired).await;
     fs::remove_file(script.home.join("sessions/scripted-1.json")).unwrap();
 
     for _ in 0..2 {
         let fired = world.fire(id).await;
-        let lost = world.take(fired).await;
+        let lost = world.take_turn(fired).await;
         assert_eq!(lost.status(), RunStatus::Failed, "{lost:#?}");
         assert_eq!(lost.state.reason(), Some("restore_gone"));
         assert_eq!(world.attempts(lost.id).await.len(), 1);
         let notice = world.last_notice(first.session_id.unwrap()).await;
         assert!(notice.contains("the agent does not know it"), "{notice}");
     }
-    assert_eq!(opened(&script), ["new"]);
+    assert_eq!(session_openings(&script), ["new"]);
 
     // A person decides to begin anew; the old conversation stays.
     let now = model::Clock::now(&*world.clock);
@@ -91,10 +91,10 @@ pub(crate) async fn lost_agent_session_fails_until_automation_is_reset(world: &W
         .await
         .unwrap();
     let fired = world.fire(id).await;
-    let anew = world.take(fired).await;
+    let anew = world.take_turn(fired).await;
     assert_eq!(anew.status(), RunStatus::Succeeded, "{anew:#?}");
     assert_ne!(anew.session_id, first.session_id);
-    assert_eq!(opened(&script), ["new", "new"]);
+    assert_eq!(session_openings(&script), ["new", "new"]);
     assert!(!world.transcript(first.session_id.unwrap()).await.is_empty());
 }
 
@@ -102,18 +102,18 @@ pub(crate) async fn refused_restore_fails_and_keeps_session(world: &World) {
     let mut script = world.script();
     let agent = world.agent(&script).await;
     let session = world.session(agent).await;
-    world.turn(session, "One").await;
+    world.send_and_take_turn(session, "One").await;
     change_script(&mut script, |script| {
         script.on_restore = refuse((-32603, "the model is not configured"));
     });
-    let refused = world.turn(session, "Two").await;
+    let refused = world.send_and_take_turn(session, "Two").await;
     assert_eq!(refused.state.reason(), Some("restore"), "{refused:#?}");
     assert_eq!(world.attempts(refused.id).await.len(), 1);
 
     change_script(&mut script, |script| script.on_restore = OnRestore::Normal);
-    let run = world.turn(session, "Three").await;
+    let run = world.send_and_take_turn(session, "Three").await;
     assert_eq!(run.status(), RunStatus::Succeeded, "{run:#?}");
-    assert_eq!(opened(&script), ["new", "resume"]);
+    assert_eq!(session_openings(&script), ["new", "resume"]);
 }
 
 pub(crate) async fn agent_without_restore_fails_second_turn(world: &World) {
@@ -121,16 +121,16 @@ pub(crate) async fn agent_without_restore_fails_second_turn(world: &World) {
     (script.capabilities.resume, script.capabilities.load) = (false, false);
     let agent = world.agent(&script).await;
     let session = world.session(agent).await;
-    let run = world.turn(session, "One").await;
+    let run = world.send_and_take_turn(session, "One").await;
     assert_eq!(run.status(), RunStatus::Succeeded, "{run:#?}");
-    let run = world.turn(session, "Two").await;
+    let run = world.send_and_take_turn(session, "Two").await;
     assert_eq!(run.state.reason(), Some("restore"), "{run:#?}");
     let notice = world.last_notice(session).await;
     assert!(
         notice.contains("neither session/resume nor session/load"),
         "{notice}"
     );
-    assert_eq!(opened(&script), ["new"]);
+    assert_eq!(session_openings(&script), ["new"]);
 }
 
 pub(crate) async fn mode_and_settings_are_reapplied_after_restore(world: &World) {
@@ -158,10 +158,10 @@ pub(crate) async fn mode_and_settings_are_reapplied_after_restore(world: &World)
         mode: Some("code".into()),
         values: BTreeMap::from([("model".to_owned(), "large".to_owned())]),
     };
-    let id = world.make(&new).await;
+    let id = world.create_automation(&new).await;
     for _ in 0..3 {
         let fired = world.fire(id).await;
-        let run = world.take(fired).await;
+        let run = world.take_turn(fired).await;
         assert_eq!(run.status(), RunStatus::Succeeded, "{run:#?}");
     }
 
@@ -200,7 +200,7 @@ pub(crate) async fn unsupported_agent_mode_fails_before_prompt(world: &World) {
     config.mode = Some("yolo".into());
     let agent = world.agent_with(&config).await;
     let session = world.session(agent).await;
-    let run = world.turn(session, "One").await;
+    let run = world.send_and_take_turn(session, "One").await;
     assert_eq!(run.state.reason(), Some("settings"), "{run:#?}");
     assert_eq!(world.attempts(run.id).await.len(), 1);
     assert!(ledger(&script).prompts().is_empty());
@@ -216,7 +216,7 @@ pub(crate) async fn agent_session_of_crashed_first_turn_is_not_kept(world: &Worl
     script.forgets_unprompted = true;
     let agent = world.agent(&script).await;
     let session = world.session(agent).await;
-    let run = world.turn(session, "One").await;
+    let run = world.send_and_take_turn(session, "One").await;
     assert_eq!(run.state.reason(), Some("agent_exited"), "{run:#?}");
     let seat = &world.store().seats(world.scope(), session).await.unwrap()[0];
     assert_eq!((&seat.acp_session_id, seat.turns), (&None, 0));
@@ -227,7 +227,7 @@ pub(crate) async fn agent_session_of_crashed_first_turn_is_not_kept(world: &Worl
     let attempts = world.attempts(run.id).await;
     let again = world.take_after_backoff(&attempts[1]).await;
     assert_eq!(again.status(), RunStatus::Succeeded, "{again:#?}");
-    assert_eq!(opened(&script), ["new", "new"]);
+    assert_eq!(session_openings(&script), ["new", "new"]);
     let seat = &world.store().seats(world.scope(), session).await.unwrap()[0];
     assert_eq!(
         (seat.turns, seat.instance_id),
@@ -243,15 +243,15 @@ pub(crate) async fn working_directory_is_fixed_and_not_recreated(world: &World) 
     fs::create_dir(&given).unwrap();
     let mut new = on_demand(agent);
     new.cwd = given.to_str().map(str::to_owned);
-    let id = world.make(&new).await;
+    let id = world.create_automation(&new).await;
     for _ in 0..2 {
         let fired = world.fire(id).await;
-        world.take(fired).await;
+        world.take_turn(fired).await;
     }
     // A folder that was given is not made again when it is gone: its content is what matters.
     fs::remove_dir_all(&given).unwrap();
     let fired = world.fire(id).await;
-    let run = world.take(fired).await;
+    let run = world.take_turn(fired).await;
     assert_eq!(run.state.reason(), Some("start"), "{run:#?}");
     assert!(run.state.message().unwrap().contains("not a folder"));
     assert!(!given.exists());

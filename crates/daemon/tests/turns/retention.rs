@@ -13,7 +13,7 @@ const DAY: Duration = Duration::from_hours(24);
 pub(crate) async fn housekeeping_removes_old_records_and_keeps_transcript(world: &World) {
     let agent = world.agent(&world.script()).await;
     let session = world.session(agent).await;
-    let run = world.say(session, "hello").await;
+    let run = world.send_message(session, "hello").await;
     world.take_turns().await;
     let said = world.transcript(session).await;
     assert!(!said.is_empty());
@@ -56,10 +56,10 @@ pub(crate) async fn housekeeping_removes_old_records_and_keeps_transcript(world:
 pub(crate) async fn housekeeping_without_retention_keeps_records_and_events(world: &World) {
     let agent = world.agent(&world.script()).await;
     world
-        .make(&automation(agent, SessionMode::Continuous))
+        .create_automation(&automation(agent, SessionMode::Continuous))
         .await;
     let session = world.session(agent).await;
-    let run = world.say(session, "hello").await;
+    let run = world.send_message(session, "hello").await;
     world.take_turns().await;
     world.clock.advance(4000 * DAY);
     let now = world.clock.now();

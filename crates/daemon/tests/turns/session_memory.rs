@@ -51,7 +51,7 @@ pub(crate) async fn continuous_automation_resumes_its_session(world: &World) {
         .collect();
     assert_eq!(opened, ["new", "resume"]);
 
-    let words = world.words(session).await;
+    let words = world.messages(session).await;
     let roles: Vec<_> = words.iter().map(|(role, _)| role.as_str()).collect();
     assert_eq!(roles, ["user", "assistant", "user", "assistant"]);
     assert_eq!(
@@ -87,11 +87,11 @@ pub(crate) async fn persons_message_is_answered_in_session(world: &World) {
         .send_message(world.tenant, session, None, "Hello", world.clock.now())
         .await
         .unwrap();
-    let run = world.take(said.run_id).await;
+    let run = world.take_turn(said.run_id).await;
     assert_eq!(run.status(), RunStatus::Succeeded, "{run:#?}");
     let expected = [("user", "Hello"), ("assistant", "Hello")];
     assert_eq!(
-        world.words(session).await,
+        world.messages(session).await,
         expected.map(|(a, b)| (a.to_owned(), b.to_owned()))
     );
 }
@@ -150,7 +150,7 @@ pub(crate) async fn simultaneous_message_and_occurrence_run_in_order(world: &Wor
     } else {
         [schedule, person]
     };
-    let words = world.words(session).await;
+    let words = world.messages(session).await;
     let said: Vec<_> = words
         .iter()
         .map(|(_, text)| text.clone())
@@ -181,10 +181,10 @@ pub(crate) async fn session_is_not_restored_before_restore_delay(world: &World) 
             .run_id
     };
     let first = say("One").await;
-    world.take(first).await;
+    world.take_turn(first).await;
 
     let second = say("Two").await;
-    let turn = world.take(second);
+    let turn = world.take_turn(second);
     let advance = async {
         while world
             .store()
@@ -213,7 +213,7 @@ pub(crate) async fn prompt_is_full_message_without_history(world: &World) {
     let long = "å".repeat(limits::CONTENT_BYTES / 2);
     let said = [long.as_str(), "Short", long.as_str()];
     for words in said {
-        let run = world.turn(session, words).await;
+        let run = world.send_and_take_turn(session, words).await;
         assert_eq!(run.status(), RunStatus::Succeeded);
     }
     assert!(
@@ -221,7 +221,7 @@ pub(crate) async fn prompt_is_full_message_without_history(world: &World) {
         "the agent got other words"
     );
     // Nor is anything left out of what people read.
-    let shown = world.words(session).await;
+    let shown = world.messages(session).await;
     let shown: Vec<_> = shown.iter().map(|(_, text)| text.as_str()).collect();
     let both = said.iter().flat_map(|words| [*words, *words]);
     assert!(

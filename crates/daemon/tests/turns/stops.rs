@@ -6,7 +6,7 @@ use daemon::{Daemon, StopSummary};
 use model::run::RunStatus;
 use testkit::scripted::{Event, Step};
 
-use crate::world::{World, ledger, made, make};
+use crate::world::{World, create_file, ledger, wait_for_file};
 
 pub(crate) async fn stop_waits_for_turn_that_ends_before_deadline(world: &World) {
     let (began, go_on) = (world.path("began"), world.path("goes on"));
@@ -19,15 +19,15 @@ pub(crate) async fn stop_waits_for_turn_that_ends_before_deadline(world: &World)
     let session = world.session(agent).await;
     let daemon = world.daemon();
     let waker = daemon.signals();
-    let run = world.say(session, "One").await;
+    let run = world.send_message(session, "One").await;
     waker.wake();
-    made(&began).await;
+    wait_for_file(&began).await;
 
     let stop = tokio::spawn(daemon.stop());
     // What comes after the wish to stop is not begun.
-    let late = world.say(session, "Two").await;
+    let late = world.send_message(session, "Two").await;
     waker.wake();
-    make(&go_on);
+    create_file(&go_on);
     let stopped = stop.await.unwrap();
     assert_eq!(
         stopped,
@@ -54,13 +54,13 @@ pub(crate) async fn unfinished_turn_is_requeued_at_stop_and_resumed(world: &Worl
         .prompt([Step::text("It is done")]);
     let agent = world.agent(&script).await;
     let session = world.session(agent).await;
-    world.turn(session, "One").await;
+    world.send_and_take_turn(session, "One").await;
 
     let host = world.host_with(|settings, _| settings.stop_deadline = Duration::ZERO);
     let daemon = Daemon::start(host);
-    let run = world.say(session, "Two").await;
+    let run = world.send_message(session, "Two").await;
     daemon.signals().wake();
-    made(&began).await;
+    wait_for_file(&began).await;
     let stopped = daemon.stop().await;
     assert_eq!(
         stopped,
@@ -86,14 +86,14 @@ pub(crate) async fn unfinished_turn_is_requeued_at_stop_and_resumed(world: &Worl
 
     // Another server takes it up at once.
     let daemon = Daemon::start(world.successor());
-    let second = world.ended(second.id).await;
+    let second = world.wait_until_over(second.id).await;
     daemon.stop().await;
     assert_eq!(second.status(), RunStatus::Succeeded, "{second:#?}");
     assert_eq!(second.interrupted_run_id, Some(first.id));
     let ledger = ledger(&script);
     assert!(ledger.prompts()[2].contains(&first.id.to_string()));
     let words: Vec<_> = world
-        .words(session)
+        .messages(session)
         .await
         .into_iter()
         .map(|row| row.1)
@@ -119,9 +119,9 @@ pub(crate) async fn turn_stopped_before_prompt_is_requeued_uninterrupted(world: 
     let session = world.session(agent).await;
     let host = world.host_without_grace();
     let daemon = Daemon::start(host);
-    let run = world.say(session, "One").await;
+    let run = world.send_message(session, "One").await;
     daemon.signals().wake();
-    made(&began).await;
+    wait_for_file(&began).await;
     // A person presses Ctrl-C a second time.
     daemon.requeue_token().cancel();
     assert_eq!(daemon.stop().await.requeued, 1);
@@ -130,7 +130,7 @@ pub(crate) async fn turn_stopped_before_prompt_is_requeued_uninterrupted(world: 
     script.before_open.clear();
     script.command().unwrap();
     let second = world.attempts(run).await.pop().unwrap();
-    let second = world.take(second.id).await;
+    let second = world.take_turn(second.id).await;
     assert_eq!(second.status(), RunStatus::Succeeded, "{second:#?}");
     // The agent had not seen the words, so they are as they were said.
     assert_eq!(second.interrupted_run_id, None);
@@ -152,9 +152,9 @@ pub(crate) async fn agent_ignoring_cancel_does_not_block_server_stop(world: &Wor
     let mut host = world.host_without_grace();
     host.settings.stop_deadline = Duration::ZERO;
     let daemon = Daemon::start(host);
-    let run = world.say(session, "One").await;
+    let run = world.send_message(session, "One").await;
     daemon.signals().wake();
-    made(&began).await;
+    wait_for_file(&began).await;
     assert_eq!(daemon.stop().await.requeued, 1);
     crate::invariants::check(world).await;
     assert_eq!(world.run(run).await.status(), RunStatus::Stalled);

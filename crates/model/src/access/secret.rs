@@ -234,7 +234,7 @@ mod tests {
             prop_assert_eq!(secret.reveal().len(), SECRET_CHARS);
             let read = TokenSecret::parse(secret.reveal()).unwrap();
             prop_assert_eq!(read.hash(), secret.hash());
-            prop_assert_eq!(read.shown(), &secret.reveal()[..10]);
+            prop_assert_eq!(read.display_prefix(), &secret.reveal()[..10]);
         }
 
         #[test]

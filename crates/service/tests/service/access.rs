@@ -186,7 +186,7 @@ async fn token_secret_is_returned_once_and_invalid_after_revocation() {
         .await
         .unwrap();
     let secret = TokenSecret::parse(made.secret.as_deref().unwrap()).unwrap();
-    assert_eq!(made.token.secret_prefix, secret.shown());
+    assert_eq!(made.token.secret_prefix, secret.display_prefix());
     assert!(!format!("{made:?}").contains(secret.reveal()));
     let again = world
         .service

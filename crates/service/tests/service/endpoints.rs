@@ -358,7 +358,7 @@ async fn repeated_endpoint_rotation_rotates_once() {
         .store
         .claim_idempotency_key(world.tenant, "k", &[1; 32], proposed, now);
     let kept = serde_json::json!(second);
-    let answer = Some((200, kept));
+    let response = Some((200, kept));
     assert_eq!(
         again.await.unwrap(),
         store::KeyClaim::Repeated { id, response }

@@ -11,8 +11,8 @@ use model::{
 };
 
 use super::{
-    NewAutomation, live_triggers, lock_with_triggers, log, next_due, read, record_missed,
-    stopped_at, triggers,
+    NewAutomation, all_triggers, live_triggers, lock_with_triggers, log, next_due, read,
+    record_missed, stopped_at,
 };
 use crate::{
     Error, Scope,

@@ -140,8 +140,8 @@ impl Store {
             Err(error) => (None, Some(error.as_str()), None),
         };
         let now = attempted.ended_at;
-        let verdict = delivery_outcome(delivery.id, delivery.attempts, status);
-        let (state, next) = match delivery_outcome {
+        let outcome = delivery_outcome(delivery.id, delivery.attempts, status);
+        let (state, next) = match outcome {
             DeliveryOutcome::Delivered => (DeliveryStatus::Delivered, None),
             DeliveryOutcome::RetryAfter(pause) => (DeliveryStatus::Pending, Some(now + pause)),
             DeliveryOutcome::GivenUp | DeliveryOutcome::EndpointGone => {
@@ -191,7 +191,7 @@ impl Store {
                     ended_at: ended_at,
                 };
                 if tx.execute(sql!("deliveries/record"), params).await? > 0 {
-                    apply_attempt(tx, scope, delivery.endpoint_id, delivery_outcome, now).await?;
+                    apply_attempt(tx, scope, delivery.endpoint_id, outcome, now).await?;
                 }
                 Ok(state)
             })
@@ -327,13 +327,13 @@ async fn apply_attempt(
     tx: &mut Tx,
     scope: Scope,
     id: EndpointId,
-    verdict: DeliveryOutcome,
+    outcome: DeliveryOutcome,
     now: Timestamp,
 ) -> Result<(), Error> {
-    let since = (delivery_outcome != DeliveryOutcome::Delivered).then_some(now);
+    let since = (outcome != DeliveryOutcome::Delivered).then_some(now);
     tx.execute(sql!("endpoints/set_failing"), params![id, since])
         .await?;
-    match delivery_outcome {
+    match outcome {
         DeliveryOutcome::EndpointGone => {
             let reason = "it answered that it is gone (410)";
             disable(tx, scope, id, reason, now).await

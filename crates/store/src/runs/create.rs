@@ -94,7 +94,7 @@ async fn create_round(
             continue;
         };
         let own = known.siblings.get(&id).copied().unwrap_or_default();
-        match decide_occurrence(one, automation, target, &known.seats, own)? {
+        match decide_run_or_skip(one, automation, target, &known.seats, own)? {
             OccurrenceDecision::Skip(reason) => skips.push((*one, reason)),
             OccurrenceDecision::Run { cancel_others, .. } => {
                 if cancel_others {
@@ -142,7 +142,7 @@ async fn create_round(
 }
 
 /// Decides whether an occurrence runs or is skipped.
-fn decide_occurrence(
+fn decide_run_or_skip(
     one: &Occurrence<'_>,
     automation: &Automation,
     target: &TargetSession,

@@ -234,9 +234,9 @@ pub(super) async fn end_runs(
 
     // 3. Decide on the next attempts, and show the ends.
     let seats: BTreeSet<SeatId> = ends.iter().filter_map(|end| end.run.seat_id).collect();
-    let sequels = follow_ups(tx, &ends, automations, now).await?;
+    let follow_ups = follow_ups(tx, &ends, automations, now).await?;
     let mut next = Vec::new();
-    for (end, sequel) in ends.iter().zip(&sequels) {
+    for (end, follow_up) in ends.iter().zip(&follow_ups) {
         let automation = end.run.automation_id.and_then(|id| automations.get(&id));
         end.log_end(store, journal, automation, *follow_up, now);
         if let FollowUp::Retry(attempt) = follow_up {
@@ -248,7 +248,7 @@ pub(super) async fn end_runs(
     // 4. Count the usage and the consecutive failures.
     let ended: Vec<_> = ends.iter().map(|end| (&end.run, &*end.finished)).collect();
     run_usage::count_final_usage(store, tx, &ended, automations, now).await?;
-    for (end, sequel) in ends.iter().zip(&sequels) {
+    for (end, follow_up) in ends.iter().zip(&follow_ups) {
         let automation = end
             .run
             .automation_id

@@ -1,7 +1,7 @@
 //! The document `automations.policies`.
 
 use model::{
-    approval::Unruled,
+    approval::OnUnmatched,
     policy::{CatchUp, OnCrash, Overlap, Policies, Retry},
     precheck::Precheck,
     schedule::QuietHours,
@@ -27,7 +27,7 @@ pub(crate) struct StoredPolicies {
     on_crash: OnCrash,
     pause_after_failures: u32,
     budget: StoredBudget,
-    unruled: Unruled,
+    unruled: OnUnmatched,
     ask_seconds: u32,
     precheck: Option<StoredPrecheck>,
 }

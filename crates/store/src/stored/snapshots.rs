@@ -4,7 +4,7 @@ use std::{fs, path::PathBuf};
 
 use model::{
     agent::{AgentConfig, OfferedCapabilities, ResourceLimits, RestoreBy},
-    approval::Unruled,
+    approval::OnUnmatched,
     budget::{Budget, Money, PeriodLimits, RunLimits},
     entity::SeatSettings,
     permission::{PermissionRule, PermissionRules, Verdict},
@@ -90,7 +90,7 @@ fn policies() -> Policies {
         on_crash: OnCrash::Fail,
         pause_after_failures: 3,
         budget: budget(),
-        on_unmatched: Unruled::Ask,
+        on_unmatched: OnUnmatched::RequestApproval,
         ask_seconds: 90,
         precheck: Some(Precheck {
             command: vec!["check".into(), "--new".into()],

@@ -108,7 +108,7 @@ pub(crate) async fn repeated_request_gets_first_response(db: &TestStore) {
         let answered = stage.store.record_response(stage.tenant, "k", status, body);
         answered.await.unwrap();
     }
-    let answer = Some((201, body));
+    let response = Some((201, body));
     assert_eq!(
         stage.claim_key("k", &REQUEST_HASH).await,
         KeyClaim::Repeated { id, response }

@@ -64,7 +64,7 @@ fn unexecuted_statements<'a>(
 ) -> Vec<(&'a str, Dialect)> {
     let executed = executed_statements();
     let of = expected.iter().filter(|(_, on)| *on == dialect);
-    of.filter(|statement| !executed_statements.contains(*statement))
+    of.filter(|statement| !executed.contains(*statement))
         .copied()
         .collect()
 }

@@ -29,7 +29,7 @@ fn new_token(stage: &Stage, role: Role) -> NewToken {
         role,
         scopes: None,
         hash: secret.hash(),
-        secret_prefix: secret.shown().into(),
+        secret_prefix: secret.display_prefix().into(),
         expires_at: None,
     }
 }
@@ -40,7 +40,7 @@ fn new_browser(stage: &Stage, expires_at: Timestamp) -> NewBrowserToken {
     NewBrowserToken {
         id: TokenId::generate(stage.now(), &entropy),
         hash: secret.hash(),
-        secret_prefix: secret.shown().into(),
+        secret_prefix: secret.display_prefix().into(),
         expires_at,
     }
 }

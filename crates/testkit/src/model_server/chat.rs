@@ -10,7 +10,7 @@ use super::{
 pub(super) fn parse_request(body: &Value) -> ModelRequest {
     ModelRequest {
         user_texts: user_texts(body.get("messages")),
-        format_response: write,
+        format_response,
     }
 }
 

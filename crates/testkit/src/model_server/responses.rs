@@ -14,7 +14,7 @@ pub(super) fn parse_request(body: &Value) -> ModelRequest {
     };
     ModelRequest {
         user_texts: shown,
-        format_response: write,
+        format_response,
     }
 }
 

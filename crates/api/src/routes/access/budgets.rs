@@ -17,7 +17,7 @@ use crate::{
 /// tenant. An admin of the install's own tenant may name any tenant; all other callers may name their own.
 #[utoipa::path(
     get,
-    path = "/tenants/{tenant}/spending",
+    path = "/tenants/{tenant}/usage",
     tag = "access",
     params(("tenant" = String, Path, description = "Its id or its name")),
     responses((status = OK, description = "What it has used", body = BudgetUsage)),

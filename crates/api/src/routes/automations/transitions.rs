@@ -14,17 +14,17 @@ macro_rules! moves {
             post,
             path = $path,
             tag = "automations",
-            params(("automation" = String, Path, description = NAMED)),
+            params(("automation" = String, Path, description = AUTOMATION_PARAM_DESCRIPTION)),
             responses((status = OK, description = "The automation", body = AutomationView)),
             security(("token" = ["automations:write"]), ("browser" = []))
         )]
         pub(super) async fn $name(
             caller: Caller,
             Path([automation]): Path<1>,
-        ) -> Result<Json<AutomationView>, Failure> {
-            let service = caller.may(Permission::AutomationsWrite)?;
+        ) -> Result<Json<AutomationView>, ApiError> {
+            let service = caller.authorize(Permission::AutomationsWrite)?;
             let moved = service.$name(&automation).await?;
-            caller.wake();
+            caller.wake_loops();
             Ok(Json(moved))
         }
     )*};

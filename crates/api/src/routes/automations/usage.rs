@@ -1,4 +1,4 @@
-//! `GET /automations/{automation}/spending`: reads the usage of an automation.
+//! `GET /automations/{automation}/usage`: reads the usage of an automation.
 
 use api_types::BudgetUsage;
 use axum::Json;
@@ -13,7 +13,7 @@ use crate::{caller::Caller, extract::Path, problem::ApiError};
 /// usage of a running turn every few seconds.
 #[utoipa::path(
     get,
-    path = "/automations/{automation}/spending",
+    path = "/automations/{automation}/usage",
     tag = "automations",
     params(("automation" = String, Path, description = AUTOMATION_PARAM_DESCRIPTION)),
     responses((status = OK, description = "What it has used", body = BudgetUsage)),

@@ -19,7 +19,11 @@ use crate::{caller::Caller, extract::Query, problem::ApiError};
 #[into_params(parameter_in = Query)]
 pub(super) struct ListSessionsParams {
     /// The types of the sessions, separated by commas. The default is `regular`, or all types if `automation` is set.
-    #[serde(default, rename = "type", deserialize_with = "lists::words")]
+    #[serde(
+        default,
+        rename = "type",
+        deserialize_with = "list_params::comma_separated"
+    )]
     #[param(style = Form, explode = false, min_items = 1)]
     types: Option<Vec<SessionType>>,
     /// The kind of the sessions.

@@ -18,19 +18,19 @@ macro_rules! moves {
             path = $path,
             tag = "sessions",
             params(("session" = String, Path, description = "Its id, the beginning of that, or its key")),
-            request_body(content = Option<Move>, description = "Why"),
+            request_body(content = Option<StateChangeRequest>, description = "Why"),
             responses((status = OK, description = "The session", body = SessionView)),
             security(("token" = ["sessions:write"]), ("browser" = []))
         )]
         pub(super) async fn $name(
             caller: Caller,
             Path([session]): Path<1>,
-            OptionalJson(why): OptionalJson<Move>,
-        ) -> Result<Json<SessionView>, Failure> {
-            let service = caller.may(Permission::SessionsWrite)?;
+            OptionalJson(why): OptionalJson<StateChangeRequest>,
+        ) -> Result<Json<SessionView>, ApiError> {
+            let service = caller.authorize(Permission::SessionsWrite)?;
             let reason = why.reason.as_deref();
             let moved = service.move_session(&session, SessionEvent::$event, reason).await?;
-            caller.wake();
+            caller.wake_loops();
             Ok(Json(moved))
         }
     )*};

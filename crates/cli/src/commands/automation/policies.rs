@@ -1,7 +1,7 @@
 //! The options of an automation's policies.
 
 use model::{
-    approval::Unruled,
+    approval::OnUnmatched,
     budget::Limit,
     policy::{CatchUp, OnCrash, Overlap, Policies},
     precheck::Precheck,
@@ -62,7 +62,7 @@ pub(super) struct PolicyOptions {
     budget: Vec<Limit>,
     /// The decision on a permission request that no rule matches: deny, or ask a person [default: deny]
     #[arg(long, alias = "unruled", value_name = "DECISION")]
-    on_unmatched: Option<Unruled>,
+    on_unmatched: Option<OnUnmatched>,
     /// The maximum time that such a request waits for a person [default: 10m]
     #[arg(long, value_name = "PERIOD", value_parser = parse_seconds)]
     ask_timeout: Option<u32>,

@@ -5,7 +5,7 @@ use api_types::{
     UnreadableAutomation, UpcomingRun,
 };
 use client::{AutomationFilter, PageParams};
-use model::{approval::Unruled, automation::AutomationState, policy::Policies};
+use model::{approval::OnUnmatched, automation::AutomationState, policy::Policies};
 use serde::Serialize;
 
 use crate::{
@@ -194,7 +194,7 @@ pub(super) async fn print_details(app: &App, view: &AutomationView) -> Result<()
         ("used", budget::format_usage(usage)),
         (
             "unmatched",
-            (policies.on_unmatched == Unruled::Ask).then(|| {
+            (policies.on_unmatched == OnUnmatched::RequestApproval).then(|| {
                 let wait = format_period(policies.ask_seconds.into());
                 format!("ask a person, for at most {wait}")
             }),
