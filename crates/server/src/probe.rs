@@ -94,8 +94,8 @@ impl AgentProbe {
         let mut opened = None;
         if depth >= CheckDepth::Session {
             let started = Instant::now();
-            let made = agent.new_session(folder, &[]).await;
-            let (session, id) = session_probe(made, started.elapsed());
+            let result = agent.new_session(folder, &[]).await;
+            let (session, id) = session_probe(result, started.elapsed());
             probed.session = Some(session);
             opened = id;
         }
@@ -252,10 +252,10 @@ fn announced_capabilities(agent: &Agent) -> CheckFindings {
 
 /// Converts the result of creating a session. Returns the ID of the session if it was created.
 fn session_probe(
-    made: Result<OpenSession, OpenError>,
+    result: Result<OpenSession, OpenError>,
     took: Duration,
 ) -> (SessionProbe, Option<AcpSessionId>) {
-    match made {
+    match result {
         Ok(opened) => {
             let modes = opened.modes.map_or_else(Vec::new, |modes| {
                 let others = modes.offered.into_iter().map(|mode| mode.id);

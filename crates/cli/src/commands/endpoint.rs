@@ -195,21 +195,21 @@ pub(super) fn parse_overlap(text: &str) -> Result<u32, String> {
 }
 
 async fn add(app: &App, request: &EndpointRequest) -> Result<(), CliError> {
-    let made = app.client.create_endpoint(request).await?;
+    let created = app.client.create_endpoint(request).await?;
     if app.output.json {
-        return Ok(app.output.document(&made)?);
+        return Ok(app.output.document(&created)?);
     }
-    let Some(secret) = &made.secret else {
+    let Some(secret) = &created.secret else {
         let message = "the endpoint was added, but its secret was lost in transit";
         return Err(CliError::message(Exit::Failed, message).with_hint(format!(
             "`matins endpoint rotate-secret {}` creates a new one",
-            made.endpoint.id
+            created.endpoint.id
         )));
     };
     app.output.line(secret)?;
     app.output.aside(&format!(
         "This secret signs the notifications of {}. It is shown only once.",
-        made.endpoint.id
+        created.endpoint.id
     ));
     Ok(())
 }

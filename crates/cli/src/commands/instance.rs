@@ -66,17 +66,18 @@ async fn list(app: &App) -> Result<(), CliError> {
     if app.output.json {
         return Ok(app.output.document(&listed)?);
     }
-    let rows = listed.iter().map(|one| {
+    let rows = listed.iter().map(|instance| {
         [
-            excerpt(&one.name, 80),
-            format_state(one).to_owned(),
-            one.waiting_runs.to_string(),
-            format_last_seen(app, one),
-            one.worker
+            excerpt(&instance.name, 80),
+            format_state(instance).to_owned(),
+            instance.waiting_runs.to_string(),
+            format_last_seen(app, instance),
+            instance
+                .worker
                 .as_ref()
                 .map(ToString::to_string)
                 .unwrap_or_default(),
-            format_version(one),
+            format_version(instance),
         ]
     });
     let head = ["NAME", "STATE", "QUEUED", "LAST SEEN", "SERVER", "VERSION"];
@@ -84,10 +85,10 @@ async fn list(app: &App) -> Result<(), CliError> {
     Ok(())
 }
 
-/// Formats the version of the instance's server, and the number of automations that need a later one.
-fn format_version(one: &Instance) -> String {
-    let version = one.version.clone().unwrap_or_default();
-    match one.automations_too_new {
+/// Formats the version of the instance's server, and the number of automations that need a later version.
+fn format_version(instance: &Instance) -> String {
+    let version = instance.version.clone().unwrap_or_default();
+    match instance.automations_too_new {
         0 => version,
         1 => format!("{version}, too old for 1 automation"),
         count => format!("{version}, too old for {count} automations"),
@@ -126,15 +127,16 @@ fn show(app: &App, instance: &Instance) -> Result<(), CliError> {
     Ok(())
 }
 
-const fn format_state(one: &Instance) -> &'static str {
-    match one.state {
+const fn format_state(instance: &Instance) -> &'static str {
+    match instance.state {
         InstanceState::Online => "online",
         InstanceState::Offline => "offline",
     }
 }
 
-fn format_last_seen(app: &App, one: &Instance) -> String {
-    one.last_seen_at
+fn format_last_seen(app: &App, instance: &Instance) -> String {
+    instance
+        .last_seen_at
         .map_or_else(|| "never".to_owned(), |at| app.time.date_time(at))
 }
 

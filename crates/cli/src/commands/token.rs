@@ -145,8 +145,8 @@ async fn list(app: &App) -> Result<(), CliError> {
 /// Formats the permissions to which a token is restricted. Returns an empty text if it has all permissions of its
 /// role.
 fn format_scopes(token: &Token) -> String {
-    let words = token.scopes.iter().flatten().map(|one| one.as_str());
-    words.collect::<Vec<_>>().join(",")
+    let scopes = token.scopes.iter().flatten().map(|scope| scope.as_str());
+    scopes.collect::<Vec<_>>().join(",")
 }
 
 fn format_state(token: &Token) -> &'static str {

@@ -125,10 +125,10 @@ impl TracePrinter {
         let written = self.printed_bytes.entry(delta.run_id).or_default();
         // After a reconnect the trace repeats deltas, so skip the part that is printed already.
         let position = usize::try_from(delta.position).unwrap_or(0);
-        let known = written.saturating_sub(position);
-        let news = delta.text.get(known..).unwrap_or("");
+        let skipped = written.saturating_sub(position);
+        let text = delta.text.get(skipped..).unwrap_or("");
         *written = (*written).max(position + delta.text.len());
-        Ok(app.output.piece(&clean(news))?)
+        Ok(app.output.piece(&clean(text))?)
     }
 
     /// Prints a row of the transcript. Prints only the rest of an answer whose beginning was printed from deltas.

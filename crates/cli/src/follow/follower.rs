@@ -273,8 +273,8 @@ impl<'a> Follower<'a> {
         }
         // After a reconnect the trace repeats earlier pieces. After a gap the piece is skipped: the complete answer
         // follows as a message.
-        let known = usize::try_from(shown - delta.position).ok();
-        let Some(text) = known.and_then(|known| delta.text.get(known..)) else {
+        let skipped = usize::try_from(shown - delta.position).ok();
+        let Some(text) = skipped.and_then(|skipped| delta.text.get(skipped..)) else {
             return;
         };
         let printed = clean(text);

@@ -72,9 +72,9 @@ async fn all_automations(app: &App, session: Option<String>) -> Result<Automatio
         filter.page.after = page.next;
     }
     all.items
-        .sort_by(|one, other| one.automation.name.cmp(&other.automation.name));
+        .sort_by(|left, right| left.automation.name.cmp(&right.automation.name));
     all.unreadable
-        .sort_by(|one, other| one.name.cmp(&other.name));
+        .sort_by(|left, right| left.name.cmp(&right.name));
     Ok(all)
 }
 
