@@ -1,8 +1,8 @@
 //! The checks of `matins doctor`. They inspect the configuration, the machine, the data folder, the database and the
 //! agents, and change nothing, except that a probe starts agents if the caller requests it.
 //!
-//! [`examine`] runs all checks on a [`DoctorInput`] and returns one [`Finding`] for each observation, with its [`Level`]
-//! and the next step. Each module contains the checks of one subject:
+//! [`examine`] runs all checks on a [`DoctorInput`] and returns one [`Finding`] for each observation, with its
+//! [`Level`] and the next step. Each module contains the checks of one subject:
 //!
 //! - `configuration`, `system`, `folder`: the settings, the machine and the data folder.
 //! - `database`, `database_server`: the database and its PostgreSQL server.

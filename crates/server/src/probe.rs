@@ -1,7 +1,7 @@
 //! Probes agents: starts an agent and reports the features that it offers.
 //!
-//! A probe runs an agent under a guard, as a turn does. With [`CheckDepth::Restore`] it also takes a turn and restores the
-//! session in a second process. The agent gets no permission for any tool call.
+//! A probe runs an agent under a guard, as a turn does. With [`CheckDepth::Restore`] it also takes a turn and restores
+//! the session in a second process. The agent gets no permission for any tool call.
 
 use std::{
     collections::BTreeMap,
