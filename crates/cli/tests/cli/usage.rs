@@ -1,4 +1,4 @@
-//! What the command line takes and refuses, and how it says so.
+//! The help of the command line, and the errors about invalid input.
 
 use std::{fs, os::unix::fs::PermissionsExt, process::Stdio, thread};
 
@@ -30,7 +30,7 @@ fn every_command_has_help() {
         "session",
         "session list",
         "session show",
-        "session say",
+        "session send",
         "session cancel",
         "session export",
         "session delete",
@@ -81,10 +81,10 @@ fn every_command_has_help() {
     assert!(!world.data_folder().exists(), "help touches nothing");
 }
 
-/// What `"ADD"` stands for below.
+/// The arguments that replace `"ADD"` below.
 const ADD_ARGS: [&str; 4] = ["automation", "add", "--agent", "demo"];
 
-/// Arguments, the exit code, and what the error says.
+/// Invalid arguments, the exit code, and parts of the error.
 const BAD_INPUT: &[(&[&str], i32, &[&str])] = &[
     (&["sing"], 2, &["sing"]),
     (
@@ -121,7 +121,7 @@ const BAD_INPUT: &[(&[&str], i32, &[&str])] = &[
     (
         &["ADD", "0 9 * * *", "x", "--every", "1h"],
         2,
-        &["beside --every"],
+        &["cannot be used with `--every`"],
     ),
     (
         &["ADD", "--every", "1h", "--at", "2099-01-01T00:00", "x"],
@@ -158,7 +158,7 @@ const BAD_INPUT: &[(&[&str], i32, &[&str])] = &[
         &["`queue_limit` cannot be `0`", "at least 1"],
     ),
     (
-        &["ADD", "--every", "1h", "x", "--quiet", "22-6"],
+        &["ADD", "--every", "1h", "x", "--quiet-hours", "22-6"],
         2,
         &["`22-6`", "22:00-07:00"],
     ),
@@ -226,13 +226,13 @@ const BAD_INPUT: &[(&[&str], i32, &[&str])] = &[
         2,
         &["gone", "succeeded"],
     ),
-    (&["session", "say", "hello"], 2, &["--new"]),
+    (&["session", "send", "hello"], 2, &["--new"]),
     (
-        &["session", "say", "--new", "--agent", "demo", "a", "b"],
+        &["session", "send", "--new", "--agent", "demo", "a", "b"],
         2,
-        &["\"a\"", "--new"],
+        &["`a`", "--new"],
     ),
-    (&["session", "say", "ses_0199", "hello"], 3, &["ses_0199"]),
+    (&["session", "send", "ses_0199", "hello"], 3, &["ses_0199"]),
     (
         &["agent", "list", "--heartbeat-seconds", "100"],
         2,
@@ -306,10 +306,7 @@ fn invalid_command_line_with_json_prints_json_error() {
         let told: Value = serde_json::from_str(&refused.stderr).unwrap();
         assert_eq!(told["error"]["kind"], "invalid");
         let message = told["error"]["message"].as_str().unwrap();
-        assert!(
-            message.starts_with("failed to take the command line: "),
-            "{message}"
-        );
+        assert!(message.starts_with("invalid command line: "), "{message}");
         assert!(message.contains(says), "{message}");
     }
 }
