@@ -32,9 +32,9 @@ pub(crate) struct RequestLog(Arc<Mutex<Vec<PersonRequest>>>);
 
 impl RequestLog {
     /// Adds a request with its outcome.
-    fn record(&self, asked: PersonRequest) {
+    fn record(&self, request: PersonRequest) {
         let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        all.push(asked);
+        all.push(request);
     }
 
     /// Returns all requests so far.
