@@ -22,8 +22,8 @@ use crate::postgres::PostgresServer;
 
 /// The number of due instants, one second apart.
 pub(crate) const DUE_INSTANTS: u32 = 60;
-/// The number of slots of the worker. It exceeds the number of runs, so that no run waits for a slot: no run ends during
-/// the measurement.
+/// The number of slots of the worker. No run ends during the measurement, so the number exceeds that of the runs due at
+/// once, and no run waits for a slot.
 const WORKER_SLOTS: u32 = 10_000;
 /// The time from the start of the loops to the first instant.
 const WARM_UP: Duration = Duration::from_secs(3);

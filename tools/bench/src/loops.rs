@@ -19,7 +19,8 @@ impl Clock for SystemClock {
     }
 }
 
-/// A clock that starts at a chosen instant and runs at normal speed, so that a benchmark need not wait for its instants.
+/// A clock that starts at a chosen instant and runs at normal speed, so that a benchmark need not wait for its
+/// instants.
 pub(crate) struct OffsetClock {
     origin: Timestamp,
     started: Instant,
