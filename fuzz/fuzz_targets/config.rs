@@ -21,7 +21,11 @@ fuzz_target!(|content: &[u8]| {
     let lines = content.split(|byte| *byte == b'\n').count();
     for problem in &problems {
         let text = problem.to_string();
-        assert!(text.len() <= MAX_PROBLEM_BYTES, "{} bytes: {text}", text.len());
+        assert!(
+            text.len() <= MAX_PROBLEM_BYTES,
+            "{} bytes: {text}",
+            text.len()
+        );
         assert!(!text.contains(char::is_control), "{text:?}");
         let origin = match problem {
             ConfigProblem::Syntax { origin, .. }
@@ -30,7 +34,10 @@ fuzz_target!(|content: &[u8]| {
             | ConfigProblem::Value { origin, .. } => origin,
             ConfigProblem::TooLong { .. } => continue,
             ConfigProblem::Conflict { first, second, .. } => {
-                assert!(first.contains(CONFIG_PATH) || second.contains(CONFIG_PATH), "{text}");
+                assert!(
+                    first.contains(CONFIG_PATH) || second.contains(CONFIG_PATH),
+                    "{text}"
+                );
                 continue;
             }
         };
@@ -43,7 +50,11 @@ fuzz_target!(|content: &[u8]| {
         assert!(config.heartbeat.value * 3 <= config.heartbeat_stale.value);
         for effective in config.effective_settings() {
             let from_file = effective.origin != Origin::Default;
-            assert!(effective.value.is_some() || !from_file, "{}", effective.setting.name);
+            assert!(
+                effective.value.is_some() || !from_file,
+                "{}",
+                effective.setting.name
+            );
         }
     }
 });

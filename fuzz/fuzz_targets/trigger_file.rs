@@ -12,7 +12,11 @@ fuzz_target!(|bytes: &[u8]| {
     let (name, content) = bytes.split_at(end.unwrap_or(0));
     let name = String::from_utf8_lossy(name);
     match name.parse::<TriggerName>() {
-        Ok(read) => assert_eq!(read.to_string(), name, "a parsed name formats to the same text"),
+        Ok(read) => assert_eq!(
+            read.to_string(),
+            name,
+            "a parsed name formats to the same text"
+        ),
         Err(error) => assert!(error.to_string().len() < MAX_ERROR_BYTES, "{error}"),
     }
     match Trigger::parse(content) {
