@@ -292,18 +292,18 @@ pub(super) fn outcome(option: Option<&str>) -> schema::RequestPermissionOutcome 
 
 /// Converts a result as the reply to every request that has a reply type of its own.
 #[cfg(fuzzing)]
-pub(crate) fn answers(result: &Value) {
-    if let Ok(answer) = schema::InitializeResponse::deserialize(result) {
-        capabilities(answer);
+pub(crate) fn convert_all_replies(result: &Value) {
+    if let Ok(initialized) = schema::InitializeResponse::deserialize(result) {
+        capabilities(initialized);
     }
-    if let Ok(made) = schema::NewSessionResponse::deserialize(result) {
-        let id = AcpSessionId::new(made.session_id.0.as_ref());
-        open_session(id, made.modes, made.config_options);
+    if let Ok(created) = schema::NewSessionResponse::deserialize(result) {
+        let id = AcpSessionId::new(created.session_id.0.as_ref());
+        open_session(id, created.modes, created.config_options);
     }
     if let Ok(loaded) = schema::LoadSessionResponse::deserialize(result) {
         open_session(AcpSessionId::new("s"), loaded.modes, loaded.config_options);
     }
-    if let Ok(answered) = schema::PromptResponse::deserialize(result) {
-        stop_reason(answered.stop_reason).ok();
+    if let Ok(prompted) = schema::PromptResponse::deserialize(result) {
+        stop_reason(prompted.stop_reason).ok();
     }
 }
