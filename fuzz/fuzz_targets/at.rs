@@ -1,4 +1,5 @@
-//! Instants as people write them: a letter for a zone, the present in seconds and a text, each on its own line.
+//! Parses instants as people write them. An input has three lines: a letter for a time zone, the current time in
+//! seconds since 1970, and the text.
 #![no_main]
 
 mod zones;
@@ -21,7 +22,7 @@ fuzz_target!(|text: &str| {
     let Some(Ok(now)) = micros.map(Timestamp::from_microsecond) else {
         return;
     };
-    let zone = zones::chosen(zone);
+    let zone = zones::zone_for(zone);
     if let Ok(at) = parse_at(text, &zone, now) {
         assert!(at > now, "{at} is not after {now}");
         assert_eq!(parse_at(&at.to_string(), &zone, now), Ok(at));

@@ -1,49 +1,60 @@
-//! Configuration files: any bytes.
+//! Reads arbitrary bytes as a configuration file.
 #![no_main]
 
 use std::path::Path;
 
-use config::{File, Origin, Problem, Sources, resolve};
+use config::{ConfigFile, ConfigProblem, Origin, Sources, resolve};
 use libfuzzer_sys::fuzz_target;
 
-/// Where the file is said to be.
-const PATH: &str = "/etc/matins/config.toml";
-/// The longest that one thing may take to tell, in bytes.
-const LONGEST: usize = 1000;
+/// The path that the problems name. No such file is read.
+const CONFIG_PATH: &str = "/etc/matins/config.toml";
+/// The maximum size of one problem as text, in bytes.
+const MAX_PROBLEM_BYTES: usize = 1000;
 
 fuzz_target!(|content: &[u8]| {
     let sources = Sources {
-        file: Some(File::parse(Path::new(PATH), content)),
+        file: Some(ConfigFile::parse(Path::new(CONFIG_PATH), content)),
         home: Some("/h".into()),
         ..Sources::default()
     };
     let (config, problems) = resolve(&sources);
     let lines = content.split(|byte| *byte == b'\n').count();
     for problem in &problems {
-        let told = problem.to_string();
-        assert!(told.len() <= LONGEST, "{} bytes: {told}", told.len());
-        assert!(!told.contains(char::is_control), "{told:?}");
-        let place = match problem {
-            Problem::Syntax { origin, .. }
-            | Problem::UnknownKey { origin, .. }
-            | Problem::NotATable { origin, .. }
-            | Problem::Value { origin, .. } => origin,
-            Problem::TooLong { .. } => continue,
-            Problem::Together { first, second, .. } => {
-                assert!(first.contains(PATH) || second.contains(PATH), "{told}");
+        let text = problem.to_string();
+        assert!(
+            text.len() <= MAX_PROBLEM_BYTES,
+            "{} bytes: {text}",
+            text.len()
+        );
+        assert!(!text.contains(char::is_control), "{text:?}");
+        let origin = match problem {
+            ConfigProblem::Syntax { origin, .. }
+            | ConfigProblem::UnknownKey { origin, .. }
+            | ConfigProblem::NotATable { origin, .. }
+            | ConfigProblem::Value { origin, .. } => origin,
+            ConfigProblem::TooLong { .. } => continue,
+            ConfigProblem::Conflict { first, second, .. } => {
+                assert!(
+                    first.contains(CONFIG_PATH) || second.contains(CONFIG_PATH),
+                    "{text}"
+                );
                 continue;
             }
         };
-        let Origin::File { line, .. } = place else {
-            panic!("{told} is not in the file");
+        let Origin::File { line, .. } = origin else {
+            panic!("{text} is not in the file");
         };
-        assert!((1..=lines).contains(line), "{told}");
+        assert!((1..=lines).contains(line), "{text}");
     }
     if problems.is_empty() {
         assert!(config.heartbeat.value * 3 <= config.heartbeat_stale.value);
-        for shown in config.shown() {
-            let from_file = shown.origin != Origin::Default;
-            assert!(shown.value.is_some() || !from_file, "{}", shown.setting.name);
+        for effective in config.effective_settings() {
+            let from_file = effective.origin != Origin::Default;
+            assert!(
+                effective.value.is_some() || !from_file,
+                "{}",
+                effective.setting.name
+            );
         }
     }
 });

@@ -1,4 +1,5 @@
-//! Cron expressions: a letter for a zone, an instant in seconds and an expression, each on its own line.
+//! Parses cron expressions. An input has three lines: a letter for a time zone, an instant in seconds since 1970, and
+//! the expression.
 #![no_main]
 
 mod zones;
@@ -6,11 +7,11 @@ mod zones;
 use libfuzzer_sys::fuzz_target;
 use model::{
     Timestamp,
-    schedule::{Schedule, Spec, due},
+    schedule::{Schedule, Spec, due_instants},
 };
 
-/// More bytes than any error needs to name the field, its value (80 characters, each up to ten bytes
-/// when it is escaped, shown up to twice) and what is accepted.
+/// More bytes than any error needs for the name of the field, its value (80 characters, each up to ten bytes when it
+/// is escaped, shown up to twice) and the accepted values.
 const MAX_ERROR_BYTES: usize = 2500;
 
 fuzz_target!(|text: &str| {
@@ -21,7 +22,7 @@ fuzz_target!(|text: &str| {
     };
     let spec = Spec::Cron {
         expression: expression.into(),
-        zone: zones::chosen(zone).name().into(),
+        zone: zones::zone_for(zone).name().into(),
     };
     let schedule = match Schedule::parse(&spec) {
         Ok(schedule) => schedule,
@@ -34,7 +35,7 @@ fuzz_target!(|text: &str| {
     let Some(Ok(after)) = micros.map(Timestamp::from_microsecond) else {
         return;
     };
-    // Whoever writes it can be shown what it is.
+    // Formatting an accepted specification must not panic.
     let _ = spec.to_string();
     let fires = schedule.upcoming(after, 3);
     let mut before = after;
@@ -45,7 +46,7 @@ fuzz_target!(|text: &str| {
             1,
             "between {before} and {fire}"
         );
-        let due = due(&schedule, fire, fire, 1);
+        let due = due_instants(&schedule, fire, fire, 1);
         assert_eq!((due.earlier, due.instants), (None, vec![fire]));
         before = fire;
     }

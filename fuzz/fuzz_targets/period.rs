@@ -1,4 +1,4 @@
-//! Periods such as `1h30m`.
+//! Parses periods such as `1h30m`.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

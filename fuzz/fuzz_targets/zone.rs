@@ -1,4 +1,4 @@
-//! Names of time zones.
+//! Parses names of time zones.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
@@ -21,9 +21,9 @@ fuzz_target!(|text: &str| {
         }
         Err(Error::Zone { nearest, .. }) => {
             if let Some(nearest) = nearest {
-                Zone::parse(&nearest).expect("an offered name is a known one");
+                Zone::parse(&nearest).expect("a suggested name is valid");
             }
         }
-        Err(other) => panic!("{text:?} gave {other:?}"),
+        Err(other) => panic!("parsing {text:?} returned {other:?}"),
     }
 });

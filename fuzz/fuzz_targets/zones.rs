@@ -1,5 +1,5 @@
-//! A zone chosen by one letter: to look up unknown names again and again would take the time for
-//! everything else.
+//! Chooses a time zone by one letter. Random names would almost never be valid, and looking them up would take most
+//! of the fuzzing time.
 
 use model::schedule::Zone;
 
@@ -14,8 +14,8 @@ const ZONES: [&str; 8] = [
     "Pacific/Kiritimati",
 ];
 
-/// The zone that `letter` stands for.
-pub(crate) fn chosen(letter: &str) -> Zone {
+/// Returns the time zone that the first byte of `letter` stands for.
+pub(crate) fn zone_for(letter: &str) -> Zone {
     let number = usize::from(letter.bytes().next().unwrap_or(0));
     Zone::parse(ZONES[number % ZONES.len()]).expect("these zones exist")
 }

@@ -1,7 +1,7 @@
 """Answers each line `zone TAB seconds TAB count TAB expression` with the next fires of croniter.
 
-An answer is the instants in seconds since 1970 with spaces between, fewer than asked for where there
-are no more, or `!` and what went wrong.
+An answer has the instants in seconds since 1970, separated by spaces: fewer than `count` if there are no more. An
+error is `!` and its message.
 """
 
 import sys
@@ -15,10 +15,10 @@ def fires(zone, seconds, count, expression):
     schedule = croniter(
         expression,
         datetime.fromtimestamp(int(seconds), ZoneInfo(zone)),
-        # Of Vixie cron: day fields restrict together where one of them begins with `*`.
+        # As in Vixie cron: if one of the day fields begins with `*`, a day must match both fields.
         implement_cron_bug=True,
         second_at_beginning=True,
-        # A 29 February that is a certain weekday may be forty years off.
+        # The next 29 February on a certain weekday may be forty years away.
         max_years_between_matches=50,
     )
     for _ in range(int(count)):

@@ -1,7 +1,7 @@
 """Answers each line `zone TAB seconds TAB count TAB expression` with the next fires of systemd.
 
-The expression is one of systemd.time(7); lines that share all but it, one after the other, go into
-one call of systemd-analyze. An answer is the instants in seconds since 1970 with spaces between.
+The expression is one of systemd.time(7). Consecutive lines that differ only in the expression go into one call of
+systemd-analyze. An answer has the instants in seconds since 1970, separated by spaces.
 """
 
 import itertools
@@ -13,7 +13,7 @@ from datetime import datetime, timezone
 from importlib import resources
 from zoneinfo import ZoneInfo
 
-# The C library then takes its zones from the same place as Python.
+# The C library then uses the same time zones as Python.
 ZONES = str(resources.files("tzdata") / "zoneinfo")
 SHOWN = re.compile(
     r"(Next elapse|Iter(?:ation|\.) #\d+|\(in UTC\)): \S+ (\d{4}-\d\d-\d\d \d\d:\d\d:\d\d) (\S+)"
@@ -21,7 +21,7 @@ SHOWN = re.compile(
 
 
 def seconds_of(wall, label, zone):
-    """The instant at which clocks of `zone` show `wall` and call their offset `label`."""
+    """Returns the instant at which clocks of `zone` show `wall` with the abbreviation `label`."""
     wall = datetime.fromisoformat(wall)
     if label in ("UTC", "GMT"):
         return int(wall.replace(tzinfo=timezone.utc).timestamp())
@@ -30,8 +30,8 @@ def seconds_of(wall, label, zone):
 
 
 def fires(block, zone):
-    """Reads what was printed for one expression. Where the zone is not UTC, the line of an instant
-    is followed by the same in UTC, which says more."""
+    """Parses the output for one expression. If the zone is not UTC, the same instant in UTC, which is unambiguous,
+    follows the line of each instant."""
     found = []
     for title, wall, label in SHOWN.findall(block):
         if title == "(in UTC)":
@@ -57,7 +57,7 @@ def answers(zone, seconds, count, expressions):
     elif len(expressions) == 1:
         yield "! " + shown.stderr.strip().replace("\n", " ")
     else:
-        # One of them has no answer; which one shows when they are asked one by one.
+        # One expression is invalid. Pass them one by one to find out which.
         for expression in expressions:
             yield from answers(zone, seconds, count, [expression])
 

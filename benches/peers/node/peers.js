@@ -1,7 +1,7 @@
-// Other job queues that drain no-op jobs: `node peers.js <peer> --url ... --jobs N --settings default|tuned`.
+// Drains no-op jobs with another job queue: `node peers.js <peer> --url ... --jobs N --settings default|tuned`.
 //
-// Queues the jobs (not timed), looks at the tables and writes them down, drains, and counts in the
-// database what is completed. Prints one line of JSON.
+// Queues the jobs (not timed), vacuums the tables and writes a checkpoint, drains the jobs, and counts the completed
+// jobs in the database. Prints one line of JSON.
 
 import { readFileSync } from "node:fs";
 import { parseArgs } from "node:util";
@@ -10,11 +10,11 @@ import { Logger, makeWorkerUtils, run } from "graphile-worker";
 import pg from "pg";
 import { PgBoss } from "pg-boss";
 
-/** How often the database is asked, once every job has been handled, in ms. */
-const LOOK = 5;
-/** How many jobs one request queues. */
-const BATCH = 5000;
-const WORDS = { words: "What is due today?" };
+/** The interval of the counts in the database, once every job has been handled, in ms. */
+const POLL_INTERVAL_MS = 5;
+/** The maximum number of jobs that one request queues. */
+const MAX_BATCH = 5000;
+const PAYLOAD = { text: "What is due today?" };
 
 const { positionals, values } = parseArgs({
   allowPositionals: true,
@@ -31,11 +31,15 @@ const limit = Number(values.limit) * 1000;
 const tuned = values.settings === "tuned";
 const pool = new pg.Pool({ connectionString: values.url, max: 1 });
 
-function batches() {
-  return Array.from({ length: Math.ceil(jobs / BATCH) }, (_, at) => Math.min(BATCH, jobs - at * BATCH));
+/** Returns the sizes of the batches in which the jobs are queued. */
+function batchSizes() {
+  return Array.from({ length: Math.ceil(jobs / MAX_BATCH) }, (_, index) =>
+    Math.min(MAX_BATCH, jobs - index * MAX_BATCH),
+  );
 }
 
-async function settle() {
+/** Vacuums the tables and writes a checkpoint, so that each drain starts in the same state. */
+async function vacuumAndCheckpoint() {
   await pool.query("vacuum analyze");
   await pool.query("checkpoint");
 }
@@ -46,33 +50,33 @@ async function count(statement) {
 }
 
 /**
- * Waits until all jobs are completed in the database, or time is up. The database is asked only when
- * every job was handled, so that asking costs no jobs.
+ * Waits until all jobs are completed in the database, or until the limit. Counts in the database only after every job
+ * was handled, so that the counts do not slow the drain down.
  */
-async function wait(handled, completed) {
+async function waitForCompletion(handled, completed) {
   const started = performance.now();
   for (;;) {
-    const took = performance.now() - started;
-    const late = took > limit;
-    if (late || handled.count >= jobs) {
+    const duration = performance.now() - started;
+    const isLate = duration > limit;
+    if (isLate || handled.count >= jobs) {
       const done = await completed();
-      if (late || done === jobs) return { jobs: done, seconds: took / 1000 };
+      if (isLate || done === jobs) return { jobs: done, seconds: duration / 1000 };
     }
-    await sleep(LOOK);
+    await sleep(POLL_INTERVAL_MS);
   }
 }
 
 /**
- * Tuned as its page about performance is: 24 at once, a local queue of 500, completions gathered. In one
- * process, where that page has four on a machine of many cores.
+ * The tuned settings are those of its page about performance: 24 concurrent jobs, a local queue of 500, completions in
+ * batches. One process runs here, while that page uses four on a machine with many cores.
  */
 async function graphileWorker() {
   const utils = await makeWorkerUtils({ pgPool: pool });
   await utils.migrate();
-  for (const size of batches()) {
-    await utils.addJobs(Array.from({ length: size }, () => ({ identifier: "no_op", payload: WORDS })));
+  for (const size of batchSizes()) {
+    await utils.addJobs(Array.from({ length: size }, () => ({ identifier: "no_op", payload: PAYLOAD })));
   }
-  await settle();
+  await vacuumAndCheckpoint();
   const settings = tuned
     ? {
         concurrentJobs: 24,
@@ -95,12 +99,12 @@ async function graphileWorker() {
     },
   });
   const left = "select count(*) from graphile_worker._private_jobs";
-  const drained = await wait(handled, async () => jobs - (await count(left)));
+  const drained = await waitForCompletion(handled, async () => jobs - (await count(left)));
   await runner.stop();
   return { settings, ...drained };
 }
 
-/** Tuned by its own switches: batches of 1000, fetched on while they are full, by two workers. */
+/** The tuned settings: batches of 1000 by two workers, which fetch again at once while the batches are full. */
 async function pgBoss() {
   const boss = new PgBoss({ connectionString: values.url });
   boss.on("error", (error) => {
@@ -108,19 +112,19 @@ async function pgBoss() {
   });
   await boss.start();
   await boss.createQueue("no_op");
-  for (const size of batches()) {
+  for (const size of batchSizes()) {
     await boss.insert(
       "no_op",
-      Array.from({ length: size }, () => ({ data: WORDS })),
+      Array.from({ length: size }, () => ({ data: PAYLOAD })),
     );
   }
-  await settle();
+  await vacuumAndCheckpoint();
   const settings = tuned
     ? { batchSize: 1000, pollingIntervalSeconds: 0.5, burstWhenBatchFull: true, localConcurrency: 2 }
     : {};
   const handled = { count: 0 };
-  // The time begins before its first fetch.
-  const waiting = wait(handled, () =>
+  // Start the clock before the first fetch.
+  const waiting = waitForCompletion(handled, () =>
     count("select count(*) from pgboss.job where name = 'no_op' and state = 'completed'"),
   );
   await boss.work("no_op", settings, async (batch) => {
@@ -133,9 +137,9 @@ async function pgBoss() {
 
 const peers = { "graphile-worker": graphileWorker, "pg-boss": pgBoss };
 const drain = peers[peer];
-if (!drain) throw new Error(`${peer} is none of ${Object.keys(peers).join(", ")}`);
+if (!drain) throw new Error(`invalid peer \`${peer}\`: use one of ${Object.keys(peers).join(", ")}`);
 const { dependencies } = JSON.parse(readFileSync(new URL("package.json", import.meta.url), "utf8"));
 const drained = await drain();
 console.log(JSON.stringify({ peer, version: dependencies[peer], ...drained }));
-// What they leave open does not matter any more.
+// End here, because the queues leave timers and connections open that would keep the process alive.
 process.exit(0);

@@ -54,7 +54,7 @@ pub struct Launch {
     pub lease: Duration,
     /// The limits of memory, processes, processor time and files of the agent's processes.
     pub resources: ResourceLimits,
-    /// The ID of the sign-in method that the agent names, if any.
+    /// The ID of the configured sign-in method, if any.
     pub authenticate: Option<String>,
 }
 
@@ -62,16 +62,16 @@ pub struct Launch {
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
     /// The command is empty.
-    #[error("start an agent: its command is empty")]
+    #[error("the `command` of the agent is empty")]
     NoCommand,
     /// The working directory does not exist.
-    #[error("start an agent in {path:?}: not a folder")]
+    #[error("the working directory `{}` is not a folder", .path.display())]
     WorkingDirectory {
         /// The directory.
         path: PathBuf,
     },
     /// The guard could not be started.
-    #[error("start the guard {program:?}")]
+    #[error("cannot start the guard `{}`", .program.display())]
     Guard {
         /// The guard's program.
         program: PathBuf,
@@ -79,7 +79,7 @@ pub enum StartError {
         source: io::Error,
     },
     /// The guard could not start the agent's program.
-    #[error("start {program:?}: {reason}")]
+    #[error("cannot start `{program}`: {reason}")]
     Program {
         /// The agent's program.
         program: String,
@@ -87,10 +87,10 @@ pub enum StartError {
         reason: String,
     },
     /// The agent ended before it was ready.
-    #[error("start an agent: it ended with {0}")]
+    #[error("the agent ended before it was ready, with {0}")]
     AgentExited(EarlyExit),
     /// The agent was not ready in time.
-    #[error("start an agent within {limit:?}; last words: {stderr_tail:?}")]
+    #[error("the agent was not ready within {limit:?}; its last output: {stderr_tail:?}")]
     Timeout {
         /// The limit.
         limit: Duration,
@@ -99,22 +99,22 @@ pub enum StartError {
     },
     /// The agent speaks another version of the protocol.
     #[error(
-        "agree on the protocol: version {PROTOCOL_VERSION} was offered, the agent answered {protocol_version}"
+        "unsupported protocol version `{protocol_version}` of the agent: only version {PROTOCOL_VERSION} is supported"
     )]
     Version {
         /// The version in the agent's reply, as JSON.
         protocol_version: Value,
     },
-    /// The agent names a sign-in method that the agent does not offer to programs.
-    #[error("sign in by {method:?}: the agent offers {}", format_auth_methods(.offered))]
+    /// The agent does not offer the configured sign-in method to programs.
+    #[error("unknown sign-in method `{method}`; the agent offers {}", format_auth_methods(.offered))]
     SignInUnknown {
-        /// The method that the agent names.
+        /// The configured method.
         method: String,
         /// The methods that the agent offers.
         offered: Vec<AuthMethod>,
     },
     /// The agent replied with an error.
-    #[error("start an agent: it answered {code}: {message}")]
+    #[error("cannot start the agent: it replied with error {code}: {message}")]
     Refused {
         /// The JSON-RPC code.
         code: i32,
@@ -122,10 +122,10 @@ pub enum StartError {
         message: String,
     },
     /// The agent's reply does not match the protocol.
-    #[error("read the agent's answer: {0}")]
+    #[error("the agent's reply does not match the protocol: {0}")]
     Malformed(String),
     /// The reader gave up on the agent's output, for this reason.
-    #[error("read the agent's output: {0}")]
+    #[error("cannot read the agent's output: {0}")]
     Unreadable(UnreadableOutput),
 }
 
@@ -183,7 +183,7 @@ impl StartingAgent {
         self.agent.lease()
     }
 
-    /// Negotiates the protocol: offers version 1, verifies the version of the reply, and signs in if the agent
+    /// Negotiates the protocol: offers version 1, verifies the version of the reply, and signs in if the configuration
     /// names a method. If the future is dropped, the guard kills the agent's processes.
     ///
     /// # Errors
@@ -195,30 +195,35 @@ impl StartingAgent {
             mut agent,
             program,
             authenticate,
-            deadline: until,
+            deadline,
         } = self;
-        let failed =
-            match timeout_at(until, agent.initialize_and_sign_in(authenticate.as_deref())).await {
-                Ok(Ok(())) => return Ok(agent),
-                Ok(Err(failed)) => failed,
-                Err(_) => StartError::Timeout {
-                    limit: agent.limits.start,
-                    stderr_tail: agent.diagnostics.stderr_tail(),
-                },
-            };
+        let error = match timeout_at(
+            deadline,
+            agent.initialize_and_sign_in(authenticate.as_deref()),
+        )
+        .await
+        {
+            Ok(Ok(())) => return Ok(agent),
+            Ok(Err(error)) => error,
+            Err(_) => StartError::Timeout {
+                limit: agent.limits.start,
+                stderr_tail: agent.diagnostics.stderr_tail(),
+            },
+        };
         // Read the reason before the kill: "the program could not be started" explains more than the closed
         // connection that follows from it.
-        let reason = agent.process_state.borrow().start_error.clone();
+        let start_error = agent.process_state.borrow().start_error.clone();
         agent.kill().await;
-        Err(match reason {
+        Err(match start_error {
             Some(reason) => StartError::Program { program, reason },
-            None => failed,
+            None => error,
         })
     }
 }
 
 impl Agent {
-    /// Starts an agent and negotiates the protocol with it: [`Agent::launch`] and [`Starting::ready`] in one call.
+    /// Starts an agent and negotiates the protocol with it: [`Agent::launch`] and
+    /// [`StartingAgent::negotiate`] in one call.
     /// Both together must not take longer than the lease, because the caller cannot renew the lease meanwhile.
     pub async fn start(
         launch: Launch,
@@ -247,12 +252,12 @@ impl Agent {
         if !launch.cwd.is_dir() {
             return Err(StartError::WorkingDirectory { path: launch.cwd });
         }
-        let until = Instant::now() + launch.limits.start;
+        let deadline = Instant::now() + launch.limits.start;
         Ok(StartingAgent {
             agent: Self::spawn(&launch, permissions).await?,
             program,
             authenticate: launch.authenticate,
-            deadline: until,
+            deadline,
         })
     }
 
@@ -269,38 +274,39 @@ impl Agent {
     /// Returns the present use of resources by the agent's processes. Returns `None` if the guard does not report it
     /// in time.
     pub async fn resource_usage(&self) -> Option<ResourceUsage> {
-        let mut life = self.process_state.clone();
-        // The counter tells this report from an earlier one, which `life` may still hold.
-        let asked = life.borrow_and_update().resource_usage.0;
+        let mut state = self.process_state.clone();
+        // The counter tells this report from an earlier one, which `state` may still hold.
+        let reports_before = state.borrow_and_update().resource_usage.0;
         self.control.request_usage().ok()?;
-        let told = life.wait_for(|life| life.resource_usage.0 > asked || life.all_ended);
-        let told = timeout(USAGE_REPORT_TIMEOUT, told).await.ok()?.ok()?;
-        (told.resource_usage.0 > asked).then_some(told.resource_usage.1)
+        let report =
+            state.wait_for(|state| state.resource_usage.0 > reports_before || state.all_ended);
+        let report = timeout(USAGE_REPORT_TIMEOUT, report).await.ok()?.ok()?;
+        (report.resource_usage.0 > reports_before).then_some(report.resource_usage.1)
     }
 
     /// Starts the guard, the agent and the tasks that read its output.
     async fn spawn(
-        launched: &Launch,
+        launch_settings: &Launch,
         permissions: Arc<dyn Permissions>,
     ) -> Result<Self, StartError> {
         // 1. Start the guard and the agent.
         let tree = GuardedProcess {
-            guard: &launched.guard,
-            command: &launched.command,
-            cwd: &launched.cwd,
-            env: &launched.env,
-            marker: &launched.marker,
-            lease: launched.lease,
-            limits: launched.resources,
+            guard: &launch_settings.guard,
+            command: &launch_settings.command,
+            cwd: &launch_settings.cwd,
+            env: &launch_settings.env,
+            marker: &launch_settings.marker,
+            lease: launch_settings.lease,
+            limits: launch_settings.resources,
         };
         let LaunchedGuard {
             control,
             stdin,
             stdout,
             stderr,
-            process_state: life,
+            process_state,
         } = launch(&tree).map_err(|source| StartError::Guard {
-            program: launched.guard.program.clone(),
+            program: launch_settings.guard.program.clone(),
             source,
         })?;
         // 2. Start the readers before the connection, so that the agent never blocks on a full pipe.
@@ -312,7 +318,7 @@ impl Agent {
             stdout: tokio::spawn({
                 let (router, diagnostics) = (Arc::clone(&router), Arc::clone(&diagnostics));
                 let (requests, max_line_bytes) =
-                    (Arc::clone(&requests), launched.limits.max_line_bytes);
+                    (Arc::clone(&requests), launch_settings.limits.max_line_bytes);
                 async move {
                     let sorter = LineDispatcher {
                         router: &router,
@@ -331,15 +337,16 @@ impl Agent {
         };
         // 3. Connect the protocol.
         let connection = Connection::new(stdin, received, requests, Arc::clone(&router)).await;
-        let connection = connection
-            .map_err(|_| StartError::Malformed("the connection ended at once".to_owned()))?;
+        let connection = connection.map_err(|_| {
+            StartError::Malformed("the connection ended before the first message".to_owned())
+        })?;
         Ok(Self {
             connection,
             control: Arc::new(control),
-            process_state: life,
+            process_state,
             router,
             diagnostics,
-            limits: launched.limits,
+            limits: launch_settings.limits,
             capabilities: Capabilities::default(),
             session: Mutex::new(None),
             is_prompting: AtomicBool::new(false),
@@ -389,20 +396,20 @@ impl Agent {
                 Some(unreadable) => StartError::Unreadable(unreadable),
                 None => StartError::AgentExited(self.early_exit().await),
             },
-            CallError::Malformed(what) => StartError::Malformed(what),
+            CallError::Malformed(detail) => StartError::Malformed(detail),
         }
     }
 
     /// Returns the end of an agent whose output has ended. Waits up to [`EXIT_STATUS_TIMEOUT`] for its status.
     pub(crate) async fn early_exit(&self) -> EarlyExit {
-        let mut life = self.process_state.clone();
-        let known = life.wait_for(|life| life.exit_status.is_some() || life.all_ended);
-        timeout(EXIT_STATUS_TIMEOUT, known).await.ok();
-        let life = self.process_state.borrow().clone();
+        let mut state = self.process_state.clone();
+        let ended = state.wait_for(|state| state.exit_status.is_some() || state.all_ended);
+        timeout(EXIT_STATUS_TIMEOUT, ended).await.ok();
+        let state = self.process_state.borrow().clone();
         EarlyExit {
-            status: life.exit_status.unwrap_or(ExitStatus::Unknown),
-            lease_expired: life.lease_expired,
-            exceeded_limit: life.exceeded_limit,
+            status: state.exit_status.unwrap_or(ExitStatus::Unknown),
+            lease_expired: state.lease_expired,
+            exceeded_limit: state.exceeded_limit,
             stderr_tail: self.diagnostics.stderr_tail(),
             noise_tail: self.diagnostics.noise_tail(),
         }
@@ -410,8 +417,8 @@ impl Agent {
 
     /// Kills the whole tree and waits until no process of it is left.
     async fn kill(self) {
-        let mut life = self.process_state.clone();
+        let mut state = self.process_state.clone();
         drop(self);
-        life.wait_for(|life| life.all_ended).await.ok();
+        state.wait_for(|state| state.all_ended).await.ok();
     }
 }

@@ -38,7 +38,7 @@ pub struct Capabilities {
 /// A sign-in method.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AuthMethod {
-    /// The ID of the method, for `authenticate` of an agent.
+    /// The ID of the method, for `authenticate` in the agent configuration.
     pub id: String,
     /// The name that the agent shows to people.
     pub name: String,

@@ -48,16 +48,16 @@ pub struct Command {
 #[derive(Debug, thiserror::Error)]
 pub enum CommandError {
     /// The command is empty.
-    #[error("start a command: it is empty")]
+    #[error("the command is empty")]
     Empty,
     /// The working directory does not exist.
-    #[error("start a command in {path:?}: not a folder")]
+    #[error("the working directory `{}` is not a folder", .path.display())]
     WorkingDirectory {
         /// The directory.
         path: PathBuf,
     },
     /// The guard could not be started.
-    #[error("start the guard {program:?}")]
+    #[error("cannot start the guard `{}`", .program.display())]
     Guard {
         /// The guard's program.
         program: PathBuf,
@@ -88,7 +88,8 @@ pub struct RunningCommand {
 }
 
 impl Command {
-    /// Starts the command under a guard. [`CommandEnd::failed`] tells later if the program could not be started.
+    /// Starts the command under a guard. If the program cannot be started, [`CommandEnd::start_error`] has the
+    /// reason.
     ///
     /// The caller must be within a tokio runtime.
     ///
@@ -119,7 +120,7 @@ impl Command {
             stdin,
             stdout,
             stderr,
-            process_state: life,
+            process_state,
         } = launch(&tree).map_err(|source| CommandError::Guard {
             program: self.guard.program.clone(),
             source,
@@ -133,7 +134,7 @@ impl Command {
         ];
         Ok(RunningCommand {
             control: Arc::new(control),
-            process_state: life,
+            process_state,
             output,
             readers,
         })
@@ -152,7 +153,7 @@ impl RunningCommand {
         // Waiting fails only if the task that watches the guard has ended, and then no process is left either.
         self.process_state
             .clone()
-            .wait_for(|life| life.all_ended)
+            .wait_for(|state| state.all_ended)
             .await
             .ok();
     }
@@ -167,13 +168,13 @@ impl RunningCommand {
     pub async fn kill(self) -> CommandEnd {
         let Self {
             control,
-            process_state: mut life,
+            process_state: mut state,
             output,
             readers,
         } = self;
         // Dropping the control closes the guard's socket, and the guard then kills the whole tree.
         drop(control);
-        life.wait_for(|life| life.all_ended).await.ok();
+        state.wait_for(|state| state.all_ended).await.ok();
         // No process can write any more, so the readers reach the end of the output at once. The limit is for a
         // process that escaped from the guard with the output open.
         let reading = async {
@@ -182,12 +183,12 @@ impl RunningCommand {
             }
         };
         timeout(EXIT_STATUS_TIMEOUT, reading).await.ok();
-        let life = life.borrow().clone();
+        let state = state.borrow().clone();
         let output = output.lock().unwrap_or_else(PoisonError::into_inner);
         CommandEnd {
-            start_error: life.start_error,
-            status: life.exit_status.unwrap_or(ExitStatus::Unknown),
-            lease_expired: life.lease_expired,
+            start_error: state.start_error,
+            status: state.exit_status.unwrap_or(ExitStatus::Unknown),
+            lease_expired: state.lease_expired,
             output_tail: output.text(),
         }
     }

@@ -84,7 +84,7 @@ impl Diagnostics {
     }
 
     /// Records that the rest of the output is discarded. The first reason stays.
-    pub(crate) fn set_unreadable(&self, why: UnreadableOutput) {
-        self.unreadable.set(why).ok();
+    pub(crate) fn set_unreadable(&self, reason: UnreadableOutput) {
+        self.unreadable.set(reason).ok();
     }
 }

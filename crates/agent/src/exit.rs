@@ -49,9 +49,11 @@ impl ExceededLimit {
 impl fmt::Display for ExceededLimit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::Memory => "its processes used more memory than its agent allows",
-            Self::Processes => "it started more processes than its agent allows",
-            Self::Cpu => "its processes used more processor time than its agent allows",
+            Self::Memory => "its processes used more memory than the agent configuration allows",
+            Self::Processes => "it started more processes than the agent configuration allows",
+            Self::Cpu => {
+                "its processes used more processor time than the agent configuration allows"
+            }
         })
     }
 }

@@ -12,20 +12,20 @@ use crate::{
     Decision, PermissionRequest, Permissions, Update,
     diagnostics::Diagnostics,
     limits::{MAX_PENDING_REQUESTS, MAX_QUEUED_LINES},
-    output::{Sorter, read_stdout},
+    output::{LineDispatcher, read_stdout},
     router::Router,
     sdk::convert,
 };
 
 /// The result of reading an output.
 #[derive(Debug)]
-pub struct Heard {
+pub struct OutputSummary {
     /// The updates of the turn in the session `s`, in order.
     pub updates: Vec<Update>,
     /// `true` if the reader gave up on the output.
     pub unreadable: bool,
     /// The size of the kept tail of non-message lines, in bytes.
-    pub noise_tail: usize,
+    pub noise_tail_bytes: usize,
 }
 
 struct DenyAll;
@@ -38,7 +38,7 @@ impl Permissions for DenyAll {
 
 /// Reads an output to its end as in a prompt of the session `s`, through the same reader, router and conversions as
 /// in production. A message for the protocol's SDK is converted as every kind of reply.
-pub fn hear(output: &[u8], max_line_bytes: usize) -> Heard {
+pub fn read_output(output: &[u8], max_line_bytes: usize) -> OutputSummary {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_time()
         .build();
@@ -50,56 +50,57 @@ pub fn hear(output: &[u8], max_line_bytes: usize) -> Heard {
         let diagnostics = Diagnostics::new();
         let requests = Semaphore::new(MAX_PENDING_REQUESTS);
         let (messages, mut received) = mpsc::channel(MAX_QUEUED_LINES);
-        let (updates, mut told) = mpsc::channel(4);
+        let (updates, mut delivered) = mpsc::channel(4);
         router.attach(AcpSessionId::new("s"), updates);
-        let sorter = Sorter {
+        let dispatcher = LineDispatcher {
             router: &router,
             diagnostics: &diagnostics,
             messages,
-            requests: &requests,
+            request_permits: &requests,
             max_line_bytes,
         };
         let reading = async {
-            read_stdout(output, sorter).await;
+            read_stdout(output, dispatcher).await;
         };
-        let taking = async {
+        let converting = async {
             while let Some(message) = received.recv().await {
-                if take(&router, &message).await {
+                if convert_message(&router, &message).await {
                     requests.add_permits(1);
                 }
             }
         };
-        let mut heard = Vec::new();
-        let mut both = std::pin::pin!(async { tokio::join!(reading, taking) });
+        let mut read = Vec::new();
+        // Drain the updates while both tasks run: their channel is small, and a full one would block the reader forever.
+        let mut both = std::pin::pin!(async { tokio::join!(reading, converting) });
         loop {
             tokio::select! {
-                Some(update) = told.recv() => heard.push(update),
+                Some(update) = delivered.recv() => read.push(update),
                 _ = &mut both => break,
             }
         }
         router.detach();
-        while let Ok(update) = told.try_recv() {
-            heard.push(update);
+        while let Ok(update) = delivered.try_recv() {
+            read.push(update);
         }
-        Heard {
-            updates: heard,
+        OutputSummary {
+            updates: read,
             unreadable: diagnostics.unreadable().is_some(),
-            noise_tail: diagnostics.noise_tail().len(),
+            noise_tail_bytes: diagnostics.noise_tail().len(),
         }
     })
 }
 
 /// Converts a message as every kind of reply and request. Returns `true` if the message is a request.
-async fn take(router: &Router, message: &str) -> bool {
+async fn convert_message(router: &Router, message: &str) -> bool {
     let Ok(message) = serde_json::from_str::<Value>(message) else {
         return false;
     };
     let result = &message["result"];
-    convert::answers(result);
+    convert::convert_all_replies(result);
     let params = message["params"].clone();
-    if let Ok(asked) = serde_json::from_value::<schema::RequestPermissionRequest>(params) {
-        let turn = router.turn();
-        let request = convert::permission(asked);
+    if let Ok(request) = serde_json::from_value::<schema::RequestPermissionRequest>(params) {
+        let turn = router.current_turn();
+        let request = convert::permission(request);
         router.decide(turn.as_deref(), request, |_| ()).await;
     }
     !message["method"].is_null() && !message["id"].is_null()

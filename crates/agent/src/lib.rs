@@ -1,9 +1,22 @@
-//! One ACP agent as a child process under a guard.
+//! Runs an agent that speaks the Agent Client Protocol (ACP) as a child process under a guard.
 //!
-//! [`Agent::start`] starts an agent from its command line and negotiates the version of the Agent Client Protocol
-//! (ACP) with it. The caller then creates a session ([`Agent::new_session`]) or restores an earlier one
-//! ([`Agent::restore`]), prompts it ([`Agent::prompt`]) and shuts the agent down ([`Agent::shutdown`]). A [`Command`]
-//! is a program that speaks no protocol, such as a precheck; it runs under a guard in the same way.
+//! ```text
+//! Launch --Agent::launch--> StartingAgent --negotiate--> Agent --shutdown--> Exit
+//!                                                          |
+//!          new_session, restore --> OpenSession            |-- prompt --> Update, Update, ... --> stop reason
+//!          apply_settings                                  `-- PermissionRequest --> Permissions --> Decision
+//! ```
+//!
+//! - [`Launch`] is the agent's command and its conditions; [`Agent::launch`] starts the process.
+//! - [`StartingAgent`] negotiates the version of the protocol and becomes an [`Agent`].
+//! - An [`Agent`] creates a session ([`Agent::new_session`]) or restores an earlier one ([`Agent::restore`]), takes
+//!   prompts ([`Agent::prompt`]) and is shut down ([`Agent::shutdown`]).
+//! - A [`Lease`] keeps the agent alive. If its owner does not renew it in time, the guard kills the agent.
+//! - [`Permissions`] is the port that decides the agent's permission requests.
+//! - A [`Command`] is a program that speaks no protocol, such as a precheck. It runs under a guard in the same way.
+//! - [`guard`] is the process between the worker and the agent.
+//!
+//! Read `agent.rs` first, then `guard/mod.rs`.
 //!
 //! **Invariants**
 //! - The crate uses no database and no schedule.

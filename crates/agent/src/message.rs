@@ -36,7 +36,7 @@ impl MessageSize {
         Some(if large { Self::Large } else { Self::Small })
     }
 
-    /// Returns how many of `all` places the message occupies while it waits.
+    /// Returns how many of `all` permits the message needs while it waits.
     pub(crate) fn permits(self, all: usize) -> usize {
         match self {
             Self::Small => 1,

@@ -1,7 +1,7 @@
 //! Creating a session, and restoring an earlier one.
 //!
-//! Agents report a failed restore by different codes. This module therefore sorts the errors into the three cases
-//! that a worker treats differently: the session is busy (retry later), gone (a retry does not help), or refused for
+//! Agents report a failed restore by different codes. This module therefore sorts the errors into the three cases that
+//! a worker treats differently: the session is busy (retry later), not found (a retry does not help), or refused for
 //! another reason.
 
 use std::{path::Path, sync::PoisonError, time::Duration};
@@ -29,16 +29,16 @@ const BUSY_WRITER_TEXT: &str = "thread_active_writer";
 /// The reason why a session could not be opened.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum OpenError {
-    /// The agent cannot restore sessions by the method that the agent wants.
-    #[error("restore the session: the agent offers {offered}, {wanted} was asked for")]
+    /// The agent does not offer the configured method to restore sessions.
+    #[error("cannot restore the session: {wanted} is required, and the agent offers {offered}")]
     Unsupported {
-        /// The methods that the agent accepts.
+        /// The methods that the configuration accepts.
         wanted: &'static str,
         /// The methods that the agent offers.
         offered: &'static str,
     },
     /// Another process has the session open. A later retry may succeed.
-    #[error("restore the session: it is in use elsewhere ({code}: {message})")]
+    #[error("the session is in use elsewhere ({code}: {message})")]
     Busy {
         /// The JSON-RPC code.
         code: i32,
@@ -46,31 +46,31 @@ pub enum OpenError {
         message: String,
     },
     /// The agent does not know the session any more. A retry does not help.
-    #[error("restore the session {id}: the agent does not know it")]
+    #[error("the agent does not know the session `{id}`")]
     SessionNotFound {
         /// The session.
         id: AcpSessionId,
     },
-    /// A person must sign in, or the agent must name a sign-in method.
-    #[error("open a session: the agent wants a sign-in; it offers {}", format_auth_methods(.methods))]
+    /// A person must sign in, or the configuration must name a sign-in method.
+    #[error("the agent requires a sign-in; it offers {}", format_auth_methods(.methods))]
     SignInNeeded {
         /// The sign-in methods that the agent offers.
         methods: Vec<AuthMethod>,
     },
     /// The agent did not reply in time.
-    #[error("open a session within {limit:?}")]
+    #[error("the agent did not open the session within {limit:?}")]
     Timeout {
         /// The limit.
         limit: Duration,
     },
     /// The agent ended before it replied.
-    #[error("open a session: the agent ended with {0}")]
+    #[error("the agent ended before it opened the session, with {0}")]
     AgentExited(EarlyExit),
     /// The reader gave up on the agent's output, for this reason.
-    #[error("read the agent's output: {0}")]
+    #[error("cannot read the agent's output: {0}")]
     Unreadable(UnreadableOutput),
     /// The agent replied with any other error.
-    #[error("open a session: the agent answered {code}: {message}")]
+    #[error("cannot open the session: the agent replied with error {code}: {message}")]
     Refused {
         /// The JSON-RPC code.
         code: i32,
@@ -78,7 +78,7 @@ pub enum OpenError {
         message: String,
     },
     /// The agent's reply does not match the protocol.
-    #[error("read the agent's answer: {0}")]
+    #[error("the agent's reply does not match the protocol: {0}")]
     Malformed(String),
 }
 
@@ -90,6 +90,7 @@ impl Agent {
         cwd: &Path,
         servers: &[McpServer],
     ) -> Result<OpenSession, OpenError> {
+        // Detach the previous turn, so that updates of the new session cannot reach its receiver.
         self.router.detach();
         let limit = self.limits.start;
         match timeout(limit, self.connection.new_session(cwd, servers)).await {
@@ -107,16 +108,17 @@ impl Agent {
     ///
     /// # Errors
     ///
-    /// Returns [`OpenError::Busy`] if a later retry may succeed, and [`OpenError::Gone`] if the agent does not know
-    /// the session any more.
+    /// Returns [`OpenError::Busy`] if a later retry may succeed, and [`OpenError::SessionNotFound`] if the agent does
+    /// not know the session any more.
     pub async fn restore(
         &self,
         id: &AcpSessionId,
         cwd: &Path,
         servers: &[McpServer],
-        how: RestoreBy,
+        restore_by: RestoreBy,
     ) -> Result<OpenSession, OpenError> {
-        let resume = self.uses_resume(how)?;
+        let resume = self.uses_resume(restore_by)?;
+        // Without a turn, the router discards the history that `session/load` replays.
         self.router.detach();
         let limit = self.limits.restore;
         let restored = timeout(limit, async {
@@ -166,12 +168,12 @@ impl Agent {
     }
 
     /// Returns `true` if the restore must use `session/resume`, and `false` if it must use `session/load`.
-    fn uses_resume(&self, how: RestoreBy) -> Result<bool, OpenError> {
-        match (how, self.capabilities.resume, self.capabilities.load) {
+    fn uses_resume(&self, restore_by: RestoreBy) -> Result<bool, OpenError> {
+        match (restore_by, self.capabilities.resume, self.capabilities.load) {
             (RestoreBy::Auto | RestoreBy::Resume, true, _) => Ok(true),
             (RestoreBy::Auto | RestoreBy::Load, _, true) => Ok(false),
             (_, resume, load) => Err(OpenError::Unsupported {
-                wanted: match how {
+                wanted: match restore_by {
                     RestoreBy::Auto => "session/resume or session/load",
                     RestoreBy::Resume => "session/resume",
                     RestoreBy::Load => "session/load",
@@ -205,32 +207,32 @@ impl Agent {
                 Some(unreadable) => OpenError::Unreadable(unreadable),
                 None => OpenError::AgentExited(self.early_exit().await),
             },
-            CallError::Malformed(what) => OpenError::Malformed(what),
+            CallError::Malformed(detail) => OpenError::Malformed(detail),
         }
     }
 
-    /// Sorts the error of a restore. No single code means that a session is gone, so the list of the agent's sessions
-    /// decides if the agent can list them.
+    /// Sorts the error of a restore. No single code means that a session does not exist, so the list of the agent's
+    /// sessions decides if the agent can list them.
     async fn restore_error(&self, id: &AcpSessionId, error: CallError) -> OpenError {
-        let CallError::ErrorReply(answered) = error else {
+        let CallError::ErrorReply(reply) = error else {
             return self.open_error(error).await;
         };
-        if is_busy(&answered) {
-            let AgentError { code, message, .. } = answered;
+        if is_busy(&reply) {
+            let AgentError { code, message, .. } = reply;
             return OpenError::Busy { code, message };
         }
-        if answered.code != AUTH_REQUIRED {
+        if reply.code != AUTH_REQUIRED {
             let listed = timeout(self.limits.restore, self.lists_session(id))
                 .await
                 .ok()
                 .flatten();
             // Without a list, the code alone decides.
-            let gone = listed.map_or(answered.code == RESOURCE_NOT_FOUND, |listed| !listed);
-            if gone {
+            let not_found = listed.map_or(reply.code == RESOURCE_NOT_FOUND, |listed| !listed);
+            if not_found {
                 return OpenError::SessionNotFound { id: id.clone() };
             }
         }
-        self.open_error(CallError::ErrorReply(answered)).await
+        self.open_error(CallError::ErrorReply(reply)).await
     }
 
     /// Returns `true` if the agent lists the session. Returns `None` if the agent cannot list its sessions, or if the
@@ -255,7 +257,7 @@ impl Agent {
 }
 
 fn is_busy(error: &AgentError) -> bool {
-    let says_writer = || {
+    let names_other_writer = || {
         let data = error
             .data
             .as_ref()
@@ -263,5 +265,6 @@ fn is_busy(error: &AgentError) -> bool {
             .unwrap_or_default();
         error.message.contains(BUSY_WRITER_TEXT) || data.contains(BUSY_WRITER_TEXT)
     };
-    SESSION_BUSY_CODES.contains(&error.code) || (error.code == BUSY_WRITER_CODE && says_writer())
+    SESSION_BUSY_CODES.contains(&error.code)
+        || (error.code == BUSY_WRITER_CODE && names_other_writer())
 }

@@ -44,18 +44,18 @@ pub(crate) struct LineDispatcher<'a> {
 /// fills its pipe and not the memory of the worker. Other messages go to the protocol's connection. Lines that are no
 /// messages are dropped and counted. After a line or message that exceeds its limit, the rest of the output is read
 /// and discarded.
-pub(crate) async fn read_stdout(stdout: impl AsyncRead + Unpin, sorter: LineDispatcher<'_>) {
+pub(crate) async fn read_stdout(stdout: impl AsyncRead + Unpin, dispatcher: LineDispatcher<'_>) {
     let mut stdout = BufReader::new(stdout);
     let mut line = Vec::new();
     loop {
         line.clear();
         // One long line must not keep its buffer for the rest of the session.
         line.shrink_to(LARGE_MESSAGE_BYTES);
-        let limit = sorter.max_line_bytes;
+        let limit = dispatcher.max_line_bytes;
         let unreadable = match read_line(&mut stdout, &mut line, limit).await {
             Ok(LineRead::Complete) => match MessageSize::measure(&line) {
                 Some(size) => {
-                    sorter.dispatch(&line, size).await;
+                    dispatcher.dispatch(&line, size).await;
                     continue;
                 }
                 None => UnreadableOutput::TooManyValues {
@@ -65,10 +65,10 @@ pub(crate) async fn read_stdout(stdout: impl AsyncRead + Unpin, sorter: LineDisp
             Ok(LineRead::TooLong) => UnreadableOutput::LineTooLong { limit },
             Ok(LineRead::EndOfOutput) | Err(_) => return,
         };
-        sorter.diagnostics.set_unreadable(unreadable);
+        dispatcher.diagnostics.set_unreadable(unreadable);
         // Dropping the sorter closes the channel of messages, so that calls which wait for an answer end. The output
         // is still drained, because an agent that blocks on a full pipe would not end by itself.
-        drop((sorter, line));
+        drop((dispatcher, line));
         tokio::io::copy(&mut stdout, &mut tokio::io::sink())
             .await
             .ok();
@@ -99,6 +99,7 @@ async fn read_line(
         }
         let end = buffer.iter().position(|byte| *byte == b'\n');
         let piece = &buffer[..end.unwrap_or(buffer.len())];
+        // Check before the copy, so that a line without end never fills the memory.
         if line.len() + piece.len() > limit {
             return Ok(LineRead::TooLong);
         }
@@ -146,9 +147,9 @@ impl LineDispatcher<'_> {
                 method: Some(_),
                 id: Some(_),
             })) => {
-                let places = u32::try_from(size.permits(MAX_PENDING_REQUESTS)).unwrap_or(1);
+                let permit_count = u32::try_from(size.permits(MAX_PENDING_REQUESTS)).unwrap_or(1);
                 tokio::select! {
-                    permits = self.request_permits.acquire_many(places) => {
+                    permits = self.request_permits.acquire_many(permit_count) => {
                         // Releases all permits but one at once. `write_lines` in `sdk` returns the last one when the
                         // answer is written.
                         if let Some(permit) = permits.ok().and_then(|mut permits| permits.split(1)) {

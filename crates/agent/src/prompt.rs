@@ -17,19 +17,19 @@ use crate::{
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum PromptError {
     /// No session is open.
-    #[error("prompt the agent: no session is open")]
+    #[error("cannot prompt the agent: no session is open")]
     NoSession,
     /// The agent has not answered the previous prompt yet.
-    #[error("prompt the agent: the prompt before has no answer yet")]
+    #[error("cannot prompt the agent: the previous prompt has no answer yet")]
     PromptInProgress,
     /// The agent ended before it answered. Its session may contain the prompt all the same.
-    #[error("get the agent's answer: it ended with {0}")]
+    #[error("the agent ended before it answered, with {0}")]
     AgentExited(EarlyExit),
     /// The reader gave up on the agent's output, for this reason.
-    #[error("read the agent's output: {0}")]
+    #[error("cannot read the agent's output: {0}")]
     Unreadable(UnreadableOutput),
     /// The agent replied with an error.
-    #[error("get the agent's answer: it answered {code}: {message}")]
+    #[error("the agent replied with error {code}: {message}")]
     AgentError {
         /// The JSON-RPC code.
         code: i32,
@@ -39,7 +39,7 @@ pub enum PromptError {
         data: Option<Value>,
     },
     /// The agent's reply does not match the protocol.
-    #[error("read the agent's answer: {0}")]
+    #[error("the agent's reply does not match the protocol: {0}")]
     Protocol(String),
 }
 
@@ -55,7 +55,7 @@ impl Drop for CancelOnDrop<'_> {
         if self.is_answered {
             self.agent.is_prompting.store(false, Ordering::Release);
         } else {
-            // `prompting` stays `true`, because the agent may still work on this prompt and a second one would
+            // `is_prompting` stays `true`, because the agent may still work on this prompt and a second one would
             // overlap with it.
             self.agent.router.detach();
             self.agent.connection.cancel(self.session).ok();
@@ -73,7 +73,7 @@ impl Agent {
     /// The caller must read the receiver all the while: while it is full, no output of the agent is read, and the
     /// answer cannot arrive. The caller may drop the receiver if it needs no updates. The function has no time limit.
     /// If the caller drops the future, the agent is asked to cancel, and every later prompt fails with
-    /// [`PromptError::Overlap`].
+    /// [`PromptError::PromptInProgress`].
     ///
     /// # Errors
     ///
@@ -89,13 +89,14 @@ impl Agent {
             return Err(PromptError::PromptInProgress);
         }
         let turn = self.router.attach(session.clone(), updates);
-        let mut asked = CancelOnDrop {
+        // From here on, dropping this future cancels the prompt, so that the agent does not work on without a reader.
+        let mut cancel_on_drop = CancelOnDrop {
             agent: self,
             session: &session,
             is_answered: false,
         };
         let answer = self.connection.prompt(&session, text).await;
-        asked.is_answered = true;
+        cancel_on_drop.is_answered = true;
         // Requests that are still open belong to the finished prompt, so they get the answer `cancelled`.
         turn.cancel();
         match answer {
@@ -109,7 +110,7 @@ impl Agent {
                 message,
                 data,
             }),
-            Err(CallError::Malformed(what)) => Err(PromptError::Protocol(what)),
+            Err(CallError::Malformed(detail)) => Err(PromptError::Protocol(detail)),
             Err(CallError::Closed) => Err(match self.diagnostics.unreadable() {
                 Some(unreadable) => PromptError::Unreadable(unreadable),
                 None => PromptError::AgentExited(self.early_exit().await),

@@ -84,8 +84,8 @@ impl Router {
         self.replace_turn(None);
     }
 
-    /// Ends the turn of an agent whose process has ended: its open requests are reported as `cancelled`, although no process
-    /// reads the answers.
+    /// Ends the turn of an agent whose process has ended: its open requests are reported as `cancelled`, although no
+    /// process reads the answers.
     pub(crate) async fn end_turn(&self) {
         if let Some(turn) = self.current_turn() {
             turn.cancel();
@@ -98,10 +98,10 @@ impl Router {
     }
 
     fn replace_turn(&self, turn: Option<Arc<Turn>>) {
-        let before = std::mem::replace(&mut *lock(&self.current_turn), turn);
-        if let Some(before) = before {
-            before.detached.cancel();
-            before.cancelled.cancel();
+        let previous = std::mem::replace(&mut *lock(&self.current_turn), turn);
+        if let Some(previous) = previous {
+            previous.detached.cancel();
+            previous.cancelled.cancel();
         }
     }
 
@@ -189,7 +189,7 @@ impl Turn {
 
     /// Sends one update, and waits while the receiver is full. A receiver that was dropped is no error.
     async fn deliver(&self, update: Update, size: MessageSize) {
-        // A large update reserves the whole channel and then uses one place, so that at most one large update waits
+        // A large update reserves the whole channel and then uses one slot, so that at most one large update waits
         // at a time.
         let places = size.permits(self.updates.max_capacity());
         tokio::select! {
@@ -217,21 +217,21 @@ impl Turn {
         if seen.len() >= MAX_REMEMBERED_TOOL_CALLS && !seen.contains_key(id) {
             seen.clear();
         }
-        let (known_kind, known_title) = seen.entry(id.clone()).or_default();
-        *known_kind = kind.cloned().or_else(|| known_kind.take());
-        *known_title = title.cloned().or_else(|| known_title.take());
+        let (seen_kind, seen_title) = seen.entry(id.clone()).or_default();
+        *seen_kind = kind.cloned().or_else(|| seen_kind.take());
+        *seen_title = title.cloned().or_else(|| seen_title.take());
     }
 
     /// Fills in kind and title from the tool call if the request itself names none.
     fn fill_from_tool_call(&self, request: &mut PermissionRequest) {
         let seen = lock(&self.seen_tool_calls);
         let (kind, title) = seen.get(&request.tool_call).cloned().unwrap_or_default();
-        let about = &mut request.subject;
-        if about.tool_kind.is_empty() {
-            about.tool_kind = kind.unwrap_or_else(|| "other".to_owned());
+        let subject = &mut request.subject;
+        if subject.tool_kind.is_empty() {
+            subject.tool_kind = kind.unwrap_or_else(|| "other".to_owned());
         }
-        if about.title.is_empty() {
-            about.title = title.unwrap_or_default();
+        if subject.title.is_empty() {
+            subject.title = title.unwrap_or_default();
         }
     }
 }

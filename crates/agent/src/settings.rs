@@ -16,10 +16,10 @@ use crate::{
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SettingsError {
     /// No session is open.
-    #[error("apply settings: no session is open")]
+    #[error("cannot apply settings: no session is open")]
     NoSession,
     /// The agent does not have this mode.
-    #[error("set the mode {mode:?}: the agent offers {}", format_list(.offered))]
+    #[error("unknown mode `{mode}`; the agent offers {}", format_list(.offered))]
     UnknownMode {
         /// The requested mode.
         mode: String,
@@ -27,7 +27,7 @@ pub enum SettingsError {
         offered: Vec<String>,
     },
     /// The agent does not have this setting.
-    #[error("set {setting:?}: the agent's settings are {}", format_list(.offered))]
+    #[error("unknown setting `{setting}`; the agent offers {}", format_list(.offered))]
     UnknownSetting {
         /// The requested setting.
         setting: String,
@@ -35,7 +35,7 @@ pub enum SettingsError {
         offered: Vec<String>,
     },
     /// The setting does not accept this value.
-    #[error("set {setting:?} to {value:?}: the agent takes {}", format_list(.offered))]
+    #[error("invalid value `{value}` of setting `{setting}`; the agent accepts {}", format_list(.offered))]
     UnknownValue {
         /// The setting.
         setting: String,
@@ -45,7 +45,7 @@ pub enum SettingsError {
         offered: Vec<String>,
     },
     /// The agent did not reply in time.
-    #[error("set {what:?} within {limit:?}")]
+    #[error("the agent did not set `{what}` within {limit:?}")]
     Timeout {
         /// The mode or setting.
         what: String,
@@ -53,10 +53,10 @@ pub enum SettingsError {
         limit: Duration,
     },
     /// The agent ended before it replied.
-    #[error("apply settings: the agent ended with {0}")]
+    #[error("the agent ended before it applied the settings, with {0}")]
     AgentExited(EarlyExit),
     /// The agent replied with an error.
-    #[error("set {what:?}: the agent answered {code}: {message}")]
+    #[error("cannot set `{what}`: the agent replied with error {code}: {message}")]
     Refused {
         /// The mode or setting.
         what: String,
@@ -66,10 +66,10 @@ pub enum SettingsError {
         message: String,
     },
     /// The agent's reply does not match the protocol.
-    #[error("read the agent's answer: {0}")]
+    #[error("the agent's reply does not match the protocol: {0}")]
     Malformed(String),
     /// The reader gave up on the agent's output, for this reason.
-    #[error("read the agent's output: {0}")]
+    #[error("cannot read the agent's output: {0}")]
     Unreadable(UnreadableOutput),
 }
 
@@ -102,13 +102,13 @@ impl Agent {
         if let Some(mode) = mode {
             self.set_mode(&mut opened, mode).await?;
         }
-        let mut waiting: Vec<(&String, &String)> = settings.iter().collect();
-        while !waiting.is_empty() {
-            let next = waiting
+        let mut remaining: Vec<(&String, &String)> = settings.iter().collect();
+        while !remaining.is_empty() {
+            let next = remaining
                 .iter()
                 .position(|(id, value)| find_setting(&opened, id, value).is_ok());
             // If the agent accepts none of the remaining values, `set` returns the error for the first one.
-            let (id, value) = waiting.remove(next.unwrap_or(0));
+            let (id, value) = remaining.remove(next.unwrap_or(0));
             self.set_setting(&mut opened, id, value).await?;
         }
         // One more pass, for values that a later setting has reset. A second reset is left as it is, so that two
@@ -117,7 +117,7 @@ impl Agent {
             if opened
                 .settings
                 .iter()
-                .any(|known| known.id == *id && known.current != *value)
+                .any(|setting| setting.id == *id && setting.current != *value)
             {
                 self.set_setting(&mut opened, id, value).await?;
             }
@@ -136,10 +136,13 @@ impl Agent {
     async fn set_mode(&self, opened: &mut OpenSession, mode: &str) -> Result<(), SettingsError> {
         let offered = opened.modes.as_ref().map(|modes| modes.offered.as_slice());
         let offered = offered.unwrap_or_default();
-        if !offered.iter().any(|known| known.id == mode) {
+        if !offered.iter().any(|mode_offer| mode_offer.id == mode) {
             return Err(SettingsError::UnknownMode {
                 mode: mode.to_owned(),
-                offered: offered.iter().map(|known| known.id.clone()).collect(),
+                offered: offered
+                    .iter()
+                    .map(|mode_offer| mode_offer.id.clone())
+                    .collect(),
             });
         }
         self.with_timeout(mode, self.connection.set_mode(&opened.id, mode))
@@ -194,14 +197,14 @@ fn find_setting<'a>(
     id: &str,
     value: &str,
 ) -> Result<&'a Setting, SettingsError> {
-    let Some(setting) = opened.settings.iter().find(|known| known.id == id) else {
-        let known = opened.settings.iter();
+    let Some(setting) = opened.settings.iter().find(|offered| offered.id == id) else {
+        let offered = opened.settings.iter();
         return Err(SettingsError::UnknownSetting {
             setting: id.to_owned(),
-            offered: known.map(|known| known.id.clone()).collect(),
+            offered: offered.map(|offered| offered.id.clone()).collect(),
         });
     };
-    if !setting.values.iter().any(|known| known == value) {
+    if !setting.values.iter().any(|offered| offered == value) {
         return Err(SettingsError::UnknownValue {
             setting: id.to_owned(),
             value: value.to_owned(),

@@ -1,6 +1,7 @@
 //! The shutdown of an agent: gentle steps first, then SIGKILL.
 //!
-//! Each step has a limit of time, so that even an agent that ignores all of them has ended after [`Grace::whole`].
+//! Each step has a limit of time, so that even an agent that ignores all of them has ended after
+//! [`GracePeriods::total`].
 
 use std::{sync::atomic::Ordering, time::Duration};
 
@@ -97,7 +98,7 @@ impl Agent {
         let Self {
             connection,
             control,
-            process_state: mut life,
+            process_state: mut state,
             diagnostics,
             readers,
             router,
@@ -107,23 +108,24 @@ impl Agent {
         // 2. End of input, then SIGTERM, then SIGKILL.
         let until = Instant::now() + grace.eof;
         connection.close_input(FLUSH_TIMEOUT.min(grace.eof)).await;
-        let mut how = ShutdownStep::Exit;
-        if !all_ended_by(&mut life, until).await {
+        let mut step = ShutdownStep::Exit;
+        if !all_ended_by(&mut state, until).await {
             // The agent's own process may have ended in time while a descendant still lives. Then the agent counts as
             // ended by itself.
-            let lives = |life: &watch::Receiver<ProcessState>| life.borrow().exit_status.is_none();
-            if lives(&life) {
-                how = ShutdownStep::Term;
+            let lives =
+                |state: &watch::Receiver<ProcessState>| state.borrow().exit_status.is_none();
+            if lives(&state) {
+                step = ShutdownStep::Term;
             }
             // Sending fails only if the guard has ended, and then its tree is being swept.
             control.terminate().ok();
-            if !all_ended_by(&mut life, Instant::now() + grace.term).await && lives(&life) {
-                how = ShutdownStep::Kill;
+            if !all_ended_by(&mut state, Instant::now() + grace.term).await && lives(&state) {
+                step = ShutdownStep::Kill;
             }
         }
         // Dropping the control closes the guard's socket, and the guard then kills the rest of the tree.
         drop(control);
-        life.wait_for(|life| life.all_ended).await.ok();
+        state.wait_for(|state| state.all_ended).await.ok();
         // 3. Read the rest of the output.
         // No process can write any more, so the readers reach the end of the output at once.
         let reading = async {
@@ -132,10 +134,10 @@ impl Agent {
         };
         timeout(EXIT_STATUS_TIMEOUT, reading).await.ok();
         router.end_turn().await;
-        let ended = life.borrow().clone();
+        let ended = state.borrow().clone();
         Exit {
             status: ended.exit_status.unwrap_or(ExitStatus::Unknown),
-            step: how,
+            step,
             lease_expired: ended.lease_expired,
             exceeded_limit: ended.exceeded_limit,
             stderr_tail: diagnostics.stderr_tail(),
@@ -146,8 +148,8 @@ impl Agent {
 }
 
 /// Waits until no process of the tree is left. Returns `true` if that was before `until`.
-async fn all_ended_by(life: &mut watch::Receiver<ProcessState>, until: Instant) -> bool {
-    timeout_at(until, life.wait_for(|life| life.all_ended))
+async fn all_ended_by(state: &mut watch::Receiver<ProcessState>, until: Instant) -> bool {
+    timeout_at(until, state.wait_for(|state| state.all_ended))
         .await
         .is_ok()
 }

@@ -30,8 +30,8 @@ pub struct Token {
     pub scopes: Option<BTreeSet<Permission>>,
     /// The first characters of the secret, by which a person recognizes the token.
     pub secret_prefix: String,
-    /// The token that signed the browser in. If that token ends, this one ends with it. Null if the token is not a
-    /// browser's.
+    /// The token that signed the browser in. If that token ends, this one ends with it. Null if no browser
+    /// uses the token.
     pub parent_id: Option<TokenId>,
     /// The instant at which the token was created.
     pub created_at: Timestamp,
@@ -52,7 +52,7 @@ impl From<access::Token> for Token {
             kind,
             role,
             scopes,
-            secret_prefix: shown,
+            secret_prefix,
             parent_id,
             created_at,
             expires_at,
@@ -66,7 +66,7 @@ impl From<access::Token> for Token {
             kind,
             role,
             scopes,
-            secret_prefix: shown,
+            secret_prefix,
             parent_id,
             created_at,
             expires_at,
@@ -132,7 +132,7 @@ pub struct TenantRequest {
 /// A new tenant, and the token of its first admin.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct TenantCreated {
-    /// The tenant of the caller.
+    /// The new tenant.
     pub tenant: Tenant,
     /// The token of the first admin.
     pub token: TokenCreated,

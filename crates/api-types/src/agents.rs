@@ -1,4 +1,4 @@
-//! Agents, and the results of checking their agents.
+//! Configured agents, and the results of checking them.
 
 use std::{collections::BTreeMap, path::PathBuf, time::Duration};
 
@@ -11,14 +11,14 @@ use utoipa::ToSchema;
 
 use crate::{PermissionRules, PermissionRulesRequest, document::same_fields, milliseconds};
 
-/// An agent: the configuration that starts one agent.
+/// A configured agent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Agent {
     /// The ID of the agent.
     pub id: AgentId,
     /// The name of the agent, unique for the tenant.
     pub name: String,
-    /// The configuration that starts the agent.
+    /// The configuration with which Matins starts the agent's process.
     pub config: AgentConfig,
     /// The capabilities that the agent offered at its last start. Null if the agent has never started.
     pub offers: Option<OfferedCapabilities>,
@@ -42,7 +42,7 @@ impl From<agent::Agent> for Agent {
     }
 }
 
-/// The configuration that starts an agent.
+/// The configuration with which Matins starts the agent's process.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct AgentConfig {
     /// The program and its arguments.
@@ -80,7 +80,7 @@ pub struct AgentConfig {
     pub limits: ResourceLimits,
 }
 
-/// The configuration that starts an agent.
+/// The configuration with which Matins starts the agent's process.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct AgentConfigRequest {
@@ -440,7 +440,7 @@ pub struct CheckResponse {
     pub findings: CheckFindings,
     /// Instructions for signing in. Null if the catalogue does not have the agent.
     pub sign_in_hint: Option<String>,
-    /// `true` if the agent offers the request that `restore` of the agent names.
+    /// `true` if the agent offers the request that `restore` of its configuration names.
     pub can_restore: bool,
     /// The duration of the whole check, with the end of the agent, in milliseconds.
     #[serde(rename = "took_ms", with = "milliseconds")]
@@ -448,18 +448,18 @@ pub struct CheckResponse {
     pub took: Duration,
 }
 
-/// An agent, and the state of its agent on the server's machine.
+/// A configured agent, and its installation on the server's machine.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct AgentView {
     /// The agent.
     #[serde(flatten)]
     pub agent: Agent,
-    /// The state of the agent on the server's machine.
+    /// The installation of the agent's program on the server's machine.
     #[serde(flatten)]
     pub installation: AgentInstallation,
 }
 
-/// The state of an agent on a machine. Matins determines it without starting the agent.
+/// The installation of an agent's program on a machine. Matins determines it without starting the agent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct AgentInstallation {
     /// The path of the agent's program. Null if the program is not installed, or is not in the `PATH` of the agent.

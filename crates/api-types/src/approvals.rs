@@ -52,7 +52,7 @@ impl From<approval::Approval> for Approval {
             run_id,
             automation_id,
             state,
-            request: question,
+            request,
             deadline_at,
             created_at,
         } = approval;
@@ -64,7 +64,7 @@ impl From<approval::Approval> for Approval {
             run_id,
             automation_id,
             state: state.status(),
-            request: question.into(),
+            request: request.into(),
             deadline_at,
             created_at,
             decided_at: state.decided_at(),

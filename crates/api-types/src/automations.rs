@@ -124,8 +124,8 @@ impl AutomationRequest {
     /// `every` triggers do not change: their zone only affects their display and the quiet hours.
     pub fn in_zone(&mut self, zone: &Zone) {
         for trigger in &mut self.triggers {
-            if let Some(named) = trigger.zone_mut() {
-                *named = Some(zone.name().to_owned());
+            if let Some(trigger_zone) = trigger.zone_mut() {
+                *trigger_zone = Some(zone.name().to_owned());
             }
         }
         self.zone = Some(zone.name().to_owned());
@@ -214,11 +214,11 @@ pub struct Automation {
     pub state: AutomationState,
     /// The reason for the pause. Null if the automation is not paused.
     pub pause_reason: Option<String>,
-    /// A problem that a person should look at. Null if there is none.
+    /// A problem that needs a person's attention. Null if there is none.
     pub attention: Option<String>,
     /// The prompt of the agent.
     pub prompt: String,
-    /// The agent that starts the agent.
+    /// The configured agent whose process takes the turns.
     pub agent_id: AgentId,
     /// The working directory of the sessions. Null if each session has a folder of its own.
     pub cwd: Option<String>,

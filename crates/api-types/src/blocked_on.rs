@@ -1,4 +1,4 @@
-//! What a run waits for.
+//! The cause of a run's wait.
 
 use model::{
     ApprovalId, RunId, Timestamp,
@@ -40,7 +40,7 @@ pub enum BlockedOn {
         /// The source of the other run's input.
         origin: Origin,
     },
-    /// The run waits for its place in the queue.
+    /// The run waits for its position in the queue.
     Turn,
     /// The run waits for a person to decide on a permission request of the agent.
     Approval {

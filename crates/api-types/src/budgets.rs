@@ -184,7 +184,7 @@ fn money_schema() -> ObjectBuilder {
         .property(
             "amount",
             text(
-                "A decimal number with at most six digits behind the point, such as `20` or `0.25`.",
+                "A decimal number with at most six digits after the point, such as `20` or `0.25`.",
                 r"^([0-9]{1,9}(\.[0-9]{1,6})?|10{9}(\.0{1,6})?)$",
             ),
         )
@@ -229,7 +229,7 @@ pub struct BudgetPeriodUsage {
 
 impl From<Account> for BudgetUsage {
     fn from(account: Account) -> Self {
-        let days = account.periods;
+        let periods = account.periods;
         let period = |since, until, used: &UsageTotals| BudgetPeriodUsage {
             since,
             until,
@@ -238,8 +238,8 @@ impl From<Account> for BudgetUsage {
             turns: used.turns,
         };
         Self {
-            day: period(days.day, days.day_end, &account.day),
-            month: period(days.month, days.month_end, &account.month),
+            day: period(periods.day, periods.day_end, &account.day),
+            month: period(periods.month, periods.month_end, &account.month),
             budget: account.budget.into(),
         }
     }

@@ -3,6 +3,9 @@
 //! The crates `api` (routes), `service` (rules), `client` (calls) and `cli` (commands) share these types. The doc
 //! comments of the types become the descriptions in the published API document, `docs/openapi.json`.
 //!
+//! Read `document.rs` first: its macro declares the three types of a configuration document and the conversions between
+//! them. `problem.rs` has the only shape of an error, and `trace_event.rs` the events that leave the process.
+//!
 //! | type | example | unknown keys |
 //! | --- | --- | --- |
 //! | request | [`PoliciesRequest`] | refused, with the path of the field |
@@ -62,3 +65,10 @@ pub use sessions::*;
 pub use settings::*;
 pub use trace_event::*;
 pub use triggers::*;
+
+/// The version of the API: of the names of its paths, properties and words. It grows when one of them changes its name
+/// or its meaning, and stays when one is added.
+pub const API_VERSION: u32 = 2;
+
+/// The header of every response with [`API_VERSION`].
+pub const API_VERSION_HEADER: &str = "matins-api-version";

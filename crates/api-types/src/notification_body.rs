@@ -74,7 +74,7 @@ pub struct NotificationAutomation {
     pub name: String,
     /// The reason for the pause. Null if the automation is not paused.
     pub pause_reason: Option<String>,
-    /// A problem that a person should look at. Null if there is none.
+    /// A problem that needs a person's attention. Null if there is none.
     pub attention: Option<String>,
 }
 

@@ -277,7 +277,7 @@ pub struct ReceivedWebhook {
 
 impl fmt::Debug for EndpointCreated {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("EndpointMade")
+        f.debug_struct("EndpointCreated")
             .field("endpoint", &self.endpoint)
             .finish_non_exhaustive()
     }

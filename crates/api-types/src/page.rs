@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-/// The most items that one page of a list holds.
+/// The maximum number of items in a page of a list.
 pub const MAX_PAGE_ITEMS: u32 = 500;
 /// The number of items in a page if the request names no limit.
 pub const DEFAULT_PAGE_ITEMS: u32 = 50;

@@ -69,17 +69,17 @@ impl ProblemKind {
     /// Returns the short text that all problems of the kind share.
     pub const fn title(self) -> &'static str {
         match self {
-            Self::Invalid => "The request cannot be taken",
-            Self::Unauthenticated => "Nobody has signed in",
-            Self::Forbidden => "This is not allowed",
-            Self::NotFound => "There is no such thing",
-            Self::MethodNotAllowed => "The route knows no such method",
-            Self::Refused => "Its state does not allow it",
-            Self::Changed => "It is not what it was when it was read",
+            Self::Invalid => "Invalid request",
+            Self::Unauthenticated => "Unauthenticated",
+            Self::Forbidden => "Forbidden",
+            Self::NotFound => "Not found",
+            Self::MethodNotAllowed => "Method not allowed",
+            Self::Refused => "Conflict",
+            Self::Changed => "Precondition failed",
             Self::TooMany => "Too many requests",
-            Self::Agent => "The agent could not be started",
-            Self::Unavailable => "Something around the server fails",
-            Self::Internal => "The server went wrong",
+            Self::Agent => "Agent failure",
+            Self::Unavailable => "Service unavailable",
+            Self::Internal => "Internal error",
         }
     }
 }

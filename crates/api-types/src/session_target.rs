@@ -21,7 +21,8 @@ pub enum SessionTarget {
 /// The error for a text that names no session target.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "take the session {given:?}: accepted are fresh, continuous, or bound: and the key or the id of a session"
+    "invalid session `{}`: expected fresh, continuous, or bound: and the key or the ID of a session",
+    .given.escape_debug()
 )]
 pub struct InvalidSessionTarget {
     given: String,
@@ -81,8 +82,8 @@ impl utoipa::PartialSchema for SessionTarget {
         utoipa::openapi::ObjectBuilder::new()
             .schema_type(utoipa::openapi::schema::Type::String)
             .description(Some(
-                "`fresh`, `continuous`, or `bound:` and the key or the id of a session. In unified mode a \
-                 browser may leave out which: `bound`.",
+                "`fresh`, `continuous`, or `bound:` and the key or the ID of a session. In unified mode, `bound` \
+                 alone means the session of the browser.",
             ))
             .pattern(Some("^(fresh|continuous|bound(:.+)?)$"))
             .into()
@@ -111,10 +112,11 @@ mod tests {
             assert!(error.contains("fresh, continuous, or bound:"), "{error}");
         }
     }
+
     #[test]
     fn automation_request_without_session_is_fresh() {
-        let asked = serde_json::json!({ "prompt": "Look." });
-        let asked: crate::AutomationRequest = serde_json::from_value(asked).unwrap();
-        assert_eq!(asked.session, SessionTarget::Fresh);
+        let json = serde_json::json!({ "prompt": "Look." });
+        let request: crate::AutomationRequest = serde_json::from_value(json).unwrap();
+        assert_eq!(request.session, SessionTarget::Fresh);
     }
 }

@@ -18,7 +18,7 @@ use crate::{
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SessionRequest {
-    /// The name or the ID of the agent that starts the agent.
+    /// The name or the ID of the configured agent.
     #[schema(min_length = 1)]
     pub agent: String,
     /// The working directory, as an absolute path. The directory never changes. If absent, the session gets a folder
@@ -158,7 +158,7 @@ pub struct Seat {
     pub session_id: SessionId,
     /// The role of the agent in the session.
     pub role: String,
-    /// The agent that starts the agent.
+    /// The configured agent whose process takes the turns of the seat.
     pub agent_id: AgentId,
     /// `true` if the seat takes the inputs that name no seat.
     pub is_entry: bool,

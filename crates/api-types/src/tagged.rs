@@ -1,4 +1,4 @@
-//! Unions that clients tell apart by one property (the tag), and their schemas.
+//! Unions of structs with a tag: one property that identifies the variant. Declares their types and schemas.
 
 use utoipa::openapi::{
     RefOr,

@@ -12,8 +12,8 @@ use crate::{Approval, Message, MessageKind, MessageRole, Run, Session, tagged::t
 tagged_union! {
     /// An event of a trace or of a notification.
     TraceEvent, "kind",
-    "An event of a trace or of a notification. `kind` tells the variants apart. A later server may send other \
-     kinds and more properties; clients skip those." {
+    "An event of a trace or of a notification. `kind` is the tag of the variant. A later server may send other \
+     kinds and more properties: clients must ignore those." {
         /// A session changed.
         Session(TraceSession) = "session",
         /// A run moved to another status.
@@ -124,7 +124,7 @@ pub struct TraceAutomation {
     pub seq: i64,
     /// The instant at which the change was committed to the log.
     pub created_at: Timestamp,
-    /// The ID of the deleted automation.
+    /// The automation.
     pub automation_id: AutomationId,
     /// The change of the automation.
     pub change: AutomationChange,

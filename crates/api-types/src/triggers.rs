@@ -91,9 +91,9 @@ impl TriggerRequest {
 pub struct Trigger {
     /// The ID of the trigger.
     pub id: TriggerId,
-    /// The automation that it fires.
+    /// The automation that the trigger fires.
     pub automation_id: AutomationId,
-    /// The schedule on which it fires.
+    /// The schedule on which the trigger fires.
     pub spec: TriggerSpec,
     /// The next due instant of the schedule. Null if there is none.
     pub next_scheduled_for: Option<Timestamp>,

@@ -15,7 +15,7 @@ use service::{Service, UnifiedMode};
 
 use crate::{Api, Peer, cookie, extract::is_safe, problem::ApiError, request_guard};
 
-/// The authenticated sender of a request. [`Caller::may`] checks the permissions.
+/// The authenticated sender of a request. [`Caller::authorize`] checks the permissions.
 pub(crate) struct Caller {
     pub(crate) api: Api,
     /// The tenant of the token; over the private socket, that of the install.
@@ -43,14 +43,7 @@ impl Caller {
             }));
         }
         Err(ApiError::forbidden(format!(
-            "failed to do that: the token may not {permission}; it is that of {}",
-            match self.role() {
-                Role::Admin => "an admin with fewer scopes",
-                Role::Member => "a member",
-                Role::Viewer => "a viewer",
-                Role::Runtime => "a runtime",
-                Role::Run => "a run",
-            }
+            "this token lacks the permission `{permission}`"
         )))
     }
 
@@ -96,7 +89,7 @@ impl FromRequestParts<Api> for Caller {
 
     async fn from_request_parts(parts: &mut Parts, api: &Api) -> Result<Self, ApiError> {
         let private = parts.extensions.get::<Peer>() == Some(&Peer::Private);
-        let shown = match bearer_token(&parts.headers)? {
+        let secret = match bearer_token(&parts.headers)? {
             Some(secret) => secret,
             None if private => {
                 return Ok(Self {
@@ -108,12 +101,11 @@ impl FromRequestParts<Api> for Caller {
             None => cookie_token(&parts.method, &parts.headers)?,
         };
         // The store looks tokens of all tenants up by a hash, so that the tenant follows from the secret, and no
-        // client can name one. An unknown, an expired and a revoked token get the same answer.
+        // client can name one. An unknown, an expired and a revoked token get the same response.
         let now = api.shared.clock.now();
-        let found = api.shared.store.token_by_hash(&shown.hash(), now).await?;
-        let token = found.ok_or_else(|| {
-            unauthenticated("the token is none, or it has expired or was taken back")
-        })?;
+        let found = api.shared.store.token_by_hash(&secret.hash(), now).await?;
+        let token =
+            found.ok_or_else(|| unauthenticated("the token is unknown, expired or revoked"))?;
         api.shared
             .token_uses
             .record(&api.shared.store, token.id, now);
@@ -137,7 +129,8 @@ fn bearer_token(headers: &HeaderMap) -> Result<Option<TokenSecret>, ApiError> {
     let mut given = headers.get_all(header::AUTHORIZATION).iter();
     let (first, second) = (given.next(), given.next());
     let Some(first) = first else { return Ok(None) };
-    let accepted = "accepted is one header `Authorization: Bearer mat_...`";
+    let accepted =
+        "invalid `Authorization`: accepted is one header `Authorization: Bearer mat_...`";
     if second.is_some() {
         return Err(unauthenticated(accepted));
     }
@@ -151,7 +144,7 @@ fn bearer_token(headers: &HeaderMap) -> Result<Option<TokenSecret>, ApiError> {
     let secret = TokenSecret::parse(secret.trim());
     secret
         .map(Some)
-        .map_err(|error| unauthenticated(&error.to_string()))
+        .map_err(|error| unauthenticated(&format!("invalid token: {error}")))
 }
 
 /// Reads the token of a signed-in browser.
@@ -161,25 +154,27 @@ fn bearer_token(headers: &HeaderMap) -> Result<Option<TokenSecret>, ApiError> {
 /// Returns 401 if no valid cookie came, and 403 if a method that changes something was not sent by a page of this
 /// server.
 fn cookie_token(method: &Method, headers: &HeaderMap) -> Result<TokenSecret, ApiError> {
-    let shown = cookie::value(headers)
-        .ok_or_else(|| unauthenticated("neither a token nor a cookie came with the request"))?;
+    let secret = cookie::value(headers)
+        .ok_or_else(|| unauthenticated("the request has neither a token nor a cookie"))?;
     // A browser adds the cookie by itself, also to requests that a foreign page makes it send (CSRF).
     if !is_safe(method) {
         request_guard::require_same_origin(headers)?;
     }
-    TokenSecret::parse(shown).map_err(|_| unauthenticated("the cookie is worth nothing"))
+    TokenSecret::parse(secret).map_err(|_| unauthenticated("the cookie is invalid"))
 }
 
 /// Returns the error (401) for a request that cannot be authenticated, with the challenge that RFC 9110 requires.
-pub(crate) fn unauthenticated(why: &str) -> ApiError {
+pub(crate) fn unauthenticated(detail: &str) -> ApiError {
     ApiError::new(
         ProblemKind::Unauthenticated,
         StatusCode::UNAUTHORIZED,
-        format!("failed to know who asks: {why}"),
+        detail,
     )
     .header(
         header::WWW_AUTHENTICATE,
         HeaderValue::from_static("Bearer realm=\"matins\""),
     )
-    .hint("`matins token create` makes a token, `matins sign-in` a link for a browser")
+    .hint(
+        "create a token with `matins token create`, or a link for a browser with `matins sign-in`",
+    )
 }

@@ -54,10 +54,10 @@ impl IfMatch {
     /// Returns 412 if the request has the header.
     pub(crate) fn check_absent(&self, what: &str) -> Result<(), ApiError> {
         let Some(given) = &self.0 else { return Ok(()) };
-        Err(ApiError::changed(format!(
-            "failed to change {what}: If-Match says {given}, and there is none"
-        ))
-        .field("If-Match"))
+        Err(
+            ApiError::changed(format!("`If-Match` is {given}, but {what} does not exist"))
+                .field("If-Match"),
+        )
     }
 
     /// Checks the header against the editable part of the current resource. The check and the write are two steps:
@@ -74,10 +74,10 @@ impl IfMatch {
             return Ok(());
         }
         Err(ApiError::changed(format!(
-            "failed to change {what}: If-Match says {given}, and it is {now} by now"
+            "{what} has changed: `If-Match` is {given}, but the entity tag is {now}"
         ))
         .field("If-Match")
-        .hint("read it again, and change what is there now"))
+        .hint("read the resource again, and edit that version"))
     }
 }
 
@@ -88,7 +88,7 @@ impl<S: Send + Sync> FromRequestParts<S> for IfMatch {
         let text = |value: &HeaderValue| {
             let text = value.to_str().map(str::to_owned);
             text.map_err(|_| {
-                ApiError::malformed("failed to take If-Match: accepted are entity tags in quotes")
+                ApiError::malformed("invalid `If-Match`: accepted are entity tags in quotes")
                     .field("If-Match")
             })
         };

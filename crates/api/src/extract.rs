@@ -11,6 +11,7 @@ use axum::{
 use http::{HeaderMap, Method, StatusCode, header, request::Parts};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
+use service::quoted;
 
 use crate::{problem::ApiError, query_params, strict_json::StrictJson};
 
@@ -66,10 +67,10 @@ pub(crate) async fn read_body(request: Request) -> Result<Bytes, ApiError> {
         Err(error) if error.is::<http_body_util::LengthLimitError>() => Err(ApiError::new(
             ProblemKind::Invalid,
             StatusCode::PAYLOAD_TOO_LARGE,
-            format!("failed to take the body: accepted are up to {MAX_BODY_BYTES} bytes"),
+            format!("the body is too long: accepted are up to {MAX_BODY_BYTES} bytes"),
         )),
         Err(error) => Err(ApiError::malformed(format!(
-            "failed to read the body: {error}"
+            "cannot read the body: {error}"
         ))),
     }
 }
@@ -89,7 +90,10 @@ fn require_json(headers: &HeaderMap) -> Result<(), ApiError> {
     Err(ApiError::new(
         ProblemKind::Invalid,
         StatusCode::UNSUPPORTED_MEDIA_TYPE,
-        format!("failed to take the content type {given:?}: accepted is application/json"),
+        format!(
+            "invalid `Content-Type` {}: accepted is application/json",
+            quoted(&given)
+        ),
     )
     .field("Content-Type"))
 }
@@ -100,12 +104,11 @@ fn require_json(headers: &HeaderMap) -> Result<(), ApiError> {
 ///
 /// Returns 400 if the bytes are no JSON, hold U+0000, or do not fit the type.
 fn parse_json<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, ApiError> {
-    let mut value: Value = serde_json::from_slice(bytes).map_err(|error| {
-        ApiError::malformed(format!("failed to read the body as JSON: {error}"))
-    })?;
+    let mut value: Value = serde_json::from_slice(bytes)
+        .map_err(|error| ApiError::malformed(format!("the body is not valid JSON: {error}")))?;
     normalize_numbers(&mut value);
     if let Some(path) = find_nul(&value) {
-        let detail = format!("failed to take {path}: no text may hold the character U+0000");
+        let detail = format!("no text may contain the character U+0000, but {path} does");
         return Err(ApiError::malformed(detail).field(path));
     }
     from_value(value)
@@ -121,9 +124,9 @@ pub(crate) fn from_value<T: DeserializeOwned>(value: Value) -> Result<T, ApiErro
         let path = error.path().to_string();
         let problem = error.into_inner();
         if path == "." {
-            return ApiError::malformed(format!("failed to take the body: {problem}"));
+            return ApiError::malformed(format!("invalid body: {problem}"));
         }
-        ApiError::malformed(format!("failed to take {path}: {problem}")).field(path)
+        ApiError::malformed(format!("invalid `{path}`: {problem}")).field(path)
     })
 }
 
@@ -140,7 +143,7 @@ fn normalize_numbers(value: &mut Value) {
             if let Some(whole) = whole {
                 #[expect(
                     clippy::cast_possible_truncation,
-                    reason = "it is whole, and within bounds"
+                    reason = "the number is whole and within bounds"
                 )]
                 let whole = whole as i64;
                 *number = whole.into();
@@ -155,12 +158,12 @@ fn normalize_numbers(value: &mut Value) {
 /// Returns the outermost field that contains the character U+0000, which PostgreSQL cannot store, or `the body` if it
 /// is in no field. Returns `None` if no text contains it.
 fn find_nul(value: &Value) -> Option<String> {
-    let holds = |text: &str| text.contains('\0');
+    let has_nul = |text: &str| text.contains('\0');
     match value {
-        Value::String(text) if holds(text) => Some("the body".to_owned()),
+        Value::String(text) if has_nul(text) => Some("the body".to_owned()),
         Value::Array(items) => items.iter().find_map(find_nul),
         Value::Object(fields) => fields.iter().find_map(|(name, value)| {
-            if holds(name) {
+            if has_nul(name) {
                 return Some("the body".to_owned());
             }
             find_nul(value).map(|_| name.clone())
@@ -179,7 +182,7 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequestParts<S> for Query<T> {
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, ApiError> {
         let query = parts.uri.query().unwrap_or_default();
         if query.contains('\0') || query.contains("%00") {
-            let detail = "failed to take the query: no text may hold the character U+0000";
+            let detail = "invalid query: no text may contain the character U+0000";
             return Err(ApiError::malformed(detail));
         }
         let pairs = url::form_urlencoded::parse(query.as_bytes()).into_owned();
@@ -191,10 +194,10 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequestParts<S> for Query<T> {
                 let problem = error.into_inner();
                 let given = pairs.iter().rfind(|(name, _)| *name == path);
                 let Some((_, value)) = given else {
-                    return ApiError::malformed(format!("failed to take the query: {problem}"));
+                    return ApiError::malformed(format!("invalid query: {problem}"));
                 };
                 let value: String = value.chars().take(80).collect();
-                let detail = format!("failed to take {path} {value:?}: {problem}");
+                let detail = format!("invalid `{path}` {}: {problem}", quoted(&value));
                 ApiError::malformed(detail).field(path)
             })
     }
@@ -207,19 +210,19 @@ impl<const COUNT: usize, S: Send + Sync> FromRequestParts<S> for Path<COUNT> {
     type Rejection = ApiError;
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, ApiError> {
-        let gone = || {
+        let not_found = || {
             let path: String = parts.uri.path().chars().take(80).collect();
-            ApiError::not_found("what the path names", &path)
+            ApiError::not_found("resource", &path)
         };
         let given = RawPathParams::from_request_parts(&mut parts.clone(), state)
             .await
-            .map_err(|_| gone())?;
+            .map_err(|_| not_found())?;
         let given: Vec<_> = given.iter().map(|(_, part)| part.to_owned()).collect();
         // No stored name contains U+0000, and PostgreSQL would answer such a lookup with an error.
         if given.iter().any(|part| part.contains('\0')) {
-            return Err(gone());
+            return Err(not_found());
         }
-        given.try_into().map(Self).map_err(|_| gone())
+        given.try_into().map(Self).map_err(|_| not_found())
     }
 }
 
@@ -249,10 +252,10 @@ mod tests {
 
     #[test]
     fn whole_numbers_with_fraction_or_exponent_are_parsed() {
-        let Ok(asked) = parse_json::<TestBody>(br#"{"limits":[1, 2.0, 3e0]}"#) else {
+        let Ok(parsed) = parse_json::<TestBody>(br#"{"limits":[1, 2.0, 3e0]}"#) else {
             panic!("it was refused");
         };
-        assert_eq!(asked.limits, [1, 2, 3]);
+        assert_eq!(parsed.limits, [1, 2, 3]);
         assert!(refused(r#"{"limits":[1.5]}"#).contains("limits[0]"));
         assert!(refused(r#"{"limits":[1e300]}"#).contains("limits[0]"));
     }
@@ -260,8 +263,8 @@ mod tests {
     #[test]
     fn invalid_body_error_names_field() {
         for (body, named) in [
-            ("{", "as JSON"),
-            ("[]", "the body"),
+            ("{", "not valid JSON"),
+            ("[]", "invalid body"),
             (r#"{"limits":[1,"two"]}"#, "limits[1]"),
             (r#"{"limits":[],"more":1}"#, "more"),
             (r#"{"limits":[],"text":"\u0000"}"#, "U+0000"),

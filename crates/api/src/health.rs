@@ -40,29 +40,29 @@ async fn readiness(State(api): State<Api>) -> Result<&'static str, ApiError> {
     let shared = &api.shared;
     // 1. The worker loops.
     if !(shared.is_live)() {
-        return Err(unavailable("failed to be ready: a loop has ended"));
+        return Err(unavailable("not ready: a worker loop has ended"));
     }
     // 2. The clock. A server that does not know the time of the fleet fires nothing.
     if shared.has_worker_loops && shared.clock.uncertainty() > limits::MAX_CLOCK_UNCERTAINTY {
         return Err(unavailable(format!(
-            "failed to be ready: the database's clock is not known within {} s",
+            "not ready: the database's clock is not known within {} s",
             limits::MAX_CLOCK_UNCERTAINTY.as_secs()
         )));
     }
     // 3. The database. Reading the row of the install's tenant is cheap, and fails if the database is a different
     // one.
-    let asked = shared.store.tenant(Scope::System, shared.tenant);
-    match timeout(DATABASE_TIMEOUT, asked).await {
+    let query = shared.store.tenant(Scope::System, shared.tenant);
+    match timeout(DATABASE_TIMEOUT, query).await {
         Ok(Ok(_)) => Ok("ok"),
         Ok(Err(error)) => {
             tracing::warn!(
                 error = error.chain(),
                 "the server is not ready: the database does not answer"
             );
-            Err(unavailable("failed to be ready: the database is away"))
+            Err(unavailable("not ready: the database does not answer"))
         }
         Err(_) => Err(unavailable(format!(
-            "failed to be ready: the database has not answered within {} s",
+            "not ready: the database has not answered within {} s",
             DATABASE_TIMEOUT.as_secs()
         ))),
     }
@@ -78,7 +78,7 @@ async fn metrics(caller: Caller) -> Result<Response, ApiError> {
     caller.authorize(Permission::InstancesRead)?;
     if !caller.is_in_install_tenant() {
         return Err(ApiError::forbidden(
-            "failed to show the figures: they are for the tenant of the install",
+            "the metrics are only for the tenant of the install",
         ));
     }
     let shared = &caller.api.shared;
@@ -91,16 +91,16 @@ async fn metrics(caller: Caller) -> Result<Response, ApiError> {
         .metrics
         .encode_with_database(queue, fleet)
         .map_err(|error| {
-            tracing::error!(%error, "failed to write the figures");
-            ApiError::internal("failed to write the figures")
+            tracing::error!(%error, "cannot encode the metrics");
+            ApiError::internal("cannot encode the metrics")
         })?;
     Ok(([(header::CONTENT_TYPE, OPEN_METRICS_CONTENT_TYPE)], text).into_response())
 }
 
 /// Counts the runs that have not ended. Returns `None` if the database does not answer in time.
 async fn queue_metrics(api: &Api, now: Timestamp) -> Option<QueueMetrics> {
-    let asked = api.shared.store.queue_depth(Scope::System);
-    let depth = query_with_timeout("count what waits", asked).await?;
+    let query = api.shared.store.queue_depth(Scope::System);
+    let depth = query_with_timeout("count the runs that have not ended", query).await?;
     Some(QueueMetrics {
         queued: depth.queued,
         deferred: depth.deferred,
@@ -118,10 +118,10 @@ async fn database_metrics(api: &Api, now: Timestamp) -> DatabaseMetrics {
     let Some(connections) = shared.store.pool_size() else {
         return DatabaseMetrics::default();
     };
-    let asked = shared.store.vacuum_status();
-    let upkeep = query_with_timeout("ask how the database cleans up", asked).await;
-    let upkeep = upkeep.flatten();
-    let (oldest, tables) = upkeep.map_or((None, Vec::new()), |it| {
+    let query = shared.store.vacuum_status();
+    let vacuum = query_with_timeout("read the vacuum status of the database", query).await;
+    let vacuum = vacuum.flatten();
+    let (oldest, tables) = vacuum.map_or((None, Vec::new()), |it| {
         // Without an open transaction the age is zero.
         let oldest = it.oldest_transaction.unwrap_or(now);
         (Some(now.since(oldest)), it.tables)
@@ -153,7 +153,7 @@ fn clock_metrics(api: &Api) -> DatabaseClock {
     const MICROS_PER_SECOND: f64 = 1e6;
     let clock = &api.shared.clock;
     let uncertainty = clock.uncertainty();
-    #[expect(clippy::cast_precision_loss, reason = "a figure in seconds")]
+    #[expect(clippy::cast_precision_loss, reason = "a metric in seconds")]
     let machine_lead_seconds = clock
         .machine_clock_lead_micros()
         .map(|micros| micros as f64 / MICROS_PER_SECOND);
@@ -164,21 +164,21 @@ fn clock_metrics(api: &Api) -> DatabaseClock {
     }
 }
 
-/// Waits for a result of the database for [`PATIENCE`]. Logs an error or a timeout and returns `None`, so that the
-/// other metrics are still returned: an operator often reads metrics because something fails, and the other metrics
-/// may show the cause.
+/// Waits for a result of the database for [`DATABASE_TIMEOUT`]. Logs an error or a timeout and returns `None`, so that
+/// the other metrics are still returned: an operator often reads metrics because something fails, and the other
+/// metrics may show the cause.
 async fn query_with_timeout<T>(
-    what: &str,
-    asked: impl Future<Output = Result<T, Error>>,
+    action: &str,
+    query: impl Future<Output = Result<T, Error>>,
 ) -> Option<T> {
-    match timeout(DATABASE_TIMEOUT, asked).await {
-        Ok(Ok(answer)) => Some(answer),
+    match timeout(DATABASE_TIMEOUT, query).await {
+        Ok(Ok(result)) => Some(result),
         Ok(Err(error)) => {
-            tracing::warn!(error = error.chain(), "failed to {what}");
+            tracing::warn!(error = error.chain(), "cannot {action}");
             None
         }
         Err(_) => {
-            tracing::warn!("failed to {what} within {DATABASE_TIMEOUT:?}");
+            tracing::warn!("cannot {action} within {DATABASE_TIMEOUT:?}");
             None
         }
     }

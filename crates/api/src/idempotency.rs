@@ -16,6 +16,7 @@ use http::{HeaderName, HeaderValue, Method, StatusCode, request::Parts};
 use model::InputId;
 use serde::Serialize;
 use serde_json::Value;
+use service::quoted;
 use sha2::{Digest as _, Sha256};
 use store::KeyClaim;
 use utoipa::IntoParams;
@@ -85,8 +86,8 @@ impl IdempotencyKey {
         make: impl AsyncFnOnce(Option<Uuid>) -> Result<(StatusCode, T), ApiError>,
     ) -> Result<Response, ApiError> {
         let Some(key) = self.0 else {
-            let (status, made) = make(None).await?;
-            return Ok((status, axum::Json(made)).into_response());
+            let (status, created) = make(None).await?;
+            return Ok((status, axum::Json(created)).into_response());
         };
         // 1. Claim the key. Of two claims, the first reserves `proposed` and the second returns the reserved ID.
         let store = &caller.api.shared.store;
@@ -101,42 +102,42 @@ impl IdempotencyKey {
             // Run `make` with the same ID, so that it returns the existing resource.
             KeyClaim::New(id) | KeyClaim::Repeated { id, response: None } => id,
             KeyClaim::Repeated {
-                response: Some((status, answer)),
+                response: Some((status, response)),
                 ..
-            } => return Ok(replayed_response(status, answer)),
+            } => return Ok(replayed_response(status, response)),
             KeyClaim::OtherRequest => {
                 return Err(ApiError::new(
                     ProblemKind::Refused,
                     StatusCode::CONFLICT,
                     format!(
-                        "failed to take the Idempotency-Key {:?}: another request came with it",
-                        key.text
+                        "the `Idempotency-Key` {} belongs to another request",
+                        quoted(&key.text)
                     ),
                 )
                 .field("Idempotency-Key")
-                .hint("choose a new key for each thing that is to be done"));
+                .hint("choose a new key for each request"));
             }
         };
         // 2. Create the resource, and record the response without its secrets.
         match make(Some(id)).await {
-            Ok((status, made)) => {
-                let answer = serde_json::to_value(made).map_err(|error| {
-                    ApiError::internal(format!("failed to write the answer: {error}"))
+            Ok((status, created)) => {
+                let response = serde_json::to_value(created).map_err(|error| {
+                    ApiError::internal(format!("cannot encode the response: {error}"))
                 })?;
-                let kept = redact_field(hidden, answer.clone());
+                let redacted = redact_field(hidden, response.clone());
                 store
-                    .record_response(tenant, &key.text, status.as_u16(), &kept)
+                    .record_response(tenant, &key.text, status.as_u16(), &redacted)
                     .await?;
-                Ok((status, axum::Json(answer)).into_response())
+                Ok((status, axum::Json(response)).into_response())
             }
-            Err(failure) => {
-                if failure.is_refusal() {
+            Err(error) => {
+                if error.is_refusal() {
                     // The request is at fault and created nothing. Release the key, so that the client can correct
                     // the request and send it with the same key. After a fault of the server the key stays, because
                     // the resource may exist.
                     store.release_idempotency_key(tenant, &key.text).await?;
                 }
-                Err(failure)
+                Err(error)
             }
         }
     }
@@ -156,8 +157,8 @@ impl IdempotencyKey {
         rotate: impl AsyncFnOnce(Option<&str>) -> Result<SecretRotated, ApiError>,
     ) -> Result<Response, ApiError> {
         let key = self.0.as_ref().map(|key| key.text.clone());
-        let asked = rotation.overlap_seconds.to_le_bytes();
-        let rotated = self.create_with_body(caller, &asked, async |_| {
+        let body = rotation.overlap_seconds.to_le_bytes();
+        let rotated = self.create_with_body(caller, &body, async |_| {
             Ok((StatusCode::OK, rotate(key.as_deref()).await?))
         });
         rotated.await
@@ -224,7 +225,7 @@ impl<S: Send + Sync> FromRequestParts<S> for IdempotencyKey {
                 path: parts.uri.path().to_owned(),
             }))),
             _ => Err(ApiError::malformed(format!(
-                "failed to take the Idempotency-Key: accepted is one of 1 to {MAX_KEY_CHARS} characters of ASCII"
+                "invalid `Idempotency-Key`: accepted is one key of 1 to {MAX_KEY_CHARS} ASCII characters"
             ))
             .field("Idempotency-Key")),
         }

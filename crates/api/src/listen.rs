@@ -1,7 +1,7 @@
 //! Serves routes at TCP addresses and at private sockets until the server stops.
 //!
-//! **Invariant:** a stop takes a bounded time. Streams end at the same token, and [`Served::stop`] waits for other
-//! open connections for one second at the most. A client that reads nothing holds no memory for long either: its
+//! **Invariant:** a stop takes a bounded time. Streams end at the same token, and [`ServerHandle::stop`] waits for
+//! other open connections for one second at the most. A client that reads nothing holds no memory for long either: its
 //! connection ends when a write makes no progress for a minute.
 
 use std::{convert::Infallible, io, net::SocketAddr, pin::pin, time::Duration};
@@ -70,7 +70,7 @@ impl ServerHandle {
     }
 }
 
-/// Starts to serve routes at a listener, in a task of its own, until [`Served::stop`] is called or `stop` is
+/// Starts to serve routes at a listener, in a task of its own, until [`ServerHandle::stop`] is called or `stop` is
 /// cancelled.
 pub fn serve(listener: Listener, routes: Router, stop: CancellationToken) -> ServerHandle {
     let address = match &listener {
@@ -101,7 +101,7 @@ async fn accept_all(listener: Listener, routes: Router, stop: CancellationToken)
                 serve_connection(stream, Peer::Private, &routes, &open, WRITE_TIMEOUT);
             }
             Err(error) => {
-                tracing::warn!(%error, "failed to accept a connection");
+                tracing::warn!(%error, "cannot accept a connection");
                 sleep(ACCEPT_RETRY_DELAY).await;
             }
         }
@@ -109,7 +109,7 @@ async fn accept_all(listener: Listener, routes: Router, stop: CancellationToken)
     // Close the listener before the wait, so that new clients are refused at once and do not wait in its queue.
     drop(listener);
     if timeout(STOP_TIMEOUT, open.shutdown()).await.is_err() {
-        tracing::debug!("connections that did not end were cut");
+        tracing::debug!("some connections are still open after the stop");
     }
 }
 
@@ -124,7 +124,7 @@ async fn accept(listener: &Listener) -> io::Result<AcceptedConnection> {
         Listener::Tcp(listener) => {
             let (stream, from) = listener.accept().await?;
             // Send small frames at once (no Nagle delay), because trace events are small and urgent. Ignore an error:
-            // the client has gone then, and the next read reports it.
+            // the client has disconnected then, and the next read reports it.
             stream.set_nodelay(true).ok();
             Ok(AcceptedConnection::Tcp(stream, from))
         }
@@ -133,18 +133,18 @@ async fn accept(listener: &Listener) -> io::Result<AcceptedConnection> {
 }
 
 /// Starts to serve one connection, in a task of its own. The connection ends if the client reads nothing for
-/// `patience` while the server writes.
+/// `write_timeout` while the server writes.
 fn serve_connection<S>(
     stream: S,
     peer: Peer,
     routes: &Router,
     open: &GracefulShutdown,
-    patience: Duration,
+    write_timeout: Duration,
 ) where
     S: AsyncRead + AsyncWrite + Send + 'static,
 {
     let mut stream = TimeoutStream::new(stream);
-    stream.set_write_timeout(Some(patience));
+    stream.set_write_timeout(Some(write_timeout));
     let stream = Box::pin(stream);
     let routes = routes.clone();
     let answer = hyper::service::service_fn(move |request: Request<Incoming>| {
@@ -183,7 +183,7 @@ mod tests {
 
     use super::*;
 
-    /// Tells when it goes.
+    /// Sends a message when it is dropped.
     struct DropNotifier(mpsc::UnboundedSender<()>);
 
     impl Drop for DropNotifier {
@@ -194,12 +194,12 @@ mod tests {
 
     #[tokio::test]
     async fn connection_of_unreading_client_is_closed() {
-        let (told, mut given_up) = mpsc::unbounded_channel();
+        let (sender, mut given_up) = mpsc::unbounded_channel();
         let endless = move || {
-            let tells = DropNotifier(told.clone());
+            let notifier = DropNotifier(sender.clone());
             let chunks = stream::repeat(Bytes::from(vec![b'x'; 65_536]));
             let chunks = chunks.map(move |chunk| {
-                let _goes_with_the_answer = &tells;
+                let _dropped_with_response = &notifier;
                 Ok::<_, Infallible>(chunk)
             });
             async move { Body::from_stream(chunks) }
@@ -225,12 +225,12 @@ mod tests {
 
     #[tokio::test]
     async fn stop_does_not_wait_for_unreading_client() {
-        let (told, mut written) = mpsc::unbounded_channel();
+        let (sender, mut written) = mpsc::unbounded_channel();
         let endless = move || {
-            let told = told.clone();
+            let sender = sender.clone();
             let chunks = stream::repeat(Bytes::from(vec![b'x'; 65_536]));
             let chunks = chunks.inspect(move |_| {
-                told.send(()).ok();
+                sender.send(()).ok();
             });
             async move { Body::from_stream(chunks.map(Ok::<_, Infallible>)) }
         };

@@ -1,8 +1,8 @@
 //! The document of the API (`OpenAPI` 3.1), generated from the annotations of the routes and of the types in
 //! [`api_types`].
 //!
-//! The generated document is not complete enough for client generators. One module each corrects it: [`errors`],
-//! [`numbers`], [`pages`], [`unions`], [`examples`] and [`fields`].
+//! The generated document is not complete enough for client generators. One module each corrects it:
+//! [`error_responses`], [`numbers`], [`page_schemas`], [`unions`], [`examples`] and [`fields`].
 
 mod error_responses;
 mod examples;
@@ -34,10 +34,10 @@ use crate::{Api, routes};
     tags(
         (name = "access", description = "Tenants, tokens, and browsers that sign in."),
         (name = "approvals", description = "Permission requests of agents, and the decisions of people."),
-        (name = "automations", description = "Prompts that run on time, with their policies."),
+        (name = "automations", description = "Prompts that triggers fire, with their policies."),
         (name = "agents", description = "The command lines that start agents."),
         (name = "instances", description = "The data folders in which agents run and keep their files."),
-        (name = "notifications", description = "Endpoints that get signed notifications, and their deliveries."),
+        (name = "notifications", description = "Endpoints that receive signed notifications, and their deliveries."),
         (name = "runs", description = "Attempts at inputs, with their outcomes."),
         (name = "server", description = "The server itself."),
         (name = "sessions", description = "Conversations with agents: messages, seats and transcripts."),
@@ -58,7 +58,7 @@ impl Modify for Security {
         let mut bearer = Http::new(HttpAuthScheme::Bearer);
         bearer.description = Some("A token: `mat_` and 49 letters and digits.".to_owned());
         components.add_security_scheme("token", SecurityScheme::Http(bearer));
-        let cookie = ApiKeyValue::with_description("matins", "A browser that has signed in.");
+        let cookie = ApiKeyValue::with_description("matins", "The cookie of a signed-in browser.");
         components.add_security_scheme("browser", SecurityScheme::ApiKey(ApiKey::Cookie(cookie)));
     }
 }
@@ -97,14 +97,14 @@ fn webhooks() -> Value {
             "post": {
                 "operationId": "receive_notification",
                 "summary": "Receive a notification",
-                "description": "The server sends this request to each endpoint that gets the notification, signed as \
-                    Standard Webhooks says. It sends the request again until a status from 200 to 299 answers it.",
+                "description": "The server sends this request to each endpoint that chose the notification, signed according to \
+                    Standard Webhooks. It repeats the request until the endpoint responds with a status from 200 to 299.",
                 "tags": ["notifications"],
                 "security": [],
                 "parameters": [
-                    header("webhook-id", "The ID of the delivery. It stays the same when the request is sent again."),
+                    header("webhook-id", "The ID of the delivery. It stays the same when the server repeats the request."),
                     header("webhook-timestamp", "The seconds since 1970 at which the request was signed."),
-                    header("webhook-signature", "One signature for each secret that holds, separated by spaces."),
+                    header("webhook-signature", "One signature for each valid secret, separated by spaces."),
                 ],
                 "requestBody": {
                     "required": true,

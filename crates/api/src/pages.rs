@@ -49,8 +49,8 @@ async fn show_reference() -> Result<Html<&'static str>, ApiError> {
     match &*REFERENCE_PAGE {
         Ok(page) => Ok(Html(page)),
         Err(error) => {
-            tracing::error!(%error, "failed to render the reference");
-            Err(ApiError::internal("failed to render the reference"))
+            tracing::error!(%error, "cannot render the API reference");
+            Err(ApiError::internal("cannot render the API reference"))
         }
     }
 }

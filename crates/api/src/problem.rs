@@ -10,6 +10,7 @@ use axum::{
 };
 use futures::FutureExt as _;
 use http::{HeaderName, HeaderValue, StatusCode, header};
+use service::quoted;
 
 /// An error response: the problem, and headers that go with it.
 #[derive(Debug)]
@@ -36,7 +37,7 @@ impl ApiError {
     /// Returns the error (500) for a fault of the server.
     pub(crate) fn internal(detail: impl Into<String>) -> Self {
         let status = StatusCode::INTERNAL_SERVER_ERROR;
-        Self::new(ProblemKind::Internal, status, detail).hint("the log of the server says more")
+        Self::new(ProblemKind::Internal, status, detail).hint("see the log of the server")
     }
 
     /// Returns the error (403) for a caller that lacks a permission, or for a page of another site.
@@ -56,7 +57,7 @@ impl ApiError {
     /// Returns the error (404) for a resource that does not exist, or belongs to another tenant.
     pub(crate) fn not_found(what: &str, given: &str) -> Self {
         let given: String = given.chars().take(80).collect();
-        let detail = format!("failed to find {what} {given:?}: there is none");
+        let detail = format!("{what} {} not found", quoted(&given));
         Self::new(ProblemKind::NotFound, StatusCode::NOT_FOUND, detail)
     }
 
@@ -107,13 +108,13 @@ impl From<service::Error> for ApiError {
             // Log statements and constraints, and keep them out of the response: they are for operators, and the
             // client may belong to another tenant.
             tracing::error!(error = error.chain(), "a request failed");
-            return Self::new(kind, status, "failed to use the database")
-                .hint("the log of the server says more");
+            return Self::new(kind, status, "cannot use the database")
+                .hint("see the log of the server");
         }
-        let mut failure = Self::new(kind, status, format!("failed to {}", error.chain()));
-        failure.problem.field = error.field().map(str::to_owned);
-        failure.problem.hint = error.hint();
-        failure
+        let mut api_error = Self::new(kind, status, error.chain());
+        api_error.problem.field = error.field().map(str::to_owned);
+        api_error.problem.hint = error.hint();
+        api_error
     }
 }
 
@@ -144,17 +145,17 @@ impl IntoResponse for ApiError {
 /// Answers a request for a path without a route (404).
 pub(crate) async fn route_not_found(request: Request) -> ApiError {
     let path: String = request.uri().path().chars().take(80).collect();
-    let detail = format!("failed to find the route {path:?}: there is none");
+    let detail = format!("route {} not found", quoted(&path));
     ApiError::new(ProblemKind::NotFound, StatusCode::NOT_FOUND, detail)
-        .hint("/api/v1/docs shows the routes")
+        .hint("/api/v1/docs lists the routes")
 }
 
 /// Answers a request with a method that its route does not have (405).
 pub(crate) async fn method_not_allowed(request: Request) -> ApiError {
     let detail = format!(
-        "failed to {} {}: the route knows no such method",
-        request.method(),
-        request.uri().path()
+        "the route {} does not accept the method {}",
+        quoted(request.uri().path()),
+        request.method()
     );
     ApiError::new(
         ProblemKind::MethodNotAllowed,
@@ -167,6 +168,6 @@ pub(crate) async fn method_not_allowed(request: Request) -> ApiError {
 pub(crate) async fn catch_panic(request: Request, next: Next) -> Response {
     let handled = AssertUnwindSafe(next.run(request)).catch_unwind().await;
     handled.unwrap_or_else(|_| {
-        ApiError::internal("failed to answer: the server went wrong").into_response()
+        ApiError::internal("the server panicked while it handled the request").into_response()
     })
 }

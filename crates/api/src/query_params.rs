@@ -20,8 +20,8 @@ use serde::{
 pub(crate) fn deserializer(
     pairs: &[(String, String)],
 ) -> MapDeserializer<'_, impl Iterator<Item = (&str, QueryValue<'_>)>, Error> {
-    let words = pairs.iter();
-    MapDeserializer::new(words.map(|(name, value)| (name.as_str(), QueryValue(value))))
+    let pairs = pairs.iter();
+    MapDeserializer::new(pairs.map(|(name, value)| (name.as_str(), QueryValue(value))))
 }
 
 /// The value of one parameter.
@@ -95,8 +95,8 @@ impl<'de> Deserializer<'de> for QueryValue<'de> {
         variants: &'static [&'static str],
         visitor: V,
     ) -> Result<V::Value, Error> {
-        let words: serde::de::value::StrDeserializer<'de, Error> = self.0.into_deserializer();
-        words.deserialize_enum(name, variants, visitor)
+        let text: serde::de::value::StrDeserializer<'de, Error> = self.0.into_deserializer();
+        text.deserialize_enum(name, variants, visitor)
     }
 
     forward_to_deserialize_any! {

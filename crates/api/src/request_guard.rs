@@ -12,6 +12,7 @@ use axum::{
     response::{IntoResponse, Response},
 };
 use http::{HeaderMap, HeaderName, HeaderValue, Method, header};
+use service::quoted;
 
 use crate::{Api, Peer, hosts::Hosts, problem::ApiError};
 
@@ -41,15 +42,15 @@ pub(crate) async fn guard_request(
     next: Next,
 ) -> Response {
     let private = request.extensions().get::<Peer>() == Some(&Peer::Private);
-    let passed = if private {
+    let checked = if private {
         // Browsers cannot open a Unix socket, so that only programs of its owner send these requests.
         Ok(())
     } else {
         check_headers(&request, &api.shared.hosts)
     };
-    let mut response = match passed {
+    let mut response = match checked {
         Ok(()) => next.run(request).await,
-        Err(failure) => failure.into_response(),
+        Err(error) => error.into_response(),
     };
     let headers = response.headers_mut();
     // Refusals carry the headers as well. A header that a route has set stays.
@@ -76,11 +77,11 @@ fn check_headers(request: &Request, hosts: &Hosts) -> Result<(), ApiError> {
     // 1. The host. A page of `evil.example` whose name now resolves to this machine still sends its own name.
     if !hosts.allows(host) {
         return Err(ApiError::forbidden(format!(
-            "failed to take the host {:?}: this server is not reached by that name",
-            shortened(host)
+            "unknown host {}: accepted are the host names of this server",
+            quoted(&shortened(host))
         ))
         .field("Host")
-        .hint("the setting server.hosts names those by which it is"));
+        .hint("add the host name to the setting `server.hosts`"));
     }
     // 2. The origin. It includes the port, because another port of this machine may be another program. Either scheme
     // is accepted, because a proxy may end TLS.
@@ -92,8 +93,8 @@ fn check_headers(request: &Request, hosts: &Hosts) -> Result<(), ApiError> {
         });
         if !same {
             return Err(ApiError::forbidden(format!(
-                "failed to take the origin {:?}: only pages of this server may ask it",
-                shortened(origin)
+                "the origin {} is not accepted: only pages of this server may send requests",
+                quoted(&shortened(origin))
             ))
             .field("Origin"));
         }
@@ -107,10 +108,9 @@ fn check_headers(request: &Request, hosts: &Hosts) -> Result<(), ApiError> {
     let navigates = request.method() == Method::GET
         && single_header(headers, &SEC_FETCH_MODE)? == Some("navigate");
     if foreign && !navigates {
-        return Err(ApiError::forbidden(
-            "failed to take the request: a page of another site sent it",
-        )
-        .field("Sec-Fetch-Site"));
+        return Err(
+            ApiError::forbidden("a page of another site sent the request").field("Sec-Fetch-Site"),
+        );
     }
     Ok(())
 }
@@ -125,16 +125,15 @@ pub(crate) fn require_same_origin(headers: &HeaderMap) -> Result<(), ApiError> {
     let origin = headers.contains_key(header::ORIGIN);
     let site = headers.get(SEC_FETCH_SITE);
     let same_origin = site.is_some_and(|site| site == "same-origin");
-    // `check` has compared the origin with the host before, so that its presence is enough here.
+    // `check_headers` has compared the origin with the host before, so that its presence is enough here.
     if origin || same_origin {
         return Ok(());
     }
     Err(ApiError::forbidden(
-        "failed to take the request: with a cookie, Origin or Sec-Fetch-Site must say that a page of this \
-         server sent it",
+        "with a cookie, `Origin` or `Sec-Fetch-Site` must show that a page of this server sent the request",
     )
     .field("Origin")
-    .hint("programs send a token: Authorization: Bearer mat_..."))
+    .hint("send a token from a program: `Authorization: Bearer mat_...`"))
 }
 
 /// Returns the value of a header that may occur once. A second value is refused, because the check and a proxy could
@@ -152,7 +151,7 @@ fn single_header<'a>(
     let malformed = || {
         let name = name.as_str();
         ApiError::malformed(format!(
-            "failed to take the header {name}: accepted is one, in ASCII"
+            "invalid header `{name}`: accepted is one value, in ASCII"
         ))
         .field(name)
     };

@@ -1,4 +1,4 @@
-//! Attempts of browsers to sign in.
+//! The rate limit of attempts to sign in.
 
 use std::{net::IpAddr, num::NonZeroU32, time::Duration};
 
@@ -10,6 +10,7 @@ use crate::problem::ApiError;
 
 /// The number of sign-in attempts that an IP address may make at once.
 const MAX_ATTEMPTS: NonZeroU32 = NonZeroU32::new(10).expect("it is not zero");
+/// The time after which an address may make another attempt.
 const ATTEMPT_INTERVAL: Duration = Duration::from_secs(6);
 /// The number of addresses above which the limiter drops those that have all their attempts again.
 const MAX_TRACKED_ADDRESSES: usize = 10_000;
@@ -40,7 +41,7 @@ impl SignInLimiter {
             ApiError::new(
                 ProblemKind::TooMany,
                 StatusCode::TOO_MANY_REQUESTS,
-                "failed to sign in: too many attempts came from this address",
+                "too many sign-in attempts from this address",
             )
             .header(
                 header::RETRY_AFTER,

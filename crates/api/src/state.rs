@@ -214,7 +214,7 @@ mod tests {
 
     use super::*;
 
-    /// Whoever starts no agent.
+    /// A probe that starts no agent.
     struct NoAgents;
 
     impl Probe for NoAgents {
@@ -236,7 +236,7 @@ mod tests {
         builder.0.request_timeout = Duration::ZERO;
         let routes = crate::router(builder.build()).layer(Extension(Peer::Private));
         for path in ["automations", "webhooks/check", "agents/any/check"] {
-            // Its body never comes.
+            // The body of the request never arrives.
             let never = stream::pending::<Result<Bytes, Infallible>>();
             let request = Request::post(format!("/api/v1/{path}"))
                 .header("host", "localhost")
@@ -245,9 +245,9 @@ mod tests {
                 .unwrap();
             let answer = routes.clone().oneshot(request).await.unwrap();
             assert_eq!(answer.status(), StatusCode::SERVICE_UNAVAILABLE, "{path}");
-            let told = answer.into_body().collect().await.unwrap().to_bytes();
-            let told = String::from_utf8_lossy(&told);
-            assert!(told.contains("failed to answer within 0 s"), "{told}");
+            let body = answer.into_body().collect().await.unwrap().to_bytes();
+            let body = String::from_utf8_lossy(&body);
+            assert!(body.contains("the request took longer than 0 s"), "{body}");
         }
     }
 }

@@ -45,7 +45,7 @@ impl<'de> Deserializer<'de> for StrictJson {
     ) -> Result<V::Value, Error> {
         match self.0 {
             Value::Object(_) => self.deserialize_any(visitor),
-            _ => Err(Error::custom("accepted is an object")),
+            _ => Err(Error::custom("expected an object")),
         }
     }
 

@@ -42,7 +42,7 @@ pub(crate) async fn limit_request_time(
         };
         return match whole {
             Ok(request) => respond_or_time_out(AGENT_REQUEST_TIMEOUT, next.run(request)).await,
-            Err(failure) => failure.into_response(),
+            Err(error) => error.into_response(),
         };
     }
     respond_or_time_out(limit, next.run(request)).await
@@ -52,7 +52,7 @@ pub(crate) async fn limit_request_time(
 ///
 /// # Errors
 ///
-/// Returns the errors of [`extract::body`].
+/// Returns the errors of [`extract::read_body`].
 async fn buffer_body(request: Request) -> Result<Request, ApiError> {
     let (parts, body) = request.into_parts();
     let bytes = extract::read_body(Request::from_parts(parts.clone(), body)).await?;
@@ -71,7 +71,7 @@ fn timeout_response(limit: Duration) -> Response {
     ApiError::new(
         ProblemKind::Unavailable,
         StatusCode::SERVICE_UNAVAILABLE,
-        format!("failed to answer within {} s", limit.as_secs()),
+        format!("the request took longer than {} s", limit.as_secs()),
     )
     .into_response()
 }

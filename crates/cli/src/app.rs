@@ -37,7 +37,7 @@ impl App {
     /// Connects to the API: to the remote server that is configured or stored by `matins login`, otherwise to the
     /// server of the data folder. If that folder has no server, opens the folder and the database in this process.
     pub(crate) async fn connect(config: &Config, output: Output) -> Result<Self, CliError> {
-        let (client, whom) = match remote_login(config)? {
+        let (client, target) = match remote_login(config)? {
             Some(Login { server, token }) => {
                 let client = Client::with_address(&server, &token, entropy())?;
                 (client, Target::Remote)
@@ -46,7 +46,7 @@ impl App {
         };
         Ok(Self {
             client,
-            target: whom,
+            target,
             config: config.clone(),
             output,
             time: LocalTime::system(),
@@ -111,10 +111,10 @@ fn remote_login(config: &Config) -> Result<Option<Login>, CliError> {
     match stored {
         Some(login) if login.is_for_server(&server) => Ok(Some(login)),
         _ => {
-            let message = format!("ask {server}: there is no token for it");
+            let message = format!("there is no token for the server {server}");
             Err(
                 CliError::message(Exit::NotAllowed, message).with_hint(format!(
-                    "`matins login {server}` stores one; {} holds one for a single command",
+                    "`matins login {server}` stores one; the variable {} passes one to a single command",
                     config::TOKEN_VARIABLE
                 )),
             )
@@ -125,14 +125,14 @@ fn remote_login(config: &Config) -> Result<Option<Login>, CliError> {
 /// Connects to the server of the data folder, or opens the folder in this process if there is none.
 async fn connect_locally(config: &Config) -> Result<(Client, Target), CliError> {
     let folder = data_folder::data_folder_path(config)?;
-    // A missing folder has no socket, so `ask` finds no server there.
+    // A missing folder has no socket, so this finds no server there.
     match server::contact_server(&canonical_path(&folder), entropy()).await {
         ServerContact::Connected(client) => return Ok((client, Target::Local)),
         // The server may hang. It is safe to continue without it, because the database enforces every invariant
         // between processes.
         ServerContact::Unresponsive => {
             tracing::warn!(
-                "whoever serves the folder gives no answer; this process does without it"
+                "the server of the data folder does not answer; this process continues without it"
             );
         }
         ServerContact::Absent => {}

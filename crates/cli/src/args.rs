@@ -37,9 +37,10 @@ pub(crate) enum Command {
     DemoAgent(demo_agent::Args),
 }
 
-/// Commands that ask the API, wherever it is.
+/// Commands that call the API of a remote server, of the server of the data folder, or of this process.
 #[derive(Debug, Subcommand)]
 pub(crate) enum ApiCommand {
+    #[command(alias = "harness")]
     Agent(agent::Args),
     Automation(automation::Args),
     Session(session::Args),

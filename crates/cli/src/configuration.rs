@@ -64,8 +64,11 @@ impl ConfigPath {
                 let by = self
                     .named_by
                     .map_or_else(String::new, |by| format!(" (named by {by})"));
-                let what = format!("read the configuration file {}{by}", self.path.display());
-                Err(CliError::environment(what, error))
+                let message = format!(
+                    "cannot read the configuration file {}{by}",
+                    self.path.display()
+                );
+                Err(CliError::environment(message, error))
             }
         }
     }
@@ -74,9 +77,9 @@ impl ConfigPath {
 /// Reads a file up to one byte beyond the limit, so that the parser can report a file that is too long.
 fn read_limited(path: &Path) -> io::Result<Vec<u8>> {
     let mut content = Vec::new();
-    let most = u64::try_from(MAX_FILE_BYTES).unwrap_or(u64::MAX);
+    let limit = u64::try_from(MAX_FILE_BYTES).unwrap_or(u64::MAX);
     fs::File::open(path)?
-        .take(most.saturating_add(1))
+        .take(limit.saturating_add(1))
         .read_to_end(&mut content)?;
     Ok(content)
 }
@@ -138,11 +141,11 @@ impl LoadedConfig {
                 ConfigProblem::UnknownKey {
                     suggestion: None, ..
                 },
-            ) => failure.with_hint("matins config reference lists every setting"),
+            ) => failure.with_hint("`matins config reference` lists every setting"),
             (0, _) => failure,
-            (1, _) => failure.with_hint("one more thing is wrong: matins config check"),
+            (1, _) => failure.with_hint("`matins config check` shows one more problem"),
             (more, _) => {
-                failure.with_hint(format!("{more} more things are wrong: matins config check"))
+                failure.with_hint(format!("`matins config check` shows {more} more problems"))
             }
         })
     }
@@ -162,8 +165,8 @@ pub(crate) fn format_unknown_variable(
         suggestion: near,
     }: &UnknownVariable,
 ) -> String {
-    let near = near.map_or_else(String::new, |near| format!("; did you mean {near}?"));
-    format!("{name} is no setting{near}")
+    let near = near.map_or_else(String::new, |near| format!("; did you mean `{near}`?"));
+    format!("unknown variable `{name}`{near}")
 }
 
 /// Returns the problems of a file, regardless of flags and the environment.
@@ -179,7 +182,7 @@ pub(crate) fn file_problems(file: ConfigFile) -> Vec<ConfigProblem> {
 /// Reads a configuration file that the user named, to check it alone.
 pub(crate) fn read_file_to_check(path: &Path) -> Result<ConfigFile, CliError> {
     let content = read_limited(path).map_err(|error| {
-        CliError::environment(format!("read the file {}", path.display()), error)
+        CliError::environment(format!("cannot read the file {}", path.display()), error)
     })?;
     Ok(ConfigFile::parse(&absolute_path(path), &content))
 }

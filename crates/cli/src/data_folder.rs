@@ -13,8 +13,8 @@ use crate::{
 /// Returns the configured or default data folder.
 pub(crate) fn data_folder_path(config: &Config) -> Result<PathBuf, CliError> {
     configuration::data_folder(config).ok_or_else(|| {
-        let message = "find a data folder: HOME is not set";
-        CliError::message(Exit::Environment, message).with_hint("name one with --data")
+        let message = "there is no data folder: HOME is not set";
+        CliError::message(Exit::Environment, message).with_hint("name one with `--data`")
     })
 }
 

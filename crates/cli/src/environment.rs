@@ -50,8 +50,7 @@ pub(crate) fn matins_variables() -> BTreeMap<String, OsString> {
         .collect()
 }
 
-/// Returns the whole environment, from which agents may pass variables on to agents. Omits variables that are not
-/// UTF-8.
+/// Returns the whole environment, whose variables agents may inherit. Omits variables that are not UTF-8.
 pub(crate) fn agent_environment() -> BTreeMap<String, String> {
     std::env::vars_os()
         .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))

@@ -10,19 +10,19 @@ use crate::output::{Output, OutputError};
 /// The table of exit codes in the help.
 pub(crate) const EXIT_CODES: &str = "\
 Exit codes:
-    0  it was done
-    1  it failed: an agent could not be started, the doctor found a problem, or an unexpected error
-    2  the command line, the configuration, or a value in them, cannot be taken
-    3  there is no such thing
-    4  its state or its name does not allow it, or a policy skipped it
+    0  success
+    1  failure: an agent cannot be started, the doctor found a problem, or an unexpected error
+    2  the command line, the configuration or a value in them is invalid
+    3  the object does not exist
+    4  the state or the name of the object, or a policy, does not allow the operation
     5  the turn did not succeed
-    6  the database, the data folder or the environment fails
-    7  nothing was deleted: automations are bound to the session, and nobody has consented
-    8  not signed in, or not allowed
+    6  the database, the data folder or the environment does not work
+    7  the session was not deleted, because automations are bound to it
+    8  not signed in, or the token lacks a permission
   130  interrupted by Ctrl-C
 
-With --json, answers are JSON documents; what goes on (demo, serve) gives one document a line, and
-errors are JSON on standard error.";
+With --json, results are JSON documents: one document per line from demo, serve and trace, and one
+document from other commands. Errors are JSON documents on standard error.";
 
 /// The result of a command, with one exit code each.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -87,7 +87,7 @@ impl From<Exit> for ExitCode {
     }
 }
 
-/// The error of a command. Its message continues "failed to".
+/// The error of a command. Its message is complete without a prefix.
 #[derive(Debug)]
 pub(crate) struct CliError {
     exit: Exit,
@@ -108,14 +108,15 @@ impl CliError {
         Self::new(exit, anyhow::Error::msg(message.into()))
     }
 
-    /// Creates the error of a data folder, a file or another resource of the system. `what` is the attempted action.
+    /// Creates the error of a data folder, a file or another resource of the system. `message` names the operation
+    /// that is impossible, such as "cannot write the file x"; `source` is its cause.
     pub(crate) fn environment(
-        what: impl Into<String>,
+        message: impl Into<String>,
         source: impl std::error::Error + Send + Sync + 'static,
     ) -> Self {
         Self::new(
             Exit::Environment,
-            anyhow::Error::new(source).context(what.into()),
+            anyhow::Error::new(source).context(message.into()),
         )
     }
 
@@ -124,9 +125,9 @@ impl CliError {
         self
     }
 
-    /// Returns the message of the error with its sources.
+    /// Returns the message of the error and its sources, separated by colons.
     pub(crate) fn full_message(&self) -> String {
-        format!("failed to {:#}", self.error)
+        format!("{:#}", self.error)
     }
 
     /// Returns the exit code of the error.
@@ -167,12 +168,12 @@ impl From<client::Error> for CliError {
         let hint = match &error {
             client::Error::Problem(problem) => problem.hint.clone(),
             client::Error::Malformed { .. } => {
-                Some("see that a server of Matins is at that address".to_owned())
+                Some("check that a Matins server runs at that address".to_owned())
             }
             client::Error::Unreachable { .. } => {
-                Some("see that the server runs and that its address is right".to_owned())
+                Some("check that the server runs and that its address is right".to_owned())
             }
-            client::Error::Invalid { .. } => None,
+            client::Error::OtherVersion { .. } | client::Error::Invalid { .. } => None,
         };
         Self {
             hint,
@@ -195,7 +196,7 @@ const fn exit_of_problem(kind: ProblemKind) -> Exit {
     }
 }
 
-/// Errors of opening the local part.
+/// Errors of opening the data folder and the database in this process.
 impl From<service::Error> for CliError {
     fn from(error: service::Error) -> Self {
         let hint = error.hint();

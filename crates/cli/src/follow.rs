@@ -40,13 +40,13 @@ pub(crate) async fn follow_to_end(app: &App, run: Run, only_queue: bool) -> Resu
     let mut follower = Follower::new(app, &run);
     if let Target::InProcess(local) = &app.target {
         app.output
-            .aside("Nobody serves this data folder, so this process takes the turn.");
+            .aside("This data folder has no server, so this process takes the turn.");
         return Box::pin(take_turn(app, local, run, follower, signals)).await;
     }
     let followed = tokio::select! {
         followed = Box::pin(follow(app, &mut follower, run)) => followed,
         () = signals.next() => {
-            app.output.aside("No longer followed; the turn goes on.");
+            app.output.aside("Stopped following; the turn continues.");
             Ok(Exit::Interrupted)
         }
     };
@@ -68,11 +68,11 @@ async fn take_turn(
     let interrupted = async {
         signals.next().await;
         app.output
-            .aside("Calling it off; Ctrl-C again stops at once.");
+            .aside("Cancelling the run. Press Ctrl-C again to stop at once.");
         if let Err(error) = cancel_newest_attempt(app, id).await {
             tracing::debug!(
                 ?error,
-                "failed to call the run off; it is stopped all the same"
+                "cannot cancel the run; its turn is stopped all the same"
             );
         }
         // Stop the turn even if the cancellation was not recorded. Then its run is requeued.
@@ -82,7 +82,7 @@ async fn take_turn(
     tokio::select! {
         ended = both => match ended {
             Err(failure) if stop.is_cancelled() && failure.exit() == Exit::TurnFailed => {
-                app.output.aside("Called off.");
+                app.output.aside("Cancelled.");
                 Ok(Exit::Interrupted)
             }
             ended => ended,
@@ -111,11 +111,11 @@ async fn take_and_follow(
         }
         followed = &mut following => {
             // Any other failure comes from the follower, and the turn continues.
-            let told = [Exit::TurnFailed, Exit::Refused];
+            let results_of_run = [Exit::TurnFailed, Exit::Refused];
             if let Err(failure) = &followed
-                && !told.contains(&failure.exit())
+                && !results_of_run.contains(&failure.exit())
             {
-                app.output.aside("No longer followed; the turn goes on.");
+                app.output.aside("Stopped following; the turn continues.");
             }
             taking.await?;
             followed
@@ -136,7 +136,7 @@ async fn follow(app: &App, follower: &mut Follower<'_>, run: Run) -> Result<Exit
         FollowOutcome::Finished { run, answer } => print_result(app, &run, answer.as_deref()),
         FollowOutcome::ServerStopped(view) => {
             app.output
-                .aside("Whoever served this data folder has stopped.");
+                .aside("The server of this data folder has stopped.");
             print_queued(app, &view.run, view.blocked_on.as_ref(), false)
         }
     }
@@ -147,18 +147,18 @@ fn print_queued(
     app: &App,
     run: &Run,
     waiting: Option<&BlockedOn>,
-    served: bool,
+    has_server: bool,
 ) -> Result<Exit, CliError> {
     if app.output.json {
         app.output.document(&FollowedRun { run, answer: None })?;
         return Ok(Exit::Done);
     }
-    let who = match &app.target {
-        Target::Remote => "the server takes it up",
-        _ if served => "whoever serves this data folder takes it up",
-        _ => "nobody serves this data folder: start `matins serve`, and it is taken up",
+    let next = match &app.target {
+        Target::Remote => "the server will take it",
+        _ if has_server => "the server of this data folder will take it",
+        _ => "this data folder has no server: `matins serve` starts one, which will take it",
     };
-    app.output.line(&format!("Queued as {}; {who}.", run.id))?;
+    app.output.line(&format!("Queued as {}; {next}.", run.id))?;
     if let Some(waiting) = waiting {
         app.output.aside(&format_blocked_on(app, waiting));
     }
@@ -170,20 +170,20 @@ fn print_result(app: &App, run: &Run, answer: Option<&str>) -> Result<Exit, CliE
     if app.output.json {
         app.output.document(&FollowedRun { run, answer })?;
     }
-    let hint = format!("`matins run show {}` tells all about it", run.id);
+    let hint = format!("`matins run show {}` shows the details", run.id);
     let reason = run.message.as_deref().or(run.reason.as_deref());
     let reason = reason.unwrap_or("no reason was given");
-    let failed = |exit, what: &str| {
-        Err(CliError::message(exit, format!("{what}: {reason}")).with_hint(hint.clone()))
+    let failed = |exit, result: &str| {
+        Err(CliError::message(exit, format!("{result}: {reason}")).with_hint(hint.clone()))
     };
     match run.status {
         RunStatus::Succeeded => {
             print_flags(app, run.flags);
             Ok(Exit::Done)
         }
-        RunStatus::Skipped => failed(Exit::Refused, "run the automation, it was skipped"),
-        RunStatus::Cancelled => failed(Exit::TurnFailed, "end the turn, it was called off"),
-        _ => failed(Exit::TurnFailed, "take the turn"),
+        RunStatus::Skipped => failed(Exit::Refused, "the run was skipped"),
+        RunStatus::Cancelled => failed(Exit::TurnFailed, "the turn was cancelled"),
+        _ => failed(Exit::TurnFailed, "the turn did not succeed"),
     }
 }
 
@@ -194,12 +194,12 @@ fn print_flags(app: &App, flags: RunFlags) {
     }
     if flags.precheck_unclear {
         app.output.aside(
-            "The precheck did not say whether to take the turn: it ended neither with 0 nor with 1.",
+            "The precheck was unclear: its exit code was neither 0 nor 1, so the turn was taken.",
         );
     }
     if flags.permissions_denied > 0 {
         app.output.aside(&format!(
-            "Permissions denied: {}. Rules of the agent or the automation (--allow) grant them.",
+            "Permissions denied: {}. To allow them, add rules to the agent or the automation (--allow).",
             flags.permissions_denied
         ));
     }

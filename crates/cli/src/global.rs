@@ -8,6 +8,17 @@ use clap::{
 };
 use config::{PathHint, SETTINGS, Setting};
 
+/// The settings that every command uses, so that the help of every command shows their flags. All other settings
+/// matter only to a server, or to a command that takes a turn itself.
+const COMMON_SETTINGS: [&str; 6] = [
+    "data",
+    "database",
+    "database_direct",
+    "client.server",
+    "log.directives",
+    "log.format",
+];
+
 /// Options that every command takes.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Global options")]
@@ -17,7 +28,7 @@ pub(crate) struct Global {
           help = format!("The configuration file [default: matins/config.toml in the user's \
                           configuration directory] [env: {}]", ::config::CONFIG_FILE_VARIABLE))]
     pub(crate) config: Option<PathBuf>,
-    /// Answer in JSON
+    /// Print results as JSON
     #[arg(long, global = true)]
     pub(crate) json: bool,
     #[command(flatten)]
@@ -52,21 +63,39 @@ impl Flags {
             .global(true)
             .value_name(kind.placeholder())
             .value_parser(parser)
-            .help(help);
+            .help(help)
+            .value_hint(match kind.hint() {
+                PathHint::None => ValueHint::Other,
+                PathHint::Folder => ValueHint::DirPath,
+                PathHint::File => ValueHint::FilePath,
+            });
         match kind.hint() {
-            PathHint::None => argument
-                .help_heading("Settings")
-                .hide_short_help(true)
-                .value_hint(ValueHint::Other),
-            PathHint::Folder => argument.value_hint(ValueHint::DirPath),
-            PathHint::File => argument.value_hint(ValueHint::FilePath),
+            _ if !is_common(setting) => argument.help_heading("Server settings"),
+            PathHint::None => argument.help_heading("Settings").hide_short_help(true),
+            PathHint::Folder | PathHint::File => argument,
         }
     }
 }
 
+fn is_common(setting: &Setting) -> bool {
+    COMMON_SETTINGS.contains(&setting.name)
+}
+
+/// Returns the visible flags of the settings that are not common, for the commands whose help shows them: `serve`
+/// and `config`. All other commands accept these flags as well, but their help hides them.
+pub(crate) fn server_flags() -> impl Iterator<Item = Arg> {
+    let settings = SETTINGS.iter().filter(|setting| !is_common(setting));
+    settings.map(Flags::argument)
+}
+
 impl Args for Flags {
     fn augment_args(command: clap::Command) -> clap::Command {
-        command.args(SETTINGS.iter().map(Self::argument))
+        // A command that declares one of these flags itself keeps its own, visible one: clap hands a global argument
+        // down only to commands that have no argument with the same ID.
+        let flags = SETTINGS
+            .iter()
+            .map(|setting| Self::argument(setting).hide(!is_common(setting)));
+        command.args(flags)
     }
 
     fn augment_args_for_update(command: clap::Command) -> clap::Command {

@@ -87,7 +87,7 @@ mod tests {
 
     use super::*;
 
-    /// Keeps what is logged.
+    /// A buffer that collects the log.
     #[derive(Clone, Default)]
     struct LogBuffer(Arc<Mutex<Vec<u8>>>);
 
@@ -100,7 +100,7 @@ mod tests {
         }
     }
 
-    /// What is logged of an event within a turn whose session is known once it has begun.
+    /// Returns the log of an event within a turn whose span gets its session after it was entered.
     fn captured_log(format: LogFormat) -> String {
         let log = LogBuffer::default();
         let kept = log.clone();
@@ -137,8 +137,8 @@ mod tests {
     fn text_log_line_contains_turn_fields() {
         let text = captured_log(LogFormat::Text);
         assert_eq!(text.lines().count(), 1, "{text}");
-        for told in ["WARN", "run_1", "ses_1", "it is tried again"] {
-            assert!(text.contains(told), "{told}: {text}");
+        for part in ["WARN", "run_1", "ses_1", "it is tried again"] {
+            assert!(text.contains(part), "{part}: {text}");
         }
     }
 }

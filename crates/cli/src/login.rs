@@ -57,12 +57,12 @@ pub(crate) fn read(path: &Path) -> Result<Option<Login>, CliError> {
     let mode = file.metadata().map_err(failed)?.mode();
     if mode & 0o077 != 0 {
         let message = format!(
-            "{}: others may read the token in it (mode {:03o})",
+            "{}: other users can read the token in it (mode {:03o})",
             failed_action(path),
             mode & 0o777
         );
         return Err(CliError::message(Exit::Environment, message)
-            .with_hint(format!("chmod 600 {}", path.display())));
+            .with_hint(format!("run `chmod 600 {}`", path.display())));
     }
     let mut text = String::new();
     file.take(MAX_LOGIN_FILE_BYTES)
@@ -72,21 +72,22 @@ pub(crate) fn read(path: &Path) -> Result<Option<Login>, CliError> {
         // Use the bare message, because the full error of the parser quotes the text, which contains the token.
         let message = format!("{}: {}", failed_action(path), error.message());
         CliError::message(Exit::Environment, message)
-            .with_hint("`matins login URL` writes it anew, `matins logout` removes it")
+            .with_hint("`matins login URL` replaces it, `matins logout` removes it")
     })
 }
 
 /// Writes the file with mode 0600, and replaces an existing one atomically.
 pub(crate) fn write(path: &Path, login: &Login) -> Result<(), CliError> {
     let failed = |source: io::Error| {
-        CliError::environment(format!("write the file {}", path.display()), source)
+        CliError::environment(format!("cannot write the file {}", path.display()), source)
     };
     let folder = path.parent().unwrap_or(Path::new("/"));
     let mut builder = DirBuilder::new();
     builder.recursive(true).mode(0o700);
     builder.create(folder).map_err(failed)?;
-    let text = toml::to_string(login)
-        .map_err(|error| CliError::message(Exit::Failed, format!("write the login: {error}")))?;
+    let text = toml::to_string(login).map_err(|error| {
+        CliError::message(Exit::Failed, format!("cannot encode the login: {error}"))
+    })?;
     // `NamedTempFile` creates files with mode 0600.
     let mut file = NamedTempFile::new_in(folder).map_err(failed)?;
     file.write_all(text.as_bytes()).map_err(failed)?;
@@ -101,14 +102,14 @@ pub(crate) fn remove(path: &Path) -> Result<bool, CliError> {
         Ok(()) => Ok(true),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
         Err(error) => {
-            let what = format!("remove the file {}", path.display());
-            Err(CliError::environment(what, error))
+            let message = format!("cannot remove the file {}", path.display());
+            Err(CliError::environment(message, error))
         }
     }
 }
 
 fn failed_action(path: &Path) -> String {
-    format!("use the file {}", path.display())
+    format!("cannot use the file {}", path.display())
 }
 
 #[cfg(test)]

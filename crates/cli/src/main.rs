@@ -1,5 +1,13 @@
 //! The `matins` command: loads the configuration, runs one command and reports its result.
 //!
+//! - `args::Cli` is the grammar of the command line; `global::Global` holds the options that every command takes.
+//! - `configuration::LoadedConfig` merges the flags, the environment and the configuration file.
+//! - `app::App` is the context of a command: a client of the API, connected to an `app::Target`.
+//! - `follow` follows a run until it ends.
+//! - `output::Output` prints results; `error::CliError` carries the exit code, the message and the hint of an error.
+//!
+//! Read `args.rs` first, then one module of `commands`.
+//!
 //! **Invariants:** this crate has the only `main`, is the only reader of the environment and is the only crate with a
 //! terminal. Commands are thin: each calls the API, whether a remote server, the server of the data folder or this
 //! process provides it. Commands take turns through the crate `server` alone.
@@ -67,7 +75,7 @@ fn report_invalid_command_line(error: &clap::Error) -> ExitCode {
         let text = error.render().to_string();
         let text = text.trim().trim_start_matches("error: ");
         let (wrong, usage) = text.split_once("\n\n").unwrap_or((text, ""));
-        let failure = CliError::message(Exit::Usage, format!("take the command line: {wrong}"))
+        let failure = CliError::message(Exit::Usage, format!("invalid command line: {wrong}"))
             .with_hint(usage.trim());
         return failure.report(Output { json }).into();
     }
@@ -117,7 +125,7 @@ fn load_config(global: &Global, default_log: &str) -> Result<Config, CliError> {
 
 fn block_on(command: impl Future<Output = Result<Exit, CliError>>) -> Result<Exit, CliError> {
     let runtime = tokio::runtime::Runtime::new()
-        .map_err(|source| CliError::environment("start the runtime", source))?;
+        .map_err(|source| CliError::environment("cannot start the runtime", source))?;
     let exit = runtime.block_on(command);
     // Do not wait for a pending read of standard input: it may never return, and would keep the process alive.
     runtime.shutdown_background();

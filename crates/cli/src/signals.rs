@@ -14,7 +14,7 @@ impl Signals {
     /// Starts to listen. From then on these signals no longer end the process.
     pub(crate) fn listen() -> Result<Self, CliError> {
         let listen = |kind| {
-            signal(kind).map_err(|source| CliError::environment("listen to signals", source))
+            signal(kind).map_err(|source| CliError::environment("cannot listen to signals", source))
         };
         Ok(Self {
             interrupt: listen(SignalKind::interrupt())?,

@@ -81,7 +81,7 @@ async fn missing_session_is_refused_and_not_created() {
             let reply = world.restore(&mut agent, how, id).await.unwrap();
             let (code, message) = refusal(&reply);
             assert_eq!(code, -32_002);
-            assert_eq!(message, format!("session {id:?} is not known here"));
+            assert_eq!(message, format!("unknown session `{id}`"));
         }
         let reply = agent.prompt(id, "Hello?").await.unwrap();
         assert!(refusal(&reply).1.contains("is not open here"), "{reply:?}");
@@ -100,7 +100,7 @@ async fn session_restore_in_another_working_directory_is_refused() {
     let mut second = world.start_agent("0").await.unwrap();
     for (cwd, expected) in [
         (elsewhere.path(), "belongs to the working directory"),
-        (Path::new("here"), "cwd here is not absolute"),
+        (Path::new("here"), "`cwd` here is not absolute"),
     ] {
         let reply = restore_in(&mut second, "session/resume", &id, cwd).await;
         let reply = reply.unwrap();
@@ -147,7 +147,7 @@ async fn corrupt_session_file_is_an_error_and_unchanged() {
         let (code, message) = refusal(&reply);
         assert_eq!(code, -32_603, "{how}");
         assert!(
-            message.contains("is not the memory of a session") && message.contains("EOF"),
+            message.contains("is not a valid session file") && message.contains("EOF"),
             "{message}"
         );
     }
@@ -299,7 +299,7 @@ async fn turn_reports_title_plan_tool_call_and_usage() {
         kinds(&second),
         [
             "tool_call",
-            "update_tool_call",
+            "tool_call_update",
             "agent_message_chunk",
             "usage_update"
         ]

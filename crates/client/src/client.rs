@@ -41,8 +41,8 @@ impl Client {
         let server = url.as_str().trim_end_matches('/').to_owned();
         let mut authorization =
             HeaderValue::try_from(format!("Bearer {token}")).map_err(|_| Error::Invalid {
-                what: "the token".to_owned(),
-                reason: "accepted are letters, digits and _, such as mat_...".to_owned(),
+                what: "token".to_owned(),
+                reason: "accepted are letters, digits and `_`, such as mat_...".to_owned(),
             })?;
         authorization.set_sensitive(true);
         Ok(Self {
@@ -95,18 +95,19 @@ impl Client {
 
 impl fmt::Debug for Client {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut shown = f.debug_struct("Client");
-        shown.field("server", &self.server).finish_non_exhaustive()
+        let mut output = f.debug_struct("Client");
+        output.field("server", &self.server).finish_non_exhaustive()
     }
 }
 
 /// Parses the address of a server.
 fn parse_address(given: &str) -> Result<Url, Error> {
     let refused = |reason: &str| Error::Invalid {
-        what: format!("the address {given:?}"),
+        what: format!("address {given:?}"),
         reason: reason.to_owned(),
     };
-    let accepted = "accepted is one such as http://127.0.0.1:7347 or https://matins.example.org";
+    let accepted =
+        "accepted is an address such as http://127.0.0.1:7347 or https://matins.example.org";
     let url = Url::parse(given.trim()).map_err(|_| refused(accepted))?;
     let plain = url.query().is_none() && url.fragment().is_none() && url.has_host();
     if !plain || !matches!(url.scheme(), "http" | "https") {
@@ -115,8 +116,8 @@ fn parse_address(given: &str) -> Result<Url, Error> {
     // The error does not repeat the address, because it contains a password.
     if !url.username().is_empty() || url.password().is_some() {
         return Err(Error::Invalid {
-            what: "the address".to_owned(),
-            reason: "it holds a name or a password; a token is all that is needed".to_owned(),
+            what: "address".to_owned(),
+            reason: "accepted is an address without user name and password".to_owned(),
         });
     }
     Ok(url)
@@ -150,7 +151,7 @@ mod tests {
             "http://host/#a",
         ] {
             let error = at(address).unwrap_err().to_string();
-            assert!(error.contains("accepted is one such as"), "{error}");
+            assert!(error.contains("accepted is an address such as"), "{error}");
         }
         let error = at("http://me:secret@host").unwrap_err().to_string();
         assert!(!error.contains("secret"), "{error}");

@@ -1,20 +1,20 @@
 //! The errors of requests.
 
-use api_types::{Problem, ProblemKind};
+use api_types::{API_VERSION, Problem, ProblemKind};
 use http::StatusCode;
 use serde_json::Value;
 
 /// An error of a transport.
 pub type BoxError = Box<dyn std::error::Error + Send + Sync>;
 
-/// An error of a request, as text that follows "failed to".
+/// An error of a request.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The server refused the request, with a reason.
-    #[error("{}", message(.0))]
+    #[error("{}", .0.detail)]
     Problem(Box<Problem>),
     /// No response arrived: no server listens, or the connection broke.
-    #[error("reach {server}")]
+    #[error("cannot reach {server}")]
     Unreachable {
         /// The name of the server.
         server: String,
@@ -23,7 +23,7 @@ pub enum Error {
         source: BoxError,
     },
     /// A response arrived that does not follow this API.
-    #[error("understand the answer of {server} ({status}): {reason}")]
+    #[error("{server} sent an invalid response ({status}): {reason}")]
     Malformed {
         /// The name of the server.
         server: String,
@@ -32,8 +32,19 @@ pub enum Error {
         /// The mistake in the response.
         reason: String,
     },
+    /// The server speaks another version of the API.
+    #[error(
+        "{server} speaks API {theirs}, this program API {}; use the same version of both",
+        API_VERSION
+    )]
+    OtherVersion {
+        /// The name of the server.
+        server: String,
+        /// The version in the response.
+        theirs: u32,
+    },
     /// The address, the token or another part of the request is invalid.
-    #[error("take {what}: {reason}")]
+    #[error("invalid {what}: {reason}")]
     Invalid {
         /// The invalid part.
         what: String,
@@ -65,21 +76,15 @@ impl Error {
             Self::Problem(problem) => problem.status >= 500 || problem.status == 429,
             Self::Unreachable { .. } => true,
             Self::Malformed { status, .. } => *status >= 500,
-            Self::Invalid { .. } => false,
+            Self::OtherVersion { .. } | Self::Invalid { .. } => false,
         }
     }
 
     /// Makes the error for a name that cannot be part of a path. No resource can have it, so no request is sent.
     pub(crate) fn invalid_name(given: &str) -> Self {
-        let detail = format!("find what {given:?} names: there is none");
+        let detail = format!("no resource has the name `{given}`");
         Self::Problem(Box::new(Problem::new(ProblemKind::NotFound, 404, detail)))
     }
-}
-
-/// Returns the detail of a problem as text that follows "failed to".
-fn message(problem: &Problem) -> &str {
-    let detail = &problem.detail;
-    detail.strip_prefix("failed to ").unwrap_or(detail)
 }
 
 /// Parses the problem in an unsuccessful response. Returns `None` if the body is not from this API.
@@ -118,11 +123,11 @@ mod tests {
     #[test]
     fn unknown_problem_kind_is_derived_from_status() {
         let body =
-            br#"{"kind":"frozen","status":409,"detail":"failed to move it","hint":"thaw it"}"#;
+            br#"{"kind":"frozen","status":409,"detail":"the session is frozen","hint":"thaw it"}"#;
         let found = parse_problem(StatusCode::CONFLICT, body).unwrap();
         assert_eq!(found.kind, ProblemKind::Refused);
         let error = Error::Problem(Box::new(found));
-        assert_eq!(error.to_string(), "move it");
+        assert_eq!(error.to_string(), "the session is frozen");
         assert_eq!(error.hint(), Some("thaw it"));
     }
 

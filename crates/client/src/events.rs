@@ -73,7 +73,7 @@ impl EventParser {
     ///
     /// # Errors
     ///
-    /// Returns [`TooLong`] if an event exceeds the maximum size.
+    /// Returns [`EventTooLong`] if an event exceeds the maximum size.
     pub fn feed(&mut self, bytes: &[u8]) -> Result<Vec<ServerEvent>, EventTooLong> {
         let mut events = Vec::new();
         for &byte in bytes {

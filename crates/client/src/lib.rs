@@ -1,5 +1,18 @@
-//! The HTTP client of the API: one typed method for each operation, over a network, over a private socket, or
-//! directly to routes in the same process.
+//! Calls the HTTP API of Matins, with one typed method for each operation.
+//!
+//! ```text
+//! Client::sessions(), Client::fire_automation(), ...    calls/, one file for each kind of resource
+//!    │
+//!  Call ── a request with its retries and its idempotency key
+//!    │
+//!  Transport ── a network, a private socket, or routes in the same process
+//!
+//!  Client::trace() ── Trace ── EventParser               the live events, with reconnection
+//! ```
+//!
+//! Every method returns [`Error`] on failure. [`SocketAddress`] is the address of a private socket.
+//!
+//! Read `request.rs` first.
 //!
 //! **Invariants:** the client accesses no database and makes no decisions: it sends a request as the caller made it
 //! and returns the response as the server sent it. A request that creates something has an idempotency key, so that a

@@ -3,7 +3,7 @@
 use std::{fmt::Write as _, time::Duration};
 
 use bytes::Bytes;
-use http::{HeaderName, HeaderValue, Method, Request, Response, StatusCode, header};
+use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Response, StatusCode, header};
 use serde::{Serialize, de::DeserializeOwned};
 use tokio::time::{sleep, timeout};
 
@@ -12,6 +12,7 @@ use crate::{
     error::parse_problem,
     transport::{Body, TransportError, read_to_end},
 };
+use api_types::{API_VERSION, API_VERSION_HEADER};
 
 /// The maximum time until a response is complete. The server has a shorter limit and reports it.
 const REPLY_TIMEOUT: Duration = Duration::from_mins(1);
@@ -21,6 +22,11 @@ const RETRY_DELAYS: [Duration; 3] = [
     Duration::from_millis(400),
     Duration::from_millis(1600),
 ];
+
+/// The media type of a refusal.
+const PROBLEM_MEDIA_TYPE: &str = "application/problem+json";
+/// The media types of the API's successful responses.
+const SUCCESS_MEDIA_TYPES: [&str; 2] = ["application/json", "text/event-stream"];
 
 const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
 
@@ -41,6 +47,7 @@ pub(crate) struct Call<'a> {
 /// A response with its complete body.
 pub(crate) struct Answer {
     pub(crate) status: StatusCode,
+    head: HeaderMap,
     pub(crate) tag: Option<String>,
     pub(crate) body: Bytes,
 }
@@ -102,7 +109,7 @@ impl<'a> Call<'a> {
             Ok(body) => self.body = body.into(),
             Err(error) => {
                 self.target = Err(Error::Invalid {
-                    what: "the request".to_owned(),
+                    what: "request".to_owned(),
                     reason: error.to_string(),
                 });
             }
@@ -164,6 +171,7 @@ impl<'a> Call<'a> {
     pub(crate) async fn send(self) -> Result<Answer, Error> {
         let client = self.client;
         let answer = self.send_with_retries().await?;
+        client.check_version(answer.status, &answer.head)?;
         if answer.status.is_success() {
             return Ok(answer);
         }
@@ -178,10 +186,10 @@ impl<'a> Call<'a> {
             let attempt = self.send_once(&target);
             let attempted = match self.timeout {
                 None => attempt.await,
-                Some(patience) => {
-                    let Ok(attempted) = timeout(patience, attempt).await else {
-                        let told = format!("no answer came within {} s", patience.as_secs());
-                        return Err(self.client.unreachable(told.into()));
+                Some(limit) => {
+                    let Ok(attempted) = timeout(limit, attempt).await else {
+                        let cause = format!("no response within {} s", limit.as_secs());
+                        return Err(self.client.unreachable(cause.into()));
                     };
                     attempted
                 }
@@ -206,18 +214,22 @@ impl<'a> Call<'a> {
     pub(crate) async fn stream(mut self) -> Result<Response<Body>, Error> {
         let target = self.take_target()?;
         let client = self.client;
-        let carried = timeout(
+        let sent = timeout(
             REPLY_TIMEOUT,
             client.transport.send(self.build_request(&target)?),
         );
-        let response = match carried.await {
+        let response = match sent.await {
             Ok(Ok(response)) => response,
             Ok(Err(TransportError::MaybeSent(error) | TransportError::NotSent(error))) => {
                 return Err(client.unreachable(error));
             }
-            Err(_) => return Err(client.unreachable("no answer came".into())),
+            Err(_) => {
+                let cause = format!("no response within {} s", REPLY_TIMEOUT.as_secs());
+                return Err(client.unreachable(cause.into()));
+            }
         };
         let status = response.status();
+        client.check_version(status, response.headers())?;
         if status.is_success() {
             return Ok(response);
         }
@@ -225,7 +237,7 @@ impl<'a> Call<'a> {
         match body {
             Ok(Ok(body)) => Err(client.response_error(status, &body)),
             Ok(Err(error)) => Err(client.unreachable(error)),
-            Err(_) => Err(client.unreachable("its answer did not end".into())),
+            Err(_) => Err(client.unreachable("the response did not end in time".into())),
         }
     }
 
@@ -246,6 +258,7 @@ impl<'a> Call<'a> {
         Ok(Answer {
             status: head.status,
             tag: text(header::ETAG),
+            head: head.headers,
             body: read_to_end(body).await.map_err(TransportError::MaybeSent)?,
         })
     }
@@ -260,7 +273,7 @@ impl<'a> Call<'a> {
             )
             .body(self.body.clone())
             .map_err(|error| Error::Invalid {
-                what: format!("the path {target:?}"),
+                what: format!("path {target:?}"),
                 reason: error.to_string(),
             })?;
         let headers = request.headers_mut();
@@ -281,11 +294,35 @@ impl Client {
             .map_err(|error| self.malformed(answer.status, error.to_string()))
     }
 
+    /// Checks that the server speaks this program's version of the API.
+    ///
+    /// Servers of API 1 did not send their version. A response without a version counts as theirs if it is a success
+    /// or a problem. Other errors may come from a proxy.
+    fn check_version(&self, status: StatusCode, headers: &HeaderMap) -> Result<(), Error> {
+        let text = |name| headers.get(name).and_then(|value| value.to_str().ok());
+        let theirs = match text(HeaderName::from_static(API_VERSION_HEADER)) {
+            Some(version) => version.parse().ok(),
+            None => text(header::CONTENT_TYPE)
+                .filter(|media| {
+                    *media == PROBLEM_MEDIA_TYPE
+                        || status.is_success() && SUCCESS_MEDIA_TYPES.contains(media)
+                })
+                .map(|_| 1),
+        };
+        match theirs {
+            Some(theirs) if theirs != API_VERSION => Err(Error::OtherVersion {
+                server: self.server.to_string(),
+                theirs,
+            }),
+            _ => Ok(()),
+        }
+    }
+
     /// Converts an unsuccessful response to an error.
     fn response_error(&self, status: StatusCode, body: &[u8]) -> Error {
         match parse_problem(status, body) {
             Some(problem) => Error::Problem(Box::new(problem)),
-            None => self.malformed(status, "it is none of this API".to_owned()),
+            None => self.malformed(status, "it is not a response of this API".to_owned()),
         }
     }
 

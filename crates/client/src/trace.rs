@@ -122,7 +122,7 @@ impl Trace {
                     Err(error) => return Err(error),
                 },
             };
-            let why = match read {
+            let cause = match read {
                 Ok(Some(Ok(bytes))) => match self.parser.feed(&bytes) {
                     Ok(events) => {
                         self.failed_attempts = 0;
@@ -141,10 +141,10 @@ impl Trace {
                     self.pause = Some(self.parser.retry().unwrap_or(RECONNECT_DELAY));
                     continue;
                 }
-                Err(_) => format!("nothing came for {} s", STREAM_IDLE_TIMEOUT.as_secs()).into(),
+                Err(_) => format!("no data arrived for {} s", STREAM_IDLE_TIMEOUT.as_secs()).into(),
             };
-            let why = self.client.unreachable(why);
-            return Ok(self.schedule_reconnect(why));
+            let cause = self.client.unreachable(cause);
+            return Ok(self.schedule_reconnect(cause));
         }
     }
 
@@ -154,7 +154,7 @@ impl Trace {
         self.parser = self.parser.for_next_stream();
     }
 
-    fn schedule_reconnect(&mut self, why: Error) -> TraceItem {
+    fn schedule_reconnect(&mut self, cause: Error) -> TraceItem {
         self.close_stream();
         let first = self.parser.retry().unwrap_or(RECONNECT_DELAY);
         let longer = first.saturating_mul(1 << self.failed_attempts.min(10));
@@ -165,7 +165,7 @@ impl Trace {
         let spread = 1.0 + f64::from(random[0]) / f64::from(u8::MAX) / 4.0;
         let pause = longer.min(MAX_RECONNECT_DELAY).mul_f64(spread);
         self.pause = Some(pause);
-        TraceItem::Disconnected { cause: why, pause }
+        TraceItem::Disconnected { cause, pause }
     }
 
     async fn connect(&mut self) -> Result<Body, Error> {
@@ -183,7 +183,7 @@ impl Trace {
             call.query_param("after", self.after.as_ref())
         } else {
             let id = HeaderValue::from_bytes(id.as_bytes()).map_err(|_| {
-                client.malformed(StatusCode::OK, format!("{id:?} can be no id of an event"))
+                client.malformed(StatusCode::OK, format!("{id:?} is not a valid event ID"))
             })?;
             call.header(LAST_EVENT_ID, id)
         };
@@ -192,7 +192,7 @@ impl Trace {
         let kind = response.headers().get(header::CONTENT_TYPE);
         let is_stream = kind.is_some_and(|kind| kind.as_bytes().starts_with(b"text/event-stream"));
         if !is_stream {
-            let reason = "it is no stream of events".to_owned();
+            let reason = "it is not an event stream".to_owned();
             return Err(client.malformed(response.status(), reason));
         }
         Ok(response.into_body())

@@ -90,9 +90,9 @@ impl Transport {
             Self::Http { client, .. } => {
                 let request = reqwest::Request::try_from(request)
                     .map_err(|error| TransportError::NotSent(error.into()))?;
-                let answered = client.execute(request).await.map_err(|error| {
+                let result = client.execute(request).await.map_err(|error| {
                     // Only a failed connection proves that the server has not received the request. Any other error
-                    // counts as `Lost`, so that the caller does not repeat a request that may have had its effect.
+                    // counts as `MaybeSent`, so that the caller does not repeat a request that may have had its effect.
                     let reached = !error.is_connect() && !error.is_builder();
                     // The address may contain titles or other content of the user in its query, which must not get
                     // into logs.
@@ -103,7 +103,7 @@ impl Transport {
                         TransportError::NotSent(error)
                     }
                 })?;
-                let response: Response<reqwest::Body> = answered.into();
+                let response: Response<reqwest::Body> = result.into();
                 Ok(response.map(|body| {
                     let parts = body.into_data_stream();
                     parts.map_err(|error| error.without_url().into()).boxed()
@@ -122,7 +122,7 @@ impl fmt::Debug for Transport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Http { .. } => "Http",
-            Self::InProcess(_) => "Within",
+            Self::InProcess(_) => "InProcess",
         })
     }
 }

@@ -65,23 +65,23 @@ impl fmt::Display for Address {
             return f.write_str(&self.0);
         };
         write!(f, "{scheme}://")?;
-        let (place, parameters) = rest.split_once('?').unwrap_or((rest, ""));
+        let (authority, parameters) = rest.split_once('?').unwrap_or((rest, ""));
         if parameters.contains('@') {
             // A password with an unencoded `?` may continue here, so no part of the rest can be shown.
             return f.write_str(MASK);
         }
         // The last `@` ends the credentials, because a password may contain an unencoded `@`.
-        let place = match place.rsplit_once('@') {
-            Some((who, place)) => {
-                match who.split_once(':') {
+        let location = match authority.rsplit_once('@') {
+            Some((credentials, location)) => {
+                match credentials.split_once(':') {
                     Some((user, _)) => write!(f, "{user}:{MASK}@")?,
-                    None => write!(f, "{who}@")?,
+                    None => write!(f, "{credentials}@")?,
                 }
-                place
+                location
             }
-            None => place,
+            None => authority,
         };
-        write!(f, "{place}")?;
+        write!(f, "{location}")?;
         let parameters = parameters
             .split('&')
             .filter(|parameter| !parameter.is_empty());
@@ -135,10 +135,10 @@ mod tests {
             ("mysql://me:s3cret@host/db", "mysql://me:***@host/db"),
             ("/var/lib/a:b@c.db", "/var/lib/a:b@c.db"),
         ] {
-            let told = Address::new(address);
-            assert_eq!(told.to_string(), shown);
-            assert_eq!(format!("{told:?}"), shown);
-            assert_eq!(told.has_secret(), shown.contains(MASK));
+            let parsed = Address::new(address);
+            assert_eq!(parsed.to_string(), shown);
+            assert_eq!(format!("{parsed:?}"), shown);
+            assert_eq!(parsed.has_secret(), shown.contains(MASK));
         }
     }
 

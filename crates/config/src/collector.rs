@@ -9,8 +9,8 @@ pub(crate) struct Collector {}
 
 impl AnySettingType for Collector {
     fn accepted(&self) -> String {
-        "an address of HTTP without a name, a password or a query in it, such as \
-         http://127.0.0.1:4318; /v1/traces is added"
+        "an HTTP address without user name, password and query, such as http://127.0.0.1:4318; Matins appends \
+         /v1/traces"
             .into()
     }
     fn default_text(&self) -> String {
@@ -82,13 +82,13 @@ mod tests {
 
     #[test]
     fn collector_address_keeps_path_and_loses_trailing_slash() {
-        for (given, taken) in [
+        for (given, accepted) in [
             ("http://127.0.0.1:4318", "http://127.0.0.1:4318"),
             (" http://127.0.0.1:4318/ ", "http://127.0.0.1:4318"),
             ("https://example.org/otlp/", "https://example.org/otlp"),
             ("http://[::1]:4318", "http://[::1]:4318"),
         ] {
-            assert_eq!(read(given), Ok(Some(taken.to_owned())));
+            assert_eq!(read(given), Ok(Some(accepted.to_owned())));
         }
     }
 }

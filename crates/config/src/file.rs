@@ -47,7 +47,7 @@ impl ConfigFile {
             FileValue::Number(number) => RawValue::Number(*number),
             FileValue::Bool(switch) => RawValue::Bool(*switch),
             FileValue::List(texts) => RawValue::List(texts),
-            FileValue::Other(what) => RawValue::Other(what),
+            FileValue::Other(kind) => RawValue::Other(kind),
         };
         Some((given, self.origin_at(*line)))
     }

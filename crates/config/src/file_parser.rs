@@ -1,4 +1,4 @@
-//! Reading a configuration file.
+//! Parses a configuration file. Collects its problems, so that all of them are reported at once.
 
 use std::{collections::BTreeMap, path::Path};
 
@@ -51,10 +51,10 @@ impl ConfigFile {
         match DeTable::parse(text) {
             Ok(table) => self.read_table(text, None, table.get_ref()),
             Err(error) => {
-                let place = error.span().map_or(text.len(), |span| span.start);
+                let offset = error.span().map_or(text.len(), |span| span.start);
                 let reason = error.message().lines().collect::<Vec<_>>().join(", ");
                 self.problems.push(ConfigProblem::Syntax {
-                    origin: self.origin_at(line_number(text.as_bytes(), place)),
+                    origin: self.origin_at(line_number(text.as_bytes(), offset)),
                     reason: excerpt(&reason),
                 });
             }
@@ -146,7 +146,7 @@ fn file_value(value: &DeValue<'_>) -> FileValue {
 }
 
 /// Returns the line number, from 1, of a byte offset in a text.
-fn line_number(text: &[u8], place: usize) -> usize {
-    let before = &text[..place.min(text.len())];
+fn line_number(text: &[u8], offset: usize) -> usize {
+    let before = &text[..offset.min(text.len())];
     before.split(|byte| *byte == b'\n').count()
 }

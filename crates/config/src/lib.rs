@@ -1,8 +1,17 @@
-//! The configuration: one declaration for each setting, and the code that reads, merges and documents all of them.
+//! Declares the settings of Matins, and reads, merges and documents their values.
 //!
-//! [`SETTINGS`] declares the name, the environment variable, the flag, the type, the bounds, the default and the
-//! documentation of each setting. The parser, the merge, `matins config show` and the reference page all use these
-//! declarations.
+//! ```text
+//! SETTINGS ── one Setting for each setting: its names, SettingType, default and description
+//!    │
+//! ConfigFile, environment, flags ── Sources ── resolve() ── Config of Effective values, and ConfigProblems
+//! ```
+//!
+//! - [`SETTINGS`] is the only declaration of the settings. The parser, [`resolve`], `matins config show` and
+//!   [`reference_page`] all use it.
+//! - [`ConfigFile::parse`] reads a file, and [`Sources`] adds the flags and the environment to it.
+//! - [`resolve`] merges the sources into a [`Config`] and returns every [`ConfigProblem`] with its [`Origin`].
+//!
+//! Read `settings.rs` first.
 //!
 //! **Invariants:** this crate reads nothing but its arguments: no file, no environment, no clock. If several sources
 //! have a value, the order of precedence is flag, environment, file, default. No function shows a secret, except

@@ -2,7 +2,10 @@
 
 use std::net::SocketAddr;
 
-use crate::setting_type::{AnySettingType, DisplayValue, PathBase, RawValue, SettingType};
+use crate::{
+    problem::excerpt,
+    setting_type::{AnySettingType, DisplayValue, PathBase, RawValue, SettingType},
+};
 
 /// A boolean.
 pub(crate) struct Bool {
@@ -32,7 +35,7 @@ impl SettingType for Bool {
     fn read(&self, given: RawValue<'_>, _: Option<PathBase<'_>>) -> Result<bool, String> {
         let read = match given {
             RawValue::Bool(switch) => Some(switch),
-            RawValue::Untyped(words) => words.to_str().and_then(|word| word.trim().parse().ok()),
+            RawValue::Untyped(text) => text.to_str().and_then(|text| text.trim().parse().ok()),
             _ => return Err("expected true or false, without quotes".into()),
         };
         read.ok_or_else(|| "expected true or false".to_owned())
@@ -94,8 +97,8 @@ pub(crate) struct HostNames {}
 
 impl AnySettingType for HostNames {
     fn accepted(&self) -> String {
-        "names without ports, such as matins.example.org: a list in the file, elsewhere with commas in \
-         between"
+        "host names without ports, such as matins.example.org: a list in the file, elsewhere separated by \
+         commas"
             .into()
     }
     fn default_text(&self) -> String {
@@ -124,7 +127,13 @@ impl SettingType for HostNames {
             let is_address = bare.is_some_and(|it| it.parse::<std::net::Ipv6Addr>().is_ok());
             (is_name || is_address)
                 .then(|| name.to_ascii_lowercase())
-                .ok_or_else(|| format!("{name:?} is no name; expected {}", self.accepted()))
+                .ok_or_else(|| {
+                    format!(
+                        "`{}` is not a host name; expected {}",
+                        excerpt(name),
+                        self.accepted()
+                    )
+                })
         };
         names.into_iter().map(name).collect()
     }
@@ -161,7 +170,7 @@ impl SettingType for RemoteServer {
     fn read(&self, given: RawValue<'_>, _: Option<PathBase<'_>>) -> Result<Self::Value, String> {
         let text = given.text()?.trim();
         if text.contains('@') {
-            return Err("it holds a name or a password; a token is all that is needed".into());
+            return Err("expected an address without user name and password".into());
         }
         if !(text.starts_with("http://") || text.starts_with("https://")) {
             return Err(format!("expected {}", self.accepted()));
@@ -186,8 +195,8 @@ mod tests {
         default: SocketAddr::new(std::net::IpAddr::V4(std::net::Ipv4Addr::LOCALHOST), 7347),
     };
 
-    fn parse_text<K: SettingType>(kind: &K, words: &str) -> Result<K::Value, String> {
-        kind.read(RawValue::Untyped(OsStr::new(words)), None)
+    fn parse_text<K: SettingType>(kind: &K, text: &str) -> Result<K::Value, String> {
+        kind.read(RawValue::Untyped(OsStr::new(text)), None)
     }
 
     #[test]

@@ -37,11 +37,11 @@ impl fmt::Display for Origin {
     }
 }
 
-/// A reason to refuse a configuration, as text that follows "failed to".
+/// A reason to refuse a configuration.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ConfigProblem {
     /// The file is not valid TOML or not UTF-8.
-    #[error("read {origin}: {reason}")]
+    #[error("cannot parse {origin}: {reason}")]
     Syntax {
         /// The file and the line.
         origin: Origin,
@@ -49,7 +49,7 @@ pub enum ConfigProblem {
         reason: String,
     },
     /// The file exceeds the maximum size.
-    #[error("read {path}: it has more than {max_bytes} bytes", path = path.display())]
+    #[error("the file `{path}` is too long: accepted are up to {max_bytes} bytes", path = path.display())]
     TooLong {
         /// The file.
         path: PathBuf,
@@ -57,7 +57,7 @@ pub enum ConfigProblem {
         max_bytes: usize,
     },
     /// No setting has this name.
-    #[error("take the key {key:?} ({origin}): there is no such setting{}", did_you_mean(suggestion.as_deref()))]
+    #[error("unknown setting `{key}` ({origin}){}", did_you_mean(suggestion.as_deref()))]
     UnknownKey {
         /// The key with its table, shortened if it is long.
         key: String,
@@ -67,7 +67,7 @@ pub enum ConfigProblem {
         suggestion: Option<String>,
     },
     /// A table of settings has a value that is no table.
-    #[error("take {table} ({origin}): it is a table of settings, written [{table}]")]
+    #[error("invalid `{table}` ({origin}): it is a table of settings, written [{table}]")]
     NotATable {
         /// The table.
         table: &'static str,
@@ -75,7 +75,7 @@ pub enum ConfigProblem {
         origin: Origin,
     },
     /// A setting refuses a value.
-    #[error("take {}: {reason}", describe_value(setting, value.as_deref(), origin))]
+    #[error("invalid {}: {reason}", describe_value(setting, value.as_deref(), origin))]
     Value {
         /// The name of the setting.
         setting: &'static str,
@@ -87,7 +87,7 @@ pub enum ConfigProblem {
         reason: String,
     },
     /// Two settings contradict each other.
-    #[error("take {first} with {second}: {reason}")]
+    #[error("{first} conflicts with {second}: {reason}")]
     Conflict {
         /// The first setting, with its value and source.
         first: String,
@@ -122,21 +122,21 @@ impl ConfigProblem {
     }
 }
 
-/// Returns a setting and its value in the notation of their source: `--workers 0`, `MATINS_WORKERS=0`, `workers = 0
-/// (FILE:3)`.
+/// Returns a setting and its value in backticks and in the notation of their source, such as `--workers 0`,
+/// `MATINS_WORKERS=0`, or `workers = 0` with `(FILE:3)` behind it.
 pub(crate) fn describe_value(setting: &str, value: Option<&str>, origin: &Origin) -> String {
     match (origin, value) {
-        (Origin::Flag(flag), Some(value)) => format!("--{flag} {value}"),
-        (Origin::Flag(flag), None) => format!("--{flag}"),
-        (Origin::Environment(name), Some(value)) => format!("{name}={value}"),
-        (Origin::Environment(name), None) => (*name).to_owned(),
-        (origin, Some(value)) => format!("{setting} = {value} ({origin})"),
-        (origin, None) => format!("{setting} ({origin})"),
+        (Origin::Flag(flag), Some(value)) => format!("`--{flag} {value}`"),
+        (Origin::Flag(flag), None) => format!("`--{flag}`"),
+        (Origin::Environment(name), Some(value)) => format!("`{name}={value}`"),
+        (Origin::Environment(name), None) => format!("`{name}`"),
+        (origin, Some(value)) => format!("`{setting} = {value}` ({origin})"),
+        (origin, None) => format!("`{setting}` ({origin})"),
     }
 }
 
 fn did_you_mean(near: Option<&str>) -> String {
-    near.map_or_else(String::new, |near| format!(", did you mean {near}?"))
+    near.map_or_else(String::new, |near| format!("; did you mean `{near}`?"))
 }
 
 /// Returns the beginning of a given text with control characters escaped, so that it cannot send commands to a

@@ -1,4 +1,4 @@
-//! Merging what all sources say of all settings.
+//! Merges all sources of the settings into one configuration.
 
 use model::limits;
 
@@ -23,18 +23,18 @@ pub fn resolve(sources: &Sources) -> (Config, Vec<ConfigProblem>) {
 
 /// Returns the problem of two settings that contradict each other, if there is one.
 fn find_conflict(config: &Config) -> Option<ConfigProblem> {
-    let (beat, stale) = (&config.heartbeat, &config.heartbeat_stale);
-    if beat.value * limits::HEARTBEATS_BEFORE_STALE <= stale.value {
+    let (interval, stale) = (&config.heartbeat, &config.heartbeat_stale);
+    if interval.value * limits::HEARTBEATS_BEFORE_STALE <= stale.value {
         return None;
     }
-    let told = |name, it: &Effective<std::time::Duration>| {
+    let describe = |name, it: &Effective<std::time::Duration>| {
         describe_value(name, Some(&it.value.as_secs().to_string()), &it.origin)
     };
     Some(ConfigProblem::Conflict {
-        first: told("heartbeat.seconds", beat),
-        second: told("heartbeat.stale_seconds", stale),
+        first: describe("heartbeat.seconds", interval),
+        second: describe("heartbeat.stale_seconds", stale),
         reason: format!(
-            "at least {} heartbeats must fit before one is stale",
+            "`heartbeat.stale_seconds` must be at least {} times `heartbeat.seconds`",
             limits::HEARTBEATS_BEFORE_STALE
         ),
     })
@@ -70,8 +70,8 @@ mod tests {
 
     fn problem_text(file: &str) -> String {
         let (_, problems) = resolve(&sources(file, &[], &[]));
-        let told: Vec<_> = problems.iter().map(ToString::to_string).collect();
-        told.join("\n")
+        let messages: Vec<_> = problems.iter().map(ToString::to_string).collect();
+        messages.join("\n")
     }
 
     #[test]
@@ -96,13 +96,13 @@ mod tests {
         assert_eq!(
             config.watchdog.origin,
             Origin::Default,
-            "an empty variable is none"
+            "an empty variable counts as unset"
         );
     }
 
     #[test]
     fn worker_loop_settings_have_variables_and_defaults() {
-        let knobs = |environment: &[(&str, &str)]| {
+        let settings_of = |environment: &[(&str, &str)]| {
             let (config, problems) = resolve(&sources("", environment, &[]));
             assert_eq!(problems, []);
             let lengths = [
@@ -113,7 +113,7 @@ mod tests {
             ];
             (config.workers.value, lengths.map(|length| length.as_secs()))
         };
-        assert_eq!(knobs(&[]), (4, [30, 20, 180, 60]));
+        assert_eq!(settings_of(&[]), (4, [30, 20, 180, 60]));
         let variables = [
             ("MATINS_WORKERS", "5"),
             ("MATINS_TICK_SECONDS", "31"),
@@ -121,40 +121,39 @@ mod tests {
             ("MATINS_HEARTBEAT_STALE", "181"),
             ("MATINS_WATCHDOG_SECONDS", "61"),
         ];
-        assert_eq!(knobs(&variables), (5, [31, 21, 181, 61]));
+        assert_eq!(settings_of(&variables), (5, [31, 21, 181, 61]));
     }
 
     #[test]
     fn invalid_setting_error_names_location_and_accepted_values() {
         let at = |line| format!("({PATH}:{line})");
-        let key = |key, line, rest| {
-            format!(
-                "take the key {key:?} {}: there is no such setting{rest}",
-                at(line)
-            )
-        };
-        let value = |value, line, rest| format!("take {value} {}: {rest}", at(line));
+        let key = |key: &str, line, rest| format!("unknown setting `{key}` {}{rest}", at(line));
+        let value = |value, line, rest| format!("invalid `{value}` {}: {rest}", at(line));
         for (file, expected) in [
             (
                 "\nwrokers = 1",
-                key("wrokers", 2, ", did you mean workers?"),
+                key("wrokers", 2, "; did you mean `workers`?"),
             ),
             (
                 "tick_seconds = 1",
-                key("tick_seconds", 1, ", did you mean scheduler.tick_seconds?"),
+                key(
+                    "tick_seconds",
+                    1,
+                    "; did you mean `scheduler.tick_seconds`?",
+                ),
             ),
             (
                 "[schedular]\ntick_seconds = 1",
-                key("schedular", 1, ", did you mean scheduler?"),
+                key("schedular", 1, "; did you mean `scheduler`?"),
             ),
             (
                 "[serve]\nhost = 1",
-                key("serve.host", 2, ", did you mean server.hosts?"),
+                key("serve.host", 2, "; did you mean `server.hosts`?"),
             ),
             (
                 "scheduler = 1",
                 format!(
-                    "take scheduler {}: it is a table of settings, written [scheduler]",
+                    "invalid `scheduler` {}: it is a table of settings, written [scheduler]",
                     at(1)
                 ),
             ),
@@ -228,10 +227,10 @@ mod tests {
             ("a = \"\n", 1),
             ("\n[x", 2),
         ] {
-            let told = problem_text(file);
+            let message = problem_text(file);
             assert!(
-                told.starts_with(&format!("read {PATH}:{line}: ")),
-                "{file}: {told}"
+                message.starts_with(&format!("cannot parse {PATH}:{line}: ")),
+                "{file}: {message}"
             );
         }
         let long = format!("{} = 1", "k".repeat(10_000));
@@ -242,7 +241,7 @@ mod tests {
         });
         assert_eq!(
             problems[0].to_string(),
-            format!("read {PATH}:2: it is not UTF-8")
+            format!("cannot parse {PATH}:2: it is not UTF-8")
         );
     }
 
@@ -259,8 +258,11 @@ mod tests {
         ] {
             for bytes in [crate::MAX_FILE_BYTES - 100, crate::MAX_FILE_BYTES + 100] {
                 let file = format!("{start}{}{end}", piece.repeat(bytes / piece.len()));
-                let told = problem_text(&file);
-                assert!(!told.is_empty() && told.len() < 5000, "{piece}: {told}");
+                let message = problem_text(&file);
+                assert!(
+                    !message.is_empty() && message.len() < 5000,
+                    "{piece}: {message}"
+                );
             }
         }
     }
@@ -273,12 +275,15 @@ mod tests {
             &[("workers", "7")],
         );
         let (config, problems) = resolve(&sources);
-        assert_eq!(config.workers.value, 7, "what can be taken holds");
-        let told: Vec<_> = problems.iter().map(ToString::to_string).collect();
-        assert_eq!(told.len(), 2, "{told:?}");
+        assert_eq!(
+            config.workers.value, 7,
+            "the valid source still determines the value"
+        );
+        let messages: Vec<_> = problems.iter().map(ToString::to_string).collect();
+        assert_eq!(messages.len(), 2, "{messages:?}");
         assert!(
-            told[1].starts_with("take MATINS_WORKERS=many: expected "),
-            "{told:?}"
+            messages[1].starts_with("invalid `MATINS_WORKERS=many`: expected "),
+            "{messages:?}"
         );
     }
 
@@ -291,8 +296,8 @@ mod tests {
         );
         let (_, problems) = resolve(&sources);
         let expected = format!(
-            "take heartbeat.seconds = 100 ({PATH}:1) with --heartbeat-stale 200: at least 3 heartbeats \
-             must fit before one is stale"
+            "`heartbeat.seconds = 100` ({PATH}:1) conflicts with `--heartbeat-stale 200`: \
+             `heartbeat.stale_seconds` must be at least 3 times `heartbeat.seconds`"
         );
         assert_eq!(problems[0].to_string(), expected);
     }

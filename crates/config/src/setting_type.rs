@@ -30,7 +30,7 @@ impl RawValue<'_> {
     /// Returns the value as an error message repeats it. Returns `None` if the value has no short textual form.
     pub(crate) fn display_text(&self) -> Option<String> {
         match self {
-            Self::Untyped(words) => Some(words.to_string_lossy().into_owned()),
+            Self::Untyped(text) => Some(text.to_string_lossy().into_owned()),
             Self::Text(text) => Some(format!("{text:?}")),
             Self::Number(number) => Some(number.to_string()),
             Self::Bool(switch) => Some(switch.to_string()),
@@ -42,12 +42,12 @@ impl RawValue<'_> {
     /// Returns the text of a setting that takes a text. An empty text is an error.
     pub(crate) fn text(&self) -> Result<&str, String> {
         let text = match self {
-            Self::Untyped(words) => words.to_str().ok_or("it is not UTF-8")?,
+            Self::Untyped(text) => text.to_str().ok_or("it is not UTF-8")?,
             Self::Text(text) => text,
             Self::Number(_) => return Err("it is a number, expected a text in quotes".into()),
             Self::Bool(_) => return Err("it is true or false, expected a text in quotes".into()),
             Self::List(_) => return Err("it is a list, expected a text in quotes".into()),
-            Self::Other(what) => return Err(format!("it is {what}, expected a text in quotes")),
+            Self::Other(kind) => return Err(format!("it is {kind}, expected a text in quotes")),
         };
         if text.trim().is_empty() {
             return Err("it is empty".into());
@@ -58,12 +58,12 @@ impl RawValue<'_> {
     /// Returns the number of a setting that takes a number between two bounds, inclusive.
     fn number(&self, least: u64, most: u64, accepted: &str) -> Result<u64, String> {
         let number = match self {
-            Self::Untyped(words) => words.to_str().and_then(|text| text.trim().parse().ok()),
+            Self::Untyped(text) => text.to_str().and_then(|text| text.trim().parse().ok()),
             Self::Number(number) => u64::try_from(*number).ok(),
             Self::Text(_) => return Err(format!("expected {accepted}, without quotes")),
             Self::Bool(_) => return Err(format!("it is true or false, expected {accepted}")),
             Self::List(_) => return Err(format!("it is a list, expected {accepted}")),
-            Self::Other(what) => return Err(format!("it is {what}, expected {accepted}")),
+            Self::Other(kind) => return Err(format!("it is {kind}, expected {accepted}")),
         };
         number
             .filter(|number| (least..=most).contains(number))
@@ -139,7 +139,7 @@ pub trait SettingType: AnySettingType {
     fn display(&self, value: &Self::Value) -> Option<DisplayValue>;
 }
 
-/// The parts of [`Kind`] that do not depend on the type of the value.
+/// The parts of [`SettingType`] that do not depend on the type of the value.
 pub trait AnySettingType: Sync {
     /// Returns the accepted values, as text that follows "expected".
     fn accepted(&self) -> String;
@@ -255,7 +255,7 @@ impl Days {
 impl AnySettingType for Days {
     fn accepted(&self) -> String {
         let most = Self::whole_days(self.max);
-        format!("whole days from 1 to {most}, or 0 for ever")
+        format!("whole days from 1 to {most}, or 0, which means forever")
     }
     fn default_text(&self) -> String {
         Self::whole_days(self.default).to_string()
@@ -309,10 +309,10 @@ impl SettingType for Folder {
     type Value = Option<PathBuf>;
     fn read(&self, given: RawValue<'_>, base: Option<PathBase<'_>>) -> Result<Self::Value, String> {
         // A path of the operating system need not be UTF-8, so it does not pass through `text`.
-        if let RawValue::Untyped(words) = given
-            && !words.is_empty()
+        if let RawValue::Untyped(path) = given
+            && !path.is_empty()
         {
-            return Ok(Some(words.into()));
+            return Ok(Some(path.into()));
         }
         let text = given.text()?;
         let path = base.map_or_else(|| Ok(text.into()), |base| base.resolve(text));
@@ -332,7 +332,7 @@ pub(crate) struct AllowedTargets {}
 
 impl AnySettingType for AllowedTargets {
     fn accepted(&self) -> String {
-        "networks and hosts with commas between them, such as 10.1.0.0/16, hooks.internal".into()
+        "networks and hosts separated by commas, such as 10.1.0.0/16, hooks.internal".into()
     }
     fn default_text(&self) -> String {
         "none".into()
@@ -341,7 +341,7 @@ impl AnySettingType for AllowedTargets {
         "\"10.1.0.0/16, hooks.internal\"".into()
     }
     fn placeholder(&self) -> &'static str {
-        "PLACES"
+        "TARGETS"
     }
 }
 

@@ -8,34 +8,35 @@ use crate::{setting::Setting, settings::SETTINGS};
 const INTRODUCTION: &str = "\
 # Configuration
 
-Made from the code: `MATINS_UPDATE=1 cargo test -p matins-config reference` writes this page anew, and
-`matins config reference` prints it.
-
-Everything has a default; without a file, Matins works. What is said of a setting counts in this order:
+You can set everything in a file, in the environment or on the command line. Matins also works without any
+setting. If several sources have a value, the first of these wins:
 
 1. the flag on the command line,
-2. the variable of the environment (an empty one counts as unset),
+2. the environment variable (an empty variable counts as unset),
 3. the file,
 4. the default.
 
-The file is the one that `--config FILE` or `MATINS_CONFIG` names, which must then be there; else
-`$XDG_CONFIG_HOME/matins/config.toml`; else `~/.config/matins/config.toml`. It is
-[TOML](https://toml.io). Paths in it count from its folder, and `~/` is the home directory. An unknown
-key, a value of the wrong type and one out of bounds are refused with the line, before anything is
-done, even where a flag or a variable outweighs them.
+Matins reads the file that `--config FILE` or `MATINS_CONFIG` names, which must exist. Otherwise it reads
+`$XDG_CONFIG_HOME/matins/config.toml` or `~/.config/matins/config.toml`, if the file exists. The format is
+[TOML](https://toml.io). Paths in the file are relative to its folder, and `~/` is your home directory. Matins
+refuses an unknown key, a value of the wrong type and a value out of bounds, and names the line, before it does
+anything else. This applies even if a flag or a variable overrides the value.
 
 | to see | command |
 | --- | --- |
-| every setting's value, and where it comes from | `matins config show --origin` |
-| which file is read | `matins config path` |
-| whether a file can be taken | `matins config check FILE` |
+| the value of every setting, and its source | `matins config show --origin` |
+| the path of the file | `matins config path` |
+| whether a file is valid | `matins config check FILE` |
 
-`MATINS_TOKEN` is no setting: it holds the token for the server that commands ask, where that is not the
-one of the data folder and `matins login` has stored none for it.
+`MATINS_TOKEN` is not a setting. It contains the token for a remote server, if `matins login` has stored none for
+that server.
 
-A password in the database's address is never shown. A file that has one belongs to you alone
-(`chmod 600`). Servers that share a database should have the same heartbeat settings, and so should commands
-beside them that take turns themselves.
+Matins never shows the password in the address of a database. Make a file with a password readable for you alone
+(`chmod 600`). Servers that share a database should have the same heartbeat settings, and so should commands that
+run turns themselves beside these servers.
+
+This page is generated: `matins config reference` prints it, and
+`MATINS_UPDATE=1 cargo test -p matins-config reference` writes it.
 
 ";
 
@@ -61,8 +62,8 @@ pub fn reference_page() -> String {
         );
     }
     page.push_str(
-        "\nAt least three heartbeats must fit before one is stale.\n\n## An example\n\n\
-         Where a setting has a default of its own, that is the value here.\n\n```toml\n",
+        "\n`heartbeat.stale_seconds` must be at least three times `heartbeat.seconds`.\n\n## Example\n\n\
+         The example sets every setting, to its default if it has one.\n\n```toml\n",
     );
     page.push_str(&example_file());
     page.push_str("```\n");
@@ -74,14 +75,14 @@ pub fn reference_page() -> String {
 fn example_file() -> String {
     let mut text = String::new();
     let mut table = None;
-    let (without, within): (Vec<&Setting>, Vec<_>) = SETTINGS
+    let (top_level, in_tables): (Vec<&Setting>, Vec<_>) = SETTINGS
         .iter()
         .partition(|setting| setting.path().0.is_none());
-    for setting in without.into_iter().chain(within) {
-        let (own, key) = setting.path();
-        if own != table {
-            table = own;
-            let _ = write!(text, "\n[{}]\n", own.unwrap_or_default());
+    for setting in top_level.into_iter().chain(in_tables) {
+        let (setting_table, key) = setting.path();
+        if setting_table != table {
+            table = setting_table;
+            let _ = write!(text, "\n[{}]\n", setting_table.unwrap_or_default());
         }
         let _ = write!(
             text,
@@ -123,16 +124,16 @@ mod tests {
         let (config, problems) = resolve(&sources);
         assert_eq!(problems, []);
         let (default, _) = resolve(&Sources::default());
-        for (said, default) in config
+        for (example, default) in config
             .effective_settings()
             .iter()
             .zip(default.effective_settings())
         {
-            assert!(said.value.is_some(), "{}", said.setting.name);
+            assert!(example.value.is_some(), "{}", example.setting.name);
             assert!(
-                default.value.is_none() || default.value == said.value,
+                default.value.is_none() || default.value == example.value,
                 "{}",
-                said.setting.name
+                example.setting.name
             );
         }
     }

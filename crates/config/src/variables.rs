@@ -57,7 +57,7 @@ mod tests {
             "MATINS_ZZZZZZZZ",
         ];
         let unknown = unknown_variables(names, &["MATINS_RUN"]);
-        let told: Vec<_> = unknown
+        let found: Vec<_> = unknown
             .iter()
             .map(|it| (it.name.as_str(), it.suggestion))
             .collect();
@@ -65,6 +65,6 @@ mod tests {
             ("MATINS_WROKERS", Some("MATINS_WORKERS")),
             ("MATINS_ZZZZZZZZ", None),
         ];
-        assert_eq!(told, expected);
+        assert_eq!(found, expected);
     }
 }

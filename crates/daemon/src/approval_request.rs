@@ -18,7 +18,7 @@ use crate::Host;
 const RETRY_PAUSE: Duration = Duration::from_secs(1);
 
 /// Requests an approval for a run and waits for the decision. Returns [`Verdict::Deny`] if no decision is made within
-/// `patience`, or if the run is no longer this worker's.
+/// `decision_timeout`, or if the run is no longer this worker's.
 ///
 /// # Errors
 ///
@@ -27,25 +27,30 @@ pub(crate) async fn request_approval(
     host: &Host,
     run: RunId,
     session: Option<SessionId>,
-    question: &RequestedPermission,
-    patience: Duration,
+    permission: &RequestedPermission,
+    decision_timeout: Duration,
 ) -> Result<Verdict, Error> {
+    // 1. Write the request.
     let Host { store, worker, .. } = host;
-    let until = Instant::now() + patience;
+    let deadline_instant = Instant::now() + decision_timeout;
     let now = host.now();
-    let (id, deadline) = (ApprovalId::generate(now, &*host.entropy), now + patience);
+    let (id, deadline) = (
+        ApprovalId::generate(now, &*host.entropy),
+        now + decision_timeout,
+    );
     // Subscribe before the request is written. Otherwise a decision between the two would go unnoticed until the next
     // poll.
     let mut changes = store.changes();
-    // The ID is chosen above, outside the retries, so that a retry after a lost answer does not ask twice.
-    let asked = retry_transient(|| {
-        Box::pin(store.request_approval(run, worker, id, question, deadline, now))
+    // The ID is chosen above, outside the retries, so that a retry after a lost reply does not create a second request.
+    let requested = retry_transient(|| {
+        Box::pin(store.request_approval(run, worker, id, permission, deadline, now))
     })
     .await?;
-    if asked == WriteOutcome::Fenced {
+    if requested == WriteOutcome::Fenced {
         return Ok(Verdict::Deny);
     }
-    tracing::info!(%run, approval = %id, "{run} waits for a person: {id}");
+    tracing::info!(%run, approval = %id, "{run} waits for the decision about {id}");
+    // 2. Wait for the decision until the deadline.
     loop {
         let approval = retry_transient(|| Box::pin(store.approval(Scope::System, id))).await?;
         // Read the status first and wait afterwards: a wake-up says only that the log of the session has grown.
@@ -54,10 +59,11 @@ pub(crate) async fn request_approval(
         }
         tokio::select! {
             () = wait_for_log_change(&mut changes, session) => {}
-            () = sleep_until(until) => break,
+            () = sleep_until(deadline_instant) => break,
         }
     }
-    // `expire` returns the decision if one was made at the last moment, and that decision counts.
+    // 3. Expire the request. `expire_approval` returns the decision if one was made at the last moment, and that
+    // decision counts.
     let state = retry_transient(|| Box::pin(store.expire_approval(id, host.now()))).await?;
     Ok(state.verdict().unwrap_or(Verdict::Deny))
 }
@@ -75,12 +81,12 @@ async fn wait_for_log_change(changes: &mut Changes, session: Option<SessionId>) 
 
 /// Repeats a store call as long as its error is transient.
 async fn retry_transient<'a, T>(
-    doing: impl Fn() -> BoxFuture<'a, Result<T, Error>>,
+    call: impl Fn() -> BoxFuture<'a, Result<T, Error>>,
 ) -> Result<T, Error> {
     loop {
-        match doing().await {
+        match call().await {
             Err(error) if error.is_transient() => {
-                tracing::warn!(%error, "failed to ask a person, will try again");
+                tracing::warn!(%error, "cannot request an approval, will retry");
                 sleep(RETRY_PAUSE).await;
             }
             done => return done,

@@ -16,11 +16,11 @@ pub(crate) struct ApprovalWaits {
 }
 
 impl ApprovalWaits {
-    /// Returns a counter of zero that notifies `bell` whenever a turn begins to wait.
-    pub(crate) fn notifying(bell: Arc<Notify>) -> Self {
+    /// Returns a counter of zero that notifies `slot_freed` whenever a turn begins to wait.
+    pub(crate) fn notifying(slot_freed: Arc<Notify>) -> Self {
         Self {
             waiting_turns: Arc::default(),
-            slot_freed: bell,
+            slot_freed,
         }
     }
 
@@ -66,12 +66,12 @@ pub(crate) struct ApprovalWaitGuard<'a>(&'a TurnApprovalWaits);
 impl Drop for ApprovalWaitGuard<'_> {
     fn drop(&mut self) {
         let TurnApprovalWaits {
-            worker_waits: all,
-            pending_approvals: asked,
+            worker_waits,
+            pending_approvals,
         } = self.0;
-        if asked.fetch_sub(1, Ordering::SeqCst) == 1 {
+        if pending_approvals.fetch_sub(1, Ordering::SeqCst) == 1 {
             // No notification: the turn takes its slot back, so nothing more can be claimed.
-            all.waiting_turns.fetch_sub(1, Ordering::SeqCst);
+            worker_waits.waiting_turns.fetch_sub(1, Ordering::SeqCst);
         }
     }
 }

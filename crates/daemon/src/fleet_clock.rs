@@ -38,9 +38,9 @@ pub struct FleetClock {
 
 impl FleetClock {
     /// Returns a clock without a reading, from the machine's own clock and its uptime.
-    pub fn new(own: Arc<dyn Clock>, uptime: Arc<dyn Uptime>) -> Self {
+    pub fn new(machine_clock: Arc<dyn Clock>, uptime: Arc<dyn Uptime>) -> Self {
         Self {
-            machine_clock: own,
+            machine_clock,
             uptime,
             time: Mutex::default(),
         }
@@ -69,18 +69,18 @@ impl FleetClock {
     pub async fn keep_synchronized(
         self: Arc<Self>,
         host: Host,
-        waker: LoopSignals,
+        signals: LoopSignals,
         stop: CancellationToken,
     ) {
-        let keeper = ClockSynchronizer {
+        let synchronizer = ClockSynchronizer {
             time_was_known: host.time_is_known(),
             host: host.clone(),
             clock: self,
-            signals: waker,
+            signals,
             last_read_failed: false,
         };
         let never = Arc::new(Notify::new());
-        loop_runner::run(keeper, host, limits::CLOCK_READ_INTERVAL, never, stop).await;
+        loop_runner::run(synchronizer, host, limits::CLOCK_READ_INTERVAL, never, stop).await;
     }
 
     fn time(&self) -> MutexGuard<'_, FleetTime> {
@@ -93,9 +93,9 @@ impl Clock for FleetClock {
         // The uptime must be read under the lock. Otherwise a thread could read it, wait for the lock, and then show
         // an earlier time than another thread has already shown.
         let mut time = self.time();
-        let shown = time.now(self.uptime.uptime());
+        let fleet_time = time.now(self.uptime.uptime());
         drop(time);
-        shown.unwrap_or_else(|| self.machine_clock.now())
+        fleet_time.unwrap_or_else(|| self.machine_clock.now())
     }
 
     fn uncertainty(&self) -> Duration {
@@ -105,8 +105,12 @@ impl Clock for FleetClock {
 
     fn machine_clock_lead_micros(&self) -> Option<i64> {
         let now = self.time().now(self.uptime.uptime())?;
-        let own = self.machine_clock.now();
-        Some(own.as_microsecond().saturating_sub(now.as_microsecond()))
+        let machine_time = self.machine_clock.now();
+        Some(
+            machine_time
+                .as_microsecond()
+                .saturating_sub(now.as_microsecond()),
+        )
     }
 }
 
@@ -133,34 +137,35 @@ impl LoopBody for ClockSynchronizer {
             self.host.metrics.record_loop_error(Self::NAME);
             if !self.last_read_failed {
                 let error: &(dyn std::error::Error + 'static) = &error;
-                tracing::warn!(error, "failed to read the database's clock");
+                tracing::warn!(error, "cannot read the database's clock");
             }
         }
         self.last_read_failed = failed;
-        let known = self.host.time_is_known();
-        if known != self.time_was_known {
-            self.report_time_known(known);
+        let is_known = self.host.time_is_known();
+        if is_known != self.time_was_known {
+            self.report_time_known(is_known);
         }
-        self.time_was_known = known;
-        let again = if known && !failed {
+        self.time_was_known = is_known;
+        let interval = if is_known && !failed {
             limits::CLOCK_READ_INTERVAL
         } else {
             limits::UNCERTAIN_CLOCK_READ_INTERVAL
         };
-        Ok(Some(self.host.now() + again))
+        Ok(Some(self.host.now() + interval))
     }
 }
 
 impl ClockSynchronizer {
-    fn report_time_known(&self, known: bool) {
-        if known {
-            tracing::info!("the time is known again: going on");
+    fn report_time_known(&self, is_known: bool) {
+        if is_known {
+            tracing::info!("the time is known again: the loops continue");
             self.signals.wake();
             return;
         }
         tracing::error!(
-            "the time cannot be known within {:?}, because the database does not answer or answers too \
-             slowly: nothing is fired, claimed or given up until it is",
+            "the time is uncertain by more than {:?}, because the database does not answer or answers too \
+             slowly: until the time is known again, this server fires no trigger, claims no run and gives up \
+             no run because of its heartbeat",
             self.host.settings.clock_uncertainty(),
         );
     }
@@ -186,10 +191,10 @@ mod tests {
     };
 
     const MINUTE: Duration = Duration::from_mins(1);
-    /// So long that clocks drift apart by more than is bearable.
+    /// A period in which clocks drift apart by more than the limit.
     const DRIFT_BEYOND_LIMIT: Duration = Duration::from_hours(2);
 
-    /// A server whose clock is one that others share, and what moves it.
+    /// A server with a shared clock, and the clocks that move it.
     struct TestServer {
         host: Host,
         clock: Arc<FleetClock>,
@@ -216,7 +221,7 @@ mod tests {
             }
         }
 
-        /// Reads that it is `shown` at present.
+        /// Applies a reading of the database's clock that shows this time.
         fn set_database_time(&self, shown: Timestamp) {
             let uptime = self.uptime.uptime();
             self.clock.apply_reading(ClockReading {
@@ -237,7 +242,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let member = TestServer::new(folder.path()).await;
         let (clock, own) = (&member.clock, &member.machine_clock);
-        // Before anything is known there is nothing better than its own.
+        // Before the first reading, the machine's own clock is the best source.
         assert_eq!(clock.now(), own.now());
         assert_eq!(clock.machine_clock_lead_micros(), None);
         let shown = own.now() + 10 * MINUTE;
@@ -282,22 +287,22 @@ mod tests {
         let host = &member.host;
         member.set_database_time(member.machine_clock.now());
         let run = claimed_run(host).await;
-        let ledger = WorkerTurnStore::new(host.clone());
+        let turn_store = WorkerTurnStore::new(host.clone());
         assert_eq!(
-            ledger.heartbeat(run).await.unwrap(),
+            turn_store.heartbeat(run).await.unwrap(),
             HeartbeatReply::Continue
         );
 
-        // Nobody has answered for so long that it may be any time.
+        // No reading arrives for so long that the time is unknown.
         member.uptime.advance(DRIFT_BEYOND_LIMIT);
         assert!(!host.time_is_known());
         let given_up = watchdog::tick(host, host.now()).await.unwrap();
         assert!(given_up.is_empty());
-        // A heartbeat that is dated wrongly must not renew a lease.
-        let refused = ledger.heartbeat(run).await.unwrap_err();
+        // A heartbeat with a wrong date must not renew a lease.
+        let refused = turn_store.heartbeat(run).await.unwrap_err();
         assert!(refused.transient, "{refused}");
 
-        // Known again: it has indeed been silent for as long.
+        // The time is known again, and the heartbeat has been missing for that long.
         member.set_database_time(host.now());
         assert_eq!(watchdog::tick(host, host.now()).await.unwrap(), [run]);
         assert_eq!(member.status(run).await, RunStatus::Stalled);
@@ -308,7 +313,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let member = TestServer::new(folder.path()).await;
         let host = &member.host;
-        // A worker that is alive and elsewhere, by a clock that is right.
+        // Another worker lives, and its clock is right.
         let right = member.machine_clock.now() + 60 * MINUTE;
         let mut elsewhere = host.clone();
         elsewhere.clock = Arc::new(FakeClock::new(right));
@@ -321,7 +326,7 @@ mod tests {
         let given_up = watch.tick(host, host.now(), at).await.unwrap();
         assert!(given_up.is_empty());
 
-        // Whoever has looked for longer than a lease, by a clock that was none, has not looked.
+        // The time before the first reading does not count, although it was longer than a lease.
         let at = at + 2 * lease;
         member.set_database_time(right + 2 * lease);
         let given_up = watch.tick(host, host.now(), at).await.unwrap();
@@ -337,7 +342,7 @@ mod tests {
         let given_up = watch.tick(host, host.now(), at).await.unwrap();
         assert!(given_up.is_empty());
 
-        // Nobody renews it for as long as a lease. Setting the machine's own clock adds nothing to that.
+        // No worker renews the heartbeat for one lease. Setting the machine's own clock does not count.
         let at = at + lease;
         member.uptime.advance(lease);
         member.machine_clock.advance(DRIFT_BEYOND_LIMIT);
@@ -357,7 +362,7 @@ mod tests {
             last_read_failed: false,
         };
         let now = member.host.now();
-        // SQLite has no clock: what is not known stays so, and is looked for often.
+        // SQLite has no clock to read, so the time stays unknown and the next tick comes soon.
         let next = keeper.tick(now).await.unwrap();
         assert_eq!(next, Some(now + limits::UNCERTAIN_CLOCK_READ_INTERVAL));
         member.set_database_time(now);

@@ -27,6 +27,7 @@ pub async fn tick(
     if !host.time_is_known() {
         return Ok(now + limits::SCHEDULER_POLL_INTERVAL);
     }
+    // 1. Remove the rows with fixed ages.
     let store = &host.store;
     let leftovers_before = now.saturating_sub(limits::RETAIN_LEFTOVERS);
     let mut removed = store.trim_leftovers(leftovers_before).await?;
@@ -42,6 +43,7 @@ pub async fn tick(
     removed += store.trim_deliveries(deliveries_before).await?;
     let spending_before = now.saturating_sub(limits::RETAIN_USAGE);
     removed += store.trim_usage(spending_before).await?;
+    // 2. Remove the rows whose ages are settings.
     if let Some(age) = host.settings.retain_records {
         removed += store.trim_records(now.saturating_sub(age)).await?;
     }
@@ -50,6 +52,8 @@ pub async fn tick(
     }
     // Each call above removes a limited number of rows, so a full sweep ends with a tick that removes none.
     let mut more = removed > 0;
+    // 3. Trim the logs of the next sessions. Sessions are visited in order, because one query over all logs would hold
+    // its locks for long.
     if let Some(age) = host.settings.retain_events {
         let before = now.saturating_sub(age);
         let trimmed = store.trim_logs(before, round.last_trimmed_session).await?;
@@ -58,13 +62,14 @@ pub async fn tick(
         // Start again with the first session once the last one is reached.
         round.last_trimmed_session = trimmed.after.filter(|_| trimmed.has_more);
     }
+    // 4. Choose the next tick.
     round.removed += removed;
     if more {
         return Ok(now + limits::HOUSEKEEPING_PAUSE);
     }
     let removed = std::mem::take(&mut round.removed);
     if removed > 0 {
-        tracing::info!(removed, "removed {removed} rows that were old");
+        tracing::info!(removed, "removed {removed} old rows");
     }
     Ok(now + limits::HOUSEKEEPING_INTERVAL)
 }

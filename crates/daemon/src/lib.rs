@@ -1,10 +1,29 @@
-//! The background loops of a server: scheduler, worker pool, watchdog, notifier, housekeeping, presence and, on
-//! PostgreSQL, the clock keeper.
+//! Runs the background loops of a server, which fire triggers, take turns and watch over both.
+//!
+//! ```text
+//! Daemon --> scheduler      fires due triggers, promotes runs whose backoff is over
+//!        |-> worker pool    claims queued runs, takes their turns (crate `turn`)
+//!        |-> watchdog       gives up runs of lost workers
+//!        |-> notifier       sends notifications to endpoints
+//!        |-> housekeeping   removes old rows
+//!        |-> presence       shows other servers that this server lives
+//!        `-> clock          follows the database's clock (PostgreSQL only)
+//! ```
+//!
+//! - [`Daemon`] starts and stops the loops. [`take_standalone_turn`] takes one turn without them.
+//! - [`Host`] holds the resources and [`Settings`] that the loops share.
+//! - [`LoopSignals`] wakes the loops after a change in the database.
+//! - [`WorkerTurnStore`] is the storage of a turn over the store, fenced by the run and the worker.
+//! - [`WorkerLock`] proves to other workers of the instance that this worker lives.
+//! - [`FleetClock`] is the clock that all servers of one database share.
+//!
+//! Read this file first, then `loop_runner.rs` and the loop in question.
 //!
 //! **Invariants:** this crate has no HTTP server, and shares only the database with one. Each loop except the worker
-//! pool is a single tick that tests can call directly; the `runner` module owns the sleeping, waking and stopping of
-//! these loops. The worker pool keeps its own time, because it also waits for its turns to end. A wake-up is only an
-//! optimization: every loop also polls the database at an interval, so a lost wake-up delays work and never loses it.
+//! pool is a single tick that tests can call directly; the `loop_runner` module owns the sleeping, waking and stopping
+//! of these loops. The worker pool keeps its own time, because it also waits for its turns to end. A wake-up is only
+//! an optimization: every loop also polls the database at an interval, so a lost wake-up delays work and never loses
+//! it.
 
 mod approval_request;
 mod approval_waits;
@@ -68,7 +87,7 @@ pub struct Daemon {
     loop_ended: CancellationToken,
     /// The loops that end with `stop`: scheduler, watchdog, housekeeping and notifier.
     loops: Vec<JoinHandle<()>>,
-    /// The tasks that running turns depend on; these tasks end with `over`.
+    /// The tasks that running turns depend on; these tasks end with `upkeep_stop`.
     upkeep: Vec<JoinHandle<()>>,
     pool: JoinHandle<StopSummary>,
     /// The notification requests under way.
@@ -82,56 +101,56 @@ impl Daemon {
         Self::start_with_signals(host, LoopSignals::default())
     }
 
-    /// Starts the loops with a `Waker` that other parts of the process, such as the API, may already hold.
-    pub fn start_with_signals(host: Host, waker: LoopSignals) -> Self {
-        Self::start_with_clock(host, waker, None)
+    /// Starts the loops with signals that other parts of the process, such as the API, may already hold.
+    pub fn start_with_signals(host: Host, signals: LoopSignals) -> Self {
+        Self::start_with_clock(host, signals, None)
     }
 
     /// Starts the loops, and keeps `clock` synchronized with the database's clock if one is given.
     pub fn start_with_clock(
         host: Host,
-        waker: LoopSignals,
+        signals: LoopSignals,
         clock: Option<Arc<FleetClock>>,
     ) -> Self {
         // 1. Build the loops.
         let stop = CancellationToken::new();
         let requeue = CancellationToken::new();
-        let over = CancellationToken::new();
-        let ended = CancellationToken::new();
+        let upkeep_stop = CancellationToken::new();
+        let loop_ended = CancellationToken::new();
         let scheduler = Scheduler {
             host: host.clone(),
-            signals: waker.clone(),
+            signals: signals.clone(),
         };
         let watchdog = Watchdog {
             host: host.clone(),
-            signals: waker.clone(),
+            signals: signals.clone(),
             monitor: HeartbeatMonitor::default(),
         };
         let housekeeper = Housekeeper {
             host: host.clone(),
             progress: TrimProgress::default(),
         };
-        let sending = TaskTracker::new();
-        let news = Arc::clone(&waker.notifier);
+        let delivery_tasks = TaskTracker::new();
+        let notifier_wake = Arc::clone(&signals.notifier);
         let notifier = Notifier::new(
             host.clone(),
-            sending.clone(),
+            delivery_tasks.clone(),
             requeue.clone(),
-            Arc::clone(&news),
+            Arc::clone(&notifier_wake),
         );
         // Nothing notifies `never`: the watchdog polls, because a missing heartbeat produces no event, and
         // housekeeping is never urgent.
         let never = Arc::new(Notify::new());
         let (tick, period) = (host.settings.tick, host.settings.watchdog);
-        let wake = Arc::clone(&waker.scheduler);
+        let scheduler_wake = Arc::clone(&signals.scheduler);
         // 2. Start the loops that end with `stop`.
         let loops = vec![
             tokio::spawn(cancel_when_done(
-                ended.clone(),
-                loop_runner::run(scheduler, host.clone(), tick, wake, stop.clone()),
+                loop_ended.clone(),
+                loop_runner::run(scheduler, host.clone(), tick, scheduler_wake, stop.clone()),
             )),
             tokio::spawn(cancel_when_done(
-                ended.clone(),
+                loop_ended.clone(),
                 loop_runner::run(
                     watchdog,
                     host.clone(),
@@ -141,7 +160,7 @@ impl Daemon {
                 ),
             )),
             tokio::spawn(cancel_when_done(
-                ended.clone(),
+                loop_ended.clone(),
                 loop_runner::run(
                     housekeeper,
                     host.clone(),
@@ -151,48 +170,48 @@ impl Daemon {
                 ),
             )),
             tokio::spawn(cancel_when_done(
-                ended.clone(),
-                loop_runner::run(notifier, host.clone(), tick, news, stop.clone()),
+                loop_ended.clone(),
+                loop_runner::run(notifier, host.clone(), tick, notifier_wake, stop.clone()),
             )),
         ];
-        // 3. Start the tasks that running turns depend on. These tasks end with `over` and not with `stop`, because a
-        // server that stops may wait for hours for its last turn. Without presence, other servers would take this
-        // server for dead; without the clock, its heartbeats would not be renewed; without the forwarded wake-ups, a
-        // cancellation from another server would arrive only with the next heartbeat.
+        // 3. Start the tasks that running turns depend on. These tasks end with `upkeep_stop` and not with `stop`,
+        // because a server that stops may wait for hours for its last turn. Without presence, other servers would take
+        // this server for dead; without the clock, its heartbeats would not be renewed; without the forwarded wake-ups,
+        // a cancellation from another server would arrive only with the next heartbeat.
         let presence = PresenceReporter {
             host: host.clone(),
             stop: stop.clone(),
-            stop_server: ended.clone(),
+            stop_server: loop_ended.clone(),
             requeue: requeue.clone(),
         };
-        let shows = PresenceReporter::interval(&host);
-        let called = waker
+        let interval = PresenceReporter::interval(&host);
+        let remote_work = signals
             .clone()
             .forward_remote_work(host.store.subscribe_work());
         let mut upkeep = vec![
             tokio::spawn(cancel_when_done(
-                ended.clone(),
-                loop_runner::run(presence, host.clone(), shows, never, over.clone()),
+                loop_ended.clone(),
+                loop_runner::run(presence, host.clone(), interval, never, upkeep_stop.clone()),
             )),
-            tokio::spawn(run_until(over.clone(), called)),
+            tokio::spawn(run_until(upkeep_stop.clone(), remote_work)),
         ];
         if let Some(clock) = clock {
-            let keeping = clock.keep_synchronized(host.clone(), waker.clone(), over.clone());
-            upkeep.push(tokio::spawn(cancel_when_done(ended.clone(), keeping)));
+            let clock = clock.keep_synchronized(host.clone(), signals.clone(), upkeep_stop.clone());
+            upkeep.push(tokio::spawn(cancel_when_done(loop_ended.clone(), clock)));
         }
         // 4. Start the workers.
-        let pool = pool::run(host.clone(), waker.clone(), stop.clone(), requeue.clone());
-        let pool = tokio::spawn(cancel_when_done(ended.clone(), pool));
+        let pool = pool::run(host.clone(), signals.clone(), stop.clone(), requeue.clone());
+        let pool = tokio::spawn(cancel_when_done(loop_ended.clone(), pool));
         Self {
-            signals: waker,
+            signals,
             stop,
             requeue,
-            upkeep_stop: over,
-            loop_ended: ended,
+            upkeep_stop,
+            loop_ended,
             loops,
             upkeep,
             pool,
-            delivery_tasks: sending,
+            delivery_tasks,
             host,
         }
     }
@@ -219,13 +238,13 @@ impl Daemon {
     pub async fn stop(self) -> StopSummary {
         let Self { host, upkeep, .. } = self;
         self.stop.cancel();
-        let working = StoppingTasks {
+        let stopping = StoppingTasks {
             loops: self.loops,
             pool: self.pool,
             delivery_tasks: self.delivery_tasks,
         };
         let deadline = host.settings.stop_deadline;
-        let stopped = working.stop(deadline, &self.requeue).await;
+        let stopped = stopping.stop(deadline, &self.requeue).await;
         self.upkeep_stop.cancel();
         for mut running in upkeep {
             if timeout(UPKEEP_STOP_TIMEOUT, &mut running).await.is_err() {
@@ -234,11 +253,11 @@ impl Daemon {
         }
         // Record the stop, so that other servers see at once that the data folder is free. Without the record, this
         // server would count as online until `limits::SERVER_OFFLINE_AFTER` has passed.
-        let gone = host
+        let recorded = host
             .store
             .record_server_stop(host.instance, &host.worker, host.now());
-        if let Err(error) = gone.await {
-            tracing::warn!(%error, "failed to note that this server has stopped");
+        if let Err(error) = recorded.await {
+            tracing::warn!(%error, "cannot record the stop of this server");
         }
         stopped
     }
@@ -293,6 +312,6 @@ async fn run_until(stop: CancellationToken, running: impl Future<Output = ()>) {
 
 /// Runs a loop and cancels `ended` after it. The drop guard does so even if the loop panics.
 async fn cancel_when_done<T>(ended: CancellationToken, running: impl Future<Output = T>) -> T {
-    let _tells = ended.drop_guard();
+    let _cancel_on_drop = ended.drop_guard();
     running.await
 }

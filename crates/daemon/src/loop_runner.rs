@@ -32,7 +32,7 @@ pub(crate) trait LoopBody: Send + Sync {
 /// Ticks until `stop` is cancelled: at the instant that the last tick returned, on each `wake`, and at the latest
 /// after `longest`. After an error, ticks again after a pause that doubles with each error.
 pub(crate) async fn run<L: LoopBody>(
-    mut look: L,
+    mut body: L,
     host: Host,
     longest: Duration,
     wake: Arc<Notify>,
@@ -41,14 +41,14 @@ pub(crate) async fn run<L: LoopBody>(
     let mut pause = RETRY_PAUSE_RANGE[0];
     while !stop.is_cancelled() {
         let now = host.now();
-        let looked = timeout(TICK_TIMEOUT, look.tick(now)).await;
+        let result = timeout(TICK_TIMEOUT, body.tick(now)).await;
         // The next tick is counted from the beginning of this one. A failed tick that took longer than the pause is
         // therefore repeated at once.
-        let until = match looked.unwrap_or(Err(Error::Timeout(TICK_TIMEOUT))) {
+        let until = match result.unwrap_or(Err(Error::Timeout(TICK_TIMEOUT))) {
             Ok(next) => {
                 pause = RETRY_PAUSE_RANGE[0];
-                let net = now + longest;
-                next.map_or(net, |next| next.min(net))
+                let latest = now + longest;
+                next.map_or(latest, |next| next.min(latest))
             }
             Err(error) => {
                 let until = now + pause;
@@ -67,10 +67,7 @@ pub(crate) async fn run<L: LoopBody>(
 }
 
 fn log_failed_tick(name: &str, error: &(dyn std::error::Error + 'static), pause: Duration) {
-    tracing::error!(
-        error,
-        "failed to run the {name}, will try again in {pause:?}"
-    );
+    tracing::error!(error, "cannot run the {name} loop, will retry in {pause:?}");
 }
 
 /// Sleeps until the clock shows `until`, but never longer than `longest`.

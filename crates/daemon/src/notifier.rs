@@ -29,15 +29,15 @@ const FEED_PAGE_EVENTS: u32 = 500;
 pub async fn create_deliveries(host: &Host, now: Timestamp) -> Result<bool, Error> {
     // 1. Find the enabled endpoints, with their cursors in the feeds.
     let subscriptions = host.store.subscriptions().await?;
-    let any = !subscriptions.is_empty();
+    let any_enabled = !subscriptions.is_empty();
     // Group the endpoints by tenant and cursor, so that each feed page is read once per group.
-    let mut alike: BTreeMap<(TenantId, FeedCursor), Vec<Subscription>> = BTreeMap::new();
-    for one in subscriptions {
-        let key = (one.tenant, one.cursor);
-        alike.entry(key).or_default().push(one);
+    let mut groups: BTreeMap<(TenantId, FeedCursor), Vec<Subscription>> = BTreeMap::new();
+    for subscription in subscriptions {
+        let key = (subscription.tenant, subscription.cursor);
+        groups.entry(key).or_default().push(subscription);
     }
     // 2. For each group, read its feed page by page.
-    for ((tenant, cursor), mut subscriptions) in alike {
+    for ((tenant, cursor), mut subscriptions) in groups {
         let mut after = cursor;
         loop {
             let page = host.store.feed(tenant, after, FEED_PAGE_EVENTS).await?;
@@ -49,7 +49,11 @@ pub async fn create_deliveries(host: &Host, now: Timestamp) -> Result<bool, Erro
                 break;
             }
             let mut notices = host.store.notices(tenant, page.events).await?;
-            notices.retain(|notice| subscriptions.iter().any(|one| one.wants(notice)));
+            notices.retain(|notice| {
+                subscriptions
+                    .iter()
+                    .any(|subscription| subscription.wants(notice))
+            });
             // The body is the same for every endpoint, so it is built once.
             let notices: Vec<(Notice, NewDelivery)> = notices
                 .into_iter()
@@ -57,35 +61,39 @@ pub async fn create_deliveries(host: &Host, now: Timestamp) -> Result<bool, Erro
                 .collect();
             // 3. For each endpoint, insert its deliveries and move its cursor in one transaction, so that a crash
             // neither skips nor repeats an event.
-            let mut told = Vec::with_capacity(subscriptions.len());
-            for mut one in subscriptions {
-                let wanted = notices.iter().filter(|(notice, _)| one.wants(notice));
+            let mut advanced = Vec::with_capacity(subscriptions.len());
+            for mut subscription in subscriptions {
+                let wanted = notices
+                    .iter()
+                    .filter(|(notice, _)| subscription.wants(notice));
                 let wanted: Vec<_> = wanted.map(|(_, delivery)| delivery).collect();
                 // `false` if another server has moved this endpoint's cursor, or the endpoint was disabled. Go on
                 // without it: the next tick reads its cursor again.
                 if host
                     .store
-                    .create_deliveries(&one, page.next_cursor, &wanted, now)
+                    .create_deliveries(&subscription, page.next_cursor, &wanted, now)
                     .await?
                 {
-                    one.cursor = page.next_cursor;
-                    told.push(one);
+                    subscription.cursor = page.next_cursor;
+                    advanced.push(subscription);
                 }
             }
-            subscriptions = told;
+            subscriptions = advanced;
             after = page.next_cursor;
             if !page.has_more || subscriptions.is_empty() {
                 break;
             }
         }
     }
-    Ok(any)
+    Ok(any_enabled)
 }
 
 fn format_lost(lost: UnusableCursor) -> &'static str {
     match lost {
-        UnusableCursor::Trimmed(_) => "retention removed events that nobody had told of",
-        UnusableCursor::Ahead => "the database is older than what was told",
+        UnusableCursor::Trimmed(_) => {
+            "retention removed events before their deliveries were created"
+        }
+        UnusableCursor::Ahead => "the database is older than the endpoint's cursor",
     }
 }
 
@@ -106,20 +114,20 @@ pub async fn send_batch(
         .await?;
     // A lane holds the deliveries of one session. A delivery without a session gets a lane of its own by its index.
     let mut lanes: BTreeMap<(Option<SessionId>, usize), Vec<ClaimedDelivery>> = BTreeMap::new();
-    for (at, one) in claimed.into_iter().enumerate() {
-        let session = one.delivery.session_id;
-        let lane = (session, if session.is_some() { 0 } else { at });
-        lanes.entry(lane).or_default().push(one);
+    for (index, delivery) in claimed.into_iter().enumerate() {
+        let session = delivery.delivery.session_id;
+        let lane = (session, if session.is_some() { 0 } else { index });
+        lanes.entry(lane).or_default().push(delivery);
     }
     let sent = lanes.into_values().map(|lane| async {
         let mut sent = 0;
-        for one in lane {
+        for delivery in lane {
             // Stop if the request could outlast the lease, because another server may send this delivery afterwards.
             // The delivery is claimed again once the lease is over.
             if host.now() + limits::DELIVERY_TIMEOUT > until {
                 break;
             }
-            attempt_delivery(host, sender, &one).await?;
+            attempt_delivery(host, sender, &delivery).await?;
             sent += 1;
         }
         Ok::<_, Error>(sent)
@@ -210,22 +218,26 @@ impl Notifier {
 
     /// Starts a sending task for each endpoint with due deliveries, unless it has one already.
     async fn send_due(&mut self, now: Timestamp) -> Result<(), Error> {
-        let most = u32::try_from(limits::CONCURRENT_ENDPOINTS).unwrap_or(u32::MAX);
+        let max_endpoints = u32::try_from(limits::CONCURRENT_ENDPOINTS).unwrap_or(u32::MAX);
         // Ask for twice the limit, because the list may begin with endpoints that have a task already.
-        let due = self.host.store.endpoints_due(most * 2, now).await?;
+        let due = self
+            .host
+            .store
+            .endpoints_due(max_endpoints * 2, now)
+            .await?;
         if due.is_empty() {
             return Ok(());
         }
         let sender = self.sender()?;
         for endpoint in due {
             {
-                let mut sending = lock(&self.busy_endpoints);
-                if sending.len() >= limits::CONCURRENT_ENDPOINTS || !sending.insert(endpoint) {
+                let mut busy = lock(&self.busy_endpoints);
+                if busy.len() >= limits::CONCURRENT_ENDPOINTS || !busy.insert(endpoint) {
                     continue;
                 }
             }
             let (host, sender) = (self.host.clone(), sender.clone());
-            let (sending, wake) = (Arc::clone(&self.busy_endpoints), Arc::clone(&self.wake));
+            let (busy, wake) = (Arc::clone(&self.busy_endpoints), Arc::clone(&self.wake));
             let give_up = self.give_up.clone();
             self.tasks.spawn(async move {
                 let sent = tokio::select! {
@@ -233,7 +245,7 @@ impl Notifier {
                     () = give_up.cancelled() => Ok(0),
                 };
                 // Remove before the wake-up, so that the woken loop can start the next batch of this endpoint.
-                lock(&sending).remove(&endpoint);
+                lock(&busy).remove(&endpoint);
                 match sent {
                     // Nothing was sent, so a wake-up would only spin.
                     Ok(0) => {}
@@ -241,7 +253,7 @@ impl Notifier {
                     Err(error) => {
                         host.metrics.record_loop_error(Self::NAME);
                         let error = &error as &(dyn std::error::Error + 'static);
-                        tracing::error!(error, %endpoint, "failed to send to {endpoint}");
+                        tracing::error!(error, %endpoint, "cannot send to {endpoint}");
                     }
                 }
             });
@@ -250,21 +262,21 @@ impl Notifier {
     }
 }
 
-fn lock(sending: &Mutex<HashSet<EndpointId>>) -> std::sync::MutexGuard<'_, HashSet<EndpointId>> {
-    sending.lock().unwrap_or_else(PoisonError::into_inner)
+fn lock(busy: &Mutex<HashSet<EndpointId>>) -> std::sync::MutexGuard<'_, HashSet<EndpointId>> {
+    busy.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl LoopBody for Notifier {
     const NAME: &'static str = "notifier";
 
     async fn tick(&mut self, now: Timestamp) -> Result<Option<Timestamp>, Error> {
-        let any = create_deliveries(&self.host, now).await?;
+        let any_enabled = create_deliveries(&self.host, now).await?;
         // The leases of deliveries are judged by the clock alone. With an unknown time, this server could take over a
         // delivery that another server is still sending.
         if self.host.time_is_known() {
             self.send_due(now).await?;
         }
-        if !any {
+        if !any_enabled {
             return Ok(None);
         }
         // Due deliveries need no earlier tick: a task that has sent its batch wakes this loop.

@@ -40,41 +40,44 @@ pub struct StopSummary {
 /// Claims runs and takes their turns until `stop` is cancelled, then waits for the running turns to end.
 pub(crate) async fn run(
     host: Host,
-    waker: LoopSignals,
+    signals: LoopSignals,
     stop: CancellationToken,
     requeue: CancellationToken,
 ) -> StopSummary {
-    let (claim, beats) = (Arc::clone(&waker.pool), Arc::clone(&waker.heartbeats));
+    let (claim_signal, heartbeat_signal) =
+        (Arc::clone(&signals.pool), Arc::clone(&signals.heartbeats));
     let mut turns = RunningTurns {
-        approval_waits: ApprovalWaits::notifying(Arc::clone(&waker.pool)),
+        approval_waits: ApprovalWaits::notifying(Arc::clone(&signals.pool)),
         host,
-        signals: waker,
+        signals,
         requeue,
         tasks: JoinSet::new(),
         turns_by_task: HashMap::new(),
         claim_in_doubt_until: None,
     };
+    // 1. Claim and take turns until the stop.
     while !stop.is_cancelled() {
-        let net = match turns.claim().await {
+        let pause = match turns.claim().await {
             Ok(()) => turns.host.settings.tick,
             Err(error) => {
                 // The error does not say whether the claim was committed. Without this note, committed runs would
                 // keep their heartbeats unrenewed and be given up although this worker lives.
                 turns.claim_in_doubt_until = Some(Instant::now() + CLAIM_IN_DOUBT_PERIOD);
                 turns.host.metrics.record_loop_error("workers");
-                log_error("claim runs, will try again", &error);
+                log_error("claim runs, will retry", &error);
                 CLAIM_RETRY_PAUSE
             }
         };
         tokio::select! {
-            () = claim.notified() => {}
-            () = beats.notified() => turns.request_heartbeats(),
+            () = claim_signal.notified() => {}
+            () = heartbeat_signal.notified() => turns.request_heartbeats(),
             _ = turns.next_ended() => turns.drain_ended().await,
-            () = sleep(net) => {}
+            () = sleep(pause) => {}
             () = stop.cancelled() => {}
         }
     }
-    // Heartbeat requests are still served while the last turns end: a turn may be cancelled during a stop.
+    // 2. Wait for the running turns. Heartbeat requests are still forwarded while the last turns end: a turn may be
+    // cancelled during a stop.
     let mut stopped = StopSummary::default();
     while !turns.tasks.is_empty() {
         tokio::select! {
@@ -83,7 +86,7 @@ pub(crate) async fn run(
                 Some(TurnEnd::Finished) => stopped.finished += 1,
                 _ => {}
             },
-            () = beats.notified() => turns.request_heartbeats(),
+            () = heartbeat_signal.notified() => turns.request_heartbeats(),
         }
     }
     stopped
@@ -125,9 +128,9 @@ impl RunningTurns {
         if let Some(until) = self.claim_in_doubt_until {
             // Taken before the query, so that one query runs after the end of the period: a claim that was committed
             // at the last moment is still found.
-            let over = Instant::now() >= until;
+            let is_over = Instant::now() >= until;
             self.start_unregistered().await?;
-            self.claim_in_doubt_until = Some(until).filter(|_| !over);
+            self.claim_in_doubt_until = Some(until).filter(|_| !is_over);
         }
         let running = u32::try_from(self.tasks.len()).unwrap_or(u32::MAX);
         let lent = self.approval_waits.waiting_turns().min(waiting_turns);
@@ -143,11 +146,11 @@ impl RunningTurns {
 
     /// Starts the turns of the runs that this worker has claimed and does not know of.
     async fn start_unregistered(&mut self) -> Result<(), Error> {
-        let known: HashSet<RunId> = self.turns_by_task.values().map(|turn| turn.run).collect();
+        let registered: HashSet<RunId> = self.turns_by_task.values().map(|turn| turn.run).collect();
         let claimed = self.host.store.runs_claimed_by(&self.host.worker).await?;
         for run in claimed {
-            if !known.contains(&run) {
-                tracing::warn!(%run, "the answer to the claim of {run} was lost, it is taken up now");
+            if !registered.contains(&run) {
+                tracing::warn!(%run, "the reply to the claim of {run} was lost: its turn starts now");
                 self.start(run);
             }
         }
@@ -155,14 +158,14 @@ impl RunningTurns {
     }
 
     fn start(&mut self, run: RunId) {
-        let beat = Arc::new(Notify::new());
-        let orders = TurnControl {
+        let heartbeat_now = Arc::new(Notify::new());
+        let control = TurnControl {
             requeue: self.requeue.clone(),
-            heartbeat_now: Arc::clone(&beat),
+            heartbeat_now: Arc::clone(&heartbeat_now),
         };
         let (host, waits) = (self.host.clone(), self.approval_waits.clone());
         let handle = self.tasks.spawn(async move {
-            match turns::take_turn(&host, run, &orders, &waits).await {
+            match turns::take_turn(&host, run, &control, &waits).await {
                 Ok(ended) => Some(ended),
                 Err(error) => {
                     log_error(&format!("take the turn of {run}"), &error);
@@ -170,13 +173,8 @@ impl RunningTurns {
                 }
             }
         });
-        self.turns_by_task.insert(
-            handle.id(),
-            TurnTask {
-                run,
-                heartbeat_now: beat,
-            },
-        );
+        self.turns_by_task
+            .insert(handle.id(), TurnTask { run, heartbeat_now });
     }
 
     /// Waits for a turn to end, and wakes the scheduler. Never returns if no turn runs.
@@ -225,5 +223,5 @@ impl RunningTurns {
 }
 
 fn log_error(what: &str, error: &(dyn std::error::Error + 'static)) {
-    tracing::error!(error, "failed to {what}");
+    tracing::error!(error, "cannot {what}");
 }

@@ -6,7 +6,7 @@
 use std::time::Duration;
 
 use model::{Timestamp, limits};
-use store::{ServerHeartbeatReply as Shown, database::Dialect};
+use store::{ServerHeartbeatReply, database::Dialect};
 use tokio_util::sync::CancellationToken;
 
 use crate::{Error, Host, loop_runner::LoopBody};
@@ -54,32 +54,32 @@ impl LoopBody for PresenceReporter {
             ..
         } = &self.host;
         match store.renew_server_heartbeat(*instance, worker, now).await? {
-            Shown::Continue => {}
+            ServerHeartbeatReply::Continue => {}
             // The process was started without registering as the server of its data folder, so no row exists yet.
-            Shown::Replaced if store.instance_server(*instance).await?.is_none() => {
+            ServerHeartbeatReply::Replaced if store.instance_server(*instance).await?.is_none() => {
                 let version = env!("CARGO_PKG_VERSION");
-                // `false` would mean that another server was faster. The next tick then finds that server and stops
-                // this one.
+                // A result of `false` means that another server was faster. The next tick then finds that server and
+                // stops this one.
                 store
                     .claim_instance(*instance, worker, None, version, now)
                     .await?;
             }
-            Shown::Replaced => {
+            ServerHeartbeatReply::Replaced => {
                 tracing::error!(
                     %instance,
-                    "another server serves a copy of this data folder, and two with one identity would start \
-                     agents without their memory: this one stops. A copy becomes an instance of its own \
-                     without its file `instance.id`"
+                    "another server serves a copy of this data folder, so this server stops: two servers with \
+                     one identity would start agents without their memory. To make a copy an instance of its \
+                     own, delete the file `instance.id` in the copy"
                 );
                 self.stop_server();
             }
-            Shown::Outdated {
-                required: needed,
-                supported: known,
+            ServerHeartbeatReply::Outdated {
+                required,
+                supported,
             } => {
                 tracing::error!(
-                    "the database's schema needs a program that knows version {needed}, this one knows \
-                     {known}: it stops"
+                    "the database requires a program that supports schema version {required}, and this program \
+                     supports version {supported}: this server stops"
                 );
                 self.stop_server();
             }

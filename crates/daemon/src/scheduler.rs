@@ -25,27 +25,28 @@ pub async fn tick(host: &Host, now: Timestamp) -> Result<TickResult, Error> {
             next: None,
         });
     }
-    let mut outlook = host.store.scheduler_status(now).await?;
+    // One statement tells whether there is any work, so that an idle tick costs no more than that.
+    let mut status = host.store.scheduler_status(now).await?;
     let mut started = 0;
     let mut more = false;
-    if outlook.due.is_some_and(|at| at <= now) {
+    if status.due.is_some_and(|at| at <= now) {
         (started, more) = fire(host, now).await?;
     }
-    if outlook.has_promotable {
+    if status.has_promotable {
         started += promote(host, now).await?;
     }
-    if outlook.has_removed_instance {
+    if status.has_removed_instance {
         let failed = host.store.fail_runs_of_removed_instances(now).await?;
         tracing::warn!(
             failed,
-            "{failed} runs fail whose memory lies on an instance that is gone"
+            "{failed} runs failed, because their instance was removed"
         );
     }
-    if outlook.has_promotable || outlook.due.is_some_and(|at| at <= now) {
+    if status.has_promotable || status.due.is_some_and(|at| at <= now) {
         // Read again, because firing has moved the next instants and promotion has ended backoffs.
-        outlook = host.store.scheduler_status(now).await?;
+        status = host.store.scheduler_status(now).await?;
     }
-    let next = match outlook.next_work_at() {
+    let next = match status.next_work_at() {
         _ if more => Some(now),
         // A trigger that is still due is locked by another process, so retrying at once would only spin.
         Some(at) if at <= now => Some(now + LOCKED_RETRY_PAUSE),
@@ -92,7 +93,7 @@ pub(crate) async fn promote(host: &Host, now: Timestamp) -> Result<u32, Error> {
     if swept.missed_promotions > 0 {
         tracing::error!(
             faults = swept.missed_promotions,
-            "{} inputs had been left behind and start now",
+            "{} deferred runs had been missed by earlier promotions and are queued now",
             swept.missed_promotions
         );
     }

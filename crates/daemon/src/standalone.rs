@@ -32,7 +32,7 @@ pub async fn take_standalone_turn(
     run: RunId,
     stop: CancellationToken,
 ) -> Result<Run, Error> {
-    let mut watch = HeartbeatMonitor::default();
+    let mut monitor = HeartbeatMonitor::default();
     // A counter that no pool reads: this process has one turn and no slot to lend.
     let waits = ApprovalWaits::default();
     let mut run = host.store.run(Scope::System, run).await?;
@@ -40,16 +40,16 @@ pub async fn take_standalone_turn(
         if run.status() == RunStatus::Queued {
             let claimed = turns::claim(host, 1, Some(run.id)).await?;
             if !claimed.is_empty() {
-                let orders = TurnControl {
+                let control = TurnControl {
                     requeue: stop.clone(),
                     heartbeat_now: Arc::new(Notify::new()),
                 };
                 tokio::select! {
-                    ended = turns::take_turn(host, run.id, &orders, &waits) => {
+                    ended = turns::take_turn(host, run.id, &control, &waits) => {
                         ended?;
                     }
                     // Never completes; it only runs beside the turn.
-                    () = request_heartbeats(&orders.heartbeat_now) => {}
+                    () = request_heartbeats(&control.heartbeat_now) => {}
                 }
             }
         }
@@ -65,17 +65,17 @@ pub async fn take_standalone_turn(
         }
         // Do the work of the watchdog and the scheduler, because no server may be running: otherwise a lost worker or
         // a backoff that is over would block this run forever.
-        watch.tick(host, host.now(), Instant::now()).await?;
+        monitor.tick(host, host.now(), Instant::now()).await?;
         scheduler::promote(host, host.now()).await?;
         run = newest_attempt(host, &run).await?;
     }
 }
 
 /// Makes the turn send its heartbeat often, because no other process can wake this one for a cancellation.
-async fn request_heartbeats(beat: &Notify) {
+async fn request_heartbeats(heartbeat_now: &Notify) {
     loop {
         sleep(HEARTBEAT_INTERVAL).await;
-        beat.notify_one();
+        heartbeat_now.notify_one();
     }
 }
 

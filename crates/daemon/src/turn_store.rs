@@ -1,4 +1,4 @@
-//! The `Ledger` of a turn over the store: the lasting effects of one turn become store transactions.
+//! The storage port of a turn over the store: each lasting effect of a turn becomes one transaction.
 //!
 //! **Invariants:** every write names the run and this worker, so that the store rejects writes to a run that the
 //! worker has lost. While the time is unknown, no turn begins and no heartbeat is renewed.
@@ -30,7 +30,7 @@ use crate::{
     host::Host,
 };
 
-/// A ledger that writes the turns of one worker to the store.
+/// The storage port that writes the turns of one worker to the store.
 pub struct WorkerTurnStore {
     host: Host,
     /// The turns that have begun and not ended, for metrics and approvals.
@@ -47,7 +47,7 @@ struct RunningTurn {
 }
 
 impl WorkerTurnStore {
-    /// Returns a ledger for the worker of `host`.
+    /// Returns the storage port for the worker of `host`.
     pub fn new(host: Host) -> Self {
         Self {
             host,
@@ -56,7 +56,7 @@ impl WorkerTurnStore {
         }
     }
 
-    /// Returns the same ledger, which counts its turn in `waits` while the turn waits for an approval.
+    /// Returns the same port, which counts its turn in `waits` while the turn waits for an approval.
     pub(crate) fn with_approval_waits(mut self, waits: ApprovalWaits) -> Self {
         self.approval_waits = TurnApprovalWaits::new(waits);
         self
@@ -87,33 +87,31 @@ impl WorkerTurnStore {
     fn track_start(
         &self,
         run: RunId,
-        begun: Result<StartReply, store::Error>,
+        reply: Result<StartReply, store::Error>,
     ) -> Result<StartReply, TurnStoreError> {
-        let begun = begun.map_err(turn_store_error)?;
-        if let StartReply::Started(assignment) = &begun {
+        let reply = reply.map_err(turn_store_error)?;
+        if let StartReply::Started(assignment) = &reply {
             let session = tracing::field::display(assignment.session.id);
             tracing::Span::current().record("session", session);
-            let begun = RunningTurn {
+            let turn = RunningTurn {
                 origin: assignment.run.origin,
                 session: assignment.session.id,
                 started_at: Instant::now(),
             };
-            self.running().insert(run, begun);
+            self.running().insert(run, turn);
         }
-        Ok(begun)
+        Ok(reply)
     }
 
     /// Counts the end of a turn in the metrics, after the end has been written.
     async fn count_end(&self, run: RunId, outcome: &Outcome) {
         let Some(RunningTurn {
-            origin,
-            started_at: at,
-            ..
+            origin, started_at, ..
         }) = self.running().remove(&run)
         else {
             return;
         };
-        let took = at.elapsed();
+        let duration = started_at.elapsed();
         let status = match outcome.status() {
             // The store records a failed turn as cancelled if it was cancelled meanwhile, so the status must be read.
             RunStatus::Failed => match self.host.store.run(Scope::System, run).await {
@@ -122,7 +120,7 @@ impl WorkerTurnStore {
             },
             status => status,
         };
-        self.host.metrics.record_turn_end(status, origin, took);
+        self.host.metrics.record_turn_end(status, origin, duration);
     }
 }
 
@@ -144,8 +142,8 @@ impl TurnStore for WorkerTurnStore {
         } = &self.host;
         Box::pin(async move {
             self.require_known_time()?;
-            let begun = store.begin(run, worker, *instance, self.host.now());
-            self.track_start(run, begun.await)
+            let starting = store.begin(run, worker, *instance, self.host.now());
+            self.track_start(run, starting.await)
         })
     }
 
@@ -161,8 +159,8 @@ impl TurnStore for WorkerTurnStore {
         } = &self.host;
         Box::pin(async move {
             self.require_known_time()?;
-            let begun = store.begin_after_precheck(run, worker, *instance, self.host.now());
-            self.track_start(run, begun.await)
+            let starting = store.begin_after_precheck(run, worker, *instance, self.host.now());
+            self.track_start(run, starting.await)
         })
     }
 
@@ -238,16 +236,22 @@ impl TurnStore for WorkerTurnStore {
     fn request_approval(
         &self,
         run: RunId,
-        question: RequestedPermission,
-        patience: Duration,
+        permission: RequestedPermission,
+        decision_timeout: Duration,
     ) -> BoxFuture<'_, Result<Verdict, TurnStoreError>> {
         Box::pin(async move {
             // The guard lends the slot until the answer arrives or this future is dropped.
             let _waits = self.approval_waits.begin();
-            let session = self.running().get(&run).map(|begun| begun.session);
-            approval_request::request_approval(&self.host, run, session, &question, patience)
-                .await
-                .map_err(turn_store_error)
+            let session = self.running().get(&run).map(|turn| turn.session);
+            approval_request::request_approval(
+                &self.host,
+                run,
+                session,
+                &permission,
+                decision_timeout,
+            )
+            .await
+            .map_err(turn_store_error)
         })
     }
 
@@ -271,15 +275,15 @@ impl TurnStore for WorkerTurnStore {
     ) -> BoxFuture<'_, Result<WriteOutcome, TurnStoreError>> {
         let Host { store, worker, .. } = &self.host;
         Box::pin(async move {
-            let settled = store
+            let outcome = store
                 .finish(run, worker, &finished, self.host.now())
                 .await
                 .map_err(turn_store_error)?;
             // Only the worker that wrote the end counts it. A worker that lost the run would count it twice.
-            if settled == WriteOutcome::Committed {
+            if outcome == WriteOutcome::Committed {
                 self.count_end(run, &finished.outcome).await;
             }
-            Ok(settled)
+            Ok(outcome)
         })
     }
 }

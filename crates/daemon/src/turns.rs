@@ -31,16 +31,16 @@ pub(crate) async fn claim(
         metrics,
         ..
     } = host;
-    let asked = Instant::now();
+    let started = Instant::now();
     let claimed = store
         .claim(worker, *instance, limit, only, host.now())
         .await?;
     if !claimed.is_empty() {
-        metrics.record_claim(asked.elapsed());
+        metrics.record_claim(started.elapsed());
     }
     let now = host.now();
     // Only first attempts are measured: a retry mostly waited for the attempts before it.
-    for first in claimed.iter().filter(|one| one.attempt == 1) {
+    for first in claimed.iter().filter(|run| run.attempt == 1) {
         metrics.record_queue_wait(now.since(first.input_at));
     }
     Ok(claimed)
@@ -51,16 +51,16 @@ pub(crate) async fn claim(
 pub(crate) async fn take_turn(
     host: &Host,
     run: RunId,
-    orders: &TurnControl,
+    control: &TurnControl,
     waits: &ApprovalWaits,
 ) -> Result<TurnEnd, TurnStoreError> {
     // `session` is recorded once the turn has begun and its session is known.
     let span =
         tracing::info_span!("turn", %run, session = tracing::field::Empty, worker = %host.worker);
-    let ledger = WorkerTurnStore::new(host.clone()).with_approval_waits(waits.clone());
+    let turn_store = WorkerTurnStore::new(host.clone()).with_approval_waits(waits.clone());
     let mut agents = host.agent_runtime.clone();
     agents.guard.worker = Some(host.worker_lock.mark().to_owned());
-    execute(&ledger, &agents, run, orders)
+    execute(&turn_store, &agents, run, control)
         .instrument(span)
         .await
 }

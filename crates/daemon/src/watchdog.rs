@@ -33,7 +33,7 @@ pub async fn tick(host: &Host, now: Timestamp) -> Result<Vec<RunId>, Error> {
     // the loops that wait for them.
     if let Err(error) = host.store.expire_overdue_approvals(now).await {
         let error: &(dyn std::error::Error + 'static) = &error;
-        tracing::error!(error, "failed to deny what nobody has decided in time");
+        tracing::error!(error, "cannot expire overdue approvals");
         host.metrics.record_loop_error(Watchdog::NAME);
     }
     Ok(given_up)
@@ -60,21 +60,27 @@ async fn stall_runs_of_dead_workers(host: &Host, now: Timestamp) -> Result<Vec<R
     // dead, and a run that could not be given up now would have to wait until its heartbeat is stale.
     if let Err(error) = host.worker_lock.remove_stale_files(&workers).await {
         let error: &(dyn std::error::Error + 'static) = &error;
-        tracing::error!(error, "failed to tidy up after workers that are gone");
+        tracing::error!(error, "cannot remove the lock files of dead workers");
     }
     Ok(stalled)
 }
 
 /// Kills the processes that the agent of a run has left. The guard has killed them already unless it was killed
 /// itself; in that case the old attempt must not live beside the next one. A failure is only logged, because
-/// `WorkerLock::clear` refuses every claim on this instance until the processes are gone.
+/// `WorkerLock::kill_leftovers` refuses every claim on this instance until the processes are gone.
 async fn kill_leftovers(run: RunId) {
     let swept = tokio::task::spawn_blocking(move || agent::guard::sweep(&run.to_string())).await;
     match swept {
         Ok(Ok(0)) => {}
-        Ok(Ok(killed)) => tracing::warn!(%run, killed, "killed {killed} processes left by {run}"),
-        Ok(Err(error)) => tracing::error!(%run, %error, "failed to kill what {run} has left"),
-        Err(error) => tracing::error!(%run, %error, "failed to look for what {run} has left"),
+        Ok(Ok(killed)) => {
+            tracing::warn!(%run, killed, "killed {killed} leftover processes of {run}");
+        }
+        Ok(Err(error)) => {
+            tracing::error!(%run, %error, "cannot kill the leftover processes of {run}");
+        }
+        Err(error) => {
+            tracing::error!(%run, %error, "cannot search for leftover processes of {run}");
+        }
     }
 }
 
@@ -82,7 +88,7 @@ async fn kill_leftovers(run: RunId) {
 ///
 /// After the clock leaps forward, every heartbeat looks stale at once. Such a leap comes from a clock that was set
 /// (on PostgreSQL the database's, since the machine's own clock does not matter there) or from a machine that was
-/// suspended. For one lease after a leap, `Watch` therefore gives up only runs whose worker process is known to be
+/// suspended. For one lease after a leap, the monitor therefore gives up only runs whose worker process is known to be
 /// dead: during that time live workers renew their heartbeats, and guards kill the agents of frozen workers. The same
 /// period follows the start of the watchdog, because it cannot know what the clock did before.
 ///
@@ -123,7 +129,7 @@ impl HeartbeatMonitor {
         };
         if leapt > MAX_CLOCK_DRIFT {
             if leapt < Duration::MAX {
-                tracing::warn!("the clock leapt by {leapt:?}: waiting for heartbeats");
+                tracing::warn!("the clock leapt forward by {leapt:?}: waiting for heartbeats");
             }
             self.doubtful_until = Some(at + host.settings.lease());
         }
@@ -222,10 +228,10 @@ pub(crate) mod tests {
     use super::*;
     use crate::WorkerLock;
 
-    /// So short that a lease is over by the second look.
+    /// So short that a lease is over by the second tick.
     const HEARTBEAT_STALE: Duration = Duration::from_micros(4);
 
-    /// A server that takes no turns.
+    /// Returns a server that takes no turns.
     pub(crate) async fn host(clock: &Arc<FakeClock>, workers: &Path) -> Host {
         let entropy: Arc<dyn Entropy> = Arc::new(SeededEntropy::new(1));
         let database = store::open(&Location::SqliteMemory).await.unwrap();
@@ -259,7 +265,7 @@ pub(crate) mod tests {
         }
     }
 
-    /// Has the server claim a person's words.
+    /// Sends a message and lets the server claim its run.
     pub(crate) async fn claimed_run(host: &Host) -> RunId {
         let run = queued_run(host).await;
         let claimed = host
@@ -269,7 +275,7 @@ pub(crate) mod tests {
         run
     }
 
-    /// Says something to a session that nobody has taken up yet.
+    /// Sends a message to a new session. No worker claims its run.
     pub(crate) async fn queued_run(host: &Host) -> RunId {
         let (store, now) = (&host.store, host.now());
         let tenant = store.ensure_tenant("default", now).await.unwrap();
@@ -299,7 +305,7 @@ pub(crate) mod tests {
             .run_id
     }
 
-    /// Has the server begin a turn that asks for a permission.
+    /// Lets the server begin a turn that requests an approval.
     async fn run_with_approval(
         host: &Host,
         title: &str,
@@ -329,7 +335,7 @@ pub(crate) mod tests {
         let clock = Arc::new(FakeClock::at("2026-11-23T08:00:00Z"));
         let host = host(&clock, folder.path()).await;
         let store = &host.store;
-        // The one that is broken comes first.
+        // The approval whose expiry fails comes first.
         let (first, broken) = run_with_approval(&host, "broken", Duration::from_secs(1)).await;
         let (second, overdue) = run_with_approval(&host, "ls", Duration::from_secs(2)).await;
         let lost = claimed_run(&host).await;
@@ -348,7 +354,7 @@ pub(crate) mod tests {
         let state = async |id| store.approval(Scope::System, id).await.unwrap().status();
         assert_eq!(state(broken).await, ApprovalStatus::Pending);
         assert_eq!(state(overdue).await, ApprovalStatus::Expired);
-        // And whoever is woken for what was given up is told of it.
+        // The tick returns the stalled run nevertheless, so that the loops are woken for it.
         assert_eq!(tick(&host, now).await.unwrap(), [lost]);
     }
 
@@ -364,7 +370,7 @@ pub(crate) mod tests {
             monitor: HeartbeatMonitor::default(),
         };
         let beat = clock.now();
-        // Who has just begun to look knows nothing of the clock for as long as a lease.
+        // A new monitor does not trust the clock for one lease.
         watchdog.tick(beat).await.unwrap();
         let stale = beat + HEARTBEAT_STALE + Duration::from_micros(1);
         assert_eq!(watchdog.tick(beat).await.unwrap(), Some(stale));

@@ -43,14 +43,16 @@ impl WorkerLock {
                 .truncate(false)
                 .open(&path)?;
             lock.lock()?;
-            let own = lock.metadata()?;
-            // Another worker's `tidy` may have removed the file after it was opened and before it was locked. A lock
-            // on a removed file proves nothing, so retry with a new file.
-            if fs::metadata(&path).is_ok_and(|file| file_identity(&file) == file_identity(&own)) {
+            let locked_file = lock.metadata()?;
+            // Another worker's `remove_stale_files` may have removed the file after it was opened and before it was
+            // locked. A lock on a removed file proves nothing, so retry with a new file.
+            if fs::metadata(&path)
+                .is_ok_and(|file| file_identity(&file) == file_identity(&locked_file))
+            {
                 return Ok(Self {
                     folder: folder.to_owned(),
                     path,
-                    mark: format!("{worker}@{}", file_identity(&own)),
+                    mark: format!("{worker}@{}", file_identity(&locked_file)),
                     swept_files: Mutex::default(),
                     _lock: lock,
                 });
@@ -81,34 +83,31 @@ impl WorkerLock {
     /// ago, so that no run leads to the processes any more, and the next turn would run beside them. If no worker has
     /// died since the last call, this costs one listing of the folder.
     pub(crate) async fn kill_leftovers(&self) -> Result<Vec<PathBuf>, Error> {
-        let mut gone = Vec::new();
+        let mut dead = Vec::new();
         for entry in fs::read_dir(&self.folder).map_err(Error::LeftoverProcesses)? {
             let path = entry.map_err(Error::LeftoverProcesses)?.path();
             if path != self.path && is_lock_free(&path) {
-                gone.push(path);
+                dead.push(path);
             }
         }
         // Skip the scan of all processes if it would find nothing new: a claim happens far more often than a death.
-        let known = |path| self.swept_files().contains(path);
-        if gone.iter().all(known) {
-            return Ok(gone);
+        let is_swept = |path| self.swept_files().contains(path);
+        if dead.iter().all(is_swept) {
+            return Ok(dead);
         }
-        let (folder, own) = (self.folder.clone(), self.path.clone());
+        let (folder, own_path) = (self.folder.clone(), self.path.clone());
         // The sweep reads `/proc` and waits for the killed processes to end, so it must not block the runtime.
         let swept = tokio::task::spawn_blocking(move || {
-            agent::guard::sweep_workers(|mark| is_mark_of_dead_worker(&folder, &own, mark))
+            agent::guard::sweep_workers(|mark| is_mark_of_dead_worker(&folder, &own_path, mark))
         });
         let killed = swept.await.map_err(io::Error::other).flatten();
         let killed = killed.map_err(Error::LeftoverProcesses)?;
         if killed > 0 {
-            tracing::warn!(
-                killed,
-                "killed {killed} processes left by workers that are gone"
-            );
+            tracing::warn!(killed, "killed {killed} leftover processes of dead workers");
         }
         // Only after success, so that a failed sweep is repeated by the next claim.
-        self.swept_files().extend(gone.iter().cloned());
-        Ok(gone)
+        self.swept_files().extend(dead.iter().cloned());
+        Ok(dead)
     }
 
     /// Removes the lock files of dead workers once their processes are killed, except for the workers in `with_runs`.
@@ -162,7 +161,7 @@ fn is_lock_free(path: &Path) -> bool {
         Ok(()) => true,
         Err(TryLockError::WouldBlock) => false,
         Err(TryLockError::Error(error)) => {
-            tracing::warn!(%error, "failed to see whether {} is held", path.display());
+            tracing::warn!(%error, "cannot check whether `{}` is locked", path.display());
             false
         }
     }
@@ -207,7 +206,7 @@ mod tests {
         assert!(!own.is_dead(&worker("host-1-00000001")), "itself");
         assert!(!own.is_dead(&worker("host-1-00000002")), "it lives");
         assert!(!own.is_dead(&worker("host-1-00000003")), "nobody knows it");
-        // However a process ends, the file stays and the lock does not.
+        // In whatever way a process ends, its file stays and its lock is released.
         let path = other.path.clone();
         drop(other);
         assert!(own.is_dead(&worker("host-1-00000002")));
@@ -229,8 +228,8 @@ mod tests {
             command.env("MATINS_RUN_WORKER", sign.mark());
             command.stdin(Stdio::piped()).stdout(Stdio::piped());
             let mut started = Self(command.spawn().unwrap());
-            // A child is said to be spawned when its exec has begun. Until that is over it still
-            // holds this process's locks, and shows no environment.
+            // The child counts as spawned when its exec has begun. Until the exec is done, the child still holds this
+            // process's locks and shows no environment.
             assert!(started.is_alive());
             started
         }
@@ -242,7 +241,8 @@ mod tests {
             said.is_ok() && heard.is_ok_and(|length| length == 1)
         }
 
-        /// How it was killed. Waits for it: its memory is gone a moment before its end is told.
+        /// Returns the signal that killed the process. Waits for it, because the memory is released a moment before the
+        /// end is reported.
         fn wait_for_signal(&mut self) -> Option<i32> {
             self.0.wait().unwrap().signal()
         }
@@ -268,7 +268,7 @@ mod tests {
         assert!(of_own.is_alive() && of_alive.is_alive());
         assert!(!of_gone.is_alive());
         assert_eq!(of_gone.wait_for_signal(), Some(9));
-        // Whoever goes later is cleared away after as well, at the latest before its file is.
+        // The processes of a worker that dies later are killed as well, at the latest before its lock file is removed.
         drop(alive);
         own.remove_stale_files(&[]).await.unwrap();
         assert!(of_own.is_alive());

@@ -1,9 +1,9 @@
-//! Real agents remember through the product's own path, with every process of theirs dead in between.
+//! Real agents keep their memory through the product's own path, although all their processes die in between.
 
 #![expect(clippy::unwrap_used, reason = "tests and their helpers")]
 
 #[path = "turns/world.rs"]
-#[expect(dead_code, reason = "what the scenarios use beside")]
+#[expect(dead_code, reason = "the scenarios of `turns` use these functions")]
 mod world;
 
 use std::path::Path;
@@ -18,7 +18,7 @@ use testkit::{
 
 use world::{Database, World, eventually};
 
-/// What tells one agent from another for these tests: how it is started.
+/// Returns the command of one kind of agent, for a model server and a folder.
 type LaunchAgent = fn(&ModelServer, &Path) -> anyhow::Result<AgentCommand>;
 
 fn config(launch: &AgentCommand) -> AgentConfig {
@@ -36,13 +36,13 @@ async fn take_successful_turn(world: &World, session: SessionId, words: &str) ->
     run
 }
 
-/// The newest answer of the transcript.
+/// Returns the newest answer of the transcript.
 async fn last_answer(world: &World, session: SessionId) -> String {
     let mut words = world.messages(session).await.into_iter();
     words.rfind(|(role, _)| role == "assistant").unwrap().1
 }
 
-/// Two turns by two processes, a third in whose middle all processes are killed, and a fourth.
+/// Takes two turns in two processes, a third in which all processes are killed, and a fourth.
 async fn check_memory_across_processes(database: Database, start: LaunchAgent) {
     let server = ModelServer::start().await.unwrap();
     let world = World::new(database).await;
@@ -62,7 +62,7 @@ async fn check_memory_across_processes(database: Database, start: LaunchAgent) {
     let known = world.store().seats(world.scope(), session).await.unwrap();
     let memory = known[0].acp_session_id.clone().unwrap();
 
-    // The model is asked and does not answer; then nothing of the agent is left.
+    // The model has received the request and does not answer. Then all processes of the agent are killed.
     server.pause_answers(true);
     let daemon = Daemon::start(world.host.clone());
     let calls = server.seen_requests().len();
@@ -79,7 +79,7 @@ async fn check_memory_across_processes(database: Database, start: LaunchAgent) {
         .filter(|process| !process.command.get(1).is_some_and(guards));
     let mut killed = 0;
     for process in own {
-        // One may be gone already with another that was killed before it.
+        // A process may have ended already together with another one that was killed before it.
         killed += u32::from(kill_process(process.pid, Signal::KILL).is_ok());
     }
     assert!(killed > 0, "{processes:#?}");
@@ -95,7 +95,7 @@ async fn check_memory_across_processes(database: Database, start: LaunchAgent) {
     assert_eq!(next.status(), RunStatus::Succeeded, "{next:#?}");
     assert_eq!(next.interrupted_run_id, Some(crashed.id));
     daemon.stop().await;
-    // The first words are still there, and the agent knows that it was interrupted.
+    // The agent remembers the first message, and its prompt names the interrupted run.
     let said = last_answer(&world, session).await;
     assert!(said.contains("[1] Remember the heron."), "{said}");
     let shown = server.seen_requests().pop().unwrap();

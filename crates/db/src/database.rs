@@ -1,4 +1,4 @@
-//! An open database: its connection pools, and the beginning of transactions.
+//! An open database: owns the connection pools and begins transactions.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use crate::{
     tx::{self, Tx},
 };
 
-/// The weight of the errors after which a transaction is not tried again; see `Error::weight` of `store`.
+/// The weight of the errors after which a transaction is not tried again; see `Error::retry_weight` of `store`.
 const MAX_RETRY_WEIGHT: u32 = 20;
 /// The same limit without locks. It is higher because SQLite refuses at once, without a wait, a transaction that has
 /// read and wants to write while another transaction writes.
@@ -99,7 +99,7 @@ impl Database {
     /// Returns how a pooler treats the connections to PostgreSQL. Returns `None` on SQLite.
     pub fn pooling_mode(&self) -> Option<PoolingMode> {
         match &self.pools {
-            Pools::Postgres(_, link) => Some(link.pooling_mode),
+            Pools::Postgres(_, properties) => Some(properties.pooling_mode),
             Pools::Sqlite { .. } => None,
         }
     }
@@ -111,7 +111,9 @@ impl Database {
     /// that follows a lock sees the rows that the previous lock holder wrote.
     pub async fn begin(&self, scope: Scope) -> Result<Tx, Error> {
         match &self.pools {
-            Pools::Postgres(pool, link) => self.begin_postgres(pool, link, "begin", scope).await,
+            Pools::Postgres(pool, properties) => {
+                self.begin_postgres(pool, properties, "begin", scope).await
+            }
             Pools::Sqlite {
                 writer,
                 unique_indexes: unique,
@@ -140,9 +142,9 @@ impl Database {
     /// On SQLite, it does not wait for a writer. The caller may drop the transaction instead of ending it.
     pub async fn begin_read(&self, scope: Scope) -> Result<Tx, Error> {
         match &self.pools {
-            Pools::Postgres(pool, link) => {
+            Pools::Postgres(pool, properties) => {
                 let begin = "begin isolation level repeatable read, read only";
-                self.begin_postgres(pool, link, begin, scope).await
+                self.begin_postgres(pool, properties, begin, scope).await
             }
             Pools::Sqlite {
                 readers,
@@ -193,7 +195,7 @@ impl Database {
     /// before the server and no direct address is configured.
     pub fn listen_address(&self) -> Option<ListenAddress> {
         match &self.pools {
-            Pools::Postgres(_, link) => link.listen_address.clone().map(ListenAddress),
+            Pools::Postgres(_, properties) => properties.listen_address.clone().map(ListenAddress),
             Pools::Sqlite { .. } => None,
         }
     }
@@ -215,26 +217,26 @@ impl Database {
     async fn begin_postgres(
         &self,
         pool: &PgPool,
-        link: &ConnectionProperties,
+        properties: &ConnectionProperties,
         begin: &str,
         scope: Scope,
     ) -> Result<Tx, Error> {
         let (setting, value) = scope.setting();
-        let preamble = &link.preamble;
+        let preamble = &properties.preamble;
         // Safe: the text consists of constants and a UUID.
         let statement = format!("{begin}{preamble}; set local {setting} = '{value}'");
-        let mut spare = pool.num_idle();
+        let mut retries_left = pool.num_idle();
         loop {
             // Run it in a task of its own, which ends even if the caller's future is dropped. Otherwise a connection
             // could return to the pool in the middle of this statement, inside a transaction with another tenant's
             // scope.
             let (pool, statement) = (pool.clone(), AssertSqlSafe(statement.clone()));
-            let begun = tokio::spawn(async move { pool.begin_with(statement).await });
-            let begun = async { begun.await.unwrap_or(Err(sqlx::Error::WorkerCrashed)) };
-            match tx::with_reply_timeout("begin", begun).await {
+            let begin_task = tokio::spawn(async move { pool.begin_with(statement).await });
+            let transaction = async { begin_task.await.unwrap_or(Err(sqlx::Error::WorkerCrashed)) };
+            match tx::with_reply_timeout("begin", transaction).await {
                 Ok(transaction) => {
                     let observer = self.observer.clone();
-                    let prepares = link.keeps_prepared_statements();
+                    let prepares = properties.keeps_prepared_statements();
                     return Ok(Tx::postgres(
                         transaction,
                         scope,
@@ -243,7 +245,7 @@ impl Database {
                         observer,
                     ));
                 }
-                Err(Error::Connection { .. }) if spare > 0 => spare -= 1,
+                Err(Error::Connection { .. }) if retries_left > 0 => retries_left -= 1,
                 Err(error) => return Err(error),
             }
         }

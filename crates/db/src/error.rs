@@ -1,4 +1,4 @@
-//! The errors of statements, divided by the reaction that is open to the caller.
+//! The errors of statements, one variant for each reaction that the caller may choose.
 
 use std::collections::HashMap;
 
@@ -8,7 +8,7 @@ use sqlx::error::{DatabaseError, ErrorKind};
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// A row with the same unique value exists, usually because another writer won a race.
-    #[error("run {statement}: {constraint} is taken")]
+    #[error("unique index `{constraint}` already contains this value (during `{statement}`)")]
     Conflict {
         /// The statement's name.
         statement: &'static str,
@@ -16,7 +16,7 @@ pub enum Error {
         constraint: String,
     },
     /// The row that a foreign key names does not exist, or belongs to another tenant.
-    #[error("run {statement}: a row that is referred to does not exist ({constraint})")]
+    #[error("a referenced row does not exist: `{constraint}` (during `{statement}`)")]
     MissingReference {
         /// The statement's name.
         statement: &'static str,
@@ -24,7 +24,7 @@ pub enum Error {
         constraint: String,
     },
     /// A value violates a check constraint.
-    #[error("run {statement}: {constraint} does not hold")]
+    #[error("the row violates check `{constraint}` (during `{statement}`)")]
     CheckFailed {
         /// The statement's name.
         statement: &'static str,
@@ -32,7 +32,7 @@ pub enum Error {
         constraint: String,
     },
     /// The database could not be reached, or the connection was lost.
-    #[error("reach the database for {statement}")]
+    #[error("cannot reach the database (during `{statement}`)")]
     Connection {
         /// The statement's name.
         statement: &'static str,
@@ -40,7 +40,7 @@ pub enum Error {
         source: sqlx::Error,
     },
     /// Another transaction held a lock for too long, or a deadlock was broken.
-    #[error("run {statement}: the database is busy")]
+    #[error("the database is busy (during `{statement}`)")]
     Busy {
         /// The statement's name.
         statement: &'static str,
@@ -48,7 +48,7 @@ pub enum Error {
         source: sqlx::Error,
     },
     /// The database's disk is full.
-    #[error("run {statement}: the database's disk is full")]
+    #[error("the database's disk is full (during `{statement}`)")]
     DiskFull {
         /// The statement's name.
         statement: &'static str,
@@ -56,7 +56,7 @@ pub enum Error {
         source: sqlx::Error,
     },
     /// The database, its folder or the transaction is read-only.
-    #[error("run {statement}: the database is read-only")]
+    #[error("the database is read-only (during `{statement}`)")]
     ReadOnly {
         /// The statement's name.
         statement: &'static str,
@@ -64,7 +64,7 @@ pub enum Error {
         source: sqlx::Error,
     },
     /// The disk failed, or its data is damaged.
-    #[error("run {statement}: the database is damaged or its disk fails")]
+    #[error("the database is damaged, or its disk has errors (during `{statement}`)")]
     Damaged {
         /// The statement's name.
         statement: &'static str,
@@ -72,7 +72,7 @@ pub enum Error {
         source: sqlx::Error,
     },
     /// The statement itself is wrong: a fault of this program.
-    #[error("run {statement}")]
+    #[error("the database rejected statement `{statement}`")]
     Statement {
         /// The statement's name.
         statement: &'static str,
@@ -80,25 +80,25 @@ pub enum Error {
         source: sqlx::Error,
     },
     /// The caller passed rows, but the text marks no row template: a fault of this program.
-    #[error("run {statement}: it takes no rows")]
+    #[error("statement `{statement}` takes no rows")]
     RowsNotAccepted {
         /// The statement's name.
         statement: &'static str,
     },
     /// The statement returned no row where one was expected.
-    #[error("run {statement}: it found no row")]
+    #[error("statement `{statement}` returned no row")]
     NoRow {
         /// The statement's name.
         statement: &'static str,
     },
     /// The statement returned several rows where at most one was expected.
-    #[error("run {statement}: it found more than one row")]
+    #[error("statement `{statement}` returned more than one row")]
     TooManyRows {
         /// The statement's name.
         statement: &'static str,
     },
     /// A stored value is corrupt.
-    #[error("read {column} of row {row}, as {statement} found it: the stored value makes no sense")]
+    #[error("corrupt value in column `{column}` of row `{row}` (read by `{statement}`)")]
     CorruptValue {
         /// The statement that read the row.
         statement: &'static str,
@@ -130,11 +130,11 @@ impl Error {
     /// Returns advice that a person can follow.
     pub fn hint(&self) -> Option<&'static str> {
         match self {
-            Self::Connection { .. } => {
-                Some("check that the database runs and that its address and password are right")
-            }
+            Self::Connection { .. } => Some(
+                "check that the database server is running, and that its address and password are right",
+            ),
             Self::Busy { .. } => Some(
-                "another program holds the database; with SQLite, make sure that no other tool \
+                "another program has locked the database; with SQLite, make sure that no other tool \
                  has the file open for writing",
             ),
             Self::DiskFull { .. } => {
@@ -145,7 +145,7 @@ impl Error {
                  standby",
             ),
             Self::Damaged { .. } => {
-                Some("stop, look at the disk, and restore the database from a backup")
+                Some("stop all servers, check the disk, and restore the database from a backup")
             }
             _ => None,
         }
@@ -271,9 +271,12 @@ impl UniqueIndexes {
 
     fn index_name(&self, error: &dyn DatabaseError) -> String {
         let message = error.message();
-        let Some((_, what)) = message.split_once(" constraint failed: ") else {
+        let Some((_, columns)) = message.split_once(" constraint failed: ") else {
             return "foreign key".to_owned();
         };
-        self.0.get(what).map_or(what, String::as_str).to_owned()
+        self.0
+            .get(columns)
+            .map_or(columns, String::as_str)
+            .to_owned()
     }
 }

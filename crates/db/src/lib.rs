@@ -1,8 +1,19 @@
 //! PostgreSQL and SQLite behind one type, so that each statement is run by one function.
 //!
-//! A caller opens a [`Database`] at a [`Location`], which applies the migrations of a [`Schema`]. It then begins a
-//! [`Tx`] of a [`Scope`], runs [`Statement`]s with [`Param`]s, reads [`Row`]s and commits. The dialects differ in
-//! the text of a statement and in the types of its columns, and both differences end here.
+//! ```text
+//! Location + Schema -> open() -> Database -> begin(Scope) -> Tx -> Statement + Params -> Rows -> commit()
+//!                                   |                                                              |
+//!                                   +-> listen_address() -> Listener          CommitObserver <-----+
+//! ```
+//!
+//! - [`open`] checks the database at a [`Location`], applies the missing migrations of a [`Schema`] and returns a
+//!   [`Database`], which holds the connection pools.
+//! - [`Database::begin`] begins a [`Tx`] in a [`Scope`]. The transaction runs [`Statement`]s with [`Param`]s and
+//!   returns [`Row`]s. A [`CommitObserver`] learns of each commit with a recorded change.
+//! - The dialects differ in the text of a statement and in the types of its columns. Both differences end here.
+//!
+//! Read `database.rs` first, then `tx.rs` and `statement.rs`; `opening/mod.rs` tells how a database is checked and
+//! migrated.
 //!
 //! **Invariants:** the SQL of this crate names only one table, `schema_versions`, in which the migrator records the
 //! migrations that it has applied; `store` creates that table and passes in every other statement. This is the only

@@ -51,13 +51,15 @@ impl Listener {
     /// Connects to the server and waits at most `reply_timeout` for each later reply. The connection does not
     /// reconnect by itself, because notifications that are sent in between would be lost without notice.
     pub async fn connect(address: &ListenAddress, reply_timeout: Duration) -> Result<Self, Error> {
-        let own = PgPoolOptions::new()
+        let pool = PgPoolOptions::new()
             .max_connections(1)
             .max_lifetime(None)
             .idle_timeout(None)
             .acquire_timeout(ACQUIRE_TIMEOUT)
             .connect_lazy_with(address.0.clone());
-        let mut connection = PgListener::connect_with(&own).await.map_err(listen_error)?;
+        let mut connection = PgListener::connect_with(&pool)
+            .await
+            .map_err(listen_error)?;
         connection.eager_reconnect(false);
         Ok(Self {
             connection,
@@ -88,14 +90,14 @@ impl Listener {
             return Ok(());
         }
         let text = AssertSqlSafe(statements.join("; "));
-        let adjusted = sqlx::raw_sql(text).execute(&mut self.connection);
-        with_timeout(self.reply_timeout, adjusted).await.map(drop)
+        let update = sqlx::raw_sql(text).execute(&mut self.connection);
+        with_timeout(self.reply_timeout, update).await.map(drop)
     }
 
     /// Runs an empty query, so that a connection whose server has vanished is detected.
     pub async fn ping(&mut self) -> Result<(), Error> {
-        let answer = sqlx::query("select 1").execute(&mut self.connection);
-        with_timeout(self.reply_timeout, answer).await.map(drop)
+        let reply = sqlx::query("select 1").execute(&mut self.connection);
+        with_timeout(self.reply_timeout, reply).await.map(drop)
     }
 
     /// Waits for the next notification. Returns `None` if the connection is lost. The future may be dropped without
@@ -110,10 +112,10 @@ impl Listener {
 /// because its server may have vanished.
 async fn with_timeout<T>(
     reply_timeout: Duration,
-    answer: impl Future<Output = Result<T, sqlx::Error>>,
+    reply: impl Future<Output = Result<T, sqlx::Error>>,
 ) -> Result<T, Error> {
-    match tokio::time::timeout(reply_timeout, answer).await {
-        Ok(answer) => answer.map_err(listen_error),
+    match tokio::time::timeout(reply_timeout, reply).await {
+        Ok(result) => result.map_err(listen_error),
         Err(_) => Err(listen_error(sqlx::Error::PoolTimedOut)),
     }
 }

@@ -37,18 +37,18 @@ pub(crate) const fn has_names(text: &str) -> bool {
 pub const fn order<const N: usize>(text: &str, names: [&str; N]) -> [usize; N] {
     let bytes = text.as_bytes();
     let declared = find_declared_names(text);
-    let mut places = [0; N];
+    let mut indexes = [0; N];
     let mut first = MAX_NAMES;
     let mut at = 0;
     while at < N {
-        let place = declared.find(bytes, names[at].as_bytes(), 0, names[at].len());
+        let index = declared.find(bytes, names[at].as_bytes(), 0, names[at].len());
         assert!(
-            place < declared.count,
+            index < declared.count,
             "the statement has no parameter of this name"
         );
-        places[at] = place;
-        if place < first {
-            first = place;
+        indexes[at] = index;
+        if index < first {
+            first = index;
         }
         at += 1;
     }
@@ -62,12 +62,12 @@ pub const fn order<const N: usize>(text: &str, names: [&str; N]) -> [usize; N] {
     let mut order = [N; N];
     at = 0;
     while at < N {
-        let place = places[at] - first;
+        let index = indexes[at] - first;
         assert!(
-            place < N && order[place] == N,
+            index < N && order[index] == N,
             "a parameter of the statement is missing or doubled"
         );
-        order[place] = at;
+        order[index] = at;
         at += 1;
     }
     order
@@ -96,9 +96,9 @@ pub fn with_numbered_params(text: &str) -> Cow<'_, str> {
     while start < bytes.len() {
         // Skip the colon before the name.
         out.push_str(&text[copied..start - 1]);
-        let place = declared.find(bytes, bytes, start, end);
+        let index = declared.find(bytes, bytes, start, end);
         out.push('$');
-        out.push_str(&(place + 1).to_string());
+        out.push_str(&(index + 1).to_string());
         copied = end;
         (start, end) = next_name(bytes, end);
     }
@@ -109,9 +109,9 @@ pub fn with_numbered_params(text: &str) -> Cow<'_, str> {
 impl DeclaredNames {
     /// Returns the index of the name `other[start..end]`. Returns the count of names if the name is not declared.
     const fn find(&self, text: &[u8], other: &[u8], start: usize, end: usize) -> usize {
-        let mut place = 0;
-        while place < self.count {
-            let (from, to) = self.spans[place];
+        let mut index = 0;
+        while index < self.count {
+            let (from, to) = self.spans[index];
             let mut same = to - from == end - start;
             let mut at = 0;
             while same && at < to - from {
@@ -119,11 +119,11 @@ impl DeclaredNames {
                 at += 1;
             }
             if same {
-                return place;
+                return index;
             }
-            place += 1;
+            index += 1;
         }
-        place
+        index
     }
 }
 
@@ -162,13 +162,13 @@ const fn count_row_names(text: &str, declared: &DeclaredNames) -> usize {
     let mut seen = [false; MAX_NAMES];
     let (mut start, mut end) = next_name(bytes, open);
     while start < close {
-        let place = declared.find(bytes, bytes, start, end);
-        if !seen[place] {
-            seen[place] = true;
+        let index = declared.find(bytes, bytes, start, end);
+        if !seen[index] {
+            seen[index] = true;
             count += 1;
         }
-        if place > last {
-            last = place;
+        if index > last {
+            last = index;
         }
         (start, end) = next_name(bytes, end);
     }

@@ -1,4 +1,4 @@
-//! Observing the commits of a process.
+//! The interface for an observer of the commits of a process.
 
 use std::fmt;
 

@@ -104,15 +104,15 @@ impl Column {
     /// Appends the value of the next row, which must be of the column's type.
     fn push(&mut self, param: Param) {
         match (self, param) {
-            (Self::Uuid(all), Param::Uuid(one)) => all.push(one),
-            (Self::Text(all), Param::Text(one)) => all.push(one),
-            (Self::Integer(all), Param::Integer(one)) => all.push(one),
-            (Self::Real(all), Param::Real(one)) => all.push(one),
-            (Self::Boolean(all), Param::Boolean(one)) => all.push(one),
-            (Self::Time(all), Param::Time(one)) => all.push(one),
-            (Self::Json(all), Param::Json(one)) => all.push(one),
-            (Self::Bytes(all), Param::Bytes(one)) => all.push(one),
-            // Unreachable: `of` has compared the types.
+            (Self::Uuid(values), Param::Uuid(value)) => values.push(value),
+            (Self::Text(values), Param::Text(value)) => values.push(value),
+            (Self::Integer(values), Param::Integer(value)) => values.push(value),
+            (Self::Real(values), Param::Real(value)) => values.push(value),
+            (Self::Boolean(values), Param::Boolean(value)) => values.push(value),
+            (Self::Time(values), Param::Time(value)) => values.push(value),
+            (Self::Json(values), Param::Json(value)) => values.push(value),
+            (Self::Bytes(values), Param::Bytes(value)) => values.push(value),
+            // Unreachable: `from_rows` has compared the types.
             _ => {}
         }
     }
@@ -127,7 +127,7 @@ impl Column {
         let is_like_first = |row: &Vec<Param>| {
             let mut pairs = row.iter().zip(first);
             row.len() == first.len()
-                && pairs.all(|(one, other)| discriminant(one) == discriminant(other))
+                && pairs.all(|(param, other)| discriminant(param) == discriminant(other))
         };
         if !rows.iter().all(is_like_first) {
             return Err(rows);
@@ -161,7 +161,7 @@ impl Column {
                 query.bind(times.collect::<Vec<_>>())
             }
             Self::Json(values) => {
-                let documents = values.into_iter().map(|one| one.map(Json));
+                let documents = values.into_iter().map(|value| value.map(Json));
                 query.bind(documents.collect::<Vec<_>>())
             }
             Self::Bytes(values) => query.bind(values),

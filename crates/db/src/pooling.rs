@@ -28,7 +28,7 @@ pub(crate) struct ConnectionProperties {
 }
 
 impl ConnectionProperties {
-    /// `true` if each connection keeps statements prepared.
+    /// Returns `true` if each connection keeps statements prepared.
     pub(crate) fn keeps_prepared_statements(&self) -> bool {
         self.pooling_mode == PoolingMode::Session
     }

@@ -46,7 +46,7 @@ impl Row {
     /// Returns the value of a column that is never null.
     pub fn get<T: FromColumn>(&self, column: &'static str) -> Result<T, Error> {
         self.optional(column)?
-            .ok_or_else(|| self.corrupt_value(column, "it is null".into()))
+            .ok_or_else(|| self.corrupt_value(column, "the value is null".into()))
     }
 
     /// Returns the value of a column. Returns `None` if it is null.
@@ -60,7 +60,7 @@ impl Row {
         T: FromStr<Err: Into<BoxError>>,
     {
         self.parse_optional(column)?
-            .ok_or_else(|| self.corrupt_value(column, "it is null".into()))
+            .ok_or_else(|| self.corrupt_value(column, "the value is null".into()))
     }
 
     /// Returns the parsed value of a text column. Returns `None` if it is null.
@@ -148,7 +148,7 @@ fn integer_to_boolean(value: i64) -> Result<bool, BoxError> {
     match value {
         0 => Ok(false),
         1 => Ok(true),
-        other => Err(format!("{other} is neither 0 nor 1").into()),
+        other => Err(format!("`{other}` is neither 0 nor 1").into()),
     }
 }
 

@@ -1,4 +1,4 @@
-//! The declaration of a schema, to which the migrator brings a database. The crate that names the tables declares it.
+//! The declaration of a schema, to which the migrator brings a database. The crate that names the tables provides it.
 
 /// One step from a version of the schema to the next.
 #[derive(Debug)]

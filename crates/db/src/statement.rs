@@ -28,9 +28,9 @@ pub enum Dialect {
 
 /// One statement with its text in each dialect.
 ///
-/// A statement that takes many rows is written for one row, and its text marks the row's place: `values /* row */
-/// ($1, $2)`. The parameters of the statement as a whole are numbered after those of a row. A statement with more
-/// than six parameters names them (`:tenant` instead of `$1`), in the order in which its header declares them.
+/// A statement that takes many rows is written for one row, and its text marks the template of that row: `values
+/// /* row */ ($1, $2)`. The parameters of the statement as a whole are numbered after those of a row. A statement with
+/// more than six parameters names them (`:tenant` instead of `$1`), in the order in which its header declares them.
 ///
 /// Each statement lives in a static of its own, which `sql!` or a macro beside it makes from files below `src/sql`.
 #[derive(Debug)]
@@ -151,9 +151,9 @@ impl Statement {
     /// Returns the PostgreSQL text that takes any number of rows as one array per column. One text serves every
     /// number of rows, so that PostgreSQL plans it once and a batch takes one round trip.
     pub(crate) fn postgres_array_text(&'static self, dialect: Dialect) -> &'static str {
-        let one = self.postgres_text(dialect);
+        let text = self.postgres_text(dialect);
         let at = usize::from(dialect == Dialect::Sqlite);
-        self.postgres_many[at].get_or_init(|| with_rows_from_arrays(one))
+        self.postgres_many[at].get_or_init(|| with_rows_from_arrays(text))
     }
 
     /// Returns the SQLite text that takes `2^power` rows.

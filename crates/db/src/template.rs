@@ -1,6 +1,6 @@
 //! Statements that take many rows.
 //!
-//! Such a statement is written for one row. A marker in its text says where the template of the row stands:
+//! Such a statement is written for one row. A marker in its text marks the template of the row:
 //! `values /* row */ ($1, $2)`. Every other `values` in the text is part of the statement itself.
 
 /// The marker of a row's template. The parenthesis of the template follows.
@@ -51,10 +51,14 @@ const fn find_marker(bytes: &[u8], mut at: usize) -> usize {
     bytes.len()
 }
 
-/// Returns a text with `instead` in the place of the marker and its row template.
-pub(crate) fn with_rows_from(text: &str, instead: &str) -> String {
+/// Returns a text in which `replacement` replaces the marker and its row template.
+pub(crate) fn with_rows_from(text: &str, replacement: &str) -> String {
     let (start, end) = find_template(text);
-    format!("{}{instead}{}", &text[..start - MARKER.len()], &text[end..])
+    format!(
+        "{}{replacement}{}",
+        &text[..start - MARKER.len()],
+        &text[end..]
+    )
 }
 
 #[cfg(test)]

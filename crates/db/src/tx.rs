@@ -49,13 +49,13 @@ struct StatementMode {
 /// wait until TCP gives up.
 pub(crate) async fn with_reply_timeout<T>(
     statement: &'static str,
-    asked: impl Future<Output = Result<T, sqlx::Error>>,
+    reply: impl Future<Output = Result<T, sqlx::Error>>,
 ) -> Result<T, Error> {
-    let answer = match tokio::time::timeout(REPLY_TIMEOUT, asked).await {
-        Ok(answer) => answer,
-        Err(late) => Err(sqlx::Error::Io(late.into())),
+    let result = match tokio::time::timeout(REPLY_TIMEOUT, reply).await {
+        Ok(result) => result,
+        Err(elapsed) => Err(sqlx::Error::Io(elapsed.into())),
     };
-    answer.map_err(|error| Error::of_postgres(statement, error))
+    result.map_err(|error| Error::of_postgres(statement, error))
 }
 
 /// The parameters of a statement, in one of the forms that a database accepts.
@@ -157,20 +157,20 @@ impl Tx {
         self.scope
     }
 
-    /// `true` if statements lock rows, because other transactions may write at the same time. It is `false` on
-    /// SQLite, where the one writer has locked the whole database, and in tests that take the locks out.
+    /// Returns `true` if statements lock rows, because other transactions may write at the same time. Returns `false`
+    /// on SQLite, where the one writer has locked the whole database, and in tests that take the locks out.
     pub fn locks_rows(&self) -> bool {
         matches!(
             self.connection,
-            Connection::Postgres(_, manner) if manner.dialect == Dialect::Postgres
+            Connection::Postgres(_, mode) if mode.dialect == Dialect::Postgres
         )
     }
 
-    /// `true` if the server keeps the plans of statements. It is `false` on SQLite and on a connection that prepares
-    /// no statements.
+    /// Returns `true` if the server keeps the plans of statements. Returns `false` on SQLite and on a connection that
+    /// prepares no statements.
     pub fn keeps_plans(&self) -> bool {
         self.locks_rows()
-            && matches!(self.connection, Connection::Postgres(_, manner) if manner.keeps_prepared_statements)
+            && matches!(self.connection, Connection::Postgres(_, mode) if mode.keeps_prepared_statements)
     }
 
     /// Locks rows until the end of the transaction. The statement must take the rows' IDs and do nothing else. Does
@@ -347,7 +347,7 @@ impl Tx {
         failpoint::reached("commit");
         // The observer does not count transactions without a recorded change.
         let observer = self.observer.filter(|_| !self.changed_ids.is_empty());
-        let committing = observer.as_deref().map(CommitGuard::new);
+        let guard = observer.as_deref().map(CommitGuard::new);
         let committed = match self.connection {
             Connection::Postgres(transaction, _) => {
                 with_reply_timeout("commit", transaction.commit()).await
@@ -359,14 +359,14 @@ impl Tx {
         };
         #[cfg(feature = "failpoints")]
         failpoint::reached("committed");
-        if let Some(committing) = committing {
-            committing.finish(committed.is_ok(), &self.changed_ids);
+        if let Some(guard) = guard {
+            guard.finish(committed.is_ok(), &self.changed_ids);
         }
         committed
     }
 }
 
-/// A commit in progress. It tells the observer that the commit failed if it is dropped before its end.
+/// A commit in progress. If it is dropped before the commit ends, it reports the commit as failed to the observer.
 struct CommitGuard<'a>(Option<&'a dyn CommitObserver>);
 
 impl<'a> CommitGuard<'a> {
@@ -414,6 +414,7 @@ fn chunks(rows: Vec<Vec<Param>>, whole: &[Param]) -> Vec<BatchParams> {
     let mut chunks = Vec::new();
     let mut rest = rows.into_iter();
     while rest.len() > 0 {
+        // Only powers of two, so that SQLite prepares few texts per statement.
         let power = (rest.len().ilog2() as usize).min(CHUNK_SIZES - 1);
         let mut params: Vec<Param> = rest.by_ref().take(1 << power).flatten().collect();
         params.extend_from_slice(whole);
@@ -424,23 +425,21 @@ fn chunks(rows: Vec<Vec<Param>>, whole: &[Param]) -> Vec<BatchParams> {
 
 fn postgres_query(
     statement: &'static Statement,
-    manner: StatementMode,
+    mode: StatementMode,
     rows: BatchParams,
 ) -> Query<'static, Postgres, PgArguments> {
     let (text, columns, params) = match rows {
-        BatchParams::Arrays(columns, whole) => (
-            statement.postgres_array_text(manner.dialect),
-            columns,
-            whole,
-        ),
+        BatchParams::Arrays(columns, whole) => {
+            (statement.postgres_array_text(mode.dialect), columns, whole)
+        }
         // Unreachable for chunks: only SQLite is given them.
         BatchParams::One(params) | BatchParams::Chunk(_, params) => {
-            (statement.postgres_text(manner.dialect), Vec::new(), params)
+            (statement.postgres_text(mode.dialect), Vec::new(), params)
         }
     };
     // A statement that is not kept has no name on the server. Through a pooler, the name could collide with that of
     // another client's statement.
-    let query = sqlx::query(text).persistent(manner.keeps_prepared_statements);
+    let query = sqlx::query(text).persistent(mode.keeps_prepared_statements);
     let query = columns
         .into_iter()
         .fold(query, |query, column| column.bind(query));

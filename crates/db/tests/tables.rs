@@ -1,4 +1,4 @@
-//! The invariant of the crate: its SQL names no table of ours.
+//! Checks that the SQL of this crate names no table of Matins but the one of the migrator.
 
 #![expect(clippy::unwrap_used, reason = "a test and its helpers")]
 
@@ -8,7 +8,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// The table of the migrator itself.
+/// The table in which the migrator records the applied migrations.
 const MIGRATOR_TABLE: &str = "schema_versions";
 
 /// Lists the files below a folder.
@@ -52,7 +52,7 @@ fn tables() -> BTreeSet<String> {
     tables
 }
 
-/// The words before the name of a table. `servers` is an English word as well, so a name alone proves nothing.
+/// The words that precede the name of a table in SQL. A name alone proves nothing: `servers` is also an English word.
 const BEFORE_A_TABLE: [&str; 7] = [
     "from",
     "join",

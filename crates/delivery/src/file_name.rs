@@ -16,8 +16,9 @@ pub struct TriggerName {
 /// The error for a name that no trigger file of Matins has.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "read the file name {given:?}: expected <UTC time to the microsecond>-<run id>.json, such as \
-     20260430T090000.000000Z-run_<32 hexadecimal digits>.json"
+    "invalid file name `{}`: expected <UTC time to the microsecond>-<run ID>.json, such as \
+     20260430T090000.000000Z-run_<32 hexadecimal digits>.json",
+    .given.escape_debug()
 )]
 pub struct InvalidName {
     /// The name, or its beginning.

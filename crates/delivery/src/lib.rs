@@ -1,4 +1,8 @@
-//! Trigger files: the form in which a run is delivered to an instance, a folder or a pod.
+//! Parses and formats trigger files: the form in which a run is delivered to an instance, a folder or a pod.
+//!
+//! [`TriggerName`] is the name of a file, and [`Trigger`] its content. [`InvalidName`] and [`InvalidTrigger`] are the
+//! reasons to refuse a file; [`MalformedContent`] and [`ContentLimit`] are those of JSON that cannot be parsed safely.
+//! Read `trigger.rs` first.
 //!
 //! **Invariants:** this crate accesses no database and no agent, and does no I/O: it parses and formats names and
 //! contents. Only its tests and a fuzz target use it at present; the code that writes and watches files does not

@@ -53,19 +53,19 @@ pub enum TriggerKind {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum InvalidTrigger {
     /// The content cannot be parsed.
-    #[error("read the trigger: {0}")]
+    #[error("invalid trigger: {0}")]
     Malformed(#[from] MalformedContent),
     /// The content is not an object.
-    #[error("read the trigger: expected an object")]
+    #[error("invalid trigger: expected an object")]
     NotAnObject,
     /// A required field is missing.
-    #[error("read the trigger: the field {0:?} is missing")]
+    #[error("invalid trigger: the field `{0}` is missing")]
     MissingField(&'static str),
     /// A field has an unknown name.
-    #[error("read the trigger: nobody knows the field {0:?}")]
+    #[error("invalid trigger: unknown field `{}`", .0.escape_debug())]
     UnknownField(String),
     /// A field has a value that is not accepted.
-    #[error("read the trigger: {field} is {given}: {accepted}")]
+    #[error("invalid trigger: `{field}` is `{given}`: {accepted}")]
     InvalidField {
         /// The name of the field.
         field: &'static str,
@@ -103,14 +103,14 @@ impl Fields {
             None | Some(Value::Null) => Ok(None),
             Some(Value::String(text)) if text.len() <= bytes => Ok(Some(text)),
             Some(Value::String(text)) => {
-                let accepted = format!("at most {bytes} bytes are accepted");
+                let accepted = format!("expected at most {bytes} bytes");
                 Err(invalid_field(
                     field,
                     &Value::String(truncate(&text)),
                     accepted,
                 ))
             }
-            Some(other) => Err(invalid_field(field, &other, "a text is accepted")),
+            Some(other) => Err(invalid_field(field, &other, "expected a string")),
         }
     }
 
@@ -146,7 +146,7 @@ impl FromStr for TriggerKind {
             "cron" => Ok(Self::Cron),
             "message" => Ok(Self::Message),
             "task" => Ok(Self::Task),
-            _ => Err("cron, message or task is accepted"),
+            _ => Err("expected cron, message or task"),
         }
     }
 }
@@ -171,16 +171,17 @@ impl Trigger {
         let params = match fields.0.remove("params") {
             None => Map::new(),
             Some(Value::Object(params)) => params,
-            Some(other) => return Err(invalid_field("params", &other, "an object is accepted")),
+            Some(other) => return Err(invalid_field("params", &other, "expected an object")),
         };
         let mcp_servers = mcp_servers(fields.0.remove("mcpServers"))?;
         let run_id = fields.parsed_text("runId")?;
+        // Every known field is removed by now. A misspelled field must be refused and not ignored.
         if let Some(unknown) = fields.0.keys().next() {
             return Err(InvalidTrigger::UnknownField(truncate(unknown)));
         }
         let kind = kind.ok_or(InvalidTrigger::MissingField("type"))?;
         if (kind == TriggerKind::Cron) != schedule.is_some() {
-            let accepted = "an id for the type cron, and null for the others, is accepted";
+            let accepted = "expected an ID if the type is cron, and null for all other types";
             return Err(invalid_field("schedule", &schedule.into(), accepted));
         }
         Ok(Self {
@@ -206,14 +207,18 @@ fn mcp_servers(given: Option<Value>) -> Result<Vec<Value>, InvalidTrigger> {
     let servers = match given {
         None => return Ok(Vec::new()),
         Some(Value::Array(servers)) => servers,
-        Some(other) => return Err(invalid_field("mcpServers", &other, "a list is accepted")),
+        Some(other) => return Err(invalid_field("mcpServers", &other, "expected a list")),
     };
     if servers.len() > MAX_MCP_SERVERS {
-        let accepted = format!("at most {MAX_MCP_SERVERS} are accepted");
+        let accepted = format!("expected at most {MAX_MCP_SERVERS} servers");
         return Err(invalid_field("mcpServers", &servers.len().into(), accepted));
     }
     match servers.iter().find(|server| !server.is_object()) {
-        Some(other) => Err(invalid_field("mcpServers", other, "each is an object")),
+        Some(other) => Err(invalid_field(
+            "mcpServers",
+            other,
+            "expected a list of objects",
+        )),
         None => Ok(servers),
     }
 }

@@ -21,8 +21,8 @@ pub enum ContentLimit {
 impl fmt::Display for ContentLimit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Bytes => write!(f, "longer than {MAX_FILE_BYTES} bytes"),
-            Self::Depth => write!(f, "nested deeper than {MAX_DEPTH} levels"),
+            Self::Bytes => write!(f, "more than {MAX_FILE_BYTES} bytes"),
+            Self::Depth => write!(f, "more than {MAX_DEPTH} levels of nesting"),
             Self::Values => write!(f, "more than {MAX_VALUES} values"),
         }
     }
@@ -32,13 +32,13 @@ impl fmt::Display for ContentLimit {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum MalformedContent {
     /// The content exceeds a limit.
-    #[error("it is {0}")]
+    #[error("the content has {0}")]
     LimitExceeded(ContentLimit),
     /// A field occurs twice. Two parsers could choose different values.
-    #[error("the field {0:?} is there twice")]
+    #[error("the field `{}` occurs twice", .0.escape_debug())]
     DuplicateField(String),
     /// The content is not JSON.
-    #[error("it is no JSON: {0}")]
+    #[error("the content is not JSON: {0}")]
     NotJson(String),
 }
 
@@ -54,19 +54,19 @@ pub(crate) fn parse(bytes: &[u8]) -> Result<Value, MalformedContent> {
     if bytes.len() > MAX_FILE_BYTES {
         return Err(MalformedContent::LimitExceeded(ContentLimit::Bytes));
     }
-    let refused = Cell::new(None);
-    let strict = LimitedDeserializer {
+    let rejection = Cell::new(None);
+    let limited = LimitedDeserializer {
         depth: 0,
         value_count: &Cell::new(0),
-        rejection: &refused,
+        rejection: &rejection,
     };
     let mut document = serde_json::Deserializer::from_slice(bytes);
     // An error of the deserializer is only text, so the cell has the reason if it was a refusal.
-    let read = strict
+    let read = limited
         .deserialize(&mut document)
         .and_then(|value| document.end().map(|()| value));
     read.map_err(|error| {
-        refused
+        rejection
             .take()
             .unwrap_or_else(|| MalformedContent::NotJson(truncate(&error.to_string())))
     })
@@ -82,9 +82,9 @@ struct LimitedDeserializer<'a> {
 }
 
 impl LimitedDeserializer<'_> {
-    fn reject<E: serde::de::Error>(&self, why: MalformedContent) -> E {
-        let error = E::custom(&why);
-        self.rejection.set(Some(why));
+    fn reject<E: serde::de::Error>(&self, reason: MalformedContent) -> E {
+        let error = E::custom(&reason);
+        self.rejection.set(Some(reason));
         error
     }
 
@@ -144,7 +144,7 @@ impl<'de> Visitor<'de> for LimitedDeserializer<'_> {
         let number = serde_json::Number::from_f64(value);
         number
             .map(Value::Number)
-            .ok_or_else(|| E::custom("a number out of range"))
+            .ok_or_else(|| E::custom("the number is out of range"))
     }
 
     fn visit_str<E>(self, value: &str) -> Result<Value, E> {

@@ -1,4 +1,4 @@
-//! Trigger files, the bad ones first.
+//! Tests of trigger files, beginning with invalid ones.
 
 #![expect(clippy::unwrap_used, reason = "tests and their helpers")]
 
@@ -50,31 +50,39 @@ fn trigger_file_error_names_missing_unknown_or_invalid_field() {
             })
         );
     }
-    for (field, value, says) in [
+    for (field, value, expected) in [
         (
             "timestamp",
             json!("yesterday"),
-            "timestamp is \"yesterday\"",
+            "`timestamp` is `\"yesterday\"`",
         ),
-        ("timestamp", json!(1), "timestamp is 1: a text"),
+        (
+            "timestamp",
+            json!(1),
+            "`timestamp` is `1`: expected a string",
+        ),
         ("task", json!("x".repeat(1 << 21)), "at most 1048576 bytes"),
         ("type", json!("webhook"), "cron, message or task"),
         ("sessionMode", json!("eternal"), "expected one of"),
         (
             "schedule",
             json!(null),
-            "schedule is null: an id for the type cron",
+            "`schedule` is `null`: expected an ID if the type is cron",
         ),
         ("scheduleName", json!("n".repeat(300)), "at most 200 bytes"),
-        ("params", json!([]), "params is []: an object"),
-        ("mcpServers", json!({}), "mcpServers is {}: a list"),
-        ("mcpServers", json!(["sh"]), "each is an object"),
+        ("params", json!([]), "`params` is `[]`: expected an object"),
+        (
+            "mcpServers",
+            json!({}),
+            "`mcpServers` is `{}`: expected a list",
+        ),
+        ("mcpServers", json!(["sh"]), "expected a list of objects"),
         ("mcpServers", json!(vec![json!({}); 65]), "at most 64"),
-        ("runId", json!("7"), "runId is \"7\""),
-        ("token", json!("secret"), "nobody knows the field \"token\""),
+        ("runId", json!("7"), "`runId` is `\"7\"`"),
+        ("token", json!("secret"), "unknown field `token`"),
     ] {
         let error = parse_error(&trigger_with(field, value)).to_string();
-        assert!(error.contains(says), "{error}");
+        assert!(error.contains(expected), "{error}");
         assert!(error.len() < 500, "{} bytes", error.len());
     }
 }
@@ -206,9 +214,9 @@ proptest! {
             let at = model::Timestamp::from_microsecond(micros).unwrap();
             TriggerName::new(at, run).unwrap()
         };
-        let (one, two) = (name(first), name(first + later));
-        prop_assert!(one.to_string() < two.to_string());
-        prop_assert_eq!(one.to_string().parse::<TriggerName>().unwrap(), one);
+        let (earlier, later) = (name(first), name(first + later));
+        prop_assert!(earlier.to_string() < later.to_string());
+        prop_assert_eq!(earlier.to_string().parse::<TriggerName>().unwrap(), earlier);
     }
 
     #[test]

@@ -30,10 +30,10 @@ const SESSION_BUSY: i32 = -32_003;
 pub(super) enum RequestError {
     #[error(transparent)]
     Disk(#[from] DiskError),
-    #[error("cwd {} is not absolute", .0.display())]
+    #[error("`cwd` {} is not absolute", .0.display())]
     RelativeCwd(PathBuf),
     #[error(
-        "session {id} belongs to the working directory {}; it cannot be restored in {}",
+        "session `{id}` belongs to the working directory {}; it cannot be restored in {}",
         home.display(),
         requested.display()
     )]
@@ -42,9 +42,9 @@ pub(super) enum RequestError {
         home: PathBuf,
         requested: PathBuf,
     },
-    #[error("session {0:?} is not open here: make, resume or load it first")]
+    #[error("session `{0}` is not open here: create, resume or load it first")]
     NotOpen(String),
-    #[error("session {0} has a turn already; cancel it or wait for its end")]
+    #[error("session `{0}` has a turn already; cancel it or wait for its end")]
     TurnRunning(String),
     #[error("the prompt has content that is neither text nor a link")]
     UnsupportedContent,
@@ -193,7 +193,7 @@ impl DemoAgent {
         &self,
         request: &schema::PromptRequest,
     ) -> Result<RunningTurn, RequestError> {
-        let asked = prompt_text(&request.prompt).ok_or(RequestError::UnsupportedContent)?;
+        let request_text = prompt_text(&request.prompt).ok_or(RequestError::UnsupportedContent)?;
         let id = &request.session_id;
         let session = lock(&self.open_sessions).get(id.0.as_ref()).cloned();
         let session = session.ok_or_else(|| RequestError::NotOpen(id.to_string()))?;
@@ -205,7 +205,7 @@ impl DemoAgent {
             }
             let mut memory = state.memory.clone();
             memory.turns.push(Turn {
-                request: asked,
+                request: request_text,
                 answer: String::new(),
                 end: None,
             });
@@ -252,7 +252,7 @@ impl RunningTurn {
         self,
         client: &ConnectionTo<Client>,
     ) -> Result<schema::PromptResponse, Error> {
-        let mut said = String::new();
+        let mut answer = String::new();
         let mut end = TurnEnd::Completed;
         let mut pause = Duration::ZERO;
         for update in self.updates {
@@ -264,7 +264,7 @@ impl RunningTurn {
             if let SessionUpdate::AgentMessageChunk(chunk) = &update
                 && let ContentBlock::Text(text) = &chunk.content
             {
-                said.push_str(&text.text);
+                answer.push_str(&text.text);
             }
             notify(client, &self.id, update)?;
             pause = self.update_interval;
@@ -272,7 +272,7 @@ impl RunningTurn {
         let mut state = lock(&self.session.state);
         state.cancel_running = None;
         if let Some(turn) = state.memory.turns.last_mut() {
-            turn.answer = said;
+            turn.answer = answer;
             turn.end = Some(end);
         }
         let saved = self.session.file.save(&state.memory);

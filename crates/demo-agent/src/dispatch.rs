@@ -30,8 +30,8 @@ pub(super) async fn serve(agent: DemoAgent) -> Result<(), Error> {
         )
         .on_receive_request(
             async move |request: schema::NewSessionRequest, responder, _| {
-                let made = new.create(request.cwd);
-                respond(responder, made.map(schema::NewSessionResponse::new))
+                let created = new.create(request.cwd);
+                respond(responder, created.map(schema::NewSessionResponse::new))
             },
             on_receive_request!(),
         )

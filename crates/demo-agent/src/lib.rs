@@ -5,6 +5,13 @@
 //! and close, holds a lock on each open session, and refuses to restore a session in another working directory. It
 //! accepts MCP servers and does not use them.
 //!
+//! - `dispatch` receives the requests of the client and passes them to `agent::DemoAgent`.
+//! - `agent::DemoAgent` opens sessions and runs their turns.
+//! - `session::Memory` holds the turns of a session and derives the answers from them.
+//! - `session_files::SessionFolder` stores and locks the sessions on disk.
+//!
+//! Read `dispatch.rs` first.
+//!
 //! **Invariants:** the crate implements the agent's side of the protocol and depends on no other crate of the
 //! workspace. Shared code could hide an error that the agent and the client that starts it have in common.
 
@@ -19,7 +26,7 @@ use std::{io, path::PathBuf, time::Duration};
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The home folder cannot be created.
-    #[error("failed to make {}", path.display())]
+    #[error("cannot create the folder {}", path.display())]
     Home {
         /// The path of the home folder.
         path: PathBuf,
@@ -27,10 +34,10 @@ pub enum Error {
         source: io::Error,
     },
     /// The runtime cannot be started.
-    #[error("failed to start the runtime")]
+    #[error("cannot start the runtime")]
     Runtime(#[source] io::Error),
     /// The connection to the client failed.
-    #[error("failed to serve the client")]
+    #[error("the connection to the client failed")]
     Connection(#[source] agent_client_protocol::Error),
 }
 
@@ -44,8 +51,8 @@ pub fn run(home: PathBuf, pace: Duration) -> Result<(), Error> {
         .enable_time()
         .build()
         .map_err(Error::Runtime)?;
-    let served = runtime.block_on(dispatch::serve(agent));
+    let result = runtime.block_on(dispatch::serve(agent));
     // Do not wait for a pending read of standard input: it may never return, and would keep the process alive.
     runtime.shutdown_background();
-    served.map_err(Error::Connection)
+    result.map_err(Error::Connection)
 }

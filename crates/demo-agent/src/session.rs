@@ -78,8 +78,9 @@ impl Memory {
         let Some((turn, earlier)) = self.turns.split_last() else {
             return Vec::new();
         };
-        let said = answer_parts(turn, earlier);
-        let words = self.count_all_words() + said.iter().map(|text| count_words(text)).sum::<u64>();
+        let parts = answer_parts(turn, earlier);
+        let words =
+            self.count_all_words() + parts.iter().map(|text| count_words(text)).sum::<u64>();
         let mut updates = if earlier.is_empty() {
             vec![
                 SessionUpdate::SessionInfoUpdate(SessionInfoUpdate::new().title(self.title())),
@@ -89,7 +90,8 @@ impl Memory {
             look_up_tool_call(earlier.len())
         };
         updates.extend(
-            said.iter()
+            parts
+                .iter()
                 .map(|text| SessionUpdate::AgentMessageChunk(chunk(text))),
         );
         if earlier.is_empty() {
@@ -128,14 +130,14 @@ pub(super) fn prompt_text(prompt: &[ContentBlock]) -> Option<String> {
 
 /// Returns the pieces of the answer to `turn`.
 fn answer_parts(turn: &Turn, earlier: &[Turn]) -> Vec<String> {
-    let mut said = vec![format!(
+    let mut parts = vec![format!(
         "This is turn {} of this session.",
         earlier.len() + 1
     )];
     let quotes = quote_requests(earlier);
     let skipped = quotes.len().saturating_sub(MAX_QUOTED_REQUESTS);
     if skipped > 0 {
-        said.push(format!(" I remember {} requests.", earlier.len()));
+        parts.push(format!(" I remember {} requests.", earlier.len()));
     }
     for (index, before) in quotes.iter().enumerate().skip(skipped) {
         let lead = if index == skipped {
@@ -143,14 +145,14 @@ fn answer_parts(turn: &Turn, earlier: &[Turn]) -> Vec<String> {
         } else {
             "; "
         };
-        said.push(format!("{lead}{before}"));
+        parts.push(format!("{lead}{before}"));
     }
     if !earlier.is_empty() {
-        said.push(".".to_owned());
+        parts.push(".".to_owned());
     }
-    said.push(format!(" Now you ask: \"{}\".", quote(&turn.request)));
-    said.push(" I am a demonstration: I remember, but no model thinks here.".to_owned());
-    said
+    parts.push(format!(" Now you ask: \"{}\".", quote(&turn.request)));
+    parts.push(" I am a demonstration: I remember, but no model thinks here.".to_owned());
+    parts
 }
 
 /// Quotes the requests, oldest first. Merges consecutive equal requests into one quote with a count.

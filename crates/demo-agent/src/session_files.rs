@@ -20,16 +20,16 @@ const ID_DIGITS: usize = 32;
 /// A reason why a session cannot be opened, read or written.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum DiskError {
-    #[error("session {0:?} is not known here")]
+    #[error("unknown session `{0}`")]
     UnknownSession(String),
-    #[error("session {0} is busy: another process has it open")]
+    #[error("session `{0}` is busy: another process has it open")]
     Busy(String),
-    #[error("{} is not the memory of a session", path.display())]
+    #[error("{} is not a valid session file", path.display())]
     Corrupt {
         path: PathBuf,
         source: serde_json::Error,
     },
-    #[error("{doing} {}", path.display())]
+    #[error("cannot {doing} {}", path.display())]
     Io {
         doing: &'static str,
         path: PathBuf,
@@ -70,7 +70,7 @@ impl SessionFolder {
     pub(super) fn create(&self, memory: &Memory) -> Result<(String, SessionFile), DiskError> {
         let mut random = [0; ID_DIGITS / 2];
         getrandom::fill(&mut random)
-            .map_err(|error| io_error("failed to name a session in", &self.0)(error.into()))?;
+            .map_err(|error| io_error("generate a session ID in", &self.0)(error.into()))?;
         let id = format!("{ID_PREFIX}{:032x}", u128::from_be_bytes(random));
         let file = self.lock_session(&id)?;
         file.save(memory)?;
@@ -93,7 +93,7 @@ impl SessionFolder {
     /// because the client would take an omitted session for a deleted one.
     pub(super) fn list(&self) -> Result<Vec<(String, Memory)>, DiskError> {
         let mut found = Vec::new();
-        let refused = || io_error("failed to list", &self.0);
+        let refused = || io_error("list", &self.0);
         for entry in fs::read_dir(&self.0).map_err(refused())? {
             let path = entry.map_err(refused())?.path();
             let name = path.file_stem().and_then(|name| name.to_str());
@@ -110,14 +110,14 @@ impl SessionFolder {
 
     fn lock_session(&self, id: &str) -> Result<SessionFile, DiskError> {
         let path = self.0.join(format!("{id}.lock"));
-        let lock = File::create(&path).map_err(io_error("failed to open", &path))?;
+        let lock = File::create(&path).map_err(io_error("open", &path))?;
         match lock.try_lock() {
             Ok(()) => Ok(SessionFile {
                 path: self.json_path(id),
                 _lock: lock,
             }),
             Err(TryLockError::WouldBlock) => Err(DiskError::Busy(id.to_owned())),
-            Err(TryLockError::Error(error)) => Err(io_error("failed to lock", &path)(error)),
+            Err(TryLockError::Error(error)) => Err(io_error("lock", &path)(error)),
         }
     }
 
@@ -146,12 +146,12 @@ impl SessionFile {
                 None => Ok(()),
             }
         };
-        write().map_err(io_error("failed to write", &self.path))
+        write().map_err(io_error("write", &self.path))
     }
 }
 
 fn read_memory(path: &Path) -> Result<Memory, DiskError> {
-    let text = fs::read(path).map_err(io_error("failed to read", path))?;
+    let text = fs::read(path).map_err(io_error("read", path))?;
     serde_json::from_slice(&text).map_err(|source| DiskError::Corrupt {
         path: path.to_owned(),
         source,

@@ -18,7 +18,7 @@ use crate::{finding::Finding, formatting::with_sources};
 /// The maximum number of characters of an error or a name in a finding.
 const MAX_EXCERPT_CHARS: usize = 300;
 
-/// Checks each agent in use. Starts its agent as well if `start_in` is given, in that data folder.
+/// Checks each agent in use. Also starts it in the data folder `start_in` if that is given.
 pub(crate) async fn check_agents(
     in_use: &[&Agent],
     start_in: Option<&DataFolder>,
@@ -28,19 +28,16 @@ pub(crate) async fn check_agents(
     let mut findings = Vec::new();
     for agent in in_use {
         let found = check_program(agent, search_path);
-        let there = found.is_ok();
+        let is_installed = found.is_ok();
         match start_in {
-            Some(folder) if there => {
+            Some(folder) if is_installed => {
                 findings.push(check_start(agent, folder, environment.clone()).await);
             }
             _ => findings.push(found.unwrap_or_else(|finding| finding)),
         }
     }
     if findings.is_empty() {
-        findings.push(Finding::ok(
-            "agents",
-            "no automation that can fire needs one",
-        ));
+        findings.push(Finding::ok("agents", "no enabled automation needs one"));
     }
     findings
 }
@@ -52,13 +49,13 @@ fn check_name(agent: &Agent) -> String {
 /// Returns a finding with the path of the agent's program. The error is the finding that there is no such program.
 fn check_program(agent: &Agent, search_path: &OsStr) -> Result<Finding, Finding> {
     let name = agent.config.command.first().map_or("", String::as_str);
-    // The agent may set another `PATH` for its agent.
+    // The configuration of the agent may set another `PATH`.
     let path = agent.config.env.get("PATH").map(OsStr::new);
     if let Some(found) = find_program(name, path.unwrap_or(search_path)) {
         return Ok(Finding::ok(check_name(agent), found.display().to_string()));
     }
     let remedy = install_hint(&agent.config).map_or_else(
-        || "install it, or set PATH to where it is".to_owned(),
+        || "install it, or add its folder to PATH".to_owned(),
         |install| format!("install it: {install}"),
     );
     let found = format!("there is no program {name:?} on PATH");
@@ -102,7 +99,7 @@ async fn check_start(
         }
         Err(error) => {
             let found = with_sources(&error);
-            let remedy = format!("matins agent check {}", agent.name);
+            let remedy = format!("run `matins agent check {}`", agent.name);
             Finding::problem(
                 check_name(agent),
                 excerpt(&found, MAX_EXCERPT_CHARS),

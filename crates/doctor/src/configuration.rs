@@ -37,7 +37,7 @@ pub enum ConfigurationFile {
 /// Checks the configuration and the environment variables.
 pub(crate) fn check_configuration(loaded: &LoadedConfiguration) -> Vec<Finding> {
     let mut findings = Vec::new();
-    let told = match &loaded.file {
+    let source = match &loaded.file {
         ConfigurationFile::Read(path) => Some(path.display().to_string()),
         ConfigurationFile::Missing(path) => Some(format_without_file(&format!(
             "no file at {}",
@@ -45,22 +45,22 @@ pub(crate) fn check_configuration(loaded: &LoadedConfiguration) -> Vec<Finding> 
         ))),
         ConfigurationFile::NoDefaultPath => Some(format_without_file("no file")),
         ConfigurationFile::Unreadable(why) => {
-            let remedy = "make it readable, or name another one with --config";
+            let remedy = "make it readable, or name another one with `--config`";
             findings.push(Finding::problem(CHECK, why, remedy));
             None
         }
     };
     for problem in &loaded.problems {
-        let remedy = "mend it; docs/configuration.md says what is accepted";
-        let found = format!("failed to {problem}; what follows does without it");
+        let remedy = "correct it; docs/configuration.md lists the accepted values";
+        let found = format!("{problem}; the other checks ignore it");
         findings.push(Finding::problem(CHECK, found, remedy));
     }
-    if let Some(told) = told.filter(|_| loaded.problems.is_empty()) {
+    if let Some(source) = source.filter(|_| loaded.problems.is_empty()) {
         let secret = match &loaded.file {
             ConfigurationFile::Read(path) => exposed_password_finding(&loaded.config, path),
             _ => None,
         };
-        findings.push(secret.unwrap_or_else(|| Finding::ok(CHECK, told)));
+        findings.push(secret.unwrap_or_else(|| Finding::ok(CHECK, source)));
     }
     for UnknownVariable {
         name,
@@ -69,16 +69,16 @@ pub(crate) fn check_configuration(loaded: &LoadedConfiguration) -> Vec<Finding> 
     {
         let remedy = near.map_or_else(
             || "unset it".to_owned(),
-            |near| format!("did you mean {near}?"),
+            |near| format!("did you mean `{near}`?"),
         );
-        let found = format!("{name} is no setting");
+        let found = format!("unknown variable `{name}`");
         findings.push(Finding::warning("environment", found, remedy));
     }
     findings
 }
 
-fn format_without_file(told: &str) -> String {
-    format!("{told}: defaults, flags and variables")
+fn format_without_file(source: &str) -> String {
+    format!("{source}: defaults, flags and variables")
 }
 
 /// Returns a warning if the file contains a database password and other users can read the file.
@@ -86,7 +86,10 @@ fn exposed_password_finding(config: &Config, path: &Path) -> Option<Finding> {
     let address = config.database.value.as_ref()?;
     let from_file = matches!(config.database.origin, config::Origin::File { .. });
     (from_file && address.has_secret() && is_open_to_others(path)).then(|| {
-        let found = format!("others can read {}, which has a password", path.display());
-        Finding::warning(CHECK, found, format!("chmod 600 {}", path.display()))
+        let found = format!(
+            "other users can read {}, which contains a password",
+            path.display()
+        );
+        Finding::warning(CHECK, found, format!("run `chmod 600 {}`", path.display()))
     })
 }

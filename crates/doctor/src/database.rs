@@ -10,7 +10,7 @@ use tokio::time::timeout;
 use crate::{
     finding::Finding,
     folder::is_open_to_others,
-    formatting::{format_bytes, format_failure},
+    formatting::{format_bytes, with_sources},
 };
 
 const CHECK: &str = "database";
@@ -44,18 +44,22 @@ pub(crate) async fn check_database(
         (_, None) => "the database".to_owned(),
     };
     // The check of a large SQLite file reads every page, so it may take long without any fault.
-    let patience = match location {
+    let time_limit = match location {
         Location::SqliteFile(_) => Duration::MAX,
         _ => DATABASE_TIMEOUT,
     };
-    let Ok(examined) = timeout(patience, store::examine(&location)).await else {
-        let found = format!("{shown} gave no answer in {} s", patience.as_secs());
-        findings.push(Finding::problem(CHECK, found, "see that the server runs"));
+    let Ok(examined) = timeout(time_limit, store::examine(&location)).await else {
+        let found = format!("{shown} did not answer within {} s", time_limit.as_secs());
+        findings.push(Finding::problem(
+            CHECK,
+            found,
+            "check that the database server runs",
+        ));
         return None;
     };
     match examined {
         Ok(None) => {
-            let found = format!("{shown} is not there yet; the first command makes it");
+            let found = format!("{shown} does not exist yet; the first command creates it");
             findings.push(Finding::ok(CHECK, found));
             None
         }
@@ -82,9 +86,9 @@ fn database_finding(location: &Location, shown: &str, examined: &DatabaseExamina
         bytes: size,
     } = examined;
     let state = match (version, location) {
-        (0, _) => "empty; the first command fills it".to_owned(),
+        (0, _) => "empty; the first command creates the schema".to_owned(),
         (version, _) if version < latest => {
-            format!("schema {version} of {latest}; the next command brings it up to date")
+            format!("schema {version} of {latest}; the next command upgrades it")
         }
         (version, Location::Postgres(_)) => format!("schema {version}"),
         (version, _) => format!("schema {version}, every page intact"),
@@ -92,8 +96,8 @@ fn database_finding(location: &Location, shown: &str, examined: &DatabaseExamina
     let found = format!("{shown}: {program}, {}, {state}", format_bytes(*size));
     match location {
         Location::SqliteFile(file) if is_open_to_others(file) => {
-            let found = format!("{found}; others can read it");
-            Finding::warning(CHECK, found, format!("chmod 600 {}", file.display()))
+            let found = format!("{found}; other users can read it");
+            Finding::warning(CHECK, found, format!("run `chmod 600 {}`", file.display()))
         }
         _ => Finding::ok(CHECK, found),
     }
@@ -114,6 +118,6 @@ async fn open_for_reading(
 }
 
 fn open_error_finding(shown: &str, error: &OpenError) -> Finding {
-    let remedy = error.hint().unwrap_or("see what its log says");
-    Finding::problem(CHECK, format!("{shown}: {}", format_failure(error)), remedy)
+    let remedy = error.hint().unwrap_or("check the log of the database");
+    Finding::problem(CHECK, format!("{shown}: {}", with_sources(error)), remedy)
 }

@@ -14,7 +14,7 @@ use store::{
 use crate::{
     database::OpenedDatabase,
     finding::Finding,
-    formatting::{format_count, format_duration, format_failure, with_sources},
+    formatting::{format_count, format_duration, with_sources},
 };
 
 /// The difference between the clocks of this machine and of the database from which on there is a warning.
@@ -42,7 +42,7 @@ pub(crate) async fn database_clock(
     findings.push(match clock.read(&store).await {
         Ok(()) => clock_difference_finding(clock.machine_clock_lead_micros(), clock.uncertainty()),
         Err(error) => {
-            let found = format!("failed to read it: {}", with_sources(&error));
+            let found = format!("it cannot be read: {}", with_sources(&error));
             unknown_clock_finding(&found)
         }
     });
@@ -54,21 +54,26 @@ pub(crate) async fn check_database_server(opened: &OpenedDatabase, now: Timestam
     let Some(store) = shared_store(opened) else {
         return Vec::new();
     };
-    let looked = async {
+    let checked = async {
         let server = store.postgres_status().await?;
         let instances = store.instances(Scope::System).await?.into_iter();
         // Each tenant that uses an instance has a row of its own for it, so count distinct IDs.
-        let instances = instances.map(|one| one.id).collect::<BTreeSet<_>>().len();
+        let instances = instances
+            .map(|instance| instance.id)
+            .collect::<BTreeSet<_>>()
+            .len();
         let mut findings =
             server.map_or_else(Vec::new, |server| server_findings(&server, instances, now));
         findings.extend(store.database().pooling_mode().map(pooler_finding));
         Ok::<_, store::Error>(findings)
     };
-    match looked.await {
+    match checked.await {
         Ok(findings) => findings,
         Err(error) => {
-            let remedy = error.hint().unwrap_or("see what the server's log says");
-            let found = format_failure(&error);
+            let remedy = error
+                .hint()
+                .unwrap_or("check the log of the database server");
+            let found = with_sources(&error);
             vec![Finding::warning("database", found, remedy)]
         }
     }
@@ -83,8 +88,8 @@ fn shared_store(opened: &OpenedDatabase) -> Option<Store> {
 
 /// Returns the finding that the clock of the database is not known accurately enough.
 fn unknown_clock_finding(found: &str) -> Finding {
-    let remedy = "see why the database answers slowly: a server here fires, claims and gives up nothing \
-                  until its clock is known within 5 s";
+    let remedy = "find out why the database answers slowly: a server on this machine creates, claims and gives \
+                  up no runs until the clock is known within 5 s";
     Finding::problem("database clock", found, remedy)
 }
 
@@ -96,7 +101,7 @@ fn clock_difference_finding(own_ahead_micros: Option<i64>, uncertainty: Duration
     };
     if uncertainty > limits::MAX_CLOCK_UNCERTAINTY {
         let found = format!(
-            "it is known within {} alone",
+            "it is known only within {}",
             format_clock_difference(uncertainty)
         );
         return unknown_clock_finding(&found);
@@ -111,8 +116,8 @@ fn clock_difference_finding(own_ahead_micros: Option<i64>, uncertainty: Duration
     if apart < MAX_CLOCK_DIFFERENCE {
         return Finding::ok(CHECK, found);
     }
-    let found = format!("{found}; Matins goes by the database's");
-    let remedy = "set both by NTP: logs and agents on this machine show another time";
+    let found = format!("{found}; Matins uses the clock of the database");
+    let remedy = "set both by NTP, because logs and agents on this machine show another time";
     Finding::warning(CHECK, found, remedy)
 }
 
@@ -134,15 +139,15 @@ fn pooler_finding(sessions: PoolingMode) -> Finding {
             has_direct_address: true,
         } => Finding::ok(
             CHECK,
-            "a pooler lends connections out for one transaction each; changes are heard at the direct address",
+            "a pooler lends connections out for one transaction each; notifications arrive at the direct address",
         ),
         PoolingMode::Transaction {
             has_direct_address: false,
         } => Finding::warning(
             CHECK,
-            "a pooler lends connections out for one transaction each: nothing is prepared, and changes are \
-             looked for once a second",
-            "name the server's own address with database_direct (MATINS_DATABASE_DIRECT), for listening and \
+            "a pooler lends connections out for one transaction each: no statement is prepared, and changes \
+             are polled once a second",
+            "set database_direct (MATINS_DATABASE_DIRECT) to the server's own address, for notifications and \
              migrations",
         ),
     }
@@ -173,18 +178,18 @@ fn privilege_findings(server: &PostgresStatus) -> Vec<Finding> {
         let remedy = format!("grant select, insert, update and delete on them to {role}");
         findings.push(Finding::problem(CHECK, found, remedy));
     }
-    let kept_from = match &it.tables_of_other_roles {
-        Some(tables) => Some(format!("others own {tables}")),
+    let obstacle = match &it.tables_of_other_roles {
+        Some(tables) => Some(format!("other roles own {tables}")),
         None if !it.may_create => Some("it may create nothing in the schema automation".to_owned()),
         None => None,
     };
-    if let Some(why) = kept_from {
-        let found = format!("{role} cannot bring the schema to a later version: {why}");
-        let remedy = "make it the owner of the schema and all that is in it";
+    if let Some(obstacle) = obstacle {
+        let found = format!("{role} cannot upgrade the schema: {obstacle}");
+        let remedy = "make it the owner of the schema and of everything in it";
         findings.push(Finding::warning(CHECK, found, remedy));
     }
     if findings.is_empty() {
-        let found = format!("{role} may do all that is needed, and no more than its own");
+        let found = format!("{role} has all required privileges");
         findings.push(Finding::ok(CHECK, found));
     }
     findings
@@ -227,13 +232,13 @@ fn transaction_finding(open: &[OpenTransaction], now: Timestamp) -> Finding {
         all => format!("; and {} more", all - 1),
     };
     let found = format!(
-        "the one of process {}{who} has been {state} for {}{more}",
+        "the transaction of process {}{who} has been {state} for {}{more}",
         oldest.process,
         format_duration(age(oldest))
     );
     let remedy = format!(
-        "end it, with `select pg_terminate_backend({})` if need be: until then nothing is cleaned up that \
-         was changed since it began, and the feed does not go on if it has written",
+        "end it, if necessary with `select pg_terminate_backend({})`: until then vacuum removes no row that \
+         was changed since it started, and the feed is delayed if it has written",
         oldest.process
     );
     Finding::warning(CHECK, found, remedy)
@@ -244,22 +249,21 @@ fn autovacuum_findings(server: &PostgresStatus) -> Vec<Finding> {
     const CHECK: &str = "autovacuum";
     let mut findings = Vec::new();
     if !server.autovacuum_enabled {
-        let remedy =
-            "set autovacuum and track_counts to on: tables that change only grow, and slow down";
+        let remedy = "set autovacuum and track_counts to on: otherwise tables grow and become slow";
         findings.push(Finding::warning(CHECK, "it is off", remedy));
     }
     if let Some(tables) = &server.tables_without_autovacuum {
         let found = format!("it leaves out {tables}");
-        let remedy = "reset their parameter autovacuum_enabled, with alter table";
+        let remedy = "reset their parameter autovacuum_enabled with alter table";
         findings.push(Finding::warning(CHECK, found, remedy));
     }
     let tables = &server.vacuum.tables;
     // A large table always contains some dead rows, so they count only if they outnumber its live rows.
     let excessive = |it: &&DeadRows| it.dead > MAX_DEAD_ROWS && it.dead > it.live;
     for DeadRows { table, dead, live } in tables.iter().filter(excessive) {
-        let found = format!("{table} has {dead} dead rows beside {live} that live");
+        let found = format!("{table} has {dead} dead rows and {live} live rows");
         let remedy = format!(
-            "see what keeps it from the table (an old transaction, a replication slot), then `vacuum \
+            "find the reason, such as an old transaction or a replication slot, then run `vacuum \
              automation.{table}`"
         );
         findings.push(Finding::warning(CHECK, found, remedy));
@@ -294,13 +298,13 @@ fn connection_finding(server: &PostgresStatus, instances: usize) -> Finding {
         .unwrap_or(u32::MAX)
         .saturating_mul(*each);
     if all > *allowed {
-        let known = format_count(instances, "instance", "instances");
-        let found = format!("{found}, and {known} are known");
+        let known_instances = format_count(instances, "instance", "instances");
+        let found = format!("{found}, and {known_instances} are known");
         let remedy = "raise max_connections, or the limit of the role or the database";
         return Finding::warning(CHECK, found, remedy);
     }
     if allowed.saturating_sub(*used) < *each {
-        let remedy = "raise max_connections, or have other programs use fewer";
+        let remedy = "raise max_connections, or let other programs use fewer connections";
         return Finding::warning(CHECK, found, remedy);
     }
     Finding::ok(CHECK, found)
@@ -317,7 +321,7 @@ mod tests {
         "2026-11-23T12:00:00Z".parse().unwrap()
     }
 
-    /// A server with which nothing is wrong.
+    /// Returns the status of a server without any fault.
     fn healthy_server() -> PostgresStatus {
         PostgresStatus {
             privileges: Privileges {
@@ -355,7 +359,7 @@ mod tests {
         }
     }
 
-    /// What is graver than it should be.
+    /// Returns the findings that are warnings or problems.
     fn warnings_and_problems(
         server: &PostgresStatus,
         instances: usize,
@@ -378,8 +382,8 @@ mod tests {
     #[test]
     fn healthy_database_server_passes_every_check() {
         assert_eq!(warnings_and_problems(&healthy_server(), 2), []);
-        let told = server_findings(&healthy_server(), 2, noon());
-        let checks: Vec<_> = told.iter().map(|it| it.check.as_str()).collect();
+        let findings = server_findings(&healthy_server(), 2, noon());
+        let checks: Vec<_> = findings.iter().map(|it| it.check.as_str()).collect();
         let all = ["database role", "transactions", "autovacuum", "connections"];
         assert_eq!(checks, all);
     }
@@ -409,7 +413,7 @@ mod tests {
             &server,
             Level::Warning,
             "database role",
-            "others own agent_runs",
+            "other roles own agent_runs",
         );
 
         let mut server = healthy_server();
@@ -422,16 +426,16 @@ mod tests {
 
         let mut server = healthy_server();
         server.vacuum.tables[0].dead += 1;
-        let says = "run_heartbeats has 50001 dead rows beside 3";
+        let says = "run_heartbeats has 50001 dead rows and 3 live rows";
         assert_single_finding(&server, Level::Warning, "autovacuum", says);
-        // Of a large table a part is always dead.
+        // A large table always contains some dead rows.
         server.vacuum.tables[0].live = 1_000_000;
         assert_eq!(warnings_and_problems(&server, 2), []);
     }
 
     #[test]
     fn idle_transaction_is_reported_sooner_than_active_one() {
-        for (open, told) in [
+        for (open, is_reported) in [
             (open_transaction(120, true), false),
             (open_transaction(121, true), true),
             (open_transaction(900, false), false),
@@ -441,7 +445,7 @@ mod tests {
             server.transactions = vec![open_transaction(1, true), open];
             assert_eq!(
                 !warnings_and_problems(&server, 2).is_empty(),
-                told,
+                is_reported,
                 "{server:#?}"
             );
         }
@@ -480,7 +484,7 @@ mod tests {
             (
                 Some(1_000_000),
                 Level::Warning,
-                "Matins goes by the database's",
+                "Matins uses the clock of the database",
             ),
             (Some(-600_000_000), Level::Warning, "10 min behind it"),
             (None, Level::Problem, "could not be read"),

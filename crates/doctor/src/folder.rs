@@ -14,7 +14,7 @@ use server::DataFolder;
 
 use crate::{
     finding::Finding,
-    formatting::{format_bytes, format_failure},
+    formatting::{format_bytes, with_sources},
 };
 
 const CHECK: &str = "data folder";
@@ -37,8 +37,8 @@ pub(crate) fn check_data_folder(
     let Some(path) = path else {
         findings.push(Finding::problem(
             CHECK,
-            "there is none: HOME is not set",
-            "name one with --data or MATINS_DATA",
+            "there is no data folder: HOME is not set",
+            "name one with `--data` or MATINS_DATA",
         ));
         return None;
     };
@@ -56,7 +56,7 @@ pub(crate) fn check_data_folder(
             findings.push(Finding::problem(
                 CHECK,
                 found,
-                "name another one with --data",
+                "name another one with `--data`",
             ));
             None
         }
@@ -68,14 +68,14 @@ fn missing_folder_finding(path: &Path) -> Finding {
     let above = nearest_existing_ancestor(path);
     let shown = path.display();
     if above.is_dir() && access(&above, Access::WRITE_OK | Access::EXEC_OK).is_ok() {
-        let found = format!("{shown} is not there yet; the first command makes it");
+        let found = format!("{shown} does not exist yet; the first command creates it");
         return Finding::ok(CHECK, found);
     }
     let found = format!(
-        "{shown} cannot be made: {} is not writable",
+        "{shown} cannot be created: {} is not writable",
         above.display()
     );
-    Finding::problem(CHECK, found, "make it, or name another one with --data")
+    Finding::problem(CHECK, found, "create it, or name another one with `--data`")
 }
 
 /// Returns the finding about an existing folder.
@@ -85,13 +85,13 @@ fn existing_folder_finding(folder: &DataFolder) -> Finding {
     let Ok(found) = fs::metadata(path) else {
         return Finding::problem(
             CHECK,
-            format!("{shown} cannot be looked at"),
-            "see its rights",
+            format!("{shown} cannot be examined"),
+            "check its permissions",
         );
     };
     if !found.is_dir() {
-        let found = format!("{shown} is no folder");
-        return Finding::problem(CHECK, found, "name another one with --data");
+        let found = format!("{shown} is not a folder");
+        return Finding::problem(CHECK, found, "name another one with `--data`");
     }
     let rights = Access::READ_OK | Access::WRITE_OK | Access::EXEC_OK;
     if let Err(error) = access(path, rights) {
@@ -99,20 +99,20 @@ fn existing_folder_finding(folder: &DataFolder) -> Finding {
         return Finding::problem(
             CHECK,
             found,
-            "make it yours, or name another one with --data",
+            "change its owner, or name another one with `--data`",
         );
     }
     if let Err(error) = folder.existing_instance_id() {
-        let remedy = "restore the file from a backup: sessions are pinned to the instance it names";
-        return Finding::problem(CHECK, format_failure(&error), remedy);
+        let remedy = "restore the file from a backup, because sessions are pinned to this ID";
+        return Finding::problem(CHECK, with_sources(&error), remedy);
     }
     if is_open_to_others(path) {
-        let found = format!("others can look into {shown}");
-        return Finding::warning(CHECK, found, format!("chmod 700 {shown}"));
+        let found = format!("other users can access {shown}");
+        return Finding::warning(CHECK, found, format!("run `chmod 700 {shown}`"));
     }
     if found.uid() != geteuid().as_raw() {
         let found = format!("{shown} belongs to another user");
-        return Finding::warning(CHECK, found, "let one user alone start Matins on it");
+        return Finding::warning(CHECK, found, "start Matins on it only as that user");
     }
     Finding::ok(CHECK, shown.to_string())
 }
@@ -125,55 +125,62 @@ pub(crate) fn is_open_to_others(path: &Path) -> bool {
 /// Returns the absolute path, or its nearest ancestor that exists.
 fn nearest_existing_ancestor(path: &Path) -> PathBuf {
     let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
-    let there = path.ancestors().find(|above| above.exists());
-    there.unwrap_or(Path::new("/")).to_owned()
+    let existing = path.ancestors().find(|above| above.exists());
+    existing.unwrap_or(Path::new("/")).to_owned()
 }
 
 /// Checks the free space of the disks that hold some folders. Returns one finding for each disk.
-pub(crate) fn check_disks(places: &[PathBuf]) -> Vec<Finding> {
+pub(crate) fn check_disks(folders: &[PathBuf]) -> Vec<Finding> {
     let mut seen = Vec::new();
     let mut findings = Vec::new();
-    for place in places {
-        let there = nearest_existing_ancestor(place);
-        let device = fs::metadata(&there).map_or(0, |found| found.dev());
+    for folder in folders {
+        let existing = nearest_existing_ancestor(folder);
+        let device = fs::metadata(&existing).map_or(0, |found| found.dev());
         if seen.contains(&device) {
             continue;
         }
         seen.push(device);
-        findings.push(disk_finding(&there));
+        findings.push(disk_finding(&existing));
     }
     findings
 }
 
 /// Returns the finding about the file system of an existing folder.
-fn disk_finding(place: &Path) -> Finding {
+fn disk_finding(folder: &Path) -> Finding {
     const CHECK: &str = "disk";
-    let shown = place.display();
-    let Ok(found) = statvfs(place) else {
-        return Finding::warning(CHECK, format!("{shown} cannot be asked"), "see its mount");
+    let shown = folder.display();
+    let Ok(found) = statvfs(folder) else {
+        return Finding::warning(
+            CHECK,
+            format!("{shown} cannot be examined"),
+            "check its mount",
+        );
     };
     let free = found.f_bavail.saturating_mul(found.f_frsize);
-    let told = format!("{} free at {shown}", format_bytes(free));
-    let remedy = "make room: without any, nothing is recorded and no turn is taken";
+    let space = format!("{} free at {shown}", format_bytes(free));
+    let remedy = "free some space: without it nothing is recorded and no turn is taken";
     if free < MIN_FREE_BYTES {
-        return Finding::problem(CHECK, told, remedy);
+        return Finding::problem(CHECK, space, remedy);
     }
     if free < LOW_FREE_BYTES {
-        return Finding::warning(CHECK, told, remedy);
+        return Finding::warning(CHECK, space, remedy);
     }
     // File systems without a fixed number of inodes, such as Btrfs, report 0 of 0.
     if found.f_files > 0 && found.f_favail < MIN_FREE_INODES {
-        let told = format!("{} more files can be made at {shown}", found.f_favail);
-        return Finding::warning(CHECK, told, "remove files that are not needed");
+        let inodes = format!(
+            "only {} more files can be created at {shown}",
+            found.f_favail
+        );
+        return Finding::warning(CHECK, inodes, "remove files that are not needed");
     }
-    let kind = statfs(place).map_or(0, |found| found.f_type);
+    let kind = statfs(folder).map_or(0, |found| found.f_type);
     let network = NETWORK_FILE_SYSTEM_MAGICS
         .iter()
         .any(|magic| i64::from(*magic) == kind);
     if network {
-        let told = format!("{shown} is on a network");
+        let found = format!("{shown} is on a network file system");
         let remedy = "keep a SQLite file on a local disk, or use PostgreSQL";
-        return Finding::warning(CHECK, told, remedy);
+        return Finding::warning(CHECK, found, remedy);
     }
-    Finding::ok(CHECK, told)
+    Finding::ok(CHECK, space)
 }

@@ -40,11 +40,6 @@ pub(crate) fn format_count(number: usize, one: &str, many: &str) -> String {
     }
 }
 
-/// Formats an error and its sources behind "failed to".
-pub(crate) fn format_failure(error: &dyn Error) -> String {
-    format!("failed to {}", with_sources(error))
-}
-
 /// Formats an error and its sources, separated by colons.
 pub(crate) fn with_sources(error: &dyn Error) -> String {
     let mut text = error.to_string();

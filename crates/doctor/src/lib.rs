@@ -1,6 +1,15 @@
 //! The checks of `matins doctor`. They inspect the configuration, the machine, the data folder, the database and the
 //! agents, and change nothing, except that a probe starts agents if the caller requests it.
 //!
+//! [`examine`] runs all checks on a [`DoctorInput`] and returns one [`Finding`] for each observation, with its
+//! [`Level`] and the next step. Each module contains the checks of one subject:
+//!
+//! - `configuration`, `system`, `folder`: the settings, the machine and the data folder.
+//! - `database`, `database_server`: the database and its PostgreSQL server.
+//! - `server_status`, `stored_state`, `agents`: the server of the folder, the rows of the database and the agents.
+//!
+//! Read [`examine`] first, then `finding.rs`.
+//!
 //! **Invariants:** returns findings and prints nothing. No check requires its subject to be in order: an invalid
 //! configuration, a missing folder and a database that cannot be opened become findings, and the checks that do not
 //! depend on them continue.
@@ -37,7 +46,7 @@ pub struct DoctorInput {
     pub configuration: LoadedConfiguration,
     /// The path of the data folder. `None` if no folder is configured and there is no home directory.
     pub data_folder: Option<PathBuf>,
-    /// The environment from which agents may pass variables on to agents.
+    /// The environment whose variables agents may inherit.
     pub environment: BTreeMap<String, String>,
     /// The value of `PATH`, in which the programs of agents are searched.
     pub search_path: OsString,
@@ -57,27 +66,25 @@ pub async fn examine(subject: &DoctorInput, start_agents: bool) -> Vec<Finding> 
     if let Some(opened) = &opened {
         findings.extend(database_server::check_database_server(opened, clock.now()).await);
     }
-    let served = match &folder {
+    let server = match &folder {
         Some(folder) => server_status::find_server(folder).await,
         None => ServerStatus::Absent,
     };
-    let standing = match &opened {
+    let state = match &opened {
         Some(opened) => {
-            let look =
-                stored_state::check_stored_state(opened, config, folder.as_ref(), &served, &*clock)
+            let checked =
+                stored_state::check_stored_state(opened, config, folder.as_ref(), &server, &*clock)
                     .await;
-            stored_state::collect_findings(look, &mut findings)
+            stored_state::collect_findings(checked, &mut findings)
         }
         None => None,
     };
-    let shared = standing.as_ref().is_some_and(|it| it.has_other_instances);
-    let enabled = standing
-        .as_ref()
-        .map_or(0, |it| it.enabled_automations.len());
-    findings.push(server_status::server_finding(&served, shared, enabled));
-    if let Some(standing) = &standing {
+    let shared = state.as_ref().is_some_and(|it| it.has_other_instances);
+    let enabled = state.as_ref().map_or(0, |it| it.enabled_automations.len());
+    findings.push(server_status::server_finding(&server, shared, enabled));
+    if let Some(state) = &state {
         let start_in = folder.as_ref().filter(|_| start_agents);
-        let in_use = standing.agents_in_use();
+        let in_use = state.agents_in_use();
         let (environment, search_path) = (&subject.environment, &subject.search_path);
         findings.extend(agents::check_agents(&in_use, start_in, environment, search_path).await);
     }
@@ -89,10 +96,10 @@ pub async fn examine(subject: &DoctorInput, start_agents: bool) -> Vec<Finding> 
 
 /// Returns the folders whose disks must have free space: the data folder and the folder of the SQLite file.
 fn checked_disk_folders(config: &Config, folder: Option<&Path>) -> Vec<PathBuf> {
-    let mut places: Vec<_> = folder.map(Path::to_owned).into_iter().collect();
+    let mut folders: Vec<_> = folder.map(Path::to_owned).into_iter().collect();
     if let Ok(Some(store::Location::SqliteFile(file))) = server::database_location(config) {
         let file = std::path::absolute(&file).unwrap_or(file);
-        places.extend(file.parent().map(Path::to_owned));
+        folders.extend(file.parent().map(Path::to_owned));
     }
-    places
+    folders
 }

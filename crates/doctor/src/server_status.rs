@@ -48,34 +48,34 @@ fn is_locked(lock: &Path) -> bool {
 
 /// Returns the finding about the server of the folder. `shared` is `true` if other instances use the database;
 /// `enabled` is the number of enabled automations.
-pub(crate) fn server_finding(served: &ServerStatus, shared: bool, enabled: usize) -> Finding {
+pub(crate) fn server_finding(server: &ServerStatus, shared: bool, enabled: usize) -> Finding {
     const CHECK: &str = "server";
     let who = |process: &Option<u32>| {
         process.map_or_else(|| "a process".to_owned(), |id| format!("the process {id}"))
     };
-    match served {
+    match server {
         ServerStatus::Running(process) => {
             Finding::ok(CHECK, format!("{} serves the folder", who(process)))
         }
         ServerStatus::Unresponsive(process) => Finding::problem(
             CHECK,
             format!("{} holds the folder and does not answer", who(process)),
-            "look at its log; stop it and start it again",
+            "check its log, then stop it and start it again",
         ),
         ServerStatus::Absent if shared => Finding::ok(
             CHECK,
-            "nobody serves this folder; others that share the database may serve theirs",
+            "the folder has no server; other instances that share the database may have one",
         ),
         ServerStatus::Absent if enabled > 0 => Finding::warning(
             CHECK,
             format!(
-                "nobody serves the folder, and {} could fire",
-                format_count(enabled, "automation", "automations")
+                "the folder has no server, but {} enabled",
+                format_count(enabled, "automation is", "automations are")
             ),
-            "start matins serve, best as a service (docs/operations.md)",
+            "start `matins serve`, preferably as a service (docs/how-to/run-as-a-service.md)",
         ),
         ServerStatus::Absent => {
-            Finding::ok(CHECK, "nobody serves the folder; no automation needs it")
+            Finding::ok(CHECK, "the folder has no server; no automation needs one")
         }
     }
 }

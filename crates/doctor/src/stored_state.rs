@@ -18,7 +18,7 @@ use store::{CorruptAutomation, InstanceServer, InstanceStatus, RunFilter, Scope,
 use crate::{
     database::OpenedDatabase,
     finding::Finding,
-    formatting::{format_count, format_duration, format_failure},
+    formatting::{format_count, format_duration, with_sources},
     server_status::ServerStatus,
 };
 
@@ -51,22 +51,22 @@ impl StoredState {
     }
 }
 
-/// Moves the findings of `looked` into `findings` and returns the rows. Turns an error of the store into a finding
+/// Moves the findings of `checked` into `findings` and returns the rows. Turns an error of the store into a finding
 /// and returns `None`.
 pub(crate) fn collect_findings(
-    looked: Result<StoredState, store::Error>,
+    checked: Result<StoredState, store::Error>,
     findings: &mut Vec<Finding>,
 ) -> Option<StoredState> {
-    match looked {
-        Ok(mut standing) => {
-            findings.append(&mut standing.findings);
-            Some(standing)
+    match checked {
+        Ok(mut state) => {
+            findings.append(&mut state.findings);
+            Some(state)
         }
         Err(error) => {
             let remedy = error
                 .hint()
                 .unwrap_or("keep a copy of it, then restore a backup");
-            let found = format_failure(&error);
+            let found = with_sources(&error);
             findings.push(Finding::problem("database", found, remedy));
             None
         }
@@ -78,7 +78,7 @@ pub(crate) async fn check_stored_state(
     opened: &OpenedDatabase,
     config: &Config,
     folder: Option<&DataFolder>,
-    served: &ServerStatus,
+    server: &ServerStatus,
     clock: &dyn Clock,
 ) -> Result<StoredState, store::Error> {
     let sessions = folder.map(DataFolder::sessions_path).unwrap_or_default();
@@ -86,7 +86,7 @@ pub(crate) async fn check_stored_state(
     let mut findings = Vec::new();
     findings.extend(check_newest_run(&store, clock).await?);
     let shared = check_instances(&store, folder, clock, &mut findings).await?;
-    findings.push(check_workers(&store, config, folder, served, clock).await?);
+    findings.push(check_workers(&store, config, folder, server, clock).await?);
     let found = store.automations(Scope::System).await?;
     findings.extend(found.corrupt.iter().map(unreadable_finding));
     let automations = found.readable;
@@ -97,10 +97,10 @@ pub(crate) async fn check_stored_state(
         .into_iter()
         .filter(|it| it.state == AutomationState::Enabled)
         .collect();
-    let told = format_count(all, "automation", "automations");
+    let count = format_count(all, "automation", "automations");
     findings.push(Finding::ok(
         "automations",
-        format!("{told}, {} of them can fire", enabled.len()),
+        format!("{count}, {} of them enabled", enabled.len()),
     ));
     findings.extend(enabled.iter().filter_map(missing_directory_finding));
     Ok(StoredState {
@@ -117,12 +117,12 @@ fn too_new_finding(automation: &Automation) -> Option<Finding> {
     let needed = automation.needs_format;
     (needed > store::DOCUMENT_FORMAT).then(|| {
         let found = format!(
-            "{} ({}) needs document format {needed}, and this program honours formats up to {}",
+            "{} ({}) needs document format {needed}, but this program supports formats up to {}",
             clean(&automation.name),
             automation.id,
             store::DOCUMENT_FORMAT
         );
-        let remedy = "use a server of a later version; its policy for catching up decides about the instants between";
+        let remedy = "use a server of a later version; its catch-up policy decides on the instants that are missed until then";
         Finding::warning("automations", found, remedy)
     })
 }
@@ -134,7 +134,7 @@ fn unreadable_finding(automation: &CorruptAutomation) -> Finding {
     Finding::problem(
         "automations",
         format!("{name} ({id}) cannot be read: {}", error.chain()),
-        "put its row right in the database, or restore a copy",
+        "correct its row in the database, or restore a backup",
     )
 }
 
@@ -151,10 +151,10 @@ async fn check_newest_run(
     let ahead = run.created_at.since(now);
     Ok((ahead > CLOCK_TOLERANCE).then(|| {
         let found = format!(
-            "it shows {now}, {} before the newest run was made",
+            "it shows {now}, {} before the newest run was created",
             format_duration(ahead)
         );
-        let remedy = "set it, by NTP for example: what is due waits until it has caught up";
+        let remedy = "set it, for example by NTP: due runs wait until it has caught up";
         Finding::problem("clock", found, remedy)
     }))
 }
@@ -174,17 +174,17 @@ async fn check_instances(
     // Each tenant that uses an instance has a row of its own for it.
     for instance in store.instances(Scope::System).await? {
         let InstanceStatus {
-            queued_runs: waiting,
-            unsupported_automations: too_new,
+            queued_runs,
+            unsupported_automations,
             ..
         } = instance;
-        let known = all.entry(instance.id).or_insert(InstanceStatus {
+        let sum = all.entry(instance.id).or_insert(InstanceStatus {
             queued_runs: 0,
             unsupported_automations: 0,
             ..instance
         });
-        known.queued_runs += waiting;
-        known.unsupported_automations += too_new;
+        sum.queued_runs += queued_runs;
+        sum.unsupported_automations += unsupported_automations;
     }
     // 2. Check each instance: the version of its server or, if it has none, its queued runs.
     let (mut online, mut versions, mut waited_for) = (0, BTreeSet::new(), 0);
@@ -207,7 +207,7 @@ async fn check_instances(
         );
         let runs = usize::try_from(instance.queued_runs).unwrap_or_default();
         let found = format!(
-            "{} for {}, where their memory lies ({seen}), and nobody serves it",
+            "{} for {} ({seen}), which has their memory but no server",
             if runs == 1 {
                 "1 run waits".to_owned()
             } else {
@@ -216,22 +216,22 @@ async fn check_instances(
             excerpt(&instance.name, MAX_EXCERPT_CHARS)
         );
         let remedy =
-            "start matins serve there; matins instance remove gives it up where its folder is lost";
+            "start `matins serve` there, or use `matins instance remove` if its folder is lost";
         findings.push(Finding::warning(CHECK, found, remedy));
     }
     // 3. Compare the versions.
     let several = all.len() > 1;
     if versions.len() > 1 {
         let versions: Vec<_> = versions.into_iter().collect();
-        let found = format!("servers of several versions run: {}", versions.join(", "));
+        let found = format!("the servers run several versions: {}", versions.join(", "));
         findings.push(Finding::warning(
             CHECK,
             found,
-            "bring them all to one version",
+            "upgrade all of them to one version",
         ));
     } else if waited_for == 0 {
         let found = format!(
-            "{}, {online} served; nothing waits for one that nobody serves",
+            "{}, {online} online; no run waits for an instance without a server",
             format_count(all.len(), "instance", "instances")
         );
         findings.push(Finding::ok(CHECK, found));
@@ -245,7 +245,7 @@ fn outdated_server_finding(instance: &InstanceStatus, server: &InstanceServer) -
     let automations = usize::try_from(instance.unsupported_automations).unwrap_or_default();
     (automations > 0).then(|| {
         let found = format!(
-            "the server of {} (version {}) honours document formats up to {}, and {} a later one",
+            "the server of {} (version {}) supports document formats up to {}, but {} a later one",
             excerpt(&instance.name, MAX_EXCERPT_CHARS),
             excerpt(&server.version, MAX_EXCERPT_CHARS),
             server.format,
@@ -255,7 +255,7 @@ fn outdated_server_finding(instance: &InstanceStatus, server: &InstanceServer) -
                 format!("{automations} automations need")
             }
         );
-        let remedy = "bring the server to the version that wrote them; another server may run them until then";
+        let remedy = "upgrade the server to the version that wrote them; another server may run them until then";
         Finding::warning("instances", found, remedy)
     })
 }
@@ -265,28 +265,28 @@ async fn check_workers(
     store: &Store,
     config: &Config,
     folder: Option<&DataFolder>,
-    served: &ServerStatus,
+    server: &ServerStatus,
     clock: &dyn Clock,
 ) -> Result<Finding, store::Error> {
     const CHECK: &str = "workers";
-    let remedy = if *served == ServerStatus::Absent {
-        "start matins serve: it takes up what lost workers have left"
+    let remedy = if *server == ServerStatus::Absent {
+        "start `matins serve`, which retries the runs of lost workers"
     } else {
-        "look at the server's log: it should have taken up what they have left"
+        "check the log of the server, which should have retried their runs"
     };
-    let mut taken = 0;
+    let mut running = 0;
     let instance = |it: &DataFolder| it.existing_instance_id().ok().flatten();
     // A lock file shows at once that a process of this instance is dead.
-    if let Some((own, there)) = folder.and_then(|it| Some((instance(it)?, it))) {
+    if let Some((own, folder)) = folder.and_then(|it| Some((instance(it)?, it))) {
         let runs = store.runs_executing_on(own).await?;
-        taken = runs.len();
+        running = runs.len();
         let lost: Vec<_> = runs
             .iter()
-            .filter(|(_, worker)| daemon::is_worker_dead(&there.workers_path(), worker))
+            .filter(|(_, worker)| daemon::is_worker_dead(&folder.workers_path(), worker))
             .map(|(run, _)| run.to_string())
             .collect();
         if !lost.is_empty() {
-            let found = format!("the process is gone that took {}", lost.join(", "));
+            let found = format!("the process that ran {} has died", lost.join(", "));
             return Ok(Finding::warning(CHECK, found, remedy));
         }
     }
@@ -294,14 +294,14 @@ async fn check_workers(
     if let Some(oldest) = store.oldest_heartbeat().await? {
         let age = clock.now().since(oldest);
         if age > config.heartbeat_stale.value {
-            let found = format!("a turn has shown no life for {}", format_duration(age));
+            let found = format!("a turn has sent no heartbeat for {}", format_duration(age));
             return Ok(Finding::warning(CHECK, found, remedy));
         }
     }
-    let told = format_count(taken, "turn is", "turns are");
+    let count = format_count(running, "turn is", "turns are");
     Ok(Finding::ok(
         CHECK,
-        format!("{told} taken here, no worker is lost"),
+        format!("{count} running here; no worker is lost"),
     ))
 }
 
@@ -313,7 +313,7 @@ fn attention_finding(automation: &Automation) -> Option<Finding> {
         "{name} needs attention: {}",
         excerpt(text, MAX_EXCERPT_CHARS)
     );
-    let remedy = format!("matins automation show {name:?}");
+    let remedy = format!("run `matins automation show {name:?}`");
     Some(Finding::warning("automations", found, remedy))
 }
 
@@ -322,7 +322,11 @@ fn missing_directory_finding(automation: &Automation) -> Option<Finding> {
     let folder = automation.cwd.as_deref()?;
     (!Path::new(folder).is_dir()).then(|| {
         let name = excerpt(&automation.name, MAX_EXCERPT_CHARS);
-        let found = format!("the working directory of {name} is not there: {folder}");
-        Finding::problem("automations", found, "make it; each turn there fails")
+        let found = format!("the working directory of {name} does not exist: {folder}");
+        Finding::problem(
+            "automations",
+            found,
+            "create it: until then each turn fails",
+        )
     })
 }

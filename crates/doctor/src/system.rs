@@ -28,8 +28,8 @@ pub(crate) fn check_system(clock: &dyn Clock) -> Vec<Finding> {
 /// Returns a problem if the clock was never set.
 fn check_clock(now: Timestamp) -> Finding {
     if now.jiff().as_second() < EARLIEST_PLAUSIBLE_SECONDS {
-        let found = format!("it shows {now}, which is over");
-        let remedy = "set it, by NTP for example: nothing is due on time before";
+        let found = format!("it shows {now}, which is in the past");
+        let remedy = "set it, for example by NTP: until then no run starts on time";
         return Finding::problem("clock", found, remedy);
     }
     Finding::ok("clock", now.to_string())
@@ -39,13 +39,16 @@ fn check_clock(now: Timestamp) -> Finding {
 fn check_time_zones() -> Finding {
     const CHECK: &str = "time zones";
     if let Err(error) = TimeZone::get(SAMPLE_ZONE) {
-        let remedy = "install the package tzdata, or a build that has the rules inside";
+        let remedy = "install the package tzdata, or use a build that includes the rules";
         return Finding::problem(CHECK, format!("{SAMPLE_ZONE} is unknown: {error}"), remedy);
     }
     match TimeZone::try_system() {
         Ok(zone) => {
             let name = zone.iana_name().unwrap_or("a zone without a name");
-            Finding::ok(CHECK, format!("rules are there; this machine is in {name}"))
+            Finding::ok(
+                CHECK,
+                format!("the rules are available; the zone of this machine is {name}"),
+            )
         }
         Err(_) => Finding::warning(
             CHECK,
@@ -63,15 +66,15 @@ fn check_kernel() -> Finding {
         ("/proc", fs::read("/proc/self/environ").is_ok()),
     ]
     .into_iter()
-    .filter_map(|(name, there)| (!there).then_some(name))
+    .filter_map(|(name, available)| (!available).then_some(name))
     .collect();
     if missing.is_empty() {
-        return Finding::ok("kernel", "child subreapers, pidfds and /proc are there");
+        return Finding::ok("kernel", "child subreapers, pidfds and /proc are available");
     }
     Finding::problem(
         "kernel",
         format!("missing: {}", missing.join(", ")),
-        "use Linux 5.3 or later with /proc mounted, and let a container have them: without them agents \
+        "use Linux 5.3 or later with /proc mounted, and permit them in a container: without them agents \
          can outlive their turn",
     )
 }
@@ -81,7 +84,7 @@ fn check_cgroup() -> Finding {
     let group = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
     let group = group.lines().find_map(|line| line.strip_prefix("0::/"));
     let found = match group {
-        None => "no cgroup v2; guards do without".to_owned(),
+        None => "no cgroup v2; guards do not need it".to_owned(),
         Some(group) => {
             let folder = Path::new("/sys/fs/cgroup").join(group);
             let writable = access(folder.join("cgroup.procs"), Access::WRITE_OK).is_ok();
@@ -90,7 +93,7 @@ fn check_cgroup() -> Finding {
             } else {
                 "not delegated"
             };
-            format!("/{group} of cgroup v2, {delegated}; guards do without")
+            format!("/{group} of cgroup v2, {delegated}; guards do not need it")
         }
     };
     Finding::ok("control group", found)

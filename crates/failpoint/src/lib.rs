@@ -1,4 +1,7 @@
-//! Failpoints: named points between durable effects, at which tests abort the process to check its recovery.
+//! Aborts the process at named points between durable effects (failpoints), so that tests can check its recovery.
+//!
+//! The code under test calls [`reached`] at each point. A test calls [`arm`] in a child process to choose the point at
+//! which that process aborts, and then checks that another process recovers.
 //!
 //! **Invariant:** no release contains this crate. A crate with failpoints depends on it optionally, by the feature
 //! `failpoints`, which is in no default and which only tests enable.
@@ -35,6 +38,7 @@ pub fn arm(number: u64, counts: fn(&str) -> bool, names: File) {
 
 /// Marks a point. At an abort here all effects before the point may have happened, and none after it.
 pub fn reached(name: &str) {
+    // A panic of another thread poisons the lock. The points after it must still count.
     let mut armed = ARMED.lock().unwrap_or_else(PoisonError::into_inner);
     let Some(armed) = armed.as_mut().filter(|armed| (armed.matches_name)(name)) else {
         return;

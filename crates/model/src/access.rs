@@ -169,14 +169,14 @@ mod tests {
         assert!(viewer.is_subset(&member) && member.is_subset(&admin));
         assert_eq!((viewer.len(), member.len()), (6, 10));
         assert_eq!(admin.len(), Permission::ALL.len());
-        assert!(viewer.iter().all(|one| one.as_str().ends_with(":read")));
-        // What a person may not do by looking: see secrets' surroundings, and run commands.
-        for beyond in [
+        assert!(viewer.iter().all(|it| it.as_str().ends_with(":read")));
+        // Records may quote secrets, and an agent is a command that runs on the server, so only admins have these.
+        for admin_only in [
             Permission::RecordsRead,
             Permission::TokensRead,
             Permission::AgentsWrite,
         ] {
-            assert!(!member.contains(&beyond), "{beyond}");
+            assert!(!member.contains(&admin_only), "{admin_only}");
         }
     }
 

@@ -1,4 +1,4 @@
-//! Agents: the configuration with which Matins starts one ACP agent.
+//! Configured agents: the command and the settings with which Matins starts the process of an ACP agent.
 
 use std::collections::BTreeMap;
 
@@ -56,8 +56,8 @@ impl OfferedCapabilities {
     }
 }
 
-/// The resource limits of an agent's processes. Each limit applies to all processes together, unless its field says
-/// otherwise. `None`: no limit.
+/// The resource limits of an agent's processes. Each limit applies to all processes together, unless its field names
+/// each process. `None`: no limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ResourceLimits {
     /// The memory, in bytes.
@@ -146,7 +146,7 @@ const fn default_restore_seconds() -> u32 {
 }
 
 impl AgentConfig {
-    /// Returns an agent with this command and defaults for everything else.
+    /// Returns a configuration with this command and defaults for everything else.
     pub fn new(command: Vec<String>) -> Self {
         Self {
             command,
@@ -167,6 +167,7 @@ impl AgentConfig {
     /// Returns the agent's whole environment: the passed variables of `server`, then the agent's own variables,
     /// which take precedence.
     pub fn environment(&self, server: &BTreeMap<String, String>) -> BTreeMap<String, String> {
+        // The server's other variables are withheld, because they may contain secrets such as the database's password.
         let passed = PASSED_ENV
             .iter()
             .copied()
@@ -179,7 +180,7 @@ impl AgentConfig {
     }
 }
 
-/// An agent as it is stored.
+/// A configured agent, as it is stored.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Agent {
     /// The ID of the agent.

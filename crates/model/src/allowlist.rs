@@ -26,7 +26,8 @@ struct Network {
 /// The error for a text that is not an allowlist.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "{given:?} is neither a network nor a host: expected such as 10.1.0.0/16, ::1 or hooks.internal"
+    "`{}` is neither a network nor a host: expected an entry such as 10.1.0.0/16, ::1 or hooks.internal",
+    .given.escape_debug()
 )]
 pub struct InvalidAllowlist {
     given: String,
@@ -46,7 +47,9 @@ impl Allowlist {
     /// the end.
     pub fn allows_host(&self, host: &str) -> bool {
         let host = host.strip_suffix('.').unwrap_or(host);
-        self.hosts.iter().any(|one| one.eq_ignore_ascii_case(host))
+        self.hosts
+            .iter()
+            .any(|name| name.eq_ignore_ascii_case(host))
     }
 
     /// Returns `true` if any network is allowed.
@@ -99,20 +102,20 @@ impl FromStr for Allowlist {
     type Err = InvalidAllowlist;
 
     fn from_str(text: &str) -> Result<Self, InvalidAllowlist> {
-        let mut allowance = Self::default();
+        let mut allowlist = Self::default();
         let entries = text.split(',').map(str::trim);
         for entry in entries.filter(|entry| !entry.is_empty()) {
             if let Ok(network) = entry.parse() {
-                allowance.networks.push(network);
+                allowlist.networks.push(network);
             } else if is_host(entry) {
-                allowance.hosts.push(entry.to_owned());
+                allowlist.hosts.push(entry.to_owned());
             } else {
                 return Err(InvalidAllowlist {
                     given: entry.chars().take(80).collect(),
                 });
             }
         }
-        Ok(allowance)
+        Ok(allowlist)
     }
 }
 

@@ -1,5 +1,5 @@
-//! Approvals: permission requests that no rule matches and that wait for a person, if the automation's policy says
-//! so.
+//! Approvals: permission requests that no rule matches and that wait for a person, if the policy of the
+//! automation is `ask`.
 //!
 //! **Invariant:** an approval belongs to one request of one attempt. When the attempt ends, the approval becomes
 //! void.
@@ -19,7 +19,7 @@ use crate::{
 
 text_enum! {
     /// The treatment of a permission request that no rule matches.
-    OnUnmatched, "a policy for what no rule covers" {
+    OnUnmatched, "a policy for unmatched permission requests" {
         /// The request is denied at once.
         Deny = "deny",
         /// The request waits for a person until its deadline, and is then denied.
@@ -99,10 +99,10 @@ impl From<Verdict> for ApprovalEvent {
     }
 }
 
-/// Returns the time for which a request may wait: the policy's time `ask`, but at most `left`, the rest of the turn's
-/// time.
-pub fn approval_timeout(ask: Duration, left: Duration) -> Duration {
-    ask.min(left)
+/// Returns the time for which a request may wait: the policy's limit, but at most the rest of the turn's time, because
+/// the end of the turn makes the approval void.
+pub fn approval_timeout(policy_limit: Duration, turn_remaining: Duration) -> Duration {
+    policy_limit.min(turn_remaining)
 }
 
 /// The permission request of an agent, as far as it is stored.
@@ -121,9 +121,9 @@ pub struct RequestedPermission {
 }
 
 impl RequestedPermission {
-    /// Returns a question with the agent's texts, cut to the limits, because an agent can send texts of any length.
+    /// Returns a request with the agent's texts, cut to the limits, because an agent can send texts of any length.
     pub fn new(tool_kind: &str, title: &str, tool_call: &str, input: Option<Value>) -> Self {
-        let head = |text: &str, most: usize| text[..text.floor_char_boundary(most)].to_owned();
+        let head = |text: &str, limit: usize| text[..text.floor_char_boundary(limit)].to_owned();
         let written = input.as_ref().map(Value::to_string);
         let cut = written.filter(|text| text.len() > limits::APPROVAL_INPUT_BYTES);
         Self {
@@ -159,7 +159,7 @@ pub struct Approval {
     pub session_id: SessionId,
     /// The run whose agent sent the request. A later attempt must request anew.
     pub run_id: RunId,
-    /// The automation of the run. Null if there is none.
+    /// The automation of the run. `None` if there is none.
     pub automation_id: Option<AutomationId>,
     /// The state, with the data of that state.
     pub state: ApprovalState,

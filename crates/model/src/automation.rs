@@ -59,7 +59,7 @@ impl Lifecycle for AutomationState {
     }
 }
 
-/// The facts on which [`decide`] depends, read under the locks of the automation and the seat.
+/// The facts on which [`decide_occurrence`] depends, read under the locks of the automation and the seat.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct OccurrenceContext {
     /// The number of the automation's runs that a worker has claimed.
@@ -72,7 +72,7 @@ pub struct OccurrenceContext {
     pub seat_taken: bool,
 }
 
-/// The result of [`decide`] for an occurrence.
+/// The result of [`decide_occurrence`] for an occurrence.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OccurrenceDecision {
     /// The occurrence becomes a run.
@@ -91,27 +91,27 @@ pub enum OccurrenceDecision {
 pub fn decide_occurrence(
     mode: SessionMode,
     policies: &Policies,
-    standing: OccurrenceContext,
+    context: OccurrenceContext,
 ) -> OccurrenceDecision {
-    let admission = standing
+    let admission = context
         .session
         .map_or(Admission::Start, SessionStatus::admission);
     if admission == Admission::Refuse {
         return OccurrenceDecision::Skip(SkipReason::SessionClosed);
     }
     let overlap = policies.overlap(mode);
-    let own = standing.active_runs + standing.waiting_runs;
-    if overlap == Overlap::Skip && own > 0 {
+    let sibling_runs = context.active_runs + context.waiting_runs;
+    if overlap == Overlap::Skip && sibling_runs > 0 {
         return OccurrenceDecision::Skip(SkipReason::Overlap);
     }
-    let cancel_others = overlap == Overlap::CancelRunning && own > 0;
+    let cancel_others = overlap == Overlap::CancelRunning && sibling_runs > 0;
     // `CancelRunning` frees the queue, so a full queue must not make it skip.
-    if !cancel_others && standing.waiting_runs >= u64::from(policies.queue_limit) {
+    if !cancel_others && context.waiting_runs >= u64::from(policies.queue_limit) {
         return OccurrenceDecision::Skip(SkipReason::QueueFull);
     }
-    let behind_own = overlap != Overlap::Allow && own > 0;
+    let behind_sibling = overlap != Overlap::Allow && sibling_runs > 0;
     OccurrenceDecision::Run {
-        deferred: behind_own || standing.seat_taken || admission == Admission::Wait,
+        deferred: behind_sibling || context.seat_taken || admission == Admission::Wait,
         cancel_others,
     }
 }

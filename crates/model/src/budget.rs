@@ -14,7 +14,7 @@ pub use account::{Account, Accounts, BudgetPeriods, Owner, ReachedLimit, UsageTo
 pub use meter::{Meter, RunUsage, UsageReport};
 pub use money::{InvalidMoney, Money};
 
-/// The reason word of automations that pause, and of runs that wait or fail, because a budget is used up.
+/// The reason, in one word, of automations that pause, and of runs that wait or fail, because a budget is used up.
 pub const BUDGET_REASON: &str = "budget";
 
 /// The maximum number of tokens in a limit.
@@ -152,7 +152,7 @@ impl Budget {
             ("budget.month.tokens", self.month.tokens),
         ] {
             if let Some(tokens) = tokens.filter(|it| !(1..=MAX_LIMIT_TOKENS).contains(it)) {
-                let accepted = "from 1 to 1000000000000000 tokens are expected";
+                let accepted = "expected 1 to 1000000000000000 tokens";
                 return Err(InvalidPolicy::new(field, tokens.to_string(), accepted));
             }
         }
@@ -161,7 +161,7 @@ impl Budget {
             ("budget.month.turns", self.month.turns),
         ] {
             if let Some(turns) = turns.filter(|it| !(1..=MAX_LIMIT_TURNS).contains(it)) {
-                let accepted = "from 1 to 1000000000 turns are expected";
+                let accepted = "expected 1 to 1000000000 turns";
                 return Err(InvalidPolicy::new(field, turns.to_string(), accepted));
             }
         }
@@ -170,9 +170,9 @@ impl Budget {
             ("budget.day.cost", &self.day.cost),
             ("budget.month.cost", &self.month.cost),
         ] {
-            if let Some(nothing) = cost.as_ref().filter(|cost| cost.micros() == 0) {
-                let accepted = "at least 0.000001 is expected";
-                return Err(InvalidPolicy::new(field, nothing.to_string(), accepted));
+            if let Some(zero) = cost.as_ref().filter(|cost| cost.micros() == 0) {
+                let accepted = "expected at least 0.000001";
+                return Err(InvalidPolicy::new(field, zero.to_string(), accepted));
             }
         }
         Ok(())
@@ -183,9 +183,9 @@ impl fmt::Display for Budget {
     /// Writes the limits in the form that [`Limit`] parses, separated by commas: `100000 tokens/day, 20 USD/month`.
     /// Writes nothing if there are none.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (at, limit) in self.limits().enumerate() {
-            let before = if at == 0 { "" } else { ", " };
-            write!(f, "{before}{limit}")?;
+        for (index, limit) in self.limits().enumerate() {
+            let separator = if index == 0 { "" } else { ", " };
+            write!(f, "{separator}{limit}")?;
         }
         Ok(())
     }
@@ -231,8 +231,9 @@ impl fmt::Display for Limit {
 /// The error for a text that is not a limit.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "read the limit {given:?}: accepted are tokens or an amount of money for a run, a day or a month, and \
-     turns for a day or a month, such as \"100000 tokens/day\", \"20 USD/month\" or \"24 turns/day\""
+    "invalid limit `{}`: expected tokens or an amount of money for a run, a day or a month, or turns for a day \
+     or a month, such as `100000 tokens/day`, `20 USD/month` or `24 turns/day`",
+    .given.escape_debug()
 )]
 pub struct InvalidLimit {
     given: String,
@@ -320,7 +321,7 @@ mod tests {
             "1 U S/day",
         ] {
             let refused = text.parse::<Limit>().unwrap_err().to_string();
-            assert!(refused.contains(&format!("{text:?}")), "{refused}");
+            assert!(refused.contains(&format!("`{text}`")), "{refused}");
             assert!(refused.contains("20 USD/month"), "{refused}");
         }
     }
@@ -355,7 +356,7 @@ mod tests {
             ),
         ] {
             let refused = budget.validate().unwrap_err().to_string();
-            assert!(refused.starts_with(field), "{refused}");
+            assert!(refused.starts_with(&format!("`{field}`")), "{refused}");
         }
     }
 }

@@ -54,7 +54,7 @@ pub struct Session {
     pub title: Option<String>,
     /// The absolute working directory of the agents, which never changes, because agents find their memory by it.
     pub cwd: String,
-    /// The place outside Matins where people talk in the session.
+    /// The external chat that the session belongs to.
     pub channel: Option<Channel>,
     /// The automation that created the session.
     pub schedule_id: Option<AutomationId>,
@@ -73,10 +73,10 @@ impl Session {
     }
 }
 
-/// A place outside Matins where people talk in a session.
+/// An external chat that a session belongs to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Channel {
-    /// The program that carries the messages, for example `slack`.
+    /// The program that carries the messages, such as `slack`.
     pub channel: String,
     /// The room in the program.
     pub chat_id: String,
@@ -84,7 +84,7 @@ pub struct Channel {
     pub thread: Option<String>,
 }
 
-/// A seat: the place of one agent in a session.
+/// A seat: one agent in a session, with its memory.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Seat {
     /// The ID of the seat.
@@ -93,7 +93,7 @@ pub struct Seat {
     pub session_id: SessionId,
     /// The task of the agent in the session.
     pub role: String,
-    /// The agent that starts the agent.
+    /// The configured agent whose process takes the turns of the seat.
     pub agent_id: AgentId,
     /// `true` if the seat receives inputs that name no seat.
     pub is_entry: bool,
@@ -131,13 +131,13 @@ pub struct Automation {
     pub name: String,
     /// The state.
     pub state: AutomationState,
-    /// The reason for which the automation is paused.
+    /// The reason for the pause. `None` if the automation is not paused.
     pub pause_reason: Option<String>,
-    /// A problem that a person should look at. Null if there is none.
+    /// A problem that a person should look at. `None` if there is none.
     pub attention: Option<String>,
     /// The prompt.
     pub prompt: String,
-    /// The agent that starts the agent.
+    /// The configured agent whose process takes the turns of the automation.
     pub agent_id: AgentId,
     /// The working directory of the automation's sessions. `None`: each session gets a folder of its own.
     pub cwd: Option<String>,
@@ -257,7 +257,7 @@ pub struct Message {
 pub struct RunRecord {
     /// The reference to the template of the prompt.
     pub prompt_ref: Option<PromptRef>,
-    /// The prompt as the agent received it. Null if no prompt was sent.
+    /// The prompt as the agent received it. `None` if no prompt was sent.
     pub rendered_prompt: Option<String>,
     /// The values of the template's variables.
     pub variables: Value,

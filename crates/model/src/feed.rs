@@ -44,8 +44,9 @@ impl fmt::Display for FeedCursor {
 /// The error for a text that is not a cursor of a feed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "{given:?} is not a place in a feed: expected the id of an event of that feed, like \
-     812.0197f3c2a9d07cc1a1b2c3d4e5f60718.14"
+    "`{}` is not a cursor of a feed: expected the ID of an event of that feed, such as \
+     812.0197f3c2a9d07cc1a1b2c3d4e5f60718.14",
+    .given.escape_debug()
 )]
 pub struct InvalidFeedCursor {
     given: String,
@@ -101,16 +102,19 @@ mod tests {
 
     #[test]
     fn feed_cursor_parses_its_own_display() {
-        let place = FeedCursor {
+        let cursor = FeedCursor {
             transaction: 812,
             log: Uuid::from_u128(7),
             seq: 14,
         };
-        assert_eq!(place.to_string(), "812.00000000000000000000000000000007.14");
-        for place in [place, FeedCursor::START, FeedCursor::before(i64::MAX)] {
-            assert_eq!(place.to_string().parse(), Ok(place));
-            let json = serde_json::to_string(&place).unwrap();
-            assert_eq!(serde_json::from_str::<FeedCursor>(&json).unwrap(), place);
+        assert_eq!(
+            cursor.to_string(),
+            "812.00000000000000000000000000000007.14"
+        );
+        for cursor in [cursor, FeedCursor::START, FeedCursor::before(i64::MAX)] {
+            assert_eq!(cursor.to_string().parse(), Ok(cursor));
+            let json = serde_json::to_string(&cursor).unwrap();
+            assert_eq!(serde_json::from_str::<FeedCursor>(&json).unwrap(), cursor);
         }
     }
 
@@ -130,29 +134,29 @@ mod tests {
         ] {
             let refused = text.parse::<FeedCursor>().unwrap_err().to_string();
             assert!(
-                refused.starts_with(&format!("{text:?} is not")),
+                refused.starts_with(&format!("`{text}` is not")),
                 "{refused}"
             );
-            assert!(refused.contains("expected the id of an event"), "{refused}");
+            assert!(refused.contains("expected the ID of an event"), "{refused}");
         }
     }
 
     #[test]
     fn feed_cursors_sort_by_transaction_log_and_number() {
-        let place = |transaction, log, seq| FeedCursor {
+        let cursor = |transaction, log, seq| FeedCursor {
             transaction,
             log: Uuid::from_u128(log),
             seq,
         };
         let ordered = [
             FeedCursor::START,
-            place(0, 1, 1),
+            cursor(0, 1, 1),
             FeedCursor::before(1),
-            place(1, 1, 9),
-            place(1, 2, 1),
-            place(1, 2, 2),
+            cursor(1, 1, 9),
+            cursor(1, 2, 1),
+            cursor(1, 2, 2),
             FeedCursor::before(2),
         ];
-        assert!(ordered.is_sorted_by(|one, other| one < other));
+        assert!(ordered.is_sorted_by(|earlier, later| earlier < later));
     }
 }

@@ -40,7 +40,7 @@ struct Anchor {
 
 impl Anchor {
     /// Dates the reading to the middle of the query. The error is at most half of the query's duration, because the
-    /// database read its clock at some instant between question and answer.
+    /// database read its clock at some instant between the request and the response.
     fn of(reading: ClockReading) -> Self {
         let error = reading.round_trip() / 2;
         Self {
@@ -71,7 +71,7 @@ impl Anchor {
 #[derive(Debug, Clone, Copy, Default)]
 pub struct FleetTime {
     anchor: Option<Anchor>,
-    /// The latest instant that [`Self::show`] returned.
+    /// The latest instant that [`Self::now`] returned.
     last: Option<Timestamp>,
 }
 
@@ -87,6 +87,7 @@ impl FleetTime {
             let (expected, error) = (old.at(new.uptime), old.error_at(new.uptime));
             let apart = expected.since(new.time).max(new.time.since(expected));
             if apart <= error + new.error && error < new.error {
+                // The old anchor is the more exact one. Replacing it by a slow reading would add to the uncertainty.
                 return;
             }
         }
@@ -118,8 +119,8 @@ impl FleetTime {
             .last
             .map_or(Duration::ZERO, |last| last.since(anchor.at(uptime)));
         // While the shown time stands still, its known lead adds to the uncertainty.
-        let held = Some(ahead).filter(|ahead| *ahead <= limits::MAX_CLOCK_STANDSTILL);
-        anchor.error_at(uptime) + held.unwrap_or_default()
+        let lead = Some(ahead).filter(|ahead| *ahead <= limits::MAX_CLOCK_STANDSTILL);
+        anchor.error_at(uptime) + lead.unwrap_or_default()
     }
 
     fn at(&self, uptime: Duration) -> Option<Timestamp> {
@@ -145,11 +146,11 @@ mod tests {
         Duration::from_millis(millis)
     }
 
-    /// A reading whose answer took so long.
-    fn clock_reading(asked: Duration, took: Duration, shown: Timestamp) -> ClockReading {
+    /// Returns a reading of `shown` by a query that was sent at the uptime `sent`.
+    fn clock_reading(sent: Duration, took: Duration, shown: Timestamp) -> ClockReading {
         ClockReading {
-            sent_uptime: asked,
-            received_uptime: asked + took,
+            sent_uptime: sent,
+            received_uptime: sent + took,
             database_time: shown,
         }
     }
@@ -167,7 +168,7 @@ mod tests {
         time.add_reading(clock_reading(secs(100), millis(20), noon()));
         assert_eq!(time.now(secs(100) + millis(10)), Some(noon()));
         assert_eq!(time.now(secs(160) + millis(10)), Some(noon() + secs(60)));
-        // An instant before the reading, as another thread may have asked for it.
+        // Another thread may request the time for an uptime before the reading.
         let earlier = FleetTime { last: None, ..time }.now(secs(100));
         assert_eq!(earlier, Some(noon().saturating_sub(millis(10))));
     }
@@ -178,7 +179,7 @@ mod tests {
         time.add_reading(clock_reading(secs(100), millis(20), noon()));
         assert_eq!(time.uncertainty(secs(100) + millis(10)), millis(10));
         assert_eq!(time.uncertainty(secs(110) + millis(10)), millis(20));
-        // Without any answer it is known for more than an hour, and not for two.
+        // Without another reading, the time stays accurate enough for one hour, but not for two.
         assert!(time.uncertainty(secs(100 + 3600)) < limits::MAX_CLOCK_UNCERTAINTY);
         assert!(time.uncertainty(secs(100 + 7200)) > limits::MAX_CLOCK_UNCERTAINTY);
         let mut slow = FleetTime::default();
@@ -190,11 +191,11 @@ mod tests {
     fn more_exact_of_two_agreeing_clock_readings_wins() {
         let mut time = FleetTime::default();
         time.add_reading(clock_reading(secs(100), millis(2), noon()));
-        // This one was on its way for long: all that it says is known better.
+        // This query took long, so its error is larger than that of the known time.
         time.add_reading(clock_reading(secs(110), secs(4), noon() + secs(13)));
         assert_eq!(time.uncertainty(secs(110) + millis(1)), millis(11));
         assert_eq!(time.now(secs(110) + millis(1)), Some(noon() + secs(10)));
-        // Ten seconds of drift are more than this one leaves open.
+        // The error of this reading is smaller than the drift of ten seconds.
         time.add_reading(clock_reading(
             secs(120),
             millis(2),
@@ -231,7 +232,7 @@ mod tests {
                 } else {
                     before + apart
                 };
-                // Even by an answer that was long on its way, as long as it proves it.
+                // A slow reading suffices if the change is larger than its error.
                 time.add_reading(clock_reading(secs(110), millis(2000), set + millis(999)));
                 assert_eq!(time.now(secs(110) + millis(1)), Some(set), "{apart:?}");
             }

@@ -16,7 +16,10 @@ use crate::time::{Entropy, Timestamp};
 
 /// The error for a text that is not an ID.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{given:?} is not {article} id: expected `{prefix}_` and 32 hexadecimal digits")]
+#[error(
+    "`{}` is not {article} ID: expected `{prefix}_` and 32 hexadecimal digits",
+    .given.escape_debug()
+)]
 pub struct InvalidId {
     given: String,
     article: &'static str,
@@ -109,7 +112,7 @@ macro_rules! typed_id {
         #[cfg(feature = "schema")]
         impl utoipa::PartialSchema for $name {
             fn schema() -> utoipa::openapi::RefOr<utoipa::openapi::schema::Schema> {
-                $crate::schema::text(concat!("The id of ", $article, "."))
+                $crate::schema::text(concat!("The ID of ", $article, "."))
                     .pattern(Some(concat!("^", $prefix, "_[0-9a-f]{32}$")))
                     .into()
             }
@@ -136,13 +139,13 @@ macro_rules! typed_id {
 typed_id! {
     /// The ID of a tenant, which owns all other entities.
     TenantId = "ten", "a tenant";
-    /// The ID of an agent, which starts one ACP agent.
+    /// The ID of a configured agent.
     AgentId = "har", "an agent";
     /// The ID of an instance: the data folder of one machine, where agents run.
     InstanceId = "ins", "an instance";
     /// The ID of a session: a conversation with an agent.
     SessionId = "ses", "a session";
-    /// The ID of a seat: the place of one agent in a session, and a row of `agent_definitions`.
+    /// The ID of a seat: one agent in a session, and a row of `agent_definitions`.
     SeatId = "seat", "a seat";
     /// The ID of an automation, which triggers fire.
     AutomationId = "aut", "an automation";
@@ -260,7 +263,7 @@ mod tests {
         let ids: Vec<RunId> = (0..100_000)
             .map(|_| RunId::generate(at(1_700_000_000_000_000), &Zeros))
             .collect();
-        assert!(ids.is_sorted_by(|one, next| one < next));
+        assert!(ids.is_sorted_by(|earlier, later| earlier < later));
         let version = ids.iter().map(|id| id.uuid().get_version_num());
         assert!(version.eq(std::iter::repeat_n(7, ids.len())));
     }
@@ -270,7 +273,7 @@ mod tests {
         let seat = SeatId::generate(at(0), &Zeros).to_string();
         let error = seat.parse::<RunId>().unwrap_err().to_string();
         assert!(
-            error.contains("a run id") && error.contains("run_"),
+            error.contains("a run ID") && error.contains("run_"),
             "{error}"
         );
     }

@@ -2,7 +2,7 @@
 
 /// The error for a policy that is invalid, or contradicts the session mode.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{field} cannot be {value}: {accepted}")]
+#[error("`{field}` cannot be `{value}`: {accepted}")]
 pub struct InvalidPolicy {
     field: &'static str,
     value: String,

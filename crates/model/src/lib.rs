@@ -1,4 +1,17 @@
-//! The domain of Matins: its entities, state machines and decisions.
+//! Defines the domain of Matins: its entities, state machines and decisions.
+//!
+//! ```text
+//! Tenant ─┬─ Session ── Seat ── Run ── Message     a conversation, one agent in it, its turns, the transcript
+//!         ├─ Automation ── Trigger                 a prompt that schedules and webhooks turn into runs
+//!         ├─ Agent                                 the configuration that starts the process of a seat's agent
+//!         └─ Endpoint ── Delivery                  an address that receives notifications
+//!
+//! Trigger ──occurrence::plan──▶ due instants ──automation::decide_occurrence──▶ Run or skip
+//! Run ──turn──▶ outcome::Outcome ──outcome::follow_up──▶ the next attempt, or the end of the input
+//! ```
+//!
+//! The modules `entity` and `run` have the entities, `lifecycle` the trait of the state machines, and `limits` all
+//! limits and default intervals. Read `entity.rs` first, then `run.rs` and `occurrence.rs`.
 //!
 //! **Invariant:** this crate does no I/O, has no `async` code, and never reads a clock, randomness or the
 //! environment. A function that depends on time or chance takes a [`Timestamp`], a [`Clock`] or an [`Entropy`], so

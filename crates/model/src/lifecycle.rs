@@ -5,7 +5,7 @@ use std::fmt;
 
 /// The error for a move that the current state does not allow.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{what} is {state}, so it cannot {event}")]
+#[error("the {what} is {state}, so it cannot {event}")]
 pub struct InvalidTransition {
     /// The entity: `session`, `run`, `automation` or `approval`.
     pub what: &'static str,
@@ -36,7 +36,7 @@ pub trait Lifecycle: Copy + Eq + fmt::Display + 'static {
     ///
     /// # Errors
     ///
-    /// [`Refused`] if this state does not allow the event.
+    /// Returns [`InvalidTransition`] if this state does not allow the event.
     fn apply(self, event: Self::Event) -> Result<Self, InvalidTransition> {
         self.next_state(event).ok_or_else(|| InvalidTransition {
             what: Self::WHAT,

@@ -68,10 +68,10 @@ pub const WATCHDOG_INTERVAL: Duration = Duration::from_mins(1);
 /// The period in which a server updates its presence in a database that several servers share.
 pub const PRESENCE_INTERVAL: Duration = Duration::from_secs(20);
 
-/// The age of a server's last presence update from which other servers count it as gone.
+/// The age of a server's last presence update from which other servers count it as offline.
 pub const SERVER_OFFLINE_AFTER: Duration = Duration::from_mins(2);
 
-// Several updates fit into the age, so that one failed update does not make a server look gone.
+// Several updates fit into the age, so that one failed update does not make a server look offline.
 const _: () = assert!(PRESENCE_INTERVAL.as_secs() * 3 <= SERVER_OFFLINE_AFTER.as_secs());
 
 /// The default time for which the internal record of a run is kept after the run's end.
@@ -108,7 +108,7 @@ pub const CONTENT_BYTES: usize = 1 << 20;
 /// The longest name of an entity, in bytes.
 pub const NAME_BYTES: usize = 200;
 
-/// The longest answer that is kept of one turn, in bytes. The rest is cut, and a notice in the transcript says so.
+/// The longest answer that is kept of one turn, in bytes. The rest is cut, and the transcript gets a notice.
 pub const ANSWER_BYTES: usize = 4 << 20;
 
 /// The maximum size of tool calls, thoughts and plans that the transcript keeps of one turn, in bytes. Beyond it,

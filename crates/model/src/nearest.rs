@@ -5,12 +5,12 @@ const MAX_COMPARED_BYTES: usize = 200;
 
 /// Returns the known name that is most similar to `given`, regardless of case. Returns `None` if more than one byte
 /// in three differs, so that an error never suggests an unrelated name.
-pub fn nearest<'a>(given: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+pub fn nearest<'a>(given: &str, names: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     if given.len() > MAX_COMPARED_BYTES {
         return None;
     }
     let lower = given.to_lowercase();
-    known
+    names
         .into_iter()
         .map(|name| (distance(&lower, &name.to_lowercase()), name))
         .filter(|(differing, name)| *differing * 3 <= given.len().max(name.len()))
@@ -45,8 +45,8 @@ mod tests {
 
     #[test]
     fn nearest_name_is_suggested_only_if_similar() {
-        let known = ["claude", "codex", "good", "daily news"];
-        for (given, offered) in [
+        let names = ["claude", "codex", "good", "daily news"];
+        for (given, expected) in [
             ("cluade", Some("claude")),
             ("Claude", Some("claude")),
             ("codx", Some("codex")),
@@ -55,8 +55,8 @@ mod tests {
             ("gemini", None),
             ("", None),
         ] {
-            assert_eq!(nearest(given, known), offered, "{given:?}");
+            assert_eq!(nearest(given, names), expected, "{given:?}");
         }
-        assert_eq!(nearest(&"x".repeat(100_000), known), None);
+        assert_eq!(nearest(&"x".repeat(100_000), names), None);
     }
 }

@@ -1,5 +1,5 @@
-//! The decision of a poll of one trigger: which due instants become runs or skips, which are missed, and when the
-//! trigger is due next.
+//! The decision of a poll of one trigger: the due instants that become runs or skips, those that are missed, and the
+//! next due instant.
 //!
 //! **Invariant:** every due instant ends up in exactly one of [`Plan::occurrences`], [`Plan::missed`] and a later
 //! plan.
@@ -359,24 +359,24 @@ mod tests {
 
     #[test]
     fn stopped_trigger_backlog_is_one_missed_range() {
-        let owing = |now: &str| {
+        let backlog_at = |now: &str| {
             let schedule = every("1h");
             let trigger = TriggerId::from_uuid(Uuid::nil());
             let policies = with(CatchUp::All);
             let cursor = scheduled_fire(trigger, &schedule, &policies, at("2026-01-01T09:00:00Z"));
             backlog(trigger, &schedule, &policies, cursor, at(now))
         };
-        assert_eq!(owing("2026-01-01T08:59:59Z"), None);
-        let stretch = |last: &str, count| MissedRange {
+        assert_eq!(backlog_at("2026-01-01T08:59:59Z"), None);
+        let range = |last: &str, count| MissedRange {
             first: at("2026-01-01T09:00:00Z"),
             last: at(last),
             count,
         };
-        let one = stretch("2026-01-01T09:00:00Z", 1);
-        assert_eq!(owing("2026-01-01T09:00:01Z"), Some(one));
-        let late = stretch("2026-01-01T11:00:00Z", 3);
-        assert_eq!(owing("2026-01-01T11:00:01Z"), Some(late));
-        assert_eq!(owing("2026-01-01T11:30:00Z"), Some(late));
+        let single = range("2026-01-01T09:00:00Z", 1);
+        assert_eq!(backlog_at("2026-01-01T09:00:01Z"), Some(single));
+        let late = range("2026-01-01T11:00:00Z", 3);
+        assert_eq!(backlog_at("2026-01-01T11:00:01Z"), Some(late));
+        assert_eq!(backlog_at("2026-01-01T11:30:00Z"), Some(late));
     }
 
     #[test]

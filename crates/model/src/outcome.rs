@@ -34,7 +34,7 @@ text_enum! {
     FailureKind, "a kind of failure" {
         /// The agent's process could not be started, or did not answer `initialize` in time.
         Start = "start",
-        /// The agent requires a sign-in, and the agent does not name a sign-in method that the agent offers.
+        /// The agent requires a sign-in, and its configuration names no sign-in method that the agent offers.
         SignIn = "sign_in",
         /// The agent speaks another version of the protocol, or violates the protocol.
         Protocol = "protocol",
@@ -54,7 +54,7 @@ text_enum! {
         Inactive = "inactive",
         /// The turn took longer than the `timeout_seconds` policy allows.
         Timeout = "timeout",
-        /// The agent's processes exceeded the resource limits of their agent.
+        /// The agent's processes exceeded their resource limits.
         Limit = "limit",
         /// A budget is used up.
         Budget = "budget",
@@ -62,7 +62,7 @@ text_enum! {
         WorkerLost = "worker_lost",
         /// The server stopped and requeued the input.
         Requeued = "handed_back",
-        /// The instance that held the agent's memory is gone.
+        /// The instance that held the agent's memory was removed.
         InstanceGone = "instance_gone",
         /// Matins itself failed, because the process that guards the agent could not be started.
         Internal = "internal",

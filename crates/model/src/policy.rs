@@ -156,11 +156,12 @@ impl Policies {
         let overlap = self.overlap(mode);
         let refuse =
             |field, value: String, accepted| Err(InvalidPolicy::new(field, value, accepted));
+        // 1. Overlap and session mode.
         if overlap == Overlap::Allow && mode != SessionMode::Fresh {
             return refuse(
                 "overlap",
                 overlap.to_string(),
-                "only automations with fresh sessions can run beside themselves",
+                "only automations with fresh sessions can have parallel runs; use queue or skip",
             );
         }
         // A bound session belongs to a person's conversation, whose turn an automation must not cancel.
@@ -168,7 +169,7 @@ impl Policies {
             return refuse(
                 "overlap",
                 overlap.to_string(),
-                "a turn in somebody's conversation is not called off; use queue or skip",
+                "an automation cannot cancel a turn in a person's conversation; use queue or skip",
             );
         }
         // 2. Minimum values.
@@ -180,7 +181,7 @@ impl Policies {
             ("ask_seconds", self.ask_seconds, 1),
         ] {
             if value < least {
-                return refuse(field, value.to_string(), "at least 1 is expected");
+                return refuse(field, value.to_string(), "expected at least 1");
             }
         }
         self.budget.validate()?;
@@ -190,13 +191,13 @@ impl Policies {
         };
         if !precheck.has_program() {
             let given = format!("{:?}", precheck.command);
-            return refuse("precheck.command", given, "a program is expected");
+            return refuse("precheck.command", given, "expected a program");
         }
         if precheck.timeout_seconds == 0 {
             return refuse(
                 "precheck.timeout_seconds",
                 "0".into(),
-                "at least 1 is expected",
+                "expected at least 1",
             );
         }
         Ok(())
@@ -278,7 +279,7 @@ mod tests {
             (&["check"][..], 0, "precheck.timeout_seconds"),
         ] {
             let refused = refused(command, seconds).unwrap();
-            assert!(refused.starts_with(field), "{refused}");
+            assert!(refused.starts_with(&format!("`{field}`")), "{refused}");
         }
     }
 }

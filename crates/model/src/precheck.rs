@@ -136,7 +136,7 @@ impl fmt::Display for PrecheckExit {
             Self::Code(code) => write!(f, "exit code {code}"),
             Self::Signal(signal) => write!(f, "signal {signal}"),
             Self::Timeout => f.write_str("timeout"),
-            Self::NotStarted(why) => write!(f, "not started: {why}"),
+            Self::NotStarted(reason) => write!(f, "not started: {reason}"),
             Self::Unknown => f.write_str("unknown status"),
         }
     }
@@ -150,7 +150,7 @@ mod tests {
 
     #[test]
     fn precheck_exit_code_decides_the_turn() {
-        for (reply, verdict) in [
+        for (exit, decision) in [
             (PrecheckExit::Code(0), PrecheckDecision::Accept),
             (PrecheckExit::Code(1), PrecheckDecision::Decline),
             (PrecheckExit::Code(2), PrecheckDecision::Unclear),
@@ -165,7 +165,7 @@ mod tests {
             ),
             (PrecheckExit::Unknown, PrecheckDecision::Unclear),
         ] {
-            assert_eq!(reply.decision(), verdict, "{reply}");
+            assert_eq!(exit.decision(), decision, "{exit}");
         }
     }
 
@@ -174,7 +174,7 @@ mod tests {
         let server = [("PATH", "/bin"), ("SECRET", "x")]
             .map(|(name, value)| (name.to_owned(), value.to_owned()))
             .into();
-        let question = PrecheckJob {
+        let job = PrecheckJob {
             run: RunId::from_uuid(Uuid::from_u128(1)),
             session: SessionId::from_uuid(Uuid::from_u128(2)),
             cwd: "/work".into(),
@@ -183,7 +183,7 @@ mod tests {
             scheduled_for: Some("2026-05-04T09:00:00Z".parse().unwrap()),
             precheck: Precheck::new(vec!["true".into()]),
         };
-        let environment = question.environment(&server);
+        let environment = job.environment(&server);
         let shown: Vec<_> = environment
             .iter()
             .map(|(name, value)| format!("{name}={value}"))
@@ -191,7 +191,7 @@ mod tests {
         assert_eq!(
             shown,
             [
-                format!("MATINS_AUTOMATION_ID={}", question.automation),
+                format!("MATINS_AUTOMATION_ID={}", job.automation),
                 "MATINS_AUTOMATION_NAME=report".into(),
                 "MATINS_SCHEDULED_FOR=2026-05-04T09:00:00Z".into(),
                 "PATH=/bin".into(),

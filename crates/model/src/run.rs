@@ -282,7 +282,7 @@ impl RunState {
         }
     }
 
-    /// `true` if this worker has claimed the run, and the turn has not begun.
+    /// Returns `true` if this worker has claimed the run, and the turn has not begun.
     pub fn is_claimed_by(&self, worker: &WorkerId) -> bool {
         matches!(self, Self::Delivered { worker_id, .. } if worker_id == worker)
     }

@@ -1,7 +1,7 @@
 //! Secrets that sign webhooks, in the form of [Standard Webhooks](https://www.standardwebhooks.com).
 //!
-//! **Invariant:** only [`Secret::reveal`] and [`Secret::bytes`] disclose a secret. `Debug` and errors never contain
-//! a secret.
+//! **Invariant:** only [`SigningSecret::reveal`] and [`SigningSecret::bytes`] disclose a secret. `Debug` and errors
+//! never contain a secret.
 
 use std::{fmt, str::FromStr};
 
@@ -22,7 +22,7 @@ pub struct SigningSecret(Vec<u8>);
 
 /// The error for a text that is not a signing secret. The error does not contain the text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("read the signing secret: expected {PREFIX} and the base64 of 24 to 64 bytes")]
+#[error("invalid signing secret: expected `{PREFIX}` and the base64 of 24 to 64 bytes")]
 pub struct InvalidSigningSecret;
 
 impl SigningSecret {
@@ -60,7 +60,7 @@ impl FromStr for SigningSecret {
 
 impl fmt::Debug for SigningSecret {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Secret")
+        f.write_str("SigningSecret(..)")
     }
 }
 
@@ -100,13 +100,14 @@ mod tests {
         let secret = SigningSecret::generate(&Sevens);
         assert_eq!(secret.bytes(), [7; 32]);
         assert_eq!(secret.reveal().parse(), Ok(secret.clone()));
-        assert_eq!(format!("{secret:?}"), "Secret");
+        assert_eq!(format!("{secret:?}"), "SigningSecret(..)");
         let both = SigningSecrets {
             current: secret.clone(),
             previous: Some((secret, Timestamp::UNIX_EPOCH)),
         };
-        let shown = "Secrets { current: Secret, previous: Some((Secret, 1970-01-01T00:00:00Z)) }";
-        assert_eq!(format!("{both:?}"), shown);
+        let debug = "SigningSecrets { current: SigningSecret(..), \
+                     previous: Some((SigningSecret(..), 1970-01-01T00:00:00Z)) }";
+        assert_eq!(format!("{both:?}"), debug);
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! What occurrences become and what follows outcomes, case by case.
+//! Tests of the decisions about occurrences and about retries, case by case.
 
 use std::time::Duration;
 
@@ -91,18 +91,18 @@ fn overlap_policy_decides_while_sibling_run_is_active() {
 fn full_queue_skips_occurrence() {
     let mut policies = with(Overlap::Queue);
     policies.queue_limit = 2;
-    let standing = |waiting| OccurrenceContext {
+    let context = |waiting| OccurrenceContext {
         active_runs: 1,
         waiting_runs: waiting,
         ..IDLE
     };
     assert_eq!(
-        decide_occurrence(SessionMode::Fresh, &policies, standing(1)),
+        decide_occurrence(SessionMode::Fresh, &policies, context(1)),
         DEFER
     );
     let skip = OccurrenceDecision::Skip(SkipReason::QueueFull);
     assert_eq!(
-        decide_occurrence(SessionMode::Fresh, &policies, standing(2)),
+        decide_occurrence(SessionMode::Fresh, &policies, context(2)),
         skip
     );
 }
@@ -126,12 +126,12 @@ fn closed_session_skips_and_paused_session_defers_occurrence() {
             OccurrenceDecision::Skip(SkipReason::SessionClosed),
         ),
     ] {
-        let standing = OccurrenceContext {
+        let context = OccurrenceContext {
             session: Some(state),
             ..IDLE
         };
         assert_eq!(
-            decide_occurrence(SessionMode::Bound, &with(Overlap::Queue), standing),
+            decide_occurrence(SessionMode::Bound, &with(Overlap::Queue), context),
             expected,
             "{state}"
         );
@@ -144,7 +144,7 @@ fn contradicting_policy_is_refused_by_name() {
         .validate(SessionMode::Continuous)
         .unwrap_err()
         .to_string();
-    assert!(error.contains("overlap cannot be allow"), "{error}");
+    assert!(error.contains("`overlap` cannot be `allow`"), "{error}");
     assert!(
         with(Overlap::CancelRunning)
             .validate(SessionMode::Bound)
@@ -277,13 +277,13 @@ fn lost_worker_is_retried_or_failed_by_on_crash_policy() {
 
 #[test]
 fn requeue_uses_up_no_attempt() {
-    let handed_back = failed(FailureKind::Requeued, true);
+    let requeued = failed(FailureKind::Requeued, true);
     let expected = FollowUp::Retry(NextAttempt {
         not_before: None,
         interrupted: true,
         counts_as_failure: false,
     });
-    assert_eq!(after(&handed_back, 7, &Policies::default()), expected);
+    assert_eq!(after(&requeued, 7, &Policies::default()), expected);
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! Every pair of state and event, and the diagrams in `docs/states.md`.
+//! Tests of every pair of state and event, and of the diagrams in `docs/states.md`.
 
 use std::{fs, path::Path};
 
@@ -7,7 +7,7 @@ use crate::{
     session::SessionStatus,
 };
 
-/// One line a state: the state after each event in turn, `-` where it is refused.
+/// Returns one line for each state: the state after each event in order, or `-` if the event is refused.
 fn table<S: Lifecycle>() -> Vec<String> {
     let line = |state: &S| {
         let next = S::EVENTS.iter().map(|event| match state.apply(*event) {

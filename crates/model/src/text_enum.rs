@@ -2,7 +2,7 @@
 
 /// The error for a text that is not one of an enum's words.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{given:?} is not {what}: expected one of {accepted}")]
+#[error("`{}` is not {what}: expected one of {accepted}", .given.escape_debug())]
 pub struct UnknownWord {
     /// The rejected text, cut to 80 characters.
     pub given: String,

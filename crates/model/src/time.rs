@@ -15,7 +15,7 @@ pub struct Timestamp(jiff::Timestamp);
 
 /// The error for an instant outside of the years -9999 to 9999.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{0} microseconds since 1970 is outside the years -9999 to 9999")]
+#[error("the instant {0} microseconds after 1970 is outside the years -9999 to 9999")]
 pub struct OutOfRange(i64);
 
 impl Timestamp {

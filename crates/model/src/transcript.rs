@@ -14,7 +14,7 @@ use crate::{
 /// The automation of a turn, as the metadata of its rows names it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AutomationSource {
-    /// The ID of the deleted automation.
+    /// The ID of the automation.
     pub automation_id: AutomationId,
     /// The name of the automation when the turn began.
     pub automation_name: String,
@@ -116,7 +116,7 @@ pub enum AnswerExtent {
 pub fn closing_notice(outcome: &Outcome, answer: AnswerExtent) -> Option<String> {
     let cut = || {
         let megabytes = limits::ANSWER_BYTES >> 20;
-        format!("The answer was longer than {megabytes} MiB; the rest of it was not kept.")
+        format!("The answer was longer than {megabytes} MiB; the rest was not kept.")
     };
     let end = end_text(outcome, answer);
     match (answer, end) {
@@ -138,12 +138,13 @@ fn end_text(outcome: &Outcome, answer: AnswerExtent) -> Option<String> {
         }
         Outcome::Stopped(StopReason::Refusal) => "The turn failed: the agent refused.".into(),
         Outcome::Stopped(StopReason::Cancelled) => {
-            "The turn failed: the agent ended it as cancelled, and nobody had called it off.".into()
+            "The turn failed: the agent ended it as cancelled without a request to cancel it."
+                .into()
         }
         Outcome::Cancelled(reason) => format!("The turn was cancelled: {reason}."),
         Outcome::Failed(failure) => match failure.kind {
             FailureKind::Requeued => format!(
-                "The turn was interrupted: {} and handed it back.",
+                "The turn was interrupted: {}, and the input was requeued.",
                 failure.message
             ),
             FailureKind::WorkerLost => {

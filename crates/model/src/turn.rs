@@ -1,7 +1,7 @@
-//! The messages between a turn and the `Ledger` that stores its progress: the assignment, the replies to heartbeats,
+//! The messages between a turn and the `TurnStore` that stores its progress: the assignment, the replies to heartbeats,
 //! the rows of the transcript, and the end.
 //!
-//! **Invariant:** a write of a worker that no longer owns the run changes nothing and returns `Lost`, so that a stale
+//! **Invariant:** a write of a worker that no longer owns the run changes nothing and returns `Fenced`, so that a stale
 //! worker cannot overwrite the work of its successor.
 
 use serde::{Deserialize, Serialize};
@@ -31,7 +31,7 @@ pub struct Assignment {
     pub session: Session,
     /// The seat, with the agent's memory.
     pub seat: Seat,
-    /// The agent that starts the agent.
+    /// The configured agent whose process takes the turn.
     pub agent: Agent,
     /// The policies that apply to the turn.
     pub policies: Policies,
@@ -43,12 +43,12 @@ pub struct Assignment {
     pub accounts: Accounts,
 }
 
-/// The reply to a worker that asks to begin its claimed run.
+/// The reply to a worker that requests to begin its claimed run.
 #[derive(Debug)]
 pub enum StartReply {
     /// The turn has begun.
     Started(Box<Assignment>),
-    /// The automation has a precheck. The worker must run it and report its result when it asks again.
+    /// The automation has a precheck. The worker must run it and report its result with its next request.
     RunPrecheck(Box<PrecheckJob>),
     /// The run waits again: its session is paused, a budget is used up, or only a later version of Matins supports
     /// the settings of its automation.
@@ -94,7 +94,7 @@ pub struct TurnResult {
     pub outcome: Outcome,
     /// The agent's answer, as far as it was received.
     pub answer: String,
-    /// The agent's own session. `None` if the agent did not get as far as opening one.
+    /// The agent's own session. `None` if the agent opened no session.
     pub acp_session_id: Option<AcpSessionId>,
     /// `true` if the agent ended the turn itself, so that its session counts as the seat's memory.
     pub turn_ended: bool,
@@ -111,7 +111,7 @@ pub struct TurnResult {
 }
 
 impl TurnResult {
-    /// Returns an end with an outcome and nothing else.
+    /// Returns a result with an outcome and nothing else.
     pub fn with_outcome(outcome: Outcome) -> Self {
         Self {
             outcome,
@@ -159,7 +159,7 @@ pub struct ClaimedRun {
     pub tenant: crate::ids::TenantId,
     /// The number of the attempt at its input, from 1.
     pub attempt: i64,
-    /// The instant at which the input came. For an occurrence: its due instant.
+    /// The instant at which the input arrived. For an occurrence: its due instant.
     pub input_at: crate::time::Timestamp,
 }
 

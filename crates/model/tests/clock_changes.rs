@@ -1,11 +1,11 @@
-//! The page `docs/clock-changes.md` says what the code does.
+//! Tests that the examples in `docs/reference/clock-changes.md` match the code.
 #![expect(clippy::unwrap_used, reason = "helpers of tests may panic")]
 
 use model::schedule::{Schedule, Spec, format_instant};
 
-const PAGE: &str = include_str!("../../../docs/clock-changes.md");
+const PAGE: &str = include_str!("../../../docs/reference/clock-changes.md");
 
-/// Rows of the table of examples, taken apart.
+/// Returns the cells of each row of the table of examples.
 fn examples() -> impl Iterator<Item = [&'static str; 4]> {
     PAGE.split_once("## Examples")
         .unwrap()
@@ -35,7 +35,11 @@ fn clock_change_examples_in_docs_match_code() {
         };
         let [date, time, offset] = after.split(' ').collect::<Vec<_>>().try_into().unwrap();
         let from = format!("{date}T{time}{offset}").parse().unwrap();
-        assert_eq!(shown(from), after, "the zone shows another offset then");
+        assert_eq!(
+            shown(from),
+            after,
+            "the zone has another offset at this instant"
+        );
         let expected: Vec<&str> = fires.split(", ").collect();
         let found = schedule.upcoming(from, expected.len());
         let found: Vec<String> = found.into_iter().map(shown).collect();

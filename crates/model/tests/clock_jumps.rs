@@ -1,5 +1,5 @@
-//! Triggers under clocks that jump, stand still and drift: a scheduler that only plans, on a clock
-//! that only this test moves.
+//! Tests of triggers under clocks that jump, stand still and drift: a scheduler that only plans, on a clock that only
+//! the test moves.
 #![expect(clippy::unwrap_used, reason = "helpers of tests may panic")]
 
 use std::time::Duration;
@@ -18,27 +18,27 @@ const HOUR: Duration = Duration::from_hours(1);
 const FIFTY_YEARS: Duration = Duration::from_hours(50 * 365 * 24 + 12 * 24);
 const TIMESTAMP_RESOLUTION: Duration = Duration::from_micros(1);
 
-/// What happens to the machine.
+/// An event of the machine.
 #[derive(Debug, Clone, Copy)]
 enum Event {
-    /// The scheduler runs for so long, on a clock that gains so many millionths.
+    /// The scheduler runs for this time, on a clock that gains this many microseconds per second.
     Run(Duration, i64),
-    /// The machine sleeps: time goes on, and nobody looks.
+    /// The machine sleeps: time goes on, and the scheduler does not poll.
     Sleep(Duration),
-    /// Somebody sets the clock forward.
+    /// The clock is set forward.
     Forward(Duration),
-    /// Somebody sets the clock back.
+    /// The clock is set back.
     Back(Duration),
 }
 
-/// A run and when it was made.
+/// A run, and the instant of its creation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct FiredRun {
     scheduled_for: Timestamp,
     at: Timestamp,
 }
 
-/// One trigger, its scheduler and the clock that they go by.
+/// One trigger, its scheduler and their clock.
 struct Machine {
     trigger: TriggerId,
     schedule: Schedule,
@@ -72,7 +72,7 @@ impl Machine {
         }
     }
 
-    /// Looks, and sleeps until the next instant or for a slice, as each loop of the server does.
+    /// Polls, and sleeps until the next instant or for a slice, as each loop of the server does.
     fn run(&mut self, time: Duration, gained: i64) {
         let mut left = time;
         loop {
@@ -91,7 +91,7 @@ impl Machine {
         }
     }
 
-    /// One look, held to what a trigger owes.
+    /// Polls once, and checks that each due instant is handled exactly once and not early.
     fn poll(&mut self) {
         let now = self.clock;
         let Some(first) = self.next else { return };
@@ -106,21 +106,25 @@ impl Machine {
             assert_eq!(plan.next, Some(first), "moved at {now} without being due");
             return;
         }
-        let (mut runs, mut missed, mut looks) = (Vec::new(), 0, 0);
+        let (mut runs, mut missed, mut plans) = (Vec::new(), 0, 0);
         let mut expected = Some(first.scheduled_for);
         while let Some(cursor) = self.next.filter(|due| due.fire_at <= now) {
             let (trigger, policies) = (self.trigger, &self.policies);
             let plan = occurrence::plan(trigger, &self.schedule, policies, cursor, now);
-            if let Some(stretch) = plan.missed {
-                assert_eq!(Some(stretch.first), expected, "missed out of turn");
-                let before = stretch.first.saturating_sub(TIMESTAMP_RESOLUTION);
-                assert_eq!(stretch.count, self.schedule.count(before, stretch.last));
-                expected = self.schedule.next_after(stretch.last);
-                missed += stretch.count;
+            if let Some(range) = plan.missed {
+                assert_eq!(Some(range.first), expected, "missed out of order");
+                let before = range.first.saturating_sub(TIMESTAMP_RESOLUTION);
+                assert_eq!(range.count, self.schedule.count(before, range.last));
+                expected = self.schedule.next_after(range.last);
+                missed += range.count;
             }
             assert!(plan.occurrences.len() <= OCCURRENCES_PER_FIRE);
             for at in plan.occurrences {
-                assert_eq!(Some(at), expected, "twice, out of turn, or one left out");
+                assert_eq!(
+                    Some(at),
+                    expected,
+                    "an instant is repeated, out of order or left out"
+                );
                 assert!(self.fire_at(at) <= now, "{at} fires early, at {now}");
                 expected = self.schedule.next_after(at);
                 runs.push(at);
@@ -128,13 +132,13 @@ impl Machine {
             assert_eq!(
                 plan.next.map(|due| due.scheduled_for),
                 expected,
-                "one left out"
+                "an instant is left out"
             );
             self.next = plan.next;
-            looks += 1;
+            plans += 1;
             assert!(
-                looks <= runs.len() / OCCURRENCES_PER_FIRE + 1,
-                "no end of looks"
+                plans <= runs.len() / OCCURRENCES_PER_FIRE + 1,
+                "too many plans for the runs"
             );
         }
         assert_eq!(
@@ -160,7 +164,7 @@ impl Machine {
         due.unwrap().fire_at
     }
 
-    /// The last instant from `first` on whose moment has come.
+    /// Returns the last instant, from `first` on, that has fired by `now`.
     fn latest(&self, first: Timestamp, now: Timestamp) -> Timestamp {
         // Jitter stays within an hour here, and a weekend within four days.
         let latest = |hours: u32| {
@@ -172,16 +176,16 @@ impl Machine {
         latest(2).or_else(|| latest(4 * 24)).unwrap_or(first)
     }
 
-    /// What SPEC section 4 says is to run of what was due from `first` on.
+    /// Returns the instants from `first` on that must run according to SPEC section 4.
     fn expected_runs(&self, first: Timestamp, now: Timestamp) -> Vec<Timestamp> {
         let latest = self.latest(first, now);
         let late = now.since(self.fire_at(latest));
         let window = Duration::from_secs(self.policies.catch_up_window_seconds);
-        let made_up_for = match self.policies.catch_up {
+        let catch_up_limit = match self.policies.catch_up {
             CatchUp::None => Duration::ZERO,
             CatchUp::Latest | CatchUp::All => window,
         };
-        if late > made_up_for.max(FIRE_GRACE) {
+        if late > catch_up_limit.max(FIRE_GRACE) {
             return Vec::new();
         }
         if self.policies.catch_up != CatchUp::All || late > window {
@@ -217,7 +221,7 @@ fn with(catch_up: CatchUp) -> Policies {
     }
 }
 
-/// A machine whose automation fires each hour and has fired at nine; it is a quarter past.
+/// Returns a machine at a quarter past nine. Its automation fires each hour, and has fired at nine.
 fn machine_at_quarter_past_nine(catch_up: CatchUp) -> Machine {
     let start = at("2026-11-21T08:59:00Z");
     let mut machine = Machine::new(&cron("0 * * * *", "UTC"), with(catch_up), start);
@@ -248,7 +252,7 @@ fn first_poll_after_sleep_catches_up_by_policy() {
         if let Some(last) = machine.scheduled().last() {
             assert_eq!(last, "2026-11-21T17:00:00Z");
         }
-        // And the day goes on.
+        // The schedule continues as usual.
         machine.apply(Event::Run(HOUR, 0));
         assert_eq!(machine.scheduled().last().unwrap(), "2026-11-21T18:00:00Z");
     }
@@ -280,7 +284,7 @@ fn clock_set_back_fires_nothing_again() {
     for catch_up in CatchUp::ALL {
         let mut machine = machine_at_quarter_past_nine(*catch_up);
         machine.apply(Event::Back(HOUR));
-        // 8:15 to 9:59, the second time: nine o'clock has been.
+        // From 8:15 to 9:59 for the second time: the instant at nine has fired already.
         machine.apply(Event::Run(Duration::from_mins(104), 0));
         assert_eq!(
             (machine.scheduled(), machine.missed),
@@ -294,7 +298,7 @@ fn clock_set_back_fires_nothing_again() {
     machine.apply(Event::Back(FIFTY_YEARS));
     machine.apply(Event::Run(3 * HOUR, 0));
     assert_eq!((machine.scheduled(), machine.missed), (vec![], 0));
-    // Set right again, three hours later.
+    // The clock is corrected three hours later.
     machine.apply(Event::Forward(FIFTY_YEARS));
     machine.apply(Event::Run(SLEEP_SLICE, 0));
     let hours = ["10", "11", "12"].map(|hour| format!("2026-11-21T{hour}:00:00Z"));
@@ -307,7 +311,7 @@ fn drifting_clock_fires_on_time() {
         let start = at("2026-11-20T23:30:00Z");
         let mut machine = Machine::new(&cron("0 * * * *", "UTC"), with(CatchUp::None), start);
         machine.apply(Event::Run(7 * 24 * HOUR, gained));
-        // Five minutes in a week are not enough for an hour more or less.
+        // A drift of five minutes in a week neither adds nor removes an hour.
         assert_eq!(
             (machine.fired.len(), machine.missed),
             (7 * 24, 0),
@@ -348,7 +352,7 @@ fn backlog_of_seconds_is_caught_up_in_pieces() {
 }
 
 fn event() -> impl Strategy<Value = Event> {
-    let seconds = |most: u64| (0..most * 1000).prop_map(Duration::from_millis);
+    let seconds = |max: u64| (0..max * 1000).prop_map(Duration::from_millis);
     prop_oneof![
         4 => (seconds(7200), -500..500_i64).prop_map(|(time, gained)| Event::Run(time, gained)),
         2 => seconds(90_000).prop_map(Event::Sleep),

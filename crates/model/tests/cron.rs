@@ -1,4 +1,4 @@
-//! What cron expressions mean, case by case.
+//! Tests of the meaning of cron expressions, case by case.
 #![expect(clippy::unwrap_used, reason = "helpers of tests may panic")]
 
 use model::{
@@ -18,7 +18,7 @@ fn at(text: &str) -> Timestamp {
     text.parse().unwrap()
 }
 
-/// The next fires in UTC as `2026-12-01T09:00`, seconds only where there are any.
+/// Returns the next fires in UTC in the form `2026-12-01T09:00`, with seconds only if they are not zero.
 fn fires(expression: &str, after: &str, n: usize) -> Vec<String> {
     let schedule = parse(expression, "UTC").unwrap();
     let fires = schedule.upcoming(at(after), n).into_iter();
@@ -36,22 +36,22 @@ fn fires(expression: &str, after: &str, n: usize) -> Vec<String> {
 #[case("   ", "it has 0 fields")]
 #[case("0 9 * *", "it has 4 fields")]
 #[case("0 0 9 * * * 2027", "it has 7 fields")]
-#[case("@reboot", "accepted names are @yearly")]
-#[case("@daily x", "accepted names are @yearly")]
-#[case("0 9 * * @daily", "day-of-week field \"@daily\"")]
-#[case("*/0 * * * *", "minute field \"*/0\"")]
-#[case("*/90 * * * *", "minute field \"*/90\"")]
-#[case("0,30, * * * *", "minute field \"0,30,\"")]
-#[case("60 0 9 * * *", "second field \"60\"")]
-#[case("0 24 * * *", "hour field \"24\"")]
-#[case("0 9 * * MONDAY", "day-of-week field \"MONDAY\"")]
+#[case("@reboot", "expected @yearly")]
+#[case("@daily x", "expected @yearly")]
+#[case("0 9 * * @daily", "day-of-week field `@daily`")]
+#[case("*/0 * * * *", "minute field `*/0`")]
+#[case("*/90 * * * *", "minute field `*/90`")]
+#[case("0,30, * * * *", "minute field `0,30,`")]
+#[case("60 0 9 * * *", "second field `60`")]
+#[case("0 24 * * *", "hour field `24`")]
+#[case("0 9 * * MONDAY", "day-of-week field `MONDAY`")]
 fn invalid_cron_expression_is_refused_with_its_problem(
     #[case] expression: &str,
-    #[case] says: &str,
+    #[case] expected: &str,
 ) {
     let error = parse(expression, "UTC").unwrap_err().to_string();
     assert!(
-        error.contains(says) && error.contains("accepted"),
+        error.contains(expected) && error.contains("expected"),
         "{error}"
     );
 }
@@ -61,7 +61,7 @@ fn cron_expression_length_is_limited() {
     let long = format!("{} * * * *", "0,".repeat(MAX_EXPRESSION_BYTES) + "0");
     let error = parse(&long, "UTC").unwrap_err().to_string();
     assert!(
-        error.contains("accepted are up to 512") && error.len() < 300,
+        error.contains("expected at most 512") && error.len() < 300,
         "{error}"
     );
     let all: Vec<String> = (0..60).map(|minute| minute.to_string()).collect();
@@ -78,11 +78,11 @@ fn cron_expression_length_is_limited() {
 fn cron_expression_that_never_fires_is_refused(
     #[case] expression: &str,
     #[case] zone: &str,
-    #[case] says: &str,
+    #[case] expected: &str,
 ) {
     let error = parse(expression, zone).unwrap_err();
     assert!(matches!(error, Error::NeverFires { .. }), "{error:?}");
-    assert!(error.to_string().contains(says), "{error}");
+    assert!(error.to_string().contains(expected), "{error}");
 }
 
 #[test]
@@ -130,11 +130,11 @@ fn cron_expression_gives_expected_instants(#[case] expression: &str, #[case] exp
 }
 
 #[rstest]
-// Either day field, where both restrict.
+// If both day fields restrict, one match suffices.
 #[case("0 9 13 * 5", &["2026-11-27T09:00", "2026-12-04T09:00", "2026-12-11T09:00", "2026-12-13T09:00"])]
-// Both, where one begins with `*`: Fridays on odd days.
+// If one day field begins with `*`, both must match: Fridays on odd days.
 #[case("0 9 */2 * 5", &["2026-11-27T09:00", "2026-12-11T09:00", "2026-12-25T09:00"])]
-// Both: the 13th, if it is a Sunday, Tuesday, Thursday or Saturday.
+// Both must match: the 13th, if it is a Sunday, Tuesday, Thursday or Saturday.
 #[case("0 9 13 * */2", &["2026-12-13T09:00", "2027-02-13T09:00", "2027-03-13T09:00", "2027-04-13T09:00"])]
 fn cron_day_fields_combine_as_in_vixie_cron(#[case] expression: &str, #[case] expected: &[&str]) {
     let found = fires(expression, "2026-11-21T12:00:00Z", expected.len());

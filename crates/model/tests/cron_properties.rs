@@ -1,4 +1,4 @@
-//! Cron schedules compared with a walk, minute by minute, that shares no code with them.
+//! Compares cron schedules with a walk, minute by minute, that shares no code with them.
 #![expect(clippy::unwrap_used, reason = "helpers of tests may panic")]
 
 use jiff::{SignedDuration, civil::DateTime, tz::TimeZoneDatabase};
@@ -23,12 +23,12 @@ const CHANGES: [(&str, i64); 11] = [
     ("UTC", 1_793_512_800),
 ];
 
-/// One field: how it is written and what it matches.
+/// A field of an expression, with its text and the values that it matches.
 #[derive(Debug, Clone)]
 enum Field {
     Star,
     StarStep(i8),
-    /// From, to, step; written as a value, a range or a range with a step.
+    /// Items with first value, last value and step, written as a value, a range, or a range with a step.
     List(Vec<(i8, i8, i8)>),
 }
 
@@ -72,7 +72,7 @@ fn field(min: i8, max: i8) -> impl Strategy<Value = Field> {
     ]
 }
 
-/// Hours around midnight and around three, when clocks change.
+/// Returns hours around midnight and around three, because clocks change then.
 fn hour() -> impl Strategy<Value = Field> {
     let near = vec(select(vec![0, 1, 2, 3, 23]), 1..3);
     let near = near.prop_map(|hours| hours.into_iter().map(|hour| (hour, hour, 1)).collect());
@@ -135,8 +135,8 @@ impl Expression {
         Schedule::parse(&spec).ok()
     }
 
-    /// All instants in `(after, until]`, found by looking at a clock each minute, from two days
-    /// before so that what clocks have shown already is known.
+    /// Returns all instants in `(after, until]`, found by reading a clock each minute. The walk begins two days before
+    /// `after`, so that it knows the wall times that the clock has shown before.
     fn walk(&self, zone: &str, after: Timestamp, until: Timestamp) -> Vec<Timestamp> {
         const MINUTE: SignedDuration = SignedDuration::from_mins(1);
         let zone = TimeZoneDatabase::bundled().get(zone).unwrap();

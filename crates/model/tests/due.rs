@@ -1,4 +1,4 @@
-//! What became due during a long sleep.
+//! Tests of the instants that became due during a long sleep.
 #![expect(clippy::unwrap_used, reason = "helpers of tests may panic")]
 
 use std::time::Duration;
@@ -64,7 +64,7 @@ fn due_range_includes_first_instant_and_now() {
     );
 }
 
-/// Bounded by the test runner's patience: a walk over these 34 million instants takes minutes.
+/// The time limit of the test runner is the assertion: a walk over these 34 million instants would take minutes.
 #[test]
 fn backlog_of_400_days_of_seconds_is_counted_fast() {
     const DAYS: u64 = 400;
@@ -91,13 +91,13 @@ fn backlog_of_400_days_of_seconds_is_counted_fast() {
 #[test]
 fn missed_range_counts_skipped_and_repeated_times_as_fired() {
     let (first, now) = (at("2026-03-01T00:00:00Z"), at("2027-03-01T00:00:00Z"));
-    // Daily at 02:30: the day of the gap fires once, too.
+    // Daily at 02:30: the day of the gap has one fire as well.
     let daily = cron("30 2 * * *", "America/New_York");
     assert_eq!(daily.count(first, now), 365);
     // 02:00 and 02:30 are skipped together: one fire instead of two.
     let twice = cron("0,30 2 * * *", "America/New_York");
     assert_eq!(twice.count(first, now), 2 * 365 - 1);
-    // 02:00 is skipped and 03:00 is not: they meet in one instant and fire once.
+    // 02:00 is skipped, and fires at the end of the gap, which is 03:00: both share one fire.
     let meeting = cron("0 2,3 * * *", "America/New_York");
     assert_eq!(meeting.count(first, now), 2 * 365 - 1);
     // Hourly: the skipped hour and the repeated one cancel out.

@@ -111,8 +111,8 @@ impl DataFolder {
 
     /// Returns the network address of the server. Returns `None` if the file is missing, unreadable or empty.
     pub fn read_address(&self) -> Option<String> {
-        let noted = fs::read_to_string(self.path.join(ADDRESS_FILE_NAME)).ok()?;
-        Some(noted.trim().to_owned()).filter(|address| !address.is_empty())
+        let address = fs::read_to_string(self.path.join(ADDRESS_FILE_NAME)).ok()?;
+        Some(address.trim().to_owned()).filter(|address| !address.is_empty())
     }
 
     /// Returns the ID of this instance, and generates it on the first call. Processes that call this at the same time
@@ -161,7 +161,7 @@ impl DataFolder {
     ///
     /// # Errors
     ///
-    /// Returns [`Error::Locked`] with the process ID of the other server if the folder is locked.
+    /// Returns [`Error::FolderLocked`] with the process ID of the other server if the folder is locked.
     pub fn lock(&self) -> Result<ServeLock, Error> {
         let path = self.path.join(SERVE_LOCK_FILE_NAME);
         let failed = |source| file_error("use the file", &path, source);

@@ -5,11 +5,11 @@ use std::{io, path::PathBuf};
 use config::ConfigProblem;
 use model::InvalidId;
 
-/// An error of this crate. Its message continues "failed to".
+/// An error of this crate. Its message is complete without a prefix.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The data folder cannot be created or opened.
-    #[error("use the data folder {}", path.display())]
+    #[error("cannot use the data folder {}", path.display())]
     DataFolder {
         /// The path of the folder as the caller named it.
         path: PathBuf,
@@ -17,9 +17,9 @@ pub enum Error {
         source: io::Error,
     },
     /// A file or a folder below the data folder cannot be used.
-    #[error("{action} {}", path.display())]
+    #[error("cannot {action} {}", path.display())]
     File {
-        /// The attempted action, such as "use the file".
+        /// The attempted action, which follows "cannot", such as "use the file".
         action: &'static str,
         /// The path of the file or the folder.
         path: PathBuf,
@@ -27,7 +27,7 @@ pub enum Error {
         source: io::Error,
     },
     /// The file `instance.id` does not hold a valid ID.
-    #[error("read the file {}", path.display())]
+    #[error("invalid instance ID in the file {}", path.display())]
     Instance {
         /// The path of the file.
         path: PathBuf,
@@ -35,7 +35,7 @@ pub enum Error {
         source: InvalidId,
     },
     /// Another process holds the serve lock of the folder.
-    #[error("serve {}: the process {process} serves it already", path.display())]
+    #[error("the data folder {} is in use by process {process}", path.display())]
     FolderLocked {
         /// The data folder.
         path: PathBuf,
@@ -43,14 +43,15 @@ pub enum Error {
         process: String,
     },
     /// Another server serves a data folder with the same instance ID, such as a copy of this folder.
-    #[error("serve: {worker} serves a data folder with the same identity")]
+    #[error("{worker} serves a data folder with the same instance ID")]
     DuplicateInstance {
         /// The worker ID of the other server, or "another server" if it is unknown.
         worker: String,
     },
     /// The schema of the database requires a newer version of this program.
     #[error(
-        "serve: the database's schema needs a program that knows version {needed_schema}, this one knows {supported_schema}"
+        "the schema of the database requires a program that supports version {needed_schema}, but this program \
+         supports version {supported_schema}"
     )]
     ProgramOutdated {
         /// The lowest schema version that a program must know to use this database.
@@ -59,7 +60,7 @@ pub enum Error {
         supported_schema: i64,
     },
     /// The path of this executable cannot be determined.
-    #[error("find the path of this program")]
+    #[error("cannot find the path of this program")]
     ExecutablePath(#[source] io::Error),
     /// A setting has an invalid value.
     #[error(transparent)]
@@ -91,16 +92,18 @@ impl Error {
     /// Returns the next step for the user. Returns `None` if there is no advice for the error.
     pub fn hint(&self) -> Option<String> {
         let hint = match self {
-            Self::DataFolder { .. } => "name another one with --data",
+            Self::DataFolder { .. } => "name another one with `--data`",
             Self::Instance { .. } => {
                 "restore it from a backup: sessions are pinned to the instance it names"
             }
-            Self::FolderLocked { .. } => "stop that one first, or name another folder with --data",
-            Self::DuplicateInstance { .. } => {
-                "two with one identity would start agents without their memory: serve one of them; a copy becomes \
-                 an instance of its own without its file instance.id"
+            Self::FolderLocked { .. } => {
+                "stop that process first, or name another folder with `--data`"
             }
-            Self::ProgramOutdated { .. } => "run the newer version of Matins",
+            Self::DuplicateInstance { .. } => {
+                "run only one of the two servers, because the other one would start agents without their memory; \
+                 to make a copied folder an instance of its own, remove its file instance.id"
+            }
+            Self::ProgramOutdated { .. } => "run a newer version of Matins",
             Self::Open(error) => error.hint()?,
             Self::Store(error) => error.hint()?,
             Self::Service(error) => return error.hint(),

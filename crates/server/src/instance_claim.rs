@@ -23,8 +23,8 @@ const PRESENCE_TIMEOUT: Duration =
 ///
 /// # Errors
 ///
-/// Returns [`Error::DuplicateInstance`] if another live server has registered the same instance, and [`Error::Outdated`]
-/// if the schema of the database requires a newer version of this program.
+/// Returns [`Error::DuplicateInstance`] if another live server has registered the same instance, and
+/// [`Error::ProgramOutdated`] if the schema of the database requires a newer version of this program.
 pub(crate) async fn claim_instance(local: &LocalInstance, worker: &WorkerId) -> Result<(), Error> {
     let (store, instance) = (&local.store, local.instance);
     let before = store.instance_server(instance).await?;
@@ -37,19 +37,19 @@ pub(crate) async fn claim_instance(local: &LocalInstance, worker: &WorkerId) -> 
     let version = env!("CARGO_PKG_VERSION");
     let (before, now) = (before.map(|before| before.worker), local.clock.now());
     // The update is conditional on the previous worker, so that of two servers that start at once only one succeeds.
-    let serves = store.claim_instance(instance, worker, before.as_ref(), version, now);
-    if !serves.await? {
+    let claimed = store.claim_instance(instance, worker, before.as_ref(), version, now);
+    if !claimed.await? {
         return Err(duplicate_instance("another server"));
     }
     match store.renew_server_heartbeat(instance, worker, now).await? {
         ServerHeartbeatReply::Continue => Ok(()),
         ServerHeartbeatReply::Replaced => Err(duplicate_instance("another server")),
         ServerHeartbeatReply::Outdated {
-            required: needed,
-            supported: known,
+            required,
+            supported,
         } => Err(Error::ProgramOutdated {
-            needed_schema: needed,
-            supported_schema: known,
+            needed_schema: required,
+            supported_schema: supported,
         }),
     }
 }
@@ -62,12 +62,12 @@ async fn wait_for_previous_server(
 ) -> Result<(), Error> {
     tracing::warn!(
         worker = %before.worker,
-        "{} served this data folder a moment ago: looking for {} s whether it still does",
+        "{} served this data folder a moment ago; waiting {} s for a heartbeat of it",
         before.worker,
         PRESENCE_TIMEOUT.as_secs()
     );
-    let began = tokio::time::Instant::now();
-    while began.elapsed() < PRESENCE_TIMEOUT {
+    let started = tokio::time::Instant::now();
+    while started.elapsed() < PRESENCE_TIMEOUT {
         sleep(POLL_INTERVAL).await;
         let now = local.store.instance_server(local.instance).await?;
         match now {
@@ -99,9 +99,9 @@ fn is_dead(worker: &WorkerId) -> bool {
     host == hostname() && !pid.is_some_and(lives)
 }
 
-fn duplicate_instance(by: &str) -> Error {
+fn duplicate_instance(worker: &str) -> Error {
     Error::DuplicateInstance {
-        worker: by.to_owned(),
+        worker: worker.to_owned(),
     }
 }
 

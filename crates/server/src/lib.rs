@@ -1,6 +1,15 @@
 //! Assembles a Matins process: opens the data folder and the database, and runs the daemon, the API and the sockets
 //! over them.
 //!
+//! - [`DataFolder`] holds the files of one instance, and [`ServeLock`] is the right to run its only server.
+//! - [`LocalInstance`] is an opened data folder with its database. It builds the API routes of this process.
+//! - [`Server`] runs the daemon and serves the API over a [`LocalInstance`].
+//! - [`take_turn`] takes a single turn in a process without a server.
+//! - [`contact_server`] finds the server of a data folder by its private socket.
+//! - [`AgentProbe`] starts an agent to report its features.
+//!
+//! Read `local_instance.rs` first, then `server.rs`.
+//!
 //! **Invariants:** this crate has no terminal. It prints nothing and reads neither arguments nor environment
 //! variables. Its callers pass the configuration, the path of the data folder and the environment that agents
 //! inherit. This crate creates the system clock and the source of randomness; the crates below it receive both as

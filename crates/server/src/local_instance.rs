@@ -47,7 +47,7 @@ pub struct LocalInstance {
     pub(crate) guard: GuardProgram,
     /// The settings of the daemon.
     pub settings: Settings,
-    /// The environment from which agents may pass variables on to agents.
+    /// The environment whose variables agents may inherit.
     pub(crate) environment: BTreeMap<String, String>,
     probe: Arc<dyn Probe>,
     demo_command: Vec<String>,
@@ -166,13 +166,13 @@ impl LocalInstance {
 /// Returns the clock of all operations: the clock of the database on PostgreSQL, because several machines may share
 /// it, and the system clock on SQLite.
 fn clocks(location: &Location) -> (Arc<dyn Clock>, Option<Arc<FleetClock>>) {
-    let own: Arc<dyn Clock> = Arc::new(SystemClock);
+    let local: Arc<dyn Clock> = Arc::new(SystemClock);
     match location {
         Location::Postgres(_) => {
-            let shared = Arc::new(FleetClock::new(own, Arc::new(SystemUptime)));
+            let shared = Arc::new(FleetClock::new(local, Arc::new(SystemUptime)));
             (Arc::<FleetClock>::clone(&shared), Some(shared))
         }
-        Location::SqliteFile(_) | Location::SqliteMemory => (own, None),
+        Location::SqliteFile(_) | Location::SqliteMemory => (local, None),
     }
 }
 

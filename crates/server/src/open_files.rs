@@ -11,6 +11,6 @@ pub fn raise_limit() {
         maximum,
     };
     if let Err(error) = setrlimit(Resource::Nofile, raised) {
-        tracing::warn!(%error, "failed to raise the limit of open files");
+        tracing::warn!(%error, "cannot raise the limit of open files");
     }
 }

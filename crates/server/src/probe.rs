@@ -1,7 +1,7 @@
 //! Probes agents: starts an agent and reports the features that it offers.
 //!
-//! A probe runs an agent under a guard, as a turn does. With [`Depth::Restore`] it also takes a turn and restores the
-//! session in a second process. The agent gets no permission for any tool call.
+//! A probe runs an agent under a guard, as a turn does. With [`CheckDepth::Restore`] it also takes a turn and restores
+//! the session in a second process. The agent gets no permission for any tool call.
 
 use std::{
     collections::BTreeMap,
@@ -57,11 +57,11 @@ impl Probe for AgentProbe {
             // A session may leave files behind. A folder of its own lets the probe remove them.
             let folder = self.cwd.join(&name);
             std::fs::create_dir(&folder).map_err(|error| ProbeError(error.into()))?;
-            let looked = self.probe_in(config, depth, &name, &folder).await;
+            let findings = self.probe_in(config, depth, &name, &folder).await;
             if let Err(error) = std::fs::remove_dir_all(&folder) {
-                tracing::warn!(%error, "failed to remove {}", folder.display());
+                tracing::warn!(%error, "cannot remove {}", folder.display());
             }
-            looked
+            findings
         })
     }
 }
@@ -76,12 +76,12 @@ impl AgentProbe {
         folder: &Path,
     ) -> Result<CheckFindings, ProbeError> {
         // 1. Start the agent.
-        let begun = Instant::now();
+        let started = Instant::now();
         let agent = self.start(config, name, folder).await;
         let agent = agent.map_err(|error| ProbeError(error.into()))?;
         let mut probed = CheckFindings {
             protocol_version: agent::PROTOCOL_VERSION,
-            start: begun.elapsed(),
+            start: started.elapsed(),
             limits_enforced_by: match guard::kernel_limits_cgroup() {
                 Ok(_) => LimitsEnforcedBy::Kernel,
                 Err(reason) => LimitsEnforcedBy::Guard {
@@ -93,9 +93,9 @@ impl AgentProbe {
         // 2. Open a session.
         let mut opened = None;
         if depth >= CheckDepth::Session {
-            let begun = Instant::now();
-            let made = agent.new_session(folder, &[]).await;
-            let (session, id) = session_probe(made, begun.elapsed());
+            let started = Instant::now();
+            let result = agent.new_session(folder, &[]).await;
+            let (session, id) = session_probe(result, started.elapsed());
             probed.session = Some(session);
             opened = id;
         }
@@ -114,9 +114,9 @@ impl AgentProbe {
         };
         // 4. Delete the session. No agent is left for this if the restore failed before the second start.
         if let Some(agent) = last {
-            let gone = agent.discard_session(&id).await;
+            let was_deleted = agent.discard_session(&id).await;
             if let Some(SessionProbe::Opened { deleted, .. }) = &mut probed.session {
-                *deleted = gone;
+                *deleted = was_deleted;
             }
             agent.shutdown(GracePeriods::default()).await;
         }
@@ -162,13 +162,13 @@ impl AgentProbe {
         id: &AcpSessionId,
     ) -> (RestoreProbe, Option<Agent>) {
         let failed = |reason: String| RestoreProbe::Failed { reason };
-        let begun = Instant::now();
+        let started = Instant::now();
         let (updates, received) = mpsc::channel(1);
         // The probe ignores the text of the turn.
         drop(received);
         let turn =
             tokio::time::timeout(PROBE_TURN_TIMEOUT, agent.prompt(PROBE_PROMPT, updates)).await;
-        let turn_took = begun.elapsed();
+        let turn_took = started.elapsed();
         agent.shutdown(GracePeriods::default()).await;
         match turn {
             Ok(Ok(StopReason::EndTurn)) => {}
@@ -190,12 +190,12 @@ impl AgentProbe {
             Ok(agent) => agent,
             Err(error) => return (failed(with_sources(&error)), None),
         };
-        let begun = Instant::now();
+        let started = Instant::now();
         let restored = agent.restore(id, folder, &[], config.restore).await;
         let restore = match restored {
             Ok(_) => RestoreProbe::Restored {
                 turn: turn_took,
-                took: begun.elapsed(),
+                took: started.elapsed(),
             },
             Err(error) => failed(with_sources(&error)),
         };
@@ -205,7 +205,7 @@ impl AgentProbe {
 
 /// Returns the capabilities that the agent announced.
 fn announced_capabilities(agent: &Agent) -> CheckFindings {
-    let said = agent.capabilities().clone();
+    let capabilities = agent.capabilities().clone();
     let named = |text: String| Some(text).filter(|text| !text.is_empty());
     let which = |offers: &[(&str, bool)]| {
         let offered = offers.iter().filter(|(_, offered)| *offered);
@@ -213,26 +213,30 @@ fn announced_capabilities(agent: &Agent) -> CheckFindings {
     };
     CheckFindings {
         offers: OfferedCapabilities {
-            name: named(said.name),
-            version: named(said.version),
-            resume: said.resume,
-            load: said.load,
-            list: said.list,
-            close: said.close,
-            delete: said.delete,
+            name: named(capabilities.name),
+            version: named(capabilities.version),
+            resume: capabilities.resume,
+            load: capabilities.load,
+            list: capabilities.list,
+            close: capabilities.close,
+            delete: capabilities.delete,
             prompts: which(&[
-                ("image", said.images),
-                ("audio", said.audio),
-                ("resource", said.embedded_context),
+                ("image", capabilities.images),
+                ("audio", capabilities.audio),
+                ("resource", capabilities.embedded_context),
             ]),
             mcp: which(&[
                 ("stdio", true),
-                ("http", said.mcp_http),
-                ("sse", said.mcp_sse),
+                ("http", capabilities.mcp_http),
+                ("sse", capabilities.mcp_sse),
             ]),
-            auth_methods: said.auth_methods.iter().map(|way| way.id.clone()).collect(),
+            auth_methods: capabilities
+                .auth_methods
+                .iter()
+                .map(|way| way.id.clone())
+                .collect(),
         },
-        sign_in: said
+        sign_in: capabilities
             .auth_methods
             .into_iter()
             .map(|method| SignIn {
@@ -248,10 +252,10 @@ fn announced_capabilities(agent: &Agent) -> CheckFindings {
 
 /// Converts the result of creating a session. Returns the ID of the session if it was created.
 fn session_probe(
-    made: Result<OpenSession, OpenError>,
+    result: Result<OpenSession, OpenError>,
     took: Duration,
 ) -> (SessionProbe, Option<AcpSessionId>) {
-    match made {
+    match result {
         Ok(opened) => {
             let modes = opened.modes.map_or_else(Vec::new, |modes| {
                 let others = modes.offered.into_iter().map(|mode| mode.id);

@@ -45,31 +45,31 @@ impl Server {
     ///
     /// # Errors
     ///
-    /// Returns [`Error::DuplicateInstance`] if another server serves a copy of the folder, and [`Error::Outdated`] if the
-    /// database requires a newer version of this program.
+    /// Returns [`Error::DuplicateInstance`] if another server serves a copy of the folder, and
+    /// [`Error::ProgramOutdated`] if the database requires a newer version of this program.
     pub async fn start(
         local: &LocalInstance,
-        reach: NetworkAccess,
+        access: NetworkAccess,
         lock: ServeLock,
     ) -> Result<Self, Error> {
         // 1. Claim the instance in the database, before anything of this server is visible.
         let host = host(local)?;
         claim_instance(local, &host.worker).await?;
-        let waker = LoopSignals::default();
-        let woken = waker.clone();
+        let signals = LoopSignals::default();
+        let wake_signals = signals.clone();
         let closing = CancellationToken::new();
         // 2. Build the API. Until the daemon starts, `ready` finds no token here and reports `false`.
         let loops: Arc<OnceLock<CancellationToken>> = Arc::default();
         let live = Arc::clone(&loops);
         let api = local
             .api()
-            .with_worker_loops(Arc::new(move || woken.wake()))
+            .with_worker_loops(Arc::new(move || wake_signals.wake()))
             .with_liveness_check(Arc::new(move || {
                 live.get().is_some_and(|ended| !ended.is_cancelled())
             }))
             .with_metrics(host.metrics.clone())
             .with_stop_token(closing.clone())
-            .with_hosts(&reach.hosts, reach.behind_tls_proxy);
+            .with_hosts(&access.hosts, access.behind_tls_proxy);
         let routes = api::router(api.build());
         let folder = local.folder.path();
         // 3. Listen, before the daemon claims any turn: the agents of turns reach the API through the socket, so a
@@ -80,11 +80,11 @@ impl Server {
             path: folder.to_owned(),
             source,
         })?;
-        let network = reach
+        let network = access
             .listener
             .map(|it| api::serve(Listener::Tcp(it), routes.clone(), closing.clone()));
         // 4. Start the daemon last.
-        let daemon = Daemon::start_with_clock(host, waker, local.fleet_clock.clone());
+        let daemon = Daemon::start_with_clock(host, signals, local.fleet_clock.clone());
         loops.get_or_init(|| daemon.loop_ended());
         Ok(Self {
             daemon,

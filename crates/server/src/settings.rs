@@ -11,7 +11,7 @@ use crate::error::with_sources;
 ///
 /// # Errors
 ///
-/// Returns a [`Problem`] if `database` or `database_direct` is invalid, or if `database_direct` is set without a
+/// Returns a [`ConfigProblem`] if `database` or `database_direct` is invalid, or if `database_direct` is set without a
 /// PostgreSQL server in `database`.
 pub fn database_location(config: &Config) -> Result<Option<Location>, ConfigProblem> {
     let (database, direct) = (&config.database, &config.database_direct);

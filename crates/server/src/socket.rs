@@ -56,7 +56,7 @@ pub async fn contact_server(folder: &Path, entropy: Arc<dyn Entropy>) -> ServerC
     match answer {
         Ok(Ok(_)) => ServerContact::Connected(client),
         Ok(Err(error)) => {
-            tracing::debug!(%error, "whoever serves the folder gave no answer");
+            tracing::debug!(%error, "the server of the data folder gave no valid answer");
             ServerContact::Unresponsive
         }
         Err(_) => ServerContact::Unresponsive,
@@ -102,18 +102,18 @@ impl PrivateSocket {
         let listener = UnixListener::bind(SocketAddress::for_path(&draft)?.path())?;
         fs::set_permissions(&draft, Permissions::from_mode(0o600))?;
         fs::rename(&draft, &path)?;
-        let served = api::serve(Listener::Private(listener), routes, stop);
+        let handle = api::serve(Listener::Private(listener), routes, stop);
         Ok(Self {
             path,
-            handle: Some(served),
+            handle: Some(handle),
         })
     }
 
     /// Stops listening: removes the socket file, then closes open connections or cuts them off.
     pub(crate) async fn stop(mut self) {
         fs::remove_file(&self.path).ok();
-        if let Some(served) = self.handle.take() {
-            served.stop().await;
+        if let Some(handle) = self.handle.take() {
+            handle.stop().await;
         }
     }
 }

@@ -32,11 +32,11 @@ pub struct OsEntropy;
 impl Entropy for OsEntropy {
     #[expect(
         clippy::panic,
-        reason = "ids without randomness would collide; nothing can go on"
+        reason = "ids without randomness would collide, so the process must not continue"
     )]
     fn fill(&self, bytes: &mut [u8]) {
         if let Err(error) = getrandom::fill(bytes) {
-            panic!("the system gives no randomness: {error}");
+            panic!("the system provides no randomness: {error}");
         }
     }
 }

@@ -55,8 +55,8 @@ impl Service {
         let found = if all {
             self.find_any_tenant(given).await?
         } else {
-            let own = self.current_tenant().await?;
-            Some(own).filter(|own| own.name == given || own.id.to_string() == given)
+            let current = self.current_tenant().await?;
+            Some(current).filter(|tenant| tenant.name == given || tenant.id.to_string() == given)
         };
         found.ok_or_else(|| Error::NotFound {
             what: "tenant",
@@ -150,9 +150,9 @@ impl Service {
         if let Some(id) = id {
             match self.store.token(self.scope(), id).await {
                 Err(store::Error::NotFound { .. }) => {}
-                there => {
+                existing => {
                     return Ok(TokenCreated {
-                        token: there?.into(),
+                        token: existing?.into(),
                         secret: None,
                     });
                 }
@@ -161,12 +161,11 @@ impl Service {
         let now = self.now();
         let name = naming::validate_name("name", &request.name)?;
         if matches!(request.role, Role::Runtime | Role::Run) {
-            let problem =
-                "accepted are admin, member and viewer; the others are made by what they are for";
+            let problem = "accepted are admin, member and viewer; the server itself creates tokens of the other roles";
             return Err(Error::invalid("role", request.role.as_str(), problem));
         }
         if let Some(expires) = request.expires_at.filter(|expires| *expires <= now) {
-            let problem = "it is over; accepted is an instant to come";
+            let problem = "it is in the past; accepted is a future instant";
             return Err(Error::invalid("expires_at", &expires.to_string(), problem));
         }
         let scopes = limit_scopes(request, permitted)?;
@@ -236,8 +235,8 @@ impl Service {
             scopes: None,
             expires_at: Some(self.now() + BROWSER_SIGN_IN_LIFETIME),
         };
-        let made = self.create_token(&request, Permission::ALL, id).await?;
-        Ok(made.token.id)
+        let created = self.create_token(&request, Permission::ALL, id).await?;
+        Ok(created.token.id)
     }
 
     /// Exchanges the code of a link for a browser token with the given secret. Returns the lifetime of that token in
@@ -274,16 +273,16 @@ fn limit_scopes(
 ) -> Result<Option<BTreeSet<Permission>>, Error> {
     let of_role = |permission: &Permission| request.role.permits(*permission);
     let accepted: BTreeSet<Permission> = permitted.iter().copied().filter(of_role).collect();
-    let words = || {
-        let words: Vec<_> = accepted.iter().map(|one| one.as_str()).collect();
-        format!("accepted are {}", words.join(", "))
+    let problem = || {
+        let names: Vec<_> = accepted.iter().map(|scope| scope.as_str()).collect();
+        format!("accepted are {}", names.join(", "))
     };
     match &request.scopes {
-        Some(asked) => {
-            if let Some(beyond) = asked.iter().find(|one| !accepted.contains(one)) {
-                return Err(Error::invalid("scopes", beyond.as_str(), words()));
+        Some(scopes) => {
+            if let Some(beyond) = scopes.iter().find(|scope| !accepted.contains(scope)) {
+                return Err(Error::invalid("scopes", beyond.as_str(), problem()));
             }
-            Ok(Some(asked.iter().copied().collect()))
+            Ok(Some(scopes.iter().copied().collect()))
         }
         // The role permits more than the caller may do. Limit the token, so that a caller cannot create a token more
         // powerful than its own.

@@ -1,4 +1,4 @@
-//! Agents: the defaults of every tenant, agents that people add, and checks of their agents.
+//! Configured agents: the defaults of every tenant, agents that people add, and checks of their processes.
 
 use std::path::Path;
 
@@ -7,7 +7,7 @@ use model::agent::{Agent, AgentConfig, OfferedCapabilities, RestoreBy};
 
 use crate::{Error, Service, catalogue, naming};
 
-/// The name of the agent that starts the demonstration agent.
+/// The name of the configured agent whose command starts the demonstration agent.
 pub const DEMO_AGENT: &str = "demo";
 
 /// The lowest accepted limits. Below them, the programs of agents do not even start.
@@ -17,15 +17,14 @@ const MIN_OPEN_FILES: u64 = 32;
 const MIN_FILE_BYTES: u64 = 4 << 10;
 
 impl Service {
-    /// Adds the missing agents of the catalogue and the one of the demonstration agent, which `demo_command`
-    /// starts.
+    /// Adds the missing agents of the catalogue and the demonstration agent, which `demo_command` starts.
     ///
     /// Keeps every change that a person has made. The only exception is the program of the demonstration agent: if
     /// its file no longer exists because this program was moved, the agent gets the new path.
     pub async fn add_known_agents(&self, demo_command: &[String]) -> Result<(), Error> {
-        let there = self.store.agents(self.scope()).await?;
+        let existing = self.store.agents(self.scope()).await?;
         let demo = AgentConfig::new(demo_command.to_vec());
-        let moved = there
+        let moved = existing
             .iter()
             .find(|agent| agent.name == DEMO_AGENT && is_moved(&agent.config, &demo));
         if let Some(agent) = moved {
@@ -37,7 +36,7 @@ impl Service {
         // `add_agent` changes nothing if a concurrent process has added the agent since the list was read.
         let demo = (DEMO_AGENT.to_owned(), demo);
         for (name, config) in catalogue::agents().into_iter().chain([demo]) {
-            if there.iter().all(|agent| agent.name != name) {
+            if existing.iter().all(|agent| agent.name != name) {
                 self.store
                     .add_agent(self.tenant, &name, &config, self.now())
                     .await?;
@@ -56,8 +55,8 @@ impl Service {
         self.find_agent(given).await
     }
 
-    /// Adds an agent, or replaces the configuration of the agent with that name. The capabilities of its agent are
-    /// unknown until the agent is started.
+    /// Adds an agent, or replaces the configuration of the agent with that name. Its capabilities are unknown until its
+    /// process is started.
     pub async fn add_agent(&self, name: &str, config: &AgentConfig) -> Result<Agent, Error> {
         let name =
             naming::validate_name("name", name).map_err(|error| error.with_name("agent name"))?;
@@ -79,7 +78,7 @@ impl Service {
         Ok(edited.await?)
     }
 
-    /// Starts the agent of an agent, stores its capabilities, and returns the findings.
+    /// Starts the process of an agent, stores its capabilities, and returns the findings.
     pub async fn check_agent(
         &self,
         given: &str,
@@ -89,7 +88,7 @@ impl Service {
         self.check(&agent, depth).await
     }
 
-    /// Returns the capabilities of an agent's agent. Starts the agent if they are unknown.
+    /// Returns the capabilities of an agent. Starts the agent if they are unknown.
     pub(crate) async fn capabilities(&self, agent: &Agent) -> Result<OfferedCapabilities, Error> {
         if let Some(offers) = &agent.offers {
             return Ok(offers.clone());
@@ -98,7 +97,7 @@ impl Service {
         Ok(checked.agent.offers.map(Into::into).unwrap_or_default())
     }
 
-    /// Checks that the agent of an agent can restore sessions.
+    /// Checks that an agent can restore sessions.
     ///
     /// # Errors
     ///
@@ -123,14 +122,14 @@ impl Service {
                 needed: agent.needs_format,
             }));
         }
-        let begun = self.now();
+        let started_at = self.now();
         let probed = self.probe.probe(&agent.config, depth).await;
         let probed = probed.map_err(|source| Error::Probe {
             agent: agent.name.clone(),
             install: catalogue::install_hint(&agent.config),
             source,
         })?;
-        let took = self.now().since(begun);
+        let took = self.now().since(started_at);
         let can_restore = probed.offers.can_restore(agent.config.restore);
         // The store keeps the capabilities only if the configuration is still the one that was started: a person may
         // have changed it meanwhile, and another agent has other capabilities.
@@ -182,7 +181,7 @@ fn check_config(config: &AgentConfig) -> Result<(), Error> {
 /// Checks that a name can be the name of an environment variable.
 fn check_variable(field: String, variable: &str) -> Result<(), Error> {
     if variable.is_empty() || variable.contains(['=', '\0']) {
-        let accepted = "the name of a variable is not empty and has no =";
+        let accepted = "accepted is a name that is not empty and contains neither `=` nor U+0000";
         return Err(Error::invalid(field, variable, accepted).with_name("variable"));
     }
     Ok(())
@@ -244,19 +243,19 @@ fn check_limits(config: &AgentConfig) -> Result<(), Error> {
     ];
     for (field, what, given, least, unit) in least {
         if let Some(given) = given.filter(|given| *given < least) {
-            let accepted = format!("{least} {unit} is the least");
+            let accepted = format!("accepted are {least} {unit} or more");
             return Err(Error::invalid(field, &given.to_string(), accepted).with_name(what));
         }
     }
     Ok(())
 }
 
-/// `true` if an agent is that of the demonstration agent and only its program, which no longer exists, is different.
-fn is_moved(kept: &AgentConfig, demo: &AgentConfig) -> bool {
-    let (Some((kept_program, kept_args)), Some((program, args))) =
-        (kept.command.split_first(), demo.command.split_first())
+/// `true` if a configuration differs from that of the demonstration agent only in its program, which no longer exists.
+fn is_moved(stored: &AgentConfig, demo: &AgentConfig) -> bool {
+    let (Some((stored_program, stored_args)), Some((program, args))) =
+        (stored.command.split_first(), demo.command.split_first())
     else {
         return false;
     };
-    kept_args == args && kept_program != program && !Path::new(kept_program).exists()
+    stored_args == args && stored_program != program && !Path::new(stored_program).exists()
 }

@@ -54,7 +54,9 @@ impl Service {
             limit: query.limit + 1,
         };
         let found = self.store.approval_page(self.tenant, filter, page).await?;
-        Ok(Page::of(found, query.limit, |one| one.id.to_string()))
+        Ok(Page::of(found, query.limit, |approval| {
+            approval.id.to_string()
+        }))
     }
 
     /// Returns one approval, by its ID or an ID prefix.
@@ -80,8 +82,8 @@ impl Service {
         let comment = request.comment.as_deref().map(str::trim);
         let comment = comment.filter(|comment| !comment.is_empty());
         if let Some(comment) = comment.filter(|it| it.len() > limits::APPROVAL_COMMENT_BYTES) {
-            let most = limits::APPROVAL_COMMENT_BYTES;
-            let problem = format!("accepted are up to {most} bytes");
+            let max = limits::APPROVAL_COMMENT_BYTES;
+            let problem = format!("accepted are up to {max} bytes");
             return Err(Error::invalid("comment", comment, problem));
         }
         let id = self.find_approval(given).await?;

@@ -74,7 +74,7 @@ impl Service {
         let readable = found
             .readable
             .into_iter()
-            .map(|one| ListedAutomation::Readable(Box::new(one)));
+            .map(|automation| ListedAutomation::Readable(Box::new(automation)));
         let unreadable = found.corrupt.into_iter().map(ListedAutomation::Corrupt);
         let mut all: Vec<_> = readable.chain(unreadable).collect();
         all.sort_by_key(|listed| Reverse(listed.id()));
@@ -114,8 +114,8 @@ impl Service {
     /// Returns the names of all automations by ID, including corrupt ones.
     pub async fn automation_names(&self) -> Result<BTreeMap<AutomationId, String>, Error> {
         let found = self.store.automations(self.scope()).await?;
-        let readable = found.readable.into_iter().map(|one| (one.id, one.name));
-        let unreadable = found.corrupt.into_iter().map(|one| (one.id, one.name));
+        let readable = found.readable.into_iter().map(|it| (it.id, it.name));
+        let unreadable = found.corrupt.into_iter().map(|it| (it.id, it.name));
         Ok(readable.chain(unreadable).collect())
     }
 
@@ -139,7 +139,7 @@ impl Service {
         self.run_of_input(input, fired.await).await
     }
 
-    /// Pauses an automation. Instants that pass while it is paused do not fire, and are not made up for.
+    /// Pauses an automation. It skips the instants that pass while it is paused, also after it is resumed.
     pub async fn pause_automation(&self, given: &str) -> Result<AutomationView, Error> {
         let id = self.find_automation(given).await?.id;
         let reason = "paused by a person";
@@ -198,15 +198,15 @@ impl Service {
             let kept = u32::try_from(deleted.sessions_kept.len()).unwrap_or(u32::MAX);
             let limit = DELETE_BATCH_SIZE.saturating_add(kept);
             let automation = Some(deleted.automation_id);
-            let mut left = self
+            let mut remaining = self
                 .store
                 .sessions(self.scope(), None, automation, limit)
                 .await?;
-            left.retain(|session| !deleted.sessions_kept.contains(&session.id));
-            if left.is_empty() {
+            remaining.retain(|session| !deleted.sessions_kept.contains(&session.id));
+            if remaining.is_empty() {
                 return Ok(());
             }
-            for session in left {
+            for session in remaining {
                 let now = self.now();
                 let deletion = self
                     .store

@@ -12,7 +12,7 @@ use store::{ApprovalFilter, Page, RunFilter};
 use crate::{Error, Service};
 
 /// The number of a session's or an automation's newest runs that are searched for the one that blocks a run. If more
-/// runs than that are newer than the blocking run, the answer is only [`Waiting::Turn`].
+/// runs than that are newer than the blocking run, the answer is only [`BlockedOn::Turn`].
 const MAX_SEARCHED_RUNS: u32 = 200;
 
 impl Service {
@@ -87,9 +87,12 @@ impl Service {
             .store
             .approval_page(self.tenant, filter, Page::first(1))
             .await?;
-        Ok(found.into_iter().next().map(|one| BlockedOn::Approval {
-            approval: one.id,
-            title: one.request.title,
-        }))
+        Ok(found
+            .into_iter()
+            .next()
+            .map(|approval| BlockedOn::Approval {
+                approval: approval.id,
+                title: approval.request.title,
+            }))
     }
 }

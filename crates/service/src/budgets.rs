@@ -10,15 +10,15 @@ impl Service {
     /// Returns the budget of an automation, and its usage of today and of this month.
     pub async fn automation_usage(&self, given: &str) -> Result<BudgetUsage, Error> {
         let id = self.find_automation(given).await?.id;
-        let spending = self.store.automation_usage(self.scope(), id, self.now());
-        Ok(spending.await?.into())
+        let usage = self.store.automation_usage(self.scope(), id, self.now());
+        Ok(usage.await?.into())
     }
 
     /// Returns the budget of a tenant, and the usage of all its runs of today and of this month.
     pub async fn tenant_usage(&self, tenant: TenantId) -> Result<BudgetUsage, Error> {
         let scope = Scope::Tenant(tenant);
-        let spending = self.store.tenant_usage(scope, tenant, self.now());
-        Ok(spending.await?.into())
+        let usage = self.store.tenant_usage(scope, tenant, self.now());
+        Ok(usage.await?.into())
     }
 
     /// Sets the budget of a tenant: the limits of each run, and of all runs together.

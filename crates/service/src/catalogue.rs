@@ -40,7 +40,7 @@ fn catalog_entries() -> BTreeMap<String, CatalogEntry> {
     toml::from_str(CATALOG_TOML).unwrap_or_default()
 }
 
-/// Returns the catalogue entry of the program that an agent starts, whatever the name of the agent.
+/// Returns the catalogue entry of the program that an agent starts. The name of the agent does not matter.
 fn entry_for(config: &AgentConfig) -> Option<CatalogEntry> {
     let program = |command: &[String]| {
         let program = Path::new(command.first()?).file_name()?;
@@ -49,45 +49,45 @@ fn entry_for(config: &AgentConfig) -> Option<CatalogEntry> {
     let wanted = program(&config.command)?;
     catalog_entries()
         .into_values()
-        .find(|known| program(&known.command).as_ref() == Some(&wanted))
+        .find(|entry| program(&entry.command).as_ref() == Some(&wanted))
 }
 
 /// Returns the agents of the catalogue with their names.
 pub(crate) fn agents() -> Vec<(String, AgentConfig)> {
-    let agent = |(name, known): (String, CatalogEntry)| {
-        let mut config = AgentConfig::new(known.command);
-        config.pass_env = known.sign_in_env;
-        config.pass_env.extend(known.pass_env);
+    let agent = |(name, entry): (String, CatalogEntry)| {
+        let mut config = AgentConfig::new(entry.command);
+        config.pass_env = entry.sign_in_env;
+        config.pass_env.extend(entry.pass_env);
         config.pass_env.sort_unstable();
-        config.restore = known.restore.unwrap_or(config.restore);
-        config.restore_after_seconds = known.restore_after_seconds;
-        config.start_seconds = known.start_seconds.unwrap_or(config.start_seconds);
-        config.restore_seconds = known.restore_seconds.unwrap_or(config.restore_seconds);
-        config.mode = known.mode;
+        config.restore = entry.restore.unwrap_or(config.restore);
+        config.restore_after_seconds = entry.restore_after_seconds;
+        config.start_seconds = entry.start_seconds.unwrap_or(config.start_seconds);
+        config.restore_seconds = entry.restore_seconds.unwrap_or(config.restore_seconds);
+        config.mode = entry.mode;
         (name, config)
     };
     catalog_entries().into_iter().map(agent).collect()
 }
 
-/// Returns the command that installs the agent of an agent. Returns `None` if its program is not in the catalogue.
+/// Returns the command that installs the program of an agent. Returns `None` if its program is not in the catalogue.
 pub fn install_hint(config: &AgentConfig) -> Option<String> {
-    entry_for(config).map(|known| format!("`{}` (it needs {})", known.install, known.needs))
+    entry_for(config).map(|entry| format!("`{}` (it needs {})", entry.install, entry.needs))
 }
 
-/// Returns how to sign in to the agent of an agent. Returns `None` if its program is not in the catalogue.
+/// Returns how to sign in to an agent. Returns `None` if its program is not in the catalogue.
 pub(crate) fn sign_in_hint(config: &AgentConfig) -> Option<String> {
-    let known = entry_for(config)?;
-    let variables = known.sign_in_env.join(", ");
-    Some(format!("{}; or set one of {variables}", known.sign_in))
+    let entry = entry_for(config)?;
+    let variables = entry.sign_in_env.join(", ");
+    Some(format!("{}; or set one of {variables}", entry.sign_in))
 }
 
-/// Returns whether the agent of an agent is installed and signed in. Searches the environment that the agent would
-/// get from `server`, the environment of the server, because the agent sees no other variables.
+/// Returns whether an agent is installed and signed in. Searches the environment that its process would get from
+/// `server`, the environment of the server, because the process sees no other variables.
 pub fn presence(config: &AgentConfig, server: &BTreeMap<String, String>) -> AgentInstallation {
     let environment = config.environment(server);
-    let known = entry_for(config);
-    let (variables, files) = known.as_ref().map_or((&[][..], &[][..]), |known| {
-        (&known.sign_in_env, &known.sign_in_files)
+    let entry = entry_for(config);
+    let (variables, files) = entry.as_ref().map_or((&[][..], &[][..]), |entry| {
+        (&entry.sign_in_env, &entry.sign_in_files)
     });
     let variable = variables.iter().find(|name| {
         environment
@@ -96,11 +96,11 @@ pub fn presence(config: &AgentConfig, server: &BTreeMap<String, String>) -> Agen
     });
     let file = || {
         let home = environment.get("HOME")?;
-        let there = |file: &&String| {
+        let exists = |file: &&String| {
             let below = file.strip_prefix("~/").unwrap_or(file);
             Path::new(home).join(below).exists()
         };
-        files.iter().find(there)
+        files.iter().find(exists)
     };
     AgentInstallation {
         program: config
@@ -109,7 +109,7 @@ pub fn presence(config: &AgentConfig, server: &BTreeMap<String, String>) -> Agen
             .and_then(|program| find_program(program, environment.get("PATH"))),
         signed_in_by: variable.or_else(file).cloned(),
         install: install_hint(config),
-        sign_in: known.map(|known| known.sign_in),
+        sign_in: entry.map(|entry| entry.sign_in),
     }
 }
 
@@ -184,7 +184,11 @@ mod tests {
         std::fs::write(home.path().join(".codex/auth.json"), "{}").unwrap();
         let program = bin.join("codex-acp");
         std::fs::write(&program, "#!/bin/sh\n").unwrap();
-        assert_eq!(presence(&codex, &server).program, None, "it cannot be run");
+        assert_eq!(
+            presence(&codex, &server).program,
+            None,
+            "the file is not executable"
+        );
         let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
         std::fs::set_permissions(&program, mode).unwrap();
         let seen = presence(&codex, &server);
@@ -194,7 +198,7 @@ mod tests {
         server.insert("OPENAI_API_KEY".into(), "k".into());
         let seen = presence(&codex, &server);
         assert_eq!(seen.signed_in_by.as_deref(), Some("OPENAI_API_KEY"));
-        // What the agent does not pass on does not help its agent.
+        // A variable that the configuration does not pass on does not reach the agent's process.
         let mut closed = codex.clone();
         closed.pass_env.clear();
         let seen = presence(&closed, &server);

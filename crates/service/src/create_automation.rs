@@ -24,7 +24,7 @@ impl Service {
         if let Some(id) = id {
             match self.store.automation(self.scope(), id).await {
                 Err(store::Error::NotFound { .. }) => {}
-                there => return self.automation_view(there?).await,
+                existing => return self.automation_view(existing?).await,
             }
         }
         let now = self.now();
@@ -46,11 +46,11 @@ impl Service {
         new: &NewAutomation,
         now: Timestamp,
     ) -> Result<(), store::Error> {
-        let made = self
+        let created = self
             .store
             .create_automation(self.tenant, Some(id), new, now)
             .await;
-        match made {
+        match created {
             Ok(_) | Err(store::Error::AlreadyCreated { .. }) => Ok(()),
             Err(error) => Err(error),
         }
@@ -74,7 +74,7 @@ impl Service {
             };
             match self.create_if_absent(id, new, now).await {
                 Err(store::Error::NameTaken { .. }) if number < MAX_DERIVED_NAMES => number += 1,
-                made => return Ok(made?),
+                created => return Ok(created?),
             }
         }
     }

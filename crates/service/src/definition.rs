@@ -1,7 +1,7 @@
 //! Validates the definition of an automation, both for a new automation and for an edited one.
 //!
 //! **Invariant:** an edit is not refused because of a part that it leaves unchanged. Such a part was valid when it
-//! was stored, even if its directory, its session or its instant has gone since.
+//! was stored, even if its directory or its session no longer exists, or its instant has passed.
 
 use api_types::{
     AutomationRequest, PoliciesRequest, SeatSettingsRequest, SessionTarget, TriggerRequest,
@@ -41,20 +41,20 @@ impl Service {
         naming::validate_content("prompt", &request.prompt)?;
         let mode = request.session.mode();
         let policies = validate_policies(&request.policies, mode)?;
-        let there = before.map_or(&[][..], |before| &before.triggers);
-        let triggers = validate_triggers(&request.triggers, request.zone.as_deref(), there, now)?;
+        let present = before.map_or(&[][..], |before| &before.triggers);
+        let triggers = validate_triggers(&request.triggers, request.zone.as_deref(), present, now)?;
         let name = match &request.name {
             Some(name) => naming::validate_name("name", name)?,
             None => String::new(),
         };
-        let place = self.resolve_target(request, before).await?;
+        let target = self.resolve_target(request, before).await?;
         Ok(NewAutomation {
             name,
             prompt: request.prompt.clone(),
-            agent: place.agent,
-            cwd: place.cwd,
+            agent: target.agent,
+            cwd: target.cwd,
             session_mode: mode,
-            bound_session_key: place.bound_session_key,
+            bound_session_key: target.bound_session_key,
             policies,
             settings: request.settings.clone().into(),
             permissions: request.permissions.clone().into(),
@@ -119,8 +119,8 @@ impl Service {
         if let Some(agent) = &request.agent {
             return self.find_agent(agent).await;
         }
-        let known = self.store.agents(self.scope()).await?;
-        let names: Vec<_> = known.into_iter().map(|agent| agent.name).collect();
+        let agents = self.store.agents(self.scope()).await?;
+        let names: Vec<_> = agents.into_iter().map(|agent| agent.name).collect();
         Err(Error::Missing {
             field: "agent",
             what: "an agent",
@@ -153,26 +153,26 @@ impl Service {
         // 2. Refuse a directory or settings that the session would ignore.
         if let Some(cwd) = cwd.filter(|cwd| *cwd != session.cwd) {
             let problem = format!(
-                "the session {given} works in {}, and that never changes",
+                "the session `{given}` works in `{}`, which never changes",
                 session.cwd
             );
             return Err(working_directory::invalid(&cwd, problem));
         }
         if request.settings != SeatSettingsRequest::default() {
-            let problem = "the mode and the settings of its agent were given when it began";
+            let problem = "the mode and the settings of its agent were fixed when it began";
             return Err(Error::invalid("session", given, problem));
         }
         // 3. Take the agent from the seat that receives inputs, and refuse another one.
         let seats = self.store.seats(self.scope(), session.id).await?;
         let Some(seat) = seats.iter().find(|seat| seat.is_entry) else {
-            let problem = "it has no agent that takes inputs";
+            let problem = "it has no agent that accepts inputs";
             return Err(Error::invalid("session", given, problem));
         };
         let agent = self.store.agent(self.scope(), seat.agent_id).await?;
         if let Some(other) = &request.agent
             && self.find_agent(other).await?.id != agent.id
         {
-            let problem = format!("the session {given} has the agent {}", agent.name);
+            let problem = format!("the session `{given}` has the agent `{}`", agent.name);
             return Err(Error::invalid("agent", other, problem));
         }
         Ok((agent, None, Some(key)))
@@ -189,7 +189,7 @@ fn bound_key(given: &str, session: &Session) -> Result<String, Error> {
     }
     session.session_key.clone().ok_or_else(|| {
         let problem = "it belongs to an automation and has no key; accepted are sessions that \
-                       people began";
+                       people created";
         Error::invalid("session", given, problem)
     })
 }
@@ -211,23 +211,23 @@ pub(crate) fn validate_policies(
     Ok(policies)
 }
 
-/// Returns the validated triggers of a request. Triggers in `there`, the present ones, are accepted unchanged.
+/// Returns the validated triggers of a request. The `present` triggers are accepted unchanged.
 pub(crate) fn validate_triggers(
     triggers: &[TriggerRequest],
     zone: Option<&str>,
-    there: &[Spec],
+    present: &[Spec],
     now: Timestamp,
 ) -> Result<Vec<Spec>, Error> {
     let read = triggers.iter().enumerate().map(|(at, trigger)| {
         let path = format!("triggers[{at}].");
-        validate_trigger(trigger, &path, zone, there, now)
+        validate_trigger(trigger, &path, zone, present, now)
     });
     read.collect()
 }
 
 /// Returns one validated trigger. Errors name its fields with `path` in front.
 ///
-/// A trigger in `there`, the present ones, is accepted unchanged: an interval without an anchor keeps its present
+/// A trigger among the `present` ones is accepted unchanged: an interval without an anchor keeps its present
 /// anchor, so that an edit does not shift its schedule, and a trigger that will never fire again stays.
 ///
 /// # Errors
@@ -237,15 +237,15 @@ pub(crate) fn validate_trigger(
     trigger: &TriggerRequest,
     path: &str,
     zone: Option<&str>,
-    there: &[Spec],
+    present: &[Spec],
     now: Timestamp,
 ) -> Result<Spec, Error> {
     let refused = |field: &'static str| {
         move |error: schedule::Error| Error::from(error).at_field(format!("{path}{field}"))
     };
-    let zone = |own: &Option<String>| match (own, zone) {
+    let zone = |trigger_zone: &Option<String>| match (trigger_zone, zone) {
         // The trigger's own zone wins over the zone of the request; the default is UTC.
-        (Some(own), _) => Zone::parse(own).map_err(refused("zone")),
+        (Some(name), _) => Zone::parse(name).map_err(refused("zone")),
         (None, Some(zone)) => {
             Zone::parse(zone).map_err(|error| Error::from(error).at_field("zone"))
         }
@@ -254,9 +254,9 @@ pub(crate) fn validate_trigger(
     let (spec, field, given) = match trigger {
         TriggerRequest::Cron {
             expression,
-            zone: own,
+            zone: trigger_zone,
         } => {
-            let zone = zone(own)?.name().to_owned();
+            let zone = zone(trigger_zone)?.name().to_owned();
             let spec = Spec::Cron {
                 expression: expression.clone(),
                 zone,
@@ -266,15 +266,15 @@ pub(crate) fn validate_trigger(
         TriggerRequest::Every {
             period: given,
             anchor,
-            zone: own,
+            zone: trigger_zone,
         } => {
             let period: Period = given.parse().map_err(refused("period"))?;
-            let zone = zone(own)?.name().to_owned();
+            let zone = zone(trigger_zone)?.name().to_owned();
             let same = |spec: &&Spec| {
                 matches!(spec, Spec::Every { period: other, zone: its, .. }
                     if *other == period && *its == zone)
             };
-            let anchor = match (anchor, there.iter().find(same)) {
+            let anchor = match (anchor, present.iter().find(same)) {
                 (Some(anchor), _) => *anchor,
                 (None, Some(same)) => return Ok(same.clone()),
                 // A new interval first fires one period from now, on a whole second.
@@ -289,12 +289,12 @@ pub(crate) fn validate_trigger(
         }
         TriggerRequest::At {
             at: given,
-            zone: own,
+            zone: trigger_zone,
         } => {
-            let zone = zone(own)?;
+            let zone = zone(trigger_zone)?;
             // For an instant in the past, a new zone has no effect, so the trigger stays as it is.
             let same = |spec: &&Spec| matches!(spec, Spec::At { at: other, .. } if given.parse().ok() == Some(*other));
-            let at = match there.iter().find(same) {
+            let at = match present.iter().find(same) {
                 Some(Spec::At { at, .. }) if *at > now => *at,
                 Some(over) => return Ok(over.clone()),
                 None => parse_at(given, &zone, now).map_err(refused("at"))?,
@@ -305,13 +305,13 @@ pub(crate) fn validate_trigger(
         TriggerRequest::Webhook {} => return Ok(Spec::Webhook {}),
     };
     // Before the check below: a present trigger may stay although it will never fire again.
-    if there.contains(&spec) {
+    if present.contains(&spec) {
         return Ok(spec);
     }
     let schedule = Schedule::parse_new(&spec, now).map_err(refused(field))?;
     if schedule.next_after(now).is_none() {
         let problem = format!(
-            "no instant is left after {now}; accepted is what fires once more before the year 10000"
+            "it never fires after {now}; accepted is a schedule that fires again before the year 10000"
         );
         return Err(Error::invalid(format!("{path}{field}"), given, problem));
     }

@@ -7,7 +7,7 @@ use model::{
     session::SessionStatus,
 };
 
-use crate::ProbeError;
+use crate::{ProbeError, text::quoted};
 
 /// The kind of an error. Exit codes and HTTP statuses are derived from it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -28,7 +28,7 @@ pub enum ErrorKind {
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// A value is invalid.
-    #[error("take the {what} {value:?}: {problem}")]
+    #[error("invalid {what} {}: {problem}", quoted(.value))]
     Invalid {
         /// The path of the field in the request.
         field: Cow<'static, str>,
@@ -40,7 +40,7 @@ pub enum Error {
         problem: String,
     },
     /// A required value is missing.
-    #[error("go on without {what}: {expected}")]
+    #[error("{what} is required: {expected}")]
     Missing {
         /// The path of the field in the request.
         field: &'static str,
@@ -53,13 +53,13 @@ pub enum Error {
     #[error(transparent)]
     Schedule(#[from] schedule::Error),
     /// Policies contradict each other or the session mode.
-    #[error("take the policies")]
+    #[error("invalid policies")]
     Policies(#[from] InvalidPolicy),
     /// Another error, with the path of the field that caused it.
     #[error(transparent)]
     AtField(Box<FieldError>),
     /// The object does not exist.
-    #[error("find {what} {given:?}: there is none{}", did_you_mean(.nearest.as_deref()))]
+    #[error("{what} {} not found{}", quoted(.given), did_you_mean(.nearest.as_deref()))]
     NotFound {
         /// The kind of the object.
         what: &'static str,
@@ -69,7 +69,7 @@ pub enum Error {
         nearest: Option<String>,
     },
     /// An ID prefix matches more than one object.
-    #[error("tell which {what} {given:?} is: more than one id begins so, among them {}", .candidates.join(" and "))]
+    #[error("{what} {} is ambiguous: more than one ID begins with it, such as {}", quoted(.given), .candidates.join(" and "))]
     Ambiguous {
         /// The kind of the object.
         what: &'static str,
@@ -78,10 +78,9 @@ pub enum Error {
         /// Two of the matching IDs.
         candidates: [String; 2],
     },
-    /// The agent cannot restore a session in the way that its agent requires.
+    /// The agent does not offer the way to restore a session that its configuration requires.
     #[error(
-        "use the agent {agent:?} for a session that goes on: its agent {}, so it can only run \
-         automations with fresh sessions",
+        "the agent `{agent}` cannot restore sessions: it {}, so that only automations with fresh sessions can use it",
         missing_capability(*.restore)
     )]
     CannotRestore {
@@ -91,15 +90,15 @@ pub enum Error {
         restore: RestoreBy,
     },
     /// The session is closed and accepts no more inputs.
-    #[error("use the session {session}: it is {state} and takes no more inputs")]
+    #[error("the session {} is {state} and accepts no more inputs", quoted(.session))]
     SessionClosed {
         /// The key or ID of the session in the request.
         session: String,
         /// The status of the session.
         state: SessionStatus,
     },
-    /// The agent of an agent could not be started.
-    #[error("start the agent of the agent {agent:?}")]
+    /// The process of an agent could not be started.
+    #[error("cannot start the agent `{agent}`")]
     Probe {
         /// The name of the agent.
         agent: String,
@@ -109,7 +108,7 @@ pub enum Error {
         source: ProbeError,
     },
     /// The present state does not allow the request.
-    #[error("do that")]
+    #[error(transparent)]
     Refused(#[from] InvalidTransition),
     /// Another error of the store.
     #[error(transparent)]
@@ -117,7 +116,9 @@ pub enum Error {
 }
 
 fn did_you_mean(nearest: Option<&str>) -> String {
-    nearest.map_or_else(String::new, |name| format!("; did you mean {name:?}?"))
+    nearest.map_or_else(String::new, |name| {
+        format!("; did you mean {}?", quoted(name))
+    })
 }
 
 const fn missing_capability(restore: RestoreBy) -> &'static str {
@@ -146,7 +147,7 @@ impl Error {
     /// Returns the kind of the error.
     pub fn kind(&self) -> ErrorKind {
         match self {
-            Self::AtField(within) => within.error.kind(),
+            Self::AtField(field_error) => field_error.error.kind(),
             Self::Invalid { .. } | Self::Missing { .. } | Self::Schedule(_) | Self::Policies(_) => {
                 ErrorKind::Invalid
             }
@@ -194,7 +195,7 @@ impl Error {
         match self {
             Self::Invalid { field, .. } => Some(field),
             Self::Missing { field, .. } => Some(field),
-            Self::AtField(within) => Some(&within.field),
+            Self::AtField(field_error) => Some(&field_error.field),
             _ => None,
         }
     }
@@ -202,25 +203,25 @@ impl Error {
     /// Returns the next step for the user, if there is one.
     pub fn hint(&self) -> Option<String> {
         match self {
-            Self::AtField(within) => within.error.hint(),
+            Self::AtField(field_error) => field_error.error.hint(),
             Self::NotFound { what, .. } => list_command(what),
-            Self::Ambiguous { .. } => Some("give more of the id".into()),
+            Self::Ambiguous { .. } => Some("give more characters of the ID".into()),
             Self::CannotRestore { agent, .. } => Some(format!(
-                "use fresh sessions, or another agent; `matins agent check {agent}` looks at \
-                 the agent again"
+                "use fresh sessions, or another agent; `matins agent check {agent}` reads the \
+                 capabilities of the agent again"
             )),
             Self::SessionClosed { .. } => {
-                Some("`matins session list` shows the sessions that are open".into())
+                Some("`matins session list` lists the open sessions".into())
             }
             Self::Probe { agent, install, .. } => Some(match install {
                 Some(install) => {
-                    format!("install it with {install}, then try `matins agent check {agent}`")
+                    format!("install it with {install}, then run `matins agent check {agent}`")
                 }
-                None => format!("`matins agent check {agent}` tries it alone"),
+                None => format!("`matins agent check {agent}` repeats the start alone"),
             }),
             Self::Store(store::Error::FixedBySession { name, .. }) => Some(format!(
-                "`matins automation edit {name} --reset ...` lets go of that session: the next run \
-                 begins another one, and the old one stays"
+                "`matins automation edit {name} --reset ...` detaches the automation from that session: \
+                 the next run creates another session, and the old session stays"
             )),
             Self::Store(error) => error.hint().map(str::to_owned),
             _ => None,
@@ -278,7 +279,7 @@ fn list_command(what: &str) -> Option<String> {
         "session" | "approval" => " --all",
         _ => "",
     };
-    Some(format!("`matins {command} list{all}` shows what there is"))
+    Some(format!("`matins {command} list{all}` lists all {command}s"))
 }
 
 /// An error that displays like its cause and adds only the field. The code that validates a value does not know its

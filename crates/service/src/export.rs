@@ -95,7 +95,7 @@ impl Export {
                 .store
                 .messages(service.scope(), session, after, ROWS_PER_READ)
                 .await?;
-            // No row is left although `last` is not reached: numbers of the log also belong to events that are no
+            // No row is left although `last_seq` is not reached: numbers of the log also belong to events that are no
             // messages.
             let Some(newest) = rows.last().map(|row| row.seq) else {
                 return Ok(None);
@@ -140,8 +140,8 @@ impl ExportFormatter {
             ("Agent", self.agent.clone()),
             ("Automation", self.automation.clone()),
             ("Directory", Some(format!("`{}`", one_line(&session.cwd)))),
-            ("Begun", Some(date_time(zone, session.created_at))),
-            ("Written down", Some(date_time(zone, self.exported_at))),
+            ("Created", Some(date_time(zone, session.created_at))),
+            ("Exported", Some(date_time(zone, self.exported_at))),
         ];
         let facts = facts
             .into_iter()
@@ -160,11 +160,11 @@ impl ExportFormatter {
             Speaker::Person => format_message(&at, "You", &text),
             Speaker::Schedule => {
                 let name = message.metadata["automation_name"].as_str();
-                let who = match name {
+                let speaker = match name {
                     Some(name) => format!("Schedule, {}", one_line(name)),
                     None => "Schedule".into(),
                 };
-                format_message(&at, &who, &text)
+                format_message(&at, &speaker, &text)
             }
             Speaker::Agent => format_message(&at, "Agent", &text),
             Speaker::AgentThought => {
@@ -193,8 +193,8 @@ fn date_time(zone: &TimeZone, at: Timestamp) -> String {
     local.strftime("%Y-%m-%d %H:%M:%S %:z").to_string()
 }
 
-fn format_message(at: &str, who: &str, text: &str) -> String {
-    format!("\n## {who}, {at}\n\n{text}\n")
+fn format_message(at: &str, speaker: &str, text: &str) -> String {
+    format!("\n## {speaker}, {at}\n\n{text}\n")
 }
 
 fn format_quote(text: &str) -> String {

@@ -11,14 +11,14 @@ impl Service {
         let found = self.store.instances(self.scope()).await?;
         Ok(found
             .into_iter()
-            .map(|one| self.instance_view(one))
+            .map(|status| self.instance_view(status))
             .collect())
     }
 
     /// Returns the instance with this name or ID.
     pub async fn instance(&self, given: &str) -> Result<Instance, Error> {
         let mut all = self.instances().await?.into_iter();
-        let found = all.find(|one| one.name == given || one.id.to_string() == given);
+        let found = all.find(|instance| instance.name == given || instance.id.to_string() == given);
         found.ok_or_else(|| Error::NotFound {
             what: "instance",
             given: given.into(),
@@ -39,26 +39,26 @@ impl Service {
         Ok(found)
     }
 
-    fn instance_view(&self, one: InstanceStatus) -> Instance {
-        let online = one
+    fn instance_view(&self, status: InstanceStatus) -> Instance {
+        let online = status
             .server
             .as_ref()
             .is_some_and(|server| server.is_online(self.now()));
-        let server = one.server;
+        let server = status.server;
         Instance {
-            id: one.id,
-            name: one.name,
+            id: status.id,
+            name: status.name,
             state: if online {
                 InstanceState::Online
             } else {
                 InstanceState::Offline
             },
             format: server.as_ref().map(|server| server.format),
-            automations_too_new: one.unsupported_automations,
+            automations_too_new: status.unsupported_automations,
             version: server.as_ref().map(|server| server.version.clone()),
             worker: server.map(|server| server.worker),
-            last_seen_at: one.last_seen_at,
-            waiting_runs: one.queued_runs,
+            last_seen_at: status.last_seen_at,
+            waiting_runs: status.queued_runs,
         }
     }
 }

@@ -1,5 +1,14 @@
-//! The rules of every request: creating and editing automations, sending messages, firing, pausing, resetting,
-//! deleting.
+//! Applies the rules of every request of a person: validates it, and commits it to the store.
+//!
+//! - [`Service`] has the requests of one tenant as methods, one file for each kind of resource: `automations.rs`,
+//!   `sessions.rs`, `runs.rs`, `approvals.rs`, `agents.rs`, `access.rs`, ...
+//! - [`Error`] has a kind, the field at fault and a hint. The HTTP API derives statuses from it, and the command line
+//!   derives exit codes.
+//! - [`Probe`] is the port that starts agents to read their capabilities.
+//! - [`receive_webhook`] takes requests from outside, which have no tenant until their signature is verified.
+//! - [`trace_events`] and [`notification_text`] convert logged changes to the events and notifications of the API.
+//!
+//! Read `create_automation.rs` and `definition.rs` first.
 //!
 //! The command line and the HTTP API call the same functions. **Invariants:** this crate knows no HTTP, prints
 //! nothing and starts no turn. It commits the request to the store, and the worker pool of a server takes up the
@@ -52,7 +61,7 @@ pub use export::Export;
 pub use probe::{Probe, ProbeError, ProbeFuture};
 pub use runs::RunQuery;
 pub use sessions::SessionQuery;
-pub use text::{clean, excerpt};
+pub use text::{clean, excerpt, quoted};
 pub use unified_mode::UnifiedMode;
 pub use upcoming_runs::MAX_UPCOMING_RUNS;
 pub use webhooks::{WebhookError, receive_webhook};

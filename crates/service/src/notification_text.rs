@@ -77,7 +77,7 @@ pub(crate) fn test_delivery(
 
 fn session_view(session: NoticeSession) -> NotificationSession {
     let (channel, chat_id, thread) = match session.channel {
-        Some(place) => (Some(place.channel), Some(place.chat_id), place.thread),
+        Some(channel) => (Some(channel.channel), Some(channel.chat_id), channel.thread),
         None => (None, None, None),
     };
     NotificationSession {

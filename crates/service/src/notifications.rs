@@ -25,9 +25,9 @@ impl Service {
         if let Some(id) = id {
             match self.store.endpoint(self.scope(), id).await {
                 Err(store::Error::NotFound { .. }) => {}
-                there => {
+                existing => {
                     return Ok(EndpointCreated {
-                        endpoint: there?.into(),
+                        endpoint: existing?.into(),
                         secret: None,
                     });
                 }
@@ -55,10 +55,10 @@ impl Service {
     /// Returns the endpoint with this name or ID.
     pub async fn endpoint(&self, given: &str) -> Result<Endpoint, Error> {
         let all = self.endpoints().await?;
-        let names: Vec<String> = all.iter().map(|one| one.name.clone()).collect();
+        let names: Vec<String> = all.iter().map(|endpoint| endpoint.name.clone()).collect();
         let found = all
             .into_iter()
-            .find(|one| one.name == given || one.id.to_string() == given);
+            .find(|endpoint| endpoint.name == given || endpoint.id.to_string() == given);
         found.ok_or_else(|| Error::NotFound {
             what: "endpoint",
             given: given.to_owned(),
@@ -102,11 +102,11 @@ impl Service {
         let endpoint = self.endpoint(given).await?;
         let now = self.now();
         let until = now + overlap;
-        let kept = replayed_rotation(until);
-        let answered = key.map(|key| recorded_response(key, &kept));
+        let response = replayed_rotation(until);
+        let recorded = key.map(|key| recorded_response(key, &response));
         let rotated =
             self.store
-                .rotate_endpoint_secret(self.scope(), endpoint.id, until, answered, now);
+                .rotate_endpoint_secret(self.scope(), endpoint.id, until, recorded, now);
         match rotated.await {
             Ok(secret) => Ok(SecretRotated {
                 secret: Some(secret.reveal()),
@@ -123,7 +123,7 @@ impl Service {
         }
     }
 
-    /// Disables an endpoint and gives up its pending deliveries.
+    /// Disables an endpoint. Its pending deliveries fail.
     pub async fn disable_endpoint(&self, given: &str) -> Result<Endpoint, Error> {
         let id = self.endpoint(given).await?.id;
         let reason = "disabled by a person";
@@ -155,7 +155,7 @@ impl Service {
             .store
             .deliveries(self.scope(), id, after, limit + 1)
             .await?;
-        Ok(Page::of(found, limit, |one| one.id.to_string()))
+        Ok(Page::of(found, limit, |delivery| delivery.id.to_string()))
     }
 
     /// Returns a delivery with the log of its attempts.
@@ -175,8 +175,8 @@ impl Service {
         if let Some(id) = id {
             match self.store.delivery(self.scope(), id).await {
                 Err(store::Error::NotFound { .. }) => {}
-                there => {
-                    let (delivery, log) = there?;
+                existing => {
+                    let (delivery, log) = existing?;
                     return Ok(DeliveryView::new(delivery, log));
                 }
             }
@@ -226,16 +226,16 @@ impl Service {
         let mut events = request.events.clone();
         events.sort_unstable();
         events.dedup();
-        let unchosen = events.iter().find(|kind| !kind.is_subscribable());
-        if events.is_empty() || unchosen.is_some() {
-            let choosable = NotificationKind::ALL
+        let not_subscribable = events.iter().find(|kind| !kind.is_subscribable());
+        if events.is_empty() || not_subscribable.is_some() {
+            let subscribable = NotificationKind::ALL
                 .iter()
                 .filter(|it| it.is_subscribable());
-            let words: Vec<_> = choosable.map(|kind| kind.as_str()).collect();
+            let names: Vec<_> = subscribable.map(|kind| kind.as_str()).collect();
             return Err(Error::invalid(
                 "events",
-                unchosen.map_or("", |kind| kind.as_str()),
-                format!("expected one or more of {}", words.join(", ")),
+                not_subscribable.map_or("", |kind| kind.as_str()),
+                format!("expected one or more of {}", names.join(", ")),
             ));
         }
         let automation = match &request.automation {

@@ -38,7 +38,7 @@ impl Service {
             None => Err(not_found(
                 "agent",
                 given,
-                all.iter().map(|known| known.name.as_str()),
+                all.iter().map(|agent| agent.name.as_str()),
             )),
         }
     }
@@ -68,17 +68,17 @@ impl Service {
             return Ok((found.id, found.name));
         }
         let all = self.store.automations(self.scope()).await?;
-        let readable = all.readable.into_iter().map(|one| (one.id, one.name));
-        let broken = all.corrupt.into_iter().map(|one| (one.id, one.name));
-        let names: Vec<_> = readable.chain(broken).collect();
+        let readable = all.readable.into_iter().map(|it| (it.id, it.name));
+        let corrupt = all.corrupt.into_iter().map(|it| (it.id, it.name));
+        let names: Vec<_> = readable.chain(corrupt).collect();
         if let Some(named) = names.iter().find(|(_, name)| name == given) {
             return Ok(named.clone());
         }
         let range = IdRange::of_prefix(given, AutomationId::PREFIX);
-        let held = |id: &AutomationId| range.is_some_and(|range| range.contains(id.uuid()));
-        let matching: Vec<_> = names.iter().map(|(id, _)| *id).filter(held).collect();
+        let matches = |id: &AutomationId| range.is_some_and(|range| range.contains(id.uuid()));
+        let matching: Vec<_> = names.iter().map(|(id, _)| *id).filter(matches).collect();
         let id = unique_match("automation", given, &matching)?;
-        let found = id.and_then(|id| names.iter().find(|(known, _)| *known == id));
+        let found = id.and_then(|id| names.iter().find(|(other, _)| *other == id));
         found.cloned().ok_or_else(|| {
             let names = names.iter().map(|(_, name)| name.as_str());
             not_found("automation", given, names)
@@ -202,12 +202,12 @@ fn ambiguous<T: ToString>(what: &'static str, given: &str, candidates: [T; 2]) -
 fn not_found<'a>(
     what: &'static str,
     given: &str,
-    known: impl IntoIterator<Item = &'a str>,
+    names: impl IntoIterator<Item = &'a str>,
 ) -> Error {
     Error::NotFound {
         what,
         given: given.chars().take(80).collect(),
-        nearest: nearest(given, known).map(str::to_owned),
+        nearest: nearest(given, names).map(str::to_owned),
     }
 }
 

@@ -100,9 +100,9 @@ impl Service {
     pub async fn retry_run(&self, given: &str, attempt: Option<RunId>) -> Result<Run, Error> {
         let id = self.find_run(given).await?;
         let now = self.now();
-        let again = self.store.retry_run(self.scope(), id, attempt, now).await;
-        match (again, attempt) {
-            (Ok(again), _) => self.run_by_id(again.run_id).await,
+        let retried = self.store.retry_run(self.scope(), id, attempt, now).await;
+        match (retried, attempt) {
+            (Ok(retried), _) => self.run_by_id(retried.run_id).await,
             (Err(store::Error::AlreadyCreated { .. }), Some(attempt)) => {
                 self.run_by_id(attempt).await
             }
@@ -146,10 +146,10 @@ impl Service {
         let (store::Error::AlreadyCreated { .. }, Some(input)) = (&error, reserved) else {
             return Err(error.into());
         };
-        // The run is gone if its session was deleted after the store refused the ID.
+        // The run no longer exists if its session was deleted after the store refused the ID.
         let first = self.first_run_of_input(reserved).await?;
         first.ok_or_else(|| Error::NotFound {
-            what: "the run of the input",
+            what: "run of the input",
             given: input.to_string(),
             nearest: None,
         })

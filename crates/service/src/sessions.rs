@@ -23,7 +23,7 @@ const OPEN_RUNS_PAGE_SIZE: u32 = 200;
 const SLACK_CHANNEL: &str = "slack";
 
 /// The reason of a cancellation by a person.
-pub(crate) const CANCEL_REASON: &str = "called off by a person";
+pub(crate) const CANCEL_REASON: &str = "cancelled by a person";
 
 /// The filters and the page of a list of sessions.
 #[derive(Debug, Clone, Default)]
@@ -62,7 +62,7 @@ impl Service {
             // Before any check: the agent or the directory may have changed since the first request.
             match self.store.session(self.scope(), id).await {
                 Err(store::Error::NotFound { .. }) => {}
-                there => return Ok(there?),
+                existing => return Ok(existing?),
             }
         }
         let agent = self.find_agent(&request.agent).await?;
@@ -130,7 +130,9 @@ impl Service {
             limit: query.limit + 1,
         };
         let found = self.store.session_page(self.tenant, &filter, page).await?;
-        Ok(Page::of(found, query.limit, |one| one.id.to_string()))
+        Ok(Page::of(found, query.limit, |session| {
+            session.id.to_string()
+        }))
     }
 
     /// Lists the most recently changed sessions.
@@ -140,7 +142,7 @@ impl Service {
         limit: u32,
     ) -> Result<Page<Session>, Error> {
         if filter.kind.is_some() || filter.state.is_some() || filter.text.is_some() {
-            let problem = "it goes with the filters by type and by automation alone";
+            let problem = "it accepts no filters but `type` and `automation`";
             return Err(Error::invalid("order", "changed", problem));
         }
         let mut sessions = Vec::new();
@@ -152,7 +154,7 @@ impl Service {
                     .sessions(self.scope(), Some(*session_type), filter.automation, limit);
             sessions.extend(found.await?);
         }
-        sessions.sort_by_key(|one| Reverse((one.updated_at, one.id)));
+        sessions.sort_by_key(|session| Reverse((session.updated_at, session.id)));
         sessions.truncate(limit as usize);
         Ok(Page::whole(sessions))
     }
@@ -163,18 +165,18 @@ impl Service {
         let runs = self.open_runs(session.id).await?;
         let mut open_runs = Vec::with_capacity(runs.len());
         for run in runs {
-            let waiting = self.blocked_on(&run).await?;
+            let blocked_on = self.blocked_on(&run).await?;
             open_runs.push(OpenRun {
                 run: run.into(),
-                blocked_on: waiting,
+                blocked_on,
             });
         }
         let bound = match &session.session_key {
             None => Automations::default(),
             Some(key) => self.store.automations_bound_to(self.tenant, key).await?,
         };
-        let readable = bound.readable.into_iter().map(|one| one.name);
-        let unreadable = bound.corrupt.into_iter().map(|one| one.name);
+        let readable = bound.readable.into_iter().map(|it| it.name);
+        let unreadable = bound.corrupt.into_iter().map(|it| it.name);
         let seats = self.store.seats(self.scope(), session.id).await?;
         Ok(SessionView {
             bound_automations: readable.chain(unreadable).collect(),
@@ -205,9 +207,9 @@ impl Service {
             loop {
                 let found = self.store.run_page(self.scope(), filter, page).await?;
                 page.after = found.last().map(|run| run.id);
-                let whole = found.len() < OPEN_RUNS_PAGE_SIZE as usize;
+                let is_last_page = found.len() < OPEN_RUNS_PAGE_SIZE as usize;
                 open.extend(found.into_iter().map(|run| (run.id, run)));
-                if whole {
+                if is_last_page {
                     break;
                 }
             }
@@ -260,14 +262,14 @@ impl Service {
     pub async fn send_message(
         &self,
         given: &str,
-        words: &str,
+        text: &str,
         input: Option<InputId>,
     ) -> Result<Run, Error> {
         // Before any check, because the session may have been closed since the first request.
         if let Some(run) = self.first_run_of_input(input).await? {
             return Ok(run);
         }
-        naming::validate_content("text", words)?;
+        naming::validate_content("text", text)?;
         let session = self.find_session(given).await?;
         if session.status().admission() == Admission::Refuse {
             return Err(Error::SessionClosed {
@@ -276,10 +278,10 @@ impl Service {
             });
         }
         let now = self.now();
-        let said = self
+        let submitted = self
             .store
-            .send_message(self.tenant, session.id, input, words, now);
-        self.run_of_input(input, said.await).await
+            .send_message(self.tenant, session.id, input, text, now);
+        self.run_of_input(input, submitted.await).await
     }
 
     /// Cancels every run of a session that is not over. Returns how many there were.
@@ -336,8 +338,8 @@ impl Service {
     }
 
     /// Deletes a session. If automations are bound to it, deletes nothing and returns these automations, unless
-    /// `with_automations` says that they are to be deleted as well. A turn under way is cancelled: with the row of
-    /// its run, its worker loses its fence, so that the next heartbeat is answered with "lost".
+    /// `with_automations` is set, which deletes them as well. A running turn is cancelled: its worker loses its fence
+    /// with the row of the run, so that the store answers the next heartbeat with "lost".
     pub async fn delete_session(
         &self,
         given: &str,

@@ -18,6 +18,22 @@ pub(crate) fn one_line(text: &str) -> String {
     clean(text).split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
+/// Returns a given text for a message: in backticks, with control characters escaped, so that it cannot control a
+/// terminal.
+pub fn quoted(text: &str) -> String {
+    let mut quoted = String::with_capacity(text.len() + 2);
+    quoted.push('`');
+    for letter in text.chars() {
+        if letter.is_control() {
+            quoted.extend(letter.escape_default());
+        } else {
+            quoted.push(letter);
+        }
+    }
+    quoted.push('`');
+    quoted
+}
+
 /// Returns the beginning of a text on one line, safe for a terminal and no longer than `chars` characters.
 pub fn excerpt(text: &str, chars: usize) -> String {
     let line = one_line(text);
@@ -39,6 +55,11 @@ mod tests {
             clean("a\u{1b}[2Jb\rc\r\nd\te\u{9b}"),
             "a\u{fffd}[2Jb\u{fffd}c\nd\te\u{fffd}"
         );
+    }
+
+    #[test]
+    fn quoted_text_has_escaped_control_characters() {
+        assert_eq!(quoted("a\nb\u{1b} \"c\""), "`a\\nb\\u{1b} \"c\"`");
     }
 
     #[test]

@@ -17,20 +17,20 @@ use store::{FeedEvent, LiveText, LogEntry};
 /// Returns the event of the API for an event of a session's log.
 pub fn session_event(session: SessionId, logged: LogEntry) -> TraceEvent {
     let LogEntry { event, message } = logged;
-    let place = EventLog {
+    let log = EventLog {
         session_id: Some(session),
         automation_id: None,
     };
-    place.to_trace_event(event, message)
+    log.to_trace_event(event, message)
 }
 
 /// Returns the event of the API for an event of a feed.
 pub fn feed_event(event: FeedEvent) -> TraceEvent {
-    let place = EventLog {
+    let log = EventLog {
         session_id: event.session_id,
         automation_id: event.automation_id,
     };
-    place.to_trace_event(event.event, event.message)
+    log.to_trace_event(event.event, event.message)
 }
 
 /// Returns the event of the API for text that a running turn has written.
@@ -42,7 +42,7 @@ pub fn delta(text: &LiveText) -> TraceEvent {
     })
 }
 
-/// Returns the snapshot of a session, for a reader that missed events that are gone.
+/// Returns the snapshot of a session, for a reader whose next events retention has removed.
 pub fn resync(session: Session, runs: Vec<Run>, approvals: Vec<Approval>) -> TraceEvent {
     TraceEvent::Resync(api_types::TraceResync {
         last_seq: session.last_seq,
@@ -52,7 +52,7 @@ pub fn resync(session: Session, runs: Vec<Run>, approvals: Vec<Approval>) -> Tra
     })
 }
 
-/// Returns the snapshot of a feed, for a reader that missed events that are gone.
+/// Returns the snapshot of a feed, for a reader whose next events retention has removed.
 pub fn feed_resync(cursor: FeedCursor, runs: Vec<Run>, approvals: Vec<Approval>) -> TraceEvent {
     TraceEvent::FeedResync(api_types::TraceFeedResync {
         cursor: cursor.to_string(),

@@ -40,16 +40,16 @@ impl Service {
     pub async fn add_trigger(
         &self,
         view: &AutomationView,
-        asked: &TriggerRequest,
+        request: &TriggerRequest,
         exactly: bool,
         id: Option<TriggerId>,
     ) -> Result<(AutomationView, bool), Error> {
-        let there = view.triggers.iter().map(|it| it.spec.clone().into());
-        let there: Vec<Spec> = there.collect();
-        let request = view.request();
-        let zone = request.zone.as_deref();
+        let present = view.triggers.iter().map(|it| it.spec.clone().into());
+        let present: Vec<Spec> = present.collect();
+        let automation = view.request();
+        let zone = automation.zone.as_deref();
         let now = self.now();
-        let spec = definition::validate_trigger(asked, "", zone, &there, now)?;
+        let spec = definition::validate_trigger(request, "", zone, &present, now)?;
         let id = id.unwrap_or_else(|| TriggerId::generate(now, &*self.entropy));
         let seen = definition_of(view);
         let new = NewTrigger {
@@ -63,7 +63,7 @@ impl Service {
             .store
             .add_trigger(self.scope(), view.automation.id, new, now);
         let added = match add.await {
-            Ok(is) => is == id,
+            Ok(existing_or_added) => existing_or_added == id,
             // An earlier request with this ID has added the trigger.
             Err(store::Error::AlreadyCreated { .. }) => true,
             Err(error) => return Err(error.into()),
@@ -96,13 +96,13 @@ impl Service {
         }
         let now = self.now();
         let previous_until = now + overlap;
-        let kept = replayed_rotation(previous_until);
-        let answered = key.map(|key| recorded_response(key, &kept));
+        let response = replayed_rotation(previous_until);
+        let recorded = key.map(|key| recorded_response(key, &response));
         let rotated = self.store.rotate_webhook_secret(
             self.scope(),
             trigger.id,
             previous_until,
-            answered,
+            recorded,
             now,
         );
         match rotated.await {
@@ -136,7 +136,7 @@ impl Service {
     ) -> Result<AutomationView, Error> {
         let removed = find_trigger(view.triggers.clone(), given)?;
         if removed.spec == (TriggerSpec::Manual {}) {
-            let problem = "it is the one that every automation has";
+            let problem = "it is the manual trigger, which every automation has";
             return Err(Error::invalid("trigger", given, problem));
         }
         // Remove by ID and not by comparison: another webhook trigger has an equal definition and another secret.
@@ -148,11 +148,11 @@ impl Service {
         self.automation(&view.automation.id.to_string()).await
     }
 
-    /// Returns the next runs of triggers that need not exist.
+    /// Returns the next runs of the triggers of a request. Stores nothing.
     pub fn preview_runs(&self, request: &PreviewRequest) -> Result<Preview, Error> {
         let now = self.now();
         if request.triggers.is_empty() {
-            let problem = "at least one trigger is expected";
+            let problem = "expected at least one trigger";
             return Err(Error::invalid("triggers", "[]", problem));
         }
         let specs =

@@ -35,22 +35,22 @@ impl Service {
         bound_so_far: Option<&str>,
     ) -> Result<Session, Error> {
         let UnifiedMode {
-            enabled: on,
+            enabled,
             by_browser,
         } = self.unified;
-        if given.is_empty() && !(on && by_browser) {
+        if given.is_empty() && !(enabled && by_browser) {
             return Err(Error::Missing {
                 field: "session",
                 what: "a session",
-                expected: "accepted are bound: and the key or the id of a session".into(),
+                expected: "accepted is `bound:` with the key or the ID of a session".into(),
             });
         }
-        if on && (given.is_empty() || given == UNIFIED_KEY) {
+        if enabled && (given.is_empty() || given == UNIFIED_KEY) {
             return self.unified_session(request, None).await;
         }
         let session = self.find_session(given).await?;
-        let stays = bound_so_far.is_some() && session.session_key.as_deref() == bound_so_far;
-        if on && is_web_chat(&session) && !stays {
+        let keeps_chat = bound_so_far.is_some() && session.session_key.as_deref() == bound_so_far;
+        if enabled && is_web_chat(&session) && !keeps_chat {
             return self.unified_session(request, Some(&session)).await;
         }
         Ok(session)
@@ -113,8 +113,8 @@ impl Service {
             Ok(_) | Err(store::Error::NameTaken { .. }) => {}
             Err(error) => return Err(error.into()),
         }
-        let made = find().await?;
-        made.ok_or_else(|| Error::NotFound {
+        let created = find().await?;
+        created.ok_or_else(|| Error::NotFound {
             what: "session",
             given: UNIFIED_KEY.to_owned(),
             nearest: None,
@@ -125,7 +125,7 @@ impl Service {
         let seats = self.store.seats(self.scope(), session.id).await?;
         let seat = seats.iter().find(|seat| seat.is_entry);
         let seat = seat.ok_or_else(|| {
-            let problem = "it has no agent that takes inputs";
+            let problem = "it has no agent that accepts inputs";
             Error::invalid("session", &session.id.to_string(), problem)
         })?;
         Ok(self.store.agent(self.scope(), seat.agent_id).await?)

@@ -1,4 +1,4 @@
-//! Works out the next runs of an automation, with texts for people.
+//! Computes the next runs of an automation, with texts for people.
 
 use api_types::UpcomingRun;
 use model::{
@@ -37,11 +37,11 @@ pub(crate) fn upcoming_of_triggers<'a>(
     now: Timestamp,
     count: usize,
 ) -> Result<Vec<UpcomingRun>, schedule::Error> {
-    let mut fires = Vec::new();
+    let mut runs = Vec::new();
     for spec in specs {
         let zone = spec.zone()?;
         let schedule = Schedule::parse(spec)?;
-        fires.extend(
+        runs.extend(
             schedule
                 .upcoming(now, count)
                 .into_iter()
@@ -52,7 +52,7 @@ pub(crate) fn upcoming_of_triggers<'a>(
                 }),
         );
     }
-    fires.sort_by_key(|fire| fire.at);
-    fires.truncate(count);
-    Ok(fires)
+    runs.sort_by_key(|run| run.at);
+    runs.truncate(count);
+    Ok(runs)
 }

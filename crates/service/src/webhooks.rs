@@ -16,12 +16,12 @@ pub enum WebhookError {
     Refused(#[from] VerifyError),
     /// The body is too long.
     #[error(
-        "take the webhook: its body has more than {} bytes",
+        "the body of the webhook is too long: accepted are up to {} bytes",
         limits::WEBHOOK_PAYLOAD_BYTES
     )]
     TooLong,
     /// The body is not UTF-8.
-    #[error("take the webhook: its body is not UTF-8")]
+    #[error("the body of the webhook is not UTF-8")]
     NotText,
     /// The store failed. The sender may send the webhook again.
     #[error(transparent)]
@@ -47,8 +47,8 @@ pub async fn receive_webhook(
         .unwrap_or(TriggerId::from_uuid(uuid::Uuid::nil()));
     let Some(found) = store.webhook_trigger(Scope::System, id).await? else {
         // Verify against a dummy secret and refuse in any case, even if the caller has guessed that secret.
-        let nobodys = SigningSecret::generate(&ZeroEntropy);
-        verify(&[&nobodys], headers, body, now)?;
+        let dummy = SigningSecret::generate(&ZeroEntropy);
+        verify(&[&dummy], headers, body, now)?;
         return Err(VerifyError::InvalidSignature.into());
     };
     let verified = verify(&found.secrets.valid_at(now), headers, body, now)?;

@@ -14,7 +14,7 @@ pub(crate) fn validate(given: Option<&str>) -> Result<Option<String>, Error> {
     }
     match std::fs::metadata(path) {
         Ok(found) if found.is_dir() => Ok(Some(text.to_owned())),
-        Ok(_) => refuse("it is no directory"),
+        Ok(_) => refuse("it is not a directory"),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
             refuse("it does not exist; accepted is an existing directory")
         }

@@ -1,4 +1,4 @@
-//! Agents: their configurations and the features that they offer, by name. (The table is called `harnesses`.)
+//! Agents: their configurations and the capabilities that they offer, by name. The table is called `harnesses`.
 
 use model::{
     AgentId, TenantId, Timestamp,
@@ -35,7 +35,7 @@ impl Store {
                     let before = lock_agent(tx, tenant, found.get("id")?).await?;
                     return write_agent(tx, tenant, &before, config, offers, now).await;
                 }
-                // If another transaction has inserted the name meanwhile, the statement updates that row.
+                // If another transaction has inserted the name in the meantime, the statement updates that row.
                 let id = AgentId::generate(now, self.ids());
                 let stored = stored::write::<StoredAgent>(&(config.clone(), offers.cloned()));
                 let (format, needed) = (stored::DOCUMENT_FORMAT, stored.needs_format);
@@ -59,7 +59,7 @@ impl Store {
     ///
     /// # Errors
     ///
-    /// [`Error::Changed`] if the configuration is no longer `seen`.
+    /// Returns [`Error::StaleVersion`] if the configuration is no longer `seen`.
     pub async fn edit_agent(
         &self,
         tenant: TenantId,
@@ -168,8 +168,8 @@ struct LockedAgent {
 ///
 /// # Errors
 ///
-/// [`Error::NewerFormat`] if this version does not honour the agent's document, because it could not rewrite that
-/// document.
+/// Returns [`Error::NewerFormat`] if this version does not support the agent's document, because it could not rewrite
+/// that document.
 async fn lock_agent(tx: &mut Tx, tenant: TenantId, id: AgentId) -> Result<LockedAgent, Error> {
     tx.lock_rows(sql_of_postgres!("harnesses/lock"), vec![params![id]])
         .await?;

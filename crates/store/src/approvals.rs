@@ -34,55 +34,58 @@ const MAX_OVERDUE_APPROVALS: u32 = 200;
 
 impl Store {
     /// Requests a person's permission for a run that `worker` executes. A repeated request with the same ID changes
-    /// nothing. Returns [`Settled::Lost`] if the run is no longer this worker's, or if it is being cancelled, because
-    /// no decision would reach the agent.
+    /// nothing. Returns [`WriteOutcome::Fenced`] if the run is no longer this worker's, or if it is being cancelled,
+    /// because no decision would reach the agent.
     pub async fn request_approval(
         &self,
         run: RunId,
         worker: &WorkerId,
         id: ApprovalId,
-        question: &RequestedPermission,
+        request: &RequestedPermission,
         deadline: Timestamp,
         now: Timestamp,
     ) -> Result<WriteOutcome, Error> {
         self.transact(Scope::System, |tx, _| {
             Box::pin(async move {
-                let Some(place) = locate_owned_run(tx, run, worker).await? else {
+                // 1. Lock the run, and check that this worker still executes it.
+                let Some(location) = locate_owned_run(tx, run, worker).await? else {
                     return Ok(WriteOutcome::Fenced);
                 };
-                let asked = tx
+                // 2. Insert the approval, unless it exists or the run is being cancelled.
+                let inserted = tx
                     .fetch_optional(
                         sql!("approvals/insert"),
                         params! { "approvals/insert";
                             id: id,
                             run: run,
-                            tool_kind: question.tool_kind.as_str(),
-                            title: question.title.as_str(),
-                            tool_call: question.tool_call.as_str(),
-                            input: question.input.clone(),
-                            input_cut: question.input_cut,
+                            tool_kind: request.tool_kind.as_str(),
+                            title: request.title.as_str(),
+                            tool_call: request.tool_call.as_str(),
+                            input: request.input.clone(),
+                            input_cut: request.input_cut,
                             deadline: deadline,
                             now: now,
                         },
                     )
                     .await?;
                 // The statement inserted no row: either this request is a repetition, or the run is being cancelled.
-                if asked.is_none() {
-                    let there = tx
-                        .fetch_optional(sql!("approvals/by_id"), params![place.tenant, id])
+                if inserted.is_none() {
+                    let existing = tx
+                        .fetch_optional(sql!("approvals/by_id"), params![location.tenant, id])
                         .await?;
-                    return Ok(there.map_or(WriteOutcome::Fenced, |_| WriteOutcome::Committed));
+                    return Ok(existing.map_or(WriteOutcome::Fenced, |_| WriteOutcome::Committed));
                 }
+                // 3. Log the request, which notifies people.
                 let change = Change::Approval {
                     approval_id: id,
                     run_id: run,
-                    tool_kind: question.tool_kind.clone(),
-                    title: question.title.clone(),
+                    tool_kind: request.tool_kind.clone(),
+                    title: request.title.clone(),
                     change: ApprovalChange::Pending {
                         deadline_at: deadline,
                     },
                 };
-                session_log::write_change(tx, place.session, change, now).await?;
+                session_log::write_change(tx, location.session, change, now).await?;
                 Ok(WriteOutcome::Committed)
             })
         })
@@ -108,8 +111,9 @@ impl Store {
             Box::pin(async move {
                 let scope = Scope::Tenant(tenant);
                 let found = read_approval(tx, scope, id).await?;
-                // Lock the seat of the run, because the transition that ends the run holds that lock.
+                // 1. Lock the seat of the run, because the transition that ends the run holds that lock.
                 let run = lock_run(tx, found.run_id).await?;
+                // 2. Decide, fenced by the state and the deadline.
                 let decided = tx
                     .fetch_optional(
                         sql!("approvals/decide"),
@@ -125,31 +129,32 @@ impl Store {
                     )
                     .await?;
                 // Read again under the lock, for the answer in both cases.
-                let by_now = read_approval(tx, scope, id).await?;
+                let present = read_approval(tx, scope, id).await?;
                 let Some(row) = decided else {
                     return Err(Error::Refused(InvalidTransition {
                         what: ApprovalStatus::WHAT,
-                        state: effective_status(&by_now, run.as_ref(), now).to_string(),
+                        state: effective_status(&present, run.as_ref(), now).to_string(),
                         event: event.to_string(),
                     }));
                 };
-                let mut journal = SessionLogWriter::default();
+                // 3. Log the decision.
+                let mut log = SessionLogWriter::default();
                 let decided_by = by.name.clone();
                 let change = match verdict {
                     Verdict::Allow => ApprovalChange::Allowed { decided_by },
                     Verdict::Deny => ApprovalChange::Denied { decided_by },
                 };
                 let (session, change) = closing_event(id, &row, change)?;
-                journal.add_change(session, change);
-                journal.write(tx, now).await?;
-                Ok(by_now)
+                log.add_change(session, change);
+                log.write(tx, now).await?;
+                Ok(present)
             })
         })
         .await
     }
 
     /// Voids the pending approvals of a run that `worker` executes, because its agent no longer waits for a decision.
-    /// Returns [`Settled::Lost`] if the run is no longer this worker's.
+    /// Returns [`WriteOutcome::Fenced`] if the run is no longer this worker's.
     pub async fn withdraw_approvals(
         &self,
         run: RunId,
@@ -161,17 +166,17 @@ impl Store {
                 if locate_owned_run(tx, run, worker).await?.is_none() {
                     return Ok(WriteOutcome::Fenced);
                 }
-                let mut journal = SessionLogWriter::default();
-                void_approvals(tx, &mut journal, std::iter::once(run), now).await?;
-                journal.write(tx, now).await?;
+                let mut log = SessionLogWriter::default();
+                void_approvals(tx, &mut log, std::iter::once(run), now).await?;
+                log.write(tx, now).await?;
                 Ok(WriteOutcome::Committed)
             })
         })
         .await
     }
 
-    /// Expires an approval whose deadline has passed, unless it is over already. The caller must have checked the
-    /// deadline. Returns the state of the approval afterwards.
+    /// Expires an approval whose deadline has passed. Does nothing if the approval is no longer pending. The caller
+    /// must have checked the deadline. Returns the state of the approval afterwards.
     pub async fn expire_approval(
         &self,
         id: ApprovalId,
@@ -207,22 +212,22 @@ impl Store {
             .await?
         };
         let mut expired = 0;
-        let mut failed = None;
+        let mut first_error = None;
         for row in &overdue {
             let (id, run) = (row.get("id")?, row.get("run_id")?);
-            let over = self
+            let expiry = self
                 .transact(Scope::System, |tx, _| {
                     Box::pin(expire_one(tx, id, run, now))
                 })
                 .await;
-            match over {
-                Ok(over) => expired += u32::from(over),
+            match expiry {
+                Ok(was_pending) => expired += u32::from(was_pending),
                 // A database that cannot be reached fails for all the others too.
                 Err(error) if error.is_transient() => return Err(error),
-                Err(error) => failed = failed.or(Some(error)),
+                Err(error) => first_error = first_error.or(Some(error)),
             }
         }
-        failed.map_or(Ok(expired), Err)
+        first_error.map_or(Ok(expired), Err)
     }
 }
 
@@ -235,8 +240,8 @@ async fn locate_owned_run(
     worker: &WorkerId,
 ) -> Result<Option<EntryLocation>, Error> {
     lock_run(tx, run).await?;
-    let places = locate_owned_runs(tx, std::iter::once((run, worker))).await?;
-    Ok(places.into_values().next())
+    let locations = locate_owned_runs(tx, std::iter::once((run, worker))).await?;
+    Ok(locations.into_values().next())
 }
 
 /// Reads an approval.
@@ -288,11 +293,11 @@ async fn expire_one(
     Ok(true)
 }
 
-/// Voids the pending approvals of attempts that are over or are being cancelled. The caller must hold the locks of
+/// Voids the pending approvals of attempts that have ended or are being cancelled. The caller must hold the locks of
 /// their seats.
 pub(crate) async fn void_approvals(
     tx: &mut Tx,
-    journal: &mut SessionLogWriter,
+    log: &mut SessionLogWriter,
     runs: impl Iterator<Item = RunId>,
     now: Timestamp,
 ) -> Result<(), Error> {
@@ -303,23 +308,23 @@ pub(crate) async fn void_approvals(
     for row in &voided {
         let id: ApprovalId = row.get("id")?;
         let (session, change) = closing_event(id, row, ApprovalChange::Void)?;
-        journal.add_change(session, change);
+        log.add_change(session, change);
     }
     Ok(())
 }
 
-/// Returns the session of an approval that is over, and the event for the session's log.
+/// Returns the session of an approval that is no longer pending, and the event for the session's log.
 fn closing_event(
     approval_id: ApprovalId,
     row: &Row,
     change: ApprovalChange,
 ) -> Result<(SessionId, Change), Error> {
-    let logged = Change::Approval {
+    let event = Change::Approval {
         approval_id,
         run_id: row.get("run_id")?,
         tool_kind: row.get("tool_kind")?,
         title: row.get("title")?,
         change,
     };
-    Ok((row.get("session_id")?, logged))
+    Ok((row.get("session_id")?, event))
 }

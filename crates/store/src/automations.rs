@@ -52,7 +52,7 @@ pub struct NewAutomation {
     pub name: String,
     /// The prompt.
     pub prompt: String,
-    /// The agent that starts the agent.
+    /// The agent of its runs.
     pub agent: AgentId,
     /// The working directory of its sessions, an absolute path. `None` gives each session a folder of its own.
     pub cwd: Option<String>,
@@ -76,8 +76,8 @@ impl Store {
     ///
     /// # Errors
     ///
-    /// Returns [`Error::Made`] if an automation with the reserved ID exists or was deleted, and [`Error::Exists`] if
-    /// another automation has the name.
+    /// Returns [`Error::AlreadyCreated`] if an automation with the reserved ID exists or was deleted, and
+    /// [`Error::NameTaken`] if another automation has the name.
     pub async fn create_automation(
         &self,
         tenant: TenantId,
@@ -86,14 +86,14 @@ impl Store {
         now: Timestamp,
     ) -> Result<AutomationId, Error> {
         let id = reserved.unwrap_or_else(|| AutomationId::generate(now, self.ids()));
-        let made = self
+        let created = self
             .transact(Scope::Tenant(tenant), |tx, _| {
                 Box::pin(async move {
                     let used = tx
                         .fetch_optional(sql!("automations/by_id"), params![tenant, id])
                         .await?;
                     if used.is_some() {
-                        return Err(Error::already_created("the automation", id));
+                        return Err(Error::already_created("automation", id));
                     }
                     let policies = stored::write::<StoredPolicies>(&new.policies);
                     let settings = stored::write::<StoredSettings>(&new.settings);
@@ -131,23 +131,23 @@ impl Store {
                 })
             })
             .await;
-        if let Err(Error::Database(error)) = &made
+        if let Err(Error::Database(error)) = &created
             && error.conflict().is_some()
         {
             // A repetition of this request may have committed at the same time. It conflicts on the ID or on the
-            // name, and the answer is the same: the automation exists already.
+            // name. In both cases the error must be that the automation exists already.
             let mut tx = self.db.begin_read(Scope::Tenant(tenant)).await?;
             let used = tx
                 .fetch_optional(sql!("automations/by_id"), params![tenant, id])
                 .await?;
             if used.is_some() {
-                return Err(Error::already_created("the automation", id));
+                return Err(Error::already_created("automation", id));
             }
         }
-        made.map_err(|error| map_name_conflict(error, &new.name))
+        created.map_err(|error| map_name_conflict(error, &new.name))
     }
 
-    /// Pauses an automation. Instants until it is resumed are not due.
+    /// Pauses an automation. Its triggers do not fire until it is resumed.
     pub async fn pause_automation(
         &self,
         scope: Scope,
@@ -191,8 +191,8 @@ impl Store {
                 tx.execute(sql!("automations/set_failures"), params![id, 0_i64, now])
                     .await?;
                 for trigger in live_triggers(tx, id).await? {
-                    // Compute the next instant from now, even if the clock was ahead and has been set back: an
-                    // instant that has a row gets no second one, and all others are due.
+                    // Compute the next instant from now, even if the clock was set back: the due instants that have a
+                    // row already get no second one.
                     let due = next_due(trigger.id, &trigger.spec, &automation.policies, now)?;
                     set_next_due(tx, trigger.id, due, now).await?;
                 }
@@ -252,7 +252,7 @@ impl Store {
                     self,
                     tx,
                     id,
-                    "automation deleted",
+                    "the automation was deleted",
                     now,
                 )
                 .await
@@ -282,8 +282,8 @@ fn require_not_deleted(automation: Automation) -> Result<Automation, Error> {
     Ok(automation)
 }
 
-/// Locks the triggers of an automation and then the automation, which must not be deleted. For a transition that
-/// every server may make, whatever the format of the automation.
+/// Locks the triggers of an automation and then the automation, which must not be deleted. For a transition
+/// that a server may make even if it does not support the format of the automation.
 async fn lock_of_any_format(
     tx: &mut Tx,
     scope: Scope,
@@ -336,12 +336,12 @@ async fn set_next_due(
     Ok(())
 }
 
-/// Turns a conflict on the name of an automation into [`Error::Exists`].
+/// Turns a conflict on the name of an automation into [`Error::NameTaken`].
 fn map_name_conflict(error: Error, name: &str) -> Error {
     match error {
         Error::Database(error) if error.conflict() == Some("automations_one_per_name") => {
             Error::NameTaken {
-                what: "an automation",
+                what: "automation",
                 name: name.to_owned(),
             }
         }

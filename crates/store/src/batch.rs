@@ -34,21 +34,21 @@ struct BatchQueue<I, O> {
 }
 
 impl<I: Send + Sync + 'static, O: Send + 'static> Batcher<I, O> {
-    /// Returns a batcher. `fits` is `true` if one transaction may hold both items.
-    pub(crate) fn new(fits: fn(&I, &I) -> bool) -> Self {
-        let waiting = BatchQueue {
+    /// Returns a batcher. `may_share_batch` returns `true` if one transaction may write both items.
+    pub(crate) fn new(may_share_batch: fn(&I, &I) -> bool) -> Self {
+        let queue = BatchQueue {
             items: Vec::new(),
             is_draining: false,
         };
         Self {
-            queue: Arc::new(Mutex::new(waiting)),
-            may_share_batch: fits,
+            queue: Arc::new(Mutex::new(queue)),
+            may_share_batch,
         }
     }
 
     /// Adds an item to the next batch and waits for its answer. The item still runs if the future is dropped.
     ///
-    /// All callers must pass the same `run`, because the first caller's `run` serves all items until none waits.
+    /// All callers must pass the same `run`, because the first caller's `run` runs all batches until no item waits.
     pub(crate) async fn submit<C: Clone + Send + Sync + 'static>(
         &self,
         context: &C,
@@ -56,20 +56,20 @@ impl<I: Send + Sync + 'static, O: Send + 'static> Batcher<I, O> {
         run: RunBatch<C, I, O>,
     ) -> Result<O, Error> {
         let (sender, answer) = oneshot::channel();
-        let serve = {
-            let mut waiting = lock_queue(&self.queue);
-            waiting.items.push((item, sender));
-            !std::mem::replace(&mut waiting.is_draining, true)
+        let must_drain = {
+            let mut queue = lock_queue(&self.queue);
+            queue.items.push((item, sender));
+            !std::mem::replace(&mut queue.is_draining, true)
         };
-        if serve {
+        if must_drain {
             // Run the batches in a task of their own, because the caller may be dropped while others wait.
-            let served = DrainGuard {
+            let guard = DrainGuard {
                 queue: Arc::clone(&self.queue),
                 finished: false,
             };
             tokio::spawn(drain_queue(
                 context.clone(),
-                served,
+                guard,
                 self.may_share_batch,
                 run,
             ));
@@ -84,58 +84,60 @@ impl<I, O> fmt::Debug for Batcher<I, O> {
     }
 }
 
-/// The task that runs the batches. If it panics or is aborted, its drop unsets `served` and drops the waiting items,
-/// so that the next caller starts a new task and no caller waits forever.
+/// The guard of the task that runs the batches. If the task panics or is aborted, the drop of the guard unsets
+/// `is_draining` and drops the waiting items, so that the next caller starts a new task and no caller waits forever.
 struct DrainGuard<I, O> {
     queue: Arc<Mutex<BatchQueue<I, O>>>,
-    /// `true` if it ended because no item waited.
+    /// `true` if the task ended because no item waited.
     finished: bool,
 }
 
 impl<I, O> Drop for DrainGuard<I, O> {
     fn drop(&mut self) {
         if !self.finished {
-            let mut waiting = lock_queue(&self.queue);
-            waiting.is_draining = false;
-            // Dropping the senders ends each waiting `submit` with `Error::Abandoned`.
-            waiting.items.clear();
+            let mut queue = lock_queue(&self.queue);
+            queue.is_draining = false;
+            // Dropping the senders ends each waiting `submit` with `Error::OutcomeUnknown`.
+            queue.items.clear();
         }
     }
 }
 
 fn lock_queue<I, O>(
-    waiting: &Mutex<BatchQueue<I, O>>,
+    queue: &Mutex<BatchQueue<I, O>>,
 ) -> std::sync::MutexGuard<'_, BatchQueue<I, O>> {
-    waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    queue.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 async fn drain_queue<C: Sync, I: Sync, O: Send>(
     context: C,
-    mut served: DrainGuard<I, O>,
-    fits: fn(&I, &I) -> bool,
+    mut guard: DrainGuard<I, O>,
+    may_share_batch: fn(&I, &I) -> bool,
     run: RunBatch<C, I, O>,
 ) {
     loop {
         let (items, senders): (Vec<I>, Vec<_>) = {
-            let mut waiting = lock_queue(&served.queue);
-            if waiting.items.is_empty() {
-                waiting.is_draining = false;
-                drop(waiting);
-                served.finished = true;
+            let mut queue = lock_queue(&guard.queue);
+            if queue.items.is_empty() {
+                queue.is_draining = false;
+                drop(queue);
+                guard.finished = true;
                 return;
             }
             let mut taken = Vec::new();
             let mut left = Vec::new();
-            for (item, sender) in waiting.items.drain(..) {
+            for (item, sender) in queue.items.drain(..) {
                 // Items that do not fit the first one wait for the next batch, in their order.
-                let fits = taken.first().is_none_or(|(first, _)| fits(first, &item));
+                let fits = taken
+                    .first()
+                    .is_none_or(|(first, _)| may_share_batch(first, &item));
                 if fits && taken.len() < MAX_BATCH {
                     taken.push((item, sender));
                 } else {
                     left.push((item, sender));
                 }
             }
-            waiting.items = left;
+            queue.items = left;
             taken.into_iter().unzip()
         };
         let answers = run_or_split(&context, &items, run).await;

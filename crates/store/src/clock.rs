@@ -19,14 +19,14 @@ impl Store {
         for _ in 0..CLOCK_READ_COUNT {
             // Start the stopwatch here, so that it includes neither the wait for a connection nor the transaction's
             // beginning.
-            let asked = uptime.uptime();
+            let sent_uptime = uptime.uptime();
             let row = tx
                 .fetch_one(sql_of_postgres!("clock/read"), params![])
                 .await?;
             let reading = ClockReading {
-                sent_uptime: asked,
+                sent_uptime,
                 received_uptime: uptime.uptime(),
-                database_time: row.get("shown")?,
+                database_time: row.get("database_time")?,
             };
             if best.is_none_or(|best| reading.round_trip() < best.round_trip()) {
                 best = Some(reading);

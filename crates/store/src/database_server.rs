@@ -116,25 +116,25 @@ impl Store {
                 params![MAX_LISTED_TRANSACTIONS],
             )
             .await?;
-        let upkeep = read_vacuum_status(&mut tx).await?;
+        let vacuum = read_vacuum_status(&mut tx).await?;
         let row = tx
-            .fetch_one(sql_of_postgres!("server/standing"), params![])
+            .fetch_one(sql_of_postgres!("server/status"), params![])
             .await?;
         Ok(Some(PostgresStatus {
             privileges: Privileges {
                 role: row.get("role")?,
                 may_use: row.get("may_use")?,
                 may_create: row.get("may_create")?,
-                inaccessible_tables: row.optional("refused")?,
-                tables_of_other_roles: row.optional("of_others")?,
+                inaccessible_tables: row.optional("inaccessible_tables")?,
+                tables_of_other_roles: row.optional("tables_of_other_roles")?,
             },
             transactions: transactions
                 .iter()
                 .map(open_transaction)
                 .collect::<Result<_, _>>()?,
-            vacuum: upkeep,
-            autovacuum_enabled: row.get("cleans")?,
-            tables_without_autovacuum: row.optional("left_out")?,
+            vacuum,
+            autovacuum_enabled: row.get("autovacuum_enabled")?,
+            tables_without_autovacuum: row.optional("tables_without_autovacuum")?,
             max_connections: row.get("connections_allowed")?,
             total_connections: row.get("total_connections")?,
             matins_connections: row.get("matins_connections")?,

@@ -1,4 +1,5 @@
-//! The errors of the store.
+//! The errors of the store. Each message states a fact, or the operation that was not possible. The cause of an error
+//! is its source.
 
 use model::{lifecycle::InvalidTransition, schedule};
 
@@ -8,10 +9,10 @@ use crate::database;
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The database returned an error.
-    #[error("use the database")]
+    #[error("cannot use the database")]
     Database(#[from] database::Error),
     /// The object does not exist, or belongs to another tenant.
-    #[error("find {what} {id}: there is none")]
+    #[error("there is no {what} `{id}`")]
     NotFound {
         /// The kind of the object.
         what: &'static str,
@@ -22,7 +23,7 @@ pub enum Error {
     #[error(transparent)]
     Refused(#[from] InvalidTransition),
     /// Another object has that name.
-    #[error("make {what} {name:?}: there is one of that name")]
+    #[error("{what} `{name}` already exists")]
     NameTaken {
         /// The kind of the object.
         what: &'static str,
@@ -30,7 +31,7 @@ pub enum Error {
         name: String,
     },
     /// The ID is used: an earlier request has created the object.
-    #[error("make {what} {id}: it is there already")]
+    #[error("{what} `{id}` already exists")]
     AlreadyCreated {
         /// The kind of the object.
         what: &'static str,
@@ -38,7 +39,7 @@ pub enum Error {
         id: String,
     },
     /// The object was changed after the caller had read it.
-    #[error("change the {what} {name}: it was changed meanwhile")]
+    #[error("{what} `{name}` has changed since it was read")]
     StaleVersion {
         /// The kind of the object.
         what: &'static str,
@@ -47,7 +48,7 @@ pub enum Error {
     },
     /// The automation continues in a session that fixes this setting.
     #[error(
-        "change the {what} of the automation {name}: its session {session} keeps the one that it has"
+        "cannot change the {what} of automation `{name}`, because its current session `{session}` fixes it"
     )]
     FixedBySession {
         /// The setting.
@@ -58,29 +59,29 @@ pub enum Error {
         session: model::SessionId,
     },
     /// The instance cannot be removed, because a server serves it.
-    #[error("remove the instance {instance}: {worker} serves it")]
+    #[error("cannot remove instance `{instance}`, because worker `{worker}` serves it")]
     InstanceInUse {
         /// The name of the instance.
         instance: String,
         /// The worker that serves the instance.
         worker: model::WorkerId,
     },
-    /// A later version of Matins wrote the object, and this version does not honour all of it.
+    /// A later version of Matins wrote the object, and this version does not support all of it.
     #[error(
-        "use the {what} {name}: it needs document format {needed}, and this version of Matins honours formats up \
-         to {honoured}",
-        honoured = crate::DOCUMENT_FORMAT
+        "cannot use {what} `{name}`: it needs document format {needed}, and this version of Matins supports formats \
+         up to {supported}",
+        supported = crate::DOCUMENT_FORMAT
     )]
     NewerFormat {
         /// The kind of the object.
         what: &'static str,
         /// The object's name or ID.
         name: String,
-        /// The lowest document format whose servers honour the object.
+        /// The lowest document format whose servers support the object.
         needed: i64,
     },
     /// The next run of a stored schedule cannot be computed.
-    #[error("work out when trigger {trigger} is due")]
+    #[error("cannot compute the next instant of trigger `{trigger}`")]
     InvalidSchedule {
         /// The trigger.
         trigger: model::TriggerId,
@@ -91,10 +92,10 @@ pub enum Error {
     #[error(transparent)]
     BatchFailed(std::sync::Arc<Self>),
     /// The task that ran the batch died, so it is unknown whether the item was committed.
-    #[error("hear what became of it")]
+    #[error("it is unknown whether the change was committed, because the task that wrote it died")]
     OutcomeUnknown,
     /// A prompt cannot be rendered.
-    #[error("render the prompt of {run}")]
+    #[error("cannot render the prompt of run `{run}`")]
     Prompt {
         /// The run.
         run: model::RunId,
@@ -161,11 +162,11 @@ impl Error {
     pub fn hint(&self) -> Option<&'static str> {
         match self {
             Self::Database(error) => error.hint(),
-            Self::StaleVersion { .. } => Some("look at what it is now, and try again"),
+            Self::StaleVersion { .. } => Some("read its current version, and try again"),
             Self::InstanceInUse { .. } => Some("stop that server first"),
             Self::NewerFormat { .. } => Some(
-                "use a server of a later version, which `matins instance list` shows; an automation can still be \
-                 paused and deleted here",
+                "use a server with a later version of Matins (`matins instance list` shows the versions); this server \
+                 can still pause or delete an automation",
             ),
             Self::BatchFailed(error) => error.hint(),
             _ => None,

@@ -25,7 +25,7 @@ pub struct FeedEvent {
     /// The session whose log holds the event. `None` if an automation's own log holds it.
     pub session_id: Option<SessionId>,
     /// The automation to which the event belongs: the one whose own log holds it, whose run it concerns, or whose
-    /// session it is from.
+    /// session the event is from.
     pub automation_id: Option<AutomationId>,
     /// The event.
     pub event: Event,
@@ -93,7 +93,7 @@ impl FeedBounds {
 impl Store {
     /// Returns a page of a tenant's feed after a cursor, in order.
     ///
-    /// The events of a deleted session are removed with it. Readers are not told that they are missing.
+    /// The events of a deleted session are removed with it. Readers get no notice that they are missing.
     pub async fn feed(
         &self,
         tenant: TenantId,

@@ -1,8 +1,8 @@
 //! Idempotency: the recorded responses to requests that a client may repeat, by idempotency key.
 //!
 //! An idempotency key reserves the ID of the object that its request creates, before the object is created. The
-//! transition uses that ID, and refuses with [`Error::Made`] if the ID is used. So a repeated request takes effect
-//! once, even if the process dies between the transition and its response.
+//! transition uses that ID, and refuses with [`Error::AlreadyCreated`] if the ID is used. So a repeated request takes
+//! effect once, even if the process dies between the transition and its response.
 
 use model::{TenantId, Timestamp};
 use serde_json::Value;
@@ -54,7 +54,7 @@ impl Store {
             Box::pin(async move {
                 let row = tx
                     .fetch_one(
-                        sql!("answers/claim"),
+                        sql!("idempotency_keys/claim"),
                         params![tenant, key, &request_sha256[..], proposed, now],
                     )
                     .await?;
@@ -71,11 +71,8 @@ impl Store {
                 let status = status.map(u16::try_from).transpose();
                 let status = status.map_err(|source| row.corrupt_value("status", source.into()))?;
                 let body: Option<Value> = row.optional("response")?;
-                let answer = status.zip(body);
-                Ok(KeyClaim::Repeated {
-                    id,
-                    response: answer,
-                })
+                let response = status.zip(body);
+                Ok(KeyClaim::Repeated { id, response })
             })
         })
         .await
@@ -92,7 +89,7 @@ impl Store {
         self.transact(Scope::Tenant(tenant), |tx, _| {
             Box::pin(async move {
                 tx.execute(
-                    sql!("answers/put"),
+                    sql!("idempotency_keys/record_response"),
                     params![tenant, key, u32::from(status), response],
                 )
                 .await?;
@@ -107,7 +104,7 @@ impl Store {
     pub async fn release_idempotency_key(&self, tenant: TenantId, key: &str) -> Result<(), Error> {
         self.transact(Scope::Tenant(tenant), |tx, _| {
             Box::pin(async move {
-                tx.execute(sql!("answers/release"), params![tenant, key])
+                tx.execute(sql!("idempotency_keys/release"), params![tenant, key])
                     .await?;
                 Ok(())
             })
@@ -120,24 +117,27 @@ impl Store {
 ///
 /// # Errors
 ///
-/// [`Error::Made`] if a response is already recorded, which means that the request took effect before.
+/// [`Error::AlreadyCreated`] if a response is already recorded, which means that the request took effect before.
 pub(crate) async fn record_response_in_tx(
     tx: &mut Tx,
     scope: Scope,
-    answered: Option<RecordedResponse<'_>>,
+    recorded: Option<RecordedResponse<'_>>,
 ) -> Result<(), Error> {
-    let Some(answered) = answered else {
+    let Some(recorded) = recorded else {
         return Ok(());
     };
     let RecordedResponse {
         key,
         status,
         response,
-    } = answered;
-    // A concurrent transaction with the same key waits here for this row, so that only one of them goes on.
+    } = recorded;
+    // A concurrent transaction with the same key waits here for this row, so that only one of them takes effect.
     let params = params![scope.tenant(), key, u32::from(status), response];
-    match tx.execute(sql!("answers/put"), params).await? {
-        0 => Err(Error::already_created("the answer to", key)),
+    match tx
+        .execute(sql!("idempotency_keys/record_response"), params)
+        .await?
+    {
+        0 => Err(Error::already_created("response to idempotency key", key)),
         _ => Ok(()),
     }
 }

@@ -1,4 +1,7 @@
-//! Instances: data folders that servers serve, and in which agents keep their memory.
+//! Instances: data folders in which agents keep their memory, and the servers that serve them.
+//!
+//! **Invariant:** at most one server serves a data folder. [`Store::claim_instance`] compares the worker that served it
+//! before, and the heartbeat of a server that was replaced returns [`ServerHeartbeatReply::Replaced`].
 
 use std::sync::PoisonError;
 
@@ -26,7 +29,7 @@ pub struct InstanceStatus {
     /// The number of queued runs that wait for the instance, because the memory of their agents is in its data
     /// folder.
     pub queued_runs: i64,
-    /// The number of automations that need a later document format than the server honours.
+    /// The number of automations that need a later document format than the server supports.
     pub unsupported_automations: i64,
 }
 
@@ -37,7 +40,7 @@ pub struct InstanceServer {
     pub worker: WorkerId,
     /// The version of the server's program.
     pub version: String,
-    /// The highest document format that the server honours.
+    /// The highest document format that the server supports.
     pub format: i64,
     /// The instant of the server's last heartbeat.
     pub last_heartbeat_at: Timestamp,
@@ -56,7 +59,7 @@ impl InstanceServer {
 /// The reply to a server's heartbeat.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ServerHeartbeatReply {
-    /// The server may go on.
+    /// The server may continue.
     Continue,
     /// Another server serves a data folder with the same ID.
     Replaced,
@@ -98,7 +101,7 @@ impl Store {
     ) -> Result<Option<InstanceServer>, Error> {
         let mut tx = self.db.begin_read(Scope::System).await?;
         let row = tx
-            .fetch_optional(sql!("servers/serving"), params![instance])
+            .fetch_optional(sql!("servers/of_instance"), params![instance])
             .await?;
         Ok(row.as_ref().map(read_server).transpose()?.flatten())
     }
@@ -118,7 +121,7 @@ impl Store {
         self.transact(Scope::System, |tx, _| {
             Box::pin(async move {
                 let before = before.map(WorkerId::as_str);
-                let params = params! { "servers/serve";
+                let params = params! { "servers/claim_instance";
                     instance: instance,
                     worker: worker.as_str(),
                     version: version,
@@ -127,7 +130,8 @@ impl Store {
                     worker_before: before,
                     format: DOCUMENT_FORMAT,
                 };
-                if tx.execute(sql!("servers/serve"), params).await? == 0 {
+                // Fence: the statement compares the previous worker, so that of two concurrent servers one succeeds.
+                if tx.execute(sql!("servers/claim_instance"), params).await? == 0 {
                     return Ok(false);
                 }
                 restore_removed_instance(tx, instance).await?;
@@ -148,7 +152,7 @@ impl Store {
             Box::pin(async move {
                 let params = params![instance, worker.as_str(), now];
                 let noted = tx
-                    .fetch_optional(sql_by_dialect!("servers/beat"), params)
+                    .fetch_optional(sql_by_dialect!("servers/renew_heartbeat"), params)
                     .await?;
                 let Some(noted) = noted else {
                     return Ok(ServerHeartbeatReply::Replaced);
@@ -191,7 +195,7 @@ impl Store {
     ///
     /// # Errors
     ///
-    /// [`Error::Served`] while a server serves the folder.
+    /// Returns [`Error::InstanceInUse`] while a server serves the folder.
     pub async fn remove_instance(
         &self,
         tenant: TenantId,
@@ -200,13 +204,14 @@ impl Store {
     ) -> Result<String, Error> {
         self.transact(Scope::Tenant(tenant), |tx, _| {
             Box::pin(async move {
+                // Lock the instance, so that the second of two concurrent removals finds it removed.
                 let locked = tx
                     .fetch_optional(sql_by_dialect!("instances/lock"), params![tenant, instance])
                     .await?;
                 let locked = locked.ok_or_else(|| Error::not_found("instance", instance))?;
                 let name: String = locked.get("name")?;
                 let row = tx
-                    .fetch_optional(sql!("servers/serving"), params![instance])
+                    .fetch_optional(sql!("servers/of_instance"), params![instance])
                     .await?;
                 let serving = row.as_ref().map(read_server).transpose()?.flatten();
                 if let Some(serving) = serving.filter(|serving| serving.is_online(now)) {
@@ -245,7 +250,7 @@ impl Store {
     pub async fn instances(&self, scope: Scope) -> Result<Vec<InstanceStatus>, Error> {
         let mut tx = self.db.begin_read(scope).await?;
         let found = tx
-            .fetch_all(sql!("instances/waiting"), params![scope.tenant()])
+            .fetch_all(sql!("instances/list"), params![scope.tenant()])
             .await?;
         found.iter().map(read_instance_status).collect()
     }
@@ -254,10 +259,10 @@ impl Store {
 /// Restores an instance for the tenants that had removed it, because its data folder is served again.
 async fn restore_removed_instance(tx: &mut Tx, instance: InstanceId) -> Result<(), Error> {
     let back = tx
-        .fetch_all(sql!("instances/back"), params![instance])
+        .fetch_all(sql!("instances/restore"), params![instance])
         .await?;
     if !back.is_empty() {
-        tracing::info!(%instance, "the instance {instance} had been given up, and is served again");
+        tracing::info!(%instance, "a server serves the removed instance {instance} again");
     }
     Ok(())
 }
@@ -270,8 +275,8 @@ fn read_instance_status(row: &Row) -> Result<InstanceStatus, Error> {
         name: row.get("name")?,
         last_seen_at: used.max(server.as_ref().map(|server| server.last_heartbeat_at)),
         server,
-        queued_runs: row.get("waiting")?,
-        unsupported_automations: row.get("too_new")?,
+        queued_runs: row.get("queued_runs")?,
+        unsupported_automations: row.get("unsupported_automations")?,
     })
 }
 

@@ -1,8 +1,20 @@
 //! The storage of Matins: every transition of the domain, as a method of [`Store`], on PostgreSQL or SQLite.
 //!
-//! A caller opens a database with [`open`], which checks it and migrates it to this version, and passes the
-//! [`Database`] to a [`Store`]. Each method of [`Store`] reads, or makes one transition in one transaction. A sweep
-//! uses one transaction for each run that it changes.
+//! ```text
+//! open(Location) -> Database -> Store::new() -> Store -> one method per query or transition
+//!                                                 |
+//!                                                 +-> changes(), subscribe_work(): notification after commits
+//!                                                 +-> session updates, feeds, seat messages: ordered logs
+//! ```
+//!
+//! - [`open`] checks a [`Database`] and migrates it to this version.
+//! - [`Store`] has all queries and transitions. Each transition runs in one transaction. A sweep uses one transaction
+//!   for each run that it changes.
+//! - [`Changes`] and [`WorkSubscription`] wake tasks after commits. [`SessionUpdates`], [`FeedPage`] and
+//!   [`SeatMessageStream`] read the ordered logs.
+//! - `sql/` has one file for each statement. `stored/` has the formats of the JSON documents.
+//!
+//! Read `store.rs` first, then `runs/mod.rs` for the life of a run.
 //!
 //! **Invariants:** this is the only crate with SQL that names our tables, migrations included. No transaction leaves
 //! this crate. A transition locks rows in the order tenant, trigger, automation, seat, session, so that transitions

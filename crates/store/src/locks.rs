@@ -3,7 +3,7 @@
 //! **Invariant:** a transition locks tenants, then triggers, then automations, then seats, then sessions, each kind
 //! in the order of its IDs, so that transitions do not deadlock. A transition may skip a kind, but it never goes back
 //! to an earlier one. The functions of this module are in that order. The exception is an automation that pauses
-//! itself while its own row or a seat is locked: it stops its triggers late, and [`Store::transact`](crate::Store)
+//! itself while its row or a seat is locked: it locks its triggers late, and [`Store::transact`](crate::Store)
 //! retries the deadlock that may follow.
 //!
 //! A transition that inserts, ends, defers or promotes a run must hold the lock of the run's seat. The statement that
@@ -11,7 +11,7 @@
 //! state before that must call [`lock_session`].
 //!
 //! Statements that choose rows and lock them at once stay with their transitions: `triggers/due`, `runs/claim`,
-//! `runs/own`, `deliveries/claim`. So do the locks of agents, endpoints and instances.
+//! `runs/owned_by_workers`, `deliveries/claim`. So do the locks of agents, endpoints and instances.
 //!
 //! On SQLite these functions only read, because a writing transaction locks the whole database when it begins.
 
@@ -152,7 +152,7 @@ async fn lock_automations_and_seats(
     runs: Vec<Vec<Param>>,
 ) -> Result<BTreeMap<AutomationId, Result<Automation, Error>>, Error> {
     let places = tx
-        .fetch_rows(sql_of_postgres!("runs/places"), runs, params![])
+        .fetch_rows(sql_of_postgres!("runs/lock_targets"), runs, params![])
         .await?;
     let (mut automations, mut seats) = (BTreeSet::new(), BTreeSet::new());
     for row in &places {

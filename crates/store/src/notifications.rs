@@ -43,8 +43,8 @@ impl Store {
     ///
     /// # Errors
     ///
-    /// [`Error::Made`] if the ID is used, [`Error::Exists`] if another endpoint has the name, [`Error::NotFound`] if
-    /// the automation does not exist.
+    /// [`Error::AlreadyCreated`] if the ID is used, [`Error::NameTaken`] if another endpoint has the name,
+    /// [`Error::NotFound`] if the automation does not exist.
     pub async fn create_endpoint(
         &self,
         tenant: TenantId,
@@ -54,14 +54,14 @@ impl Store {
     ) -> Result<SigningSecret, Error> {
         let head = self.feed_head(tenant).await?;
         // The cursor is older than the endpoint: an event that is committed in between is delivered, not lost.
-        let made = self
+        let created = self
             .transact(Scope::Tenant(tenant), |tx, _| {
                 Box::pin(async move {
                     let used = tx
                         .fetch_optional(sql!("endpoints/by_id"), params![tenant, id])
                         .await?;
                     if used.is_some() {
-                        return Err(Error::already_created("the endpoint", id));
+                        return Err(Error::already_created("endpoint", id));
                     }
                     let secret = SigningSecret::generate(self.ids());
                     tx.execute(
@@ -84,7 +84,7 @@ impl Store {
                 })
             })
             .await;
-        made.map_err(|error| refusal_error(error, new))
+        created.map_err(|error| refusal_error(error, new))
     }
 
     /// Lists endpoints by name.
@@ -117,7 +117,7 @@ impl Store {
     ///
     /// # Errors
     ///
-    /// [`Error::Changed`] if the last change of the endpoint is not at `seen`.
+    /// [`Error::StaleVersion`] if the last change of the endpoint is not at `seen`.
     pub async fn edit_endpoint(
         &self,
         scope: Scope,
@@ -134,7 +134,7 @@ impl Store {
                         StoredNotificationKinds::replacing(&to.events, before.json("events")?);
                     // Let the time of a change always advance. Otherwise two changes within one microsecond would
                     // look like one, and the second writer would not notice the first.
-                    let tick = std::time::Duration::from_micros(1);
+                    let min_step = std::time::Duration::from_micros(1);
                     let changed = tx
                         .execute(
                             sql!("endpoints/edit"),
@@ -147,7 +147,7 @@ impl Store {
                                 events: stored::to_json(&events),
                                 automation: to.automation,
                                 channel: to.channel.as_deref(),
-                                now: now.max(seen + tick),
+                                now: now.max(seen + min_step),
                             },
                         )
                         .await?;
@@ -183,19 +183,19 @@ impl Store {
     ///
     /// # Errors
     ///
-    /// [`Error::Made`] if the response to the request is already recorded.
+    /// [`Error::AlreadyCreated`] if the response to the request is already recorded.
     pub async fn rotate_endpoint_secret(
         &self,
         scope: Scope,
         id: EndpointId,
         previous_until: Timestamp,
-        answered: Option<RecordedResponse<'_>>,
+        recorded: Option<RecordedResponse<'_>>,
         now: Timestamp,
     ) -> Result<SigningSecret, Error> {
         self.transact(scope, |tx, _| {
             Box::pin(async move {
                 // Record the response first, so that a repeated request does not rotate the secret again.
-                idempotency::record_response_in_tx(tx, scope, answered).await?;
+                idempotency::record_response_in_tx(tx, scope, recorded).await?;
                 let secret = SigningSecret::generate(self.ids());
                 let params = params![scope.tenant(), id, secret.reveal(), previous_until, now];
                 match tx.execute(sql!("endpoints/rotate_secret"), params).await? {
@@ -207,7 +207,7 @@ impl Store {
         .await
     }
 
-    /// Disables an endpoint and gives up its pending deliveries. A disabled endpoint keeps its reason.
+    /// Disables an endpoint and gives up its pending deliveries. An endpoint that is already disabled keeps its reason.
     pub async fn disable_endpoint(
         &self,
         scope: Scope,
@@ -285,11 +285,11 @@ async fn by_id(tx: &mut Tx, scope: Scope, id: EndpointId) -> Result<Row, Error> 
 /// Returns the error for an endpoint that the database refused.
 fn refusal_error(error: Error, new: &NewEndpoint) -> Error {
     match (&error, new.automation) {
-        (Error::Database(refused), _)
-            if refused.conflict() == Some("notification_endpoints_one_per_name") =>
+        (Error::Database(cause), _)
+            if cause.conflict() == Some("notification_endpoints_one_per_name") =>
         {
             Error::NameTaken {
-                what: "an endpoint",
+                what: "endpoint",
                 name: new.name.clone(),
             }
         }

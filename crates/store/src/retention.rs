@@ -113,7 +113,10 @@ impl Store {
                     return Ok(0);
                 }
                 Ok(tx
-                    .execute(sql!("answers/trim"), params![before, MAX_TRIMMED_ROWS])
+                    .execute(
+                        sql!("idempotency_keys/trim"),
+                        params![before, MAX_TRIMMED_ROWS],
+                    )
                     .await?)
             })
         })

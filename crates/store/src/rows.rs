@@ -27,6 +27,7 @@ use crate::{
     },
 };
 
+/// Returns an agent. Returns [`Error::NewerFormat`] if a later version wrote a document that cannot be read.
 pub(crate) fn agent(row: &Row) -> Result<Agent, Error> {
     let needs_format = stored::needs_format(row)?;
     let read = stored::none_if_newer_format(row, stored::read::<StoredAgent>(row, "config"))?;
@@ -43,6 +44,7 @@ pub(crate) fn agent(row: &Row) -> Result<Agent, Error> {
     })
 }
 
+/// Returns a session.
 pub(crate) fn session(row: &Row) -> Result<Session, Error> {
     Ok(Session {
         id: row.get("id")?,
@@ -69,6 +71,7 @@ pub(crate) fn session_state(row: &Row) -> Result<SessionState, Error> {
     ))
 }
 
+/// Returns the external chat of a session. Returns `None` if the session has none.
 fn channel(row: &Row) -> Result<Option<Channel>, Error> {
     let Some(channel) = row.optional("channel")? else {
         return Ok(None);
@@ -80,6 +83,7 @@ fn channel(row: &Row) -> Result<Option<Channel>, Error> {
     }))
 }
 
+/// Returns a seat. If its settings need a later format and cannot be read, returns default settings.
 pub(crate) fn seat(row: &Row) -> Result<Seat, Error> {
     Ok(Seat {
         id: row.get("id")?,
@@ -129,7 +133,8 @@ impl AutomationDocuments {
 impl Default for AutomationDocuments {
     fn default() -> Self {
         Self {
-            // The runs of most modes exclude one another, so assume that.
+            // Runs of most modes exclude one another. Assume that, because a needless wait does less harm than an
+            // overlap.
             session_mode: SessionMode::Continuous,
             policies: Policies::default(),
             settings: SeatSettings::default(),
@@ -144,6 +149,7 @@ fn automation_with_documents(
 ) -> Result<Automation, Error> {
     let paused: Option<model::Timestamp> = row.optional("paused_at")?;
     let deleted: Option<model::Timestamp> = row.optional("deleted_at")?;
+    // A deleted automation keeps its `paused_at`, so that `deleted_at` takes precedence.
     let state = match (deleted, paused) {
         (Some(_), _) => AutomationState::Deleted,
         (None, Some(_)) => AutomationState::Paused,
@@ -172,6 +178,7 @@ fn automation_with_documents(
     })
 }
 
+/// Returns a trigger. Returns [`Error::NewerFormat`] if its document needs a later format.
 pub(crate) fn trigger(row: &Row) -> Result<Trigger, Error> {
     let needed = stored::needs_format(row)?;
     if !stored::supports_format(needed) {
@@ -199,7 +206,7 @@ pub(crate) fn run(row: &Row) -> Result<Run, Error> {
     run_with_state(row, state)
 }
 
-/// Returns a run from a row without the columns of its end. Returns `None` if the run has ended.
+/// Returns a run from a row that lacks the columns of its end. Returns `None` if the run has ended.
 pub(crate) fn open_run(row: &Row) -> Result<Option<Run>, Error> {
     let state = open_state(row, row.parse("status")?)?;
     state.map(|state| run_with_state(row, state)).transpose()
@@ -294,7 +301,8 @@ fn ended_state(row: &Row, status: RunStatus) -> Result<RunState, Error> {
         let stop_reason = row.optional("stop_reason")?;
         return Ok(RunState::Succeeded { end, stop_reason });
     }
-    // Every transition writes a reason, and no constraint demands one: a row without it must not hide a whole list.
+    // Every transition writes a reason, but no constraint demands one. A row without a reason must not make a whole
+    // list unreadable.
     let reason: Option<String> = row.optional("reason")?;
     let reason = reason.unwrap_or_else(|| UNKNOWN_REASON.to_owned());
     Ok(match status {
@@ -309,6 +317,7 @@ fn ended_state(row: &Row, status: RunStatus) -> Result<RunState, Error> {
     })
 }
 
+/// Returns a row of the transcript.
 pub(crate) fn message(row: &Row) -> Result<Message, Error> {
     Ok(Message {
         id: row.get("id")?,
@@ -346,6 +355,7 @@ pub(crate) fn announced_message(row: &Row) -> Result<Option<Message>, Error> {
     }))
 }
 
+/// Returns an event of a log.
 pub(crate) fn event(row: &Row) -> Result<Event, Error> {
     let stored = StoredEvent {
         kind: row.get("kind")?,
@@ -359,6 +369,7 @@ pub(crate) fn event(row: &Row) -> Result<Event, Error> {
     })
 }
 
+/// Returns an approval.
 pub(crate) fn approval(row: &Row) -> Result<Approval, Error> {
     Ok(Approval {
         id: row.get("id")?,
@@ -401,6 +412,7 @@ fn approval_state(row: &Row) -> Result<ApprovalState, Error> {
     })
 }
 
+/// Returns the internal record of a run.
 pub(crate) fn run_record(row: &Row) -> Result<RunRecord, Error> {
     Ok(RunRecord {
         prompt_ref: stored::read_optional::<StoredPromptRef>(row, "prompt_ref")?,
@@ -411,6 +423,7 @@ pub(crate) fn run_record(row: &Row) -> Result<RunRecord, Error> {
     })
 }
 
+/// Returns an access token, without its secret.
 pub(crate) fn token(row: &Row) -> Result<Token, Error> {
     Ok(Token {
         id: row.get("id")?,
@@ -428,6 +441,7 @@ pub(crate) fn token(row: &Row) -> Result<Token, Error> {
     })
 }
 
+/// Returns a tenant. If its budget needs a later format and cannot be read, returns an empty budget.
 pub(crate) fn tenant(row: &Row) -> Result<Tenant, Error> {
     Ok(Tenant {
         id: row.get("id")?,

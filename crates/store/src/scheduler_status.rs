@@ -44,13 +44,16 @@ impl Store {
     pub async fn scheduler_status(&self, now: Timestamp) -> Result<SchedulerStatus, Error> {
         let mut tx = self.db.begin_read(Scope::System).await?;
         let row = tx
-            .fetch_one(sql!("outlook/work"), params![now, DOCUMENT_FORMAT])
+            .fetch_one(
+                sql!("scheduler_status/pending_work"),
+                params![now, DOCUMENT_FORMAT],
+            )
             .await?;
         Ok(SchedulerStatus {
             due: row.optional("due")?,
             backoff: row.optional("backoff")?,
-            has_promotable: row.get("waiting")?,
-            has_removed_instance: row.get("gone")?,
+            has_promotable: row.get("has_promotable")?,
+            has_removed_instance: row.get("has_removed_instance")?,
         })
     }
 
@@ -60,17 +63,20 @@ impl Store {
         scope: Scope,
     ) -> Result<(u64, Option<AutomationId>), Error> {
         let mut tx = self.db.begin_read(scope).await?;
-        let statement = sql!("outlook/automations");
+        let statement = sql!("scheduler_status/automations");
         let row = tx.fetch_one(statement, params![scope.tenant()]).await?;
         let count: i64 = row.get("automations")?;
-        Ok((u64::try_from(count).unwrap_or(0), row.optional("next")?))
+        Ok((u64::try_from(count).unwrap_or(0), row.optional("next_due")?))
     }
 
     /// Counts the unfinished runs.
     pub async fn queue_depth(&self, scope: Scope) -> Result<QueueDepth, Error> {
         let mut tx = self.db.begin_read(scope).await?;
         let row = tx
-            .fetch_one(sql!("outlook/queue"), params![scope.tenant()])
+            .fetch_one(
+                sql!("scheduler_status/queue_depth"),
+                params![scope.tenant()],
+            )
             .await?;
         let count = |column| {
             let count: i64 = row.get(column)?;

@@ -20,7 +20,7 @@ use crate::{
     stored::events::StoredEvent,
 };
 
-/// The place of a row in a transcript.
+/// The location of a row in a transcript.
 #[derive(Clone, Copy)]
 pub(crate) struct EntryLocation {
     pub(crate) tenant: TenantId,
@@ -29,8 +29,8 @@ pub(crate) struct EntryLocation {
     pub(crate) seat: Option<SeatId>,
 }
 
-/// The rows that a transaction adds to logs and transcripts, in order. [`Journal::write`] writes them with one
-/// statement for each table. A journal that is dropped unwritten is lost.
+/// The rows that a transaction adds to logs and transcripts, in order. [`SessionLogWriter::write`] writes them with
+/// one statement for each table. Rows of a writer that is dropped without a write are lost.
 #[derive(Default)]
 #[must_use]
 pub(crate) struct SessionLogWriter {
@@ -48,7 +48,7 @@ struct PendingEvent {
 
 impl SessionLogWriter {
     /// Records that this transaction has inserted a session whose row already claims its first `numbers` numbers. If
-    /// exactly that many events follow, [`Journal::write`] need not update the row.
+    /// exactly that many events follow, [`SessionLogWriter::write`] need not update the row.
     pub(crate) fn add_reserved_seqs(&mut self, tenant: TenantId, session: SessionId, numbers: i64) {
         self.reserved_seqs.insert(session, (tenant, numbers));
     }
@@ -68,25 +68,25 @@ impl SessionLogWriter {
     }
 
     /// Adds a row to the transcript, and its event to the log.
-    pub(crate) fn add_message(&mut self, place: EntryLocation, entry: Entry) {
-        self.add_entry(place, None, entry);
+    pub(crate) fn add_message(&mut self, location: EntryLocation, entry: Entry) {
+        self.add_entry(location, None, entry);
     }
 
     /// Adds a message from one seat to another to the transcript, and its event to the log.
-    pub(crate) fn add_seat_message(&mut self, place: EntryLocation, to: SeatId, entry: Entry) {
-        self.add_entry(place, Some(to), entry);
+    pub(crate) fn add_seat_message(&mut self, location: EntryLocation, to: SeatId, entry: Entry) {
+        self.add_entry(location, Some(to), entry);
     }
 
-    fn add_entry(&mut self, place: EntryLocation, to: Option<SeatId>, entry: Entry) {
+    fn add_entry(&mut self, location: EntryLocation, to: Option<SeatId>, entry: Entry) {
         self.pending_events.push(PendingEvent {
-            session: place.session,
+            session: location.session,
             change: Change::Message {
                 message_id: entry.id,
                 role: entry.role,
                 kind: entry.kind,
                 to,
             },
-            message: Some((place, to, entry)),
+            message: Some((location, to, entry)),
         });
     }
 
@@ -94,17 +94,18 @@ impl SessionLogWriter {
     pub(crate) async fn write(self, tx: &mut Tx, now: Timestamp) -> Result<(), Error> {
         // 1. Count the numbers that each log needs.
         let mut counts: HashMap<SessionId, i64> = HashMap::new();
-        for line in &self.pending_events {
-            *counts.entry(line.session).or_default() += 1;
+        for event in &self.pending_events {
+            *counts.entry(event.session).or_default() += 1;
         }
         // Subtract the numbers that inserted rows already claim. The rest is negative if a row claims too many.
-        let mut wanted: BTreeMap<SessionId, i64> = counts.iter().map(|(id, n)| (*id, *n)).collect();
+        let mut missing: BTreeMap<SessionId, i64> =
+            counts.iter().map(|(id, n)| (*id, *n)).collect();
         for (session, (_, taken)) in &self.reserved_seqs {
-            *wanted.entry(*session).or_default() -= taken;
+            *missing.entry(*session).or_default() -= taken;
         }
-        wanted.retain(|_, count| *count != 0);
+        missing.retain(|_, count| *count != 0);
         // 2. Take the numbers from the session rows.
-        let rows = wanted.iter().map(|(id, count)| params![*id, *count]);
+        let rows = missing.iter().map(|(id, count)| params![*id, *count]);
         let numbered = tx
             .fetch_rows(sql!("sessions/next_seq"), rows.collect(), params![now])
             .await?;
@@ -131,14 +132,14 @@ impl SessionLogWriter {
         }
         let mut events = Vec::with_capacity(self.pending_events.len());
         let mut messages = Vec::new();
-        for line in self.pending_events {
+        for event in self.pending_events {
             let (seq, tenant) = next
-                .get_mut(&line.session)
-                .ok_or_else(|| Error::not_found("session", line.session))?;
+                .get_mut(&event.session)
+                .ok_or_else(|| Error::not_found("session", event.session))?;
             *seq += 1;
-            let stored = StoredEvent::of(&line.change);
+            let stored = StoredEvent::of(&event.change);
             events.push(params! { "postgres/events/insert";
-                session: line.session,
+                session: event.session,
                 seq: *seq,
                 tenant: *tenant,
                 kind: stored.kind,
@@ -146,8 +147,8 @@ impl SessionLogWriter {
                 body: stored.body,
                 now: now,
             });
-            if let Some((place, to, entry)) = line.message {
-                messages.push((entry.id, message_params(place, to, entry, *seq, now)));
+            if let Some((location, to, entry)) = event.message {
+                messages.push((entry.id, message_params(location, to, entry, *seq, now)));
             }
         }
         tx.execute_rows(sql_of_each!("events/insert"), events, params![])
@@ -158,7 +159,7 @@ impl SessionLogWriter {
 
 /// Returns the parameters of a transcript row.
 fn message_params(
-    place: EntryLocation,
+    location: EntryLocation,
     to: Option<SeatId>,
     entry: Entry,
     seq: i64,
@@ -166,15 +167,15 @@ fn message_params(
 ) -> Vec<Param> {
     // Rows of the agent carry its seat. Rows of people and of Matins carry none.
     let from = match entry.role {
-        Role::Assistant | Role::Tool => place.seat,
+        Role::Assistant | Role::Tool => location.seat,
         Role::User | Role::System => None,
     };
     params! { "messages/put";
         id: entry.id,
-        tenant: place.tenant,
-        session: place.session,
+        tenant: location.tenant,
+        session: location.session,
         seq: seq,
-        run: place.run,
+        run: location.run,
         from_seat: from,
         to_seat: to,
         role: entry.role.as_str(),
@@ -188,30 +189,30 @@ fn message_params(
 /// Writes transcript rows. A later row of the same ID replaces the earlier one. PostgreSQL refuses to update a row
 /// twice in one statement, so each statement takes one row of each ID.
 async fn write_messages(tx: &mut Tx, messages: Vec<(MessageId, Vec<Param>)>) -> Result<(), Error> {
-    let mut rest = messages;
-    while !rest.is_empty() {
+    let mut pending = messages;
+    while !pending.is_empty() {
         let mut seen = HashSet::new();
         let mut later = Vec::new();
-        let mut rows = Vec::with_capacity(rest.len());
-        for (id, row) in rest {
+        let mut rows = Vec::with_capacity(pending.len());
+        for (id, row) in pending {
             if seen.insert(id) {
                 rows.push(row);
             } else {
                 later.push((id, row));
             }
         }
-        let wanted = rows.len() as u64;
+        let expected = rows.len() as u64;
         let written = tx
             .execute_rows(sql!("messages/put"), rows, params![])
             .await?;
-        if written != wanted {
+        if written != expected {
             let ids: Vec<String> = seen.iter().map(ToString::to_string).collect();
             return Err(Error::NameTaken {
-                what: "a message",
+                what: "message",
                 name: ids.join(" or "),
             });
         }
-        rest = later;
+        pending = later;
     }
     Ok(())
 }
@@ -234,9 +235,9 @@ pub(crate) async fn write_change(
     change: Change,
     now: Timestamp,
 ) -> Result<(), Error> {
-    let mut journal = SessionLogWriter::default();
-    journal.add_change(session, change);
-    journal.write(tx, now).await
+    let mut log = SessionLogWriter::default();
+    log.add_change(session, change);
+    log.write(tx, now).await
 }
 
 impl Store {

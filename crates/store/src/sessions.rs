@@ -52,9 +52,9 @@ pub struct NewSession {
     pub title: Option<String>,
     /// `true` to create a draft: its inputs wait until the session is enabled.
     pub draft: bool,
-    /// The place outside Matins where people talk in the session.
+    /// The external chat in which people use the session.
     pub channel: Option<Channel>,
-    /// The working directory of its agents, an absolute path.
+    /// The working directory of its agents' processes, an absolute path.
     pub cwd: String,
     /// The automation that creates the session.
     pub automation_id: Option<AutomationId>,
@@ -69,37 +69,38 @@ impl Store {
     ///
     /// # Errors
     ///
-    /// Returns [`Error::Made`] if the ID is used already, and [`Error::Exists`] if another session has the key.
+    /// Returns [`Error::AlreadyCreated`] if a session with the ID exists, and [`Error::NameTaken`] if another session
+    /// has the key.
     pub async fn create_session(
         &self,
         tenant: TenantId,
         new: &NewSession,
         now: Timestamp,
     ) -> Result<(SessionId, SeatId), Error> {
-        let made = self
+        let created = self
             .transact(Scope::Tenant(tenant), |tx, _| {
                 Box::pin(async move { insert_session(self, tx, tenant, new, now).await })
             })
             .await;
-        let Err(Error::Database(error)) = &made else {
-            return made;
+        let Err(Error::Database(error)) = &created else {
+            return created;
         };
         let Some(conflict) = error.conflict() else {
-            return made;
+            return created;
         };
-        // Check the ID before the key: a repeated request conflicts with both, and its answer is that the session
+        // Check the ID before the key. A repeated request conflicts with both, and must get the error that its session
         // exists already.
         let mut tx = self.db.begin_read(Scope::Tenant(tenant)).await?;
         let used = tx
             .fetch_optional(sql!("sessions/by_id"), params![tenant, new.id])
             .await?;
         match &new.key {
-            _ if used.is_some() => Err(Error::already_created("the session", new.id)),
+            _ if used.is_some() => Err(Error::already_created("session", new.id)),
             Some(key) if conflict == "agent_sessions_one_per_key" => Err(Error::NameTaken {
-                what: "a session",
+                what: "session",
                 name: key.clone(),
             }),
-            _ => made,
+            _ => created,
         }
     }
 
@@ -199,7 +200,7 @@ impl Store {
                 if moved == 0 {
                     return Err(Error::Refused(InvalidTransition {
                         what: SessionStatus::WHAT,
-                        state: "being moved by somebody else".into(),
+                        state: "being changed by another request".into(),
                         event: event.to_string(),
                     }));
                 }
@@ -255,27 +256,27 @@ pub(crate) async fn insert_session(
     new: &NewSession,
     now: Timestamp,
 ) -> Result<(SessionId, SeatId), Error> {
-    let mut journal = SessionLogWriter::default();
-    let seats = insert_sessions(store, tx, &mut journal, &[(tenant, new)], 1, now).await?;
-    journal.write(tx, now).await?;
+    let mut log = SessionLogWriter::default();
+    let seats = insert_sessions(store, tx, &mut log, &[(tenant, new)], 1, now).await?;
+    log.write(tx, now).await?;
     let seat = seats.first().copied();
-    let seat = seat.ok_or_else(|| Error::not_found("seat of", new.id))?;
+    let seat = seat.ok_or_else(|| Error::not_found("entry seat of session", new.id))?;
     Ok((new.id, seat))
 }
 
 /// Creates sessions, each with its entry seat, and returns the seats in order. `events` is the number of events that
-/// the journal will contain for each session: the row of a new session takes these numbers at once, so that it need
-/// not be updated.
+/// the caller adds to `log` for each session. The row of a new session reserves these numbers at once, so that no
+/// second statement has to update it.
 pub(crate) async fn insert_sessions(
     store: &Store,
     tx: &mut Tx,
-    journal: &mut SessionLogWriter,
+    log: &mut SessionLogWriter,
     all: &[(TenantId, &NewSession)],
     events: i64,
     now: Timestamp,
 ) -> Result<Vec<SeatId>, Error> {
-    let mut sessions = Vec::with_capacity(all.len());
-    let mut rows = Vec::with_capacity(all.len());
+    let mut session_rows = Vec::with_capacity(all.len());
+    let mut seat_rows = Vec::with_capacity(all.len());
     let mut seats = Vec::with_capacity(all.len());
     for (tenant, new) in all {
         let state = if new.draft {
@@ -284,7 +285,7 @@ pub(crate) async fn insert_sessions(
             SessionStatus::Active
         };
         let channel = new.channel.as_ref();
-        sessions.push(params! { "sessions/insert";
+        session_rows.push(params! { "sessions/insert";
             id: new.id,
             tenant: *tenant,
             kind: new.kind.as_str(),
@@ -296,14 +297,14 @@ pub(crate) async fn insert_sessions(
             automation: new.automation_id,
             last_seq: events,
             now: now,
-            channel: channel.map(|place| place.channel.as_str()),
-            chat: channel.map(|place| place.chat_id.as_str()),
-            thread: channel.and_then(|place| place.thread.as_deref()),
+            channel: channel.map(|channel| channel.channel.as_str()),
+            chat: channel.map(|channel| channel.chat_id.as_str()),
+            thread: channel.and_then(|channel| channel.thread.as_deref()),
         });
-        journal.add_reserved_seqs(*tenant, new.id, events);
+        log.add_reserved_seqs(*tenant, new.id, events);
         let seat = SeatId::generate(now, store.ids());
         let settings = stored::write::<StoredSettings>(&new.settings);
-        rows.push(params! { "seats/insert";
+        seat_rows.push(params! { "seats/insert";
             id: seat,
             tenant: *tenant,
             session: new.id,
@@ -321,11 +322,11 @@ pub(crate) async fn insert_sessions(
             session_id: new.id,
             change: SessionChange::Created { state },
         };
-        journal.add_change(new.id, change);
+        log.add_change(new.id, change);
     }
-    tx.execute_rows(sql!("sessions/insert"), sessions, params![])
+    tx.execute_rows(sql!("sessions/insert"), session_rows, params![])
         .await?;
-    tx.execute_rows(sql!("seats/insert"), rows, params![])
+    tx.execute_rows(sql!("seats/insert"), seat_rows, params![])
         .await?;
     Ok(seats)
 }

@@ -36,16 +36,16 @@ pub struct Store {
 pub(crate) type Environment<'t, 'env> = PhantomData<&'t &'env ()>;
 
 impl Store {
-    /// Returns a store for an open database. Clones of a store wake each other after commits; two stores of one
-    /// database hear of each other's commits as two processes do. A session without a working directory gets one of its own below
-    /// `folders`, which must be an absolute path.
+    /// Returns a store for an open database. Clones of a store wake each other after commits. Two stores of one
+    /// database notice each other's commits in the way of two processes. A session without a configured working
+    /// directory gets a new folder below `folders`, which must be an absolute path.
     pub fn new(db: Database, entropy: Arc<dyn Entropy>, folders: PathBuf) -> Self {
-        let wakes = Arc::<ChangeNotifier>::default();
+        let change_notifier = Arc::<ChangeNotifier>::default();
         Self {
-            db: db.observed_by(Arc::clone(&wakes) as Arc<_>),
+            db: db.observed_by(Arc::clone(&change_notifier) as Arc<_>),
             entropy,
             session_folders: folders,
-            change_notifier: wakes,
+            change_notifier,
             batches: Arc::default(),
             last_claimed_tenant: Arc::default(),
             registered_instances: Arc::default(),
@@ -54,13 +54,13 @@ impl Store {
 
     /// Returns the working directory of a session: the given one, or a folder of its own.
     pub fn working_directory(&self, given: Option<&str>, session: SessionId) -> String {
-        let own = || {
+        let default_folder = || {
             self.session_folders
                 .join(session.to_string())
                 .to_string_lossy()
                 .into_owned()
         };
-        given.map_or_else(own, str::to_owned)
+        given.map_or_else(default_folder, str::to_owned)
     }
 
     /// Returns the database, for tests and checks.
@@ -76,8 +76,8 @@ impl Store {
     /// Runs `body` in one transaction and commits it.
     ///
     /// A transaction that loses a race (a unique index that another process filled first, a deadlock, a serialization
-    /// failure) is rolled back and runs again from the start, on the rows as they are by then. `Error::weight` bounds
-    /// the retries.
+    /// failure) is rolled back and runs again from the start, on the rows as they are by then. `Error::retry_weight`
+    /// bounds the retries.
     ///
     /// `body` returns a boxed future, because an async closure cannot promise that its future is `Send`: stable Rust
     /// has no name for it. `Environment` lets that future borrow from the caller, whose borrows outlive every call.
@@ -91,7 +91,7 @@ impl Store {
         + Send
         + 'env,
     ) -> Result<T, Error> {
-        let mut lost = 0_u32;
+        let mut retry_weight = 0_u32;
         loop {
             let mut tx = self.db.begin(scope).await?;
             let error = match body(&mut tx, PhantomData).await {
@@ -101,13 +101,13 @@ impl Store {
                 },
                 Err(error) => {
                     // Release the locks before the retry, because `skip locked` would pass over them. If the rollback
-                    // fails, so does the next attempt, and says why.
+                    // fails, the next attempt fails too and returns the error.
                     let _ = tx.rollback().await;
                     error
                 }
             };
-            lost = lost.saturating_add(error.retry_weight());
-            if lost > self.db.max_retry_weight() {
+            retry_weight = retry_weight.saturating_add(error.retry_weight());
+            if retry_weight > self.db.max_retry_weight() {
                 return Err(error);
             }
         }

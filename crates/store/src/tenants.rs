@@ -29,7 +29,7 @@ impl Store {
     ///
     /// # Errors
     ///
-    /// [`Error::Exists`] if another tenant has the name, [`Error::Made`] if the ID is used.
+    /// [`Error::NameTaken`] if another tenant has the name, [`Error::AlreadyCreated`] if the ID is used.
     pub async fn create_tenant(
         &self,
         id: TenantId,
@@ -42,14 +42,14 @@ impl Store {
                     .fetch_optional(sql!("tenants/by_id"), params![Scope::System, id])
                     .await?;
                 if used.is_some() {
-                    return Err(Error::already_created("the tenant", id));
+                    return Err(Error::already_created("tenant", id));
                 }
-                let made = tx
+                let inserted = tx
                     .execute(sql!("tenants/ensure"), params![id, name, now])
                     .await?;
-                if made == 0 {
+                if inserted == 0 {
                     return Err(Error::NameTaken {
-                        what: "a tenant",
+                        what: "tenant",
                         name: name.to_owned(),
                     });
                 }
@@ -82,7 +82,7 @@ impl Store {
     ///
     /// # Errors
     ///
-    /// [`Error::Changed`] if the budget is no longer `seen`.
+    /// [`Error::StaleVersion`] if the budget is no longer `seen`.
     pub async fn set_tenant_budget(
         &self,
         id: TenantId,
@@ -93,13 +93,14 @@ impl Store {
         let scope = Scope::Tenant(id);
         self.transact(scope, |tx, _| {
             Box::pin(async move {
+                // 1. Read the tenant, and compare its budget with the one that the caller has seen.
                 let row = tx
                     .fetch_optional(sql!("tenants/by_id"), params![scope.tenant(), id])
                     .await?;
                 let row = row.ok_or_else(|| Error::not_found("tenant", id))?;
-                let changed = || -> Result<Error, Error> {
+                let stale_version = || -> Result<Error, Error> {
                     Ok(Error::StaleVersion {
-                        what: "budget of the tenant",
+                        what: "budget of tenant",
                         name: row.get("name")?,
                     })
                 };
@@ -108,10 +109,10 @@ impl Store {
                 if let Some(seen) = seen
                     && rows::tenant(&row)?.budget != *seen
                 {
-                    return Err(changed()?);
+                    return Err(stale_version()?);
                 }
-                // The statement compares the budget again, so that one of two concurrent writers loses. The check
-                // above gives the same error without a write.
+                // 2. Write the budget. The statement compares the old one again, so that one of two concurrent writers
+                // loses. The check above gives the same error without a write.
                 let read: Option<Value> = row.optional("budget")?;
                 let written = match &read {
                     None => stored::write::<StoredBudget>(budget),
@@ -128,9 +129,10 @@ impl Store {
                 let needed = written.needs_format;
                 let params = params![id, value, seen.is_some(), read, format, needed];
                 if tx.execute(sql!("tenants/set_budget"), params).await? == 0 {
-                    return Err(changed()?);
+                    return Err(stale_version()?);
                 }
-                // Runs that wait for the old budget would otherwise wait until the end of its period.
+                // 3. Release the waiting runs. Runs that wait for the old budget would otherwise wait until the end of
+                // its period.
                 run_usage::release_deferred_by_budget(tx, id, None, now).await
             })
         })

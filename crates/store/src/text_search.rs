@@ -38,14 +38,14 @@ fn like_pattern(text: &str) -> String {
 
 fn id_pattern(text: &str, prefix: &str) -> Option<String> {
     let text = text.trim().to_ascii_lowercase();
-    let shown = text
+    let without_prefix = text
         .strip_prefix(prefix)
         .and_then(|rest| rest.strip_prefix('_'));
-    let digits = shown.unwrap_or(&text).replace('-', "");
-    let found = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_hexdigit());
+    let digits = without_prefix.unwrap_or(&text).replace('-', "");
+    let is_hexadecimal = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_hexdigit());
     // A text with the ID's prefix matches from the beginning of the ID; one without matches anywhere.
-    let anywhere = if shown.is_some() { "" } else { "%" };
-    found.then(|| format!("{anywhere}{digits}%"))
+    let wildcard = if without_prefix.is_some() { "" } else { "%" };
+    is_hexadecimal.then(|| format!("{wildcard}{digits}%"))
 }
 
 #[cfg(test)]
@@ -54,10 +54,10 @@ mod tests {
 
     #[test]
     fn search_text_with_like_wildcards_is_escaped() {
-        let wanted = SearchPatterns::new(Some(r"50%_Ä\"), "ses");
-        assert_eq!(wanted.as_written.as_deref(), Some(r"%50\%\_Ä\\%"));
-        assert_eq!(wanted.lower.as_deref(), Some(r"%50\%\_ä\\%"));
-        assert_eq!(wanted.id, None);
+        let patterns = SearchPatterns::new(Some(r"50%_Ä\"), "ses");
+        assert_eq!(patterns.as_written.as_deref(), Some(r"%50\%\_Ä\\%"));
+        assert_eq!(patterns.lower.as_deref(), Some(r"%50\%\_ä\\%"));
+        assert_eq!(patterns.id, None);
     }
 
     #[test]

@@ -53,7 +53,7 @@ impl Store {
     ///
     /// # Errors
     ///
-    /// [`Error::Made`] if the ID is used.
+    /// [`Error::AlreadyCreated`] if the ID is used.
     pub async fn create_token(
         &self,
         tenant: TenantId,
@@ -66,7 +66,7 @@ impl Store {
                     .fetch_optional(sql!("tokens/by_id"), params![tenant, new.id])
                     .await?;
                 if used.is_some() {
-                    return Err(Error::already_created("the token", new.id));
+                    return Err(Error::already_created("token", new.id));
                 }
                 tx.execute(
                     sql!("tokens/insert"),
@@ -189,13 +189,13 @@ impl Store {
     ) -> Result<(), Error> {
         self.transact(Scope::Tenant(tenant), |tx, _| {
             Box::pin(async move {
-                let made = tx
+                let inserted = tx
                     .execute(
                         sql!("sign_in_links/insert"),
                         params![&hash[..], tenant, token, now, expires_at],
                     )
                     .await?;
-                if made == 0 {
+                if inserted == 0 {
                     return Err(Error::not_found("token", token));
                 }
                 Ok(())

@@ -22,10 +22,10 @@ use crate::{
     stored::{self, StoredBudget},
 };
 
-/// An amount of usage.
+/// The usage of a turn, which counts towards the budgets of its tenant and its automation.
 pub(crate) struct TurnUsage {
     tenant: TenantId,
-    /// The automation. `None` for turns that people began.
+    /// The automation of the run. `None` for messages of people.
     automation: Option<AutomationId>,
     usage: RunUsage,
     turns: u32,
@@ -61,8 +61,9 @@ struct UsageSum {
     turns: u64,
 }
 
-/// Adds usage to the day of `now`: one row for each spender and currency. All transactions write the rows in the same
-/// order, so that they cannot deadlock.
+/// Adds usage to the day of `now`: one row for each spender and currency. The spender is the automation of the run, or
+/// the tenant if a person sent the message. All transactions write the rows in the same order, so that they cannot
+/// deadlock.
 pub(crate) async fn add_usage(
     tx: &mut Tx,
     uses: Vec<TurnUsage>,
@@ -109,23 +110,23 @@ fn stored_amount(amount: u64) -> i64 {
 }
 
 /// Locks the tenants of runs that have a budget. Returns their budgets, and the tenants whose budget this server does
-/// not honour. The caller must not hold any other lock, because tenants come first in the lock order.
+/// not support. The caller must not hold any other lock, because tenants come first in the lock order.
 pub(crate) async fn lock_budgets(
     tx: &mut Tx,
     runs: &[RunId],
 ) -> Result<(HashMap<TenantId, Budget>, HashSet<TenantId>), Error> {
     let found = lock_tenants(tx, runs).await?;
     let mut budgets = HashMap::with_capacity(found.len());
-    let mut not_honoured = HashSet::new();
+    let mut unsupported = HashSet::new();
     for row in &found {
         if !stored::supports_format(stored::needs_format(row)?) {
-            not_honoured.insert(row.get("id")?);
+            unsupported.insert(row.get("id")?);
             continue;
         }
         let (tenant, budget) = budget(row)?;
         budgets.insert(tenant, budget);
     }
-    Ok((budgets, not_honoured))
+    Ok((budgets, unsupported))
 }
 
 /// Returns the budgets of those tenants that have one.
@@ -139,8 +140,8 @@ pub(crate) async fn tenant_budgets(
         .await?;
     let mut budgets = HashMap::with_capacity(found.len());
     for row in &found {
-        // A run that has begun also ends if this server does not honour the budget: such a budget only prevents the
-        // beginning of runs.
+        // Omit a budget that this server does not support. Such a budget prevents new turns, but a turn that has begun
+        // must be able to end.
         if stored::supports_format(stored::needs_format(row)?) {
             let (tenant, budget) = budget(row)?;
             budgets.insert(tenant, budget);
@@ -177,8 +178,9 @@ impl Budgets {
         now: Timestamp,
     ) -> Result<Self, Error> {
         let days = BudgetPeriods::of(now);
-        let limited = automations.filter(|one| one.policies.budget.has_period_limits());
-        let spenders = limited.map(|one| params![one.id]).collect();
+        let limited =
+            automations.filter(|automation| automation.policies.budget.has_period_limits());
+        let spenders = limited.map(|automation| params![automation.id]).collect();
         let owners = tenants
             .iter()
             .filter(|(_, budget)| budget.has_period_limits());
@@ -195,10 +197,16 @@ impl Budgets {
 
     /// Returns the budgets that limit a run of a tenant, and of an automation if the run has one.
     pub(crate) fn accounts(&self, tenant: TenantId, automation: Option<&Automation>) -> Accounts {
-        let own = automation.map(|own| (Owner::Automation, own.id.uuid(), &own.policies.budget));
-        let all = self.tenants.get(&tenant);
-        let all = all.map(|budget| (Owner::Tenant, tenant.uuid(), budget));
-        let limited = own.into_iter().chain(all);
+        let of_automation = automation.map(|automation| {
+            (
+                Owner::Automation,
+                automation.id.uuid(),
+                &automation.policies.budget,
+            )
+        });
+        let of_tenant = self.tenants.get(&tenant);
+        let of_tenant = of_tenant.map(|budget| (Owner::Tenant, tenant.uuid(), budget));
+        let limited = of_automation.into_iter().chain(of_tenant);
         let limited = limited.filter(|(_, _, budget)| !budget.is_none());
         Accounts {
             accounts: limited

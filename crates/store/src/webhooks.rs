@@ -57,19 +57,19 @@ impl Store {
     ///
     /// # Errors
     ///
-    /// [`Error::Made`] if the response to the request is already recorded.
+    /// [`Error::AlreadyCreated`] if the response to the request is already recorded.
     pub async fn rotate_webhook_secret(
         &self,
         scope: Scope,
         id: TriggerId,
         previous_until: Timestamp,
-        answered: Option<RecordedResponse<'_>>,
+        recorded: Option<RecordedResponse<'_>>,
         now: Timestamp,
     ) -> Result<SigningSecret, Error> {
         self.transact(scope, |tx, _| {
             Box::pin(async move {
                 // Record the response first, so that a repeated request does not rotate the secret again.
-                idempotency::record_response_in_tx(tx, scope, answered).await?;
+                idempotency::record_response_in_tx(tx, scope, recorded).await?;
                 let found = tx
                     .fetch_optional(sql!("webhooks/trigger"), params![scope.tenant(), id])
                     .await?;

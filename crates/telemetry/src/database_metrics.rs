@@ -49,43 +49,43 @@ pub struct DatabaseMetrics {
 impl Collector for DatabaseMetrics {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> Result<(), fmt::Error> {
         if let Some(clock) = self.clock {
-            let known = "Whether the database's clock is known well enough to act by it";
+            let help = "1 if the time of the database's clock is known accurately enough to fire triggers, else 0";
             encode_integer(
                 &mut encoder,
                 "clock_known",
-                known,
+                help,
                 i64::from(clock.is_accurate),
             )?;
             if let Some(ahead) = clock.machine_lead_seconds {
-                let told = "How far the machine's clock is ahead of the database's";
-                encode_seconds(&mut encoder, "clock_offset", told, ahead)?;
+                let help = "Lead of the machine's clock over the database's clock";
+                encode_seconds(&mut encoder, "clock_offset", help, ahead)?;
             }
             if let Some(uncertainty) = clock.uncertainty {
-                let told = "How far the database's clock may be from what it is held for";
+                let help = "Maximum error of the estimated time of the database's clock";
                 let uncertainty = uncertainty.as_secs_f64();
-                encode_seconds(&mut encoder, "clock_uncertainty", told, uncertainty)?;
+                encode_seconds(&mut encoder, "clock_uncertainty", help, uncertainty)?;
             }
         }
         if let Some(listening) = self.is_listening {
-            let told = "Whether this process hears of what others change, without looking";
+            let help = "1 if the database notifies this process of changes, 0 if the process polls for them";
             let listening = i64::from(listening);
-            encode_integer(&mut encoder, "database_listening", told, listening)?;
+            encode_integer(&mut encoder, "database_listening", help, listening)?;
         }
         if let Some(ConnectionCounts { in_use, idle }) = self.connections {
-            let told = "Connections of this process to the database";
+            let help = "Connections of this process to the database, by state";
             let counts = [("in_use", in_use.into()), ("idle", idle.into())];
-            encode_family(&mut encoder, "database_connections", told, "state", counts)?;
+            encode_family(&mut encoder, "database_connections", help, "state", counts)?;
         }
         if let Some(oldest) = self.oldest_transaction {
-            let told = "For how long the oldest transaction in the database has been open";
+            let help = "Age of the oldest open transaction in the database";
             let oldest = oldest.as_secs_f64();
-            encode_seconds(&mut encoder, "database_oldest_transaction", told, oldest)?;
+            encode_seconds(&mut encoder, "database_oldest_transaction", help, oldest)?;
         }
         if !self.dead_rows.is_empty() {
-            let told = "Rows that nobody sees any more and that are not cleaned up yet";
+            let help = "Dead rows that vacuum has not removed yet, by table";
             let rows = self.dead_rows.iter();
             let rows = rows.map(|(table, count)| (table.as_str(), *count));
-            encode_family(&mut encoder, "database_dead_rows", told, "table", rows)?;
+            encode_family(&mut encoder, "database_dead_rows", help, "table", rows)?;
         }
         Ok(())
     }
@@ -94,33 +94,33 @@ impl Collector for DatabaseMetrics {
 fn encode_integer(
     encoder: &mut DescriptorEncoder<'_>,
     name: &str,
-    told: &str,
+    help: &str,
     value: i64,
 ) -> Result<(), fmt::Error> {
     let gauge = ConstGauge::new(value);
-    gauge.encode(encoder.encode_descriptor(name, told, None, gauge.metric_type())?)
+    gauge.encode(encoder.encode_descriptor(name, help, None, gauge.metric_type())?)
 }
 
 fn encode_seconds(
     encoder: &mut DescriptorEncoder<'_>,
     name: &str,
-    told: &str,
+    help: &str,
     value: f64,
 ) -> Result<(), fmt::Error> {
     let gauge = ConstGauge::new(value);
     let unit = Some(&Unit::Seconds);
-    gauge.encode(encoder.encode_descriptor(name, told, unit, gauge.metric_type())?)
+    gauge.encode(encoder.encode_descriptor(name, help, unit, gauge.metric_type())?)
 }
 
 fn encode_family<'a>(
     encoder: &mut DescriptorEncoder<'_>,
     name: &str,
-    told: &str,
+    help: &str,
     label: &'static str,
     counts: impl IntoIterator<Item = (&'a str, u64)>,
 ) -> Result<(), fmt::Error> {
     let kind = ConstGauge::new(0_i64).metric_type();
-    let mut family = encoder.encode_descriptor(name, told, None, kind)?;
+    let mut family = encoder.encode_descriptor(name, help, None, kind)?;
     for (value, count) in counts {
         let count = i64::try_from(count).unwrap_or(i64::MAX);
         let labels = [(label, value)];

@@ -47,7 +47,8 @@ struct LoopLabels {
     of: &'static str,
 }
 
-/// The methods that have a label of their own. A client may send any other word, and each would create a time series.
+/// The methods that have a label value of their own. All others share one, because a client may send any word as the
+/// method, and each value would create a time series.
 const KNOWN_METHODS: [&str; 7] = ["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS"];
 
 /// The metrics of one process. Clones are cheap and share the values.
@@ -102,52 +103,52 @@ impl Metrics {
     pub fn new(version: &'static str) -> Self {
         let mut registry = Registry::with_prefix("matins");
         let build = Info::new(vec![("version", version)]);
-        registry.register("build", "The program", build);
+        registry.register("build", "Version of the program", build);
         let quick = || Histogram::new(DELAY_BUCKETS);
         let fire_lag = quick();
         registry.register_with_unit(
             "fire_lag",
-            "From the instant at which a trigger was due to its committed runs",
+            "Time from the due instant of a trigger to the commit of its runs",
             Unit::Seconds,
             fire_lag.clone(),
         );
         let fired = Counter::default();
         registry.register(
             "occurrences",
-            "Occurrences that became runs or skips",
+            "Occurrences that became runs or were skipped",
             fired.clone(),
         );
         let missed = Counter::default();
         registry.register(
             "missed",
-            "Instants that were over and not made up for",
+            "Due instants that were missed and are not caught up",
             missed.clone(),
         );
         let claim = quick();
         registry.register_with_unit(
             "claim_latency",
-            "How long claims that found anything took",
+            "Duration of claims that found runs",
             Unit::Seconds,
             claim.clone(),
         );
         let queue_wait = quick();
         registry.register_with_unit(
             "queue_wait",
-            "From a person's words, or the instant of an occurrence, to the claim of the first attempt",
+            "Time from a message, or from the due instant of an occurrence, to the claim of the first attempt",
             Unit::Seconds,
             queue_wait.clone(),
         );
         let turn = Family::new_with_constructor(turn_histogram as fn() -> Histogram);
         registry.register_with_unit(
             "turn",
-            "How long turns took, by their outcome",
+            "Duration of turns, by outcome",
             Unit::Seconds,
             turn.clone(),
         );
         let ended = Family::default();
         registry.register(
             "runs_ended",
-            "Runs that this process brought to an end",
+            "Runs that this process has ended, by outcome and origin",
             ended.clone(),
         );
         let stalls = Counter::default();
@@ -159,24 +160,24 @@ impl Metrics {
         let sweep_faults = Counter::default();
         registry.register(
             "sweep_faults",
-            "Inputs that had been left behind and that the sweep found",
+            "Inputs without a live run that the sweep found",
             sweep_faults.clone(),
         );
         let loop_errors = Family::default();
         registry.register(
             "loop_errors",
-            "Looks of the loops that failed, by the loop",
+            "Failed ticks of the server's loops, by loop",
             loop_errors.clone(),
         );
         let requests = Family::new_with_constructor(delay_histogram as fn() -> Histogram);
         registry.register_with_unit(
             "http_request",
-            "How long requests took to be answered; streams count until they begin",
+            "Duration of requests until the response, or until the start of a streamed response",
             Unit::Seconds,
             requests.clone(),
         );
         let traces = Gauge::default();
-        registry.register("traces_open", "Live traces that are read", traces.clone());
+        registry.register("traces_open", "Open live traces", traces.clone());
         Self {
             registered: Arc::new(RegisteredMetrics {
                 registry,
@@ -253,9 +254,9 @@ impl Metrics {
 
     /// Records the response to a request. `route` must be the pattern of the route, because a path contains IDs.
     pub fn record_response(&self, method: &str, route: &str, status: u16, took: Duration) {
-        let known = KNOWN_METHODS.into_iter().find(|known| *known == method);
+        let known_method = KNOWN_METHODS.into_iter().find(|known| *known == method);
         let request = RequestLabels {
-            method: known.unwrap_or("other"),
+            method: known_method.unwrap_or("other"),
             route: route.to_owned(),
             status,
         };
@@ -284,12 +285,12 @@ impl Metrics {
         fleet: DatabaseMetrics,
     ) -> Result<String, fmt::Error> {
         let mut out = String::new();
-        let mut asked = Registry::with_prefix("matins");
+        let mut scraped = Registry::with_prefix("matins");
         if let Some(queue) = queue {
-            asked.register_collector(Box::new(queue));
+            scraped.register_collector(Box::new(queue));
         }
-        asked.register_collector(Box::new(fleet));
-        text::encode_registry(&mut out, &asked)?;
+        scraped.register_collector(Box::new(fleet));
+        text::encode_registry(&mut out, &scraped)?;
         text::encode_registry(&mut out, &self.registered.registry)?;
         text::encode_eof(&mut out)?;
         Ok(out)
@@ -298,9 +299,9 @@ impl Metrics {
 
 impl Collector for QueueMetrics {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> Result<(), fmt::Error> {
-        let runs = "Runs that are not over, by their status";
+        let help = "Runs that are not over, by status";
         let gauge = ConstGauge::new(0_i64);
-        let mut family = encoder.encode_descriptor("runs", runs, None, gauge.metric_type())?;
+        let mut family = encoder.encode_descriptor("runs", help, None, gauge.metric_type())?;
         for (status, count) in [
             ("queued", self.queued),
             ("deferred", self.deferred),
@@ -312,14 +313,14 @@ impl Collector for QueueMetrics {
             ConstGauge::new(count).encode(family.encode_family(&labels)?)?;
         }
         let oldest = ConstGauge::new(self.oldest_queued.as_secs_f64());
-        let told = "How long the oldest queued run has waited";
-        let one = encoder.encode_descriptor(
+        let help = "Waiting time of the oldest queued run";
+        let descriptor = encoder.encode_descriptor(
             "oldest_queued",
-            told,
+            help,
             Some(&Unit::Seconds),
             oldest.metric_type(),
         )?;
-        oldest.encode(one)
+        oldest.encode(descriptor)
     }
 }
 

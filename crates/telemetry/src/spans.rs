@@ -30,7 +30,7 @@ const EXPORTED_CRATES: [&str; 6] = ["api", "daemon", "matins", "service", "store
 
 /// The error of an exporter that cannot be made.
 #[derive(Debug, thiserror::Error)]
-#[error("send traces to {endpoint}")]
+#[error("cannot export traces to `{endpoint}`")]
 pub struct SpansError {
     endpoint: String,
     source: SpansErrorSource,
@@ -38,7 +38,7 @@ pub struct SpansError {
 
 #[derive(Debug, thiserror::Error)]
 enum SpansErrorSource {
-    #[error("make a client of HTTP")]
+    #[error("cannot create an HTTP client")]
     Client(#[from] reqwest::Error),
     #[error(transparent)]
     Exporter(#[from] ExporterBuildError),
@@ -113,6 +113,7 @@ fn build_exporter(endpoint: &str) -> Result<SpanExporter, SpansErrorSource> {
     // The call fails if a provider is installed already, which then stays in use.
     let _ = rustls::crypto::ring::default_provider().install_default();
     let client = Client::builder()
+        // The collector gets spans directly: neither a proxy of the environment nor a redirect may send them elsewhere.
         .no_proxy()
         .redirect(redirect::Policy::none())
         .timeout(EXPORT_TIMEOUT)
@@ -141,7 +142,7 @@ impl Exporter for LoggingExporter {
         let failed = self.is_failing.swap(sent.is_err(), Ordering::Relaxed);
         match &sent {
             Err(error) if !failed => {
-                tracing::warn!(%error, "failed to send traces to {}, will try again", self.endpoint);
+                tracing::warn!(%error, "cannot send traces to {}, later batches are tried", self.endpoint);
             }
             Ok(()) if failed => tracing::info!("traces are sent to {} again", self.endpoint),
             _ => {}
@@ -175,7 +176,7 @@ mod tests {
 
     use super::*;
 
-    /// Keeps what is logged.
+    /// A writer that keeps the log.
     #[derive(Clone, Default)]
     struct CapturedLog(Arc<Mutex<Vec<u8>>>);
 
@@ -188,13 +189,13 @@ mod tests {
         }
     }
 
-    /// Sends nothing at all, which is a delivery all the same.
-    fn export_empty_batch(telling: &LoggingExporter) -> OTelSdkResult {
-        let sent = pin!(telling.export(Vec::new()));
-        // The client that waits does so within one look.
+    /// Exports a batch without spans, which sends a request nevertheless.
+    fn export_empty_batch(exporter: &LoggingExporter) -> OTelSdkResult {
+        let sent = pin!(exporter.export(Vec::new()));
+        // The HTTP client blocks, so the first poll returns the result.
         match sent.poll(&mut Context::from_waker(Waker::noop())) {
             Poll::Ready(sent) => sent,
-            Poll::Pending => panic!("it waits for somebody to wake it"),
+            Poll::Pending => panic!("the export did not complete in the first poll"),
         }
     }
 
@@ -204,7 +205,7 @@ mod tests {
         let address = listener.local_addr().unwrap();
         drop(listener);
         let endpoint = format!("http://{address}");
-        let telling = LoggingExporter {
+        let exporter = LoggingExporter {
             exporter: build_exporter(&endpoint).unwrap(),
             endpoint: endpoint.clone(),
             is_failing: AtomicBool::new(false),
@@ -217,28 +218,28 @@ mod tests {
             .finish();
         tracing::subscriber::with_default(logs, || {
             for _ in 0..3 {
-                assert!(export_empty_batch(&telling).is_err());
+                assert!(export_empty_batch(&exporter).is_err());
             }
             let listener = TcpListener::bind(address).unwrap();
-            let answering = thread::spawn(move || {
+            let collector = thread::spawn(move || {
                 for _ in 0..2 {
                     let (mut stream, _) = listener.accept().unwrap();
                     let _ = stream.read(&mut [0; 4096]).unwrap();
-                    let answer =
+                    let response =
                         b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\nconnection: close\r\n\r\n";
-                    stream.write_all(answer).unwrap();
+                    stream.write_all(response).unwrap();
                 }
             });
             for _ in 0..2 {
-                export_empty_batch(&telling).unwrap();
+                export_empty_batch(&exporter).unwrap();
             }
-            answering.join().unwrap();
+            collector.join().unwrap();
         });
-        let told = String::from_utf8(log.0.lock().unwrap().clone()).unwrap();
-        assert_eq!(told.lines().count(), 2, "{told}");
-        let failed = format!("failed to send traces to {endpoint}, will try again");
-        assert_eq!(told.matches(&failed).count(), 1, "{told}");
+        let text = String::from_utf8(log.0.lock().unwrap().clone()).unwrap();
+        assert_eq!(text.lines().count(), 2, "{text}");
+        let failed = format!("cannot send traces to {endpoint}, later batches are tried");
+        assert_eq!(text.matches(&failed).count(), 1, "{text}");
         let again = format!("traces are sent to {endpoint} again");
-        assert_eq!(told.matches(&again).count(), 1, "{told}");
+        assert_eq!(text.matches(&again).count(), 1, "{text}");
     }
 }

@@ -1,4 +1,4 @@
-//! Spans arrive at a collector, and a collector that is not well holds nobody up.
+//! Tests that spans reach a collector, and that an unreachable or unresponsive collector blocks nothing.
 
 #![expect(clippy::unwrap_used, reason = "tests and their helpers")]
 
@@ -12,11 +12,11 @@ use std::{
 use telemetry::Spans;
 use tracing_subscriber::layer::SubscriberExt as _;
 
-/// What nothing here may take, on a busy machine either. Longer than the last delivery may hold up an end, and
-/// shorter than a delivery may take.
+/// The maximum duration of a test's work, also on a busy machine: longer than `shut_down` waits for the last batch, and
+/// shorter than the time limit of one batch.
 const MAX_SHUTDOWN_TIME: Duration = Duration::from_secs(4);
 
-/// One request, as it came.
+/// A received request.
 struct Request {
     head: Vec<String>,
     body: Vec<u8>,
@@ -29,7 +29,7 @@ impl Request {
     }
 }
 
-/// A collector that takes one delivery.
+/// Starts a collector that takes one batch.
 fn collector() -> (String, JoinHandle<Request>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let endpoint = format!("http://{}", listener.local_addr().unwrap());
@@ -50,8 +50,8 @@ fn collector() -> (String, JoinHandle<Request>) {
             .find_map(|line| line.strip_prefix("content-length: "));
         let mut body = vec![0; length.unwrap().parse().unwrap()];
         reader.read_exact(&mut body).unwrap();
-        let answer = b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\nconnection: close\r\n\r\n";
-        (&stream).write_all(answer).unwrap();
+        let response = b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\nconnection: close\r\n\r\n";
+        (&stream).write_all(response).unwrap();
         Request { head, body }
     });
     (endpoint, taking)
@@ -63,7 +63,7 @@ fn record_turns(spans: &Spans, count: u32) {
         for _ in 0..count {
             let turn = tracing::info_span!(target: "daemon::turns", "turn", run = "run_1");
             let _entered = turn.entered();
-            tracing::error!(target: "daemon::turns", "words of an agent");
+            tracing::error!(target: "daemon::turns", "output of an agent");
             tracing::info_span!(target: "hyper::proto", "not ours").in_scope(|| {});
             tracing::debug_span!(target: "daemon::turns", "too small").in_scope(|| {});
         }
@@ -73,7 +73,7 @@ fn record_turns(spans: &Spans, count: u32) {
 #[test]
 fn collector_receives_spans_with_fields_and_no_events() {
     let (endpoint, taking) = collector();
-    // A slash at the end is not doubled.
+    // The slash at the end must not be doubled in the path.
     let spans = Spans::export_to(&format!("{endpoint}/"), "matins", "1.2.3").unwrap();
     record_turns(&spans, 1);
     spans.shut_down();
@@ -81,11 +81,11 @@ fn collector_receives_spans_with_fields_and_no_events() {
     assert_eq!(request.head[0], "post /v1/traces http/1.1");
     let kind = "content-type: application/x-protobuf".to_owned();
     assert!(request.head.contains(&kind), "{:?}", request.head);
-    for told in ["turn", "run", "run_1", "service.name", "matins", "1.2.3"] {
-        assert!(request.body_contains(told), "{told}");
+    for sent in ["turn", "run", "run_1", "service.name", "matins", "1.2.3"] {
+        assert!(request.body_contains(sent), "{sent}");
     }
-    for kept in ["words of an agent", "not ours", "too small"] {
-        assert!(!request.body_contains(kept), "{kept}");
+    for dropped in ["output of an agent", "not ours", "too small"] {
+        assert!(!request.body_contains(dropped), "{dropped}");
     }
 }
 
@@ -103,7 +103,7 @@ fn unreachable_collector_does_not_block() {
 
 #[test]
 fn unresponsive_collector_does_not_block() {
-    // The system takes connections for a listener that nobody asks.
+    // The operating system accepts connections for the listener, although the test never reads from them.
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let endpoint = format!("http://{}", listener.local_addr().unwrap());
     let began = Instant::now();
@@ -111,7 +111,7 @@ fn unresponsive_collector_does_not_block() {
     record_turns(&spans, 10_000);
     spans.shut_down();
     assert!(began.elapsed() < MAX_SHUTDOWN_TIME, "{:?}", began.elapsed());
-    // It was tried, so that there was something to be held up by.
+    // The exporter has connected, so an unresponsive collector could have blocked it.
     listener.set_nonblocking(true).unwrap();
     listener.accept().unwrap();
 }
@@ -119,5 +119,5 @@ fn unresponsive_collector_does_not_block() {
 #[test]
 fn invalid_collector_endpoint_is_named_in_error() {
     let error = Spans::export_to("http://[", "matins", "0").unwrap_err();
-    assert_eq!(error.to_string(), "send traces to http://[");
+    assert_eq!(error.to_string(), "cannot export traces to `http://[`");
 }

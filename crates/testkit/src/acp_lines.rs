@@ -1,4 +1,5 @@
-//! An ACP agent spoken to in raw JSON lines, without any library of ours between.
+//! A client that speaks to an ACP agent in raw JSON lines. It uses none of the product's code, so that a test of a real
+//! agent does not depend on it.
 
 use std::{
     collections::VecDeque,
@@ -16,21 +17,21 @@ use tokio::{
     time::timeout,
 };
 
-/// How long an agent may be silent before a test gives up on it.
+/// The maximum time without output of the agent before a test fails.
 const REPLY_TIMEOUT: Duration = Duration::from_mins(1);
 
-/// How to start an agent.
+/// The command line and environment of an agent.
 #[derive(Debug, Clone)]
 pub struct AgentCommand {
     /// The program.
     pub command: PathBuf,
-    /// Its arguments.
+    /// The arguments.
     pub args: Vec<String>,
-    /// All of its environment: nothing else is inherited.
+    /// The whole environment. The agent inherits no other variable.
     pub env: Vec<(String, String)>,
 }
 
-/// The answer to one request, with the messages that came before it.
+/// The response to a request, with the updates before it.
 #[derive(Debug)]
 pub struct Reply {
     /// The `update` of each `session/update`, in order.
@@ -40,15 +41,19 @@ pub struct Reply {
 }
 
 impl Reply {
-    /// Gives the result; an error of the agent becomes an error here.
+    /// Returns the result.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if the agent responded with one.
     pub fn ok(&self) -> anyhow::Result<&Value> {
         match &self.outcome {
             Ok(result) => Ok(result),
-            Err(error) => bail!("the agent answered with the error {error}"),
+            Err(error) => bail!("the agent returned the error {error}"),
         }
     }
 
-    /// The text of all updates of a kind (`agent_message_chunk`, `user_message_chunk`), joined.
+    /// Returns the joined text of all updates of a kind, such as `agent_message_chunk`.
     pub fn text(&self, kind: &str) -> String {
         self.updates
             .iter()
@@ -58,7 +63,7 @@ impl Reply {
     }
 }
 
-/// A running agent; its whole process group is killed when this is dropped.
+/// A running agent. Drop kills its whole process group.
 #[derive(Debug)]
 pub struct RawAgent {
     child: Child,
@@ -70,7 +75,7 @@ pub struct RawAgent {
 }
 
 impl RawAgent {
-    /// Starts an agent in `cwd`. Its standard error is the test's.
+    /// Starts an agent in `cwd`. It inherits the standard error of the test.
     pub fn start(launch: &AgentCommand, cwd: &Path) -> anyhow::Result<Self> {
         let mut child = Command::new(&launch.command)
             .args(&launch.args)
@@ -81,13 +86,16 @@ impl RawAgent {
             .stdout(Stdio::piped())
             .process_group(0)
             .spawn()
-            .with_context(|| format!("failed to start {}", launch.command.display()))?;
+            .with_context(|| format!("cannot start `{}`", launch.command.display()))?;
         let group = child
             .id()
             .and_then(|id| Pid::from_raw(id.cast_signed()))
-            .context("the agent has no process id")?;
+            .context("the agent has no process ID")?;
         let stdin = child.stdin.take();
-        let stdout = child.stdout.take().context("the agent has no output")?;
+        let stdout = child
+            .stdout
+            .take()
+            .context("the agent has no standard output")?;
         Ok(Self {
             child,
             group,
@@ -98,7 +106,7 @@ impl RawAgent {
         })
     }
 
-    /// Starts an agent and offers it version 1 of the protocol.
+    /// Starts an agent and initializes it with version 1 of the protocol. Returns the result of `initialize` too.
     pub async fn start_initialized(
         launch: &AgentCommand,
         cwd: &Path,
@@ -109,7 +117,7 @@ impl RawAgent {
         Ok((agent, reply.ok()?.clone()))
     }
 
-    /// Sends a request and gives its id.
+    /// Sends a request and returns its ID.
     pub async fn send(&mut self, method: &str, params: Value) -> anyhow::Result<u64> {
         self.last_id += 1;
         let id = self.last_id;
@@ -124,20 +132,20 @@ impl RawAgent {
             .await
     }
 
-    /// Sends a request and waits for its answer.
+    /// Sends a request and waits for the response.
     pub async fn request(&mut self, method: &str, params: Value) -> anyhow::Result<Reply> {
         let id = self.send(method, params).await?;
         self.reply(id).await
     }
 
-    /// Sends a prompt of one text and waits for the turn's end.
+    /// Sends a prompt with one text and waits for the end of the turn.
     pub async fn prompt(&mut self, session: &str, text: &str) -> anyhow::Result<Reply> {
         self.request("session/prompt", prompt_params(session, text))
             .await
     }
 
-    /// Waits for the answer to the request `id`; what came before it and was not taken by
-    /// [`RawAgent::update`] is part of the reply.
+    /// Waits for the response to the request `id`. The reply has all updates before the response, including those that
+    /// [`RawAgent::update`] has returned.
     pub async fn reply(&mut self, id: u64) -> anyhow::Result<Reply> {
         let mut updates: Vec<Value> = self.pending.drain(..).collect();
         loop {
@@ -154,12 +162,12 @@ impl RawAgent {
         }
     }
 
-    /// Waits for the next update of a kind; those before it are kept for the reply.
+    /// Waits for the next update of a kind. Keeps it and all updates before it for the reply.
     pub async fn update(&mut self, kind: &str) -> anyhow::Result<Value> {
         loop {
             let mut message = self.read().await?;
             if message["method"] != "session/update" {
-                bail!("the agent said {message} before any {kind}");
+                bail!("the agent sent {message} before an update of the kind `{kind}`");
             }
             let update = message["params"]["update"].take();
             self.pending.push_back(update.clone());
@@ -169,23 +177,25 @@ impl RawAgent {
         }
     }
 
-    /// Kills the agent's process group and waits until the agent itself is gone.
+    /// Kills the agent's process group and waits for the end of the agent itself.
     pub async fn kill(mut self) -> anyhow::Result<()> {
-        kill_process_group(self.group, Signal::KILL).context("failed to kill the agent")?;
+        kill_process_group(self.group, Signal::KILL).context("cannot kill the agent")?;
         self.child.wait().await?;
         Ok(())
     }
 
-    /// Closes the agent's input and waits for it to leave by itself.
+    /// Closes the agent's input and waits until the agent ends by itself.
     pub async fn close_input_and_wait(mut self) -> anyhow::Result<ExitStatus> {
         self.stdin = None;
         timeout(REPLY_TIMEOUT, self.child.wait())
             .await
-            .context("the agent stays although its input is closed")?
-            .context("failed to wait for the agent")
+            .with_context(|| {
+                format!("the agent did not end within {REPLY_TIMEOUT:?} after the end of its input")
+            })?
+            .context("cannot wait for the agent")
     }
 
-    /// Reads one message. Requests of the agent are answered with "method not found".
+    /// Reads one message. Refuses requests of the agent with "Method not found".
     async fn read(&mut self) -> anyhow::Result<Value> {
         loop {
             let line = timeout(REPLY_TIMEOUT, self.stdout.next_line())
@@ -194,8 +204,8 @@ impl RawAgent {
                 .context("the agent closed its output")?;
             let message: Value = serde_json::from_str(&line)
                 .with_context(|| format!("the agent wrote a line that is not JSON: {line}"))?;
-            let asks = message.get("method").is_some() && message.get("id").is_some();
-            if !asks {
+            let is_request = message.get("method").is_some() && message.get("id").is_some();
+            if !is_request {
                 return Ok(message);
             }
             let error = json!({"code": -32601, "message": "Method not found"});
@@ -205,26 +215,29 @@ impl RawAgent {
     }
 
     async fn write(&mut self, message: Value) -> anyhow::Result<()> {
-        let stdin = self.stdin.as_mut().context("the agent has no input")?;
+        let stdin = self
+            .stdin
+            .as_mut()
+            .context("the agent has no standard input")?;
         let line = format!("{message}\n");
         stdin
             .write_all(line.as_bytes())
             .await
-            .context("failed to write to the agent")?;
+            .context("cannot write to the agent")?;
         Ok(())
     }
 }
 
 impl Drop for RawAgent {
     fn drop(&mut self) {
-        // The id is still ours as long as the child has not been waited for.
+        // Kill only a child without a read exit status: afterwards, its ID may belong to another process.
         if self.child.id().is_some() {
             let _ = kill_process_group(self.group, Signal::KILL);
         }
     }
 }
 
-/// The parameters of `session/prompt` with one text.
+/// Returns the parameters of `session/prompt` with one text.
 pub fn prompt_params(session: &str, text: &str) -> Value {
     json!({"sessionId": session, "prompt": [{"type": "text", "text": text}]})
 }

@@ -1,4 +1,4 @@
-//! Time that stands still until a test moves it, and randomness that repeats.
+//! A clock and an uptime that change only when a test changes them, and deterministic randomness.
 
 use std::{
     sync::atomic::{AtomicI64, AtomicU64, Ordering},
@@ -7,23 +7,25 @@ use std::{
 
 use model::{Clock, Entropy, Timestamp, Uptime};
 
-/// A clock that shows what it was set to.
+/// A clock that stands still until a test sets it.
 #[derive(Debug)]
 pub struct FakeClock {
     micros: AtomicI64,
 }
 
 impl FakeClock {
-    /// Makes a clock that stands at `now`.
+    /// Creates a clock that shows `now`.
     pub fn new(now: Timestamp) -> Self {
         Self {
             micros: AtomicI64::new(now.as_microsecond()),
         }
     }
 
-    /// Makes a clock that stands at an instant written like `2026-11-21T09:00:00Z`.
+    /// Creates a clock that shows an instant such as `2026-11-21T09:00:00Z`.
     ///
-    /// Panics on any other text: it is written in the test itself.
+    /// # Panics
+    ///
+    /// Panics if the text is no instant, because tests pass only literals.
     pub fn at(now: &str) -> Self {
         match now.parse() {
             Ok(now) => Self::new(now),
@@ -31,12 +33,12 @@ impl FakeClock {
         }
     }
 
-    /// Moves the clock to `now`, forward or back.
+    /// Sets the clock to `now`, which may be earlier than before.
     pub fn set(&self, now: Timestamp) {
         self.micros.store(now.as_microsecond(), Ordering::SeqCst);
     }
 
-    /// Moves the clock forward and gives the new instant.
+    /// Advances the clock and returns the new instant.
     pub fn advance(&self, by: Duration) -> Timestamp {
         let now = self.now() + by;
         self.set(now);
@@ -54,23 +56,23 @@ impl Clock for FakeClock {
     }
 }
 
-/// A machine's uptime that passes when a test says so.
+/// A machine's uptime that grows only when a test advances it.
 #[derive(Debug)]
 pub struct FakeUptime {
     micros: AtomicU64,
 }
 
 impl FakeUptime {
-    /// Makes one of a machine that has run for `uptime`.
+    /// Creates the uptime of a machine that has run for `uptime`.
     pub fn new(uptime: Duration) -> Self {
-        let made = Self {
+        let fake = Self {
             micros: AtomicU64::new(0),
         };
-        made.advance(uptime);
-        made
+        fake.advance(uptime);
+        fake
     }
 
-    /// Lets time pass.
+    /// Adds `by` to the uptime.
     pub fn advance(&self, by: Duration) {
         let micros = u64::try_from(by.as_micros()).unwrap_or(u64::MAX);
         self.micros.fetch_add(micros, Ordering::SeqCst);
@@ -83,14 +85,14 @@ impl Uptime for FakeUptime {
     }
 }
 
-/// Randomness that is the same on each run with the same seed (`SplitMix64`).
+/// Deterministic randomness: the same seed gives the same bytes (`SplitMix64`).
 #[derive(Debug)]
 pub struct SeededEntropy {
     state: AtomicU64,
 }
 
 impl SeededEntropy {
-    /// Makes a stream of bytes that `seed` alone decides.
+    /// Creates a stream of bytes that depends only on `seed`.
     pub fn new(seed: u64) -> Self {
         Self {
             state: AtomicU64::new(seed),

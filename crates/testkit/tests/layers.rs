@@ -1,15 +1,15 @@
 //! The layers of the workspace: a crate imports only crates of lower layers.
 //!
-//! Cargo itself forbids nothing but cycles, so the table stands here.
+//! Cargo itself forbids only cycles, so this test has a table of the layers.
 
 use std::{collections::BTreeMap, path::Path, process::Command};
 
 use anyhow::{Context, ensure};
 use serde_json::Value;
 
-/// Who stands above whom. Crates of one layer never import each other.
+/// The layers, the lowest first. Crates of one layer never import each other.
 const LAYERS: [&[&str]; 9] = [
-    // The demonstration agent stands here because it knows no other crate of ours.
+    // The demonstration agent is in the lowest layer, because it imports no other crate of the workspace.
     &["model", "failpoint", "demo-agent"],
     &["db"],
     &[
@@ -29,16 +29,17 @@ const LAYERS: [&[&str]; 9] = [
     &["xtask"],
 ];
 
-/// Helps tests, so it may import any layer below the binary; nobody ships it.
+/// The helpers of tests. The crate is never shipped, so it may import any layer below the binary.
 const TESTKIT: &str = "testkit";
 
-/// Tools are never shipped, so they may use tests' helpers. Chaos reads the scripted agents' ledgers.
+/// The tools. They are never shipped, so they may use the helpers of tests: chaos reads the scripted agents' prompt
+/// logs.
 const NEVER_SHIPPED: [&str; 3] = ["bench", "chaos", "xtask"];
 
-/// Points at which tests abort the process. Nobody ships it.
+/// The points at which tests abort the process. The crate is never shipped.
 const FAILPOINT: &str = "failpoint";
 
-/// Dependencies from outside that only these crates may have.
+/// External dependencies, each with the only crates that may have it.
 const RESTRICTED_DEPENDENCIES: [(&str, &[&str]); 8] = [
     // `bench` compares the store with bare statements, and inspects the databases that it has filled.
     ("sqlx", &["db", "bench"]),
@@ -52,16 +53,16 @@ const RESTRICTED_DEPENDENCIES: [(&str, &[&str]); 8] = [
     ("agent-client-protocol", &["agent", "demo-agent", TESTKIT]),
 ];
 
-/// Crates whose tests may have a dependency that is kept apart.
+/// Restricted dependencies, each with the crates whose tests may have it nevertheless.
 const RESTRICTED_DEPENDENCIES_IN_TESTS: [(&str, &[&str]); 1] = [
-    // The suite breaks databases and looks at them from outside.
+    // The suite corrupts databases and reads them without the store.
     ("sqlx", &["store"]),
 ];
 
-/// The crates that import `db`. Transactions end below `store`, so others reach them in tests alone.
+/// The crates that may import `db`. Only the store begins and commits transactions; other crates do so in tests only.
 const IMPORTERS_OF_DB: [&str; 1] = ["store"];
 
-/// For each crate of the workspace, what it depends on.
+/// The dependencies of each crate of the workspace.
 type Graph = BTreeMap<String, Vec<Dependency>>;
 
 #[derive(Debug, Clone)]
@@ -72,7 +73,7 @@ struct Dependency {
     is_optional: bool,
 }
 
-/// The name in the table: packages are prefixed, and the binary is named after the product.
+/// Returns the name of a package in the table. Packages have a prefix, and the binary has the name of the product.
 fn short_name(package: &str) -> &str {
     match package {
         "matins" => "cli",
@@ -87,11 +88,13 @@ fn workspace() -> anyhow::Result<Graph> {
         .output()?;
     ensure!(
         output.status.success(),
-        "cargo metadata failed: {}",
+        "`cargo metadata` failed: {}",
         String::from_utf8_lossy(&output.stderr)
     );
     let metadata: Value = serde_json::from_slice(&output.stdout)?;
-    let packages = metadata["packages"].as_array().context("no packages")?;
+    let packages = metadata["packages"]
+        .as_array()
+        .context("`cargo metadata` returned no packages")?;
     packages.iter().map(package).collect()
 }
 
@@ -99,7 +102,7 @@ fn package(package: &Value) -> anyhow::Result<(String, Vec<Dependency>)> {
     let name = |value: &Value| value["name"].as_str().map(short_name).map(str::to_owned);
     let dependencies = package["dependencies"].as_array();
     let dependencies: Option<Vec<Dependency>> = dependencies
-        .context("no dependencies")?
+        .context("a package has no list of dependencies")?
         .iter()
         .map(|dependency| {
             Some(Dependency {
@@ -123,11 +126,11 @@ fn layer(name: &str) -> Option<usize> {
     LAYERS.iter().position(|layer| layer.contains(&name))
 }
 
-/// Everything in the graph that breaks the table, as sentences.
+/// Returns a sentence for each dependency in the graph that violates the table.
 fn layer_violations(graph: &Graph) -> Vec<String> {
     let mut found = Vec::new();
     for (name, dependencies) in graph {
-        let Some(own) = layer(name) else {
+        let Some(own_layer) = layer(name) else {
             found.push(format!("{name} has no layer: add it to the table"));
             continue;
         };
@@ -137,16 +140,17 @@ fn layer_violations(graph: &Graph) -> Vec<String> {
                 let in_tests = RESTRICTED_DEPENDENCIES_IN_TESTS
                     .iter()
                     .any(|(outside, allowed)| *outside == other && allowed.contains(&&**name));
-                let kept = RESTRICTED_DEPENDENCIES
+                let restriction = RESTRICTED_DEPENDENCIES
                     .iter()
                     .find(|(outside, _)| *outside == other);
-                let refused = kept.is_some_and(|(_, allowed)| !allowed.contains(&name.as_str()));
+                let refused =
+                    restriction.is_some_and(|(_, allowed)| !allowed.contains(&name.as_str()));
                 if refused && !(dependency.is_dev_only && in_tests) {
                     found.push(format!("{name} may not depend on {other}"));
                 }
             } else if other == TESTKIT {
-                let shipped = !NEVER_SHIPPED.contains(&name.as_str());
-                if shipped && !dependency.is_dev_only {
+                let is_shipped = !NEVER_SHIPPED.contains(&name.as_str());
+                if is_shipped && !dependency.is_dev_only {
                     found.push(format!("{name} ships {TESTKIT}"));
                 }
             } else if NEVER_SHIPPED.contains(&other) && !NEVER_SHIPPED.contains(&name.as_str()) {
@@ -158,7 +162,7 @@ fn layer_violations(graph: &Graph) -> Vec<String> {
                 && !IMPORTERS_OF_DB.contains(&&**name)
             {
                 found.push(format!("{name} imports db, which only store may"));
-            } else if layer(other).is_none_or(|below| below >= own) {
+            } else if layer(other).is_none_or(|below| below >= own_layer) {
                 found.push(format!("{name} imports {other}, which is not below it"));
             }
         }
@@ -174,7 +178,7 @@ fn every_crate_imports_only_layers_below_its_own() {
     assert!(offences.is_empty(), "{}", offences.join("\n"));
 }
 
-/// Lists what a package is built of: dependencies of some kinds, and the features of each.
+/// Returns the dependencies of a package of some kinds, with their features, as `cargo tree` prints them.
 fn dependency_tree(package: &str, kinds: &str) -> anyhow::Result<String> {
     let output = Command::new(env!("CARGO"))
         .args(["tree", "--prefix=none", "--offline"])
@@ -203,9 +207,9 @@ fn binary_has_no_test_support() {
 
 #[test]
 fn each_kind_of_layer_violation_is_found() {
-    let on = |name: &str, ours, is_dev_only| Dependency {
+    let on = |name: &str, is_workspace_crate, is_dev_only| Dependency {
         name: name.to_owned(),
-        is_workspace_crate: ours,
+        is_workspace_crate,
         is_dev_only,
         is_optional: false,
     };

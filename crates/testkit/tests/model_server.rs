@@ -1,4 +1,4 @@
-//! The model server as a client sees it.
+//! The responses of the model server to a client.
 
 use anyhow::Context;
 use serde_json::{Value, json};

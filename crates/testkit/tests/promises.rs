@@ -1,4 +1,4 @@
-//! The page `docs/promises.md` is whole: each promise has its number and names tests that there are.
+//! The page `docs/promises.md` is complete: each promise has its number and names existing tests.
 
 #![expect(clippy::unwrap_used, reason = "helpers of tests may panic")]
 
@@ -12,19 +12,19 @@ use sha2::{Digest as _, Sha256};
 
 const PAGE: &str = include_str!("../../../docs/promises.md");
 
-/// What was promised when somebody last meant it: each number with the beginning of its text's hash.
+/// The accepted promises: each number with the beginning of the hash of its text. A change needs `MATINS_UPDATE=1`.
 const ACCEPTED_PROMISES: &str = include_str!("promises.txt");
 
-/// What the section is called whose promises nothing shows so far.
+/// The heading of the section with promises that no test shows yet.
 const UNPROVEN_HEADING: &str = "Not yet";
 
 /// A section of the page.
 struct Section<'a> {
-    /// The heading as it is written.
+    /// The whole heading.
     heading: &'a str,
-    /// The number before its name; absent for what is not shown yet.
+    /// The number before the name. `None` for the section of promises without tests.
     number: Option<usize>,
-    /// How many promises the heading states.
+    /// The number of promises that the heading states.
     stated_count: Option<usize>,
     rows: Vec<Row<'a>>,
 }
@@ -33,7 +33,7 @@ struct Section<'a> {
 struct Row<'a> {
     number: &'a str,
     promise: &'a str,
-    /// The tests that show it, or what is missing.
+    /// The tests that show the promise, or the missing part of the product.
     evidence: &'a str,
 }
 
@@ -52,7 +52,7 @@ fn section(heading: &str) -> Section<'_> {
     }
 }
 
-/// The page, taken apart.
+/// Returns the sections of a page.
 fn sections(page: &str) -> Vec<Section<'_>> {
     let mut sections: Vec<Section<'_>> = Vec::new();
     for line in page.lines() {
@@ -80,22 +80,24 @@ fn sections(page: &str) -> Vec<Section<'_>> {
     sections
 }
 
-/// What a cell names between backticks.
+/// Returns the names between backticks in a cell.
 fn names_in_backticks(cell: &str) -> impl Iterator<Item = &str> {
     cell.split('`').skip(1).step_by(2)
 }
 
-/// Everything that is wrong with a page, where there are only these tests.
+/// Returns the faults of a page. `tests` has the names of all existing tests.
 fn page_faults(page: &str, tests: &BTreeSet<String>) -> Vec<String> {
     let mut faults = Vec::new();
     let mut numbers: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
-    let mut said = BTreeSet::new();
+    let mut promises = BTreeSet::new();
     let sections = sections(page);
     for section in &sections {
         let heading = section.heading;
         let not_yet = heading.starts_with(UNPROVEN_HEADING);
         if section.stated_count.is_none() || (section.number.is_none() && !not_yet) {
-            faults.push(format!("{heading}: it has no number, or states no count"));
+            faults.push(format!(
+                "{heading}: the heading has no number or states no count"
+            ));
         }
         for row in &section.rows {
             let number = row.number;
@@ -105,20 +107,20 @@ fn page_faults(page: &str, tests: &BTreeSet<String>) -> Vec<String> {
                 Some((of, own)) if not_yet || section.number == Some(of) => {
                     numbers.entry(of).or_default().push(own);
                 }
-                _ => faults.push(format!("{number}: it is no number of {heading}")),
+                _ => faults.push(format!("{number}: the number does not belong to {heading}")),
             }
-            if row.promise.is_empty() || !said.insert(row.promise) {
+            if row.promise.is_empty() || !promises.insert(row.promise) {
                 faults.push(format!(
-                    "{number}: it says nothing, or what another one says"
+                    "{number}: the promise is empty or repeats another one"
                 ));
             }
             let shown = names_in_backticks(row.evidence).count();
             if row.evidence.is_empty() || (!not_yet && shown == 0) {
-                faults.push(format!("{number}: nothing shows it"));
+                faults.push(format!("{number}: no test shows the promise"));
             }
             let unknown =
                 names_in_backticks(row.evidence).filter(|test| !not_yet && !tests.contains(*test));
-            faults.extend(unknown.map(|test| format!("{number}: there is no test {test}")));
+            faults.extend(unknown.map(|test| format!("{number}: the test {test} does not exist")));
         }
     }
     for section in &sections {
@@ -126,29 +128,31 @@ fn page_faults(page: &str, tests: &BTreeSet<String>) -> Vec<String> {
         let count = match section.number {
             None => section.rows.len(),
             Some(number) => {
-                // What is not shown yet keeps its number, so that each section is whole with it.
-                let mut own = numbers.remove(&number).unwrap_or_default();
-                own.sort_unstable();
-                if own.iter().copied().ne(1..=own.len()) {
+                // A promise without a test keeps the number of its section, so the numbers of both sections count
+                // together.
+                let mut numbers = numbers.remove(&number).unwrap_or_default();
+                numbers.sort_unstable();
+                if numbers.iter().copied().ne(1..=numbers.len()) {
                     faults.push(format!(
-                        "{heading}: a number is missing, or there twice: {own:?}"
+                        "{heading}: a number is missing or occurs twice: {numbers:?}"
                     ));
                 }
-                own.len()
+                numbers.len()
             }
         };
         if stated.is_some_and(|stated| stated != count) {
-            faults.push(format!("{heading}: there are {count}"));
+            faults.push(format!("{heading}: the section has {count} promises"));
         }
     }
-    let strangers = numbers.keys();
+    let unknown_sections = numbers.keys();
     faults.extend(
-        strangers.map(|number| format!("{UNPROVEN_HEADING}: there is no section {number}")),
+        unknown_sections
+            .map(|number| format!("{UNPROVEN_HEADING}: the section {number} does not exist")),
     );
     faults
 }
 
-/// Each promise of a page, in order, with the first eight digits of the SHA-256 of its text.
+/// Returns the number of each promise of a page, in order, with the first eight digits of the SHA-256 of its text.
 fn promise_hashes(page: &str) -> Vec<String> {
     let sections = sections(page);
     let rows = sections.iter().flat_map(|section| &section.rows);
@@ -158,22 +162,22 @@ fn promise_hashes(page: &str) -> Vec<String> {
             let first = hash.iter().take(4);
             let first = first.fold(0_u32, |number, byte| (number << 8) | u32::from(*byte));
             let parts = row.number.split('.').map(|part| part.parse::<usize>().ok());
-            let place: Vec<_> = parts.collect();
-            (place, format!("{} {first:08x}", row.number))
+            let order: Vec<_> = parts.collect();
+            (order, format!("{} {first:08x}", row.number))
         })
         .collect();
     texts.sort();
     texts.into_iter().map(|(_, text)| text).collect()
 }
 
-/// Every test of the crates and tools, as `crate::file::name`.
+/// Returns the names of all tests of the crates and tools, as `crate::file::name`.
 fn all_tests() -> BTreeSet<String> {
     let crates = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
     let tools = crates.with_file_name("tools");
     let mut tests = BTreeSet::new();
     let folders = [crates, &tools].map(|folder| fs::read_dir(folder).unwrap());
-    for one in folders.into_iter().flatten() {
-        let folder = one.unwrap().path();
+    for entry in folders.into_iter().flatten() {
+        let folder = entry.unwrap().path();
         let name = folder.file_name().unwrap().to_str().unwrap();
         for file in rust_files(&folder) {
             let text = fs::read_to_string(&file).unwrap();
@@ -197,7 +201,7 @@ fn all_tests() -> BTreeSet<String> {
     tests
 }
 
-/// The sources and the tests below a crate's folder.
+/// Returns the sources and the tests below a crate's folder.
 fn rust_files(folder: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
     let mut folders = vec![folder.join("src"), folder.join("tests")];
@@ -217,7 +221,7 @@ fn rust_files(folder: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// What a file is called: its own name, or that of its folder where it is the folder's first.
+/// Returns the module name of a file: its own name, or that of its folder for `main.rs` and `mod.rs`.
 fn module_name(file: &Path) -> String {
     let own = file.file_stem().unwrap().to_str().unwrap();
     let folder = file.parent().and_then(Path::file_name);
@@ -227,7 +231,7 @@ fn module_name(file: &Path) -> String {
     }
 }
 
-/// The text of a module that lies beside a file; empty where there is none.
+/// Returns the text of a module beside a file. Returns an empty text if there is no such file.
 fn read_child_module(file: &Path, module: &str) -> String {
     fs::read_to_string(file.with_file_name(format!("{module}.rs"))).unwrap_or_default()
 }
@@ -236,7 +240,7 @@ fn defines(text: &str, name: &str) -> bool {
     text.contains(&format!(" fn {name}("))
 }
 
-/// The name of the function that begins on a line.
+/// Returns the name of the function that begins on a line.
 fn function_name(line: &str) -> Option<&str> {
     let mut line = line.trim_start();
     for before in ["pub ", "pub(crate) ", "async "] {
@@ -250,7 +254,7 @@ fn is_name_char(letter: char) -> bool {
     letter.is_ascii_alphanumeric() || letter == '_'
 }
 
-/// Whether an attribute makes a test of what follows: `#[test]`, `#[tokio::test(...)]`, `#[rstest]`.
+/// Returns `true` if an attribute marks a test: `#[test]`, `#[tokio::test(...)]` or `#[rstest]`.
 fn is_test_attribute(attribute: &str) -> bool {
     let path = attribute.trim_start_matches("#[");
     let end = path.find(|letter| !is_name_char(letter) && letter != ':');
@@ -258,7 +262,7 @@ fn is_test_attribute(attribute: &str) -> bool {
     matches!(last, Some("test" | "rstest"))
 }
 
-/// The functions of a text that are marked as tests, and not to be left out.
+/// Returns the functions of a text that are marked as tests and not as ignored.
 fn marked_tests(text: &str) -> Vec<&str> {
     let mut found = Vec::new();
     let (mut test, mut left_out, mut open) = (false, false, false);
@@ -281,7 +285,7 @@ fn marked_tests(text: &str) -> Vec<&str> {
     found
 }
 
-/// The tests that a text's own macros make, each with the module that has it, where that is named.
+/// Returns the tests that the macros of a text generate, each with its module if the macro's list names one.
 fn tests_listed_in_macros(text: &str) -> Vec<(Option<String>, String)> {
     let mut found = Vec::new();
     let mut rest = text;
@@ -309,7 +313,7 @@ fn tests_listed_in_macros(text: &str) -> Vec<(Option<String>, String)> {
     found
 }
 
-/// How long the text is that begins with a bracket, up to its end.
+/// Returns the length of the bracketed part at the beginning of a text.
 fn bracketed_length(text: &str) -> usize {
     let mut depth = 0;
     for (at, letter) in text.char_indices() {
@@ -325,7 +329,7 @@ fn bracketed_length(text: &str) -> usize {
     text.len()
 }
 
-/// The names that are listed, as in `{ module: [name, name] }` and `{ name: What, name: What }`.
+/// Returns the names in a list such as `{ module: [name, name] }` or `{ name: Type, name: Type }`.
 fn list_entries(list: &str) -> Vec<(Option<String>, String)> {
     let words = tokens(list);
     let word = |at: usize| words.get(at).copied().unwrap_or_default();
@@ -349,7 +353,7 @@ fn list_entries(list: &str) -> Vec<(Option<String>, String)> {
     found
 }
 
-/// Names and single marks.
+/// Splits a text into names and single marks.
 fn tokens(text: &str) -> Vec<&str> {
     let mut words = Vec::new();
     let mut rest = text.trim_start();
@@ -373,23 +377,23 @@ fn every_promise_names_existing_tests() {
     assert!(faults.is_empty(), "{faults:#?}");
 }
 
-/// A row that is taken away, numbered anew or worded otherwise promises something else. Whoever means it says so
-/// with `MATINS_UPDATE=1`.
+/// Guards the promises against accidental changes: a removed, renumbered or reworded row fails until a run with
+/// `MATINS_UPDATE=1` accepts it.
 #[test]
 fn promises_match_accepted_hashes() {
     let texts = promise_hashes(PAGE);
     if option_env!("MATINS_UPDATE").is_some() {
-        let kept = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/promises.txt");
-        fs::write(kept, texts.join("\n") + "\n").unwrap();
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/promises.txt");
+        fs::write(path, texts.join("\n") + "\n").unwrap();
         return;
     }
-    let meant: BTreeSet<_> = ACCEPTED_PROMISES.lines().collect();
-    let said: BTreeSet<_> = texts.iter().map(String::as_str).collect();
-    let gone: Vec<_> = meant.difference(&said).collect();
-    let new: Vec<_> = said.difference(&meant).collect();
+    let accepted: BTreeSet<_> = ACCEPTED_PROMISES.lines().collect();
+    let present: BTreeSet<_> = texts.iter().map(String::as_str).collect();
+    let removed: Vec<_> = accepted.difference(&present).collect();
+    let new: Vec<_> = present.difference(&accepted).collect();
     assert!(
-        gone.is_empty() && new.is_empty(),
-        "gone: {gone:?}, new: {new:?}; MATINS_UPDATE=1 means it"
+        removed.is_empty() && new.is_empty(),
+        "removed: {removed:?}, new: {new:?}; accept both with MATINS_UPDATE=1"
     );
 }
 
@@ -399,7 +403,7 @@ fn changed_promise_text_is_detected() {
     let before = promise_hashes(whole);
     assert_eq!(before.len(), 2);
     assert!(before[0].starts_with("1.2 ") && before[1].starts_with("1.10 "));
-    // Other tests show the same promise.
+    // A change of the tests does not change the promise.
     assert_eq!(promise_hashes(&whole.replace("`b`", "`c`")), before);
     for (replaced, by) in [
         ("Two.", "Two!"),
@@ -425,28 +429,32 @@ fn each_kind_of_promise_page_fault_is_found() {
         page_faults(&whole.replace(replaced, by), &tests)
     };
     assert_eq!(page("One", "One"), [""; 0]);
-    for (replaced, by, says) in [
+    for (replaced, by, expected) in [
         ("Seats: 3 promises", "Seats", "states no count"),
-        ("Seats: 3", "Seats: 4", "there are 3"),
-        ("yet: 1", "yet: 2", "there are 1"),
-        ("1. Seats", "Seats", "it has no number"),
+        ("Seats: 3", "Seats: 4", "the section has 3"),
+        ("yet: 1", "yet: 2", "the section has 1"),
+        ("1. Seats", "Seats", "the heading has no number"),
         ("| 1.3", "| 1.4", "a number is missing"),
         ("| 1.3", "| 1.1", "a number is missing"),
-        ("| 1.3", "| 2.3", "no number of 1. Seats"),
-        ("| 1.2", "| 2.1", "no section 2"),
-        ("Three.", "One.", "what another one says"),
-        ("Two.", "", "it says nothing"),
-        ("it is not made", "", "nothing shows it"),
+        ("| 1.3", "| 2.3", "does not belong to 1. Seats"),
+        ("| 1.2", "| 2.1", "the section 2 does not exist"),
+        ("Three.", "One.", "repeats another one"),
+        ("Two.", "", "the promise is empty"),
+        ("it is not made", "", "no test shows the promise"),
         (
             "`store::say::a` |\n## ",
             "nothing |\n## ",
-            "nothing shows it",
+            "no test shows the promise",
         ),
-        ("say::a` |\n## ", "say::b` |\n## ", "no test store::say::b"),
+        (
+            "say::a` |\n## ",
+            "say::b` |\n## ",
+            "the test store::say::b does not exist",
+        ),
     ] {
         let faults = page(replaced, by);
         assert!(
-            faults.iter().any(|fault| fault.contains(says)),
+            faults.iter().any(|fault| fault.contains(expected)),
             "{by}: {faults:?}"
         );
     }

@@ -1,4 +1,4 @@
-//! Real agents remember across processes, each in the way that it offers.
+//! Real agents restore a session in a new process, each with the method that it supports.
 
 use std::path::Path;
 
@@ -10,14 +10,14 @@ use testkit::{
     real_agents,
 };
 
-/// What two processes of one agent said that share a session.
+/// The responses of two processes of one agent that share a session.
 struct RestoredTurn {
     capabilities: Value,
     restored: Reply,
     answer: Reply,
 }
 
-/// Has a first turn, kills the agent, restores the session in a new process and asks again.
+/// Runs a turn, kills the agent, restores the session in a new process and prompts again.
 async fn prompt_kill_and_restore(
     launch: &AgentCommand,
     cwd: &Path,
@@ -25,10 +25,12 @@ async fn prompt_kill_and_restore(
 ) -> anyhow::Result<RestoredTurn> {
     let (mut first, offer) = RawAgent::start_initialized(launch, cwd).await?;
     let new = json!({"cwd": cwd, "mcpServers": []});
-    let made = first.request("session/new", new).await?;
-    let session = made.ok()?["sessionId"].as_str().context("no session id")?;
-    let told = first.prompt(session, "Remember the heron.").await?;
-    assert_eq!(told.ok()?["stopReason"], "end_turn");
+    let created = first.request("session/new", new).await?;
+    let session = created.ok()?["sessionId"]
+        .as_str()
+        .context("the agent returned no session ID")?;
+    let reply = first.prompt(session, "Remember the heron.").await?;
+    assert_eq!(reply.ok()?["stopReason"], "end_turn");
     first.kill().await?;
 
     let (mut second, _) = RawAgent::start_initialized(launch, cwd).await?;
@@ -52,14 +54,14 @@ async fn killed_goose_loads_session_with_memory() {
     let (home, cwd) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let launch = real_agents::goose(&server, home.path()).unwrap();
 
-    let lives = prompt_kill_and_restore(&launch, cwd.path(), "session/load")
+    let turn = prompt_kill_and_restore(&launch, cwd.path(), "session/load")
         .await
         .unwrap();
 
-    assert_eq!(lives.capabilities["loadSession"], true);
-    let replayed = lives.restored.text("user_message_chunk");
+    assert_eq!(turn.capabilities["loadSession"], true);
+    let replayed = turn.restored.text("user_message_chunk");
     assert!(replayed.contains("Remember the heron."), "{replayed}");
-    assert_eq!(lives.answer.text("agent_message_chunk"), EXPECTED_ANSWER);
+    assert_eq!(turn.answer.text("agent_message_chunk"), EXPECTED_ANSWER);
 }
 
 #[tokio::test]
@@ -68,13 +70,13 @@ async fn killed_codex_resumes_session_with_memory() {
     let (home, cwd) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let launch = real_agents::codex(&server, home.path()).unwrap();
 
-    let lives = prompt_kill_and_restore(&launch, cwd.path(), "session/resume")
+    let turn = prompt_kill_and_restore(&launch, cwd.path(), "session/resume")
         .await
         .unwrap();
 
-    assert!(lives.capabilities["sessionCapabilities"]["resume"].is_object());
-    assert_eq!(lives.restored.text("user_message_chunk"), "");
-    // codex puts a warning of its own about the unknown model in front.
-    let answer = lives.answer.text("agent_message_chunk");
+    assert!(turn.capabilities["sessionCapabilities"]["resume"].is_object());
+    assert_eq!(turn.restored.text("user_message_chunk"), "");
+    // codex begins its answer with a warning about the unknown model.
+    let answer = turn.answer.text("agent_message_chunk");
     assert!(answer.ends_with(EXPECTED_ANSWER), "{answer}");
 }

@@ -60,7 +60,7 @@ const SERDE_IN_MODEL: [&str; 11] = [
     "outcome.rs",
     "prompt/mod.rs",
     "schedule/every.rs",
-    "schedule/quiet.rs",
+    "schedule/quiet_hours.rs",
     "text_enum.rs",
     "time.rs",
     "turn.rs",

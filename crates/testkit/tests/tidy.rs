@@ -1,4 +1,4 @@
-//! What the compiler does not check in the repository's own files.
+//! Rules for the repository's own files that the compiler does not check.
 
 use std::{
     fs,
@@ -8,11 +8,11 @@ use std::{
 
 use anyhow::{Context, ensure};
 
-/// The longest Rust file, in lines. Most have about 120.
+/// The maximum length of a Rust file, in lines. Most have about 120.
 const MAX_LINES: usize = 500;
 
-/// Words of unfinished work, and the attribute that silences a lint without a check that it still
-/// applies. Written in two halves, so that this file does not find itself.
+/// Words that mark unfinished work, and the attribute that silences a lint without a check that the lint still applies.
+/// Each is written in two halves, so that the test does not find this file.
 const UNWANTED_TEXTS: [&str; 4] = [
     concat!("TO", "DO"),
     concat!("FIX", "ME"),
@@ -20,7 +20,7 @@ const UNWANTED_TEXTS: [&str; 4] = [
     concat!("#![", "allow("),
 ];
 
-/// Folders that exist on somebody's machine only.
+/// The beginnings of paths that exist only on one machine.
 const MACHINE_FOLDERS: [&str; 3] = [
     concat!("/ro", "ot/"),
     concat!("/Use", "rs/"),
@@ -38,10 +38,12 @@ struct Text {
 
 fn repository() -> anyhow::Result<PathBuf> {
     let above = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2);
-    Ok(above.context("no repository above the crate")?.to_owned())
+    Ok(above
+        .context("the crate is not two folders below the repository")?
+        .to_owned())
 }
 
-/// All files that are committed or would be, with those left out that are no text.
+/// Returns all text files that are committed or would be.
 fn texts() -> anyhow::Result<Vec<Text>> {
     let root = repository()?;
     let output = Command::new("git")
@@ -50,10 +52,10 @@ fn texts() -> anyhow::Result<Vec<Text>> {
         .args(["--cached", "--others", "--exclude-standard"])
         .current_dir(&root)
         .output()
-        .context("failed to start git")?;
+        .context("cannot start `git`")?;
     ensure!(
         output.status.success(),
-        "git ls-files failed: {}",
+        "`git ls-files` failed: {}",
         String::from_utf8_lossy(&output.stderr)
     );
     let names = String::from_utf8(output.stdout)?;
@@ -65,14 +67,14 @@ fn texts() -> anyhow::Result<Vec<Text>> {
     Ok(names.split_terminator('\0').filter_map(text).collect())
 }
 
-/// The texts of one kind, by extension.
+/// Returns the text files with an extension.
 fn with_extension(extension: &str) -> anyhow::Result<Vec<Text>> {
     let mut texts = texts()?;
     texts.retain(|text| Path::new(&text.name).extension() == Some(extension.as_ref()));
     Ok(texts)
 }
 
-/// Names each line that `offends`, like `crates/model/src/lib.rs:3`.
+/// Returns the location of each line for which `offends` is true, such as `crates/model/src/lib.rs:3`.
 fn lines<'a>(texts: &'a [Text], offends: impl Fn(&str) -> bool + 'a) -> Vec<String> {
     let numbered = |text: &'a Text| {
         let lines = text.content.lines().enumerate();
@@ -94,7 +96,7 @@ fn has_machine_folder(line: &str) -> bool {
 #[test]
 fn rust_files_have_at_most_five_hundred_lines() {
     let mut long = with_extension("rs").unwrap();
-    assert!(!long.is_empty(), "no file was looked at");
+    assert!(!long.is_empty(), "no file was found");
     long.retain(|text| text.content.lines().count() > MAX_LINES);
     let long: Vec<_> = long.iter().map(|text| &text.name).collect();
     assert!(long.is_empty(), "{long:?}");
@@ -121,7 +123,7 @@ fn every_sql_statement_begins_with_comment() {
 fn every_crate_uses_workspace_lints() {
     let mut manifests = with_extension("toml").unwrap();
     manifests.retain(|text| text.name.ends_with("/Cargo.toml"));
-    assert!(!manifests.is_empty(), "no crate was looked at");
+    assert!(!manifests.is_empty(), "no crate was found");
     manifests.retain(|text| !text.content.contains("\n[lints]\nworkspace = true\n"));
     let without: Vec<_> = manifests.iter().map(|text| &text.name).collect();
     assert!(without.is_empty(), "{without:?}");
@@ -138,8 +140,7 @@ fn files_name_no_machine_folder() {
     assert!(found.is_empty(), "{found:?}");
 }
 
-/// The targets of a page's links and pictures that lie in the repository, with their lines. Code is
-/// left out.
+/// Returns the targets in the repository of a page's links and pictures, with their lines. Skips code blocks.
 fn links(page: &str) -> Vec<(usize, String)> {
     let mut found = Vec::new();
     let mut in_code = false;
@@ -158,13 +159,13 @@ fn links(page: &str) -> Vec<(usize, String)> {
     found
 }
 
-/// The paths of the repository that a page names between backticks, with their lines.
+/// Returns the paths of the repository that a page names between backticks, with their lines.
 fn named_paths(page: &str) -> Vec<(usize, String)> {
     let mut found = Vec::new();
     for (index, line) in page.lines().enumerate() {
         for code in line.split('`').skip(1).step_by(2) {
-            let ours = ["crates/", "docs/", "scripts/", "tools/"];
-            let path = ours.iter().any(|folder| code.starts_with(folder));
+            let folders = ["crates/", "docs/", "scripts/", "tools/"];
+            let path = folders.iter().any(|folder| code.starts_with(folder));
             if path && !code.contains([' ', '*', '<']) {
                 found.push((index + 1, code.to_owned()));
             }
@@ -173,7 +174,7 @@ fn named_paths(page: &str) -> Vec<(usize, String)> {
     found
 }
 
-/// The identifiers that a page names between backticks, as parts of paths like `a_b` or `a::b`.
+/// Returns the identifiers that a page names between backticks, as parts of paths such as `a_b` or `a::b`.
 fn named_identifiers(page: &str) -> Vec<&str> {
     let codes = page
         .lines()
@@ -193,7 +194,7 @@ fn named_identifiers(page: &str) -> Vec<&str> {
 fn every_link_and_path_in_pages_exists() {
     let root = repository().unwrap();
     let pages = with_extension("md").unwrap();
-    assert!(!pages.is_empty(), "no page was looked at");
+    assert!(!pages.is_empty(), "no page was found");
     let mut dead = Vec::new();
     for page in &pages {
         let folder = root.join(&page.name);
@@ -216,14 +217,14 @@ fn identifiers_in_architecture_page_exist_in_code() {
     let texts = texts().unwrap();
     let page = texts.iter().find(|text| text.name == "ARCHITECTURE.md");
     let named = named_identifiers(&page.unwrap().content);
-    assert!(!named.is_empty(), "nothing is named");
+    assert!(!named.is_empty(), "the page names no identifier");
     let code = |text: &&Text| {
         let kind = Path::new(&text.name).extension();
         kind.is_some_and(|kind| kind == "rs" || kind == "sql")
     };
     let code: Vec<_> = texts.iter().filter(code).collect();
-    let known = |name: &str| code.iter().any(|text| text.content.contains(name));
-    let unknown: Vec<_> = named.into_iter().filter(|name| !known(name)).collect();
+    let is_defined = |name: &str| code.iter().any(|text| text.content.contains(name));
+    let unknown: Vec<_> = named.into_iter().filter(|name| !is_defined(name)).collect();
     assert!(unknown.is_empty(), "{unknown:?}");
 }
 

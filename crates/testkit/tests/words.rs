@@ -52,7 +52,7 @@ impl CommentStatistics {
     fn read(&mut self, name: &str, text: &str, mark: &str) {
         let mut before = String::new();
         for (index, line) in text.lines().enumerate() {
-            // Test modules stand at the end of a file.
+            // Test modules are at the end of a file.
             if line.trim() == "#[cfg(test)]" {
                 return;
             }
@@ -63,7 +63,7 @@ impl CommentStatistics {
             };
             let is_documentation = mark == "//" && comment.starts_with(['/', '!']);
             self.inner_comment_count += usize::from(!is_documentation && line.starts_with("    "));
-            let place = || format!("{name}:{}: {}", index + 1, line.trim());
+            let location = || format!("{name}:{}: {}", index + 1, line.trim());
             for word in comment.split(|letter: char| !letter.is_alphabetic() && letter != '\'') {
                 if word.is_empty() {
                     continue;
@@ -71,10 +71,10 @@ impl CommentStatistics {
                 let word = word.to_lowercase();
                 self.word_count += 1;
                 if before == "what" && AFTER_WHAT.contains(&word.as_str()) {
-                    self.what_clauses.push(place());
+                    self.what_clauses.push(location());
                 }
                 if PRONOUNS.contains(&word.as_str()) {
-                    self.pronouns.push(place());
+                    self.pronouns.push(location());
                 }
                 before = word;
             }

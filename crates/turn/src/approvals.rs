@@ -1,7 +1,7 @@
 //! The permission requests of a turn that people must decide.
 //!
-//! **Invariant:** an [`Asking`] is polled beside the conversation for as long as it exists, because a request in
-//! progress may hold a resource of the ledger for which the turn's other writes wait.
+//! **Invariant:** an [`ApprovalDriver`] is polled beside the conversation for as long as it exists, because a request
+//! in progress may hold a resource of the store for which the turn's other writes wait.
 
 use std::time::Duration;
 
@@ -33,7 +33,7 @@ pub(crate) struct ApprovalDriver<'a> {
     stop: CancellationToken,
 }
 
-/// The conversation's view of the requests that [`Asking`] drives.
+/// The conversation's view of the requests that [`ApprovalDriver`] drives.
 pub(crate) struct PendingApprovals {
     pending_count: watch::Receiver<usize>,
     stop: CancellationToken,
@@ -62,40 +62,40 @@ impl PendingApprovals {
 impl<'a> ApprovalDriver<'a> {
     /// Returns the driver of the requests and the conversation's view of it.
     pub(crate) fn new(
-        ledger: &'a dyn TurnStore,
+        store: &'a dyn TurnStore,
         run: RunId,
-        ask: Duration,
+        decision_timeout: Duration,
         deadline: Instant,
-        asked: mpsc::Receiver<PendingRequest>,
+        requests: mpsc::Receiver<PendingRequest>,
     ) -> (Self, PendingApprovals) {
-        let (count, counted) = watch::channel(0);
-        let over = CancellationToken::new();
-        let waiting = PendingApprovals {
-            pending_count: counted,
-            stop: over.clone(),
+        let (count, count_receiver) = watch::channel(0);
+        let stop = CancellationToken::new();
+        let pending_approvals = PendingApprovals {
+            pending_count: count_receiver,
+            stop: stop.clone(),
         };
-        let asking = Self {
-            store: ledger,
+        let driver = Self {
+            store,
             run,
-            decision_timeout: ask,
+            decision_timeout,
             deadline,
-            requests: asked,
+            requests,
             pending: FuturesUnordered::new(),
             pending_count: count,
-            stop: over,
+            stop,
         };
-        (asking, waiting)
+        (driver, pending_approvals)
     }
 
-    /// Sends requests to people and passes on their decisions until [`Waiting::give_up`]. Then withdraws the
-    /// undecided requests.
+    /// Sends requests to people and passes on their decisions until [`PendingApprovals::stop_waiting`]. Then
+    /// withdraws the undecided requests.
     pub(crate) async fn run(mut self) {
         loop {
             tokio::select! {
                 biased;
                 () = self.stop.cancelled() => break,
                 Some(()) = self.pending.next() => {}
-                Some(asked) = self.requests.recv() => self.start_request(asked),
+                Some(request) = self.requests.recv() => self.start_request(request),
             }
             self.pending_count.send_replace(self.pending.len());
         }
@@ -110,21 +110,21 @@ impl<'a> ApprovalDriver<'a> {
         }
     }
 
-    fn start_request(&mut self, asked: PendingRequest) {
+    fn start_request(&mut self, request: PendingRequest) {
         // Dropping a request denies it. The limit keeps an agent from flooding the inbox.
         if self.pending.len() >= limits::PENDING_APPROVALS_PER_TURN {
             return;
         }
         let left = self.deadline.saturating_duration_since(Instant::now());
-        let (run, patience) = (self.run, approval_timeout(self.decision_timeout, left));
-        let answer = self.store.request_approval(run, asked.question, patience);
+        let (run, timeout) = (self.run, approval_timeout(self.decision_timeout, left));
+        let decision = self.store.request_approval(run, request.question, timeout);
         self.pending.push(Box::pin(async move {
-            let verdict = answer.await.unwrap_or_else(|error| {
-                log_warning(run, &error, "ask for a permission");
+            let verdict = decision.await.unwrap_or_else(|error| {
+                log_warning(run, &error, "request an approval");
                 Verdict::Deny
             });
             // Sending fails if the agent was asked to cancel meanwhile, and then it needs no answer.
-            asked.answer.send(verdict).ok();
+            request.answer.send(verdict).ok();
         }));
     }
 }

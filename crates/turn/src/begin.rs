@@ -26,7 +26,7 @@ use crate::{
     turn_store::{TurnStore, TurnStoreError},
 };
 
-/// The pause before the next attempt to begin while the ledger is unreachable.
+/// The pause before the next attempt to begin while the store is unreachable.
 const BEGIN_RETRY_PAUSE: Duration = Duration::from_millis(500);
 
 /// The result of beginning a run.
@@ -40,81 +40,82 @@ pub(crate) enum StartOutcome {
 /// Begins a run that this worker has claimed. If the run has a precheck, runs it first. Renews the run's heartbeat
 /// meanwhile, and stops the precheck at an order to stop.
 pub(crate) async fn begin(
-    ledger: &dyn TurnStore,
+    store: &dyn TurnStore,
     agents: &AgentRuntime,
     run: RunId,
-    orders: &TurnControl,
-    pulse: &watch::Sender<HeartbeatState>,
+    control: &TurnControl,
+    state: &watch::Sender<HeartbeatState>,
 ) -> Result<StartOutcome, TurnStoreError> {
-    match begin_with_retry(ledger, agents, run, orders, pulse, false).await? {
-        ControlFlow::Break(given_back) => Ok(given_back),
-        ControlFlow::Continue(StartReply::RunPrecheck(question)) => {
+    match begin_with_retry(store, agents, run, control, state, false).await? {
+        ControlFlow::Break(outcome) => Ok(outcome),
+        ControlFlow::Continue(StartReply::RunPrecheck(job)) => {
             let heartbeat =
-                send_heartbeats(ledger, run, orders, agents.heartbeat, agents.lease, pulse);
+                send_heartbeats(store, run, control, agents.heartbeat, agents.lease, state);
             tokio::select! {
-                begun = begin_after_precheck(ledger, agents, &question, orders, pulse) => begun,
-                // `beat` never returns, even after the run is lost.
+                outcome = begin_after_precheck(store, agents, &job, control, state) => outcome,
+                // `send_heartbeats` never returns, even after the run is lost.
                 () = heartbeat => Ok(StartOutcome::Ended(TurnEnd::Lost)),
             }
         }
-        ControlFlow::Continue(begun) => {
-            Ok(StartOutcome::from_begin(begun, PrecheckReport::default()))
+        ControlFlow::Continue(reply) => {
+            Ok(StartOutcome::from_begin(reply, PrecheckReport::default()))
         }
     }
 }
 
 async fn begin_after_precheck(
-    ledger: &dyn TurnStore,
+    store: &dyn TurnStore,
     agents: &AgentRuntime,
-    question: &PrecheckJob,
-    orders: &TurnControl,
-    pulse: &watch::Sender<HeartbeatState>,
+    job: &PrecheckJob,
+    control: &TurnControl,
+    state: &watch::Sender<HeartbeatState>,
 ) -> Result<StartOutcome, TurnStoreError> {
-    let run = question.run;
+    let run = job.run;
     // 1. Run the precheck.
-    let asked = match run_precheck(question, agents, pulse.subscribe()).await {
-        PrecheckOutcome::Completed(asked) => asked,
+    let report = match run_precheck(job, agents, state.subscribe()).await {
+        PrecheckOutcome::Completed(report) => report,
         PrecheckOutcome::Stopped(Stop::Lost) => return Ok(StartOutcome::Ended(TurnEnd::Lost)),
         PrecheckOutcome::Stopped(Stop::Requeue) => {
             let kind = FailureKind::Requeued;
-            return requeue(ledger, agents, run, kind, "the server stopped").await;
+            return requeue(store, agents, run, kind, "the server stopped").await;
         }
         PrecheckOutcome::LeaseOver => {
-            let message = "nobody renewed its lease while its precheck was asked";
-            return requeue(ledger, agents, run, FailureKind::WorkerLost, message).await;
+            let message = "the lease was not renewed while the precheck ran";
+            return requeue(store, agents, run, FailureKind::WorkerLost, message).await;
         }
-        // The ledger knows of the cancellation. `begin_asked` reports it, so that the run ends as cancelled.
+        // The store knows of the cancellation. `begin_after_precheck` of the store reports it, so that the run ends as
+        // cancelled.
         PrecheckOutcome::Stopped(Stop::Cancel(_)) => PrecheckReport::default(),
     };
     #[cfg(feature = "failpoints")]
     failpoint::reached("turn: precheck asked");
     // 2. Skip the run if the precheck declined it.
-    if asked.verdict() == Some(PrecheckDecision::Decline) {
-        let decline = || ledger.decline(run, asked.diagnostics());
-        let declined = persist(run, agents.lease, decline).await?;
-        if declined == DeclineOutcome::WithSession {
-            remove_session_folder(question);
+    if report.verdict() == Some(PrecheckDecision::Decline) {
+        let decline = || store.decline(run, report.diagnostics());
+        let decline_outcome = persist(run, agents.lease, decline).await?;
+        if decline_outcome == DeclineOutcome::WithSession {
+            remove_session_folder(job);
         }
-        return Ok(StartOutcome::Ended(match declined {
+        return Ok(StartOutcome::Ended(match decline_outcome {
             DeclineOutcome::Skipped | DeclineOutcome::WithSession => TurnEnd::NotBegun,
             DeclineOutcome::Fenced => TurnEnd::Lost,
         }));
     }
     // 3. Begin the turn.
     Ok(
-        match begin_with_retry(ledger, agents, run, orders, pulse, true).await? {
-            ControlFlow::Break(given_back) => given_back,
-            ControlFlow::Continue(begun) => StartOutcome::from_begin(begun, asked),
+        match begin_with_retry(store, agents, run, control, state, true).await? {
+            ControlFlow::Break(outcome) => outcome,
+            ControlFlow::Continue(reply) => StartOutcome::from_begin(reply, report),
         },
     )
 }
 
 impl StartOutcome {
-    fn from_begin(begun: StartReply, asked: PrecheckReport) -> Self {
-        match begun {
-            StartReply::Started(assignment) => Self::Started(assignment, asked),
+    fn from_begin(reply: StartReply, report: PrecheckReport) -> Self {
+        match reply {
+            StartReply::Started(assignment) => Self::Started(assignment, report),
             StartReply::Fenced => Self::Ended(TurnEnd::Lost),
-            // A precheck runs at most once. If the ledger requests it again, the turn does not begin.
+            // A precheck runs at most once. If the store requests it again, the turn does not begin.
             StartReply::RunPrecheck(_)
             | StartReply::Deferred
             | StartReply::Cancelled
@@ -125,7 +126,7 @@ impl StartOutcome {
 
 /// Ends an attempt that has not begun, so that the run can be attempted again.
 async fn requeue(
-    ledger: &dyn TurnStore,
+    store: &dyn TurnStore,
     agents: &AgentRuntime,
     run: RunId,
     kind: FailureKind,
@@ -137,53 +138,54 @@ async fn requeue(
         message: message.into(),
     };
     let finished = TurnResult::with_outcome(Outcome::Failed(failure));
-    let ended = finish(ledger, run, finished, agents.lease).await?;
+    let ended = finish(store, run, finished, agents.lease).await?;
     Ok(StartOutcome::Ended(ended))
 }
 
-/// Begins a run. Retries for one lease while the ledger is unreachable, because this worker owns the run for that
+/// Begins a run. Retries for one lease while the store is unreachable, because this worker owns the run for that
 /// time. Returns `Break` after it has requeued a run that may or may not have begun.
 async fn begin_with_retry(
-    ledger: &dyn TurnStore,
+    store: &dyn TurnStore,
     agents: &AgentRuntime,
     run: RunId,
-    orders: &TurnControl,
-    pulse: &watch::Sender<HeartbeatState>,
-    asked: bool,
+    control: &TurnControl,
+    state: &watch::Sender<HeartbeatState>,
+    precheck_done: bool,
 ) -> Result<ControlFlow<StartOutcome, StartReply>, TurnStoreError> {
     let until = Instant::now() + agents.lease;
-    let mut unanswered = false;
+    let mut reply_lost = false;
     loop {
-        let asked_at = agent::uptime();
-        let begin = if asked {
-            ledger.begin_after_precheck(run)
+        // The lease counts from before the call, because the reply may be under way for long.
+        let sent_at = agent::uptime();
+        let begin = if precheck_done {
+            store.begin_after_precheck(run)
         } else {
-            ledger.begin(run)
+            store.begin(run)
         };
         match begin.await {
             Err(error) if error.transient && Instant::now() + BEGIN_RETRY_PAUSE <= until => {
                 log_warning(run, &error, "begin the turn");
-                unanswered = true;
-                if orders.requeue.is_cancelled() {
+                // The failed call may have been committed nevertheless.
+                reply_lost = true;
+                if control.requeue.is_cancelled() {
                     break;
                 }
             }
             // Either another worker owns the run by now, or an earlier try of this worker has begun it without a
             // reply. In the second case no prompt was sent, and the run would stay `running`, so it must be requeued.
             // In the first case the fence rejects the requeue.
-            Ok(StartReply::Fenced) if unanswered => break,
-            Ok(begun @ StartReply::Started(_)) => {
-                // Beginning has renewed the heartbeat. The lease counts from before the call, because the reply may
-                // have been under way for long.
-                pulse.send_modify(|pulse| pulse.lease_until = asked_at + agents.lease);
-                return Ok(ControlFlow::Continue(begun));
+            Ok(StartReply::Fenced) if reply_lost => break,
+            Ok(reply @ StartReply::Started(_)) => {
+                // `begin` has renewed the heartbeat in the store, so the agent's lease starts again.
+                state.send_modify(|state| state.lease_until = sent_at + agents.lease);
+                return Ok(ControlFlow::Continue(reply));
             }
-            begun => return begun.map(ControlFlow::Continue),
+            reply => return reply.map(ControlFlow::Continue),
         }
         sleep(BEGIN_RETRY_PAUSE).await;
     }
-    let message = "the server lost touch with the database as it began";
+    let message = "the server lost the connection to the database while the turn began";
     let kind = FailureKind::Requeued;
-    let given_back = requeue(ledger, agents, run, kind, message).await?;
-    Ok(ControlFlow::Break(given_back))
+    let outcome = requeue(store, agents, run, kind, message).await?;
+    Ok(ControlFlow::Break(outcome))
 }

@@ -68,7 +68,7 @@ impl CancelReason {
     }
 }
 
-/// The ledger, the run and the limits of a conversation.
+/// The store, the run and the limits of a conversation.
 pub(crate) struct ConversationContext<'a> {
     pub(crate) store: &'a dyn TurnStore,
     pub(crate) run: RunId,
@@ -114,51 +114,52 @@ impl UpdateListener {
     }
 }
 
-/// Prompts the agent and waits until it has answered or its time is over. Sends the requests from `asked` to people
+/// Prompts the agent and waits until it has answered or its time is over. Sends the permission `requests` to people
 /// meanwhile.
 pub(crate) async fn converse(
     agent: &Agent,
     prompt: &str,
-    told: mpsc::Sender<Update>,
+    updates: mpsc::Sender<Update>,
     listener: &mut UpdateListener,
-    asked: mpsc::Receiver<PendingRequest>,
-    setting: ConversationContext<'_>,
+    requests: mpsc::Receiver<PendingRequest>,
+    context: ConversationContext<'_>,
 ) -> PromptEnd {
     let ConversationContext {
-        store: ledger,
+        store,
         run,
         policies,
         deadline,
         ..
-    } = setting;
-    let (asking, mut waiting) =
-        ApprovalDriver::new(ledger, run, policies.approval_timeout(), deadline, asked);
-    let mut asking = pin!(asking.run());
+    } = context;
+    let (approvals, mut pending) =
+        ApprovalDriver::new(store, run, policies.approval_timeout(), deadline, requests);
+    let mut approvals = pin!(approvals.run());
     let mut withdrawn = false;
     let end = {
-        let mut talk = pin!(prompt_and_watch(
+        let mut conversation = pin!(prompt_and_watch(
             agent,
             prompt,
-            told,
+            updates,
             listener,
-            setting,
-            &mut waiting
+            context,
+            &mut pending
         ));
         loop {
             // Both futures are polled in every round, because either may hold a resource that the other one waits
-            // for. `asking` comes first: it counts a new request before `talk` checks whether the agent is silent.
+            // for. `approvals` comes first: it counts a new request before `conversation` checks whether the agent is
+            // silent.
             tokio::select! {
                 biased;
-                () = &mut asking, if !withdrawn => withdrawn = true,
-                end = &mut talk => break end,
+                () = &mut approvals, if !withdrawn => withdrawn = true,
+                end = &mut conversation => break end,
             }
         }
     };
     // Withdraw the open requests while the agent's updates are still recorded. Not after the run is lost, because the
     // requests then belong to another worker.
     if !withdrawn && !matches!(end, PromptEnd::Stopped(Stop::Lost, _)) {
-        waiting.stop_waiting();
-        listener.listen_during(asking).await;
+        pending.stop_waiting();
+        listener.listen_during(approvals).await;
     }
     end
 }
@@ -167,48 +168,51 @@ pub(crate) async fn converse(
 async fn prompt_and_watch(
     agent: &Agent,
     prompt: &str,
-    told: mpsc::Sender<Update>,
+    updates: mpsc::Sender<Update>,
     listener: &mut UpdateListener,
-    mut setting: ConversationContext<'_>,
-    waiting: &mut PendingApprovals,
+    mut context: ConversationContext<'_>,
+    pending: &mut PendingApprovals,
 ) -> PromptEnd {
-    let mut answer = pin!(agent.prompt(prompt, told));
+    let mut answer = pin!(agent.prompt(prompt, updates));
     let mut flush = interval(FLUSH_INTERVAL);
     flush.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let lease = agent.lease();
-    let inactivity = setting.policies.inactivity();
+    let inactivity = context.policies.inactivity();
     let mut silent_until = Instant::now() + inactivity;
-    let mut asked: Option<(CancelReason, Instant)> = None;
-    let mut count_next = Instant::now() + setting.usage_write_interval;
+    let mut cancelling: Option<(CancelReason, Instant)> = None;
+    let mut next_usage_write = Instant::now() + context.usage_write_interval;
 
     loop {
         // An agent that was asked to cancel needs no more answers; open requests would keep people busy in vain.
-        if asked.is_some() {
-            waiting.stop_waiting();
+        if cancelling.is_some() {
+            pending.stop_waiting();
         }
-        let give_up = asked.as_ref().map_or(setting.deadline, |(_, until)| *until);
-        // The order matters. Deadline and orders come first, because an agent that sends updates without a pause must
-        // not hide them. Silence comes last, because an agent whose updates wait in the channel is not silent.
+        let give_up = cancelling
+            .as_ref()
+            .map_or(context.deadline, |(_, until)| *until);
+        // `biased` polls the arms in their order, and that order matters. Deadline and orders come first, because an
+        // agent that sends updates without a pause must not hide them. Silence comes last, because an agent whose
+        // updates wait in the channel is not silent.
         tokio::select! {
             biased;
             () = sleep_until(give_up) => {
                 // The agent did not end its turn within the grace.
-                if let Some((asked, _)) = asked {
-                    return asked.into_prompt_end(false);
+                if let Some((reason, _)) = cancelling {
+                    return reason.into_prompt_end(false);
                 }
                 agent.cancel();
-                asked = Some((CancelReason::Timeout, Instant::now() + setting.cancel_grace));
+                cancelling = Some((CancelReason::Timeout, Instant::now() + context.cancel_grace));
             }
-            Ok(()) = setting.heartbeat.changed() => {
-                let pulse = setting.heartbeat.borrow_and_update().clone();
+            Ok(()) = context.heartbeat.changed() => {
+                let state = context.heartbeat.borrow_and_update().clone();
                 // Renewing fails only if the guard has ended, and then the answer of the prompt reports that.
-                lease.renew(pulse.lease()).ok();
-                match pulse.stop {
+                lease.renew(state.lease()).ok();
+                match state.stop {
                     // Return without a grace, because another worker may claim the run at any moment.
                     Some(Stop::Lost) => return PromptEnd::Stopped(Stop::Lost, false),
-                    Some(stop) if asked.is_none() => {
+                    Some(stop) if cancelling.is_none() => {
                         agent.cancel();
-                        asked = Some((CancelReason::Stop(stop), Instant::now() + setting.cancel_grace));
+                        cancelling = Some((CancelReason::Stop(stop), Instant::now() + context.cancel_grace));
                     }
                     _ => {}
                 }
@@ -216,20 +220,20 @@ async fn prompt_and_watch(
             _ = flush.tick() => {
                 #[cfg(feature = "failpoints")]
                 failpoint::reached("turn: prompted");
-                if write_progress(setting.store, setting.run, &mut listener.recorder).await == WriteOutcome::Fenced {
+                if write_progress(context.store, context.run, &mut listener.recorder).await == WriteOutcome::Fenced {
                     return PromptEnd::Stopped(Stop::Lost, false);
                 }
-                let uncounted = listener.recorder.turn_usage().saturating_sub(&setting.accounts.counted);
-                if Instant::now() >= count_next && !uncounted.is_none() {
-                    count_next = Instant::now() + setting.usage_write_interval;
-                    let counted = write_usage(setting.store, setting.run, &mut setting.accounts, &listener.recorder);
+                let uncounted = listener.recorder.turn_usage().saturating_sub(&context.accounts.counted);
+                if Instant::now() >= next_usage_write && !uncounted.is_none() {
+                    next_usage_write = Instant::now() + context.usage_write_interval;
+                    let counted = write_usage(context.store, context.run, &mut context.accounts, &listener.recorder);
                     if counted.await == WriteOutcome::Fenced {
                         return PromptEnd::Stopped(Stop::Lost, false);
                     }
                 }
             }
             // Updates from before the answer are still in the listener's channel; `listen_during` records them.
-            end = &mut answer => return resolve_end(asked, end),
+            end = &mut answer => return resolve_end(cancelling, end),
             Some(update) = listener.updates.recv() => {
                 silent_until = Instant::now() + inactivity;
                 #[cfg(feature = "failpoints")]
@@ -238,22 +242,22 @@ async fn prompt_and_watch(
             }
             // An agent that waits for people is not silent. Once they have answered, the whole limit of silence
             // starts again.
-            () = waiting.changed(), if asked.is_none() => silent_until = Instant::now() + inactivity,
-            () = sleep_until(silent_until), if asked.is_none() && !waiting.is_any_pending() => {
+            () = pending.changed(), if cancelling.is_none() => silent_until = Instant::now() + inactivity,
+            () = sleep_until(silent_until), if cancelling.is_none() && !pending.is_any_pending() => {
                 agent.cancel();
-                asked = Some((CancelReason::Inactive, Instant::now() + setting.cancel_grace));
+                cancelling = Some((CancelReason::Inactive, Instant::now() + context.cancel_grace));
             }
         }
         // The check follows every event, because each recorded update may have raised the usage.
-        if asked.is_none()
-            && let Some(reached) = setting
+        if cancelling.is_none()
+            && let Some(reached) = context
                 .accounts
                 .limit_reached_during_turn(listener.recorder.turn_usage())
         {
             agent.cancel();
-            asked = Some((
+            cancelling = Some((
                 CancelReason::Budget(reached),
-                Instant::now() + setting.cancel_grace,
+                Instant::now() + context.cancel_grace,
             ));
         }
     }
@@ -261,29 +265,29 @@ async fn prompt_and_watch(
 
 /// Combines the agent's answer with the reason to cancel, if the agent was asked to cancel.
 fn resolve_end(
-    asked: Option<(CancelReason, Instant)>,
+    cancelling: Option<(CancelReason, Instant)>,
     end: Result<StopReason, PromptError>,
 ) -> PromptEnd {
-    match (asked, end) {
+    match (cancelling, end) {
         (None, end) => PromptEnd::Completed(end),
         // The agent ended its turn before it noticed the cancellation, so its answer counts.
         (Some((CancelReason::Stop(_) | CancelReason::Budget(_), _)), Ok(StopReason::EndTurn)) => {
             PromptEnd::Completed(Ok(StopReason::EndTurn))
         }
-        (Some((asked, _)), end) => asked.into_prompt_end(end.is_ok()),
+        (Some((reason, _)), end) => reason.into_prompt_end(end.is_ok()),
     }
 }
 
 /// Writes the rows and the live text that are not written yet. A write that fails is retried at the next flush.
 async fn write_progress(
-    ledger: &dyn TurnStore,
+    store: &dyn TurnStore,
     run: RunId,
     recorder: &mut Recorder,
 ) -> WriteOutcome {
     let pending = recorder.pending().to_vec();
     if !pending.is_empty() {
         let count = pending.len();
-        match with_write_timeout(ledger.record(run, pending)).await {
+        match with_write_timeout(store.record(run, pending)).await {
             Ok(WriteOutcome::Committed) => recorder.remove_written(count),
             Ok(WriteOutcome::Fenced) => return WriteOutcome::Fenced,
             Err(error) => log_warning(run, &error, "record the progress"),
@@ -292,7 +296,7 @@ async fn write_progress(
     let (position, text) = recorder.unsent_text();
     if !text.is_empty() {
         let (text, bytes) = (text.to_owned(), text.len());
-        match with_write_timeout(ledger.append_live_text(run, position, text)).await {
+        match with_write_timeout(store.append_live_text(run, position, text)).await {
             Ok(WriteOutcome::Committed) => recorder.mark_sent(bytes),
             Ok(WriteOutcome::Fenced) => return WriteOutcome::Fenced,
             Err(error) => log_warning(run, &error, "record the progress"),
@@ -304,7 +308,7 @@ async fn write_progress(
 /// Writes the usage of the turn so far, and reads the usage of other turns. A write that fails is retried the next
 /// time.
 async fn write_usage(
-    ledger: &dyn TurnStore,
+    store: &dyn TurnStore,
     run: RunId,
     accounts: &mut Accounts,
     recorder: &Recorder,
@@ -312,10 +316,10 @@ async fn write_usage(
     let Some(usage) = recorder.usage() else {
         return WriteOutcome::Committed;
     };
-    match with_write_timeout(ledger.record_usage(run, usage.clone())).await {
-        Ok(Some(now)) => *accounts = now,
+    match with_write_timeout(store.record_usage(run, usage.clone())).await {
+        Ok(Some(current)) => *accounts = current,
         Ok(None) => return WriteOutcome::Fenced,
-        Err(error) => log_warning(run, &error, "count what the turn uses"),
+        Err(error) => log_warning(run, &error, "record the usage"),
     }
     WriteOutcome::Committed
 }

@@ -55,20 +55,20 @@ const SETTLE_POLL_INTERVAL: Duration = Duration::from_millis(200);
 ///
 /// # Errors
 ///
-/// Returns an error if the run cannot be begun or finished in the ledger.
+/// Returns an error if the run cannot be begun or finished in the store.
 pub async fn execute(
-    ledger: &dyn TurnStore,
+    store: &dyn TurnStore,
     agents: &AgentRuntime,
     run: RunId,
-    orders: &TurnControl,
+    control: &TurnControl,
 ) -> Result<TurnEnd, TurnStoreError> {
-    let (sender, pulse) = watch::channel(HeartbeatState {
+    let (sender, heartbeat_state) = watch::channel(HeartbeatState {
         lease_until: agent::uptime() + agents.lease,
         stop: None,
     });
     // 1. Begin, after the precheck.
-    let (assignment, asked) = match begin(ledger, agents, run, orders, &sender).await? {
-        StartOutcome::Started(assignment, asked) => (assignment, asked),
+    let (assignment, precheck) = match begin(store, agents, run, control, &sender).await? {
+        StartOutcome::Started(assignment, precheck) => (assignment, precheck),
         StartOutcome::Ended(ended) => return Ok(ended),
     };
     #[cfg(feature = "failpoints")]
@@ -76,26 +76,26 @@ pub async fn execute(
     // 2. Take the turn and write its end.
     let turn = async {
         let finished = Turn {
-            store: ledger,
+            store,
             agent_runtime: agents,
             assignment: &assignment,
-            heartbeat: pulse,
+            heartbeat: heartbeat_state,
         }
         .run()
         .await;
         match finished {
             Some(mut finished) => {
-                asked.add_to(&mut finished);
-                finish(ledger, run, finished, agents.lease).await
+                precheck.add_to(&mut finished);
+                finish(store, run, finished, agents.lease).await
             }
             None => Ok(TurnEnd::Lost),
         }
     };
     // 3. Renew the heartbeat until the end is written, so that no other worker claims the run meanwhile.
-    let heartbeat = send_heartbeats(ledger, run, orders, agents.heartbeat, agents.lease, &sender);
+    let heartbeat = send_heartbeats(store, run, control, agents.heartbeat, agents.lease, &sender);
     tokio::select! {
         ended = turn => ended,
-        // `beat` never returns, even after the run is lost, because the turn must first stop its agent.
+        // `send_heartbeats` never returns, even after the run is lost, because the turn must first stop its agent.
         () = heartbeat => Ok(TurnEnd::Lost),
     }
 }
@@ -113,7 +113,7 @@ impl Turn<'_> {
     async fn run(mut self) -> Option<TurnResult> {
         // 1. Start the agent.
         let deadline = Instant::now() + self.assignment.policies.timeout();
-        let (rules, asked) = RulePermissions::from_assignment(self.assignment);
+        let (rules, requests) = RulePermissions::from_assignment(self.assignment);
         let started = match self.start_agent(rules, deadline).await {
             Ok(agent) => agent,
             Err(early) => {
@@ -145,8 +145,8 @@ impl Turn<'_> {
             Arc::clone(entropy),
             &self.assignment.seat,
         );
-        let (told, mut listener) = UpdateListener::new(recorder);
-        let setting = ConversationContext {
+        let (updates, mut listener) = UpdateListener::new(recorder);
+        let context = ConversationContext {
             store: self.store,
             run: self.assignment.run.id,
             policies: &self.assignment.policies,
@@ -157,7 +157,7 @@ impl Turn<'_> {
             cancel_grace: self.agent_runtime.grace.cancel,
         };
         let prompt = &self.assignment.prompt.text;
-        let end = converse(&started, prompt, told, &mut listener, asked, setting).await;
+        let end = converse(&started, prompt, updates, &mut listener, requests, context).await;
         #[cfg(feature = "failpoints")]
         failpoint::reached("turn: answered");
         if matches!(end, PromptEnd::Stopped(Stop::Lost, _)) {
@@ -273,7 +273,7 @@ impl Turn<'_> {
         recorder: Recorder,
         exit: &Exit,
     ) -> Option<TurnResult> {
-        // 1. Write the last rows. If the ledger stays unreachable, the end of the run matters more than these rows.
+        // 1. Write the last rows. If the store stays unreachable, the end of the run matters more than these rows.
         let recorded = recorder.end();
         let run = self.assignment.run.id;
         if !recorded.pending.is_empty() {
@@ -282,7 +282,7 @@ impl Turn<'_> {
                 Ok(WriteOutcome::Committed) => {}
                 Ok(WriteOutcome::Fenced) => return None,
                 Err(error) => {
-                    log_warning(run, &error, "record the last");
+                    log_warning(run, &error, "record the last rows");
                 }
             }
         }
@@ -316,7 +316,7 @@ impl Turn<'_> {
                 let text = format!("the turn took longer than {} s", policies.timeout_seconds);
                 (failed(FailureKind::Timeout, &text), ended)
             }
-            PromptEnd::Budget(said, ended) => (failed(FailureKind::Budget, &said), ended),
+            PromptEnd::Budget(text, ended) => (failed(FailureKind::Budget, &text), ended),
         };
         let RecordedTurn {
             answer,
@@ -345,7 +345,7 @@ impl Turn<'_> {
 async fn kill_leftovers(run: RunId) {
     let swept = tokio::task::spawn_blocking(move || guard::sweep(&run.to_string())).await;
     if let Err(error) = swept.map_err(io::Error::other).flatten() {
-        tracing::error!(%run, %error, "failed to kill what {run} has left");
+        tracing::error!(%run, %error, "cannot kill the leftover processes of {run}");
     }
 }
 
@@ -388,7 +388,7 @@ impl From<StepStopped> for EarlyEnd {
             StepStopped::Timeout => (
                 None,
                 FailureKind::Timeout,
-                "the turn's time was over before its prompt",
+                "the turn reached its time limit before its prompt",
             ),
         };
         let failure = RunFailure {

@@ -42,7 +42,7 @@ const fn exit_failure_kind(ended: &EarlyExit) -> FailureKind {
         FailureKind::Limit
     } else if ended.lease_expired {
         // The guard killed the agent because its lease was not renewed: this worker was frozen, or could not reach
-        // its ledger.
+        // its store.
         FailureKind::WorkerLost
     } else {
         FailureKind::AgentExited

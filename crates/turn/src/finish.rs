@@ -22,43 +22,43 @@ pub enum TurnEnd {
     Finished,
     /// The turn was ended because the server stops; the run is queued for another attempt.
     Requeued,
-    /// The turn did not begin; the ledger holds the reason.
+    /// The turn did not begin; the store holds the reason.
     NotBegun,
     /// This worker no longer owns the run.
     Lost,
 }
 
-/// Writes the end of a run. Retries for `patience` while the ledger is unreachable, because a finished turn without
+/// Writes the end of a run. Retries for `retry_period` while the store is unreachable, because a finished turn without
 /// its end would be recovered as lost and could run again.
 pub(crate) async fn finish(
-    ledger: &dyn TurnStore,
+    store: &dyn TurnStore,
     run: RunId,
     finished: TurnResult,
-    patience: Duration,
+    retry_period: Duration,
 ) -> Result<TurnEnd, TurnStoreError> {
-    let handed_back = matches!(
+    let is_requeue = matches!(
         &finished.outcome,
         Outcome::Failed(RunFailure {
             kind: FailureKind::Requeued,
             ..
         })
     );
-    let settled = persist(run, patience, || ledger.finish(run, finished.clone())).await?;
-    Ok(match settled {
-        WriteOutcome::Committed if handed_back => TurnEnd::Requeued,
+    let outcome = persist(run, retry_period, || store.finish(run, finished.clone())).await?;
+    Ok(match outcome {
+        WriteOutcome::Committed if is_requeue => TurnEnd::Requeued,
         WriteOutcome::Committed => TurnEnd::Finished,
         WriteOutcome::Fenced => TurnEnd::Lost,
     })
 }
 
-/// Writes to the ledger, and retries transient errors for `patience`. The caller passes the lease as `patience`,
-/// because this worker may own the run no longer than that.
+/// Writes to the store, and retries transient errors for `retry_period`. The caller passes the lease as
+/// `retry_period`, because this worker may own the run no longer than that.
 pub(crate) async fn persist<'a, T>(
     run: RunId,
-    patience: Duration,
+    retry_period: Duration,
     write: impl Fn() -> BoxFuture<'a, Result<T, TurnStoreError>>,
 ) -> Result<T, TurnStoreError> {
-    let until = Instant::now() + patience;
+    let until = Instant::now() + retry_period;
     let mut pause = Duration::from_millis(100);
     loop {
         match write().await {
@@ -67,7 +67,7 @@ pub(crate) async fn persist<'a, T>(
                 sleep(pause).await;
                 pause = (pause * 2).min(Duration::from_secs(5));
             }
-            settled => return settled,
+            result => return result,
         }
     }
 }

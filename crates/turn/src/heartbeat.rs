@@ -1,4 +1,4 @@
-//! The heartbeat of a turn: renews the run in the ledger, and passes leases and orders to the turn.
+//! The heartbeat of a turn: renews the run in the store, and passes leases and orders to the turn.
 
 use std::{sync::Arc, time::Duration};
 
@@ -11,7 +11,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{log_warning, turn_store::TurnStore};
 
-/// The orders from outside to a running turn.
+/// The control of a running turn from outside.
 #[derive(Clone)]
 pub struct TurnControl {
     /// Cancelled when the server stops: the turn must end, and the run is requeued.
@@ -21,7 +21,7 @@ pub struct TurnControl {
 }
 
 impl TurnControl {
-    /// Returns orders of which none is given yet.
+    /// Returns a control that demands nothing yet.
     pub fn idle() -> Self {
         Self {
             requeue: CancellationToken::new(),
@@ -60,52 +60,53 @@ impl HeartbeatState {
 /// Sends heartbeats every `period`, and at once on request, until the future is dropped. Passes the server's stop on
 /// to the turn. Never returns.
 ///
-/// If the ledger is unreachable, the lease is not renewed: it ends, and the guard kills the agent before another
+/// If the store is unreachable, the lease is not renewed: it ends, and the guard kills the agent before another
 /// worker may claim the run.
 pub(crate) async fn send_heartbeats(
-    ledger: &dyn TurnStore,
+    store: &dyn TurnStore,
     run: RunId,
-    orders: &TurnControl,
+    control: &TurnControl,
     period: Duration,
     lease: Duration,
-    pulse: &watch::Sender<HeartbeatState>,
+    state: &watch::Sender<HeartbeatState>,
 ) {
     let mut next = Instant::now() + period;
-    let mut handed_back = false;
+    let mut requeue_passed_on = false;
     loop {
         tokio::select! {
             () = sleep_until(next) => {}
-            () = orders.heartbeat_now.notified() => {}
+            () = control.heartbeat_now.notified() => {}
             // Only once: the token stays cancelled, and the loop would spin without the flag.
-            () = orders.requeue.cancelled(), if !handed_back => {
-                handed_back = true;
-                pulse.send_modify(|pulse| {
-                    pulse.stop.get_or_insert(Stop::Requeue);
+            () = control.requeue.cancelled(), if !requeue_passed_on => {
+                requeue_passed_on = true;
+                state.send_modify(|state| {
+                    state.stop.get_or_insert(Stop::Requeue);
                 });
                 continue;
             }
         }
-        // The lease counts from before the call, because the reply may have been under way for long.
-        let (asked, asked_at) = (Instant::now(), agent::uptime());
-        let answer = ledger.heartbeat(run).await;
-        next = asked + period;
-        match answer {
+        // The lease counts from before the call, because the reply may be under way for long. Counting from the reply
+        // would let the agent live after the heartbeat in the store is stale.
+        let (sent_at, sent_uptime) = (Instant::now(), agent::uptime());
+        let reply = store.heartbeat(run).await;
+        next = sent_at + period;
+        match reply {
             Ok(HeartbeatReply::Continue) => {
-                pulse.send_modify(|pulse| pulse.lease_until = asked_at + lease)
+                state.send_modify(|state| state.lease_until = sent_uptime + lease)
             }
-            Ok(HeartbeatReply::Cancel(reason)) => pulse.send_modify(|pulse| {
-                pulse.lease_until = asked_at + lease;
-                pulse.stop.get_or_insert(Stop::Cancel(reason));
+            Ok(HeartbeatReply::Cancel(reason)) => state.send_modify(|state| {
+                state.lease_until = sent_uptime + lease;
+                state.stop.get_or_insert(Stop::Cancel(reason));
             }),
-            // `Lost` replaces any other reason, because the turn may write nothing from now on.
+            // `Stop::Lost` replaces any other reason, because the turn may write nothing from now on.
             Ok(HeartbeatReply::Fenced) => {
-                pulse.send_modify(|pulse| pulse.stop = Some(Stop::Lost));
+                state.send_modify(|state| state.stop = Some(Stop::Lost));
                 return std::future::pending().await;
             }
             Err(error) => {
                 log_warning(run, &error, "renew the heartbeat");
                 // Retry sooner than a whole period, because the lease runs on.
-                next = asked + period / 4;
+                next = sent_at + period / 4;
             }
         }
     }

@@ -1,10 +1,23 @@
-//! One run from start to end: run its precheck, begin the turn, start the agent, create or restore its session,
-//! prompt it, record its updates, shut it down, and finish the run.
+//! Executes one run: runs its precheck, begins the turn, starts the agent, creates or restores its session, prompts
+//! it, records its updates, shuts it down, and finishes the run.
+//!
+//! ```text
+//! execute --> begin --> precheck
+//!    |--> Turn: start_agent --> open_session --> converse --> shut_down_agent --> finish
+//!    `--> send_heartbeats, beside the steps above, until the end is written
+//! ```
+//!
+//! - [`execute`] takes all steps for one claimed run and returns a [`TurnEnd`].
+//! - [`TurnStore`] is the port to the storage. Every call of it can be repeated safely.
+//! - [`TurnControl`] carries orders from outside: end the turn and requeue the run, or send a heartbeat now.
+//! - [`AgentRuntime`] holds the conditions under which agents run: the guard, the clock and the time limits.
+//!
+//! Read `execute.rs` first.
 //!
 //! **Invariants**
 //! - This is the only crate that runs turns, whatever their trigger.
-//! - The crate uses no database. Everything that outlives the turn goes through a [`Ledger`], the port to storage.
-//! - A turn whose ledger reports that this worker has lost the run stops its agent and writes nothing more.
+//! - The crate uses no database. Everything that outlives the turn goes through a [`TurnStore`].
+//! - When the store reports that this worker has lost the run, the turn stops its agent and writes nothing more.
 
 mod agent_runtime;
 mod approvals;
@@ -31,5 +44,5 @@ use model::RunId;
 
 /// Logs an error that is retried, or that the turn can do without.
 fn log_warning(run: RunId, error: &(dyn std::error::Error + 'static), what: &str) {
-    tracing::warn!(%run, error, "failed to {what} of {run}");
+    tracing::warn!(%run, error, "cannot {what} of {run}");
 }

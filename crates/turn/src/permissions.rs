@@ -28,13 +28,13 @@ impl RulePermissions {
     pub(crate) fn from_assignment(
         assignment: &Assignment,
     ) -> (Self, mpsc::Receiver<PendingRequest>) {
-        let (people, asked) = mpsc::channel(limits::PENDING_APPROVALS_PER_TURN);
+        let (people, requests) = mpsc::channel(limits::PENDING_APPROVALS_PER_TURN);
         let rules = Self {
             rules: assignment.permissions.clone(),
             people: (assignment.policies.on_unmatched == OnUnmatched::RequestApproval)
                 .then_some(people),
         };
-        (rules, asked)
+        (rules, requests)
     }
 }
 
@@ -54,12 +54,12 @@ async fn request_decision(
     request: PermissionRequest,
 ) -> Decision {
     let PermissionRequest {
-        subject: about,
+        subject,
         tool_call,
         input,
         ..
     } = request;
-    let question = RequestedPermission::new(&about.tool_kind, &about.title, &tool_call, input);
+    let question = RequestedPermission::new(&subject.tool_kind, &subject.title, &tool_call, input);
     let (answer, answered) = oneshot::channel();
     if people
         .send(PendingRequest { question, answer })

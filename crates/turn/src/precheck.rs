@@ -1,4 +1,4 @@
-//! The precheck: runs its command under a guard, as an agent.
+//! The precheck: runs its command under a guard, like an agent.
 
 use std::path::PathBuf;
 
@@ -44,19 +44,19 @@ struct CommandResult {
 impl PrecheckReport {
     /// Returns the verdict. Returns `None` if the run has no precheck.
     pub(crate) fn verdict(&self) -> Option<PrecheckDecision> {
-        self.0.as_ref().map(|said| said.reply.decision())
+        self.0.as_ref().map(|result| result.reply.decision())
     }
 
     /// Returns the diagnostics of the precheck for the run record.
     pub(crate) fn diagnostics(&self) -> Value {
-        let said = self.0.as_ref().map(|said| {
+        let result = self.0.as_ref().map(|result| {
             json!({
-                "command": said.command,
-                "ended": said.reply.to_string(),
-                "output_tail": said.output_tail,
+                "command": result.command,
+                "ended": result.reply.to_string(),
+                "output_tail": result.output_tail,
             })
         });
-        json!({ "precheck": said })
+        json!({ "precheck": result })
     }
 
     /// Adds the precheck's diagnostics to the end of its turn, and flags an unclear verdict.
@@ -72,40 +72,46 @@ impl PrecheckReport {
 /// Runs the command until it ends or reaches its time limit. No process of the command is left when the function
 /// returns.
 pub(crate) async fn run_precheck(
-    question: &PrecheckJob,
+    job: &PrecheckJob,
     agents: &AgentRuntime,
-    mut pulse: watch::Receiver<HeartbeatState>,
+    mut heartbeat: watch::Receiver<HeartbeatState>,
 ) -> PrecheckOutcome {
-    let precheck = &question.precheck;
+    // 1. Prepare the command.
+    let precheck = &job.precheck;
     let deadline = Instant::now() + precheck.timeout();
-    let said = |reply, output_tail| {
+    let completed = |reply, output_tail| {
         PrecheckOutcome::Completed(PrecheckReport(Some(CommandResult {
             command: precheck.command.clone(),
             reply,
             output_tail,
         })))
     };
-    let cwd = PathBuf::from(&question.cwd);
-    create_session_folder(&cwd, &question.session.to_string());
+    let cwd = PathBuf::from(&job.cwd);
+    create_session_folder(&cwd, &job.session.to_string());
     let command = Command {
         command: precheck.command.clone(),
         cwd,
-        env: question.environment(&agents.environment),
+        env: job.environment(&agents.environment),
         guard: agents.guard.clone(),
-        marker: question.run.to_string(),
-        lease: pulse.borrow().lease(),
+        marker: job.run.to_string(),
+        lease: heartbeat.borrow().lease(),
         resources: ResourceLimits::default(),
     };
+    // 2. Run the command within its time limit, and keep its lease renewed.
     let running = match command.start() {
         Ok(running) => running,
-        Err(error) => return said(PrecheckExit::NotStarted(error_chain(&error)), String::new()),
+        Err(error) => {
+            return completed(PrecheckExit::NotStarted(error_chain(&error)), String::new());
+        }
     };
     let lease = running.lease();
-    let waited = with_lease_renewal(Some(&lease), &mut pulse, deadline, running.wait()).await;
+    let waited = with_lease_renewal(Some(&lease), &mut heartbeat, deadline, running.wait()).await;
     // Read the status before the rest is killed: the status of the command's own process counts, even if its
     // descendants exceeded the time limit.
     let status = running.status();
     let end = running.kill().await;
+    // 3. Classify the end. An order to stop and a lost lease come first, because then the status proves nothing about
+    // the precheck.
     if let Err(StepStopped::Stop(stop)) = waited {
         return PrecheckOutcome::Stopped(stop);
     }
@@ -118,7 +124,7 @@ pub(crate) async fn run_precheck(
         (None, Some(status), _) => to_reply(status),
         (None, None, Ok(())) => to_reply(end.status),
     };
-    said(reply, end.output_tail)
+    completed(reply, end.output_tail)
 }
 
 const fn to_reply(status: ExitStatus) -> PrecheckExit {

@@ -1,7 +1,7 @@
 //! The recorder: turns an agent's updates into rows of the transcript.
 //!
 //! The recorder bounds everything that it keeps, because an agent may send updates without end. Rows stay pending
-//! until the ledger has written them; a second write of the same row replaces the first.
+//! until the store has written them; a second write of the same row replaces the first.
 
 use std::{collections::HashMap, io, sync::Arc};
 
@@ -183,21 +183,21 @@ impl Recorder {
     }
 
     fn set_plan(&mut self, steps: &[PlanEntry]) {
-        let shown = steps
+        let lines = steps
             .iter()
             .map(|step| format!("[{}] {}", step.status, step.content));
-        let content = shown.collect::<Vec<_>>().join("\n");
+        let content = lines.collect::<Vec<_>>().join("\n");
         let content = head(&content, MAX_TOOL_VALUE_BYTES).to_owned();
         let steps = steps.iter().map(
             |step| json!({ "content": step.content, "priority": step.priority, "status": step.status }),
         );
         let steps = Some(steps.collect());
         // A new plan replaces the old one in its row, so that the transcript shows one plan per turn.
-        let before = self.plan.take();
-        let old = before.as_ref().map(|entry| &entry.metadata["entries"]);
+        let previous = self.plan.take();
+        let old = previous.as_ref().map(|entry| &entry.metadata["entries"]);
         let metadata = json!({ "entries": self.bound_value(steps, old) });
         let entry = Entry {
-            id: before
+            id: previous
                 .as_ref()
                 .map_or_else(|| self.new_id(), |entry| entry.id),
             role: Role::Assistant,
@@ -206,7 +206,7 @@ impl Recorder {
             metadata,
         };
         self.plan = Some(entry.clone());
-        if before.is_some() {
+        if previous.is_some() {
             self.queue_changed_row(entry);
         } else {
             self.queue_row(entry);
@@ -304,9 +304,9 @@ impl Recorder {
 
     /// Queues a changed row. Searches from the end, because the row that changed last is usually there.
     fn queue_changed_row(&mut self, entry: Entry) {
-        let mut waiting = self.pending.iter_mut().rev();
-        match waiting.find(|waiting| waiting.id == entry.id) {
-            Some(waiting) => *waiting = entry,
+        let mut pending = self.pending.iter_mut().rev();
+        match pending.find(|row| row.id == entry.id) {
+            Some(row) => *row = entry,
             None => self.queue_row(entry),
         }
     }
@@ -320,7 +320,7 @@ impl Recorder {
         }
     }
 
-    /// Returns the rows to write. They stay pending until [`Recorder::written`] removes them.
+    /// Returns the rows to write. They stay pending until [`Recorder::remove_written`] removes them.
     pub(crate) fn pending(&self) -> &[Entry] {
         &self.pending
     }

@@ -12,20 +12,20 @@ pub(crate) fn create_session_folder(cwd: &Path, session: &str) {
         && let Err(error) = std::fs::create_dir_all(cwd)
     {
         // Only a warning, because the start of the agent reports the missing folder with the run's ID.
-        tracing::warn!(%error, "failed to make the folder {}", cwd.display());
+        tracing::warn!(%error, "cannot create the folder `{}`", cwd.display());
     }
 }
 
 /// Removes the folder that was created for a deleted session. A folder in which the precheck has left files remains.
-pub(crate) fn remove_session_folder(question: &PrecheckJob) {
-    let folder = Path::new(&question.cwd);
-    if folder.ends_with(question.session.to_string())
+pub(crate) fn remove_session_folder(job: &PrecheckJob) {
+    let folder = Path::new(&job.cwd);
+    if folder.ends_with(job.session.to_string())
         && let Err(error) = std::fs::remove_dir(folder)
         && !matches!(
             error.kind(),
             ErrorKind::NotFound | ErrorKind::DirectoryNotEmpty
         )
     {
-        tracing::warn!(%error, "failed to remove the folder {}", folder.display());
+        tracing::warn!(%error, "cannot remove the folder `{}`", folder.display());
     }
 }

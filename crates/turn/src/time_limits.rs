@@ -34,25 +34,25 @@ pub(crate) async fn with_write_timeout<T>(
 ///
 /// # Errors
 ///
-/// Returns [`Stopped`] if the turn must stop, or if the deadline passes first.
+/// Returns [`StepStopped`] if the turn must stop, or if the deadline passes first.
 pub(crate) async fn with_lease_renewal<T>(
     lease: Option<&Lease>,
-    pulse: &mut watch::Receiver<HeartbeatState>,
+    heartbeat: &mut watch::Receiver<HeartbeatState>,
     deadline: Instant,
     step: impl Future<Output = T>,
 ) -> Result<T, StepStopped> {
     let mut step = pin!(step);
     loop {
-        let known = pulse.borrow_and_update().clone();
-        if let Some(stop) = known.stop {
+        let state = heartbeat.borrow_and_update().clone();
+        if let Some(stop) = state.stop {
             return Err(StepStopped::Stop(stop));
         }
         if let Some(lease) = lease {
-            lease.renew(known.lease()).ok();
+            lease.renew(state.lease()).ok();
         }
         tokio::select! {
             done = &mut step => return Ok(done),
-            Ok(()) = pulse.changed() => {}
+            Ok(()) = heartbeat.changed() => {}
             () = sleep_until(deadline) => return Err(StepStopped::Timeout),
         }
     }

@@ -1,6 +1,6 @@
 //! The storage port of a turn.
 //!
-//! Every write of a turn is fenced: if this worker no longer owns the run, the ledger writes nothing and reports that
+//! Every write of a turn is fenced: if this worker no longer owns the run, the store writes nothing and reports that
 //! the run is lost.
 
 use std::time::Duration;
@@ -15,9 +15,9 @@ use model::{
 };
 use serde_json::Value;
 
-/// A failed call of a ledger. A write may or may not have been committed; every write can be repeated safely.
+/// A failed call of the storage port. A write may or may not have been committed; every write can be repeated safely.
 #[derive(Debug, thiserror::Error)]
-#[error("write the ledger")]
+#[error("the store of the turn reported an error")]
 pub struct TurnStoreError {
     /// The cause.
     pub source: Box<dyn std::error::Error + Send + Sync>,
@@ -25,9 +25,10 @@ pub struct TurnStoreError {
     pub transient: bool,
 }
 
-/// The storage port of a turn. A worker's implementation writes to the store.
+/// The storage port of a turn. The implementation of a worker writes to the database.
 pub trait TurnStore: Send + Sync {
-    /// Begins the turn of a run that this worker has claimed. Returns [`Begin::Lost`] if the turn has begun already.
+    /// Begins the turn of a run that this worker has claimed. Returns [`StartReply::Fenced`] if the
+    /// turn has begun already.
     fn begin(&self, run: RunId) -> BoxFuture<'_, Result<StartReply, TurnStoreError>>;
 
     /// Begins the turn after its precheck has run and has not declined it.
@@ -67,13 +68,13 @@ pub trait TurnStore: Send + Sync {
         usage: Value,
     ) -> BoxFuture<'_, Result<Option<Accounts>, TurnStoreError>>;
 
-    /// Requests a person's approval and waits for the decision, for at most `patience`; afterwards the request is
-    /// denied. If the future is dropped, the request remains open until it is withdrawn or the run ends.
+    /// Requests a person's approval and waits for the decision, for at most `decision_timeout`; afterwards the
+    /// request is denied. If the future is dropped, the request remains open until it is withdrawn or the run ends.
     fn request_approval(
         &self,
         run: RunId,
-        question: RequestedPermission,
-        patience: Duration,
+        permission: RequestedPermission,
+        decision_timeout: Duration,
     ) -> BoxFuture<'_, Result<Verdict, TurnStoreError>>;
 
     /// Withdraws the open requests of the run, because its agent no longer waits for the answers.

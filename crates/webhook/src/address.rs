@@ -8,24 +8,40 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 /// The blocks of IPv4 that are not public: address, number of bits, kind.
 const NON_PUBLIC_V4_BLOCKS: [(Ipv4Addr, u32, &str); 18] = [
-    (Ipv4Addr::UNSPECIFIED, 8, "this network"),
-    (Ipv4Addr::new(10, 0, 0, 0), 8, "private"),
-    (Ipv4Addr::new(100, 64, 0, 0), 10, "shared by a carrier"),
-    (Ipv4Addr::new(127, 0, 0, 0), 8, "this machine"),
-    (Ipv4Addr::new(168, 63, 129, 16), 32, "a cloud's own"),
-    (Ipv4Addr::new(169, 254, 0, 0), 16, "link-local"),
-    (Ipv4Addr::new(172, 16, 0, 0), 12, "private"),
-    (Ipv4Addr::new(192, 0, 0, 0), 24, "kept for protocols"),
-    (Ipv4Addr::new(192, 0, 2, 0), 24, "for examples"),
-    (Ipv4Addr::new(192, 31, 196, 0), 24, "kept for protocols"),
-    (Ipv4Addr::new(192, 52, 193, 0), 24, "kept for protocols"),
-    (Ipv4Addr::new(192, 88, 99, 0), 24, "a relay of 6to4"),
-    (Ipv4Addr::new(192, 168, 0, 0), 16, "private"),
-    (Ipv4Addr::new(198, 18, 0, 0), 15, "for measurements"),
-    (Ipv4Addr::new(198, 51, 100, 0), 24, "for examples"),
-    (Ipv4Addr::new(203, 0, 113, 0), 24, "for examples"),
-    (Ipv4Addr::new(224, 0, 0, 0), 4, "multicast"),
-    (Ipv4Addr::new(240, 0, 0, 0), 4, "reserved"),
+    (Ipv4Addr::UNSPECIFIED, 8, "an address of this network"),
+    (Ipv4Addr::new(10, 0, 0, 0), 8, "a private address"),
+    (
+        Ipv4Addr::new(100, 64, 0, 0),
+        10,
+        "a shared address of a carrier",
+    ),
+    (Ipv4Addr::new(127, 0, 0, 0), 8, "an address of this machine"),
+    (
+        Ipv4Addr::new(168, 63, 129, 16),
+        32,
+        "a metadata address of a cloud",
+    ),
+    (Ipv4Addr::new(169, 254, 0, 0), 16, "a link-local address"),
+    (Ipv4Addr::new(172, 16, 0, 0), 12, "a private address"),
+    (Ipv4Addr::new(192, 0, 0, 0), 24, "reserved for protocols"),
+    (Ipv4Addr::new(192, 0, 2, 0), 24, "reserved for examples"),
+    (Ipv4Addr::new(192, 31, 196, 0), 24, "reserved for protocols"),
+    (Ipv4Addr::new(192, 52, 193, 0), 24, "reserved for protocols"),
+    (
+        Ipv4Addr::new(192, 88, 99, 0),
+        24,
+        "an address of a 6to4 relay",
+    ),
+    (Ipv4Addr::new(192, 168, 0, 0), 16, "a private address"),
+    (
+        Ipv4Addr::new(198, 18, 0, 0),
+        15,
+        "reserved for measurements",
+    ),
+    (Ipv4Addr::new(198, 51, 100, 0), 24, "reserved for examples"),
+    (Ipv4Addr::new(203, 0, 113, 0), 24, "reserved for examples"),
+    (Ipv4Addr::new(224, 0, 0, 0), 4, "a multicast address"),
+    (Ipv4Addr::new(240, 0, 0, 0), 4, "a reserved address"),
 ];
 
 /// The block of all public addresses of IPv6.
@@ -37,22 +53,22 @@ const NON_PUBLIC_V6_BLOCKS: [(Ipv6Addr, u32, &str); 4] = [
     (
         Ipv6Addr::new(0x2001, 0, 0, 0, 0, 0, 0, 0),
         23,
-        "kept for protocols",
+        "reserved for protocols",
     ),
     (
         Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 0),
         32,
-        "for examples",
+        "reserved for examples",
     ),
     (
         Ipv6Addr::new(0x2002, 0, 0, 0, 0, 0, 0, 0),
         16,
-        "one of 6to4",
+        "a 6to4 address",
     ),
     (
         Ipv6Addr::new(0x3fff, 0, 0, 0, 0, 0, 0, 0),
         20,
-        "for examples",
+        "reserved for examples",
     ),
 ];
 
@@ -76,7 +92,7 @@ fn non_public_kind_v4(address: Ipv4Addr) -> Option<&'static str> {
     NON_PUBLIC_V4_BLOCKS
         .iter()
         .find(within)
-        .map(|(_, _, what)| *what)
+        .map(|(_, _, kind)| *kind)
 }
 
 fn non_public_kind_v6(address: Ipv6Addr) -> Option<&'static str> {
@@ -85,12 +101,12 @@ fn non_public_kind_v6(address: Ipv6Addr) -> Option<&'static str> {
         return non_public_kind_v4(Ipv4Addr::new(a, b, c, d));
     }
     if !is_in_block_v6(address, PUBLIC_V6_BLOCK) {
-        return Some("no public one");
+        return Some("not a public address");
     }
     let found = NON_PUBLIC_V6_BLOCKS
         .iter()
         .find(|(block, bits, _)| is_in_block_v6(address, (*block, *bits)));
-    found.map(|(_, _, what)| *what)
+    found.map(|(_, _, kind)| *kind)
 }
 
 fn is_in_block_v6(address: Ipv6Addr, (block, bits): (Ipv6Addr, u32)) -> bool {

@@ -79,7 +79,7 @@ mod tests {
                 verify_headers(&none, &secret),
                 Err(VerifyError::MissingHeader(name))
             );
-            // Even one that says the same: a proxy may have read another one than we do.
+            // A repetition with the same value is refused as well, because a proxy may use the other one.
             let mut two = headers(&secret);
             two.append(name, value);
             assert_eq!(

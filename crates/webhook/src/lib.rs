@@ -1,4 +1,11 @@
-//! Signed webhooks: their signatures, and a sender that only connects to permitted addresses.
+//! Signs, verifies and sends webhooks, and connects only to permitted addresses.
+//!
+//! - [`verify`] checks the signature of a received request and returns its [`VerifiedRequest`], or a [`VerifyError`].
+//! - [`sign`] and [`sign_with_all`] return the value of the signature header.
+//! - [`Sender`] posts signed bodies. It parses the URL into a [`Target`], resolves the host with a [`Lookup`], and
+//!   returns an [`Answer`] or a [`SendError`].
+//!
+//! Read `signature.rs` first, and then `sender.rs`.
 //!
 //! **Invariants:** this crate accesses no database. `verify` checks the signature before any part of the body is
 //! interpreted. A body goes only to an address that was checked when the connection was made, which prevents requests

@@ -33,9 +33,9 @@ impl Lookup for SystemLookup {
 /// The reason why a host cannot be reached.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ResolveError {
-    #[error("it has no address that may be reached")]
+    #[error("the host has no permitted address")]
     NotAllowed,
-    #[error("its name cannot be resolved")]
+    #[error("the host name cannot be resolved")]
     NotResolved(#[source] io::Error),
 }
 
@@ -69,14 +69,14 @@ impl Resolve for AddressFilter {
         Box::pin(async move {
             let found = found.await.map_err(ResolveError::NotResolved)?;
             // A host with both kinds of addresses is reached by its permitted ones.
-            let pass: Vec<SocketAddr> = found
+            let permitted: Vec<SocketAddr> = found
                 .into_iter()
                 .filter(|at| Self::is_allowed(&allowance, excludes_public, name.as_str(), *at))
                 .collect();
-            if pass.is_empty() {
+            if permitted.is_empty() {
                 return Err(ResolveError::NotAllowed.into());
             }
-            Ok(Box::new(pass.into_iter()) as Addrs)
+            Ok(Box::new(permitted.into_iter()) as Addrs)
         })
     }
 }

@@ -34,7 +34,7 @@ pub struct Sender {
 
 /// The error of a sender that cannot be made.
 #[derive(Debug, thiserror::Error)]
-#[error("make a client of HTTP")]
+#[error("cannot create an HTTP client")]
 pub struct SenderError(#[from] reqwest::Error);
 
 /// The response of a receiver.
@@ -53,24 +53,24 @@ pub enum SendError {
     #[error(transparent)]
     Url(#[from] InvalidUrl),
     /// The host resolves to addresses that are not permitted only.
-    #[error("the host has no address that may be reached")]
+    #[error("the host has no permitted address")]
     NotAllowed,
     /// The host name cannot be resolved.
-    #[error("the name of the host cannot be resolved")]
+    #[error("the host name cannot be resolved")]
     NotResolved,
     /// No connection could be made.
-    #[error("no connection was made: {0}")]
+    #[error("cannot connect: {0}")]
     NotConnected(String),
     /// The response was not complete in time.
-    #[error("no answer came in time")]
+    #[error("the response did not arrive in time")]
     TimedOut,
     /// The connection broke, or the response was not HTTP.
-    #[error("no answer came: {0}")]
+    #[error("no valid response arrived: {0}")]
     ConnectionBroken(String),
 }
 
 impl Answer {
-    /// `true` if the status means that the receiver accepted the body.
+    /// Returns `true` if the status means that the receiver accepted the body.
     pub const fn is_success(&self) -> bool {
         self.status >= 200 && self.status < 300
     }
@@ -93,15 +93,15 @@ impl Sender {
         let _ = rustls::crypto::ring::default_provider().install_default();
         let allowance = Arc::new(allowance);
         let client = |excludes_public| {
-            let guard = AddressFilter {
+            let address_filter = AddressFilter {
                 lookup: Arc::clone(lookup),
                 allowance: Arc::clone(&allowance),
                 excludes_public,
             };
             Client::builder()
                 // The client does not resolve hosts that are IP addresses. `Target::parse` checks those.
-                .dns_resolver(Arc::new(guard))
-                // A proxy would resolve names itself, without `Guard`.
+                .dns_resolver(Arc::new(address_filter))
+                // A proxy would resolve names itself, without `AddressFilter`.
                 .no_proxy()
                 // The target of a redirect would be reached without `Target::parse`.
                 .redirect(redirect::Policy::none())

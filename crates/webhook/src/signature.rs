@@ -43,7 +43,7 @@ pub struct SignatureHeaders<'a> {
     pub signature: &'a [u8],
 }
 
-/// Returns the value of the header [`SIGNATURE`] for a body and one secret.
+/// Returns the value of the header [`SIGNATURE_HEADER`] for a body and one secret.
 ///
 /// `id` must not contain a dot. Otherwise the signature would also fit another split of ID, timestamp and body.
 pub fn sign(secret: &SigningSecret, id: &str, timestamp: i64, body: &[u8]) -> String {
@@ -52,10 +52,12 @@ pub fn sign(secret: &SigningSecret, id: &str, timestamp: i64, body: &[u8]) -> St
     format!("{SIGNATURE_PREFIX}{}", STANDARD.encode(mac))
 }
 
-/// Returns the value of the header [`SIGNATURE`] with one signature for each secret. During a rotation a receiver may
-/// know only one of them.
+/// Returns the value of the header [`SIGNATURE_HEADER`] with one signature for each secret. During a rotation a
+/// receiver may know only one of them.
 pub fn sign_with_all(secrets: &[&SigningSecret], id: &str, timestamp: i64, body: &[u8]) -> String {
-    let signatures = secrets.iter().map(|one| sign(one, id, timestamp, body));
+    let signatures = secrets
+        .iter()
+        .map(|secret| sign(secret, id, timestamp, body));
     signatures.collect::<Vec<_>>().join(" ")
 }
 
@@ -72,14 +74,15 @@ pub(crate) fn check(
     let id = parse_id(parts.id)?;
     let timestamp = parse_timestamp(parts.timestamp, now)?;
     let given = parse_signatures(parts.signature)?;
-    let mut right = Choice::from(0);
+    // `|=` on a `Choice` has no branch, so that the duration does not reveal the matching pair.
+    let mut is_valid = Choice::from(0);
     for secret in secrets {
         let expected = request_mac(secret, parts.id, parts.timestamp, body);
         for signature in &given {
-            right |= expected.ct_eq(signature);
+            is_valid |= expected.ct_eq(signature);
         }
     }
-    if right.into() {
+    if is_valid.into() {
         Ok(VerifiedRequest {
             id: id.to_owned(),
             timestamp,
@@ -124,17 +127,17 @@ fn parse_timestamp(given: &[u8], now: Timestamp) -> Result<i64, VerifyError> {
 /// lengths match no secret, so the request is refused unless another signature matches.
 fn parse_signatures(given: &[u8]) -> Result<Vec<Vec<u8>>, VerifyError> {
     let text = std::str::from_utf8(given).map_err(|_| VerifyError::NoSignature)?;
-    let known = text
+    let encoded = text
         .split(' ')
-        .filter_map(|one| one.strip_prefix(SIGNATURE_PREFIX));
+        .filter_map(|signature| signature.strip_prefix(SIGNATURE_PREFIX));
     // One more than the limit is enough to detect an excess. The rest is not read.
-    let known: Vec<&str> = known.take(MAX_SIGNATURES + 1).collect();
-    match known.len() {
+    let encoded: Vec<&str> = encoded.take(MAX_SIGNATURES + 1).collect();
+    match encoded.len() {
         0 => Err(VerifyError::NoSignature),
         n if n > MAX_SIGNATURES => Err(VerifyError::TooManySignatures),
-        _ => Ok(known
+        _ => Ok(encoded
             .into_iter()
-            .filter_map(|one| STANDARD.decode(one).ok())
+            .filter_map(|signature| STANDARD.decode(signature).ok())
             .collect()),
     }
 }

@@ -17,22 +17,22 @@ pub struct Target {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum InvalidUrl {
     /// The text is not a URL.
-    #[error("it is not an address such as https://example.org/hook: {0}")]
+    #[error("the address is not a URL such as https://example.org/hook: {0}")]
     Unreadable(String),
     /// The text is too long.
-    #[error("it is longer than {} bytes", limits::URL_BYTES)]
+    #[error("the URL is longer than {} bytes", limits::URL_BYTES)]
     TooLong,
     /// The URL has another scheme than `http` or `https`.
-    #[error("it begins with {0}:, and only https: is taken")]
+    #[error("the URL begins with `{0}:`: expected `https:`")]
     Scheme(String),
     /// The URL is not encrypted, and its host is not allowed explicitly.
-    #[error("it begins with http:, which is taken only for hosts and networks that are allowed")]
+    #[error("the URL begins with `http:`, which is accepted only for allowed hosts and networks")]
     NotEncrypted,
     /// The URL has a user name or a password, which lists and logs would show.
-    #[error("it has a name or a password before the host; signatures tell who sends")]
+    #[error("the URL has a user name or a password: signatures authenticate the sender instead")]
     UserInfo,
     /// The address is not part of the public internet, and is not allowed explicitly.
-    #[error("{address} is {what}, and not allowed")]
+    #[error("the address {address} is {what}, and is not in the allowlist")]
     NotPublic {
         /// The address.
         address: IpAddr,
@@ -65,11 +65,11 @@ impl Target {
         }
         url.set_fragment(None);
         let address = match url.host() {
-            None => return Err(InvalidUrl::Unreadable("it has no host".into())),
+            None => return Err(InvalidUrl::Unreadable("the host is missing".into())),
             Some(Host::Ipv4(address)) => IpAddr::from(address),
             Some(Host::Ipv6(address)) => IpAddr::from(address),
             Some(Host::Domain(host)) => {
-                // The host may resolve to an allowed network. `Guard` checks this when the connection is made.
+                // The host may resolve to an allowed network. `AddressFilter` checks this when the connection is made.
                 if open && !allowance.allows_host(host) && !allowance.has_networks() {
                     return Err(InvalidUrl::NotEncrypted);
                 }
@@ -92,7 +92,7 @@ impl Target {
         self.url.as_str()
     }
 
-    /// `true` if the URL uses plain HTTP.
+    /// Returns `true` if the URL uses plain HTTP.
     pub(crate) fn is_plain_http(&self) -> bool {
         self.url.scheme() == "http"
     }
@@ -102,7 +102,7 @@ impl Target {
     }
 }
 
-/// `true` if the URL has a user part, even an empty one as in `https://@host`.
+/// Returns `true` if the URL has a user part, even an empty one as in `https://@host`.
 fn has_userinfo(text: &str) -> bool {
     let after = text.split_once(':').map_or("", |(_, rest)| rest);
     let authority = after.trim_start_matches(['/', '\\']);
@@ -181,7 +181,7 @@ mod tests {
                 "{text}"
             );
         }
-        // A backslash ends the host, and so it does for what is called.
+        // A backslash ends the host: the request would go to 127.0.0.1, so the check must see that host.
         let refused = parse_target("https://127.0.0.1\\@example.org/", "");
         assert!(matches!(refused, Err(InvalidUrl::NotPublic { .. })));
         assert!(parse_target("https://example.org/a@b?c@d#e@f", "").is_ok());

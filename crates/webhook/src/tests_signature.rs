@@ -1,10 +1,10 @@
-//! Signatures against published ones, and against whoever tampers with them.
+//! Tests of signatures: the published test vector, rotation, timestamps, and forged requests.
 
 use proptest::prelude::*;
 
 use super::*;
 
-/// The vector of the libraries of Standard Webhooks.
+/// The test vector of the libraries of Standard Webhooks.
 const SECRET: &str = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
 const PUBLISHED_ID: &str = "msg_p5jXN8AQM9LWM0D4loKWxJek";
 const PUBLISHED_AT: i64 = 1_614_265_330;
@@ -59,7 +59,7 @@ fn one_valid_signature_among_others_is_accepted() {
         format!("{wrong} {PUBLISHED_SIGNATURE}"),
         format!("{PUBLISHED_SIGNATURE} {wrong}"),
         format!("v1a,hnO3f9T8Ytu9 v2,x {PUBLISHED_SIGNATURE}"),
-        format!("v1,nonsense {PUBLISHED_SIGNATURE}"),
+        format!("v1,invalid {PUBLISHED_SIGNATURE}"),
         format!(" {PUBLISHED_SIGNATURE} "),
     ] {
         assert!(check_published(&signatures).is_ok(), "{signatures}");
@@ -127,7 +127,7 @@ fn webhook_timestamp_is_accepted_within_five_minutes() {
             "{distance}"
         );
     }
-    // The fraction of a second that the header cannot say.
+    // The header has whole seconds, so a fraction of a second beyond the tolerance is accepted.
     let late = Timestamp::from_microsecond((now + 300) * 1_000_000 + 999_999).unwrap();
     let signature = sign(&secret(), "m", now, b"");
     let parts = ("m", now.to_string());

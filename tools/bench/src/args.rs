@@ -1,96 +1,96 @@
-//! What is asked of the benchmarks.
+//! The command line arguments of `cargo xtask bench`.
 
 use std::path::PathBuf;
 
-/// What is measured.
+/// A benchmark.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum Subject {
-    /// A turn beside a bare client of the protocol.
+    /// Duration of a turn, compared with a bare client of the protocol
     Turn,
-    /// Start, memory and questions of a server that has nothing to do.
+    /// Start time, memory and database statements of an idle server
     Server,
-    /// Runs a second, without agents, beside riverqueue.
+    /// Runs per second without agents, compared with riverqueue
     Throughput,
-    /// Queued runs that go to their end, without agents, on PostgreSQL.
+    /// Runs per second from a full queue without agents, compared with plain SQL and other queues, on PostgreSQL
     Drain,
-    /// Everything that is due at one instant.
+    /// Time until the runs of many triggers that are due at the same instant are committed
     Due,
-    /// How late runs are claimed that are due at each of 60 seconds, on PostgreSQL.
+    /// Lag between the due instants and the claims of runs that are due at each of 60 seconds, on PostgreSQL
     Lag,
-    /// From a commit to a reader elsewhere, beside a bare notification, on PostgreSQL.
+    /// Latency from a commit to a reader in another process, compared with a bare notification, on PostgreSQL
     Notify,
-    /// Claims and the scheduler's looks with a long history, beside none, on PostgreSQL.
+    /// Duration of claims and scheduler ticks with a long history, compared with none, on PostgreSQL
     History,
-    /// The drain beside a transaction that reads all the time, on PostgreSQL.
+    /// Runs per second from a full queue during a long read-only transaction, on PostgreSQL
     LongRead,
-    /// Live traces that many read, while connections are cut and the server is killed.
+    /// Latency and memory of many live traces, while connections are cut and the server is killed
     Traces,
 }
 
-/// The two databases.
+/// A kind of database.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum DatabaseKind {
-    /// A file of SQLite.
+    /// SQLite file
     Sqlite,
-    /// A server of PostgreSQL.
+    /// PostgreSQL server
     Postgres,
 }
 
-/// Measure, and print what was measured and against what
+/// Run the benchmarks, and print each figure beside its baseline
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// What to measure; everything unless some are named
+    /// Benchmarks to run; all by default
     #[arg(value_enum)]
     pub(crate) subjects: Vec<Subject>,
-    /// Turns of each kind
+    /// Number of turns of each kind
     #[arg(long, default_value_t = 200)]
     pub(crate) turns: usize,
-    /// Idle schedules of the server
+    /// Number of schedules of the idle server
     #[arg(long, default_value_t = 10_000)]
     pub(crate) schedules: u32,
-    /// Runs, and jobs of the other queue
+    /// Number of runs, and of jobs of the other queue, for throughput
     #[arg(long, default_value_t = 20_000)]
     pub(crate) runs: usize,
-    /// Triggers that are due at one instant
+    /// Number of triggers that are due at the same instant
     #[arg(long, default_value_t = 100_000)]
     pub(crate) triggers: u32,
-    /// Readers of live traces
+    /// Number of readers of live traces
     #[arg(long, default_value_t = 10_000)]
     pub(crate) readers: usize,
-    /// Sessions that they read, in each of which something happens every second
+    /// Number of sessions that the readers follow; each has one event per second
     #[arg(long, default_value_t = 100)]
     pub(crate) sessions: usize,
-    /// For how long it is measured how late events come
+    /// Duration of the measurement of trace latencies, in seconds
     #[arg(long, default_value_t = 30)]
     pub(crate) seconds: u64,
-    /// Queued runs that are drained
+    /// Number of queued runs to drain
     #[arg(long, default_value_t = 100_000)]
     pub(crate) queued: usize,
-    /// Runs that are under way at once while they are drained
+    /// Maximum number of concurrent runs during a drain
     #[arg(long, default_value_t = 4096)]
     pub(crate) in_flight: usize,
-    /// Drain without the other queues beside it
+    /// Skip the drains of the other queues
     #[arg(long)]
     pub(crate) without_peers: bool,
-    /// How often what is drained is drained, by turns
+    /// Number of times that each drain is repeated, alternating with its baseline
     #[arg(long, default_value_t = 1)]
     pub(crate) rounds: usize,
-    /// Schedules that are due at each of 60 seconds
+    /// Number of schedules that are due at each of 60 seconds
     #[arg(long, default_value_t = 1000)]
     pub(crate) due_each_second: u32,
-    /// Notifications, claims and looks of the scheduler whose latency is measured
+    /// Number of measured notifications, claims and scheduler ticks
     #[arg(long, default_value_t = 1000)]
     pub(crate) operations: u32,
-    /// Runs of the long history; each takes about a kilobyte of the disk
+    /// Number of ended runs in the long history; each takes about 1 kB on disk
     #[arg(long, default_value_t = 10_000_000)]
     pub(crate) ended: u64,
-    /// Triggers beside them that are not due
+    /// Number of triggers in the long history; none of them is due
     #[arg(long, default_value_t = 1_000_000)]
     pub(crate) idle_triggers: u64,
-    /// Where runs are measured that go through a database alone; both unless one is named
+    /// Database of the benchmarks that need no server process; both by default
     #[arg(long, value_enum)]
     pub(crate) database: Option<DatabaseKind>,
-    /// Where databases are made: the disk that is measured
+    /// Folder for the databases; its disk is the measured one
     #[arg(long, default_value = "target/bench")]
     pub(crate) folder: PathBuf,
 }

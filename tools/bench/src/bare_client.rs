@@ -1,5 +1,6 @@
-//! The least that a client of the protocol can do for a turn: start, introduce itself, make or restore
-//! a session, prompt, read the answer, close the agent's input and wait for its end.
+//! A bare client of the Agent Client Protocol, as the baseline of a turn. It does only the necessary steps: it starts
+//! the agent, initializes it, creates or resumes a session, prompts, reads the answer, closes the agent's input and
+//! waits for the agent's end.
 
 use std::{path::Path, process::Stdio};
 
@@ -19,7 +20,9 @@ struct BareClient {
 
 impl BareClient {
     fn start(command: &[String], cwd: &Path) -> Result<Self> {
-        let (program, arguments) = command.split_first().context("an empty command")?;
+        let (program, arguments) = command
+            .split_first()
+            .context("the command of the agent is empty")?;
         let mut child = Command::new(program)
             .args(arguments)
             .current_dir(cwd)
@@ -27,8 +30,14 @@ impl BareClient {
             .stdout(Stdio::piped())
             .kill_on_drop(true)
             .spawn()?;
-        let input = child.stdin.take().context("no standard input")?;
-        let output = child.stdout.take().context("no standard output")?;
+        let input = child
+            .stdin
+            .take()
+            .context("the agent has no standard input")?;
+        let output = child
+            .stdout
+            .take()
+            .context("the agent has no standard output")?;
         Ok(Self {
             child,
             input,
@@ -46,9 +55,13 @@ impl BareClient {
             .await?;
         loop {
             let line = self.output.next_line().await?;
-            let mut answer: Value = serde_json::from_str(&line.context("the agent is gone")?)?;
+            let mut answer: Value =
+                serde_json::from_str(&line.context("the agent closed its output")?)?;
             if answer["id"] == id {
-                ensure!(answer["error"].is_null(), "{method}: {answer}");
+                ensure!(
+                    answer["error"].is_null(),
+                    "the agent refused `{method}`: {answer}"
+                );
                 return Ok(answer["result"].take());
             }
         }
@@ -62,28 +75,33 @@ impl BareClient {
     }
 }
 
-/// Takes a turn in a new session, or in the one that is given. Gives the session.
+/// Runs a turn in a new process of the agent. Resumes `session` if it is `Some`, else creates a session. Returns the
+/// ID of the session.
 pub(crate) async fn run_turn(
     command: &[String],
     cwd: &Path,
     session: Option<String>,
 ) -> Result<String> {
     let mut client = BareClient::start(command, cwd)?;
-    let hello = json!({ "protocolVersion": 1, "clientCapabilities": {} });
-    client.call("initialize", hello).await?;
+    let offer = json!({ "protocolVersion": 1, "clientCapabilities": {} });
+    client.call("initialize", offer).await?;
     let session = if let Some(session) = session {
         let params = json!({ "sessionId": session, "cwd": cwd, "mcpServers": [] });
         client.call("session/resume", params).await?;
         session
     } else {
         let params = json!({ "cwd": cwd, "mcpServers": [] });
-        let made = client.call("session/new", params).await?;
-        made["sessionId"].as_str().context("no session")?.to_owned()
+        let created = client.call("session/new", params).await?;
+        let id = created["sessionId"].as_str();
+        id.context("the agent returned no `sessionId`")?.to_owned()
     };
     let prompt = json!([{ "type": "text", "text": "What is due today?" }]);
     let params = json!({ "sessionId": session, "prompt": prompt });
     let answer = client.call("session/prompt", params).await?;
-    ensure!(answer["stopReason"] == "end_turn", "{answer}");
+    ensure!(
+        answer["stopReason"] == "end_turn",
+        "the turn did not end with `end_turn`: {answer}"
+    );
     client.finish().await?;
     Ok(session)
 }

@@ -1,7 +1,7 @@
-//! How many queued runs a second go to their durable end, on PostgreSQL.
+//! Measures the rate at which workers drain a full queue on PostgreSQL, until every run has durably ended.
 //!
-//! Queueing comes before and is not timed, and the tables are looked at and written down in between.
-//! What is timed is what a server's workers do without agents: claim, begin and finish.
+//! The timed part is the work of a server's workers without agents: claim, begin and finish. Filling the queue is not
+//! timed. Between the two, `vacuum analyze` and a checkpoint give every drain the same start.
 
 use std::{future::Future, path::Path, sync::Arc, time::Instant};
 
@@ -18,24 +18,24 @@ use super::{
 };
 use crate::postgres::{Database, PostgresServer};
 
-/// How many inputs of one seat are queued where seats have several.
+/// The number of queued inputs of each seat for [`QueueShape::Seats`].
 pub(crate) const INPUTS_PER_SEAT: usize = 10;
-/// How many requests queue at once; the store lets those that meet share a transaction.
+/// The maximum number of concurrent requests that fill the queue. The store commits concurrent requests in batches.
 const MAX_CONCURRENT_REQUESTS: usize = 256;
 
-/// Where the queued runs go.
+/// The distribution of the queued runs over sessions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum QueueShape {
-    /// To seats that have ten inputs each: one is queued, the others wait behind it.
+    /// Ten inputs for each seat: the first one is queued, the others wait behind it.
     Seats,
-    /// To a session of its own each.
+    /// A session for each run.
     Sessions,
 }
 
 impl QueueShape {
     pub(crate) const ALL: [Self; 2] = [Self::Seats, Self::Sessions];
 
-    /// How many sessions take so many runs.
+    /// Returns the number of sessions for `runs` runs.
     pub(crate) fn session_count(self, runs: usize) -> usize {
         match self {
             Self::Seats => runs.div_ceil(INPUTS_PER_SEAT),
@@ -43,27 +43,27 @@ impl QueueShape {
         }
     }
 
-    /// What it is called.
+    /// Returns the name in reports.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Seats => "seats with 10 inputs each",
-            Self::Sessions => "a fresh session each",
+            Self::Sessions => "a new session for each run",
         }
     }
 }
 
-/// What a drain cost the server.
+/// The cost of a drain.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct DrainCost {
     pub(crate) throughput: Throughput,
-    /// Bytes of the write-ahead log for each run.
+    /// The bytes of the write-ahead log for each run.
     pub(crate) wal_bytes_per_run: f64,
-    /// Transactions that wrote, for each run.
+    /// The writing transactions for each run.
     pub(crate) commits_per_run: f64,
 }
 
-/// Queues `runs` runs on an empty database and drains them by the store's transitions, up to
-/// `in_flight` at once. Gives the number of events as well.
+/// Queues `runs` runs on an empty database and drains them with the store's transitions, up to `in_flight` at once.
+/// Returns the cost and the number of written events.
 pub(crate) async fn drain_with_matins(
     server: &PostgresServer,
     folder: &Path,
@@ -77,8 +77,8 @@ pub(crate) async fn drain_with_matins(
     .await
 }
 
-/// The same while a transaction on another connection holds on to what it saw before the first claim, so
-/// that nothing that dies meanwhile can be cleared away.
+/// Drains as [`drain_with_matins`], while another connection keeps a snapshot from before the first claim. Vacuum
+/// therefore cannot remove any row version that the drain makes obsolete.
 pub(crate) async fn drain_during_long_read(
     server: &PostgresServer,
     folder: &Path,
@@ -98,7 +98,10 @@ pub(crate) async fn drain_during_long_read(
         let after: i64 = sqlx::query_scalar(statement)
             .fetch_one(&mut *transaction)
             .await?;
-        ensure!(before == after, "the reader saw {after} runs end");
+        ensure!(
+            before == after,
+            "the snapshot of the reader changed from {before} to {after} ended runs"
+        );
         transaction.rollback().await?;
         Ok(reading.close().await?)
     })
@@ -107,11 +110,11 @@ pub(crate) async fn drain_during_long_read(
 
 async fn run_workers(world: &Fixture, runs: usize, in_flight: usize) -> Result<()> {
     let ended = drain_runs(world, runs, in_flight).await?;
-    ensure!(ended == runs, "{ended} of {runs} runs have ended");
+    ensure!(ended == runs, "only {ended} of {runs} runs have ended");
     Ok(())
 }
 
-/// The same by statements that write the same rows.
+/// Drains as [`drain_with_matins`], but with plain SQL statements that write the same rows.
 pub(crate) async fn drain_with_sql(
     server: &PostgresServer,
     folder: &Path,
@@ -124,7 +127,7 @@ pub(crate) async fn drain_with_sql(
     .await
 }
 
-/// Queues runs on an empty database, takes the time of their drain, and checks what is left of them.
+/// Queues runs on an empty database, measures their drain, and checks the rows afterwards.
 async fn measure_drain(
     server: &PostgresServer,
     folder: &Path,
@@ -143,53 +146,51 @@ async fn measure_drain(
     Ok((drained, events))
 }
 
-/// Queues runs as people do, without waiting for any of them.
+/// Queues runs as messages of a person, without waiting for any of them.
 pub(crate) async fn queue_runs(world: &Fixture, shape: QueueShape, runs: usize) -> Result<()> {
     let sessions = create_sessions(world, shape.session_count(runs)).await?;
-    let room = Arc::new(Semaphore::new(MAX_CONCURRENT_REQUESTS));
-    let mut said = JoinSet::new();
+    let limit = Arc::new(Semaphore::new(MAX_CONCURRENT_REQUESTS));
+    let mut requests = JoinSet::new();
     for session in sessions.into_iter().cycle().take(runs) {
-        let permit = Arc::clone(&room).acquire_owned().await?;
+        let permit = Arc::clone(&limit).acquire_owned().await?;
         let (store, tenant) = (world.store.clone(), world.tenant);
-        said.spawn(async move {
-            let words = "What is due today?";
-            let submitted = store
-                .send_message(tenant, session, None, words, now())
-                .await;
+        requests.spawn(async move {
+            let text = "What is due today?";
+            let submitted = store.send_message(tenant, session, None, text, now()).await;
             drop(permit);
             submitted.map(|_| ())
         });
-        while let Some(done) = said.try_join_next() {
+        while let Some(done) = requests.try_join_next() {
             done??;
         }
     }
-    while let Some(done) = said.join_next().await {
+    while let Some(done) = requests.join_next().await {
         done??;
     }
     Ok(())
 }
 
-/// Makes sessions, several at once.
+/// Creates sessions, several at once.
 pub(crate) async fn create_sessions(world: &Fixture, count: usize) -> Result<Vec<SessionId>> {
-    let room = Arc::new(Semaphore::new(MAX_CONCURRENT_REQUESTS));
-    let mut made = JoinSet::new();
+    let limit = Arc::new(Semaphore::new(MAX_CONCURRENT_REQUESTS));
+    let mut tasks = JoinSet::new();
     for _ in 0..count {
-        let permit = Arc::clone(&room).acquire_owned().await?;
+        let permit = Arc::clone(&limit).acquire_owned().await?;
         let world = world.clone();
-        made.spawn(async move {
+        tasks.spawn(async move {
             let session = create_session(&world, Path::new("/tmp")).await;
             drop(permit);
             session
         });
     }
     let mut sessions = Vec::with_capacity(count);
-    while let Some(session) = made.join_next().await {
+    while let Some(session) = tasks.join_next().await {
         sessions.push(session??);
     }
     Ok(sessions)
 }
 
-/// Takes the time of a drain, and reads what it wrote.
+/// Measures the duration of a drain, and its writes by the counters of the server.
 pub(crate) async fn measure_cost(
     database: &Database,
     runs: usize,
@@ -211,31 +212,31 @@ pub(crate) async fn measure_cost(
     })
 }
 
-/// Bytes of the log and transactions with an id so far.
+/// Returns the position in the write-ahead log and the next transaction ID.
 async fn write_counters(connection: &mut PgConnection) -> Result<(f64, f64)> {
     let statement = "select cast(pg_current_wal_insert_lsn() - '0/0' as double precision), \
          cast(cast(pg_snapshot_xmax(pg_current_snapshot()) as text) as double precision)";
     Ok(sqlx::query_as(statement).fetch_one(connection).await?)
 }
 
-/// Every run has succeeded, with its input and its answer in the transcript, every event its number
-/// and every run its record; no worker has anything. Gives the number of events.
+/// Checks that every run has succeeded, that the transcripts have each input and answer, that each run has its record,
+/// that the logs have no gap, and that no heartbeat is left. Returns the number of events.
 pub(crate) async fn check_drained(database: &Database, runs: usize) -> Result<i64> {
     let mut connection = database.connect_superuser().await?;
     let runs = i64::try_from(runs)?;
-    for (what, statement, expected) in [
+    for (rows, statement, expected) in [
         (
-            "runs that have succeeded",
+            "succeeded runs",
             "select count(*) from automation.agent_runs where status = 'succeeded'",
             runs,
         ),
         (
-            "rows of the transcript",
+            "messages",
             "select count(*) from automation.agent_messages",
             2 * runs,
         ),
         (
-            "records that were begun and ended",
+            "complete records",
             "select count(*) from automation.run_records \
              where rendered_prompt is not null and diagnostics is not null",
             runs,
@@ -256,7 +257,7 @@ pub(crate) async fn check_drained(database: &Database, runs: usize) -> Result<i6
         let found: i64 = sqlx::query_scalar(statement)
             .fetch_one(&mut connection)
             .await?;
-        ensure!(found == expected, "{found} {what}, expected {expected}");
+        ensure!(found == expected, "{found} {rows} instead of {expected}");
     }
     let events = sqlx::query_scalar("select count(*) from automation.session_events")
         .fetch_one(&mut connection)
@@ -265,16 +266,16 @@ pub(crate) async fn check_drained(database: &Database, runs: usize) -> Result<i6
     Ok(events)
 }
 
-/// A count as a divisor.
+/// Converts a count for a division.
 pub(crate) fn count_as_f64(count: usize) -> f64 {
     f64::from(u32::try_from(count).unwrap_or(u32::MAX))
 }
 
 impl DrainCost {
-    /// What is printed of it.
-    pub(crate) fn format_line(&self, what: &str) -> String {
+    /// Formats a line of the report.
+    pub(crate) fn format_line(&self, name: &str) -> String {
         format!(
-            "  {what:<58} {:8.0}/s  {:6.0} B of WAL and {:.3} commits a run",
+            "  {name:<58} {:8.0}/s  {:6.0} B of WAL and {:.3} commits per run",
             self.throughput.per_second(),
             self.wal_bytes_per_run,
             self.commits_per_run,

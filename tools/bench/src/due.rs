@@ -1,4 +1,4 @@
-//! How long it takes until everything that is due at one instant is committed.
+//! Measures the time until the runs of all triggers that are due at one instant are committed, on SQLite.
 
 use std::{
     sync::Arc,
@@ -18,18 +18,19 @@ use tokio::{sync::Semaphore, task::JoinSet};
 
 use super::fixture::Fixture;
 
-/// How many automations are made at once; no more than a server has connections for.
+/// The maximum number of automations that are created concurrently. More would only wait for a connection.
 const MAX_CONCURRENT_CREATES: usize = 16;
 
-/// What was measured.
+/// The result of the benchmark.
 pub(crate) struct DueMeasurement {
     pub(crate) triggers: u32,
     pub(crate) took: Duration,
-    /// The longest that one transaction kept others from writing.
+    /// The duration of the longest transaction, in which no other transaction could write.
     pub(crate) longest_transaction: Duration,
 }
 
-/// Makes `triggers` automations that are due at one instant, each with its own session for each run.
+/// Creates `triggers` automations that are due at one instant, each with a new session for each run. Returns the
+/// instant.
 pub(crate) async fn create_due_automations(world: &Fixture, triggers: u32) -> Result<Timestamp> {
     let cron = Spec::Cron {
         expression: "0 9 * * *".into(),
@@ -41,34 +42,34 @@ pub(crate) async fn create_due_automations(world: &Fixture, triggers: u32) -> Re
     Ok("2026-11-22T08:00:00Z".parse()?)
 }
 
-/// Makes automations, several at once.
+/// Creates automations, several at once.
 pub(crate) async fn create_automations(
     world: &Fixture,
     tenant: TenantId,
     all: impl Iterator<Item = NewAutomation>,
     now: Timestamp,
 ) -> Result<()> {
-    let room = Arc::new(Semaphore::new(MAX_CONCURRENT_CREATES));
-    let mut made = JoinSet::new();
+    let limit = Arc::new(Semaphore::new(MAX_CONCURRENT_CREATES));
+    let mut tasks = JoinSet::new();
     for new in all {
-        let permit = Arc::clone(&room).acquire_owned().await?;
+        let permit = Arc::clone(&limit).acquire_owned().await?;
         let store = world.store.clone();
-        made.spawn(async move {
+        tasks.spawn(async move {
             let created = store.create_automation(tenant, None, &new, now).await;
             drop(permit);
             created.map(|_| ())
         });
-        while let Some(done) = made.try_join_next() {
+        while let Some(done) = tasks.try_join_next() {
             done??;
         }
     }
-    while let Some(done) = made.join_next().await {
+    while let Some(done) = tasks.join_next().await {
         done??;
     }
     Ok(())
 }
 
-/// An automation with a session for each run.
+/// Returns an automation with a new session for each run.
 pub(crate) fn new_automation(number: u32, agent: AgentId, schedule: Spec) -> NewAutomation {
     NewAutomation {
         name: format!("automation {number}"),
@@ -84,7 +85,7 @@ pub(crate) fn new_automation(number: u32, agent: AgentId, schedule: Spec) -> New
     }
 }
 
-/// Fires everything that is due at `due`.
+/// Fires all triggers that are due at `due`, in as many transactions as the store needs.
 pub(crate) async fn fire_all(
     world: &Fixture,
     due: Timestamp,
@@ -93,16 +94,19 @@ pub(crate) async fn fire_all(
     let started = Instant::now();
     let (mut fired, mut longest) = (0, Duration::ZERO);
     loop {
-        let look = Instant::now();
+        let transaction = Instant::now();
         let done = world.store.fire_due(Scope::System, due).await?;
-        longest = longest.max(look.elapsed());
+        longest = longest.max(transaction.elapsed());
         fired += done.occurrences;
         if !done.has_more {
             break;
         }
     }
     let took = started.elapsed();
-    ensure!(fired == triggers, "{fired} of {triggers} have fired");
+    ensure!(
+        fired == triggers,
+        "{fired} of {triggers} triggers have fired"
+    );
     Ok(DueMeasurement {
         triggers,
         took,

@@ -1,5 +1,5 @@
-//! Everything that is due at one instant on PostgreSQL, fired by a server's scheduler, and how late
-//! another tenant's triggers are meanwhile.
+//! Measures the time until the runs of all triggers that are due at one instant are committed on PostgreSQL, by a
+//! server's scheduler, and the lag of another tenant's triggers during this burst.
 
 use std::{
     collections::HashMap,
@@ -23,30 +23,32 @@ use super::{
 };
 use crate::postgres::PostgresServer;
 
-/// How far apart the other tenant's triggers are.
+/// The interval between the other tenant's triggers.
 const OTHER_TRIGGER_INTERVAL: Duration = Duration::from_millis(100);
-/// How many of them there are: as long as the burst may take.
+/// The number of the other tenant's triggers. Together they must last longer than the burst.
 const OTHER_TRIGGERS: u32 = 300;
-/// How long the loops run before the instant.
+/// The time for which the loops run before the instant.
 const WARM_UP: Duration = Duration::from_secs(3);
-/// How often it is asked whether everything has been fired. When what was committed says the server.
+/// The interval at which the benchmark polls whether all triggers have fired. It does not limit the precision, because
+/// the database records the time of each commit.
 const POLL_INTERVAL: Duration = Duration::from_millis(200);
-/// How long is waited afterwards.
+/// The time for which the benchmark waits after the burst for late runs of the other tenant.
 const SETTLE_PAUSE: Duration = Duration::from_secs(2);
-/// The longest that the burst may take.
+/// The maximum duration of the burst.
 const BURST_TIMEOUT: Duration = Duration::from_mins(5);
 
-/// What was measured.
+/// The result of the benchmark.
 pub(crate) struct BurstMeasurement {
-    /// From the instant until every run was committed.
+    /// The time from the instant until every run was committed.
     pub(crate) took: Duration,
-    /// How late those runs of the other tenant were committed that were due meanwhile, sorted.
+    /// The time from the due instant to the commit for each run of the other tenant that was due during the burst,
+    /// sorted.
     pub(crate) other_tenant_lags: Vec<Duration>,
-    /// The peak of this process's memory, in MB, before and after.
+    /// The peak memory of this process before and after the burst, in MB.
     pub(crate) peak_mb: (f64, f64),
 }
 
-/// Fires `triggers` triggers of one tenant at one instant, and from then on one of another tenant each
+/// Fires `triggers` triggers of one tenant at one instant, and from then on one trigger of another tenant every
 /// 100 ms.
 pub(crate) async fn measure(
     server: &PostgresServer,
@@ -72,7 +74,7 @@ pub(crate) async fn measure(
 
     let first = machine::peak_mb()?;
     let clock = Arc::new(OffsetClock::start(before));
-    // No workers: what is measured is until the runs are there.
+    // Start no workers, because the measurement ends when the runs are committed.
     let host = host_without_agents(&world, clock.clone(), 0, folder.path())?;
     let daemon = Daemon::start(host);
     let mut connection = database.connect_superuser().await?;
@@ -80,11 +82,11 @@ pub(crate) async fn measure(
     while !all_fired(&mut connection, world.tenant).await? {
         ensure!(
             started.elapsed() < BURST_TIMEOUT,
-            "not everything has fired after {BURST_TIMEOUT:?}"
+            "some triggers have not fired within {BURST_TIMEOUT:?}"
         );
         sleep(POLL_INTERVAL).await;
     }
-    // Those that were due until then may still come.
+    // Runs of the other tenant that were due before now may not be committed yet.
     sleep(SETTLE_PAUSE).await;
     daemon.stop().await;
     let statement = "select count(*) from automation.agent_runs where tenant_id = $1";
@@ -94,10 +96,10 @@ pub(crate) async fn measure(
         .await?;
     ensure!(
         runs == i64::from(triggers),
-        "{runs} runs of {triggers} triggers"
+        "{triggers} triggers made {runs} runs"
     );
     let all_at = commit_times(&mut connection, world.tenant, &clock).await?;
-    let all_at = all_at.into_values().max().context("nothing was fired")?;
+    let all_at = all_at.into_values().max().context("no trigger has fired")?;
     let seen = commit_times(&mut connection, other, &clock).await?;
     drop(connection);
     world.store.database().close().await;
@@ -111,7 +113,7 @@ pub(crate) async fn measure(
         }
         let at = seen.get(&due.as_microsecond());
         others.push(
-            at.context("a run of the other tenant never came")?
+            at.context("a trigger of the other tenant has not fired")?
                 .since(due),
         );
     }
@@ -123,7 +125,7 @@ pub(crate) async fn measure(
     })
 }
 
-/// Makes another tenant with what its automations need.
+/// Creates another tenant, with an instance and an agent for its automations.
 async fn create_other_tenant(world: &Fixture) -> Result<(TenantId, AgentId)> {
     let (store, now) = (&world.store, super::fixture::now());
     let tenant = store.ensure_tenant("other", now).await?;
@@ -135,8 +137,8 @@ async fn create_other_tenant(world: &Fixture) -> Result<(TenantId, AgentId)> {
     Ok((tenant, agent.id))
 }
 
-/// When the runs of a tenant were committed, by the instants of their triggers: the last of each. Nobody has
-/// claimed them, so that each row is the one that was made.
+/// Returns the time of the last commit of a tenant's runs for each due instant. Reads the commit time of each row's
+/// last version, which is its first one because no worker has claimed the runs.
 async fn commit_times(
     connection: &mut PgConnection,
     tenant: TenantId,
@@ -157,7 +159,7 @@ async fn commit_times(
     found.into_iter().map(at).collect()
 }
 
-/// Whether no trigger of a tenant is left to fire.
+/// Returns `true` if no trigger of a tenant is left to fire.
 async fn all_fired(connection: &mut PgConnection, tenant: TenantId) -> Result<bool> {
     let statement = "select not exists (select 1 from automation.automation_triggers \
          where next_fire_at is not null and tenant_id = $1)";

@@ -1,4 +1,4 @@
-//! A database to measure on.
+//! A database for benchmarks, with a tenant, an instance and an agent.
 
 use std::{path::Path, sync::Arc};
 
@@ -13,7 +13,7 @@ use store::{Location, NewSession, Store};
 
 use crate::postgres::Database;
 
-/// A database with what runs need; cheap to clone.
+/// A database with the rows that runs refer to. Cheap to clone.
 #[derive(Clone)]
 pub(crate) struct Fixture {
     pub(crate) store: Store,
@@ -24,7 +24,7 @@ pub(crate) struct Fixture {
     pub(crate) worker: WorkerId,
 }
 
-/// What the system's clock shows.
+/// Returns the time of the system's clock.
 pub(crate) fn now() -> Timestamp {
     Timestamp::from_jiff(jiff::Timestamp::now())
 }
@@ -33,12 +33,12 @@ struct SystemEntropy;
 
 impl Entropy for SystemEntropy {
     fn fill(&self, bytes: &mut [u8]) {
-        // Without it, ids repeat, and the database says so.
+        // Ignore an error: IDs would repeat then, and the database would refuse them.
         let _ = getrandom::fill(bytes);
     }
 }
 
-/// The system's randomness.
+/// Returns the system's randomness.
 pub(crate) fn system_entropy() -> Arc<dyn Entropy> {
     Arc::new(SystemEntropy)
 }
@@ -58,7 +58,7 @@ impl Fixture {
         Self::open_at(&location, folder, command).await
     }
 
-    /// Opens an empty database of a PostgreSQL server. What does not lie in it lies below `folder`.
+    /// Opens an empty database of a PostgreSQL server. Files of sessions go below `folder`.
     pub(crate) async fn open_postgres(database: &Database, folder: &Path) -> Result<Self> {
         let location = database.url.parse()?;
         Self::open_at(&location, folder, vec!["true".into()]).await
@@ -90,7 +90,7 @@ impl Fixture {
     }
 }
 
-/// Makes a conversation in a folder.
+/// Creates an interactive session in a folder.
 pub(crate) async fn create_session(world: &Fixture, cwd: &Path) -> Result<SessionId> {
     let id = SessionId::generate(now(), &*world.entropy);
     let new = NewSession {

@@ -1,9 +1,9 @@
-//! What a claim and a look of the scheduler cost in an empty system and in one with a long history, by
-//! turns on one server.
+//! Measures claims and scheduler ticks on a database without history and on one with a long history, alternating on one
+//! server.
 //!
-//! The history is copied from rows that the product has written: one automation fires, its run is claimed
-//! and ends, and SQL multiplies what that has left, so that every column is what the product writes. The
-//! references are not checked while it is loaded; they hold by the way the ids are made.
+//! The history consists of copies of rows that the product has written: one automation fires, its run is claimed and
+//! ends, and SQL multiplies the resulting rows, so that every column has realistic values. Foreign keys are not checked
+//! during the load; they hold because of the way in which [`CREATE_ID_FUNCTION`] derives the IDs.
 
 use std::{
     path::Path,
@@ -31,41 +31,42 @@ use super::{
 };
 use crate::postgres::{Database, PostgresServer};
 
-/// How many runs a session of the history has had.
+/// The number of runs of each session of the history.
 const RUNS_PER_SESSION: u64 = 100;
-/// One in so many sessions still has its transcript and its log; retention has trimmed the others'.
+/// The distance between sessions that still have a transcript and a log. Retention has trimmed those of the others.
 const SESSIONS_PER_TRANSCRIPT: u64 = 10;
-/// How many rows one statement makes.
+/// The maximum number of rows that one statement creates.
 const CHUNK_ROWS: u64 = 500_000;
-/// As many operations come before what is measured.
+/// The number of operations before the measured ones.
 const WARM_UP_OPERATIONS: u32 = 50;
 
-/// How much history there is.
+/// The size of the history.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct HistorySize {
-    /// Runs that have ended.
+    /// The number of ended runs.
     pub(crate) ended_runs: u64,
-    /// Triggers that are not due, each of an automation of its own.
+    /// The number of triggers that are not due, each with its own automation.
     pub(crate) idle_triggers: u64,
 }
 
-/// Times of one database, sorted.
+/// The durations on one database, sorted.
 #[derive(Default)]
 pub(crate) struct Times {
     pub(crate) ticks: Vec<Duration>,
     pub(crate) claims: Vec<Duration>,
 }
 
-/// What was measured.
+/// The result of the benchmark.
 pub(crate) struct HistoryMeasurement {
     pub(crate) empty: Times,
     pub(crate) full: Times,
-    /// How long the loading took, and what it has filled.
+    /// The duration of the load.
     pub(crate) load_time: Duration,
+    /// A description of the size of the database with history.
     pub(crate) database_size: String,
 }
 
-/// A database with an automation that fires each second of a clock that is moved by hand.
+/// A database with an automation that fires every second of a manual clock.
 struct MeasuredDatabase {
     _folder: TempDir,
     database: Database,
@@ -75,7 +76,7 @@ struct MeasuredDatabase {
     times: Times,
 }
 
-/// Measures `operations` of each kind.
+/// Measures `operations` claims and ticks on each database.
 pub(crate) async fn measure(
     server: &PostgresServer,
     folder: &Path,
@@ -135,31 +136,39 @@ impl MeasuredDatabase {
             now,
             times: Times::default(),
         };
-        // The run from which the history is copied.
+        // Create the run from which the history is copied.
         system.fire_and_claim().await?;
         Ok(system)
     }
 
-    /// Fires one instant and claims its run, which ends then. Gives what the look and the claim took.
+    /// Fires one instant, claims its run and ends it. Returns the durations of the tick and of the claim.
     async fn fire_and_claim(&mut self) -> Result<(Duration, Duration)> {
         self.now = self.now + Duration::from_secs(1);
         let (world, now) = (&self.fixture, self.now);
         let started = Instant::now();
         let tick = scheduler::tick(&self.host, now).await?;
-        let looked = started.elapsed();
-        ensure!(tick.started == 1, "{} runs were fired", tick.started);
+        let tick_time = started.elapsed();
+        ensure!(
+            tick.started == 1,
+            "the tick fired {} runs instead of 1",
+            tick.started
+        );
         let started = Instant::now();
         let claim = world
             .store
             .claim(&world.worker, world.instance, 4, None, now);
         let claimed = claim.await?;
-        let took = started.elapsed();
-        ensure!(claimed.len() == 1, "{} runs were claimed", claimed.len());
-        let run = claimed.first().context("nothing was claimed")?.run;
-        let begun = world.store.begin(run, &world.worker, world.instance, now);
+        let claim_time = started.elapsed();
         ensure!(
-            matches!(begun.await?, StartReply::Started(_)),
-            "it has not begun"
+            claimed.len() == 1,
+            "the worker claimed {} runs instead of 1",
+            claimed.len()
+        );
+        let run = claimed.first().context("the worker claimed no run")?.run;
+        let start = world.store.begin(run, &world.worker, world.instance, now);
+        ensure!(
+            matches!(start.await?, StartReply::Started(_)),
+            "the run did not start"
         );
         let finished = TurnResult {
             answer: "Nothing is due today.".into(),
@@ -167,15 +176,15 @@ impl MeasuredDatabase {
             turn_ended: true,
             ..TurnResult::with_outcome(Outcome::Stopped(StopReason::EndTurn))
         };
-        let settled = world.store.finish(run, &world.worker, &finished, now);
+        let outcome = world.store.finish(run, &world.worker, &finished, now);
         ensure!(
-            settled.await? == WriteOutcome::Committed,
-            "it has not ended"
+            outcome.await? == WriteOutcome::Committed,
+            "the end of the run was not committed"
         );
-        Ok((looked, took))
+        Ok((tick_time, claim_time))
     }
 
-    /// Gives its times, and drops its database.
+    /// Drops the database and returns the sorted durations.
     async fn finish(mut self, server: &PostgresServer) -> Result<Times> {
         self.fixture.store.database().close().await;
         server.drop_database(&self.database).await?;
@@ -185,12 +194,13 @@ impl MeasuredDatabase {
     }
 }
 
-/// Makes an id of a kind and a number: of version 7, in the order of the numbers, older than any other.
+/// Creates a function that derives a UUID of version 7 from a kind and a number. The IDs have the order of the numbers,
+/// and all are older than those of the product.
 const CREATE_ID_FUNCTION: &str = "create function pg_temp.made(kind text, number bigint) returns uuid language sql \
      immutable as $$ select cast(lpad(to_hex(1717986918400 + number), 12, '0') || '7' || kind || '8' \
      || lpad(to_hex(number), 15, '0') as uuid) $$";
 
-/// What the only run has left, by table; of its automation's triggers the one that fires.
+/// The tables with rows of the only run, each with a condition that selects the row to copy.
 const TEMPLATE_TABLES: [(&str, &str); 8] = [
     ("automations", ""),
     ("automation_triggers", "where kind = 'cron'"),
@@ -202,15 +212,15 @@ const TEMPLATE_TABLES: [(&str, &str); 8] = [
     ("run_records", ""),
 ];
 
-/// Columns of a table that are not copied, and what they hold instead.
+/// The columns of a table that are not copied, each with the expression of its value.
 type ColumnOverrides = Vec<(&'static str, String)>;
 
-/// The statement that copies what is kept of a table, numbered from `$1` to below `$2`. The server is asked
-/// for the columns, so that one that is new is copied like the others.
+/// Returns the statement that copies the template rows of a table once for each number from `$1` to below `$2`. The
+/// columns come from the catalogue of the server, so that the statement also copies new columns.
 async fn copy_statement(
     connection: &mut PgConnection,
     table: &str,
-    own: &ColumnOverrides,
+    overrides: &ColumnOverrides,
 ) -> Result<String> {
     let statement = "select cast(attname as text) from pg_attribute \
          where attrelid = cast($1 as regclass) and attnum > 0 and not attisdropped order by attnum";
@@ -218,16 +228,19 @@ async fn copy_statement(
         .bind(table)
         .fetch_all(connection)
         .await?;
-    let named: Vec<&String> = own
+    let found: Vec<&String> = overrides
         .iter()
         .filter_map(|(name, _)| columns.iter().find(|column| column == name))
         .collect();
-    ensure!(named.len() == own.len(), "{table} has only {named:?}");
+    ensure!(
+        found.len() == overrides.len(),
+        "the table `{table}` has only the columns {found:?} of the expected ones"
+    );
     let values: Vec<String> = columns
         .iter()
         .map(|column| {
-            let own = own.iter().find(|(name, _)| name == column);
-            own.map_or_else(|| format!("template.{column}"), |(_, value)| value.clone())
+            let replaced = overrides.iter().find(|(name, _)| name == column);
+            replaced.map_or_else(|| format!("template.{column}"), |(_, value)| value.clone())
         })
         .collect();
     Ok(format!(
@@ -238,20 +251,21 @@ async fn copy_statement(
     ))
 }
 
-/// Loads the history, and looks at the tables.
+/// Copies the rows of the only run until the database has the history.
 async fn load_history(database: &Database, history: HistorySize) -> Result<()> {
     let mut connection = database.connect_superuser().await?;
-    // Neither references nor triggers: nobody is to be woken.
+    // This setting disables foreign keys and triggers: the load would otherwise send a notification for each row.
     connection
         .execute("set search_path = automation; set session_replication_role = replica")
         .await?;
     connection.execute(CREATE_ID_FUNCTION).await?;
-    for (table, only) in TEMPLATE_TABLES {
-        let keep = format!("create temporary table only_{table} as select * from {table} {only}");
-        connection.execute(AssertSqlSafe(keep)).await?;
+    for (table, condition) in TEMPLATE_TABLES {
+        let template =
+            format!("create temporary table only_{table} as select * from {table} {condition}");
+        connection.execute(AssertSqlSafe(template)).await?;
     }
-    for (table, count, own) in history.table_copies() {
-        let statement = copy_statement(&mut connection, table, &own).await?;
+    for (table, count, overrides) in history.table_copies() {
+        let statement = copy_statement(&mut connection, table, &overrides).await?;
         copy_all(&mut connection, count, &statement).await?;
     }
     connection.close().await?;
@@ -259,25 +273,25 @@ async fn load_history(database: &Database, history: HistorySize) -> Result<()> {
 }
 
 impl HistorySize {
-    /// The tables that are filled, with the numbers of their rows, or of the runs that have rows there, and
+    /// Returns the tables to fill, each with the count of numbers (of rows, or of the runs with rows in the table) and
     /// the columns that are not copied.
     fn table_copies(self) -> [(&'static str, u64, ColumnOverrides); 8] {
         let sessions = self.ended_runs.div_ceil(RUNS_PER_SESSION);
-        let shown = sessions.div_ceil(SESSIONS_PER_TRANSCRIPT) * RUNS_PER_SESSION;
-        let shown = shown.min(self.ended_runs);
+        let with_transcript = sessions.div_ceil(SESSIONS_PER_TRANSCRIPT) * RUNS_PER_SESSION;
+        let with_transcript = with_transcript.min(self.ended_runs);
         let automations = self.idle_triggers.max(1);
-        let made = |kind: &str, number: &str| format!("pg_temp.made('{kind}', {number})");
+        let id = |kind: &str, number: &str| format!("pg_temp.made('{kind}', {number})");
         let of_session = format!("number / {RUNS_PER_SESSION}");
-        let run = made("001", "number");
-        let session = made("003", &of_session);
-        let seat = made("004", &of_session);
-        let automation = |number: &str| made("005", &format!("{number} % {automations}"));
-        let trigger = made("006", &format!("{of_session} % {automations}"));
+        let run = id("001", "number");
+        let session = id("003", &of_session);
+        let seat = id("004", &of_session);
+        let automation = |number: &str| id("005", &format!("{number} % {automations}"));
+        let trigger = id("006", &format!("{of_session} % {automations}"));
         let message = |role: &str| {
-            let (input, answer) = (made("007", "number"), made("008", "number"));
+            let (input, answer) = (id("007", "number"), id("008", "number"));
             format!("case {role} when 'user' then {input} else {answer} end")
         };
-        // Each run has as many numbers as the only one.
+        // Each run takes as many sequence numbers of its session as the only run did.
         let seq = format!(
             "template.seq + (number % {RUNS_PER_SESSION}) \
              * (select last_seq from pg_temp.only_agent_sessions)"
@@ -288,12 +302,12 @@ impl HistorySize {
         let about = format!("case template.kind when 'run' then {run} else {about} end");
         let from = format!("case when template.from_seat_id is not null then {seat} end");
         let automations_of = vec![
-            ("id", made("005", "number")),
+            ("id", id("005", "number")),
             ("name", "'idle ' || number".into()),
         ];
         let triggers = vec![
-            ("id", made("006", "number")),
-            ("automation_id", made("005", "number")),
+            ("id", id("006", "number")),
+            ("automation_id", id("005", "number")),
             ("next_scheduled_for", far.clone()),
             ("next_fire_at", far),
         ];
@@ -311,7 +325,7 @@ impl HistorySize {
         ];
         let records = vec![("run_id", run.clone())];
         let own_sessions = vec![
-            ("id", made("003", "number")),
+            ("id", id("003", "number")),
             ("schedule_id", automation("number")),
             (
                 "last_seq",
@@ -319,8 +333,8 @@ impl HistorySize {
             ),
         ];
         let seats = vec![
-            ("id", made("004", "number")),
-            ("session_id", made("003", "number")),
+            ("id", id("004", "number")),
+            ("session_id", id("003", "number")),
             ("turns", RUNS_PER_SESSION.to_string()),
         ];
         let mut runs = vec![
@@ -343,9 +357,9 @@ impl HistorySize {
         [
             ("automations", automations, automations_of),
             ("automation_triggers", automations, triggers),
-            ("session_events", shown, events),
-            ("agent_messages", shown, messages),
-            ("run_records", shown, records),
+            ("session_events", with_transcript, events),
+            ("agent_messages", with_transcript, messages),
+            ("run_records", with_transcript, records),
             ("agent_sessions", sessions, own_sessions),
             ("agent_definitions", sessions, seats),
             ("agent_runs", self.ended_runs, runs),
@@ -353,7 +367,7 @@ impl HistorySize {
     }
 }
 
-/// Runs a statement for all numbers below `count`, some at once.
+/// Runs a statement for all numbers below `count`, in chunks.
 async fn copy_all(connection: &mut PgConnection, count: u64, statement: &str) -> Result<()> {
     let mut from = 0;
     while from < count {
@@ -368,7 +382,7 @@ async fn copy_all(connection: &mut PgConnection, count: u64, statement: &str) ->
     Ok(())
 }
 
-/// What the database takes on the disk, and of that the runs.
+/// Returns a description of the size of the database and of its largest tables.
 async fn measure_database_size(database: &Database) -> Result<String> {
     let mut connection = database.connect_superuser().await?;
     let statement = "select pg_size_pretty(pg_database_size(current_database())) || ', of that ' \

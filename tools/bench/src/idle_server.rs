@@ -1,4 +1,4 @@
-//! What a server costs that has nothing to do: its start, its memory, its questions to the database.
+//! Measures an idle server: the time of its start, its memory, and its database statements.
 
 use std::{
     net::{IpAddr, Ipv4Addr, SocketAddr},
@@ -18,34 +18,34 @@ use tokio::{
 
 use super::{due::new_automation, fixture, programs::Programs, statistics::median};
 
-/// How often the start is measured.
+/// The number of measured starts.
 const START_SAMPLES: usize = 9;
-/// How long the server settles before its memory is read, and before its questions are counted.
+/// The time before the memory is read and before the statements are counted, so that the work of the start is over.
 const SETTLE_PAUSE: Duration = Duration::from_secs(5);
-/// For how long its questions are counted.
+/// The time for which the statements are counted.
 const COUNT_PERIOD: Duration = Duration::from_mins(1);
-/// The longest that a start may take.
+/// The maximum time of a start.
 const START_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// What was measured.
+/// The result of the benchmark.
 pub(crate) struct IdleServerMeasurement {
     pub(crate) schedules: u32,
-    /// The median from the start of the process to its line that it serves.
+    /// The median time from the start of the process to its line with the address.
     pub(crate) start_time: Duration,
-    /// Resident memory, in KiB.
+    /// The resident memory, in KiB.
     pub(crate) resident_kib: u64,
-    /// Statements in a minute.
+    /// The number of statements in a minute.
     pub(crate) statements_per_minute: usize,
 }
 
 impl IdleServerMeasurement {
-    /// Resident memory in MB.
+    /// Returns the resident memory in MB.
     pub(crate) fn resident_mb(&self) -> f64 {
         f64::from(u32::try_from(self.resident_kib).unwrap_or(u32::MAX)) * 1024.0 / 1e6
     }
 }
 
-/// Makes a folder with idle schedules, and serves it.
+/// Creates a data folder with `schedules` schedules that are not due, and measures a server on it.
 pub(crate) async fn measure(
     programs: &Programs,
     folder: &Path,
@@ -77,15 +77,18 @@ pub(crate) async fn measure(
     })
 }
 
-/// Has the product make its folder, and fills it.
+/// Lets the product create its data folder, then adds automations by way of the store.
 async fn create_schedules(programs: &Programs, folder: &Path, schedules: u32) -> Result<()> {
-    let made = Command::new(&programs.matins)
+    let status = Command::new(&programs.matins)
         .args(["--data".as_ref(), folder.as_os_str()])
         .args(["automation", "list"])
         .stdout(Stdio::null())
         .status()
         .await?;
-    anyhow::ensure!(made.success(), "matins automation list: {made}");
+    anyhow::ensure!(
+        status.success(),
+        "`matins automation list` ended with {status}"
+    );
     let entropy = fixture::system_entropy();
     let location = Location::SqliteFile(folder.join("matins.db"));
     let store = Store::new(
@@ -95,7 +98,7 @@ async fn create_schedules(programs: &Programs, folder: &Path, schedules: u32) ->
     );
     let tenant = store.ensure_tenant("default", fixture::now()).await?;
     let agents = store.agents(store::Scope::Tenant(tenant)).await?;
-    let agent = agents.first().context("there is no agent")?.id;
+    let agent = agents.first().context("the data folder has no agent")?.id;
     let yearly = Spec::Cron {
         expression: "0 9 1 1 *".into(),
         zone: "Europe/Prague".into(),
@@ -110,22 +113,22 @@ async fn create_schedules(programs: &Programs, folder: &Path, schedules: u32) ->
     Ok(())
 }
 
-/// A server that runs.
+/// A running server; killed when it is dropped.
 pub(crate) struct ServerProcess {
     child: Child,
     statement_lines: tokio::sync::mpsc::UnboundedReceiver<()>,
 }
 
-/// Any address of this machine, whatever else runs on it.
+/// A free port of this machine, so that the benchmark conflicts with no other program.
 const ANY_LOCAL_PORT: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
 
 impl ServerProcess {
-    /// Starts it, and waits until it says that it serves.
+    /// Starts a server on a free port, and waits until it prints its address.
     async fn start(programs: &Programs, folder: &Path, log: &str) -> Result<Self> {
         Self::start_at(programs, folder, log, ANY_LOCAL_PORT).await
     }
 
-    /// Starts it at an address, and waits until it says that it serves.
+    /// Starts a server on an address, and waits until it prints the address.
     pub(crate) async fn start_at(
         programs: &Programs,
         folder: &Path,
@@ -140,28 +143,35 @@ impl ServerProcess {
             .stderr(Stdio::piped())
             .kill_on_drop(true)
             .spawn()?;
-        let stdout = child.stdout.take().context("no standard output")?;
-        let stderr = child.stderr.take().context("no standard error")?;
-        let mut said = BufReader::new(stdout).lines();
-        let first = timeout(START_TIMEOUT, said.next_line()).await??;
-        first.context("the server ended at once")?;
+        let stdout = child
+            .stdout
+            .take()
+            .context("the server has no standard output")?;
+        let stderr = child
+            .stderr
+            .take()
+            .context("the server has no standard error")?;
+        let mut output = BufReader::new(stdout).lines();
+        let first = timeout(START_TIMEOUT, output.next_line()).await??;
+        first.context("the server ended during its start")?;
         let (sender, lines) = tokio::sync::mpsc::unbounded_channel();
         tokio::spawn(async move {
-            let mut logged = BufReader::new(stderr).lines();
-            while let Ok(Some(line)) = logged.next_line().await {
+            let mut log = BufReader::new(stderr).lines();
+            while let Ok(Some(line)) = log.next_line().await {
                 if line.contains("sqlx::query") && sender.send(()).is_err() {
                     break;
                 }
             }
         });
-        tokio::spawn(async move { while let Ok(Some(_)) = said.next_line().await {} });
+        // Read the remaining output, because a full pipe would block the server.
+        tokio::spawn(async move { while let Ok(Some(_)) = output.next_line().await {} });
         Ok(Self {
             child,
             statement_lines: lines,
         })
     }
 
-    /// How many statements it has logged since the last question, and for so long.
+    /// Waits for `period`, and returns the number of statements that the server has logged since the last call.
     async fn count_statements(&mut self, period: Duration) -> Result<usize> {
         sleep(period).await;
         let mut count = 0;
@@ -171,16 +181,18 @@ impl ServerProcess {
         Ok(count)
     }
 
-    /// Its resident memory, in KiB.
+    /// Returns the resident memory of the server, in KiB.
     pub(crate) fn resident_kib(&self) -> Result<u64> {
-        let pid = self.child.id().context("the server is gone")?;
+        let pid = self.child.id().context("the server has ended")?;
         let status = std::fs::read_to_string(format!("/proc/{pid}/status"))?;
         let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
         let kib = line.and_then(|rest| rest.split_whitespace().next());
-        Ok(kib.context("no VmRSS")?.parse()?)
+        Ok(kib
+            .context("`/proc/<pid>/status` has no `VmRSS`")?
+            .parse()?)
     }
 
-    /// Kills it.
+    /// Kills the server and waits for its end.
     pub(crate) async fn stop(mut self) -> Result<()> {
         self.child.kill().await?;
         Ok(())

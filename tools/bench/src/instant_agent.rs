@@ -1,11 +1,11 @@
-//! An agent that answers at once: what is left of a turn is everybody else's work.
+//! An agent that answers at once, so that the measured time of a turn is that of the client or of the server.
 
 use std::io::{BufRead as _, Write as _};
 
 use anyhow::Result;
 use serde_json::{Value, json};
 
-/// Speaks the protocol on standard input and output until its input ends.
+/// Speaks the Agent Client Protocol on standard input and output until the input ends.
 pub fn run() -> Result<()> {
     let mut output = std::io::stdout().lock();
     for line in std::io::stdin().lock().lines() {
@@ -37,7 +37,7 @@ pub fn run() -> Result<()> {
                 json!({ "stopReason": "end_turn" })
             }
             _ => {
-                let error = json!({ "code": -32601, "message": "there is no such method" });
+                let error = json!({ "code": -32601, "message": "unknown method" });
                 writeln!(
                     output,
                     "{}",

@@ -1,4 +1,4 @@
-//! How late runs are claimed that are due at one second after another.
+//! Measures the lag between the due instants of runs and their claims, for many runs at each second of a minute.
 
 use std::{
     path::Path,
@@ -20,24 +20,25 @@ use super::{
 };
 use crate::postgres::PostgresServer;
 
-/// As many instants, a second apart.
+/// The number of due instants, one second apart.
 pub(crate) const DUE_INSTANTS: u32 = 60;
-/// More slots than are due at once, so that no run waits for one: the turns last longer than is measured.
+/// The number of slots of the worker. No run ends during the measurement, so the number exceeds that of the runs due at
+/// once, and no run waits for a slot.
 const WORKER_SLOTS: u32 = 10_000;
-/// How long before the first instant it begins.
+/// The time from the start of the loops to the first instant.
 const WARM_UP: Duration = Duration::from_secs(3);
-/// How long after the last instant the last run may be claimed.
+/// The maximum time from the last instant to the last claim.
 const CLAIM_TIMEOUT: Duration = Duration::from_mins(5);
 
-/// How late everything was, sorted.
+/// The lags of all runs, sorted.
 pub(crate) struct LagMeasurement {
-    /// From the instant until the claim was begun, as the row says.
+    /// The time from the due instant to `claimed_at`, which is the start of the claim.
     pub(crate) claim_lags: Vec<Duration>,
-    /// From the instant until the claim was committed.
+    /// The time from the due instant to the commit of the claim.
     pub(crate) commit_lags: Vec<Duration>,
 }
 
-/// Fires and claims `schedules` runs at each of the instants.
+/// Fires and claims `schedules` runs at each instant.
 pub(crate) async fn measure(
     server: &PostgresServer,
     folder: &Path,
@@ -61,7 +62,7 @@ pub(crate) async fn measure(
     Ok(measured)
 }
 
-/// Makes schedules that fire once each, at a second of the first minute.
+/// Creates schedules that each fire once, `schedules` at each second of the first minute.
 async fn create_schedules(world: &Fixture, schedules: u32, first: Timestamp) -> Result<()> {
     let before = first.saturating_sub(WARM_UP);
     let all =
@@ -76,7 +77,7 @@ async fn create_schedules(world: &Fixture, schedules: u32, first: Timestamp) -> 
     create_automations(world, world.tenant, new, before).await
 }
 
-/// Does what the loops do up to the claim: looks when something is due, and claims once it is fired.
+/// Does the work of the loops up to the claim: ticks the scheduler when a trigger is due, and claims the fired runs.
 async fn fire_and_claim(
     host: &Host,
     wanted: u64,
@@ -89,7 +90,7 @@ async fn fire_and_claim(
         ensure!(
             started.elapsed()
                 < WARM_UP + Duration::from_secs(u64::from(DUE_INSTANTS)) + CLAIM_TIMEOUT,
-            "{done} of {wanted} runs are claimed after {CLAIM_TIMEOUT:?}"
+            "only {done} of {wanted} runs are claimed {CLAIM_TIMEOUT:?} after the last instant"
         );
         let tick = scheduler::tick(host, host.clock.now()).await?;
         loop {
@@ -103,7 +104,7 @@ async fn fire_and_claim(
             }
             let at = host.clock.now();
             done += claimed.len() as u64;
-            committed.extend(claimed.iter().map(|one| (one.run.uuid(), at)));
+            committed.extend(claimed.iter().map(|claim| (claim.run.uuid(), at)));
         }
         let longest = host.settings.tick;
         let next = tick.next.map(|next| next.since(host.clock.now()));
@@ -117,7 +118,7 @@ async fn fire_and_claim(
     let due: std::collections::HashMap<_, _> = due.into_iter().collect();
     let mut lags = Vec::with_capacity(committed.len());
     for (run, at) in committed {
-        let due = *due.get(&run).context("a claimed run is gone")?;
+        let due = *due.get(&run).context("a claimed run has no row")?;
         let late = at.as_microsecond() - due;
         lags.push(Duration::from_micros(u64::try_from(late)?));
     }
@@ -128,7 +129,7 @@ async fn fire_and_claim(
     })
 }
 
-/// From the instants to what a column says, sorted.
+/// Returns the time from each due instant to the instant in a column, sorted.
 async fn column_lags(connection: &mut PgConnection, column: &str) -> Result<Vec<Duration>> {
     let statement = format!(
         "select cast(extract(epoch from {column} - scheduled_for) * 1000000 as bigint) as lag \

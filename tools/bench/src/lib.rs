@@ -1,12 +1,21 @@
-//! `cargo xtask bench`: what Matins costs, beside what it is measured against.
+//! `cargo xtask bench`: measures the cost of Matins and prints each figure beside its baseline.
 //!
-//! Machines are noisy: whatever is compared is measured in one run, by turns where that is possible,
-//! and each figure says what it was measured with. Nothing here is a test.
+//! - `args`: the benchmarks ([`Args`]) and their sizes.
+//! - `lib` and `on_postgres`: run the benchmarks on SQLite and on PostgreSQL, and print the reports.
+//! - `turn`, `idle_server`, `throughput`, `drain`, `due`, `due_burst`, `lag`, `notify`, `history`, `traces`: one
+//!   benchmark each.
+//! - `bare_client`, `sql_baseline`, `riverqueue`, `peers`: the baselines.
+//! - `fixture`, `loops`, `postgres`, `programs`: the database, loops and processes that the benchmarks need.
+//!
+//! Because machines are noisy, a figure and its baseline are measured in the same run, alternating where that is
+//! possible. The benchmarks check that no work is lost, but the targets in their reports are not enforced.
+//!
+//! Read `turn` first: it is the shortest complete benchmark.
 
 #![expect(
     clippy::disallowed_methods,
     clippy::print_stdout,
-    reason = "part of a program of its own: it reads the clock and the environment, and prints"
+    reason = "a part of the xtask program, which reads the clock and the environment, and prints"
 )]
 
 mod args;
@@ -49,15 +58,15 @@ use self::{
 pub use args::Args;
 pub use instant_agent::run as instant_agent;
 
-/// Measures the named subjects, or all of them, and prints each figure.
+/// Runs the benchmarks that `args` selects, and prints the figures.
 pub async fn run(args: &Args) -> Result<()> {
     std::fs::create_dir_all(&args.folder)?;
     let folder = std::fs::canonicalize(&args.folder)?;
     machine::print(&folder)?;
     let all = args.subjects.is_empty();
     let wanted = |subject| all || args.subjects.contains(&subject);
-    let of_server = [Subject::Turn, Subject::Server, Subject::Traces];
-    if of_server.into_iter().any(wanted) {
+    let with_server = [Subject::Turn, Subject::Server, Subject::Traces];
+    if with_server.into_iter().any(wanted) {
         let programs = Programs::build()?;
         if wanted(Subject::Turn) {
             turn(&programs, &folder, args).await?;
@@ -86,21 +95,21 @@ async fn turn(programs: &Programs, folder: &Path, args: &Args) -> Result<()> {
     let folder = new_folder(folder)?;
     let measured = turn::measure(programs, folder.path(), args.turns).await?;
     let ms = |time: std::time::Duration| time.as_secs_f64() * 1000.0;
-    let (bare, turn, whole) = (
+    let (bare, turn, total) = (
         ms(measured.bare_client),
         ms(measured.claim_to_end),
         ms(measured.message_to_end),
     );
     println!(
-        "\nA turn with an agent that answers at once (SQLite, medians of {} by turns)\n\
-         \x20 bare client: start, restore, prompt, end    {bare:8.2} ms\n\
-         \x20 turn: from the claim to the end             {turn:8.2} ms  {:+.2} ms, {:.2} times  (at most +5 ms)\n\
-         \x20 whole: from the words to the end            {whole:8.2} ms  {:+.2} ms, {:.2} times",
+        "\nA turn with an agent that answers at once (SQLite, medians of {} alternating turns)\n\
+         \x20 bare client: start, resume, prompt, end     {bare:8.2} ms\n\
+         \x20 from the claim to the end of the run        {turn:8.2} ms  {:+.2} ms, {:.2} times  (at most +5 ms)\n\
+         \x20 from the message to the end of the run      {total:8.2} ms  {:+.2} ms, {:.2} times",
         measured.turns,
         turn - bare,
         turn / bare,
-        whole - bare,
-        whole / bare,
+        total - bare,
+        total / bare,
     );
     Ok(())
 }
@@ -110,9 +119,9 @@ async fn server(programs: &Programs, folder: &Path, args: &Args) -> Result<()> {
     let measured = idle_server::measure(programs, folder.path(), args.schedules).await?;
     println!(
         "\nA server with {} idle schedules (SQLite)\n\
-         \x20 start to ready                              {:8.0} ms  (at most 150 ms)\n\
-         \x20 resident                                    {:8.1} MB  (at most 40 MB)\n\
-         \x20 statements a minute                         {:8}     (at most 6)",
+         \x20 from the start to ready                     {:8.0} ms  (at most 150 ms)\n\
+         \x20 resident memory                             {:8.1} MB  (at most 40 MB)\n\
+         \x20 database statements per minute              {:8}     (at most 6)",
         measured.schedules,
         measured.start_time.as_secs_f64() * 1000.0,
         measured.resident_mb(),
@@ -122,45 +131,45 @@ async fn server(programs: &Programs, folder: &Path, args: &Args) -> Result<()> {
 }
 
 async fn throughput(folder: &Path, args: &Args) -> Result<()> {
-    let own = new_folder(folder)?;
-    let world = Fixture::open_sqlite(own.path()).await?;
+    let home = new_folder(folder)?;
+    let world = Fixture::open_sqlite(home.path()).await?;
     let runs = throughput::run_no_op_runs(&world, args.runs).await?;
     let mut others = Vec::new();
     for insert in [InsertMode::Single, InsertMode::Batches] {
         let other = new_folder(folder)?;
         others.push(riverqueue::run_no_op_jobs(other.path(), args.runs, insert).await?);
     }
-    let own = runs.per_second();
+    let rate = runs.per_second();
     println!(
-        "\nRuns without an agent (SQLite, synchronous=FULL, {} of each, {} under way at once)\n\
-         \x20 queue, claim, begin, finish; transcript, events, record   {own:8.0}/s  (at least 3000/s)",
+        "\nRuns without an agent (SQLite, synchronous=FULL, {} of each, up to {} at once)\n\
+         \x20 queue, claim, begin, finish; transcript, events, record   {rate:8.0}/s  (at least 3000/s)",
         args.runs,
         throughput::MAX_IN_FLIGHT,
     );
-    for (name, other) in ["inserted one by one", "inserted by the thousand"]
+    for (name, other) in ["inserted one by one", "inserted in batches of 1000"]
         .iter()
         .zip(others)
     {
-        let rate = other.per_second();
+        let other_rate = other.per_second();
         println!(
-            "  riverqueue 0.5.0, a job alone, {name:<26} {rate:8.0}/s  {:.2} times",
-            own / rate
+            "  riverqueue 0.5.0, jobs only, {name:<28} {other_rate:8.0}/s  {:.2} times",
+            rate / other_rate
         );
     }
     Ok(())
 }
 
 async fn due(folder: &Path, args: &Args) -> Result<()> {
-    let own = new_folder(folder)?;
-    let world = Fixture::open_sqlite(own.path()).await?;
+    let home = new_folder(folder)?;
+    let world = Fixture::open_sqlite(home.path()).await?;
     let instant = due::create_due_automations(&world, args.triggers).await?;
     let before = machine::peak_mb()?;
     let measured = due::fire_all(&world, instant, args.triggers).await?;
     println!(
-        "\n{} triggers due at one instant (SQLite, a fresh session for each)\n\
+        "\n{} triggers due at one instant (SQLite, a new session for each)\n\
          \x20 until all runs are committed                {:8.2} s   (at most 5 s)\n\
-         \x20 the longest transaction                     {:8.0} ms\n\
-         \x20 peak of memory before and after             {before:8.1} MB, {:.1} MB",
+         \x20 longest transaction                         {:8.0} ms\n\
+         \x20 peak memory before and after                {before:8.1} MB, {:.1} MB",
         measured.triggers,
         measured.took.as_secs_f64(),
         measured.longest_transaction.as_secs_f64() * 1000.0,
@@ -177,21 +186,21 @@ async fn traces(programs: &Programs, folder: &Path, args: &Args) -> Result<()> {
         seconds: args.seconds,
     };
     let measured = traces::measure(programs, folder.path(), load).await?;
-    let late = |part| statistics::quantile(&measured.latencies, part).as_secs_f64() * 1000.0;
+    let latency = |part| statistics::quantile(&measured.latencies, part).as_secs_f64() * 1000.0;
     let grown = measured
         .resident_with_readers_kib
         .saturating_sub(measured.resident_before_kib);
     println!(
-        "\n{} readers of live traces of {} sessions, an event a second each (SQLite, {} s)\n\
-         \x20 from before the commit to the reader          {:8.1} ms, p99 {:.1} ms, p99.9 {:.1} ms  (p99 at most 50 ms)\n\
-         \x20 resident for each reader                    {:8.1} KiB, {} MiB before  (at most 20 KiB)\n\
-         \x20 {} connections let go, {} broken by kills: {} events read, {} missed, {} repeated, {} readers behind",
+        "\n{} readers of the live traces of {} sessions, each with one event per second (SQLite, {} s)\n\
+         \x20 from before the commit to the reader        {:8.1} ms, p99 {:.1} ms, p99.9 {:.1} ms  (p99 at most 50 ms)\n\
+         \x20 resident memory for each reader             {:8.1} KiB, {} MiB without readers  (at most 20 KiB)\n\
+         \x20 {} connections closed by readers, {} broken by kills: {} events read, {} missed, {} repeated, {} readers behind",
         load.readers,
         load.sessions,
         load.seconds,
-        late(0.5),
-        late(0.99),
-        late(0.999),
+        latency(0.5),
+        latency(0.99),
+        latency(0.999),
         f64::from(u32::try_from(grown)?) / f64::from(u32::try_from(load.readers)?),
         measured.resident_before_kib / 1024,
         measured.dropped_connections,
@@ -203,7 +212,7 @@ async fn traces(programs: &Programs, folder: &Path, args: &Args) -> Result<()> {
     );
     anyhow::ensure!(
         measured.missed_events + measured.repeated_events == 0 && measured.lagging_readers == 0,
-        "a reader missed an event, or saw one twice"
+        "a reader missed an event or received an event twice"
     );
     Ok(())
 }

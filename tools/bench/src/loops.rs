@@ -1,4 +1,4 @@
-//! A server's loops within this process.
+//! The parts of a server's loops, for benchmarks that run them in this process.
 
 use std::{path::Path, sync::Arc, time::Instant};
 
@@ -19,14 +19,15 @@ impl Clock for SystemClock {
     }
 }
 
-/// A clock that goes on from an instant, so that what is due need not be waited for.
+/// A clock that starts at a chosen instant and runs at normal speed, so that a benchmark need not wait for its
+/// instants.
 pub(crate) struct OffsetClock {
     origin: Timestamp,
     started: Instant,
 }
 
 impl OffsetClock {
-    /// Starts it.
+    /// Starts the clock at `from`.
     pub(crate) fn start(from: Timestamp) -> Self {
         Self {
             origin: from,
@@ -41,7 +42,7 @@ impl Clock for OffsetClock {
     }
 }
 
-/// What the loops of a server need.
+/// Returns the parts that the loops of a server need.
 pub(crate) fn host(
     world: &Fixture,
     guard: GuardProgram,
@@ -71,8 +72,8 @@ pub(crate) fn host(
     })
 }
 
-/// The same for loops that never start an agent, since there is no guard: a turn fails as soon as it has
-/// begun.
+/// Returns the parts for loops that cannot start an agent: the program of the guard does not exist, so a turn fails as
+/// soon as it begins.
 pub(crate) fn host_without_agents(
     world: &Fixture,
     clock: Arc<dyn Clock>,

@@ -1,4 +1,4 @@
-//! What the figures were measured on.
+//! Facts about the machine, without which the figures cannot be compared.
 
 use std::{
     fs::{self, File},
@@ -11,10 +11,10 @@ use anyhow::{Context as _, Result};
 
 use super::statistics::median;
 
-/// How often the disk is asked to sync.
+/// The number of measured disk syncs.
 const SYNC_SAMPLES: usize = 50;
 
-/// Prints the machine, how busy it is, and how long its disk takes to sync.
+/// Prints the number of cores, the kernel, the load, and the time of a disk sync.
 pub(crate) fn print(folder: &Path) -> Result<()> {
     let cores = std::thread::available_parallelism()?;
     let load = fs::read_to_string("/proc/loadavg")?;
@@ -43,11 +43,11 @@ fn sync_time(folder: &Path) -> Result<f64> {
     Ok(median(times).as_secs_f64())
 }
 
-/// The highest resident memory of this process so far, in MB.
+/// Returns the peak resident memory of this process so far, in MB.
 pub(crate) fn peak_mb() -> Result<f64> {
     let status = fs::read_to_string("/proc/self/status")?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
     let kib = line.and_then(|rest| rest.split_whitespace().next());
-    let kib: u32 = kib.context("no VmHWM")?.parse()?;
+    let kib: u32 = kib.context("`/proc/self/status` has no `VmHWM`")?.parse()?;
     Ok(f64::from(kib) * 1024.0 / 1e6)
 }

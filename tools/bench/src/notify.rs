@@ -1,11 +1,11 @@
-//! How long it takes from a commit to a reader elsewhere that has read its row: readers of Matins's logs and
-//! subscribers to its messages, beside a bare `listen` and `notify` with an equal row.
+//! Measures the latency from a commit to a reader in another process that has read the row: for readers of session logs
+//! and for subscribers to seat messages, compared with a bare `listen` and `notify` for an equal row.
 //!
-//! Log and bare side are published by one statement and its commit: a number is taken from the row of a log, and
-//! an event written under it. Matins's own table wakes by its trigger, the copy by `pg_notify` in the same
-//! statement. A message is published by the store, from before it is asked to: that takes the session's and its
-//! seats' locks and writes the transcript as well. Who reads from Matins is a store of its own with its own
-//! connections, as in another process.
+//! The log and the bare side each publish with one statement and its commit, which takes the next number from the row
+//! of a log and writes an event with that number. The table of the product notifies by its trigger, the copy by
+//! `pg_notify` in the same statement. A message is published by the store; its time includes the locks of the session
+//! and its seats, and the write of the transcript. The readers of the product use their own store with their own
+//! connections, as another process would.
 
 use std::{
     path::Path,
@@ -24,15 +24,15 @@ use super::{
 };
 use crate::postgres::{Database, PostgresServer};
 
-/// The longest that a reader may take.
+/// The maximum time until a reader has read a row.
 const READ_TIMEOUT: Duration = Duration::from_secs(30);
-/// As many come before what is measured, so that statements are prepared.
+/// The number of events before the measured ones, so that all statements are prepared.
 const WARM_UP_EVENTS: usize = 50;
 
-/// The channel of the bare side.
+/// The notification channel of the bare side.
 const BARE_CHANNEL: &str = "bare_wake";
 
-/// Publishes on Matins's tables.
+/// Publishes an event in the tables of the product, whose trigger notifies the readers.
 const INSERT_EVENT: &str = "with numbered as (
     update automation.agent_sessions set last_seq = last_seq + 1 where id = $1
     returning id, tenant_id, last_seq
@@ -42,7 +42,7 @@ select id, last_seq, tenant_id, 'run', id, '{\"status\": \"running\", \"attempt\
 from numbered, (values (cast('2026-11-22T08:00:00Z' as timestamptz))) at (created)
 returning seq";
 
-/// Publishes on copies of them.
+/// Publishes an event in the copies of the tables, and notifies the readers.
 const INSERT_BARE_EVENT: &str = "with numbered as (
     update bare.agent_sessions set last_seq = last_seq + 1 where id = $1
     returning id, tenant_id, last_seq
@@ -58,30 +58,30 @@ select seq from written, pg_notify('bare_wake', cast(session_id as text))";
 const SELECT_BARE_EVENTS: &str = "select session_id, seq, kind, ref_id, body, created_at \
      from bare.session_events where session_id = $1 and seq > $2 order by seq";
 
-/// Another seat beside one.
+/// Adds a second seat to the session of a seat.
 const INSERT_SECOND_SEAT: &str = "insert into automation.agent_definitions \
     (id, tenant_id, session_id, role, name, harness_id, is_entry, settings, created_at, updated_at) \
     select $1, tenant_id, session_id, 'worker', 'second', harness_id, false, settings, created_at, updated_at \
     from automation.agent_definitions where id = $2";
 
-/// What was measured, sorted.
+/// The latencies, sorted.
 pub(crate) struct NotifyMeasurement {
     pub(crate) matins: Vec<Duration>,
     pub(crate) bare: Vec<Duration>,
-    /// From before a message is published until its subscriber has it.
+    /// The time from before the publication of a message until its subscriber has the message.
     pub(crate) message_from_publish: Vec<Duration>,
-    /// The same from the answer to who published it, by when it is committed.
+    /// The time from the return of the publication, which follows the commit, until the subscriber has the message.
     pub(crate) message_from_commit: Vec<Duration>,
 }
 
-/// A side: who publishes, and the numbers that its reader has read, with the time.
+/// One side of the comparison: the publisher, and the numbers that its reader has read, with their times.
 struct EventRoundTrip {
     publish_sql: &'static str,
     publisher: PgConnection,
     received: mpsc::UnboundedReceiver<(i64, Instant)>,
 }
 
-/// Publishes `count` events on each side, by turns.
+/// Publishes `count` events on each side, alternating.
 pub(crate) async fn measure(
     server: &PostgresServer,
     folder: &Path,
@@ -92,7 +92,7 @@ pub(crate) async fn measure(
     let world = Fixture::open_postgres(&database, folder.path()).await?;
     let session = create_session(&world, folder.path()).await?;
     create_bare_tables(&database).await?;
-    let elsewhere = Store::new(
+    let reader_store = Store::new(
         store::open(&database.url.parse()?).await?,
         std::sync::Arc::clone(&world.entropy),
         folder.path().join("sessions"),
@@ -102,14 +102,14 @@ pub(crate) async fn measure(
     let mut matins = EventRoundTrip {
         publish_sql: INSERT_EVENT,
         publisher: database.connect_superuser().await?,
-        received: spawn_reader(elsewhere.clone(), world.tenant, session),
+        received: spawn_reader(reader_store.clone(), world.tenant, session),
     };
     let mut bare = EventRoundTrip {
         publish_sql: INSERT_BARE_EVENT,
         publisher: database.connect_superuser().await?,
         received: spawn_bare_reader(&database, session.uuid()).await?,
     };
-    let mut messages = MessageRoundTrip::create(&world, &database, &elsewhere, session).await?;
+    let mut messages = MessageRoundTrip::create(&world, &database, &reader_store, session).await?;
     let mut measured = NotifyMeasurement {
         matins: Vec::with_capacity(count),
         bare: Vec::with_capacity(count),
@@ -117,20 +117,20 @@ pub(crate) async fn measure(
         message_from_commit: Vec::with_capacity(count),
     };
     for round in 0..WARM_UP_EVENTS + count {
-        let (one, other) = (
+        let (matins_time, bare_time) = (
             matins.publish_and_wait(session.uuid()).await?,
             bare.publish_and_wait(session.uuid()).await?,
         );
         let (published, committed) = messages.publish_and_wait().await?;
         if round >= WARM_UP_EVENTS {
-            measured.matins.push(one);
-            measured.bare.push(other);
+            measured.matins.push(matins_time);
+            measured.bare.push(bare_time);
             measured.message_from_publish.push(published);
             measured.message_from_commit.push(committed);
         }
     }
     drop((matins.received, bare.received, messages.received));
-    elsewhere.database().close().await;
+    reader_store.database().close().await;
     world.store.database().close().await;
     server.drop_database(&database).await?;
     for times in [
@@ -145,8 +145,8 @@ pub(crate) async fn measure(
 }
 
 impl EventRoundTrip {
-    /// Publishes one event, and waits until the reader has read it. Gives the time since before the
-    /// statement was sent.
+    /// Publishes one event, and waits until the reader has read it. Returns the time since before the statement was
+    /// sent.
     async fn publish_and_wait(&mut self, session: Uuid) -> Result<Duration> {
         let started = Instant::now();
         let published: i64 = sqlx::query_scalar(self.publish_sql)
@@ -155,8 +155,11 @@ impl EventRoundTrip {
             .await?;
         loop {
             let read = timeout(READ_TIMEOUT, self.received.recv()).await?;
-            let (seq, at) = read.ok_or_else(|| anyhow::anyhow!("the reader has ended"))?;
-            ensure!(seq <= published, "{seq} was read, {published} is the last");
+            let (seq, at) = read.ok_or_else(|| anyhow::anyhow!("the reader has ended early"))?;
+            ensure!(
+                seq <= published,
+                "the reader has read event {seq}, but the last one is {published}"
+            );
             if seq == published {
                 return Ok(at.saturating_duration_since(started));
             }
@@ -169,16 +172,16 @@ struct MessageRoundTrip {
     fixture: Fixture,
     session: SessionId,
     new_message: NewSeatMessage,
-    /// Their numbers, with the time when they were read.
+    /// The numbers of the messages that the subscriber has read, with their times.
     received: mpsc::UnboundedReceiver<(i64, Instant)>,
 }
 
 impl MessageRoundTrip {
-    /// Gives the session a second seat, to whose messages `elsewhere` subscribes.
+    /// Adds a second seat to the session, and subscribes `reader_store` to its messages.
     async fn create(
         world: &Fixture,
         database: &Database,
-        elsewhere: &Store,
+        reader_store: &Store,
         session: SessionId,
     ) -> Result<Self> {
         let seats = world.store.seats(Scope::System, session).await?;
@@ -191,7 +194,7 @@ impl MessageRoundTrip {
             .execute(&mut superuser)
             .await?;
         let subscribed =
-            elsewhere.subscribe_to_seat_messages(world.tenant, session, Some(to), None);
+            reader_store.subscribe_to_seat_messages(world.tenant, session, Some(to), None);
         let mut subscribed = subscribed.await?;
         let (sender, read) = mpsc::unbounded_channel();
         tokio::spawn(async move {
@@ -217,7 +220,8 @@ impl MessageRoundTrip {
         })
     }
 
-    /// Publishes one, and waits until it is read. Gives the time since before it was published, and since it was.
+    /// Publishes a message, and waits until the subscriber has it. Returns the time since before the publication, and
+    /// the time since its return.
     async fn publish_and_wait(&mut self) -> Result<(Duration, Duration)> {
         let Fixture { store, tenant, .. } = &self.fixture;
         let started = Instant::now();
@@ -225,10 +229,16 @@ impl MessageRoundTrip {
             .publish_seat_message(*tenant, self.session, &self.new_message, now())
             .await?;
         let committed = Instant::now();
-        let published = published.first().context("nobody was written to")?.seq;
+        let published = published
+            .first()
+            .context("the message has no recipient")?
+            .seq;
         let read = timeout(READ_TIMEOUT, self.received.recv()).await?;
-        let (seq, at) = read.context("the subscriber has ended")?;
-        ensure!(seq == published, "{seq} was read instead of {published}");
+        let (seq, at) = read.context("the subscriber has ended early")?;
+        ensure!(
+            seq == published,
+            "the subscriber has read message {seq} instead of {published}"
+        );
         Ok((
             at.saturating_duration_since(started),
             at.saturating_duration_since(committed),
@@ -236,7 +246,7 @@ impl MessageRoundTrip {
     }
 }
 
-/// Makes copies of the two tables, with their indexes and rows, without their triggers.
+/// Creates copies of the two tables with their indexes and rows, but without their triggers.
 async fn create_bare_tables(database: &Database) -> Result<()> {
     let mut connection = database.connect_superuser().await?;
     connection
@@ -260,7 +270,7 @@ async fn create_bare_tables(database: &Database) -> Result<()> {
     Ok(())
 }
 
-/// Waits for changes and reads the log, as a trace does.
+/// Starts a reader that waits for changes and reads the log, as a trace does.
 fn spawn_reader(
     store: Store,
     tenant: model::TenantId,
@@ -294,7 +304,7 @@ fn spawn_reader(
     read
 }
 
-/// Listens, and reads the row when it is told to.
+/// Starts a reader that reads the new rows on each notification.
 async fn spawn_bare_reader(
     database: &Database,
     session: Uuid,
@@ -309,11 +319,11 @@ async fn spawn_bare_reader(
         .await?;
     tokio::spawn(async move {
         loop {
-            let told = tokio::select! {
-                told = listener.recv() => told,
+            let notification = tokio::select! {
+                notification = listener.recv() => notification,
                 () = sender.closed() => return,
             };
-            if told.is_err() {
+            if notification.is_err() {
                 return;
             }
             let found = sqlx::query(SELECT_BARE_EVENTS)

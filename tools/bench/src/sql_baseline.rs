@@ -1,11 +1,11 @@
-//! The same rows as a drain of Matins writes, by plain statements in batches: what the tables alone cost.
+//! A drain with plain SQL statements in batches, as a baseline: it writes the same rows as a drain of Matins, so its
+//! time is the cost of the tables alone.
 //!
-//! The schema is Matins's own, with its indexes, references, checks, triggers and row-level security, and
-//! the queue was filled by Matins. Each batch goes through the same three commits: claimed with its
-//! heartbeats; begun with records, the count of turns, inputs in the transcript and two events; ended with
-//! answers, two events, and the next input of each seat with its event. Statements are as few as one would
-//! write by hand. Nothing is asked, decided or locked beyond what that needs: there are no budgets,
-//! prechecks, approvals, held sessions or other workers to be wrong about.
+//! The schema is that of Matins, with its indexes, foreign keys, checks, triggers and row-level security, and Matins
+//! has filled the queue. Each batch has the same three commits: the claim with heartbeats; the begin with records, the
+//! count of turns, inputs in the transcript and two events; the end with answers, two events, and the next input of
+//! each seat with its event. The statements are as few as possible. They make no decisions and take no further locks:
+//! they ignore budgets, prechecks, approvals, paused sessions and other workers.
 
 use std::sync::{
     Arc,
@@ -25,9 +25,9 @@ use tokio::task::JoinSet;
 use super::fixture::{Fixture, now};
 use crate::postgres::Database;
 
-/// How many runs one statement takes.
+/// The maximum number of runs in one batch.
 pub(crate) const BATCH_RUNS: i64 = 1000;
-/// How many connections do that beside each other.
+/// The number of concurrent connections.
 pub(crate) const CONNECTIONS: usize = 2;
 
 const CLAIM_RUNS: &str = "with chosen as materialized (
@@ -72,7 +72,7 @@ union all
 select session, last_seq, $4, 'run', run, $8, cast($5 as timestamptz)
 from item join numbered on numbered.id = item.session";
 
-/// Last, since all batches write one row.
+/// The last statement of its transaction, because all batches write the same row and would block each other.
 const COUNT_TURNS: &str = "insert into spending
     (tenant_id, spender_id, day, currency, tokens, cost, turns)
 values ($1, $1, date_trunc('day', cast($2 as timestamptz), 'UTC'), '', 0, 0, $3)
@@ -124,14 +124,14 @@ union all
 select session, before + 3, $7, 'run', promoted, '{\"status\": \"queued\"}', cast($8 as timestamptz)
 from numbered where promoted is not null";
 
-/// Runs that go through together.
+/// The runs of one batch, with their sessions and seats.
 struct Batch {
     runs: Vec<Uuid>,
     sessions: Vec<Uuid>,
     seats: Vec<Uuid>,
 }
 
-/// One that takes batches.
+/// A connection that drains batches.
 struct Writer {
     connection: PgConnection,
     entropy: Arc<dyn Entropy>,
@@ -141,7 +141,7 @@ struct Writer {
     prompt: RenderedPrompt,
 }
 
-/// Drains `runs` queued runs.
+/// Drains `runs` queued runs on several connections.
 pub(crate) async fn drain(world: &Fixture, database: &Database, runs: usize) -> Result<()> {
     let ended = Arc::new(AtomicUsize::new(0));
     let mut writers = JoinSet::new();
@@ -152,7 +152,7 @@ pub(crate) async fn drain(world: &Fixture, database: &Database, runs: usize) -> 
             while ended.load(Ordering::SeqCst) < runs {
                 let batch = writer.claim().await?;
                 if batch.runs.is_empty() {
-                    // What is left is with the others.
+                    // The other connections have claimed all remaining runs. Their ends may queue further ones.
                     tokio::task::yield_now().await;
                     continue;
                 }
@@ -168,7 +168,7 @@ pub(crate) async fn drain(world: &Fixture, database: &Database, runs: usize) -> 
         done??;
     }
     let ended = ended.load(Ordering::SeqCst);
-    ensure!(ended == runs, "{ended} of {runs} runs have ended");
+    ensure!(ended == runs, "only {ended} of {runs} runs have ended");
     Ok(())
 }
 
@@ -197,7 +197,7 @@ impl Writer {
         })
     }
 
-    /// Ids of rows of the transcript, one for each run.
+    /// Returns new message IDs, one for each run.
     fn new_message_ids(&self, batch: &Batch) -> Vec<Uuid> {
         let now = now();
         let message = |_| MessageId::generate(now, &*self.entropy).uuid();
@@ -212,9 +212,9 @@ impl Writer {
             .fetch_all(&mut self.connection)
             .await?;
         Ok(Batch {
-            runs: claimed.iter().map(|one| one.0).collect(),
-            sessions: claimed.iter().map(|one| one.1).collect(),
-            seats: claimed.iter().map(|one| one.2).collect(),
+            runs: claimed.iter().map(|row| row.0).collect(),
+            sessions: claimed.iter().map(|row| row.1).collect(),
+            seats: claimed.iter().map(|row| row.2).collect(),
         })
     }
 
@@ -223,7 +223,7 @@ impl Writer {
         let (now, tenant) = (now().to_string(), self.tenant.uuid());
         let reference = Json(&self.prompt.prompt_ref);
         let mut transaction = self.connection.begin().await?;
-        let begun = sqlx::query(BEGIN_RUNS)
+        let started = sqlx::query(BEGIN_RUNS)
             .bind(&batch.runs)
             .bind(&now)
             .bind(reference)
@@ -231,8 +231,8 @@ impl Writer {
             .execute(&mut *transaction)
             .await?;
         ensure!(
-            begun.rows_affected() == batch.runs.len() as u64,
-            "a run was lost"
+            started.rows_affected() == batch.runs.len() as u64,
+            "a claimed run changed its status"
         );
         sqlx::query(PIN_INSTANCE)
             .bind(&batch.seats)
@@ -283,7 +283,7 @@ impl Writer {
             .await?;
         ensure!(
             ended.rows_affected() == batch.runs.len() as u64,
-            "a run was lost"
+            "a claimed run changed its status"
         );
         sqlx::query(END_HEARTBEATS)
             .bind(&batch.runs)

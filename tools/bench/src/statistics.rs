@@ -1,19 +1,20 @@
-//! Numbers out of many.
+//! Statistics of durations.
 
 use std::time::Duration;
 
-/// The middle one.
+/// Returns the median, or zero for no durations.
 pub(crate) fn median(mut all: Vec<Duration>) -> Duration {
     all.sort_unstable();
     all.get(all.len() / 2).copied().unwrap_or_default()
 }
 
-/// The one at a part of all that are sorted: 0.99 is the one that a hundredth is above.
+/// Returns a quantile of sorted durations, or zero for no durations. For example, `part` 0.99 gives the 99th
+/// percentile.
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_precision_loss,
     clippy::cast_sign_loss,
-    reason = "a place in a list"
+    reason = "an index into a list, which is far below 2^52"
 )]
 pub(crate) fn quantile(sorted: &[Duration], part: f64) -> Duration {
     let at = (sorted.len() as f64 * part) as usize;

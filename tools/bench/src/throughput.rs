@@ -1,4 +1,4 @@
-//! How many runs a second go from queued to ended, without agents.
+//! Measures the rate of runs without agents, from the message to the end of the run.
 
 use std::{
     path::Path,
@@ -17,12 +17,12 @@ use tokio::{sync::Semaphore, task::JoinSet};
 
 use super::fixture::{Fixture, create_session, now};
 
-/// How many runs are under way at once.
+/// The maximum number of concurrent runs.
 pub(crate) const MAX_IN_FLIGHT: usize = 256;
-/// How many sessions take the runs.
+/// The number of sessions with runs.
 const SESSION_COUNT: usize = 1000;
 
-/// What was measured.
+/// A number of runs or jobs, and the time for all of them.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Throughput {
     pub(crate) runs: usize,
@@ -35,8 +35,7 @@ impl Throughput {
     }
 }
 
-/// Sends `runs` inputs through queue, claim, begin and finish, several at once, and checks what is left
-/// of them in the database.
+/// Takes `runs` messages through queue, claim, begin and finish, several at once, and checks the rows afterwards.
 pub(crate) async fn run_no_op_runs(world: &Fixture, runs: usize) -> Result<Throughput> {
     let sessions = create_sessions(world).await?;
     let started = Instant::now();
@@ -47,9 +46,11 @@ pub(crate) async fn run_no_op_runs(world: &Fixture, runs: usize) -> Result<Throu
         runs,
     ));
     let ended = drain_runs(world, runs, MAX_IN_FLIGHT).await?;
-    producer.await.context("queue the inputs")??;
+    producer
+        .await
+        .context("the task that queues messages panicked")??;
     let took = started.elapsed();
-    ensure!(ended == runs, "{ended} of {runs} runs have ended");
+    ensure!(ended == runs, "only {ended} of {runs} runs have ended");
     check_transcripts(world, &sessions, runs).await?;
     Ok(Throughput { runs, took })
 }
@@ -68,29 +69,30 @@ async fn queue_inputs(
     sessions: Vec<SessionId>,
     runs: usize,
 ) -> Result<()> {
-    let room = Arc::new(Semaphore::new(MAX_IN_FLIGHT));
-    let mut said = JoinSet::new();
+    let limit = Arc::new(Semaphore::new(MAX_IN_FLIGHT));
+    let mut requests = JoinSet::new();
     for session in sessions.into_iter().cycle().take(runs) {
-        let permit = Arc::clone(&room).acquire_owned().await?;
+        let permit = Arc::clone(&limit).acquire_owned().await?;
         let store = store.clone();
-        said.spawn(async move {
+        requests.spawn(async move {
             let submitted = store
                 .send_message(tenant, session, None, "What is due today?", now())
                 .await;
             drop(permit);
             submitted.map(|_| ())
         });
-        while let Some(done) = said.try_join_next() {
+        while let Some(done) = requests.try_join_next() {
             done??;
         }
     }
-    while let Some(done) = said.join_next().await {
+    while let Some(done) = requests.join_next().await {
         done??;
     }
     Ok(())
 }
 
-/// Claims, begins and finishes runs, up to `in_flight` at once, until so many have ended.
+/// Claims, begins and finishes runs, up to `in_flight` at once, until `runs` have ended. Returns the number of ended
+/// runs.
 pub(crate) async fn drain_runs(world: &Fixture, runs: usize, in_flight: usize) -> Result<usize> {
     let mut turns = JoinSet::new();
     let mut ended = 0;
@@ -105,21 +107,28 @@ pub(crate) async fn drain_runs(world: &Fixture, runs: usize, in_flight: usize) -
                 let store = world.store.clone();
                 let (worker, instance) = (world.worker.clone(), world.instance);
                 turns.spawn(async move {
-                    let begun = store.begin(claimed.run, &worker, instance, now()).await?;
-                    ensure!(matches!(begun, StartReply::Started(_)), "{begun:?}");
+                    let start = store.begin(claimed.run, &worker, instance, now()).await?;
+                    ensure!(
+                        matches!(start, StartReply::Started(_)),
+                        "the run did not start: {start:?}"
+                    );
                     let finished = TurnResult {
                         answer: "Nothing is due today.".into(),
                         acp_session_id: Some(AcpSessionId::new("bench")),
                         turn_ended: true,
                         ..TurnResult::with_outcome(Outcome::Stopped(StopReason::EndTurn))
                     };
-                    let settled = store.finish(claimed.run, &worker, &finished, now()).await?;
-                    ensure!(settled == WriteOutcome::Committed, "{settled:?}");
+                    let outcome = store.finish(claimed.run, &worker, &finished, now()).await?;
+                    ensure!(
+                        outcome == WriteOutcome::Committed,
+                        "the end of the run was not committed: {outcome:?}"
+                    );
                     Ok(())
                 });
             }
         }
-        // The next to end, and all that have ended beside it, as the pool of a server does.
+        // Wait for one end, then take all ends that have happened meanwhile, as a server's pool does. The next claim
+        // then fills several slots with one statement.
         if let Some(done) = turns.join_next().await {
             done??;
             ended += 1;
@@ -133,7 +142,7 @@ pub(crate) async fn drain_runs(world: &Fixture, runs: usize, in_flight: usize) -
     Ok(ended)
 }
 
-/// Every run has its input and its answer in the transcript, and every event its number.
+/// Checks that every run has its input and its answer in the transcript, and that no log has a gap.
 async fn check_transcripts(world: &Fixture, sessions: &[SessionId], runs: usize) -> Result<()> {
     let mut messages = 0;
     for session in sessions {
@@ -147,6 +156,9 @@ async fn check_transcripts(world: &Fixture, sessions: &[SessionId], runs: usize)
             "the log of {session} has gaps"
         );
     }
-    ensure!(messages == 2 * runs, "{messages} messages of {runs} runs");
+    ensure!(
+        messages == 2 * runs,
+        "{runs} runs have {messages} messages instead of two each"
+    );
     Ok(())
 }

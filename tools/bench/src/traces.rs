@@ -1,5 +1,5 @@
-//! Live traces that many read at once: how late events come, what a reader costs, and whether any reader
-//! ever misses an event or sees one twice, while connections are cut and the server is killed.
+//! Measures live traces with many readers: the latency of events and the memory for each reader. Also checks that no
+//! reader misses an event or receives one twice while connections are closed and the server is killed.
 
 use std::{
     net::{SocketAddr, TcpListener},
@@ -24,19 +24,20 @@ use tokio::{
 
 use super::{fixture, idle_server::ServerProcess, programs::Programs};
 
-/// How often something happens in each session.
+/// The interval between two events of a session.
 const EVENT_PERIOD: Duration = Duration::from_secs(1);
-/// How long the server works without readers before its memory is read.
+/// The time for which the server works before its memory is read.
 const WARM_UP: Duration = Duration::from_secs(5);
-/// How many readers connect at once.
+/// The number of readers that connect at once.
 const READERS_PER_BATCH: usize = 200;
-/// How often the server is killed, and how long it is left alone before and after.
+/// The number of times that the server is killed.
 const SERVER_KILLS: u32 = 3;
+/// The time before and after each kill of the server.
 const KILL_INTERVAL: Duration = Duration::from_secs(8);
-/// How long it may take until all readers have connected, and until all have read everything in the end.
+/// The maximum time until all readers have connected, and until all have read the last events.
 const CATCH_UP_TIMEOUT: Duration = Duration::from_mins(2);
 
-/// What is done.
+/// The size of the benchmark.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Load {
     pub(crate) readers: usize,
@@ -44,27 +45,30 @@ pub(crate) struct Load {
     pub(crate) seconds: u64,
 }
 
-/// What was measured.
+/// The result of the benchmark.
 #[derive(Debug)]
 pub(crate) struct TraceMeasurement {
-    /// From the instant that an event bears, which is before its commit, to its reader; sorted.
+    /// The time from the `created_at` of each event, which is before its commit, to its reader; sorted.
     pub(crate) latencies: Vec<Duration>,
-    /// Resident memory of the server before the readers and with them, in KiB.
+    /// The resident memory of the server before the readers, in KiB.
     pub(crate) resident_before_kib: u64,
+    /// The resident memory of the server with all readers, in KiB.
     pub(crate) resident_with_readers_kib: u64,
-    /// What all readers have read, up to the end.
+    /// The number of events that all readers have received.
     pub(crate) events: u64,
-    /// Connections that were let go by the reader, or broke.
+    /// The number of connections that readers closed.
     pub(crate) dropped_connections: u64,
+    /// The number of connections that broke.
     pub(crate) broken_connections: u64,
-    /// Events that came although another one was the next: missed before, or seen again.
+    /// The number of gaps in the received sequence numbers.
     pub(crate) missed_events: u64,
+    /// The number of events that a reader had received before.
     pub(crate) repeated_events: u64,
-    /// Readers that have not read all in the end.
+    /// The number of readers that have not received the last event of their session in time.
     pub(crate) lagging_readers: usize,
 }
 
-/// A reader, as the others see it.
+/// The state of a reader that it shares with the benchmark.
 #[derive(Default)]
 struct ReaderState {
     last_seq: AtomicI64,
@@ -75,7 +79,7 @@ struct ReaderState {
     reconnect: Notify,
 }
 
-/// What all readers are told.
+/// The signals to all readers.
 #[derive(Default)]
 struct ReaderSignals {
     measuring: AtomicBool,
@@ -87,7 +91,7 @@ struct EventTime {
     created_at: Timestamp,
 }
 
-/// Serves, reads and kills.
+/// Starts a server, writers and readers, and measures them; then closes connections and kills the server.
 pub(crate) async fn measure(
     programs: &Programs,
     folder: &Path,
@@ -115,7 +119,7 @@ pub(crate) async fn measure(
     sleep(WARM_UP).await;
     let before = server.resident_kib()?;
 
-    let told = Arc::new(ReaderSignals::default());
+    let signals = Arc::new(ReaderSignals::default());
     let mut reading = JoinSet::new();
     let mut readers = Vec::with_capacity(load.readers);
     for number in 0..load.readers {
@@ -126,7 +130,7 @@ pub(crate) async fn measure(
             client.clone(),
             session.clone(),
             reader,
-            Arc::clone(&told),
+            Arc::clone(&signals),
         ));
         if number % READERS_PER_BATCH == READERS_PER_BATCH - 1 {
             wait_until_all_read(&readers, 1).await?;
@@ -135,12 +139,12 @@ pub(crate) async fn measure(
     wait_until_all_read(&readers, 1).await?;
     sleep(WARM_UP).await;
 
-    told.measuring.store(true, Relaxed);
+    signals.measuring.store(true, Relaxed);
     sleep(Duration::from_secs(load.seconds)).await;
     let resident_with_readers_kib = server.resident_kib()?;
-    told.measuring.store(false, Relaxed);
+    signals.measuring.store(false, Relaxed);
 
-    // A tenth lets go and comes again, by turns.
+    // Let the readers reconnect, one tenth after the other.
     for tenth in 0..10 {
         for reader in readers.iter().skip(tenth).step_by(10) {
             reader.reconnect.notify_one();
@@ -156,16 +160,16 @@ pub(crate) async fn measure(
     writers.shutdown().await;
 
     let behind = wait_until_caught_up(&writer, &sessions, &readers).await?;
-    told.finished.store(true, Relaxed);
+    signals.finished.store(true, Relaxed);
     for reader in &readers {
         reader.reconnect.notify_one();
     }
-    let mut late = Vec::new();
+    let mut latencies = Vec::new();
     while let Some(read) = reading.join_next().await {
-        late.extend(read??);
+        latencies.extend(read??);
     }
     server.stop().await?;
-    late.sort_unstable();
+    latencies.sort_unstable();
     let sum = |count: fn(&ReaderState) -> &AtomicU64| {
         readers
             .iter()
@@ -173,7 +177,7 @@ pub(crate) async fn measure(
             .sum()
     };
     Ok(TraceMeasurement {
-        latencies: late,
+        latencies,
         resident_before_kib: before,
         resident_with_readers_kib,
         events: sum(|reader| &reader.events),
@@ -185,21 +189,22 @@ pub(crate) async fn measure(
     })
 }
 
-/// Each reader is a connection here, and one there.
+/// Raises the limit of open files of this process and of the server that it starts. Each reader needs one connection in
+/// either.
 fn raise_open_file_limit(readers: usize) -> Result<()> {
     use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
     let Rlimit { maximum, .. } = getrlimit(Resource::Nofile);
     let needed = u64::try_from(readers)? + 500;
     ensure!(
         maximum.is_none_or(|maximum| maximum >= needed),
-        "{readers} readers need {needed} open files, and the system allows {maximum:?}: see ulimit -Hn"
+        "{readers} readers need {needed} open files, but the system allows {maximum:?}: see `ulimit -Hn`"
     );
     let current = maximum;
     setrlimit(Resource::Nofile, Rlimit { current, maximum })?;
     Ok(())
 }
 
-/// Where nobody listens, so that each of the servers can.
+/// Returns a free address. Every restarted server uses the same one, so that the readers find it again.
 fn free_address() -> Result<SocketAddr> {
     Ok(TcpListener::bind("127.0.0.1:0")?.local_addr()?)
 }
@@ -209,7 +214,7 @@ fn fraction(number: usize, of: usize) -> f64 {
     number as f64 / of as f64
 }
 
-/// Makes sessions in which nobody works.
+/// Creates draft sessions, in which no agent runs.
 async fn create_sessions(client: &Client, count: usize) -> Result<Vec<String>> {
     let mut sessions = Vec::with_capacity(count);
     for _ in 0..count {
@@ -227,8 +232,7 @@ async fn create_sessions(client: &Client, count: usize) -> Result<Vec<String>> {
     Ok(sessions)
 }
 
-/// Lets one thing happen in a session each period. What cannot be written while no server is there is not
-/// written.
+/// Writes one event into a session in each period, by a change of its title. Skips the event while the server is down.
 async fn write_events(client: Client, session: String, begin: Instant) {
     let mut ticks = interval_at(begin, EVENT_PERIOD);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Skip);
@@ -242,37 +246,40 @@ async fn write_events(client: Client, session: String, begin: Instant) {
     }
 }
 
-/// Reads a session from its beginning until it is over; gives how late its events came while that was
-/// measured.
+/// Reads the trace of a session from its beginning until the end of the benchmark. Returns the latencies of the events
+/// that arrived during the measurement.
 async fn read_trace(
     client: Client,
     session: String,
     reader: Arc<ReaderState>,
-    told: Arc<ReaderSignals>,
+    signals: Arc<ReaderSignals>,
 ) -> Result<Vec<Duration>> {
-    let of = TraceSubject::Session(session);
-    let mut late = Vec::new();
-    let mut trace: Trace = client.trace(of.clone(), Some("0".to_owned()));
+    let subject = TraceSubject::Session(session);
+    let mut latencies = Vec::new();
+    let mut trace: Trace = client.trace(subject.clone(), Some("0".to_owned()));
     loop {
-        let news = tokio::select! {
-            news = trace.next() => news?,
+        let item = tokio::select! {
+            item = trace.next() => item?,
             () = reader.reconnect.notified() => {
-                if told.finished.load(Relaxed) {
-                    return Ok(late);
+                if signals.finished.load(Relaxed) {
+                    return Ok(latencies);
                 }
                 let last = reader.last_seq.load(Relaxed).to_string();
-                trace = client.trace(of.clone(), Some(last));
+                trace = client.trace(subject.clone(), Some(last));
                 continue;
             }
         };
-        let event = match news {
+        let event = match item {
             TraceItem::Event(event) => event.frame,
             TraceItem::Disconnected { .. } => {
                 reader.broken.fetch_add(1, Relaxed);
                 continue;
             }
         };
-        let number: i64 = event.last_event_id.parse().context("an id of an event")?;
+        let number: i64 = event
+            .last_event_id
+            .parse()
+            .context("the ID of an event is no number")?;
         let last = reader.last_seq.load(Relaxed);
         if number <= last {
             reader.repeated.fetch_add(1, Relaxed);
@@ -281,14 +288,14 @@ async fn read_trace(
         }
         reader.last_seq.store(number.max(last), Relaxed);
         reader.events.fetch_add(1, Relaxed);
-        if told.measuring.load(Relaxed) {
+        if signals.measuring.load(Relaxed) {
             let EventTime { created_at } = serde_json::from_str(&event.data)?;
-            late.push(fixture::now().since(created_at));
+            latencies.push(fixture::now().since(created_at));
         }
     }
 }
 
-/// Waits until every reader has read an event of at least this number.
+/// Waits until every reader has received an event with at least this number.
 async fn wait_until_all_read(readers: &[Arc<ReaderState>], number: i64) -> Result<()> {
     let all = async {
         while readers
@@ -299,10 +306,11 @@ async fn wait_until_all_read(readers: &[Arc<ReaderState>], number: i64) -> Resul
         }
     };
     let done = timeout(CATCH_UP_TIMEOUT, all).await;
-    done.context("readers have not connected in time")
+    done.context("some readers have not connected in time")
 }
 
-/// Waits until every reader has read its session's last event; gives how many have not in time.
+/// Waits until every reader has received the last event of its session. Returns the number of readers that have not in
+/// time.
 async fn wait_until_caught_up(
     client: &Client,
     sessions: &[String],

@@ -1,4 +1,4 @@
-//! How much longer a turn takes than a bare client of the protocol needs for the same.
+//! Measures the duration of a turn, compared with a bare client that does the same with the same agent.
 
 use std::{
     path::Path,
@@ -22,18 +22,18 @@ use super::{
     statistics::median,
 };
 
-/// Medians of one measurement.
+/// The medians of the durations.
 pub(crate) struct TurnMeasurement {
     pub(crate) turns: usize,
-    /// A bare client.
+    /// The duration of a turn by the bare client.
     pub(crate) bare_client: Duration,
-    /// From the claim to the end of the run, when everything is in the database.
+    /// The time from the claim until the end of the run is committed.
     pub(crate) claim_to_end: Duration,
-    /// From the words to the end of the run: queue and claim as well.
+    /// The time from the message until the end of the run is committed, which includes queue and claim.
     pub(crate) message_to_end: Duration,
 }
 
-/// Takes turns by turns: one by a bare client, one by a worker, so that both meet the same noise.
+/// Runs turns by the bare client and by a worker, alternating, so that both meet the same noise of the machine.
 pub(crate) async fn measure(
     programs: &Programs,
     folder: &Path,
@@ -44,42 +44,48 @@ pub(crate) async fn measure(
     let session = create_session(&world, folder).await?;
     let (guard, settings) = (programs.guard(), Settings::default());
     let host = loops::host(&world, guard, Arc::new(SystemClock), settings, folder)?;
-    let (mut bare, mut turn, mut whole) = (Vec::new(), Vec::new(), Vec::new());
-    let mut memory = None;
+    let (mut bare, mut turn, mut total) = (Vec::new(), Vec::new(), Vec::new());
+    let mut acp_session = None;
     for _ in 0..turns {
         let started = Instant::now();
-        memory = Some(bare_client::run_turn(&agent, folder, memory).await?);
+        acp_session = Some(bare_client::run_turn(&agent, folder, acp_session).await?);
         bare.push(started.elapsed());
 
         let started = Instant::now();
-        let words = "What is due today?";
-        let said = world
+        let text = "What is due today?";
+        let sent = world
             .store
-            .send_message(world.tenant, session, None, words, now())
+            .send_message(world.tenant, session, None, text, now())
             .await?;
         let claimed = host
             .store
             .claim(&host.worker, host.instance, 1, None, now())
             .await?;
-        let run = claimed.first().context("nothing was claimed")?.run;
-        ensure!(run == said.run_id, "another run was claimed");
-        let taken = Instant::now();
-        let ledger = WorkerTurnStore::new(host.clone());
-        let orders = TurnControl {
+        let run = claimed.first().context("the worker claimed no run")?.run;
+        ensure!(run == sent.run_id, "the worker claimed another run");
+        let claimed_at = Instant::now();
+        let turn_store = WorkerTurnStore::new(host.clone());
+        let control = TurnControl {
             requeue: CancellationToken::new(),
             heartbeat_now: Arc::new(Notify::new()),
         };
-        let ended = execute(&ledger, &host.agent_runtime, run, &orders).await?;
-        turn.push(taken.elapsed());
-        whole.push(started.elapsed());
-        ensure!(ended == TurnEnd::Finished, "{ended:?}");
+        let ended = execute(&turn_store, &host.agent_runtime, run, &control).await?;
+        turn.push(claimed_at.elapsed());
+        total.push(started.elapsed());
+        ensure!(
+            ended == TurnEnd::Finished,
+            "the turn did not finish: {ended:?}"
+        );
         let run = world.store.run(Scope::System, run).await?;
-        ensure!(run.status() == RunStatus::Succeeded, "{run:?}");
+        ensure!(
+            run.status() == RunStatus::Succeeded,
+            "the run did not succeed: {run:?}"
+        );
     }
     Ok(TurnMeasurement {
         turns,
         bare_client: median(bare),
         claim_to_end: median(turn),
-        message_to_end: median(whole),
+        message_to_end: median(total),
     })
 }

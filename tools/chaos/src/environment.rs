@@ -72,8 +72,8 @@ impl Environment {
             last.faketime = faketime::find_with_offset(args.clock_off);
             ensure!(
                 last.faketime.is_some(),
-                "libfaketime is not here, so that no clock can be off: install it (Debian: apt install \
-                 faketime), or say --clock-off 0"
+                "cannot offset the clock: libfaketime is not installed; install it (Debian: apt install \
+                 faketime) or pass `--clock-off 0`"
             );
         }
         // 3. Start the servers.
@@ -87,18 +87,18 @@ impl Environment {
             replicas.push(Replica::start(plan, &programs));
             // Wait for the first server before the others start: it creates the schema and the first token.
             if token.is_empty() {
-                token = wait_for_first_token(&folder)
-                    .await
-                    .with_context(|| format!("start a server; see {}", log.display()))?;
+                token = wait_for_first_token(&folder).await.with_context(|| {
+                    format!("cannot start a server; its log is `{}`", log.display())
+                })?;
             }
         }
         // 4. Wait until each server answers, and check that the wrong clock is wrong.
         let api = Api::new(addresses.clone(), &token, dice.derive("ways"))?;
         let mut last = None;
         for address in addresses {
-            let one = Api::new(vec![address], &token, dice.derive("way"))?;
-            one.get("/whoami", START_TIMEOUT).await?;
-            last = Some(one);
+            let server = Api::new(vec![address], &token, dice.derive("way"))?;
+            server.get("/whoami", START_TIMEOUT).await?;
+            last = Some(server);
         }
         if let Some(last) = last {
             check_clock_offset(&last, args.clock_off).await?;
@@ -125,7 +125,7 @@ impl Environment {
         for replica in &self.targets.replicas {
             ensure!(
                 replica.stop().await,
-                "replica {} did not stop",
+                "replica {} did not stop in time",
                 replica.config.number
             );
             replica.set_wanted(true);
@@ -146,10 +146,10 @@ async fn check_clock_offset(server: &Api, minutes: i32) -> Result<()> {
                 .parse::<f64>()
                 .ok()
         })
-        .with_context(|| format!("the last server does not tell its {CLOCK_OFFSET_METRIC}"))?;
+        .with_context(|| format!("the last server has no metric `{CLOCK_OFFSET_METRIC}`"))?;
     ensure!(
         (offset - f64::from(minutes) * 60.0).abs() < CLOCK_OFFSET_TOLERANCE_SECONDS,
-        "the clock of the last server is off by {offset} s, and not by {minutes} minutes"
+        "the clock of the last server is off by {offset} s instead of {minutes} minutes"
     );
     println!("The clock of the last server is off by {offset:.3} s.");
     Ok(())
@@ -161,7 +161,9 @@ async fn wait_for_first_token(folder: &Path) -> Result<String> {
     loop {
         match fs::read_to_string(folder.join("token")) {
             Ok(token) if !token.trim().is_empty() => return Ok(token.trim().to_owned()),
-            _ if Instant::now() > until => bail!("no token was made within {START_TIMEOUT:?}"),
+            _ if Instant::now() > until => {
+                bail!("the first server wrote no token within {START_TIMEOUT:?}")
+            }
             _ => sleep(POLL_INTERVAL).await,
         }
     }

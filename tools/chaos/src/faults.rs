@@ -1,8 +1,8 @@
 //! The fault injection: kills, freezes and disconnects servers, agents and the database.
 //!
-//! Two tasks, called hands, inject faults concurrently: one into processes, the other into the database and the
-//! connections to it. Each hand shuffles its fault kinds with the seed and injects every kind once before it shuffles
-//! again. A hand repairs each fault before it injects the next one.
+//! Two tasks inject faults concurrently, each with its own [`FaultInjector`]: one into processes, the other into the
+//! database and the connections to it. Each injector shuffles its fault kinds with the seed and injects every kind once
+//! before it shuffles again. An injector repairs each fault before it injects the next one.
 
 use std::{
     collections::BTreeMap,
@@ -25,7 +25,7 @@ use super::{
     rng::Rng,
 };
 
-/// The pause between two faults of one hand, in milliseconds.
+/// The pause between two faults of one injector, in milliseconds.
 const PAUSE_MILLIS: std::ops::Range<u64> = 300..2000;
 /// The downtime of the database, in milliseconds.
 const DATABASE_DOWNTIME_MILLIS: std::ops::Range<u64> = 500..4000;
@@ -35,9 +35,9 @@ const OCCUPIED_MILLIS: std::ops::Range<u64> = 2000..5000;
 const NETWORK_FAULT_MILLIS: std::ops::Range<u64> = 1500..8000;
 /// The downtime of a killed server, in milliseconds.
 const SERVER_DOWNTIME_MILLIS: std::ops::Range<u64> = 0..3000;
-/// The number by which the connections that [`Hand::hold`] opens stay below the requested number.
+/// The number of requested connections that [`FaultInjector::occupy_connections`] leaves to the servers.
 const SPARE_CONNECTIONS: usize = 2;
-/// The requested number of open transactions. [`Hand::hold`] opens [`LEFT`] fewer.
+/// The requested number of open transactions. [`FaultInjector::occupy_connections`] opens [`SPARE_CONNECTIONS`] fewer.
 const OPEN_TRANSACTIONS: usize = 5;
 
 /// A kind of fault.
@@ -57,7 +57,7 @@ enum Fault {
     CutConnections,
 }
 
-/// The faults of servers and agents. One hand injects them, so that at most one of them is active at a time.
+/// The faults of servers and agents. One injector injects them, so that at most one of them is active at a time.
 const PROCESS_FAULTS: [Fault; 6] = [
     Fault::KillServer,
     Fault::FreezeServer,
@@ -66,8 +66,8 @@ const PROCESS_FAULTS: [Fault; 6] = [
     Fault::KillServerWithGuards,
     Fault::KillGuard,
 ];
-/// The faults of the database and the connections to it. Another hand injects them, so that they also coincide with
-/// faults of processes.
+/// The faults of the database and the connections to it. Another injector injects them, so that they also coincide
+/// with faults of processes.
 const DATABASE_FAULTS: [Fault; 6] = [
     Fault::CrashDatabase,
     Fault::TerminateBackends,
@@ -83,7 +83,7 @@ impl Fault {
             Self::KillServer => "server killed",
             Self::KillServerWithGuards => "server killed with its guards",
             Self::FreezeServer => "server frozen beyond its lease",
-            Self::StopServer => "server asked to stop, and started again",
+            Self::StopServer => "server stopped by SIGTERM, and started again",
             Self::KillAgent => "agent killed",
             Self::KillGuard => "guard killed",
             Self::CrashDatabase => "database crashed",
@@ -99,7 +99,7 @@ impl Fault {
 /// The statistics of a fault kind.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct FaultCount {
-    /// The number of times that a hand selected the kind.
+    /// The number of times that an injector selected the kind.
     pub(crate) drawn: u32,
     /// The number of times that the fault had a target.
     pub(crate) injected: u32,
@@ -164,22 +164,22 @@ impl FaultTargets {
     }
 }
 
-/// Starts both hands. After `stop` is cancelled, each hand finishes and repairs its current fault, then its task
-/// ends.
+/// Starts both injectors. After `stop` is cancelled, each injector finishes and repairs its current fault, then its
+/// task ends.
 pub(crate) fn start(
     field: &Arc<FaultTargets>,
     dice: &Rng,
     stop: &CancellationToken,
 ) -> JoinSet<()> {
-    let mut hands = JoinSet::new();
+    let mut injectors = JoinSet::new();
     for (name, deck) in [("processes", PROCESS_FAULTS), ("database", DATABASE_FAULTS)] {
-        let hand = FaultInjector {
+        let injector = FaultInjector {
             targets: Arc::clone(field),
             rng: dice.derive(name),
         };
-        hands.spawn(hand.run(deck, stop.clone()));
+        injectors.spawn(injector.run(deck, stop.clone()));
     }
-    hands
+    injectors
 }
 
 /// A task that injects one fault at a time.
@@ -230,7 +230,8 @@ impl FaultInjector {
                 // Freeze the server first. Otherwise, the server could start another guard that the list does not
                 // have, or handle the death of a guard before its own.
                 replica.signal(Signal::STOP);
-                let guards = self.agent_processes(|one| one.is_guard() && one.parent == pid);
+                let guards =
+                    self.agent_processes(|process| process.is_guard() && process.parent == pid);
                 replica.kill().await;
                 let killed = guards.iter().filter(|guard| kill(guard)).count();
                 sleep(self.rng.millis(SERVER_DOWNTIME_MILLIS)).await;
@@ -241,20 +242,22 @@ impl FaultInjector {
                 let pid = replica.pid();
                 let frozen = replica.signal(Signal::STOP);
                 sleep(BEYOND_LEASE + self.rng.millis(0..2000)).await;
-                // Only this hand kills and restarts servers, so the PID still belongs to the frozen server. The fault
-                // counts only if the server was alive until now.
+                // Only this injector kills and restarts servers, so the PID still belongs to the frozen server. The
+                // fault counts only if the server was alive until now.
                 pid.is_some_and(|pid| processes::signal(pid, Signal::CONT)) && frozen
             }
             Fault::StopServer => {
                 let there = replica.pid().is_some();
                 if !replica.stop().await {
                     let number = replica.config.number;
-                    field.add_problem(format!("replica {number} did not stop when asked to"));
+                    field.add_problem(format!(
+                        "replica {number} did not stop in time after SIGTERM"
+                    ));
                 }
                 replica.set_wanted(true);
                 there
             }
-            Fault::KillAgent => self.kill_one(|one| !one.is_guard()),
+            Fault::KillAgent => self.kill_one(|process| !process.is_guard()),
             Fault::KillGuard => self.kill_one(Process::is_guard),
             Fault::CrashDatabase => self.crash_database().await,
             Fault::TerminateBackends => self.terminate_backends().await,
@@ -268,7 +271,7 @@ impl FaultInjector {
     /// Returns the agent processes, guards included, that satisfy a condition.
     fn agent_processes(&self, which: impl Fn(&Process) -> bool) -> Vec<Process> {
         let mut all = processes::find_agents(&self.targets.root);
-        all.retain(|one| which(one));
+        all.retain(|process| which(process));
         all
     }
 
@@ -304,8 +307,8 @@ impl FaultInjector {
         ended.is_ok_and(|count| count.trim() != "0")
     }
 
-    /// Holds up to `places` minus [`LEFT`] connections of the database for a while, each with an open transaction if
-    /// `transactions` is set. Returns `false` if it got none.
+    /// Holds up to `places` minus [`SPARE_CONNECTIONS`] connections of the database for a while, each with an open
+    /// transaction if `transactions` is set. Returns `false` if it got none.
     async fn occupy_connections(&mut self, places: usize, transactions: bool) -> bool {
         let mut held = Vec::new();
         while held.len() + SPARE_CONNECTIONS < places {

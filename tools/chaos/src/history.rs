@@ -103,10 +103,10 @@ pub(crate) struct Message {
     pub(crate) kind: String,
 }
 
-/// An entry of an agent's ledger.
+/// An entry of an agent's prompt log.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct PromptLogEntry {
-    /// The index of the ledger, which is unique for each agent and tenant.
+    /// The index of the prompt log, which is unique for each agent and tenant.
     pub(crate) log_index: usize,
     pub(crate) pid: u32,
     /// The run in the environment of the agent's process.
@@ -116,7 +116,7 @@ pub(crate) struct PromptLogEntry {
     pub(crate) kind: PromptLogKind,
 }
 
-/// The kind of a ledger entry, as far as the checks distinguish it.
+/// The kind of an entry of a prompt log, as far as the checks distinguish it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) enum PromptLogKind {
     /// The agent received a prompt.
@@ -228,7 +228,7 @@ pub(crate) struct History {
 }
 
 impl History {
-    /// Reads the rows of the database and the ledgers of the agents. The other fields stay empty.
+    /// Reads the rows of the database and the prompt logs of the agents. The other fields stay empty.
     pub(crate) fn read(postgres: &Postgres, homes: &[impl AsRef<Path>]) -> Result<Self> {
         Ok(Self {
             runs: postgres.rows(include_str!("sql/runs.sql"))?,
@@ -249,7 +249,7 @@ impl History {
     }
 }
 
-/// Reads the ledgers of all agents. The entries of one ledger stay in the order in which the agent wrote them.
+/// Reads the prompt logs of all agents. The entries of one log stay in the order in which the agent wrote them.
 fn read_prompt_logs(homes: &[impl AsRef<Path>]) -> Result<Vec<PromptLogEntry>> {
     use testkit::scripted::Event;
     let mut noted = Vec::new();

@@ -96,7 +96,8 @@ impl Api {
                 Err(error) => error,
             };
             if Instant::now() >= until {
-                return Err(failed).with_context(|| format!("no answer to {method} {path}"));
+                return Err(failed)
+                    .with_context(|| format!("no final response to {method} {path}"));
             }
             sleep(RETRY_PAUSE).await;
         }
@@ -135,7 +136,7 @@ impl Api {
         let status = response.status().as_u16();
         let body = response.bytes().await?;
         let body = serde_json::from_slice(&body)
-            .with_context(|| format!("{status} without a document"))?;
+            .with_context(|| format!("the response with status {status} is not JSON"))?;
         Ok(ApiResponse { status, body })
     }
 
@@ -172,7 +173,10 @@ impl Api {
         let response = request.header("Last-Event-ID", after.to_string()).send();
         let response = tokio::time::timeout(REQUEST_TIMEOUT, response).await??;
         if response.status() != StatusCode::OK {
-            bail!("the trace of {session}: {}", response.status());
+            bail!(
+                "cannot open the trace of {session}: status {}",
+                response.status()
+            );
         }
         Ok(response)
     }

@@ -33,7 +33,10 @@ pub(crate) async fn open_idle(postgres: &Postgres) -> Result<TcpStream> {
             }
             // `ReadyForQuery`
             (b'Z', _) => return Ok(stream),
-            (b'E', body) => bail!("take a place: {}", String::from_utf8_lossy(&body)),
+            (b'E', body) => bail!(
+                "cannot open a connection: {}",
+                String::from_utf8_lossy(&body)
+            ),
             _ => {}
         }
     }
@@ -47,7 +50,10 @@ pub(crate) async fn begin_transaction(stream: &mut TcpStream) -> Result<()> {
     loop {
         match receive(stream).await? {
             (b'Z', _) => return Ok(()),
-            (b'E', body) => bail!("begin: {}", String::from_utf8_lossy(&body)),
+            (b'E', body) => bail!(
+                "cannot begin a transaction: {}",
+                String::from_utf8_lossy(&body)
+            ),
             _ => {}
         }
     }
@@ -70,7 +76,7 @@ async fn receive(stream: &mut TcpStream) -> Result<(u8, Vec<u8>)> {
     let length = length
         .checked_sub(4)
         .filter(|length| *length <= MAX_MESSAGE_BYTES);
-    let mut body = vec![0; length.context("a message of no length")?];
+    let mut body = vec![0; length.context("the server sent a message with an invalid length")?];
     stream.read_exact(&mut body).await?;
     Ok((kind, body))
 }

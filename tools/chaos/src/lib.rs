@@ -2,17 +2,29 @@
 //! scripted agents. Simulated people send requests, and readers follow the sessions. Meanwhile, a seed selects the
 //! faults. At the end, a checker that shares no code with the product compares the records of all participants.
 //!
-//! A test has three phases: faults (`faults`), recovery until no run is open (`quiet`), and the checks of the
-//! recorded history (`check`).
+//! A test has three phases: faults (`faults`), recovery until no run is open (`recovery`), and the checks of the
+//! recorded history (`check`):
 //!
-//! One temporary folder holds all files: the data and logs of PostgreSQL and of each replica, the agents' ledgers and
-//! the events that the readers received. The folder is kept if the test fails. The same seed gives the same faults,
-//! messages and pauses, but their relative timing depends on the machine.
+//! ```text
+//! Environment ── servers, database, Workload (tenants, agents, automations)
+//!      │
+//!      ├─ FaultInjector ×2        kill, freeze and disconnect
+//!      ├─ people, monitor         requests (RequestLog), probes (ProbeLog)
+//!      └─ Recorders               received events of each session
+//!               │
+//!            History ── check::run_all ── Check ×12 ── report
+//! ```
+//!
+//! Read `run_phases` in this file first, then `faults` and `check`.
+//!
+//! One temporary folder holds all files: the data and logs of PostgreSQL and of each replica, the agents' prompt
+//! logs and the events that the readers received. The folder is kept if the test fails. The same seed gives the same
+//! faults, messages and pauses, but their relative timing depends on the machine.
 
 #![expect(
     clippy::disallowed_methods,
     clippy::print_stdout,
-    reason = "part of a program of its own: it reads the clock and the environment, and prints"
+    reason = "a part of the xtask program, which reads the clock and the environment, and prints"
 )]
 
 mod args;
@@ -67,36 +79,47 @@ use self::{
 /// Returns an error if a check finds a violation, if a run or server does not end in time, if a fault kind never
 /// finds a target, if the test environment cannot be built, or if the process receives SIGINT or SIGTERM.
 pub async fn run(args: &Args) -> Result<()> {
-    ensure!(args.replicas > 0, "at least one replica is needed");
-    let minutes = Duration::try_from_secs_f64(args.minutes * 60.0)
-        .context("--minutes: a number of minutes is expected")?;
+    ensure!(
+        args.replicas > 0,
+        "invalid `--replicas` 0: at least one replica is needed"
+    );
+    let minutes = Duration::try_from_secs_f64(args.minutes * 60.0).with_context(|| {
+        format!(
+            "invalid `--minutes` {}: use a number such as 0.5",
+            args.minutes
+        )
+    })?;
     let seed = if let Some(seed) = args.seed {
         seed
     } else {
         let mut random = [0; 4];
-        getrandom::fill(&mut random).context("read randomness")?;
+        getrandom::fill(&mut random).context("cannot read randomness for the seed")?;
         u32::from_ne_bytes(random).into()
     };
-    println!("Chaos of {} minutes with seed {seed}.", args.minutes);
+    println!(
+        "Chaos test: {} minutes of faults with seed {seed}.",
+        args.minutes
+    );
     let folder = tempfile::Builder::new().prefix("matins-chaos-").tempdir()?;
     let root = folder.path().to_owned();
-    let mut asked_to_end = signal(SignalKind::terminate())?;
-    let went = tokio::select! {
-        went = run_phases(args, &root, minutes, seed) => went,
+    let mut terminated = signal(SignalKind::terminate())?;
+    let result = tokio::select! {
+        result = run_phases(args, &root, minutes, seed) => result,
         _ = tokio::signal::ctrl_c() => Err(anyhow!("stopped by Ctrl-C")),
-        _ = asked_to_end.recv() => Err(anyhow!("asked to end")),
+        _ = terminated.recv() => Err(anyhow!("stopped by SIGTERM")),
     };
-    // `play` has dropped its `Stage`, which kills the servers and PostgreSQL, and the guards kill the agents when
-    // their server is dead. Kill any process that is left, so that a failed test leaves none on the machine.
+    // `run_phases` has dropped its `Environment`, which kills the servers and PostgreSQL, and the guards kill the
+    // agents when their server is dead. Kill any process that is left, so that a failed test leaves none on the
+    // machine.
     let left = recovery::wait_for_survivors(&root).await;
     for process in &left {
         processes::signal(process.pid, rustix::process::Signal::KILL);
     }
-    if args.keep || went.is_err() {
+    if args.keep || result.is_err() {
         let kept = folder.keep();
-        println!("Everything is kept in {}", kept.display());
+        println!("All files are kept in {}", kept.display());
     }
-    went.with_context(|| format!("seed {seed} went wrong"))
+    result.with_context(|| format!("the chaos test with seed {seed} failed"))
 }
 
 /// The observers, which record the test from the first fault until the last run has ended.
@@ -105,7 +128,7 @@ struct Observers {
     probes: ProbeLog,
     recorders: Recorders,
     monitor: JoinSet<Measurements>,
-    /// Stops the task in `measuring`.
+    /// Stops the task in `monitor`.
     stop: CancellationToken,
 }
 
@@ -135,18 +158,18 @@ async fn run_phases(args: &Args, root: &Path, minutes: Duration, seed: u64) -> R
         people_end.clone(),
     ));
     // 2. Inject faults while people and strangers send requests.
-    let mut hands = faults::start(field, &dice, &faults_end);
-    println!("All is there; things go wrong from now on.");
+    let mut injectors = faults::start(field, &dice, &faults_end);
+    println!("The environment is ready; faults begin now.");
     let began = Instant::now();
     sleep(minutes).await;
 
     // 3. Stop the faults, then the people. Each fault task repairs its last fault before it ends.
     faults_end.cancel();
-    while hands.join_next().await.is_some() {}
+    while injectors.join_next().await.is_some() {}
     people_end.cancel();
     while people.join_next().await.is_some() {}
     let took = began.elapsed();
-    println!("Nothing goes wrong any more, after {took:.0?}.");
+    println!("The faults have ended after {took:.0?}; waiting for the recovery.");
     // 4. Let the system recover, and wait until no run is open. Every instant up to `until` must have its row,
     // because the automations are paused only later.
     let until = Timestamp::now().as_microsecond();
@@ -159,10 +182,10 @@ async fn run_phases(args: &Args, root: &Path, minutes: Duration, seed: u64) -> R
     // 5. Stop everything, collect the records, and check them.
     let mut history = collect_history(&stage, root, witnesses, &mut complaints).await?;
     history.due_until = until;
-    println!("All is over; now it is checked.");
+    println!("No run is open any more; checking the history.");
     let broken = report::print(&history, field, &complaints);
     if broken > 0 {
-        bail!("{broken} of what must hold does not");
+        bail!("{broken} checks are broken");
     }
     Ok(())
 }
@@ -181,7 +204,7 @@ async fn collect_history(
         .await?;
     witnesses.stop.cancel();
     let measured = witnesses.monitor.join_next().await;
-    let mut measured = measured.context("nothing was measured")??;
+    let mut measured = measured.context("the monitor returned no measurements")??;
     // Read the memory before the servers stop: `/proc` has no figures of a process that has ended.
     let resident = |replica: &Replica| processes::resident_kib(replica.pid()?);
     measured.resident_kib = field.replicas.iter().filter_map(resident).collect();
@@ -189,7 +212,10 @@ async fn collect_history(
     complaints.extend(field.problems());
     for replica in &field.replicas {
         if !replica.stop().await {
-            complaints.push(format!("replica {} did not stop", replica.config.number));
+            complaints.push(format!(
+                "replica {} did not stop in time",
+                replica.config.number
+            ));
         }
     }
     // Search again after the stop of the servers, because a server could leave an agent behind at its own end. Skip

@@ -45,9 +45,9 @@ pub(crate) async fn measure(field: Arc<FaultTargets>, stop: CancellationToken) -
             blocking(move || postgres.rows::<QueueLength>(include_str!("sql/waiting.sql"))).await;
         if let Ok(waiting) = waiting {
             measured.queue_samples += 1;
-            for one in waiting {
-                let most = measured.max_waiting.entry(one.automation).or_default();
-                *most = (*most).max(one.waiting);
+            for queue in waiting {
+                let most = measured.max_waiting.entry(queue.automation).or_default();
+                *most = (*most).max(queue.waiting);
             }
         }
         tokio::select! {

@@ -32,9 +32,9 @@ pub(crate) struct RequestLog(Arc<Mutex<Vec<PersonRequest>>>);
 
 impl RequestLog {
     /// Adds a request with its outcome.
-    fn record(&self, asked: PersonRequest) {
+    fn record(&self, request: PersonRequest) {
         let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        all.push(asked);
+        all.push(request);
     }
 
     /// Returns all requests so far.
@@ -119,20 +119,20 @@ impl Person {
             {
                 let path = format!("/runs/{run}/cancel");
                 // Ignore an error: the run may have ended already.
-                let asked = self
+                let response = self
                     .api
                     .send(Method::POST, &path, None, None, REQUEST_TIMEOUT);
-                asked.await.ok();
+                response.await.ok();
             }
         }
     }
 
     /// Sends a message with a unique text. Returns the ID of its run if a server confirmed it.
     async fn send_message(&mut self, session: &str) -> Option<String> {
-        let words = format!("Words {}.", self.rng.hex_string());
+        let text = format!("Message {}.", self.rng.hex_string());
         let path = format!("/sessions/{session}/messages");
-        let body = json!({ "text": words });
-        self.send_request(&path, Some(&body), &words).await
+        let body = json!({ "text": text });
+        self.send_request(&path, Some(&body), &text).await
     }
 
     /// Fires an automation, and resets it now and then, until the test stops.
@@ -142,28 +142,27 @@ impl Person {
             self.send_request(&path, None, "").await;
             if self.rng.chance(RESET_PERCENT) {
                 let path = format!("/automations/{automation}/reset");
-                let asked = self
+                let response = self
                     .api
                     .send(Method::POST, &path, None, None, REQUEST_TIMEOUT);
-                asked.await.ok();
+                response.await.ok();
             }
         }
     }
 
     /// Sends a request with an idempotency key, and records the request and its outcome. Returns the ID of the run if
-    /// a server confirmed it. `words` is the text of a message, or empty.
+    /// a server confirmed it. `text` is the text of a message, or empty.
     async fn send_request(
         &mut self,
         path: &str,
         body: Option<&serde_json::Value>,
-        words: &str,
+        text: &str,
     ) -> Option<String> {
         let (key, calm) = (self.rng.hex_string(), self.is_after_faults);
-        let asked = self
+        let response = self
             .api
             .send(Method::POST, path, body, Some(&key), REQUEST_TIMEOUT);
-        let answered = asked.await;
-        let (run, refused) = match answered {
+        let (run, refused) = match response.await {
             Ok(answer) if answer.status < 300 => {
                 (answer.body["id"].as_str().map(str::to_owned), None)
             }
@@ -173,7 +172,7 @@ impl Person {
         };
         self.requests.record(PersonRequest {
             path: path.to_owned(),
-            text: words.to_owned(),
+            text: text.to_owned(),
             run: run.clone(),
             refusal: refused,
             is_after_faults: calm,

@@ -125,7 +125,7 @@ impl Postgres {
         let mut command = self.client_command("psql", database);
         command.args(["-X", "-q", "-A", "-t", "-v", "ON_ERROR_STOP=1", "-c"]);
         let output = run(command.arg(statement))?;
-        String::from_utf8(output.stdout).context("read what psql wrote")
+        String::from_utf8(output.stdout).context("the output of psql is not UTF-8")
     }
 
     /// Returns the rows of a query. The query runs as superuser, so that row-level security hides no row.
@@ -133,13 +133,13 @@ impl Postgres {
         let rows = self.sql(&format!(
             "select coalesce(json_agg(found), '[]') from (\n{query}\n) found"
         ))?;
-        serde_json::from_str(&rows).with_context(|| format!("understand the rows of {query}"))
+        serde_json::from_str(&rows).with_context(|| format!("cannot parse the rows of {query}"))
     }
 
     /// Returns a dump of the whole database as text.
     pub(crate) fn dump(&self) -> Result<String> {
         let output = run(&mut self.client_command("pg_dump", DATABASE))?;
-        String::from_utf8(output.stdout).context("read what pg_dump wrote")
+        String::from_utf8(output.stdout).context("the output of pg_dump is not UTF-8")
     }
 
     /// Returns a command for a client program that connects to `database` over the socket as superuser.
@@ -180,17 +180,19 @@ impl Drop for Postgres {
 /// Returns an error with the program's error output if its exit status is not 0.
 fn run(command: &mut Command) -> Result<Output> {
     let name = Path::new(command.get_program()).display().to_string();
-    let output = command.output().with_context(|| format!("run {name}"))?;
+    let output = command
+        .output()
+        .with_context(|| format!("cannot run `{name}`"))?;
     if !output.status.success() {
-        let said = String::from_utf8_lossy(&output.stderr);
-        bail!("run {name}: {}: {}", output.status, said.trim());
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        bail!("`{name}` ended with {}: {}", output.status, stderr.trim());
     }
     Ok(output)
 }
 
 /// Returns the user and group ID of an account that is not root.
 fn find_unprivileged_account() -> Result<(u32, u32)> {
-    let accounts = fs::read_to_string("/etc/passwd").context("read /etc/passwd")?;
+    let accounts = fs::read_to_string("/etc/passwd").context("cannot read `/etc/passwd`")?;
     let find = |name: &str| {
         accounts.lines().find_map(|line| {
             let mut fields = line.split(':');
@@ -202,5 +204,5 @@ fn find_unprivileged_account() -> Result<(u32, u32)> {
     ["postgres", "nobody"]
         .into_iter()
         .find_map(find)
-        .context("find a user for the server: neither `postgres` nor `nobody` exists")
+        .context("no user for the PostgreSQL server: neither `postgres` nor `nobody` exists")
 }

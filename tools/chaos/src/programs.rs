@@ -30,15 +30,25 @@ impl Programs {
     pub(crate) fn find(folder: Option<&Path>, earlier: Option<&Path>) -> Result<Self> {
         let own = env::current_exe()?;
         let folder = if let Some(folder) = folder {
-            std::fs::canonicalize(folder)
-                .with_context(|| format!("find the folder {}", folder.display()))?
+            std::fs::canonicalize(folder).with_context(|| {
+                format!(
+                    "cannot find the folder `{}` of `--programs`",
+                    folder.display()
+                )
+            })?
         } else {
             build(&own)?;
-            let beside = own.parent().context("no folder of this program")?;
+            let beside = own
+                .parent()
+                .context("the path of this program has no folder")?;
             beside.to_owned()
         };
         let program = |program: PathBuf| {
-            ensure!(program.is_file(), "there is no {}", program.display());
+            ensure!(
+                program.is_file(),
+                "the program `{}` does not exist",
+                program.display()
+            );
             Ok(program)
         };
         let earlier = earlier.map(|earlier| program(std::path::absolute(earlier)?));
@@ -58,9 +68,7 @@ impl Programs {
         let earlier = earlier.filter(|_| nth.is_multiple_of(2) && !upgraded);
         earlier.unwrap_or(&self.matins)
     }
-}
 
-impl Programs {
     /// Ends the rolling upgrade: all later starts use this version.
     pub(crate) fn end_upgrade(&self) {
         self.upgraded.store(true, Ordering::Relaxed);
@@ -79,7 +87,10 @@ fn build(own: &Path) -> Result<()> {
         .args(["build", "--quiet", "--profile", profile])
         .args(["--package", "matins", "--package", "matins-testkit"])
         .status()
-        .context("run cargo")?;
-    ensure!(status.success(), "the programs cannot be built");
+        .context("cannot run cargo")?;
+    ensure!(
+        status.success(),
+        "cargo cannot build the programs: {status}"
+    );
     Ok(())
 }

@@ -36,11 +36,11 @@ impl Proxy {
     pub(crate) async fn start(to: u16) -> Result<Self> {
         let listener = TcpListener::bind(("127.0.0.1", 0)).await?;
         let port = listener.local_addr()?.port();
-        let (mode, told) = watch::channel(Mode::Open);
+        let (mode, mode_changes) = watch::channel(Mode::Open);
         let task = tokio::spawn(accept_connections(
             listener,
             SocketAddr::from(([127, 0, 0, 1], to)),
-            told,
+            mode_changes,
         ));
         Ok(Self { port, mode, task })
     }

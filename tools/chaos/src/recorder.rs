@@ -46,16 +46,17 @@ impl Recorders {
     /// Starts the readers of the sessions to which people send messages, and one reader for each automation with a
     /// session of its own. Each reader writes its events to a file in `folder`.
     pub(crate) fn start(world: &Workload, folder: &Path, dice: &Rng) -> Result<Self> {
-        let (ends, told) = watch::channel(None);
+        let (sender, last_seqs) = watch::channel(None);
         let mut recorders = Self {
             readers: JoinSet::new(),
-            last_seqs: ends,
+            last_seqs: sender,
         };
         for tenant in &world.tenants {
             for (talk, session) in tenant.message_sessions.iter().enumerate() {
                 for reader in 0..READERS_PER_SESSION {
                     let name = format!("{}-talk-{talk}-{reader}", tenant.name);
-                    let recorder = Recorder::new(&tenant.api, folder, dice, name, told.clone())?;
+                    let recorder =
+                        Recorder::new(&tenant.api, folder, dice, name, last_seqs.clone())?;
                     recorders
                         .readers
                         .spawn(recorder.follow_session(session.clone()));
@@ -63,7 +64,7 @@ impl Recorders {
             }
             for (number, automation) in tenant.continuous_automations.iter().enumerate() {
                 let name = format!("{}-automation-{number}", tenant.name);
-                let recorder = Recorder::new(&tenant.api, folder, dice, name, told.clone())?;
+                let recorder = Recorder::new(&tenant.api, folder, dice, name, last_seqs.clone())?;
                 recorders
                     .readers
                     .spawn(recorder.follow_automation(automation.clone()));
@@ -102,7 +103,7 @@ impl Recorder {
         folder: &Path,
         dice: &Rng,
         name: String,
-        ends: watch::Receiver<LastSeqs>,
+        last_seqs: watch::Receiver<LastSeqs>,
     ) -> Result<Self> {
         let path = folder.join(format!("{name}.jsonl"));
         let file = OpenOptions::new().create(true).append(true).open(path)?;
@@ -110,7 +111,7 @@ impl Recorder {
             api: api.clone(),
             rng: dice.derive(&name),
             file,
-            last_seqs: ends,
+            last_seqs,
             recording: TraceRecording {
                 reader: name,
                 ..TraceRecording::default()
@@ -178,7 +179,7 @@ impl Recorder {
 
     /// Records an event in memory and in the reader's file.
     fn record(&mut self, kind: &str, id: &str, data: &str) -> Result<()> {
-        let data: Value = serde_json::from_str(data).context("an event without a document")?;
+        let data: Value = serde_json::from_str(data).context("the data of an event is not JSON")?;
         let line = json!({ "id": id, "event": kind, "data": data });
         writeln!(self.file, "{line}")?;
         self.recording.received.push(ReceivedEvent {

@@ -42,32 +42,36 @@ struct OpenRun {
 ///
 /// # Errors
 ///
-/// Returns an error if that takes longer than [`MEND`].
+/// Returns an error if that takes longer than [`RECOVERY_TIMEOUT`].
 pub(crate) async fn wait_for_recovery(
     field: &FaultTargets,
     world: &Workload,
     until: i64,
 ) -> Result<()> {
     let deadline = Instant::now() + RECOVERY_TIMEOUT;
-    let api = &world.tenants.first().context("no tenant")?.api;
+    let api = &world
+        .tenants
+        .first()
+        .context("the workload has no tenant")?
+        .api;
     api.get("/whoami", RECOVERY_TIMEOUT).await?;
     loop {
         let postgres = Arc::clone(&field.postgres);
         let next =
             blocking(move || postgres.rows::<NextInstant>(include_str!("sql/behind.sql"))).await?;
-        let behind = next.iter().filter(|one| one.next <= until).count();
+        let behind = next.iter().filter(|trigger| trigger.next <= until).count();
         if behind == 0 {
             return Ok(());
         }
         if Instant::now() > deadline {
-            bail!("{behind} triggers are still behind {RECOVERY_TIMEOUT:?} after the last fault");
+            bail!("{behind} triggers are still behind, {RECOVERY_TIMEOUT:?} after the last fault");
         }
         sleep(POLL_INTERVAL).await;
     }
 }
 
 /// Pauses all automations and waits until no run is open. Returns a complaint for each run that is still open after
-/// [`OVER`].
+/// [`OPEN_RUNS_TIMEOUT`].
 pub(crate) async fn quiesce(field: &FaultTargets, world: &Workload) -> Result<Vec<String>> {
     for tenant in &world.tenants {
         for automation in &tenant.automations {
@@ -83,15 +87,15 @@ pub(crate) async fn quiesce(field: &FaultTargets, world: &Workload) -> Result<Ve
         let postgres = Arc::clone(&field.postgres);
         let open = blocking(move || postgres.rows::<OpenRun>(include_str!("sql/open.sql"))).await?;
         if open.is_empty() || Instant::now() > deadline {
-            let told = |run: &OpenRun| {
+            let describe = |run: &OpenRun| {
                 let OpenRun {
                     id,
                     status,
                     attempt,
                 } = run;
-                format!("{id} ({status}, attempt {attempt}) never came to its end")
+                format!("{id} ({status}, attempt {attempt}) has not ended")
             };
-            return Ok(open.iter().map(told).collect());
+            return Ok(open.iter().map(describe).collect());
         }
         sleep(POLL_INTERVAL).await;
     }
@@ -107,7 +111,7 @@ pub(crate) async fn last_seqs(field: &FaultTargets) -> Result<HashMap<String, i6
     Ok(ends.collect())
 }
 
-/// Waits until no agent process is left. Returns the processes that are left after [`LINGER`].
+/// Waits until no agent process is left. Returns the processes that are left after [`SURVIVORS_TIMEOUT`].
 pub(crate) async fn wait_for_survivors(root: &Path) -> Vec<Process> {
     let deadline = Instant::now() + SURVIVORS_TIMEOUT;
     loop {
@@ -146,9 +150,9 @@ pub(crate) fn search_secrets(
             fs::read_to_string(postgres.log_path())?,
         ),
     ];
-    // Walk through the logs of the servers, the recordings of the readers, the ledgers of the agents and the folders
-    // of the replicas. Skip the data of PostgreSQL, because the dump covers it, and the files named `token`, because
-    // the first server stores the first token there on purpose.
+    // Walk through the logs of the servers, the recordings of the readers, the prompt logs of the agents and the
+    // folders of the replicas. Skip the data of PostgreSQL, because the dump covers it, and the files named `token`,
+    // because the first server stores the first token there on purpose.
     let mut folders = vec![root.to_owned()];
     while let Some(folder) = folders.pop() {
         for entry in fs::read_dir(&folder)? {

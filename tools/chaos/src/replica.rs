@@ -28,8 +28,8 @@ const STALE_HEARTBEAT_SECONDS: &str = "6";
 const POLL_SECONDS: &str = "1";
 /// The time for which a stopping server lets its turns continue, in seconds.
 const STOP_SECONDS: &str = "2";
-/// A time longer than [`STALE`] and than a lease, which is three quarters of [`STALE`]. After it, the other servers
-/// have given up the runs of a frozen server.
+/// A time longer than [`STALE_HEARTBEAT_SECONDS`] and than a lease, which is three quarters of that. After it, the
+/// other servers have given up the runs of a frozen server.
 pub(crate) const BEYOND_LEASE: Duration = Duration::from_secs(8);
 /// The maximum number of concurrent turns of one server.
 const MAX_WORKERS: &str = "6";
@@ -132,7 +132,7 @@ impl ReplicaConfig {
             // A process group of its own keeps Ctrl-C in the terminal from interrupting the server.
             .process_group(0)
             .kill_on_drop(true);
-        command.spawn().context("start a server")
+        command.spawn().context("cannot start a server")
     }
 }
 
@@ -181,7 +181,7 @@ impl Replica {
         self.state().unexpected_ends
     }
 
-    /// Kills the server. The supervisor does not restart it until [`Self::want`] allows that.
+    /// Kills the server. The supervisor does not restart it until [`Self::set_wanted`] allows that.
     pub(crate) async fn kill(&self) {
         // Take the child and clear `wanted` under one lock. Otherwise, the supervisor could count the end as one by
         // itself, or restart the server at once.
@@ -195,8 +195,8 @@ impl Replica {
         }
     }
 
-    /// Stops the server with SIGTERM, or kills it after [`PATIENCE`]. The supervisor does not restart it until
-    /// [`Self::want`] allows that. Returns `true` if the server ended in time or was not running.
+    /// Stops the server with SIGTERM, or kills it after [`STOP_TIMEOUT`]. The supervisor does not restart it until
+    /// [`Self::set_wanted`] allows that. Returns `true` if the server ended in time or was not running.
     pub(crate) async fn stop(&self) -> bool {
         let child = {
             let mut state = self.state();

@@ -18,7 +18,7 @@ pub(crate) fn print(history: &History, field: &FaultTargets, complaints: &[Strin
         let ended = replica.unexpected_ends();
         if ended > 0 {
             let number = replica.config.number;
-            println!("  {ended:4} times replica {number} ended by itself, and was started again");
+            println!("  {ended:4} times replica {number} ended by itself and was started again");
         }
     }
 
@@ -33,29 +33,38 @@ pub(crate) fn print(history: &History, field: &FaultTargets, complaints: &[Strin
     let again = history.runs.iter().filter(|run| run.attempt > 1).count();
     let most = history.runs.iter().map(|run| run.attempt).max();
     println!(
-        "  {again} further attempts, {} of one input at the most",
+        "  {again} retries, at most {} attempts of one input",
         most.unwrap_or(0)
     );
 
-    println!("Seen");
+    println!("Observations");
     let events: usize = history
         .recordings
         .iter()
-        .map(|one| one.received.len())
+        .map(|recording| recording.received.len())
         .sum();
-    let connections: u32 = history.recordings.iter().map(|one| one.connections).sum();
-    let refused: u32 = history.recordings.iter().map(|one| one.failed_opens).sum();
+    let connections: u32 = history
+        .recordings
+        .iter()
+        .map(|recording| recording.connections)
+        .sum();
+    let refused: u32 = history
+        .recordings
+        .iter()
+        .map(|recording| recording.failed_opens)
+        .sum();
+    println!("  {events} events read over {connections} connections; {refused} connections failed");
+    let lost = history
+        .requests
+        .iter()
+        .filter(|request| request.run.is_none());
     println!(
-        "  {events} events read over {connections} connections; {refused} times nobody answered"
-    );
-    let lost = history.requests.iter().filter(|asked| asked.run.is_none());
-    println!(
-        "  {} things asked for, {} of them without an answer",
+        "  {} requests of people, {} of them without a confirmed run",
         history.requests.len(),
         lost.count()
     );
     println!(
-        "  {} processes of agents at once at the most; servers hold {:?} KiB in the end",
+        "  at most {} agent processes at once; resident memory of the servers at the end: {:?} KiB",
         history.measurements.max_processes, history.measurements.resident_kib
     );
 
@@ -68,25 +77,27 @@ pub(crate) fn print(history: &History, field: &FaultTargets, complaints: &[Strin
     // A test in which no fault took effect proves nothing, so it must not pass. The same holds for each fault kind
     // that was drawn often enough to find a target.
     if counts.values().all(|count| count.injected == 0) {
-        println!("  BROKEN faults: none happened");
+        println!("  BROKEN faults: no fault found a target");
         broken += 1;
     }
     for (name, count) in &counts {
         if count.injected == 0 && count.drawn >= MIN_DRAWS {
-            let dealt = count.drawn;
-            println!("  BROKEN faults: {dealt} times there was nothing to do this to: {name}");
+            let drawn = count.drawn;
+            println!(
+                "  BROKEN faults: \"{name}\" was drawn {drawn} times and never found a target"
+            );
             broken += 1;
         }
     }
     if !complaints.is_empty() {
-        println!("  BROKEN ends:");
+        println!("  BROKEN ends: runs or servers that did not end");
         broken += 1;
     }
     for complaint in complaints {
         println!("           {complaint}");
     }
     if broken == 0 {
-        println!("Everything holds.");
+        println!("All checks hold.");
     }
     broken
 }

@@ -11,13 +11,13 @@ impl Rng {
         Self(seed)
     }
 
-    /// Derives the generator of the participant `who`. Its numbers depend only on `who` and on the present state of
+    /// Derives the generator of the participant `name`. Its numbers depend only on `name` and on the present state of
     /// this generator. Because the root generator is never advanced, they do not depend on the other participants.
-    pub(crate) fn derive(&self, who: &str) -> Self {
-        let named = who.bytes().fold(self.0, |seed, byte| {
+    pub(crate) fn derive(&self, name: &str) -> Self {
+        let seed = name.bytes().fold(self.0, |seed, byte| {
             (seed ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
         });
-        let mut dice = Self(named);
+        let mut dice = Self(seed);
         dice.next();
         dice
     }

@@ -39,7 +39,7 @@ pub(crate) struct Tenant {
 /// All tenants, agents and tokens of the test.
 pub(crate) struct Workload {
     pub(crate) tenants: Vec<Tenant>,
-    /// The home folders of the agents. Each agent writes its ledger there.
+    /// The home folders of the agents. Each agent writes its prompt log there.
     pub(crate) agent_homes: Vec<PathBuf>,
     /// The API tokens of all tenants. They must not appear in any log.
     pub(crate) tokens: Vec<String>,
@@ -212,7 +212,9 @@ impl Workload {
             )
             .await?;
         let other = created["token"]["secret"].as_str();
-        let other = other.context("a tenant without a token")?.to_owned();
+        let other = other
+            .context("the command printed no token of the tenant")?
+            .to_owned();
         let mut world = Self {
             tenants: Vec::new(),
             agent_homes: Vec::new(),
@@ -245,7 +247,7 @@ impl Workload {
             let path = format!("/agents/{}", temper.name);
             api.send_expecting_success(Method::PUT, &path, Some(&config), None, CREATE_TIMEOUT)
                 .await
-                .with_context(|| format!("make the agent {}", temper.name))?;
+                .with_context(|| format!("cannot create the agent `{}`", temper.name))?;
             self.agent_homes.push(home);
         }
         let mut tenant = Tenant {
@@ -279,7 +281,9 @@ impl Tenant {
         let made =
             api.send_expecting_success(Method::POST, path, Some(body), Some(key), CREATE_TIMEOUT);
         let made = made.await?;
-        let id = made["id"].as_str().context("something without an id")?;
+        let id = made["id"]
+            .as_str()
+            .context("the created object has no `id`")?;
         Ok(id.to_owned())
     }
 
@@ -287,7 +291,7 @@ impl Tenant {
     ///
     /// # Errors
     ///
-    /// Returns an error if no server accepts the policies within [`PATIENCE`].
+    /// Returns an error if no server accepts the policies within [`CREATE_TIMEOUT`].
     async fn create_later_automation(&mut self, root: &Path, policies: &Value) -> Result<()> {
         let number = self.automations.len();
         let body = json!({
@@ -298,26 +302,29 @@ impl Tenant {
         let key = format!("automation-later-{number}");
         let deadline = Instant::now() + CREATE_TIMEOUT;
         loop {
-            let asked = self.api.send(
+            let response = self.api.send(
                 Method::POST,
                 "/automations",
                 Some(&body),
                 Some(&key),
                 CREATE_TIMEOUT,
             );
-            let answer = asked.await?;
+            let answer = response.await?;
             match answer.status {
                 201 => {
                     let id = answer.body["id"]
                         .as_str()
-                        .context("something without an id")?;
+                        .context("the created object has no `id`")?;
                     self.automations.push(id.to_owned());
                     return Ok(());
                 }
                 // A server of the earlier version refuses unknown policies. The next attempt may reach a server of
                 // this version, because each attempt selects a server at random.
                 422 if Instant::now() < deadline => sleep(RETRY_PAUSE).await,
-                status => bail!("no server takes {policies}: {status}: {}", answer.body),
+                status => bail!(
+                    "no server accepts the policies {policies}: {status}: {}",
+                    answer.body
+                ),
             }
         }
     }
@@ -352,7 +359,7 @@ impl Tenant {
         let id = self
             .create_object("/automations", &body, &format!("automation-{slug}"))
             .await
-            .with_context(|| format!("make the automation {}", plan.name))?;
+            .with_context(|| format!("cannot create the automation `{}`", plan.name))?;
         if plan.session == "continuous" {
             self.continuous_automations.push(id.clone());
         }
@@ -367,8 +374,10 @@ impl Tenant {
 /// Creates a folder with its parents and returns its path as text.
 fn create_folder(path: &Path) -> Result<String> {
     fs::create_dir_all(path)?;
-    let path = path.to_str().context("a path is no UTF-8")?;
-    Ok(path.to_owned())
+    let text = path
+        .to_str()
+        .with_context(|| format!("the path `{}` is not UTF-8", path.display()))?;
+    Ok(text.to_owned())
 }
 
 /// Writes the script of an agent and returns the command that runs it.

@@ -2,7 +2,7 @@
 
 #![expect(
     clippy::print_stdout,
-    reason = "a program of its own: it prints why chaos failed"
+    reason = "a program for developers, which prints the reason of a failed chaos test"
 )]
 
 use anyhow::Result;
@@ -33,8 +33,8 @@ fn main() -> Result<()> {
             tokio::spawn(async move { bench::run(&args).await }).await?
         }),
         Task::Chaos(args) => {
-            let went = tokio::runtime::Runtime::new()?.block_on(chaos::run(&args));
-            if let Err(error) = went {
+            let result = tokio::runtime::Runtime::new()?.block_on(chaos::run(&args));
+            if let Err(error) = result {
                 // Print only the chain of errors. A returned error would be printed in its `Debug` form, which can
                 // include a backtrace of this program.
                 println!("\nFailed: {error:#}");

@@ -1,5 +1,5 @@
-//! graphile_worker. Tuned as its own benchmark of 200,000 jobs: 500 at once, a local queue of 5000,
-//! completions gathered for 5 ms. A completed job is deleted, so what is left is counted.
+//! graphile_worker. The tuned settings are those of its benchmark of 200,000 jobs: 500 concurrent jobs, a local queue
+//! of 5000, completions batched for 5 ms. The worker deletes completed jobs, so the remaining jobs are counted.
 
 use std::{sync::Arc, time::Duration};
 
@@ -12,39 +12,39 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 use sqlx::postgres::PgPoolOptions;
 
-use crate::{Drained, Handled, Load, wait};
+use crate::{DrainResult, HandledCounter, Load, wait_for_completion};
 
 const SCHEMA: &str = "graphile_worker";
 
 #[derive(Clone, Debug, Deserialize, Serialize)]
 struct NoOp {
-    words: String,
+    text: String,
 }
 
 impl TaskHandler for NoOp {
     const IDENTIFIER: &'static str = "no_op";
 
     async fn run(self, context: WorkerContext) -> impl IntoTaskHandlerResult {
-        if let Some(handled) = context.get_ext::<Handled>() {
-            handled.one();
+        if let Some(handled) = context.get_ext::<HandledCounter>() {
+            handled.increment();
         }
         Ok::<(), String>(())
     }
 }
 
-pub(crate) async fn drain(load: &Load) -> Result<Drained> {
-    let connections = if load.tuned() { 100 } else { 20 };
+pub(crate) async fn drain(load: &Load) -> Result<DrainResult> {
+    let connections = if load.is_tuned() { 100 } else { 20 };
     let pool = PgPoolOptions::new()
         .max_connections(connections)
         .connect(&load.url)
         .await?;
     let utils = WorkerUtils::new(pool.clone(), SCHEMA);
     utils.migrate().await?;
-    for batch in load.batches() {
+    for batch in load.batch_sizes() {
         let jobs: Vec<RawJobSpec> = (0..batch)
             .map(|_| RawJobSpec {
                 identifier: NoOp::IDENTIFIER.to_owned(),
-                payload: json!({ "words": "What is due today?" }),
+                payload: json!({ "text": "What is due today?" }),
                 spec: JobSpec::default(),
             })
             .collect();
@@ -53,7 +53,7 @@ pub(crate) async fn drain(load: &Load) -> Result<Drained> {
     sqlx::query("vacuum analyze").execute(&pool).await?;
     sqlx::query("checkpoint").execute(&pool).await?;
 
-    let handled = Handled::default();
+    let handled = HandledCounter::default();
     let mut options = WorkerOptions::default()
         .pg_pool(pool.clone())
         .schema(SCHEMA)
@@ -61,7 +61,7 @@ pub(crate) async fn drain(load: &Load) -> Result<Drained> {
         .add_extension(handled.clone())
         .define_job::<NoOp>();
     let mut settings = json!({ "connections": connections, "concurrency": "one for each core" });
-    if load.tuned() {
+    if load.is_tuned() {
         options = options
             .concurrency(500)
             .poll_interval(Duration::from_millis(5))
@@ -80,7 +80,7 @@ pub(crate) async fn drain(load: &Load) -> Result<Drained> {
         let worker = Arc::clone(&worker);
         async move { worker.run().await }
     });
-    let (jobs, took) = wait(load, &handled, async || {
+    let (jobs, duration) = wait_for_completion(load, &handled, async || {
         let left: i64 = sqlx::query_scalar("select count(*) from graphile_worker._private_jobs")
             .fetch_one(&pool)
             .await?;
@@ -89,10 +89,10 @@ pub(crate) async fn drain(load: &Load) -> Result<Drained> {
     .await?;
     worker.request_shutdown();
     running.await?.map_err(|error| anyhow!("{error}"))?;
-    Ok(Drained {
+    Ok(DrainResult {
         version: "0.14.1",
         settings,
         jobs,
-        took,
+        duration,
     })
 }

@@ -1,7 +1,7 @@
-//! Other job queues that drain no-op jobs: `peers <peer> --url ... --jobs N --settings default|tuned`.
+//! Drains no-op jobs with another job queue: `peers <peer> --url ... --jobs N --settings default|tuned`.
 //!
-//! Queues the jobs (not timed), looks at the tables and writes them down, drains, and counts in the
-//! database what is completed. Prints one line of JSON.
+//! Queues the jobs (not timed), vacuums the tables and writes a checkpoint, drains the jobs, and counts the completed
+//! jobs in the database. Prints one line of JSON. Each queue has a module with a function `drain`; read `river` first.
 
 mod awa_jobs;
 mod graphile;
@@ -21,12 +21,12 @@ use clap::{Parser, ValueEnum};
 use serde_json::{Value, json};
 use tokio::time::sleep;
 
-/// How often the database is asked, once every job has been handled.
-const LOOK: Duration = Duration::from_millis(5);
-/// How many jobs one request queues.
-const BATCH: usize = 5000;
+/// The interval of the counts in the database, once every job has been handled.
+const POLL_INTERVAL: Duration = Duration::from_millis(5);
+/// The maximum number of jobs that one request queues.
+const MAX_BATCH: usize = 5000;
 
-/// The queues.
+/// A job queue.
 #[derive(Debug, Clone, Copy, ValueEnum)]
 enum Peer {
     Riverqueue,
@@ -34,69 +34,72 @@ enum Peer {
     Awa,
 }
 
-/// How they are set.
+/// The settings of a queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Settings {
-    /// As their documentation begins.
+    /// The settings at the beginning of the queue's documentation.
     Default,
-    /// As their own benchmarks are.
+    /// The settings of the queue's own benchmarks.
     Tuned,
 }
 
-/// Drain no-op jobs of another queue
+/// Drain no-op jobs with another job queue
 #[derive(Debug, Parser)]
 struct Load {
+    /// The job queue
     #[arg(value_enum)]
     peer: Peer,
-    /// An empty database, for a role that may write checkpoints
+    /// Address of an empty database, for a role that may write checkpoints
     #[arg(long)]
     url: String,
+    /// Number of jobs
     #[arg(long)]
     jobs: u64,
+    /// Settings of the queue
     #[arg(long, value_enum)]
     settings: Settings,
-    /// After so many seconds the rate until then is given
+    /// Maximum duration of the drain in seconds; a slower queue is measured by its rate until then
     #[arg(long, default_value_t = 60)]
     limit: u64,
 }
 
 impl Load {
-    fn tuned(&self) -> bool {
+    fn is_tuned(&self) -> bool {
         self.settings == Settings::Tuned
     }
 
-    /// The sizes of the batches in which the jobs are queued.
-    fn batches(&self) -> impl Iterator<Item = usize> {
+    /// Returns the sizes of the batches in which the jobs are queued.
+    fn batch_sizes(&self) -> impl Iterator<Item = usize> {
         let jobs = usize::try_from(self.jobs).unwrap_or(usize::MAX);
         (0..jobs)
-            .step_by(BATCH)
-            .map(move |from| BATCH.min(jobs - from))
+            .step_by(MAX_BATCH)
+            .map(move |from| MAX_BATCH.min(jobs - from))
     }
 }
 
-/// What was drained.
-struct Drained {
+/// The result of a drain.
+struct DrainResult {
     version: &'static str,
     settings: Value,
     jobs: u64,
-    took: Duration,
+    duration: Duration,
 }
 
-/// Counts jobs that were handled, in this process.
+/// The number of jobs that this process has handled. Clones share it.
 #[derive(Debug, Clone, Default)]
-struct Handled(Arc<AtomicU64>);
+struct HandledCounter(Arc<AtomicU64>);
 
-impl Handled {
-    fn one(&self) {
+impl HandledCounter {
+    fn increment(&self) {
         self.0.fetch_add(1, Ordering::Relaxed);
     }
 }
 
-/// Waits until all jobs are completed in the database, or time is up. Gives how many are, and when
-/// that was. The database is asked only when every job was handled, so that asking costs no jobs.
-async fn wait<F>(
+/// Waits until all jobs are completed in the database, or until the limit. Returns the number of completed jobs and the
+/// duration. Counts in the database only after every job was handled, so that the counts do not slow the drain down.
+async fn wait_for_completion<F>(
     load: &Load,
-    handled: &Handled,
+    handled: &HandledCounter,
     completed: impl Fn() -> F,
 ) -> Result<(u64, Duration)>
 where
@@ -105,16 +108,20 @@ where
     let started = Instant::now();
     let limit = Duration::from_secs(load.limit);
     loop {
-        let late = started.elapsed() > limit;
-        if late || handled.0.load(Ordering::Relaxed) >= load.jobs {
-            let took = started.elapsed();
+        let is_late = started.elapsed() > limit;
+        if is_late || handled.0.load(Ordering::Relaxed) >= load.jobs {
+            let duration = started.elapsed();
             let done = completed().await?;
-            ensure!(done <= load.jobs, "{done} of {} jobs", load.jobs);
-            if late || done == load.jobs {
-                return Ok((done, took));
+            ensure!(
+                done <= load.jobs,
+                "the database has {done} completed jobs, but only {} were queued",
+                load.jobs
+            );
+            if is_late || done == load.jobs {
+                return Ok((done, duration));
             }
         }
-        sleep(LOOK).await;
+        sleep(POLL_INTERVAL).await;
     }
 }
 
@@ -131,7 +138,7 @@ async fn main() -> Result<()> {
         "version": drained.version,
         "settings": drained.settings,
         "jobs": drained.jobs,
-        "seconds": drained.took.as_secs_f64(),
+        "seconds": drained.duration.as_secs_f64(),
     });
     println!("{line}");
     Ok(())

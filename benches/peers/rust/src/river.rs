@@ -1,5 +1,5 @@
-//! riverqueue. Tuned as its own `riverqueue bench`: 2000 workers, 50 connections, a pause of 2 ms
-//! between fetches where the default is 100 ms.
+//! riverqueue. The tuned settings are those of its `riverqueue bench`: 2000 workers, 50 connections, and a pause of 2
+//! ms between fetches instead of 100 ms.
 
 use std::time::Duration;
 
@@ -11,34 +11,38 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 use sqlx::postgres::PgPoolOptions;
 
-use crate::{Drained, Handled, Load, wait};
+use crate::{DrainResult, HandledCounter, Load, wait_for_completion};
 
 #[derive(Clone, Debug, Deserialize, JobArgs, Serialize)]
 #[river(kind = "no_op")]
 struct NoOp {
-    words: String,
+    text: String,
 }
 
-pub(crate) async fn drain(load: &Load) -> Result<Drained> {
-    // 100 workers are those of its introduction, 10 connections the default of the pool.
-    let (workers, connections) = if load.tuned() { (2000, 50) } else { (100, 10) };
+pub(crate) async fn drain(load: &Load) -> Result<DrainResult> {
+    // The introduction of riverqueue uses 100 workers; 10 connections are the default of the pool.
+    let (workers, connections) = if load.is_tuned() {
+        (2000, 50)
+    } else {
+        (100, 10)
+    };
     let pool = PgPoolOptions::new()
         .max_connections(connections)
         .connect(&load.url)
         .await?;
     PostgresMigrator::new(pool.clone()).migrate_up().await?;
-    let handled = Handled::default();
+    let handled = HandledCounter::default();
     let mut all = Workers::new();
     let counter = handled.clone();
     all.add_fn(move |_: WorkContext, _: Job<NoOp>| {
         let counter = counter.clone();
         async move {
-            counter.one();
+            counter.increment();
             Ok::<_, std::io::Error>(WorkOutcome::Complete)
         }
     })?;
     let mut queue = QueueConfig::new(workers);
-    if load.tuned() {
+    if load.is_tuned() {
         queue = queue
             .with_fetch_cooldown(Duration::from_millis(2))
             .with_fetch_poll_interval(Duration::from_millis(20));
@@ -47,9 +51,9 @@ pub(crate) async fn drain(load: &Load) -> Result<Drained> {
         .workers(all)
         .queue("default", queue)
         .build()?;
-    for batch in load.batches() {
+    for batch in load.batch_sizes() {
         let jobs = (0..batch).map(|_| NoOp {
-            words: "What is due today?".into(),
+            text: "What is due today?".into(),
         });
         client.insert_many(jobs).await?;
     }
@@ -58,20 +62,20 @@ pub(crate) async fn drain(load: &Load) -> Result<Drained> {
 
     let mut running = client.start()?;
     let count = "select count(*) from river_job where state = 'completed'";
-    let (jobs, took) = wait(load, &handled, async || {
+    let (jobs, duration) = wait_for_completion(load, &handled, async || {
         let count: i64 = sqlx::query_scalar(count).fetch_one(&pool).await?;
         Ok(u64::try_from(count)?)
     })
     .await?;
     running.stop().await?;
-    Ok(Drained {
+    Ok(DrainResult {
         version: "0.5.0",
         settings: json!({
             "max_workers": workers,
             "connections": connections,
-            "fetch_cooldown_ms": if load.tuned() { 2 } else { 100 },
+            "fetch_cooldown_ms": if load.is_tuned() { 2 } else { 100 },
         }),
         jobs,
-        took,
+        duration,
     })
 }

@@ -44,14 +44,16 @@ pub(crate) fn delegated_cgroup() -> Result<&'static Path, &'static str> {
 
 /// Returns the group of this process.
 fn current_cgroup() -> Result<PathBuf, String> {
-    let read = |path: &str| fs::read_to_string(path).map_err(|error| format!("{path}: {error}"));
+    let read = |path: &str| {
+        fs::read_to_string(path).map_err(|error| format!("cannot read `{path}`: {error}"))
+    };
     parse_cgroup(&read("/proc/self/cgroup")?, &read("/proc/self/mountinfo")?)
 }
 
 /// Parses the group of a process from its `cgroup` and `mountinfo` files (cgroups(7), `proc_pid_mountinfo(5)`).
 fn parse_cgroup(groups: &str, mounts: &str) -> Result<PathBuf, String> {
-    let own = groups.lines().find_map(|line| line.strip_prefix("0::"));
-    let own = own.ok_or("the kernel has no control groups of version 2")?;
+    let path = groups.lines().find_map(|line| line.strip_prefix("0::"));
+    let path = path.ok_or("the kernel has no control groups of version 2")?;
     let mount = mounts.lines().find_map(|line| {
         let (fields, kind) = line.split_once(" - ")?;
         let mut fields = fields.split(' ').skip(3);
@@ -59,9 +61,9 @@ fn parse_cgroup(groups: &str, mounts: &str) -> Result<PathBuf, String> {
         kind.starts_with("cgroup2 ").then_some((root, point))
     });
     let (root, point) = mount.ok_or("control groups of version 2 are not mounted")?;
-    let below = Path::new(own)
+    let below = Path::new(path)
         .strip_prefix(root)
-        .map_err(|_| "the own control group lies outside of what is mounted")?;
+        .map_err(|_| "this process's control group lies outside the mounted hierarchy")?;
     Ok(Path::new(point).join(below))
 }
 
@@ -69,13 +71,13 @@ fn parse_cgroup(groups: &str, mounts: &str) -> Result<PathBuf, String> {
 fn prepare_parent_cgroup(own: &Path) -> Result<PathBuf, String> {
     // A worker that has moved before, or a child of such a worker, is in the leaf already.
     if own.ends_with(WORKER_LEAF)
-        && let Some(above) = own.parent()
+        && let Some(parent) = own.parent()
     {
-        return enable_controllers(above).map(|()| above.to_owned());
+        return enable_controllers(parent).map(|()| parent.to_owned());
     }
     // systemd's `DelegateSubgroup=` puts the processes into a leaf from the start.
-    if let Some(above) = own.parent().filter(|above| is_delegated(above)) {
-        return enable_controllers(above).map(|()| above.to_owned());
+    if let Some(parent) = own.parent().filter(|parent| is_delegated(parent)) {
+        return enable_controllers(parent).map(|()| parent.to_owned());
     }
     // The root group of the machine has no such file, and the kernel does not allow limits on its processes.
     if !own.join("cgroup.type").exists() {
@@ -83,9 +85,11 @@ fn prepare_parent_cgroup(own: &Path) -> Result<PathBuf, String> {
     }
     let is_container_root = own
         .parent()
-        .is_none_or(|above| !above.join("cgroup.procs").exists());
+        .is_none_or(|parent| !parent.join("cgroup.procs").exists());
     if !(is_delegated(own) || is_container_root || !rustix::process::geteuid().is_root()) {
-        return Err("the own control group is not delegated (systemd: Delegate=yes)".to_owned());
+        return Err(
+            "this process's control group is not delegated (systemd: `Delegate=yes`)".to_owned(),
+        );
     }
     // Check before the move, so that a process without the controllers stays in its group.
     let offered = read_words(&own.join("cgroup.controllers"))?;
@@ -108,17 +112,17 @@ fn read_words(file: &Path) -> Result<Vec<String>, String> {
 
 fn check_controllers(offered: &[String]) -> Result<(), String> {
     for controller in CONTROLLERS {
-        if !offered.iter().any(|known| known == controller) {
+        if !offered.iter().any(|name| name == controller) {
             return Err(format!(
-                "the own control group has no controller {controller:?}"
+                "this process's control group has no controller `{controller}`"
             ));
         }
     }
     Ok(())
 }
 
-fn format_io_error(what: &str, file: &Path, error: &io::Error) -> String {
-    format!("cannot {what} {}: {error}", file.display())
+fn format_io_error(operation: &str, file: &Path, error: &io::Error) -> String {
+    format!("cannot {operation} `{}`: {error}", file.display())
 }
 
 /// Enables the controllers for the groups below `group`.
@@ -134,27 +138,33 @@ fn enable_controllers(group: &Path) -> Result<(), String> {
 /// Moves the processes in `group` into a leaf below it. Fails if `group` contains a process other than this one and
 /// its descendants, because other processes are not this worker's to move.
 fn move_into_leaf(group: &Path) -> Result<(), String> {
-    let own = rustix::process::getpid();
-    let table = ProcessTable::read().map_err(|error| format!("cannot read /proc: {error}"))?;
-    let mut ours: Vec<String> = table
-        .descendants([own])
+    // 1. Refuse a group with foreign processes.
+    let this_process = rustix::process::getpid();
+    let table = ProcessTable::read().map_err(|error| format!("cannot read `/proc`: {error}"))?;
+    let mut own_processes: Vec<String> = table
+        .descendants([this_process])
         .into_iter()
         .map(|process| process.pid.to_string())
         .collect();
-    ours.push(own.to_string());
+    own_processes.push(this_process.to_string());
     let members = read_words(&group.join("cgroup.procs"))?;
-    if let Some(other) = members.iter().find(|member| !ours.contains(member)) {
+    if let Some(other) = members
+        .iter()
+        .find(|member| !own_processes.contains(member))
+    {
         return Err(format!(
-            "the own control group holds process {other}, which is none of ours"
+            "this process's control group also contains the foreign process {other}"
         ));
     }
+    // 2. Create the leaf. It exists already if another worker of this group was here before.
     let leaf = group.join(WORKER_LEAF);
     match fs::create_dir(&leaf) {
         Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {
-            return Err(format_io_error("make", &leaf, &error));
+            return Err(format_io_error("create", &leaf, &error));
         }
         _ => {}
     }
+    // 3. Move the processes one by one, because the kernel takes one ID per write.
     let file = leaf.join("cgroup.procs");
     for member in members {
         // A process that has ended meanwhile need not be moved.
@@ -194,13 +204,13 @@ impl Cgroup {
     /// Creates the group and sets its limits.
     pub(super) fn create(folder: PathBuf, limits: ResourceLimits) -> io::Result<Self> {
         fs::create_dir(&folder)?;
-        let made = Self { folder, limits };
-        let set = made.set_limits();
+        let cgroup = Self { folder, limits };
+        let result = cgroup.set_limits();
         // A group with only some of the limits would look as if the kernel enforced all of them.
-        if set.is_err() {
-            fs::remove_dir(&made.folder).ok();
+        if result.is_err() {
+            fs::remove_dir(&cgroup.folder).ok();
         }
-        set.map(|()| made)
+        result.map(|()| cgroup)
     }
 
     fn set_limits(&self) -> io::Result<()> {
@@ -235,6 +245,7 @@ impl Cgroup {
         // The kernel reads `0` as the writing process.
         self.write("cgroup.procs", "0")?;
         let started = start();
+        // Move back even if `start` failed: otherwise the guard would be killed together with its own agent's group.
         fs::write(before, "0")?;
         started
     }
@@ -292,7 +303,7 @@ impl Cgroup {
     fn read_counter(&self, file: &str, name: &str) -> u64 {
         let text = fs::read_to_string(self.folder.join(file)).unwrap_or_default();
         let mut lines = text.lines().filter_map(|line| line.split_once(' '));
-        let value = lines.find(|(known, _)| *known == name);
+        let value = lines.find(|(line_name, _)| *line_name == name);
         value.and_then(|(_, value)| value.parse().ok()).unwrap_or(0)
     }
 
@@ -377,7 +388,7 @@ mod tests {
             ("cgroup.procs", ""),
         ]);
         let refused = prepare_parent_cgroup(own.path()).unwrap_err();
-        assert!(refused.contains("\"memory\""), "{refused}");
+        assert!(refused.contains("`memory`"), "{refused}");
     }
 
     #[test]
@@ -396,7 +407,7 @@ mod tests {
             ("cgroup.subtree_control", ""),
         ]);
         let refused = prepare_parent_cgroup(own.path()).unwrap_err();
-        assert!(refused.contains("process 1,"), "{refused}");
+        assert!(refused.ends_with("process 1"), "{refused}");
         assert!(!own.path().join(WORKER_LEAF).exists());
     }
 

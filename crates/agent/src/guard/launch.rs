@@ -1,7 +1,8 @@
 //! The worker's side of a guard: its start, its orders and its reports.
 //!
-//! Dropping a [`Control`] makes the guard kill its tree. If the guard does not do so in time, or is killed itself,
-//! the worker kills the guard and sweeps the tree by its marker. [`Life::clear`] becomes `true` only after that.
+//! Dropping a [`GuardControl`] makes the guard kill its tree. If the guard does not do so in time, or is killed itself,
+//! the worker kills the guard and sweeps the tree by its marker. [`ProcessState::all_ended`] becomes `true` only after
+//! that.
 
 use std::{
     collections::BTreeMap,
@@ -35,8 +36,8 @@ use super::{
 };
 use crate::exit::{ExceededLimit, ExitStatus, ResourceUsage};
 
-/// The time that a guard has to kill its tree after the worker dropped its [`Control`]. Afterwards the worker kills
-/// the guard and sweeps the tree by its marker.
+/// The time that a guard has to kill its tree after the worker dropped its [`GuardControl`]. Afterwards the worker
+/// kills the guard and sweeps the tree by its marker.
 const KILL_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// The state of an agent's processes as the worker knows it.
@@ -81,7 +82,7 @@ pub(crate) struct GuardControl {
     /// A non-blocking socket. A blocked write cannot occur in practice, because orders are a few bytes long and a
     /// guard reads them at once.
     socket: UnixStream,
-    /// Tells the watching task when the control is dropped.
+    /// Cancels a token when the control is dropped, so that the watching task limits the time of the guard's end.
     _dropped: DropGuard,
 }
 
@@ -99,7 +100,7 @@ impl GuardControl {
         self.send(GuardCommand::Lease(time))
     }
 
-    /// Requests a report of the used resources, which arrives in [`Life::used`].
+    /// Requests a report of the used resources, which arrives in [`ProcessState::resource_usage`].
     pub(crate) fn request_usage(&self) -> io::Result<()> {
         self.send(GuardCommand::ReportUsage)
     }
@@ -117,32 +118,32 @@ impl GuardControl {
 /// Starts a guard, which starts the agent. The caller must be within a tokio runtime.
 pub(crate) fn launch(tree: &GuardedProcess<'_>) -> io::Result<LaunchedGuard> {
     // 1. Create the streams and put the agent's ends into the socket. They wait there until the guard has started.
-    let (ours, theirs) = UnixStream::pair()?;
+    let (worker_socket, guard_socket) = UnixStream::pair()?;
     let (agent_stdin, stdin) = io::pipe()?;
     let (stdout, agent_stdout) = io::pipe()?;
     let (stderr, agent_stderr) = io::pipe()?;
-    let ends = AgentStreams {
+    let agent_streams = AgentStreams {
         stdin: agent_stdin,
         stdout: agent_stdout,
         stderr: agent_stderr,
     };
-    ends.send(&ours)?;
+    agent_streams.send(&worker_socket)?;
     let stdin = pipe::Sender::from_owned_fd(stdin.into())?;
     let stdout = pipe::Receiver::from_owned_fd(stdout.into())?;
     let stderr = pipe::Receiver::from_owned_fd(stderr.into())?;
-    ours.set_nonblocking(true)?;
-    let reports = tokio::net::UnixStream::from_std(ours.try_clone()?)?;
+    worker_socket.set_nonblocking(true)?;
+    let reports = tokio::net::UnixStream::from_std(worker_socket.try_clone()?)?;
 
     // 2. Build the guard's command line.
     let lease = OsString::from(tree.lease.as_millis().to_string());
     let limits = limits_argument::to_argument(tree.limits)?;
-    let group = cgroup::delegated_cgroup().ok();
-    let group = group.map(|base| Cgroup::path(base, tree.marker));
+    let cgroup_path = cgroup::delegated_cgroup().ok();
+    let cgroup_path = cgroup_path.map(|base| Cgroup::path(base, tree.marker));
     let mut command = Command::new(&tree.guard.program);
     // `ps` shows this name, because the program's own path may be `/proc/self/exe`.
     command.arg0("matins");
     command.args(&tree.guard.args).arg(lease).arg(limits);
-    command.arg(group.as_deref().unwrap_or_else(|| Path::new("")));
+    command.arg(cgroup_path.as_deref().unwrap_or_else(|| Path::new("")));
     command.args(tree.command);
     // The agent inherits the guard's environment and working directory. The variables of worker and marker come last,
     // so that an agent cannot set them and hide its processes from a sweep.
@@ -158,31 +159,31 @@ pub(crate) fn launch(tree: &GuardedProcess<'_>) -> io::Result<LaunchedGuard> {
         )
         .env(MARKER_VARIABLE, tree.marker);
     command.current_dir(tree.cwd);
-    command.stdin(Stdio::from(OwnedFd::from(theirs)));
+    command.stdin(Stdio::from(OwnedFd::from(guard_socket)));
     command.stdout(Stdio::null()).stderr(Stdio::null());
     let guard = command.spawn()?;
 
     // 3. Watch the guard.
-    let let_go = CancellationToken::new();
-    let (told, life) = watch::channel(ProcessState::default());
+    let control_dropped = CancellationToken::new();
+    let (state_sender, process_state) = watch::channel(ProcessState::default());
     tokio::spawn(watch_guard(WatchedGuard {
         guard,
         reports,
-        control_dropped: let_go.clone(),
-        process_state: told,
+        control_dropped: control_dropped.clone(),
+        process_state: state_sender,
         marker: tree.marker.to_owned(),
-        group,
+        group: cgroup_path,
     }));
     let control = GuardControl {
-        socket: ours,
-        _dropped: let_go.drop_guard(),
+        socket: worker_socket,
+        _dropped: control_dropped.drop_guard(),
     };
     Ok(LaunchedGuard {
         control,
         stdin,
         stdout,
         stderr,
-        process_state: life,
+        process_state,
     })
 }
 
@@ -195,16 +196,16 @@ struct WatchedGuard {
     group: Option<PathBuf>,
 }
 
-/// Applies the guard's reports to `Life` until the guard ends. If the guard ends without having killed its whole
-/// tree, or takes too long to kill it, kills the guard and sweeps the tree.
+/// Applies the guard's reports to the process state until the guard ends. If the guard ends without having killed its
+/// whole tree, or takes too long to kill it, kills the guard and sweeps the tree.
 async fn watch_guard(watched: WatchedGuard) {
     let WatchedGuard {
         mut guard,
         reports,
-        control_dropped: let_go,
-        process_state: told,
+        control_dropped,
+        process_state: state_sender,
         marker,
-        group,
+        group: cgroup_path,
     } = watched;
     // Returns `true` if the guard reports that no process of the tree is left.
     let listening = async {
@@ -212,57 +213,63 @@ async fn watch_guard(watched: WatchedGuard) {
         while let Ok(Some(line)) = lines.next_line().await {
             match line.parse() {
                 Ok(GuardReport::AllEnded) => return true,
-                Ok(report) => told.send_modify(|life| life.apply_report(report)),
-                Err(error) => tracing::warn!(%error, "ignored what a guard said"),
+                Ok(report) => state_sender.send_modify(|state| state.apply_report(report)),
+                Err(error) => tracing::warn!(%error, "ignored an unknown report of a guard"),
             }
         }
         false
     };
-    let patience = async {
-        let_go.cancelled().await;
+    // The time starts when the control is dropped: a guard whose control still exists may run as long as its agent.
+    let kill_deadline = async {
+        control_dropped.cancelled().await;
         tokio::time::sleep(KILL_TIMEOUT).await;
     };
     // The guard closes the socket at its end, so a killed guard ends `listening` with `false`.
-    let clear = tokio::select! {
-        clear = listening => clear,
-        () = patience => false,
+    let all_ended = tokio::select! {
+        all_ended = listening => all_ended,
+        () = kill_deadline => false,
     };
-    if !clear {
+    if !all_ended {
         guard.start_kill().ok();
     }
+    // Wait for the guard in any case, so that it does not remain as a zombie.
     if timeout(KILL_TIMEOUT, guard.wait()).await.is_err() {
-        tracing::error!(%marker, "a guard does not end");
+        tracing::error!(%marker, "a guard did not end in time");
     }
-    if !clear {
-        let swept = marker.clone();
-        let swept = tokio::task::spawn_blocking(move || {
+    if !all_ended {
+        let swept_marker = marker.clone();
+        let sweep_result = tokio::task::spawn_blocking(move || {
             // A process that escaped from the guard is still in the agent's control group.
-            let emptied = group.map_or(Ok(()), |group| Cgroup::open_existing(group).remove());
-            sweep(&swept).and_then(|killed| emptied.map(|()| killed))
+            let emptied = cgroup_path.map_or(Ok(()), |path| Cgroup::open_existing(path).remove());
+            sweep(&swept_marker).and_then(|killed| emptied.map(|()| killed))
         });
-        let swept = swept.await;
-        match swept.map_err(io::Error::other).flatten() {
-            Ok(killed) => tracing::warn!(%marker, killed, "swept the tree of a dead guard"),
-            Err(error) => tracing::error!(%marker, %error, "failed to sweep a dead guard's tree"),
+        let sweep_result = sweep_result.await;
+        match sweep_result.map_err(io::Error::other).flatten() {
+            Ok(killed) => {
+                tracing::warn!(%marker, killed, "killed the leftover processes of a dead guard");
+            }
+            Err(error) => {
+                tracing::error!(%marker, %error, "cannot kill the leftover processes of a dead guard");
+            }
         }
     }
-    // Set `clear` last, because a caller that sees it may start the run's next process at once.
-    told.send_modify(|life| {
-        life.exit_status.get_or_insert(ExitStatus::Unknown);
-        life.all_ended = true;
+    // Set `all_ended` last, because a caller that sees it may start the run's next process at once.
+    state_sender.send_modify(|state| {
+        state.exit_status.get_or_insert(ExitStatus::Unknown);
+        state.all_ended = true;
     });
 }
 
 impl ProcessState {
     fn apply_report(&mut self, report: GuardReport) {
         match report {
-            GuardReport::StartFailed(why) => self.start_error = Some(why),
+            GuardReport::StartFailed(reason) => self.start_error = Some(reason),
             GuardReport::Exited(status) => self.exit_status = Some(status),
             GuardReport::LeaseExpired => self.lease_expired = true,
-            GuardReport::LimitExceeded(excess) => {
-                self.exceeded_limit.get_or_insert(excess);
+            GuardReport::LimitExceeded(limit) => {
+                self.exceeded_limit.get_or_insert(limit);
             }
-            GuardReport::Usage(used) => self.resource_usage = (self.resource_usage.0 + 1, used),
+            GuardReport::Usage(usage) => self.resource_usage = (self.resource_usage.0 + 1, usage),
             GuardReport::AllEnded => self.all_ended = true,
         }
     }

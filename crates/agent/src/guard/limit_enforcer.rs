@@ -31,12 +31,12 @@ pub(super) struct LimitEnforcer {
 
 impl LimitEnforcer {
     pub(super) fn new(limits: ResourceLimits, cgroup: Option<Cgroup>) -> Self {
-        let looked_at = [limits.memory_bytes, limits.processes, limits.cpu_seconds];
-        let look = looked_at.iter().any(Option::is_some);
+        let polled_limits = [limits.memory_bytes, limits.processes, limits.cpu_seconds];
+        let needs_poll = polled_limits.iter().any(Option::is_some);
         Self {
             limits,
             cgroup,
-            next_poll: look.then(|| Instant::now() + POLL_INTERVAL),
+            next_poll: needs_poll.then(|| Instant::now() + POLL_INTERVAL),
         }
     }
 
@@ -115,21 +115,21 @@ impl Drop for LimitEnforcer {
 
 /// Returns the resources that the tree uses. Returns zeros if the table cannot be read, because the next poll reads
 /// it again.
-fn usage_by_process_table(closer: u64) -> ResourceUsage {
-    let table = ProcessTable::read().map(|table| table.resource_usage_below(getpid(), closer));
+fn usage_by_process_table(exact_above: u64) -> ResourceUsage {
+    let table = ProcessTable::read().map(|table| table.resource_usage_below(getpid(), exact_above));
     table.unwrap_or_default()
 }
 
 /// Sets the limits of each single process. The guard sets them for itself, because the agent inherits them; the guard
 /// needs less than any useful limit.
 fn set_process_limits(limits: ResourceLimits) -> io::Result<()> {
-    let each = [
+    let process_limits = [
         // A core dump would contain the agent's whole memory with its secrets.
         (Resource::Core, Some(0)),
         (Resource::Nofile, limits.open_files),
         (Resource::Fsize, limits.file_bytes),
     ];
-    for (resource, limit) in each {
+    for (resource, limit) in process_limits {
         let Some(limit) = limit else { continue };
         let maximum = getrlimit(resource).maximum.unwrap_or(u64::MAX).min(limit);
         let new = Rlimit {

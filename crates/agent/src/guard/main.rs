@@ -86,7 +86,7 @@ struct GuardStartError {
 
 impl<E: Into<io::Error>> From<E> for GuardStartError {
     fn from(error: E) -> Self {
-        let reason = format!("guard: {}", error.into());
+        let reason = format!("the guard failed: {}", error.into());
         Self {
             code: GUARD_FAILED_EXIT_CODE,
             reason,
@@ -120,16 +120,18 @@ impl<'a> Guard<'a> {
         args: impl IntoIterator<Item = OsString>,
     ) -> Result<Self, GuardStartError> {
         // 1. Parse the arguments.
-        let bad = |what| io::Error::new(io::ErrorKind::InvalidInput, what);
+        let invalid = |text| io::Error::new(io::ErrorKind::InvalidInput, text);
         let mut args = args.into_iter();
         let millis = args.next().and_then(|arg| arg.to_str()?.parse().ok());
-        let millis =
-            millis.ok_or_else(|| bad("the first argument is no number of milliseconds"))?;
+        let millis = millis
+            .ok_or_else(|| invalid("the first argument must be the lease in milliseconds"))?;
         let limits = args.next().unwrap_or_default();
         let limits = limits_argument::from_argument(&limits.to_string_lossy())
-            .map_err(|_| bad("the second argument is no limits"))?;
-        let group = args.next().filter(|group| !group.is_empty());
-        let program = args.next().ok_or_else(|| bad("no program to guard"))?;
+            .map_err(|_| invalid("the second argument must be the limits as JSON"))?;
+        let cgroup_path = args.next().filter(|cgroup_path| !cgroup_path.is_empty());
+        let program = args
+            .next()
+            .ok_or_else(|| invalid("the program is missing"))?;
 
         // 2. Prepare the process. Signals and the subreaper come before the start of the agent, so that no child ends
         // unnoticed and no orphan escapes.
@@ -138,12 +140,12 @@ impl<'a> Guard<'a> {
         setsid().ok();
         set_child_subreaper(Some(getpid()))?;
         // The lease counts from here, so that a slow start of the agent does not lengthen it.
-        let lease = timerfd_create(
+        let lease_timer = timerfd_create(
             TimerfdClockId::Boottime,
             TimerfdFlags::CLOEXEC | TimerfdFlags::NONBLOCK,
         )?;
-        set_timer(&lease, Duration::from_millis(millis))?;
-        let ends = AgentStreams::receive(control)?;
+        set_timer(&lease_timer, Duration::from_millis(millis))?;
+        let streams = AgentStreams::receive(control)?;
         control.set_nonblocking(true)?;
 
         // 3. Start the agent.
@@ -152,13 +154,14 @@ impl<'a> Guard<'a> {
         // guard.
         command.args(args).process_group(0);
         command
-            .stdin(ends.stdin)
-            .stdout(ends.stdout)
-            .stderr(ends.stderr);
+            .stdin(streams.stdin)
+            .stdout(streams.stdout)
+            .stderr(streams.stderr);
         // If the control group cannot be created after all, the guard enforces the limits itself.
-        let cgroup = group.and_then(|group| Cgroup::create(group.into(), limits).ok());
-        let bounds = LimitEnforcer::new(limits, cgroup);
-        let child = bounds.start(|| command.spawn());
+        let cgroup =
+            cgroup_path.and_then(|cgroup_path| Cgroup::create(cgroup_path.into(), limits).ok());
+        let limit_enforcer = LimitEnforcer::new(limits, cgroup);
+        let child = limit_enforcer.start(|| command.spawn());
         let child = child.map_err(|error| GuardStartError {
             code: NOT_STARTED_EXIT_CODE,
             reason: error.to_string(),
@@ -166,11 +169,11 @@ impl<'a> Guard<'a> {
         Ok(Self {
             control,
             received: Vec::new(),
-            lease_timer: lease,
+            lease_timer,
             child_ended,
             agent: Pid::from_child(&child),
             status: None,
-            limit_enforcer: bounds,
+            limit_enforcer,
         })
     }
 
@@ -196,12 +199,12 @@ impl<'a> Guard<'a> {
         let Self {
             control,
             status,
-            limit_enforcer: bounds,
+            limit_enforcer,
             ..
         } = self;
         // The group is empty now. Remove it before the report, because the worker may then start the agent of the run,
         // whose group has the same name as the group of the run's precheck.
-        drop(bounds);
+        drop(limit_enforcer);
         send_report(control, &GuardReport::AllEnded);
         status.unwrap_or(ExitStatus::Unknown)
     }
@@ -231,12 +234,12 @@ impl<'a> Guard<'a> {
         if control && self.read_commands()? == TreeAction::Kill {
             return Ok(TreeAction::Kill);
         }
-        if let Some(excess) = self.limit_enforcer.poll_if_due() {
-            send_report(self.control, &GuardReport::LimitExceeded(excess));
+        if let Some(limit) = self.limit_enforcer.poll_if_due() {
+            send_report(self.control, &GuardReport::LimitExceeded(limit));
             return Ok(TreeAction::Kill);
         }
-        let over = until.is_some_and(|until| until <= Instant::now());
-        Ok(if over {
+        let grace_over = until.is_some_and(|until| until <= Instant::now());
+        Ok(if grace_over {
             TreeAction::Kill
         } else {
             TreeAction::Keep
@@ -297,8 +300,8 @@ impl<'a> Guard<'a> {
                     self.status = Some(status);
                     // The kernel may have killed the process for its memory before the guard polled the group. Report
                     // the excess before the exit, so that the worker knows the cause when it sees the status.
-                    if let Some(excess) = self.limit_enforcer.limit_exceeded_in_cgroup() {
-                        send_report(self.control, &GuardReport::LimitExceeded(excess));
+                    if let Some(limit) = self.limit_enforcer.limit_exceeded_in_cgroup() {
+                        send_report(self.control, &GuardReport::LimitExceeded(limit));
                     }
                     send_report(self.control, &GuardReport::Exited(status));
                 }

@@ -78,7 +78,7 @@ impl AgentStreams<OwnedFd, OwnedFd> {
             }),
             _ => Err(io::Error::new(
                 io::ErrorKind::InvalidData,
-                "the worker did not hand over the agent's three streams",
+                "the worker did not send the agent's three streams",
             )),
         }
     }

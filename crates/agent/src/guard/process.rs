@@ -73,10 +73,10 @@ impl Process {
         }
     }
 
-    /// Returns `true` if one variable (`NAME=value`) in the environment of the process matches `such`.
-    fn has_variable(self, such: impl Fn(&[u8]) -> bool) -> bool {
+    /// Returns `true` if one variable (`NAME=value`) in the environment of the process passes `matches`.
+    fn has_variable(self, matches: impl Fn(&[u8]) -> bool) -> bool {
         fs::read(format!("/proc/{}/environ", self.pid.as_raw_nonzero()))
-            .is_ok_and(|environ| environ.split(|byte| *byte == 0).any(such))
+            .is_ok_and(|environ| environ.split(|byte| *byte == 0).any(matches))
     }
 }
 
@@ -136,22 +136,22 @@ impl ProcessTable {
     }
 
     /// Returns the resources that all descendants of `root` use. Shared memory counts for each of its processes, so
-    /// the sum is never too low. Only if it exceeds `closer`, the exact shares are read, because reading them is
+    /// the sum is never too low. Only if it exceeds `exact_above`, the exact shares are read, because reading them is
     /// expensive.
-    pub(super) fn resource_usage_below(&self, root: Pid, closer: u64) -> ResourceUsage {
+    pub(super) fn resource_usage_below(&self, root: Pid, exact_above: u64) -> ResourceUsage {
         let below: HashSet<Process> = self.descendants([root]).into_iter().collect();
         let rows = || self.0.iter().filter(|row| below.contains(&row.process));
         let page = rustix::param::page_size() as u64;
         let resident = |row: &ProcessRow| row.resident_pages * page;
         let mut memory = rows().map(resident).sum();
-        if memory > closer {
+        if memory > exact_above {
             memory = rows()
                 .map(|row| proportional_bytes(row.process.pid).unwrap_or_else(|| resident(row)))
                 .sum();
         }
-        let own = self.0.iter().find(|row| row.process.pid == root);
+        let root_row = self.0.iter().find(|row| row.process.pid == root);
         // The guard, as the new parent, has reaped the orphans that have ended. Their time is in its own row.
-        let ticks: u64 = rows().chain(own).map(|row| row.cpu_ticks).sum();
+        let ticks: u64 = rows().chain(root_row).map(|row| row.cpu_ticks).sum();
         ResourceUsage {
             memory_bytes: memory,
             processes: rows().map(|row| row.threads).sum(),
@@ -159,11 +159,11 @@ impl ProcessTable {
         }
     }
 
-    /// Returns all processes with a variable that matches `such`, and all their descendants, whose own environment
+    /// Returns all processes with a variable that passes `matches`, and all their descendants, whose own environment
     /// may have been cleared. Never returns `except` or a zombie.
     pub(super) fn processes_with_variable(
         &self,
-        such: impl Fn(&[u8]) -> bool,
+        matches: impl Fn(&[u8]) -> bool,
         except: Pid,
     ) -> Vec<Process> {
         let live = self
@@ -172,14 +172,14 @@ impl ProcessTable {
             .filter(|row| !row.is_zombie)
             .map(|row| row.process);
         let mut marked: Vec<Process> = live
-            .filter(|process| process.pid != except && process.has_variable(&such))
+            .filter(|process| process.pid != except && process.has_variable(&matches))
             .collect();
         let below = self.descendants(marked.iter().map(|process| process.pid));
-        let known: HashSet<Process> = marked.iter().copied().collect();
+        let seen: HashSet<Process> = marked.iter().copied().collect();
         marked.extend(
             below
                 .into_iter()
-                .filter(|process| process.pid != except && !known.contains(process)),
+                .filter(|process| process.pid != except && !seen.contains(process)),
         );
         marked
     }

@@ -8,7 +8,7 @@ use rustix::process::getpid;
 
 use super::{MARKER_VARIABLE, WORKER_VARIABLE, kill::stop_and_kill, process::ProcessTable};
 
-/// The most rounds of a sweep; [`PAUSE`] lies between two of them.
+/// The most rounds of a sweep; [`SWEEP_PAUSE`] lies between two of them.
 const MAX_SWEEP_ROUNDS: u32 = 500;
 const SWEEP_PAUSE: Duration = Duration::from_millis(10);
 
@@ -30,11 +30,11 @@ pub fn sweep(marker: &str) -> io::Result<usize> {
 /// descendants. Returns the number of processes. The variable `MATINS_RUN_WORKER` in the environment names the
 /// worker. Otherwise the function works as [`sweep`].
 ///
-/// The function finds the remaining processes of runs that other workers have given up, whose markers are therefore unknown
-/// here.
+/// The function finds the remaining processes of runs that other workers have given up, whose markers are therefore
+/// unknown here.
 pub fn sweep_workers(is_dead: impl Fn(&str) -> bool) -> io::Result<usize> {
     let prefix = format!("{WORKER_VARIABLE}=");
-    kill_all("a worker that is gone", |variable| {
+    kill_all("dead workers", |variable| {
         variable
             .strip_prefix(prefix.as_bytes())
             .and_then(|worker| str::from_utf8(worker).ok())
@@ -43,11 +43,13 @@ pub fn sweep_workers(is_dead: impl Fn(&str) -> bool) -> io::Result<usize> {
 }
 
 /// Kills every process with a matching variable until a round finds none.
-fn kill_all(what: &str, has: impl Fn(&[u8]) -> bool) -> io::Result<usize> {
+fn kill_all(owner: &str, matches: impl Fn(&[u8]) -> bool) -> io::Result<usize> {
     let mut killed = 0;
     for _ in 0..MAX_SWEEP_ROUNDS {
         let found =
-            stop_and_kill(|| Ok(ProcessTable::read()?.processes_with_variable(&has, getpid())))?;
+            stop_and_kill(
+                || Ok(ProcessTable::read()?.processes_with_variable(&matches, getpid())),
+            )?;
         if found == 0 {
             return Ok(killed);
         }
@@ -57,6 +59,6 @@ fn kill_all(what: &str, has: impl Fn(&[u8]) -> bool) -> io::Result<usize> {
     }
     Err(io::Error::new(
         io::ErrorKind::TimedOut,
-        format!("processes of {what} outlive SIGKILL"),
+        format!("processes of {owner} are still alive after SIGKILL"),
     ))
 }

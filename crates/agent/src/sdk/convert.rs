@@ -29,13 +29,15 @@ fn protocol_name(value: impl Serialize) -> String {
 
 /// Parses the parameters of a `session/update`. Returns `None` if the update belongs to another session.
 pub(crate) fn parse_update(params: Value, session: &AcpSessionId) -> Option<Update> {
-    let about = params.get("sessionId").and_then(Value::as_str);
-    if about.is_some_and(|about| about != session.as_str()) {
+    let session_id = params.get("sessionId").and_then(Value::as_str);
+    if session_id.is_some_and(|session_id| session_id != session.as_str()) {
         return None;
     }
-    let known = schema::SessionNotification::deserialize(&params);
-    let understood = known.ok().and_then(|known| convert_update(known.update));
-    Some(understood.unwrap_or(Update::Other(params)))
+    let notification = schema::SessionNotification::deserialize(&params);
+    let update = notification
+        .ok()
+        .and_then(|notification| convert_update(notification.update));
+    Some(update.unwrap_or(Update::Other(params)))
 }
 
 fn text(chunk: ContentChunk) -> Option<String> {
@@ -46,10 +48,10 @@ fn text(chunk: ContentChunk) -> Option<String> {
 }
 
 /// Returns the output of a tool: the raw output if there is one, else the content for people.
-fn output(raw: Option<Value>, shown: Vec<ToolCallContent>) -> Option<Value> {
+fn output(raw: Option<Value>, content: Vec<ToolCallContent>) -> Option<Value> {
     raw.or_else(|| {
-        let shown = (!shown.is_empty()).then_some(shown)?;
-        serde_json::to_value(shown).ok()
+        let content = (!content.is_empty()).then_some(content)?;
+        serde_json::to_value(content).ok()
     })
 }
 
@@ -245,7 +247,7 @@ pub(super) fn stop_reason(reason: schema::StopReason) -> Result<StopReason, Call
         schema::StopReason::Cancelled => StopReason::Cancelled,
         other => {
             return Err(CallError::Malformed(format!(
-                "unknown stop reason {other:?}"
+                "unknown stop reason `{other:?}`"
             )));
         }
     })
@@ -290,18 +292,18 @@ pub(super) fn outcome(option: Option<&str>) -> schema::RequestPermissionOutcome 
 
 /// Converts a result as the reply to every request that has a reply type of its own.
 #[cfg(fuzzing)]
-pub(crate) fn answers(result: &Value) {
-    if let Ok(answer) = schema::InitializeResponse::deserialize(result) {
-        capabilities(answer);
+pub(crate) fn convert_all_replies(result: &Value) {
+    if let Ok(initialized) = schema::InitializeResponse::deserialize(result) {
+        capabilities(initialized);
     }
-    if let Ok(made) = schema::NewSessionResponse::deserialize(result) {
-        let id = AcpSessionId::new(made.session_id.0.as_ref());
-        open_session(id, made.modes, made.config_options);
+    if let Ok(created) = schema::NewSessionResponse::deserialize(result) {
+        let id = AcpSessionId::new(created.session_id.0.as_ref());
+        open_session(id, created.modes, created.config_options);
     }
     if let Ok(loaded) = schema::LoadSessionResponse::deserialize(result) {
         open_session(AcpSessionId::new("s"), loaded.modes, loaded.config_options);
     }
-    if let Ok(answered) = schema::PromptResponse::deserialize(result) {
-        stop_reason(answered.stop_reason).ok();
+    if let Ok(prompted) = schema::PromptResponse::deserialize(result) {
+        stop_reason(prompted.stop_reason).ok();
     }
 }

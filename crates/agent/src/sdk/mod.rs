@@ -91,7 +91,10 @@ impl Connection {
                 Ok(())
             });
             if let Err(error) = driven.await {
-                tracing::debug!(code = i32::from(error.code), "an agent's connection broke");
+                tracing::debug!(
+                    code = i32::from(error.code),
+                    "the connection to an agent failed"
+                );
             }
         });
         match connection.await {
@@ -134,9 +137,13 @@ impl Connection {
         servers: &[McpServer],
     ) -> Result<OpenSession, CallError> {
         let request = schema::NewSessionRequest::new(cwd).mcp_servers(convert::servers(servers));
-        let made: schema::NewSessionResponse = parse_reply(self.call(request).await?)?;
-        let id = AcpSessionId::new(made.session_id.0.as_ref());
-        Ok(convert::open_session(id, made.modes, made.config_options))
+        let created: schema::NewSessionResponse = parse_reply(self.call(request).await?)?;
+        let id = AcpSessionId::new(created.session_id.0.as_ref());
+        Ok(convert::open_session(
+            id,
+            created.modes,
+            created.config_options,
+        ))
     }
 
     pub(crate) async fn resume(
@@ -181,7 +188,7 @@ impl Connection {
         let ids = page.sessions.iter();
         Ok(Page {
             sessions: ids
-                .map(|known| AcpSessionId::new(known.session_id.0.as_ref()))
+                .map(|listed| AcpSessionId::new(listed.session_id.0.as_ref()))
                 .collect(),
             next: page.next_cursor,
         })
@@ -263,7 +270,7 @@ fn check_same_session(answer: &Value, id: &AcpSessionId) -> Result<(), CallError
     match answer.get("sessionId") {
         Some(other) if other.as_str() != Some(id.as_str()) => {
             let other = truncate(other.to_string());
-            let wrong = format!("it restored the session {other} instead of {id}");
+            let wrong = format!("the agent restored session {other} instead of `{id}`");
             Err(CallError::Malformed(wrong))
         }
         _ => Ok(()),
@@ -339,10 +346,10 @@ fn write_lines(
     sink::unfold(
         (stdin, requests),
         async |(mut stdin, requests), mut line: String| {
-            let answer = is_reply(&line);
+            let is_answer = is_reply(&line);
             line.push('\n');
             stdin.write_all(line.as_bytes()).await?;
-            if answer {
+            if is_answer {
                 requests.add_permits(1);
             }
             Ok((stdin, requests))

@@ -1,4 +1,4 @@
-//! Commands that are no agents, under a guard.
+//! Commands that speak no protocol, under a guard.
 
 use std::{collections::BTreeMap, time::Duration};
 
@@ -19,7 +19,7 @@ fn command(world: &World, words: &str) -> Command {
     }
 }
 
-/// Words that begin a process in a session of its own, which takes no hint, and then wait.
+/// Returns a shell script that starts a process in a new session, which ignores SIGTERM, and then waits.
 fn unstoppable_script(world: &World) -> String {
     let began = world.path("began");
     format!(
@@ -39,7 +39,7 @@ async fn command_end_has_status_and_output_tail() {
             "err\n",
         ),
         ("kill -9 $$", ExitStatus::Signal(9), ""),
-        // It has nothing to read.
+        // The standard input of a command is empty.
         ("cat; echo read", ExitStatus::Code(0), "read\n"),
     ] {
         let running = command(&world, words).start().unwrap();

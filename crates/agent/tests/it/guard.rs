@@ -15,7 +15,7 @@ use crate::support::{
     wait_for_file, with_timeout,
 };
 
-/// A worker in a process of its own, with an agent that is ready.
+/// Starts a worker process with an agent that is ready for a prompt.
 async fn worker(world: &World, script: &Script, lease: Duration) -> Child {
     let ready = world.path("ready");
     let worker = Command::new(program_path().unwrap())
@@ -33,7 +33,7 @@ async fn worker(world: &World, script: &Script, lease: Duration) -> Child {
     worker
 }
 
-/// An agent that can only be killed.
+/// Returns the script of an agent that only SIGKILL ends.
 fn unstoppable_script(world: &World) -> Script {
     let mut script = world.script();
     script.ignores_end_of_input = true;
@@ -82,7 +82,7 @@ async fn renewed_lease_keeps_agent_alive() {
     let (agent, _) = world.open(&world.script()).await;
     agent.lease().renew(Duration::from_millis(100)).unwrap();
     agent.lease().renew(TEST_TIMEOUT * 10).unwrap();
-    // The death of this one shows that the time of the first lease has passed.
+    // The death of this agent proves that the time of the first lease has passed.
     let witness = other.start(&other.script()).await;
     witness.lease().renew(Duration::from_millis(200)).unwrap();
     other.wait_until_nothing_is_alive().await;
@@ -106,7 +106,7 @@ async fn killed_guard_tree_is_swept() {
     };
     let ((end, _), ()) = tokio::join!(with_timeout(send_prompt(&agent, "go")), kill);
     let PromptError::AgentExited(ended) = end.unwrap_err() else {
-        panic!("it was killed")
+        panic!("the agent was killed")
     };
     assert_eq!(ended.status, ExitStatus::Unknown);
     assert!(agent.lease().renew(TEST_TIMEOUT).is_err());
@@ -205,7 +205,7 @@ async fn lease_can_be_renewed_while_agent_starts() {
     let starting = Agent::launch(launch, Arc::new(AlwaysDecide(Decision::Deny)));
     let starting = starting.await.unwrap();
     let lease = starting.lease();
-    // It has only the first word, and shows when that would have ended the other one.
+    // The lease of the canary is never renewed, so its death shows when the other lease would have been over.
     let canary = World::new();
     let mut script = canary.script();
     script.before_initialize = vec![
@@ -231,7 +231,7 @@ async fn lease_can_be_renewed_while_agent_starts() {
     let (ready, ended, ()) = Box::pin(with_timeout(all)).await;
     assert!(ended.is_err(), "its lease is over");
     world.end(ready.unwrap()).await;
-    assert!(lease.renew(TEST_TIMEOUT).is_err(), "its agent is gone");
+    assert!(lease.renew(TEST_TIMEOUT).is_err(), "the agent was dropped");
 }
 
 #[tokio::test]
@@ -266,7 +266,7 @@ async fn agent_above_process_limit_is_killed_with_descendants() {
 
 #[test]
 fn kernel_limits_cgroup_or_reason_is_returned() {
-    // Says it where somebody looks: on a machine without a delegated group only guards hold them.
+    // Print the group, because a machine without a delegated group tests only the limits that guards enforce.
     match agent::guard::kernel_limits_cgroup() {
         Ok(base) => assert!(base.join("cgroup.subtree_control").exists()),
         Err(reason) => {

@@ -1,6 +1,5 @@
-//! The client against the scripted agent, and the guard against processes that try to get away.
-//!
-//! Needs `matins-testkit`: `cargo build -p matins-testkit` first.
+//! Tests the client against the scripted agent, and the guard against processes that try to escape. Needs the program
+//! `matins-testkit`: run `cargo build -p matins-testkit` first.
 
 #![expect(
     clippy::unwrap_used,

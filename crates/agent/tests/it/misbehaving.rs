@@ -1,4 +1,4 @@
-//! Agents that break the rules of the wire.
+//! Agents that break the rules of the protocol.
 
 use agent::{Limits, PromptError, StartError, UnreadableOutput, Update};
 use model::outcome::StopReason;
@@ -139,7 +139,7 @@ async fn update_flood_waits_for_slow_reader_without_loss() {
     world.end(agent).await;
 }
 
-/// How much a process has written so far, in bytes.
+/// Returns the number of bytes that a process has written so far.
 fn bytes_written(pid: rustix::process::Pid) -> u64 {
     let io = std::fs::read_to_string(format!("/proc/{}/io", pid.as_raw_nonzero())).unwrap();
     let line = io.lines().find_map(|line| line.strip_prefix("wchar: "));
@@ -158,7 +158,7 @@ async fn update_flood_blocks_in_the_pipe_without_reader() {
     let pid = pid_of(&world.marker(), "agent");
     let stuck = async {
         with_timeout(received.recv()).await.unwrap();
-        // It writes no more once nobody reads: the same for many looks.
+        // The agent stops writing once the reader stops: the number stays the same in many polls.
         let (mut before, mut same) = (0, 0);
         eventually(|| {
             let now = bytes_written(pid);
@@ -170,7 +170,7 @@ async fn update_flood_blocks_in_the_pipe_without_reader() {
         before
     };
     let bytes = tokio::select! {
-        _ = agent.prompt("go", updates) => panic!("nobody reads"),
+        _ = agent.prompt("go", updates) => panic!("the prompt ended although no reader takes its updates"),
         bytes = stuck => bytes,
     };
     assert!(bytes < 1_000_000, "{bytes} of a billion bytes were taken");
@@ -188,10 +188,10 @@ async fn agent_with_unread_update_flood_can_be_shut_down() {
     let (agent, _) = world.open(&script).await;
     let (updates, mut received) = mpsc::channel(1);
     tokio::select! {
-        _ = agent.prompt("go", updates) => panic!("nobody reads"),
+        _ = agent.prompt("go", updates) => panic!("the prompt ended although no reader takes its updates"),
         update = received.recv() => assert!(update.is_some()),
     }
-    // The receiver stays, and stays full.
+    // The receiver is not dropped and stays full.
     let mut grace = crate::support::long_grace_periods();
     grace.close = std::time::Duration::from_millis(10);
     grace.eof = std::time::Duration::from_millis(10);

@@ -92,7 +92,7 @@ async fn bare_permission_request_takes_kind_and_title_of_tool_call() {
             "kind": "execute", "status": "pending"}),
         ),
         Step::Update(
-            json!({"sessionUpdate": "update_tool_call", "toolCallId": "1",
+            json!({"sessionUpdate": "tool_call_update", "toolCallId": "1",
             "title": "git push"}),
         ),
         ask("1"),
@@ -108,7 +108,7 @@ async fn bare_permission_request_takes_kind_and_title_of_tool_call() {
     world.end(agent).await;
 }
 
-/// Never decides, and tells that it was asked.
+/// Permissions that never decide, and report each request.
 struct UndecidedPermissions(mpsc::UnboundedSender<()>);
 
 impl Permissions for UndecidedPermissions {
@@ -127,7 +127,7 @@ async fn prompt_cancel_cancels_pending_and_later_permissions() {
         options: vec![("yes".into(), "allow_once".into())],
         times: 3,
     };
-    // What is asked after the cancelling is answered the same way.
+    // A request after the cancellation gets the same answer.
     let steps = vec![
         three,
         Step::request_permission("2", "ls", "execute"),
@@ -145,7 +145,7 @@ async fn prompt_cancel_cancels_pending_and_later_permissions() {
     let prompt = gather_during(agent.prompt("go", updates), &mut received);
     let ((end, mut told), ()) = tokio::join!(prompt, cancel);
     assert_eq!(end.unwrap(), StopReason::Cancelled);
-    // What was cancelled may be reported after the answer.
+    // A cancelled request may be reported after the answer of the prompt.
     let ((), late) = gather_during(
         async {
             world.end(agent).await;
@@ -182,7 +182,7 @@ async fn permission_request_outside_prompt_is_cancelled() {
     world.end(agent).await;
 }
 
-/// Decides the second request before the first.
+/// Permissions that decide the second request before the first.
 struct ReversedPermissions(Mutex<Option<tokio::sync::oneshot::Sender<()>>>);
 
 impl Permissions for ReversedPermissions {

@@ -1,4 +1,4 @@
-//! Prompts, what is told meanwhile, and how they end.
+//! Prompts, their updates and their ends.
 
 use agent::{Cost, ExitStatus, GracePeriods, PlanEntry, PromptError, ToolCall, Update, Usage};
 use model::{agent::RestoreBy, outcome::StopReason};
@@ -69,7 +69,7 @@ async fn all_update_kinds_arrive_in_order() {
             "kind": "execute", "status": "pending", "rawInput": {"command": "ls"}}),
         ),
         update(
-            json!({"sessionUpdate": "update_tool_call", "toolCallId": "1",
+            json!({"sessionUpdate": "tool_call_update", "toolCallId": "1",
             "status": "completed", "rawOutput": "a b"}),
         ),
         update(json!({"sessionUpdate": "plan", "entries": [
@@ -166,7 +166,7 @@ async fn updates_after_the_answer_are_delivered() {
     };
     let ((), told) = gather_during(end, &mut received).await;
     assert_eq!(text(&told), "late");
-    assert!(received.recv().await.is_none(), "nobody is left to tell");
+    assert!(received.recv().await.is_none(), "the sender was dropped");
 }
 
 #[tokio::test]
@@ -238,7 +238,7 @@ async fn dropped_prompt_is_cancelled_and_blocks_later_prompts() {
         send_prompt(&agent, "more").await.0.unwrap_err(),
         PromptError::PromptInProgress
     );
-    // It does not answer `session/close` either.
+    // The agent does not reply to `session/close` either.
     let grace = GracePeriods {
         close: std::time::Duration::ZERO,
         ..long_grace_periods()
@@ -266,7 +266,7 @@ async fn agent_crash_during_prompt_returns_exit_and_partial_text() {
         assert_eq!(text(&told), "half an ");
         let exit = world.end(agent).await;
         assert_eq!(exit.status, status);
-        // The agent has kept the prompt: a blind retry would show it twice.
+        // The agent has stored the prompt, so a blind retry would show it twice.
         let kept = script.home.join(format!("sessions/{}.json", opened.id));
         assert!(std::fs::read_to_string(kept).unwrap().contains("go"));
     }

@@ -1,4 +1,4 @@
-//! Taking a session up again, and every way in which that fails.
+//! The restore of a session, and every way in which it fails.
 
 use std::{collections::BTreeMap, time::Duration};
 
@@ -17,7 +17,7 @@ fn server() -> McpServer {
     }
 }
 
-/// Restores the one session of the world and answers how that went.
+/// Restores the only session of the world and returns the result.
 async fn restore(world: &World, script: &Script, how: RestoreBy) -> Result<(), OpenError> {
     let opened = world.prompted_session(&world.script()).await;
     let agent = world.start(script).await;

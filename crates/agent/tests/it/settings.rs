@@ -1,4 +1,4 @@
-//! Modes and settings.
+//! Modes and settings of a session.
 
 use std::collections::BTreeMap;
 
@@ -89,7 +89,7 @@ async fn unknown_mode_setting_or_value_lists_offered_ones() {
         .unwrap_err();
     assert_eq!(
         error.to_string(),
-        "set the mode \"yolo\": the agent offers ask, code"
+        "unknown mode `yolo`; the agent offers ask, code"
     );
     let error = agent
         .apply_settings(None, &settings_map(&[("speed", "1")]))
@@ -97,7 +97,7 @@ async fn unknown_mode_setting_or_value_lists_offered_ones() {
         .unwrap_err();
     assert_eq!(
         error.to_string(),
-        "set \"speed\": the agent's settings are effort, model"
+        "unknown setting `speed`; the agent offers effort, model"
     );
     let error = agent
         .apply_settings(None, &settings_map(&[("model", "huge")]))
@@ -105,7 +105,7 @@ async fn unknown_mode_setting_or_value_lists_offered_ones() {
         .unwrap_err();
     assert_eq!(
         error.to_string(),
-        "set \"model\" to \"huge\": the agent takes small, large"
+        "invalid value `huge` of setting `model`; the agent accepts small, large"
     );
     world.end(agent).await;
 }

@@ -8,7 +8,7 @@ use tokio::sync::mpsc;
 
 use crate::support::{World, events, is_alive, long_grace_periods, send_prompt, with_timeout};
 
-/// Steps that run out at once, for agents that ignore them.
+/// Returns grace periods of zero, for agents that ignore every step.
 fn zero_grace_periods() -> GracePeriods {
     GracePeriods {
         cancel: Duration::ZERO,
@@ -108,10 +108,10 @@ async fn orphaned_agent_of_exited_wrapper_is_killed() {
     let mut script = world.script();
     script.ignores_end_of_input = true;
     let command = script.command().unwrap();
-    // The shell starts the agent in the background and is gone at once, like some launchers.
+    // The shell starts the agent in the background and exits at once, like some launchers.
     let wrapper = ["/bin/sh", "-c", "\"$0\" \"$@\" <&0 & exit 0"].map(str::to_owned);
     let launch = world.launch_command(wrapper.into_iter().chain(command).collect());
-    // The guard takes the tree down once its first process is gone, so this may not even start.
+    // The guard kills the tree once its first process has ended, so even the start may fail.
     if let Ok(agent) = crate::support::start(launch).await {
         world.end(agent).await;
     }

@@ -1,4 +1,4 @@
-//! Starting: version, sign-in, limits, and failing without leaving anything.
+//! The start of an agent: protocol version, sign-in, limits, and failures that leave no process.
 
 use std::{sync::Arc, time::Duration};
 
@@ -198,7 +198,7 @@ async fn unknown_sign_in_method_error_lists_offered_methods() {
     assert!(
         error
             .to_string()
-            .ends_with("\"browser\": the agent offers api-key"),
+            .ends_with("`browser`; the agent offers api-key"),
         "{error}"
     );
     assert!(world.alive().is_empty());

@@ -1,4 +1,4 @@
-//! Starting scripted agents, and looking whether anything of them is left.
+//! Starts scripted agents, and checks that no process of them is left.
 
 use std::{
     collections::BTreeMap,
@@ -18,11 +18,11 @@ use tempfile::TempDir;
 use testkit::scripted::{Event, PromptLog, Script, program_path};
 use tokio::sync::mpsc;
 
-/// What nothing here should take. Not waited for unless something hangs.
+/// The longest wait of a test. It is reached only if something hangs.
 pub(crate) const TEST_TIMEOUT: Duration = Duration::from_secs(30);
 const POLL_INTERVAL: Duration = Duration::from_millis(5);
 
-/// A folder of its own for one test; its path is the marker of all its processes.
+/// A folder for one test. Its path is the marker of all processes of the test.
 pub(crate) struct World {
     folder: TempDir,
 }
@@ -76,14 +76,14 @@ impl World {
         start(self.launch(script)).await.unwrap()
     }
 
-    /// Starts an agent with a new session.
+    /// Starts an agent and creates a session.
     pub(crate) async fn open(&self, script: &Script) -> (Agent, OpenSession) {
         let agent = self.start(script).await;
         let opened = agent.new_session(self.cwd(), &[]).await.unwrap();
         (agent, opened)
     }
 
-    /// A session that had one whole turn, by an agent that is gone.
+    /// Creates a session and takes one whole turn in it, with an agent that has ended since.
     pub(crate) async fn prompted_session(&self, script: &Script) -> OpenSession {
         let (agent, opened) = self.open(script).await;
         send_prompt(&agent, "first").await.0.unwrap();
@@ -91,14 +91,14 @@ impl World {
         opened
     }
 
-    /// Shuts an agent down and checks that nothing is left.
+    /// Shuts an agent down and checks that no process is left.
     pub(crate) async fn end(&self, agent: Agent) -> Exit {
         let exit = with_timeout(agent.shutdown(long_grace_periods())).await;
         assert_eq!(self.alive(), [] as [String; 0]);
         exit
     }
 
-    /// All processes that carry the marker, as their command lines.
+    /// Returns the command lines of all live processes with the marker of this world.
     pub(crate) fn alive(&self) -> Vec<String> {
         alive(&self.marker())
     }
@@ -124,7 +124,7 @@ pub(crate) fn guard_program() -> GuardProgram {
     }
 }
 
-/// A shutdown whose steps never run out by a slow machine.
+/// Returns grace periods that do not end on a slow machine.
 pub(crate) fn long_grace_periods() -> GracePeriods {
     GracePeriods {
         cancel: TEST_TIMEOUT,
@@ -142,7 +142,7 @@ pub(crate) async fn start(launch: Launch) -> Result<Agent, StartError> {
     .await
 }
 
-/// Prompts and gathers the updates up to the answer.
+/// Sends a prompt and collects the updates up to the answer.
 pub(crate) async fn send_prompt(
     agent: &Agent,
     text: &str,
@@ -151,7 +151,7 @@ pub(crate) async fn send_prompt(
     gather_during(agent.prompt(text, updates), &mut received).await
 }
 
-/// Gathers the updates that come until something is done.
+/// Collects the updates until a future completes.
 pub(crate) async fn gather_during<T>(
     work: impl Future<Output = T>,
     received: &mut mpsc::Receiver<Update>,
@@ -174,7 +174,7 @@ pub(crate) async fn gather_during<T>(
     (done, told)
 }
 
-/// All pieces of the answer, put together.
+/// Returns all pieces of the answer, joined.
 pub(crate) fn text(told: &[Update]) -> String {
     let pieces = told.iter().filter_map(|update| match update {
         Update::Text(text) => Some(text.as_str()),
@@ -197,7 +197,7 @@ pub(crate) async fn with_timeout<T>(work: impl Future<Output = T>) -> T {
         .expect("this hangs")
 }
 
-/// Waits for what only the outside world can show.
+/// Polls until a condition of the outside world holds.
 pub(crate) async fn eventually(mut holds: impl FnMut() -> bool) {
     with_timeout(async {
         while !holds() {
@@ -211,7 +211,7 @@ pub(crate) async fn wait_for_file(path: &Path) {
     eventually(|| path.exists()).await;
 }
 
-/// The command lines of all live processes with the marker in their environment.
+/// Returns the command lines of all live processes with this marker in their environment.
 pub(crate) fn alive(marker: &str) -> Vec<String> {
     let assignment = format!("{MARKER_VARIABLE}={marker}");
     let mut found = Vec::new();
@@ -233,7 +233,7 @@ pub(crate) fn alive(marker: &str) -> Vec<String> {
     found
 }
 
-/// The id of the one live process with the marker whose command line has this argument.
+/// Returns the ID of the only live process with this marker whose command line has this argument.
 pub(crate) fn pid_of(marker: &str, argument: &str) -> rustix::process::Pid {
     let found = alive(marker);
     let has = |line: &&String| line.split(['\0', ' ']).nth(2) == Some(argument);
@@ -245,7 +245,7 @@ pub(crate) fn pid_of(marker: &str, argument: &str) -> rustix::process::Pid {
     rustix::process::Pid::from_raw(pid).unwrap()
 }
 
-/// Whether a process of this id is alive. For one without a marker.
+/// Returns `true` if the process whose ID is in this file is alive. For a process without a marker.
 pub(crate) fn is_alive(pid_file: &Path) -> bool {
     let pid = fs::read_to_string(pid_file).unwrap();
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();

@@ -12,7 +12,7 @@ pub(super) fn describe(document: &mut Value) {
     for_each_operation(document, |operation| {
         for key in ERROR_STATUS_KEYS {
             operation["responses"][key] = json!({
-                "description": "The request was not done, for the reason in the body.",
+                "description": "The request failed for the reason in the body.",
                 "content": {
                     "application/problem+json": { "schema": { "$ref": "#/components/schemas/Problem" } },
                 },

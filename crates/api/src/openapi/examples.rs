@@ -1,5 +1,6 @@
 //! Examples of requests and responses, made of the schemas and of the values at the end of this file.
 
+use api_types::ProblemKind;
 use serde_json::{Map, Value, json};
 
 use super::{
@@ -27,10 +28,10 @@ pub(super) fn add(document: &mut Value) {
             request.fill(content);
         }
         let responses = operation["responses"].as_object_mut().into_iter().flatten();
-        for (status, answer) in responses {
+        for (status, response_body) in responses {
             if ERROR_STATUS_KEYS.contains(&status.as_str()) {
-                answer["content"]["application/problem+json"]["example"] = problem_example();
-            } else if let Some(content) = answer.get_mut("content") {
+                response_body["content"]["application/problem+json"]["example"] = problem_example();
+            } else if let Some(content) = response_body.get_mut("content") {
                 response.fill(content);
             }
         }
@@ -70,7 +71,7 @@ impl Examples<'_> {
         }
         if let Some(name) = schema_ref_name(schema) {
             return match schema_example(name) {
-                Some(known) => known,
+                Some(example) => example,
                 None => self.value(field, &self.schemas[name], depth + 1),
             };
         }
@@ -91,7 +92,7 @@ impl Examples<'_> {
             return example.clone();
         }
         let types = schema["type"].as_array();
-        let named = types.and_then(|types| types.iter().find(|one| **one != "null"));
+        let named = types.and_then(|types| types.iter().find(|name| **name != "null"));
         match named.unwrap_or(&schema["type"]).as_str() {
             Some("object") => self.object(schema, depth),
             Some("array") => json!([self.value(field, &schema["items"], depth + 1)]),
@@ -112,7 +113,7 @@ impl Examples<'_> {
             .collect();
         let properties = schema["properties"].as_object().into_iter().flatten();
         let shown = properties.filter_map(|(name, property)| {
-            let is_required = required.iter().any(|one| *one == name);
+            let is_required = required.iter().any(|field| *field == name);
             let value = if self.is_request && !is_required {
                 request_field_example(name)?
             } else if !self.is_request && is_nullable(property) {
@@ -209,9 +210,9 @@ fn problem_example() -> Value {
     json!({
         "type": "/api/v1/docs#problem-invalid",
         "kind": "invalid",
-        "title": "The request cannot be taken",
+        "title": ProblemKind::Invalid.title(),
         "status": 400,
-        "detail": "failed to take limit 501: accepted are 1 to 500",
+        "detail": "invalid `limit` 501: accepted are 1 to 500",
         "field": "limit",
     })
 }

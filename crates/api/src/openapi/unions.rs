@@ -42,12 +42,12 @@ pub(super) fn add_discriminators(document: &mut Value) {
 fn discriminator(schema: &Value) -> Option<String> {
     let items = schema["oneOf"].as_array()?;
     let mut candidates = items.first()?["properties"].as_object()?.keys();
-    let tells = |tag: &&String| {
+    let is_discriminator = |tag: &&String| {
         items
             .iter()
             .all(|item| single_enum_value(item, tag).is_some())
     };
-    candidates.find(tells).cloned()
+    candidates.find(is_discriminator).cloned()
 }
 
 /// Returns the only allowed value of a property, or `None` if it has none or several.

@@ -161,9 +161,9 @@ fn schemas(document: &Value) -> Vec<Schema> {
 /// Returns the fields of a schema. A part of `allOf` that refers to another schema becomes one row with a link.
 fn schema_fields(schema: &Value) -> Vec<Field> {
     let required: Vec<_> = items(&schema["required"]).collect();
-    let own = fields(&schema["properties"]).map(|(name, property)| Field {
+    let own_fields = fields(&schema["properties"]).map(|(name, property)| Field {
         name: name.clone(),
-        required: required.iter().any(|one| *one == name),
+        required: required.iter().any(|field| *field == name),
         r#type: schema_type(property),
         description: render_markup(&text(&property["description"])),
     });
@@ -172,11 +172,11 @@ fn schema_fields(schema: &Value) -> Vec<Field> {
             name: "…".to_owned(),
             required: true,
             r#type: schema_type(part),
-            description: render_markup("and all of its fields"),
+            description: render_markup("All fields of this schema."),
         }],
         None => schema_fields(part),
     });
-    parts.chain(own).collect()
+    parts.chain(own_fields).collect()
 }
 
 /// Returns the type of a value as HTML, in a few words with links to schemas.
@@ -207,17 +207,17 @@ fn type_html(schema: &Value) -> String {
             return parts.join(" | ");
         }
     }
-    let of = match &schema["type"] {
+    let type_name = match &schema["type"] {
         Value::Array(types) => types
             .iter()
             .filter_map(Value::as_str)
-            .find(|one| *one != "null"),
-        one => one.as_str(),
+            .find(|name| *name != "null"),
+        name => name.as_str(),
     };
-    match of {
+    match type_name {
         Some("array") => format!("list of {}", type_html(&schema["items"])),
         Some("object") => {
-            let named: Vec<_> = fields(&schema["properties"])
+            let properties: Vec<_> = fields(&schema["properties"])
                 .map(|(name, property)| {
                     format!(
                         "<code>{}</code>: {}",
@@ -226,15 +226,15 @@ fn type_html(schema: &Value) -> String {
                     )
                 })
                 .collect();
-            if named.is_empty() {
+            if properties.is_empty() {
                 "object".to_owned()
             } else {
-                format!("{{ {} }}", named.join(", "))
+                format!("{{ {} }}", properties.join(", "))
             }
         }
-        Some(one) => match schema["format"].as_str() {
+        Some(name) => match schema["format"].as_str() {
             Some("date-time") => "instant".to_owned(),
-            _ => escape_html(one),
+            _ => escape_html(name),
         },
         None => "anything".to_owned(),
     }

@@ -1,14 +1,14 @@
-// Sends the code of a sign-in link. It stands behind the #, which the browser sends nowhere by itself, and is
-// taken out of the address at once, so that it stays in no history.
+// Sends the code of a sign-in link to the server. The code follows the #, which browsers never send by themselves. The
+// script removes the code from the address at once, so that no history contains it.
 "use strict";
 
-const told = document.getElementById("told");
+const message = document.getElementById("message");
 const code = location.hash.slice(1);
 history.replaceState(null, "", location.pathname);
 
 async function signIn() {
   if (code === "") {
-    told.textContent = "This link has no code. `matins sign-in` makes one that has.";
+    message.textContent = "This link has no code. Create a new link with `matins sign-in`.";
     return;
   }
   const answer = await fetch("/api/v1/sign-in", {
@@ -17,14 +17,14 @@ async function signIn() {
     body: JSON.stringify({ code }),
   });
   if (answer.ok) {
-    told.textContent = "Signed in.";
+    message.textContent = "Signed in.";
     location.replace("/");
     return;
   }
   const problem = await answer.json().catch(() => ({}));
-  told.textContent = `${problem.detail ?? "Signing in failed."} ${problem.hint ?? ""}`;
+  message.textContent = `${problem.detail ?? "The sign-in failed."} ${problem.hint ?? ""}`;
 }
 
 signIn().catch(() => {
-  told.textContent = "The server cannot be reached.";
+  message.textContent = "The server cannot be reached.";
 });

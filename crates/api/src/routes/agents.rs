@@ -1,4 +1,4 @@
-//! Agents: the command lines that start agents.
+//! Configured agents: the command lines that start agents.
 
 use std::collections::BTreeMap;
 
@@ -19,7 +19,7 @@ use crate::{
 };
 
 /// The description of the path parameter that names an agent.
-const AGENT_PARAM_DESCRIPTION: &str = "Its name or its id";
+const AGENT_PARAM_DESCRIPTION: &str = "The name or the ID of the agent";
 /// The text in place of the values of environment variables, for callers that may not change agents.
 const HIDDEN_VALUE: &str = "(hidden)";
 
@@ -32,7 +32,7 @@ pub(super) fn routes() -> OpenApiRouter<Api> {
 
 /// List agents
 ///
-/// Returns all agents on one page, in the order of their names. For each, `presence` shows whether its agent is
+/// Returns all agents on one page, in the order of their names. For each, `installation` shows whether it is
 /// installed and signed in on the machine of the server. Callers without the permission `agents:write` do not see
 /// the values of environment variables.
 #[utoipa::path(
@@ -57,7 +57,7 @@ async fn list_agents(caller: Caller) -> Result<Answer<Page<AgentView>>, ApiError
 
 /// Show an agent
 ///
-/// Returns one agent with its configuration and with the capabilities that its agent reported when it was last
+/// Returns one agent with its configuration and with the capabilities that it reported when it was last
 /// started. Callers without the permission `agents:write` do not see the values of environment variables.
 #[utoipa::path(
     get,
@@ -68,7 +68,7 @@ async fn list_agents(caller: Caller) -> Result<Answer<Page<AgentView>>, ApiError
         status = OK,
         description = "The agent",
         body = Agent,
-        headers(("ETag" = String, description = "What of it can be edited"))
+        headers(("ETag" = String, description = "The entity tag of the editable part"))
     )),
     security(("token" = ["agents:read"]), ("browser" = []))
 )]
@@ -86,23 +86,23 @@ async fn show_agent(
 
 /// Create or replace an agent
 ///
-/// Stores the configuration of an agent: a command line that starts an agent and speaks the Agent Client Protocol.
-/// The server forgets the capabilities of the previous agent and does not know those of the new one until it starts
-/// that agent. Returns 412 if `If-Match` is set and the agent has changed or does not exist.
+/// Stores the configuration of an agent: a command line that starts a program, which speaks the Agent Client Protocol.
+/// The server forgets the capabilities of the previous program and does not know those of the new one until it starts
+/// that program. Returns 412 if `If-Match` is set and the agent has changed or does not exist.
 #[utoipa::path(
     put,
     path = "/agents/{agent}",
     tag = "agents",
     params(
-        ("agent" = String, Path, description = "Its name"),
-        ("If-Match" = Option<String>, Header, description = "The ETag of what was seen")
+        ("agent" = String, Path, description = "The name of the agent"),
+        ("If-Match" = Option<String>, Header, description = "The `ETag` of the version that the client read")
     ),
     request_body = AgentConfigRequest,
     responses((
         status = OK,
         description = "The agent",
         body = Agent,
-        headers(("ETag" = String, description = "What of it can be edited"))
+        headers(("ETag" = String, description = "The entity tag of the editable part"))
     )),
     security(("token" = ["agents:write"]), ("browser" = []))
 )]
@@ -140,8 +140,8 @@ async fn put_agent(
     path = "/agents/{agent}/check",
     tag = "agents",
     params(("agent" = String, Path, description = AGENT_PARAM_DESCRIPTION)),
-    request_body(content = Option<CheckRequest>, description = "How far the look goes"),
-    responses((status = OK, description = "What was found", body = CheckResponse)),
+    request_body(content = Option<CheckRequest>, description = "The depth of the check"),
+    responses((status = OK, description = "The capabilities and the findings", body = CheckResponse)),
     security(("token" = ["agents:write"]), ("browser" = []))
 )]
 async fn check_agent(

@@ -23,7 +23,7 @@ use crate::{
 };
 
 /// The description of the path parameter that names an approval.
-const APPROVAL_PARAM_DESCRIPTION: &str = "Its id or the beginning of that";
+const APPROVAL_PARAM_DESCRIPTION: &str = "The ID of the approval or the beginning of its ID";
 /// The name that a decision records if the request came over the private socket, without a token.
 const SOCKET_DECIDER_NAME: &str = "socket";
 
@@ -149,10 +149,17 @@ async fn show_approval(
 async fn allow_approval(
     caller: Caller,
     Path([approval]): Path<1>,
-    once: IdempotencyKey,
+    idempotency_key: IdempotencyKey,
     OptionalJson(request): OptionalJson<DecisionRequest>,
 ) -> Result<Response, ApiError> {
-    decide(&caller, &approval, Verdict::Allow, once, &request).await
+    decide(
+        &caller,
+        &approval,
+        Verdict::Allow,
+        idempotency_key,
+        &request,
+    )
+    .await
 }
 
 /// Deny an approval
@@ -172,10 +179,10 @@ async fn allow_approval(
 async fn deny_approval(
     caller: Caller,
     Path([approval]): Path<1>,
-    once: IdempotencyKey,
+    idempotency_key: IdempotencyKey,
     OptionalJson(request): OptionalJson<DecisionRequest>,
 ) -> Result<Response, ApiError> {
-    decide(&caller, &approval, Verdict::Deny, once, &request).await
+    decide(&caller, &approval, Verdict::Deny, idempotency_key, &request).await
 }
 
 /// Records a decision and returns the approval.
@@ -183,13 +190,13 @@ async fn decide(
     caller: &Caller,
     approval: &str,
     verdict: Verdict,
-    once: IdempotencyKey,
+    idempotency_key: IdempotencyKey,
     request: &DecisionRequest,
 ) -> Result<Response, ApiError> {
     let service = caller.authorize(Permission::ApprovalsWrite)?;
     let by = decider(caller);
-    let said = request.comment.as_deref().unwrap_or_default().as_bytes();
-    let decided = once.create_with_body(caller, said, async |id| {
+    let comment = request.comment.as_deref().unwrap_or_default().as_bytes();
+    let decided = idempotency_key.create_with_body(caller, comment, async |id| {
         // With a key, the same request may have decided the approval before the server stopped. The service then
         // returns that decision instead of 409.
         let decided = service.decide(approval, verdict, request, &by, id.is_some());

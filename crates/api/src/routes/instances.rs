@@ -36,7 +36,7 @@ async fn list_instances(caller: Caller) -> Result<Json<Page<Instance>>, ApiError
     get,
     path = "/instances/{instance}",
     tag = "instances",
-    params(("instance" = String, Path, description = "Its id or its name")),
+    params(("instance" = String, Path, description = "The ID or the name of the instance")),
     responses((status = OK, description = "The instance", body = Instance)),
     security(("token" = ["instances:read"]), ("browser" = []))
 )]
@@ -57,7 +57,7 @@ async fn show_instance(
     delete,
     path = "/instances/{instance}",
     tag = "instances",
-    params(("instance" = String, Path, description = "Its id or its name")),
+    params(("instance" = String, Path, description = "The ID or the name of the instance")),
     responses((status = OK, description = "The instance as it was", body = Instance)),
     security(("token" = ["instances:write"]), ("browser" = []))
 )]

@@ -5,6 +5,7 @@ use std::{fmt, str::FromStr};
 use api_types::{DEFAULT_PAGE_ITEMS, MAX_PAGE_ITEMS, ProblemKind};
 use http::StatusCode;
 use serde::{Deserialize, Deserializer, de::Error as _};
+use service::quoted;
 
 use crate::problem::ApiError;
 
@@ -18,7 +19,7 @@ pub(super) fn page_limit(given: Option<u32>) -> Result<u32, ApiError> {
         None => Ok(DEFAULT_PAGE_ITEMS),
         Some(limit) if (1..=MAX_PAGE_ITEMS).contains(&limit) => Ok(limit),
         Some(limit) => Err(ApiError::malformed(format!(
-            "failed to take the limit {limit}: accepted are 1 to {MAX_PAGE_ITEMS}"
+            "invalid `limit` {limit}: accepted are 1 to {MAX_PAGE_ITEMS}"
         ))
         .field("limit")),
     }
@@ -34,9 +35,10 @@ pub(super) fn page_limit(given: Option<u32>) -> Result<u32, ApiError> {
 pub(super) fn parse_cursor<T: FromStr>(given: Option<&str>) -> Result<Option<T>, ApiError> {
     let Some(given) = given else { return Ok(None) };
     given.parse().map(Some).map_err(|_| {
-        let shown: String = given.chars().take(80).collect();
+        let given: String = given.chars().take(80).collect();
         ApiError::malformed(format!(
-            "failed to take after {shown:?}: accepted is what `next` of a page says"
+            "invalid `after` {}: accepted is `next` of the previous page",
+            quoted(&given)
         ))
         .field("after")
     })
@@ -50,7 +52,7 @@ pub(super) fn parse_cursor<T: FromStr>(given: Option<&str>) -> Result<Option<T>,
 pub(super) fn row_cursor(given: Option<i64>) -> Result<Option<i64>, ApiError> {
     match given {
         Some(after) if after < 0 => {
-            let detail = format!("failed to take after {after}: accepted is 0 and more");
+            let detail = format!("invalid `after` {after}: accepted are 0 and more");
             Err(ApiError::malformed(detail).field("after"))
         }
         after => Ok(after),
@@ -59,8 +61,7 @@ pub(super) fn row_cursor(given: Option<i64>) -> Result<Option<i64>, ApiError> {
 
 /// Returns the error (422) for a parameter that excludes the parameter `other` of the same request.
 pub(super) fn mutually_exclusive(field: &str, value: impl fmt::Display, other: &str) -> ApiError {
-    let detail =
-        format!("failed to take {field} {value}: accepted is one of {field} and {other}, not both");
+    let detail = format!("invalid `{field}` {value}: accepted is `{field}` or `{other}`, not both");
     let status = StatusCode::UNPROCESSABLE_ENTITY;
     ApiError::new(ProblemKind::Invalid, status, detail).field(field)
 }
@@ -72,8 +73,8 @@ where
     T: FromStr<Err: std::fmt::Display>,
 {
     let text = String::deserialize(deserializer)?;
-    let words = text.split(',').map(|word| word.trim().parse());
-    words
+    let values = text.split(',').map(|value| value.trim().parse());
+    values
         .collect::<Result<Vec<_>, _>>()
         .map(Some)
         .map_err(D::Error::custom)

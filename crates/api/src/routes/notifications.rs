@@ -24,7 +24,7 @@ use crate::{
 };
 
 /// The description of the path parameter that names an endpoint.
-const ENDPOINT_PARAM_DESCRIPTION: &str = "Its name or its id";
+const ENDPOINT_PARAM_DESCRIPTION: &str = "The name or the ID of the endpoint";
 
 pub(super) fn routes() -> OpenApiRouter<Api> {
     OpenApiRouter::new()
@@ -72,16 +72,16 @@ async fn list_endpoints(caller: Caller) -> Result<Answer<Page<Endpoint>>, ApiErr
 )]
 async fn create_endpoint(
     caller: Caller,
-    once: IdempotencyKey,
+    idempotency_key: IdempotencyKey,
     request: Json<EndpointRequest>,
 ) -> Result<Response, ApiError> {
     let service = caller.authorize(Permission::NotificationsWrite)?;
-    let made = once.create(&caller, &request, async |id| {
+    let created = idempotency_key.create(&caller, &request, async |id| {
         let id = id.map(EndpointId::from_uuid);
-        let made = service.create_endpoint(&request.value, id).await?;
-        Ok((StatusCode::CREATED, made))
+        let created = service.create_endpoint(&request.value, id).await?;
+        Ok((StatusCode::CREATED, created))
     });
-    made.await
+    created.await
 }
 
 /// Show an endpoint
@@ -96,7 +96,7 @@ async fn create_endpoint(
         status = OK,
         description = "The endpoint",
         body = Endpoint,
-        headers(("ETag" = String, description = "What of it can be edited"))
+        headers(("ETag" = String, description = "The entity tag of the editable part"))
     )),
     security(("token" = ["notifications:read"]), ("browser" = []))
 )]
@@ -120,14 +120,14 @@ async fn show_endpoint(
     tag = "notifications",
     params(
         ("endpoint" = String, Path, description = ENDPOINT_PARAM_DESCRIPTION),
-        ("If-Match" = Option<String>, Header, description = "The ETag of what was seen")
+        ("If-Match" = Option<String>, Header, description = "The `ETag` of the version that the client read")
     ),
     request_body = EndpointRequest,
     responses((
         status = OK,
         description = "The endpoint",
         body = Endpoint,
-        headers(("ETag" = String, description = "What of it can be edited"))
+        headers(("ETag" = String, description = "The entity tag of the editable part"))
     )),
     security(("token" = ["notifications:write"]), ("browser" = []))
 )]
@@ -183,19 +183,19 @@ async fn delete_endpoint(
     path = "/endpoints/{endpoint}/rotate-secret",
     tag = "notifications",
     params(("endpoint" = String, Path, description = ENDPOINT_PARAM_DESCRIPTION), IdempotencyKey),
-    request_body(content = Option<RotationRequest>, description = "For how long"),
+    request_body(content = Option<RotationRequest>, description = "The time for which the previous secret stays valid"),
     responses((status = OK, description = "The new secret", body = SecretRotated)),
     security(("token" = ["notifications:write"]), ("browser" = []))
 )]
 async fn rotate_endpoint_secret(
     caller: Caller,
     Path([endpoint]): Path<1>,
-    once: IdempotencyKey,
+    idempotency_key: IdempotencyKey,
     OptionalJson(rotation): OptionalJson<RotationRequest>,
 ) -> Result<Response, ApiError> {
     let service = caller.authorize(Permission::NotificationsWrite)?;
     let overlap = overlap(rotation)?;
-    let rotated = once.rotate(&caller, rotation, async |key| {
+    let rotated = idempotency_key.rotate(&caller, rotation, async |key| {
         let rotated = service.rotate_endpoint_secret(&endpoint, overlap, key);
         Ok(rotated.await?)
     });
@@ -210,9 +210,8 @@ async fn rotate_endpoint_secret(
 pub(super) fn overlap(rotation: RotationRequest) -> Result<Duration, ApiError> {
     let seconds = rotation.overlap_seconds;
     if seconds > MAX_OVERLAP_SECONDS {
-        let detail = format!(
-            "failed to take overlap_seconds {seconds}: accepted are 0 to {MAX_OVERLAP_SECONDS}"
-        );
+        let detail =
+            format!("invalid `overlap_seconds` {seconds}: accepted are 0 to {MAX_OVERLAP_SECONDS}");
         return Err(ApiError::malformed(detail).field("overlap_seconds"));
     }
     Ok(Duration::from_secs(seconds.into()))
@@ -266,10 +265,10 @@ moves! {
 async fn test_endpoint(
     caller: Caller,
     Path([endpoint]): Path<1>,
-    once: IdempotencyKey,
+    idempotency_key: IdempotencyKey,
 ) -> Result<Response, ApiError> {
     let service = caller.authorize(Permission::NotificationsWrite)?;
-    let sent = once.create_with_body(&caller, &[], async |id| {
+    let sent = idempotency_key.create_with_body(&caller, &[], async |id| {
         let id = id.map(DeliveryId::from_uuid);
         let view = service.test_endpoint(&endpoint, id).await?;
         caller.wake_loops();
@@ -321,7 +320,7 @@ async fn list_deliveries(
     get,
     path = "/deliveries/{delivery}",
     tag = "notifications",
-    params(("delivery" = String, Path, description = "Its id")),
+    params(("delivery" = String, Path, description = "The ID of the delivery")),
     responses((status = OK, description = "The delivery", body = DeliveryView)),
     security(("token" = ["notifications:read"]), ("browser" = []))
 )]
@@ -341,19 +340,19 @@ async fn show_delivery(
     post,
     path = "/deliveries/{delivery}/redeliver",
     tag = "notifications",
-    params(("delivery" = String, Path, description = "Its id"), IdempotencyKey),
+    params(("delivery" = String, Path, description = "The ID of the delivery"), IdempotencyKey),
     responses((status = ACCEPTED, description = "The delivery", body = DeliveryView)),
     security(("token" = ["notifications:write"]), ("browser" = []))
 )]
 async fn redeliver(
     caller: Caller,
     Path([delivery]): Path<1>,
-    once: IdempotencyKey,
+    idempotency_key: IdempotencyKey,
 ) -> Result<Response, ApiError> {
     let service = caller.authorize(Permission::NotificationsWrite)?;
     // This operation creates no row, so that the store cannot recognize a repeated request by a reserved ID. With a
     // key, a pending delivery counts as the result of the first request; a 409 would hide that it succeeded.
-    let sent = once.create_with_body(&caller, &[], async |id| {
+    let sent = idempotency_key.create_with_body(&caller, &[], async |id| {
         let view = match id {
             Some(_) => service.redeliver_idempotently(&delivery).await?,
             None => service.redeliver(&delivery).await?,

@@ -20,7 +20,7 @@ pub(super) fn routes() -> OpenApiRouter<Api> {
     get,
     path = "/server",
     tag = "server",
-    responses((status = OK, description = "What answers", body = ServerInfo)),
+    responses((status = OK, description = "The server", body = ServerInfo)),
     security(("token" = []), ("browser" = []))
 )]
 async fn show_server(caller: Caller) -> Json<ServerInfo> {
@@ -40,7 +40,7 @@ async fn show_server(caller: Caller) -> Json<ServerInfo> {
     get,
     path = "/whoami",
     tag = "access",
-    responses((status = OK, description = "Whose token or cookie came", body = Whoami)),
+    responses((status = OK, description = "The caller", body = Whoami)),
     security(("token" = []), ("browser" = []))
 )]
 async fn show_caller(caller: Caller) -> Result<Json<Whoami>, ApiError> {

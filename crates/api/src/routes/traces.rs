@@ -53,7 +53,7 @@ impl<S: Send + Sync> FromRequestParts<S> for LastEventId {
         let given = parts.headers.get(&name).map(|value| {
             let text = value.to_str().map(str::to_owned);
             text.map_err(|_| {
-                ApiError::malformed("failed to take Last-Event-ID: accepted is the id of an event")
+                ApiError::malformed("invalid `Last-Event-ID`: accepted is the ID of an event")
                     .field("Last-Event-ID")
             })
         });
@@ -75,13 +75,13 @@ impl<S: Send + Sync> FromRequestParts<S> for LastEventId {
     path = "/sessions/{session}/trace",
     tag = "traces",
     params(
-        ("session" = String, Path, description = "Its id, the beginning of that, or its key"),
-        ("Last-Event-ID" = Option<String>, Header, description = "The id of the last event that was seen"),
+        ("session" = String, Path, description = "The ID of the session, the beginning of its ID, or its key"),
+        ("Last-Event-ID" = Option<String>, Header, description = "The ID of the last event that the client received"),
         TraceParams
     ),
     responses((
         status = OK,
-        description = "Server-Sent Events. The data of each is one `TraceEvent`, and its name is `kind`",
+        description = "Server-Sent Events. The data of each event is one `TraceEvent`, and its name is the `kind`",
         content_type = "text/event-stream",
         body = TraceEvent
     )),
@@ -106,20 +106,20 @@ async fn trace_session(
 ///
 /// Streams the events of an automation: of its sessions, of its runs in other sessions, and of the automation itself,
 /// such as skipped and missed occurrences and pauses. It works like the trace of a session, with three differences:
-/// an ID is a place in the order of commits, a snapshot is a `feed_resync`, and there is no `delta`. Without either
+/// an ID is a position in the order of commits, a snapshot is a `feed_resync`, and there is no `delta`. Without either
 /// parameter the trace begins with the next event. The caller needs the permission `sessions:read` as well.
 #[utoipa::path(
     get,
     path = "/automations/{automation}/trace",
     tag = "traces",
     params(
-        ("automation" = String, Path, description = "Its name, its id or the beginning of that"),
-        ("Last-Event-ID" = Option<String>, Header, description = "The id of the last event that was seen"),
+        ("automation" = String, Path, description = "The name of the automation, its ID, or the beginning of its ID"),
+        ("Last-Event-ID" = Option<String>, Header, description = "The ID of the last event that the client received"),
         TraceParams
     ),
     responses((
         status = OK,
-        description = "Server-Sent Events. The data of each is one `TraceEvent`, and its name is `kind`",
+        description = "Server-Sent Events. The data of each event is one `TraceEvent`, and its name is the `kind`",
         content_type = "text/event-stream",
         body = TraceEvent
     )),
@@ -150,12 +150,12 @@ async fn trace_automation(
     path = "/trace",
     tag = "traces",
     params(
-        ("Last-Event-ID" = Option<String>, Header, description = "The id of the last event that was seen"),
+        ("Last-Event-ID" = Option<String>, Header, description = "The ID of the last event that the client received"),
         TraceParams
     ),
     responses((
         status = OK,
-        description = "Server-Sent Events. The data of each is one `TraceEvent`, and its name is `kind`",
+        description = "Server-Sent Events. The data of each event is one `TraceEvent`, and its name is the `kind`",
         content_type = "text/event-stream",
         body = TraceEvent
     )),
@@ -174,14 +174,14 @@ async fn trace_tenant(
     Ok(stream(&caller, trace))
 }
 
-/// Returns the response that streams a trace, until the token of the caller expires or [`LIFE`] is over.
+/// Returns the response that streams a trace, until the token of the caller expires or [`MAX_TRACE_DURATION`] is over.
 fn stream(caller: &Caller, trace: Trace) -> Response {
     let now = caller.now();
     let expires = caller.token.as_ref().and_then(|token| token.expires_at);
-    let life = expires.map_or(MAX_TRACE_DURATION, |expires| {
+    let duration = expires.map_or(MAX_TRACE_DURATION, |expires| {
         MAX_TRACE_DURATION.min(expires.since(now))
     });
-    let frames = trace.take_until(Box::pin(sleep(life)));
+    let frames = trace.take_until(Box::pin(sleep(duration)));
     let open = caller.api.shared.metrics.open_trace();
     let frames = frames.map(move |frame| {
         // The closure owns `open`, so that the trace is counted as open until its stream is dropped.
@@ -200,6 +200,6 @@ fn stream(caller: &Caller, trace: Trace) -> Response {
 
 impl From<InvalidCursor> for ApiError {
     fn from(error: InvalidCursor) -> Self {
-        Self::malformed(format!("failed to take {error}")).field(error.field)
+        Self::malformed(error.to_string()).field(error.field)
     }
 }

@@ -61,12 +61,12 @@ impl ToSchema for Payload {}
     path = "/webhooks/{trigger}",
     tag = "triggers",
     params(
-        ("trigger" = String, Path, description = "The trigger's id"),
-        ("webhook-id" = String, Header, description = "The id of the message, the same for each replay"),
-        ("webhook-timestamp" = String, Header, description = "Seconds since 1970"),
-        ("webhook-signature" = String, Header, description = "`v1,` and the signature, one or more")
+        ("trigger" = String, Path, description = "The ID of the trigger"),
+        ("webhook-id" = String, Header, description = "The ID of the message, the same for each repetition"),
+        ("webhook-timestamp" = String, Header, description = "The seconds since 1970 at which the request was signed"),
+        ("webhook-signature" = String, Header, description = "One or more signatures, each with the prefix `v1,`, separated by spaces")
     ),
-    request_body(content = inline(Payload), content_type = "application/octet-stream", description = "Anything in UTF-8, up to 64 KiB"),
+    request_body(content = inline(Payload), content_type = "application/octet-stream", description = "Any text in UTF-8, up to 64 KiB"),
     responses((status = ACCEPTED, description = "The run", body = ReceivedWebhook)),
     security(())
 )]
@@ -86,14 +86,14 @@ async fn receive_webhook(
         WebhookError::Refused(refusal) => ApiError::new(
             ProblemKind::Unauthenticated,
             StatusCode::UNAUTHORIZED,
-            format!("failed to {refusal}"),
+            refusal.to_string(),
         ),
         WebhookError::TooLong => ApiError::new(
             ProblemKind::Invalid,
             StatusCode::PAYLOAD_TOO_LARGE,
-            format!("failed to {error}"),
+            error.to_string(),
         ),
-        WebhookError::NotText => ApiError::malformed(format!("failed to {error}")),
+        WebhookError::NotText => ApiError::malformed(error.to_string()),
         WebhookError::Store(error) => error.into(),
     })?;
     (api.shared.wake_loops)();
@@ -108,8 +108,8 @@ async fn receive_webhook(
     path = "/automations/{automation}/triggers/{trigger}/secret",
     tag = "triggers",
     params(
-        ("automation" = String, Path, description = "Its name, its id or the beginning of that"),
-        ("trigger" = String, Path, description = "The trigger's id or the beginning of that")
+        ("automation" = String, Path, description = "The name of the automation, its ID, or the beginning of its ID"),
+        ("trigger" = String, Path, description = "The ID of the trigger or the beginning of its ID")
     ),
     responses((status = OK, description = "The secret", body = WebhookSecret)),
     security(("token" = ["automations:write"]), ("browser" = []))
@@ -137,23 +137,23 @@ async fn show_webhook_secret(
     path = "/automations/{automation}/triggers/{trigger}/rotate-secret",
     tag = "triggers",
     params(
-        ("automation" = String, Path, description = "Its name, its id or the beginning of that"),
-        ("trigger" = String, Path, description = "The trigger's id or the beginning of that"),
+        ("automation" = String, Path, description = "The name of the automation, its ID, or the beginning of its ID"),
+        ("trigger" = String, Path, description = "The ID of the trigger or the beginning of its ID"),
         IdempotencyKey
     ),
-    request_body(content = Option<RotationRequest>, description = "For how long"),
+    request_body(content = Option<RotationRequest>, description = "The time for which the previous secret stays valid"),
     responses((status = OK, description = "The new secret", body = SecretRotated)),
     security(("token" = ["automations:write"]), ("browser" = []))
 )]
 async fn rotate_webhook_secret(
     caller: Caller,
     Path([automation, trigger]): Path<2>,
-    once: IdempotencyKey,
+    idempotency_key: IdempotencyKey,
     OptionalJson(rotation): OptionalJson<RotationRequest>,
 ) -> Result<Response, ApiError> {
     let service = caller.authorize(Permission::AutomationsWrite)?;
     let overlap = overlap(rotation)?;
-    let rotated = once.rotate(&caller, rotation, async |key| {
+    let rotated = idempotency_key.rotate(&caller, rotation, async |key| {
         let rotated = service.rotate_webhook_secret(&automation, &trigger, overlap, key);
         Ok(rotated.await?)
     });

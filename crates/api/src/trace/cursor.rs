@@ -9,7 +9,7 @@ const CURSOR_PARAMETER: &str = "after";
 
 /// The error for a cursor that is invalid.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{field} is {given:?}: expected {expected}")]
+#[error("invalid `{field}` {}: expected {expected}", service::quoted(.given))]
 pub struct InvalidCursor {
     /// The name of the header or of the parameter: `Last-Event-ID` or `after`.
     pub field: &'static str,
@@ -48,7 +48,7 @@ pub fn feed_cursor(
     header: Option<&str>,
     parameter: Option<&str>,
 ) -> Result<Option<FeedCursor>, InvalidCursor> {
-    let expected = "the id of an event of this feed, like \
+    let expected = "the ID of an event of this feed, such as \
                     812.0197f3c2a9d07cc1a1b2c3d4e5f60718.14";
     parse_cursor(header, parameter, expected, |text| text.parse().ok())
 }
@@ -66,7 +66,7 @@ fn parse_cursor<T>(
         (None, None) => return Ok(None),
     };
     match parse(&text) {
-        Some(place) => Ok(Some(place)),
+        Some(cursor) => Ok(Some(cursor)),
         None => Err(InvalidCursor {
             field,
             given: text.chars().take(80).collect(),
@@ -86,22 +86,23 @@ mod tests {
         assert_eq!(session_cursor(Some(""), Some("0")), Ok(Some(0)));
         assert_eq!(session_cursor(None, Some("")), Ok(None));
         assert_eq!(session_cursor(None, None), Ok(None));
-        let place = FeedCursor::before(9);
-        let read = feed_cursor(Some(&place.to_string()), Some("garbage"));
-        assert_eq!(read, Ok(Some(place)));
+        let cursor = FeedCursor::before(9);
+        let read = feed_cursor(Some(&cursor.to_string()), Some("garbage"));
+        assert_eq!(read, Ok(Some(cursor)));
     }
 
     #[test]
     fn invalid_cursor_error_names_field_value_and_format() {
         for text in ["x", "-1", "+1", "1.5", " 1", "99999999999999999999"] {
             let refused = session_cursor(Some(text), Some("1")).unwrap_err();
-            let says = refused.to_string();
-            assert!(says.starts_with(&format!("Last-Event-ID is {text:?}: expected the number")));
+            let message = refused.to_string();
+            let expected = format!("invalid `Last-Event-ID` `{text}`: expected the number");
+            assert!(message.starts_with(&expected), "{message}");
             let refused = feed_cursor(None, Some(text)).unwrap_err();
             assert!(
                 refused
                     .to_string()
-                    .starts_with(&format!("after is {text:?}: "))
+                    .starts_with(&format!("invalid `after` `{text}`: "))
             );
         }
     }

@@ -192,10 +192,10 @@ impl Hub {
         M: EntryMap<I, Weak<SharedLog<K>>>,
     {
         let mut watched = self.0.lock_logs();
-        let place = map(&mut watched).entry_or_default(id);
-        let watch = place.upgrade().unwrap_or_else(|| {
+        let entry = map(&mut watched).entry_or_default(id);
+        let watch = entry.upgrade().unwrap_or_else(|| {
             let watch = Arc::new(SharedLog::new());
-            *place = Arc::downgrade(&watch);
+            *entry = Arc::downgrade(&watch);
             self.0.log_added.notify_one();
             watch
         });
@@ -208,7 +208,7 @@ impl Hub {
     }
 }
 
-/// A map that inserts a default value for a missing key. It lets [`Hub::watch`] work with both maps.
+/// A map that inserts a default value for a missing key. It lets [`Hub::shared_log`] work with both maps.
 trait EntryMap<I, V> {
     fn entry_or_default(&mut self, id: I) -> &mut V;
 }
@@ -257,7 +257,7 @@ impl HubState {
     /// Reads the new events of all traced logs that have changed.
     ///
     /// Returns `true` if open transactions hold a feed back. No notification reports the end of such a transaction,
-    /// so that the task must read again after [`HELD`].
+    /// so that the task must read again after [`BLOCKED_FEED_RETRY_DELAY`].
     async fn read_changes(&self, changed: &ChangeSet) -> Result<bool, Error> {
         // 1. Sessions.
         let wanted = self.sessions_to_read(changed);
@@ -270,11 +270,11 @@ impl HubState {
                 .filter_map(|(source, watch)| Some((*source, watch.upgrade()?)))
                 .collect()
         };
-        let mut held = false;
+        let mut has_open_transactions = false;
         for (source, watch) in feeds {
-            held |= self.read_feed(source, &watch).await?;
+            has_open_transactions |= self.read_feed(source, &watch).await?;
         }
-        Ok(held)
+        Ok(has_open_transactions)
     }
 
     /// Reads the new events of sessions, and then the new text of their turns.
@@ -285,15 +285,15 @@ impl HubState {
         let (store, scope) = (&self.store, Scope::System);
         let all = wanted.clone();
         while !wanted.is_empty() {
-            let asked: Vec<_> = wanted
+            let positions: Vec<_> = wanted
                 .iter()
                 .map(|(id, watch)| (*id, watch.head().unwrap_or(UNUSED_SEQ)))
                 .collect();
-            let news = store
-                .session_updates(scope, &asked, MAX_EVENTS_PER_READ)
+            let updates = store
+                .session_updates(scope, &positions, MAX_EVENTS_PER_READ)
                 .await?;
-            let mut news: HashMap<SessionId, _> =
-                news.into_iter().map(|one| (one.session, one)).collect();
+            let mut updates: HashMap<SessionId, _> =
+                updates.into_iter().map(|one| (one.session, one)).collect();
             let new: Vec<SessionId> = wanted
                 .iter()
                 .filter(|(_, watch)| watch.head().is_none())
@@ -305,17 +305,17 @@ impl HubState {
             let mut running = store.running_turns(scope, &new).await?;
             wanted.retain(|(id, watch)| {
                 // A session without a row was deleted.
-                let Some(news) = news.remove(id) else {
+                let Some(updates) = updates.remove(id) else {
                     watch.mark_deleted();
                     return false;
                 };
                 if watch.head().is_none() {
-                    watch.reset(news.last_seq, running.remove(id).unwrap_or_default());
+                    watch.reset(updates.last_seq, running.remove(id).unwrap_or_default());
                     // Read the session again, for events that were logged since.
                     return true;
                 }
-                let more = news.events.len() >= MAX_EVENTS_PER_READ as usize;
-                watch.append_events(*id, news.events);
+                let more = updates.events.len() >= MAX_EVENTS_PER_READ as usize;
+                watch.append_events(*id, updates.events);
                 more
             });
         }
@@ -325,20 +325,20 @@ impl HubState {
     /// Reads the new text of the running turns of sessions.
     async fn read_texts(&self, sessions: &[(SessionId, Arc<SharedLog<i64>>)]) -> Result<(), Error> {
         loop {
-            let mut asked = Vec::new();
-            let mut of: HashMap<RunId, &SharedLog<i64>> = HashMap::new();
+            let mut positions = Vec::new();
+            let mut log_of_run: HashMap<RunId, &SharedLog<i64>> = HashMap::new();
             for (_, watch) in sessions {
                 for (run, from) in watch.live_positions() {
-                    asked.push((run, from));
-                    of.insert(run, watch);
+                    positions.push((run, from));
+                    log_of_run.insert(run, watch);
                 }
             }
             let texts = self
                 .store
-                .live_texts(Scope::System, &asked, MAX_TEXT_PIECES_PER_READ)
+                .live_texts(Scope::System, &positions, MAX_TEXT_PIECES_PER_READ)
                 .await?;
             for text in &texts {
-                if let Some(watch) = of.get(&text.run) {
+                if let Some(watch) = log_of_run.get(&text.run) {
                     watch.append_text(text);
                 }
             }
@@ -348,7 +348,8 @@ impl HubState {
         }
     }
 
-    /// Reads the new events of a feed. Returns `true` if the feed must be read again after [`HELD`].
+    /// Reads the new events of a feed. Returns `true` if the feed must be read again after
+    /// [`BLOCKED_FEED_RETRY_DELAY`].
     async fn read_feed(
         &self,
         source: FeedLog,
@@ -403,9 +404,11 @@ async fn run_reader_task(shared: Arc<HubState>, mut changes: Changes) {
         // everything.
         changed.everything |= matches!(again, Some((_, true)));
         again = match shared.read_changes(&changed).await {
-            Ok(held) => held.then_some((BLOCKED_FEED_RETRY_DELAY, false)),
+            Ok(has_open_transactions) => {
+                has_open_transactions.then_some((BLOCKED_FEED_RETRY_DELAY, false))
+            }
             Err(error) => {
-                tracing::debug!(error = %error.chain(), "failed to read what is watched");
+                tracing::debug!(error = %error.chain(), "cannot read the traced logs");
                 Some((READ_RETRY_DELAY, true))
             }
         };

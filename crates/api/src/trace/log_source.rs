@@ -106,23 +106,23 @@ impl SessionLog {
     /// Reads the page after a number, or a snapshot if the log does not continue there. Returns `None` if the session
     /// was deleted.
     async fn read(&self, store: &Store, after: i64) -> Result<Option<LogPage<i64>>, Error> {
-        let asked = [(self.session, after)];
-        let news = store
-            .session_updates(self.scope, &asked, MAX_PAGE_EVENTS)
+        let position = [(self.session, after)];
+        let updates = store
+            .session_updates(self.scope, &position, MAX_PAGE_EVENTS)
             .await?;
-        let Some(news) = news.into_iter().next() else {
+        let Some(updates) = updates.into_iter().next() else {
             return Ok(None);
         };
-        let first = news.events.first().map(|one| one.event.seq);
+        let first = updates.events.first().map(|one| one.event.seq);
         // Numbers have no gaps, so that the next event must have the next number. If it does not, retention has
         // removed events, or the number was never given: then the client read it from a database of which this one is
         // an older copy, such as a restored backup. Send a snapshot in both cases. Without this check the client
         // would miss events and not know it.
-        if first.unwrap_or(news.last_seq + 1) != after + 1 {
+        if first.unwrap_or(updates.last_seq + 1) != after + 1 {
             return self.snapshot_page(store).await.map(Some);
         }
-        let scanned = news.events.last().map_or(after, |one| one.event.seq);
-        let events = news.events.into_iter();
+        let scanned = updates.events.last().map_or(after, |one| one.event.seq);
+        let events = updates.events.into_iter();
         let session = self.session;
         Ok(Some(LogPage {
             scanned_to: scanned,

@@ -34,7 +34,7 @@ impl Stream for Trace {
     }
 }
 
-/// The parameters of a reader. `at` is the cursor of the last event that was sent.
+/// The parameters of a reader. `cursor` is that of the last event that was sent.
 pub(super) struct ReaderConfig<S: LogSource> {
     pub(super) source: S,
     pub(super) store: Store,
@@ -91,8 +91,8 @@ impl<S: LogSource> ActiveReader<S> {
         if !std::mem::replace(&mut self.retry_frame_sent, true) {
             return Some(Bytes::from_static(frame::RETRY_FRAME));
         }
-        // The connection polls this stream only when it has room for another frame. If it did not for `patience`, the
-        // client does not read. End the trace, because its frames would fill buffers; the client can connect again
+        // The connection polls this stream only when it has room for another frame. If it did not for `client_timeout`,
+        // the client does not read. End the trace, because its frames would fill buffers; the client can connect again
         // and continue.
         if self.is_over || self.last_taken_at.elapsed() > self.config.client_timeout {
             return None;
@@ -104,8 +104,8 @@ impl<S: LogSource> ActiveReader<S> {
                 return None;
             }
             // 1. Send frames that were read before.
-            if let Some((place, frame)) = self.page.pop_front() {
-                self.config.cursor = place;
+            if let Some((cursor, frame)) = self.page.pop_front() {
+                self.config.cursor = cursor;
                 return Some(frame);
             }
             if let Some((run, end, frame)) = self.texts.pop_front() {
@@ -121,12 +121,12 @@ impl<S: LogSource> ActiveReader<S> {
             // 3. Take the next step. Register for the notification before reading the state: a change between the two
             // would otherwise go unnoticed until the next one.
             let watch = Arc::clone(&self.config.log);
-            let rung = watch.change_notify.notified();
-            tokio::pin!(rung);
-            rung.as_mut().enable();
+            let changed = watch.change_notify.notified();
+            tokio::pin!(changed);
+            changed.as_mut().enable();
             match watch.next_step(self.config.cursor, &mut self.sent_positions) {
-                Step::Event(place, frame) => {
-                    self.config.cursor = place;
+                Step::Event(cursor, frame) => {
+                    self.config.cursor = cursor;
                     return Some(frame);
                 }
                 Step::Delta(run, end, frame) => {
@@ -145,12 +145,12 @@ impl<S: LogSource> ActiveReader<S> {
                     self.read_text(run).await?;
                     continue;
                 }
-                Step::Wait(place) => self.config.cursor = place,
+                Step::Wait(cursor) => self.config.cursor = cursor,
             }
             // 4. Wait for a change. The heartbeat counts from the last frame, because `quiet` is made outside the
             // loop.
             tokio::select! {
-                () = rung => {}
+                () = changed => {}
                 () = &mut quiet => return Some(Bytes::from_static(frame::HEARTBEAT_FRAME)),
                 () = self.config.stop.cancelled() => return None,
             }
@@ -176,8 +176,8 @@ impl<S: LogSource> ActiveReader<S> {
         match result_or_stop(&self.config.stop, source.read_page(store, *at)).await? {
             Some(page) => {
                 // Move the cursor now if no frame will move it, and for a snapshot, which replaces all events before
-                // `scanned`. For a page with frames the cursor moves with each frame that is sent, because the page
-                // may lack the last events that `scanned` covers.
+                // `scanned_to`. For a page with frames the cursor moves with each frame that is sent, because the page
+                // may lack the last events that `scanned_to` covers.
                 if page.frames.is_empty() || page.is_resync {
                     self.config.cursor = page.scanned_to;
                 }
@@ -191,7 +191,8 @@ impl<S: LogSource> ActiveReader<S> {
         Some(())
     }
 
-    /// Reads the text of a turn from the position up to which it was sent. Returns `None` like [`Self::read`].
+    /// Reads the text of a turn from the position up to which it was sent. Returns `None` like
+    /// [`Self::read_page`].
     async fn read_text(&mut self, run: RunId) -> Option<()> {
         let from = self.sent_positions.iter().find(|(of, _)| *of == run);
         let from = from.map_or(0, |(_, from)| *from);
@@ -220,7 +221,7 @@ async fn result_or_stop<T>(
         answer = answer => match answer {
             Ok(answer) => Some(answer),
             Err(error) => {
-                tracing::debug!(error = %error.chain(), "failed to read a trace");
+                tracing::debug!(error = %error.chain(), "cannot read a trace");
                 None
             }
         },

@@ -21,7 +21,7 @@ pub(super) struct Ring<K> {
     bytes: usize,
 }
 
-/// The result of [`Ring::next`].
+/// The result of [`Ring::first_after`].
 pub(super) enum RingRead<K> {
     /// The next frame, with its cursor.
     Frame(K, Bytes),
@@ -33,10 +33,10 @@ pub(super) enum RingRead<K> {
 
 impl<K: Copy + Ord> Ring<K> {
     /// Returns an empty ring that begins after a cursor.
-    pub(super) fn starting_at(place: K) -> Self {
+    pub(super) fn starting_at(cursor: K) -> Self {
         Self {
-            floor: place,
-            head: place,
+            floor: cursor,
+            head: cursor,
             frames: VecDeque::new(),
             bytes: 0,
         }
@@ -48,21 +48,21 @@ impl<K: Copy + Ord> Ring<K> {
     }
 
     /// Appends the next frame, and drops the oldest frames while the ring is too large.
-    pub(super) fn push(&mut self, place: K, frame: Bytes) {
+    pub(super) fn push(&mut self, cursor: K, frame: Bytes) {
         self.bytes += frame.len();
-        self.frames.push_back((place, frame));
-        self.head = place;
+        self.frames.push_back((cursor, frame));
+        self.head = cursor;
         while self.frames.len() > MAX_FRAMES || (self.bytes > MAX_BYTES && self.frames.len() > 1) {
-            if let Some((place, frame)) = self.frames.pop_front() {
-                self.floor = place;
+            if let Some((cursor, frame)) = self.frames.pop_front() {
+                self.floor = cursor;
                 self.bytes -= frame.len();
             }
         }
     }
 
     /// Moves the head to a cursor, because the log has no event up to it. Never moves the head back.
-    pub(super) fn advance(&mut self, place: K) {
-        self.head = self.head.max(place);
+    pub(super) fn advance(&mut self, cursor: K) {
+        self.head = self.head.max(cursor);
     }
 
     /// Returns the first frame after a cursor.
@@ -70,9 +70,9 @@ impl<K: Copy + Ord> Ring<K> {
         if after < self.floor {
             return RingRead::Behind;
         }
-        let at = self.frames.partition_point(|(place, _)| *place <= after);
+        let at = self.frames.partition_point(|(cursor, _)| *cursor <= after);
         match self.frames.get(at) {
-            Some((place, frame)) => RingRead::Frame(*place, frame.clone()),
+            Some((cursor, frame)) => RingRead::Frame(*cursor, frame.clone()),
             // A reader may be ahead of the ring, because it has read a page of the table. Do not send it back, or it
             // would send events twice.
             None => RingRead::UpToDate(self.head.max(after)),
@@ -89,8 +89,8 @@ mod tests {
         let mut ring = Ring::starting_at(10_i64);
         assert!(matches!(ring.first_after(9), RingRead::Behind));
         assert!(matches!(ring.first_after(10), RingRead::UpToDate(10)));
-        for place in 11..=100 {
-            ring.push(place, Bytes::from_static(b"x"));
+        for cursor in 11..=100 {
+            ring.push(cursor, Bytes::from_static(b"x"));
         }
         assert!(matches!(ring.first_after(36), RingRead::Frame(37, _)));
         assert!(matches!(ring.first_after(35), RingRead::Behind));
@@ -100,7 +100,7 @@ mod tests {
         assert!(matches!(ring.first_after(100), RingRead::Behind));
         ring.advance(110);
         assert!(matches!(ring.first_after(102), RingRead::UpToDate(110)));
-        // One who is further than the ring is not sent back.
+        // A reader that is ahead of the ring keeps its cursor.
         assert!(matches!(ring.first_after(120), RingRead::UpToDate(120)));
     }
 }

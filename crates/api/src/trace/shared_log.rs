@@ -74,9 +74,9 @@ impl<K: Copy + Ord> SharedLog<K> {
 
     /// Starts the frames after a cursor, for the first time or after a gap. `running` are the turns whose text is
     /// traced from now on.
-    pub(super) fn reset(&self, place: K, running: Vec<RunId>) {
+    pub(super) fn reset(&self, cursor: K, running: Vec<RunId>) {
         let mut state = self.state();
-        state.log = Some(Ring::starting_at(place));
+        state.log = Some(Ring::starting_at(cursor));
         for run in running {
             state
                 .live_texts
@@ -91,8 +91,8 @@ impl<K: Copy + Ord> SharedLog<K> {
     pub(super) fn extend(&self, frames: Vec<(K, Bytes)>, head: K) {
         let mut state = self.state();
         if let Some(log) = &mut state.log {
-            for (place, frame) in frames {
-                log.push(place, frame);
+            for (cursor, frame) in frames {
+                log.push(cursor, frame);
             }
             log.advance(head);
         }
@@ -124,9 +124,9 @@ impl<K: Copy + Ord> SharedLog<K> {
             return Step::Wait(at);
         };
         let at = match log.first_after(at) {
-            RingRead::Frame(place, frame) => return Step::Event(place, frame),
+            RingRead::Frame(cursor, frame) => return Step::Event(cursor, frame),
             RingRead::Behind => return Step::ReadPage,
-            RingRead::UpToDate(place) => place,
+            RingRead::UpToDate(cursor) => cursor,
         };
         // Forget turns that have ended, so that the list of a reader does not grow with the session.
         sent.retain(|(run, _)| state.live_texts.contains_key(run));

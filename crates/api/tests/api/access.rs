@@ -1,4 +1,4 @@
-//! Who may do what.
+//! Authentication, roles and permissions.
 
 use std::net::SocketAddr;
 
@@ -290,7 +290,7 @@ pub(crate) async fn tenant_creation_requires_install_admin(world: &World) {
     assert_eq!(all["items"].as_array().unwrap().len(), 2);
     let again = world.post("/tenants", json!({ "name": "other" })).await;
     assert!(again.problem(409).contains("other"));
-    // A new tenant has its own agents, and nobody else's.
+    // A new tenant has only its own agents.
     let agents = world
         .request_as(&other, "GET", "/agents", None, &[])
         .await

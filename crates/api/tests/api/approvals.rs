@@ -1,4 +1,4 @@
-//! Approvals: listed, decided, and refused where they are over.
+//! Approvals: lists, decisions, and refused decisions of ended approvals.
 
 use std::time::Duration;
 
@@ -96,14 +96,14 @@ pub(crate) async fn pending_approvals_are_listed_and_decided_by_members(world: &
     assert_eq!(shown["input"], json!({ "command": "rm -rf x" }));
     assert_eq!(shown["run_id"], json!(run));
     assert_eq!(shown["automation_id"], json!(automation));
-    // What it waits for shows at the run.
+    // The run names the approval that blocks it.
     let waits = world.get(&format!("/runs/{run}")).await.expect(200);
     assert_eq!(
         waits["blocked_on"],
         json!({ "for": "approval", "approval": third, "title": "mv a b" })
     );
 
-    // Who looks on decides nothing.
+    // A viewer cannot decide.
     let viewer = world.token(Role::Viewer, None).await;
     let list = world
         .request_as(&viewer, "GET", "/approvals", None, &[])
@@ -164,8 +164,8 @@ pub(crate) async fn decision_on_ended_approval_is_refused_with_its_state(world: 
         .expect(200);
     for word in ["allow", "deny"] {
         let refused = world.decide(&world.admin, &decided, word, None).await;
-        let told = refused.problem(409);
-        assert!(told.contains("approval is allowed"), "{told}");
+        let detail = refused.problem(409);
+        assert!(detail.contains("approval is allowed"), "{detail}");
     }
     let long = "x".repeat(5000);
     let refused = world
@@ -200,9 +200,9 @@ pub(crate) async fn repeated_decision_returns_same_response(world: &World) {
     let again = send("k", "allow").await;
     assert_eq!(again.header("idempotency-replayed"), "true");
     assert_eq!(again.json(), first);
-    // Nobody lived to keep the answer under its key: what was decided is what was asked for.
+    // The server stopped before it recorded the response, and the repeated request returns the same decision.
     assert_eq!(send("other", "allow").await.expect(200), first);
-    // Another decision is another one, and somebody else's is theirs.
+    // A different decision, or the decision of another person, is refused.
     send("third", "deny").await.problem(409);
     let member = world.token(Role::Member, None).await;
     let headers = [("idempotency-key", "theirs")];

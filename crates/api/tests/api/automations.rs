@@ -88,7 +88,7 @@ pub(crate) async fn policy_defaults_are_returned(world: &World) {
         let asked =
             json!({ "name": session, "prompt": "Look.", "agent": "good", "session": session });
         let made = world.post("/automations", asked).await.expect(201);
-        // Nobody has named one, so the one that holds follows where the turns go.
+        // The request names no overlap policy, so that the default follows from the session mode.
         assert_eq!(made["overlap"], overlap, "{session}");
         assert_eq!(made["policies"]["overlap"], Value::Null);
         for (name, default) in defaults.as_object().unwrap() {
@@ -126,7 +126,7 @@ pub(crate) async fn automation_edit_with_stale_etag_is_refused(world: &World) {
     let now = world.get("/automations/daily").await;
     assert_eq!(now.json()["prompt"], "One.");
     assert_eq!(now.header("etag"), changed.header("etag"));
-    // What fires does not change what can be edited.
+    // A fired run does not change the entity tag.
     world
         .post("/automations/daily/fire", json!({}))
         .await
@@ -169,14 +169,14 @@ pub(crate) async fn automation_patch_changes_only_given_fields(world: &World) {
             .contains("promt")
     );
     assert!(patch(json!([])).await.problem(400).contains("object"));
-    let told = patch(json!({ "policies": { "queue_limit": "many" } })).await;
+    let detail = patch(json!({ "policies": { "queue_limit": "many" } })).await;
     assert!(
-        told.problem(400).contains("policies.queue_limit"),
+        detail.problem(400).contains("policies.queue_limit"),
         "{}",
-        told.text
+        detail.text
     );
-    let told = patch(json!({ "prompt": " " })).await;
-    assert!(told.problem(422).contains("prompt"));
+    let detail = patch(json!({ "prompt": " " })).await;
+    assert!(detail.problem(422).contains("prompt"));
 }
 
 pub(crate) async fn triggers_are_added_and_removed(world: &World) {
@@ -286,12 +286,12 @@ pub(crate) async fn replayed_webhook_fires_no_second_run(world: &World) {
     let triggers = view["triggers"].as_array().unwrap();
     let trigger = triggers.iter().find(|one| one["spec"]["kind"] == "webhook");
     let trigger = trigger.unwrap()["id"].as_str().unwrap();
-    let told = world
+    let detail = world
         .get(&format!("{path}/{trigger}/secret"))
         .await
         .expect(200);
     let secret: model::signing_secret::SigningSecret =
-        told["secret"].as_str().unwrap().parse().unwrap();
+        detail["secret"].as_str().unwrap().parse().unwrap();
     let send = async |to: &str,
                       id: &str,
                       body: &str,
@@ -311,7 +311,7 @@ pub(crate) async fn replayed_webhook_fires_no_second_run(world: &World) {
             .send(request.body(Body::from(body.to_owned())).unwrap())
             .await
     };
-    let to = told["path"].as_str().unwrap().to_owned();
+    let to = detail["path"].as_str().unwrap().to_owned();
     let received = send(&to, "msg_1", r#"{"a":1}"#, &secret).await.expect(202);
     assert_eq!(received["already_received"], false);
     let again = send(&to, "msg_1", r#"{"a":1}"#, &secret).await.expect(202);
@@ -321,7 +321,7 @@ pub(crate) async fn replayed_webhook_fires_no_second_run(world: &World) {
     let run = world.get(&run).await.expect(200);
     assert_eq!(run["trigger_id"], trigger);
 
-    // For a while both secrets hold; one that is nobody's never does.
+    // During the overlap both secrets are valid; a foreign secret never is.
     let rotate = format!("{path}/{trigger}/rotate-secret");
     let rotated = world
         .post(&rotate, json!({ "overlap_seconds": 60 }))

@@ -1,4 +1,4 @@
-//! Budgets, set and looked at.
+//! Budgets and usage.
 
 use model::{
     AcpSessionId, Clock as _, InstanceId, RunId, WorkerId,
@@ -110,38 +110,38 @@ pub(crate) async fn invalid_budget_is_refused_with_field(world: &World) {
         let tenant = format!("/tenants/{}/budget", world.tenant);
         let set = world.request_as(&world.admin, "PUT", &tenant, Some(&budget), &[]);
         let (made, set) = (made, set.await);
-        // What cannot be read is told apart from what cannot be.
+        // A malformed value gets 400, and an invalid one gets 422.
         let status = |answer: &crate::world::Answer| answer.status;
         assert_eq!(status(&made), status(&set), "{made:?} {set:?}");
         let status = if made.status == 400 { 400 } else { 422 };
         (made.problem(status), set.problem(status))
     };
-    for (budget, told) in [
+    for (budget, detail) in [
         (
             json!({ "day": { "tokens": 0 } }),
-            "budget.day.tokens cannot be 0: from 1 to",
+            "`budget.day.tokens` cannot be `0`: expected 1 to",
         ),
         (
             json!({ "month": { "turns": 0 } }),
-            "budget.month.turns cannot be 0: from 1 to",
+            "`budget.month.turns` cannot be `0`: expected 1 to",
         ),
         (
             json!({ "run": { "cost": { "amount": "0", "currency": "USD" } } }),
-            "budget.run.cost cannot be 0 USD: at least",
+            "`budget.run.cost` cannot be `0 USD`: expected at least",
         ),
         (json!({ "run": { "turns": 1 } }), "turns"),
         (
             json!({ "run": { "cost": { "amount": "-1", "currency": "USD" } } }),
-            "read the amount \"-1\"",
+            "invalid amount `-1`",
         ),
         (
             json!({ "run": { "cost": { "amount": "1", "currency": "U$" } } }),
-            "read the currency \"U$\"",
+            "invalid currency `U$`",
         ),
     ] {
         let (made, set) = ask(budget).await;
-        assert!(made.contains(told), "{made}");
-        assert!(set.contains(told), "{set}");
+        assert!(made.contains(detail), "{made}");
+        assert!(set.contains(detail), "{set}");
     }
 }
 
@@ -198,7 +198,7 @@ pub(crate) async fn tenant_budget_with_stale_etag_is_refused(world: &World) {
     let mut statuses = [one.status.as_u16(), other.status.as_u16()];
     statuses.sort_unstable();
     assert_eq!(statuses, [200, 412], "{} {}", one.text, other.text);
-    // Who has seen nothing says what it is to be.
+    // Without `If-Match` the budget is replaced unconditionally.
     let set = put(7, None).await.expect(200);
     assert_eq!(set["budget"]["day"]["turns"], 7);
 }

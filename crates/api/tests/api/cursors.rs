@@ -1,4 +1,4 @@
-//! Where a client that comes again goes on, as it says in a header or in a parameter.
+//! The cursor with which a client continues a trace, in a header or in a parameter.
 
 use serde_json::json;
 
@@ -28,28 +28,28 @@ pub(crate) async fn trace_resumes_after_id_from_header_or_parameter(world: &Worl
         (trace.clone(), None, 0),
         (trace.clone(), Some(second), 2),
         (after(second), None, 2),
-        // The header wins, whichever is further.
+        // The header takes precedence, even over a later parameter.
         (after(fifth), Some(second), 2),
         (after(second), Some(fifth), 5),
-        // An empty one is none.
+        // An empty header counts as absent.
         (after(fifth), Some(""), 5),
     ] {
         let headers: Vec<_> = header.map(|id| ("last-event-id", id)).into_iter().collect();
-        let told = world.trace(&path, &headers, numbers.len() - seen).await;
-        assert_eq!(told, numbers[seen..], "{path} {header:?}");
+        let detail = world.trace(&path, &headers, numbers.len() - seen).await;
+        assert_eq!(detail, numbers[seen..], "{path} {header:?}");
     }
     for (path, header, field, value) in [
-        (trace.clone(), Some("x"), "Last-Event-ID", "\"x\""),
-        // One that is garbage is not passed over for the parameter.
-        (after(second), Some("-1"), "Last-Event-ID", "\"-1\""),
-        (after("1.5"), None, "after", "\"1.5\""),
+        (trace.clone(), Some("x"), "Last-Event-ID", "`x`"),
+        // An invalid header is refused, even if the parameter is valid.
+        (after(second), Some("-1"), "Last-Event-ID", "`-1`"),
+        (after("1.5"), None, "after", "`1.5`"),
     ] {
         let headers: Vec<_> = header.map(|id| ("last-event-id", id)).into_iter().collect();
         let ask = world.request_as(&world.admin, "GET", &path, None, &headers);
         let refused = ask.await;
-        let told = refused.problem(400);
-        assert_eq!(refused.json()["field"], field, "{told}");
-        assert!(told.contains(value), "{told}");
-        assert!(told.contains("the number of an event"), "{told}");
+        let detail = refused.problem(400);
+        assert_eq!(refused.json()["field"], field, "{detail}");
+        assert!(detail.contains(value), "{detail}");
+        assert!(detail.contains("the number of an event"), "{detail}");
     }
 }

@@ -50,8 +50,8 @@ fn operations_have_summary_security_and_error_response() {
                 "{method} {path} takes no Idempotency-Key"
             );
             for parameter in parameters {
-                let told = parameter["description"].as_str().unwrap_or_default();
-                assert!(!told.is_empty(), "{method} {path}: {}", parameter["name"]);
+                let detail = parameter["description"].as_str().unwrap_or_default();
+                assert!(!detail.is_empty(), "{method} {path}: {}", parameter["name"]);
             }
         }
     }

@@ -1,4 +1,4 @@
-//! Automations that need a later document format than this program honours.
+//! Automations that need a later document format than this program supports.
 
 use serde_json::{Value, json};
 use store::{DOCUMENT_FORMAT, Scope, database::Statement};
@@ -54,7 +54,7 @@ pub(crate) async fn automation_of_newer_format_can_only_be_read_paused_and_delet
                 format!("formats up to {DOCUMENT_FORMAT}"),
             ];
             let named = both.iter().all(|one| detail.contains(one));
-            // What runs cannot be resumed, whatever its format.
+            // An automation that is already enabled cannot be resumed, so that the error may name the state instead.
             assert!(named || detail.contains("enabled"), "{detail}");
         } else {
             panic!("{refused:?}");

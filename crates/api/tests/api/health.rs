@@ -1,4 +1,4 @@
-//! Whether the server lives and is ready, and its figures.
+//! Liveness, readiness and metrics.
 
 use std::{
     net::SocketAddr,
@@ -30,7 +30,7 @@ use tracing::instrument::WithSubscriber as _;
 
 use crate::world::World;
 
-/// What is asked for is to be from a name that is ours.
+/// The `Host` header that requests need.
 const OUR_HOST: (&str, &str) = ("host", "localhost:7347");
 
 /// No agent is started here.
@@ -134,8 +134,8 @@ pub(crate) async fn server_without_database_is_live_but_not_ready(world: &World)
     world.store.database().clone().close().await;
     assert_eq!(get(&routes, "/healthz").await.ok(), "ok");
     let problem = get(&routes, "/readyz").await.problem(503);
-    assert_eq!(problem, "failed to be ready: the database is away");
-    // Of what went wrong in the process the figures tell all the same, and of the queue nothing untrue.
+    assert_eq!(problem, "not ready: the database does not answer");
+    // The metrics of the process are still returned, and those of the queue are absent.
     let text = metrics(&routes).await;
     assert!(text.contains("matins_build_info"), "{text}");
     assert!(!text.contains("matins_runs{"), "{text}");
@@ -150,7 +150,7 @@ pub(crate) async fn server_with_ended_loop_is_live_but_not_ready(world: &World) 
     assert_eq!(get(&routes, "/readyz").await.ok(), "ok");
     live.store(false, Ordering::Relaxed);
     let problem = get(&routes, "/readyz").await.problem(503);
-    assert_eq!(problem, "failed to be ready: a loop has ended");
+    assert_eq!(problem, "not ready: a worker loop has ended");
     assert_eq!(get(&routes, "/healthz").await.ok(), "ok");
 }
 
@@ -174,7 +174,7 @@ impl Clock for UncertainClock {
     }
 }
 
-/// The routes of a server whose clock is uncertain, and what changes that.
+/// Returns the routes of a server with an uncertain clock, and the control of the clock.
 fn routes_with_uncertain_clock(world: &World) -> (Router, Arc<UncertainClock>) {
     let clock = Arc::new(UncertainClock {
         time: world.clock.now(),
@@ -198,7 +198,7 @@ pub(crate) async fn server_with_uncertain_clock_is_not_ready(world: &World) {
     let problem = get(&routes, "/readyz").await.problem(503);
     assert_eq!(
         problem,
-        "failed to be ready: the database's clock is not known within 5 s"
+        "not ready: the database's clock is not known within 5 s"
     );
     assert_eq!(get(&routes, "/healthz").await.ok(), "ok");
     *clock.uncertainty.lock().unwrap() = Duration::from_secs(5);
@@ -217,7 +217,7 @@ pub(crate) async fn metrics_describe_shared_database(world: &World) {
         "matins_database_oldest_transaction_seconds ",
         "matins_database_dead_rows{table=\"run_heartbeats\"} ",
     ];
-    // A file is nobody else's, and the machine's clock is its own.
+    // Only PostgreSQL is shared: on SQLite there are no metrics of connections, of vacuum and of a common clock.
     let shared = world.store.database().dialect() == Dialect::Postgres;
     for line in lines {
         assert_eq!(
@@ -309,7 +309,7 @@ pub(crate) async fn request_metrics_have_route_label_without_ids(world: &World) 
         .problem(405);
     let path = format!("/nothing/{session}");
     get(&routes, &path).await.problem(404);
-    // Whoever is refused at the gate is counted as well.
+    // Requests that the guard refuses are counted as well.
     let foreign = [("host", "evil.example")];
     let path = format!("/api/v1/sessions/{session}");
     send_request(&routes, network(), "GET", &path, &foreign)
@@ -357,7 +357,7 @@ pub(crate) async fn open_trace_is_counted_until_it_is_dropped(world: &World) {
     counted(0).await;
 }
 
-/// Keeps what spans are made of and what is recorded of them later.
+/// Records the fields of spans.
 #[derive(Clone, Default)]
 struct Spans(Arc<Mutex<Vec<u8>>>, Arc<Notify>);
 

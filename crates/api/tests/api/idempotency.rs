@@ -1,4 +1,4 @@
-//! Requests that are sent again.
+//! Repeated requests with an idempotency key.
 
 use model::Clock as _;
 use serde_json::{Value, json};
@@ -14,8 +14,8 @@ impl World {
             .await
     }
 
-    /// Leaves a key as a server leaves it that dies between what it makes and its answer. `made` is what the
-    /// request has made.
+    /// Claims a key without a recorded response, as a server does that stops between the creation and its response.
+    /// `made` is the created resource.
     async fn leave_key_unanswered(&self, key: &str, path: &str, bytes: &[u8], made: &Value) {
         let mut digest = Sha256::new();
         for part in [b"POST", path.as_bytes(), bytes] {
@@ -31,8 +31,8 @@ impl World {
         assert_eq!(claimed.await.unwrap(), store::KeyClaim::New(id));
     }
 
-    /// Makes something, and gives the answer of the server that came after the one that died with it; `then` is
-    /// what happened in between.
+    /// Creates a resource on a server that stops before its response, and returns the response of the next server to
+    /// the repeated request. `then` runs in between.
     async fn create_before_crash(
         &self,
         path: &str,
@@ -171,7 +171,7 @@ pub(crate) async fn replayed_token_creation_omits_secret(world: &World) {
 }
 
 pub(crate) async fn retry_after_crash_succeeds_despite_changed_conditions(world: &World) {
-    // The session takes no more words.
+    // The session accepts no more messages.
     let session = world.session().await;
     let path = format!("/sessions/{session}/messages");
     let words = json!({ "text": "Good morning" });
@@ -191,7 +191,7 @@ pub(crate) async fn retry_after_crash_succeeds_despite_changed_conditions(world:
         world.post("/tokens", token).await.problem(422);
     });
     assert_eq!(made.await.1.expect(201)["secret"], Value::Null);
-    // The endpoint's automation is gone.
+    // The automation of the endpoint is deleted.
     world.automation("daily").await;
     let endpoint = json!({
         "name": "e", "url": "https://example.com/", "events": ["run.failed"], "automation": "daily",
@@ -237,7 +237,7 @@ pub(crate) async fn repeated_endpoint_test_and_redelivery_are_sent_once(world: &
     assert_eq!(sent.await.1.status, 202);
     assert_eq!(world.count("/endpoints/e/deliveries").await, 2);
 
-    // What was given up is on its way again, once.
+    // The failed delivery is queued again, once.
     world
         .post("/endpoints/e/enable", json!({}))
         .await
@@ -289,7 +289,7 @@ pub(crate) async fn repeated_rotation_with_same_key_rotates_once(world: &World) 
             let shown = world.get(&format!("{trigger}/secret")).await.expect(200);
             assert_eq!(
                 shown["secret"], first["secret"],
-                "it is the one that was told"
+                "it is the one that was detail"
             );
         }
     }

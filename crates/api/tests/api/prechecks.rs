@@ -1,4 +1,4 @@
-//! Who may say which command runs on the server before a turn.
+//! The permission to set the command that runs on the server before a turn.
 
 use model::access::Role;
 use serde_json::{Value, json};
@@ -33,7 +33,7 @@ pub(crate) async fn a_precheck_is_set_by_those_who_may_change_agents(world: &Wor
     let precheck = json!({ "command": ["check"], "timeout_seconds": 60 });
     assert_eq!(made["policies"]["precheck"], precheck);
 
-    // Whoever changes something else keeps it, by a patch or by the whole.
+    // A patch or a replacement that keeps the precheck needs no further permission.
     let patch = json!({ "prompt": "Look twice." });
     let patched = world.patch_automation(&member, &patch).await.expect(200);
     assert_eq!(patched["policies"]["precheck"], precheck);
@@ -95,7 +95,7 @@ pub(crate) async fn where_a_precheck_runs_is_changed_by_those_who_may_change_age
     let shown = world.get("/automations/daily").await.expect(200);
     assert_eq!(shown["cwd"], cwd);
 
-    // What has none goes where anybody wants who may change it, and so does the rest of what has one.
+    // Without a precheck, a change of the session or of the directory needs no further permission.
     let patch = json!({ "session": "continuous" });
     world.patch_automation(&member, &patch).await.expect(200);
     let patch = json!({ "policies": { "precheck": null } });

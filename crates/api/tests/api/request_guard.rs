@@ -60,7 +60,7 @@ async fn every_route_refuses_foreign_hosts_and_pages() {
             "{path}: {policy}"
         );
         assert_eq!(answer.header("x-content-type-options"), "nosniff");
-        // Nothing is allowed to other origins, whatever they ask before they ask.
+        // No preflight request of another origin is allowed.
         let preflight = [ours, ("origin", "https://evil.example")];
         let answer = send(&world, "OPTIONS", path, &preflight).await;
         answer.problem(403);

@@ -180,7 +180,7 @@ pub(crate) async fn session_edit_with_stale_etag_is_refused(world: &World) {
     let again = edit("Other", edited.header("etag")).await;
     assert_eq!(again.expect(200)["title"], "Other");
     assert_eq!(edit("Any", "*").await.expect(200)["title"], "Any");
-    // What is not named stays, and null is nothing.
+    // An absent field keeps its value, and null removes the title.
     for (body, title) in [
         (json!({}), json!("Any")),
         (json!({ "title": null }), json!(null)),
@@ -229,13 +229,13 @@ pub(crate) async fn session_is_read_replayed_and_exported(world: &World) {
 
     // Each run comes once, before its first row, however the pages lie.
     for limit in [1, 2, 4, 500] {
-        let mut told = Vec::new();
+        let mut detail = Vec::new();
         let mut after = 0;
         loop {
             let part = format!("{path}/replay?after={after}&limit={limit}");
             let part = world.get(&part).await.expect(200);
             for item in part["items"].as_array().unwrap() {
-                told.push(match item["event"].as_str().unwrap() {
+                detail.push(match item["event"].as_str().unwrap() {
                     "run" => item["data"]["id"].as_str().unwrap().to_owned(),
                     _ => item["data"]["content"].as_str().unwrap().to_owned(),
                 });
@@ -251,7 +251,7 @@ pub(crate) async fn session_is_read_replayed_and_exported(world: &World) {
         let order = [
             one, "One", "Done.", two, "Two", "Done.", three, "Three", "Done.",
         ];
-        assert_eq!(told, order, "limit {limit}");
+        assert_eq!(detail, order, "limit {limit}");
     }
 
     let lines = world.get(&format!("{path}/export")).await;

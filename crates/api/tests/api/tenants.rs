@@ -45,12 +45,12 @@ fn body(id: &str) -> Option<Value> {
     Some(match id {
         "create_session" => json!({ "agent": "good" }),
         "edit_session" => json!({ "title": "Mine now" }),
-        "say" => json!({ "text": "Hello" }),
+        "send_message" => json!({ "text": "Hello" }),
         "create_automation" | "replace_automation" => {
             json!({ "prompt": "Look.", "agent": "good", "name": "mine" })
         }
         "edit_automation" => json!({ "prompt": "Mine now" }),
-        "preview_fires" => json!({ "triggers": [{ "kind": "cron", "expression": "0 9 * * *" }] }),
+        "preview_runs" => json!({ "triggers": [{ "kind": "cron", "expression": "0 9 * * *" }] }),
         "add_trigger" => json!({ "kind": "cron", "expression": "0 9 * * *" }),
         "put_agent" => json!({ "command": ["good-agent"] }),
         "create_token" => json!({ "name": "mine", "role": "viewer" }),
@@ -132,7 +132,7 @@ impl Fixtures {
         filled
     }
 
-    /// The path with ids of things that are nobody's.
+    /// Returns the path with IDs that do not exist.
     fn fill_path_with_unknown_ids(path: &str) -> String {
         let mut filled = path.to_owned();
         for (name, prefix) in [
@@ -162,7 +162,7 @@ async fn send_operation(world: &World, token: &str, operation: &Operation, path:
     ask.await
 }
 
-/// Status and body, without what was asked for.
+/// Returns the status and the body, without the values of the request.
 fn comparable_response(answer: &Answer, path: &str) -> (u16, String) {
     let mut text = answer.text.clone();
     for part in path.split('/').filter(|part| part.contains('_')) {
@@ -285,10 +285,10 @@ pub(crate) async fn operation_requires_its_documented_permission(world: &World) 
         let token = world.token(Role::Admin, Some(&others)).await;
         let path = things.fill_path(&operation.path);
         let refused = send_operation(world, &token, &operation, &path).await;
-        let told = refused.problem(403);
+        let detail = refused.problem(403);
         assert!(
-            told.contains(permission.as_str()),
-            "{}: {told}",
+            detail.contains(permission.as_str()),
+            "{}: {detail}",
             operation.id
         );
     }

@@ -1,4 +1,4 @@
-//! Unified mode, as the web asks.
+//! Unified mode, with requests of browsers.
 
 use axum::body::Body;
 use http::Request;
@@ -49,11 +49,11 @@ fn bound_automation(name: &str, session: &str) -> Value {
 }
 
 pub(crate) async fn server_info_shows_unified_mode(world: &World) {
-    let told = world.get("/server").await.expect(200);
-    assert_eq!(told["unified_session"], false);
+    let detail = world.get("/server").await.expect(200);
+    assert_eq!(detail["unified_session"], false);
     let world = unified(world.dialect).await;
-    let told = world.get("/server").await.expect(200);
-    assert_eq!(told["unified_session"], true);
+    let detail = world.get("/server").await.expect(200);
+    assert_eq!(detail["unified_session"], true);
 }
 
 pub(crate) async fn automation_from_browser_is_bound_to_unified_session(world: &World) {
@@ -66,7 +66,7 @@ pub(crate) async fn automation_from_browser_is_bound_to_unified_session(world: &
     let cookie = world.sign_in_cookie().await;
     let made = world.post_as_browser(&cookie, "/automations", &asked).await;
     assert_eq!(made.expect(201)["bound_session_key"], "unified:default");
-    // A program says which session it means.
+    // A program must name the session.
     let asked = bound_automation("weather", "bound");
     world.post("/automations", asked).await.problem(422);
     world.create_chat("web:7").await;

@@ -1,5 +1,5 @@
-//! An API over a database of its own, with two tenants, a clock that stands still and agents that are told what
-//! to offer.
+//! An API over a database of its own, with two tenants, a stopped clock, and agents whose capabilities the
+//! test sets.
 
 use std::{net::SocketAddr, sync::Arc, time::Duration};
 
@@ -71,7 +71,7 @@ pub(crate) struct World {
     _database: TestDatabase,
 }
 
-/// What was answered.
+/// A response.
 #[derive(Debug)]
 pub(crate) struct Answer {
     pub(crate) status: StatusCode,
@@ -182,6 +182,10 @@ impl World {
         request.extensions_mut().insert(peer);
         let response = self.router.clone().oneshot(request).await.unwrap();
         let (parts, body) = response.into_parts();
+        assert_eq!(
+            parts.headers["matins-api-version"], "2",
+            "every response has it"
+        );
         let streams = parts
             .headers
             .get(header::CONTENT_TYPE)

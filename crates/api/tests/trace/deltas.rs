@@ -5,7 +5,7 @@ use serde_json::json;
 
 use crate::stage::{Client, Frame, Stage};
 
-/// A session in which a turn runs, and one who has seen that it does.
+/// Returns a session with a running turn, and a reader that has received its start.
 async fn running(stage: &Stage) -> (SessionId, RunId) {
     let session = stage.session().await;
     let run = stage.send_message(session, "hello").await;
@@ -44,7 +44,7 @@ pub(crate) async fn live_text_is_streamed_as_deltas(stage: &Stage) {
         whole.push_str(word);
     }
     stage.succeed(run, &whole).await;
-    // The end has the whole of it, and nothing is told after it.
+    // The end contains the whole text, and no frame follows it.
     let end = client.next().await;
     assert_eq!(end.data["message"]["content"], whole);
     assert_eq!(client.next().await.data["change"]["status"], "succeeded");

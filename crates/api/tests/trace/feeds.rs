@@ -43,7 +43,7 @@ pub(crate) async fn tenant_trace_has_each_event_once(stage: &Stage) {
     assert_eq!(own.data["change"]["action"], "created");
     let says = |frame: &&crate::stage::Frame| frame.data["message"]["content"] == "Hi.";
     assert_eq!(frames.iter().filter(says).count(), 1);
-    // Whoever connects again anywhere goes on where it was.
+    // A client that reconnects at any cursor continues there.
     let all = ids(frames);
     for (at, id) in all.iter().enumerate().take(8) {
         let after = feed_cursor(Some(id), None).unwrap();

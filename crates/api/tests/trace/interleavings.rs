@@ -1,4 +1,4 @@
-//! Whatever happens between a session and its reader, what was read is what the table has.
+//! For every interleaving of a session and its reader, the reader receives exactly the events of the table.
 
 use api::trace::session_cursor;
 use model::Entropy as _;
@@ -54,7 +54,7 @@ async fn interleave(stage: &Stage, seed: u64) {
                 }
                 last.clone_from(&reading.last);
             }
-            // Take part of a frame, at whatever byte, and be gone.
+            // Read a part of a frame, cut at any byte, and disconnect.
             7 | 8 => {
                 if stage.log(session).await.len() > read.len()
                     && let Some(mut reading) = client.take()

@@ -1,4 +1,4 @@
-//! Traces while things happen, and their ends.
+//! The start, the events and the end of traces.
 
 use std::time::Duration;
 

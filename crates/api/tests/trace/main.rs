@@ -1,4 +1,4 @@
-//! The live trace, over both databases: what readers get, whatever happens to them on the way.
+//! The live trace on both databases: each reader receives every event once, also after breaks and slow reads.
 
 #![expect(
     clippy::unwrap_used,

@@ -1,4 +1,4 @@
-//! Readers that come late, from elsewhere, or slowly.
+//! Readers that connect late, with a foreign cursor, or read slowly.
 
 use std::time::Duration;
 
@@ -34,14 +34,14 @@ pub(crate) async fn session_reader_behind_retention_gets_one_resync(stage: &Stag
     assert_eq!(frame.data["session"]["id"], json!(session));
     assert_eq!(frame.data["runs"].as_array().unwrap().len(), 1);
     assert_eq!(frame.data["runs"][0]["id"], json!(open));
-    // Once, and then what comes.
+    // One snapshot, and then the next events.
     stage.send_message(session, "more").await;
     assert_eq!(client.next().await.id, Some((now + 1).to_string()));
-    // Whoever has read all that is gone has missed nothing.
+    // A reader that has received every removed event has missed nothing.
     let after = last.parse().ok();
     let trace = hub.session(stage.scope(), session, after).await.unwrap();
     assert_eq!(Client::new(trace).next().await.event, "run");
-    // Nor has whoever asks for what is there.
+    // Neither has a reader whose next event still exists.
     let trace = hub.session(stage.scope(), session, None).await.unwrap();
     assert_eq!(Client::new(trace).next().await.id, Some(now.to_string()));
 }
@@ -75,7 +75,7 @@ pub(crate) async fn resync_has_pending_approvals(stage: &Stage) {
     decide(decided).await;
     let waits = ask(2, "rm").await;
     let hub = stage.hub();
-    // A number that was never given: whoever says it has missed everything.
+    // The number was never assigned, so the reader gets a snapshot.
     let trace = hub.session(stage.scope(), session, Some(1_000)).await;
     let trace = trace.unwrap();
     let mut client = Client::new(trace);
@@ -85,7 +85,7 @@ pub(crate) async fn resync_has_pending_approvals(stage: &Stage) {
     assert_eq!(waiting.len(), 1, "{waiting:?}");
     assert_eq!(waiting[0]["id"], json!(waits));
     assert_eq!(waiting[0]["title"], "rm");
-    // Then what becomes of it.
+    // Then the later events.
     decide(waits).await;
     let frame = client.next().await;
     assert_eq!(frame.event, "approval");

@@ -216,7 +216,7 @@ pub(crate) struct Frame {
     pub(crate) data: Value,
 }
 
-/// One who reads a trace. Comments and the time to wait are read over.
+/// A reader of a trace. It skips comments and the retry time.
 pub(crate) struct Client {
     trace: Trace,
     bytes: VecDeque<u8>,
@@ -263,7 +263,7 @@ impl Client {
         frames
     }
 
-    /// Takes some bytes, and what frames they complete.
+    /// Parses some bytes and records the frames that they complete.
     pub(crate) fn take(&mut self, bytes: &[u8]) -> Vec<Frame> {
         self.bytes.extend(bytes);
         std::iter::from_fn(|| self.complete_frame()).collect()
@@ -289,7 +289,7 @@ impl Client {
                 self.last.clone_from(&id);
             }
             if let (Some(event), Some(data)) = (event, data) {
-                // Whoever parses the data alone gets the whole event.
+                // The data alone contains the whole event.
                 let typed: TraceEvent = serde_json::from_value(Value::clone(&data)).unwrap();
                 assert_eq!((typed.tag(), &json!(typed)), (event.as_str(), &data));
                 return Some(Frame { id, event, data });

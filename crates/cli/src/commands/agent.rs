@@ -1,4 +1,4 @@
-//! `matins agent`: manages agents, which describe how to start agents.
+//! `matins agent`: manages the configured agents.
 
 mod add;
 mod check;
@@ -14,7 +14,7 @@ use crate::{
     output::{excerpt, table},
 };
 
-/// Agents: how to start each agent
+/// Manage agents: the programs that take turns, and how to start them
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     #[command(subcommand)]
@@ -23,18 +23,19 @@ pub(crate) struct Args {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// List the agents, whether their agents are installed and whether somebody has signed in
+    /// List the agents: whether each is installed, signed in and able to restore sessions
+    #[command(visible_alias = "ls")]
     List,
-    /// Start the agent of an agent and tell what it is, what it offers and what it still needs
+    /// Start an agent and show its features, its limits and the missing steps of its setup
     Check {
-        /// The agent
+        /// The name of the agent
         name: String,
-        /// Take a short turn, too, and take its session up with another process; costs a call of the
-        /// model
+        /// Also take a short turn and restore its session in a second process; this costs a call of the model
         #[arg(long)]
         restore: bool,
     },
-    /// Add an agent: any command line that speaks ACP; one of that name is replaced
+    /// Add an agent: any command line that speaks ACP; replaces an agent of the same name
+    #[command(visible_alias = "create")]
     Add(Box<add::AddArgs>),
 }
 
@@ -67,7 +68,7 @@ async fn list(app: &App) -> Result<(), CliError> {
             let offers = agent.offers.as_ref();
             let signed_in = match (&presence.signed_in_by, &presence.sign_in) {
                 (Some(by), _) => by.clone(),
-                (None, Some(_)) => "nothing seen".to_owned(),
+                (None, Some(_)) => "not detected".to_owned(),
                 (None, None) => String::new(),
             };
             [
@@ -93,12 +94,12 @@ async fn list(app: &App) -> Result<(), CliError> {
         "INSTALLED",
         "SIGN-IN",
         "RESTORES",
-        "AGENT",
+        "VERSION",
         "COMMAND",
     ];
     app.output.line(&table(head, rows))?;
     app.output.aside(
-        "`matins agent check NAME` starts one and tells how to install it and how to sign in.",
+        "`matins agent check NAME` starts an agent and shows how to install it and how to sign in.",
     );
     Ok(())
 }

@@ -11,7 +11,7 @@ use crate::{
     output::{clean, excerpt, short_ids, table},
 };
 
-/// Approvals: what agents ask of people
+/// Manage approvals: permission requests of agents that wait for a person
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     #[command(subcommand)]
@@ -20,43 +20,44 @@ pub(crate) struct Args {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// List approvals that wait, the newest first
+    /// List pending approvals, newest first
+    #[command(visible_alias = "ls")]
     List {
-        /// Those of a session: its key, its id or the beginning of that
+        /// Only approvals of this session: its key, its ID or a prefix of its ID
         #[arg(long)]
         session: Option<String>,
-        /// Those of an automation
+        /// Only approvals of this automation
         #[arg(long, value_name = "NAME")]
         automation: Option<String>,
-        /// Those of a run: its id or the beginning of that
+        /// Only approvals of this run: its ID or a prefix of its ID
         #[arg(long)]
         run: Option<String>,
-        /// Those in a state instead: allowed, denied, expired or void
+        /// Approvals in this state instead of pending ones: allowed, denied, expired or void
         #[arg(long, conflicts_with = "all")]
         state: Option<ApprovalStatus>,
-        /// Those that are over, too
+        /// Also list approvals that are no longer pending
         #[arg(long)]
         all: bool,
-        /// How many at the most
+        /// The maximum number of approvals
         #[arg(long, default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..=10_000))]
         limit: u32,
     },
-    /// Show an approval with what goes into the tool
+    /// Show an approval with the input of the tool
     Show {
-        /// The approval: its id or the beginning of that
+        /// The approval: its ID or a prefix of its ID
         approval: String,
     },
-    /// Let the agent do what it asks, this once
+    /// Allow the request, this once
     Allow(DecisionArgs),
-    /// Refuse what the agent asks
+    /// Deny the request
     Deny(DecisionArgs),
 }
 
 #[derive(Debug, clap::Args)]
 struct DecisionArgs {
-    /// The approval: its id or the beginning of that
+    /// The approval: its ID or a prefix of its ID
     approval: String,
-    /// Why, for whoever looks at it later; the agent is not told
+    /// A comment for later readers; the agent does not receive it
     #[arg(long, value_name = "TEXT")]
     comment: Option<String>,
 }
@@ -111,22 +112,22 @@ async fn list(app: &App, mut filter: ApprovalFilter, limit: u32) -> Result<(), C
     }
     if approvals.is_empty() {
         let none = match filter.states {
-            ApprovalStates::Pending => "Nothing waits for approval.",
+            ApprovalStates::Pending => "No pending approvals.",
             _ => "No approvals.",
         };
         return Ok(app.output.line(none)?);
     }
-    let ids = short_ids(approvals.iter().map(|one| one.id));
-    let rows = approvals.iter().zip(ids).map(|(one, id)| {
+    let ids = short_ids(approvals.iter().map(|approval| approval.id));
+    let rows = approvals.iter().zip(ids).map(|(approval, id)| {
         [
             id,
-            one.state.to_string(),
-            app.time.date_time(one.deadline_at),
-            excerpt(&one.request.tool_kind, 20),
-            excerpt(&one.request.title, 80),
+            approval.state.to_string(),
+            app.time.date_time(approval.deadline_at),
+            excerpt(&approval.request.tool_kind, 20),
+            excerpt(&approval.request.title, 80),
         ]
     });
-    let headings = ["APPROVAL", "STATE", "UNTIL", "TOOL", "WHAT"];
+    let headings = ["APPROVAL", "STATE", "DEADLINE", "TOOL", "REQUEST"];
     Ok(app.output.line(&table(headings, rows))?)
 }
 
@@ -136,23 +137,21 @@ async fn show(app: &App, given: &str) -> Result<(), CliError> {
         return Ok(app.output.document(&approval)?);
     }
     let at = |at: Timestamp| app.time.date_time(at);
-    let Approval {
-        request: question, ..
-    } = &approval;
+    let Approval { request, .. } = &approval;
     let fields = [
         ("state", Some(approval.state.to_string())),
-        ("tool", Some(question.tool_kind.clone())),
-        ("what", Some(question.title.clone())),
+        ("tool", Some(request.tool_kind.clone())),
+        ("request", Some(request.title.clone())),
         ("session", Some(approval.session_id.to_string())),
         ("run", Some(approval.run_id.to_string())),
         (
             "automation",
             approval.automation_id.map(|id| id.to_string()),
         ),
-        ("asked", Some(at(approval.created_at))),
-        ("until", Some(at(approval.deadline_at))),
-        ("over", approval.decided_at.map(at)),
-        ("by", approval.decided_by.clone()),
+        ("requested", Some(at(approval.created_at))),
+        ("deadline", Some(at(approval.deadline_at))),
+        ("decided", approval.decided_at.map(at)),
+        ("decided by", approval.decided_by.clone()),
         ("comment", approval.comment.clone()),
     ];
     app.output.line(&approval.id.to_string())?;
@@ -161,13 +160,13 @@ async fn show(app: &App, given: &str) -> Result<(), CliError> {
             app.output.line(&format!("  {name:12}{}", clean(&value)))?;
         }
     }
-    if let Some(input) = &question.input {
+    if let Some(input) = &request.input {
         let text = match input.as_str() {
             Some(text) => text.to_owned(),
             None => format!("{input:#}"),
         };
-        let heading = if question.input_cut {
-            "Input, its beginning"
+        let heading = if request.input_cut {
+            "Input (its beginning)"
         } else {
             "Input"
         };
@@ -187,6 +186,8 @@ async fn decide(app: &App, verdict: Verdict, decision: DecisionArgs) -> Result<(
         Verdict::Allow => "Allowed",
         Verdict::Deny => "Denied",
     };
-    let what = clean(&decided.request.title);
-    Ok(app.output.line(&format!("{word} {}: {what}", decided.id))?)
+    let title = clean(&decided.request.title);
+    Ok(app
+        .output
+        .line(&format!("{word} {}: {title}", decided.id))?)
 }

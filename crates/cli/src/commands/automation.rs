@@ -18,7 +18,7 @@ use crate::{
     follow,
 };
 
-/// Automations: what agents do on time, inside sessions that remember
+/// Manage automations: prompts that agents receive on a schedule, in sessions that remember
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     #[command(subcommand)]
@@ -27,37 +27,41 @@ pub(crate) struct Args {
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    #[command(visible_alias = "create")]
     Add(Box<add::Args>),
     Edit(Box<edit::Args>),
     /// List the automations by name
+    #[command(visible_alias = "ls")]
     List {
-        /// Those whose turns go to a session: its key, its id or the beginning of that
+        /// Only automations whose turns go to this session: its key, its ID or a prefix of its ID
         #[arg(long)]
         session: Option<String>,
     },
-    /// Show an automation with its next fires and its last runs
+    /// Show an automation with its next runs and its last runs
     Show(AutomationSelector),
     Preview(Box<preview::Args>),
     Webhook(webhook::Args),
-    /// Run an automation now, on the path of a scheduled turn, and print the answer
+    /// Run an automation now, in the same way as a scheduled run, and print the answer
+    #[command(visible_alias = "run")]
     Fire {
         #[command(flatten)]
         selector: AutomationSelector,
-        /// Only queue it, for whoever serves the data folder
+        /// Only queue the run, and leave it to the server of the data folder
         #[arg(long)]
         queue: bool,
     },
-    /// Hold an automation: nothing is due until it is resumed
+    /// Pause an automation: it starts no runs by itself until it is resumed
     Pause(AutomationSelector),
-    /// Let a paused automation go on, from now
+    /// Resume a paused automation from now on
     Resume(AutomationSelector),
-    /// Let go of the automation's session: its next run begins another one
+    /// Detach an automation from its session: its next run creates a new session
     Reset(AutomationSelector),
-    /// Remove an automation; its sessions stay
+    /// Delete an automation; its sessions remain
+    #[command(visible_alias = "rm")]
     Delete {
         #[command(flatten)]
         selector: AutomationSelector,
-        /// Delete the sessions that it made, too
+        /// Also delete the sessions that it created
         #[arg(long)]
         with_sessions: bool,
     },
@@ -65,12 +69,12 @@ enum Command {
 
 #[derive(Debug, clap::Args)]
 struct AutomationSelector {
-    /// The automation: its name, its id or the beginning of that
+    /// The automation: its name, its ID or a prefix of its ID
     automation: String,
 }
 
 pub(crate) async fn run(args: Args, app: &App) -> Result<Exit, CliError> {
-    let (view, told) = match args.command {
+    let (view, action) = match args.command {
         Command::Add(args) => (add::run(*args, app).await?, "Added"),
         Command::Edit(args) => match edit::run(*args, app).await? {
             (view, true) => (view, "Changed"),
@@ -114,10 +118,10 @@ pub(crate) async fn run(args: Args, app: &App) -> Result<Exit, CliError> {
         }
         Command::Reset(named) => {
             let view = app.client.reset_automation(&named.automation).await?;
-            (view, "Reset; the next run of it begins a new session:")
+            (view, "Reset; its next run creates a new session:")
         }
     };
-    show::print_result(app, &view, told)?;
+    show::print_result(app, &view, action)?;
     Ok(Exit::Done)
 }
 

@@ -8,7 +8,7 @@ use crate::error::{CliError, Exit};
 /// Parses a limit.
 pub(crate) fn parse_limit(text: &str) -> Result<Limit, String> {
     text.parse()
-        .map_err(|error: model::budget::InvalidLimit| format!("failed to {error}"))
+        .map_err(|error: model::budget::InvalidLimit| error.to_string())
 }
 
 /// Sets limits of a budget. Other limits stay unchanged.
@@ -26,11 +26,8 @@ pub(crate) fn format_limits(budget: &Budget) -> Option<String> {
 }
 
 /// Formats the usage of today and of this month. Returns `None` if there was none this month.
-pub(crate) fn format_usage(spending: &BudgetUsage) -> Option<String> {
-    let (day, month) = (
-        format_amounts(&spending.day),
-        format_amounts(&spending.month),
-    );
+pub(crate) fn format_usage(usage: &BudgetUsage) -> Option<String> {
+    let (day, month) = (format_amounts(&usage.day), format_amounts(&usage.month));
     let shown = |amounts: Vec<String>| match amounts.join(", ") {
         none if none.is_empty() => "nothing".to_owned(),
         some => some,

@@ -8,7 +8,7 @@ use crate::{
     output::Output,
 };
 
-/// Print what a shell completes this program's command lines with
+/// Print the completion script of a shell
 ///
 /// For bash: matins completions bash > ~/.local/share/bash-completion/completions/matins
 #[derive(Debug, clap::Args)]

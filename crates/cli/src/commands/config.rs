@@ -13,8 +13,9 @@ use crate::{
     output::{Output, clean, table},
 };
 
-/// The configuration: what holds, and where it is said
+/// Show and check the configuration
 #[derive(Debug, clap::Args)]
+#[command(args = crate::global::server_flags())]
 pub(crate) struct Args {
     #[command(subcommand)]
     command: Command,
@@ -22,17 +23,17 @@ pub(crate) struct Args {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Show every setting's effective value
+    /// Show the effective value of every setting
     Show {
-        /// Show as well where each comes from: the default, a line of the file, a variable, a flag
+        /// Also show the source of each value: the default, a line of the file, a variable or a flag
         #[arg(long)]
         origin: bool,
     },
     /// Print the path of the configuration file
     Path,
-    /// Tell all that is wrong with a configuration
+    /// Report all problems of a configuration
     Check {
-        /// A file, looked at alone [default: the whole configuration, as commands take it]
+        /// A file to check alone [default: the file of the configuration, the variables and the flags]
         #[arg(value_hint = clap::ValueHint::FilePath)]
         file: Option<PathBuf>,
     },
@@ -116,8 +117,8 @@ fn setting_json(config: &Config, shown: &EffectiveSetting) -> Value {
 
 fn print_path(global: &Global, output: Output) -> Result<(), CliError> {
     let found = ConfigPath::find(global).ok_or_else(|| {
-        let message = "find a configuration file: HOME is not set";
-        CliError::message(Exit::Environment, message).with_hint("name one with --config")
+        let message = "there is no default configuration file: HOME is not set";
+        CliError::message(Exit::Environment, message).with_hint("name one with `--config`")
     })?;
     let exists = found.path.exists();
     if output.json {
@@ -127,7 +128,7 @@ fn print_path(global: &Global, output: Output) -> Result<(), CliError> {
     }
     output.line(&found.path.display().to_string())?;
     if !exists {
-        output.aside("It is not there.");
+        output.aside("The file does not exist.");
     }
     Ok(())
 }
@@ -150,15 +151,15 @@ fn check(global: &Global, output: Output, file: Option<PathBuf>) -> Result<Exit,
         Exit::Usage
     };
     if output.json {
-        let told: Vec<_> = problems.iter().map(ConfigProblem::to_string).collect();
-        output.document(&json!({ "problems": told, "warnings": warnings }))?;
+        let messages: Vec<_> = problems.iter().map(ConfigProblem::to_string).collect();
+        output.document(&json!({ "problems": messages, "warnings": warnings }))?;
         return Ok(exit);
     }
     if problems.is_empty() {
-        output.line("It can be taken.")?;
+        output.line("The configuration is valid.")?;
     }
     for problem in &problems {
-        output.line(&format!("failed to {}", clean(&problem.to_string())))?;
+        output.line(&clean(&problem.to_string()))?;
     }
     for warning in &warnings {
         output.aside(&clean(warning));

@@ -37,18 +37,19 @@ const MAX_POLLED_RUNS: u32 = 100;
 /// The maximum time for a running turn to end after Ctrl-C. The demonstration agent is quick.
 const STOP_DEADLINE: Duration = Duration::from_secs(10);
 
-/// Watch the demonstration agent work on a schedule and remember; needs nothing else
+/// Run the demonstration agent on a schedule and print its conversation; requires no setup
 ///
-/// Everything is in a folder of its own. Start it again with the same folder: the agent remembers.
+/// Keeps all data in a folder of its own. If the command is started again with the same folder, the agent
+/// remembers the earlier conversation.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// The folder that everything is kept in
+    /// The folder for all data of the demonstration
     #[arg(long, default_value = "matins-demo", value_name = "DIR")]
     dir: PathBuf,
-    /// How often the agent is asked [default: 5s]
+    /// The period between two prompts [default: 5s]
     #[arg(long, value_name = "PERIOD")]
     every: Option<Period>,
-    /// Stop after so many turns
+    /// Stop after this number of turns
     #[arg(long, value_name = "N", value_parser = parse_positive)]
     turns: Option<usize>,
 }
@@ -76,11 +77,11 @@ pub(crate) async fn run(args: Args, config: &Config, output: Output) -> Result<E
     let server = Server::start(&local, NetworkAccess::default(), folder.lock()?).await?;
     let client = server.client(&local);
     let app = App::with_client(local, client, config, output);
-    let begun = SystemClock.now();
+    let started_at = SystemClock.now();
     let mut watch = ConversationPrinter {
         app: &app,
         folder: clean(&folder.path().display().to_string()),
-        started_at: begun,
+        started_at,
         wanted_turns: args.turns,
         ended_runs: HashSet::new(),
         transcript: None,
@@ -134,11 +135,11 @@ async fn ensure_automation(app: &App, every: Option<Period>) -> Result<Automatio
         .triggers
         .iter()
         .find_map(|trigger| fires_every(&trigger.spec));
-    if let (Some(asked), Some(period)) = (every, period)
-        && asked != period
+    if let (Some(requested), Some(period)) = (every, period)
+        && requested != period
     {
         app.output.aside(&format!(
-            "This folder's automation fires every {period}; --every {asked} is for a new folder."
+            "The automation of this folder runs every {period}; --every {requested} applies only to a new folder."
         ));
     }
     if view.automation.state == AutomationState::Paused {
@@ -174,11 +175,11 @@ fn print_introduction(app: &App, folder: &str, view: &AutomationView) -> Result<
         .map(|trigger| trigger.spec.to_string())
         .unwrap_or_default();
     let before = match &view.session {
-        Some(_) => "It goes on in the session of the last time, and remembers it.",
-        None => "Each turn is a new process of the agent, in one session that remembers.",
+        Some(_) => "It continues the session of the last demonstration, and remembers it.",
+        None => "Each turn runs in a new process of the agent, in one session that remembers.",
     };
     Ok(app.output.line(&format!(
-        "{title}\nThe demonstration agent is asked {schedule}: \"{PROMPT}\"\n{before}\nEverything is \
+        "{title}\nThe demonstration agent gets a prompt {schedule}: \"{PROMPT}\"\n{before}\nAll data is \
          in {folder}. Ctrl-C stops.\n",
         title = paint(BOLD, "Matins: an agent that works on time, and remembers."),
     ))?)
@@ -224,7 +225,7 @@ impl ConversationPrinter<'_> {
             .await?
             .value
             .automation;
-        let Some(why) = automation
+        let Some(reason) = automation
             .attention
             .filter(|_| automation.state == AutomationState::Paused)
         else {
@@ -233,17 +234,17 @@ impl ConversationPrinter<'_> {
         let folder = &self.folder;
         let matins = clean(&program_name());
         let hint = format!(
-            "`{matins} --data {folder} run list` tells what went wrong; when it is mended, \
-             `{matins} --data {folder} automation resume {AUTOMATION_NAME}` lets it go on, and so does this \
-             command when it is started again"
+            "`{matins} --data {folder} run list` shows the errors; after you have fixed them, \
+             `{matins} --data {folder} automation resume {AUTOMATION_NAME}` resumes the automation, and so \
+             does this command when it is started again"
         );
         if self.wanted_turns.is_some() {
-            let message = format!("go on: the automation {}", clean(&why));
+            let message = format!("the automation {}", clean(&reason));
             return Err(CliError::message(Exit::TurnFailed, message).with_hint(hint));
         }
         app.output.note(&format!(
             "{} {hint}. Ctrl-C stops.",
-            paint(ATTENTION, &format!("The automation {}.", clean(&why)))
+            paint(ATTENTION, &format!("The automation {}.", clean(&reason)))
         ));
         Ok(())
     }
@@ -292,9 +293,9 @@ fn print_next_steps(app: &App, folder: &str, session: Option<SessionId>) -> Resu
     };
     let matins = clean(&program_name());
     Ok(app.output.line(&format!(
-        "\n{stopped}\n  go on       {matins} demo --dir {folder}\n  look        {matins} --data {folder} \
-         session show {session}\n  talk        {matins} --data {folder} session say {session} \
+        "\n{stopped}\n  continue    {matins} demo --dir {folder}\n  show        {matins} --data {folder} \
+         session show {session}\n  send        {matins} --data {folder} session send {session} \
          \"Hello\"\n  real agents {matins} agent list",
-        stopped = paint(BOLD, "Stopped. The session stays, and so does what it remembers."),
+        stopped = paint(BOLD, "Stopped. The session remains, with everything that it remembers."),
     ))?)
 }

@@ -4,13 +4,13 @@ use std::{path::PathBuf, time::Duration};
 
 use crate::error::{CliError, Exit};
 
-/// A small ACP agent without any model: it counts its turns and tells what it was asked before.
+/// A small ACP agent without a language model: it counts its turns and repeats the earlier requests
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// The folder of its sessions; made if it is not there.
+    /// The folder of its sessions; created if it does not exist
     #[arg(long, value_name = "FOLDER")]
     home: PathBuf,
-    /// The pause between two updates of a turn, in milliseconds.
+    /// The pause between two updates of a turn, in milliseconds
     #[arg(long, value_name = "MILLISECONDS", default_value_t = 20)]
     pace: u64,
 }

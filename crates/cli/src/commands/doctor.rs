@@ -12,13 +12,13 @@ use crate::{
     output::{ATTENTION, BAD, DIM, GOOD, Output, clean, paint},
 };
 
-/// Look at everything and tell what is wrong, without changing anything
+/// Check the configuration, the machine, the data folder and the database, without changing anything
 ///
-/// One line for each look: ok, warning or problem, with what to do about it. The exit code is 1 if there
-/// is a problem. A large SQLite file takes a while: every page of it is looked at.
+/// Prints one line for each check: ok, warning or problem, with the next step. The exit code is 1 if there is
+/// a problem. A large SQLite file takes a while, because the check reads every page of it.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// Start the agents that automations use, too
+    /// Also start the agents that automations use
     #[arg(long)]
     agents: bool,
 }

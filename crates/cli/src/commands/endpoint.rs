@@ -16,7 +16,7 @@ use crate::{
 /// The number of deliveries that `show` lists.
 const MAX_LISTED_DELIVERIES: u32 = 20;
 
-/// Endpoints: addresses to which notifications go, signed
+/// Manage endpoints: addresses that receive signed notifications
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     #[command(subcommand)]
@@ -25,76 +25,79 @@ pub(crate) struct Args {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Add an endpoint and print the secret that signs what it is sent, this one time
+    /// Add an endpoint and print the secret that signs its notifications, which is shown only once
+    #[command(visible_alias = "create")]
     Add {
-        /// Its name
+        /// The name of the endpoint
         name: String,
-        /// Where it is, such as `https://example.org/matins`
+        /// The address, such as `https://example.org/matins`
         url: String,
-        /// What it is told of, such as run.failed; may be given again
+        /// An event to notify the endpoint of, such as run.failed; may be repeated
         #[arg(long = "event", value_name = "EVENT", required = true)]
         events: Vec<NotificationKind>,
-        /// The only automation of which it is told
+        /// Notify the endpoint only of this automation
         #[arg(long)]
         automation: Option<String>,
-        /// The only channel of whose sessions it is told, such as slack
+        /// Notify the endpoint only of sessions of this channel, such as slack
         #[arg(long)]
         channel: Option<String>,
     },
-    /// Change an endpoint; what is not named stays
+    /// Change an endpoint; everything that no option names stays as it is
     Edit {
         #[command(flatten)]
         selector: EndpointSelector,
-        /// Another name
+        /// The new name
         #[arg(long)]
         name: Option<String>,
-        /// Another address
+        /// The new address
         #[arg(long)]
         url: Option<String>,
-        /// What it is told of instead; may be given again
+        /// An event to notify the endpoint of, instead of the present ones; may be repeated
         #[arg(long = "event", value_name = "EVENT")]
         events: Vec<NotificationKind>,
     },
     /// List the endpoints by name
+    #[command(visible_alias = "ls")]
     List,
-    /// Show an endpoint with what it was sent last
+    /// Show an endpoint with its latest deliveries
     Show(EndpointSelector),
-    /// Remove an endpoint with what it was sent
+    /// Delete an endpoint with its deliveries
+    #[command(visible_alias = "rm")]
     Delete(EndpointSelector),
-    /// Send an endpoint nothing more until it is enabled
+    /// Disable an endpoint: it receives no notifications until it is enabled
     Disable(EndpointSelector),
-    /// Let an endpoint be sent notifications again
+    /// Enable a disabled endpoint
     Enable(EndpointSelector),
-    /// Send an endpoint something that tells nothing, to see whether it arrives
+    /// Send a test notification to an endpoint
     Test(EndpointSelector),
-    /// Make another secret and print it; the one before holds as well for a while
+    /// Create a new secret and print it; the previous one stays valid for a while
     RotateSecret {
         #[command(flatten)]
         selector: EndpointSelector,
-        /// How long the one before holds as well: 0s to 30d
+        /// The time for which the previous secret stays valid: 0s to 30d
         #[arg(long, value_name = "PERIOD", default_value = "1d", value_parser = parse_overlap)]
         overlap: u32,
     },
-    /// Show something that was sent, with each attempt
+    /// Show a delivery with each attempt
     Delivery {
-        /// The delivery, by its id
+        /// The ID of the delivery
         delivery: String,
     },
-    /// Try something that was sent once more
+    /// Send a delivery once more
     Redeliver {
-        /// The delivery, by its id
+        /// The ID of the delivery
         delivery: String,
     },
 }
 
 #[derive(Debug, clap::Args)]
 struct EndpointSelector {
-    /// The endpoint: its name or its id
+    /// The endpoint: its name or its ID
     endpoint: String,
 }
 
 pub(crate) async fn run(args: Args, app: &App) -> Result<Exit, CliError> {
-    let (endpoint, told) = match args.command {
+    let (endpoint, action) = match args.command {
         Command::Add {
             name,
             url,
@@ -143,9 +146,8 @@ pub(crate) async fn run(args: Args, app: &App) -> Result<Exit, CliError> {
         }
         Command::Test(named) => {
             let sent = app.client.test_endpoint(&named.endpoint).await?;
-            let told =
-                "It is sent by whoever serves; `matins endpoint delivery` shows what became of it.";
-            return print_delivery(app, &sent, Some(told));
+            let remark = "The server sends it; `matins endpoint delivery` shows the result.";
+            return print_delivery(app, &sent, Some(remark));
         }
         Command::RotateSecret {
             selector: named,
@@ -167,11 +169,7 @@ pub(crate) async fn run(args: Args, app: &App) -> Result<Exit, CliError> {
         }
         Command::Redeliver { delivery: id } => {
             let again = app.client.redeliver(&id).await?;
-            return print_delivery(
-                app,
-                &again,
-                Some("It is tried once more by whoever serves."),
-            );
+            return print_delivery(app, &again, Some("The server sends it once more."));
         }
     };
     if app.output.json {
@@ -179,7 +177,7 @@ pub(crate) async fn run(args: Args, app: &App) -> Result<Exit, CliError> {
     } else {
         let name = excerpt(&endpoint.name, 80);
         app.output
-            .line(&format!("{told} {name} ({}).", endpoint.id))?;
+            .line(&format!("{action} {name} ({}).", endpoint.id))?;
     }
     Ok(Exit::Done)
 }
@@ -197,21 +195,21 @@ pub(super) fn parse_overlap(text: &str) -> Result<u32, String> {
 }
 
 async fn add(app: &App, request: &EndpointRequest) -> Result<(), CliError> {
-    let made = app.client.create_endpoint(request).await?;
+    let created = app.client.create_endpoint(request).await?;
     if app.output.json {
-        return Ok(app.output.document(&made)?);
+        return Ok(app.output.document(&created)?);
     }
-    let Some(secret) = &made.secret else {
-        let message = "show the secret: the endpoint was made, and its secret was lost on its way";
+    let Some(secret) = &created.secret else {
+        let message = "the endpoint was added, but its secret was lost in transit";
         return Err(CliError::message(Exit::Failed, message).with_hint(format!(
-            "`matins endpoint rotate-secret {}` makes another one",
-            made.endpoint.id
+            "`matins endpoint rotate-secret {}` creates a new one",
+            created.endpoint.id
         )));
     };
     app.output.line(secret)?;
     app.output.aside(&format!(
-        "This secret signs what {} is sent: it is shown this one time.",
-        made.endpoint.id
+        "This secret signs the notifications of {}. It is shown only once.",
+        created.endpoint.id
     ));
     Ok(())
 }
@@ -318,7 +316,7 @@ async fn show(app: &App, given: &str) -> Result<(), CliError> {
         app.output.line(&format!("{name:<12} {value}"))?;
     }
     if sent.is_empty() {
-        return Ok(app.output.line("\nNothing was sent yet.")?);
+        return Ok(app.output.line("\nNo deliveries yet.")?);
     }
     let rows = sent.iter().map(|delivery| {
         [
@@ -335,8 +333,8 @@ async fn show(app: &App, given: &str) -> Result<(), CliError> {
         "EVENT",
         "STATE",
         "ATTEMPTS",
-        "MADE",
-        "LAST ANSWER",
+        "CREATED",
+        "LAST RESPONSE",
     ];
     Ok(app.output.line(&format!("\n{}", table(headings, rows)))?)
 }
@@ -366,7 +364,7 @@ fn print_delivery(
         ("attempts", delivery.attempts.to_string()),
     ];
     let next = delivery.next_attempt_at;
-    lines.extend(next.map(|next| ("next try", app.time.date_time(next))));
+    lines.extend(next.map(|next| ("next attempt", app.time.date_time(next))));
     for (name, value) in lines {
         app.output.line(&format!("{name:<12} {value}"))?;
     }
@@ -383,7 +381,7 @@ fn print_delivery(
                 answer,
             ]
         });
-        let log = table(["ATTEMPT", "AT", "ANSWER"], rows);
+        let log = table(["ATTEMPT", "AT", "RESPONSE"], rows);
         app.output.line(&format!("\n{log}"))?;
     }
     if let Some(aside) = aside {

@@ -30,12 +30,12 @@ pub(super) async fn create_if_none(
     }
     let path = folder.token_path();
     let failed = |source: io::Error| {
-        CliError::environment(format!("write the file {}", path.display()), source)
-            .with_hint("`matins token create` makes a token and shows it")
+        CliError::environment(format!("cannot write the file {}", path.display()), source)
+            .with_hint("`matins token create` creates a token and prints it")
     };
     if !is_replaceable(&path).map_err(failed)? {
         tracing::warn!(
-            "no token was made: {} is there and is none of Matins' files",
+            "no token was created: the file {} exists and was not written by Matins",
             path.display()
         );
         return Ok(None);

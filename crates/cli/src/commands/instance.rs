@@ -9,7 +9,7 @@ use crate::{
     output::{BOLD, excerpt, paint, table},
 };
 
-/// Instances: the data folders where agents run and keep their memory
+/// Manage instances: the data folders in which agents run and keep their memory
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     #[command(subcommand)]
@@ -18,19 +18,22 @@ pub(crate) struct Args {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// List the instances: who serves them, and what waits for each
+    /// List the instances with their servers and queued runs
+    #[command(visible_alias = "ls")]
     List,
     /// Show an instance
     Show {
-        /// Its name or its id
+        /// The instance: its name or its ID
         instance: String,
     },
-    /// Give an instance up whose data folder is lost: runs that wait for it fail, and so does each later turn
-    /// of the sessions whose agents remember there; their transcripts stay
+    /// Remove an instance whose data folder is lost
     ///
-    /// Refused while a server serves it. When a server serves its data folder again, it is there again.
+    /// The queued runs of the instance fail, and so does each later turn of its sessions; their transcripts
+    /// remain. The command is refused while the instance has a server. If a server starts on the data folder
+    /// again, the instance exists again.
+    #[command(visible_alias = "rm")]
     Remove {
-        /// Its name or its id
+        /// The instance: its name or its ID
         instance: String,
     },
 }
@@ -45,10 +48,10 @@ pub(crate) async fn run(args: Args, app: &App) -> Result<Exit, CliError> {
                 app.output.document(&removed)?;
             } else {
                 let name = excerpt(&removed.name, 80);
-                app.output.line(&format!("{name} is given up."))?;
+                app.output.line(&format!("Removed {name}."))?;
                 if removed.waiting_runs > 0 {
                     app.output.aside(&format!(
-                        "{} that waited for it fail.",
+                        "Failed with it: {}.",
                         format_run_count(removed.waiting_runs)
                     ));
                 }
@@ -63,74 +66,77 @@ async fn list(app: &App) -> Result<(), CliError> {
     if app.output.json {
         return Ok(app.output.document(&listed)?);
     }
-    let rows = listed.iter().map(|one| {
+    let rows = listed.iter().map(|instance| {
         [
-            excerpt(&one.name, 80),
-            format_state(one).to_owned(),
-            one.waiting_runs.to_string(),
-            format_last_seen(app, one),
-            one.worker
+            excerpt(&instance.name, 80),
+            format_state(instance).to_owned(),
+            instance.waiting_runs.to_string(),
+            format_last_seen(app, instance),
+            instance
+                .worker
                 .as_ref()
                 .map(ToString::to_string)
                 .unwrap_or_default(),
-            format_version(one),
+            format_version(instance),
         ]
     });
-    let head = ["NAME", "STATE", "WAITING", "SEEN", "SERVED BY", "VERSION"];
+    let head = ["NAME", "STATE", "QUEUED", "LAST SEEN", "SERVER", "VERSION"];
     app.output.line(&table(head, rows))?;
     Ok(())
 }
 
-/// Formats the version of the instance's server, and the number of automations that need a later one.
-fn format_version(one: &Instance) -> String {
-    let version = one.version.clone().unwrap_or_default();
-    match one.automations_too_new {
+/// Formats the version of the instance's server, and the number of automations that need a later version.
+fn format_version(instance: &Instance) -> String {
+    let version = instance.version.clone().unwrap_or_default();
+    match instance.automations_too_new {
         0 => version,
         1 => format!("{version}, too old for 1 automation"),
         count => format!("{version}, too old for {count} automations"),
     }
 }
 
-fn show(app: &App, one: &Instance) -> Result<(), CliError> {
+fn show(app: &App, instance: &Instance) -> Result<(), CliError> {
     if app.output.json {
-        return Ok(app.output.document(one)?);
+        return Ok(app.output.document(instance)?);
     }
-    let server = match (&one.worker, &one.version, one.state) {
+    let server = match (&instance.worker, &instance.version, instance.state) {
         (Some(worker), Some(_), InstanceState::Online) => {
-            format!("{worker}, version {}", format_version(one))
+            format!("{worker}, version {}", format_version(instance))
         }
-        (Some(worker), _, InstanceState::Offline) => format!("nobody; {worker} did last"),
-        _ => "nobody so far".to_owned(),
+        (Some(worker), _, InstanceState::Offline) => format!("none; the last one was {worker}"),
+        _ => "none so far".to_owned(),
     };
-    let waiting = match one.waiting_runs {
-        0 => "nothing".to_owned(),
-        runs => format!("{} whose memory lies there", format_run_count(runs)),
+    let queued = match instance.waiting_runs {
+        0 => "no runs".to_owned(),
+        1 => "1 run waits for its memory".to_owned(),
+        runs => format!("{runs} runs wait for its memory"),
     };
     app.output.line(&format!(
         "{}  {}",
-        paint(BOLD, &excerpt(&one.name, 80)),
-        one.id
+        paint(BOLD, &excerpt(&instance.name, 80)),
+        instance.id
     ))?;
     for (name, value) in [
-        ("state", format_state(one).to_owned()),
-        ("served by", server),
-        ("seen", format_last_seen(app, one)),
-        ("waiting", waiting),
+        ("state", format_state(instance).to_owned()),
+        ("server", server),
+        ("last seen", format_last_seen(app, instance)),
+        ("queued", queued),
     ] {
         app.output.line(&format!("  {name:12}{value}"))?;
     }
     Ok(())
 }
 
-const fn format_state(one: &Instance) -> &'static str {
-    match one.state {
+const fn format_state(instance: &Instance) -> &'static str {
+    match instance.state {
         InstanceState::Online => "online",
         InstanceState::Offline => "offline",
     }
 }
 
-fn format_last_seen(app: &App, one: &Instance) -> String {
-    one.last_seen_at
+fn format_last_seen(app: &App, instance: &Instance) -> String {
+    instance
+        .last_seen_at
         .map_or_else(|| "never".to_owned(), |at| app.time.date_time(at))
 }
 

@@ -18,29 +18,29 @@ use crate::{
 /// The maximum number of bytes of a token.
 const MAX_TOKEN_BYTES: u64 = 4096;
 
-/// Sign in to a server elsewhere, which commands ask from then on
+/// Sign in to a remote server, which all commands use from then on
 ///
-/// The token comes from standard input, or is asked for at a terminal. It is tried, and stored in
-/// matins/login.toml in the user's configuration directory, for its owner alone.
+/// Reads the token from standard input, without echo if that is a terminal. Verifies the token and stores it in
+/// matins/login.toml in the user's configuration directory, readable by its owner only.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// The server's address, such as <https://matins.example.org>; or --server
+    /// The address of the server, such as <https://matins.example.org>; or --server
     #[arg(value_name = "URL")]
     address: Option<String>,
 }
 
-/// Sign out: commands ask this machine again
+/// Sign out: commands use this machine again
 #[derive(Debug, clap::Args)]
 pub(crate) struct LogoutArgs {}
 
 pub(crate) async fn run(args: Args, config: &Config, output: Output) -> Result<Exit, CliError> {
     let address = args.address.or_else(|| config.server.value.clone());
     let server = address.ok_or_else(|| {
-        CliError::message(Exit::Usage, "sign in: nothing says where")
-            .with_hint("give the server's address: matins login https://matins.example.org")
+        CliError::message(Exit::Usage, "the address of the server is missing")
+            .with_hint("give it as an argument: matins login https://matins.example.org")
     })?;
     let path = login::path().ok_or_else(|| {
-        let message = "store the token: HOME is not set";
+        let message = "cannot store the token: HOME is not set";
         CliError::message(Exit::Environment, message)
     })?;
     // Validate the address before the user types a secret.
@@ -64,24 +64,24 @@ pub(crate) async fn run(args: Args, config: &Config, output: Output) -> Result<E
         return Ok(Exit::Done);
     }
     output.line(&format!(
-        "Signed in to {server} as {} of {}. `matins logout` ends that.",
+        "Signed in to {server} as {} of {}. `matins logout` signs out.",
         who.role, who.tenant.name
     ))?;
     Ok(Exit::Done)
 }
 
 pub(crate) fn logout(output: Output) -> Result<Exit, CliError> {
-    let has_connected = match login::path() {
+    let was_signed_in = match login::path() {
         Some(path) => login::remove(&path)?,
         None => false,
     };
     if output.json {
-        output.document(&json!({ "signed_out": has_connected }))?;
-    } else if has_connected {
+        output.document(&json!({ "signed_out": was_signed_in }))?;
+    } else if was_signed_in {
         output
-            .line("Signed out. The token is still good: `matins token revoke` takes one back.")?;
+            .line("Signed out. The token remains valid until `matins token revoke` revokes it.")?;
     } else {
-        output.line("Nobody was signed in.")?;
+        output.line("Not signed in.")?;
     }
     Ok(Exit::Done)
 }
@@ -91,7 +91,7 @@ pub(crate) fn logout(output: Output) -> Result<Exit, CliError> {
 async fn read_token(output: Output, server: &str) -> Result<Option<String>, CliError> {
     let mut signals = Signals::listen()?;
     let hidden = if io::stdin().is_terminal() {
-        output.note(&format!("The token for {server} (it is not shown):"));
+        output.note(&format!("Token for {server} (it is not shown):"));
         Some(EchoGuard::disable_echo().map_err(token_read_error)?)
     } else {
         None
@@ -113,15 +113,15 @@ async fn read_token(output: Output, server: &str) -> Result<Option<String>, CliE
     let line = read.map_err(token_read_error)?;
     let token = line.trim();
     if token.is_empty() {
-        let message = "read the token: standard input holds none";
+        let message = "there is no token on standard input";
         return Err(CliError::message(Exit::Usage, message)
-            .with_hint("`matins token create` makes one where the server is"));
+            .with_hint("`matins token create` creates one on the machine of the server"));
     }
     Ok(Some(token.to_owned()))
 }
 
 fn token_read_error(source: io::Error) -> CliError {
-    CliError::environment("read the token", source)
+    CliError::environment("cannot read the token", source)
 }
 
 /// Disables the echo of the terminal until it is dropped.

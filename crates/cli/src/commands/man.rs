@@ -11,10 +11,10 @@ use crate::{
 
 /// Print the manual page, or write one for each command
 ///
-/// For good: matins man --out ~/.local/share/man/man1
+/// To install the pages: matins man --out ~/.local/share/man/man1
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// A folder that gets the pages of all commands; it is made if it is not there
+    /// The folder for the pages of all commands; created if it does not exist
     #[arg(long, value_name = "DIR", value_hint = clap::ValueHint::DirPath)]
     out: Option<PathBuf>,
 }
@@ -25,7 +25,7 @@ pub(crate) fn run(args: Args, command: clap::Command, output: Output) -> Result<
         let mut page = Vec::new();
         clap_mangen::Man::new(command)
             .render(&mut page)
-            .map_err(|source| CliError::environment("make the manual page", source))?;
+            .map_err(|source| CliError::environment("cannot render the manual page", source))?;
         let page = String::from_utf8_lossy(&page);
         if output.json {
             output.document(&json!({ "page": page }))?;
@@ -35,14 +35,17 @@ pub(crate) fn run(args: Args, command: clap::Command, output: Output) -> Result<
         return Ok(Exit::Done);
     };
     let failed = |source| {
-        let what = format!("write manual pages into {}", folder.display());
-        CliError::environment(what, source)
+        let message = format!("cannot write manual pages into {}", folder.display());
+        CliError::environment(message, source)
     };
     fs::create_dir_all(&folder).map_err(failed)?;
     clap_mangen::generate_to(command, &folder).map_err(failed)?;
     if output.json {
         output.document(&json!({ "out": folder }))?;
     }
-    output.aside(&format!("Written into {}.", folder.display()));
+    output.aside(&format!(
+        "Wrote the manual pages into {}.",
+        folder.display()
+    ));
     Ok(Exit::Done)
 }

@@ -17,10 +17,11 @@ use crate::{
 /// Rules that answer permission requests.
 #[derive(Debug, clap::Args)]
 pub(crate) struct RuleOptions {
-    /// Grant what matches: a tool kind (read, edit, execute, fetch, ...), or kind:title; * matches all
+    /// Allow matching permission requests: a tool kind (read, edit, execute, fetch, ...), or KIND:TITLE; *
+    /// matches any text; may be repeated
     #[arg(long, value_name = "KIND[:TITLE]", value_parser = parse_allow_rule)]
     allow: Vec<PermissionRule>,
-    /// Deny what matches, whatever else allows it
+    /// Deny matching permission requests, even if another rule allows them; may be repeated
     #[arg(long, value_name = "KIND[:TITLE]", value_parser = parse_deny_rule)]
     deny: Vec<PermissionRule>,
 }
@@ -36,13 +37,13 @@ impl RuleOptions {
     }
 }
 
-/// The mode and the settings of an agent, in its own words.
+/// The mode and the settings of an agent, which the agent defines.
 #[derive(Debug, clap::Args)]
 pub(crate) struct SettingOptions {
-    /// The agent's mode, by its id
+    /// The ID of the agent's mode
     #[arg(long)]
     pub(crate) mode: Option<String>,
-    /// A setting of the agent, such as model=fast
+    /// A setting of the agent, such as model=fast; may be repeated
     #[arg(long = "set", value_name = "ID=VALUE", value_parser = parse_pair)]
     pub(crate) set: Vec<(String, String)>,
 }
@@ -78,7 +79,7 @@ fn parse_rule(text: &str, verdict: Verdict) -> Result<PermissionRule, String> {
     }
     if !tool.contains('*') && !TOOL_KINDS.contains(&tool) {
         return Err(format!(
-            "{tool:?} is no kind of tool: expected one of {}, or a pattern with *",
+            "unknown tool kind `{tool}`: expected one of {}, or a pattern with *",
             TOOL_KINDS.join(", ")
         ));
     }
@@ -92,7 +93,7 @@ fn parse_rule(text: &str, verdict: Verdict) -> Result<PermissionRule, String> {
 /// Parses the session target of an automation.
 pub(crate) fn parse_session_target(text: &str) -> Result<SessionTarget, String> {
     text.parse()
-        .map_err(|error: InvalidSessionTarget| format!("failed to {error}"))
+        .map_err(|error: InvalidSessionTarget| error.to_string())
 }
 
 /// Parses `NAME=VALUE`.
@@ -108,7 +109,9 @@ pub(crate) fn parse_seconds(text: &str) -> Result<u32, String> {
     if text == "0" {
         return Ok(0);
     }
-    let period: Period = text.parse().map_err(|error| format!("failed to {error}"))?;
+    let period: Period = text
+        .parse()
+        .map_err(|error: model::schedule::Error| error.to_string())?;
     u32::try_from(period.duration().as_secs()).map_err(|error| error.to_string())
 }
 
@@ -131,7 +134,8 @@ pub(crate) fn text_or_stdin(given: String) -> Result<String, CliError> {
         .take(limit)
         .read_to_string(&mut text)
         .map_err(|source| {
-            let error = anyhow::Error::new(source).context("read the text from standard input");
+            let error =
+                anyhow::Error::new(source).context("cannot read the text from standard input");
             CliError::new(Exit::Usage, error)
         })?;
     Ok(text)
@@ -144,7 +148,7 @@ pub(crate) fn absolute_directory(
     path: Option<PathBuf>,
 ) -> Result<Option<String>, CliError> {
     let Some(path) = path else { return Ok(None) };
-    let what = format!("take the working directory {:?}", path.display());
+    let message = format!("invalid working directory `{}`", path.display());
     let path = if app.resolves_local_paths() {
         match std::path::absolute(&path) {
             // Resolve `.`, `..` and links if the directory exists, because the path is stored and shown later.
@@ -152,7 +156,7 @@ pub(crate) fn absolute_directory(
             Err(error) => {
                 return Err(CliError::new(
                     Exit::Usage,
-                    anyhow::Error::new(error).context(what),
+                    anyhow::Error::new(error).context(message),
                 ));
             }
         }
@@ -163,7 +167,7 @@ pub(crate) fn absolute_directory(
         Ok(path) => Ok(Some(path)),
         Err(_) => Err(CliError::message(
             Exit::Usage,
-            format!("{what}: its name is not UTF-8"),
+            format!("{message}: its name is not UTF-8"),
         )),
     }
 }

@@ -19,7 +19,7 @@ use crate::{
     output::{clean, excerpt, short_ids, table},
 };
 
-/// Runs: one attempt each to take one turn
+/// Manage runs: the attempts to take turns
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     #[command(subcommand)]
@@ -28,37 +28,38 @@ pub(crate) struct Args {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// List runs, the newest first
+    /// List runs, newest first
+    #[command(visible_alias = "ls")]
     List {
-        /// Those of a session: its key, its id or the beginning of that
+        /// Only runs of this session: its key, its ID or a prefix of its ID
         #[arg(long)]
         session: Option<String>,
-        /// Those of an automation, with what was skipped and missed
+        /// Only runs of this automation, including skipped and missed ones
         #[arg(long, value_name = "NAME")]
         automation: Option<String>,
-        /// Those in a status, such as failed
+        /// Only runs with this status, such as failed
         #[arg(long)]
         status: Option<RunStatus>,
-        /// How many at the most
+        /// The maximum number of runs
         #[arg(long, default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..=10_000))]
         limit: u32,
     },
-    /// Show a run with its attempts and what was really sent
+    /// Show a run with its attempts and the prompt that was sent
     Show {
-        /// The run: its id or the beginning of that
+        /// The run: its ID or a prefix of its ID
         run: String,
     },
-    /// Try a run again that failed, was called off or was given up, and print the answer
+    /// Retry a run that failed, was cancelled or is stalled, and print the answer
     Retry {
-        /// The run: its id or the beginning of that
+        /// The run: its ID or a prefix of its ID
         run: String,
-        /// Only queue it, for whoever serves the data folder
+        /// Only queue the run, and leave it to the server of the data folder
         #[arg(long)]
         queue: bool,
     },
-    /// Call a run off, whether it waits or runs
+    /// Cancel a queued or running run
     Cancel {
-        /// The run: its id or the beginning of that
+        /// The run: its ID or a prefix of its ID
         run: String,
     },
 }
@@ -163,27 +164,27 @@ pub(crate) async fn runs_table(app: &App, runs: &[Run]) -> Result<String, CliErr
             excerpt(&format_reason(run), 60),
         ]
     });
-    let headings = ["RUN", "STATUS", "OF", "DUE", "ATTEMPT", "WHY"];
+    let headings = ["RUN", "STATUS", "SOURCE", "DUE", "ATTEMPT", "REASON"];
     Ok(table(headings, rows))
 }
 
 /// Formats the reason for the status of a run, in a few words.
 fn format_reason(run: &Run) -> String {
-    let mut told: Vec<String> = Vec::new();
-    told.extend(run.message.clone().or_else(|| run.reason.clone()));
+    let mut reasons: Vec<String> = Vec::new();
+    reasons.extend(run.message.clone().or_else(|| run.reason.clone()));
     if run.occurrences > 1 {
-        told.push(format!("{} instants", run.occurrences));
+        reasons.push(format!("{} instants", run.occurrences));
     }
     if run.flags.empty_answer && run.status == RunStatus::Succeeded {
-        told.push("no answer".into());
+        reasons.push("no answer".into());
     }
     if run.flags.permissions_denied > 0 {
-        told.push(format!("{} denied", run.flags.permissions_denied));
+        reasons.push(format!("{} denied", run.flags.permissions_denied));
     }
     if run.flags.precheck_unclear {
-        told.push("precheck unclear".into());
+        reasons.push("precheck unclear".into());
     }
-    told.join(", ")
+    reasons.join(", ")
 }
 
 const fn format_origin(origin: Origin) -> &'static str {
@@ -220,7 +221,7 @@ async fn show(app: &App, given: &str) -> Result<(), CliError> {
     let RunDetails { view, record } = &whole;
     let RunView {
         run,
-        blocked_on: waiting,
+        blocked_on,
         attempts,
         record_trimmed,
     } = view;
@@ -228,15 +229,15 @@ async fn show(app: &App, given: &str) -> Result<(), CliError> {
     let fields = [
         ("status", Some(run.status.to_string())),
         (
-            "why",
-            Some(format_reason(run)).filter(|why| !why.is_empty()),
+            "reason",
+            Some(format_reason(run)).filter(|reason| !reason.is_empty()),
         ),
         ("stop reason", run.stop_reason.clone()),
         ("session", run.session_id.map(|id| id.to_string())),
         ("automation", run.automation_id.map(|id| id.to_string())),
         ("due", at(run.scheduled_for)),
-        ("came", at(Some(run.input_at))),
-        ("began", at(run.started_at)),
+        ("received", at(Some(run.input_at))),
+        ("started", at(run.started_at)),
         ("ended", at(run.ended_at)),
         ("worker", run.worker_id.as_ref().map(ToString::to_string)),
     ];
@@ -246,15 +247,16 @@ async fn show(app: &App, given: &str) -> Result<(), CliError> {
             app.output.line(&format!("  {name:12}{}", clean(&value)))?;
         }
     }
-    if let Some(waiting) = waiting {
-        app.output.line(&follow::format_blocked_on(app, waiting))?;
+    if let Some(blocked_on) = blocked_on {
+        app.output
+            .line(&follow::format_blocked_on(app, blocked_on))?;
     }
     if attempts.len() > 1 {
         let table = runs_table(app, attempts).await?;
         app.output.line(&format!("\nAttempts\n{table}"))?;
     }
     app.output
-        .line(&format!("\nAsked\n{}", clean(run.content.trim_end())))?;
+        .line(&format!("\nInput\n{}", clean(run.content.trim_end())))?;
     if *record_trimmed {
         // The retention period of a remote server is unknown here.
         let age = match app
@@ -263,11 +265,11 @@ async fn show(app: &App, given: &str) -> Result<(), CliError> {
             .value
             .filter(|_| app.resolves_local_paths())
         {
-            Some(age) => format!(", which is after {}", format_period(age.as_secs())),
+            Some(age) => format!(" after {}", format_period(age.as_secs())),
             None => String::new(),
         };
         app.output.line(&format!(
-            "\nSent\nRetention has removed the record of what was sent and went wrong{age}."
+            "\nSent\nRetention has removed the record of the sent prompt and the errors{age}."
         ))?;
     }
     if let Some(record) = record {
@@ -303,13 +305,13 @@ async fn cancel(app: &App, given: &str) -> Result<(), CliError> {
     if app.output.json {
         return Ok(app.output.document(&cancelled)?);
     }
-    let told = if cancelled.status.is_over() {
-        format!("Called off {}.", cancelled.run_id)
+    let message = if cancelled.status.is_over() {
+        format!("Cancelled {}.", cancelled.run_id)
     } else {
         format!(
             "{} is {}; it ends as soon as its agent has stopped.",
             cancelled.run_id, cancelled.status
         )
     };
-    Ok(app.output.line(&told)?)
+    Ok(app.output.line(&message)?)
 }

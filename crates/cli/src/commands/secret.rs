@@ -13,12 +13,12 @@ pub(super) fn print_rotated(app: &App, rotated: &SecretRotated) -> Result<(), Cl
         return Ok(app.output.document(rotated)?);
     }
     let Some(secret) = &rotated.secret else {
-        let message = "show the secret: it was made, and was lost on its way; make another one";
-        return Err(CliError::message(Exit::Failed, message));
+        let message = "the secret was created, but was lost in transit";
+        return Err(CliError::message(Exit::Failed, message).with_hint("rotate the secret again"));
     };
     app.output.line(secret)?;
     app.output.aside(&format!(
-        "The one before holds until {} as well.",
+        "The previous secret stays valid until {}.",
         app.time.date_time(rotated.previous_until)
     ));
     Ok(())

@@ -34,9 +34,10 @@ const MAX_LISTED_RUNS: u32 = 100;
 
 /// Run automations on time and serve the API, until SIGTERM or Ctrl-C
 ///
-/// The API is served at a private socket in the data folder, which the commands beside it ask, and at an
-/// address (--listen) for browsers and programs, which sign in with a token.
+/// Serves the API at a private socket in the data folder, for commands on this machine, and at a network address
+/// (--listen), for browsers and programs that sign in with a token.
 #[derive(Debug, clap::Args)]
+#[command(args = crate::global::server_flags())]
 pub(crate) struct Args {}
 
 pub(crate) async fn run(_: Args, config: &Config, output: Output) -> Result<Exit, CliError> {
@@ -48,26 +49,26 @@ pub(crate) async fn run(_: Args, config: &Config, output: Output) -> Result<Exit
     let lock = DataFolder::open(&data_folder_path(config)?)?.lock()?;
     let local = data_folder::open(config).await?;
     // 2. Start the server and publish its address.
-    let reach = NetworkAccess {
+    let access = NetworkAccess {
         listener: listen(config).await?,
         hosts: accepted_hosts(config),
         behind_tls_proxy: config.by_tls.value,
     };
-    let server = Server::start(&local, reach, lock).await?;
+    let server = Server::start(&local, access, lock).await?;
     let address = server.address().map(|address| public_url(address, config));
     let folder = local.folder.clone();
     folder.write_address(address.as_deref())?;
     let client = server.client(&local);
     // 3. Create the first token and print the summary.
-    let made = first_token::create_if_none(&client, &folder).await;
+    let token = first_token::create_if_none(&client, &folder).await;
     let next = automation_summary(&local, &client).await;
     let database = local.store.database().clone();
     let app = App::with_client(local, client, config, output);
-    let told = match (made, next) {
-        (Ok(made), Ok(next)) => print_summary(&app, &folder, address.as_deref(), made, next),
+    let printed = match (token, next) {
+        (Ok(token), Ok(next)) => print_summary(&app, &folder, address.as_deref(), token, next),
         (Err(failure), _) | (_, Err(failure)) => Err(failure),
     };
-    if let Err(failure) = told {
+    if let Err(failure) = printed {
         // Report the error and continue: a single corrupt row must not prevent the server from running.
         failure.report(output);
     }
@@ -84,7 +85,7 @@ pub(crate) async fn run(_: Args, config: &Config, output: Output) -> Result<Exit
     timeout(RESULT_WRITE_TIMEOUT, database.close()).await.ok();
     stopped?;
     if died {
-        let message = "go on serving: a part of the server died; its log says why";
+        let message = "a loop of the server died; the log shows the reason";
         return Err(CliError::message(Exit::Failed, message));
     }
     Ok(Exit::Done)
@@ -98,21 +99,28 @@ fn check_address(config: &Config) -> Result<(), CliError> {
     if address.ip().is_loopback() || config.beyond_loopback.value {
         return Ok(());
     }
-    let message = format!("listen at {address}: others than this machine reach it");
+    let message =
+        format!("the address {address} of `server.listen` is reachable by other machines");
     Err(CliError::message(Exit::Usage, message).with_hint(
-        "the setting server.beyond_loopback allows it; put a proxy that does TLS in front (server.by_tls), \
-         and name the host by which it is reached (server.hosts)",
+        "set server.beyond_loopback to allow it; use a TLS proxy in front (server.by_tls), and name the host by \
+         which clients reach it (server.hosts)",
     ))
 }
 
 /// Returns the host names by which the server accepts requests. They include the IP address that it listens at,
 /// because DNS rebinding cannot redirect an IP address.
 fn accepted_hosts(config: &Config) -> Vec<String> {
-    let own = config.listen.value.map(|address| match address.ip() {
+    let listen_host = config.listen.value.map(|address| match address.ip() {
         IpAddr::V4(ip) => ip.to_string(),
         IpAddr::V6(ip) => format!("[{ip}]"),
     });
-    config.hosts.value.iter().cloned().chain(own).collect()
+    config
+        .hosts
+        .value
+        .iter()
+        .cloned()
+        .chain(listen_host)
+        .collect()
 }
 
 async fn listen(config: &Config) -> Result<Option<TcpListener>, CliError> {
@@ -120,9 +128,9 @@ async fn listen(config: &Config) -> Result<Option<TcpListener>, CliError> {
         return Ok(None);
     };
     let listener = TcpListener::bind(address).await.map_err(|source| {
-        CliError::environment(format!("listen at {address}"), source).with_hint(
-            "name another address with --listen or server.listen, such as 127.0.0.1:0 for any port that is \
-             free, or none",
+        CliError::environment(format!("cannot listen at {address}"), source).with_hint(
+            "name another address with --listen or server.listen, such as 127.0.0.1:0 for any free port, or \
+             none",
         )
     })?;
     Ok(Some(listener))
@@ -166,7 +174,7 @@ fn print_summary(
     app: &App,
     folder: &DataFolder,
     address: Option<&str>,
-    made: Option<PathBuf>,
+    token_file: Option<PathBuf>,
     (automations, next): (u64, Option<AutomationView>),
 ) -> Result<(), CliError> {
     let next = next
@@ -181,26 +189,26 @@ fn print_summary(
             "pid": std::process::id(),
             "address": address,
             "sign_in": sign_in,
-            "token_file": made,
+            "token_file": token_file,
             "automations": automations,
-            "next_run": next.map(|(fire, name)| json!({ "automation": name, "at": fire.at })),
+            "next_run": next.map(|(run, name)| json!({ "automation": name, "at": run.at })),
         }))?);
     }
     let next = next.map_or_else(
-        || "nothing is due by time".to_owned(),
-        |(fire, name)| format!("{} ({name})", fire.display),
+        || "none by time".to_owned(),
+        |(run, name)| format!("{} ({name})", run.display),
     );
-    let made = made.map(|file| format!("that of an admin was made: {}", file.display()));
+    let token = token_file.map(|file| format!("created for an admin: {}", file.display()));
     let fields = [
         ("address", Some(address.unwrap_or("none").to_owned())),
         (
             "sign in",
-            sign_in.map(|command| format!("`{command}` makes a link for a browser")),
+            sign_in.map(|command| format!("`{command}` prints a link for a browser")),
         ),
-        ("token", made),
+        ("token", token),
         ("data", Some(path.display().to_string())),
         ("automations", Some(automations.to_string())),
-        ("next fire", Some(next)),
+        ("next run", Some(next)),
     ];
     let lines = fields
         .into_iter()
@@ -208,7 +216,7 @@ fn print_summary(
     let lines: String = lines.collect();
     Ok(app
         .output
-        .line(&format!("{}{lines}", paint(BOLD, "Matins serves.")))?)
+        .line(&format!("{}{lines}", paint(BOLD, "Matins is running.")))?)
 }
 
 /// Stops the server. Running turns may finish until the deadline; a second signal requeues them at once.
@@ -234,7 +242,7 @@ async fn stop(
     if !app.output.json && !running.is_empty() {
         let ids: Vec<_> = running.iter().map(|run| run.id.to_string()).collect();
         app.output.note(&format!(
-            "Stopping: up to {} s for {} to end; a second signal hands it back at once.",
+            "Stopping: waiting up to {} s for {}; a second signal requeues them at once.",
             config.stop_deadline.value.as_secs(),
             ids.join(", "),
         ));
@@ -251,9 +259,10 @@ async fn stop(
         }
     };
     let Ok(Ok(stopped)) = timeout(limit, stopped).await else {
-        let message = "write how all turns ended: the database does not take it";
+        let message =
+            "cannot record the results of all turns: the database does not respond in time";
         return Err(CliError::message(Exit::Environment, message).with_hint(
-            "their agents die with this process, and the next server takes them up where it can",
+            "their agents end with this process; the next server retries their runs where that is possible",
         ));
     };
     if app.output.json {
@@ -264,7 +273,7 @@ async fn stop(
         }))?);
     }
     Ok(app.output.line(&format!(
-        "Stopped: {} turns ended meanwhile, {} were handed back and go on with the next start.",
+        "Stopped: {} turns finished, {} were requeued for the next server.",
         stopped.finished, stopped.requeued
     ))?)
 }

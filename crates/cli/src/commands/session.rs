@@ -19,7 +19,7 @@ use crate::{
     output::{excerpt, short_ids, table},
 };
 
-/// Sessions: conversations that remember
+/// Manage sessions, and send messages to their agents
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     #[command(subcommand)]
@@ -28,66 +28,69 @@ pub(crate) struct Args {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// List the sessions that people began, the most recently changed first
+    /// List the sessions that people created, most recently changed first
+    #[command(visible_alias = "ls")]
     List {
-        /// Those that automations made, too
+        /// Also list sessions that automations created
         #[arg(long)]
         all: bool,
-        /// Those that an automation made
+        /// Only sessions that this automation created
         #[arg(long, value_name = "NAME")]
         automation: Option<String>,
-        /// How many at the most
+        /// The maximum number of sessions
         #[arg(long, default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..=500))]
         limit: u32,
     },
     Show(show::Args),
-    /// Say something to the agent of a session and print its answer
+    /// Send a message to the agent of a session and print its answer
+    #[command(alias = "say")]
     Send(SendArgs),
-    /// Call off everything in a session that runs or waits
+    /// Cancel all queued and running turns of a session
     Cancel {
-        /// The session: its key, its id or the beginning of that
+        /// The session: its key, its ID or a prefix of its ID
         session: String,
     },
-    /// Let a draft begin: what waits in it starts
+    /// Enable a draft session: its queued messages start
     Enable(MoveArgs),
-    /// Hold a session: turns that run go on, everything else waits until it is resumed
+    /// Pause a session: running turns continue, everything else waits until it is resumed
     Pause(MoveArgs),
-    /// Let a paused session go on
+    /// Resume a paused session
     Resume(MoveArgs),
-    /// Say that a session is done: what waits is called off, and nothing more is taken
+    /// Complete a session: its queued turns are cancelled, and it accepts no more messages
     Complete(MoveArgs),
-    /// Put a session away that is done or failed
+    /// Archive a session that is done or failed
     Archive(MoveArgs),
     Export(export::Args),
+    #[command(visible_alias = "rm")]
     Delete(delete::Args),
 }
 
 #[derive(Debug, clap::Args)]
 struct MoveArgs {
-    /// The session: its key, its id or the beginning of that
+    /// The session: its key, its ID or a prefix of its ID
     session: String,
-    /// Why, for those who look at it later
+    /// The reason, which `matins session show` displays
     #[arg(long)]
     reason: Option<String>,
 }
 
 #[derive(Debug, clap::Args)]
 #[command(
-    override_usage = "matins session say [OPTIONS] <SESSION> <WORDS>\n       \
-                      matins session say [OPTIONS] --new --agent <NAME> <WORDS>"
+    override_usage = "matins session send [OPTIONS] <SESSION> <MESSAGE>\n       \
+                      matins session send [OPTIONS] --new --agent <NAME> <MESSAGE>"
 )]
 struct SendArgs {
-    /// The session (its key, its id or the beginning of that), unless --new; then the words, or - to
-    /// read them from standard input
-    #[arg(required = true, num_args = 1..=2, value_names = ["SESSION", "WORDS"])]
+    /// The session (its key, its ID or a prefix of its ID), unless --new is given; then the message, or - to
+    /// read it from standard input
+    #[arg(required = true, num_args = 1..=2, value_names = ["SESSION", "MESSAGE"])]
     session_and_message: Vec<String>,
-    /// Begin a new session
+    /// Create a new session
     #[arg(long, requires = "agent")]
     new: bool,
     /// The agent of the new session
-    #[arg(long, value_name = "NAME", requires = "new")]
+    #[arg(long, alias = "harness", value_name = "NAME", requires = "new")]
     agent: Option<String>,
-    /// The working directory of the new session [default: a folder of its own]
+    /// The working directory of the new session [default: a new folder]
     #[arg(long, value_name = "DIR", requires = "new")]
     dir: Option<PathBuf>,
     /// The title of the new session
@@ -95,7 +98,7 @@ struct SendArgs {
     title: Option<String>,
     #[command(flatten)]
     settings: SettingOptions,
-    /// Only queue it, for whoever serves the data folder
+    /// Only queue the run, and leave it to the server of the data folder
     #[arg(long)]
     queue: bool,
 }
@@ -118,7 +121,7 @@ pub(crate) async fn run(args: Args, app: &App) -> Result<Exit, CliError> {
             list(app, &filter).await?;
         }
         Command::Show(args) => show::run(args, app).await?,
-        Command::Send(say) => return send_message(app, say).await,
+        Command::Send(args) => return send_message(app, args).await,
         Command::Cancel { session } => cancel(app, &session).await?,
         Command::Enable(moved) => move_session(app, &moved, SessionMove::Enable).await?,
         Command::Pause(moved) => move_session(app, &moved, SessionMove::Pause).await?,
@@ -158,67 +161,68 @@ async fn list(app: &App, filter: &SessionFilter) -> Result<(), CliError> {
     Ok(app.output.line(&table(headings, rows))?)
 }
 
-async fn send_message(app: &App, say: SendArgs) -> Result<Exit, CliError> {
+async fn send_message(app: &App, args: SendArgs) -> Result<Exit, CliError> {
     let expected = |message: &str| {
         CliError::message(Exit::Usage, message.to_owned())
-            .with_hint("matins session say --help shows both forms")
+            .with_hint("`matins session send --help` shows both forms")
     };
-    let mut said = say.session_and_message.into_iter();
-    let run = match (say.new, say.agent, said.next(), said.next()) {
-        (true, Some(agent), Some(words), None) => {
+    let mut given = args.session_and_message.into_iter();
+    let run = match (args.new, args.agent, given.next(), given.next()) {
+        (true, Some(agent), Some(message), None) => {
             let request = SessionRequest {
                 agent,
-                cwd: absolute_directory(app, say.dir)?,
-                title: say.title,
-                settings: say.settings.settings().into(),
+                cwd: absolute_directory(app, args.dir)?,
+                title: args.title,
+                settings: args.settings.settings().into(),
                 ..SessionRequest::default()
             };
-            send_to_new_session(app, &request, &text_or_stdin(words)?).await?
+            send_to_new_session(app, &request, &text_or_stdin(message)?).await?
         }
         (true, _, Some(session), Some(_)) => {
-            let message = format!("say that: {session:?} names a session, and --new begins one");
+            let message =
+                format!("the session `{session}` cannot be used with `--new`, which creates one");
             return Err(expected(&message));
         }
-        (false, _, Some(session), Some(words)) => {
-            if say.settings.mode.is_some() || !say.settings.set.is_empty() {
-                let message = "take --mode and --set: they are for a session that --new begins";
-                return Err(expected(message));
+        (false, _, Some(session), Some(message)) => {
+            if args.settings.mode.is_some() || !args.settings.set.is_empty() {
+                let refusal = "`--mode` and `--set` require `--new`";
+                return Err(expected(refusal));
             }
             app.client
-                .send_message(&session, &text_or_stdin(words)?)
+                .send_message(&session, &text_or_stdin(message)?)
                 .await?
         }
         _ => {
             return Err(expected(
-                "say that: the session or the words are missing, and --new was not given",
+                "the session or the message is missing, and `--new` was not given",
             ));
         }
     };
-    if say.new
+    if args.new
         && let Some(session) = run.session_id
     {
         app.output.aside(&format!(
-            "Began {session}. Go on with: matins session say {session} \"...\""
+            "Created {session}. To continue: matins session send {session} \"...\""
         ));
     }
-    follow::follow_to_end(app, run, say.queue).await
+    follow::follow_to_end(app, run, args.queue).await
 }
 
 /// Creates a session with its first message. Deletes the session again if the API rejects the message as invalid.
 async fn send_to_new_session(
     app: &App,
     request: &SessionRequest,
-    words: &str,
+    message: &str,
 ) -> Result<Run, CliError> {
     let session = app.client.create_session(request).await?.id.to_string();
-    match app.client.send_message(&session, words).await {
+    match app.client.send_message(&session, message).await {
         Err(error) if error.kind() == Some(ProblemKind::Invalid) => {
             if let Err(error) = app.client.delete_session(&session, false).await {
-                tracing::debug!(%error, "a session stays in which nothing was said");
+                tracing::debug!(%error, "cannot delete the new session, which has no message");
             }
             Err(error.into())
         }
-        said => Ok(said?),
+        sent => Ok(sent?),
     }
 }
 
@@ -239,10 +243,10 @@ async fn cancel(app: &App, given: &str) -> Result<(), CliError> {
     if app.output.json {
         return Ok(app.output.document(&cancelled)?);
     }
-    let told = match cancelled.cancelled {
-        0 => "Nothing runs or waits in it.".to_owned(),
-        1 => "Called off one run.".to_owned(),
-        count => format!("Called off {count} runs."),
+    let message = match cancelled.cancelled {
+        0 => "The session has no queued or running turns.".to_owned(),
+        1 => "Cancelled 1 run.".to_owned(),
+        count => format!("Cancelled {count} runs."),
     };
-    Ok(app.output.line(&told)?)
+    Ok(app.output.line(&message)?)
 }

@@ -9,7 +9,7 @@ use crate::{
     error::{CliError, Exit},
 };
 
-/// Print a link by which a browser signs in, once
+/// Print a link that signs a browser in once
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {}
 
@@ -17,8 +17,8 @@ pub(crate) async fn run(app: &App) -> Result<Exit, CliError> {
     let server = browser_address(app)?;
     let link = app.client.create_sign_in_link().await?;
     let Some(path) = &link.path else {
-        let message = "show the link: it was made, and was lost on its way; make another one";
-        return Err(CliError::message(Exit::Failed, message));
+        let message = "the link was created, but was lost in transit";
+        return Err(CliError::message(Exit::Failed, message).with_hint("run the command again"));
     };
     let url = format!("{server}{path}");
     if app.output.json {
@@ -41,19 +41,19 @@ fn browser_address(app: &App) -> Result<String, CliError> {
     };
     match &app.target {
         Target::Remote => Ok(app.client.server_name().to_owned()),
-        Target::InProcess(_) => refused(
-            "make a link: nobody serves this data folder",
-            "start `matins serve`",
-        ),
+        Target::InProcess(_) => refused("this data folder has no server", "start `matins serve`"),
         Target::Local => {
             let path = data_folder::data_folder_path(&app.config)?;
             let folder = DataFolder::open_existing(&path).map_err(|source| {
-                CliError::environment(format!("use the data folder {}", path.display()), source)
+                CliError::environment(
+                    format!("cannot use the data folder {}", path.display()),
+                    source,
+                )
             })?;
             match folder.read_address() {
                 Some(address) => Ok(address),
                 None => refused(
-                    "make a link: whoever serves this data folder listens at no address",
+                    "the server of this data folder listens at no network address",
                     "start `matins serve` with --listen or server.listen",
                 ),
             }

@@ -13,7 +13,7 @@ use crate::{
     output::{BOLD, excerpt, paint, table},
 };
 
-/// Tenants: each owns what is its, and sees nothing of another
+/// Manage tenants, which are isolated from each other
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     #[command(subcommand)]
@@ -22,28 +22,29 @@ pub(crate) struct Args {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Make a tenant and print the token of its first admin, this one time
+    /// Create a tenant and print the token of its first admin, which is shown only once
     Create {
-        /// Its name
+        /// The name of the tenant
         name: String,
     },
-    /// List the tenants, the newest first
+    /// List the tenants, newest first
+    #[command(visible_alias = "ls")]
     List,
-    /// Show a tenant with its budget, and what all its runs have used
+    /// Show a tenant with its budget and the usage of its runs
     Show {
-        /// Its name or its id
+        /// The tenant: its name or its ID
         tenant: String,
     },
-    /// Change what all runs of a tenant may use: limits that no option names stay
+    /// Change the budget of a tenant; limits that no option names stay as they are
     Edit {
-        /// Its name or its id
+        /// The tenant: its name or its ID
         tenant: String,
-        /// What its runs may use, such as "50000 tokens/run", "20 USD/month" or "24 turns/day"; may be given
-        /// again
+        /// A limit on the usage of all its runs, such as "50000 tokens/run", "20 USD/month" or "24 turns/day";
+        /// may be repeated
         #[arg(long, value_name = "LIMIT", value_parser = budget::parse_limit, required_unless_present = "clear")]
         budget: Vec<Limit>,
-        /// Set something back to its default, before the other options
-        #[arg(long, value_name = "WHAT")]
+        /// Reset a part to its default, before the other options apply
+        #[arg(long, value_name = "PART")]
         clear: Vec<Clear>,
     },
 }
@@ -74,15 +75,15 @@ pub(crate) async fn run(args: Args, app: &App) -> Result<Exit, CliError> {
             clear,
         } => {
             let seen = app.client.tenant(&tenant).await?;
-            let mut asked = Budget::from(seen.value.budget);
+            let mut edited = Budget::from(seen.value.budget);
             if clear.contains(&Clear::Budget) {
-                asked = Budget::default();
+                edited = Budget::default();
             }
-            budget::set_limits(&mut asked, limits)?;
+            budget::set_limits(&mut edited, limits)?;
             let (id, tag) = (seen.value.id.to_string(), seen.tag.as_deref());
             let set = app
                 .client
-                .set_tenant_budget(&id, &asked.into(), tag)
+                .set_tenant_budget(&id, &edited.into(), tag)
                 .await?;
             show(app, &set).await?;
         }
@@ -96,11 +97,11 @@ async fn create(app: &App, name: String) -> Result<(), CliError> {
         return Ok(app.output.document(&created)?);
     }
     let Some(secret) = &created.token.secret else {
-        let message = "show the token: it was made with the tenant, and was lost on its way";
+        let message = "the tenant was created, but the token of its admin was lost in transit";
         return Err(CliError::message(Exit::Failed, message));
     };
     app.output.aside(&format!(
-        "Made {} ({}). The token of its admin is shown this one time:",
+        "Created {} ({}). The token of its admin is shown only once:",
         excerpt(&created.tenant.name, 80),
         created.tenant.id
     ));
@@ -108,18 +109,15 @@ async fn create(app: &App, name: String) -> Result<(), CliError> {
 }
 
 async fn show(app: &App, tenant: &Tenant) -> Result<(), CliError> {
-    let spending = &app.client.tenant_usage(&tenant.id.to_string()).await?;
+    let usage = &app.client.tenant_usage(&tenant.id.to_string()).await?;
     if app.output.json {
-        return Ok(app.output.document(&TenantDetails {
-            tenant,
-            usage: spending,
-        })?);
+        return Ok(app.output.document(&TenantDetails { tenant, usage })?);
     }
     let name = paint(BOLD, &excerpt(&tenant.name, 80));
     app.output.line(&format!("{name}  {}", tenant.id))?;
     let nothing = |text: Option<String>, else_is: &str| text.unwrap_or_else(|| else_is.to_owned());
     for (name, value) in [
-        ("made", app.time.date_time(tenant.created_at)),
+        ("created", app.time.date_time(tenant.created_at)),
         (
             "budget",
             nothing(
@@ -129,7 +127,7 @@ async fn show(app: &App, tenant: &Tenant) -> Result<(), CliError> {
         ),
         (
             "used",
-            nothing(budget::format_usage(spending), "nothing this month"),
+            nothing(budget::format_usage(usage), "nothing this month"),
         ),
     ] {
         app.output.line(&format!("  {name:12}{value}"))?;
@@ -158,5 +156,7 @@ async fn list(app: &App) -> Result<(), CliError> {
             app.time.date_time(tenant.created_at),
         ]
     });
-    Ok(app.output.line(&table(["TENANT", "NAME", "MADE"], rows))?)
+    Ok(app
+        .output
+        .line(&table(["TENANT", "NAME", "CREATED"], rows))?)
 }

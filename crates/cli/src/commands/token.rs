@@ -16,7 +16,7 @@ use crate::{
     output::{excerpt, table},
 };
 
-/// Tokens: who may ask the API, and what
+/// Manage tokens, which authenticate clients of the API
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     #[command(subcommand)]
@@ -25,25 +25,26 @@ pub(crate) struct Args {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Make a token and print its secret, this one time
+    /// Create a token and print its secret, which is shown only once
     Create {
-        /// What lists call it
+        /// The name of the token in lists
         name: String,
-        /// What it may do: admin, member or viewer
+        /// The role of the token: admin, member or viewer
         #[arg(long, default_value_t = Role::Member)]
         role: Role,
-        /// Only that of what its role permits, such as sessions:read; may be given again
+        /// Restrict the token to this permission of its role, such as sessions:read; may be repeated
         #[arg(long = "scope", value_name = "PERMISSION")]
         scopes: Vec<Permission>,
-        /// After how long it ends by itself, such as 90d [default: never]
+        /// The time after which the token expires, such as 90d [default: never]
         #[arg(long, value_name = "PERIOD")]
         expires: Option<Period>,
     },
-    /// List the tokens, the newest first, without their secrets
+    /// List the tokens, newest first, without their secrets
+    #[command(visible_alias = "ls")]
     List,
-    /// Take a token back; it is worth nothing from then on
+    /// Revoke a token; it is invalid from then on
     Revoke {
-        /// The token: its id or the beginning of that
+        /// The token: its ID or a prefix of its ID
         token: String,
     },
 }
@@ -73,7 +74,7 @@ pub(crate) async fn run(args: Args, app: &App) -> Result<Exit, CliError> {
 fn expiry(period: Period) -> Result<Timestamp, CliError> {
     let end = SystemClock.now().jiff().checked_add(period.duration());
     end.map(Timestamp::from_jiff).map_err(|error| {
-        let error = anyhow::Error::new(error).context(format!("take the period {period}"));
+        let error = anyhow::Error::new(error).context(format!("the period `{period}` is too long"));
         CliError::new(Exit::Usage, error)
     })
 }
@@ -84,15 +85,15 @@ async fn create(app: &App, request: &TokenRequest) -> Result<(), CliError> {
         return Ok(app.output.document(&created)?);
     }
     let Some(secret) = &created.secret else {
-        let message = "show the token: it was made, and its secret was lost on its way";
+        let message = "the token was created, but its secret was lost in transit";
         return Err(CliError::message(Exit::Failed, message).with_hint(format!(
-            "`matins token revoke {}`, and make another one",
+            "revoke it with `matins token revoke {}`, and create another one",
             created.token.id
         )));
     };
     app.output.line(secret)?;
     app.output.aside(&format!(
-        "{} of {}: it is shown this one time.",
+        "{} with the role {}. The secret is shown only once.",
         created.token.id, created.token.role
     ));
     Ok(())
@@ -133,7 +134,7 @@ async fn list(app: &App) -> Result<(), CliError> {
         "NAME",
         "ROLE",
         "SCOPES",
-        "BEGINS",
+        "PREFIX",
         "STATE",
         "EXPIRES",
         "LAST USED",
@@ -144,8 +145,8 @@ async fn list(app: &App) -> Result<(), CliError> {
 /// Formats the permissions to which a token is restricted. Returns an empty text if it has all permissions of its
 /// role.
 fn format_scopes(token: &Token) -> String {
-    let words = token.scopes.iter().flatten().map(|one| one.as_str());
-    words.collect::<Vec<_>>().join(",")
+    let scopes = token.scopes.iter().flatten().map(|scope| scope.as_str());
+    scopes.collect::<Vec<_>>().join(",")
 }
 
 fn format_state(token: &Token) -> &'static str {
@@ -162,5 +163,5 @@ async fn revoke(app: &App, given: &str) -> Result<(), CliError> {
     if app.output.json {
         return Ok(app.output.document(&token)?);
     }
-    Ok(app.output.line(&format!("Took {} back.", token.id))?)
+    Ok(app.output.line(&format!("Revoked {}.", token.id))?)
 }

@@ -20,21 +20,21 @@ use crate::{
 /// The maximum number of characters of an event that has no format of its own.
 const MAX_EVENT_CHARS: usize = 160;
 
-/// Watch what happens in a session, in an automation or everywhere, until Ctrl-C
+/// Print the events of a session, of an automation or of everything, until Ctrl-C
 ///
-/// It goes on by itself when the connection breaks, without a gap.
+/// If the connection breaks, the command reconnects and continues without a gap.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// The session: its key, its id or the beginning of that
+    /// The session: its key, its ID or a prefix of its ID
     #[arg(required_unless_present_any = ["automation", "all"])]
     session: Option<String>,
-    /// All that an automation does
+    /// Print the events of an automation
     #[arg(long, value_name = "NAME", conflicts_with_all = ["session", "all"])]
     automation: Option<String>,
-    /// Everything
+    /// Print all events
     #[arg(long, conflicts_with = "session")]
     all: bool,
-    /// Go on behind this event, by the id that --json told
+    /// Continue after the event with this ID, which --json prints as `id`
     #[arg(long, value_name = "ID")]
     after: Option<String>,
 }
@@ -56,14 +56,14 @@ pub(crate) async fn run(args: Args, app: &App) -> Result<Exit, CliError> {
 
 /// Prints events. Ends only if the followed session is deleted.
 async fn follow(app: &App, mut trace: Trace, is_of_session: bool) -> Result<Exit, CliError> {
-    let mut told = TracePrinter::default();
+    let mut printer = TracePrinter::default();
     loop {
         match trace.next().await? {
             TraceItem::Event(event) => {
                 if app.output.json {
                     app.output.document_line(&event_document(&event))?;
                 } else {
-                    told.print_event(app, &event)?;
+                    printer.print_event(app, &event)?;
                 }
                 if is_of_session && matches!(event.event, Some(TraceEvent::SessionDeleted(_))) {
                     app.output.aside("The session was deleted.");
@@ -71,9 +71,9 @@ async fn follow(app: &App, mut trace: Trace, is_of_session: bool) -> Result<Exit
                 }
             }
             TraceItem::Disconnected { cause: why, pause } => {
-                tracing::debug!(error = %why, "the trace broke");
+                tracing::debug!(error = %why, "the trace was disconnected");
                 app.output.aside(&format!(
-                    "The connection broke; it is sought again in {:.0} s.",
+                    "The connection broke; reconnecting in {:.0} s.",
                     pause.as_secs_f64().ceil()
                 ));
             }
@@ -125,10 +125,10 @@ impl TracePrinter {
         let written = self.printed_bytes.entry(delta.run_id).or_default();
         // After a reconnect the trace repeats deltas, so skip the part that is printed already.
         let position = usize::try_from(delta.position).unwrap_or(0);
-        let known = written.saturating_sub(position);
-        let news = delta.text.get(known..).unwrap_or("");
+        let skipped = written.saturating_sub(position);
+        let text = delta.text.get(skipped..).unwrap_or("");
         *written = (*written).max(position + delta.text.len());
-        Ok(app.output.piece(&clean(news))?)
+        Ok(app.output.piece(&clean(text))?)
     }
 
     /// Prints a row of the transcript. Prints only the rest of an answer whose beginning was printed from deltas.

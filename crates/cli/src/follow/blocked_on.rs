@@ -20,17 +20,18 @@ pub(crate) fn format_blocked_on(app: &App, waiting: &BlockedOn) -> String {
             status,
             origin,
         } => {
-            let whose = match origin {
-                Origin::Person => "a person's words",
+            let source = match origin {
+                Origin::Person => "a person's message",
                 Origin::Occurrence => "a scheduled turn",
                 Origin::Task => "a task",
                 Origin::Message => "a message",
             };
-            format!("It waits for {run} ({whose}, {status}).")
+            format!("It waits for {run} ({source}, {status}).")
         }
         BlockedOn::Approval { approval, title } => format!(
-            "It waits for approval of {title:?}: `matins approval allow {approval}`, or deny."
+            "It waits for approval of {title:?}: `matins approval allow {approval}` allows it, \
+             `matins approval deny {approval}` denies it."
         ),
-        BlockedOn::Turn => "It waits for its turn among those that wait.".into(),
+        BlockedOn::Turn => "It waits behind other queued runs.".into(),
     }
 }

@@ -183,7 +183,7 @@ impl<'a> Follower<'a> {
                 // Return, because the next request shows whether the API is still reachable. The trace reconnects by
                 // itself.
                 Some(Ok(TraceItem::Disconnected { cause: why, .. })) => {
-                    tracing::debug!(error = %why, "the trace broke");
+                    tracing::debug!(error = %why, "the trace was disconnected");
                     return Ok(());
                 }
                 Some(Err(error)) if error.kind() == Some(ProblemKind::NotFound) => *events = None,
@@ -273,8 +273,8 @@ impl<'a> Follower<'a> {
         }
         // After a reconnect the trace repeats earlier pieces. After a gap the piece is skipped: the complete answer
         // follows as a message.
-        let known = usize::try_from(shown - delta.position).ok();
-        let Some(text) = known.and_then(|known| delta.text.get(known..)) else {
+        let skipped = usize::try_from(shown - delta.position).ok();
+        let Some(text) = skipped.and_then(|skipped| delta.text.get(skipped..)) else {
             return;
         };
         let printed = clean(text);

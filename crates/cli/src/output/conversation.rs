@@ -44,20 +44,20 @@ const fn speaker_style(who: Speaker) -> Style {
 pub(crate) fn format_message(message: &Message, time: &str) -> String {
     let who = message.speaker();
     let indent = time.chars().count() + SPEAKER_COLUMNS + 3;
-    let said = clean(message.content.trim_end());
-    let lines = said.lines().filter(|line| !line.trim().is_empty());
+    let text = clean(message.content.trim_end());
+    let lines = text.lines().filter(|line| !line.trim().is_empty());
     let lines: Vec<_> = match text_columns(indent) {
         Some(room) => lines.flat_map(|line| textwrap::wrap(line, room)).collect(),
         None => lines.map(Cow::Borrowed).collect(),
     };
-    let said = lines.join(&format!("\n{}", " ".repeat(indent)));
-    let said = match who {
-        Speaker::AgentThought | Speaker::Tool => paint(DIM, &said),
-        _ => said,
+    let text = lines.join(&format!("\n{}", " ".repeat(indent)));
+    let text = match who {
+        Speaker::AgentThought | Speaker::Tool => paint(DIM, &text),
+        _ => text,
     };
     let speaker = format!("{:SPEAKER_COLUMNS$}", speaker_label(who));
     format!(
-        "{}  {} {said}",
+        "{}  {} {text}",
         paint(DIM, time),
         paint(speaker_style(who), &speaker)
     )

@@ -29,7 +29,7 @@ pub(crate) const ATTENTION: Style = AnsiColor::Yellow.on_default();
 
 /// An error of writing to standard output.
 #[derive(Debug, thiserror::Error)]
-#[error("write the output")]
+#[error("cannot write the output")]
 pub(crate) struct OutputError(#[from] io::Error);
 
 impl OutputError {
@@ -46,7 +46,7 @@ pub(crate) struct Output {
     pub(crate) json: bool,
 }
 
-#[expect(clippy::unused_self, reason = "whoever prints has an output")]
+#[expect(clippy::unused_self, reason = "only a holder of the output may print")]
 impl Output {
     /// Prints a JSON document on several lines.
     pub(crate) fn document(self, value: &impl Serialize) -> Result<(), OutputError> {

@@ -1,4 +1,4 @@
-//! Who may ask a server, and how they say who they are.
+//! Authentication and authorization of clients.
 
 use std::{
     fs,
@@ -32,7 +32,7 @@ fn login_is_verified_stored_and_used_until_logout() {
         !home.data_folder().exists(),
         "nothing is made on this machine"
     );
-    // A folder that is named on the command line is asked itself.
+    // A data folder on the command line takes precedence over the login.
     let data = home.data_folder();
     let here = ["automation", "show", "news", "--data"];
     let here: Vec<_> = here.into_iter().chain([data.to_str().unwrap()]).collect();
@@ -48,7 +48,7 @@ fn login_is_verified_stored_and_used_until_logout() {
     assert!(!stored.exists());
     assert_eq!(home.run(&["automation", "show", "news"]).code, 3);
     let again = home.run(&["logout"]).expect_success();
-    assert!(again.contains("Nobody was signed in"), "{again}");
+    assert!(again.contains("Not signed in"), "{again}");
 }
 
 #[test]
@@ -79,7 +79,7 @@ fn wrong_token_missing_token_and_unreachable_server_differ() {
 fn token_grants_permissions_of_its_role_until_revoked() {
     let world = TestInstallation::new();
     let _server = world.serve();
-    let said = world.json(&["session", "say", "--new", "--agent", "demo", "Hello"]);
+    let said = world.json(&["session", "send", "--new", "--agent", "demo", "Hello"]);
     let run = said["run"]["id"].as_str().unwrap();
     let session = said["run"]["session_id"].as_str().unwrap();
     let create = ["token", "create", "looks", "--role", "viewer"];
@@ -97,14 +97,17 @@ fn token_grants_permissions_of_its_role_until_revoked() {
     );
     assert!(world.json(&["run", "show", run])["record"].is_object());
     for refused in [
-        &["session", "say", session, "Hello"][..],
+        &["session", "send", session, "Hello"][..],
         &["token", "list"],
         &["tenant", "create", "other"],
         &["agent", "add", "evil", "--", "sh"],
     ] {
         let refused = viewer.run(refused);
         assert_eq!(refused.code, 8, "{refused:#?}");
-        assert!(refused.stderr.contains("may not"), "{refused:#?}");
+        assert!(
+            refused.stderr.contains("this token lacks the permission `"),
+            "{refused:#?}"
+        );
     }
     let listed = world.run(&["token", "list"]).expect_success();
     assert!(listed.contains("looks"), "{listed}");
@@ -124,7 +127,7 @@ fn token_grants_permissions_of_its_role_until_revoked() {
 fn tenants_cannot_see_each_other() {
     let world = TestInstallation::new();
     let _server = world.serve();
-    let said = world.json(&["session", "say", "--new", "--agent", "demo", "Hello"]);
+    let said = world.json(&["session", "send", "--new", "--agent", "demo", "Hello"]);
     let session = said["run"]["session_id"].as_str().unwrap();
     let made = world.json(&["tenant", "create", "other"]);
     let other = world.remote(made["token"]["secret"].as_str().unwrap());

@@ -5,7 +5,7 @@ use testkit::scripted::{Event, OnRestore, PromptLog, Script};
 
 use crate::test_installation::TestInstallation;
 
-/// Adds an agent whose agent plays a script.
+/// Adds the agent `scripted`, which plays a script.
 fn add_scripted_agent(world: &TestInstallation, script: &Script, more: &[&str]) {
     let command = script.command().unwrap();
     let command = command.iter().map(String::as_str);
@@ -27,7 +27,10 @@ fn agent_check_fails_and_prints_required_sign_in() {
     let failed = world.run(&["agent", "check", "scripted"]);
     assert_eq!(failed.code, 1, "{failed:#?}");
     let page = &failed.stdout;
-    assert!(page.contains("needed before it makes a session"), "{page}");
+    assert!(
+        page.contains("required before the agent creates a session"),
+        "{page}"
+    );
     assert!(page.contains("--authenticate browser"), "{page}");
 
     add_scripted_agent(&world, &script, &["--authenticate", "browser"]);
@@ -44,14 +47,17 @@ fn agent_check_restores_only_with_restore_flag() {
     let checked = world.json(&["agent", "check", "scripted"]);
     assert_eq!(checked["session"]["modes"], json!(["ask", "code"]));
     assert_eq!(checked["restore"], json!(null));
-    let ledger = || PromptLog::read(&script.prompt_log_path()).unwrap();
-    assert!(ledger().prompts().is_empty(), "a look costs nothing");
+    let prompt_log = || PromptLog::read(&script.prompt_log_path()).unwrap();
+    assert!(
+        prompt_log().prompts().is_empty(),
+        "a check without --restore sends no prompt"
+    );
 
     let checked = world.json(&["agent", "check", "scripted", "--restore"]);
     assert_eq!(checked["restore"]["outcome"], "restored", "{checked:#}");
-    assert_eq!(ledger().prompts().len(), 1);
+    assert_eq!(prompt_log().prompts().len(), 1);
     let resumed = |event: &Event| matches!(event, Event::Resume(..));
-    assert!(ledger().events().any(resumed));
+    assert!(prompt_log().events().any(resumed));
 
     script.on_restore = OnRestore::AnotherSession;
     script.command().unwrap();
@@ -82,11 +88,11 @@ fn demo_agent_is_preinstalled_and_passes_check() {
         "protocol version 1",
         "can be restored by resume",
         "MCP servers by stdio",
-        "4096 processes and threads; held by",
+        "4096 processes and threads; enforced by",
     ] {
         assert!(page.contains(says), "{page}");
     }
-    // The folder of the look is gone.
+    // The folder of the check was removed.
     let left = std::fs::read_dir(world.data_folder()).unwrap().flatten();
     let left: Vec<_> = left
         .map(|entry| entry.file_name().into_string().unwrap())

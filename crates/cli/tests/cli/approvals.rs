@@ -1,4 +1,4 @@
-//! Agents that ask people, and people who answer.
+//! Permission requests of agents that wait for a person.
 
 use rustix::process::Signal;
 use serde_json::Value;
@@ -13,7 +13,7 @@ fn text(value: &Value) -> &str {
     value.as_str().unwrap()
 }
 
-/// An automation `tidy` whose agent does this for its prompts, and asks people.
+/// Adds the automation `tidy`. Its agent runs the given steps for its prompts and requests approvals.
 fn add_tidy_automation(
     world: &TestInstallation,
     prompts: impl IntoIterator<Item = Vec<Step>>,
@@ -36,7 +36,7 @@ fn add_tidy_automation(
         "scripted",
         "--session",
         "continuous",
-        "--unruled",
+        "--on-unmatched",
         "ask",
         "--ask-timeout",
         "5m",
@@ -50,7 +50,7 @@ fn approval_step(call: &str, what: &str) -> Step {
     Step::request_permission(call, what, "execute")
 }
 
-/// The approvals that wait, once there are any of a run other than `besides`.
+/// Waits for a pending approval of a run other than `besides`, and returns it.
 fn wait_for_pending_approval(world: &TestInstallation, besides: Option<&str>) -> Value {
     let list = |world: &TestInstallation| world.json(&["approval", "list"])[0].clone();
     world.wait_for("a request", |world| {
@@ -86,9 +86,9 @@ fn approvals_are_listed_allowed_and_denied() {
     ];
     let script = add_tidy_automation(&world, [two]);
     let none = world.run(&["approval", "list"]).expect_success();
-    assert_eq!(none.trim(), "Nothing waits for approval.");
+    assert_eq!(none.trim(), "No pending approvals.");
     let shown = world.run(&["automation", "show", "tidy"]).expect_success();
-    assert!(shown.contains("ask a person, for 5m"), "{shown}");
+    assert!(shown.contains("ask a person, for at most 5m"), "{shown}");
 
     let _server = world.serve();
     let fired = world.json(&["automation", "fire", "tidy", "--queue"]);
@@ -105,7 +105,7 @@ fn approvals_are_listed_allowed_and_denied() {
     for part in ["pending", "execute", "rm -rf build", text(run)] {
         assert!(shown.contains(part), "{part}: {shown}");
     }
-    // From elsewhere, by a token that is good for nothing else.
+    // From another machine, with a token that permits nothing else.
     let create = [
         "token",
         "create",

@@ -1,4 +1,4 @@
-//! `matins automation edit`, and lists with an automation that cannot be read.
+//! `matins automation edit`, and lists that contain a corrupt automation.
 
 use serde_json::{Value, json};
 
@@ -34,14 +34,14 @@ fn edit_named(world: &TestInstallation, name: &str, more: &[&str]) -> Value {
     world.json(&[&args[..], more].concat())
 }
 
-/// The schedules as they are shown, the manual one left out.
+/// Returns the schedules of an automation, without the manual trigger.
 fn schedules(view: &Value) -> Vec<String> {
     let triggers = view["triggers"].as_array().unwrap().iter();
     let timed = triggers.filter(|trigger| trigger["spec"]["kind"] != "manual");
     let shown = |spec: &Value| {
         let mut names = ["expression", "period", "at"].into_iter();
-        let what = names.find_map(|name| spec[name].as_str()).unwrap();
-        format!("{what} {}", spec["zone"].as_str().unwrap())
+        let time = names.find_map(|name| spec[name].as_str()).unwrap();
+        format!("{time} {}", spec["zone"].as_str().unwrap())
     };
     let mut shown: Vec<_> = timed.map(|trigger| shown(&trigger["spec"])).collect();
     shown.sort();
@@ -71,7 +71,7 @@ fn every_add_option_can_be_edited_and_cleared() {
             "2d",
             "--jitter",
             "30s",
-            "--quiet",
+            "--quiet-hours",
             "22:00-06:00",
             "--timeout",
             "1h",
@@ -111,7 +111,7 @@ fn every_add_option_can_be_edited_and_cleared() {
     let shown = world
         .run(&["automation", "show", "standup"])
         .expect_success();
-    assert!(shown.contains("quiet       22:00-06:00"), "{shown}");
+    assert!(shown.contains("quiet hours 22:00-06:00"), "{shown}");
     let precheck = "precheck    test -e news (within 5s)";
     assert!(shown.contains(precheck), "{shown}");
 
@@ -122,7 +122,7 @@ fn every_add_option_can_be_edited_and_cleared() {
         "catch-up",
         "catch-up-window",
         "jitter",
-        "quiet",
+        "quiet-hours",
         "timeout",
         "inactivity",
         "attempts",
@@ -133,7 +133,7 @@ fn every_add_option_can_be_edited_and_cleared() {
         "set",
         "rules",
     ];
-    let clears: Vec<_> = clears.iter().flat_map(|what| ["--clear", what]).collect();
+    let clears: Vec<_> = clears.iter().flat_map(|part| ["--clear", part]).collect();
     let cleared = edit_standup(&world, &clears);
     for field in ["cwd", "policies", "settings", "permissions"] {
         assert_eq!(cleared[field], before[field], "{field}");
@@ -189,7 +189,7 @@ fn trigger_is_removed_by_its_schedule_if_unambiguous() {
     let args = ["automation", "edit", "later", "--remove-trigger"];
     let removing = |given: &str| world.run(&[&args[..], &[given]].concat());
     removing("cron 0 9 * * 1-5 (Europe/Prague)").expect_success();
-    // Two that say the same are told apart by their ids alone.
+    // Two triggers with the same schedule differ only in their IDs.
     edit_named(&world, "later", &["--add", "--every", "3h"]);
     let shown = world.json(&["automation", "show", "later"]);
     let ids: Vec<_> = shown["triggers"]
@@ -205,7 +205,7 @@ fn trigger_is_removed_by_its_schedule_if_unambiguous() {
     for id in &ids {
         assert!(ambiguous.stderr.contains(id), "{ambiguous:#?}");
     }
-    // The second one goes, and not the first.
+    // The second trigger is removed, not the first.
     removing(&ids[1]).expect_success();
     let shown = world.json(&["automation", "show", "later"]);
     let left = shown["triggers"].to_string();
@@ -219,18 +219,18 @@ fn invalid_automation_edit_changes_nothing() {
     let before = world.json(&["automation", "show", "standup"]);
     let id = before["triggers"][1]["id"].as_str().unwrap();
     for (args, code, words) in [
-        (&["--every", "1x"][..], 2, "\"1x\""),
+        (&["--every", "1x"][..], 2, "`1x`"),
         (&["--prompt", "x", "--cron", "61 * * * *"], 2, "61"),
         (&["--zone", "Mars"], 2, "Mars"),
         (&["--overlap", "allow"], 2, "fresh sessions"),
-        (&["--agent", "dmo"], 3, "did you mean \"demo\"?"),
+        (&["--agent", "dmo"], 3, "did you mean `demo`?"),
         (&["--dir", "nowhere"], 2, "does not exist"),
         (&["--session", "bound:nobody"], 3, "nobody"),
         (&["--remove-trigger", "ffff"], 3, "ffff"),
         (&["--precheck-timeout", "5s"], 2, "there is no precheck"),
-        (&["--precheck", " "], 2, "it is empty"),
+        (&["--precheck", " "], 2, "the command is empty"),
         (&["--clear", "prompt"], 2, "possible values"),
-        (&["--add"], 2, "nothing says when"),
+        (&["--add"], 2, "requires a new trigger"),
         (&["--on-demand", "--every", "1h"], 2, "--every"),
         (&["--every", "1h", "--remove-trigger", id], 2, "--add"),
     ] {
@@ -305,7 +305,7 @@ async fn corrupt_automation_is_listed_with_the_readable_ones() {
     let shown = world.run(&["automation", "show", "standup"]);
     assert_eq!(shown.code, 6, "{shown:#?}");
     assert!(shown.stderr.contains("policies"), "{shown:#?}");
-    // It can be removed, though nobody knows what it was.
+    // It can be deleted although it cannot be read.
     let deleted = world.json(&["automation", "delete", "standup"]);
     assert_eq!(deleted["automation"]["name"], "standup");
     assert_eq!(deleted["automation"]["id"], json[1]["id"]);
@@ -331,7 +331,7 @@ async fn policy_of_later_version_is_ignored_unless_marked_as_needed() {
     world
         .execute_sql("update automations set format = 2, needs_format = 2")
         .await;
-    let told = "needs format 2, this server honours 1";
+    let told = "needs document format 2, but this server supports formats up to 1";
     let listed = world.run(&["automation", "list"]).expect_success();
     assert!(
         listed.contains("enabled") && listed.contains(told),

@@ -97,9 +97,9 @@ fn every_policy_can_be_set_and_read() {
             "2d",
             "--jitter",
             "30s",
-            "--quiet",
+            "--quiet-hours",
             "22:00-06:00",
-            "--quiet",
+            "--quiet-hours",
             "12:00-13:00",
             "--timeout",
             "1h",
@@ -117,7 +117,7 @@ fn every_policy_can_be_set_and_read() {
             "20.50 USD/month",
             "--budget",
             "24 turns/day",
-            "--unruled",
+            "--on-unmatched",
             "ask",
             "--ask-timeout",
             "5m",
@@ -220,7 +220,7 @@ fn automation_is_paused_resumed_reset_and_deleted() {
     assert_eq!(
         told.lines().count(),
         7,
-        "a heading, one more, and five fires: {told}"
+        "the name, a heading and five runs: {told}"
     );
 
     world

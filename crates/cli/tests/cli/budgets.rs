@@ -1,4 +1,4 @@
-//! Budgets, as they are given, shown and used up.
+//! Budgets: how they are set, shown and exhausted.
 
 use crate::test_installation::TestInstallation;
 
@@ -45,7 +45,7 @@ fn budget_is_set_shown_changed_and_cleared() {
 #[test]
 fn message_beyond_tenant_budget_fails_with_budget_reason() {
     let world = TestInstallation::new();
-    let say = ["session", "say", "--new", "--agent", "demo", "Hello"];
+    let say = ["session", "send", "--new", "--agent", "demo", "Hello"];
     world.run(&say).expect_success();
     let edit = ["tenant", "edit", "default", "--budget", "1 turn/day"];
     let told = world.run(&edit).expect_success();

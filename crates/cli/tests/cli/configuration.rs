@@ -1,4 +1,4 @@
-//! `matins config`, and where settings come from.
+//! `matins config`, and the sources of settings.
 
 use std::{fs, path::PathBuf};
 
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::test_installation::TestInstallation;
 
-/// Writes the configuration file at its usual place.
+/// Writes the configuration file at its default path.
 fn write_default_config(world: &TestInstallation, content: &str) -> PathBuf {
     let folder = world.path().join(".config/matins");
     fs::create_dir_all(&folder).unwrap();
@@ -15,7 +15,7 @@ fn write_default_config(world: &TestInstallation, content: &str) -> PathBuf {
     path
 }
 
-/// What is shown of one setting.
+/// Returns the entry of one setting in `config show`.
 fn shown_setting(world: &TestInstallation, name: &str, args: &[&str]) -> Value {
     let args: Vec<_> = ["config", "show"].iter().chain(args).copied().collect();
     let all = world.json(&args);
@@ -118,7 +118,7 @@ fn invalid_config_file_is_refused_before_any_effect() {
             &place,
             "tick_secnds",
             "scheduler.tick_seconds",
-            "one more thing",
+            "one more problem",
         ] {
             assert!(refused.stderr.contains(says), "{refused:#?}");
         }
@@ -137,7 +137,7 @@ fn config_check_lists_unknown_variables() {
     let world = TestInstallation::new().with_env("MATINS_WORKRES", "3");
     let checked = world.run(&["config", "check"]);
     assert_eq!(checked.code, 0, "{checked:#?}");
-    let near = "MATINS_WORKRES is no setting; did you mean MATINS_WORKERS?";
+    let near = "unknown variable `MATINS_WORKRES`; did you mean `MATINS_WORKERS`?";
     assert!(checked.stderr.contains(near), "{checked:#?}");
     assert_eq!(world.json(&["config", "check"])["warnings"][0], near);
 }
@@ -170,7 +170,7 @@ fn named_config_file_must_exist_and_default_one_is_optional() {
     let world = TestInstallation::new();
     world.run(&["agent", "list"]).expect_success();
     let path = world.run(&["config", "path"]);
-    assert!(path.stderr.contains("not there"), "{path:#?}");
+    assert!(path.stderr.contains("does not exist"), "{path:#?}");
     let refused = world.run(&["agent", "list", "--config", "none.toml"]);
     assert_eq!(refused.code, 6, "{refused:#?}");
     assert!(
@@ -219,7 +219,7 @@ fn unknown_matins_variable_logs_warning() {
     let world = TestInstallation::new().with_env("MATINS_WROKERS", "2");
     let told = world.run(&["agent", "list"]);
     assert_eq!(told.code, 0, "{told:#?}");
-    for says in ["WARN", "MATINS_WROKERS", "did you mean MATINS_WORKERS?"] {
+    for says in ["WARN", "MATINS_WROKERS", "did you mean `MATINS_WORKERS`?"] {
         assert!(told.stderr.contains(says), "{told:#?}");
     }
     let agents = TestInstallation::new()

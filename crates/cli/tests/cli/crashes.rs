@@ -133,11 +133,11 @@ fn text(value: &Value) -> &str {
 /// Begins a second turn of a session under a server, and gives the server's and the run's id.
 fn start_second_turn(stage: &CrashTest) -> (crate::test_installation::RunningCommand, String) {
     let server = stage.world.serve();
-    let say = ["session", "say", "--new", "--agent", "scripted", "One"];
+    let say = ["session", "send", "--new", "--agent", "scripted", "One"];
     let session = stage.world.json(&say)["run"]["session_id"].clone();
     stage
         .world
-        .run(&["session", "say", text(&session), "Two", "--queue"])
+        .run(&["session", "send", text(&session), "Two", "--queue"])
         .expect_success();
     stage.wait_for_file("began");
     let runs = stage.runs();
@@ -207,7 +207,7 @@ fn frozen_server_loses_its_turn_and_writes_nothing_on_resume(mut stage: CrashTes
     let stage = stage.with_prompts([held]);
     let frozen = stage.world.serve();
     let say = [
-        "session", "say", "--new", "--agent", "scripted", "Go", "--queue",
+        "session", "send", "--new", "--agent", "scripted", "Go", "--queue",
     ];
     stage.world.run(&say).expect_success();
     stage.wait_for_file("began");
@@ -241,9 +241,7 @@ fn frozen_server_loses_its_turn_and_writes_nothing_on_resume(mut stage: CrashTes
     frozen.signal(Signal::TERM);
     let ended = frozen.end();
     assert!(
-        ended
-            .stdout
-            .contains("0 turns ended meanwhile, 0 were handed back"),
+        ended.stdout.contains("0 turns finished, 0 were requeued"),
         "{ended:#?}"
     );
     assert_eq!(everything(), before);

@@ -1,4 +1,4 @@
-//! `matins demo`, the first thing that people try.
+//! `matins demo`.
 
 use rustix::process::Signal;
 use serde_json::Value;
@@ -16,7 +16,7 @@ fn demo_remembers_across_turns_and_restarts() {
         "This is turn 1 of this session.",
         "This is turn 2 of this session. Before, you asked: \"What did I ask you before?\".",
         "matins demo --dir",
-        "session say ses_",
+        "session send ses_",
     ] {
         assert!(first.contains(text), "{text:?} is not in {first}");
     }
@@ -60,7 +60,7 @@ fn demo_session_accepts_message_from_another_process() {
         .expect_success();
     let sessions = world.json(&["session", "list", "--all", "--data", folder]);
     let session = sessions[0]["id"].as_str().unwrap();
-    let said = world.run(&["session", "say", session, "Hello", "--data", folder]);
+    let said = world.run(&["session", "send", session, "Hello", "--data", folder]);
     assert!(said.expect_success().contains("Now you ask: \"Hello\"."));
     let shown = demo.read_stdout_until("Now you ask: \"Hello\"");
     assert!(shown.contains("you       Hello"), "{shown}");
@@ -127,7 +127,7 @@ fn paused_demo_prints_reason_and_resume_hint() {
     ] {
         assert!(ended.stderr.contains(text), "{text:?}: {ended:#?}");
     }
-    // Without a number of turns it goes on looking, since somebody may let it go on.
+    // Without a number of turns the demonstration keeps running, because a user may resume the automation.
     let mut demo = world.start(&["demo", "--dir", "d"]);
     demo.read_stderr_until("paused itself");
     demo.signal(Signal::INT);

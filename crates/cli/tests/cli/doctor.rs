@@ -14,7 +14,7 @@ use testkit::databases::TestDatabase;
 
 use crate::test_installation::TestInstallation;
 
-/// What the doctor tells: the exit code, and for each look how grave it is and what was found.
+/// Returns the exit code of the doctor, and for each check its name, its level and its finding.
 fn doctor_checks(world: &TestInstallation, args: &[&str]) -> (i32, Vec<(String, String, String)>) {
     let args: Vec<_> = ["doctor", "--json"].iter().chain(args).copied().collect();
     let done = world.run(&args);
@@ -24,7 +24,7 @@ fn doctor_checks(world: &TestInstallation, args: &[&str]) -> (i32, Vec<(String, 
     let checks = told["checks"].as_array().unwrap();
     let checks = checks.iter().map(|check| {
         let remedied = check["level"] == "ok" || check["remedy"].is_string();
-        assert!(remedied, "nobody says what to do: {check}");
+        assert!(remedied, "there is no remedy: {check}");
         (
             text(&check["check"]),
             text(&check["level"]),
@@ -34,7 +34,7 @@ fn doctor_checks(world: &TestInstallation, args: &[&str]) -> (i32, Vec<(String, 
     (done.code, checks.collect())
 }
 
-/// Asserts that a look found something as grave as this, in these words.
+/// Asserts that a check has a finding with this level and this text.
 fn assert_found(world: &TestInstallation, check: &str, level: &str, says: &str) {
     let (code, checks) = doctor_checks(world, &[]);
     let found = checks
@@ -45,7 +45,7 @@ fn assert_found(world: &TestInstallation, check: &str, level: &str, says: &str) 
     assert_eq!(code, i32::from(problems), "{checks:#?}");
 }
 
-/// Everything below a folder.
+/// Returns all files and folders below a folder.
 fn folder_contents(folder: &Path) -> BTreeMap<String, Vec<u8>> {
     let mut found = BTreeMap::new();
     for entry in fs::read_dir(folder).unwrap() {
@@ -126,7 +126,7 @@ fn doctor_reports_running_missing_and_unresponsive_server() {
         &world,
         "server",
         "warning",
-        "nobody serves the folder, and 1 automation could fire",
+        "the folder has no server, but 1 automation is enabled",
     );
     let server = world.serve();
     assert_found(
@@ -135,7 +135,7 @@ fn doctor_reports_running_missing_and_unresponsive_server() {
         "ok",
         &format!("the process {} serves", server.process_id()),
     );
-    // A server that hangs holds the folder and gives no answer.
+    // A hanging server holds the lock of the folder and does not answer.
     fs::remove_file(world.data_folder().join("matins.sock")).unwrap();
     assert_found(
         &world,
@@ -156,8 +156,13 @@ fn doctor_reports_each_fault_and_continues_other_checks() {
     let broken = world
         .with_data_folder("data")
         .with_env("MATINS_CONFIG", config.to_str().unwrap());
-    assert_found(&broken, "configuration", "problem", "did you mean workers?");
-    assert_found(&broken, "automations", "ok", "1 of them can fire");
+    assert_found(
+        &broken,
+        "configuration",
+        "problem",
+        "did you mean `workers`?",
+    );
+    assert_found(&broken, "automations", "ok", "1 of them enabled");
     let missing = world
         .with_data_folder("data")
         .with_env("MATINS_CONFIG", "none.toml");
@@ -184,7 +189,7 @@ fn doctor_reports_each_fault_and_continues_other_checks() {
     assert_found(&world, "data folder", "problem", "instance.id");
     let file = TestInstallation::new();
     fs::write(file.data_folder(), "").unwrap();
-    assert_found(&file, "data folder", "problem", "is no folder");
+    assert_found(&file, "data folder", "problem", "is not a folder");
     let away = TestInstallation::new().with_env("MATINS_DATABASE", "postgres://me@localhost:1/x");
     assert_found(&away, "database", "problem", "Connection refused");
 }
@@ -198,9 +203,9 @@ fn doctor_warns_of_files_readable_by_others() {
         Permissions::from_mode(0o644),
     )
     .unwrap();
-    assert_found(&world, "database", "warning", "others can read it");
+    assert_found(&world, "database", "warning", "other users can read it");
     fs::set_permissions(world.data_folder(), Permissions::from_mode(0o755)).unwrap();
-    assert_found(&world, "data folder", "warning", "others can look into");
+    assert_found(&world, "data folder", "warning", "other users can access");
     let config = world.path().join("mine.toml");
     let path = config.to_str().unwrap();
     fs::write(&config, "database = \"postgres://me:s3cret@localhost:1/x\"").unwrap();
@@ -208,7 +213,12 @@ fn doctor_warns_of_files_readable_by_others() {
     let open = world
         .with_data_folder("data")
         .with_env("MATINS_CONFIG", path);
-    assert_found(&open, "configuration", "warning", "which has a password");
+    assert_found(
+        &open,
+        "configuration",
+        "warning",
+        "which contains a password",
+    );
     fs::set_permissions(&config, Permissions::from_mode(0o600)).unwrap();
     assert_found(&open, "configuration", "ok", path);
 }
@@ -265,16 +275,16 @@ fn doctor_reports_killed_worker_and_missing_working_directory() {
     world.wait_for("a turn is taken", |world| {
         world.json(&["run", "list", "--status", "running"]) != Value::Array(vec![])
     });
-    assert_found(&world, "workers", "ok", "1 turn is taken here");
+    assert_found(&world, "workers", "ok", "1 turn is running here");
     server.signal(Signal::KILL);
     server.end();
-    assert_found(&world, "workers", "warning", "the process is gone");
+    assert_found(&world, "workers", "warning", "has died");
     fs::remove_dir(&work).unwrap();
     assert_found(
         &world,
         "automations",
         "problem",
-        "the working directory of tidy is not there",
+        "the working directory of tidy does not exist",
     );
 }
 
@@ -282,7 +292,12 @@ fn doctor_reports_killed_worker_and_missing_working_directory() {
 fn doctor_on_shared_database_reports_instances_with_queued_runs() {
     let database = TestDatabase::empty_postgres().unwrap();
     let here = TestInstallation::new().with_env("MATINS_DATABASE", database.url());
-    assert_found(&here, "database", "ok", "empty; the first command fills it");
+    assert_found(
+        &here,
+        "database",
+        "ok",
+        "empty; the first command creates the schema",
+    );
     let add = [
         "automation",
         "add",
@@ -304,7 +319,12 @@ fn doctor_on_shared_database_reports_instances_with_queued_runs() {
     let other = here.with_data_folder("other");
     other.run(&["agent", "list"]).expect_success();
     assert_found(&other, "instances", "warning", "1 run waits for");
-    assert_found(&other, "server", "ok", "others that share the database");
+    assert_found(
+        &other,
+        "server",
+        "ok",
+        "other instances that share the database",
+    );
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -314,14 +334,14 @@ async fn doctor_runs_every_check_of_postgres_server() {
     world.run(&["agent", "list"]).expect_success();
     for (check, says) in [
         ("database clock", "it, known within"),
-        ("database role", "may do all that is needed"),
+        ("database role", "has all required privileges"),
         ("transactions", "none has been open for long"),
         ("autovacuum", "on; "),
         ("connections", "a server opens up to 11"),
     ] {
         assert_found(&world, check, "ok", says);
     }
-    // Its owner has taken a right from itself, and left out a table.
+    // Revoke a privilege, and exclude a table from autovacuum.
     let store = store::open(&database.url().parse().unwrap()).await.unwrap();
     for sql in [
         "revoke update on agent_runs from current_user",

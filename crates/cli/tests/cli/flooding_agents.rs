@@ -58,7 +58,7 @@ fn flooding_agents_cost_little_memory_and_block_no_other_turn() {
     }
     let server = world.serve();
     let say = |agent: &str, words: &str, more: &[&str]| {
-        let say = ["session", "say", "--new", "--agent", agent, words];
+        let say = ["session", "send", "--new", "--agent", agent, words];
         world.json(&say.iter().chain(more).copied().collect::<Vec<_>>())
     };
     say("good", "Hello", &[]);

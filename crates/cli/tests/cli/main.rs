@@ -11,6 +11,7 @@ mod automations;
 mod browser;
 mod budgets;
 mod clients;
+mod command_names;
 mod completions_and_man;
 mod configuration;
 mod crashes;

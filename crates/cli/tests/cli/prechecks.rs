@@ -1,4 +1,4 @@
-//! Commands that are asked before the model, as people set them and see them.
+//! Prechecks: commands that run before a turn.
 
 use std::fs;
 
@@ -21,7 +21,7 @@ fn declining_precheck_skips_run_and_creates_no_session() {
     let fired = world.run(&["automation", "fire", "news"]);
     assert_eq!(fired.code, 4, "{fired:#?}");
     assert!(
-        fired.stderr.contains("it was skipped: precheck"),
+        fired.stderr.contains("the run was skipped: precheck"),
         "{fired:#?}"
     );
     let run = &world.json(&["run", "list", "--automation", "news"])[0];
@@ -32,8 +32,8 @@ fn declining_precheck_skips_run_and_creates_no_session() {
     let shown = world
         .run(&["run", "show", run["id"].as_str().unwrap()])
         .expect_success();
-    for told in ["skipped", "precheck", "Precheck\nexit code 1\nnothing new"] {
-        assert!(shown.contains(told), "{shown}");
+    for part in ["skipped", "precheck", "Precheck\nexit code 1\nnothing new"] {
+        assert!(shown.contains(part), "{shown}");
     }
     let sessions = world.json(&["session", "list", "--automation", "news"]);
     assert_eq!(sessions.as_array().unwrap().len(), 0, "{sessions}");
@@ -47,7 +47,7 @@ fn unclear_precheck_takes_turn_and_is_reported() {
     assert_eq!(fired.code, 0, "{fired:#?}");
     assert!(fired.stdout.contains("This is turn 1"), "{fired:#?}");
     assert!(
-        fired.stderr.contains("The precheck did not say"),
+        fired.stderr.contains("The precheck was unclear"),
         "{fired:#?}"
     );
     let listed = world.run(&["run", "list"]).expect_success();
@@ -98,6 +98,6 @@ fn precheck_of_killed_server_is_run_again_by_next_server() {
         (&runs[1]["id"], &runs[1]["status"]),
         (&run.into(), &"stalled".into())
     );
-    // Nobody had asked the agent anything before.
+    // The interrupted attempt had not sent a prompt to the agent.
     assert_eq!(runs[0]["interrupted_run_id"], Value::Null);
 }

@@ -29,8 +29,8 @@ const COMPARED_COMMANDS: &[&[&str]] = &[
     &["session", "show", "SESSION", "--all"],
     &["session", "show", "SESSION", "--last", "1"],
     &["session", "show", ".."],
-    &["session", "say", "nothing", "Hello"],
-    &["session", "say", "SESSION", " "],
+    &["session", "send", "nothing", "Hello"],
+    &["session", "send", "SESSION", " "],
     &["session", "resume", "SESSION"],
     &["session", "archive", "SESSION"],
     &["session", "delete", "nothing"],
@@ -76,7 +76,7 @@ fn commands_answer_alike_remote_local_and_in_process() {
         .collect();
     world.run(&add).expect_success();
     world.run(&["automation", "fire", "news"]).expect_success();
-    let said = world.json(&["session", "say", "--new", "--agent", "demo", "Hello"]);
+    let said = world.json(&["session", "send", "--new", "--agent", "demo", "Hello"]);
     let (session, run) = (&said["run"]["session_id"], &said["run"]["id"]);
     let names = [session.as_str().unwrap(), run.as_str().unwrap()];
 
@@ -108,7 +108,7 @@ fn remote_commands_take_effect_on_remote_server() {
     let world = TestInstallation::new();
     let _server = world.serve();
     let elsewhere = world.remote(&world.token());
-    let said = elsewhere.run(&["session", "say", "--new", "--agent", "demo", "Hello"]);
+    let said = elsewhere.run(&["session", "send", "--new", "--agent", "demo", "Hello"]);
     assert!(said.stdout.contains("This is turn 1"), "{said:#?}");
     assert!(!said.stderr.contains("this process takes"), "{said:#?}");
     let add = ["automation", "add", "--every", "1h", "--agent", "demo"];
@@ -142,7 +142,7 @@ fn remote_commands_take_effect_on_remote_server() {
 #[test]
 fn session_is_paused_resumed_completed_and_archived() {
     let world = TestInstallation::new();
-    let said = world.json(&["session", "say", "--new", "--agent", "demo", "Hello"]);
+    let said = world.json(&["session", "send", "--new", "--agent", "demo", "Hello"]);
     let session = said["run"]["session_id"].as_str().unwrap();
     let go = |how: &str| world.run(&["session", how, session]);
     let state = || world.json(&["session", "show", session])["state"].clone();
@@ -151,14 +151,14 @@ fn session_is_paused_resumed_completed_and_archived() {
     assert_eq!(paused, format!("{session} is paused.\n"));
     let shown = world.run(&["session", "show", session]).expect_success();
     assert!(shown.contains("lunch"), "{shown}");
-    let waits = world.run(&["session", "say", session, "And?", "--queue"]);
+    let waits = world.run(&["session", "send", session, "And?", "--queue"]);
     assert!(waits.stderr.contains("session is paused"), "{waits:#?}");
     assert_eq!(go("pause").code, 4);
     go("resume").expect_success();
     assert_eq!(state(), "active");
     go("complete").expect_success();
     assert_eq!(state(), "done");
-    assert_eq!(world.run(&["session", "say", session, "x"]).code, 4);
+    assert_eq!(world.run(&["session", "send", session, "x"]).code, 4);
     go("archive").expect_success();
     assert_eq!(go("enable").code, 4);
 }

@@ -1,4 +1,4 @@
-//! One run: called off, tried again, and without its record.
+//! Single runs: cancelling and retrying them, and showing one without its record.
 
 use std::{path::PathBuf, sync::Arc};
 
@@ -9,9 +9,9 @@ use crate::test_installation::TestInstallation;
 
 const AFTER_RETENTION: &str = "2199-01-01T00:00:00Z";
 
-/// Says something in a new session, and leaves it to whoever serves. Gives the run.
+/// Queues a message in a new session, and returns the ID of the run.
 fn queue_run(world: &TestInstallation, agent: &str) -> String {
-    let args = ["session", "say", "--new", "--agent", agent];
+    let args = ["session", "send", "--new", "--agent", agent];
     let args: Vec<_> = args.into_iter().chain(["--queue", "Hello"]).collect();
     let queued = world.json(&args);
     queued["run"]["id"].as_str().unwrap().to_owned()
@@ -25,7 +25,7 @@ fn queued_run_is_cancelled_and_retried() {
     assert_eq!(refused.code, 4, "{refused:#?}");
     assert!(refused.stderr.contains("run is queued"), "{refused:#?}");
     let told = world.run(&["run", "cancel", &run[..24]]).expect_success();
-    assert_eq!(told, format!("Called off {run}.\n"));
+    assert_eq!(told, format!("Cancelled {run}.\n"));
     let again = world.run(&["run", "cancel", &run]);
     assert_eq!(again.code, 4, "{again:#?}");
     assert!(again.stderr.contains("run is cancelled"), "{again:#?}");
@@ -57,7 +57,7 @@ fn cancelling_running_run_keeps_other_runs_of_session() {
     world.wait_for("the turn begins", |world| status(world, &run) == "running");
     let session = world.json(&["run", "show", &run])["session_id"].clone();
     let session = session.as_str().unwrap();
-    let waits = world.json(&["session", "say", session, "And?", "--queue"]);
+    let waits = world.json(&["session", "send", session, "And?", "--queue"]);
     let waits = waits["run"]["id"].as_str().unwrap();
     let told = world.json(&["run", "cancel", &run]);
     assert_eq!(told["run_id"], run.as_str());
@@ -67,7 +67,7 @@ fn cancelling_running_run_keeps_other_runs_of_session() {
     world.wait_for("the next one begins", |world| {
         status(world, waits) == "running"
     });
-    // What may have reached the agent is not sent again blindly.
+    // The retry continues after the interrupted run, because its prompt may have reached the agent.
     let again = world.json(&["run", "retry", &run, "--queue"]);
     assert_eq!(again["run"]["interrupted_run_id"], run.as_str());
     assert_eq!(again["run"]["status"], "deferred");
@@ -92,7 +92,7 @@ async fn run_show_reports_record_removed_by_retention() {
     assert!(shown.contains("Retention has removed"), "{shown}");
     assert!(shown.contains("after 30d"), "{shown}");
     assert_eq!(world.json(&["run", "show", &run])["record_trimmed"], true);
-    // How long is a knob, and 0 is for ever.
+    // The retention is a setting.
     let refused = world
         .with_env("MATINS_RETAIN_RECORDS_DAYS", "a week")
         .run(&["run", "show", &run]);

@@ -1,4 +1,4 @@
-//! `matins serve`, and commands beside it.
+//! `matins serve`, and commands that use the server of the data folder.
 
 use std::{
     fs,
@@ -46,7 +46,7 @@ fn second_server_of_folder_is_refused_with_process_of_first() {
     assert_eq!(ended.code, 0, "{ended:#?}");
     assert!(ended.stdout.contains("Stopped: "), "{ended:#?}");
     assert!(!world.data_folder().join("matins.sock").exists());
-    // A server that was killed leaves its lock to nobody and its socket behind.
+    // A killed server releases its lock and leaves its socket behind.
     drop(world.serve());
     let server = world.serve();
     server.signal(Signal::INT);
@@ -115,7 +115,10 @@ fn command_beside_server_follows_turn_of_server() {
     let queued = world
         .run(&["automation", "fire", "demo", "--queue"])
         .expect_success();
-    assert!(queued.contains("whoever serves"), "{queued}");
+    assert!(
+        queued.contains("the server of this data folder will take it"),
+        "{queued}"
+    );
     world.wait_for("the queued run ends", |world| {
         world.json(&["run", "list"])[0]["status"] == "succeeded"
     });
@@ -178,7 +181,7 @@ fn ctrl_c_beside_server_only_stops_following() {
     let session = world.json(&["run", "list"])[0]["session_id"].clone();
     let session = session.as_str().unwrap();
     let cancelled = world.run(&["session", "cancel", session]).expect_success();
-    assert!(cancelled.contains("Called off one run"), "{cancelled}");
+    assert!(cancelled.contains("Cancelled 1 run"), "{cancelled}");
     world.wait_for("the agent stops", |world| status(world) == "cancelled");
 }
 
@@ -196,7 +199,7 @@ fn message_to_busy_session_prints_blocking_run() {
     });
     let session = runs(&world)[0]["session_id"].clone();
     let session = session.as_str().unwrap();
-    let queued = world.run(&["session", "say", session, "Hello", "--queue"]);
+    let queued = world.run(&["session", "send", session, "Hello", "--queue"]);
     assert!(queued.stderr.contains("It waits for run_"), "{queued:#?}");
     assert!(
         queued.stderr.contains("a scheduled turn, running"),
@@ -205,7 +208,7 @@ fn message_to_busy_session_prints_blocking_run() {
     let shown = world.run(&["session", "show", session]).expect_success();
     assert!(shown.contains("is deferred."), "{shown}");
     let cancelled = world.run(&["session", "cancel", session]).expect_success();
-    assert!(cancelled.contains("Called off 2 runs"), "{cancelled}");
+    assert!(cancelled.contains("Cancelled 2 runs"), "{cancelled}");
 }
 
 #[test]
@@ -221,14 +224,16 @@ fn second_signal_requeues_running_turn_at_once() {
         runs(world)[0]["status"] == "running"
     });
     server.signal(Signal::TERM);
-    world.wait_for("it no longer takes pokes", |world| {
+    world.wait_for("it has removed its socket", |world| {
         !world.data_folder().join("matins.sock").exists()
     });
     server.signal(Signal::TERM);
     let ended = server.end();
-    assert!(ended.stdout.contains("1 were handed back"), "{ended:#?}");
+    assert!(ended.stdout.contains("1 were requeued"), "{ended:#?}");
     assert!(
-        ended.stderr.contains("Stopping: up to 30 s for run_"),
+        ended
+            .stderr
+            .contains("Stopping: waiting up to 30 s for run_"),
         "{ended:#?}"
     );
     let statuses: Vec<_> = runs(&world)
@@ -277,20 +282,20 @@ fn follower_reports_stopped_server_and_queued_run() {
     world.wait_for("the turn begins", |world| {
         runs(world)[0]["status"] == "running"
     });
-    // The one worker is taken, so these words wait for it.
-    let say = ["session", "say", "--new", "--agent", "demo", "Hello"];
+    // The only worker is busy, so this message waits for it.
+    let say = ["session", "send", "--new", "--agent", "demo", "Hello"];
     let said = world.start(&say);
-    world.wait_for("the words wait", |world| {
+    world.wait_for("the message waits", |world| {
         runs(world).as_array().unwrap().len() == 2
     });
     server.signal(Signal::KILL);
     server.end();
     let ended = said.end();
     assert_eq!(ended.code, 0, "{ended:#?}");
-    let notice = "Whoever served this data folder has stopped.";
+    let notice = "The server of this data folder has stopped.";
     assert!(ended.stderr.contains(notice), "{ended:#?}");
     assert!(
-        ended.stdout.contains("nobody serves this data folder"),
+        ended.stdout.contains("this data folder has no server"),
         "{ended:#?}"
     );
     assert_eq!(runs(&world)[0]["status"], "queued");

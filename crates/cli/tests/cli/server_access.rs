@@ -1,4 +1,4 @@
-//! Where a server is reached: its socket, its address, its first token.
+//! Access to a server: its socket, its address and its first token.
 
 use std::{
     fs,
@@ -18,7 +18,7 @@ use crate::test_installation::TestInstallation;
 fn only_first_server_start_creates_token() {
     let world = TestInstallation::new();
     let mut server = world.start(&["serve"]);
-    let told = server.read_stdout_until("next fire");
+    let told = server.read_stdout_until("next run");
     let file = world.data_folder().join("token");
     assert!(told.contains(file.to_str().unwrap()), "{told}");
     assert!(told.contains("matins sign-in"), "{told}");
@@ -42,8 +42,8 @@ fn foreign_token_file_is_not_overwritten() {
     let file = world.data_folder().join("token");
     fs::write(&file, "my notes").unwrap();
     let mut server = world.start(&["serve"]);
-    server.read_stdout_until("next fire");
-    server.read_stderr_until("none of Matins' files");
+    server.read_stdout_until("next run");
+    server.read_stderr_until("was not written by Matins");
     assert_eq!(fs::read_to_string(&file).unwrap(), "my notes");
     let tokens = world.json(&["token", "list"]);
     assert_eq!(tokens.as_array().unwrap().len(), 0);
@@ -72,7 +72,7 @@ fn non_loopback_address_is_refused_by_default() {
         "{refused:#?}"
     );
     assert!(!world.data_folder().exists(), "nothing was begun");
-    // What it would take is said in the configuration, too.
+    // An invalid address is refused as well.
     let wrong = world.run(&["serve", "--listen", "localhost"]);
     assert_eq!(wrong.code, 2, "{wrong:#?}");
 }
@@ -125,7 +125,7 @@ fn listen_address_in_use_is_reported() {
     assert!(refused.stderr.contains("--listen"), "{refused:#?}");
 }
 
-/// What a server at an address answers to somebody who calls it by a name.
+/// Returns the response of the server at an address to a request with this host name.
 fn request_by_host(address: &str, name: &str) -> String {
     let mut stream = TcpStream::connect(address).unwrap();
     let head = format!("GET /api/v1/server HTTP/1.1\r\nhost: {name}\r\nconnection: close\r\n\r\n");
@@ -162,7 +162,7 @@ fn command_bypasses_frozen_server() {
     server.freeze();
     let listed = world.run(&["automation", "list"]);
     assert_eq!(listed.code, 0, "{listed:#?}");
-    assert!(listed.stderr.contains("gives no answer"), "{listed:#?}");
+    assert!(listed.stderr.contains("does not answer"), "{listed:#?}");
     server.signal(Signal::CONT);
     server.signal(Signal::TERM);
     assert_eq!(server.end().code, 0);
@@ -174,7 +174,7 @@ async fn standalone_turn_serves_private_socket_to_its_agents() {
     world.slow_agent();
     let stale = world.data_folder().join("matins-4194999.sock");
     drop(std::os::unix::net::UnixListener::bind(&stale).unwrap());
-    let taking = world.start(&["session", "say", "--new", "--agent", "slow", "Work"]);
+    let taking = world.start(&["session", "send", "--new", "--agent", "slow", "Work"]);
     let socket = world
         .data_folder()
         .join(format!("matins-{}.sock", taking.process_id()));

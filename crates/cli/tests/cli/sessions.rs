@@ -1,4 +1,4 @@
-//! Sessions: shown in part, written down, and deleted.
+//! Sessions: showing, exporting and deleting them.
 
 use std::{fs, os::unix::fs::PermissionsExt};
 
@@ -7,14 +7,14 @@ use testkit::processes::processes_with_marker;
 
 use crate::test_installation::TestInstallation;
 
-/// Begins a session, and says as many things in it.
+/// Creates a session with these messages, and returns its ID.
 fn session_with_messages(world: &TestInstallation, words: &[&str]) -> String {
-    let new = ["session", "say", "--new", "--agent", "demo", words[0]];
+    let new = ["session", "send", "--new", "--agent", "demo", words[0]];
     let begun = world.json(&new);
     let session = begun["run"]["session_id"].as_str().unwrap().to_owned();
     for words in &words[1..] {
         world
-            .run(&["session", "say", &session, words])
+            .run(&["session", "send", &session, words])
             .expect_success();
     }
     session
@@ -29,14 +29,14 @@ fn session_show_prints_last_rows_and_counts_earlier_ones() {
         .expect_success();
     assert!(shown.contains("This is turn 3"), "{shown}");
     assert!(!shown.contains("This is turn 2"), "{shown}");
-    assert!(shown.contains("rows come before these; --all"), "{shown}");
+    assert!(shown.contains("earlier rows; --all"), "{shown}");
     let all = world
         .run(&["session", "show", &session, "--all"])
         .expect_success();
     for text in ["This is turn 1", "This is turn 2", "This is turn 3"] {
         assert!(all.contains(text), "{all}");
     }
-    assert!(!all.contains("before these"), "{all}");
+    assert!(!all.contains("earlier rows"), "{all}");
     let json = world.json(&["session", "show", &session, "--last", "2"]);
     let whole = world.json(&["session", "show", &session, "--all"]);
     let rows = whole["messages"].as_array().unwrap();
@@ -48,8 +48,8 @@ fn session_show_prints_last_rows_and_counts_earlier_ones() {
     assert_eq!(json["oldest_event"], 1);
     let both = world.run(&["session", "show", &session, "--all", "--last", "1"]);
     assert_eq!(both.code, 2, "{both:#?}");
-    // Following words in a long session tells nothing of what was said before.
-    let said = world.run(&["session", "say", &session, "Four"]);
+    // Following a message prints none of the earlier messages.
+    let said = world.run(&["session", "send", &session, "Four"]);
     let lines = said.stdout.lines().count();
     assert!(lines == 1 && said.stdout.contains("turn 4"), "{said:#?}");
 }
@@ -173,7 +173,7 @@ fn deleting_session_ends_its_running_agent() {
     world.slow_agent();
     let mut server = world.serve();
     let run = world.json(&[
-        "session", "say", "--new", "--agent", "slow", "--queue", "Work",
+        "session", "send", "--new", "--agent", "slow", "--queue", "Work",
     ]);
     let run = run["run"].clone();
     let id = run["id"].as_str().unwrap();
@@ -185,11 +185,11 @@ fn deleting_session_ends_its_running_agent() {
     });
     let session = run["session_id"].as_str().unwrap();
     let told = world.run(&["session", "delete", session]).expect_success();
-    assert!(told.contains("A turn was under way"), "{told}");
+    assert!(told.contains("A turn was running"), "{told}");
     world.wait_for("its agent is ended", |_| {
         processes_with_marker(id).unwrap().is_empty()
     });
     assert_eq!(world.run(&["run", "show", id]).code, 3);
     server.signal(rustix::process::Signal::TERM);
-    server.read_stdout_until("Stopped: 0 turns ended meanwhile, 0 were handed back");
+    server.read_stdout_until("Stopped: 0 turns finished, 0 were requeued");
 }

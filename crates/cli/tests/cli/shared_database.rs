@@ -6,7 +6,7 @@ use testkit::databases::TestDatabase;
 
 use crate::test_installation::{RunningCommand, TestInstallation};
 
-/// Two servers that look for nothing by themselves for an hour: what they do in a test, they were woken for.
+/// Two servers that poll only once an hour, so that a test shows the effects of notifications.
 struct TwoServers {
     one: TestInstallation,
     other: TestInstallation,
@@ -37,7 +37,7 @@ impl TwoServers {
         all
     }
 
-    /// The instance of the first server: the one that is not the other's.
+    /// Returns the instance of the first server.
     fn first_instance(&self) -> Value {
         let other = self.other.data_folder().join("instance.id");
         let other = std::fs::read_to_string(other).unwrap();
@@ -46,9 +46,9 @@ impl TwoServers {
     }
 }
 
-/// Says something to a session by whoever serves a world's folder, and leaves it to whoever takes it.
+/// Queues a message through the server of one installation, and returns the run.
 fn queue_message(world: &TestInstallation, session: &[&str], words: &str) -> Value {
-    let args = [&["session", "say"], session, &["--queue", words]].concat();
+    let args = [&["session", "send"], session, &["--queue", words]].concat();
     world.json(&args)["run"].clone()
 }
 
@@ -66,7 +66,7 @@ fn wait_for_status(world: &TestInstallation, run: &Value, expected: &str) {
 
 const NEW_SESSION_ARGS: [&str; 3] = ["--new", "--agent", "demo"];
 
-/// Has the first server alone take a first turn. Gives its session.
+/// Lets the first server take the first turn of a session, and returns the session.
 fn take_first_turn(fleet: &TwoServers) -> String {
     let run = queue_message(&fleet.one, &NEW_SESSION_ARGS, "My name is Ada");
     wait_for_status(&fleet.one, &run, "succeeded");
@@ -123,7 +123,7 @@ fn schedule_of_frozen_server_is_run_by_another_server() {
     one.freeze();
     let add = ["automation", "add", "--name", "often", "--every", "1s"];
     let add = [&add[..], &["--agent", "demo", "Look"]].concat();
-    // By a command of its own, beside a server that does nothing any more.
+    // Use a third installation, because the first server is frozen.
     fleet
         .one
         .with_data_folder("third")
@@ -151,7 +151,7 @@ fn run_waits_for_offline_instance_until_its_server_returns() {
     stop_server(one);
     assert_eq!(fleet.first_instance()["state"], "offline");
     let waits = queue_message(&fleet.other, &[&session], "Who am I?");
-    // Fresh work goes on at once meanwhile.
+    // Runs of new sessions start at once meanwhile.
     let fresh = queue_message(&fleet.other, &NEW_SESSION_ARGS, "Hello");
     wait_for_status(&fleet.other, &fresh, "succeeded");
     assert_eq!(run_status(&fleet.other, &waits), "queued");
@@ -185,12 +185,12 @@ fn run_waiting_for_removed_instance_fails_with_reason() {
         .other
         .run(&["instance", "show", &name])
         .expect_success();
-    assert!(shown.contains("1 run whose memory lies there"), "{shown}");
+    assert!(shown.contains("1 run waits for its memory"), "{shown}");
     let removed = fleet
         .other
         .run(&["instance", "remove", &name])
         .expect_success();
-    assert_eq!(removed, format!("{name} is given up.\n"));
+    assert_eq!(removed, format!("Removed {name}.\n"));
     wait_for_status(&fleet.other, &waits, "failed");
     let shown = fleet
         .other
@@ -205,7 +205,7 @@ fn run_waiting_for_removed_instance_fails_with_reason() {
 #[test]
 fn server_of_copied_data_folder_is_refused() {
     let mut fleet = TwoServers::new();
-    // As often as a server's heart beats it shows itself.
+    // The server renews its registration at the interval of heartbeats.
     fleet.one = fleet.one.with_env("MATINS_HEARTBEAT_SECONDS", "1");
     let one = fleet.one.serve();
     std::fs::create_dir(fleet.other.data_folder()).unwrap();
@@ -213,9 +213,9 @@ fn server_of_copied_data_folder_is_refused() {
     std::fs::copy(fleet.one.data_folder().join("instance.id"), copied).unwrap();
     let refused = fleet.other.run(&["serve"]);
     assert_eq!(refused.code, 6, "{refused:#?}");
-    let told = "serves a data folder with the same identity";
+    let told = "serves a data folder with the same instance ID";
     assert!(refused.stderr.contains(told), "{refused:#?}");
-    // Once it has stopped, the copy may take its place.
+    // After the first server has stopped, the server of the copy may start.
     stop_server(one);
     stop_server(fleet.other.serve());
 }

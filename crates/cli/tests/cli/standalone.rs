@@ -1,13 +1,13 @@
-//! `say` and `fire` where nobody serves the data folder: the turn is taken by the command itself.
+//! `session send` and `automation fire` without a server: the command takes the turn itself.
 
 use rustix::process::Signal;
 use serde_json::Value;
 
 use crate::test_installation::TestInstallation;
 
-const NEW_SESSION_ARGS: [&str; 5] = ["session", "say", "--new", "--agent", "demo"];
+const NEW_SESSION_ARGS: [&str; 5] = ["session", "send", "--new", "--agent", "demo"];
 
-/// Begins a session and gives its id.
+/// Creates a session and returns its ID.
 fn begin_session(world: &TestInstallation, words: &str) -> String {
     let args: Vec<_> = NEW_SESSION_ARGS.into_iter().chain([words]).collect();
     let answered = world.json(&args);
@@ -36,7 +36,7 @@ fn session_memory_survives_process_restart() {
     let world = TestInstallation::new();
     let session = begin_session(&world, "My name is Ada");
     let answer = world
-        .run(&["session", "say", &session, "Who am I?"])
+        .run(&["session", "send", &session, "Who am I?"])
         .expect_success();
     assert!(answer.contains("This is turn 2"), "{answer}");
     assert!(answer.contains("\"My name is Ada\""), "{answer}");
@@ -98,10 +98,10 @@ fn queued_message_is_taken_before_later_message() {
     let world = TestInstallation::new();
     let session = begin_session(&world, "One");
     let queued = world
-        .run(&["session", "say", &session, "Two", "--queue"])
+        .run(&["session", "send", &session, "Two", "--queue"])
         .expect_success();
-    assert!(queued.contains("nobody serves"), "{queued}");
-    let last = world.run(&["session", "say", &session, "Three"]);
+    assert!(queued.contains("has no server"), "{queued}");
+    let last = world.run(&["session", "send", &session, "Three"]);
     assert!(last.stderr.contains("It waits for run_"), "{last:#?}");
     let answer = last.expect_success();
     assert!(answer.contains("This is turn 3"), "{answer}");
@@ -131,7 +131,7 @@ fn failed_turn_prints_error_and_run_show_hint() {
     let failed = world.run(&["automation", "fire", "a"]);
     assert_eq!(failed.code, 5, "{failed:#?}");
     assert!(
-        failed.stderr.contains("error: failed to take the turn"),
+        failed.stderr.contains("error: the turn did not succeed"),
         "{failed:#?}"
     );
     assert!(
@@ -146,7 +146,7 @@ fn failed_turn_prints_error_and_run_show_hint() {
 fn ctrl_c_cancels_standalone_turn() {
     let world = TestInstallation::new();
     world.slow_agent();
-    let said = world.start(&["session", "say", "--new", "--agent", "slow", "Hello"]);
+    let said = world.start(&["session", "send", "--new", "--agent", "slow", "Hello"]);
     let running = |world: &TestInstallation| world.json(&["run", "list", "--status", "running"]);
     world.wait_for("the turn begins", |world| running(world)[0].is_object());
     said.signal(Signal::INT);
@@ -157,13 +157,13 @@ fn ctrl_c_cancels_standalone_turn() {
     assert_eq!(runs[0]["status"], "cancelled", "{runs:#}");
     let session = runs[0]["session_id"].as_str().unwrap();
     let shown = world.run(&["session", "show", session]).expect_success();
-    assert!(shown.contains("called off by a person"), "{shown}");
+    assert!(shown.contains("cancelled by a person"), "{shown}");
 }
 
 #[test]
 fn turn_continues_after_stdout_reader_closes() {
     let world = TestInstallation::new();
-    let mut said = world.command(&["session", "say", "--new", "--agent", "demo", "Hello"]);
+    let mut said = world.command(&["session", "send", "--new", "--agent", "demo", "Hello"]);
     let mut child = said
         .stdout(std::process::Stdio::piped())
         .stderr(std::process::Stdio::null())

@@ -1,4 +1,4 @@
-//! A data folder of a test's own, and the binary beside it.
+//! The installation of a test: a data folder, an environment, and the program.
 
 use std::{
     io::{BufRead, BufReader, Read, Write},
@@ -22,7 +22,7 @@ pub(crate) struct TestInstallation {
     environment: Vec<(&'static str, String)>,
 }
 
-/// What a command printed, and how it ended.
+/// The output and the exit code of a command.
 #[derive(Debug)]
 pub(crate) struct CommandOutput {
     pub(crate) code: i32,
@@ -39,7 +39,7 @@ impl CommandOutput {
         }
     }
 
-    /// What it printed, where it was done.
+    /// Returns the standard output. Panics if the command failed.
     pub(crate) fn expect_success(self) -> String {
         assert_eq!(self.code, 0, "{self:#?}");
         self.stdout
@@ -55,13 +55,13 @@ impl TestInstallation {
         }
     }
 
-    /// The same with a variable in the environment of every command.
+    /// Adds a variable to the environment of every command.
     pub(crate) fn with_env(mut self, name: &'static str, value: impl Into<String>) -> Self {
         self.environment.push((name, value.into()));
         self
     }
 
-    /// Another instance, with a data folder of its own, of what else is the same.
+    /// Returns an installation with another data folder and the same folder and environment.
     pub(crate) fn with_data_folder(&self, data: &'static str) -> Self {
         Self {
             folder: Arc::clone(&self.folder),
@@ -78,7 +78,7 @@ impl TestInstallation {
         self.folder.path().join(self.data_folder_name)
     }
 
-    /// A command with an environment of its own, in the test's folder.
+    /// Returns a command with a clean environment, in the folder of the test.
     pub(crate) fn command(&self, args: &[&str]) -> Command {
         self.command_with_program(Path::new(MATINS_PROGRAM), args)
     }
@@ -92,7 +92,7 @@ impl TestInstallation {
             .env("HOME", self.folder.path())
             .env("TZ", "UTC")
             .env("MATINS_DATA", self.data_folder())
-            // Servers of several tests run side by side.
+            // Any free port, because the servers of several tests run at the same time.
             .env("MATINS_LISTEN", "127.0.0.1:0")
             .envs(self.environment.iter().map(|(name, value)| (name, value)))
             .current_dir(self.folder.path())
@@ -104,13 +104,13 @@ impl TestInstallation {
         CommandOutput::from_output(self.command(args).output().unwrap())
     }
 
-    /// The JSON answer of a command that is done.
+    /// Runs a command that must succeed, and returns its JSON output.
     pub(crate) fn json(&self, args: &[&str]) -> Value {
         let args: Vec<_> = args.iter().copied().chain(["--json"]).collect();
         serde_json::from_str(&self.run(&args).expect_success()).unwrap()
     }
 
-    /// Writes into the database behind the back of everything.
+    /// Writes into the database without Matins.
     pub(crate) async fn execute_sql(&self, sql: &'static str) {
         let file = Location::SqliteFile(self.data_folder().join("matins.db"));
         let database = store::open(&file).await.unwrap();
@@ -121,7 +121,7 @@ impl TestInstallation {
         database.close().await;
     }
 
-    /// Adds an agent whose agent takes as long for a turn as nobody waits.
+    /// Adds the agent `slow`, whose turns never end within a test.
     pub(crate) fn slow_agent(&self) {
         let home = self.folder.path().join("slow");
         let home = home.to_str().unwrap();
@@ -140,7 +140,7 @@ impl TestInstallation {
         self.run(&command).expect_success();
     }
 
-    /// Starts a command whose output is read as it comes.
+    /// Starts a command whose output can be read while it runs.
     pub(crate) fn start(&self, args: &[&str]) -> RunningCommand {
         Self::start_command(self.command(args))
     }
@@ -160,31 +160,31 @@ impl TestInstallation {
         }
     }
 
-    /// Starts a server and waits until it serves.
+    /// Starts a server and waits until it is ready.
     pub(crate) fn serve(&self) -> RunningCommand {
         self.serve_with_program(Path::new(MATINS_PROGRAM))
     }
 
-    /// Starts a server from a file of its own and waits until it serves.
+    /// Starts a server from the given program and waits until it is ready.
     pub(crate) fn serve_with_program(&self, program: &Path) -> RunningCommand {
         let mut server = Self::start_command(self.command_with_program(program, &["serve"]));
-        server.read_stdout_until("next fire");
+        server.read_stdout_until("next run");
         server
     }
 
-    /// Where whoever serves is reached, as it has noted down.
+    /// Returns the network address of the server, from the file in the data folder.
     pub(crate) fn address(&self) -> String {
-        let noted = std::fs::read_to_string(self.data_folder().join("server.url"));
-        noted.unwrap().trim().to_owned()
+        let address = std::fs::read_to_string(self.data_folder().join("server.url"));
+        address.unwrap().trim().to_owned()
     }
 
-    /// The token that the first server of the folder made.
+    /// Returns the token that the first server of the folder created.
     pub(crate) fn token(&self) -> String {
         let token = std::fs::read_to_string(self.data_folder().join("token"));
         token.unwrap().trim().to_owned()
     }
 
-    /// Somebody elsewhere who asks whoever serves here with a token, and has no data folder.
+    /// Returns an installation on another machine, which uses this server with a token and has no data folder.
     pub(crate) fn remote(&self, token: &str) -> Self {
         let elsewhere = self.with_data_folder("elsewhere");
         elsewhere
@@ -192,7 +192,7 @@ impl TestInstallation {
             .with_env("MATINS_TOKEN", token)
     }
 
-    /// Runs a command that reads a text.
+    /// Runs a command with a text on its standard input.
     pub(crate) fn run_with_stdin(&self, args: &[&str], text: &str) -> CommandOutput {
         let mut command = self.command(args);
         command
@@ -200,12 +200,13 @@ impl TestInstallation {
             .stdout(Stdio::piped())
             .stderr(Stdio::piped());
         let mut child = command.spawn().unwrap();
-        // One that refuses at once reads nothing.
+        // A command that is refused at once closes its input, so ignore the error.
         child.stdin.take().unwrap().write_all(text.as_bytes()).ok();
         CommandOutput::from_output(child.wait_with_output().unwrap())
     }
 
-    /// Waits until something holds. The outside world gives no signal for what is waited for here.
+    /// Polls until a condition holds, because no signal announces the conditions of these tests. Panics after half a
+    /// minute.
     pub(crate) fn wait_for(&self, what: &str, holds: impl Fn(&Self) -> bool) {
         let pause = std::time::Duration::from_millis(50);
         for _ in 0..600 {
@@ -214,11 +215,11 @@ impl TestInstallation {
             }
             std::thread::park_timeout(pause);
         }
-        panic!("in vain: {what}");
+        panic!("timed out: {what}");
     }
 }
 
-/// A command that goes on.
+/// A running command.
 pub(crate) struct RunningCommand {
     child: Child,
     stdout: BufReader<ChildStdout>,
@@ -226,12 +227,12 @@ pub(crate) struct RunningCommand {
 }
 
 impl RunningCommand {
-    /// Reads its output up to the line that says `text`.
+    /// Reads standard output up to the line that contains `text`.
     pub(crate) fn read_stdout_until(&mut self, text: &str) -> String {
         read_until(&mut self.stdout, text)
     }
 
-    /// Reads what it tells beside its output up to the line that says `text`.
+    /// Reads standard error up to the line that contains `text`.
     pub(crate) fn read_stderr_until(&mut self, text: &str) -> String {
         read_until(&mut self.stderr, text)
     }
@@ -240,8 +241,8 @@ impl RunningCommand {
         self.child.id()
     }
 
-    /// Stops it in mid-air, at a moment when it has not locked the SQLite file for all others: whoever freezes a
-    /// process that writes has frozen the database.
+    /// Freezes the process at a moment when it does not hold the write lock of the SQLite file, because a frozen
+    /// writer would block every other process.
     pub(crate) fn freeze(&self) {
         loop {
             self.signal(Signal::STOP);
@@ -257,7 +258,7 @@ impl RunningCommand {
             while !is_stopped() {
                 std::thread::yield_now();
             }
-            // The lock of whoever writes is a byte of the file of shared memory (wal.c, WAL_WRITE_LOCK).
+            // The write lock is a byte of the shared memory file (wal.c, WAL_WRITE_LOCK).
             let locks = std::fs::read_to_string("/proc/locks").unwrap();
             let writes = |line: &str| {
                 line.contains(&format!(" WRITE {id} ")) && line.trim_end().ends_with(" 120 120")
@@ -274,7 +275,7 @@ impl RunningCommand {
         kill_process(Pid::from_child(&self.child), signal).unwrap();
     }
 
-    /// Waits until it has ended, and gives what was not read yet.
+    /// Waits for the end of the command, and returns the output that was not read yet.
     pub(crate) fn end(mut self) -> CommandOutput {
         let (mut stdout, mut stderr) = (String::new(), String::new());
         self.stdout.read_to_string(&mut stdout).unwrap();
@@ -293,7 +294,7 @@ fn read_until(stream: &mut impl BufRead, text: &str) -> String {
     loop {
         let from = read.len();
         let bytes = stream.read_line(&mut read).unwrap();
-        assert_ne!(bytes, 0, "it ended before {text:?}: {read}");
+        assert_ne!(bytes, 0, "the command ended before {text:?}: {read}");
         if read[from..].contains(text) {
             return read;
         }

@@ -18,7 +18,7 @@ fn last_event(line: &str) -> Value {
 fn trace_follows_session_from_creation_to_deletion() {
     let world = TestInstallation::new();
     let _server = world.serve();
-    let said = world.json(&["session", "say", "--new", "--agent", "demo", "Hello"]);
+    let said = world.json(&["session", "send", "--new", "--agent", "demo", "Hello"]);
     let session = said["run"]["session_id"].as_str().unwrap();
     let elsewhere = world.remote(&world.token());
     let mut trace = elsewhere.start(&["trace", session, "--after", "0", "--json"]);
@@ -27,7 +27,7 @@ fn trace_follows_session_from_creation_to_deletion() {
     assert_eq!(first["id"], "1", "{first}");
     trace.read_stdout_until("This is turn 1");
     world
-        .run(&["session", "say", session, "And?"])
+        .run(&["session", "send", session, "And?"])
         .expect_success();
     let told = trace.read_stdout_until("This is turn 2");
     let ids: Vec<i64> = told
@@ -49,7 +49,7 @@ fn trace_follows_session_from_creation_to_deletion() {
 #[test]
 fn trace_prints_one_line_per_event_and_messages() {
     let world = TestInstallation::new();
-    let said = world.json(&["session", "say", "--new", "--agent", "demo", "Hello"]);
+    let said = world.json(&["session", "send", "--new", "--agent", "demo", "Hello"]);
     let session = said["run"]["session_id"].as_str().unwrap();
     let mut trace = world.start(&["trace", session, "--after", "0"]);
     let told = trace.read_stdout_until("This is turn 1");
@@ -66,7 +66,7 @@ fn trace_of_missing_session_or_invalid_cursor_is_refused() {
     assert_eq!(nobody.code, 3, "{nobody:#?}");
     let nothing = world.run(&["trace"]);
     assert_eq!(nothing.code, 2, "{nothing:#?}");
-    let said = world.json(&["session", "say", "--new", "--agent", "demo", "Hello"]);
+    let said = world.json(&["session", "send", "--new", "--agent", "demo", "Hello"]);
     let session = said["run"]["session_id"].as_str().unwrap();
     let garbage = world.run(&["trace", session, "--after", "yesterday"]);
     assert_eq!(garbage.code, 2, "{garbage:#?}");
@@ -80,7 +80,7 @@ fn trace_of_everything_resumes_after_server_restart() {
     let elsewhere = world.remote(&world.token());
     let mut trace = elsewhere.start(&["trace", "--all"]);
     let say = |words: &str| {
-        let say = ["session", "say", "--new", "--agent", "demo", words];
+        let say = ["session", "send", "--new", "--agent", "demo", words];
         world.run(&say).expect_success();
     };
     // What was there before it began is not told, so one is said until it is heard.
@@ -104,7 +104,7 @@ fn trace_of_everything_resumes_after_server_restart() {
 fn server_stops_at_once_with_many_open_streams() {
     let world = TestInstallation::new();
     let server = world.serve();
-    let said = world.json(&["session", "say", "--new", "--agent", "demo", "Hello"]);
+    let said = world.json(&["session", "send", "--new", "--agent", "demo", "Hello"]);
     let session = said["run"]["session_id"].as_str().unwrap();
     let of_session = format!("sessions/{session}/trace?after=0");
     let open: Vec<_> = [of_session.as_str(), "trace"]

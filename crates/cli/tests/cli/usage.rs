@@ -1,4 +1,4 @@
-//! What the command line takes and refuses, and how it says so.
+//! The help of the command line, and the errors about invalid input.
 
 use std::{fs, os::unix::fs::PermissionsExt, process::Stdio, thread};
 
@@ -30,7 +30,7 @@ fn every_command_has_help() {
         "session",
         "session list",
         "session show",
-        "session say",
+        "session send",
         "session cancel",
         "session export",
         "session delete",
@@ -81,31 +81,31 @@ fn every_command_has_help() {
     assert!(!world.data_folder().exists(), "help touches nothing");
 }
 
-/// What `"ADD"` stands for below.
+/// The arguments that replace `"ADD"` below.
 const ADD_ARGS: [&str; 4] = ["automation", "add", "--agent", "demo"];
 
-/// Arguments, the exit code, and what the error says.
+/// Invalid arguments, the exit code, and parts of the error.
 const BAD_INPUT: &[(&[&str], i32, &[&str])] = &[
     (&["sing"], 2, &["sing"]),
     (
         &["ADD", "61 * * * *", "x"],
         2,
-        &["minute field", "\"61\"", "accepted are"],
+        &["minute field", "`61`", "expected 0-59"],
     ),
     (
         &["ADD", "0 0 31 2 *", "x"],
         2,
-        &["\"0 0 31 2 *\"", "find any instant"],
+        &["`0 0 31 2 *`", "never fires"],
     ),
     (
         &["ADD", "0 9 * * *", "x", "--zone", "Prague"],
         2,
-        &["\"Prague\"", "did you mean Europe/Prague?"],
+        &["`Prague`", "did you mean Europe/Prague?"],
     ),
     (
         &["ADD", "--every", "10 minutes", "x"],
         2,
-        &["\"10 minutes\"", "1s to 366d"],
+        &["`10 minutes`", "1s to 366d"],
     ),
     (
         &["ADD", "--at", "2020-01-01T00:00", "x"],
@@ -121,7 +121,7 @@ const BAD_INPUT: &[(&[&str], i32, &[&str])] = &[
     (
         &["ADD", "0 9 * * *", "x", "--every", "1h"],
         2,
-        &["beside --every"],
+        &["cannot be used with `--every`"],
     ),
     (
         &["ADD", "--every", "1h", "--at", "2099-01-01T00:00", "x"],
@@ -136,7 +136,7 @@ const BAD_INPUT: &[(&[&str], i32, &[&str])] = &[
     (
         &["ADD", "--every", "1h", "x", "--overlap", "never"],
         2,
-        &["\"never\"", "queue, skip, cancel_running, allow"],
+        &["`never`", "queue, skip, cancel_running, allow"],
     ),
     (
         &[
@@ -150,32 +150,32 @@ const BAD_INPUT: &[(&[&str], i32, &[&str])] = &[
             "continuous",
         ],
         2,
-        &["overlap cannot be allow", "fresh sessions"],
+        &["`overlap` cannot be `allow`", "fresh sessions"],
     ),
     (
         &["ADD", "--every", "1h", "x", "--queue-limit", "0"],
         2,
-        &["queue_limit cannot be 0", "at least 1"],
+        &["`queue_limit` cannot be `0`", "at least 1"],
     ),
     (
-        &["ADD", "--every", "1h", "x", "--quiet", "22-6"],
+        &["ADD", "--every", "1h", "x", "--quiet-hours", "22-6"],
         2,
-        &["\"22-6\"", "22:00-07:00"],
+        &["`22-6`", "22:00-07:00"],
     ),
     (
         &["ADD", "--every", "1h", "x", "--timeout", "30"],
         2,
-        &["\"30\"", "90s, 10m"],
+        &["`30`", "90s, 10m"],
     ),
     (
         &["ADD", "--every", "1h", "x", "--session", "mine"],
         2,
-        &["\"mine\"", "fresh, continuous, or bound:"],
+        &["`mine`", "fresh, continuous, or bound:"],
     ),
     (
         &["ADD", "--every", "1h", "x", "--session", "bound:web:7"],
         3,
-        &["session \"web:7\"", "matins session list --all"],
+        &["session `web:7`", "matins session list --all"],
     ),
     (
         &["ADD", "--every", "1h", "x", "--dir", "no/such"],
@@ -208,41 +208,37 @@ const BAD_INPUT: &[(&[&str], i32, &[&str])] = &[
             "cluade",
         ],
         3,
-        &[
-            "\"cluade\"",
-            "did you mean \"claude\"?",
-            "matins agent list",
-        ],
+        &["`cluade`", "did you mean `claude`?", "matins agent list"],
     ),
     (
         &["agent", "check", "demp"],
         3,
-        &["\"demp\"", "did you mean \"demo\"?"],
+        &["`demp`", "did you mean `demo`?"],
     ),
     (
         &["automation", "show", "news"],
         3,
-        &["automation \"news\"", "matins automation list"],
+        &["automation `news`", "matins automation list"],
     ),
-    (&["run", "show", "run_0199"], 3, &["run \"run_0199\""]),
+    (&["run", "show", "run_0199"], 3, &["run `run_0199`"]),
     (
         &["run", "list", "--status", "gone"],
         2,
         &["gone", "succeeded"],
     ),
-    (&["session", "say", "hello"], 2, &["--new"]),
+    (&["session", "send", "hello"], 2, &["--new"]),
     (
-        &["session", "say", "--new", "--agent", "demo", "a", "b"],
+        &["session", "send", "--new", "--agent", "demo", "a", "b"],
         2,
-        &["\"a\"", "--new"],
+        &["`a`", "--new"],
     ),
-    (&["session", "say", "ses_0199", "hello"], 3, &["ses_0199"]),
+    (&["session", "send", "ses_0199", "hello"], 3, &["ses_0199"]),
     (
         &["agent", "list", "--heartbeat-seconds", "100"],
         2,
         &[
             "--heartbeat-seconds 100",
-            "heartbeat.stale_seconds = 180 (default)",
+            "`heartbeat.stale_seconds = 180` (default)",
         ],
     ),
     (
@@ -310,10 +306,7 @@ fn invalid_command_line_with_json_prints_json_error() {
         let told: Value = serde_json::from_str(&refused.stderr).unwrap();
         assert_eq!(told["error"]["kind"], "invalid");
         let message = told["error"]["message"].as_str().unwrap();
-        assert!(
-            message.starts_with("failed to take the command line: "),
-            "{message}"
-        );
+        assert!(message.starts_with("invalid command line: "), "{message}");
         assert!(message.contains(says), "{message}");
     }
 }
@@ -327,7 +320,7 @@ fn failed_command_with_json_prints_json_error() {
     assert_eq!(told["error"]["kind"], "not_found");
     let message = told["error"]["message"].as_str().unwrap();
     assert!(
-        message.starts_with("failed to find automation"),
+        message.starts_with("automation `news` not found"),
         "{message}"
     );
     assert!(told["error"]["hint"].is_string());

@@ -9,7 +9,7 @@ use super::Tagged;
 use crate::{Client, Error};
 
 impl Client {
-    /// Lists the agents by name, each with the state of its agent on the server's machine.
+    /// Lists the agents by name, each with its installation on the server's machine.
     pub async fn agents(&self) -> Result<Page<AgentView>, Error> {
         self.get(&["agents"]).fetch().await
     }
@@ -31,7 +31,7 @@ impl Client {
         call.json(config).if_match(seen).fetch().await
     }
 
-    /// Starts the agent of an agent and checks it. The call has no time limit, because it waits for the agent.
+    /// Starts the process of an agent and checks it. The call has no time limit, because it waits for the agent.
     pub async fn check_agent(
         &self,
         agent: &str,

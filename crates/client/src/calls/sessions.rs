@@ -161,12 +161,12 @@ impl Client {
     }
 
     /// Sends a message to a session, and returns the run that answers it.
-    pub async fn send_message(&self, session: &str, words: &str) -> Result<Run, Error> {
-        let words = SendMessageRequest {
-            text: words.to_owned(),
+    pub async fn send_message(&self, session: &str, text: &str) -> Result<Run, Error> {
+        let request = SendMessageRequest {
+            text: text.to_owned(),
         };
         let call = self.post(&["sessions", session, "messages"]);
-        call.json(&words).idempotent().fetch().await
+        call.json(&request).idempotent().fetch().await
     }
 
     /// Returns a part of the replay of a session, from the rows after a number.
@@ -211,13 +211,13 @@ impl Client {
     pub async fn move_session(
         &self,
         session: &str,
-        how: SessionMove,
+        action: SessionMove,
         reason: Option<&str>,
     ) -> Result<SessionView, Error> {
-        let why = StateChangeRequest {
+        let request = StateChangeRequest {
             reason: reason.map(str::to_owned),
         };
-        let call = self.post(&["sessions", session, how.as_str()]);
-        call.json(&why).fetch().await
+        let call = self.post(&["sessions", session, action.as_str()]);
+        call.json(&request).fetch().await
     }
 }

@@ -1,4 +1,4 @@
-//! Connections that break, and servers that are not there.
+//! Broken connections and unreachable servers.
 
 use api_types::ExportFormat;
 use client::Error;
@@ -19,7 +19,7 @@ async fn creating_request_is_retried_with_same_key_after_disconnect() {
     let cut = b"HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\n{\"id\"".to_vec();
     let (address, asked) = serve_responses(vec![Vec::new(), cut, created]).await;
     let error = client_at(address).fire_automation("a").await.unwrap_err();
-    // The last answer is whole; that it is no run is another matter.
+    // The last response is complete, but its body is not a run.
     assert!(matches!(error, Error::Malformed { status: 200, .. }));
     let asked = asked.await.unwrap();
     let keys: Vec<_> = asked.iter().map(|asked| key(asked).unwrap()).collect();
@@ -49,7 +49,7 @@ async fn unreachable_server_is_named_in_error() {
     let address = listener.local_addr().unwrap();
     drop(listener);
     let error = client_at(address).server().await.unwrap_err();
-    assert_eq!(error.to_string(), format!("reach http://{address}"));
+    assert_eq!(error.to_string(), format!("cannot reach http://{address}"));
     let cause = std::error::Error::source(&error).unwrap();
     assert!(!format!("{cause:?}").contains("mat_secret"));
 }

@@ -1,4 +1,4 @@
-//! What is asked, and what is made of answers, whatever carries them.
+//! The requests that the client sends, and the results that it makes of responses, over every transport.
 
 use api_types::{ProblemKind, TokenRequest};
 use axum::Json;
@@ -11,7 +11,7 @@ use model::session::SessionType;
 use serde_json::json;
 use tokio::net::{TcpListener, UnixListener};
 
-use crate::servers::{Echo, client_at, entropy};
+use crate::servers::{Echo, client_at, entropy, serve_responses};
 
 fn server() -> Echo {
     Echo::responding(|| {
@@ -23,7 +23,7 @@ fn problem(status: StatusCode, kind: &'static str) -> Echo {
     Echo::responding(move || {
         let body = json!({
             "type": "/api/v1/docs#problem", "kind": kind, "title": "A title",
-            "status": status.as_u16(), "detail": "failed to do it: it may not be", "hint": "ask",
+            "status": status.as_u16(), "detail": "the request is not permitted", "hint": "ask",
         });
         let kind = [(header::CONTENT_TYPE, "application/problem+json")];
         (status, kind, body.to_string())
@@ -144,7 +144,7 @@ async fn each_creating_request_has_unique_key() {
         .map(|asked| asked.header("idempotency-key"))
         .collect();
     assert!(keys[..4].iter().all(|key| key.unwrap().len() == 32));
-    assert_eq!(keys[4], None, "a move makes nothing");
+    assert_eq!(keys[4], None, "a move creates nothing");
     let different: std::collections::BTreeSet<_> = keys.iter().collect();
     assert_eq!(different.len(), 5);
     assert_eq!(asked[3].body, json!({ "text": "Hello" }));
@@ -166,8 +166,12 @@ async fn problem_response_keeps_kind_and_hint() {
         let error = echo.client().whoami().await.unwrap_err();
         assert_eq!(error.kind(), Some(kind));
         assert_eq!(error.hint(), Some("ask"));
-        assert_eq!(error.to_string(), "do it: it may not be");
-        assert_eq!(echo.recorded_requests().len(), 1, "an answer is an answer");
+        assert_eq!(error.to_string(), "the request is not permitted");
+        assert_eq!(
+            echo.recorded_requests().len(),
+            1,
+            "a refusal is not retried"
+        );
     }
 }
 
@@ -217,7 +221,7 @@ async fn blocked_session_deletion_is_result_not_error() {
     let echo = Echo::responding(|| {
         let body = json!({
             "type": "/api/v1/docs#problem-refused", "kind": "refused", "title": "A title",
-            "status": 409, "detail": "failed to delete it", "automations": [],
+            "status": 409, "detail": "automations are bound to the session", "automations": [],
         });
         let kind = [(header::CONTENT_TYPE, "application/problem+json")];
         (StatusCode::CONFLICT, kind, body.to_string())
@@ -276,4 +280,42 @@ async fn empty_or_relative_name_is_not_found_without_request() {
         assert_eq!(error.kind(), Some(ProblemKind::NotFound), "{error}");
     }
     assert!(echo.recorded_requests().is_empty());
+}
+
+#[tokio::test]
+async fn response_of_another_api_version_names_both_versions() {
+    let versions = [("1", "API 1"), ("3", "API 3")];
+    for (version, named) in versions {
+        let echo = Echo::responding(move || {
+            let headers = [(api_types::API_VERSION_HEADER, version)];
+            (headers, axum::Json(json!({ "version": "1.2.3" })))
+        });
+        let error = echo.client().server().await.unwrap_err();
+        let expected = format!(" speaks {named}, this program API 2; use the same version of both");
+        assert!(error.to_string().ends_with(&expected), "{error}");
+    }
+}
+
+#[tokio::test]
+async fn response_without_api_version_is_of_the_first_one() {
+    let response = |status: &str, media: &str| {
+        let head = format!("HTTP/1.1 {status}\r\ncontent-type: {media}\r\nconnection: close");
+        format!("{head}\r\ncontent-length: 2\r\n\r\n{{}}").into_bytes()
+    };
+    let of_first = [
+        ("200 OK", "application/json"),
+        ("404 Not Found", "application/problem+json"),
+    ];
+    for (status, media) in of_first {
+        let (address, task) = serve_responses(vec![response(status, media)]).await;
+        let error = client_at(address).server().await.unwrap_err();
+        assert!(error.to_string().contains("speaks API 1"), "{error}");
+        task.await.unwrap();
+    }
+    // A proxy that cannot reach the server answers by itself.
+    let bad_gateway = response("502 Bad Gateway", "application/json");
+    let (address, task) = serve_responses(vec![bad_gateway]).await;
+    let error = client_at(address).server().await.unwrap_err();
+    assert!(matches!(error, client::Error::Malformed { .. }), "{error}");
+    task.await.unwrap();
 }

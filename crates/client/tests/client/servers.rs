@@ -1,4 +1,4 @@
-//! Servers that say what they were asked, and servers that break.
+//! Servers that record their requests, and servers that break connections.
 
 use std::{
     net::SocketAddr,
@@ -12,7 +12,7 @@ use axum::{
     response::{IntoResponse, Response},
 };
 use client::Client;
-use http::{HeaderMap, Method, Uri};
+use http::{HeaderMap, HeaderValue, Method, Uri};
 use serde_json::Value;
 use testkit::clock::SeededEntropy;
 use tokio::{
@@ -20,7 +20,7 @@ use tokio::{
     net::TcpListener,
 };
 
-/// What a server was asked.
+/// A request that a server received.
 #[derive(Debug, Clone)]
 pub(crate) struct RecordedRequest {
     pub(crate) method: Method,
@@ -35,7 +35,7 @@ impl RecordedRequest {
     }
 }
 
-/// A server that answers whatever it is asked in one way.
+/// A server that records each request and answers all of them with the same response.
 #[derive(Clone)]
 pub(crate) struct Echo {
     answer: Arc<dyn Fn() -> Response + Send + Sync>,
@@ -66,12 +66,18 @@ impl Echo {
                 headers,
                 body: serde_json::from_slice(&body).unwrap_or_default(),
             });
-            (echo.answer)()
+            let mut response = (echo.answer)();
+            let version = HeaderValue::from(api_types::API_VERSION);
+            let headers = response.headers_mut();
+            headers
+                .entry(api_types::API_VERSION_HEADER)
+                .or_insert(version);
+            response
         }
         Router::new().fallback(any).with_state(self.clone())
     }
 
-    /// A client that reaches it without leaving the process.
+    /// Returns a client that calls the server in the same process.
     pub(crate) fn client(&self) -> Client {
         Client::in_process(self.routes(), entropy())
     }
@@ -94,8 +100,8 @@ pub(crate) fn client_at(address: SocketAddr) -> Client {
     Client::with_address(&format!("http://{address}"), "mat_secret", entropy()).unwrap()
 }
 
-/// Answers one connection after the other with these bytes, whatever is asked, and closes each; an empty
-/// answer is a connection that breaks. Gives what was asked, as it came, when all are answered.
+/// Answers one connection after the other with these bytes and closes each. An empty response is a broken connection.
+/// The task returns the requests when all responses are sent.
 pub(crate) async fn serve_responses(
     answers: Vec<Vec<u8>>,
 ) -> (SocketAddr, tokio::task::JoinHandle<Vec<String>>) {
@@ -136,7 +142,7 @@ async fn read_request(stream: &mut tokio::net::TcpStream) -> String {
     }
 }
 
-/// A whole answer of JSON.
+/// Returns a complete response with a JSON body.
 pub(crate) fn json(body: &Value) -> Vec<u8> {
     let body = body.to_string();
     let length = body.len();

@@ -1,4 +1,4 @@
-//! Traces that break and go on.
+//! Traces that reconnect after a broken connection.
 
 use api_types::{ProblemKind, TraceEvent};
 use client::{Error, ServerEvent, Trace, TraceItem, TraceSubject};
@@ -15,7 +15,7 @@ fn stream(events: &str) -> Vec<u8> {
 fn not_found() -> Vec<u8> {
     let body = json!({
         "type": "", "kind": "not-found", "title": "", "status": 404,
-        "detail": "failed to find session \"s\": there is none",
+        "detail": "session `s` not found",
     })
     .to_string();
     let length = body.len();
@@ -29,16 +29,16 @@ fn not_found() -> Vec<u8> {
 async fn next_event(trace: &mut Trace) -> ServerEvent {
     match trace.next().await.unwrap() {
         TraceItem::Event(event) => event.frame,
-        TraceItem::Disconnected { cause: why, .. } => panic!("{why:?}"),
+        TraceItem::Disconnected { cause, .. } => panic!("{cause:?}"),
     }
 }
 
 async fn expect_disconnect(trace: &mut Trace) {
-    let news = trace.next().await.unwrap();
-    assert!(matches!(news, TraceItem::Disconnected { .. }), "{news:?}");
+    let item = trace.next().await.unwrap();
+    assert!(matches!(item, TraceItem::Disconnected { .. }), "{item:?}");
 }
 
-/// The lines of a request that say where a trace goes on.
+/// Returns the target and the last event ID of a request, which determine the first event of the stream.
 fn resume_position(request: &str) -> (String, Option<String>) {
     let mut lines = request.lines();
     let target = lines.next().unwrap().split(' ').nth(1).unwrap().to_owned();
@@ -88,7 +88,7 @@ async fn client_trace_resumes_after_last_complete_event() {
     let mut trace = client_at(address).trace(of, Some("5".into()));
     assert_eq!(next_event(&mut trace).await.event, "run");
     assert_eq!(next_event(&mut trace).await.last_event_id, "6");
-    // That a stream ends is nothing to tell; that nobody answers is.
+    // The end of a stream yields no item, but a broken connection does.
     expect_disconnect(&mut trace).await;
     assert_eq!(next_event(&mut trace).await.data, "whole");
     let error = trace.next().await.unwrap_err();

@@ -1,4 +1,4 @@
-//! What must hold of a database, whoever died over it.
+//! The checks of a database after a process was aborted.
 
 use std::collections::BTreeSet;
 
@@ -6,7 +6,7 @@ use model::{RunId, entity::Run, event::Change, run::RunStatus};
 use store::{RunFilter, Scope, Store, database::Statement, params};
 use testkit::invariants::VIOLATION_QUERIES;
 
-/// All runs, the oldest first.
+/// Returns all runs, oldest first.
 pub(crate) async fn runs_oldest_first(store: &Store) -> Vec<Run> {
     let runs = store
         .runs(Scope::System, RunFilter::default(), 10_000)
@@ -16,7 +16,7 @@ pub(crate) async fn runs_oldest_first(store: &Store) -> Vec<Run> {
     runs
 }
 
-/// The invariants of every state (I1, I2, I4, I5).
+/// Checks the invariants of every state (I1, I2, I4, I5).
 pub(crate) async fn check_state(store: &Store) {
     let mut tx = store.database().begin_read(Scope::System).await.unwrap();
     for (what, finding) in VIOLATION_QUERIES {
@@ -33,8 +33,8 @@ pub(crate) async fn check_state(store: &Store) {
     }
 }
 
-/// What holds when everything is over (I3, I6). `ended_well` are the runs whose agents say that they
-/// ended their turns.
+/// Checks the invariants of a finished history (I3, I6). `ended_well` are the runs whose agents report that they ended
+/// their turns.
 pub(crate) async fn check_history(store: &Store, ended_well: &BTreeSet<RunId>) {
     check_state(store).await;
     for run in runs_oldest_first(store).await {
@@ -61,7 +61,7 @@ pub(crate) async fn check_history(store: &Store, ended_well: &BTreeSet<RunId>) {
     }
 }
 
-/// Everything that is kept, for comparing before and after.
+/// Returns everything that is stored, to compare before and after.
 pub(crate) async fn snapshot(store: &Store) -> Vec<String> {
     let scope = Scope::System;
     let mut rows = vec![format!("{:?}", store.oldest_heartbeat().await.unwrap())];

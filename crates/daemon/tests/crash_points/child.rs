@@ -11,40 +11,40 @@ use serde::{Deserialize, Serialize};
 
 use crate::{transitions::Transition, turns};
 
-/// Where a child finds its job.
+/// The environment variable with the child's job.
 const JOB_VARIABLE: &str = "MATINS_CRASH_JOB";
 
 /// SIGABRT.
 const SIGABRT: i32 = 6;
 
-/// What a child is to do, and where it is to die.
+/// The job of a child, and the point at which it is aborted.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Job {
     /// The address of the database.
     pub(crate) url: String,
-    /// A folder for what is not in the database.
+    /// A folder for everything outside the database.
     pub(crate) home: PathBuf,
-    /// At which point it is aborted.
+    /// The number of the point at which the child is aborted.
     pub(crate) point: u64,
-    /// What its clock shows, in microseconds since 1970.
+    /// The time of the child's clock, in microseconds since 1970.
     pub(crate) now: i64,
     pub(crate) task: Task,
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) enum Task {
-    /// One transition, about the session, the run and the automation of these ids.
+    /// Runs one transition with the IDs of a session, a run and an automation.
     Transition(Transition, [String; 3]),
-    /// Serve until the automation's run is over.
+    /// Runs a server until the automation's run is over.
     Serve(String),
 }
 
-/// How a child ended.
+/// The end of a child.
 #[derive(Debug)]
 pub(crate) struct ChildEnd {
-    /// The points that it reached. It died at the last one, if it died.
+    /// The points that the child reached. An aborted child ended at the last one.
     pub(crate) points: Vec<String>,
-    /// Whether it was aborted.
+    /// `true` if the child was aborted.
     pub(crate) aborted: bool,
 }
 
@@ -53,7 +53,7 @@ impl Job {
         self.home.join("points")
     }
 
-    /// Has a process do this, and waits for its end.
+    /// Runs the job in a child process and waits for its end.
     pub(crate) fn run(&self) -> ChildEnd {
         fs::write(self.points_file(), "").unwrap();
         let output = Command::new(std::env::current_exe().unwrap())

@@ -1,7 +1,6 @@
-//! Crash points: a process is aborted between any two durable effects, and another one takes over on the
-//! same database. What the agents did is in ledgers of their own, and compared with what is there.
-//!
-//! The processes that are aborted are this test binary itself, started again for one job.
+//! Crash points: a process is aborted between any two durable effects, and another process takes over on the same
+//! database. The agents' prompt logs are compared with the database. The aborted processes are this test binary itself,
+//! started again for one job.
 
 #![expect(
     clippy::unwrap_used,
@@ -15,7 +14,7 @@ mod stage;
 mod transitions;
 mod turns;
 
-/// Makes a test of each transition for each database.
+/// Creates a test of each transition for each database.
 macro_rules! transitions {
     ($($name:ident: $transition:ident,)*) => {
         mod on_sqlite {
@@ -57,7 +56,7 @@ transitions! {
     crash_while_pausing_automation_is_atomic: PauseAutomation,
 }
 
-/// The net has no hole: what is not one transaction is found.
+/// Proves that the test finds an operation that is not one transaction.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn non_atomic_fire_is_detected_by_crash_points() {
     use crate::{

@@ -1,4 +1,4 @@
-//! A database with a tenant, and the servers over it.
+//! A database with a tenant, and the servers that use it.
 
 use std::{
     collections::BTreeMap,
@@ -28,13 +28,13 @@ use testkit::{
 use turn::AgentRuntime;
 use uuid::Uuid;
 
-/// When it all begins.
+/// The time at which each test begins, in microseconds since 1970.
 const EPOCH: i64 = 1_780_000_000_000_000;
 
-/// Longer than any test: time passes only when it is told to.
+/// Longer than any test, because time passes only when a test advances it.
 const HOUR: Duration = Duration::from_hours(1);
 
-/// What no step of a shutdown should take.
+/// Longer than any step of a shutdown takes.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_mins(1);
 
 #[derive(Debug, Clone, Copy)]
@@ -47,12 +47,12 @@ pub(crate) fn instant(micros: i64) -> Timestamp {
     Timestamp::from_microsecond(micros).unwrap()
 }
 
-/// The place where agents run.
+/// Returns the instance on which agents run.
 pub(crate) fn test_instance() -> InstanceId {
     InstanceId::from_uuid(Uuid::from_u128(1))
 }
 
-/// A store over the database of an address. Its ids are those of this process.
+/// Opens a store over the database at this address. Its IDs are unique to this process.
 pub(crate) async fn open(url: &str, home: &Path) -> Store {
     let database = store::open(&url.parse().unwrap()).await.unwrap();
     let seed = u64::from(std::process::id()) << 20;
@@ -60,7 +60,7 @@ pub(crate) async fn open(url: &str, home: &Path) -> Store {
     Store::new(database, entropy, home.join("sessions"))
 }
 
-/// A server over a store, at an instant.
+/// Returns a server over a store, with a clock that shows `now`.
 pub(crate) fn host(store: &Store, home: &Path, now: Timestamp) -> (Host, Arc<FakeClock>) {
     let clock = Arc::new(FakeClock::new(now));
     let seed = u64::from(std::process::id()) << 20 | 0xFFFF;
@@ -109,14 +109,14 @@ pub(crate) fn host(store: &Store, home: &Path, now: Timestamp) -> (Host, Arc<Fak
     (host, clock)
 }
 
-/// Where everything of one test happens.
+/// The database, the folder and the clock of one test.
 pub(crate) struct TestBed {
     pub(crate) home: TempDir,
     pub(crate) url: String,
     pub(crate) store: Store,
     pub(crate) tenant: TenantId,
     pub(crate) agent: AgentId,
-    /// What the clock shows, in microseconds since 1970.
+    /// The time of the clock, in microseconds since 1970.
     pub(crate) now: i64,
     created_count: u32,
     _database: TestDatabase,
@@ -167,13 +167,13 @@ impl TestBed {
         instant(self.now)
     }
 
-    /// Lets time pass.
+    /// Advances the clock.
     pub(crate) fn advance(&mut self, duration: Duration) -> Timestamp {
         self.now += i64::try_from(duration.as_micros()).unwrap();
         self.instant()
     }
 
-    /// Makes a session of people, with its key.
+    /// Creates an interactive session, and returns it with its key.
     pub(crate) async fn create_session(&mut self) -> (SessionId, String) {
         self.created_count += 1;
         let key = format!("web:{}", self.created_count);
@@ -198,7 +198,7 @@ impl TestBed {
         (made.unwrap().0, key)
     }
 
-    /// Makes an automation that is due once, a second from now.
+    /// Creates an automation that is due once, in one second.
     pub(crate) async fn create_automation(
         &mut self,
         agent: AgentId,

@@ -1,5 +1,5 @@
-//! One transition after another, aborted at each of its points. The agents are made up; what they did
-//! is in a file that is synced before the transition that tells of it.
+//! Each transition is aborted at each of its points. The agents are simulated: their ends are in a file that is synced
+//! before the transition that records them.
 
 use std::{collections::BTreeSet, fs::File, io::Write as _, time::Duration};
 
@@ -39,19 +39,19 @@ pub(crate) enum Transition {
     PauseSession,
     CloseSession,
     PauseAutomation,
-    /// Not the product's: what is due is put off, fired and put back, in transactions of their own.
+    /// Not a transition of the product: postpones, fires and restores a due trigger in separate transactions.
     NonAtomicFire,
 }
 
-/// How old a heartbeat is that is stale.
+/// The age at which a heartbeat is stale.
 const HEARTBEAT_STALE: Duration = Duration::from_mins(3);
 
-/// The worker that dies.
+/// Returns the worker that is aborted.
 fn crashed_worker() -> WorkerId {
     WorkerId::from_stored("elsewhere-1-aaaaaaaa".into())
 }
 
-/// The worker that takes over.
+/// Returns the worker that takes over.
 fn successor_worker() -> WorkerId {
     WorkerId::from_stored("elsewhere-2-bbbbbbbb".into())
 }
@@ -84,7 +84,7 @@ fn entry(number: u128) -> Entry {
 }
 
 impl Transition {
-    /// What a child does. Everything before is in the database already.
+    /// Runs the job of a child. The database already contains everything that the job needs.
     pub(crate) async fn execute(
         self,
         job: &Job,
@@ -99,7 +99,7 @@ impl Transition {
         let automation: AutomationId = automation.parse().unwrap();
         let (worker, scope) = (crashed_worker(), Scope::System);
         if self == Self::Finish {
-            // The agent says so before anybody writes it.
+            // The agent reports its end before the transition writes it.
             record_agent_end(job, run);
         }
         arm(|_| true);
@@ -202,7 +202,7 @@ impl Transition {
         }
     }
 
-    /// How far the run is when the transition comes: queued, delivered or running.
+    /// Returns the stage of the run when the transition begins: queued, delivered or running.
     fn run_stage_before(self) -> u8 {
         match self {
             Self::Begin => 1,
@@ -213,7 +213,7 @@ impl Transition {
     }
 }
 
-/// Writes down that the agent of a run ended its turn.
+/// Records that the agent of a run ended its turn.
 fn record_agent_end(job: &Job, run: RunId) {
     let path = job.home.join("agents");
     let mut file = File::options()
@@ -231,7 +231,7 @@ fn runs_ended_by_agents(stage: &TestBed) -> BTreeSet<RunId> {
     ledger.lines().map(|line| line.parse().unwrap()).collect()
 }
 
-/// Aborts a process at each point of a transition, one after another, until one comes to its end.
+/// Aborts a process at each point of a transition, until a process reaches its end.
 pub(crate) async fn abort_at_each_point(transition: Transition, database: Database) {
     let mut stage = TestBed::new(database).await;
     for point in 1.. {
@@ -248,7 +248,7 @@ pub(crate) async fn abort_at_each_point(transition: Transition, database: Databa
         let changed = snapshot(&stage.store).await != before;
         check_state(&stage.store).await;
         let last = died.points.last().map_or("", String::as_str);
-        // All of it or nothing: there is one commit, and it is what makes the difference.
+        // The transition is atomic: exactly one commit separates the old state from the new one.
         let committed = died.points.iter().any(|point| point == "committed");
         assert_eq!(
             changed, committed,
@@ -279,7 +279,7 @@ fn report(transition: Transition, database: Database, died: &ChildEnd) {
     );
 }
 
-/// Brings about what the transition meets: a run with another one behind it, and an automation.
+/// Prepares the state in which the transition begins: a run with a second one behind it, and an automation.
 async fn prepare_transition(
     stage: &mut TestBed,
     transition: Transition,
@@ -328,7 +328,7 @@ async fn prepare_transition(
                 .await
                 .unwrap();
             assert_eq!(settled, WriteOutcome::Committed);
-            // The second one leaves, so that only the backoff is waited for.
+            // Remove the second run, so that the run waits only for its backoff.
             let second = store.claim(&worker, here, 1, None, now).await.unwrap()[0].run;
             store.begin(second, &worker, here, now).await.unwrap();
             let job = Job {
@@ -346,11 +346,11 @@ async fn prepare_transition(
             assert_eq!(settled, WriteOutcome::Committed);
             stage.advance(Duration::from_mins(1));
         }
-        // Due, and in time.
+        // The trigger is due and in time.
         Transition::FireDue | Transition::NonAtomicFire => {
             stage.advance(Duration::from_secs(2));
         }
-        // Due, and too late.
+        // The trigger is due and too late.
         Transition::RecordMissed | Transition::PauseAutomation => {
             stage.advance(Duration::from_hours(1));
         }
@@ -360,13 +360,13 @@ async fn prepare_transition(
     (about, taken)
 }
 
-/// Another process goes on, until everything is over.
+/// Lets another process go on until everything is over.
 async fn recover(stage: &mut TestBed, transition: Transition, about: &[String; 3]) {
     let (store, worker) = (stage.store.clone(), successor_worker());
     if transition == Transition::PauseSession {
         let session: SessionId = about[0].parse().unwrap();
         let now = stage.instant();
-        // Refused where the pause has not come to pass.
+        // The store refuses this if the pause was not committed.
         let _ = store
             .transition_session(Scope::System, session, SessionEvent::Resume, None, now)
             .await;
@@ -418,8 +418,7 @@ async fn recover(stage: &mut TestBed, transition: Transition, about: &[String; 3
     );
 }
 
-/// The inputs are there once each: those that were there before, and the one that was asked for, if
-/// that was committed.
+/// Checks that each input exists once: the earlier inputs, and the requested one if its transition was committed.
 async fn check_inputs_exist_once(
     stage: &TestBed,
     transition: Transition,
@@ -440,7 +439,7 @@ async fn check_inputs_exist_once(
         0
     };
     assert_eq!(said.len(), words, "I3: {said:#?}");
-    // Its one instant is due to whoever looks, and by hand it was fired if that was committed.
+    // The scheduler fires the only instant, and the fire on demand counts if it was committed.
     let fires = 1 + if transition == Transition::Fire {
         asked
     } else {
@@ -449,7 +448,7 @@ async fn check_inputs_exist_once(
     assert_eq!(fired.len(), fires, "I1: {fired:#?}");
 }
 
-/// The worker that died wakes, and changes nothing (I4).
+/// Checks that the aborted worker changes nothing when it continues (I4).
 async fn check_crashed_worker_is_fenced(store: &Store, run: RunId, now: Timestamp) {
     let before = snapshot(store).await;
     let worker = crashed_worker();

@@ -21,18 +21,18 @@ use crate::{
     stage::{Database, TestBed, host, instant, open},
 };
 
-/// What nothing here should take.
+/// The longest wait of a test. It is reached only if something hangs.
 const WAIT_TIMEOUT: Duration = Duration::from_mins(1);
 
-/// How often the outside world is looked at that sends no signal.
+/// The interval at which conditions without a signal are polled.
 const POLL_INTERVAL: Duration = Duration::from_millis(5);
 
-/// Commits, and what happens outside the database. Single statements are for the transitions.
+/// Returns `true` for commits and for effects outside the database. `transitions.rs` tests single statements.
 fn is_turn_point(point: &str) -> bool {
     point.starts_with("turn: ") || point == "commit" || point == "committed"
 }
 
-/// Runs of an automation, the oldest first.
+/// Returns the runs of an automation, oldest first.
 async fn runs_of(store: &Store, automation: AutomationId) -> Vec<Run> {
     let filter = RunFilter {
         automation: Some(automation),
@@ -43,7 +43,7 @@ async fn runs_of(store: &Store, automation: AutomationId) -> Vec<Run> {
     runs
 }
 
-/// What a child does: it serves until the automation's run is over.
+/// Runs the job of a child: serves until the automation's run is over.
 pub(crate) async fn serve_until_run_is_over(
     job: &Job,
     automation: &str,
@@ -66,7 +66,7 @@ pub(crate) async fn serve_until_run_is_over(
     daemon.stop().await;
 }
 
-/// Aborts a server at each point of a turn, one after another, until one comes to its end.
+/// Aborts a server at each point of a turn, until a server reaches the end of the turn.
 pub(crate) async fn abort_turn_at_each_point(database: Database) {
     let mut stage = TestBed::new(database).await;
     let mut ended_well = BTreeSet::new();
@@ -110,7 +110,7 @@ pub(crate) async fn abort_turn_at_each_point(database: Database) {
     }
 }
 
-/// Another server goes on, until everything is over.
+/// Lets another server go on until everything is over.
 async fn recover(stage: &mut TestBed, automation: AutomationId) {
     let (host, clock) = host(&stage.store, stage.home.path(), stage.instant());
     let ledger = WorkerTurnStore::new(host.clone());
@@ -138,8 +138,7 @@ async fn recover(stage: &mut TestBed, automation: AutomationId) {
     );
 }
 
-/// Compares an automation's runs with what its agents wrote down themselves. Gives the runs whose
-/// agents ended them well.
+/// Compares an automation's runs with the prompt logs of its agents. Returns the runs whose agents ended their turns.
 fn check_against_agents(script: &Script, runs: &[Run], died: &ChildEnd) -> Vec<RunId> {
     let ledger = PromptLog::read(&script.prompt_log_path()).unwrap();
     ledger.check_turns_disjoint().unwrap();
@@ -156,7 +155,7 @@ fn check_against_agents(script: &Script, runs: &[Run], died: &ChildEnd) -> Vec<R
     assert!((1..=runs.len()).contains(&ended), "I6: {story}");
     let prompts = ledger.prompts();
     assert!((1..=runs.len()).contains(&prompts.len()), "I2: {story}");
-    // What may have reached an agent is never sent blindly again.
+    // A prompt that may have reached an agent is never sent again unchanged.
     let begun = runs
         .iter()
         .filter(|run| run.state.started_at().is_some())
@@ -169,8 +168,8 @@ fn check_against_agents(script: &Script, runs: &[Run], died: &ChildEnd) -> Vec<R
     succeeded.iter().map(|run| run.id).collect()
 }
 
-/// No process of an ended run is left (I7). Those of the dead server are killed by their guard, which
-/// may take a moment.
+/// Checks that no process of an ended run is left (I7). The guards kill the processes of the dead server, which may
+/// take a moment.
 async fn check_no_processes_left(runs: &[Run]) {
     let until = Instant::now() + WAIT_TIMEOUT;
     for run in runs {
@@ -182,7 +181,7 @@ async fn check_no_processes_left(runs: &[Run]) {
     }
 }
 
-/// The server that died wakes, and changes nothing (I4).
+/// Checks that the aborted server changes nothing when it continues (I4).
 async fn check_crashed_worker_is_fenced(store: &Store, run: &Run) {
     let worker = run.state.worker_id().unwrap();
     let finished = model::turn::TurnResult::with_outcome(model::outcome::Outcome::Stopped(

@@ -1,5 +1,5 @@
-//! What the agents know themselves: the ledger of turns that is kept outside the database, and whose
-//! each run is by what the workers were answered.
+//! The agents' own record of their turns, outside the database, and the owner of each run according to the replies to
+//! the workers.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,28 +8,28 @@ use model::{RunId, SeatId, WorkerId, outcome::StopReason};
 
 use crate::time::Micros;
 
-/// A turn of an agent.
+/// The turn of an agent.
 struct Turn {
     seat: SeatId,
-    /// When its guard kills it.
+    /// The time at which the guard kills the agent.
     lease_until: Micros,
     ended: bool,
 }
 
-/// The agents' ledger.
+/// The record of all agents' turns.
 #[derive(Default)]
 pub(crate) struct AgentLog {
     turns: BTreeMap<RunId, Turn>,
     /// The newest turn of each seat.
     newest_turns: BTreeMap<SeatId, RunId>,
-    /// How agents ended their turns.
+    /// The stop reason of each turn that its agent ended.
     stop_reasons: BTreeMap<RunId, StopReason>,
-    /// Whose the runs are that somebody has.
+    /// The worker that owns each claimed run.
     owners: BTreeMap<RunId, WorkerId>,
 }
 
 impl AgentLog {
-    /// An agent takes a turn of a seat. No other agent may be at work there (I2).
+    /// Starts a turn of a seat. Fails if another agent works on the seat (I2).
     pub(crate) fn start(
         &mut self,
         seat: SeatId,
@@ -55,7 +55,7 @@ impl AgentLog {
         Ok(())
     }
 
-    /// Whether the agent of a run is at work.
+    /// Returns `true` if the agent of a run works.
     pub(crate) fn is_alive(&self, run: RunId, now: Micros) -> bool {
         self.turns
             .get(&run)
@@ -63,7 +63,7 @@ impl AgentLog {
     }
 
     pub(crate) fn renew(&mut self, run: RunId, lease_until: Micros, now: Micros) {
-        // Who is dead stays dead.
+        // A dead agent stays dead.
         if self.is_alive(run, now)
             && let Some(turn) = self.turns.get_mut(&run)
         {
@@ -71,29 +71,29 @@ impl AgentLog {
         }
     }
 
-    /// The agent of a run says why it ends its turn.
+    /// Records the stop reason of a turn.
     pub(crate) fn record_stop(&mut self, run: RunId, reason: StopReason) {
         self.stop_reasons.insert(run, reason);
     }
 
-    /// The agent's processes are gone.
+    /// Ends the processes of a run's agent.
     pub(crate) fn end_turn(&mut self, run: RunId) {
         if let Some(turn) = self.turns.get_mut(&run) {
             turn.ended = true;
         }
     }
 
-    /// The stop reason that the agent of a run gave.
+    /// Returns the stop reason of a run's agent.
     pub(crate) fn stop_of(&self, run: RunId) -> Option<StopReason> {
         self.stop_reasons.get(&run).copied()
     }
 
-    /// The seat on which an agent took the turn of a run.
+    /// Returns the seat on which an agent took the turn of a run.
     pub(crate) fn seat_of(&self, run: RunId) -> Option<SeatId> {
         self.turns.get(&run).map(|turn| turn.seat)
     }
 
-    /// A worker was given a run.
+    /// Records that a worker has claimed a run.
     pub(crate) fn record_claim(&mut self, run: RunId, worker: &WorkerId) -> anyhow::Result<()> {
         if let Some(before) = self.owners.insert(run, worker.clone()) {
             bail!("I2: {run} was given to {worker} while {before} had it");
@@ -101,22 +101,22 @@ impl AgentLog {
         Ok(())
     }
 
-    /// Nobody has a run any more. Gives who had it.
+    /// Records that no worker owns a run. Returns the previous owner.
     pub(crate) fn release(&mut self, run: RunId) -> Option<WorkerId> {
         self.owners.remove(&run)
     }
 
-    /// Only these runs are left.
+    /// Keeps only these runs.
     pub(crate) fn retain(&mut self, left: &BTreeSet<RunId>) {
         self.owners.retain(|run, _| left.contains(run));
     }
 
-    /// Whether a run is the worker's.
+    /// Returns `true` if the worker owns the run.
     pub(crate) fn is_owned_by(&self, run: RunId, worker: &WorkerId) -> bool {
         self.owners.get(&run) == Some(worker)
     }
 
-    /// How many runs somebody has.
+    /// Returns the number of claimed runs.
     pub(crate) fn owned_count(&self) -> usize {
         self.owners.len()
     }

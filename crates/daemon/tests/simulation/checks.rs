@@ -1,4 +1,4 @@
-//! What must be true of every state of the database, and questions about it.
+//! The checks of every state of the database, and queries for the simulation.
 
 use std::collections::BTreeSet;
 
@@ -35,7 +35,7 @@ impl World {
         Ok(())
     }
 
-    /// How many runs are not over.
+    /// Returns the number of runs that are not over.
     pub(crate) async fn open_run_count(&self) -> anyhow::Result<i64> {
         let found = sql::rows(
             &self.store,
@@ -46,7 +46,7 @@ impl World {
         Ok(found.first().map_or(Ok(0), |row| row.get("open"))?)
     }
 
-    /// A run that is not over.
+    /// Returns a random run that is not over.
     pub(crate) async fn random_open_run(&mut self) -> anyhow::Result<Option<RunId>> {
         let found = sql::rows(
             &self.store,
@@ -57,7 +57,7 @@ impl World {
         Ok(self.rng.pick(&ids?))
     }
 
-    /// The runs that an instance is to be given next: people's first, then who came first.
+    /// Returns the runs that an instance must claim next: interactive runs first, then the oldest.
     pub(crate) async fn expected_claims(
         &self,
         instance: InstanceId,
@@ -84,8 +84,8 @@ impl World {
         Ok(line.into_iter().map(|(_, _, id)| id).collect())
     }
 
-    /// Checks that no automation has more new inputs waiting than it may (I10). What was taken once and
-    /// waits again, because its session is held or its attempt failed, is not new.
+    /// Checks that no automation has more new inputs waiting than its limit (I10). An input that waits again after a
+    /// claim, because its session is held or its attempt failed, is not new.
     pub(crate) async fn check_limits(&self) -> anyhow::Result<()> {
         let found = sql::rows(
             &self.store,
@@ -111,7 +111,7 @@ impl World {
         self.redeferred.get(&id).copied().unwrap_or(0)
     }
 
-    /// Takes note of automations that have paused themselves.
+    /// Deactivates the schedules of automations that have paused themselves.
     pub(crate) async fn note_pauses(&mut self) -> anyhow::Result<()> {
         let found = sql::rows(
             &self.store,
@@ -126,7 +126,7 @@ impl World {
         Ok(())
     }
 
-    /// Takes note of automations that went with a session.
+    /// Removes automations that were deleted together with a session.
     pub(crate) async fn note_deletions(&mut self, now: i64) -> anyhow::Result<()> {
         let found = sql::rows(
             &self.store,
@@ -140,7 +140,8 @@ impl World {
         Ok(())
     }
 
-    /// What goes with a session: the rows of its occurrences, and how many words and fires.
+    /// Returns the rows and inputs that a deleted session takes along: the rows of its occurrences, and the numbers of
+    /// messages and fires.
     pub(crate) async fn deletions_with_session(
         &self,
         id: SessionId,
@@ -167,7 +168,7 @@ impl World {
         Ok(gone)
     }
 
-    /// A session is gone, and all that was in it.
+    /// Applies the deletion of a session to the expectations.
     pub(crate) async fn apply_deletions(&mut self, gone: DeletedInputs) -> anyhow::Result<()> {
         self.expected_inputs.messages -= gone.messages;
         self.expected_inputs.fires -= gone.fires;
@@ -179,7 +180,7 @@ impl World {
     }
 }
 
-/// What goes with a session that is deleted.
+/// The inputs that are deleted together with a session.
 #[derive(Default)]
 pub(crate) struct DeletedInputs {
     messages: i64,
@@ -187,7 +188,7 @@ pub(crate) struct DeletedInputs {
     rows: Vec<Row>,
 }
 
-/// Reads the row of an occurrence.
+/// Parses the row of an occurrence.
 pub(crate) fn occurrence_row(row: &database::Row) -> Result<Row, database::Error> {
     let first = row.get::<Timestamp>("scheduled_for")?.as_microsecond();
     let last: Option<Timestamp> = row.optional("missed_until")?;

@@ -1,27 +1,27 @@
-//! Guarantees taken out on purpose: each must be found.
+//! Guarantees that are removed on purpose. The simulation must detect each defect.
 
-/// What is broken in a simulation.
+/// The defect of a simulation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Defect {
-    /// Nothing: the product as it is.
+    /// No defect: the product as it is.
     Nothing,
     /// Two runs may hold one seat.
     TwoRunsPerSeat,
-    /// An attempt that was given up is not over.
+    /// The input of a stalled attempt is not retried.
     StalledRunContinues,
-    /// Whoever asks is taken for the worker that has the run.
+    /// Every writer counts as the worker that owns the run.
     NoFence,
-    /// What was missed leaves no row.
+    /// Missed instants leave no row.
     LosesMissedRows,
-    /// What was skipped leaves no row.
+    /// Skipped instants leave no row.
     LosesSkippedRows,
     /// An occurrence may be fired twice.
     FiresTwice,
     /// Triggers fire an hour early.
     FiresEarly,
-    /// An end promotes nothing.
+    /// The end of a run promotes no other run.
     PromotesNothing,
-    /// Now and then a number of a session's log is left out.
+    /// Some numbers of a session's log are left out.
     LogSequenceGaps,
     /// Failures leave no notice.
     NoEndNotice,
@@ -29,18 +29,18 @@ pub(crate) enum Defect {
     RefusalSucceeds,
     /// Queues have no limit.
     QueuesWithoutLimit,
-    /// Automations go before people.
+    /// Automations are claimed before people's messages.
     AutomationsFirst,
     /// Heartbeats are stale long before an agent's lease is over.
     StaleBeforeLeaseEnds,
-    /// A clock that was set forward is believed.
+    /// The watchdog trusts a clock that was set forward.
     TrustsLeapingClock,
-    /// A person's words are lost.
+    /// Messages of people are lost.
     LosesMessages,
 }
 
 impl Defect {
-    /// What is done to the database for it.
+    /// Returns the statements that create the defect in the database.
     pub(crate) fn sql(self) -> &'static [&'static str] {
         match self {
             Self::Nothing

@@ -1,4 +1,4 @@
-//! What breaks: processes, machines, clocks.
+//! Faults of processes, machines and clocks.
 
 use model::outcome::FailureKind;
 
@@ -10,7 +10,7 @@ use crate::{
 };
 
 impl World {
-    /// Something breaks, or somebody mends what is broken.
+    /// Injects a fault, or repairs one.
     pub(crate) async fn inject_fault(&mut self) -> anyhow::Result<()> {
         match self.rng.below(100) {
             0..25 => self.start_random_server(),
@@ -34,7 +34,7 @@ impl World {
         self.start_server(machine);
     }
 
-    /// A process is killed, and the agents with it: their guards see to that.
+    /// Kills a server process. Its guards kill the agents.
     fn kill_random_server(&mut self) {
         if let Some(index) = self.random_server() {
             let killed = self.servers.remove(index);
@@ -49,7 +49,7 @@ impl World {
         }
     }
 
-    /// The power fails. The database is what is left.
+    /// Cuts the power of all servers. Only the database remains.
     fn kill_all_servers(&mut self) {
         self.trace_event(|| "everything is killed".into());
         for server in std::mem::take(&mut self.servers) {
@@ -57,7 +57,7 @@ impl World {
         }
     }
 
-    /// A server is stopped as it should be: it hands its turns back.
+    /// Stops a server gracefully, so that it requeues its turns.
     async fn stop_random_server(&mut self) -> anyhow::Result<()> {
         let Some(index) = self.random_server() else {
             return Ok(());
@@ -74,7 +74,7 @@ impl World {
                     self.finish_turn(index, last, &worker, &finished).await?;
                     self.servers[index].turns.truncate(last);
                 }
-                // It is killed before it has come to that.
+                // The server is killed before it can requeue this turn.
                 TurnStage::Claimed | TurnStage::Lost => {
                     self.servers[index].turns.pop();
                 }
@@ -85,8 +85,8 @@ impl World {
         Ok(())
     }
 
-    /// A process does nothing for a while, and goes on then as if nothing had been. Its guards and
-    /// agents do not know.
+    /// Freezes a process for a while. Afterwards it continues as if no time had passed. Its guards and agents are not
+    /// frozen.
     fn freeze_random_server(&mut self) {
         let for_ = match self.rng.below(3) {
             0 => self.rng.below(30 * SECOND),
@@ -102,7 +102,7 @@ impl World {
         }
     }
 
-    /// All clocks are set, forward or back.
+    /// Sets all clocks forward or back.
     fn set_clocks(&mut self) {
         let by = match self.rng.below(4) {
             0 => -self.rng.below(3 * HOUR),
@@ -115,7 +115,7 @@ impl World {
         self.trace_event(|| format!("clocks are set by {} s", by / SECOND));
     }
 
-    /// A machine is suspended, or both are: time passes, and its processes know nothing of it.
+    /// Suspends one machine or both. Time passes, and the processes do not notice.
     fn suspend_machines(&mut self) {
         let for_ = self.rng.choose([MINUTE, HOUR, 8 * HOUR]);
         let machine = usize::from(self.rng.one_in(2));

@@ -1,5 +1,5 @@
-//! Looking back at the end: the agents' ledger, what was asked for and what was due, joined with what
-//! the database says.
+//! The check of the whole history at the end: compares the agents' record, the requests and the due instants with the
+//! database.
 
 use std::collections::BTreeMap;
 
@@ -8,25 +8,26 @@ use serde_json::Value;
 
 use crate::{checks::occurrence_row, sql, world::World};
 
-/// A run, as far as it matters here.
+/// The fields of a run that the check needs.
 struct Run {
     status: String,
     is_from_person: bool,
     session: SessionId,
     input_at: Timestamp,
-    /// Whether only its seat decides when it starts.
+    /// `true` if only the seat decides when the run starts.
     seat_decides: bool,
 }
 
 impl World {
-    /// Checks the whole history. Everything is over.
+    /// Checks the whole history, after everything is over.
     pub(crate) async fn check_history(&self) -> anyhow::Result<()> {
         let runs = self.check_ends().await?;
         self.check_occurrences().await?;
         self.check_log(&runs).await
     }
 
-    /// Every run is over with a visible end (I3), and only what agents ended well has succeeded (I6).
+    /// Checks that every run is over with a visible end (I3), and that only turns that their agents ended well have
+    /// succeeded (I6).
     async fn check_ends(&self) -> anyhow::Result<BTreeMap<RunId, Run>> {
         let found = sql::rows(
             &self.store,
@@ -84,7 +85,7 @@ impl World {
         Ok(runs)
     }
 
-    /// Everything that was due has its one row (I1).
+    /// Checks that each due instant has exactly one row (I1).
     async fn check_occurrences(&self) -> anyhow::Result<()> {
         let found = sql::rows(
             &self.store,
@@ -107,8 +108,8 @@ impl World {
         self.schedules.check_rows(rows)
     }
 
-    /// The log of each session tells each move once, the end of each run included (I3, I5), and who
-    /// waited was let start in the order of arrival, people first.
+    /// Checks that the log of each session has each change once, including the end of each run (I3, I5), and that
+    /// waiting runs started in the order of their arrival, interactive ones first.
     async fn check_log(&self, runs: &BTreeMap<RunId, Run>) -> anyhow::Result<()> {
         let found = sql::rows(
             &self.store,
@@ -152,7 +153,7 @@ impl World {
     }
 }
 
-/// Nobody in a seat's line may stand before the run that is let start, except by its own choice.
+/// Checks that the started run has the first rank in its seat's queue, except for runs that wait for another reason.
 fn check_order(
     runs: &BTreeMap<RunId, Run>,
     line: &BTreeMap<RunId, Option<Timestamp>>,

@@ -1,4 +1,4 @@
-//! What servers do by themselves: they fire, watch, claim, and take turns.
+//! The loops of the servers: they fire triggers, watch runs, claim runs and take turns.
 
 use daemon::{scheduler, watchdog};
 use model::{
@@ -18,7 +18,7 @@ use crate::{
 };
 
 impl World {
-    /// A server does what it does next.
+    /// Runs the next task of a server.
     pub(crate) async fn run_next_task(&mut self, index: usize) -> anyhow::Result<()> {
         match self.servers[index].next_task().1 {
             Task::Schedule => self.run_scheduler(index).await,
@@ -35,7 +35,7 @@ impl World {
     async fn run_scheduler(&mut self, index: usize) -> anyhow::Result<()> {
         let server = &self.servers[index];
         let (host, now) = (server.host.clone(), self.time.wall_clock(server.machine));
-        // What an end should have promoted is a fault that the sweep would mend.
+        // A run that the end of another one should have promoted is a fault, even if the sweep repairs it.
         let swept = self.store.promote_due(now).await?;
         self.record_call("promote_due", || format!("{swept:?}"));
         anyhow::ensure!(
@@ -69,7 +69,7 @@ impl World {
         Ok(())
     }
 
-    /// Something may have been queued.
+    /// Wakes the pools, because a run may have been queued.
     fn wake_pools(&mut self) {
         let now = self.time.now;
         for server in &mut self.servers {
@@ -140,9 +140,9 @@ impl World {
         }
         for run in claimed {
             self.agents.record_claim(run, &worker)?;
-            // Most turns begin at once; a few on a machine that has other things to do.
+            // Most turns begin at once, and a few begin late, as on a busy machine.
             let pause = match self.rng.below(40) {
-                // Where only the fence is to be tried, everybody is slow.
+                // If the fence is removed, all workers are slow, so that only the fence could stop them.
                 _ if self.defect == Defect::NoFence => self.rng.below(2 * MINUTE),
                 0 => self.rng.below(5 * MINUTE),
                 1..8 => self.rng.below(10 * SECOND),
@@ -168,8 +168,8 @@ impl World {
         let server = &self.servers[index];
         let instance = server.host.instance;
         let run = server.turns[turn].run;
-        // It may have begun already, unheard: by this turn, or by one of the same run that was claimed,
-        // held and claimed again.
+        // The run may have begun without a reply: in this turn, or in an earlier turn of this run that was deferred and
+        // claimed again.
         let mut of_run = server.turns.iter().filter(|turn| turn.run == run);
         let unsure = of_run.any(|turn| turn.begin_in_doubt);
         let now = self.time.wall_clock(server.machine);
@@ -227,7 +227,7 @@ impl World {
         Ok(())
     }
 
-    /// The connection broke before a wish to begin was answered: it is made again.
+    /// Loses the reply to a begin. The worker sends it again.
     async fn lose_begin_reply(
         &mut self,
         index: usize,
@@ -251,7 +251,7 @@ impl World {
         Ok(())
     }
 
-    /// A run went back to wait, or ended before it began.
+    /// Records a run that was deferred, or that ended before it began.
     async fn record_unstarted_run(&mut self, run: RunId, begun: &StartReply) -> anyhow::Result<()> {
         self.agents.release(run);
         if matches!(begun, StartReply::Deferred)
@@ -289,7 +289,7 @@ impl World {
             }
             HeartbeatReply::Fenced => {
                 self.agents.end_turn(run);
-                // A worker stops here. One that does not must be stopped by its writes.
+                // A correct worker stops here. A worker that goes on must be stopped by the fence of its writes.
                 turn.stage = TurnStage::Lost;
                 turn.remaining_writes = turn.remaining_writes.min(i64::from(zombie));
                 turn.acts_at = now + SECOND;
@@ -342,12 +342,12 @@ impl World {
         if let (TurnStage::Running, Outcome::Stopped(reason)) = (taken.stage, &finished.outcome) {
             self.agents.record_stop(run, *reason);
         }
-        // The agent's processes are gone before the end is written.
+        // The agent's processes have ended before the end is written.
         self.agents.end_turn(run);
         self.finish_turn(index, turn, &worker, &finished).await
     }
 
-    /// Ends a turn. Its agent is gone.
+    /// Writes the end of a turn whose agent has ended.
     pub(crate) async fn finish_turn(
         &mut self,
         index: usize,
@@ -358,7 +358,7 @@ impl World {
         let lost_answer = !self.calm && self.rng.one_in(25);
         let server = &mut self.servers[index];
         let turn = if lost_answer {
-            // The connection breaks before the answer: the end is written again.
+            // The reply is lost, so the worker writes the end again.
             server.turns[turn].acts_at = self.time.now + SECOND;
             server.turns[turn].remaining_writes = 0;
             server.turns[turn].clone()
@@ -389,7 +389,7 @@ impl World {
         Ok(())
     }
 
-    /// A write of a run that is the worker's is written, and one of any other run changes nothing (I4).
+    /// Checks that a write of the run's owner is committed, and that a write of any other worker changes nothing (I4).
     async fn check_fence(
         &self,
         own: bool,
@@ -408,7 +408,7 @@ impl World {
         Ok(())
     }
 
-    /// In whose name a worker writes: its own.
+    /// Returns the worker in whose name a write is made: the worker itself, except with the defect `NoFence`.
     async fn writing_worker(&self, worker: &WorkerId, run: RunId) -> anyhow::Result<WorkerId> {
         if self.defect == Defect::NoFence {
             let run = self.store.run(Scope::System, run).await;
@@ -429,7 +429,7 @@ impl World {
         }
     }
 
-    /// How a turn ends.
+    /// Returns a random end of a turn.
     fn random_end(&mut self, turn: &SimulatedTurn) -> TurnResult {
         let answered = |reason: StopReason| TurnResult {
             answer: "Done.".into(),
@@ -466,7 +466,7 @@ impl World {
     }
 }
 
-/// The end of a turn by a failure.
+/// Returns the end of a turn that failed.
 pub(crate) fn finished_with_failure(kind: FailureKind, prompted: bool) -> TurnResult {
     TurnResult::with_outcome(Outcome::Failed(RunFailure {
         kind,

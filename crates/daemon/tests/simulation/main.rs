@@ -1,9 +1,9 @@
-//! A simulation of whole servers: many seeds, each of which decides everything that happens. Clocks,
-//! processes, agents and people are made up; the database, the transitions and the ticks are the
-//! product's. What the agents did is kept outside the database, and compared with it.
+//! A simulation of whole servers. A seed decides everything that happens. Clocks, processes, agents and people are
+//! simulated; the database, the transitions and the ticks are the product's. The agents' record is kept outside the
+//! database and compared with it.
 //!
-//! `MATINS_SEED=17 cargo nextest run -p matins-daemon --test simulation replay_seed_from_environment --run-ignored all --no-capture` plays one
-//! seed again and prints each step.
+//! `MATINS_SEED=17 cargo nextest run -p matins-daemon --test simulation replay_seed_from_environment --run-ignored all
+//! --no-capture` runs one seed again and prints each step.
 
 #![expect(
     clippy::unwrap_used,
@@ -30,7 +30,7 @@ use std::collections::BTreeMap;
 
 use crate::{defects::Defect, world::World};
 
-/// What became of a seed.
+/// The result of one seed.
 struct SeedResult {
     steps: u64,
     call_counts: BTreeMap<&'static str, u64>,
@@ -51,13 +51,13 @@ async fn play_seed(seed: u64, broken: Defect, traced: bool) -> SeedResult {
     }
 }
 
-/// How many seeds are played; each is some 1200 steps.
+/// The number of seeds. Each takes about 1200 steps.
 const SEED_COUNT: u64 = 880;
 
-/// Parts in which they are played, beside each other.
+/// The number of parts that run concurrently.
 const PART_COUNT: u64 = 8;
 
-/// Plays a part of the seeds of the product as it is: nothing may be wrong in any.
+/// Runs one part of the seeds without a defect. Each of them must pass.
 async fn check_seeds_of_part(part: u64) {
     let seeds = (part..SEED_COUNT).step_by(usize::try_from(PART_COUNT).unwrap());
     let mut steps = 0;
@@ -79,7 +79,7 @@ async fn check_seeds_of_part(part: u64) {
     );
 }
 
-/// Plays a seed again that went wrong, and tells what happened.
+/// Runs a failed seed again, and panics with its trace.
 async fn replay_and_panic(seed: u64) {
     let again = play_seed(seed, Defect::Nothing, true).await;
     println!("MATINS_SEED={seed} plays it from the beginning; its last steps:");
@@ -109,7 +109,7 @@ parts!(
     seeds_of_part_7_keep_all_invariants 7
 );
 
-/// Finds what is broken on purpose, by one of its invariants.
+/// Checks that a defect is detected by one of these invariants.
 async fn assert_defect_is_detected(broken: Defect, invariants: &[&str]) {
     for seed in 0..SEED_COUNT {
         let Some(violation) = play_seed(seed, broken, false).await.violation else {

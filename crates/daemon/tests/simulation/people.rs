@@ -1,4 +1,4 @@
-//! What people do.
+//! The actions of people.
 
 use model::{
     entity::SeatSettings,
@@ -15,7 +15,7 @@ use crate::{
     world::World,
 };
 
-/// Refusals are answers; anything else that goes wrong is a fault.
+/// Turns a refusal of the store into `None`. Returns any other error.
 fn accept_refusals<T>(result: Result<T, Error>) -> anyhow::Result<Option<T>> {
     match result {
         Ok(value) => Ok(Some(value)),
@@ -25,7 +25,7 @@ fn accept_refusals<T>(result: Result<T, Error>) -> anyhow::Result<Option<T>> {
 }
 
 impl World {
-    /// Somebody does something, or something breaks.
+    /// Runs a random action of a person, or injects a fault.
     pub(crate) async fn run_random_action(&mut self) -> anyhow::Result<()> {
         self.time.now += match self.rng.below(3) {
             0 => 0,
@@ -140,7 +140,7 @@ impl World {
         Ok(())
     }
 
-    /// Policies, with the quiet hours as microseconds of the day.
+    /// Returns random policies, with the quiet hours as microseconds of the day.
     fn random_policies(
         &mut self,
         mode: SessionMode,
@@ -164,7 +164,7 @@ impl World {
         let (mut quiet_hours, mut quiet) = (QuietHours::default(), None);
         if self.rng.one_in(3) {
             let (from, until) = (self.rng.below(12), self.rng.between(12, 24));
-            // Half of them across midnight.
+            // Half of the quiet hours cross midnight.
             let (from, until) = if self.rng.one_in(2) {
                 (from, until)
             } else {
@@ -198,7 +198,7 @@ impl World {
 
     async fn send_message(&mut self) -> anyhow::Result<()> {
         let session = if self.rng.one_in(6) {
-            // Somebody writes into a session that an automation made.
+            // A person writes into the session of an automation.
             let sessions = self.store.sessions(Scope::System, None, None, 10).await?;
             let sessions: Vec<_> = sessions.iter().map(|session| session.id).collect();
             self.rng.pick(&sessions)
@@ -264,7 +264,7 @@ impl World {
         let Some((session, state)) = self.rng.pick(&session) else {
             return Ok(());
         };
-        // Mostly back and forth: what is closed is closed for good.
+        // Mostly pause and resume, because a closed session stays closed.
         let event = match (state, self.rng.below(8)) {
             (SessionStatus::Paused, _) => SessionEvent::Resume,
             (SessionStatus::Done | SessionStatus::Failed, _) => SessionEvent::Archive,
@@ -350,7 +350,7 @@ impl World {
         Ok(())
     }
 
-    /// Nothing goes wrong any more: servers are there, sessions go on, and automations rest.
+    /// Ends all faults: thaws servers soon, pauses automations and resumes sessions.
     pub(crate) async fn stop_faults(&mut self) -> anyhow::Result<()> {
         self.calm = true;
         self.trace_event(|| "calm".into());

@@ -1,15 +1,15 @@
-//! Chance that a seed alone decides.
+//! Random numbers that depend only on the seed.
 
-/// A stream of numbers (xorshift64*).
+/// A stream of random numbers (xorshift64*).
 pub(crate) struct Rng(u64);
 
 impl Rng {
     pub(crate) fn new(seed: u64) -> Self {
-        // Never zero, and far apart for seeds that are not.
+        // The state is never zero, and the states of neighbouring seeds are far apart.
         Self(seed.wrapping_add(1).wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1)
     }
 
-    /// A number below `limit`.
+    /// Returns a number below `limit`.
     pub(crate) fn below(&mut self, limit: i64) -> i64 {
         self.0 ^= self.0 >> 12;
         self.0 ^= self.0 << 25;
@@ -18,7 +18,7 @@ impl Rng {
         word.cast_signed() % limit
     }
 
-    /// A number from `least` up to and without `limit`.
+    /// Returns a number from `least` to `limit`, exclusive.
     pub(crate) fn between(&mut self, least: i64, limit: i64) -> i64 {
         least + self.below(limit - least)
     }
@@ -35,7 +35,7 @@ impl Rng {
         from.get(usize::try_from(index).ok()?).copied()
     }
 
-    /// One of several that are there: the same as [`Self::pick`], for lists that are never empty.
+    /// Returns a random element, like [`Self::pick`], of a list that is never empty.
     pub(crate) fn choose<T: Copy, const N: usize>(&mut self, from: [T; N]) -> T {
         self.pick(&from).unwrap_or(from[0])
     }

@@ -1,4 +1,4 @@
-//! Which instants are due, worked out anew: by counting, without the model's schedules.
+//! An independent calculation of due instants: by counting, without the schedules of the model.
 
 use std::collections::BTreeMap;
 
@@ -16,7 +16,7 @@ use crate::{
 
 const DAY: i64 = 24 * HOUR;
 
-/// When a trigger fires: at a phase of each period, at equal distances from where it begins, or once.
+/// The instants of a trigger: at a phase of each period, at equal distances from its start, or once.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Rhythm {
     Always { phase: i64, period: i64 },
@@ -25,7 +25,7 @@ pub(crate) enum Rhythm {
 }
 
 impl Rhythm {
-    /// The instants in `(after, until]`.
+    /// Returns the instants in `(after, until]`.
     fn instants(self, after: i64, until: i64) -> Vec<i64> {
         match self {
             Self::Single(at) => (after < at && at <= until)
@@ -58,7 +58,7 @@ impl Rhythm {
     }
 }
 
-/// A specification that chance makes, with its rhythm.
+/// Returns a random schedule with its rhythm.
 pub(crate) fn random_schedule(chance: &mut Rng, now: i64) -> anyhow::Result<(Spec, Rhythm)> {
     let zone = String::from("UTC");
     Ok(match chance.below(6) {
@@ -114,12 +114,12 @@ pub(crate) fn random_schedule(chance: &mut Rng, now: i64) -> anyhow::Result<(Spe
     })
 }
 
-/// A stretch of time in which a trigger's instants were due.
+/// A span of time in which a trigger was active.
 #[derive(Debug)]
 struct ActivePeriod {
     /// Instants after this one are due.
     from: i64,
-    /// Instants whose time had come by then have been looked at.
+    /// The scheduler has handled all instants up to this one.
     until: i64,
     open: bool,
 }
@@ -130,12 +130,12 @@ struct Trigger {
     automation: AutomationId,
     rhythm: Rhythm,
     policies: Policies,
-    /// The hours of the day that are quiet, `[start, end)`.
+    /// The quiet hours of the day, `[start, end)`.
     quiet_hours: Option<(i64, i64)>,
     active_periods: Vec<ActivePeriod>,
 }
 
-/// The row of an occurrence, or of a stretch of missed ones.
+/// The row of an occurrence, or of a range of missed ones.
 #[derive(Debug, Clone)]
 pub(crate) struct Row {
     pub(crate) trigger: TriggerId,
@@ -151,9 +151,9 @@ pub(crate) struct Row {
 #[derive(Default)]
 pub(crate) struct Schedules {
     triggers: BTreeMap<TriggerId, Trigger>,
-    /// Rows that were deleted with their session.
+    /// Rows that were deleted together with their session.
     deleted: Vec<Row>,
-    /// Whether the clock was ever set back.
+    /// `true` if the clock was ever set back.
     pub(crate) was_clock_set_back: bool,
 }
 
@@ -182,7 +182,7 @@ impl Schedules {
         self.triggers.insert(id, trigger);
     }
 
-    /// A scheduler has looked at everything that was due.
+    /// Records that a scheduler has handled all due instants.
     pub(crate) fn record_scheduler_tick(&mut self, now: i64) {
         for trigger in self.triggers.values_mut() {
             for span in trigger.active_periods.iter_mut().filter(|span| span.open) {
@@ -191,7 +191,7 @@ impl Schedules {
         }
     }
 
-    /// An automation's triggers are due no more; what was due by now has its rows.
+    /// Deactivates an automation's triggers. The instants that were due by `now` have their rows.
     pub(crate) fn deactivate(&mut self, automation: AutomationId, now: i64) {
         for trigger in self.triggers_of(automation) {
             for span in trigger.active_periods.iter_mut().filter(|span| span.open) {
@@ -201,7 +201,7 @@ impl Schedules {
         }
     }
 
-    /// An automation's triggers are due from now.
+    /// Activates an automation's triggers from `now` on.
     pub(crate) fn activate(&mut self, automation: AutomationId, now: i64) {
         for trigger in self.triggers_of(automation) {
             trigger.active_periods.push(ActivePeriod {
@@ -218,13 +218,13 @@ impl Schedules {
             .filter(move |trigger| trigger.automation == automation)
     }
 
-    /// A session goes with the rows of its occurrences.
+    /// Records the rows that were deleted together with their session.
     pub(crate) fn record_deleted_rows(&mut self, rows: Vec<Row>) {
         self.deleted.extend(rows);
     }
 
-    /// Checks that each instant that was due has its one row, that no other has one, and that the
-    /// policies decided which (I1).
+    /// Checks that each due instant has exactly one row, that no other instant has one, and that the policies decided
+    /// correctly (I1).
     pub(crate) fn check_rows(&self, rows: Vec<Row>) -> anyhow::Result<()> {
         let mut of_trigger: BTreeMap<TriggerId, Vec<Row>> = BTreeMap::new();
         for row in rows.into_iter().chain(self.deleted.iter().cloned()) {
@@ -236,7 +236,7 @@ impl Schedules {
                 .check(&rows, self.was_clock_set_back)
                 .with_context(|| format!("{id}: {trigger:?}"))?;
         }
-        // The rest was fired by hand.
+        // The other rows were fired on demand.
         for (id, rows) in of_trigger {
             let mut instants: Vec<i64> = rows.iter().map(|row| row.first).collect();
             instants.sort_unstable();
@@ -278,7 +278,7 @@ impl Trigger {
                 self.check_policies(at, row)?;
             }
         }
-        // With a clock that was set back, a stretch of missed instants may lie over one that has its row.
+        // After a clock was set back, a range of missed instants may cover one that has a row.
         let missed = |at: i64| {
             rows.iter()
                 .any(|row| row.status == "missed" && row.first <= at && at <= row.last)
@@ -291,7 +291,7 @@ impl Trigger {
         }
         for span in &self.active_periods {
             for at in self.rhythm.instants(span.from, span.until) {
-                // With jitter its time may not have come.
+                // With jitter, the instant may not be due yet.
                 let come = at + self.jitter() <= span.until;
                 ensure!(
                     !come || covered.contains_key(&at),
@@ -302,7 +302,7 @@ impl Trigger {
         Ok(())
     }
 
-    /// Checks what became of an instant. Where jitter could decide either way, nothing is said.
+    /// Checks the status of an instant. Skips instants for which jitter allows both results.
     fn check_policies(&self, at: i64, row: &Row) -> anyhow::Result<()> {
         let grace = MINUTE;
         let window = i64::try_from(self.policies.catch_up_window_seconds)? * SECOND;

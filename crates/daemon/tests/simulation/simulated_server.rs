@@ -1,58 +1,58 @@
-//! A server's process: its loops, and the turns that it takes.
+//! The process of a server: its loops and its turns.
 
 use daemon::{Host, watchdog::HeartbeatMonitor};
 use model::{AutomationId, RunId};
 
 use crate::time::{MINUTE, Micros, SECOND};
 
-/// How long the scheduler sleeps at the most.
+/// The longest sleep of the scheduler.
 pub(crate) const MAX_SCHEDULER_SLEEP: Micros = 10 * MINUTE;
 
-/// One process that serves.
+/// One server process.
 pub(crate) struct SimulatedServer {
     pub(crate) host: Host,
     pub(crate) machine: usize,
     pub(crate) monitor: HeartbeatMonitor,
-    /// Until when it does nothing: stopped by a signal, starved, or cut off from the database.
+    /// The time until which the process does nothing: it is stopped by a signal, starved, or cut off from the database.
     pub(crate) frozen_until: Micros,
-    /// When each loop looks.
+    /// The time of the scheduler's next tick.
     pub(crate) schedules_at: Micros,
     pub(crate) watches_at: Micros,
     pub(crate) claims_at: Micros,
     pub(crate) turns: Vec<SimulatedTurn>,
 }
 
-/// Where a turn is.
+/// The stage of a turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum TurnStage {
-    /// Its run is claimed.
+    /// The run is claimed.
     Claimed,
-    /// Its agent is at work.
+    /// The agent works.
     Running,
-    /// It was told that its run is lost, and will not believe it.
+    /// The worker was informed that it lost the run, and continues nevertheless.
     Lost,
 }
 
-/// A turn that a server takes.
+/// A turn of a server.
 #[derive(Debug, Clone)]
 pub(crate) struct SimulatedTurn {
     pub(crate) run: RunId,
     pub(crate) automation: Option<AutomationId>,
     pub(crate) stage: TurnStage,
-    /// When the agent's guard kills it, unless a heartbeat is answered.
+    /// The time at which the guard kills the agent, unless a heartbeat succeeds.
     pub(crate) lease_until: Micros,
     pub(crate) heartbeat_at: Micros,
     pub(crate) acts_at: Micros,
-    /// How much it still writes before it ends.
+    /// The number of writes before the end of the turn.
     pub(crate) remaining_writes: i64,
-    /// How long its live text is.
+    /// The length of the live text.
     pub(crate) live_text_bytes: i64,
     pub(crate) cancelled: Option<String>,
-    /// Whether it is not known what became of its wish to begin.
+    /// `true` if the reply to its begin was lost.
     pub(crate) begin_in_doubt: bool,
 }
 
-/// What a server does next.
+/// The next task of a server.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Task {
     Schedule,
@@ -76,7 +76,7 @@ impl SimulatedServer {
         }
     }
 
-    /// What it does next, and when.
+    /// Returns the next task and its time.
     pub(crate) fn next_task(&self) -> (Micros, Task) {
         let mut next = (self.schedules_at, Task::Schedule);
         let mut or = |at: Micros, task: Task| {
@@ -95,12 +95,12 @@ impl SimulatedServer {
         (next.0.max(self.frozen_until), next.1)
     }
 
-    /// When it does something next.
+    /// Returns the time of the next task.
     pub(crate) fn next_task_at(&self) -> Micros {
         self.next_task().0
     }
 
-    /// Makes every loop look soon.
+    /// Makes every loop tick soon.
     pub(crate) fn wake(&mut self, at: Micros) {
         self.claims_at = self.claims_at.min(at);
         self.schedules_at = self.schedules_at.min(at);
@@ -109,8 +109,8 @@ impl SimulatedServer {
         }
     }
 
-    /// Its machine is suspended. Timers stand still meanwhile, only those of the loops that ask the
-    /// clock do not; guards count on, and end what is over when the machine wakes.
+    /// Suspends the server's machine. Timers stand still meanwhile, except those of the loops that read the clock.
+    /// Guards count the time of suspend, and kill agents whose lease is over when the machine wakes.
     pub(crate) fn suspend(&mut self, for_: Micros, until: Micros) {
         self.frozen_until = self.frozen_until.max(until);
         for turn in &mut self.turns {
@@ -118,7 +118,7 @@ impl SimulatedServer {
         }
     }
 
-    /// How many more turns it may take.
+    /// Returns the number of free slots.
     pub(crate) fn free_slots(&self) -> u32 {
         let taken = u32::try_from(self.turns.len()).unwrap_or(u32::MAX);
         self.host.settings.workers.saturating_sub(taken)

@@ -1,4 +1,4 @@
-//! The database itself, for checks and for breaking it.
+//! Direct access to the database, for checks and for defects.
 
 use std::{collections::BTreeMap, sync::Mutex};
 
@@ -8,7 +8,7 @@ use store::{
     params,
 };
 
-/// A statement of this simulation. The same text is the same statement.
+/// Returns the statement with this text. The same text gives the same statement.
 pub(crate) fn statement(sql: &'static str) -> &'static Statement {
     static STATEMENTS: Mutex<BTreeMap<&'static str, &'static Statement>> =
         Mutex::new(BTreeMap::new());
@@ -25,15 +25,14 @@ pub(crate) async fn rows(store: &Store, sql: &'static str) -> anyhow::Result<Vec
     Ok(tx.fetch_all(statement(sql), params![]).await?)
 }
 
-/// Changes the schema or what is in it.
+/// Changes the schema or the data.
 pub(crate) async fn execute(store: &Store, sql: &'static str) -> anyhow::Result<()> {
     let mut tx = store.database().begin(Scope::System).await?;
     tx.execute(statement(sql), params![]).await?;
     Ok(tx.commit().await?)
 }
 
-/// How many rows have been written since the database was opened, those counted that were rolled
-/// back.
+/// Returns the number of rows that were written since the database was opened, including those that were rolled back.
 pub(crate) async fn writes(store: &Store) -> anyhow::Result<i64> {
     let found = rows(store, "select total_changes() as writes").await?;
     let row = found.first().expect("a select without a table has one row");

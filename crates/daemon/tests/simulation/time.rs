@@ -1,33 +1,33 @@
-//! The time of the simulation: one that really passes, and the clocks that show another one.
+//! The time of the simulation: the real time, and the clocks that may show another time.
 
 use std::time::Duration;
 
 use model::Timestamp;
 use tokio::time::Instant;
 
-/// Microseconds since the simulation began, suspended or not: what a guard's deadline counts.
+/// Microseconds since the simulation began, including the time of suspend. Guards count their leases by it.
 pub(crate) type Micros = i64;
 
 pub(crate) const SECOND: Micros = 1_000_000;
 pub(crate) const MINUTE: Micros = 60 * SECOND;
 pub(crate) const HOUR: Micros = 60 * MINUTE;
 
-/// How many machines there are.
+/// The number of machines.
 pub(crate) const MACHINE_COUNT: usize = 2;
 
-/// Time, and how the machines' clocks show it.
+/// The time, and the clocks of the machines.
 pub(crate) struct SimulatedTime {
-    /// What has passed.
+    /// The real time.
     pub(crate) now: Micros,
-    /// What the clocks showed at the beginning.
+    /// The time of the clocks at the beginning.
     epoch: i64,
-    /// By how much the clocks were set, forward or back.
+    /// The sum of all changes of the clocks.
     clock_offset: i64,
-    /// By how much each machine's clock is ahead of the first one's.
+    /// The difference of each machine's clock to the clock of the first machine.
     clock_skews: [i64; MACHINE_COUNT],
-    /// How long each machine was suspended: a process's own time stands still meanwhile.
+    /// The total suspend of each machine, which monotonic clocks do not count.
     suspended: [Micros; MACHINE_COUNT],
-    /// When each machine wakes.
+    /// The time at which each machine wakes.
     wakes_at: [Micros; MACHINE_COUNT],
     started: Instant,
 }
@@ -45,44 +45,44 @@ impl SimulatedTime {
         }
     }
 
-    /// What a machine's clock shows, in microseconds since 1970.
+    /// Returns the time of a machine's clock, in microseconds since 1970.
     pub(crate) fn micros(&self, machine: usize) -> i64 {
         self.epoch + self.now + self.clock_offset + self.clock_skews[machine]
     }
 
-    /// What a machine's clock shows.
+    /// Returns the time of a machine's clock.
     pub(crate) fn wall_clock(&self, machine: usize) -> Timestamp {
         instant(self.micros(machine))
     }
 
-    /// The own time of a machine's processes.
+    /// Returns the monotonic time of a machine's processes.
     pub(crate) fn process_instant(&self, machine: usize) -> Instant {
         self.started + duration(self.now - self.suspended[machine])
     }
 
-    /// Sets all clocks, forward or back.
+    /// Sets all clocks forward or back.
     pub(crate) fn shift_clocks(&mut self, by: i64) {
         self.clock_offset += by;
     }
 
-    /// Whether a machine is suspended.
+    /// Returns `true` if a machine is suspended.
     pub(crate) fn is_suspended(&self, machine: usize) -> bool {
         self.now < self.wakes_at[machine]
     }
 
-    /// A machine is suspended. Nobody asks it for its time until it wakes.
+    /// Suspends a machine. Its time is not read until it wakes.
     pub(crate) fn suspend(&mut self, machine: usize, for_: Micros) {
         self.suspended[machine] += for_;
         self.wakes_at[machine] = self.now + for_;
     }
 }
 
-/// How long so many microseconds are.
+/// Converts microseconds to a duration.
 pub(crate) fn duration(micros: Micros) -> Duration {
     Duration::from_micros(micros.unsigned_abs())
 }
 
-/// An instant from microseconds since 1970.
+/// Converts microseconds since 1970 to a timestamp.
 pub(crate) fn instant(micros: i64) -> Timestamp {
     Timestamp::from_microsecond(micros).unwrap_or(Timestamp::MAX)
 }

@@ -1,5 +1,5 @@
-//! The world of one simulation: a database in memory, servers that come and go, and what they and the
-//! people do, one step after another.
+//! The world of one simulation: a database in memory, servers that start and end, and the actions of servers and
+//! people, one step after another.
 
 use std::{collections::BTreeMap, path::PathBuf, sync::Arc, time::Duration};
 
@@ -25,27 +25,27 @@ use crate::{
     time::{MACHINE_COUNT, MINUTE, Micros, SECOND, SimulatedTime},
 };
 
-/// When every simulation begins, give or take a week.
+/// The time at which every simulation begins, plus or minus a week.
 const EPOCH: i64 = 1_780_000_000 * SECOND;
 
-/// How many steps one seed takes before it is let come to its end.
+/// The number of steps of one seed before faults stop and everything ends.
 pub(crate) const STEPS_PER_SEED: u64 = 900;
 
-/// Steps in which everything that waits must have come to its end, when nothing goes wrong any more.
+/// The number of steps in which all runs must end once faults have stopped.
 const MAX_DRAIN_STEPS: u64 = 6_000;
 
-/// How many servers one machine has at the most.
+/// The highest number of servers on one machine.
 const MAX_SERVERS_PER_MACHINE: usize = 2;
 
-/// How often the whole database is looked at.
+/// The number of steps between two checks of the whole database.
 const STEPS_PER_CHECK: u64 = 150;
 
-/// What was asked for, to be compared with what is there at the end.
+/// The accepted requests, to compare with the database at the end.
 #[derive(Default)]
 pub(crate) struct ExpectedInputs {
-    /// Inputs of people that were accepted.
+    /// The number of accepted messages.
     pub(crate) messages: i64,
-    /// Fires on demand that were accepted.
+    /// The number of accepted fires on demand.
     pub(crate) fires: i64,
 }
 
@@ -61,20 +61,20 @@ pub(crate) struct World {
     pub(crate) expected_inputs: ExpectedInputs,
     pub(crate) sessions: Vec<SessionId>,
     pub(crate) automations: Vec<AutomationId>,
-    /// How many waiting first attempts each automation may have.
+    /// The limit of waiting first attempts of each automation.
     pub(crate) queue_limits: BTreeMap<AutomationId, i64>,
-    /// How often a run of each automation was taken, and went back to wait for its session.
+    /// The number of runs of each automation that were claimed and deferred again.
     pub(crate) redeferred: BTreeMap<AutomationId, i64>,
-    /// Nothing goes wrong any more, and nobody wants anything new.
+    /// `true` once faults have stopped and people request nothing new.
     pub(crate) calm: bool,
     pub(crate) defect: Defect,
-    /// Transitions and ticks that were called, by name.
+    /// The number of calls of each transition and tick, by name.
     pub(crate) call_counts: BTreeMap<&'static str, u64>,
     pub(crate) steps: u64,
-    /// What happened, where somebody wants to know.
+    /// The trace of all events, if requested.
     pub(crate) trace: Option<Vec<String>>,
     entropy: Arc<SeededEntropy>,
-    /// Where servers show that they live.
+    /// The folders with the lock files of the servers.
     folders: TempDir,
 }
 
@@ -134,19 +134,19 @@ impl World {
         Scope::Tenant(self.tenant)
     }
 
-    /// What people's clocks show: those of the first machine.
+    /// Returns the time of the people's clock, which is the clock of the first machine.
     pub(crate) fn person_clock(&self) -> Timestamp {
         self.time.wall_clock(0)
     }
 
-    /// Counts a call, and notes it where somebody wants to know.
+    /// Counts a call and adds it to the trace.
     pub(crate) fn record_call(&mut self, name: &'static str, what: impl FnOnce() -> String) {
         self.steps += 1;
         *self.call_counts.entry(name).or_default() += 1;
         self.trace_event(|| format!("{name} {}", what()));
     }
 
-    /// Notes something that is no call.
+    /// Adds an event that is no call to the trace.
     pub(crate) fn trace_event(&mut self, what: impl FnOnce() -> String) {
         let now = self.time.now;
         if let Some(trace) = &mut self.trace {
@@ -155,12 +155,12 @@ impl World {
         }
     }
 
-    /// An id that is this world's.
+    /// Returns a new ID of a session.
     pub(crate) fn session_id(&self) -> SessionId {
         SessionId::generate(self.person_clock(), &*self.entropy)
     }
 
-    /// Starts a server's process on a machine.
+    /// Starts a server process on a machine.
     pub(crate) fn start_server(&mut self, machine: usize) {
         let there = self.servers.iter();
         if there.filter(|server| server.machine == machine).count() >= MAX_SERVERS_PER_MACHINE {
@@ -172,8 +172,8 @@ impl World {
         let number = self.rng.below(1 << 32);
         let worker = WorkerId::from_stored(format!("machine{machine}-1-{number:08x}"));
         self.trace_event(|| format!("{worker} starts"));
-        // Others see that a process is gone by what it held in the folder that they share. Of some nobody
-        // sees it, and their heartbeats must tell.
+        // Other servers detect the death of a process by its lock file in the shared folder. Some processes have
+        // another folder, so only their heartbeats can reveal their death.
         let folder = if self.rng.one_in(3) {
             format!("unseen{number}")
         } else {
@@ -223,7 +223,7 @@ impl World {
         }
     }
 
-    /// Lives through its steps, then comes to its end, and looks back.
+    /// Runs all steps, lets everything end, and checks the history.
     pub(crate) async fn run_to_end(&mut self) -> anyhow::Result<()> {
         while self.steps < STEPS_PER_SEED {
             let before = self.steps / STEPS_PER_CHECK;
@@ -241,7 +241,7 @@ impl World {
         self.check_history().await
     }
 
-    /// Lets everything that waits come to its end.
+    /// Runs until nothing waits any more.
     async fn drain(&mut self) -> anyhow::Result<()> {
         self.stop_faults().await?;
         let until = self.steps + MAX_DRAIN_STEPS;
@@ -259,10 +259,10 @@ impl World {
         Ok(())
     }
 
-    /// Does what comes next by itself: a loop looks, a turn goes on.
+    /// Runs the next event that needs no person: the tick of a loop or a step of a turn.
     async fn run_next_event(&mut self) -> anyhow::Result<()> {
         if self.calm {
-            // Somebody sees to it that each machine has a server.
+            // Operators restart a server on each machine that has none.
             let there = |machine| self.servers.iter().any(|server| server.machine == machine);
             let missing: Vec<usize> = (0..MACHINE_COUNT)
                 .filter(|machine| !there(*machine))
@@ -274,7 +274,7 @@ impl World {
         let next = self.servers.iter().enumerate();
         let next = next.map(|(index, server)| (server.next_task_at(), index));
         let Some((due, index)) = next.min() else {
-            // Nobody is there, and time passes all the same.
+            // No server runs, and time passes nevertheless.
             self.time.now += self.rng.between(MINUTE, 90 * MINUTE);
             if self.calm || self.rng.one_in(3) {
                 let machine = usize::from(self.rng.one_in(2));
@@ -282,7 +282,7 @@ impl World {
             }
             return Ok(());
         };
-        // Timers are never early, and now and then late.
+        // Timers are never early, and sometimes late.
         let late = if self.rng.one_in(4) {
             self.rng.below(2 * SECOND)
         } else {
@@ -292,7 +292,7 @@ impl World {
         self.run_next_task(index).await
     }
 
-    /// Something was queued or called off: the servers look at it within moments, most of the time.
+    /// Wakes the servers after a change, mostly within moments.
     pub(crate) fn wake_servers(&mut self) {
         let now: Micros = self.time.now;
         for server in &mut self.servers {
@@ -303,7 +303,7 @@ impl World {
     }
 }
 
-/// The instance of a machine.
+/// Returns the instance of a machine.
 pub(crate) fn instance_id(machine: usize) -> InstanceId {
     InstanceId::from_uuid(uuid::Uuid::from_u128(machine as u128 + 1))
 }

@@ -20,7 +20,7 @@ use crate::{
     world::{World, create_file, eventually, on_demand, wait_for_file},
 };
 
-/// When a script's agents were prompted, and when they were done.
+/// The times at which a script's agents received their first prompt and finished.
 mod prompt_times {
     use super::{Event, Script};
     use crate::world::ledger;
@@ -39,7 +39,7 @@ mod prompt_times {
     }
 }
 
-/// Fires an automation that asks people, with an agent that does what a script says.
+/// Fires an automation that requests approvals, with an agent that follows a script.
 pub(crate) async fn fire_with_approvals(
     world: &World,
     name: &str,
@@ -56,7 +56,7 @@ pub(crate) async fn fire_with_approvals(
     world.fire(id).await
 }
 
-/// An agent of its own that asks for something, and then goes on.
+/// Returns the script of an agent that requests an approval and then goes on.
 fn script_requesting_approval(
     world: &World,
     name: &str,
@@ -82,7 +82,7 @@ async fn approvals_of_run(world: &World, run: RunId) -> Vec<Approval> {
     found.await.unwrap()
 }
 
-/// Waits until a run asks people.
+/// Waits until a run requests an approval.
 pub(crate) async fn wait_for_pending_approval(world: &World, run: RunId) -> Approval {
     eventually("a request that waits", async || {
         let all = approvals_of_run(world, run).await.into_iter();
@@ -132,7 +132,7 @@ pub(crate) async fn approval_decisions_reach_agent(world: &World) {
         "sooner than the turn's 30 minutes"
     );
     decide(world, first.id, Verdict::Allow).await.unwrap();
-    // The answer to one is none to the next.
+    // The decision about one request does not apply to the next.
     let second = wait_for_pending_approval(world, run).await;
     assert_eq!(second.request.title, "rm again");
     decide(world, second.id, Verdict::Deny).await.unwrap();
@@ -181,14 +181,14 @@ pub(crate) async fn concurrent_approvals_beyond_limit_are_denied(world: &World) 
     }
     let run = world.wait_until_over(run).await;
     assert_eq!(run.status(), RunStatus::Succeeded, "{run:#?}");
-    // What was beyond was denied without a word, and nobody was asked.
+    // The requests beyond the limit were denied without an approval.
     assert_eq!(run.state.flags().permissions_denied, 1);
     assert_eq!(approvals_of_run(world, run.id).await.len(), most);
     daemon.stop().await;
 }
 
 pub(crate) async fn inactivity_limit_pauses_while_approval_is_pending(world: &World) {
-    // It waits twice as long as the agent may be silent, and is then denied.
+    // The request waits twice as long as the agent may be silent, and is then denied.
     let script = script_requesting_approval(world, "a", [Step::text("Then not.")]);
     let daemon = world.daemon();
     let impatient = |policies: &mut Policies| {
@@ -204,7 +204,7 @@ pub(crate) async fn inactivity_limit_pauses_while_approval_is_pending(world: &Wo
     assert_eq!(approval.status(), ApprovalStatus::Expired);
     assert!(approval.state.decision().is_none());
 
-    // Once it is answered, silence counts again.
+    // After the decision, the limit of silence applies again.
     let script = script_requesting_approval(world, "b", [Step::Stall]);
     let run = fire_with_approvals(world, "b", &script, impatient).await;
     daemon.signals().wake();
@@ -237,7 +237,7 @@ pub(crate) async fn cancelling_turn_voids_its_pending_approvals(world: &World) {
     daemon.signals().wake();
     let approval = wait_for_pending_approval(world, run).await;
     world.cancel(run, "changed my mind").await;
-    // Before the agent has heard of it.
+    // The turn has not read the decision yet.
     assert_eq!(
         approval_status(world, approval.id).await,
         ApprovalStatus::Void
@@ -268,7 +268,7 @@ pub(crate) async fn stopping_server_voids_approval_and_requeued_attempt_requests
 
     script.prompts = script_requesting_approval(world, "a", [Step::text("Done.")]).prompts;
     script.command().unwrap();
-    // The next attempt asks for the same anew, and the old answer is worth nothing.
+    // The next attempt requests the same permission anew, and the old decision does not apply.
     let next = world.attempts(run).await.pop().unwrap();
     assert_ne!(next.id, run);
     let daemon = world.daemon();
@@ -324,7 +324,7 @@ pub(crate) async fn withdrawn_approval_cannot_be_allowed(world: &World) {
 
 pub(crate) async fn heartbeat_is_renewed_while_approval_is_pending(world: &World) {
     let script = script_requesting_approval(world, "a", [Step::text("Then not.")]);
-    // The guard kills an agent whose lease is not renewed, well before the request is given up.
+    // The guard kills an agent whose lease is not renewed, well before the run is given up.
     let host = world.host_with(|settings, _| {
         settings.heartbeat = Duration::from_millis(300);
         settings.heartbeat_stale = Duration::from_secs(2);
@@ -367,7 +367,7 @@ pub(crate) async fn waiting_turns_lend_slots_only_up_to_limit(world: &World) {
     let first = fire_with_approvals(world, "a", &a, |_| ()).await;
     daemon.signals().wake();
     let asks = wait_for_pending_approval(world, first).await;
-    // Another one has its slot meanwhile.
+    // The second turn uses the lent slot.
     let second = fire_with_approvals(world, "b", &b, |_| ()).await;
     daemon.signals().wake();
     assert_eq!(
@@ -378,13 +378,13 @@ pub(crate) async fn waiting_turns_lend_slots_only_up_to_limit(world: &World) {
         approval_status(world, asks.id).await,
         ApprovalStatus::Pending
     );
-    // And one that asks as well, which keeps what it has: no more than one lends its slot.
+    // The third turn also requests an approval. It keeps its slot, because only one turn may lend its slot.
     let third = fire_with_approvals(world, "c", &c, |_| ()).await;
     daemon.signals().wake();
     let asks_too = wait_for_pending_approval(world, third).await;
     let fourth = fire_with_approvals(world, "d", &d, |_| ()).await;
     daemon.signals().wake();
-    // The first goes on at once, though all slots are taken.
+    // The first turn continues at once, although all slots are in use.
     decide(world, asks.id, Verdict::Allow).await.unwrap();
     wait_for_file(&world.path("a goes on")).await;
     assert_eq!(
@@ -397,7 +397,7 @@ pub(crate) async fn waiting_turns_lend_slots_only_up_to_limit(world: &World) {
         world.wait_until_over(first).await.status(),
         RunStatus::Succeeded
     );
-    // Then the third one's slot is free for the fourth.
+    // The slot of the third turn is then free for the fourth.
     assert_eq!(
         world.wait_until_over(fourth).await.status(),
         RunStatus::Succeeded

@@ -1,4 +1,4 @@
-//! Budgets during a turn: agents that report what they use are stopped when it is too much.
+//! Budgets during a turn: an agent whose reported usage reaches a limit is stopped.
 
 use daemon::Daemon;
 use model::{automation::AutomationState, budget::Budget, run::RunStatus};
@@ -7,7 +7,7 @@ use testkit::scripted::{Event, Step};
 
 use crate::world::{World, create_file, eventually, ledger, on_demand};
 
-/// Says how full the context is, and what the session has cost.
+/// Returns a step that reports the size of the context and the cost of the session.
 fn usage_step(used: u64, cost: f64) -> Step {
     usage_step_in("USD", used, cost)
 }
@@ -59,9 +59,12 @@ pub(crate) async fn turn_over_budget_is_stopped_and_pauses_automation(world: &Wo
         .events()
         .filter(|it| **it == Event::Cancel)
         .count();
-    assert_eq!(cancelled, 1, "it was asked to stop, once");
+    assert_eq!(cancelled, 1, "the agent got one cancellation");
     let words = world.messages(run.session_id.unwrap()).await;
-    assert_eq!(words[1].1, "Half of it.", "what it said stays");
+    assert_eq!(
+        words[1].1, "Half of it.",
+        "the text before the stop is kept"
+    );
     let paused = world.automation_of(id).await;
     assert_eq!(paused.state, AutomationState::Paused);
     assert_eq!(paused.pause_reason.as_deref(), Some("budget"));
@@ -97,7 +100,7 @@ pub(crate) async fn turn_usage_is_growth_of_session_totals(world: &World) {
             usage_step(30, 0.75),
             usage_step(35, 0.8),
         ])
-        // Nothing is known of this one.
+        // This agent reports no usage.
         .prompt([Step::Echo])
         .prompt([usage_step(45, 0.1)]);
     let agent = world.agent(&script).await;
@@ -110,7 +113,7 @@ pub(crate) async fn turn_usage_is_growth_of_session_totals(world: &World) {
     }
     let of =
         |tokens: u64, micros: u64| Some(json!({ "tokens": tokens, "cost": { "USD": micros } }));
-    // The last one counts its cost anew.
+    // The last session starts its cost at zero.
     let expected = [of(120, 500_000), of(35, 300_000), None, of(10, 100_000)];
     assert_eq!(spent, expected);
     assert_eq!(tokens_today(world).await, 165);
@@ -119,7 +122,7 @@ pub(crate) async fn turn_usage_is_growth_of_session_totals(world: &World) {
 pub(crate) async fn usage_before_first_report_is_not_charged(world: &World) {
     let script = world
         .script()
-        // A memory, of which nothing is reported: as it was before anything was counted.
+        // The session has a memory without a report of usage, as from a version that did not record usage.
         .prompt([Step::Echo])
         .prompt([usage_step(90_000, 12.5), usage_step(90_040, 12.75)])
         .prompt([usage_step(90_050, 13.0)]);
@@ -188,7 +191,7 @@ pub(crate) async fn running_turn_stops_when_other_turns_exhaust_budget(world: &W
         .store()
         .set_tenant_budget(world.tenant, None, &limit, now);
     set.await.unwrap();
-    // What a turn uses is counted four times a heartbeat.
+    // The usage of a turn is written four times per heartbeat.
     let host = world.host_with(|settings, _| {
         settings.heartbeat = std::time::Duration::from_millis(400);
     });

@@ -1,4 +1,4 @@
-//! Calling turns off.
+//! The cancellation of turns.
 
 use model::run::RunStatus;
 use rustix::process::{Signal, kill_process};
@@ -21,7 +21,7 @@ pub(crate) async fn running_turn_is_cancelled_without_waiting_for_heartbeat(worl
         .prompt([Step::Echo]);
     let agent = world.agent(&script).await;
     let session = world.session(agent).await;
-    // Heartbeats are an hour apart here: only the waker can be what tells the turn.
+    // The heartbeat interval is one hour, so only a wake-up can reach the turn in time.
     let daemon = world.daemon();
     let run = world.send_message(session, "One").await;
     let next = world.send_message(session, "Two").await;
@@ -41,7 +41,7 @@ pub(crate) async fn running_turn_is_cancelled_without_waiting_for_heartbeat(worl
             .events()
             .any(|event| *event == Event::Cancel)
     );
-    // The agent ended its turn itself, so it remembers it.
+    // The agent ended its turn itself, so its memory contains the turn.
     assert_eq!(session_openings(&script), ["new", "resume"]);
     let words: Vec<_> = world
         .messages(session)
@@ -96,7 +96,7 @@ pub(crate) async fn turn_is_cancelled_while_agent_starts(world: &World) {
     let run = world.send_message(session, "One").await;
     daemon.signals().wake();
     wait_for_file(&started).await;
-    // Even where the guard is not quick to kill.
+    // The test also holds if the guard is slow.
     let guard = processes_with_marker(&run.to_string()).unwrap().into_iter();
     let mut guard = guard.filter(|process| process.command[1] == "guard");
     kill_process(guard.next().unwrap().pid, Signal::STOP).unwrap();
@@ -106,7 +106,7 @@ pub(crate) async fn turn_is_cancelled_while_agent_starts(world: &World) {
         world.wait_until_over(run).await.status(),
         RunStatus::Cancelled
     );
-    // Nothing of it is alive by the time that it is over, not only some time later.
+    // No process is alive when the run is over, not only some time later.
     crate::invariants::check(world).await;
     assert!(ledger(&script).prompts().is_empty());
     daemon.stop().await;
@@ -124,7 +124,7 @@ pub(crate) async fn queued_and_deferred_runs_are_cancelled_without_turn(world: &
     for run in [deferred, queued] {
         assert_eq!(world.cancel(run, "not wanted").await, RunStatus::Cancelled);
     }
-    // What waited behind them is next.
+    // The run that waited behind them is queued next.
     assert_eq!(world.run(last).await.status(), RunStatus::Queued);
     world.take_turns().await;
     assert_eq!(ledger(&script).prompts(), ["Three"]);

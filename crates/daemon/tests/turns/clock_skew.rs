@@ -1,6 +1,6 @@
 //! Servers that share a PostgreSQL database and whose machines show different times.
 //!
-//! The database's clock is the real one, so that what is asserted is how it lies to what the servers do.
+//! The database's clock is the real one, so the assertions compare it with the effects of the servers.
 
 use std::{sync::Arc, time::Duration};
 
@@ -25,10 +25,10 @@ use crate::{
 };
 
 const MINUTE: Duration = Duration::from_mins(1);
-/// Far beyond what a reading of the database's clock leaves open here, and far below what clocks differ by.
+/// A difference far above the uncertainty of a reading here, and far below the differences between the clocks.
 const MAX_CLOCK_DIFFERENCE: Duration = Duration::from_secs(20);
 
-/// One server of several.
+/// One of several servers.
 struct TestServer {
     host: Host,
     clock: Arc<FleetClock>,
@@ -37,10 +37,10 @@ struct TestServer {
 }
 
 impl TestServer {
-    /// A server that has a data folder and a clock of its own.
+    /// Creates a server with its own data folder and clock.
     async fn new(world: &World, name: &str, shows: Timestamp) -> Self {
         let own = Arc::new(FakeClock::new(shows));
-        // No two machines were started at the same time.
+        // The machines were started at different times, so their uptimes differ.
         let uptime = Arc::new(FakeUptime::new(shows.since(Timestamp::UNIX_EPOCH) / 1000));
         let clock = Arc::new(FleetClock::new(
             Arc::<FakeClock>::clone(&own),
@@ -71,7 +71,7 @@ impl TestServer {
         self.clock.now()
     }
 
-    /// Time passes, on its own clock as well.
+    /// Advances the uptime and the machine's clock.
     fn advance(&self, time: Duration) {
         self.uptime.advance(time);
         self.machine_clock.advance(time);
@@ -100,7 +100,7 @@ impl TestServer {
     }
 }
 
-/// Two servers that know the database's clock, and whose own clocks are ten minutes apart.
+/// Returns two servers that know the database's clock, and whose machine clocks are ten minutes apart.
 async fn two_servers(world: &World) -> [TestServer; 2] {
     let start = world.clock.now();
     let early = TestServer::new(world, "early", start).await;
@@ -112,7 +112,7 @@ async fn two_servers(world: &World) -> [TestServer; 2] {
     [early, late]
 }
 
-/// Makes an automation that is due once.
+/// Creates an automation that is due once.
 async fn create_automation_due_at(world: &World, at: Timestamp, now: Timestamp) {
     let script = world.script();
     let agent = world.agent(&script).await;
@@ -141,7 +141,7 @@ async fn servers_with_skewed_clocks_fire_once_and_on_time() {
     let due = late.now().max(early.now()).ceil_second() + 30 * MINUTE;
     create_automation_due_at(&world, due, early.now()).await;
 
-    // One whose clock was not corrected would have fired by now.
+    // A server with an uncorrected clock would have fired by now.
     let until = due.since(late.now()).saturating_sub(MINUTE);
     for member in [&early, &late] {
         member.advance(until);
@@ -181,7 +181,7 @@ async fn servers_with_skewed_clocks_stall_only_silent_workers() {
         let run = world.send_message(session, "hello").await;
         assert!(worker.try_claim(run).await);
         let (mut watch, mut at) = (HeartbeatMonitor::default(), Instant::now());
-        // For longer than a heartbeat may be silent, and than a watch that begins is in doubt.
+        // Longer than the staleness of a heartbeat, and longer than a new monitor distrusts the clock.
         for _ in 0..6 {
             worker.renew_heartbeat(run).await;
             let (host, now) = (&watcher.host, watcher.now());
@@ -191,13 +191,13 @@ async fn servers_with_skewed_clocks_stall_only_silent_workers() {
             }
             at += MINUTE;
         }
-        // What its own clock is set to changes nothing.
+        // Setting the machine's own clock changes nothing.
         worker.renew_heartbeat(run).await;
         watcher.machine_clock.advance(60 * MINUTE);
         let (host, now) = (&watcher.host, watcher.now());
         assert!(watch.tick(host, now, at).await.unwrap().is_empty());
         assert_eq!(world.run(run).await.status(), RunStatus::Delivered);
-        // Whoever is silent for too long is given up on time.
+        // A worker that sends no heartbeat for too long is given up on time.
         for (passes, given_up) in [
             (Duration::from_secs(160), vec![]),
             (2 * MAX_CLOCK_DIFFERENCE, vec![run]),
@@ -223,7 +223,7 @@ async fn stopping_server_keeps_presence_and_clock_until_last_turn_ends() {
     let session = world.session(agent).await;
     let run = world.send_message(session, "hello").await;
     let mut member = TestServer::new(&world, "slow", world.clock.now()).await;
-    // So often it shows itself.
+    // The server renews its presence at the heartbeat interval.
     member.host.settings.heartbeat = Duration::from_secs(1);
     member.clock.read(&member.host.store).await.unwrap();
     let daemon = Daemon::start_with_clock(
@@ -243,7 +243,7 @@ async fn stopping_server_keeps_presence_and_clock_until_last_turn_ends() {
     };
     let seen = eventually("the server", serving).await.last_heartbeat_at;
 
-    // By its uptime alone it would know no longer what time it is.
+    // By its uptime alone, the server would no longer know the time.
     member.advance(120 * MINUTE);
     assert!(!member.host.time_is_known());
     eventually("the time", async || {
@@ -261,7 +261,10 @@ async fn stopping_server_keeps_presence_and_clock_until_last_turn_ends() {
     let stopped = stop.await.unwrap();
     assert_eq!((stopped.finished, stopped.requeued), (1, 0));
     assert_eq!(world.run(run).await.status(), RunStatus::Succeeded);
-    assert!(serving().await.is_none(), "it has said that it is gone");
+    assert!(
+        serving().await.is_none(),
+        "the stopped server has recorded its stop"
+    );
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -271,7 +274,7 @@ async fn server_with_wrong_clock_dates_turns_by_database_clock() {
     let agent = world.agent(&script).await;
     let session = world.session(agent).await;
     let run = world.send_message(session, "hello").await;
-    // It holds it for 1970 until the database tells.
+    // The machine's clock shows 1970 until the database's clock is read.
     let member = TestServer::new(&world, "lost", Timestamp::UNIX_EPOCH).await;
     assert!(!member.host.time_is_known());
     let reference = FleetClock::new(
@@ -288,7 +291,7 @@ async fn server_with_wrong_clock_dates_turns_by_database_clock() {
     daemon.stop().await;
     assert_eq!(run.status(), RunStatus::Succeeded);
     assert!(member.host.time_is_known());
-    // No machine's time passes here but the database's.
+    // Only the database's time passes here.
     let began = reference.now();
     for at in [run.state.started_at(), run.state.ended_at()] {
         let off = at.unwrap().since(began).max(began.since(at.unwrap()));

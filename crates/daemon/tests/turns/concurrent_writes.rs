@@ -1,4 +1,4 @@
-//! Turns that go on while some of their requests wait for people.
+//! Turns that continue while some of their requests wait for a decision.
 
 use std::{
     sync::atomic::{AtomicU32, Ordering},
@@ -25,9 +25,9 @@ use crate::{
     world::{World, eventually},
 };
 
-/// The ledger of a worker whose writes wait for each other, as those of one run do in a database. What is
-/// asked first is allowed once the second holds what the others wait for; and that goes on only once one
-/// of them waits.
+/// The storage of a worker whose writes wait for each other, as the writes of one run do in a database. The first
+/// approval is allowed once the second holds the lock that the other writes wait for. The second continues only once
+/// one of them waits.
 struct SerializedWrites {
     inner: WorkerTurnStore,
     write_lock: Mutex<()>,
@@ -39,7 +39,7 @@ struct SerializedWrites {
 }
 
 impl SerializedWrites {
-    /// Writes once nobody else does.
+    /// Writes once no other write is in progress.
     async fn write<T>(&self, write: BoxFuture<'_, T>) -> T {
         self.writes_started.fetch_add(1, Ordering::SeqCst);
         let row = if let Ok(row) = self.write_lock.try_lock() {
@@ -100,7 +100,7 @@ pub(crate) async fn updates_are_recorded_while_approval_is_pending(world: &World
     if let Step::RequestPermission { times, .. } = &mut both {
         *times = 2;
     }
-    // It says each answer as it comes.
+    // The agent reports each answer as it arrives.
     let script = world.script().prompt([both]);
     let run = fire_with_approvals(world, "a", &script, |_| ()).await;
     let (host, now) = (&world.host, world.clock.now());
@@ -142,7 +142,7 @@ pub(crate) async fn updates_are_recorded_while_approval_is_pending(world: &World
     let words = words.filter(|(role, _)| role == "assistant");
     let words: Vec<_> = words.map(|(_, content)| content).collect();
     assert_eq!(words, [format!("{told}\n\n{told}")]);
-    // No write of the turn kept another one from being done.
+    // No write of the turn blocked another one forever.
     let [begun, done] =
         [&ledger.writes_started, &ledger.writes_finished].map(|count| count.load(Ordering::SeqCst));
     assert!(begun > 0);

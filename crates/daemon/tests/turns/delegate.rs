@@ -1,6 +1,6 @@
-//! Delegation for turn stores that wrap the one of a worker.
+//! The delegation that test doubles of the storage port share.
 
-/// Delegates methods of [`turn::TurnStore`] to the field `inner`.
+/// Delegates the given methods to the field `inner`.
 macro_rules! delegate {
     () => {
         delegate!(begin);
@@ -91,6 +91,6 @@ macro_rules! delegate {
     };
 }
 
-/// The future that a turn store returns.
+/// The result of a method of the storage port.
 pub(crate) type StoreFuture<'a, T> =
     futures::future::BoxFuture<'a, Result<T, turn::TurnStoreError>>;

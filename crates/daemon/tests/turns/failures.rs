@@ -1,4 +1,4 @@
-//! Failures of the machinery: what is tried again, what is not, and what people see of it.
+//! Failures of agents and workers: retries, ends without a retry, and their notices.
 
 use model::{
     agent::AgentConfig,
@@ -20,7 +20,7 @@ pub(crate) async fn missing_agent_command_exhausts_attempts(world: &World) {
     for number in 1..3 {
         let attempts = world.attempts(first.id).await;
         assert_eq!(attempts.len(), number + 1);
-        // Until the last one the automation has not failed.
+        // The automation has no failure before the last attempt.
         assert_eq!(world.automation_of(id).await.consecutive_failures, 0);
         world.take_after_backoff(&attempts[number]).await;
     }
@@ -58,7 +58,7 @@ pub(crate) async fn agent_exit_before_initialize_is_retried(world: &World) {
     let attempts = world.attempts(run.id).await;
     let again = world.take_after_backoff(&attempts[1]).await;
     assert_eq!(again.status(), RunStatus::Succeeded, "{again:#?}");
-    // No agent had seen the words before: they are sent as they are.
+    // No agent had received the message before, so it is sent unchanged.
     assert_eq!(ledger(&script).prompts(), ["Go"]);
 }
 
@@ -106,7 +106,7 @@ pub(crate) async fn retry_after_crash_in_answer_prompts_with_interruption(world:
             .iter()
             .any(|row| row.kind.as_str() == "tool_call" && row.content == "pay")
     );
-    // The words of the person are shown once.
+    // The transcript shows the person's message once.
     assert_eq!(
         transcript
             .iter()
@@ -163,7 +163,7 @@ pub(crate) async fn unknown_sign_in_method_fails_without_retry(world: &World) {
     assert!(notice.contains("browser"), "{notice}");
     assert!(ledger(&script).prompts().is_empty());
 
-    // An agent that names the way signs in, in each process.
+    // An agent with a configured method signs in with each process.
     let mut config = AgentConfig::new(script.command().unwrap());
     config.authenticate = Some("browser".into());
     world.agent_with(&config).await;
@@ -215,7 +215,7 @@ pub(crate) async fn automation_pauses_after_consecutive_failures(world: &World) 
         world.take_turn(fired).await;
         counts.push(world.automation_of(id).await.consecutive_failures);
     }
-    // A success begins the count anew.
+    // A success resets the count.
     assert_eq!(counts, [1, 0, 1, 2]);
     let automation = world.automation_of(id).await;
     assert_eq!(automation.state.as_str(), "paused");
@@ -226,7 +226,7 @@ pub(crate) async fn automation_pauses_after_consecutive_failures(world: &World) 
             .unwrap()
             .contains("2 consecutive failures")
     );
-    // Nothing is due while it is paused.
+    // A paused automation is never due.
     world.clock.advance(std::time::Duration::from_hours(48));
     world.fire_due().await;
     assert_eq!(world.runs().await.len(), 4);

@@ -1,4 +1,4 @@
-//! Attempts that were given up, and go on all the same.
+//! Attempts that were given up and continue nevertheless.
 
 use std::{
     os::unix::{fs::MetadataExt as _, process::ExitStatusExt as _},
@@ -20,7 +20,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::world::{World, create_file, eventually, wait_for_file};
 
-/// A turn in mid-flight, and what makes it go on.
+/// Returns a script whose turn waits, and the file that lets it continue.
 fn script_waiting_in_prompt(world: &World, then: impl IntoIterator<Item = Step>) -> Script {
     let mut steps = vec![
         Step::text("I begin"),
@@ -31,7 +31,7 @@ fn script_waiting_in_prompt(world: &World, then: impl IntoIterator<Item = Step>)
     world.script().prompt(steps)
 }
 
-/// Begins a turn, waits until it has been seen to speak, and gives it up.
+/// Begins a turn, waits until its agent has sent text, and gives the run up.
 async fn start_and_stall_turn(
     world: &World,
     script: &Script,
@@ -73,7 +73,7 @@ async fn assert_nothing_was_written(
     .await;
     assert_eq!(world.snapshot(session).await, before);
     assert_eq!(world.run(run).await.status(), RunStatus::Stalled);
-    // What it had said by then was kept, and that it was interrupted is said.
+    // The transcript keeps the text up to then, and has a notice of the interruption.
     let words: Vec<_> = world
         .messages(session)
         .await
@@ -173,7 +173,8 @@ pub(crate) async fn agent_of_deleted_session_is_killed_at_next_heartbeat(world: 
 }
 
 pub(crate) async fn leftovers_of_worker_without_runs_are_killed_before_next_turn(world: &World) {
-    // Killed with its guards: only what it started tells whose it was, and no run leads there any more.
+    // The worker was killed together with its guards. Only the mark of its processes names the worker, and no run leads
+    // to them.
     let next = world.successor();
     let left = Path::new("workers").join(format!("{}.lock", world.host.worker));
     let sign = std::fs::metadata(world.path("").join(left)).unwrap();
@@ -185,7 +186,7 @@ pub(crate) async fn leftovers_of_worker_without_runs_are_killed_before_next_turn
         .kill_on_drop(true)
         .spawn()
         .unwrap();
-    // Its environment is seen when its exec is over, which its answer tells.
+    // The environment of the process is visible once its exec is done, and its reply proves that.
     let (mut says, mut hears) = (left.stdin.take().unwrap(), left.stdout.take().unwrap());
     says.write_all(b"?").await.unwrap();
     hears.read_exact(&mut [0]).await.unwrap();
@@ -194,7 +195,8 @@ pub(crate) async fn leftovers_of_worker_without_runs_are_killed_before_next_turn
     let run = world.send_message(session, "Go on").await;
     let taken = daemon::take_standalone_turn(&next, run, CancellationToken::new()).await;
     assert_eq!(taken.unwrap().status(), RunStatus::Succeeded);
-    // It has said nothing since, so that this is where its output ends, or where it goes on.
+    // The process has written nothing since. So the next read finds the end of its output, or a reply if it still
+    // lives.
     let goes_on = says.write_all(b"?").await.is_ok() && hears.read_exact(&mut [0]).await.is_ok();
     assert!(!goes_on, "the turn was taken beside it");
     assert_eq!(left.wait().await.unwrap().signal(), Some(9));

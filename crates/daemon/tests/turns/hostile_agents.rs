@@ -1,4 +1,4 @@
-//! Agents that harm or break the rules: what a turn makes of them, and that it ends.
+//! Agents that misbehave: the outcome of each turn, and the proof that it ends.
 
 use model::{entity::Run, run::RunStatus};
 use serde_json::json;
@@ -6,14 +6,14 @@ use testkit::scripted::{Crash, OnRestore, Script, Step};
 
 use crate::world::{TEST_TIMEOUT, World, eventually, ledger, on_demand, session_openings};
 
-/// Takes one turn of an agent in a session of its own.
+/// Takes one turn of an agent in a new session.
 async fn take_turn_of(world: &World, script: &Script) -> Run {
     let agent = world.agent(script).await;
     let session = world.session(agent).await;
     world.send_and_take_turn(session, "Go").await
 }
 
-/// The turn failed for this reason and says so with these words; it is not tried again.
+/// Checks that the turn failed for this reason with this text, and that it is not retried.
 pub(crate) async fn assert_failed(world: &World, run: &Run, reason: &str, words: &str) {
     assert_eq!(run.status(), RunStatus::Failed, "{run:#?}");
     assert_eq!(run.state.reason(), Some(reason), "{run:#?}");
@@ -41,7 +41,7 @@ pub(crate) async fn line_of_100_megabytes_fails_turn(world: &World) {
     )
     .await;
     assert_eq!(world.attempts(run.id).await.len(), 1);
-    // What was said before is kept.
+    // The text from before the failure is kept.
     let words = world.messages(run.session_id.unwrap()).await;
     assert!(words.iter().any(|(_, text)| text == "I begin"), "{words:?}");
 }
@@ -89,17 +89,17 @@ pub(crate) async fn agent_exit_reason_depends_on_stage(world: &World) {
         (
             before_initialize,
             "start",
-            "start an agent: it ended with exit code 9",
+            "the agent ended before it was ready, with exit code 9",
         ),
         (
             before_session,
             "agent_exited",
-            "open a session: the agent ended with exit code 9",
+            "the agent ended before it opened the session, with exit code 9",
         ),
         (
             in_prompt,
             "agent_exited",
-            "answer: it ended with exit code 9",
+            "the agent ended before it answered, with exit code 9",
         ),
     ] {
         let run = take_turn_of(world, &script).await;
@@ -133,32 +133,32 @@ pub(crate) async fn invalid_restore_reply_fails_turn_with_reason(world: &World) 
         (
             OnRestore::AnotherSession,
             "protocol",
-            "it restored the session \"scripted-other\" instead of scripted-1",
+            "the agent restored session \"scripted-other\" instead of `scripted-1`",
         ),
         (
             refused(-32601, "what?"),
             "restore",
-            "the agent answered -32601: what?",
+            "the agent replied with error -32601: what?",
         ),
         (
             refused(-32602, "bad cwd"),
             "restore",
-            "the agent answered -32602: bad cwd",
+            "the agent replied with error -32602: bad cwd",
         ),
         (
             refused(-32603, "oops"),
             "restore",
-            "the agent answered -32603: oops",
+            "the agent replied with error -32603: oops",
         ),
         (
             refused(-32000, "sign in"),
             "sign_in",
-            "the agent wants a sign-in",
+            "the agent requires a sign-in",
         ),
         (
             refused(7, &endless),
             "restore",
-            "the agent answered 7: no no",
+            "the agent replied with error 7: no no",
         ),
         (
             refused(-32003, "busy"),

@@ -1,4 +1,4 @@
-//! What must hold whatever happened, looked at after each scenario.
+//! The invariants, checked after each scenario.
 
 use std::collections::HashSet;
 
@@ -11,7 +11,7 @@ use testkit::{
 
 use crate::world::World;
 
-/// Panics where one of them does not hold.
+/// Panics if an invariant is violated.
 pub(crate) async fn check(world: &World) {
     let runs = world.runs().await;
     check_one_first_attempt_per_instant(&runs);
@@ -33,7 +33,10 @@ fn check_one_first_attempt_per_instant(runs: &[Run]) {
     let mut seen = HashSet::new();
     for run in runs.iter().filter(|run| run.attempt == 1) {
         if let (Some(trigger), Some(instant)) = (run.trigger_id, run.scheduled_for) {
-            assert!(seen.insert((trigger, instant)), "a second one: {run:#?}");
+            assert!(
+                seen.insert((trigger, instant)),
+                "a second run of the same instant: {run:#?}"
+            );
         }
     }
 }
@@ -65,7 +68,7 @@ async fn check_logs_without_gap(world: &World) {
             .await
             .unwrap();
         let numbers: Vec<i64> = events.iter().map(|event| event.seq).collect();
-        // Retention removes the beginning of a log, and nothing else of it.
+        // Retention removes only the beginning of a log.
         let oldest = store
             .oldest_event_seq(Scope::System, session.id)
             .await
@@ -75,7 +78,7 @@ async fn check_logs_without_gap(world: &World) {
     }
 }
 
-/// Turns of one agent session never overlap, and no success is claimed that no agent knows of.
+/// Checks that turns of one agent session never overlap, and that an agent's log confirms each success.
 fn check_successes_against_agents(world: &World, runs: &[Run]) {
     let mut ended = 0;
     for entry in std::fs::read_dir(world.home.path()).unwrap() {

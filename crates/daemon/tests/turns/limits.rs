@@ -1,4 +1,4 @@
-//! Turns that take too long.
+//! Turns that exceed their time limits.
 
 use std::fs;
 
@@ -11,8 +11,8 @@ use turn::{TurnControl, execute};
 
 use crate::world::{World, ledger, on_demand};
 
-/// Takes an automation's turn that may be silent and take as many seconds as said, with an agent that
-/// gets no time to end.
+/// Takes an automation's turn with these limits of silence and total time in seconds, with an agent that gets no time
+/// to end.
 async fn take_limited_turn(world: &World, script: &Script, silence: u32, whole: u32) -> RunId {
     let agent = world.agent(script).await;
     let mut new = on_demand(agent);
@@ -31,8 +31,8 @@ async fn take_limited_turn(world: &World, script: &Script, silence: u32, whole: 
     run
 }
 
-/// Starts a process that leaves its group, its session and its environment, before it is prompted: how
-/// long that takes is no silence. Then it is silent.
+/// Returns a script that starts a process which leaves its group, its session and its environment. That happens before
+/// the prompt, so its duration does not count as silence. Then the agent is silent.
 fn silent_script(world: &World) -> Script {
     let mut script = world.script().prompt([Step::text("I begin"), Step::Stall]);
     script.before_initialize = vec![Step::Grandchild {
@@ -52,7 +52,7 @@ async fn assert_stopped(world: &World, run: RunId, reason: &str, notice: &str) {
     let run = world.run(run).await;
     assert_eq!(run.status(), RunStatus::Failed, "{run:#?}");
     assert_eq!(run.state.reason(), Some(reason));
-    // Too slow once is too slow again.
+    // A turn that exceeded its limit is not retried.
     assert_eq!(world.attempts(run.id).await.len(), 1);
     assert_grandchild_is_dead(world);
     let words = world.messages(run.session_id.unwrap()).await.into_iter();

@@ -1,4 +1,4 @@
-//! The loops: on time, side by side, and sober about clocks.
+//! The loops: punctuality, concurrency, and clocks that are set.
 
 use std::time::Duration;
 
@@ -13,8 +13,7 @@ use testkit::scripted::{Event, Script, Step};
 
 use crate::world::{World, at, automation, create_file, eventually, ledger, wait_for_file};
 
-/// How long the loops may take to see that a clock has moved, with the worst that a busy machine
-/// adds to the second that they sleep at a time.
+/// The longest time until the loops notice that a clock was set: one second of sleep, plus the delay of a busy machine.
 const CLOCK_REACTION_TIMEOUT: Duration = Duration::from_secs(10);
 
 pub(crate) async fn scheduler_sleeps_until_due_instant(world: &World) {
@@ -28,7 +27,7 @@ pub(crate) async fn scheduler_sleeps_until_due_instant(world: &World) {
     world.fire_due().await;
     world.take_turns().await;
 
-    // A microsecond before its time nothing is due, and the next look is wanted at it.
+    // A microsecond before the instant, no trigger is due, and the tick requests the instant as its next time.
     world
         .clock
         .set(due.saturating_sub(Duration::from_micros(1)));
@@ -36,7 +35,7 @@ pub(crate) async fn scheduler_sleeps_until_due_instant(world: &World) {
     let tick = scheduler::tick(&world.host, now).await.unwrap();
     assert_eq!((tick.started, tick.next), (0, Some(due)));
 
-    // Nobody wakes the loops; the safety net is an hour away.
+    // No signal wakes the loops, and the polling interval is one hour.
     let daemon = world.daemon();
     world.clock.set(due);
     let second = eventually("the second run", async || {
@@ -69,7 +68,7 @@ pub(crate) async fn trigger_due_during_fire_burst_fires_in_same_tick(world: &Wor
     one.triggers = vec![once(due + Duration::from_micros(1))];
     let one = world.create_automation(&one).await;
 
-    // It was not due when the look began, and is by the second transaction.
+    // The trigger was not due when the tick began, and is due at the second transaction.
     world.clock.set(due + Duration::from_micros(1));
     let tick = scheduler::tick(&world.host, due).await.unwrap();
     assert_eq!(tick.next, None);
@@ -78,7 +77,7 @@ pub(crate) async fn trigger_due_during_fire_burst_fires_in_same_tick(world: &Wor
     assert_eq!(own.count(), 1);
 }
 
-/// A script in a folder of its own, whose turn says that it has begun and waits to go on.
+/// Returns a script in its own folder, whose turn reports its start and then waits for a file.
 fn script_waiting_for_file(world: &World, name: &str) -> Script {
     Script::new(world.path(name)).prompt([
         Step::Touch(world.path(&format!("{name} began"))),
@@ -102,7 +101,7 @@ pub(crate) async fn concurrent_turns_do_not_exceed_slots(world: &World) {
     for name in ["a", "b"] {
         wait_for_file(&world.path(&format!("{name} began"))).await;
     }
-    // Both slots were claimed for at once, so the third was left behind and stays so.
+    // The claim filled both slots at once, so the third run stays queued.
     assert_eq!(world.run(runs[2]).await.status(), RunStatus::Queued);
     daemon.signals().wake();
     create_file(&world.path("a goes on"));
@@ -139,7 +138,7 @@ pub(crate) async fn concurrent_turns_do_not_exceed_slots(world: &World) {
 }
 
 pub(crate) async fn two_automations_run_concurrently(world: &World) {
-    // Each can end only while the other one runs.
+    // Each of the two turns can end only while the other one runs.
     for (name, other) in [("a", "b"), ("b", "a")] {
         let script = Script::new(world.path(name)).prompt([
             Step::Touch(world.path(&format!("{name} began"))),
@@ -218,11 +217,11 @@ pub(crate) async fn clock_changes_fire_nothing_twice_or_early(world: &World) {
         world.runs().await.len()
     };
     assert_eq!(fired_at("2026-11-23T08:00:00Z").await, 1);
-    // Back by hours, and to the same instant a second time.
+    // The clock is set back by hours, and reaches the same instant a second time.
     assert_eq!(fired_at("2026-11-23T05:00:00Z").await, 1);
     assert_eq!(fired_at("2026-11-23T08:00:00Z").await, 1);
     assert_eq!(fired_at("2026-11-23T11:00:00Z").await, 1);
-    // Forward by fifty years: what was missed is one row, and the latest instant is made up for.
+    // The clock is set forward by fifty years: the missed instants are one row, and the latest instant is caught up.
     assert_eq!(fired_at("2076-11-23T11:00:00Z").await, 3);
     let runs = world.runs().await;
     let missed = runs
@@ -232,10 +231,10 @@ pub(crate) async fn clock_changes_fire_nothing_twice_or_early(world: &World) {
     assert_eq!(missed.state.occurrences(), 50 * 365 + 12);
     let latest = runs.iter().filter_map(|run| run.scheduled_for).max();
     assert_eq!(latest, Some(at("2076-11-23T08:00:00Z")));
-    // And back: what is recorded as dealt with is not due again.
+    // The clock is set back again: recorded instants are not due again.
     assert_eq!(fired_at("2026-11-25T11:00:00Z").await, 3);
 
-    // Until a person has the schedule worked out anew, from now.
+    // Until a person makes the schedule start again from now.
     let now = world.clock.now();
     let (store, scope) = (world.store(), world.scope());
     let paused = store.pause_automation(scope, id, "the clock was wrong", now);
@@ -262,7 +261,7 @@ pub(crate) async fn running_turn_survives_clock_changes(world: &World) {
         "2076-11-23T20:00:00Z",
     ] {
         world.clock.set(at(now));
-        // After a leap forward everybody beats at once, by the new clock.
+        // After a leap forward, each worker renews its heartbeats by the new clock.
         if now > "2026-11-23T08:00:00Z" {
             let renewed = eventually("a heartbeat", async || {
                 beats().await.filter(|beat| *beat == at(now))
@@ -280,8 +279,8 @@ pub(crate) async fn running_turn_survives_clock_changes(world: &World) {
     daemon.stop().await;
 }
 
-/// Has a machine sleep for eight hours. Gives the hours for which an hourly automation's agent was
-/// prompted, in the order in which it was, and how many were missed.
+/// Suspends a machine for eight hours. Returns the hours of the prompts of an hourly automation, in their order, and
+/// the number of missed instants.
 async fn sleep_eight_hours(world: &World, catch_up: CatchUp) -> (Vec<u32>, i64) {
     let script = world.script();
     let agent = world.agent(&script).await;
@@ -299,7 +298,7 @@ async fn sleep_eight_hours(world: &World, catch_up: CatchUp) -> (Vec<u32>, i64) 
     });
     world.wait_until_over(look.await.id).await;
 
-    // The lid is closed and opened; nobody wakes anything.
+    // The machine is suspended and resumed; no signal wakes the loops.
     world.clock.set(at("2026-11-23T16:30:00Z"));
     let due = at("2026-11-23T16:00:00Z");
     let caught_up = eventually("the latest run", async || {
@@ -315,7 +314,7 @@ async fn sleep_eight_hours(world: &World, catch_up: CatchUp) -> (Vec<u32>, i64) 
     daemon.stop().await;
     let ledger = ledger(&script);
     let prompts = ledger.prompts().into_iter();
-    // The prompt says for when it is: `Mon 2026-11-23 09:00:00 +00:00 UTC`.
+    // The prompt names its instant: `Mon 2026-11-23 09:00:00 +00:00 UTC`.
     let hour = |prompt: &str| {
         prompt.split_once("2026-11-23 ").unwrap().1[..2]
             .parse()

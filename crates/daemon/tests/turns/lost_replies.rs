@@ -1,4 +1,4 @@
-//! What was done in the database, and the answer never came.
+//! Committed writes whose replies are lost.
 
 use std::{
     fs,
@@ -13,7 +13,7 @@ use turn::{TurnEnd, TurnStore, TurnStoreError};
 
 use crate::world::{World, eventually, ledger};
 
-/// The ledger of a worker whose connection breaks after the first beginning was done.
+/// The storage of a worker whose connection fails after the first begin was committed.
 struct FailingFirstBegin {
     inner: WorkerTurnStore,
     begins: AtomicU32,
@@ -92,11 +92,11 @@ pub(crate) async fn begin_with_lost_reply_is_requeued_immediately(world: &World)
     );
     assert_eq!(
         world.last_notice(session).await,
-        "The turn was interrupted: the server lost touch with the database as it began and handed it back. It \
-         will be taken up again."
+        "The turn was interrupted: the server lost the connection to the database while the turn began, and \
+         the input was requeued. It will be taken up again."
     );
 
-    // Nobody has seen the words yet, so that they are as they were said.
+    // No agent has received the message yet, so it is sent unchanged.
     let second = world.take_turn(second.id).await;
     assert_eq!(second.status(), RunStatus::Succeeded, "{second:#?}");
     assert_eq!(second.interrupted_run_id, None);
@@ -145,7 +145,7 @@ pub(crate) async fn claim_with_lost_reply_is_taken_up_by_claiming_worker(world: 
     let script = world.script().prompt([Step::Echo]);
     let agent = world.agent(&script).await;
     let session = world.session(agent).await;
-    // What every claim looks at first is away, so that claims fail.
+    // Rename the folder that every claim reads first, so that claims fail.
     let (workers, away) = (world.path("workers"), world.path("away"));
     fs::rename(&workers, &away).unwrap();
     let daemon = world.daemon();

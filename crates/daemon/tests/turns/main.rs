@@ -1,6 +1,6 @@
-//! Turns from due to done, with real agent processes, on both databases.
+//! Turns from the due instant to the end, with real agent processes, on both databases.
 //!
-//! What the product claims is compared with what the agents' own ledgers say.
+//! The tests compare the product's records with the agents' own prompt logs.
 
 #![expect(clippy::unwrap_used, reason = "tests and their helpers")]
 
@@ -32,7 +32,7 @@ mod session_memory;
 mod stops;
 mod world;
 
-/// Makes a test of each scenario for each database.
+/// Creates a test of each scenario for each database.
 macro_rules! scenarios {
     ($($file:ident: [$($scenario:ident),* $(,)?])*) => {
         mod on_sqlite {

@@ -1,4 +1,4 @@
-//! Answers go out as signed notifications, whatever happens to whoever sends and receives them.
+//! Answers are delivered as signed notifications, whatever fails at the sender or the receiver.
 
 use std::time::Duration;
 
@@ -21,7 +21,7 @@ use webhook::{HeaderMap, Sender};
 
 use crate::world::{World, eventually, on_demand};
 
-/// A request as it came, and the connection on which it is answered.
+/// A received request, and the connection for its response.
 struct Request {
     headers: HeaderMap,
     body: Vec<u8>,
@@ -114,7 +114,7 @@ impl Hook {
             .map(|one| one.state.status())
     }
 
-    /// Answers the next request.
+    /// Replies to the next request.
     async fn reply_to_next(&self, status: u16) -> String {
         let request = Request::read(&self.listener).await;
         let id = request.id();
@@ -128,7 +128,7 @@ fn sender(world: &World) -> Sender {
     Sender::new(allowance, limits::DELIVERY_TIMEOUT).unwrap()
 }
 
-/// Takes a turn, and has its answer told to an endpoint.
+/// Takes a turn and creates the delivery of its answer.
 async fn create_delivery_of_turn(world: &World, hook: &Hook) {
     let agent = world.agent(&world.script()).await;
     let session = world.session(agent).await;
@@ -176,7 +176,7 @@ pub(crate) async fn automation_answer_carries_channel_of_its_session(world: &Wor
     };
     let hook = Hook::new(world, "hook").await;
     let agent = world.agent(&world.script()).await;
-    // A channel's session, and another one in which its person made the automation.
+    // The session of a channel, and the session in which its person created the automation.
     let here = channel_session(world, agent, "slack:C1:17", channel("C1", "17")).await;
     channel_session(world, agent, "slack:C2:18", channel("C2", "18")).await;
     let bound = NewAutomation {
@@ -207,7 +207,7 @@ pub(crate) async fn automation_answer_carries_channel_of_its_session(world: &Wor
     }
 }
 
-/// Begins the session of a channel.
+/// Creates the session of a channel.
 async fn channel_session(world: &World, agent: AgentId, key: &str, channel: Channel) -> SessionId {
     let now = world.clock.now();
     let id = SessionId::generate(now, &*world.host.entropy);
@@ -229,7 +229,7 @@ async fn channel_session(world: &World, agent: AgentId, key: &str, channel: Chan
     id
 }
 
-/// Reads a request; time has to pass for the loop to look at the feed again.
+/// Reads a request. Advances the clock, so that the loop polls the feed again.
 async fn read_request_advancing_clock(world: &World, hook: &Hook) -> Request {
     let mut reading = std::pin::pin!(Request::read(&hook.listener));
     loop {
@@ -253,7 +253,7 @@ pub(crate) async fn failed_delivery_is_retried_with_same_id_until_success(world:
         );
         assert_eq!(sent.unwrap(), 1);
         ids.push(id);
-        // Before its time it is not sent.
+        // The delivery is not sent before its retry is due.
         assert_eq!(
             send_batch(&world.host, &sender, hook.endpoint)
                 .await
@@ -275,7 +275,7 @@ pub(crate) async fn unrecorded_delivery_is_resent_with_same_id_after_lease(world
     create_delivery_of_turn(world, &hook).await;
     let sender = sender(world);
     let first = {
-        // Whoever sends is lost when the receiver has it, and before anybody knows.
+        // The sender dies after the receiver has the request and before the response.
         let mut sending = std::pin::pin!(send_batch(&world.host, &sender, hook.endpoint));
         tokio::select! {
             sent = &mut sending => panic!("{sent:?} without an answer"),
@@ -310,7 +310,7 @@ pub(crate) async fn slow_receiver_does_not_delay_others(world: &World) {
         "both are told at once"
     );
     let server = daemon::Daemon::start(world.host.clone());
-    // It has it, and says nothing.
+    // The receiver has the request and sends no response.
     let silent = Request::read(&slow.listener).await;
     quick.reply_to_next(200).await;
     eventually("a delivery that arrived", async || {

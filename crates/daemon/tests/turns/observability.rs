@@ -1,4 +1,4 @@
-//! What those see who watch the server: its figures, and a span for each turn.
+//! The observability of a server: its metrics, and a span for each turn.
 
 use std::{
     io,
@@ -23,7 +23,7 @@ use turn::TurnStore as _;
 
 use crate::world::{World, at, automation, eventually, on_demand};
 
-/// The figures of a world's host, which are looked into line by line.
+/// The metrics of a world's host, as lines.
 struct MetricLines(String);
 
 impl MetricLines {
@@ -56,7 +56,7 @@ pub(crate) async fn metrics_count_and_time_fires_claims_and_turns(world: &World)
     world.clock.advance(Duration::from_secs(7));
     let daemon = world.daemon();
     world.wait_until_over(said).await;
-    // It looks three seconds after the instant.
+    // The tick is three seconds after the instant.
     world.clock.set(at("2026-11-23T08:00:03Z"));
     daemon.signals().wake();
     let fired = eventually("the run that is fired", async || {
@@ -73,7 +73,7 @@ pub(crate) async fn metrics_count_and_time_fires_claims_and_turns(world: &World)
         "matins_fire_lag_seconds_bucket{le=\"5.0\"} 1",
         "matins_fire_lag_seconds_sum 3.0",
         "matins_claim_latency_seconds_count 2",
-        // An occurrence has waited since its instant.
+        // An occurrence waits from its instant on.
         "matins_queue_wait_seconds_bucket{le=\"2.5\"} 0",
         "matins_queue_wait_seconds_bucket{le=\"5.0\"} 1",
         "matins_queue_wait_seconds_bucket{le=\"10.0\"} 2",
@@ -135,7 +135,7 @@ pub(crate) async fn metrics_count_failure_after_cancel_as_cancelled(world: &Worl
     let ledger = WorkerTurnStore::new(world.host.clone());
     let begun = ledger.begin(run).await.unwrap();
     assert!(matches!(begun, StartReply::Started(_)), "{begun:?}");
-    // Its worker has not heard of it when the agent dies.
+    // The agent dies before its worker has read the cancellation.
     world.cancel(run, "not wanted").await;
     let died = Outcome::Failed(RunFailure {
         kind: FailureKind::AgentExited,
@@ -172,7 +172,7 @@ pub(crate) async fn metrics_count_stalled_run_once_and_not_as_turn(world: &World
         let tick = daemon::watchdog::tick(&world.host, now).await.unwrap();
         assert_eq!(tick, given_up);
     }
-    // What its worker writes later changes nothing, and counts for nothing.
+    // Later writes of that worker change nothing and are not counted.
     let done = TurnResult::with_outcome(Outcome::Cancelled("too late".into()));
     let settled = ledger.finish(run, done).await.unwrap();
     assert_eq!(settled, WriteOutcome::Fenced);
@@ -206,7 +206,7 @@ pub(crate) async fn metrics_count_loop_errors_by_loop_name(world: &World) {
     daemon.stop().await;
 }
 
-/// Keeps what is told of spans.
+/// A subscriber that collects the output about spans.
 #[derive(Clone, Default)]
 struct SpanLog(Arc<Mutex<Vec<u8>>>);
 

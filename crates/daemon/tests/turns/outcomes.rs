@@ -1,4 +1,4 @@
-//! How turns end that their agent ends.
+//! The outcomes of turns that their agents end.
 
 use model::{limits, run::RunStatus};
 use testkit::scripted::{Script, Step};
@@ -25,7 +25,7 @@ pub(crate) async fn stop_reasons_map_to_distinct_outcomes(world: &World) {
         (
             "cancelled",
             RunStatus::Failed,
-            "The turn failed: the agent ended it as cancelled, and nobody had called it off.",
+            "The turn failed: the agent ended it as cancelled without a request to cancel it.",
         ),
     ];
     let says = |script: Script, reason: &str| {
@@ -43,7 +43,7 @@ pub(crate) async fn stop_reasons_map_to_distinct_outcomes(world: &World) {
         assert_eq!(run.status(), status, "{run:#?}");
         assert_eq!(run.state.stop_reason(), Some(reason));
         assert_eq!(run.state.reason(), Some(reason));
-        // None of them is tried again.
+        // None of these outcomes is retried.
         assert_eq!(world.attempts(run.id).await.len(), 1);
         let transcript = world.transcript(session).await;
         let [.., answer, end] = transcript.as_slice() else {
@@ -58,7 +58,7 @@ pub(crate) async fn stop_reasons_map_to_distinct_outcomes(world: &World) {
         (run.status(), run.state.reason()),
         (RunStatus::Succeeded, None)
     );
-    // Whatever the reason, the turn had ended and the agent's session is the seat's memory.
+    // Whatever the stop reason, the agent ended its turn, so its session is the seat's memory.
     let opened = session_openings(&script);
     assert_eq!(opened, ["new", "resume", "resume", "resume", "resume"]);
 }
@@ -110,7 +110,7 @@ pub(crate) async fn prompt_error_fails_turn_and_keeps_partial_answer(world: &Wor
     let run = world.send_and_take_turn(session, "Two").await;
     assert_eq!(run.status(), RunStatus::Failed, "{run:#?}");
     assert_eq!(run.state.reason(), Some("agent_error"));
-    // The agent's own answer is no failure of the machinery.
+    // An error reply of the agent is not retried.
     assert_eq!(world.attempts(run.id).await.len(), 1);
     let transcript = world.transcript(session).await;
     let said = transcript
@@ -154,7 +154,7 @@ pub(crate) async fn answer_over_size_limit_is_truncated_with_notice(world: &Worl
     assert!(answer.content.starts_with("åx"));
     assert_eq!(
         world.last_notice(session).await,
-        "The answer was longer than 4 MiB; the rest of it was not kept."
+        "The answer was longer than 4 MiB; the rest was not kept."
     );
 }
 
@@ -188,6 +188,6 @@ pub(crate) async fn oversized_session_fails_until_automation_is_reset(world: &Wo
     let anew = turn().await;
     assert_eq!(anew.status(), RunStatus::Succeeded, "{anew:#?}");
     assert_ne!(anew.session_id, first.session_id);
-    // Nobody shortened the conversation and went on in it.
+    // The agent got a new session instead of a shortened conversation.
     assert_eq!(session_openings(&script), ["new", "resume", "new"]);
 }

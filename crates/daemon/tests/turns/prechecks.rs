@@ -1,4 +1,4 @@
-//! Commands that are asked before the model.
+//! Prechecks: commands that run before the turn.
 
 use std::{path::PathBuf, time::Duration};
 
@@ -19,13 +19,13 @@ use turn::TurnControl;
 
 use crate::world::{World, eventually, ledger, on_demand, wait_for_file};
 
-/// Words of a shell.
+/// Returns a precheck that runs a shell script.
 fn shell_precheck(words: &str) -> Precheck {
     let command = ["/bin/sh", "-c", words].map(str::to_owned);
     Precheck::new(command.to_vec())
 }
 
-/// An automation that asks, and the script of its agent.
+/// Creates an automation with a precheck. Returns it with the script of its agent.
 async fn automation_with_precheck(
     world: &World,
     script: &Script,
@@ -38,7 +38,7 @@ async fn automation_with_precheck(
     new
 }
 
-/// Fires such an automation and takes the turn of its run.
+/// Fires such an automation and takes its turn.
 async fn take_turn_with_precheck(world: &World, script: &Script, precheck: Precheck) -> Run {
     let new = automation_with_precheck(world, script, precheck).await;
     let run = world.fire(world.create_automation(&new).await).await;
@@ -82,7 +82,7 @@ pub(crate) async fn declining_precheck_skips_run_and_starts_no_agent(world: &Wor
     assert_eq!(kept["ended"], "exit code 1");
     assert_eq!(kept["output_tail"], "nothing new\n");
     assert!(!script.prompt_log_path().exists(), "an agent was started");
-    // It leaves no empty conversation.
+    // The skipped run leaves no empty session.
     let gone = world.store().session(world.scope(), session).await;
     assert!(matches!(gone, Err(store::Error::NotFound { .. })));
     assert!(!folder.exists(), "its folder is left");
@@ -107,7 +107,7 @@ pub(crate) async fn files_left_by_declining_precheck_are_kept(world: &World) {
     let seen = std::fs::read_to_string(folder.join("seen"));
     assert_eq!(seen.unwrap(), "3\n");
 
-    // A folder that was given is nobody's to remove, though nothing is in it.
+    // A folder that the user chose is never removed, even if it is empty.
     let given = world.path("given");
     std::fs::create_dir(&given).unwrap();
     let mut new = automation_with_precheck(world, &script, shell_precheck("exit 1")).await;
@@ -151,7 +151,7 @@ pub(crate) async fn unclear_precheck_is_followed_by_turn_and_flagged(world: &Wor
 pub(crate) async fn precheck_over_time_limit_is_killed_with_descendants(world: &World) {
     let script = world.script().prompt([Step::Echo]);
     let child = world.path("child");
-    // What it starts leaves its process group, and takes no hint.
+    // The command starts a process that leaves its process group and ignores SIGTERM.
     let words = format!(
         "trap '' TERM; setsid sh -c 'trap \"\" TERM; echo $$ > {0}.new; mv {0}.new {0}; \
          while :; do sleep 1000; done' & echo begun; while :; do sleep 1000; done",
@@ -203,12 +203,12 @@ pub(crate) async fn precheck_environment_names_run_and_has_no_secrets(world: &Wo
         format!("MATINS_RUN={run}"),
         "PATH=/usr/bin:/bin".into(),
         cwd,
-        // Its input is closed.
+        // The standard input is closed.
         "0".into(),
     ] {
         assert!(told.lines().any(|told| told == line), "{line}\n{told}");
     }
-    // By which it is found should this worker be gone.
+    // The mark by which the process is found if this worker dies.
     let worker = format!("MATINS_RUN_WORKER={}@", world.host.worker);
     assert!(told.lines().any(|line| line.starts_with(&worker)), "{told}");
     assert!(!told.contains("secret"), "{told}");
@@ -230,7 +230,7 @@ pub(crate) async fn retry_does_not_repeat_precheck(world: &World) {
     let asked = world.path("asked");
     let mut script = world.script().prompt([Step::Echo]);
     script.before_initialize = vec![Step::Crash(Crash::Exit(7))];
-    // It would decline the second time.
+    // The precheck declines only its second run.
     let words = format!("test ! -e '{0}' && touch '{0}'", asked.display());
     let run = take_turn_with_precheck(world, &script, shell_precheck(&words)).await;
     assert_eq!(run.status(), RunStatus::Failed, "{run:#?}");
@@ -281,7 +281,7 @@ pub(crate) async fn stopping_server_requeues_run_in_precheck(world: &World) {
     assert_eq!(attempts[0].state.reason(), Some("handed_back"));
     assert_eq!(attempts[1].status(), RunStatus::Queued);
 
-    // Whoever takes it up asks again, since nobody has heard the answer.
+    // The next attempt runs the precheck again, because its verdict was not recorded.
     crate::world::create_file(&go_on);
     let second = world.take_turn(attempts[1].id).await;
     assert_eq!(second.status(), RunStatus::Succeeded, "{second:#?}");
@@ -316,7 +316,7 @@ pub(crate) async fn heartbeat_is_renewed_during_precheck(world: &World) {
     })
     .await;
 
-    // It is given up all the same: whoever asks learns it by the next heartbeat, and kills the command.
+    // The run is given up. The worker learns that at the next heartbeat and kills the command.
     let now = world.clock.advance(Duration::from_hours(24));
     assert_eq!(
         world.store().stall_stale_runs(now, now).await.unwrap(),

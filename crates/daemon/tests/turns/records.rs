@@ -1,4 +1,4 @@
-//! What of a turn is kept, and what is not.
+//! The records of a turn.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -26,7 +26,7 @@ pub(crate) async fn transcript_keeps_last_state_of_updates(world: &World) {
     };
     let changed = |id: &str, status: &str, output: &str| {
         Step::Update(
-            json!({"sessionUpdate": "update_tool_call", "toolCallId": id,
+            json!({"sessionUpdate": "tool_call_update", "toolCallId": id,
             "status": status, "rawOutput": output}),
         )
     };
@@ -95,7 +95,7 @@ pub(crate) async fn transcript_keeps_last_state_of_updates(world: &World) {
 }
 
 pub(crate) async fn updates_after_stop_reason_are_recorded(world: &World) {
-    let late = json!({"sessionUpdate": "update_tool_call", "toolCallId": "a",
+    let late = json!({"sessionUpdate": "tool_call_update", "toolCallId": "a",
         "status": "completed"});
     let script = world.script().prompt([
         Step::Update(json!({"sessionUpdate": "tool_call", "toolCallId": "a", "title": "ls"})),
@@ -159,7 +159,7 @@ pub(crate) async fn live_text_is_visible_during_turn_and_replaced_by_answer(worl
         (seen(0).await.0 == "It was a dark ").then_some(())
     })
     .await;
-    // A viewer that has seen a part reads on from there.
+    // A viewer that has received a part continues from there.
     assert_eq!(seen(7).await, ("a dark ".into(), 14));
     assert!(
         world
@@ -182,7 +182,7 @@ pub(crate) async fn live_text_is_visible_during_turn_and_replaced_by_answer(worl
     daemon.stop().await;
 }
 
-/// The ledger of a worker, that counts how often text being written is flushed.
+/// The storage of a worker that counts the writes of live text.
 struct FlushCounter {
     inner: WorkerTurnStore,
     flushes: AtomicU64,
@@ -238,7 +238,7 @@ pub(crate) async fn live_text_is_flushed_at_most_five_times_per_second(world: &W
     };
     let (ended, ()) = tokio::join!(turn, watch);
     ended.unwrap();
-    // One at the beginning and one at the end come beside those that are five a second.
+    // Up to five flushes per second, plus one at the beginning and one at the end.
     let most = began.elapsed().as_secs() * 5 + 7;
     let flushes = ledger.flushes.load(Ordering::Relaxed);
     assert!((1..=most).contains(&flushes), "{flushes} of {most}");

@@ -1,4 +1,4 @@
-//! What the processes of an agent may use, and what they are given.
+//! The resource limits and the file descriptors of an agent's processes.
 
 use model::{
     agent::{AgentConfig, ResourceLimits},
@@ -10,7 +10,7 @@ use testkit::scripted::{Script, Step};
 
 use crate::{hostile_agents::assert_failed, world::World};
 
-/// Takes one turn of an agent whose agent allows so much.
+/// Takes one turn with an agent whose configuration has these limits.
 async fn take_turn_with_limits(
     world: &World,
     script: &Script,
@@ -30,7 +30,7 @@ pub(crate) async fn fork_bomb_is_stopped_by_process_limit(world: &World) {
         world,
         &run,
         "limit",
-        "it started more processes than its agent allows",
+        "it started more processes than the agent configuration allows",
     )
     .await;
     assert_eq!(world.attempts(run.id).await.len(), 1);
@@ -48,7 +48,7 @@ pub(crate) async fn agent_over_memory_limit_fails(world: &World) {
         world,
         &run,
         "limit",
-        "used more memory than its agent allows",
+        "used more memory than the agent configuration allows",
     )
     .await;
     let modest = world.script().prompt([Step::AllocateMemory(10 << 20)]);
@@ -66,7 +66,7 @@ pub(crate) async fn agent_over_cpu_limit_fails(world: &World) {
         world,
         &run,
         "limit",
-        "more processor time than its agent allows",
+        "more processor time than the agent configuration allows",
     )
     .await;
 }
@@ -83,7 +83,8 @@ pub(crate) async fn file_limits_apply_and_core_dumps_are_disabled(world: &World)
         limits.file_bytes = Some(1 << 20);
     })
     .await;
-    // SIGXFSZ: who writes too long a file is killed by the kernel, unless it takes care.
+    // SIGXFSZ: the kernel kills a process that writes beyond the limit of a file, unless the process handles the
+    // signal.
     assert_failed(world, &run, "agent_exited", "signal 25").await;
     assert_eq!(std::fs::metadata(file).unwrap().len(), 1 << 20);
     let words = world.messages(run.session_id.unwrap()).await;
@@ -165,7 +166,7 @@ pub(crate) async fn agent_and_guard_environment_has_no_server_secrets(world: &Wo
     let words = world.messages(session).await;
     let said = &words.last().unwrap().1;
     assert!(!said.contains("canary"), "{said}");
-    // The agent's process and its guard's have the same, and nothing else.
+    // The process of the agent and the process of its guard have only these descriptors.
     let expected = format!(
         "API_KEY=asked-for\nHOME=/nowhere\nMATINS_RUN={run}\nOWN=agent\nPATH=/usr/bin:/bin"
     );

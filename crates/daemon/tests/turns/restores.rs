@@ -1,4 +1,4 @@
-//! Taking an agent's session up again, and never another one instead.
+//! The restore of an agent's session, which is never replaced by another session.
 
 use std::{collections::BTreeMap, fs};
 
@@ -11,7 +11,7 @@ use testkit::scripted::{Crash, Event, OnRestore, Script, Setting, Step};
 
 use crate::world::{World, ledger, on_demand, session_openings};
 
-/// What one agent answers for a session that another process has open.
+/// The reply of an agent whose session is open in another process.
 const BUSY_REPLY: (i32, &str) = (-32003, "session is in use");
 
 fn refuse((code, message): (i32, &str)) -> OnRestore {
@@ -21,7 +21,7 @@ fn refuse((code, message): (i32, &str)) -> OnRestore {
     }
 }
 
-/// Changes what the agent does from its next process on.
+/// Changes the behaviour of the agent's next process.
 fn change_script(script: &mut Script, change: impl FnOnce(&mut Script)) {
     change(script);
     script.command().unwrap();
@@ -44,13 +44,13 @@ pub(crate) async fn busy_session_is_retried_with_growing_backoff(world: &World) 
 
     change_script(&mut script, |script| script.on_restore = OnRestore::Normal);
     let third = next().await;
-    // The waits grow.
+    // The backoff grows.
     let wait = |run: &Run| run.state.not_before().unwrap().since(run.created_at);
     assert!(wait(&third) > wait(&second), "{second:#?} {third:#?}");
     let last = world.take_after_backoff(&third).await;
     assert_eq!(last.status(), RunStatus::Succeeded, "{last:#?}");
 
-    // The words reached the agent once and as they were said.
+    // Each message reached the agent once and unchanged.
     assert_eq!(ledger(&script).prompts(), ["One", "Two"]);
     assert_eq!(session_openings(&script), ["new", "resume"]);
     let words = world.messages(session).await;
@@ -61,7 +61,7 @@ pub(crate) async fn busy_session_is_retried_with_growing_backoff(world: &World) 
         .find(|(_, text)| text.contains("in use elsewhere"))
         .unwrap()
         .1;
-    assert!(told.contains("It will be tried again at "), "{told}");
+    assert!(told.contains("The run will be retried at "), "{told}");
 }
 
 pub(crate) async fn lost_agent_session_fails_until_automation_is_reset(world: &World) {
@@ -79,11 +79,14 @@ pub(crate) async fn lost_agent_session_fails_until_automation_is_reset(world: &W
         assert_eq!(lost.state.reason(), Some("restore_gone"));
         assert_eq!(world.attempts(lost.id).await.len(), 1);
         let notice = world.last_notice(first.session_id.unwrap()).await;
-        assert!(notice.contains("the agent does not know it"), "{notice}");
+        assert!(
+            notice.contains("the agent does not know the session"),
+            "{notice}"
+        );
     }
     assert_eq!(session_openings(&script), ["new"]);
 
-    // A person decides to begin anew; the old conversation stays.
+    // A person resets the session. The old conversation remains.
     let now = model::Clock::now(&*world.clock);
     world
         .store()
@@ -153,7 +156,7 @@ pub(crate) async fn mode_and_settings_are_reapplied_after_restore(world: &World)
     ]);
     let agent = world.agent_with(&config).await;
     let mut new = on_demand(agent);
-    // The automation's own go before those of the agent.
+    // The settings of the automation take precedence over those of the agent.
     new.settings = SeatSettings {
         mode: Some("code".into()),
         values: BTreeMap::from([("model".to_owned(), "large".to_owned())]),
@@ -165,7 +168,7 @@ pub(crate) async fn mode_and_settings_are_reapplied_after_restore(world: &World)
         assert_eq!(run.status(), RunStatus::Succeeded, "{run:#?}");
     }
 
-    // What each process was set to when it was prompted.
+    // The settings of each process at its prompt.
     let ledger = ledger(&script);
     let (mut mode, mut values) = (String::new(), BTreeMap::new());
     let mut prompted = 0;
@@ -220,7 +223,7 @@ pub(crate) async fn agent_session_of_crashed_first_turn_is_not_kept(world: &Worl
     assert_eq!(run.state.reason(), Some("agent_exited"), "{run:#?}");
     let seat = &world.store().seats(world.scope(), session).await.unwrap()[0];
     assert_eq!((&seat.acp_session_id, seat.turns), (&None, 0));
-    // Nothing of the agent lies on this instance, so another one may try.
+    // The agent has no memory on this instance, so another instance may run it.
     assert_eq!(seat.instance_id, None);
 
     change_script(&mut script, |script| script.prompts.clear());
@@ -248,7 +251,7 @@ pub(crate) async fn working_directory_is_fixed_and_not_recreated(world: &World) 
         let fired = world.fire(id).await;
         world.take_turn(fired).await;
     }
-    // A folder that was given is not made again when it is gone: its content is what matters.
+    // A folder that the user chose is not created again, because its content matters.
     fs::remove_dir_all(&given).unwrap();
     let fired = world.fire(id).await;
     let run = world.take_turn(fired).await;

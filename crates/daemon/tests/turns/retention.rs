@@ -1,4 +1,4 @@
-//! What is old goes by itself, and what people read stays.
+//! Old internal records are removed, and transcripts are kept.
 
 use std::time::Duration;
 
@@ -44,7 +44,7 @@ pub(crate) async fn housekeeping_removes_old_records_and_keeps_transcript(world:
     assert_eq!(record().await, None);
     assert_eq!(oldest().await, 1, "its log is young enough");
 
-    // The loop of a server does the same by itself.
+    // The loop of a server does the same.
     world.clock.advance(60 * DAY);
     let server = daemon::Daemon::start(host.clone());
     eventually("a trimmed log", async || (oldest().await > 1).then_some(())).await;
@@ -63,7 +63,7 @@ pub(crate) async fn housekeeping_without_retention_keeps_records_and_events(worl
     world.take_turns().await;
     world.clock.advance(4000 * DAY);
     let now = world.clock.now();
-    // What nobody says anything about goes all the same: sums that no budget looks at any more.
+    // Rows without a retention setting are removed in any case, such as sums that no budget needs any more.
     let mut round = TrimProgress::default();
     while tick(&world.host, &mut round, now).await.unwrap() != now + limits::HOUSEKEEPING_INTERVAL {
     }

@@ -1,4 +1,4 @@
-//! The path that everything uses: due, claimed, prompted, answered, remembered.
+//! The common path of every turn: due, claimed, prompted, answered, remembered.
 
 use std::time::Duration;
 
@@ -38,7 +38,7 @@ pub(crate) async fn continuous_automation_resumes_its_session(world: &World) {
     );
     assert!(runs.iter().all(|run| run.session_id == Some(session)));
 
-    // Two processes: the first made the session, the second took it up again.
+    // Two processes: the first created the session, and the second restored it.
     let ledger = ledger(&script);
     let opened: Vec<_> = ledger
         .events()
@@ -66,7 +66,7 @@ pub(crate) async fn continuous_automation_resumes_its_session(world: &World) {
         "cron.agent_turn.reminder"
     );
 
-    // The prompt that was really sent is in the record alone, and is what the agent received.
+    // Only the run record has the prompt that was really sent, and the agent received exactly that prompt.
     let record = world
         .store()
         .run_record(world.scope(), runs[1].id)
@@ -141,8 +141,8 @@ pub(crate) async fn simultaneous_message_and_occurrence_run_in_order(world: &Wor
         .find(|run| run.status() == RunStatus::Queued)
         .unwrap();
     world.take_turns().await;
-    // Whoever came first has the first turn, in the transcript and in what the agent was asked; its
-    // ledger says that the turns did not overlap.
+    // The first input has the first turn, in the transcript and in the agent's prompt log. The log proves that the
+    // turns did not overlap.
     let person = "Hello".to_owned();
     let schedule = "Scheduled automation triggered: daily monitor\n\nCheck the logs".to_owned();
     let expected = if first.content == "Hello" {
@@ -197,7 +197,7 @@ pub(crate) async fn session_is_not_restored_before_restore_delay(world: &World) 
         {
             tokio::task::yield_now().await;
         }
-        // Its turn has begun, and no agent was started for it.
+        // The turn has begun, and no agent was started for it.
         assert_eq!(ledger(&script).prompts().len(), 1);
         world.clock.advance(Duration::from_mins(1));
     };
@@ -220,7 +220,7 @@ pub(crate) async fn prompt_is_full_message_without_history(world: &World) {
         ledger(&script).prompts() == said,
         "the agent got other words"
     );
-    // Nor is anything left out of what people read.
+    // The transcript has all of it as well.
     let shown = world.messages(session).await;
     let shown: Vec<_> = shown.iter().map(|(_, text)| text.as_str()).collect();
     let both = said.iter().flat_map(|words| [*words, *words]);

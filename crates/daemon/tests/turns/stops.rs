@@ -1,4 +1,4 @@
-//! Stopping a server while turns run.
+//! A server that stops while turns run.
 
 use std::time::Duration;
 
@@ -24,7 +24,7 @@ pub(crate) async fn stop_waits_for_turn_that_ends_before_deadline(world: &World)
     wait_for_file(&began).await;
 
     let stop = tokio::spawn(daemon.stop());
-    // What comes after the wish to stop is not begun.
+    // A run that is queued after the stop began is not started.
     let late = world.send_message(session, "Two").await;
     waker.wake();
     create_file(&go_on);
@@ -69,7 +69,7 @@ pub(crate) async fn unfinished_turn_is_requeued_at_stop_and_resumed(world: &Worl
             requeued: 1
         }
     );
-    // By the time that the server has stopped, the books are kept and nothing is alive.
+    // When the server has stopped, all ends are recorded and no process is alive.
     crate::invariants::check(world).await;
     let attempts = world.attempts(run).await;
     let [first, second] = attempts.as_slice() else {
@@ -84,7 +84,7 @@ pub(crate) async fn unfinished_turn_is_requeued_at_stop_and_resumed(world: &Worl
             .any(|event| *event == Event::Cancel)
     );
 
-    // Another server takes it up at once.
+    // Another server claims the run at once.
     let daemon = Daemon::start(world.successor());
     let second = world.wait_until_over(second.id).await;
     daemon.stop().await;
@@ -103,8 +103,8 @@ pub(crate) async fn unfinished_turn_is_requeued_at_stop_and_resumed(world: &Worl
         [
             "Two",
             "I begin",
-            "The turn was interrupted: the server stopped and handed it back. It will be taken up \
-             again.",
+            "The turn was interrupted: the server stopped, and the input was requeued. It will be \
+             taken up again.",
             "Attempt 2 begins.",
             "It is done",
         ]
@@ -122,7 +122,7 @@ pub(crate) async fn turn_stopped_before_prompt_is_requeued_uninterrupted(world: 
     let run = world.send_message(session, "One").await;
     daemon.signals().wake();
     wait_for_file(&began).await;
-    // A person presses Ctrl-C a second time.
+    // This is what a second Ctrl-C does.
     daemon.requeue_token().cancel();
     assert_eq!(daemon.stop().await.requeued, 1);
     crate::invariants::check(world).await;
@@ -132,7 +132,7 @@ pub(crate) async fn turn_stopped_before_prompt_is_requeued_uninterrupted(world: 
     let second = world.attempts(run).await.pop().unwrap();
     let second = world.take_turn(second.id).await;
     assert_eq!(second.status(), RunStatus::Succeeded, "{second:#?}");
-    // The agent had not seen the words, so they are as they were said.
+    // The agent had not received the message, so it is sent unchanged.
     assert_eq!(second.interrupted_run_id, None);
     assert_eq!(ledger(&script).prompts(), ["One"]);
 }

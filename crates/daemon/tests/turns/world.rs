@@ -1,4 +1,4 @@
-//! One server in miniature: a database, a scripted agent, a clock that tests move.
+//! A small server for tests: a database, a scripted agent, and a clock that tests move.
 
 use std::{
     collections::BTreeMap,
@@ -32,13 +32,13 @@ use testkit::{
 };
 use turn::AgentRuntime;
 
-/// What nothing here should take. Waited for only by what has gone wrong.
+/// The longest wait of a test. It is reached only if something hangs.
 pub(crate) const TEST_TIMEOUT: Duration = Duration::from_mins(1);
 
-/// How often the outside world is looked at that sends no signal.
+/// The interval at which conditions without a signal are polled.
 const POLL_INTERVAL: Duration = Duration::from_millis(5);
 
-/// Longer than any test: a loop that is not woken when it should be is found out.
+/// Longer than any test, so that a missing wake-up makes a test fail.
 const HOUR: Duration = Duration::from_hours(1);
 
 #[derive(Clone, Copy)]
@@ -87,7 +87,7 @@ impl World {
             heartbeat_stale: 4 * HOUR,
             watchdog: HOUR,
             stop_deadline: TEST_TIMEOUT,
-            // Clocks leap here.
+            // Tests set the clock far forward, so retention is off.
             retain_records: None,
             retain_events: None,
             webhook_allow: "127.0.0.0/8".parse().unwrap(),
@@ -145,7 +145,7 @@ impl World {
         self.home.path().join(name)
     }
 
-    /// A script for an agent that lives in this world.
+    /// Returns a script for an agent of this world.
     pub(crate) fn script(&self) -> Script {
         Script::new(self.path("agent"))
     }
@@ -160,7 +160,7 @@ impl World {
         self.put_agent("scripted", config).await
     }
 
-    /// The agent of one of several agents.
+    /// Creates an agent with this name.
     pub(crate) async fn agent_named(&self, name: &str, script: &Script) -> AgentId {
         let config = AgentConfig::new(script.command().unwrap());
         self.put_agent(name, &config).await
@@ -194,14 +194,14 @@ impl World {
         id
     }
 
-    /// Fires what is due.
+    /// Fires the due triggers.
     pub(crate) async fn fire_due(&self) {
         daemon::scheduler::tick(&self.host, self.clock.now())
             .await
             .unwrap();
     }
 
-    /// Takes all turns that can be taken, one after the other.
+    /// Takes all queued turns, one after the other.
     pub(crate) async fn take_turns(&self) {
         loop {
             let filter = RunFilter {
@@ -214,7 +214,7 @@ impl World {
         }
     }
 
-    /// Takes the turn of one attempt, and not of the attempts that follow.
+    /// Takes the turn of one attempt, without the attempts that follow.
     pub(crate) async fn take_turn(&self, run: RunId) -> Run {
         let worker = &self.host.worker;
         let claimed = self
@@ -252,7 +252,7 @@ impl World {
         }
     }
 
-    /// Role and words of each message and notice.
+    /// Returns the role and text of each message and notice.
     pub(crate) async fn messages(&self, session: SessionId) -> Vec<(String, String)> {
         let transcript = self.transcript(session).await.into_iter();
         let shown = transcript.filter(|row| matches!(row.kind.as_str(), "message" | "notice"));
@@ -261,7 +261,7 @@ impl World {
             .collect()
     }
 
-    /// The host with other knobs.
+    /// Returns the host with other settings.
     pub(crate) fn host_with(&self, change: impl FnOnce(&mut Settings, &mut GracePeriods)) -> Host {
         let mut host = self.host.clone();
         change(&mut host.settings, &mut host.agent_runtime.grace);
@@ -270,7 +270,7 @@ impl World {
         host
     }
 
-    /// A host whose agents get no time to end by themselves.
+    /// Returns a host whose agents get no time to end.
     pub(crate) fn host_without_grace(&self) -> Host {
         self.host_with(|_, grace| {
             *grace = GracePeriods {
@@ -282,11 +282,11 @@ impl World {
         })
     }
 
-    /// The host as another process of the machine has it that starts after the first has gone.
+    /// Returns the host of another process on the same machine, which starts after the first one has died.
     pub(crate) fn successor(&self) -> Host {
         let mut host = self.host.clone();
         let workers = self.path("workers");
-        // What a process that was killed leaves: its file, and nobody who holds it.
+        // A killed process leaves its lock file, without a lock.
         let left = workers.join(format!("{}.lock", host.worker));
         std::fs::remove_file(&left).unwrap();
         std::fs::write(&left, "").unwrap();
@@ -295,7 +295,6 @@ impl World {
         host
     }
 
-    /// Makes an automation.
     pub(crate) async fn create_automation(&self, new: &NewAutomation) -> AutomationId {
         let made = self
             .store()
@@ -315,9 +314,9 @@ impl World {
         fired.await.unwrap().run_id
     }
 
-    /// Gives a session words. Gives the run that is to take them up.
+    /// Sends a message. Returns its run.
     pub(crate) async fn send_message(&self, session: SessionId, words: &str) -> RunId {
-        // Who says something later is later.
+        // Each message is later than the one before.
         let now = self.clock.advance(Duration::from_millis(1));
         let said = self
             .store()
@@ -325,13 +324,12 @@ impl World {
         said.await.unwrap().run_id
     }
 
-    /// Gives a session words and takes the turn.
+    /// Sends a message and takes the turn.
     pub(crate) async fn send_and_take_turn(&self, session: SessionId, words: &str) -> Run {
         let run = self.send_message(session, words).await;
         self.take_turn(run).await
     }
 
-    /// Calls a run off.
     pub(crate) async fn cancel(&self, run: RunId, reason: &str) -> RunStatus {
         let now = self.clock.now();
         let cancelled = self.store().cancel_run(self.scope(), run, reason, now);
@@ -342,13 +340,13 @@ impl World {
         self.store().run(Scope::System, run).await.unwrap()
     }
 
-    /// All attempts at the input of a run, the first one first.
+    /// Returns all attempts at the input of a run, first attempt first.
     pub(crate) async fn attempts(&self, run: RunId) -> Vec<Run> {
         let input = self.run(run).await.input_id;
         self.store().attempts(Scope::System, input).await.unwrap()
     }
 
-    /// All runs, the oldest first.
+    /// Returns all runs, oldest first.
     pub(crate) async fn runs(&self) -> Vec<Run> {
         let all = RunFilter::default();
         let mut runs = self.store().runs(Scope::System, all, 1000).await.unwrap();
@@ -361,7 +359,7 @@ impl World {
         self.wait_for_status(run, RunStatus::is_over).await
     }
 
-    /// Waits until the status of a run is as wanted.
+    /// Waits until the status of a run satisfies a condition.
     pub(crate) async fn wait_for_status(&self, run: RunId, wanted: fn(RunStatus) -> bool) -> Run {
         eventually("a run's status", async || {
             Some(self.run(run).await).filter(|run| wanted(run.status()))
@@ -369,7 +367,7 @@ impl World {
         .await
     }
 
-    /// Waits until the backoff before an attempt is over, and takes it.
+    /// Advances the clock past the backoff of an attempt, and takes its turn.
     pub(crate) async fn take_after_backoff(&self, run: &Run) -> Run {
         assert_eq!(run.status(), RunStatus::Deferred, "{run:#?}");
         let at = run.state.not_before().unwrap();
@@ -382,7 +380,7 @@ impl World {
         self.take_turn(run.id).await
     }
 
-    /// The words of the newest notice of a session.
+    /// Returns the newest notice of a session.
     pub(crate) async fn last_notice(&self, session: SessionId) -> String {
         let transcript = self.transcript(session).await;
         let notice = transcript
@@ -391,7 +389,7 @@ impl World {
         notice.unwrap().content
     }
 
-    /// Everything that is kept of a session and its runs, for comparing before and after.
+    /// Returns everything that is stored about a session and its runs, to compare before and after.
     pub(crate) async fn snapshot(&self, session: SessionId) -> Vec<String> {
         let (store, scope) = (self.store(), self.scope());
         let of_session = RunFilter {
@@ -421,13 +419,13 @@ impl World {
     }
 }
 
-/// Another one for each world on this machine: agents are found by the ids of their runs.
+/// Returns a different seed for each world on this machine, because agents are found by the IDs of their runs.
 fn unique_seed() -> u64 {
     static WORLD_COUNT: AtomicU64 = AtomicU64::new(0);
     u64::from(std::process::id()) << 32 | WORLD_COUNT.fetch_add(1, Ordering::Relaxed)
 }
 
-/// Waits for what only the outside world can show.
+/// Polls until a condition of the outside world holds.
 pub(crate) async fn eventually<T>(what: &str, mut look: impl AsyncFnMut() -> Option<T>) -> T {
     let until = tokio::time::Instant::now() + TEST_TIMEOUT;
     loop {
@@ -435,28 +433,27 @@ pub(crate) async fn eventually<T>(what: &str, mut look: impl AsyncFnMut() -> Opt
             return found;
         }
         let now = tokio::time::Instant::now();
-        assert!(now < until, "waited in vain for {what}");
+        assert!(now < until, "{what} did not happen in time");
         tokio::time::sleep(POLL_INTERVAL).await;
     }
 }
 
-/// Waits until there is this file.
+/// Waits until a file exists.
 pub(crate) async fn wait_for_file(path: &Path) {
-    let what = path.display().to_string();
-    eventually(&what, async || path.exists().then_some(())).await;
+    let name = path.display().to_string();
+    eventually(&name, async || path.exists().then_some(())).await;
 }
 
-/// Makes a file that an agent waits for.
+/// Creates a file that an agent waits for.
 pub(crate) fn create_file(path: &Path) {
     std::fs::write(path, "").unwrap();
 }
 
-/// The instant that a text names.
 pub(crate) fn at(text: &str) -> Timestamp {
     text.parse().unwrap()
 }
 
-/// An automation that is due at 08:00 UTC each day, ten seconds from the beginning.
+/// Returns an automation that is due at 08:00 UTC each day, ten seconds after the test begins.
 pub(crate) fn automation(agent: AgentId, mode: SessionMode) -> NewAutomation {
     NewAutomation {
         name: "daily monitor".into(),
@@ -475,7 +472,7 @@ pub(crate) fn automation(agent: AgentId, mode: SessionMode) -> NewAutomation {
     }
 }
 
-/// A continuous automation that is fired on demand alone.
+/// Returns a continuous automation that is fired only on demand.
 pub(crate) fn on_demand(agent: AgentId) -> NewAutomation {
     NewAutomation {
         triggers: Vec::new(),
@@ -489,7 +486,7 @@ pub(crate) fn ledger(script: &Script) -> PromptLog {
     prompt_log
 }
 
-/// How the agents of a script got their sessions, in order.
+/// Returns how the agents of a script opened their sessions, in order.
 pub(crate) fn session_openings(script: &Script) -> Vec<&'static str> {
     let ledger = ledger(script);
     let opened = ledger.events().filter_map(|event| match event {

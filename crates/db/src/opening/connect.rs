@@ -33,9 +33,9 @@ const TRANSACTION_SETTINGS: [(&str, &str); 5] = [
     ("lock_timeout", "30s"),
     ("statement_timeout", "60s"),
 ];
-/// Returns the ID of the server process, and whether the settings of the connection hold there.
+/// Selects the ID of the server process, and `true` if the settings of the connection hold there.
 const BACKEND_QUERY: &str = "select pg_backend_pid() as pid, \
-     current_setting('search_path') = 'automation' and current_setting('lock_timeout') = '30s' as told";
+     current_setting('search_path') = 'automation' and current_setting('lock_timeout') = '30s' as has_settings";
 /// The number of times that two connections are compared. A pooler with many server connections may by chance lend
 /// the same one to a client twice.
 const COMPARISON_ROUNDS: usize = 3;
@@ -69,15 +69,15 @@ pub(super) async fn connect(
     purpose: AccessMode,
 ) -> Result<ServerConnection, OpenError> {
     let plain = options.clone().application_name("matins");
-    let mut telling = plain
+    let mut with_settings = plain
         .clone()
         .statement_cache_capacity(MAX_PREPARED_STATEMENTS)
         .options(TRANSACTION_SETTINGS);
     if purpose == AccessMode::ReadOnly {
-        telling = telling.options([("default_transaction_read_only", "on")]);
+        with_settings = with_settings.options([("default_transaction_read_only", "on")]);
     }
-    let (mut connection, options) = match PgConnection::connect_with(&telling).await {
-        Ok(connection) => (connection, telling),
+    let (mut connection, options) = match PgConnection::connect_with(&with_settings).await {
+        Ok(connection) => (connection, with_settings),
         Err(error) if may_have_refused_settings(&error) => {
             let plain = plain.extra_float_digits(None);
             let connection = PgConnection::connect_with(&plain).await;
@@ -85,13 +85,13 @@ pub(super) async fn connect(
         }
         Err(error) => return Err(step_error("connect")(error)),
     };
-    let told = query_backend(&mut connection, BACKEND_QUERY).await;
-    let (_, told) = told.map_err(step_error("ask who serves this connection"))?;
+    let backend = query_backend(&mut connection, BACKEND_QUERY).await;
+    let (_, accepted_settings) = backend.map_err(step_error("identify the server process"))?;
     Ok(ServerConnection {
         connection: Some(connection),
         options,
         access_mode: purpose,
-        accepted_settings: told,
+        accepted_settings,
     })
 }
 
@@ -119,7 +119,7 @@ async fn query_backend(
     text: &'static str,
 ) -> Result<(i32, bool), sqlx::Error> {
     let row = connection.fetch_one(sqlx::raw_sql(text)).await?;
-    Ok((row.try_get("pid")?, row.try_get("told")?))
+    Ok((row.try_get("pid")?, row.try_get("has_settings")?))
 }
 
 impl ServerConnection {
@@ -156,7 +156,7 @@ impl ServerConnection {
     /// Begins a transaction of the system scope in one round trip, whatever settings the connection keeps.
     pub(super) async fn begin(
         &mut self,
-        doing: &'static str,
+        step: &'static str,
     ) -> Result<sqlx::Transaction<'_, sqlx::Postgres>, OpenError> {
         // Safe: the text consists of constants.
         let text = format!(
@@ -164,10 +164,10 @@ impl ServerConnection {
             self.preamble()
         );
         let connection = self.connection().await?;
-        let begun = connection.begin_with(AssertSqlSafe(text)).await;
-        begun.map_err(|error| match sqlstate(&error).as_deref() {
+        let transaction = connection.begin_with(AssertSqlSafe(text)).await;
+        transaction.map_err(|error| match sqlstate(&error).as_deref() {
             Some(PROTOCOL_VIOLATION) => OpenError::NoTransactionSupport { source: error },
-            _ => step_error(doing)(error),
+            _ => step_error(step)(error),
         })
     }
 
@@ -180,35 +180,36 @@ impl ServerConnection {
     ///
     /// [`OpenError::NoTransactionSupport`] if a pooler ends transactions after each statement.
     pub(super) async fn keeps_sessions(&mut self) -> Result<bool, OpenError> {
-        let asking = "ask who serves this connection";
+        let step = "identify the server process";
         let options = self.options.clone();
         let mine = query_backend(self.connection().await?, BACKEND_QUERY).await;
-        let (mine, _) = mine.map_err(step_error(asking))?;
+        let (mine, _) = mine.map_err(step_error(step))?;
         let mut other = PgConnection::connect_with(&options)
             .await
             .map_err(step_error("connect"))?;
-        let mut kept = true;
+        // Repeat the comparison, because a pooler may by chance lend the same process to a connection twice.
+        let mut keeps_sessions = true;
         for round in 0..COMPARISON_ROUNDS {
             if round > 0 {
                 // Send it alone: a pooler takes its server process back between two texts, not within one.
                 let ended = timeout(LEND_TIMEOUT, other.execute("rollback")).await;
-                kept = ended.is_ok_and(|ended| ended.is_ok());
-                if !kept {
+                keeps_sessions = ended.is_ok_and(|ended| ended.is_ok());
+                if !keeps_sessions {
                     break;
                 }
             }
-            let begin = "begin; select pg_backend_pid() as pid, true as told";
+            let begin = "begin; select pg_backend_pid() as pid, true as has_settings";
             match timeout(LEND_TIMEOUT, query_backend(&mut other, begin)).await {
                 Ok(Ok((pid, _))) if pid != mine => {}
                 // Either one process serves both connections, or the pooler has only one process to lend. How it
                 // lends that process is unclear then, so assume the worse.
-                Ok(Ok(_)) | Err(_) => kept = false,
+                Ok(Ok(_)) | Err(_) => keeps_sessions = false,
                 Ok(Err(source)) if sqlstate(&source).as_deref() == Some(PROTOCOL_VIOLATION) => {
                     return Err(OpenError::NoTransactionSupport { source });
                 }
-                Ok(Err(error)) => return Err(step_error(asking)(error)),
+                Ok(Err(error)) => return Err(step_error(step)(error)),
             }
-            if !kept {
+            if !keeps_sessions {
                 break;
             }
             let again = timeout(
@@ -218,52 +219,54 @@ impl ServerConnection {
             .await;
             match again {
                 Ok(Ok((pid, _))) if pid == mine => {}
-                Ok(Ok(_)) => kept = false,
-                Ok(Err(error)) => return Err(step_error(asking)(error)),
+                Ok(Ok(_)) => keeps_sessions = false,
+                Ok(Err(error)) => return Err(step_error(step)(error)),
                 Err(_) => {
                     // The connection waits for the server process that `other` holds.
                     self.connection = None;
-                    kept = false;
+                    keeps_sessions = false;
                 }
             }
-            if !kept {
+            if !keeps_sessions {
                 break;
             }
         }
         // Dropping the connection ends its transaction. Do not wait for that, because the connection itself may be
         // waiting for a server process.
         drop(other);
-        Ok(kept)
+        Ok(keeps_sessions)
     }
 
-    /// Returns the link to the database that was reached.
+    /// Returns the properties of connections to this server, with the direct connection if there is one.
     pub(super) fn connection_properties(
         &self,
-        kept: bool,
+        keeps_sessions: bool,
         direct: Option<&Self>,
     ) -> ConnectionProperties {
-        let own = kept.then(|| self.options.clone());
+        let pooled_address = keeps_sessions.then(|| self.options.clone());
         ConnectionProperties {
-            pooling_mode: if kept {
+            pooling_mode: if keeps_sessions {
                 PoolingMode::Session
             } else {
                 PoolingMode::Transaction {
                     has_direct_address: direct.is_some(),
                 }
             },
-            preamble: if kept && self.accepted_settings {
+            preamble: if keeps_sessions && self.accepted_settings {
                 String::new()
             } else {
                 self.preamble()
             },
-            listen_address: direct.map(|direct| direct.options.clone()).or(own),
+            listen_address: direct
+                .map(|direct| direct.options.clone())
+                .or(pooled_address),
         }
     }
 
     /// Returns `true` if both lead to one database of one running server: each sees the locks that the other takes.
     pub(super) async fn is_same_database(&mut self, other: &mut Self) -> Result<bool, OpenError> {
-        let doing = "compare the database with the direct one";
-        let mut here = self.begin(doing).await?;
+        let step = "compare the database with the one at its direct address";
+        let mut transaction = self.begin(step).await?;
         // Use the backend's start time as the key: no other process of this server has it, nor by chance one of
         // another server.
         let row = sqlx::query(
@@ -272,12 +275,12 @@ impl ServerConnection {
                from pg_stat_activity where pid = pg_backend_pid() offset 0) mine",
         )
         .persistent(false)
-        .fetch_one(&mut *here)
+        .fetch_one(&mut *transaction)
         .await
-        .map_err(step_error(doing))?;
-        let pid: i32 = row.try_get("pid").map_err(step_error(doing))?;
-        let key: i64 = row.try_get("key").map_err(step_error(doing))?;
-        let mut there = other.begin(doing).await?;
+        .map_err(step_error(step))?;
+        let pid: i32 = row.try_get("pid").map_err(step_error(step))?;
+        let key: i64 = row.try_get("key").map_err(step_error(step))?;
+        let mut other_transaction = other.begin(step).await?;
         let seen: bool = sqlx::query_scalar(
             "select exists (select 1 from pg_locks where locktype = 'advisory' and pid = $1 \
              and (cast(classid as bigint) << 32) | cast(objid as bigint) = $2 and objsubid = 1 \
@@ -286,16 +289,17 @@ impl ServerConnection {
         .bind(pid)
         .bind(key)
         .persistent(false)
-        .fetch_one(&mut *there)
+        .fetch_one(&mut *other_transaction)
         .await
-        .map_err(step_error(doing))?;
-        there.rollback().await.map_err(step_error(doing))?;
-        here.rollback().await.map_err(step_error(doing))?;
+        .map_err(step_error(step))?;
+        let ended = other_transaction.rollback().await;
+        ended.map_err(step_error(step))?;
+        transaction.rollback().await.map_err(step_error(step))?;
         Ok(seen)
     }
 }
 
 /// Returns a function that adds the name of the failed step to a driver's error.
-pub(super) fn step_error(doing: &'static str) -> impl FnOnce(sqlx::Error) -> OpenError {
-    move |error| Error::of_postgres(doing, error).into()
+pub(super) fn step_error(step: &'static str) -> impl FnOnce(sqlx::Error) -> OpenError {
+    move |error| Error::of_postgres(step, error).into()
 }

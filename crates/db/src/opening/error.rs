@@ -1,4 +1,4 @@
-//! The errors of opening a database.
+//! The errors of [`open`](super::open) and its siblings.
 
 use std::{fmt, path::PathBuf};
 
@@ -12,7 +12,7 @@ pub enum OpenError {
     #[error(transparent)]
     Location(#[from] InvalidLocation),
     /// The database's file cannot be created.
-    #[error("create {path}", path = path.display())]
+    #[error("cannot create `{path}`", path = path.display())]
     File {
         /// The database's file.
         path: PathBuf,
@@ -20,13 +20,13 @@ pub enum OpenError {
         source: std::io::Error,
     },
     /// The file is not a SQLite database.
-    #[error("open {path}: it is not a database", path = path.display())]
+    #[error("cannot open `{path}`: it is not a database", path = path.display())]
     NotADatabase {
         /// The file.
         path: PathBuf,
     },
     /// The database belongs to another application.
-    #[error("open {database}: it belongs to another application ({found})")]
+    #[error("cannot open {database}: it belongs to another application ({found})")]
     Foreign {
         /// The file, or the server's database and schema.
         database: String,
@@ -35,8 +35,8 @@ pub enum OpenError {
     },
     /// A later version of Matins has migrated the database.
     #[error(
-        "open {database}: its schema has version {found}, and this program ({program}) knows {known} and earlier; \
-         {needed} is needed",
+        "cannot open {database}: its schema has version {found}, and this program ({program}) supports versions up \
+         to {known}; {needed} is needed",
         program = PROGRAM_VERSION
     )]
     Newer {
@@ -51,7 +51,8 @@ pub enum OpenError {
     },
     /// Servers of an earlier version are running, and the new schema would break them.
     #[error(
-        "open {database}: {servers} of an earlier version cannot go on with schema {needed} and later"
+        "cannot open {database}: running servers of an earlier version ({servers}) do not support schema version \
+         {needed}"
     )]
     OldServers {
         /// The server's database and schema.
@@ -62,7 +63,7 @@ pub enum OpenError {
         needed: i64,
     },
     /// The file is damaged.
-    #[error("open {path}: it is damaged ({found})", path = path.display())]
+    #[error("cannot open `{path}`: it is damaged ({found})", path = path.display())]
     Damaged {
         /// The file.
         path: PathBuf,
@@ -70,7 +71,7 @@ pub enum OpenError {
         found: String,
     },
     /// The PostgreSQL server or the SQLite library is too old.
-    #[error("open the database: {program} {found} is too old, {needed} or later is needed")]
+    #[error("cannot open the database: {program} {found} is too old, {needed} or later is needed")]
     TooOld {
         /// `PostgreSQL` or `SQLite`.
         program: &'static str,
@@ -80,25 +81,29 @@ pub enum OpenError {
         needed: &'static str,
     },
     /// The role bypasses row-level security, which would then protect nothing.
-    #[error("open the database: the role {role} is a superuser or bypasses row-level security")]
+    #[error(
+        "cannot open the database: the role `{role}` is a superuser or bypasses row-level security"
+    )]
     RoleBypassesRowSecurity {
         /// The role.
         role: String,
     },
     /// A pooler lends its connections out for single statements, so that transactions are impossible.
-    #[error("begin a transaction: what stands before the database takes none")]
+    #[error(
+        "cannot begin a transaction: the connection pooler before the database does not allow transactions"
+    )]
     NoTransactionSupport {
         /// The pooler's reply.
         source: sqlx::Error,
     },
     /// The direct address cannot be opened.
-    #[error("use the direct address of the database")]
+    #[error("cannot use the direct address of the database")]
     Direct(#[source] Box<Self>),
     /// The direct address also leads to a pooler.
-    #[error("use the direct address of the database: a pooler stands before it, too")]
+    #[error("cannot use the direct address of the database: it leads to a connection pooler, too")]
     DirectIsPooled,
     /// The direct address leads to another database.
-    #[error("use the direct address of the database: it leads to another database")]
+    #[error("cannot use the direct address of the database: it leads to another database")]
     DirectOtherDatabase,
     /// The database returned an error.
     #[error(transparent)]
@@ -125,31 +130,30 @@ impl OpenError {
             Self::Location(_) => None,
             Self::File { .. } => Some("create the folder and make it writable for this user"),
             Self::NotADatabase { .. } | Self::Foreign { .. } => {
-                Some("name another file or database; nothing in this one was changed")
+                Some("use another file or database; nothing in this one was changed")
             }
             Self::Newer { .. } => Some(
-                "run that version, or restore a backup from before the upgrade (docs/operations.md#backup); nothing \
-                 was changed",
+                "run that version, or restore a backup from before the upgrade \
+                 (docs/how-to/back-up-and-restore.md); nothing was changed",
             ),
-            Self::OldServers { .. } => {
-                Some("stop them first, and start them again with this version; nothing was changed")
-            }
+            Self::OldServers { .. } => Some(
+                "stop those servers first, then start them with this version; nothing was changed",
+            ),
             Self::Damaged { .. } => {
-                Some("keep a copy of it, then restore a backup; nothing was changed")
+                Some("keep a copy of the file, then restore a backup; nothing was changed")
             }
-            Self::TooOld { .. } => Some("upgrade it"),
+            Self::TooOld { .. } => Some("upgrade it to that version or a later one"),
             Self::RoleBypassesRowSecurity { .. } => Some(
-                "connect as a role of its own: create role matins login nosuperuser nobypassrls, \
-                 owner of the database",
+                "connect as a dedicated role that owns the database: `create role matins login nosuperuser nobypassrls`",
             ),
             Self::NoTransactionSupport { .. } => Some(
-                "let the pooler lend connections out for whole transactions or sessions: with PgBouncer \
+                "configure the pooler to lend connections out for whole transactions or sessions: with PgBouncer, \
                  `pool_mode = transaction` or `session` for this database",
             ),
             Self::Direct(error) => error.hint(),
             Self::DirectIsPooled | Self::DirectOtherDatabase => Some(
-                "name the address of the PostgreSQL server itself, with the same database, as \
-                 `database_direct`, or none",
+                "set `database_direct` to the address of the PostgreSQL server itself, with the same database, or \
+                 remove it",
             ),
             Self::Database(error) => error.hint(),
         }

@@ -44,7 +44,7 @@ pub(super) async fn full_check(file: &mut SqliteConnection) -> Result<Option<Str
     };
     let (table, parent): (String, String) = (broken.try_get(0)?, broken.try_get(1)?);
     Ok(Some(format!(
-        "a row of {table} refers to one of {parent} that is not there"
+        "a row of table `{table}` refers to a row of `{parent}` that does not exist"
     )))
 }
 

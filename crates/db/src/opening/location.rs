@@ -47,26 +47,24 @@ fn is_postgres_address(address: &str) -> bool {
 pub enum InvalidLocation {
     /// The text is empty.
     #[error(
-        "read the database's address: it is empty, expected `sqlite:///path/to/matins.db`, a path, \
+        "the database address is empty, expected `sqlite:///path/to/matins.db`, a path, \
          or `postgres://user@host/database`"
     )]
     Empty,
     /// The text begins with an unknown scheme.
-    #[error(
-        "read the database's address: the scheme {0:?} is unknown, expected `sqlite:` or `postgres:`"
-    )]
+    #[error("unknown scheme `{0}` in the database address, expected `sqlite:` or `postgres:`")]
     Scheme(String),
     /// PostgreSQL's driver does not understand the address.
-    #[error("read the address of the PostgreSQL database")]
+    #[error("invalid address of the PostgreSQL database")]
     Postgres(#[source] sqlx::Error),
     /// A direct address is configured for a file.
-    #[error("read the direct address of the database: only one on a PostgreSQL server has another")]
+    #[error("a direct address is configured, but only a PostgreSQL database can have one")]
     DirectOfFile,
     /// The direct address is not that of a PostgreSQL server.
-    #[error("read the direct address of the database: expected `postgres://user@host/database`")]
+    #[error("invalid direct address of the database, expected `postgres://user@host/database`")]
     Direct,
     /// The SQLite address carries parameters.
-    #[error("read the address of the SQLite database: parameters after `?` are not supported")]
+    #[error("invalid address of the SQLite database: parameters after `?` are not supported")]
     Parameters,
 }
 
@@ -144,13 +142,13 @@ mod tests {
             "sqlite:",
         ] {
             let error = text.parse::<Location>().unwrap_err();
-            let mut told = error.to_string();
+            let mut message = error.to_string();
             let mut source = std::error::Error::source(&error);
             while let Some(cause) = source {
-                told.push_str(&cause.to_string());
+                message.push_str(&cause.to_string());
                 source = cause.source();
             }
-            assert!(!told.contains("s3cret"), "{told}");
+            assert!(!message.contains("s3cret"), "{message}");
         }
     }
 }

@@ -1,8 +1,8 @@
 //! Opening a database: check it without changing it, then migrate its schema to this version.
 //!
 //! A database that is not a Matins database of a known version is refused with the reason and stays byte for byte as
-//! it was. The same holds for a damaged database, as far as a brief check can tell, because opening must not take
-//! longer the more a database holds. [`examine`] checks all of it.
+//! it was. The same holds for a damaged database, as far as a brief check can tell, because opening a large database
+//! must not take longer than opening a small one. [`examine`] checks every page.
 
 mod connect;
 mod error;
@@ -44,7 +44,7 @@ pub async fn examine(
     }
 }
 
-/// Opens a database of the latest version for reading only. Every write fails.
+/// Opens a database of the latest version for reading only, so that every write fails.
 pub async fn open_to_read(
     location: &Location,
     schema: &'static Schema,

@@ -1,4 +1,4 @@
-//! Opening a SQLite file.
+//! Opens a SQLite file.
 
 use std::{collections::HashMap, fs::OpenOptions, io, path::Path, sync::Arc};
 
@@ -53,12 +53,12 @@ pub(super) async fn open_file(path: &Path, schema: &'static Schema) -> Result<Da
 
 pub(super) async fn open_memory(schema: &'static Schema) -> Result<Database, OpenError> {
     let options = connect_options().in_memory(true);
-    let only = pool_options(1)
+    let pool = pool_options(1)
         .connect_with(options)
         .await
         .map_err(step_error("open a database in memory"))?;
-    migrate(&only, Path::new(":memory:"), schema).await?;
-    build_database(only.clone(), only).await
+    migrate(&pool, Path::new(":memory:"), schema).await?;
+    build_database(pool.clone(), pool).await
 }
 
 /// The page cache of the connection that writes, in KiB (negative): a transaction of many rows fits into it.
@@ -129,30 +129,35 @@ fn create_if_missing(path: &Path) -> Result<(), OpenError> {
 /// descriptor of the file would release the locks that other connections of this process hold.
 async fn inspect(path: &Path, schema: &Schema) -> Result<(), OpenError> {
     let mut file = connect_read_only(path, false).await?;
-    let refused = |error| check_error(path, error);
-    let stamp = FileHeader::read(&mut file, schema).await.map_err(refused)?;
-    stamp.check_accepted(path, schema)?;
-    let wrong = integrity::quick_check(&mut file).await.map_err(refused)?;
-    file.close().await.map_err(refused)?;
-    check_damage(path, wrong)
+    let with_path = |error| check_error(path, error);
+    let header = FileHeader::read(&mut file, schema)
+        .await
+        .map_err(with_path)?;
+    header.check_accepted(path, schema)?;
+    let damage = integrity::quick_check(&mut file).await.map_err(with_path)?;
+    file.close().await.map_err(with_path)?;
+    check_damage(path, damage)
 }
 
-/// Opens a connection that cannot write. If `quiet`, SQLite creates no side files, which is safe only while no other
-/// connection has the file open.
-async fn connect_read_only(path: &Path, quiet: bool) -> Result<SqliteConnection, OpenError> {
+/// Opens a connection that cannot write. If `without_side_files`, SQLite creates no side files, which is safe only
+/// while no other connection has the file open.
+async fn connect_read_only(
+    path: &Path,
+    without_side_files: bool,
+) -> Result<SqliteConnection, OpenError> {
     let options = SqliteConnectOptions::new()
         .filename(path)
         .busy_timeout(ACQUIRE_TIMEOUT)
         .read_only(true)
-        .immutable(quiet);
+        .immutable(without_side_files);
     options
         .connect()
         .await
         .map_err(|error| check_error(path, error))
 }
 
-fn check_damage(path: &Path, wrong: Option<String>) -> Result<(), OpenError> {
-    wrong.map_or(Ok(()), |found| {
+fn check_damage(path: &Path, damage: Option<String>) -> Result<(), OpenError> {
+    damage.map_or(Ok(()), |found| {
         Err(OpenError::Damaged {
             path: path.to_owned(),
             found,
@@ -175,11 +180,13 @@ pub(super) async fn examine(
             });
         }
     }
-    let quiet = is_not_open(path);
-    match examine_file(path, schema, quiet).await {
+    let without_side_files = is_not_open(path);
+    match examine_file(path, schema, without_side_files).await {
         // A writer has opened the file meanwhile, so the pages that were read may not fit together. Check again.
-        Err(_) if quiet && !is_not_open(path) => examine_file(path, schema, false).await.map(Some),
-        looked => looked.map(Some),
+        Err(_) if without_side_files && !is_not_open(path) => {
+            examine_file(path, schema, false).await.map(Some)
+        }
+        result => result.map(Some),
     }
 }
 
@@ -193,25 +200,27 @@ fn is_not_open(path: &Path) -> bool {
 async fn examine_file(
     path: &Path,
     schema: &Schema,
-    quiet: bool,
+    without_side_files: bool,
 ) -> Result<DatabaseExamination, OpenError> {
-    let mut file = connect_read_only(path, quiet).await?;
-    let refused = |error| check_error(path, error);
-    let stamp = FileHeader::read(&mut file, schema).await.map_err(refused)?;
-    stamp.check_accepted(path, schema)?;
-    let wrong = integrity::full_check(&mut file).await.map_err(refused)?;
+    let mut file = connect_read_only(path, without_side_files).await?;
+    let with_path = |error| check_error(path, error);
+    let header = FileHeader::read(&mut file, schema)
+        .await
+        .map_err(with_path)?;
+    header.check_accepted(path, schema)?;
+    let damage = integrity::full_check(&mut file).await.map_err(with_path)?;
     let (found, bytes): (String, i64) = sqlx::query_as(
         "select sqlite_version(), page_count * page_size from pragma_page_count, pragma_page_size",
     )
     .fetch_one(&mut file)
     .await
-    .map_err(refused)?;
-    file.close().await.map_err(refused)?;
-    check_damage(path, wrong)?;
+    .map_err(with_path)?;
+    file.close().await.map_err(with_path)?;
+    check_damage(path, damage)?;
     Ok(DatabaseExamination::new(
         "SQLite",
         &found,
-        stamp.version,
+        header.version,
         schema.latest(),
         bytes,
     ))
@@ -241,7 +250,7 @@ fn check_error(path: &Path, error: sqlx::Error) -> OpenError {
             path,
             found: "SQLite cannot read it".to_owned(),
         },
-        _ => step_error("look at the file")(error),
+        _ => step_error("check the file")(error),
     }
 }
 
@@ -264,12 +273,12 @@ impl FileHeader {
         .await?;
         let version: i64 = row.try_get("user_version")?;
         // The table does not exist in earlier versions, and may not exist in another application's file.
-        let named: bool = sqlx::query_scalar(
+        let records_program: bool = sqlx::query_scalar(
             "select exists (select 1 from pragma_table_info('schema_versions') where name = 'program')",
         )
         .fetch_one(&mut *connection)
         .await?;
-        let program = if named && version > schema.latest() {
+        let program = if records_program && version > schema.latest() {
             let applied = sqlx::query_scalar(
                 "select program from schema_versions where version > ? order by version limit 1",
             );
@@ -318,7 +327,7 @@ async fn migrate(
     let version: String = sqlx::query_scalar("select sqlite_version()")
         .fetch_one(writer)
         .await
-        .map_err(step_error("ask for the version of SQLite"))?;
+        .map_err(step_error("read the version of SQLite"))?;
     if !is_supported_version(&version) {
         return Err(OpenError::TooOld {
             program: "SQLite",
@@ -330,12 +339,12 @@ async fn migrate(
         .begin_with("begin immediate")
         .await
         .map_err(step_error("lock the file for a migration"))?;
-    let stamp = FileHeader::read(&mut transaction, schema)
+    let header = FileHeader::read(&mut transaction, schema)
         .await
         .map_err(step_error("read the version of the schema"))?;
-    stamp.check_accepted(path, schema)?;
-    if stamp.version < schema.latest() {
-        apply_migrations(&mut transaction, schema, stamp.version)
+    header.check_accepted(path, schema)?;
+    if header.version < schema.latest() {
+        apply_migrations(&mut transaction, schema, header.version)
             .await
             .map_err(step_error("migrate the schema"))?;
         transaction
@@ -343,7 +352,7 @@ async fn migrate(
             .await
             .map_err(step_error("migrate the schema"))?;
         tracing::info!(
-            from = stamp.version,
+            from = header.version,
             to = schema.latest(),
             "migrated the schema"
         );
@@ -373,11 +382,11 @@ async fn apply_migrations(
         .await?;
     }
     // Pragmas take no parameters; both values are constants of this program.
-    let stamp = format!(
+    let pragmas = format!(
         "pragma application_id = {APPLICATION_ID}; pragma user_version = {}",
         schema.latest()
     );
-    sqlx::raw_sql(AssertSqlSafe(stamp))
+    sqlx::raw_sql(AssertSqlSafe(pragmas))
         .execute(&mut **transaction)
         .await?;
     Ok(())
@@ -426,8 +435,8 @@ async fn unique_indexes(pool: &SqlitePool) -> Result<UniqueIndexes, sqlx::Error>
 }
 
 /// Returns a function that adds the name of the failed step to a driver's error.
-fn step_error(doing: &'static str) -> impl FnOnce(sqlx::Error) -> OpenError {
-    move |error| Error::of_sqlite(doing, error, &UniqueIndexes::default()).into()
+fn step_error(step: &'static str) -> impl FnOnce(sqlx::Error) -> OpenError {
+    move |error| Error::of_sqlite(step, error, &UniqueIndexes::default()).into()
 }
 
 #[cfg(test)]

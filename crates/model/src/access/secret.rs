@@ -33,7 +33,7 @@ const DISPLAYED_CHARS: usize = 10;
 pub enum InvalidSecret {
     /// The text does not have the form of the secret.
     #[error(
-        "it is not {what}: expected `{prefix}` and {} letters and digits",
+        "the text is not {what}: expected `{prefix}` and {} letters and digits",
         SECRET_CHARS - PREFIX_CHARS
     )]
     Form {
@@ -43,7 +43,7 @@ pub enum InvalidSecret {
         prefix: &'static str,
     },
     /// The checksum does not match the other characters.
-    #[error("it is not {what} as it was given out: a character is wrong or missing")]
+    #[error("the text is not {what}: a character is wrong or missing")]
     Mistyped {
         /// The expected kind of secret, with its article.
         what: &'static str,
@@ -69,7 +69,7 @@ macro_rules! secrets {
             ///
             /// # Errors
             ///
-            /// [`InvalidSecret`] if the form or the checksum is wrong.
+            /// Returns [`InvalidSecret`] if the form or the checksum is wrong.
             pub fn parse(text: &str) -> Result<Self, InvalidSecret> {
                 check(text, $prefix, $what)?;
                 Ok(Self(text.to_owned()))
@@ -122,6 +122,7 @@ fn check(text: &str, prefix: &'static str, what: &'static str) -> Result<(), Inv
     let body = text.strip_prefix(prefix);
     let formed = text.len() == SECRET_CHARS
         && body.is_some_and(|body| body.bytes().all(|byte| byte.is_ascii_alphanumeric()));
+    // Check the form first, so that a secret of another kind is reported as such and not as mistyped.
     if !formed {
         return Err(InvalidSecret::Form { what, prefix });
     }
@@ -199,7 +200,7 @@ mod tests {
                 u32::try_from(BASE62_DIGITS.iter().position(|it| *it == byte).unwrap()).unwrap()
             })
             .collect();
-        // Read back: every byte is full.
+        // Decode the digits: every byte must be 0xFF.
         let mut number = [0_u32; RANDOM_BYTES];
         for digit in digits {
             let mut carry = digit;
@@ -248,7 +249,7 @@ mod tests {
 
         #[test]
         fn arbitrary_text_is_refused_as_token_secret(text in "(mat_)?\\PC{0,60}") {
-            // The error holds texts of the program alone: its type is `Copy`.
+            // The error cannot contain the given text, because its type is `Copy`.
             prop_assert!(TokenSecret::parse(&text).is_err());
         }
 

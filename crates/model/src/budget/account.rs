@@ -45,7 +45,7 @@ impl BudgetPeriods {
         }
     }
 
-    /// Returns the end of a period. Returns `None` for a run, whose end is not known in advance.
+    /// Returns the end of a period. Returns `None` for a run, because its end is unknown in advance.
     pub const fn end(&self, period: Period) -> Option<Timestamp> {
         match period {
             Period::Run => None,
@@ -80,13 +80,13 @@ impl UsageTotals {
             .collect()
     }
 
-    /// Returns `true` if this usage and `spent`, the usage of a running turn, together reach an amount.
-    fn reaches(&self, amount: &Amount, spent: &RunUsage) -> bool {
+    /// Returns `true` if this usage and `used`, the usage of a running turn, together reach an amount.
+    fn reaches(&self, amount: &Amount, used: &RunUsage) -> bool {
         match amount {
-            Amount::Tokens(limit) => self.tokens.saturating_add(spent.tokens) >= *limit,
+            Amount::Tokens(limit) => self.tokens.saturating_add(used.tokens) >= *limit,
             Amount::Cost(limit) => {
                 let cost = cost_in_currency(&self.cost, limit);
-                cost.saturating_add(spent.cost_in(limit)) >= limit.micros()
+                cost.saturating_add(used.cost_in(limit)) >= limit.micros()
             }
             Amount::Turns(limit) => self.turns >= u64::from(*limit),
         }
@@ -123,17 +123,18 @@ impl Account {
         })
     }
 
-    /// Returns the limit that a running turn has reached, after it has used `spent`. The account already contains
+    /// Returns the limit that a running turn has reached, with the usage `used`. The account already contains
     /// `counted` of that usage. Limits of turns do not apply, because the turn was admitted when it began.
     fn limit_reached_during_turn(
         &self,
-        spent: &RunUsage,
+        used: &RunUsage,
         counted: &RunUsage,
     ) -> Option<ReachedLimit> {
-        let beyond = spent.saturating_sub(counted);
+        // Subtract the usage that the totals already contain, so that a long turn is not charged twice.
+        let beyond = used.saturating_sub(counted);
         self.longest_reached_limit(|limit| match (limit.period, &limit.amount) {
             (_, Amount::Turns(_)) => false,
-            (Period::Run, amount) => UsageTotals::default().reaches(amount, spent),
+            (Period::Run, amount) => UsageTotals::default().reaches(amount, used),
             (Period::Day, amount) => self.day.reaches(amount, &beyond),
             (Period::Month, amount) => self.month.reaches(amount, &beyond),
         })
@@ -161,11 +162,11 @@ pub struct Accounts {
 }
 
 impl Accounts {
-    /// Returns the limit that the run has reached, after it has used `spent`. Returns `None` if the run may continue.
-    pub fn limit_reached_during_turn(&self, spent: &RunUsage) -> Option<ReachedLimit> {
+    /// Returns the limit that the run has reached with the usage `used`. Returns `None` if the run may continue.
+    pub fn limit_reached_during_turn(&self, used: &RunUsage) -> Option<ReachedLimit> {
         let accounts = self.accounts.iter();
         let reached =
-            accounts.filter_map(|account| account.limit_reached_during_turn(spent, &self.counted));
+            accounts.filter_map(|account| account.limit_reached_during_turn(used, &self.counted));
         reached.max_by_key(|reached| reached.limit.period)
     }
 
@@ -284,7 +285,7 @@ mod tests {
             reached.to_string(),
             "the automation's budget of 100 tokens a day is used up until 2026-05-05T00:00:00Z"
         );
-        // Of two the one that holds for longer is named.
+        // Of two reached limits, the text names the one with the longer period.
         account.month.turns = 3;
         let reached = account.limit_blocking_next_turn().unwrap();
         assert_eq!(
@@ -298,16 +299,16 @@ mod tests {
         let mut account = account(&["50 tokens/run", "2 USD/day"]);
         account.day.cost.insert("USD".into(), 1_500_000);
         let counted = usage(20, &[("USD", 500_000)]);
-        let reached = |spent: &RunUsage| {
+        let reached = |used: &RunUsage| {
             let accounts = Accounts {
                 accounts: vec![account.clone()],
                 counted: counted.clone(),
             };
             accounts
-                .limit_reached_during_turn(spent)
+                .limit_reached_during_turn(used)
                 .map(|reached| reached.to_string())
         };
-        // What is counted already is not taken twice.
+        // Usage that the account already contains is not counted twice.
         assert_eq!(reached(&usage(49, &[("USD", 999_999)])), None);
         assert_eq!(
             reached(&usage(50, &[])).unwrap(),
@@ -335,9 +336,9 @@ mod tests {
     proptest! {
         #[test]
         fn counted_usage_does_not_change_budget_decision(
-            limit in 1..1000_u64, used in 0..1000_u64, own in 0..1000_u64, counted in 0..1000_u64,
+            limit in 1..1000_u64, used in 0..1000_u64, run_used in 0..1000_u64, counted in 0..1000_u64,
         ) {
-            let counted = counted.min(own);
+            let counted = counted.min(run_used);
             let decide = |counted: u64| {
                 let mut account = account(&[&format!("{limit} tokens/day")]);
                 account.day.tokens = used + counted;
@@ -345,9 +346,9 @@ mod tests {
                     accounts: vec![account],
                     counted: usage(counted, &[]),
                 };
-                accounts.limit_reached_during_turn(&usage(own, &[])).is_some()
+                accounts.limit_reached_during_turn(&usage(run_used, &[])).is_some()
             };
-            prop_assert_eq!(decide(counted), used + own >= limit);
+            prop_assert_eq!(decide(counted), used + run_used >= limit);
         }
 
         #[test]

@@ -158,23 +158,24 @@ impl Meter {
     }
 
     fn record_cost(&mut self, cost: &Money) {
-        let said = Cost {
+        let reported = Cost {
             last: cost.clone(),
             reported_this_turn: true,
         };
-        let of_currency = |known: &&mut Cost| known.last.has_currency(cost.currency());
-        let before = if let Some(known) = self.costs.iter_mut().find(of_currency) {
+        let of_currency = |entry: &&mut Cost| entry.last.has_currency(cost.currency());
+        let before = if let Some(entry) = self.costs.iter_mut().find(of_currency) {
             // Known currency. A lower first cost means that the agent was restarted and counts from zero.
-            let before = std::mem::replace(known, said);
+            let before = std::mem::replace(entry, reported);
             match before.last.micros() {
                 micros if !before.reported_this_turn && micros > cost.micros() => 0,
                 micros => micros,
             }
         } else if self.costs.len() < MAX_CURRENCIES {
             // First cost in this currency. If no earlier cost is known, this report is only the starting point.
-            self.costs.push(said);
+            self.costs.push(reported);
             if self.costs_unknown { cost.micros() } else { 0 }
         } else {
+            // Ignore further currencies, because an agent could invent a new one in each report and fill the memory.
             return;
         };
         let grown = cost.micros().saturating_sub(before);
@@ -217,21 +218,22 @@ mod tests {
         Money::new(micros, currency).unwrap()
     }
 
-    /// What is kept of a seat for its next turn.
+    /// Returns the report that a seat stores for its next turn.
     fn stored_report(tokens: u64, meter: &Meter) -> Option<UsageReport> {
         let usage = json!({ "used": tokens, "size": 100, "cost": null, "costs": meter.costs() });
         UsageReport::of(&usage)
     }
 
-    /// What a session's first turn has used, or where something was reported before, a later one.
+    /// Returns the tokens and the cost of a turn: of the first turn of a session if `from` is `None`, and of a later
+    /// turn otherwise.
     fn turn_usage(from: Option<UsageReport>, readings: &[(u64, u64)]) -> (u64, u64) {
         let mut meter = from.map_or_else(Meter::default, |from| Meter::resumed(Some(from)));
         for (tokens, micros) in readings {
             meter.record(&report(*tokens, *micros));
         }
-        let spent = meter.usage();
-        let cost = spent.cost.get("USD").copied().unwrap_or(0);
-        (spent.tokens, cost)
+        let usage = meter.usage();
+        let cost = usage.cost.get("USD").copied().unwrap_or(0);
+        (usage.tokens, cost)
     }
 
     #[test]
@@ -241,7 +243,7 @@ mod tests {
         let before = || Some(report(250, 9));
         assert_eq!(turn_usage(before(), &[(300, 11)]), (50, 2));
         assert_eq!(turn_usage(before(), &[(250, 9)]), (0, 0));
-        // Compacted in between: what it has grown by since counts again.
+        // The context was compacted in between. Its growth after that counts again.
         assert_eq!(
             turn_usage(before(), &[(300, 11), (80, 12), (100, 13)]),
             (70, 4)
@@ -251,7 +253,7 @@ mod tests {
     #[test]
     fn first_lower_cost_in_turn_counts_as_restart() {
         assert_eq!(turn_usage(Some(report(0, 9)), &[(0, 4), (0, 6)]), (0, 6));
-        // A correction in mid-turn is none.
+        // A lower cost in the middle of a turn is a correction, not a restart.
         assert_eq!(turn_usage(Some(report(0, 9)), &[(0, 10), (0, 7)]), (0, 1));
     }
 
@@ -263,7 +265,7 @@ mod tests {
         meter.record(&report(90_500, 12_000_100));
         assert_eq!(meter.usage().tokens, 500);
         assert_eq!(meter.usage().cost["USD"], 100);
-        // An agent that begins to tell costs later has had them before, too.
+        // The first cost that an agent reports may include earlier turns, so it is only the starting point.
         let mut meter = Meter::resumed(Some(UsageReport {
             tokens: 90_000,
             costs: Vec::new(),
@@ -272,7 +274,7 @@ mod tests {
         assert_eq!((meter.usage().tokens, meter.usage().cost.len()), (1, 0));
         meter.record(&report(90_001, 12_000_003));
         assert_eq!(meter.usage().cost["USD"], 3);
-        // From then on it is known, and another currency is another use.
+        // From then on the costs are known, so a cost in another currency counts in full.
         let mut meter = Meter::resumed(stored_report(90_001, &meter));
         meter.record(&UsageReport {
             tokens: 90_001,
@@ -353,7 +355,7 @@ mod tests {
                     *sum += meter.usage().cost.get(currency).copied().unwrap_or(0);
                 }
             };
-            // A first report, of nothing, tells that costs are told.
+            // A first report of zero shows that the agent reports costs.
             meter.record(&report(0, 0));
             for (which, more, turn_ends) in reports {
                 totals[which] += more;

@@ -40,12 +40,16 @@ struct MoneyJson {
 pub enum InvalidMoney {
     /// The amount is not a decimal number within the limits.
     #[error(
-        "read the amount {0:?}: expected is a decimal number from 0 to 1000000000 with six digits behind \
-         the point at the most"
+        "invalid amount `{}`: expected a decimal number from 0 to 1000000000 with at most six digits after the \
+         point",
+        .0.escape_debug()
     )]
     Amount(String),
     /// The currency is not a name of letters and digits.
-    #[error("read the currency {0:?}: expected are 1 to 16 letters or digits, such as USD")]
+    #[error(
+        "invalid currency `{}`: expected 1 to 16 letters or digits, such as USD",
+        .0.escape_debug()
+    )]
     Currency(String),
 }
 
@@ -56,9 +60,9 @@ impl Money {
     ///
     /// [`InvalidMoney::Currency`] if the currency is not 1 to 16 letters and digits.
     pub fn new(micros: u64, currency: &str) -> Result<Self, InvalidMoney> {
-        let known = (1..=MAX_CURRENCY_BYTES).contains(&currency.len())
+        let valid = (1..=MAX_CURRENCY_BYTES).contains(&currency.len())
             && currency.chars().all(|c| c.is_ascii_alphanumeric());
-        if !known {
+        if !valid {
             let given = currency.chars().take(40).collect();
             return Err(InvalidMoney::Currency(given));
         }
@@ -82,15 +86,15 @@ impl Money {
     /// Returns the amount that an agent reports, rounded to a millionth. Returns `None` if the amount or the currency
     /// is invalid.
     pub fn from_report(amount: f64, currency: &str) -> Option<Self> {
-        #[expect(clippy::cast_precision_loss, reason = "a limit far from the edge")]
-        let most = MAX_UNITS as f64;
-        if !(0.0..=most).contains(&amount) {
+        #[expect(clippy::cast_precision_loss, reason = "the limit is far below 2^53")]
+        let max = MAX_UNITS as f64;
+        if !(0.0..=max).contains(&amount) {
             return None;
         }
         #[expect(
             clippy::cast_possible_truncation,
             clippy::cast_sign_loss,
-            reason = "it is between zero and the most"
+            reason = "the range is checked above"
         )]
         let micros = (amount * 1e6).round() as u64;
         Self::new(micros, currency).ok()
@@ -120,6 +124,7 @@ impl Money {
 /// Returns the millionths of a decimal number. Returns `None` if the text is not one.
 fn micros(text: &str) -> Option<u64> {
     let (units, part) = text.split_once('.').unwrap_or((text, "0"));
+    // `parse` alone would accept a plus sign.
     let digits = |text: &str| !text.is_empty() && text.bytes().all(|it| it.is_ascii_digit());
     if !digits(units) || !digits(part) || part.len() > 6 {
         return None;

@@ -96,7 +96,7 @@ pub struct RenderedPrompt {
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The variables cannot be written as JSON.
-    #[error("write the variables of the prompt {id} as JSON")]
+    #[error("cannot write the variables of the prompt `{id}` as JSON")]
     Variables {
         /// The name of the template.
         id: &'static str,
@@ -104,7 +104,7 @@ pub enum Error {
         source: serde_json::Error,
     },
     /// A variable is missing, or the template is broken.
-    #[error("render the prompt {id}")]
+    #[error("cannot render the prompt `{id}`")]
     Render {
         /// The name of the template.
         id: &'static str,
@@ -136,6 +136,7 @@ impl Template {
             source,
         })?;
         let mut environment = Environment::empty();
+        // By default a missing variable renders as nothing, and the agent would get an incomplete prompt.
         environment.set_undefined_behavior(UndefinedBehavior::Strict);
         // Prompts are plain text: escaping for HTML would change the messages.
         environment.set_auto_escape_callback(|_| AutoEscape::None);
@@ -164,7 +165,7 @@ mod tests {
 
     const ALL: [Template; 5] = [REMINDER, FIRE, MESSAGE, INTERRUPTED, WEBHOOK];
 
-    /// Words that would do something if they were read as a template.
+    /// A text that would have effects if it were parsed as a template.
     const HOSTILE: &str = "{{ 7 * 7 }} {% raw %} {{ message }} {# gone #} <b>&amp;</b> \u{0}\r\n\n";
 
     fn variables(message: &str) -> serde_json::Value {
@@ -180,8 +181,8 @@ mod tests {
         })
     }
 
-    /// If this fails, a wording has changed: raise its version and pin the new text here. Prompts
-    /// already sent keep the reference to what they were made from.
+    /// If this test fails, the text of a template has changed: raise its version and pin the new hash here, because
+    /// prompts that were already sent refer to the old text.
     #[test]
     fn template_text_changes_only_with_its_version() {
         let pinned = [
@@ -211,13 +212,13 @@ mod tests {
                 "f1c403ac60ee45b4000a4fb5f798f443e34f1ccd097f57e356f72d2d9a4a8a4d",
             ),
         ];
-        let named = ALL.map(|template| template.prompt_ref());
+        let current = ALL.map(|template| template.prompt_ref());
         let pinned = pinned.map(|(id, version, sha256)| PromptRef {
             id: id.into(),
             version,
             sha256: sha256.into(),
         });
-        assert_eq!(named, pinned);
+        assert_eq!(current, pinned);
     }
 
     #[test]
@@ -226,7 +227,7 @@ mod tests {
             let error = template.render(json!({})).unwrap_err();
             assert_eq!(
                 error.to_string(),
-                format!("render the prompt {}", template.id)
+                format!("cannot render the prompt `{}`", template.id)
             );
             assert!(error.source().unwrap().to_string().contains("undefined"));
         }

@@ -36,31 +36,31 @@ pub struct PromptContext<'a> {
 /// # Errors
 ///
 /// [`Error`] if the template and its variables do not match.
-pub fn render_turn_prompt(about: &PromptContext<'_>) -> Result<RenderedPrompt, Error> {
-    let request = render_request(about)?;
-    match about.interrupted {
+pub fn render_turn_prompt(context: &PromptContext<'_>) -> Result<RenderedPrompt, Error> {
+    let request = render_request(context)?;
+    match context.interrupted {
         None => Ok(request),
         Some(earlier) => INTERRUPTED
             .render(json!({ "earlier_run": earlier.to_string(), "request": request.text })),
     }
 }
 
-fn render_request(about: &PromptContext<'_>) -> Result<RenderedPrompt, Error> {
+fn render_request(context: &PromptContext<'_>) -> Result<RenderedPrompt, Error> {
     let (Origin::Occurrence, Some(name), Some(at)) =
-        (about.origin, about.automation, about.scheduled_for)
+        (context.origin, context.automation, context.scheduled_for)
     else {
-        return MESSAGE.render(json!({ "message": about.content }));
+        return MESSAGE.render(json!({ "message": context.content }));
     };
-    let zone = about
+    let zone = context
         .trigger
         .and_then(|spec| spec.zone().ok())
         .unwrap_or_else(Zone::utc);
-    match about.trigger {
+    match context.trigger {
         Some(Spec::Manual {}) | None => {
             // A person fired at a fraction of a second, which would only distract in the prompt.
             let at = format_instant(at.floor_second(), &zone);
             FIRE.render(
-                json!({ "automation_name": name, "fired_at": at, "message": about.content }),
+                json!({ "automation_name": name, "fired_at": at, "message": context.content }),
             )
         }
         Some(Spec::Webhook {}) => {
@@ -68,14 +68,14 @@ fn render_request(about: &PromptContext<'_>) -> Result<RenderedPrompt, Error> {
             WEBHOOK.render(json!({
                 "automation_name": name,
                 "received_at": at,
-                "message": about.content,
-                "payload": about.payload.unwrap_or_default(),
+                "message": context.content,
+                "payload": context.payload.unwrap_or_default(),
             }))
         }
         Some(_) => {
             let at = format_instant(at, &zone);
             REMINDER.render(
-                json!({ "automation_name": name, "scheduled_for": at, "message": about.content }),
+                json!({ "automation_name": name, "scheduled_for": at, "message": context.content }),
             )
         }
     }

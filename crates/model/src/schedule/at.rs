@@ -12,8 +12,8 @@ use super::{
 };
 use crate::time::Timestamp;
 
-const ACCEPTED_FORMS: &str = "accepted are 2026-12-01T09:00:00+01:00, \
-                        2026-12-01T09:00[Europe/Prague], or 2026-12-01 09:00 in the zone given";
+const ACCEPTED_FORMS: &str = "expected 2026-12-01T09:00:00+01:00, \
+                        2026-12-01T09:00[Europe/Prague], or 2026-12-01 09:00 in the given zone";
 
 /// The longest accepted text, in bytes.
 const MAX_AT_BYTES: usize = 128;
@@ -38,7 +38,7 @@ pub fn parse_at(text: &str, zone: &Zone, now: Timestamp) -> Result<Timestamp, Er
         return Err(refuse(format!("it is too long; {ACCEPTED_FORMS}")));
     }
     let pieces = Pieces::parse(text)
-        .map_err(|_| refuse(format!("it is no date and time; {ACCEPTED_FORMS}")))?;
+        .map_err(|_| refuse(format!("it is not a date and time; {ACCEPTED_FORMS}")))?;
     let Some(time) = pieces.time() else {
         return Err(refuse(format!("it has no time of day; {ACCEPTED_FORMS}")));
     };
@@ -47,7 +47,7 @@ pub fn parse_at(text: &str, zone: &Zone, now: Timestamp) -> Result<Timestamp, Er
         None => None,
         Some(TimeZoneAnnotationKind::Named(name)) => Some(Zone::parse(name.as_str())?),
         Some(_) => {
-            let problem = format!("its zone is an offset and no IANA name; {ACCEPTED_FORMS}");
+            let problem = format!("its zone is an offset, not an IANA name; {ACCEPTED_FORMS}");
             return Err(refuse(problem));
         }
     };
@@ -68,7 +68,7 @@ pub fn parse_at(text: &str, zone: &Zone, now: Timestamp) -> Result<Timestamp, Er
 fn with_offset(wall: DateTime, offset: Offset) -> Result<jiff::Timestamp, String> {
     offset
         .to_timestamp(wall)
-        .map_err(|_| "it is beyond the last instant that can be written".into())
+        .map_err(|_| "it is beyond the last supported instant".into())
 }
 
 /// Returns the instant of a wall time with an offset, after checking that the zone has that offset then. The caller
@@ -119,13 +119,13 @@ mod tests {
     #[test]
     fn text_without_instant_is_refused_with_accepted_forms() {
         for (text, says) in [
-            ("", "no date and time"),
-            ("tomorrow", "no date and time"),
-            ("2026-13-01 09:00", "no date and time"),
-            ("2027-02-29 09:00", "no date and time"),
-            ("09:00", "no date and time"),
+            ("", "not a date and time"),
+            ("tomorrow", "not a date and time"),
+            ("2026-13-01 09:00", "not a date and time"),
+            ("2027-02-29 09:00", "not a date and time"),
+            ("09:00", "not a date and time"),
             ("2026-12-01", "no time of day"),
-            ("2026-12-01T09:00[+01:00]", "no IANA name"),
+            ("2026-12-01T09:00[+01:00]", "not an IANA name"),
             (
                 &format!("2026-12-01T09:00{}", " ".repeat(200) + "x"),
                 "too long",
@@ -134,7 +134,7 @@ mod tests {
             let error = read(text, "UTC").unwrap_err().to_string();
             assert!(error.contains(says), "{text}: {error}");
             assert!(
-                error.contains("2026-12-01 09:00 in the zone given"),
+                error.contains("2026-12-01 09:00 in the given zone"),
                 "{error}"
             );
         }
@@ -153,7 +153,7 @@ mod tests {
             ),
             ("2026-11-21T09:00Z", "not after the present"),
             ("2025-12-01 09:00", "not after the present"),
-            ("9999-12-31T23:59:59Z", "beyond the last instant"),
+            ("9999-12-31T23:59:59Z", "beyond the last supported instant"),
         ] {
             let error = read(text, "UTC").unwrap_err().to_string();
             assert!(error.contains(says), "{text}: {error}");

@@ -80,7 +80,7 @@ impl Cron {
         if expression.len() > MAX_EXPRESSION_BYTES {
             let length = expression.len();
             return Err(refuse(format!(
-                "it has {length} bytes; accepted are up to {MAX_EXPRESSION_BYTES}"
+                "it has {length} bytes; expected at most {MAX_EXPRESSION_BYTES}"
             )));
         }
         let fields = fields(expression).map_err(refuse)?;
@@ -124,19 +124,19 @@ impl Cron {
 
     /// Returns the first instant strictly after `after`.
     pub(super) fn next_after(&self, after: Timestamp) -> Option<Timestamp> {
-        // Each round searches one regime. A match beyond its end is searched again in the next regime.
-        let mut regime = OffsetPeriod::containing(&self.zone, after.jiff());
-        let mut from = self.wall_after(&regime, after.jiff())?;
+        // Each round searches one period. A match beyond its end is searched again in the next period.
+        let mut period = OffsetPeriod::containing(&self.zone, after.jiff());
+        let mut from = self.wall_after(&period, after.jiff())?;
         let mut found = self.first_from(from)?;
         for _ in 0..MAX_OFFSET_PERIODS_SEARCHED {
-            // In a gap, a fixed time precedes the first wall time of the regime, so that it fires at the start of the
-            // regime.
-            let instant = regime.instant(found)?.max(regime.start());
-            if regime.reaches(instant) {
+            // In a gap, a fixed time precedes the first wall time of the period, so that it fires at the start of the
+            // period.
+            let instant = period.instant(found)?.max(period.start());
+            if period.reaches(instant) {
                 return Some(Timestamp::from_jiff(instant));
             }
-            regime = regime.next(&self.zone)?;
-            let start = self.wall_start(&regime);
+            period = period.next(&self.zone)?;
+            let start = self.wall_start(&period);
             // Search again only if the start lies outside of `from..=found`. Otherwise `found` is still the first
             // match, because nothing between `from` and `found` matches.
             if start < from || start > found {
@@ -151,51 +151,51 @@ impl Cron {
     /// within a day by multiplication.
     pub(super) fn count(&self, after: Timestamp, until: Timestamp) -> u64 {
         let until = until.jiff();
-        let mut regime = OffsetPeriod::containing(&self.zone, after.jiff());
-        let Some(mut from) = self.wall_after(&regime, after.jiff()) else {
+        let mut period = OffsetPeriod::containing(&self.zone, after.jiff());
+        let Some(mut from) = self.wall_after(&period, after.jiff()) else {
             return 0;
         };
         let mut total = 0;
         loop {
-            let over = regime.reaches(until);
-            let end = regime.wall(regime.end_or(until));
-            // The instant at the end of a regime belongs to the next regime. `until` itself counts.
+            let over = period.reaches(until);
+            let end = period.wall(period.end_or(until));
+            // The instant at the end of a period belongs to the next period. `until` itself counts.
             let end = if over { next_second(end) } else { Some(end) };
-            let start = regime.wall_start();
+            let start = period.wall_start();
             // The wall times in `from..start` lie in a gap. All fixed times in it fire once, at the start. The check
-            // of `own` keeps a schedule that also matches at the start itself from counting twice.
+            // of `matches_start` keeps a schedule that also matches at the start itself from counting twice.
             if from < start {
                 let skipped = self.first_from(from).is_some_and(|found| found < start);
-                let own = self.first_from(start) == Some(start);
-                total += u64::from(skipped && !own);
+                let matches_start = self.first_from(start) == Some(start);
+                total += u64::from(skipped && !matches_start);
                 from = start;
             }
             total += end.map_or(0, |end| self.count_walls(from, end));
-            match regime.next(&self.zone) {
-                Some(next) if !over => regime = next,
+            match period.next(&self.zone) {
+                Some(next) if !over => period = next,
                 _ => return total,
             }
-            from = self.wall_start(&regime);
+            from = self.wall_start(&period);
         }
     }
 
     /// Returns the wall time from which a search for instants after `after` begins.
-    fn wall_after(&self, regime: &OffsetPeriod, after: jiff::Timestamp) -> Option<DateTime> {
-        let from = next_second(regime.wall(after))?;
+    fn wall_after(&self, period: &OffsetPeriod, after: jiff::Timestamp) -> Option<DateTime> {
+        let from = next_second(period.wall(after))?;
         Some(if self.follows_wall_clock {
             from
         } else {
-            from.max(regime.wall_start_unchanged())
+            from.max(period.wall_start_unchanged())
         })
     }
 
-    /// Returns the first wall time that a regime covers. For fixed schedules, it is the successor of the last wall
-    /// time of the previous regime: earlier than the regime's start after a gap, and later after a repeat.
-    fn wall_start(&self, regime: &OffsetPeriod) -> DateTime {
+    /// Returns the first wall time that a period covers. For fixed schedules, it is the successor of the last wall
+    /// time of the previous period: earlier than the period's start after a gap, and later after a repeat.
+    fn wall_start(&self, period: &OffsetPeriod) -> DateTime {
         if self.follows_wall_clock {
-            regime.wall_start()
+            period.wall_start()
         } else {
-            regime.wall_start_unchanged()
+            period.wall_start_unchanged()
         }
     }
 
@@ -294,12 +294,12 @@ impl fmt::Debug for Cron {
 fn fields(expression: &str) -> Result<Vec<&str>, String> {
     let mut text = expression.trim();
     if text.starts_with('@') {
-        let known = NICKNAMES
+        let nickname = NICKNAMES
             .iter()
             .find(|(name, _)| name.eq_ignore_ascii_case(text));
-        text = known.map(|(_, fields)| *fields).ok_or_else(|| {
-            "accepted names are @yearly, @annually, @monthly, @weekly, @daily, @midnight and \
-             @hourly"
+        text = nickname.map(|(_, fields)| *fields).ok_or_else(|| {
+            "it is an unknown name; expected @yearly, @annually, @monthly, @weekly, @daily, \
+             @midnight or @hourly"
                 .to_owned()
         })?;
     }
@@ -309,8 +309,8 @@ fn fields(expression: &str) -> Result<Vec<&str>, String> {
         6 => {}
         count => {
             return Err(format!(
-                "it has {count} fields; accepted are five (minute, hour, day of month, month, day \
-                 of week), or six with the seconds in front"
+                "it has {count} fields; expected five (minute, hour, day of month, month, day of \
+                 week), or six with the seconds first"
             ));
         }
     }

@@ -9,7 +9,7 @@ pub const MAX_QUIET_WINDOWS: usize = 16;
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
     /// The cron expression as a whole is invalid.
-    #[error("read the cron expression {expression:?}: {problem}")]
+    #[error("invalid cron expression `{}`: {problem}", .expression.escape_debug())]
     Expression {
         /// The expression, shortened.
         expression: String,
@@ -18,7 +18,8 @@ pub enum Error {
     },
     /// One field of a cron expression is invalid.
     #[error(
-        "read the {field} field {value:?} of the cron expression: {problem}; accepted are {accepted}"
+        "invalid {field} field `{}` in the cron expression: {problem}; expected {accepted}",
+        .value.escape_debug()
     )]
     Field {
         /// The name of the field.
@@ -31,7 +32,10 @@ pub enum Error {
         accepted: &'static str,
     },
     /// The cron expression is well formed, but no instant matches.
-    #[error("find any instant for the cron expression {expression:?} in {zone}: {problem}")]
+    #[error(
+        "the cron expression `{}` never fires in {zone}: {problem}",
+        .expression.escape_debug()
+    )]
     NeverFires {
         /// The expression, shortened.
         expression: String,
@@ -42,7 +46,8 @@ pub enum Error {
     },
     /// The time zone is unknown.
     #[error(
-        "find the time zone {zone:?}: accepted are IANA names such as Europe/Prague or UTC{}",
+        "invalid time zone `{}`: expected an IANA name such as Europe/Prague or UTC{}",
+        .zone.escape_debug(),
         .nearest.as_ref().map(|name| format!("; did you mean {name}?")).unwrap_or_default()
     )]
     Zone {
@@ -53,7 +58,8 @@ pub enum Error {
     },
     /// A period is invalid.
     #[error(
-        "read the period {period:?}: {problem}; accepted are 1s to 366d, such as 90s, 10m, 1h30m or 2d"
+        "invalid period `{}`: {problem}; expected 1s to 366d, such as 90s, 10m, 1h30m or 2d",
+        .period.escape_debug()
     )]
     Period {
         /// The text, shortened.
@@ -62,7 +68,7 @@ pub enum Error {
         problem: &'static str,
     },
     /// A text does not name one instant.
-    #[error("read the instant {at:?}: {problem}")]
+    #[error("invalid instant `{}`: {problem}", .at.escape_debug())]
     At {
         /// The text, shortened.
         at: String,
@@ -70,7 +76,7 @@ pub enum Error {
         problem: String,
     },
     /// An instant is in the past.
-    #[error("schedule the instant {at}: it is not after the present, {now}")]
+    #[error("invalid instant `{at}`: it is not after the present, {now}")]
     Past {
         /// The due instant.
         at: Timestamp,
@@ -79,7 +85,8 @@ pub enum Error {
     },
     /// Quiet hours are invalid.
     #[error(
-        "read the quiet hours {window:?}: {problem}; accepted are up to {} windows such as 22:00-07:00",
+        "invalid quiet hours `{}`: {problem}; expected at most {} windows such as 22:00-07:00",
+        .window.escape_debug(),
         MAX_QUIET_WINDOWS
     )]
     QuietHours {

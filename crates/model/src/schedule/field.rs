@@ -102,17 +102,17 @@ impl Field {
             .collect::<Result<_, _>>()?;
         let has = |wanted: &str| items.iter().any(|item| item == wanted);
         if self.extras == Extras::DayOfMonth && has("L") && has("LW") {
-            return Err("L and LW do not go into one list".into());
+            return Err("L and LW cannot be in one list".into());
         }
         Ok(items.join(","))
     }
 
     fn item(&self, item: &str) -> Result<String, String> {
         if item.is_empty() {
-            return Err("there is nothing before or after a comma".into());
+            return Err("an item before or after a comma is missing".into());
         }
         if item == "*" {
-            return Err("`*` does not go into a list".into());
+            return Err("`*` cannot be in a list".into());
         }
         if let Some((of, step)) = item.split_once('/') {
             let step = self.step(step)?;
@@ -151,7 +151,7 @@ impl Field {
             return match nth {
                 "1" | "2" | "3" | "4" | "5" => Ok(format!("{day}#{nth}")),
                 "L" | "l" => Ok(format!("{day}L")),
-                _ => Err(format!("{} after # is not in 1-5", shortened(nth))),
+                _ => Err(format!("`{}` after # is not in 1-5", shortened(nth))),
             };
         }
         match item.strip_suffix(['L', 'l']) {
@@ -181,17 +181,28 @@ impl Field {
     fn step(&self, text: &str) -> Result<u8, String> {
         number(text)
             .filter(|step| (1..=self.max).contains(step))
-            .ok_or_else(|| format!("the step {:?} is not in 1-{}", shortened(text), self.max))
+            .ok_or_else(|| {
+                let shown = shortened(text);
+                format!(
+                    "the step `{}` is not in 1-{}",
+                    shown.escape_debug(),
+                    self.max
+                )
+            })
     }
 
     fn value(&self, text: &str) -> Result<u8, String> {
         let named = |name: &&str| name.eq_ignore_ascii_case(text);
         let named = self.names.iter().position(named);
         named
-            .and_then(|place| u8::try_from(place).ok())
-            .map(|place| self.min + place)
+            .and_then(|index| u8::try_from(index).ok())
+            .map(|index| self.min + index)
             .or_else(|| number(text).filter(|value| (self.min..=self.max).contains(value)))
-            .ok_or_else(|| format!("{:?} is not in {}-{}", shortened(text), self.min, self.max))
+            .ok_or_else(|| {
+                let shown = shortened(text);
+                let (min, max) = (self.min, self.max);
+                format!("`{}` is not in {min}-{max}", shown.escape_debug())
+            })
     }
 }
 
@@ -214,44 +225,44 @@ mod tests {
     #[test]
     fn invalid_cron_field_is_refused_with_accepted_values() {
         for (field, text, says) in [
-            (MINUTE, "*/0", "the step \"0\" is not in 1-59"),
-            (MINUTE, "*/90", "the step \"90\" is not in 1-59"),
-            (MINUTE, "*/", "the step \"\" is not in 1-59"),
-            (MINUTE, "1,", "nothing before or after a comma"),
-            (MINUTE, ",1", "nothing before or after a comma"),
-            (MINUTE, "1,*", "`*` does not go into a list"),
-            (MINUTE, "60", "\"60\" is not in 0-59"),
-            (MINUTE, "+5", "\"+5\" is not in 0-59"),
-            (MINUTE, "256", "\"256\" is not in 0-59"),
-            (MINUTE, "-5", "\"\" is not in 0-59"),
-            (MINUTE, "1-2-3", "\"2-3\" is not in 0-59"),
+            (MINUTE, "*/0", "the step `0` is not in 1-59"),
+            (MINUTE, "*/90", "the step `90` is not in 1-59"),
+            (MINUTE, "*/", "the step `` is not in 1-59"),
+            (MINUTE, "1,", "an item before or after a comma is missing"),
+            (MINUTE, ",1", "an item before or after a comma is missing"),
+            (MINUTE, "1,*", "`*` cannot be in a list"),
+            (MINUTE, "60", "`60` is not in 0-59"),
+            (MINUTE, "+5", "`+5` is not in 0-59"),
+            (MINUTE, "256", "`256` is not in 0-59"),
+            (MINUTE, "-5", "`` is not in 0-59"),
+            (MINUTE, "1-2-3", "`2-3` is not in 0-59"),
             (MINUTE, "5/15", "such as 5-59/15"),
             (MINUTE, "/15", "needs `*` or a range"),
-            (MINUTE, "L", "\"L\" is not in 0-59"),
-            (MINUTE, "?", "\"?\" is not in 0-59"),
-            (MINUTE, "MON", "\"MON\" is not in 0-59"),
-            (MINUTE, "٣", "\"٣\" is not in 0-59"),
+            (MINUTE, "L", "`L` is not in 0-59"),
+            (MINUTE, "?", "`?` is not in 0-59"),
+            (MINUTE, "MON", "`MON` is not in 0-59"),
+            (MINUTE, "٣", "`٣` is not in 0-59"),
             (HOUR, "22-2", "write 22-23,0-2"),
-            (HOUR, "24", "\"24\" is not in 0-23"),
-            (DAY_OF_MONTH, "0", "\"0\" is not in 1-31"),
-            (DAY_OF_MONTH, "32W", "\"32\" is not in 1-31"),
-            (DAY_OF_MONTH, "W", "\"\" is not in 1-31"),
-            (DAY_OF_MONTH, "L-3", "\"L\" is not in 1-31"),
+            (HOUR, "24", "`24` is not in 0-23"),
+            (DAY_OF_MONTH, "0", "`0` is not in 1-31"),
+            (DAY_OF_MONTH, "32W", "`32` is not in 1-31"),
+            (DAY_OF_MONTH, "W", "`` is not in 1-31"),
+            (DAY_OF_MONTH, "L-3", "`L` is not in 1-31"),
             (DAY_OF_MONTH, "L,LW", "L and LW"),
-            (DAY_OF_MONTH, "1#2", "\"1#2\" is not in 1-31"),
-            (MONTH, "0", "\"0\" is not in 1-12"),
-            (MONTH, "JANUARY", "\"JANUARY\" is not in 1-12"),
-            (DAY_OF_WEEK, "8", "\"8\" is not in 0-7"),
-            (DAY_OF_WEEK, "1#0", "0 after # is not in 1-5"),
-            (DAY_OF_WEEK, "1#6", "6 after # is not in 1-5"),
-            (DAY_OF_WEEK, "1-5#2", "\"5#2\" is not in 0-7"),
-            (DAY_OF_WEEK, "L", "\"\" is not in 0-7"),
-            (DAY_OF_WEEK, "+5", "\"+5\" is not in 0-7"),
+            (DAY_OF_MONTH, "1#2", "`1#2` is not in 1-31"),
+            (MONTH, "0", "`0` is not in 1-12"),
+            (MONTH, "JANUARY", "`JANUARY` is not in 1-12"),
+            (DAY_OF_WEEK, "8", "`8` is not in 0-7"),
+            (DAY_OF_WEEK, "1#0", "`0` after # is not in 1-5"),
+            (DAY_OF_WEEK, "1#6", "`6` after # is not in 1-5"),
+            (DAY_OF_WEEK, "1-5#2", "`5#2` is not in 0-7"),
+            (DAY_OF_WEEK, "L", "`` is not in 0-7"),
+            (DAY_OF_WEEK, "+5", "`+5` is not in 0-7"),
             (DAY_OF_WEEK, "SAT-MON", "write SAT-7,0-MON"),
         ] {
             let field = &FIELDS[field];
             let error = field.canonical(text).unwrap_err().to_string();
-            let named = format!("read the {} field {text:?}", field.name);
+            let named = format!("invalid {} field `{text}`", field.name);
             assert!(error.starts_with(&named), "{error}");
             assert!(error.contains(says), "{error}");
             assert!(error.ends_with(field.accepted), "{error}");

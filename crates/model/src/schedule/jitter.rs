@@ -43,7 +43,7 @@ mod tests {
         TriggerId::from_uuid(Uuid::from_u128(number))
     }
 
-    /// Replicas of different versions must agree, so the result may never change.
+    /// Servers of different versions must compute the same delay, so the result must never change.
     #[test]
     fn jitter_matches_pinned_value() {
         let nominal: Timestamp = "2026-11-21T09:00:00Z".parse().unwrap();

@@ -1,13 +1,13 @@
-//! Regimes: the ranges of time in which the offset of a time zone stays the same.
+//! Offset periods: the ranges of time in which the offset of a time zone stays the same.
 //!
-//! Within a regime, wall clock and instants run in parallel. All the difficulty of clock changes lies between one
-//! regime and the next.
+//! Within a period, wall clock and instants run in parallel. All the difficulty of clock changes lies between one
+//! period and the next.
 
 use jiff::{SignedDuration, Timestamp, civil::DateTime, tz::Offset};
 
 use super::Zone;
 
-/// A regime, `[start, end)`.
+/// A period, `[start, end)`.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct OffsetPeriod {
     start: Timestamp,
@@ -17,7 +17,7 @@ pub(super) struct OffsetPeriod {
 }
 
 impl OffsetPeriod {
-    /// Returns the regime that contains `instant`.
+    /// Returns the period that contains `instant`.
     pub(super) fn containing(zone: &Zone, instant: Timestamp) -> Self {
         let zone = zone.jiff();
         // `preceding` is exclusive, so a change at `instant` itself is only found from the nanosecond after it.
@@ -42,7 +42,7 @@ impl OffsetPeriod {
         }
     }
 
-    /// Returns the next regime. Returns `None` after the last.
+    /// Returns the next period. Returns `None` after the last.
     pub(super) fn next(&self, zone: &Zone) -> Option<Self> {
         let start = self.end?;
         let zone = zone.jiff();
@@ -67,7 +67,7 @@ impl OffsetPeriod {
         self.end.is_none_or(|end| instant < end)
     }
 
-    /// Returns the end of the regime or `instant`, whichever is earlier.
+    /// Returns the end of the period or `instant`, whichever is earlier.
     pub(super) fn end_or(&self, instant: Timestamp) -> Timestamp {
         self.end.map_or(instant, |end| end.min(instant))
     }
@@ -77,7 +77,7 @@ impl OffsetPeriod {
         self.offset.to_datetime(instant)
     }
 
-    /// Returns the instant at which the wall clock of this regime shows `wall`. Returns `None` if that instant is
+    /// Returns the instant at which the wall clock of this period shows `wall`. Returns `None` if that instant is
     /// outside of the supported range.
     pub(super) fn instant(&self, wall: DateTime) -> Option<Timestamp> {
         self.offset.to_timestamp(wall).ok()

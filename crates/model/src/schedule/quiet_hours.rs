@@ -92,9 +92,11 @@ impl FromStr for QuietWindow {
         let (start, end) = text
             .split_once('-')
             .and_then(|(start, end)| Some((read_time(start)?, read_time(end)?)))
-            .ok_or_else(|| refuse("it is not two times from 00:00 to 23:59 with a - between"))?;
+            .ok_or_else(|| {
+                refuse("it is not two times from 00:00 to 23:59 with a `-` between them")
+            })?;
         if start == end {
-            return Err(refuse("it starts where it ends"));
+            return Err(refuse("its start and its end are equal"));
         }
         Ok(Self { start, end })
     }
@@ -120,7 +122,7 @@ impl fmt::Display for QuietWindow {
 #[cfg(feature = "schema")]
 impl utoipa::PartialSchema for QuietHours {
     fn schema() -> utoipa::openapi::RefOr<utoipa::openapi::schema::Schema> {
-        let window = crate::schema::text("A stretch of each day, `[start, end)`.")
+        let window = crate::schema::text("A window of each day, `[start, end)`.")
             .pattern(Some(
                 "^([01][0-9]|2[0-3]):[0-5][0-9]-([01][0-9]|2[0-3]):[0-5][0-9]$",
             ))

@@ -1,5 +1,5 @@
-//! How much work a search is, counted in the days (or whole months passed over) that it looks at.
-//! Only tests count.
+//! The cost of a search: the number of days, or of months that it skips as a whole, that the search visits. Only tests
+//! count it.
 
 use std::cell::Cell;
 
@@ -7,16 +7,16 @@ thread_local! {
     static DAYS: Cell<u64> = const { Cell::new(0) };
 }
 
-/// One more was looked at.
+/// Counts one visited day or skipped month.
 pub(super) fn count_day() {
     DAYS.set(DAYS.get() + 1);
 }
 
-/// What `work` gives, and how many days it looked at.
+/// Returns the result of `work`, and the number of days that it visited.
 fn count_days<T>(work: impl FnOnce() -> T) -> (T, u64) {
     DAYS.set(0);
-    let given = work();
-    (given, DAYS.get())
+    let result = work();
+    (result, DAYS.get())
 }
 
 mod tests {
@@ -28,7 +28,7 @@ mod tests {
         time::Timestamp,
     };
 
-    /// No search may look at more days than a cycle of the calendar has, whatever was written.
+    /// The maximum number of days that a search may visit for any expression: one cycle of the calendar.
     const MAX_SEARCHED_DAYS: u64 = 146_097;
 
     const ZONES: [&str; 6] = [
@@ -40,7 +40,7 @@ mod tests {
         "Pacific/Kiritimati",
     ];
 
-    /// What is as far as can be from firing, or fires as often as can be.
+    /// Expressions that fire as rarely or as often as possible.
     const EXTREME_EXPRESSIONS: [&str; 12] = [
         "0 0 30 2 *",
         "0 0 31 2,4,6,9,11 *",
@@ -75,7 +75,7 @@ mod tests {
         ]
     }
 
-    /// Reads an expression and asks for fires and counts from `after` on; all must be in order.
+    /// Parses an expression, and checks the order, the counts and the cost of its fires after `after`.
     fn check_bounded_search(expression: &str, zone: &str, after: Timestamp) {
         let (read, days) = count_days(|| read(expression, zone));
         assert!(
@@ -84,16 +84,22 @@ mod tests {
         );
         let Ok(schedule) = read else { return };
         let (fires, days) = count_days(|| schedule.upcoming(after, 3));
-        let what = format!("{expression:?} in {zone} after {after}");
-        assert!(days <= MAX_SEARCHED_DAYS, "{days} for {what}");
-        assert!(fires.first().is_none_or(|first| *first > after), "{what}");
-        assert!(fires.is_sorted_by(|one, next| one < next), "{what}");
+        let context = format!("{expression:?} in {zone} after {after}");
+        assert!(days <= MAX_SEARCHED_DAYS, "{days} for {context}");
+        assert!(
+            fires.first().is_none_or(|first| *first > after),
+            "{context}"
+        );
+        assert!(
+            fires.is_sorted_by(|earlier, later| earlier < later),
+            "{context}"
+        );
         for pair in fires.windows(2) {
-            assert_eq!(schedule.count(pair[0], pair[1]), 1, "{what}");
+            assert_eq!(schedule.count(pair[0], pair[1]), 1, "{context}");
         }
-        // Fewer than asked for: the calendar ends before the next.
+        // If fewer fires than requested are found, the calendar ends before the next one.
         if let (Some(last), true) = (fires.last(), fires.len() < 3) {
-            assert!(last.as_microsecond() > 200_000_000_000_000_000, "{what}");
+            assert!(last.as_microsecond() > 200_000_000_000_000_000, "{context}");
         }
     }
 
@@ -112,7 +118,7 @@ mod tests {
     fn search_cost_counts_days_and_skipped_months() {
         let yearly = read("0 0 1 1 *", "UTC").unwrap();
         let (_, days) = count_days(|| yearly.next_after(Timestamp::UNIX_EPOCH));
-        // January day by day and the other months as a whole.
+        // The search visits the days of January, and skips the other months as a whole.
         assert!((31 + 11..100).contains(&days), "{days}");
         let (total, days) = count_days(|| yearly.count(Timestamp::UNIX_EPOCH, Timestamp::MAX));
         assert_eq!(total, 9999 - 1970);
@@ -127,7 +133,7 @@ mod tests {
             let schedule = read("* * * * * *", zone).unwrap();
             let (due, days) = count_days(|| due_instants(&schedule, first, now, 2));
             assert_eq!(due.instants.len(), 2);
-            // To count and to halve takes a few passes over the hundred years.
+            // Counting and the binary search take a few passes over the hundred years.
             assert!(days < 10 * 36_525, "{days} in {zone}");
         }
     }
@@ -176,9 +182,9 @@ mod tests {
                 (&format!("{field} * * * *"), "UTC"),
                 ("0 0 * * *", zone.as_str()),
             ] {
-                let (answer, days) = count_days(|| read(expression, zone));
+                let (parsed, days) = count_days(|| read(expression, zone));
                 prop_assert_eq!(days, 0);
-                let error = answer.unwrap_err().to_string();
+                let error = parsed.unwrap_err().to_string();
                 prop_assert!(error.len() < 2500, "{}", error);
             }
         }

@@ -1,4 +1,4 @@
-//! The first fires, found by trying each day and each time of a calendar.
+//! Finds the first fires by trying each day and each time of a calendar.
 
 use std::collections::BTreeSet;
 
@@ -7,31 +7,31 @@ use super::{
     meaning::{Day, Meaning},
 };
 
-/// After 400 years the calendar repeats.
+/// The calendar repeats after 400 years.
 const LONGEST_SEARCH_DAYS: i64 = 146_097;
 
-/// What becomes of a time that clocks skip.
+/// The treatment of a time that clocks skip.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum InGap {
-    /// It fires at the first instant after the gap.
+    /// The time fires at the first instant after the gap.
     AtItsEnd,
-    /// The first that a gap skips fires as many whole minutes later as bring it out of the gap;
-    /// what comes before that is lost.
+    /// The first skipped time fires as many whole minutes later as move it out of the gap. Fires between the end of
+    /// the gap and that instant are lost.
     MinutesLater,
-    /// It does not fire.
+    /// The time does not fire.
     Never,
 }
 
-/// What becomes of a time that clocks show twice.
+/// The treatment of a time that clocks show twice.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum InRepeat {
-    /// It fires in the first pass.
+    /// The time fires in the first pass.
     First,
-    /// It fires in both passes.
+    /// The time fires in both passes.
     Both,
 }
 
-/// How an expression is understood.
+/// An interpretation of an expression.
 #[derive(Debug, Clone)]
 pub(crate) struct Interpretation {
     pub(crate) meaning: Meaning,
@@ -40,7 +40,7 @@ pub(crate) struct Interpretation {
 }
 
 impl Interpretation {
-    /// As SPEC has it: times that follow the wall clock, and fixed ones.
+    /// Returns the interpretation of SPEC, which depends on whether the times follow the wall clock or are fixed.
     pub(crate) fn of(expression: &str) -> Self {
         let meaning = Meaning::read(expression);
         let (in_gap, in_repeat) = if meaning.follows_wall_clock() {
@@ -56,7 +56,7 @@ impl Interpretation {
     }
 }
 
-/// The first `count` fires after `after`, fewer where there are no more in 400 years.
+/// Returns the first `count` fires after `after`, or fewer if 400 years have no more.
 pub(crate) fn fires(
     reading: &Interpretation,
     clocks: &Clocks,
@@ -67,7 +67,7 @@ pub(crate) fn fires(
     let mut found = BTreeSet::new();
     let mut last_gap = None;
     let mut lost = 0..0;
-    // Clocks that jump show times out of order: the search begins further out, and ends so.
+    // Clocks that jump show times out of order, so the search begins earlier and ends later by the largest jump.
     let shown = clocks.wall_time(after);
     let begin = shown - 2 * clocks.nearby(shown.div_euclid(DAY)).largest_jump();
     let first = begin.div_euclid(DAY);
@@ -94,7 +94,7 @@ pub(crate) fn fires(
             let Some((end, wall_at_end)) = around.end_of_gap(wall) else {
                 continue;
             };
-            let made_up_for = match reading.in_gap {
+            let after_gap = match reading.in_gap {
                 InGap::AtItsEnd => Some(end),
                 InGap::MinutesLater if last_gap != Some(end) => {
                     let at = end + (wall - wall_at_end).rem_euclid(60);
@@ -104,14 +104,14 @@ pub(crate) fn fires(
                 InGap::MinutesLater | InGap::Never => None,
             };
             last_gap = Some(end);
-            found.extend(made_up_for.filter(|at| *at > after));
+            found.extend(after_gap.filter(|at| *at > after));
         }
     }
     found.into_iter().take(count).collect()
 }
 
-/// The first `count` times that clocks show in some instant and that come after what they show at
-/// `after`, whatever the passes: how it looks to someone who knows wall clocks only.
+/// Returns the first `count` wall times that clocks show at some instant, and that are later than the wall time at
+/// `after`. The function ignores repeats, as an oracle does that knows only wall clocks.
 pub(crate) fn wall_times(meaning: &Meaning, clocks: &Clocks, after: i64, count: usize) -> Vec<i64> {
     let times = meaning.times();
     let shown = clocks.wall_time(after);

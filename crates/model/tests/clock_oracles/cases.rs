@@ -4,7 +4,7 @@ use jiff::{Timestamp as Instant, tz::TimeZoneDatabase};
 
 use super::random::Random;
 
-/// Zones whose clocks have done something out of the ordinary.
+/// Zones with unusual clock changes.
 const UNUSUAL_ZONES: [&str; 20] = [
     "America/New_York",
     "America/Santiago",
@@ -28,22 +28,23 @@ const UNUSUAL_ZONES: [&str; 20] = [
     "Pacific/Kwajalein",
 ];
 
-/// 1971-01-01 and 2190-01-01: within what all oracles can say.
+/// 1971-01-01. Together with [`LAST`], the range that all oracles support.
 const FIRST: i64 = 31_536_000;
+/// 2190-01-01.
 const LAST: i64 = 6_942_672_000;
 
-/// An expression, where its clocks are and from when on its fires are asked for.
+/// An expression, its zone, and the instant after which its fires are computed.
 #[derive(Debug, Clone)]
 pub(crate) struct Case {
     pub(crate) expression: String,
     pub(crate) zone: String,
-    /// In seconds; the oracles know nothing finer.
+    /// The instant in whole seconds, because the oracles have no finer resolution.
     pub(crate) after: i64,
-    /// What is added for Matins, which does.
+    /// The microseconds that are added for Matins, which has a finer resolution.
     pub(crate) micros: i64,
 }
 
-/// Makes `count` cases; each `group` of them share zone and instant.
+/// Returns `count` cases. Each group of `group` cases shares its zone and its instant.
 pub(crate) fn random(seed: u64, count: usize, group: usize) -> Vec<Case> {
     let mut random = Random::new(seed);
     let zones: Vec<String> = TimeZoneDatabase::bundled()
@@ -71,7 +72,7 @@ pub(crate) fn random(seed: u64, count: usize, group: usize) -> Vec<Case> {
     cases
 }
 
-/// Three in four near a clock change, the others anywhere or where a year or a February ends.
+/// Returns an instant: three in four near a clock change, the others anywhere, or near the end of a year or a February.
 fn instant(random: &mut Random, zone: &str) -> i64 {
     let anywhere = random.between(FIRST, LAST);
     let zone = TimeZoneDatabase::bundled().get(zone).unwrap();
@@ -145,7 +146,7 @@ const MONTHS: [&str; 12] = [
 ];
 const WEEKDAYS: [&str; 7] = ["SUN", "mon", "Tue", "WED", "thu", "Fri", "SAT"];
 
-/// What takes every day.
+/// Returns a field that matches every day.
 fn star(random: &mut Random) -> String {
     if random.one_in(8) { "?" } else { "*" }.to_owned()
 }
@@ -154,14 +155,14 @@ fn value(random: &mut Random, min: i64, max: i64, names: &[&str]) -> (i64, Strin
     let value = random.between(min, max);
     let name = usize::try_from(value - min)
         .ok()
-        .and_then(|place| names.get(place));
+        .and_then(|index| names.get(index));
     match name {
         Some(name) if random.one_in(3) => (value, (*name).to_owned()),
         _ => (value, value.to_string()),
     }
 }
 
-/// A list of values, ranges and steps, or a star with or without a step.
+/// Returns a list of values, ranges and steps, or a star with or without a step.
 fn number_field(random: &mut Random, min: i64, max: i64, names: &[&str]) -> String {
     match random.between(1, 8) {
         1 => return "*".into(),

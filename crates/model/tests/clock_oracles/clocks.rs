@@ -1,4 +1,4 @@
-//! What the clocks of a zone show, found by asking for one instant at a time.
+//! The clocks of a zone, computed from the offset of one instant at a time.
 
 use std::{cell::RefCell, collections::HashMap};
 
@@ -9,7 +9,7 @@ use jiff::{
 
 pub(crate) const DAY: i64 = 86_400;
 
-/// Instants from `start` on that have one offset; both in seconds.
+/// The instants from `start` on that have the same offset, both in seconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct OffsetPeriod {
     start: i64,
@@ -22,7 +22,7 @@ pub(crate) struct Clocks {
     at_noon: RefCell<HashMap<i64, i64>>,
 }
 
-/// How clocks go in the days around one day.
+/// The offsets of the clocks in the days around one day.
 pub(crate) struct NearbyClocks {
     periods: Vec<OffsetPeriod>,
 }
@@ -40,23 +40,23 @@ impl Clocks {
         self.zone.to_offset(instant).seconds().into()
     }
 
-    /// What clocks show at an instant.
+    /// Returns the wall time at an instant.
     pub(crate) fn wall_time(&self, instant: i64) -> i64 {
         instant + self.offset(instant)
     }
 
-    /// The offset at noon UTC of a day, remembered.
+    /// Returns the offset at noon UTC of a day, from a cache.
     fn at_noon(&self, day: i64) -> i64 {
-        let mut known = self.at_noon.borrow_mut();
-        *known
+        let mut cache = self.at_noon.borrow_mut();
+        *cache
             .entry(day)
             .or_insert_with(|| self.offset(day * DAY + DAY / 2))
     }
 
-    /// Looks at the days from three before to three after. No zone has changed its clocks twice
-    /// between two noons.
+    /// Returns the offsets from three days before to three days after. The binary search assumes that no zone has
+    /// changed its clocks twice between two noons.
     pub(crate) fn nearby(&self, day: i64) -> NearbyClocks {
-        let mut stretches = vec![OffsetPeriod {
+        let mut periods = vec![OffsetPeriod {
             start: i64::MIN,
             offset: self.at_noon(day - 3),
         }];
@@ -74,28 +74,28 @@ impl Clocks {
                     new = middle;
                 }
             }
-            stretches.push(OffsetPeriod {
+            periods.push(OffsetPeriod {
                 start: new,
                 offset: after,
             });
         }
-        NearbyClocks { periods: stretches }
+        NearbyClocks { periods }
     }
 }
 
 impl NearbyClocks {
-    /// The stretches before and after each change.
+    /// Returns the periods before and after each change.
     fn changes(&self) -> impl Iterator<Item = (OffsetPeriod, OffsetPeriod)> {
         self.periods.windows(2).map(|pair| (pair[0], pair[1]))
     }
 
-    /// The first instants after gaps.
+    /// Returns the first instants after gaps.
     pub(crate) fn ends_of_gaps(&self) -> impl Iterator<Item = i64> {
         let gaps = self.changes().filter(|(old, new)| new.offset > old.offset);
         gaps.map(|(_, new)| new.start)
     }
 
-    /// By how many seconds clocks jump at the most.
+    /// Returns the largest jump of the clocks, in seconds.
     pub(crate) fn largest_jump(&self) -> i64 {
         let jumps = self
             .changes()
@@ -103,19 +103,19 @@ impl NearbyClocks {
         jumps.max().unwrap_or(0)
     }
 
-    /// The instants at which clocks show `wall`, in order: one, two in a repeat, none in a gap.
+    /// Returns the instants at which clocks show `wall`, in order: two in a repeat, none in a gap, otherwise one.
     pub(crate) fn instants_showing(&self, wall: i64) -> impl Iterator<Item = i64> {
         let ends = self.periods.iter().skip(1).map(|next| next.start);
         let ends = ends.chain([i64::MAX]);
         self.periods
             .iter()
             .zip(ends)
-            .map(move |(stretch, end)| (wall - stretch.offset, stretch.start..end))
-            .filter(|(instant, stretch)| stretch.contains(instant))
+            .map(move |(period, end)| (wall - period.offset, period.start..end))
+            .filter(|(instant, range)| range.contains(instant))
             .map(|(instant, _)| instant)
     }
 
-    /// The first instant after the gap in which `wall` lies, and what clocks show then.
+    /// Returns the first instant after the gap in which `wall` lies, and the wall time at that instant.
     pub(crate) fn end_of_gap(&self, wall: i64) -> Option<(i64, i64)> {
         self.changes()
             .find(|(old, new)| (new.start + old.offset..new.start + new.offset).contains(&wall))

@@ -1,4 +1,4 @@
-//! How others write the same expression, where they can.
+//! Translates an expression into the dialects of the oracles, if they can express it.
 
 use super::{
     cases::Case,
@@ -8,10 +8,12 @@ use super::{
 
 const WEEKDAYS: [&str; 7] = ["Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"];
 
-/// For croniter: `L5` is the last Friday. It has no `LW`, neither a list with a `W` nor one of
-/// weekdays with and without their place in the month, and where one of both day fields is enough,
-/// it knows only plain numbers. It crosses a gap minute by minute, again for each minute that fires
-/// in it: where a whole day is skipped that takes minutes, and nothing is asked.
+/// Returns the expression for croniter, in which `L5` is the last Friday. Returns `None` if croniter cannot express it:
+/// croniter has no `LW`, no list with a `W`, and no list of weekdays with and without their number in the month. If one
+/// match of both day fields suffices, croniter supports only plain numbers.
+///
+/// Also returns `None` near a gap of more than half a day, because croniter crosses a gap minute by minute, again for
+/// each minute that fires in it, which takes minutes.
 pub(crate) fn croniter(case: &Case, clocks: &Clocks) -> Option<String> {
     let meaning = Meaning::read(&case.expression);
     let (days, weekdays) = (&meaning.day.items, &meaning.weekday.items);
@@ -39,10 +41,10 @@ pub(crate) fn croniter(case: &Case, clocks: &Clocks) -> Option<String> {
     Some(format!("{others} {}", join(weekdays)))
 }
 
-/// For systemd: a calendar event. It has no "one of both day fields", no `W`, and counts back from
-/// the end of a month only by itself. Its C library finds no instant where an offset has seconds
-/// (Monrovia until 1972). Steps are written out: version 252 reports an "Infinite loop"
-/// for many of months, days and hours.
+/// Returns the calendar event for systemd. Returns `None` if systemd cannot express it: systemd cannot match one of two
+/// day fields, has no `W`, and does not combine days counted from the end of a month with others. Its C library finds
+/// no instant if an offset has seconds (Monrovia until 1972). Steps are written out as lists, because version 252
+/// reports an "Infinite loop" for many steps of months, days and hours.
 pub(crate) fn systemd(case: &Case, clocks: &Clocks) -> Option<String> {
     let meaning = Meaning::read(&case.expression);
     if !meaning.needs_both_days() || clocks.offset(case.after) % 60 != 0 {
@@ -81,7 +83,7 @@ fn numbers(field: &Field) -> Option<String> {
     values(field, |value| value.to_string())
 }
 
-/// All values of a field, or a star; nothing where it has more than values.
+/// Returns all values of a field, or a star. Returns `None` if the field has items other than values.
 fn values(field: &Field, name: impl Fn(i64) -> String) -> Option<String> {
     let only_values = field
         .items

@@ -1,8 +1,8 @@
-//! Fires compared with what others say of the same expressions, zones and instants.
+//! Compares fires with those of other implementations (oracles) for the same expressions, zones and instants.
 #![expect(clippy::unwrap_used, reason = "helpers of tests may panic")]
 #![expect(
     clippy::print_stdout,
-    reason = "the runner shows it where a test fails"
+    reason = "the runner shows the output of failed tests"
 )]
 
 mod brute_force;
@@ -29,18 +29,18 @@ use self::{
     rules::{FIRES, Rule},
 };
 
-/// How many random expressions the search through the calendar and croniter answer, at the least.
+/// The minimum number of random expressions that the brute-force search and croniter answer.
 const CASES: usize = 20_000;
-/// As many for systemd, which knows fewer expressions.
+/// The minimum for systemd, which supports fewer expressions.
 const SYSTEMD_CASES: usize = 10_000;
 
 /// The seed of every ordinary run.
 const SEED: u64 = 20_261_121;
 
-/// The seed of this run, printed so that it can be had again.
+/// Returns the seed of this run, and prints it so that a failure can be reproduced.
 #[expect(
     clippy::disallowed_methods,
-    reason = "a test is given another seed by its environment"
+    reason = "the environment may set another seed"
 )]
 fn seed() -> u64 {
     let given = std::env::var("MATINS_ORACLE_SEED");
@@ -49,7 +49,7 @@ fn seed() -> u64 {
     seed
 }
 
-/// What Matins says: the first fires, or none for what it refuses because there are none.
+/// Returns the first fires of Matins, or none if Matins refuses the expression because it never fires.
 fn matins_fires(case: &Case) -> Vec<i64> {
     let spec = Spec::Cron {
         expression: case.expression.clone(),
@@ -58,21 +58,21 @@ fn matins_fires(case: &Case) -> Vec<i64> {
     let schedule = match Schedule::parse(&spec) {
         Ok(schedule) => schedule,
         Err(Error::NeverFires { .. }) => return Vec::new(),
-        Err(error) => panic!("failed to {error}"),
+        Err(error) => panic!("{error}"),
     };
     let after = Timestamp::from_microsecond(case.after * 1_000_000 + case.micros).unwrap();
     let fires = schedule.upcoming(after, FIRES).into_iter();
     fires.map(|at| at.as_microsecond() / 1_000_000).collect()
 }
 
-/// The clocks of the zones asked for so far.
+/// A cache of the clocks of zones.
 #[derive(Default)]
 struct ClockCache(RefCell<HashMap<String, Rc<Clocks>>>);
 
 impl ClockCache {
     fn of(&self, zone: &str) -> Rc<Clocks> {
-        let mut known = self.0.borrow_mut();
-        let clocks = known.entry(zone.to_owned());
+        let mut cache = self.0.borrow_mut();
+        let clocks = cache.entry(zone.to_owned());
         Rc::clone(clocks.or_insert_with(|| Rc::new(Clocks::of(zone))))
     }
 }
@@ -102,7 +102,7 @@ fn croniter_differs_only_as_documented() {
 
 #[test]
 fn systemd_differs_only_as_documented() {
-    // One call answers many expressions after the same instant.
+    // One call of systemd answers many expressions after the same instant.
     let cases = cases::random(seed(), SYSTEMD_CASES * 2, 20);
     compare(
         "systemd",
@@ -113,8 +113,8 @@ fn systemd_differs_only_as_documented() {
     );
 }
 
-/// Asks `oracle` about the examples of the page and about those of `cases` that it knows, `least`
-/// or more, and lets it differ only by `rules`, each of which must be used.
+/// Compares `oracle` for the examples of the page and for those of `cases` that the oracle supports, at least `least`.
+/// The oracle may differ only by `rules`, and each rule must be used.
 fn compare(
     oracle: &str,
     rules: &[Rule],
@@ -133,7 +133,7 @@ fn compare(
         .collect();
     assert!(
         questions.len() >= least + examples.len(),
-        "{} asked",
+        "only {} questions",
         questions.len()
     );
     let answers = oracle::query(oracle, &questions);
@@ -142,18 +142,18 @@ fn compare(
     let mut unexplained = Vec::new();
     let mut examples = examples.into_iter();
     for ((text, case), answer) in questions.iter().zip(&answers) {
-        let own = matins_fires(case);
-        let differs = answer.as_ref() != Ok(&own);
+        let expected = matins_fires(case);
+        let differs = answer.as_ref() != Ok(&expected);
         let clocks = all_clocks.of(&case.zone);
         let explained = rules::explain(rules, case, &clocks, answer).filter(|_| differs);
         if let Some(example) = examples.next() {
-            let names = explained.iter().flatten().map(|place| rules[*place].name);
-            example.assert_matches(names, &own, answer);
+            let names = explained.iter().flatten().map(|index| rules[*index].name);
+            example.assert_matches(names, &expected, answer);
         }
         match explained {
-            Some(places) => places.iter().for_each(|place| used[*place] += 1),
+            Some(indexes) => indexes.iter().for_each(|index| used[*index] += 1),
             None if differs => {
-                unexplained.push(format!("{case:?} as {text:?}: {own:?}, {answer:?}"));
+                unexplained.push(format!("{case:?} as {text:?}: {expected:?}, {answer:?}"));
             }
             None => {}
         }

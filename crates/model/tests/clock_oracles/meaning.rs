@@ -1,6 +1,6 @@
-//! What the fields of an expression mean, read without the code that is tested.
+//! The meaning of the fields of an expression, parsed without the code under test.
 //!
-//! It takes only expressions that are well formed: who writes them is `cases`.
+//! The parser accepts only well-formed expressions, because `cases` generates no others.
 
 const MONTHS: [&str; 12] = [
     "jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec",
@@ -10,7 +10,7 @@ const WEEKDAYS: [&str; 7] = ["sun", "mon", "tue", "wed", "thu", "fri", "sat"];
 /// One item of a list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Item {
-    /// Each `step`th value from the first to the last; whether these were written as a range.
+    /// Each `step`th value from the first to the last. `range` is `true` if they were written as a range.
     Values {
         first: i64,
         last: i64,
@@ -23,7 +23,7 @@ pub(crate) enum Item {
     LastWorkday,
     /// The day from Monday to Friday that is nearest to this day, in the same month.
     NearestWorkday(i64),
-    /// The same, where a month that lacks the day has its last instead.
+    /// The same, but in a month without that day, the workday nearest to the last day.
     NearestWorkdayInEveryMonth(i64),
     /// The nth of a weekday in its month.
     Nth { weekday: i64, nth: i64 },
@@ -62,7 +62,7 @@ pub(crate) struct Day {
 }
 
 impl Day {
-    /// After "chrono-Compatible Low-Level Date Algorithms" by Howard Hinnant (`civil_from_days`).
+    /// Computes the date as in "chrono-Compatible Low-Level Date Algorithms" by Howard Hinnant (`civil_from_days`).
     pub(crate) fn of(number: i64) -> Self {
         let shifted = number + 719_468;
         let (era, in_era) = (shifted.div_euclid(146_097), shifted.rem_euclid(146_097));
@@ -78,7 +78,7 @@ impl Day {
         }
     }
 
-    /// How many days its month has.
+    /// Returns the number of days of the month.
     fn month_length(self) -> i64 {
         let leap = self.year % 4 == 0 && (self.year % 100 != 0 || self.year % 400 == 0);
         match self.month {
@@ -88,7 +88,7 @@ impl Day {
         }
     }
 
-    /// The weekday of another day of the same month.
+    /// Returns the weekday of another day of the same month.
     fn weekday_of(self, day: i64) -> i64 {
         (self.weekday + day - self.of_month).rem_euclid(7)
     }
@@ -97,7 +97,7 @@ impl Day {
         (1..=5).contains(&self.weekday_of(day))
     }
 
-    /// The day from Monday to Friday nearest to `day`, in the same month.
+    /// Returns the day from Monday to Friday that is nearest to `day`, in the same month.
     fn nearest_workday(self, day: i64) -> Option<i64> {
         [0, -1, 1, -2, 2]
             .map(|distance| day + distance)
@@ -154,12 +154,12 @@ impl Field {
             let named = names.iter().position(|name| *name == text);
             named.map_or_else(
                 || text.parse().unwrap(),
-                |place| min + i64::try_from(place).unwrap(),
+                |index| min + i64::try_from(index).unwrap(),
             )
         };
         let range = |text: &str| match text.split_once('-') {
             None => (value(text), value(text)),
-            // A week that ends on Sunday has it as its seventh day.
+            // In a range that ends on Sunday, Sunday is the seventh day.
             Some((first, last)) if names == WEEKDAYS && value(last) == 0 && value(first) > 0 => {
                 (value(first), 7)
             }
@@ -213,12 +213,12 @@ impl Field {
         }
     }
 
-    /// Whether it takes everything.
+    /// Returns `true` if the field is written as a wildcard.
     pub(crate) fn is_any(&self) -> bool {
         matches!(self.text.as_str(), "*" | "?")
     }
 
-    /// Whether its values are all there are.
+    /// Returns `true` if the field matches all values.
     pub(crate) fn is_all(&self) -> bool {
         self.values().eq(self.min..=self.max)
     }
@@ -227,14 +227,14 @@ impl Field {
         self.text.starts_with('*')
     }
 
-    /// The values that it takes.
+    /// Returns the values that the field matches.
     pub(crate) fn values(&self) -> impl Iterator<Item = i64> {
         (self.min..=self.max).filter(|value| self.items.iter().any(|item| item.has(*value)))
     }
 }
 
 impl Field {
-    /// The same, with ranges such as `5-5` read as the whole field.
+    /// Returns the same meaning, but with ranges such as `5-5` read as the whole field.
     fn widened(&self) -> Self {
         let widened = |item: &Item| match *item {
             Item::Values {
@@ -259,7 +259,7 @@ impl Field {
 }
 
 impl Meaning {
-    /// The same, with ranges such as `5-5` read as the whole field.
+    /// Returns the same meaning, but with ranges such as `5-5` read as the whole field.
     pub(crate) fn widened(&self) -> Self {
         Self {
             second: self.second.widened(),
@@ -271,8 +271,8 @@ impl Meaning {
         }
     }
 
-    /// The same, with the workday nearest to a day that a month lacks read as the one nearest to
-    /// its last day.
+    /// Returns the same meaning, but with the workday nearest to a day that a month does not have read as the workday
+    /// nearest to its last day.
     pub(crate) fn with_near_days_in_every_month(&self) -> Self {
         let mut same = self.clone();
         for item in &mut same.day.items {
@@ -306,13 +306,13 @@ impl Meaning {
         }
     }
 
-    /// Whether both day fields must match; one of them is enough otherwise.
+    /// Returns `true` if both day fields must match. Otherwise one match suffices.
     pub(crate) fn needs_both_days(&self) -> bool {
-        let takes_all = |field: &Field| field.begins_with_star() || field.is_any();
-        takes_all(&self.day) || takes_all(&self.weekday)
+        let is_wildcard = |field: &Field| field.begins_with_star() || field.is_any();
+        is_wildcard(&self.day) || is_wildcard(&self.weekday)
     }
 
-    /// Whether clock changes are followed (cron(8) calls such jobs wildcard jobs).
+    /// Returns `true` if the times follow clock changes (cron(8) calls such jobs wildcard jobs).
     pub(crate) fn follows_wall_clock(&self) -> bool {
         self.minute.begins_with_star() || self.hour.begins_with_star()
     }
@@ -329,7 +329,7 @@ impl Meaning {
             }
     }
 
-    /// The times of a day, in seconds since it began, in order.
+    /// Returns the matching times of a day in order, in seconds since midnight.
     pub(crate) fn times(&self) -> Vec<i64> {
         let seconds: Vec<i64> = self.second.values().collect();
         let minutes: Vec<i64> = self.minute.values().collect();

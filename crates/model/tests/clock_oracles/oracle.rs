@@ -1,4 +1,4 @@
-//! Asking others, through `scripts/clock-oracles`.
+//! Queries the oracles through `scripts/clock-oracles`.
 
 use std::{
     fmt::Write as _,
@@ -10,10 +10,10 @@ use std::{
 
 use super::{cases::Case, rules::FIRES};
 
-/// What an oracle says of one case: the instants in seconds, or why there are none.
+/// The answer of an oracle for one case: the instants in seconds, or the reason why there are none.
 pub(crate) type Answer = Result<Vec<i64>, String>;
 
-/// Asks `oracle` for the first fires of each case, whose expression it writes as is given here.
+/// Queries `oracle` for the first fires of each case. The text is the expression in the dialect of the oracle.
 pub(crate) fn query(oracle: &str, questions: &[(String, Case)]) -> Vec<Answer> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"))
         .ancestors()
@@ -30,7 +30,7 @@ pub(crate) fn query(oracle: &str, questions: &[(String, Case)]) -> Vec<Answer> {
         writeln!(input, "{zone}\t{after}\t{FIRES}\t{expression}").unwrap();
     }
     let mut stdin = child.stdin.take().unwrap();
-    // An oracle that stops reading says why by its status.
+    // The write fails if the oracle stops reading. Its exit status then has the reason.
     let writer = thread::spawn(move || stdin.write_all(input.as_bytes()).ok());
     let output = child.wait_with_output().unwrap();
     writer.join().unwrap();
@@ -47,7 +47,7 @@ pub(crate) fn query(oracle: &str, questions: &[(String, Case)]) -> Vec<Answer> {
 
 fn read(line: &str) -> Answer {
     match line.strip_prefix("! ") {
-        Some(why) => Err(why.to_owned()),
+        Some(reason) => Err(reason.to_owned()),
         None => Ok(line
             .split_whitespace()
             .map(|at| at.parse().unwrap())

@@ -1,21 +1,21 @@
-//! The examples of `docs/clock-oracles.md`: one row for each rule, compared with what is found.
+//! The examples of `docs/reference/clock-oracles.md`: one row for each rule, compared with the found differences.
 
 use model::schedule::{Zone, format_instant};
 
 use super::{Timestamp, cases::Case, oracle::Answer};
 
-const PAGE: &str = include_str!("../../../../docs/clock-oracles.md");
+const PAGE: &str = include_str!("../../../../docs/reference/clock-oracles.md");
 
-/// One row.
+/// One row of the table of examples.
 pub(crate) struct Example {
     rule: String,
     pub(crate) case: Case,
-    /// What Matins and what the oracle say, as written.
+    /// The fires of Matins and of the oracle, as the page shows them.
     expected: [String; 2],
 }
 
-/// The examples in the section of `oracle`: rows below a heading with its name, each with the
-/// rule's name, expression, zone, instant and both answers.
+/// Returns the examples in the section of `oracle`. Each row has the name of the rule, the expression, the zone, the
+/// instant and both answers.
 pub(crate) fn examples(oracle: &str) -> Vec<Example> {
     let (_, section) = PAGE.split_once(&format!("\n## {oracle}\n")).unwrap();
     let section = section.split("\n## ").next().unwrap();
@@ -46,7 +46,7 @@ fn example(row: &str) -> Example {
 }
 
 impl Example {
-    /// Compares the row with the rules that were found to explain it and with both answers.
+    /// Compares the row with the rules that explain the difference, and with both answers.
     pub(crate) fn assert_matches<'a>(
         &self,
         mut rules: impl Iterator<Item = &'a str>,
@@ -54,21 +54,21 @@ impl Example {
         answer: &Answer,
     ) {
         let zone = &self.case.zone;
-        let said = [
+        let found = [
             format_instants(matins, zone),
             format_instants(answer.as_ref().unwrap(), zone),
         ];
         // A row may show fewer fires than are compared.
-        for (said, says) in said.iter().zip(&self.expected) {
+        for (found, expected) in found.iter().zip(&self.expected) {
             assert!(
-                said.starts_with(says.as_str()),
-                "{:?} gives {said}",
+                found.starts_with(expected.as_str()),
+                "{:?} gives {found}",
                 self.case
             );
         }
         assert!(
             rules.any(|name| name == self.rule),
-            "{} is not seen",
+            "the rule {} does not explain the row",
             self.rule
         );
     }

@@ -1,4 +1,4 @@
-//! Randomness that one number decides (`SplitMix64`).
+//! Random numbers that a seed determines (`SplitMix64`).
 
 /// A stream of random numbers.
 pub(crate) struct Random(u64);
@@ -16,19 +16,19 @@ impl Random {
         word ^ (word >> 31)
     }
 
-    /// A number from `low` to `high`, both included.
+    /// Returns a number from `low` to `high`, both included.
     pub(crate) fn between(&mut self, low: i64, high: i64) -> i64 {
         let numbers = u128::from(low.abs_diff(high)) + 1;
         let chosen = u64::try_from((u128::from(self.next()) * numbers) >> 64).unwrap();
         low.checked_add_unsigned(chosen).unwrap()
     }
 
-    /// True in one case of `cases`.
+    /// Returns `true` in one of `cases` cases.
     pub(crate) fn one_in(&mut self, cases: i64) -> bool {
         self.between(1, cases) == 1
     }
 
-    /// One of `choices`.
+    /// Returns one of `choices`.
     pub(crate) fn pick<'a, T: ?Sized>(&mut self, choices: &[&'a T]) -> &'a T {
         let last = i64::try_from(choices.len()).unwrap() - 1;
         choices[usize::try_from(self.between(0, last)).unwrap()]

@@ -1,8 +1,8 @@
-//! How others understand expressions differently, each difference under a name.
+//! The accepted differences between the oracles and Matins, each with a name.
 //!
-//! `docs/clock-oracles.md` says why each is accepted. A rule is not a kind of input for which
-//! anything goes: it changes one thing in how an expression is understood, and what the oracle says
-//! must be what the search through the calendar then finds.
+//! `docs/reference/clock-oracles.md` gives the reason for each. A rule does not exempt a kind of input from the comparison. It
+//! changes one aspect of the interpretation, and the answer of the oracle must equal the result of the brute-force
+//! search with that interpretation.
 
 use super::{
     brute_force::{self, InGap, InRepeat, Interpretation},
@@ -11,29 +11,28 @@ use super::{
     oracle::Answer,
 };
 
-/// How many fires are compared.
+/// The number of compared fires.
 pub(crate) const FIRES: usize = 2;
 
-/// How many fires are searched through for those that an oracle leaves out: more than a day has
-/// minutes.
+/// The number of fires among which those are searched that an oracle leaves out: more than a day has minutes.
 const MANY_FIRES: usize = 1500;
 
 /// One way in which an oracle differs.
 pub(crate) struct Rule {
-    /// What it does, as the page of docs heads it.
+    /// The name of the rule, as in `docs/reference/clock-oracles.md`.
     pub(crate) name: &'static str,
     change: Change,
 }
 
-/// What is different in how it understands an expression.
+/// The difference in the interpretation of an expression.
 enum Change {
-    /// It reads it so.
+    /// The oracle interprets the expression in this way.
     Reading(fn(&mut Interpretation)),
-    /// It may leave out the second pass of a time that repeats.
+    /// The oracle may leave out the second pass of a time that repeats.
     MayLoseSecondPasses,
-    /// It goes from one time of the wall clock to the next, and looks only then for an instant.
+    /// The oracle goes from one wall time to the next, and only then computes the instant.
     ShownTimesOnly,
-    /// The same, and it may leave out times of the day in which there is a gap.
+    /// The same, and the oracle may leave out times of a day that has a gap.
     MayLoseDaysWithGaps,
 }
 
@@ -83,7 +82,7 @@ pub(crate) const SYSTEMD: [Rule; 3] = [
     },
 ];
 
-/// The fewest of `rules` that together give `answer`, by their places.
+/// Returns the indexes of the fewest `rules` that together reproduce `answer`.
 pub(crate) fn explain(
     rules: &[Rule],
     case: &Case,
@@ -96,18 +95,18 @@ pub(crate) fn explain(
     choices
         .into_iter()
         .map(|choice| {
-            let places = 0..rules.len();
-            places
-                .filter(|place| choice >> place & 1 == 1)
+            let indexes = 0..rules.len();
+            indexes
+                .filter(|index| choice >> index & 1 == 1)
                 .collect::<Vec<_>>()
         })
         .find(|chosen| {
-            let changes = chosen.iter().map(|place| &rules[*place].change);
+            let changes = chosen.iter().map(|index| &rules[*index].change);
             reproduces(changes, case, clocks, fires)
         })
 }
 
-/// Whether someone who differs so would say `fires`.
+/// Returns `true` if an oracle with these differences returns `fires`.
 fn reproduces<'a>(
     changes: impl Iterator<Item = &'a Change>,
     case: &Case,
@@ -127,7 +126,7 @@ fn reproduces<'a>(
     let after = case.after;
     if may_lose_days {
         let shown = brute_force::wall_times(&reading.meaning, clocks, after, MANY_FIRES);
-        // Before a gap it may find nothing at all, too.
+        // Before a gap, the oracle may also find no fire at all.
         let around = clocks.nearby(after.div_euclid(DAY));
         (fires.is_empty() && around.ends_of_gaps().any(|end| end > after))
             || omits_only(&wall_times_at(fires, clocks), &shown, |wall| {
@@ -144,11 +143,11 @@ fn reproduces<'a>(
     }
 }
 
-/// Whether `some` begins like `all`, but for things that may be lacking.
+/// Returns `true` if `some` is the beginning of `all` without items for which `may_lack` returns `true`.
 fn omits_only(some: &[i64], all: &[i64], may_lack: impl Fn(&i64) -> bool) -> bool {
     let mut all = all.iter();
-    some.iter().all(|one| {
-        let before = all.by_ref().take_while(|other| *other != one);
+    some.iter().all(|item| {
+        let before = all.by_ref().take_while(|other| *other != item);
         before.into_iter().all(&may_lack)
     }) && some.len() == FIRES
 }
@@ -157,7 +156,7 @@ fn wall_times_at(instants: &[i64], clocks: &Clocks) -> Vec<i64> {
     instants.iter().map(|at| clocks.wall_time(*at)).collect()
 }
 
-/// Whether a gap ends on the day of `wall`.
+/// Returns `true` if a gap ends on the day of `wall`.
 fn has_gap(wall: i64, clocks: &Clocks) -> bool {
     let day = wall.div_euclid(DAY);
     let around = clocks.nearby(day);

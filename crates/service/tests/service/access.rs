@@ -1,4 +1,4 @@
-//! Tenants, tokens and sign-in links: nobody gives more than they have, and a link works once.
+//! Tenants, tokens and sign-in links: a caller cannot grant a permission that it lacks, and a link works once.
 
 use std::{collections::BTreeSet, time::Duration};
 
@@ -24,7 +24,7 @@ fn token_request(name: &str, role: Role) -> TokenRequest {
     }
 }
 
-/// What a role permits, as whoever has it may hand it on.
+/// Returns the permissions of a role.
 fn permitted(role: Role) -> Vec<Permission> {
     let all = Permission::ALL.iter().copied();
     all.filter(|one| role.permits(*one)).collect()
@@ -68,7 +68,7 @@ async fn token_scopes_are_limited_to_permissions_of_creator() {
     use Permission as P;
     let world = World::new().await;
     let narrow = [P::SessionsRead, P::SessionsWrite, P::TokensWrite];
-    // Without scopes it is cut to what both have.
+    // Without scopes the token gets the permissions that the role and the caller share.
     let cut = world
         .service
         .create_token(&token_request("cut", Role::Member), &narrow, None)
@@ -80,7 +80,7 @@ async fn token_scopes_are_limited_to_permissions_of_creator() {
     let token = world.service.token(&id).await.unwrap();
     assert!(token.permits(P::SessionsWrite) && !token.permits(P::RunsRead));
 
-    // What is asked for by name and cannot be given is refused, not cut.
+    // A requested scope that the caller lacks is refused and not dropped.
     for (role, scope) in [
         (Role::Member, P::RunsRead),
         (Role::Member, P::TokensWrite),
@@ -93,11 +93,11 @@ async fn token_scopes_are_limited_to_permissions_of_creator() {
         let refused = refused.unwrap_err();
         let field = (refused.kind(), refused.field());
         assert_eq!(field, (ErrorKind::Invalid, Some("scopes")));
-        let told = error_chain(&refused);
-        let (given, accepted) = told.split_once("accepted are").unwrap();
-        assert!(given.contains(scope.as_str()), "{told}");
-        assert!(accepted.contains("sessions:read"), "{told}");
-        assert!(!accepted.contains(scope.as_str()), "{told}");
+        let detail = error_chain(&refused);
+        let (given, accepted) = detail.split_once("accepted are").unwrap();
+        assert!(given.contains(scope.as_str()), "{detail}");
+        assert!(accepted.contains("sessions:read"), "{detail}");
+        assert!(!accepted.contains(scope.as_str()), "{detail}");
     }
     assert_eq!(token_count(&world.service).await, 1);
 }
@@ -160,9 +160,9 @@ async fn invalid_token_request_is_refused_with_field() {
             .create_token(&request, Permission::ALL, None)
             .await
             .unwrap_err();
-        let told = error_chain(&refused);
-        assert_eq!(refused.field(), Some(field), "{told}");
-        assert!(told.contains("accepted"), "{told}");
+        let detail = error_chain(&refused);
+        assert_eq!(refused.field(), Some(field), "{detail}");
+        assert!(detail.contains("accepted"), "{detail}");
     }
     let tokens = async || world.service.tokens(None, 10).await.unwrap().items.len();
     assert_eq!(tokens().await, 0);
@@ -238,7 +238,7 @@ async fn a_tenant_begins_with_an_admin_and_agents_and_sees_no_other() {
     let agents = theirs.agents().await.unwrap();
     assert!(agents.iter().any(|it| it.name == service::DEMO_AGENT));
     assert!(agents.iter().all(|it| it.name != "good"));
-    // Its token answers to nobody else, and is as if it were not there.
+    // Other tenants cannot see the token.
     let given = made.token.token.id.to_string();
     assert!(theirs.token(&given).await.is_ok());
     for refused in [
@@ -299,7 +299,7 @@ async fn sign_in_link_is_used_once() {
     assert_eq!(world.use_link(&link, &second).await, None);
     assert!(world.is_signed_in(&first).await);
     assert!(!world.is_signed_in(&second).await);
-    // A code that nobody gave out is worth nothing either.
+    // An unknown code is invalid as well.
     let guessed = LinkSecret::generate(&SeededEntropy::new(12));
     let used = world.service.use_sign_in_link(&guessed, &second).await;
     assert_eq!(used.unwrap(), None);
@@ -353,7 +353,7 @@ async fn browser_sign_in_expires_with_parent_token() {
     let late = link().await;
     world.clock.advance(Duration::from_mins(1));
     assert!(!world.is_signed_in(&first).await);
-    // The link would still hold, and what it signs in with does not.
+    // The link is still valid, but its token is not.
     assert!(late.expires_at > world.clock_now());
     assert_eq!(world.use_link(&late, &second).await, None);
     let none = world.service.create_sign_in_link(Some(token), None).await;

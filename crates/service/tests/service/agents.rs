@@ -1,4 +1,4 @@
-//! Agents: known, added, looked at.
+//! Configured agents: defaults, additions and checks.
 
 use std::time::Duration;
 
@@ -69,7 +69,7 @@ async fn agent_check_stores_capabilities() {
     assert!(checked.can_restore);
     assert_eq!(checked.took, Duration::ZERO);
     assert_eq!(checked.agent.offers, Some(resuming().into()));
-    // A later version of the agent offers less: the check is believed, not what was kept.
+    // A later version of the agent offers less: the check replaces the stored capabilities.
     world
         .agents
         .install("good-agent", OfferedCapabilities::default());

@@ -1,4 +1,4 @@
-//! Automations, asked for and changed.
+//! Automations: creation, lists and operations.
 
 use std::sync::atomic::Ordering;
 
@@ -17,7 +17,7 @@ use crate::world::{NOW, World, at, cron, error_chain, every, request};
 
 type Change = fn(&mut AutomationRequest);
 
-/// A change of what can be made, with how that is refused and what the error says.
+/// A change that makes a valid request invalid, the kind of the error, and parts of its text.
 type Refusal = (Change, ErrorKind, &'static [&'static str]);
 
 async fn assert_refused(world: &World, table: &[Refusal]) {
@@ -26,10 +26,10 @@ async fn assert_refused(world: &World, table: &[Refusal]) {
         change(&mut asked);
         let error = world.service.create_automation(&asked, None).await;
         let error = error.unwrap_err();
-        let told = error_chain(&error);
-        assert_eq!(error.kind(), *kind, "{told}");
+        let detail = error_chain(&error);
+        assert_eq!(error.kind(), *kind, "{detail}");
         for text in *says {
-            assert!(told.contains(text), "{text:?} is not in {told:?}");
+            assert!(detail.contains(text), "{text:?} is not in {detail:?}");
         }
     }
     let left = world.automations().await;
@@ -44,7 +44,7 @@ async fn invalid_automation_error_names_value_and_accepted_values() {
         (
             |asked| asked.agent = Some("godo".into()),
             ErrorKind::NotFound,
-            &["agent \"godo\"", "did you mean \"good\"?"],
+            &["agent `godo`", "did you mean `good`?"],
         ),
         (
             |asked| asked.agent = None,
@@ -54,12 +54,12 @@ async fn invalid_automation_error_names_value_and_accepted_values() {
         (
             |asked| asked.agent = Some("amnesiac".into()),
             ErrorKind::Refused,
-            &["\"amnesiac\"", "neither session/resume nor session/load"],
+            &["`amnesiac`", "neither session/resume nor session/load"],
         ),
         (
             |asked| asked.agent = Some("absent".into()),
             ErrorKind::Agent,
-            &["\"absent\"", "no such program"],
+            &["`absent`", "no such program"],
         ),
         (
             |asked| asked.prompt = " \n".into(),
@@ -79,22 +79,22 @@ async fn invalid_automation_error_names_value_and_accepted_values() {
         (
             |asked| asked.cwd = Some("project".into()),
             ErrorKind::Invalid,
-            &["working directory \"project\"", "absolute"],
+            &["working directory `project`", "absolute"],
         ),
         (
             |asked| asked.cwd = Some("/no/such/folder".into()),
             ErrorKind::Invalid,
-            &["working directory \"/no/such/folder\"", "does not exist"],
+            &["working directory `/no/such/folder`", "does not exist"],
         ),
         (
             |asked| asked.policies.overlap = Some(Overlap::Allow),
             ErrorKind::Invalid,
-            &["overlap cannot be allow", "only automations with fresh"],
+            &["`overlap` cannot be `allow`", "only automations with fresh"],
         ),
         (
             |asked| asked.session = SessionTarget::Bound("web:7".into()),
             ErrorKind::NotFound,
-            &["session \"web:7\""],
+            &["session `web:7`"],
         ),
     ];
     assert_refused(&world, &table).await;
@@ -106,7 +106,7 @@ async fn invalid_automation_error_names_value_and_accepted_values() {
         .await
         .unwrap_err();
     assert!(
-        error_chain(&error).contains("it is no directory"),
+        error_chain(&error).contains("it is not a directory"),
         "{error}"
     );
     let left = world.automations().await;
@@ -120,12 +120,12 @@ async fn trigger_that_never_fires_is_refused() {
         (
             |asked| asked.zone = Some("Europe/Prage".into()),
             ErrorKind::Invalid,
-            &["\"Europe/Prage\"", "did you mean Europe/Prague?"],
+            &["`Europe/Prage`", "did you mean Europe/Prague?"],
         ),
         (
             |asked| asked.triggers = vec![cron("0 0 30 2 *")],
             ErrorKind::Invalid,
-            &["\"0 0 30 2 *\""],
+            &["`0 0 30 2 *`"],
         ),
         (
             |asked| asked.triggers = vec![cron("0 25 * * *")],
@@ -135,7 +135,7 @@ async fn trigger_that_never_fires_is_refused() {
         (
             |asked| asked.triggers = vec![every("10 minutes")],
             ErrorKind::Invalid,
-            &["\"10 minutes\"", "1s to 366d"],
+            &["`10 minutes`", "1s to 366d"],
         ),
         (
             |asked| asked.triggers = vec![at("2026-11-21T09:59")],
@@ -278,7 +278,7 @@ async fn bound_automation_uses_agent_of_its_session() {
         .await
         .unwrap_err();
     assert!(
-        error_chain(&error).contains("has the agent good"),
+        error_chain(&error).contains("has the agent `good`"),
         "{error}"
     );
     asked.agent = None;
@@ -433,5 +433,5 @@ async fn runs_are_listed_by_automation_name() {
     let failed = query("news", Some(RunStatus::Failed));
     assert!(world.service.runs(&failed).await.unwrap().items.is_empty());
     let unknown = world.service.runs(&query("nwes", None)).await.unwrap_err();
-    assert!(unknown.to_string().contains("\"news\""), "{unknown}");
+    assert!(unknown.to_string().contains("`news`"), "{unknown}");
 }

@@ -1,4 +1,4 @@
-//! Automations, changed by the rules by which they are made.
+//! Edits of automations, which follow the same rules as creation.
 
 use api_types::{AutomationRequest, AutomationView, SessionTarget, Trigger, TriggerSpec};
 use model::{
@@ -45,12 +45,12 @@ async fn invalid_automation_edit_is_refused() {
         (
             |asked| asked.agent = Some("godo".into()),
             ErrorKind::NotFound,
-            &["agent \"godo\"", "did you mean \"good\"?"],
+            &["agent `godo`", "did you mean `good`?"],
         ),
         (
             |asked| asked.agent = Some("amnesiac".into()),
             ErrorKind::Refused,
-            &["\"amnesiac\"", "neither session/resume nor session/load"],
+            &["`amnesiac`", "neither session/resume nor session/load"],
         ),
         (
             |asked| asked.prompt = " ".into(),
@@ -85,14 +85,14 @@ async fn invalid_automation_edit_is_refused() {
         (
             |asked| asked.session = SessionTarget::Bound("nobody".into()),
             ErrorKind::NotFound,
-            &["session \"nobody\""],
+            &["session `nobody`"],
         ),
     ];
     for (change, kind, words) in table {
         let error = world.edit(change).await.unwrap_err();
-        let told = error_chain(&error);
-        assert_eq!(error.kind(), kind, "{told}");
-        assert!(words.iter().all(|word| told.contains(word)), "{told}");
+        let detail = error_chain(&error);
+        assert_eq!(error.kind(), kind, "{detail}");
+        assert!(words.iter().all(|word| detail.contains(word)), "{detail}");
     }
     let after = world.service.automation("news").await.unwrap();
     assert_eq!(after.automation, before.automation);
@@ -208,7 +208,10 @@ async fn automation_edit_of_stale_version_is_refused() {
     let lost = world.service.edit_automation(&mine, &asked, false).await;
     let lost = lost.unwrap_err();
     assert_eq!(lost.kind(), ErrorKind::Refused);
-    assert!(error_chain(&lost).contains("changed meanwhile"), "{lost}");
+    assert!(
+        error_chain(&lost).contains("has changed since it was read"),
+        "{lost}"
+    );
     assert!(lost.hint().unwrap().contains("try again"));
     let now = world.service.automation("news").await.unwrap();
     assert_eq!(now.automation.prompt, "Theirs");

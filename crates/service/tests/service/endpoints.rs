@@ -1,4 +1,4 @@
-//! Endpoints of notifications: where they may be, what they are told, and what is sent once more.
+//! Endpoints of notifications: accepted addresses, chosen events, and redelivery.
 
 use std::time::Duration;
 
@@ -30,7 +30,7 @@ impl World {
         made.unwrap()
     }
 
-    /// Sends what is due to an endpoint, as a server does, and has it answered.
+    /// Sends the due deliveries of an endpoint, as a server does, and records the responses.
     async fn deliver(&self, endpoint: EndpointId, status: u16) {
         let now = self.clock_now();
         let until = now + limits::DELIVERY_LEASE;
@@ -54,15 +54,18 @@ async fn forbidden_endpoint_url_is_refused_and_not_repeated() {
     for (url, says) in [
         ("https://127.0.0.1/s3cret", "this machine"),
         ("https://2130706433/s3cret", "this machine"),
-        ("https://[::1]/s3cret", "not allowed"),
+        ("https://[::1]/s3cret", "not in the allowlist"),
         ("https://10.1.2.3/s3cret", "private"),
         ("https://169.254.169.254/s3cret", "link-local"),
         ("http://hooks.example.org/s3cret", "http:"),
         ("http://1.1.1.1/s3cret", "http:"),
-        ("https://me:s3cret@example.org/", "a name or a password"),
-        ("ftp://example.org/s3cret", "only https:"),
-        ("s3cret", "it is not an address"),
-        ("", "it is not an address"),
+        (
+            "https://me:s3cret@example.org/",
+            "a user name or a password",
+        ),
+        ("ftp://example.org/s3cret", "expected `https:`"),
+        ("s3cret", "not a URL"),
+        ("", "not a URL"),
     ] {
         let refused = world
             .service
@@ -73,9 +76,9 @@ async fn forbidden_endpoint_url_is_refused_and_not_repeated() {
             (refused.kind(), refused.field()),
             (ErrorKind::Invalid, Some("url"))
         );
-        let told = error_chain(&refused);
-        assert!(told.contains(says), "{url}: {told}");
-        assert!(!told.contains("s3cret"), "{told}");
+        let detail = error_chain(&refused);
+        assert!(detail.contains(says), "{url}: {detail}");
+        assert!(!detail.contains("s3cret"), "{detail}");
     }
     assert!(world.service.endpoints().await.unwrap().is_empty());
 }
@@ -115,7 +118,7 @@ async fn endpoint_events_are_validated_and_deduplicated() {
     let world = World::new().await;
     let mut request = endpoint_request("pager", URL);
     for (events, value) in [
-        (vec![], "\"\""),
+        (vec![], "``"),
         (vec![Told::EndpointTest], "endpoint.test"),
         (vec![Told::RunFailed, Told::EndpointTest], "endpoint.test"),
     ] {
@@ -123,11 +126,11 @@ async fn endpoint_events_are_validated_and_deduplicated() {
         let refused = world.service.create_endpoint(&request, None).await;
         let refused = refused.unwrap_err();
         assert_eq!(refused.field(), Some("events"));
-        let told = error_chain(&refused);
-        let (given, accepted) = told.split_once("expected one or more of").unwrap();
-        assert!(given.contains(value), "{told}");
-        assert!(accepted.contains("run.failed"), "{told}");
-        assert!(!accepted.contains("endpoint.test"), "{told}");
+        let detail = error_chain(&refused);
+        let (given, accepted) = detail.split_once("expected one or more of").unwrap();
+        assert!(given.contains(value), "{detail}");
+        assert!(accepted.contains("run.failed"), "{detail}");
+        assert!(!accepted.contains("endpoint.test"), "{detail}");
     }
     request.events = vec![Told::RunFailed, Told::MessagePublished, Told::RunFailed];
     let made = world.service.create_endpoint(&request, None).await.unwrap();
@@ -146,7 +149,7 @@ async fn endpoint_of_unknown_automation_is_refused() {
     let refused = refused.unwrap_err();
     assert_eq!(refused.kind(), ErrorKind::NotFound);
     assert!(
-        error_chain(&refused).contains("did you mean \"news\"?"),
+        error_chain(&refused).contains("did you mean `news`?"),
         "{refused}"
     );
     asked.automation = Some("news".into());
@@ -188,7 +191,7 @@ async fn endpoint_secret_is_returned_once_and_name_is_unique() {
         assert_eq!(world.service.endpoint(given).await.unwrap().id, id);
     }
     let unknown = world.service.endpoint("pagre").await.unwrap_err();
-    assert!(error_chain(&unknown).contains("did you mean \"pager\"?"));
+    assert!(error_chain(&unknown).contains("did you mean `pager`?"));
 }
 
 #[tokio::test]

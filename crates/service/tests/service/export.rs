@@ -1,4 +1,4 @@
-//! Conversations that are written down.
+//! Exports of sessions.
 
 use api_types::ExportFormat;
 use futures::TryStreamExt as _;
@@ -54,7 +54,7 @@ async fn markdown_export_shows_times_in_zone() {
     ] {
         let text = world.exported(&id, ExportFormat::Markdown, zone).await;
         assert!(
-            text.contains(&format!("- Begun: 2026-11-21 {begun}\n")),
+            text.contains(&format!("- Created: 2026-11-21 {begun}\n")),
             "{text}"
         );
         assert!(text.contains(heading), "{heading}: {text}");
@@ -120,7 +120,7 @@ async fn json_lines_export_has_session_then_each_row_once() {
     let titles: Vec<&str> = titles.iter().map(String::as_str).collect();
     world.record_tool_calls(run, &titles).await;
     let begun = world.service.export(&id, ExportFormat::Jsonl, None).await;
-    // What comes once it has begun does not belong to it.
+    // The export does not contain rows that were written after its start.
     world.finish_with_answer(run, "Counted").await;
     let text: String = begun.unwrap().into_stream().try_collect().await.unwrap();
     let lines: Vec<Value> = text

@@ -1,4 +1,4 @@
-//! What people ask for, against a real database in a file.
+//! The requests of people, against a real database in a file.
 
 #![expect(clippy::unwrap_used, reason = "tests and their helpers")]
 

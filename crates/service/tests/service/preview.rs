@@ -1,4 +1,4 @@
-//! When triggers would fire, worked out without making anything.
+//! Previews of the next runs of triggers, which store nothing.
 
 use api_types::{PreviewRequest, TriggerRequest};
 use service::ErrorKind;
@@ -92,8 +92,8 @@ async fn preview_of_invalid_trigger_is_refused() {
             preview_request(vec![at("2026-11-21T10:00")]),
             "not after the present",
         ),
-        // One that is sound helps no other.
-        (preview_request(vec![every("1h"), cron("x")]), "\"x\""),
+        // A valid trigger does not hide an invalid one.
+        (preview_request(vec![every("1h"), cron("x")]), "`x`"),
         (nowhere, "did you mean Europe/Prague?"),
     ] {
         let refused = world.service.preview_runs(&request).unwrap_err();

@@ -1,4 +1,4 @@
-//! What happened in a session, read page by page.
+//! Replays of a session, read page by page.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use service::ErrorKind;
 
 use crate::world::World;
 
-/// A session in which two turns were taken, and a third input was called off during the first one.
+/// A session in which two turns were taken, and a third input was cancelled during the first one.
 async fn session_with_turns(world: &World) -> String {
     let id = world.conversation().await.id.to_string();
     let first = world.send_message(&id, "one").await;

@@ -29,7 +29,7 @@ async fn invalid_session_request_creates_nothing() {
         ..SessionRequest::default()
     };
     for (request, kind, says) in [
-        (asked("godo"), ErrorKind::NotFound, "did you mean \"good\"?"),
+        (asked("godo"), ErrorKind::NotFound, "did you mean `good`?"),
         (asked("amnesiac"), ErrorKind::Refused, "neither"),
         (asked("absent"), ErrorKind::Agent, "no such program"),
         (
@@ -258,7 +258,7 @@ async fn transcript_is_read_from_end_and_from_start() {
     let world = World::new().await;
     let id = world.conversation().await.id.to_string();
     world.service.send_message(&id, "one", None).await.unwrap();
-    // A run that is called off before it began leaves a notice.
+    // A run that is cancelled before its start leaves a notice.
     world.service.cancel_session(&id).await.unwrap();
     world.clock.advance(Duration::from_millis(1));
     world.service.send_message(&id, "two", None).await.unwrap();

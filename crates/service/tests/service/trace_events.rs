@@ -1,4 +1,4 @@
-//! Events as they leave the process: in traces and in notifications.
+//! The events of traces and notifications.
 
 use api_types::{Notification, TraceEvent};
 use model::{
@@ -27,7 +27,7 @@ fn id_text(prefix: &str) -> String {
     format!("{prefix}_{}", UUID.simple())
 }
 
-/// Returns the JSON of an event in the trace of a session, without what all events have.
+/// Returns the JSON of an event in the trace of a session, without the fields that all events share.
 fn traced(change: Change) -> Value {
     let event = Event {
         seq: 7,

@@ -1,4 +1,4 @@
-//! Turns, taken as a worker takes them, so that there is a transcript to be read.
+//! Runs turns as a worker does, so that tests have a transcript to read.
 
 use std::time::Duration;
 
@@ -17,7 +17,7 @@ fn worker() -> WorkerId {
 }
 
 impl World {
-    /// Says something in a session; gives the run.
+    /// Sends a message to a session and returns the run.
     pub(crate) async fn send_message(&self, session: &str, words: &str) -> RunId {
         self.advance_clock();
         self.service
@@ -54,7 +54,7 @@ impl World {
             .await;
     }
 
-    /// Writes what the agent thinks.
+    /// Writes a thought of the agent.
     pub(crate) async fn record_thought(&self, run: RunId, text: &str) {
         let none = json!({});
         self.record(run, Role::Assistant, EntryKind::Thought, &[text], &none)
@@ -92,7 +92,7 @@ impl World {
         assert_eq!(settled.unwrap(), WriteOutcome::Committed);
     }
 
-    /// Lets a millisecond pass, so that what comes later sorts later.
+    /// Advances the clock by a millisecond, so that later IDs sort later.
     fn advance_clock(&self) -> model::Timestamp {
         self.clock.advance(Duration::from_millis(1))
     }

@@ -40,7 +40,7 @@ fn bound_to(name: &str, session: &str) -> AutomationRequest {
     }
 }
 
-/// The names of what a list shows for a session.
+/// Returns the names of the automations in the list for a session.
 async fn listed_names(service: &Service, session: &str) -> Vec<String> {
     let query = AutomationQuery {
         session: Some(session.into()),
@@ -80,7 +80,7 @@ async fn automation_of_web_chat_is_bound_to_unified_session() {
         );
         assert_eq!(made.agent, "good", "that of the chat");
     }
-    // What is no web chat is bound as it is asked for.
+    // A session other than a web chat is bound as requested.
     world.create_chat("slack:7").await;
     let asked = bound_to("slack", "slack:7");
     let made = unified.create_automation(&asked, None).await.unwrap();
@@ -92,7 +92,7 @@ async fn automation_of_web_chat_is_bound_to_unified_session() {
     let asked = bound_to("apart", "web:7");
     let made = world.service.create_automation(&asked, None).await.unwrap();
     assert_eq!(made.automation.bound_session_key.as_deref(), Some("web:7"));
-    // A chat that is not there is none.
+    // A chat that does not exist is not found.
     let asked = bound_to("nowhere", "web:8");
     let refused = unified.create_automation(&asked, None).await.unwrap_err();
     assert_eq!(refused.kind(), ErrorKind::NotFound, "{refused}");
@@ -171,7 +171,7 @@ async fn switching_unified_mode_keeps_bindings() {
     for service in [&world.service, &unified, &world.service] {
         assert_eq!(key_of(service, "apart").await.unwrap(), "web:7");
         assert_eq!(key_of(service, "shared").await.unwrap(), UNIFIED_KEY);
-        // An edit of something else leaves it where it is, whatever the mode.
+        // An edit of another field keeps the binding in both modes.
         for name in ["apart", "shared"] {
             let seen = service.automation(name).await.unwrap();
             let mut asked = seen.request();
@@ -188,7 +188,7 @@ async fn switching_unified_mode_keeps_bindings() {
     let refused = unified.edit_automation(&seen, &asked, false).await;
     let refused = refused.unwrap_err();
     assert!(
-        error_chain(&refused).contains("has the agent good"),
+        error_chain(&refused).contains("has the agent `good`"),
         "{refused}"
     );
     // A fire goes where it is bound, and not where the mode would have put it.

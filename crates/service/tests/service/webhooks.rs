@@ -1,4 +1,4 @@
-//! Webhooks that come in: refused without a word about what is there, and taken once.
+//! Incoming webhooks: a refusal does not tell which triggers exist, and each webhook fires once.
 
 use std::time::Duration;
 
@@ -72,12 +72,12 @@ fn other_secret() -> SigningSecret {
     SigningSecret::generate(&testkit::clock::SeededEntropy::new(99))
 }
 
-/// All that whoever sent a webhook is told of its refusal.
+/// Returns the text of a refusal, as the sender of the webhook sees it.
 fn refusal_response(refused: &WebhookError) -> (String, Option<VerifyError>) {
-    let told = refused.to_string();
+    let detail = refused.to_string();
     match refused {
-        WebhookError::Refused(refusal) => (told, Some(*refusal)),
-        _ => (told, None),
+        WebhookError::Refused(refusal) => (detail, Some(*refusal)),
+        _ => (detail, None),
     }
 }
 
@@ -105,7 +105,7 @@ async fn unknown_trigger_and_wrong_signature_get_same_response() {
     let timed = trigger(&view, |spec| matches!(spec, TriggerSpec::Cron { .. }));
     let nowhere = [
         TriggerId::from_uuid(uuid(7)).to_string(),
-        // What fires by time or on demand has no secret.
+        // Only webhook triggers have a secret.
         timed.to_string(),
         trigger(&view, |spec| *spec == TriggerSpec::Manual {}).to_string(),
         "no-id".into(),
@@ -247,7 +247,7 @@ async fn oversized_or_non_utf8_webhook_is_refused_and_id_is_reusable() {
     let headers = signed_headers(&secret, "msg_1", odd, world.clock_now());
     let refused = world.receive(&hook, &headers, odd).await.unwrap_err();
     assert!(matches!(refused, WebhookError::NotText), "{refused}");
-    // Who does not know the secret is not told even that.
+    // Without the secret, the sender gets the signature error and not the error about the body.
     let headers = signed_headers(&other_secret(), "msg_1", odd, world.clock_now());
     let refused = world.receive(&hook, &headers, odd).await.unwrap_err();
     assert_eq!(
@@ -256,7 +256,7 @@ async fn oversized_or_non_utf8_webhook_is_refused_and_id_is_reusable() {
     );
     assert!(runs(&world.service).await.is_empty());
 
-    // What was refused has not used its id up; the longest body there may be is taken.
+    // A refused webhook does not use up its ID, and a body of the maximum length is accepted.
     let longest = &long[1..];
     let headers = signed_headers(&secret, "msg_1", longest, world.clock_now());
     let taken = world.receive(&hook, &headers, longest).await.unwrap();

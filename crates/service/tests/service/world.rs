@@ -1,5 +1,5 @@
-//! A service over a database of its own, with a clock that stands still and agents that are told
-//! what to offer.
+//! A service over a database of its own, with a stopped clock, and agents whose capabilities
+//! the test sets.
 
 use std::{
     collections::BTreeMap,
@@ -23,7 +23,7 @@ use store::{Location, Store};
 use tempfile::TempDir;
 use testkit::clock::{FakeClock, SeededEntropy};
 
-/// What each program offers when it is started; one that is not named cannot be.
+/// The capabilities of each program. Other programs cannot be started.
 #[derive(Default)]
 pub(crate) struct Agents {
     offers: Mutex<BTreeMap<String, OfferedCapabilities>>,
@@ -153,7 +153,7 @@ impl World {
     }
 }
 
-/// An automation that can be made: the tests change what they are about.
+/// Returns a valid request for an automation, which the tests change.
 pub(crate) fn request() -> AutomationRequest {
     AutomationRequest {
         name: Some("news".into()),

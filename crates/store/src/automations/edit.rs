@@ -59,7 +59,7 @@ impl NewAutomation {
 }
 
 impl Store {
-    /// Edits an automation. An unchanged trigger keeps its next instant, and a new one is due from now on. Due
+    /// Edits an automation. An unchanged trigger keeps its next instant, and a new trigger is due from now on. Due
     /// instants of a removed trigger are recorded as missed. Existing runs keep their prompt, their session and
     /// whether they exclude each other.
     ///
@@ -69,8 +69,8 @@ impl Store {
     ///
     /// # Errors
     ///
-    /// Returns [`Error::Changed`] if the automation no longer equals the version that was read,
-    /// [`Error::FixedBySession`] if the current session prevents the change, and [`Error::Exists`] if another
+    /// Returns [`Error::StaleVersion`] if the automation no longer equals the version that was read,
+    /// [`Error::FixedBySession`] if the current session prevents the change, and [`Error::NameTaken`] if another
     /// automation has the name.
     pub async fn edit_automation(
         &self,
@@ -85,20 +85,20 @@ impl Store {
                 Box::pin(async move {
                     // 1. Lock, and compare with the version that the editor has read.
                     let automation = lock_with_triggers(tx, scope, id).await?;
-                    let there = live_triggers(tx, id).await?;
-                    if NewAutomation::of(&automation, &there) != *edit.expected {
+                    let triggers = live_triggers(tx, id).await?;
+                    if NewAutomation::of(&automation, &triggers) != *edit.expected {
                         return Err(Error::StaleVersion {
                             what: "automation",
                             name: automation.name,
                         });
                     }
-                    let to = edit.updated;
+                    let updated = edit.updated;
                     // 2. Apply the settings to the current session.
                     let session = session_after_edit(&automation, edit)?;
                     if let Some(session) = session
-                        && to.settings != automation.settings
+                        && updated.settings != automation.settings
                     {
-                        set_session_settings(tx, session, &to.settings, now).await?;
+                        set_session_settings(tx, session, &updated.settings, now).await?;
                     }
                     // 3. Write the automation. The rewrite keeps the keys of stored documents that this version does
                     // not know.
@@ -106,11 +106,11 @@ impl Store {
                         .fetch_one(sql!("automations/documents"), params![id])
                         .await?;
                     let policies =
-                        stored::rewrite::<StoredPolicies>(&to.policies, &before, "policies")?;
+                        stored::rewrite::<StoredPolicies>(&updated.policies, &before, "policies")?;
                     let settings =
-                        stored::rewrite::<StoredSettings>(&to.settings, &before, "settings")?;
+                        stored::rewrite::<StoredSettings>(&updated.settings, &before, "settings")?;
                     let permissions = stored::rewrite::<StoredPermissions>(
-                        &to.permissions,
+                        &updated.permissions,
                         &before,
                         "permissions",
                     )?;
@@ -118,30 +118,30 @@ impl Store {
                 sql!("automations/edit"),
                 params! { "automations/edit";
                     id: id,
-                    name: to.name.as_str(),
-                    prompt: to.prompt.as_str(),
-                    agent: to.agent,
-                    cwd: to.cwd.as_deref(),
-                    session_mode: to.session_mode.as_str(),
-                    bound_key: to.bound_session_key.as_deref(),
+                    name: updated.name.as_str(),
+                    prompt: updated.prompt.as_str(),
+                    agent: updated.agent,
+                    cwd: updated.cwd.as_deref(),
+                    session_mode: updated.session_mode.as_str(),
+                    bound_key: updated.bound_session_key.as_deref(),
                     current_session: session,
                     policies: &policies.value,
                     settings: &settings.value,
                     permissions: &permissions.value,
                     now: now,
                     format: stored::format_after_rewrite(before.get("format")?),
-                    needs_format: needs_format([&policies, &settings, &permissions], &to.triggers),
+                    needs_format: needs_format([&policies, &settings, &permissions], &updated.triggers),
                 },
             )
             .await?;
-                    if to.bound_session_key != automation.bound_session_key {
+                    if updated.bound_session_key != automation.bound_session_key {
                         // The notice may have been about the session to which the automation is no longer bound.
                         set_attention(tx, id, None, now).await?;
                     }
                     // 4. Replace the triggers that differ.
-                    self.edit_triggers(tx, &automation, &there, to, now).await?;
+                    self.edit_triggers(tx, &automation, &triggers, updated, now).await?;
                     let change = AutomationChange::Edited {
-                        name: to.name.clone(),
+                        name: updated.name.clone(),
                         trigger: None,
                     };
                     log::write_change(tx, id, change, now).await
@@ -151,31 +151,34 @@ impl Store {
         edited.map_err(|error| map_name_conflict(error, &edit.updated.name))
     }
 
+    /// Removes the triggers that the edit omits, and inserts the new ones.
     async fn edit_triggers(
         &self,
         tx: &mut Tx,
         automation: &Automation,
-        there: &[Trigger],
-        to: &NewAutomation,
+        triggers: &[Trigger],
+        updated: &NewAutomation,
         now: Timestamp,
     ) -> Result<(), Error> {
-        let mut wanted: Vec<&Spec> = to.triggers.iter().collect();
-        // Compare by specification, and use each wanted one once, so that of two equal triggers both stay.
-        let timed = there.iter().filter(|it| it.spec != Spec::Manual {});
-        for trigger in timed {
-            if let Some(stays) = wanted.iter().position(|spec| **spec == trigger.spec) {
-                wanted.remove(stays);
-                if to.policies.jitter_seconds != automation.policies.jitter_seconds {
-                    recompute_jitter(tx, trigger, &to.policies, now).await?;
+        let mut wanted: Vec<&Spec> = updated.triggers.iter().collect();
+        // Compare by specification. Use each wanted specification once, so that both of two equal triggers stay.
+        let existing = triggers
+            .iter()
+            .filter(|trigger| trigger.spec != Spec::Manual {});
+        for trigger in existing {
+            if let Some(kept) = wanted.iter().position(|spec| **spec == trigger.spec) {
+                wanted.remove(kept);
+                if updated.policies.jitter_seconds != automation.policies.jitter_seconds {
+                    recompute_jitter(tx, trigger, &updated.policies, now).await?;
                 }
             } else {
                 self.mark_trigger_removed(tx, automation, trigger, now)
                     .await?;
             }
         }
-        // The triggers of a paused automation are due once it is resumed.
+        // The triggers of a paused automation fire only after it is resumed.
         let enabled = automation.state == AutomationState::Enabled;
-        let due_by = enabled.then_some(&to.policies);
+        let due_by = enabled.then_some(&updated.policies);
         for spec in wanted {
             self.insert_trigger(
                 tx,
@@ -248,7 +251,7 @@ async fn set_session_settings(
     Ok(())
 }
 
-/// Computes again when the next instant of a trigger fires, after a change of the jitter. The instant itself stays.
+/// Recomputes the delay of the next instant of a trigger after a change of the jitter. The instant itself stays.
 async fn recompute_jitter(
     tx: &mut Tx,
     trigger: &Trigger,

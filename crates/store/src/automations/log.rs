@@ -58,15 +58,15 @@ pub(crate) async fn write_change(
 /// Numbers events and writes them. The caller must hold the locks of the automations.
 pub(crate) async fn write_entries(
     tx: &mut Tx,
-    lines: Vec<AutomationLogEntry>,
+    entries: Vec<AutomationLogEntry>,
     now: Timestamp,
 ) -> Result<(), Error> {
-    if lines.is_empty() {
+    if entries.is_empty() {
         return Ok(());
     }
     let mut counts: BTreeMap<AutomationId, i64> = BTreeMap::new();
-    for line in &lines {
-        *counts.entry(line.automation).or_default() += 1;
+    for entry in &entries {
+        *counts.entry(entry.automation).or_default() += 1;
     }
     let items = counts.iter().map(|(id, count)| params![*id, *count]);
     let numbered = tx
@@ -79,14 +79,14 @@ pub(crate) async fn write_entries(
         let count = counts.get(&id).copied().unwrap_or(0);
         next.insert(id, (last - count, row.get("tenant_id")?));
     }
-    let mut events = Vec::with_capacity(lines.len());
-    for line in lines {
-        let id = line.automation;
+    let mut events = Vec::with_capacity(entries.len());
+    for entry in entries {
+        let id = entry.automation;
         let (seq, tenant) = next
             .get_mut(&id)
             .ok_or_else(|| Error::not_found("automation", id))?;
         *seq += 1;
-        let stored = StoredEvent::of(&line.change);
+        let stored = StoredEvent::of(&entry.change);
         events.push(params! { "postgres/automations/insert_event";
             automation: id,
             seq: *seq,

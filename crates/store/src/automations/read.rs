@@ -88,14 +88,14 @@ impl Store {
     }
 
     /// Lists one page of a tenant's automations, the newest first. The next page begins below the lowest ID of this
-    /// one, whether its automation can be read or not.
+    /// page, whether the automation with that ID can be read or not.
     pub async fn automation_page(
         &self,
         tenant: TenantId,
         filter: &AutomationFilter,
         page: Page<AutomationId>,
     ) -> Result<Automations, Error> {
-        let wanted = SearchPatterns::new(filter.text.as_deref(), AutomationId::PREFIX);
+        let patterns = SearchPatterns::new(filter.text.as_deref(), AutomationId::PREFIX);
         let session = filter.session.as_ref();
         let mut tx = self.db.begin_read(Scope::Tenant(tenant)).await?;
         let found = tx
@@ -105,8 +105,8 @@ impl Store {
                     tenant: tenant,
                     before: page.before(),
                     state: filter.state.map(AutomationState::as_str),
-                    lower_pattern: wanted.lower.as_deref(),
-                    pattern: wanted.as_written.as_deref(),
+                    lower_pattern: patterns.lower.as_deref(),
+                    pattern: patterns.as_written.as_deref(),
                     session: session.map(|session| session.session),
                     key: session.and_then(|session| session.key.as_deref()),
                     other_key: session.and_then(|session| session.other_key.as_deref()),
@@ -192,7 +192,7 @@ pub(crate) async fn all_triggers(tx: &mut Tx, id: AutomationId) -> Result<Vec<Tr
     parse_triggers(&found)
 }
 
-/// Lists the present triggers of an automation, the manual one first.
+/// Lists the triggers of an automation that are not removed, the manual one first.
 pub(crate) async fn live_triggers(tx: &mut Tx, id: AutomationId) -> Result<Vec<Trigger>, Error> {
     let found = tx
         .fetch_all(sql!("triggers/live_of_automation"), params![id])
@@ -200,7 +200,7 @@ pub(crate) async fn live_triggers(tx: &mut Tx, id: AutomationId) -> Result<Vec<T
     parse_triggers(&found)
 }
 
-/// Reads the triggers that this version can show. `Automation::needs_format` tells a reader that there are others.
+/// Reads the triggers that this version supports. `Automation::needs_format` tells a reader whether others exist.
 fn supported_triggers(found: &[Row]) -> Result<Vec<Trigger>, Error> {
     let read = found.iter().map(rows::trigger);
     read.filter(|read| !matches!(read, Err(error) if error.is_newer_format()))

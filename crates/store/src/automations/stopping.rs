@@ -50,7 +50,7 @@ pub(crate) async fn pause(
 pub(crate) async fn pause_corrupt(
     tx: &mut Tx,
     id: AutomationId,
-    why: &Error,
+    error: &Error,
     now: Timestamp,
 ) -> Result<(), Error> {
     tx.execute(
@@ -63,7 +63,7 @@ pub(crate) async fn pause_corrupt(
         reason: "schedule".to_owned(),
     };
     log::write_change(tx, id, change, now).await?;
-    let text = format!("paused itself: {}", why.chain());
+    let text = format!("paused itself: {}", error.chain());
     request_attention(tx, id, &text, now).await
 }
 
@@ -112,8 +112,8 @@ async fn disable_endpoints(tx: &mut Tx, id: AutomationId, now: Timestamp) -> Res
     Ok(())
 }
 
-/// Stops the triggers of an automation and records their due instants as missed. There are such instants if no server
-/// has polled since, for example because all of them were down.
+/// Stops the triggers of an automation and records their due instants as missed. There are due instants if no server
+/// has polled since they became due, for example because all servers were down.
 async fn stop_triggers_and_record_missed(
     store: &Store,
     tx: &mut Tx,
@@ -127,7 +127,7 @@ async fn stop_triggers_and_record_missed(
     }
     match record_missed_until_stop(store, tx, automation, now).await {
         Err(error) if error.is_newer_format() => Ok(()),
-        settled => settled,
+        recorded => recorded,
     }
 }
 
@@ -169,7 +169,7 @@ pub(super) async fn record_missed(
     else {
         return Ok(());
     };
-    // The due instants of a corrupt schedule cannot be computed, so that there is nothing to record.
+    // Record nothing for a corrupt schedule, because its due instants cannot be computed.
     let Ok(schedule) = parse_schedule(trigger.id, &trigger.spec) else {
         return Ok(());
     };
@@ -177,16 +177,16 @@ pub(super) async fn record_missed(
         scheduled_for,
         fire_at,
     };
-    let owed = occurrence::backlog(trigger.id, &schedule, &automation.policies, cursor, until);
-    match owed {
+    let backlog = occurrence::backlog(trigger.id, &schedule, &automation.policies, cursor, until);
+    match backlog {
         None => Ok(()),
-        Some(stretch) => {
+        Some(range) => {
             let missed = MissedInstants {
                 automation,
                 trigger: trigger.id,
                 schedule: &schedule,
-                range: stretch,
-                reason: "stopped before it was looked at",
+                range,
+                reason: "the trigger was stopped before it fired",
             };
             insert_missed(store, tx, vec![missed], now).await
         }
@@ -229,8 +229,8 @@ pub(crate) async fn count_failures(
     let enabled = automation.state == AutomationState::Enabled
         && stored::supports_format(automation.needs_format);
     if limit > 0 && count >= limit && enabled {
-        // This locks the triggers after the automation, against the order of `locks`. A deadlock with a poll is
-        // rolled back and retried.
+        // Lock order: this locks the triggers after the automation, against the order of `locks`. The database reports
+        // a deadlock with a poll, and the transaction runs again.
         pause(store, tx, automation, "failures", now).await?;
         automation.state = AutomationState::Paused;
         let text = format!("paused itself after {count} consecutive failures");

@@ -33,13 +33,13 @@ pub struct NewTrigger<'a> {
 }
 
 impl Store {
-    /// Adds a trigger to an automation and returns its ID. The trigger is due from now on, or from the moment at which a
-    /// paused automation is resumed. If the automation has an equal trigger, returns the ID of that one; a webhook
-    /// trigger equals no other, because each has a secret of its own.
+    /// Adds a trigger to an automation and returns its ID. The trigger is due from now on, or from the moment at
+    /// which a paused automation is resumed. If the automation has an equal trigger, returns the ID of that one; a
+    /// webhook trigger equals no other, because each has a secret of its own.
     ///
     /// # Errors
     ///
-    /// Returns [`Error::Made`] if a trigger with the reserved ID exists or was removed.
+    /// Returns [`Error::AlreadyCreated`] if a trigger with the reserved ID exists or was removed.
     pub async fn add_trigger(
         &self,
         scope: Scope,
@@ -55,25 +55,25 @@ impl Store {
         let id = reserved.unwrap_or_else(|| TriggerId::generate(now, self.ids()));
         self.transact(scope, |tx, _| {
             Box::pin(async move {
-                let found = lock_with_triggers(tx, scope, automation).await?;
-                let ever = all_triggers(tx, automation).await?;
-                if ever.iter().any(|one| one.id == id) {
-                    return Err(Error::already_created("the trigger", id));
+                let automation_row = lock_with_triggers(tx, scope, automation).await?;
+                let all = all_triggers(tx, automation).await?;
+                if all.iter().any(|trigger| trigger.id == id) {
+                    return Err(Error::already_created("trigger", id));
                 }
-                let there = live_triggers(tx, automation).await?;
-                check_unchanged(&found, &there, seen)?;
+                let live = live_triggers(tx, automation).await?;
+                check_unchanged(&automation_row, &live, seen)?;
                 // Webhook triggers are never equal, because each one has its own secret.
-                let equal = there.iter().find(|one| one.spec == *spec);
+                let equal = live.iter().find(|trigger| trigger.spec == *spec);
                 if let Some(equal) = equal.filter(|_| *spec != Spec::Webhook {}) {
                     return Ok(equal.id);
                 }
-                let enabled = found.state == AutomationState::Enabled;
-                let due_by = enabled.then_some(&found.policies);
-                let tenant = found.tenant_id;
+                let enabled = automation_row.state == AutomationState::Enabled;
+                let due_by = enabled.then_some(&automation_row.policies);
+                let tenant = automation_row.tenant_id;
                 self.insert_trigger(tx, tenant, automation, (Some(id), spec), due_by, now)
                     .await?;
                 let change = AutomationChange::Edited {
-                    name: found.name,
+                    name: automation_row.name,
                     trigger: Some(TriggerEdit::Added(id)),
                 };
                 log::write_change(tx, automation, change, now).await?;
@@ -92,16 +92,16 @@ impl Store {
     ) -> Result<bool, Error> {
         let mut tx = self.db.begin_read(scope).await?;
         read(&mut tx, scope, automation).await?;
-        let ever = all_triggers(&mut tx, automation).await?;
-        Ok(ever.iter().any(|one| one.id == id))
+        let all = all_triggers(&mut tx, automation).await?;
+        Ok(all.iter().any(|trigger| trigger.id == id))
     }
 
     /// Removes a trigger from its automation. Its due instants are recorded as missed, and its runs stay.
     ///
     /// # Errors
     ///
-    /// Returns an error if the trigger is the manual one, and [`Error::Changed`] if the automation no longer equals
-    /// `seen`.
+    /// Returns an error if the trigger is the manual one, and [`Error::StaleVersion`] if the automation no longer
+    /// equals `seen`.
     pub async fn remove_trigger(
         &self,
         scope: Scope,
@@ -111,16 +111,19 @@ impl Store {
     ) -> Result<(), Error> {
         self.transact(scope, |tx, _| {
             Box::pin(async move {
-                let gone = || Error::not_found("trigger", id);
+                let no_trigger = || Error::not_found("trigger", id);
                 let owner = tx
                     .fetch_optional(sql!("triggers/owner"), params![scope.tenant(), id])
                     .await?
-                    .ok_or_else(gone)?
+                    .ok_or_else(no_trigger)?
                     .get("automation_id")?;
                 let automation = lock_with_triggers(tx, scope, owner).await?;
-                let there = live_triggers(tx, owner).await?;
-                check_unchanged(&automation, &there, seen)?;
-                let trigger = there.iter().find(|one| one.id == id).ok_or_else(gone)?;
+                let live = live_triggers(tx, owner).await?;
+                check_unchanged(&automation, &live, seen)?;
+                let trigger = live
+                    .iter()
+                    .find(|candidate| candidate.id == id)
+                    .ok_or_else(no_trigger)?;
                 if trigger.spec == (Spec::Manual {}) {
                     return Err(Error::Refused(InvalidTransition {
                         what: "trigger",
@@ -140,8 +143,8 @@ impl Store {
         .await
     }
 
-    /// Inserts a trigger, with a reserved ID if there is one. The trigger is due from now on, or not at all if there are
-    /// no policies by which it could be due.
+    /// Inserts a trigger, with a reserved ID if there is one. The trigger is due from now on, or not at all if there
+    /// are no policies by which it could be due.
     pub(super) async fn insert_trigger(
         &self,
         tx: &mut Tx,
@@ -205,17 +208,19 @@ impl Store {
     }
 }
 
-/// Returns [`Error::Changed`] if an automation differs from the version that the caller has read.
+/// Returns [`Error::StaleVersion`] if an automation differs from the version that the caller has read.
 fn check_unchanged(
     automation: &Automation,
-    there: &[Trigger],
+    triggers: &[Trigger],
     seen: Option<&NewAutomation>,
 ) -> Result<(), Error> {
     match seen {
-        Some(seen) if NewAutomation::of(automation, there) != *seen => Err(Error::StaleVersion {
-            what: "automation",
-            name: automation.name.clone(),
-        }),
+        Some(seen) if NewAutomation::of(automation, triggers) != *seen => {
+            Err(Error::StaleVersion {
+                what: "automation",
+                name: automation.name.clone(),
+            })
+        }
         _ => Ok(()),
     }
 }

@@ -14,11 +14,11 @@ pub(crate) struct ChannelSubscription {
 }
 
 impl ChannelSubscription {
-    pub(crate) fn new(wakes: &Arc<ChangeNotifier>, session: Uuid) -> Self {
-        wakes.channels.add(session);
+    pub(crate) fn new(notifier: &Arc<ChangeNotifier>, session: Uuid) -> Self {
+        notifier.channels.add(session);
         Self {
             session,
-            notifier: Arc::clone(wakes),
+            notifier: Arc::clone(notifier),
         }
     }
 }
@@ -37,13 +37,13 @@ mod tests {
 
     #[test]
     fn session_is_subscribed_until_last_subscription_drops() {
-        let wakes = Arc::new(ChangeNotifier::default());
+        let notifier = Arc::new(ChangeNotifier::default());
         let id = Uuid::from_u128(1);
-        let first = ChannelSubscription::new(&wakes, id);
-        let second = ChannelSubscription::new(&wakes, id);
+        let first = ChannelSubscription::new(&notifier, id);
+        let second = ChannelSubscription::new(&notifier, id);
         drop(first);
-        assert_eq!(wakes.channels.subscribed_sessions(), HashSet::from([id]));
+        assert_eq!(notifier.channels.subscribed_sessions(), HashSet::from([id]));
         drop(second);
-        assert_eq!(wakes.channels.subscribed_sessions(), HashSet::new());
+        assert_eq!(notifier.channels.subscribed_sessions(), HashSet::new());
     }
 }

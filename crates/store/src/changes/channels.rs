@@ -1,5 +1,5 @@
-//! The notification channels of sessions. A process listens to the channel of a session while a task subscribes to
-//! the session's messages.
+//! The notification channels of sessions. A process listens to the channel of a session while a task of the process
+//! subscribes to the session's messages.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -46,8 +46,8 @@ impl Channels {
 
     /// Counts a new subscriber of a session.
     pub(super) fn add(&self, session: Uuid) {
-        let mut wanted = lock(&self.subscriber_counts);
-        let count = wanted.entry(session).or_default();
+        let mut counts = lock(&self.subscriber_counts);
+        let count = counts.entry(session).or_default();
         *count += 1;
         if *count == 1 {
             self.changed.notify_one();
@@ -56,11 +56,11 @@ impl Channels {
 
     /// Removes a subscriber of a session from the count.
     pub(super) fn remove(&self, session: Uuid) {
-        let mut wanted = lock(&self.subscriber_counts);
-        if let Some(count) = wanted.get_mut(&session) {
+        let mut counts = lock(&self.subscriber_counts);
+        if let Some(count) = counts.get_mut(&session) {
             *count -= 1;
             if *count == 0 {
-                wanted.remove(&session);
+                counts.remove(&session);
                 self.changed.notify_one();
             }
         }
@@ -74,9 +74,9 @@ mod tests {
     #[test]
     fn session_channel_name_round_trips() {
         let id = Uuid::from_u128(0x0199_8cf0_0000_7000_8000_0000_0000_00ff);
-        let named = "automation_session_01998cf0_0000_7000_8000_0000000000ff";
-        assert_eq!(name(id), named);
-        assert_eq!(session(named), Some(id));
+        let channel = "automation_session_01998cf0_0000_7000_8000_0000000000ff";
+        assert_eq!(name(id), channel);
+        assert_eq!(session(channel), Some(id));
         assert_eq!(session("matins_wake"), None);
         assert_eq!(session("automation_session_x"), None);
     }

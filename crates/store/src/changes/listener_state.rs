@@ -1,8 +1,8 @@
-//! The way in which changes of other processes are noticed, for status pages and metrics.
+//! The way in which this process notices changes of other processes, for status pages and metrics.
 
 use tokio::{sync::watch, time::Instant};
 
-/// The way in which changes of other processes are noticed.
+/// The way in which this process notices changes of other processes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum ListenerState {
     /// No task waits for changes, so no watcher runs.
@@ -48,15 +48,17 @@ impl ListenerStateCell {
     }
 
     /// Records that no connection can listen. Keeps the instant of the first such call.
-    pub(super) fn set_polling(&self, why: PollingReason) {
+    pub(super) fn set_polling(&self, reason: PollingReason) {
         self.0.send_if_modified(|state| {
-            let known =
-                matches!(state, ListenerState::Polling { reason: known, .. } if *known == why);
-            if !known {
+            let is_repeated = matches!(
+                state,
+                ListenerState::Polling { reason: previous, .. } if *previous == reason
+            );
+            if !is_repeated {
                 let since = Instant::now();
-                *state = ListenerState::Polling { reason: why, since };
+                *state = ListenerState::Polling { reason, since };
             }
-            !known
+            !is_repeated
         });
     }
 }
@@ -71,12 +73,12 @@ mod tests {
         assert_eq!(state.get(), ListenerState::Idle);
         state.set_polling(PollingReason::Lost);
         let first = state.get();
-        let followed = state.subscribe();
+        let receiver = state.subscribe();
         state.set_polling(PollingReason::Lost);
         assert_eq!(state.get(), first);
-        assert!(!followed.has_changed().unwrap());
+        assert!(!receiver.has_changed().unwrap());
         state.set(ListenerState::Listening);
         state.set_polling(PollingReason::Lost);
-        assert!(followed.has_changed().unwrap());
+        assert!(receiver.has_changed().unwrap());
     }
 }

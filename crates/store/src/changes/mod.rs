@@ -1,8 +1,9 @@
 //! Change notification: tasks wait for changes and are woken after the changes are committed.
 //!
 //! **Invariants:** a notification carries IDs and no data; the woken task reads the rows itself. A notification may
-//! be spurious or repeated. If one is lost, all tasks are woken within [`POLL`], or within [`UNLISTENED_POLL_INTERVAL`] while no
-//! connection can listen. Without a waiting task, no watcher runs. The memory for pending notifications is bounded.
+//! be spurious or repeated. If one is lost, all tasks are woken within [`POLL_INTERVAL`], or within
+//! [`UNLISTENED_POLL_INTERVAL`] while no connection can listen. Without a waiting task, no watcher runs. The memory for
+//! pending notifications is bounded.
 
 mod channel_subscription;
 mod channels;
@@ -42,6 +43,7 @@ const POLL_INTERVAL: Duration = Duration::from_secs(5);
 /// The interval while no connection listens on PostgreSQL, because polling is then the only way to notice changes of
 /// other processes.
 const UNLISTENED_POLL_INTERVAL: Duration = Duration::from_secs(1);
+
 /// A task's subscription to changes.
 #[derive(Debug)]
 pub struct Changes {
@@ -66,13 +68,13 @@ impl Changes {
 
 impl Drop for Changes {
     fn drop(&mut self) {
-        let mut sleepers = lock(&self.notifier.subscribers);
-        sleepers
+        let mut subscribers = lock(&self.notifier.subscribers);
+        subscribers
             .all
-            .retain(|one| !Arc::ptr_eq(one, &self.subscriber));
+            .retain(|other| !Arc::ptr_eq(other, &self.subscriber));
         self.notifier
             .subscriber_count
-            .store(sleepers.all.len(), Ordering::SeqCst);
+            .store(subscribers.all.len(), Ordering::SeqCst);
     }
 }
 
@@ -83,18 +85,19 @@ impl Store {
     /// The caller must subscribe first and read afterwards: a change between a read and the subscription would be
     /// missed. Must be called inside a Tokio runtime.
     pub fn changes(&self) -> Changes {
-        let wakes = Arc::clone(&self.change_notifier);
-        let sleeper = Arc::new(Subscriber::default());
-        let mut sleepers = lock(&wakes.subscribers);
-        let watcher = self.watcher(&mut sleepers);
-        sleepers.all.push(Arc::clone(&sleeper));
-        wakes
+        let notifier = Arc::clone(&self.change_notifier);
+        let subscriber = Arc::new(Subscriber::default());
+        let mut subscribers = lock(&notifier.subscribers);
+        let watcher = self.watcher(&mut subscribers);
+        subscribers.all.push(Arc::clone(&subscriber));
+        // Store the count while the lock is held, so that two subscriptions cannot store their counts in reverse order.
+        notifier
             .subscriber_count
-            .store(sleepers.all.len(), Ordering::SeqCst);
-        drop(sleepers);
+            .store(subscribers.all.len(), Ordering::SeqCst);
+        drop(subscribers);
         Changes {
-            subscriber: sleeper,
-            notifier: wakes,
+            subscriber,
+            notifier,
             _watcher: watcher,
         }
     }
@@ -102,23 +105,23 @@ impl Store {
 
 impl Store {
     /// Returns the task that watches for changes of other processes. The task runs while a subscription holds it.
-    fn watcher(&self, sleepers: &mut Subscribers) -> Arc<Watcher> {
-        sleepers.watcher.upgrade().unwrap_or_else(|| {
+    fn watcher(&self, subscribers: &mut Subscribers) -> Arc<Watcher> {
+        subscribers.watcher.upgrade().unwrap_or_else(|| {
             let watcher = Arc::new(Watcher(tokio::spawn(watch(
                 self.db.clone(),
                 Arc::clone(&self.change_notifier),
             ))));
-            sleepers.watcher = Arc::downgrade(&watcher);
+            subscribers.watcher = Arc::downgrade(&watcher);
             watcher
         })
     }
 
-    /// Returns the way in which changes of other processes are noticed at this moment.
+    /// Returns the way in which this process notices the changes of other processes at this moment.
     pub fn listener_state(&self) -> ListenerState {
-        let wakes = &self.change_notifier;
-        let watched = lock(&wakes.subscribers).watcher.strong_count() > 0;
-        if watched {
-            wakes.state.get()
+        let notifier = &self.change_notifier;
+        let has_watcher = lock(&notifier.subscribers).watcher.strong_count() > 0;
+        if has_watcher {
+            notifier.state.get()
         } else {
             ListenerState::Idle
         }
@@ -126,19 +129,19 @@ impl Store {
 }
 
 /// Watches for changes of other processes. The task is aborted when its last subscription is dropped.
-async fn watch(database: Database, wakes: Arc<ChangeNotifier>) {
-    let wakes = &*wakes;
-    let others = async {
+async fn watch(database: Database, notifier: Arc<ChangeNotifier>) {
+    let notifier = &*notifier;
+    let watch_processes = async {
         match database.dialect() {
-            Dialect::Postgres => postgres::watch(wakes, &database).await,
+            Dialect::Postgres => postgres::watch(notifier, &database).await,
             Dialect::Sqlite => {
-                wakes.state.set(ListenerState::PollingFile);
-                sqlite::watch(wakes, &database).await;
+                notifier.state.set(ListenerState::PollingFile);
+                sqlite::watch(notifier, &database).await;
             }
         }
     };
     let poll = async {
-        let mut state = wakes.state.subscribe();
+        let mut state = notifier.state.subscribe();
         loop {
             let period = match *state.borrow_and_update() {
                 ListenerState::Polling { .. } => UNLISTENED_POLL_INTERVAL,
@@ -146,12 +149,12 @@ async fn watch(database: Database, wakes: Arc<ChangeNotifier>) {
             };
             // A new state may have a new interval, so restart the timer.
             if timeout(period, state.changed()).await.is_err() {
-                wakes.wake_all();
+                notifier.wake_all();
                 if period == UNLISTENED_POLL_INTERVAL {
-                    wakes.workers.signal_all_but_cancel();
+                    notifier.workers.signal_all_but_cancel();
                 }
             }
         }
     };
-    tokio::join!(others, poll);
+    tokio::join!(watch_processes, poll);
 }

@@ -1,4 +1,4 @@
-//! Records the changes of a transaction for change notification.
+//! Records the changes that a transaction makes, for change notification.
 
 use uuid::Uuid;
 

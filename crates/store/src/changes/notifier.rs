@@ -102,15 +102,15 @@ impl ChangeNotifier {
         if logs.is_empty() || self.subscriber_count.load(Ordering::SeqCst) == 0 {
             return;
         }
-        for sleeper in &lock(&self.subscribers).all {
-            sleeper.wake(|changed| changed.add(logs));
+        for subscriber in &lock(&self.subscribers).all {
+            subscriber.wake(|changed| changed.add(logs));
         }
     }
 
     /// Wakes all tasks for all logs.
     pub(super) fn wake_all(&self) {
-        for sleeper in &lock(&self.subscribers).all {
-            sleeper.wake(ChangeSet::mark_everything);
+        for subscriber in &lock(&self.subscribers).all {
+            subscriber.wake(ChangeSet::mark_everything);
         }
     }
 
@@ -156,12 +156,16 @@ mod tests {
 
     #[test]
     fn failed_commit_is_not_counted() {
-        let wakes = ChangeNotifier::default();
-        wakes.before_commit();
-        wakes.after_commit(&[]);
-        wakes.before_commit();
-        assert_eq!(wakes.local_transactions(), 2, "before anybody can see it");
-        wakes.commit_failed();
-        assert_eq!(wakes.local_transactions(), 1);
+        let notifier = ChangeNotifier::default();
+        notifier.before_commit();
+        notifier.after_commit(&[]);
+        notifier.before_commit();
+        assert_eq!(
+            notifier.local_transactions(),
+            2,
+            "counted before it is visible"
+        );
+        notifier.commit_failed();
+        assert_eq!(notifier.local_transactions(), 1);
     }
 }

@@ -1,4 +1,4 @@
-//! Notices the changes of other processes on PostgreSQL, by notifications.
+//! Notices the changes of other processes on PostgreSQL, by its notifications.
 
 use std::{collections::HashSet, time::Duration};
 
@@ -33,19 +33,19 @@ const HEARTBEAT_TIMING: HeartbeatTiming = HeartbeatTiming {
 };
 
 /// Listens until the database is closed. Connects again whenever the connection is lost.
-pub(super) async fn watch(wakes: &ChangeNotifier, database: &Database) {
+pub(super) async fn watch(notifier: &ChangeNotifier, database: &Database) {
     let listening = async {
         let Some(address) = database.listen_address() else {
             // No connection can listen through a pooler. Keep this task alive, because polling goes on beside it.
-            wakes.state.set_polling(PollingReason::Pooler);
+            notifier.state.set_polling(PollingReason::Pooler);
             return std::future::pending().await;
         };
         loop {
-            wakes.state.set_polling(PollingReason::Lost);
-            if let Err(error) = Box::pin(listen(wakes, &address, HEARTBEAT_TIMING)).await {
+            notifier.state.set_polling(PollingReason::Lost);
+            if let Err(error) = Box::pin(listen(notifier, &address, HEARTBEAT_TIMING)).await {
                 tracing::debug!(%error, "lost the connection that listens for changes");
             }
-            wakes.state.set_polling(PollingReason::Lost);
+            notifier.state.set_polling(PollingReason::Lost);
             tokio::time::sleep(RECONNECT_DELAY).await;
         }
     };
@@ -56,31 +56,31 @@ pub(super) async fn watch(wakes: &ChangeNotifier, database: &Database) {
 /// Listens until the connection is lost. The next connection wakes all tasks, because notifications may have been
 /// lost.
 async fn listen(
-    wakes: &ChangeNotifier,
+    notifier: &ChangeNotifier,
     address: &ListenAddress,
-    pulse: HeartbeatTiming,
+    timing: HeartbeatTiming,
 ) -> Result<(), Error> {
-    let mut listener = Listener::connect(address, pulse.reply_timeout).await?;
+    let mut listener = Listener::connect(address, timing.reply_timeout).await?;
     listener.listen(CHANGES_CHANNEL).await?;
-    let mut heard = HashSet::new();
-    update_channels(&mut listener, &mut heard, wakes).await?;
-    wakes.state.set(ListenerState::Listening);
+    let mut listened = HashSet::new();
+    update_channels(&mut listener, &mut listened, notifier).await?;
+    notifier.state.set(ListenerState::Listening);
     // Wake all tasks for changes that were committed before the connection listened.
-    wakes.wake_all();
-    wakes.workers.signal_all();
-    let mut heartbeat = tokio::time::interval(pulse.interval);
+    notifier.wake_all();
+    notifier.workers.signal_all();
+    let mut heartbeat = tokio::time::interval(timing.interval);
     heartbeat.set_missed_tick_behavior(MissedTickBehavior::Delay);
     heartbeat.tick().await;
     loop {
         tokio::select! {
             notification = listener.next() => match notification? {
-                Some(notification) => dispatch(wakes, &notification),
+                Some(notification) => dispatch(notifier, &notification),
                 None => return Ok(()),
             },
-            () = wakes.channels.changed() => {
-                let new = update_channels(&mut listener, &mut heard, wakes).await?;
+            () = notifier.channels.changed() => {
+                let new = update_channels(&mut listener, &mut listened, notifier).await?;
                 // Wake the tasks for messages that were published before the connection listened to the channel.
-                wakes.wake(&new);
+                notifier.wake(&new);
             }
             _ = heartbeat.tick() => {
                 listener.ping().await?;
@@ -90,15 +90,15 @@ async fn listen(
 }
 
 /// Wakes the tasks for which a notification is meant. Ignores a payload of an unknown kind.
-fn dispatch(wakes: &ChangeNotifier, notification: &Notification) {
+fn dispatch(notifier: &ChangeNotifier, notification: &Notification) {
     let payload = notification.payload();
     let log = match notification.channel() {
         CHANGES_CHANNEL => Uuid::try_parse(payload).ok(),
         channel => channels::session(channel),
     };
     match log {
-        Some(log) => wakes.wake(&[log]),
-        None => wakes.workers.signal(payload),
+        Some(log) => notifier.wake(&[log]),
+        None => notifier.workers.signal(payload),
     }
 }
 
@@ -106,16 +106,16 @@ fn dispatch(wakes: &ChangeNotifier, notification: &Notification) {
 /// sessions that are new.
 async fn update_channels(
     listener: &mut Listener,
-    heard: &mut HashSet<Uuid>,
-    wakes: &ChangeNotifier,
+    listened: &mut HashSet<Uuid>,
+    notifier: &ChangeNotifier,
 ) -> Result<Vec<Uuid>, Error> {
-    let wanted = wakes.channels.subscribed_sessions();
-    let new: Vec<Uuid> = wanted.difference(heard).copied().collect();
+    let wanted = notifier.channels.subscribed_sessions();
+    let new: Vec<Uuid> = wanted.difference(listened).copied().collect();
     let listen = new.iter().map(|session| channels::name(*session));
-    let unlisten = heard.difference(&wanted);
+    let unlisten = listened.difference(&wanted);
     let unlisten = unlisten.map(|session| channels::name(*session));
     listener.update_channels(listen, unlisten).await?;
-    *heard = wanted;
+    *listened = wanted;
     Ok(new)
 }
 
@@ -145,19 +145,19 @@ mod tests {
         reply_timeout: Duration::from_millis(200),
     };
 
-    /// Carries connections to a server until it is told to hold everything, and closes none.
-    async fn proxy_until_frozen(at: &Path, server: &Path, hold: watch::Receiver<bool>) {
+    /// Forwards connections to a server until `frozen` becomes `true`, then forwards nothing and closes no connection.
+    async fn proxy_until_frozen(at: &Path, server: &Path, frozen: watch::Receiver<bool>) {
         let socket = UnixListener::bind(at.join(SOCKET_FILE_NAME)).unwrap();
         loop {
             let (mut near, _) = socket.accept().await.unwrap();
             let mut far = UnixStream::connect(server.join(SOCKET_FILE_NAME))
                 .await
                 .unwrap();
-            let mut hold = hold.clone();
+            let mut frozen = frozen.clone();
             tokio::spawn(async move {
                 tokio::select! {
                     _ = copy_bidirectional(&mut near, &mut far) => return,
-                    _ = hold.wait_for(|hold| *hold) => {}
+                    _ = frozen.wait_for(|frozen| *frozen) => {}
                 }
                 // Both ends stay open, and nothing goes through.
                 std::future::pending::<()>().await;
@@ -171,20 +171,20 @@ mod tests {
         let (address, server) = database.url().split_once("?host=").unwrap();
         let home = TestDatabase::sqlite().unwrap();
         let folder = home.file().unwrap().parent().unwrap().to_owned();
-        let (holding, hold) = watch::channel(false);
+        let (freeze, frozen) = watch::channel(false);
         let (near, far) = (folder.clone(), server.to_owned());
-        let carrier =
-            tokio::spawn(async move { proxy_until_frozen(&near, Path::new(&far), hold).await });
+        let proxy =
+            tokio::spawn(async move { proxy_until_frozen(&near, Path::new(&far), frozen).await });
         let address: ListenAddress = format!("{address}?host={}", folder.display())
             .parse()
             .unwrap();
-        let wakes = ChangeNotifier::default();
-        let mut state = wakes.state.subscribe();
+        let notifier = ChangeNotifier::default();
+        let mut state = notifier.state.subscribe();
         let listening = async {
-            // Until the carrier has its socket.
+            // Retry until the proxy has bound its socket.
             loop {
-                let lost = Box::pin(listen(&wakes, &address, FAST_HEARTBEAT_TIMING)).await;
-                if *holding.borrow() {
+                let lost = Box::pin(listen(&notifier, &address, FAST_HEARTBEAT_TIMING)).await;
+                if *freeze.borrow() {
                     return lost;
                 }
             }
@@ -192,37 +192,37 @@ mod tests {
         let cutting = async {
             let listens = |state: &ListenerState| *state == ListenerState::Listening;
             state.wait_for(listens).await.unwrap();
-            holding.send_replace(true);
+            freeze.send_replace(true);
         };
         let (lost, ()) = tokio::join!(listening, cutting);
         assert!(matches!(lost, Err(Error::Connection { .. })), "{lost:?}");
-        carrier.abort();
+        proxy.abort();
     }
 
-    /// Whether what is told in `channel` wakes anybody. What is told afterwards in the channel of all
-    /// changes always does, and in the same order.
+    /// Returns `true` if a notification in `channel` wakes the subscriber. A second notification, in the channel of
+    /// all changes, always wakes it and arrives later, so the function does not wait for a timeout.
     async fn is_woken_by(
-        sleeper: &Subscriber,
+        subscriber: &Subscriber,
         pool: &PgPool,
         channel: Uuid,
-        told: &mut u128,
+        last_id: &mut u128,
     ) -> bool {
-        *told += 1;
-        let after = Uuid::from_u128(*told);
-        let tell = [
+        *last_id += 1;
+        let after = Uuid::from_u128(*last_id);
+        let notifications = [
             (channels::name(channel), String::new()),
             (CHANGES_CHANNEL.to_owned(), after.to_string()),
         ];
-        for (channel, payload) in tell {
-            let telling = sqlx::query("select pg_notify($1, $2)")
+        for (channel, payload) in notifications {
+            let notify = sqlx::query("select pg_notify($1, $2)")
                 .bind(channel)
                 .bind(payload);
-            telling.execute(pool).await.unwrap();
+            notify.execute(pool).await.unwrap();
         }
         let mut woken = HashSet::new();
         while !woken.contains(&after) {
-            sleeper.wakeup.notified().await;
-            woken.extend(std::mem::take(&mut *lock(&sleeper.changed)).logs);
+            subscriber.wakeup.notified().await;
+            woken.extend(std::mem::take(&mut *lock(&subscriber.changed)).logs);
         }
         woken.contains(&channel)
     }
@@ -232,27 +232,29 @@ mod tests {
         let database = TestDatabase::empty_postgres().unwrap();
         let address: ListenAddress = database.url().parse().unwrap();
         let pool = PgPool::connect(database.url()).await.unwrap();
-        let wakes = Arc::new(ChangeNotifier::default());
-        let sleeper = Arc::new(Subscriber::default());
-        lock(&wakes.subscribers).all.push(Arc::clone(&sleeper));
-        wakes.subscriber_count.store(1, Ordering::SeqCst);
-        let listening = listen(&wakes, &address, HEARTBEAT_TIMING);
+        let notifier = Arc::new(ChangeNotifier::default());
+        let subscriber = Arc::new(Subscriber::default());
+        lock(&notifier.subscribers)
+            .all
+            .push(Arc::clone(&subscriber));
+        notifier.subscriber_count.store(1, Ordering::SeqCst);
+        let listening = listen(&notifier, &address, HEARTBEAT_TIMING);
         let subscribing = async {
-            let mut state = wakes.state.subscribe();
+            let mut state = notifier.state.subscribe();
             let listens = |state: &ListenerState| *state == ListenerState::Listening;
             state.wait_for(listens).await.unwrap();
-            // That it listens from now on wakes for everything.
-            sleeper.wakeup.notified().await;
-            lock(&sleeper.changed).everything = false;
-            let (session, mut told) = (Uuid::from_u128(1), 1);
-            assert!(!is_woken_by(&sleeper, &pool, session, &mut told).await);
-            let first = ChannelSubscription::new(&wakes, session);
-            let second = ChannelSubscription::new(&wakes, session);
-            while !is_woken_by(&sleeper, &pool, session, &mut told).await {}
+            // The new connection wakes the subscriber for all logs. Clear that.
+            subscriber.wakeup.notified().await;
+            lock(&subscriber.changed).everything = false;
+            let (session, mut last_id) = (Uuid::from_u128(1), 1);
+            assert!(!is_woken_by(&subscriber, &pool, session, &mut last_id).await);
+            let first = ChannelSubscription::new(&notifier, session);
+            let second = ChannelSubscription::new(&notifier, session);
+            while !is_woken_by(&subscriber, &pool, session, &mut last_id).await {}
             drop(first);
-            assert!(is_woken_by(&sleeper, &pool, session, &mut told).await);
+            assert!(is_woken_by(&subscriber, &pool, session, &mut last_id).await);
             drop(second);
-            while is_woken_by(&sleeper, &pool, session, &mut told).await {}
+            while is_woken_by(&subscriber, &pool, session, &mut last_id).await {}
         };
         tokio::select! {
             ended = listening => panic!("{ended:?}"),

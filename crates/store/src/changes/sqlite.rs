@@ -15,25 +15,25 @@ const POLL_INTERVAL: Duration = Duration::from_millis(100);
 
 /// Wakes all tasks if the file has more numbered transactions than this process has made. SQLite's `data_version`
 /// cannot be used, because it also counts the commits of other connections of this process.
-pub(super) async fn watch(wakes: &ChangeNotifier, database: &Database) {
-    let mut look = tokio::time::interval(POLL_INTERVAL);
-    look.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    let mut known = None;
+pub(super) async fn watch(notifier: &ChangeNotifier, database: &Database) {
+    let mut interval = tokio::time::interval(POLL_INTERVAL);
+    interval.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let mut seen = None;
     loop {
-        look.tick().await;
+        interval.tick().await;
         match last_transaction(database).await {
             Ok(last) => {
-                let foreign = last - wakes.local_transactions();
+                let foreign = last - notifier.local_transactions();
                 // This process counts its own transactions before they are visible, so a lower number only means that
                 // one of them is in progress.
-                match known {
-                    Some(known) if foreign <= known => continue,
+                match seen {
+                    Some(seen) if foreign <= seen => continue,
                     // The first poll wakes all tasks, because there is no earlier number to compare with.
-                    _ => wakes.wake_all(),
+                    _ => notifier.wake_all(),
                 }
-                known = Some(foreign);
+                seen = Some(foreign);
             }
-            Err(error) => tracing::debug!(%error, "failed to look for changes of the file"),
+            Err(error) => tracing::debug!(%error, "cannot poll the database file for changes"),
         }
     }
 }

@@ -19,7 +19,7 @@ pub(super) struct WorkSubscribers(pub(super) Mutex<Vec<Weak<WorkSubscriber>>>);
 
 #[derive(Debug, Default)]
 pub(super) struct WorkSubscriber {
-    /// The kinds that were signalled since the last call of `Work::next`.
+    /// The kinds that were signalled since the last call of `WorkSubscription::next`.
     pub(super) kinds: AtomicU8,
     pub(super) wakeup: Notify,
 }
@@ -44,14 +44,14 @@ impl WorkSubscribers {
     }
 
     fn notify(&self, kinds: u8) {
-        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        all.retain(|one| {
-            let called = one.upgrade();
-            if let Some(called) = &called {
-                called.kinds.fetch_or(kinds, Ordering::SeqCst);
-                called.wakeup.notify_one();
+        let mut subscribers = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        subscribers.retain(|weak| {
+            let subscriber = weak.upgrade();
+            if let Some(subscriber) = &subscriber {
+                subscriber.kinds.fetch_or(kinds, Ordering::SeqCst);
+                subscriber.wakeup.notify_one();
             }
-            called.is_some()
+            subscriber.is_some()
         });
     }
 }

@@ -1,4 +1,4 @@
-//! Notification of workers: a loop that does work waits here for work that another server has created.
+//! Notification of workers: a worker loop waits here for work that another server has created.
 //!
 //! On SQLite, there is no other server: every writer is in this process, which signals its loops itself.
 
@@ -52,14 +52,14 @@ impl Store {
     ///
     /// Must be called inside a Tokio runtime.
     pub fn subscribe_work(&self) -> WorkSubscription {
-        let called = Arc::new(WorkSubscriber::default());
-        let wakes = &self.change_notifier;
+        let subscriber = Arc::new(WorkSubscriber::default());
+        let notifier = &self.change_notifier;
         let watcher = (self.db.dialect() == Dialect::Postgres).then(|| {
-            lock(&wakes.workers.0).push(Arc::downgrade(&called));
-            self.watcher(&mut lock(&wakes.subscribers))
+            lock(&notifier.workers.0).push(Arc::downgrade(&subscriber));
+            self.watcher(&mut lock(&notifier.subscribers))
         });
         WorkSubscription {
-            subscriber: called,
+            subscriber,
             _watcher: watcher,
         }
     }

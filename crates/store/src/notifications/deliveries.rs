@@ -1,4 +1,5 @@
-//! Deliveries of notifications: one sender claims each, and tries until the endpoint accepts it or it is given up.
+//! Deliveries of notifications: one sender claims each, and tries until the endpoint accepts it or the attempts
+//! are used up.
 //!
 //! **Invariant:** an attempt is counted before it is made, and its number is its fence. If a sender dies in between,
 //! the lease expires and another sender repeats the delivery under the same ID.
@@ -50,7 +51,7 @@ pub struct NewDelivery {
 }
 
 impl NewDelivery {
-    /// The parameters of `deliveries/insert`.
+    /// Returns the parameters of `deliveries/insert`.
     pub(super) fn insert_params(
         &self,
         id: DeliveryId,
@@ -120,7 +121,7 @@ impl Store {
                     .map(claimed_delivery)
                     .collect::<Result<Vec<_>, _>>()?;
                 // `returning` has no order, and the deliveries of a session must be sent in order.
-                claimed.sort_by_key(|one| one.delivery.id);
+                claimed.sort_by_key(|claim| claim.delivery.id);
                 Ok(claimed)
             })
         })
@@ -155,9 +156,9 @@ impl Store {
                 // 1. Lock the endpoint before its deliveries, the same order as in `disable`.
                 lock(tx, delivery.endpoint_id).await?;
                 // The delivery may have been deleted with its endpoint or its session.
-                let there = sql!("deliveries/by_id");
+                let statement = sql!("deliveries/by_id");
                 if tx
-                    .fetch_optional(there, params![*tenant, id])
+                    .fetch_optional(statement, params![*tenant, id])
                     .await?
                     .is_none()
                 {
@@ -240,7 +241,7 @@ impl Store {
     ///
     /// # Errors
     ///
-    /// [`Error::Made`] if that ID is used, [`Error::Refused`] if the endpoint is disabled.
+    /// [`Error::AlreadyCreated`] if that ID is used, [`Error::Refused`] if the endpoint is disabled.
     pub async fn test_endpoint(
         &self,
         tenant: TenantId,
@@ -259,9 +260,9 @@ impl Store {
                     .fetch_optional(sql!("deliveries/by_id"), params![tenant, delivery])
                     .await?;
                 if used.is_some() {
-                    return Err(Error::already_created("the delivery", delivery));
+                    return Err(Error::already_created("delivery", delivery));
                 }
-                require_enabled(tx, scope, id, "be tried").await?;
+                require_enabled(tx, scope, id, "receive a test delivery").await?;
                 let row = new.insert_params(delivery, tenant, id, now);
                 tx.execute_rows(sql!("deliveries/insert"), vec![row], params![])
                     .await?;
@@ -287,7 +288,7 @@ impl Store {
                 let params = params![scope.tenant(), id];
                 let row = tx.fetch_optional(sql!("deliveries/by_id"), params).await?;
                 let found = delivery(&row.ok_or_else(|| Error::not_found("delivery", id))?)?;
-                require_enabled(tx, scope, found.endpoint_id, "be sent anything").await?;
+                require_enabled(tx, scope, found.endpoint_id, "receive deliveries").await?;
                 let params = params![scope.tenant(), id, now];
                 match tx.execute(sql!("deliveries/redeliver"), params).await? {
                     0 => Err(refusal_error(
@@ -335,14 +336,14 @@ async fn apply_attempt(
         .await?;
     match outcome {
         DeliveryOutcome::EndpointGone => {
-            let reason = "it answered that it is gone (410)";
+            let reason = "the endpoint responded with `410 Gone`";
             disable(tx, scope, id, reason, now).await
         }
         DeliveryOutcome::GivenUp => {
             let found = endpoint(&by_id(tx, scope, id).await?)?;
             match found.failing_since {
                 Some(since) if now.since(since) >= limits::DISABLE_ENDPOINT_AFTER => {
-                    let reason = format!("nothing has arrived since {since}");
+                    let reason = format!("no delivery has succeeded since {since}");
                     disable(tx, scope, id, &reason, now).await
                 }
                 _ => Ok(()),
@@ -370,9 +371,9 @@ async fn require_enabled(
     Ok(found)
 }
 
-fn refusal_error(what: &'static str, state: &str, event: &str) -> Error {
+fn refusal_error(kind: &'static str, state: &str, event: &str) -> Error {
     Error::Refused(InvalidTransition {
-        what,
+        what: kind,
         state: state.into(),
         event: event.into(),
     })

@@ -73,10 +73,10 @@ impl Store {
                 let (before, after) = (subscription.cursor.to_string(), to.to_string());
                 let id = subscription.endpoint;
                 // The cursor is the fence: creating deliveries without it would send events twice.
-                let moved = tx
+                let advanced = tx
                     .execute(sql!("endpoints/advance"), params![id, before, after])
                     .await?;
-                if moved == 0 {
+                if advanced == 0 {
                     return Ok(false);
                 }
                 let rows = deliveries.iter().map(|new| {

@@ -47,8 +47,8 @@ impl Notice {
 
     /// Returns the channel of the session.
     pub(super) fn channel(&self) -> Option<&str> {
-        let place = self.session.as_ref()?.channel.as_ref()?;
-        Some(&place.channel)
+        let channel = self.session.as_ref()?.channel.as_ref()?;
+        Some(&channel.channel)
     }
 }
 
@@ -76,9 +76,9 @@ pub struct NoticeAutomation {
     pub id: AutomationId,
     /// The name of the automation.
     pub name: String,
-    /// The reason for the pause. Null if the automation is not paused.
+    /// The reason for the pause. `None` if the automation is not paused.
     pub pause_reason: Option<String>,
-    /// A problem that a person should look at. Null if there is none.
+    /// A problem that a person should resolve. `None` if there is none.
     pub attention: Option<String>,
 }
 
@@ -166,13 +166,13 @@ fn run_of(event: &FeedEvent) -> Option<RunId> {
 
 /// Returns the automation whose turn an answer ends, from the metadata of the answer.
 fn answer_automation(row: &Message) -> Option<NoticeAutomation> {
-    let named = |field: &str| row.metadata[field].as_str();
+    let text = |field: &str| row.metadata[field].as_str();
     if !transcript::is_automation_turn(&row.metadata) {
         return None;
     }
     Some(NoticeAutomation {
-        id: named("automation_id")?.parse().ok()?,
-        name: named("automation_name")?.to_owned(),
+        id: text("automation_id")?.parse().ok()?,
+        name: text("automation_name")?.to_owned(),
         pause_reason: None,
         attention: None,
     })
@@ -184,7 +184,7 @@ fn run(row: &Row) -> Result<Option<Run>, Error> {
     match rows::run(row) {
         Err(error) if error.is_corrupt() => {
             let id: RunId = row.get("id")?;
-            tracing::warn!(%error, run = %id, "cannot describe the run {id} in a notification");
+            tracing::warn!(%error, run = %id, "cannot describe run {id} in a notification");
             Ok(None)
         }
         run => run.map(Some),

@@ -1,7 +1,7 @@
 //! The assignment of seats to runs: at the insertion of a run, or when the run that it waited for has ended.
 //!
 //! **Invariant:** a seat has at most one run that is `queued`, `delivered` or `running`. The code decides under the
-//! lock of the seat. If a unique index refuses the result, the transaction runs again on the rows as they are then.
+//! lock of the seat. If a unique index refuses the result, the transaction runs again and reads the rows anew.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
@@ -35,7 +35,8 @@ pub(crate) struct NewAttempt<'a> {
     pub(crate) automation: Option<AutomationId>,
     pub(crate) trigger: Option<TriggerId>,
     pub(crate) scheduled_for: Option<Timestamp>,
-    /// `true` if the attempt must not run at the same time as another exclusive run of its automation.
+    /// `true` if the attempt must not run at the same time as another exclusive run of its automation, because the
+    /// overlap policy of the automation is not `allow`.
     pub(crate) exclusive: bool,
     pub(crate) content: &'a str,
     pub(crate) not_before: Option<Timestamp>,
@@ -69,17 +70,17 @@ pub(crate) async fn read_seat_statuses(
     now: Timestamp,
 ) -> Result<HashMap<SeatId, SeatStatus>, Error> {
     let rows = seats.iter().map(|seat| params![*seat]).collect();
-    let standing = tx
-        .fetch_rows(sql!("seats/standing"), rows, params![now])
+    let status_rows = tx
+        .fetch_rows(sql!("seats/status"), rows, params![now])
         .await?;
-    let mut found = HashMap::with_capacity(standing.len());
-    for row in &standing {
-        let standing = SeatStatus {
-            is_occupied: row.get("held")?,
-            has_waiting_run: row.get("waited_for")?,
+    let mut found = HashMap::with_capacity(status_rows.len());
+    for row in &status_rows {
+        let status = SeatStatus {
+            is_occupied: row.get("is_occupied")?,
+            has_waiting_run: row.get("has_waiting_run")?,
             session_status: row.parse("state")?,
         };
-        found.insert(row.get("id")?, standing);
+        found.insert(row.get("id")?, status);
     }
     Ok(found)
 }
@@ -101,46 +102,47 @@ impl SiblingRuns {
         automations: &BTreeSet<AutomationId>,
     ) -> Result<HashMap<AutomationId, Self>, Error> {
         let rows = automations.iter().map(|id| params![*id]).collect();
-        let standing = tx
-            .fetch_rows(sql!("automations/standing"), rows, params![])
+        let count_rows = tx
+            .fetch_rows(sql!("automations/count_open_runs"), rows, params![])
             .await?;
-        let mut found = HashMap::with_capacity(standing.len());
-        for row in &standing {
-            let own = Self {
+        let mut found = HashMap::with_capacity(count_rows.len());
+        for row in &count_rows {
+            let open_runs = Self {
                 executing: row.get("executing")?,
-                pending: row.get("waiting")?,
-                exclusive_active: row.get("holding")?,
+                pending: row.get("pending")?,
+                exclusive_active: row.get("exclusive_active")?,
             };
-            found.insert(row.get("id")?, own);
+            found.insert(row.get("id")?, open_runs);
         }
         Ok(found)
     }
 }
 
-/// The statuses of seats and the counts of automations that a transaction has read already. It must hold their locks.
+/// The statuses of seats and the counts of automations that a transaction has read already. The transaction must hold
+/// the locks of these seats and automations.
 #[derive(Default)]
 pub(crate) struct Preloaded {
     pub(crate) seats: HashMap<SeatId, SeatStatus>,
     pub(crate) siblings: HashMap<AutomationId, SiblingRuns>,
 }
 
-/// Inserts one attempt, as [`insert_all`] does.
+/// Inserts one attempt, as [`insert_attempts`] does.
 pub(crate) async fn insert_attempt(
     store: &Store,
     tx: &mut Tx,
     attempt: &NewAttempt<'_>,
     now: Timestamp,
 ) -> Result<(RunId, RunStatus), Error> {
-    let mut journal = SessionLogWriter::default();
+    let mut log = SessionLogWriter::default();
     let attempts = std::slice::from_ref(attempt);
-    let made =
-        insert_attempts(store, tx, &mut journal, attempts, Preloaded::default(), now).await?;
-    let made = made
+    let inserted =
+        insert_attempts(store, tx, &mut log, attempts, Preloaded::default(), now).await?;
+    let inserted = inserted
         .into_iter()
         .next()
         .unwrap_or_else(|| Err(Error::not_found("seat", attempt.seat)))?;
-    journal.write(tx, now).await?;
-    Ok(made)
+    log.write(tx, now).await?;
+    Ok(inserted)
 }
 
 /// Inserts attempts in their order. An attempt is `queued` if its seat is free and nothing else delays it, else
@@ -148,61 +150,64 @@ pub(crate) async fn insert_attempt(
 pub(crate) async fn insert_attempts(
     store: &Store,
     tx: &mut Tx,
-    journal: &mut SessionLogWriter,
+    log: &mut SessionLogWriter,
     attempts: &[NewAttempt<'_>],
-    known: Preloaded,
+    preloaded: Preloaded,
     now: Timestamp,
 ) -> Result<Vec<Result<(RunId, RunStatus), Error>>, Error> {
     // 1. Lock the seats and read the statuses that the caller has not read.
     let Preloaded {
         mut seats,
-        siblings: mut own,
-    } = known;
-    let unknown = attempts.iter().map(|attempt| attempt.seat);
-    let unknown: BTreeSet<SeatId> = unknown.filter(|seat| !seats.contains_key(seat)).collect();
-    lock_seats(tx, &unknown).await?;
-    seats.extend(read_seat_statuses(tx, &unknown, now).await?);
+        mut siblings,
+    } = preloaded;
+    let unread = attempts.iter().map(|attempt| attempt.seat);
+    let unread: BTreeSet<SeatId> = unread.filter(|seat| !seats.contains_key(seat)).collect();
+    lock_seats(tx, &unread).await?;
+    seats.extend(read_seat_statuses(tx, &unread, now).await?);
     let exclusive = attempts.iter().filter(|attempt| attempt.exclusive);
     let uncounted = exclusive.filter_map(|attempt| attempt.automation);
-    let uncounted: BTreeSet<AutomationId> = uncounted.filter(|id| !own.contains_key(id)).collect();
-    own.extend(SiblingRuns::count(tx, &uncounted).await?);
+    let uncounted: BTreeSet<AutomationId> =
+        uncounted.filter(|id| !siblings.contains_key(id)).collect();
+    siblings.extend(SiblingRuns::count(tx, &uncounted).await?);
 
-    // 2. Decide about each attempt, and count it for the attempts after it.
-    let mut made = Vec::with_capacity(attempts.len());
+    // 2. Decide about each attempt, and update the statuses for the attempts after it.
+    let mut results = Vec::with_capacity(attempts.len());
     let mut rows = Vec::with_capacity(attempts.len());
-    let mut waited_for = BTreeSet::new();
+    let mut seats_to_promote = BTreeSet::new();
     for attempt in attempts {
         let Some(seat) = seats.get_mut(&attempt.seat) else {
-            made.push(Err(Error::not_found("seat", attempt.seat)));
+            results.push(Err(Error::not_found("seat", attempt.seat)));
             continue;
         };
         let admission = seat.session_status.admission();
         if admission == Admission::Refuse {
-            made.push(Err(Error::Refused(InvalidTransition {
+            results.push(Err(Error::Refused(InvalidTransition {
                 what: SessionStatus::WHAT,
                 state: seat.session_status.to_string(),
-                event: "take an input".into(),
+                event: "accept an input".into(),
             })));
             continue;
         }
-        let free = !seat.is_occupied && admission == Admission::Start;
-        let mut own = attempt
+        let is_free = !seat.is_occupied && admission == Admission::Start;
+        let mut sibling_runs = attempt
             .automation
             .filter(|_| attempt.exclusive)
-            .and_then(|automation| own.get_mut(&automation));
-        let behind_own = own.as_ref().is_some_and(|own| own.exclusive_active > 0);
+            .and_then(|automation| siblings.get_mut(&automation));
+        let sibling_is_active = sibling_runs
+            .as_ref()
+            .is_some_and(|runs| runs.exclusive_active > 0);
         let in_backoff = attempt.not_before.is_some_and(|at| at > now);
-        let status = if free && !seat.has_waiting_run && !behind_own && !in_backoff {
+        let status = if is_free && !seat.has_waiting_run && !sibling_is_active && !in_backoff {
             seat.is_occupied = true;
-            if let Some(own) = &mut own {
-                own.exclusive_active += 1;
+            if let Some(runs) = &mut sibling_runs {
+                runs.exclusive_active += 1;
             }
             RunStatus::Queued
         } else {
-            if free && seat.has_waiting_run {
+            if is_free && seat.has_waiting_run {
                 // The backoff of a waiting run has ended, and no sweep has promoted that run yet. Promote below, so
                 // that the free seat does not wait for the sweep.
-                waited_for.insert(attempt.seat);
+                seats_to_promote.insert(attempt.seat);
             }
             seat.has_waiting_run |= !in_backoff;
             RunStatus::Deferred
@@ -223,20 +228,20 @@ pub(crate) async fn insert_attempts(
             let cause = DeferCause::Created(input);
             RunChange::Deferred { cause }
         };
-        journal.add_run_change(attempt.session, id, change);
-        made.push(Ok((id, status)));
+        log.add_run_change(attempt.session, id, change);
+        results.push(Ok((id, status)));
     }
     // 3. Write. The promotion may choose one of the attempts that were just inserted.
     tx.execute_rows(sql!("runs/insert"), rows, params![])
         .await?;
-    for promoted in promote(tx, journal, waited_for, now).await? {
-        for run in made.iter_mut().flatten() {
+    for promoted in promote(tx, log, seats_to_promote, now).await? {
+        for run in results.iter_mut().flatten() {
             if run.0 == promoted.run {
                 run.1 = RunStatus::Queued;
             }
         }
     }
-    Ok(made)
+    Ok(results)
 }
 
 /// Returns the parameters of `runs/insert`.
@@ -269,7 +274,7 @@ fn insert_params(
     }
 }
 
-/// A run that a promotion has given its seat.
+/// A run that a promotion has queued on its seat.
 pub(crate) struct Promoted {
     pub(crate) run: RunId,
     /// `true` if the run had waited for its backoff.
@@ -279,30 +284,32 @@ pub(crate) struct Promoted {
 /// Queues the next waiting run of each free seat.
 pub(crate) async fn promote(
     tx: &mut Tx,
-    journal: &mut SessionLogWriter,
+    log: &mut SessionLogWriter,
     seats: BTreeSet<SeatId>,
     now: Timestamp,
 ) -> Result<Vec<Promoted>, Error> {
     let mut promoted = Vec::new();
-    let mut rest = seats;
-    while !rest.is_empty() {
-        // Under the lock no other transition can give the seat to another run.
-        lock_seats(tx, &rest).await?;
-        let rows = rest.iter().map(|seat| params![*seat]).collect();
-        let next = tx
+    let mut remaining = seats;
+    while !remaining.is_empty() {
+        // Lock before the search, so that no other transition can give the seat to another run in between.
+        lock_seats(tx, &remaining).await?;
+        let rows = remaining.iter().map(|seat| params![*seat]).collect();
+        let waiting_rows = tx
             .fetch_rows(sql!("runs/next_waiting_on_seat"), rows, params![now])
             .await?;
-        rest.clear();
-        let mut taken: HashSet<AutomationId> = HashSet::new();
-        let mut chosen = HashMap::with_capacity(next.len());
-        for row in &next {
+        remaining.clear();
+        let mut chosen_automations: HashSet<AutomationId> = HashSet::new();
+        let mut chosen = HashMap::with_capacity(waiting_rows.len());
+        for row in &waiting_rows {
             let run: RunId = row.get("id")?;
             let exclusive: bool = row.get("exclusive")?;
             let automation: Option<AutomationId> = row.optional("automation_id")?;
-            // Promote one of several exclusive runs of an automation. Then search its seat again: a run behind it may
-            // start instead.
-            if exclusive && automation.is_some_and(|automation| !taken.insert(automation)) {
-                rest.insert(row.get("seat_id")?);
+            // Promote only one of several exclusive runs of an automation: the unique index refuses a second one.
+            // Search the seat of the others again, because a run behind them may start instead.
+            if exclusive
+                && automation.is_some_and(|automation| !chosen_automations.insert(automation))
+            {
+                remaining.insert(row.get("seat_id")?);
                 continue;
             }
             let backoff: Option<Timestamp> = row.optional("not_before")?;
@@ -312,7 +319,7 @@ pub(crate) async fn promote(
         for row in tx.fetch_rows(sql!("runs/promote"), rows, params![]).await? {
             let run: RunId = row.get("id")?;
             if let Some((session, backoff)) = chosen.get(&run) {
-                journal.add_run_change(*session, run, RunChange::Queued { input: None });
+                log.add_run_change(*session, run, RunChange::Queued { input: None });
                 promoted.push(Promoted {
                     run,
                     after_backoff: *backoff,
@@ -329,9 +336,9 @@ pub(crate) async fn promote_on_seat(
     seat: SeatId,
     now: Timestamp,
 ) -> Result<Option<Promoted>, Error> {
-    let mut journal = SessionLogWriter::default();
-    let promoted = promote(tx, &mut journal, BTreeSet::from([seat]), now).await?;
-    journal.write(tx, now).await?;
+    let mut log = SessionLogWriter::default();
+    let promoted = promote(tx, &mut log, BTreeSet::from([seat]), now).await?;
+    log.write(tx, now).await?;
     Ok(promoted.into_iter().next())
 }
 
@@ -339,15 +346,15 @@ pub(crate) async fn promote_on_seat(
 /// automations with exclusive runs.
 pub(crate) async fn promote_after(
     tx: &mut Tx,
-    journal: &mut SessionLogWriter,
+    log: &mut SessionLogWriter,
     seats: BTreeSet<SeatId>,
     automations: BTreeSet<AutomationId>,
     now: Timestamp,
 ) -> Result<(), Error> {
-    promote(tx, journal, seats, now).await?;
+    promote(tx, log, seats, now).await?;
     let rows: Vec<_> = automations.iter().map(|id| params![*id]).collect();
-    // The seat may go to a run of another automation whose backoff has just ended. Then a run of this automation on
-    // another seat may start, so that the search repeats until it promotes no run.
+    // The seat may go to a run of another automation whose backoff has just ended. Then a run of this automation may
+    // start on another seat. Repeat the search until it promotes no run.
     loop {
         let statement = sql!("runs/next_waiting_of_automation");
         let next = tx.fetch_rows(statement, rows.clone(), params![now]).await?;
@@ -355,7 +362,7 @@ pub(crate) async fn promote_after(
         for row in &next {
             seats.extend(row.optional::<SeatId>("seat_id")?);
         }
-        if promote(tx, journal, seats, now).await?.is_empty() {
+        if promote(tx, log, seats, now).await?.is_empty() {
             return Ok(());
         }
     }
@@ -367,10 +374,10 @@ pub(crate) async fn promote_exclusive(
     automation: AutomationId,
     now: Timestamp,
 ) -> Result<(), Error> {
-    let mut journal = SessionLogWriter::default();
-    let own = BTreeSet::from([automation]);
-    promote_after(tx, &mut journal, BTreeSet::new(), own, now).await?;
-    journal.write(tx, now).await
+    let mut log = SessionLogWriter::default();
+    let automations = BTreeSet::from([automation]);
+    promote_after(tx, &mut log, BTreeSet::new(), automations, now).await?;
+    log.write(tx, now).await
 }
 
 /// Defers a run that has not begun, because its session is paused or a draft. If the run was exclusive, another run
@@ -382,16 +389,16 @@ pub(crate) async fn defer_run(
     automation: Option<AutomationId>,
     now: Timestamp,
 ) -> Result<(), Error> {
-    if tx.execute(sql!("runs/hold"), params![run]).await? == 0 {
+    if tx.execute(sql!("runs/defer"), params![run]).await? == 0 {
         return Ok(());
     }
-    // A worker may have claimed the run. Its heartbeat would count as a run in progress of the tenant in later
-    // claims.
+    // A worker may have claimed the run. Without this, later claims would count its heartbeat as a run in progress of
+    // the tenant.
     tx.execute(sql!("heartbeats/delete"), params![run]).await?;
-    let mut journal = SessionLogWriter::default();
+    let mut log = SessionLogWriter::default();
     let cause = DeferCause::SessionPaused;
-    journal.add_run_change(session, run, RunChange::Deferred { cause });
-    let own = automation.into_iter().collect();
-    promote_after(tx, &mut journal, BTreeSet::new(), own, now).await?;
-    journal.write(tx, now).await
+    log.add_run_change(session, run, RunChange::Deferred { cause });
+    let automations = automation.into_iter().collect();
+    promote_after(tx, &mut log, BTreeSet::new(), automations, now).await?;
+    log.write(tx, now).await
 }

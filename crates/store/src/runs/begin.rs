@@ -44,8 +44,8 @@ impl Store {
     /// Begins the turn of a run that `worker` has claimed. The run becomes `running`, the transcript shows the input,
     /// the internal record stores the prompt, and the seat is pinned to `instance`.
     ///
-    /// Returns [`Begin::Ask`] and changes nothing if the precheck of the run must run first. The precheck is skipped
-    /// if an earlier attempt at the same input has begun its turn.
+    /// Returns [`StartReply::RunPrecheck`] and changes nothing if the precheck of the run must run first. The precheck
+    /// is skipped if an earlier attempt at the same input has begun its turn.
     pub async fn begin(
         &self,
         run: RunId,
@@ -72,98 +72,96 @@ impl Store {
         run: RunId,
         worker: &WorkerId,
         instance: InstanceId,
-        asked: bool,
+        precheck_done: bool,
         now: Timestamp,
     ) -> Result<StartReply, Error> {
-        let beginning = StartRequest {
+        let request = StartRequest {
             run,
             worker: worker.clone(),
             instance,
-            precheck_done: asked,
+            precheck_done,
             now,
         };
         self.batches
             .begin
-            .submit(self, beginning, |store, all| {
-                Box::pin(store.begin_batch(all))
-            })
+            .submit(self, request, |store, all| Box::pin(store.begin_batch(all)))
             .await
     }
 
-    /// Begins the turns of runs that one worker has claimed, in one transaction. Returns one answer for each request,
+    /// Begins the turns of runs that one worker has claimed, in one transaction. Returns one reply for each request,
     /// in the order of the requests.
     pub(crate) async fn begin_batch(&self, all: &[StartRequest]) -> Result<Vec<StartReply>, Error> {
-        let (Some(first), Some(now)) = (all.first(), all.iter().map(|one| one.now).max()) else {
+        let (Some(first), Some(now)) = (all.first(), all.iter().map(|request| request.now).max())
+        else {
             return Ok(Vec::new());
         };
         let (worker, instance) = (&first.worker, first.instance);
         self.transact(Scope::System, |tx, _| {
             Box::pin(async move {
                 // 1. Lock: tenants with a budget, then automations, then seats.
-                let ids: Vec<RunId> = all.iter().map(|one| one.run).collect();
-                let (tenants, tenants_needing) = usage::lock_budgets(tx, &ids).await?;
-                let asked = all
-                    .iter()
-                    .filter(|one| one.precheck_done)
-                    .map(|one| one.run);
-                let asked: HashSet<RunId> = asked.collect();
+                let ids: Vec<RunId> = all.iter().map(|request| request.run).collect();
+                let (tenants, unsupported_tenants) = usage::lock_budgets(tx, &ids).await?;
+                let prechecked = all.iter().filter(|request| request.precheck_done);
+                let prechecked: HashSet<RunId> = prechecked.map(|request| request.run).collect();
                 let mut locked = lock_runs(tx, &ids).await?;
                 // 2. Read the rows on which the decisions depend.
                 let (sessions, seats) = read_sessions_and_seats(tx, &locked).await?;
-                let about = TurnContext::read(tx, &locked, &seats).await?;
+                let context = TurnContext::read(tx, &locked, &seats).await?;
                 let automations = locked.automations.values();
                 let mut budgets = Budgets::read(tx, tenants, automations, now).await?;
-                let unasked = runs_needing_precheck(tx, &locked, &asked).await?;
+                let need_precheck = runs_needing_precheck(tx, &locked, &prechecked).await?;
                 // 3. Decide about each run.
-                let mut begun = HashMap::with_capacity(all.len());
+                let mut replies = HashMap::with_capacity(all.len());
                 let mut ready = Vec::with_capacity(all.len());
                 for id in ids {
                     let found = locked.runs.remove(&id).and_then(|run| {
                         let session = sessions.get(&run.session_id?)?.clone();
                         let seat = seats.get(&run.seat_id?)?.clone();
-                        let own = run.automation_id;
-                        let own = own.and_then(|id| locked.automations.get(&id));
-                        let accounts = budgets.accounts(run.tenant_id, own);
-                        let tenant = tenants_needing.contains(&run.tenant_id);
-                        let honoured = !tenant && about.supports_run(&run, &seat, own);
+                        let automation = run.automation_id;
+                        let automation = automation.and_then(|id| locked.automations.get(&id));
+                        let accounts = budgets.accounts(run.tenant_id, automation);
+                        let is_supported = !unsupported_tenants.contains(&run.tenant_id)
+                            && context.supports_run(&run, &seat, automation);
                         Some(StartCandidate {
                             run,
                             session,
                             seat: seat.seat,
                             accounts,
-                            is_supported: honoured,
+                            is_supported,
                         })
                     });
                     let Some(found) = found else { continue };
                     let run = &found.run;
-                    // Fence: after this worker's claim the run may have ended or been requeued, so that a late worker
-                    // must not start a second agent for it.
+                    // Fence: the run may have ended or been requeued since the claim. Without this check a late worker
+                    // would start a second agent for it.
                     if !run.state.is_claimed_by(worker) {
                         continue;
                     }
-                    let own = run.automation_id;
-                    let own = own.and_then(|id| locked.automations.get_mut(&id));
-                    let mut answer = self
-                        .resolve_unready(tx, &found, own.as_deref(), instance, now)
+                    let automation = run.automation_id;
+                    let automation = automation.and_then(|id| locked.automations.get_mut(&id));
+                    let mut reply = self
+                        .resolve_unready(tx, &found, automation.as_deref(), instance, now)
                         .await?;
-                    if answer.is_none()
+                    if reply.is_none()
                         && let Some(reached) = found.accounts.limit_blocking_next_turn()
                     {
-                        answer = Some(refuse_over_budget(self, tx, run, own, &reached, now).await?);
+                        let refusal =
+                            refuse_over_budget(self, tx, run, automation, &reached, now).await?;
+                        reply = Some(refusal);
                     }
-                    match answer {
-                        Some(answer) => {
-                            begun.insert(id, answer);
+                    match reply {
+                        Some(reply) => {
+                            replies.insert(id, reply);
                         }
-                        // The turn has not begun, so that it does not count towards a budget yet.
-                        None if unasked.contains(&id) => {
-                            let own = run.automation_id;
-                            let own = own.and_then(|id| locked.automations.get(&id));
+                        // The precheck may decline the turn, so that the turn does not count towards a budget yet.
+                        None if need_precheck.contains(&id) => {
+                            let automation = run.automation_id;
+                            let automation = automation.and_then(|id| locked.automations.get(&id));
                             let session = &found.session;
-                            if let Some(question) =
-                                own.and_then(|own| build_precheck(run, session, own))
+                            if let Some(job) = automation
+                                .and_then(|automation| build_precheck(run, session, automation))
                             {
-                                begun.insert(id, StartReply::RunPrecheck(Box::new(question)));
+                                replies.insert(id, StartReply::RunPrecheck(Box::new(job)));
                             }
                         }
                         None => {
@@ -172,12 +170,12 @@ impl Store {
                         }
                     }
                 }
-                // 4. Begin the turns that can begin.
+                // 4. Write: begin the turns that can begin.
                 for assignment in self
                     .begin_ready_turns(
                         tx,
                         ready,
-                        &about,
+                        &context,
                         &locked.automations,
                         (worker, instance),
                         now,
@@ -185,57 +183,58 @@ impl Store {
                     .await?
                 {
                     let id = assignment.run.id;
-                    begun.insert(id, StartReply::Started(Box::new(assignment)));
+                    replies.insert(id, StartReply::Started(Box::new(assignment)));
                 }
-                // 5. Answer. A run without an answer was lost.
-                let answers = all.iter().map(|one| begun.remove(&one.run));
-                Ok(answers
-                    .map(|begun| begun.unwrap_or(StartReply::Fenced))
+                // 5. Reply. The worker has lost each run that has no reply.
+                let replies = all.iter().map(|request| replies.remove(&request.run));
+                Ok(replies
+                    .map(|reply| reply.unwrap_or(StartReply::Fenced))
                     .collect())
             })
         })
         .await
-        .inspect(|begun: &Vec<StartReply>| {
-            for begun in begun {
-                if let StartReply::Started(assignment) = begun {
+        .inspect(|replies: &Vec<StartReply>| {
+            for reply in replies {
+                if let StartReply::Started(assignment) = reply {
                     self.remember_registered_instance(assignment.run.tenant_id, instance);
                 }
             }
         })
     }
 
-    /// Ends or defers a run whose turn cannot begin, and returns the answer for its worker. Returns `None` if the
-    /// turn can begin.
+    /// Ends, defers or requeues a run whose turn cannot begin, and returns the reply to its worker. Returns `None` if
+    /// the turn can begin.
     async fn resolve_unready(
         &self,
         tx: &mut Tx,
-        found: &StartCandidate,
+        candidate: &StartCandidate,
         automation: Option<&Automation>,
         instance: InstanceId,
         now: Timestamp,
     ) -> Result<Option<StartReply>, Error> {
         let StartCandidate {
             run, session, seat, ..
-        } = found;
+        } = candidate;
         let admission = session.status().admission();
-        let deleted = automation.is_some_and(|own| own.state == AutomationState::Deleted);
-        // A session that was closed, or an automation that was deleted, after the claim cancels the run like a
-        // request to cancel.
-        let failure_as_cancellation = match end::cancel_reason(tx, run).await? {
+        let deleted =
+            automation.is_some_and(|automation| automation.state == AutomationState::Deleted);
+        // If the session was closed or the automation was deleted after the claim, cancel the run as a request to
+        // cancel does.
+        let cancel_reason = match end::cancel_reason(tx, run).await? {
             None if admission == Admission::Refuse => {
                 Some(format!("the session is {}", session.status()))
             }
             None if deleted => Some("the automation was deleted".to_owned()),
             reason => reason,
         };
-        if let Some(reason) = failure_as_cancellation {
+        if let Some(reason) = cancel_reason {
             let finished = TurnResult::with_outcome(Outcome::Cancelled(reason));
             let _ = end::end_run(self, tx, run, &finished, now).await?;
             return Ok(Some(StartReply::Cancelled));
         }
-        if !found.is_supported {
+        if !candidate.is_supported {
             // An edit after the claim made a document need a later format. Requeue the run for a server that supports
-            // it; the claim of this server leaves such runs alone.
+            // the format. This server does not claim the run again, because its claim omits such runs.
             requeue(tx, run, now).await?;
             return Ok(Some(StartReply::Deferred));
         }
@@ -243,13 +242,13 @@ impl Store {
             defer_run(tx, session.id, run.id, run.automation_id, now).await?;
             return Ok(Some(StartReply::Deferred));
         }
-        // Only the pinned instance has the agent's session on disk: on another one the agent would start without its
-        // memory.
+        // Only the pinned instance has the session of the agent's process on disk. On another instance the process
+        // would start without its memory.
         if seat.instance_id.is_some_and(|pinned| pinned != instance) {
             let failure = RunFailure {
                 kind: FailureKind::InstanceGone,
                 prompted: false,
-                message: "the agent's memory lies on an instance that is gone".into(),
+                message: "the agent's memory is on another instance".into(),
             };
             let finished = TurnResult::with_outcome(Outcome::Failed(failure.clone()));
             let _ = end::end_run(self, tx, run, &finished, now).await?;
@@ -258,12 +257,12 @@ impl Store {
         Ok(None)
     }
 
-    /// Begins turns that nothing prevents. Omits the runs that the worker has lost.
+    /// Begins the turns that have passed all checks. Omits the runs that the worker has lost.
     async fn begin_ready_turns(
         &self,
         tx: &mut Tx,
         ready: Vec<StartCandidate>,
-        about: &TurnContext,
+        context: &TurnContext,
         automations: &HashMap<AutomationId, Automation>,
         (worker, instance): (&WorkerId, InstanceId),
         now: Timestamp,
@@ -271,26 +270,29 @@ impl Store {
         if ready.is_empty() {
             return Ok(Vec::new());
         }
+        // 1. Render the prompts.
         let mut prompts = HashMap::with_capacity(ready.len());
         let mut begins = Vec::with_capacity(ready.len());
         for StartCandidate { run, .. } in &ready {
             let automation = run.automation_id.and_then(|id| automations.get(&id));
-            let prompt = about.render_prompt(run, automation)?;
+            let prompt = context.render_prompt(run, automation)?;
             begins.push(params![run.id, json!(prompt.prompt_ref)]);
             prompts.insert(run.id, prompt);
         }
-        // One data folder serves all tenants, and a new tenant has no row for the instance yet. That row must exist
-        // first, because the rows of the run and the seat refer to it.
-        let tenants: BTreeSet<TenantId> = ready.iter().map(|one| one.run.tenant_id).collect();
-        let strangers = tenants
+        // 2. Register the instance. One data folder serves all tenants, and a new tenant has no row for the instance
+        // yet. That row must exist first, because the rows of the run and the seat refer to it.
+        let tenants: BTreeSet<TenantId> = ready.iter().map(|turn| turn.run.tenant_id).collect();
+        let new_tenants = tenants
             .into_iter()
-            .filter(|one| !self.is_instance_registered(*one, instance));
-        let strangers = strangers.map(|tenant| params![tenant]).collect();
-        tx.execute_rows(sql!("instances/share"), strangers, params![instance, now])
+            .filter(|tenant| !self.is_instance_registered(*tenant, instance));
+        let new_tenants = new_tenants.map(|tenant| params![tenant]).collect();
+        tx.execute_rows(sql!("instances/share"), new_tenants, params![instance, now])
             .await?;
-        let begun = set_running(tx, begins, worker, instance, now).await?;
+        // 3. Mark the runs as running.
+        let started = set_running(tx, begins, worker, instance, now).await?;
 
-        let mut journal = SessionLogWriter::default();
+        // 4. Collect the rows of each turn that has begun.
+        let mut log = SessionLogWriter::default();
         let mut pins = Vec::with_capacity(ready.len());
         let mut records = Vec::with_capacity(ready.len());
         let mut assignments = Vec::with_capacity(ready.len());
@@ -304,7 +306,8 @@ impl Store {
         } in ready
         {
             // Fence: `runs/begin` returned only the runs that are still `delivered` to this worker.
-            let Some(prompt) = prompts.remove(&run.id).filter(|_| begun.contains(&run.id)) else {
+            let prompt = prompts.remove(&run.id);
+            let Some(prompt) = prompt.filter(|_| started.contains(&run.id)) else {
                 continue;
             };
             let automation = run.automation_id.and_then(|id| automations.get(&id));
@@ -327,23 +330,24 @@ impl Store {
                 &prompt.variables,
                 now
             ]);
-            let place = EntryLocation {
+            let location = EntryLocation {
                 tenant: run.tenant_id,
                 session: session.id,
                 run: Some(run.id),
                 seat: Some(seat.id),
             };
-            journal.add_message(
-                place,
-                self.input_entry(&run, automation, &prompt, about, now),
+            log.add_message(
+                location,
+                self.input_entry(&run, automation, &prompt, context, now),
             );
             let change = RunChange::Running {
                 attempt: run.attempt,
                 worker_id: worker.clone(),
             };
-            journal.add_run_change(session.id, run.id, change);
+            log.add_run_change(session.id, run.id, change);
 
-            let agent = about.agent(&seat)?;
+            let agent = context.agent(&seat)?;
+            // A rule that denies outweighs all that allow, so that an automation cannot lift a denial of its agent.
             let mut permissions = agent.config.permissions.0.clone();
             let mut policies = Policies::default();
             if let Some(automation) = automation {
@@ -362,23 +366,24 @@ impl Store {
                 accounts,
             });
         }
+        // 5. Write the rows.
         tx.execute_rows(sql!("seats/pin"), pins, params![instance, now])
             .await?;
         tx.execute_rows(sql!("records/begin"), records, params![])
             .await?;
         usage::add_usage(tx, uses, now).await?;
-        journal.write(tx, now).await?;
+        log.write(tx, now).await?;
         Ok(assignments)
     }
 
-    /// Returns the row of the transcript that shows the input. In a later attempt, if an earlier one has shown the
-    /// input already, the row shows only the number of the attempt.
+    /// Returns the row of the transcript that shows the input. If an earlier attempt has shown the input already, the
+    /// row shows only the number of this attempt.
     fn input_entry(
         &self,
         run: &Run,
         automation: Option<&Automation>,
         prompt: &RenderedPrompt,
-        about: &TurnContext,
+        context: &TurnContext,
         now: Timestamp,
     ) -> Entry {
         let source = automation
@@ -388,11 +393,11 @@ impl Store {
                 automation_name: automation.name.clone(),
             });
         let metadata = transcript::metadata(source.as_ref(), run.id, Some(&prompt.prompt_ref));
-        if about.inputs_in_transcript.contains(&run.input_id) {
+        if context.inputs_in_transcript.contains(&run.input_id) {
             let text = format!("Attempt {} begins.", run.attempt);
             return self.new_entry(Role::System, EntryKind::Notice, text, metadata, now);
         }
-        let payload = about.payloads.get(&run.input_id);
+        let payload = context.payloads.get(&run.input_id);
         let text = match (&source, payload) {
             (Some(source), Some(payload)) => {
                 transcript::webhook_text(&source.automation_name, &run.content, payload)
@@ -423,9 +428,9 @@ async fn requeue(tx: &mut Tx, run: &Run, now: Timestamp) -> Result<(), Error> {
     if let (1.., Some(session)) = (requeued, run.session_id) {
         tx.execute(sql!("heartbeats/delete"), params![run.id])
             .await?;
-        let mut journal = SessionLogWriter::default();
-        journal.add_run_change(session, run.id, RunChange::Queued { input: None });
-        journal.write(tx, now).await?;
+        let mut log = SessionLogWriter::default();
+        log.add_run_change(session, run.id, RunChange::Queued { input: None });
+        log.write(tx, now).await?;
     }
     Ok(())
 }

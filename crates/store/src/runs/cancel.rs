@@ -1,7 +1,7 @@
 //! The cancellation of runs.
 //!
-//! **Invariant:** a waiting run ends at once. A run that a worker has ends only when the worker reports it or is
-//! lost, so that no agent runs on behind a run that is over.
+//! **Invariant:** a waiting run ends at once. A run that a worker has ends only when the worker reports its end
+//! or is lost, so that no agent's process outlives its run unnoticed.
 
 use model::{
     AutomationId, RunId, SessionId, Timestamp,
@@ -108,7 +108,7 @@ pub(super) async fn cancel_runs_of_automation(
     // Cancel the waiting runs first. Otherwise the end of one run would promote another.
     cancel_waiting_of_automation(store, tx, automation, reason, now).await?;
     for row in tx
-        .fetch_all(sql!("runs/own_open"), params![automation])
+        .fetch_all(sql!("runs/open_of_automation"), params![automation])
         .await?
     {
         cancel_one(store, tx, row.get("id")?, reason, now).await?;
@@ -125,7 +125,7 @@ pub(crate) async fn cancel_waiting_of_automation(
     now: Timestamp,
 ) -> Result<(), Error> {
     for row in tx
-        .fetch_all(sql!("runs/own_waiting"), params![automation])
+        .fetch_all(sql!("runs/waiting_of_automation"), params![automation])
         .await?
     {
         cancel_one(store, tx, row.get("id")?, reason, now).await?;
@@ -162,10 +162,10 @@ async fn cancel_one(
         RunStatus::Delivered | RunStatus::Running => {
             tx.execute(sql!("runs/request_cancel"), params![run.id, now, reason])
                 .await?;
-            let mut journal = SessionLogWriter::default();
-            // The turn stops before any decision could reach it.
-            approvals::void_approvals(tx, &mut journal, std::iter::once(run.id), now).await?;
-            journal.write(tx, now).await?;
+            let mut log = SessionLogWriter::default();
+            // Void the approvals of the turn, because the turn stops before a decision could reach it.
+            approvals::void_approvals(tx, &mut log, std::iter::once(run.id), now).await?;
+            log.write(tx, now).await?;
         }
         _ => {}
     }

@@ -61,9 +61,10 @@ impl Store {
             .await?;
         let served = self.last_claimed_tenant();
         let tenants = claimed.iter().map(|run| run.tenant);
-        // The tenant that came last in this claim, in the rotation that starts after the tenant served before.
+        // Remember the tenant that this claim served last, in the rotation that starts after the previous one. The next
+        // claim continues after it, so that among tenants with equal loads none starves.
         if let Some(last) =
-            tenants.max_by_key(|one| (served.is_some_and(|last| *one <= last), *one))
+            tenants.max_by_key(|tenant| (served.is_some_and(|last| *tenant <= last), *tenant))
         {
             self.set_last_claimed_tenant(last);
         }
@@ -74,7 +75,7 @@ impl Store {
     pub async fn runs_claimed_by(&self, worker: &WorkerId) -> Result<Vec<RunId>, Error> {
         let mut tx = self.db.begin_read(Scope::System).await?;
         let found = tx
-            .fetch_all(sql!("runs/runs_claimed_by"), params![worker.as_str()])
+            .fetch_all(sql!("runs/claimed_by_worker"), params![worker.as_str()])
             .await?;
         found.iter().map(|row| Ok(row.get("id")?)).collect()
     }

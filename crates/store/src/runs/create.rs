@@ -42,8 +42,8 @@ pub(super) struct Occurrence<'a> {
     pub(super) input: Option<InputId>,
 }
 
-/// Creates the runs and the skips of occurrences, in their order. Returns the results in no particular order. The
-/// caller must hold the locks of the automations.
+/// Creates the runs and the rows of skipped occurrences, in their order. Returns the results in no particular order.
+/// The caller must hold the locks of the automations.
 pub(super) async fn create_runs(
     store: &Store,
     tx: &mut Tx,
@@ -52,21 +52,21 @@ pub(super) async fn create_runs(
     now: Timestamp,
 ) -> Result<Vec<SubmittedRun>, Error> {
     let mut submitted = Vec::with_capacity(occurrences.len());
-    let mut rest = occurrences;
-    while !rest.is_empty() {
+    let mut remaining = occurrences;
+    while !remaining.is_empty() {
         // Handle one occurrence of each automation at a time: the result of the first affects the decision about the
         // second, and the first run of a continuous automation creates the session of the second.
         let mut seen = HashSet::new();
-        let (round, later): (Vec<_>, Vec<_>) = rest
+        let (round, later): (Vec<_>, Vec<_>) = remaining
             .into_iter()
-            .partition(|one| seen.insert(one.trigger.automation_id));
-        rest = later;
+            .partition(|occurrence| seen.insert(occurrence.trigger.automation_id));
+        remaining = later;
         submitted.extend(create_round(store, tx, automations, &round, now).await?);
     }
     Ok(submitted)
 }
 
-/// Creates the runs and the skips of occurrences of different automations.
+/// Creates the runs and the rows of skipped occurrences, at most one occurrence of each automation.
 async fn create_round(
     store: &Store,
     tx: &mut Tx,
@@ -75,12 +75,15 @@ async fn create_round(
     now: Timestamp,
 ) -> Result<Vec<SubmittedRun>, Error> {
     // 1. Find the sessions, lock their seats and read the statuses.
-    let mut journal = SessionLogWriter::default();
-    let ids: BTreeSet<AutomationId> = round.iter().map(|one| one.trigger.automation_id).collect();
+    let mut log = SessionLogWriter::default();
+    let ids = round
+        .iter()
+        .map(|occurrence| occurrence.trigger.automation_id);
+    let ids: BTreeSet<AutomationId> = ids.collect();
     let targets = TargetSession::find_all(tx, round, automations).await?;
     let seats = targets.values().filter_map(TargetSession::seat).collect();
     lock_seats(tx, &seats).await?;
-    let mut known = Preloaded {
+    let mut preloaded = Preloaded {
         seats: read_seat_statuses(tx, &seats, now).await?,
         siblings: SiblingRuns::count(tx, &ids).await?,
     };
@@ -88,45 +91,54 @@ async fn create_round(
     // 2. Decide about each occurrence.
     let mut skips = Vec::new();
     let mut runs = Vec::with_capacity(round.len());
-    for one in round {
-        let id = one.trigger.automation_id;
+    for occurrence in round {
+        let id = occurrence.trigger.automation_id;
         let (Some(automation), Some(target)) = (automations.get(&id), targets.get(&id)) else {
             continue;
         };
-        let own = known.siblings.get(&id).copied().unwrap_or_default();
-        match decide_run_or_skip(one, automation, target, &known.seats, own)? {
-            OccurrenceDecision::Skip(reason) => skips.push((*one, reason)),
+        let siblings = preloaded.siblings.get(&id).copied().unwrap_or_default();
+        match decide_run_or_skip(occurrence, automation, target, &preloaded.seats, siblings)? {
+            OccurrenceDecision::Skip(reason) => skips.push((*occurrence, reason)),
             OccurrenceDecision::Run { cancel_others, .. } => {
                 if cancel_others {
-                    let reason = "superseded by a later occurrence";
+                    let reason = "replaced by a later occurrence";
                     cancel::cancel_runs_of_automation(store, tx, id, reason, now).await?;
-                    // Both statuses are stale after the cancellation. `insert_all` reads them again.
-                    known.siblings.remove(&id);
-                    target.seat().and_then(|seat| known.seats.remove(&seat));
+                    // The cancellation has changed both statuses. Remove them, so that `insert_attempts` reads them
+                    // again.
+                    preloaded.siblings.remove(&id);
+                    target.seat().and_then(|seat| preloaded.seats.remove(&seat));
                 }
-                runs.push((*one, target));
+                runs.push((*occurrence, target));
             }
         }
     }
 
     // 3. Create the new sessions.
-    let made = create_sessions(store, tx, &mut journal, automations, &runs, now).await?;
-    for (_, seat) in made.values() {
-        known.seats.insert(*seat, SeatStatus::NEW);
+    let created = create_sessions(store, tx, &mut log, automations, &runs, now).await?;
+    for (_, seat) in created.values() {
+        preloaded.seats.insert(*seat, SeatStatus::NEW);
     }
-    // 4. Insert the runs and the skips.
+
+    // 4. Insert the runs and the rows of skipped occurrences.
     let mut attempts = Vec::with_capacity(runs.len());
-    for (one, target) in &runs {
-        let id = one.trigger.automation_id;
-        let place = match target {
+    for (occurrence, target) in &runs {
+        let id = occurrence.trigger.automation_id;
+        let seat_in_session = match target {
             TargetSession::Seat(session, seat) => Some((*session, *seat)),
-            _ => made.get(&id).copied(),
+            _ => created.get(&id).copied(),
         };
-        if let (Some(automation), Some((session, seat))) = (automations.get(&id), place) {
-            attempts.push(first_attempt(store, automation, *one, session, seat, now));
+        if let (Some(automation), Some((session, seat))) = (automations.get(&id), seat_in_session) {
+            attempts.push(first_attempt(
+                store,
+                automation,
+                *occurrence,
+                session,
+                seat,
+                now,
+            ));
         }
     }
-    let inserted = insert_attempts(store, tx, &mut journal, &attempts, known, now).await?;
+    let inserted = insert_attempts(store, tx, &mut log, &attempts, preloaded, now).await?;
     let mut submitted = Vec::with_capacity(round.len());
     for (attempt, inserted) in attempts.iter().zip(inserted) {
         let (run_id, status) = inserted?;
@@ -137,22 +149,22 @@ async fn create_round(
         });
     }
     submitted.extend(insert_skipped(store, tx, automations, &skips, now).await?);
-    journal.write(tx, now).await?;
+    log.write(tx, now).await?;
     Ok(submitted)
 }
 
 /// Decides whether an occurrence runs or is skipped.
 fn decide_run_or_skip(
-    one: &Occurrence<'_>,
+    occurrence: &Occurrence<'_>,
     automation: &Automation,
     target: &TargetSession,
     seats: &HashMap<SeatId, SeatStatus>,
-    own: SiblingRuns,
+    siblings: SiblingRuns,
 ) -> Result<OccurrenceDecision, Error> {
-    // The sender of a webhook does not know that the automation is paused, so that the webhook is skipped. A person
-    // who fires a paused automation does so deliberately.
-    let held = automation.state == AutomationState::Paused;
-    if held && one.trigger.spec == (Spec::Webhook {}) {
+    // Skip a webhook of a paused automation, because its sender does not know of the pause. A person who fires a paused
+    // automation does so deliberately.
+    let is_paused = automation.state == AutomationState::Paused;
+    if is_paused && occurrence.trigger.spec == (Spec::Webhook {}) {
         return Ok(OccurrenceDecision::Skip(SkipReason::Paused));
     }
     let seat = target.seat().and_then(|seat| seats.get(&seat));
@@ -164,14 +176,14 @@ fn decide_run_or_skip(
         return Ok(OccurrenceDecision::Skip(SkipReason::SessionClosed));
     }
     let count = |rows: i64| u64::try_from(rows).unwrap_or(0);
-    let standing = OccurrenceContext {
-        active_runs: count(own.executing),
-        waiting_runs: count(own.pending),
+    let context = OccurrenceContext {
+        active_runs: count(siblings.executing),
+        waiting_runs: count(siblings.pending),
         session: seat.map(|seat| seat.session_status),
         seat_taken: seat.is_some_and(|seat| seat.is_occupied || seat.has_waiting_run),
     };
-    match decide_occurrence(automation.session_mode, &automation.policies, standing) {
-        OccurrenceDecision::Run { .. } if in_quiet_hours(automation, one)? => {
+    match decide_occurrence(automation.session_mode, &automation.policies, context) {
+        OccurrenceDecision::Run { .. } if in_quiet_hours(automation, occurrence)? => {
             Ok(OccurrenceDecision::Skip(SkipReason::QuietHours))
         }
         decision => Ok(decision),
@@ -182,7 +194,7 @@ fn decide_run_or_skip(
 fn first_attempt<'a>(
     store: &Store,
     automation: &'a Automation,
-    one: Occurrence<'_>,
+    occurrence: Occurrence<'_>,
     session: SessionId,
     seat: SeatId,
     now: Timestamp,
@@ -192,21 +204,21 @@ fn first_attempt<'a>(
     NewAttempt {
         id: None,
         tenant: automation.tenant_id,
-        input: one.input.unwrap_or_else(new),
+        input: occurrence.input.unwrap_or_else(new),
         number: 1,
         failures: 0,
         origin: Origin::Occurrence,
         session,
         seat,
         automation: Some(automation.id),
-        trigger: Some(one.trigger.id),
-        scheduled_for: Some(one.scheduled_for),
+        trigger: Some(occurrence.trigger.id),
+        scheduled_for: Some(occurrence.scheduled_for),
         exclusive: overlap != Overlap::Allow,
         content: &automation.prompt,
         not_before: None,
         interrupted: None,
         // Order the queue by the due instant, not by the creation, so that caught-up instants keep their order.
-        input_at: one.scheduled_for,
+        input_at: occurrence.scheduled_for,
     }
 }
 
@@ -221,6 +233,7 @@ enum TargetSession {
 }
 
 impl TargetSession {
+    /// Returns the seat of an existing session.
     fn seat(&self) -> Option<SeatId> {
         match self {
             Self::Seat(_, seat) => Some(*seat),
@@ -228,16 +241,19 @@ impl TargetSession {
         }
     }
 
+    /// Returns the session of each automation in `round`.
     async fn find_all(
         tx: &mut Tx,
         round: &[Occurrence<'_>],
         automations: &HashMap<AutomationId, Automation>,
     ) -> Result<HashMap<AutomationId, Self>, Error> {
-        let ids = round.iter().map(|one| one.trigger.automation_id);
+        let ids = round
+            .iter()
+            .map(|occurrence| occurrence.trigger.automation_id);
         let automations: Vec<&Automation> = ids.filter_map(|id| automations.get(&id)).collect();
         let keys: BTreeSet<(TenantId, &str)> = automations
             .iter()
-            .filter_map(|found| Some((found.tenant_id, found.bound_session_key.as_deref()?)))
+            .filter_map(|bound| Some((bound.tenant_id, bound.bound_session_key.as_deref()?)))
             .collect();
         let rows = keys.into_iter().map(|(tenant, key)| params![tenant, key]);
         let mut bound: HashMap<(TenantId, String), SessionId> = HashMap::new();
@@ -256,8 +272,10 @@ impl TargetSession {
                 bound.get(&(automation.tenant_id, key)).copied()
             }
         };
-        let sessions: BTreeSet<SessionId> =
-            automations.iter().filter_map(|one| session(one)).collect();
+        let sessions = automations
+            .iter()
+            .filter_map(|automation| session(automation));
+        let sessions: BTreeSet<SessionId> = sessions.collect();
         let rows = sessions.into_iter().map(|id| params![id]).collect();
         let mut entries: HashMap<SessionId, SeatId> = HashMap::new();
         for row in tx.fetch_rows(sql!("seats/entry"), rows, params![]).await? {
@@ -273,16 +291,16 @@ impl TargetSession {
         };
         Ok(automations
             .iter()
-            .map(|one| (one.id, target(one)))
+            .map(|automation| (automation.id, target(automation)))
             .collect())
     }
 }
 
 /// Returns `true` if the instant of the occurrence falls into the automation's quiet hours, in the trigger's time
 /// zone. Quiet hours never apply to a manual trigger, because a person fires it deliberately.
-fn in_quiet_hours(automation: &Automation, one: &Occurrence<'_>) -> Result<bool, Error> {
+fn in_quiet_hours(automation: &Automation, occurrence: &Occurrence<'_>) -> Result<bool, Error> {
     let quiet_hours = &automation.policies.quiet_hours;
-    let trigger = one.trigger;
+    let trigger = occurrence.trigger;
     if *quiet_hours == QuietHours::default() || trigger.spec == (Spec::Manual {}) {
         return Ok(false);
     }
@@ -293,7 +311,7 @@ fn in_quiet_hours(automation: &Automation, one: &Occurrence<'_>) -> Result<bool,
             trigger: trigger.id,
             source,
         })?;
-    Ok(quiet_hours.covers(one.scheduled_for, &zone))
+    Ok(quiet_hours.covers(occurrence.scheduled_for, &zone))
 }
 
 /// Creates the sessions of fresh runs, and of the first runs of continuous automations. Returns the session and the
@@ -301,7 +319,7 @@ fn in_quiet_hours(automation: &Automation, one: &Occurrence<'_>) -> Result<bool,
 async fn create_sessions(
     store: &Store,
     tx: &mut Tx,
-    journal: &mut SessionLogWriter,
+    log: &mut SessionLogWriter,
     automations: &mut HashMap<AutomationId, Automation>,
     runs: &[(Occurrence<'_>, &TargetSession)],
     now: Timestamp,
@@ -310,29 +328,29 @@ async fn create_sessions(
         .iter()
         .filter(|(_, target)| matches!(target, TargetSession::New));
     let new: Vec<(AutomationId, TenantId, NewSession)> = new
-        .filter_map(|(one, _)| {
-            let automation = automations.get(&one.trigger.automation_id)?;
-            let new = new_session(store, automation, one.scheduled_for, now);
+        .filter_map(|(occurrence, _)| {
+            let automation = automations.get(&occurrence.trigger.automation_id)?;
+            let new = new_session(store, automation, occurrence.scheduled_for, now);
             Some((automation.id, automation.tenant_id, new))
         })
         .collect();
     let all: Vec<_> = new.iter().map(|(_, tenant, new)| (*tenant, new)).collect();
-    // Two events for each session: its creation and its run.
-    let seats = sessions::insert_sessions(store, tx, journal, &all, 2, now).await?;
-    let mut made = HashMap::with_capacity(new.len());
+    // Each session reserves the numbers of two events: its creation and its first run.
+    let seats = sessions::insert_sessions(store, tx, log, &all, 2, now).await?;
+    let mut created = HashMap::with_capacity(new.len());
     let mut current = Vec::new();
-    for ((automation, _, new), seat) in new.iter().zip(seats) {
-        made.insert(*automation, (new.id, seat));
-        if let Some(found) = automations.get_mut(automation)
-            && found.session_mode == SessionMode::Continuous
+    for ((id, _, new), seat) in new.iter().zip(seats) {
+        created.insert(*id, (new.id, seat));
+        if let Some(automation) = automations.get_mut(id)
+            && automation.session_mode == SessionMode::Continuous
         {
-            found.current_session_id = Some(new.id);
-            current.push(params![*automation, new.id]);
+            automation.current_session_id = Some(new.id);
+            current.push(params![*id, new.id]);
         }
     }
     let statement = sql!("automations/set_current_session");
     tx.execute_rows(statement, current, params![now]).await?;
-    Ok(made)
+    Ok(created)
 }
 
 fn new_session(
@@ -371,29 +389,33 @@ async fn insert_skipped(
 ) -> Result<Vec<SubmittedRun>, Error> {
     let mut submitted = Vec::with_capacity(skips.len());
     let mut rows = Vec::with_capacity(skips.len());
-    let mut lines = Vec::with_capacity(skips.len());
-    for (one, reason) in skips {
-        let Some(automation) = automations.get(&one.trigger.automation_id) else {
+    let mut entries = Vec::with_capacity(skips.len());
+    for (occurrence, reason) in skips {
+        let Some(automation) = automations.get(&occurrence.trigger.automation_id) else {
             continue;
         };
         let run_id = RunId::generate(now, store.ids());
         let new = || InputId::generate(now, store.ids());
-        let input = one.input.unwrap_or_else(new);
-        let (status, stretch) = (RunStatus::Skipped, MissedRange::of(one.scheduled_for));
-        let not_run = SkippedOccurrences {
+        let input = occurrence.input.unwrap_or_else(new);
+        let (status, range) = (
+            RunStatus::Skipped,
+            MissedRange::of(occurrence.scheduled_for),
+        );
+        let skipped = SkippedOccurrences {
             input,
             id: run_id,
             automation,
-            trigger: one.trigger.id,
-            range: stretch,
+            trigger: occurrence.trigger.id,
+            range,
             status,
             reason: reason.as_str(),
         };
-        rows.push(not_run.insert_params(now));
-        lines.push(not_run.log_entry());
-        let text = "its session is closed or gone and takes no more inputs";
-        let said = automation.attention.as_deref() == Some(text);
-        if *reason == SkipReason::SessionClosed && !said {
+        rows.push(skipped.insert_params(now));
+        entries.push(skipped.log_entry());
+        let text = "its session is closed or deleted and accepts no inputs";
+        // Request attention once, not at each occurrence.
+        let is_requested = automation.attention.as_deref() == Some(text);
+        if *reason == SkipReason::SessionClosed && !is_requested {
             automations::request_attention(tx, automation.id, text, now).await?;
         }
         submitted.push(SubmittedRun {
@@ -402,8 +424,8 @@ async fn insert_skipped(
             status,
         });
     }
-    tx.execute_rows(sql!("runs/insert_not_run"), rows, params![])
+    tx.execute_rows(sql!("runs/insert_skipped"), rows, params![])
         .await?;
-    automations::log::write_entries(tx, lines, now).await?;
+    automations::log::write_entries(tx, entries, now).await?;
     Ok(submitted)
 }

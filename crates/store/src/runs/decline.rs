@@ -28,8 +28,8 @@ impl Store {
     /// that waited for it. Stores `diagnostics` in its internal record.
     ///
     /// Deletes a session that was created for this run alone, so that a skipped occurrence leaves no empty
-    /// conversation. The skip is then in the log of the automation, and the result is [`Declined::WithSession`],
-    /// because the worker must remove the folder of the session.
+    /// conversation. The log of the automation then contains the skip, and the result is
+    /// [`DeclineOutcome::WithSession`], so that the worker removes the folder of the session.
     pub async fn decline(
         &self,
         run: RunId,
@@ -46,12 +46,14 @@ impl Store {
                 if run.status().apply(RunEvent::Decline).is_err() {
                     return Ok(DeclineOutcome::Fenced);
                 }
-                let alone = session_created_for_run(tx, &run).await?;
-                let (session, seat) = match alone {
+                // Check before the update, which removes the run from such a session.
+                let disposable_session = session_created_for_run(tx, &run).await?;
+                let (session, seat) = match disposable_session {
                     Some(_) => (None, None),
                     None => (run.session_id, run.seat_id),
                 };
-                // Fence: the statement compares the status and the worker.
+                // Fence: the statement compares the status and the worker, so that a stale worker cannot skip a run
+                // that another worker executes.
                 if !mark_skipped(tx, &run, worker, session, seat, now).await? {
                     return Ok(DeclineOutcome::Fenced);
                 }
@@ -61,19 +63,19 @@ impl Store {
                     params![run.id, run.tenant_id, diagnostics, error, now],
                 )
                 .await?;
-                let mut journal = SessionLogWriter::default();
+                let mut log = SessionLogWriter::default();
                 if let Some(session) = session {
                     let change = RunChange::Skipped {
                         reason: SkipReason::Precheck.to_string(),
                         skipped: SkippedWork::Attempt(run.attempt),
                     };
-                    journal.add_run_change(session, run.id, change);
+                    log.add_run_change(session, run.id, change);
                 }
                 let seats = seat.into_iter().collect();
-                let own: BTreeSet<_> = run.automation_id.into_iter().collect();
-                promote_after(tx, &mut journal, seats, own, now).await?;
-                journal.write(tx, now).await?;
-                let Some(session) = alone else {
+                let automations: BTreeSet<_> = run.automation_id.into_iter().collect();
+                promote_after(tx, &mut log, seats, automations, now).await?;
+                log.write(tx, now).await?;
+                let Some(session) = disposable_session else {
                     return Ok(DeclineOutcome::Skipped);
                 };
                 delete_session_and_log_skip(tx, &run, session, now).await?;
@@ -84,12 +86,12 @@ impl Store {
     }
 }
 
-/// Returns the session of a run if it was created for that run alone. The result stays true until the end of the
-/// transaction, because any other input must lock the seat first, and the caller holds that lock.
+/// Returns the session of a run if it was created for that run alone. The result holds until the end of the
+/// transaction, because any other input must first lock the seat, and the caller holds that lock.
 async fn session_created_for_run(tx: &mut Tx, run: &Run) -> Result<Option<SessionId>, Error> {
     let found = tx
         .fetch_optional(
-            sql!("sessions/of_run_alone"),
+            sql!("sessions/created_for_run"),
             params![run.session_id, run.id],
         )
         .await?;
@@ -132,8 +134,8 @@ async fn delete_session_and_log_skip(
     session: SessionId,
     now: Timestamp,
 ) -> Result<(), Error> {
-    // Delete the payload here: it would otherwise be deleted with the session, and a skipped run has no prompt that
-    // needs it.
+    // Delete the payload: usually the deletion of the session deletes it, but `runs/decline` has removed the run from
+    // its session.
     tx.execute(sql!("webhooks/forget_payload"), params![run.id])
         .await?;
     tx.execute(sql!("sessions/delete"), params![session])
@@ -151,6 +153,6 @@ async fn delete_session_and_log_skip(
             count: 1,
         }),
     };
-    let line = AutomationLogEntry::of_skipped(automation, run.id, change);
-    automations::log::write_entries(tx, vec![line], now).await
+    let entry = AutomationLogEntry::of_skipped(automation, run.id, change);
+    automations::log::write_entries(tx, vec![entry], now).await
 }

@@ -29,8 +29,7 @@ use super::batches::FinishRequest;
 use crate::{
     Error, Scope, approvals, automations,
     database::Tx,
-    locks,
-    locks::lock_runs,
+    locks::{self, lock_runs},
     runs::{
         admit::{NewAttempt, Preloaded, insert_attempts, promote_after, read_seat_statuses},
         run_usage,
@@ -42,7 +41,7 @@ use crate::{
 
 impl Store {
     /// Ends a run that `worker` executes. A run that `worker` has claimed but not begun may only end as `stalled`, so
-    /// that its next attempt follows. Returns [`Settled::Lost`] if the run is no longer this worker's.
+    /// that its next attempt follows. Returns [`WriteOutcome::Fenced`] if the run is no longer this worker's.
     pub async fn finish(
         &self,
         run: RunId,
@@ -50,7 +49,7 @@ impl Store {
         finished: &TurnResult,
         now: Timestamp,
     ) -> Result<WriteOutcome, Error> {
-        let finishing = FinishRequest {
+        let request = FinishRequest {
             run,
             worker: worker.clone(),
             finished: finished.clone(),
@@ -58,7 +57,7 @@ impl Store {
         };
         self.batches
             .finish
-            .submit(self, finishing, |store, all| {
+            .submit(self, request, |store, all| {
                 Box::pin(store.finish_batch(all))
             })
             .await
@@ -69,48 +68,48 @@ impl Store {
         &self,
         all: &[FinishRequest],
     ) -> Result<Vec<WriteOutcome>, Error> {
-        let Some(now) = all.iter().map(|one| one.now).max() else {
+        let Some(now) = all.iter().map(|request| request.now).max() else {
             return Ok(Vec::new());
         };
         self.transact(Scope::System, |tx, _| {
             Box::pin(async move {
-                let ids: Vec<RunId> = all.iter().map(|one| one.run).collect();
+                let ids: Vec<RunId> = all.iter().map(|request| request.run).collect();
                 let mut locked = lock_runs(tx, &ids).await?;
                 let mut ends = Vec::with_capacity(all.len());
-                // Check that the worker still owns the run before recording its end, so that the request of a stale
-                // worker does not displace the owner's request in the same batch.
-                let mut taken = HashMap::new();
-                for (at, one) in all.iter().enumerate() {
-                    let Some(run) = locked.runs.get(&one.run) else {
+                // Fence: check that the worker still owns the run before recording its end. Otherwise the request of a
+                // stale worker could displace the owner's request in the same batch.
+                let mut accepted = HashMap::new();
+                for (at, request) in all.iter().enumerate() {
+                    let Some(run) = locked.runs.get(&request.run) else {
                         continue;
                     };
-                    let own = run.state.worker_id() == Some(&one.worker);
-                    // A run that has not begun may only be given back: its server stopped during the precheck.
-                    let given_back = one.finished.outcome.status() == RunStatus::Stalled;
-                    let under_way = match run.state {
+                    let is_owner = run.state.worker_id() == Some(&request.worker);
+                    // A run that has not begun may only be requeued, because its server stopped during the precheck.
+                    let is_requeue = request.finished.outcome.status() == RunStatus::Stalled;
+                    let may_end = match run.state {
                         RunState::Running { .. } => true,
-                        RunState::Delivered { .. } => given_back,
+                        RunState::Delivered { .. } => is_requeue,
                         _ => false,
                     };
-                    if under_way && own && !taken.contains_key(&one.run) {
-                        taken.insert(one.run, at);
-                        let finished = failure_as_cancellation(tx, run, &one.finished).await?;
+                    if may_end && is_owner && !accepted.contains_key(&request.run) {
+                        accepted.insert(request.run, at);
+                        let finished = failure_as_cancellation(tx, run, &request.finished).await?;
                         let run = run.clone();
                         ends.push(EndingRun { run, finished });
                     }
                 }
-                let mut journal = SessionLogWriter::default();
+                let mut log = SessionLogWriter::default();
                 let automations = &mut locked.automations;
-                let ended = end_runs(self, tx, &mut journal, ends, automations, now).await?;
-                journal.write(tx, now).await?;
-                let settled = |(at, one): (usize, &FinishRequest)| {
-                    if ended.contains(&one.run) && taken.get(&one.run) == Some(&at) {
+                let ended = end_runs(self, tx, &mut log, ends, automations, now).await?;
+                log.write(tx, now).await?;
+                let outcome = |(at, request): (usize, &FinishRequest)| {
+                    if ended.contains(&request.run) && accepted.get(&request.run) == Some(&at) {
                         WriteOutcome::Committed
                     } else {
                         WriteOutcome::Fenced
                     }
                 };
-                Ok(all.iter().enumerate().map(settled).collect())
+                Ok(all.iter().enumerate().map(outcome).collect())
             })
         })
         .await
@@ -124,11 +123,11 @@ pub(super) async fn failure_as_cancellation<'a>(
     run: &Run,
     finished: &'a TurnResult,
 ) -> Result<Cow<'a, TurnResult>, Error> {
-    let by_failure = matches!(
+    let is_failure = matches!(
         finished.outcome,
         Outcome::Failed(_) | Outcome::Stopped(StopReason::Cancelled)
     );
-    if !by_failure {
+    if !is_failure {
         return Ok(Cow::Borrowed(finished));
     }
     Ok(match cancel_reason(tx, run).await? {
@@ -140,7 +139,7 @@ pub(super) async fn failure_as_cancellation<'a>(
     })
 }
 
-/// Returns the reason for which a worker is asked to cancel a run. Returns `None` if it is not asked to.
+/// Returns the reason of the request to cancel a run. Returns `None` if there is no such request.
 pub(super) async fn cancel_reason(tx: &mut Tx, run: &Run) -> Result<Option<String>, Error> {
     let (RunState::Delivered {
         worker_id,
@@ -157,13 +156,11 @@ pub(super) async fn cancel_reason(tx: &mut Tx, run: &Run) -> Result<Option<Strin
     let row = tx
         .fetch_optional(sql!("runs/executing"), params![run.id, worker_id])
         .await?;
-    Ok(row
-        .map(|row| row.optional("cancel_reason"))
-        .transpose()?
-        .flatten())
+    let reason = row.map(|row| row.optional("cancel_reason"));
+    Ok(reason.transpose()?.flatten())
 }
 
-/// A run with the outcome with which it is to end.
+/// A run, with the outcome of its turn.
 pub(super) struct EndingRun<'a> {
     pub(super) run: Run,
     pub(super) finished: Cow<'a, TurnResult>,
@@ -194,9 +191,9 @@ pub(super) async fn end_run(
         run: run.clone(),
         finished: Cow::Borrowed(finished),
     };
-    let mut journal = SessionLogWriter::default();
-    let ended = end_runs(store, tx, &mut journal, vec![end], &mut automations, now).await?;
-    journal.write(tx, now).await?;
+    let mut log = SessionLogWriter::default();
+    let ended = end_runs(store, tx, &mut log, vec![end], &mut automations, now).await?;
+    log.write(tx, now).await?;
     Ok(if ended.is_empty() {
         WriteOutcome::Fenced
     } else {
@@ -209,7 +206,7 @@ pub(super) async fn end_run(
 pub(super) async fn end_runs(
     store: &Store,
     tx: &mut Tx,
-    journal: &mut SessionLogWriter,
+    log: &mut SessionLogWriter,
     ends: Vec<EndingRun<'_>>,
     automations: &mut HashMap<AutomationId, Automation>,
     now: Timestamp,
@@ -226,10 +223,9 @@ pub(super) async fn end_runs(
         .filter(|end| written.contains(&end.run.id))
         .collect();
     // 2. Void pending approvals. Only a running turn can have any.
-    let asked = ends
-        .iter()
-        .filter(|end| end.run.status() == RunStatus::Running);
-    approvals::void_approvals(tx, journal, asked.map(|end| end.run.id), now).await?;
+    let is_running = |end: &&EndingRun<'_>| end.run.status() == RunStatus::Running;
+    let running = ends.iter().filter(is_running);
+    approvals::void_approvals(tx, log, running.map(|end| end.run.id), now).await?;
     store_results(tx, &ends, now).await?;
 
     // 3. Decide on the next attempts, and show the ends.
@@ -238,13 +234,13 @@ pub(super) async fn end_runs(
     let mut next = Vec::new();
     for (end, follow_up) in ends.iter().zip(&follow_ups) {
         let automation = end.run.automation_id.and_then(|id| automations.get(&id));
-        end.log_end(store, journal, automation, *follow_up, now);
+        end.log_end(store, log, automation, *follow_up, now);
         if let FollowUp::Retry(attempt) = follow_up {
             next.extend(next_attempt(&end.run, automation, *attempt));
         }
     }
-    let made = insert_attempts(store, tx, journal, &next, Preloaded::default(), now).await?;
-    made.into_iter().collect::<Result<Vec<_>, _>>()?;
+    let inserted = insert_attempts(store, tx, log, &next, Preloaded::default(), now).await?;
+    inserted.into_iter().collect::<Result<Vec<_>, _>>()?;
     // 4. Count the usage and the consecutive failures.
     let ended: Vec<_> = ends.iter().map(|end| (&end.run, &*end.finished)).collect();
     run_usage::count_final_usage(store, tx, &ended, automations, now).await?;
@@ -258,9 +254,9 @@ pub(super) async fn end_runs(
             automations::count_failures(store, tx, automation, status, now).await?;
         }
     }
-    // 5. Promote last, so that a retry is already in the queue of its seat when the next run is chosen.
-    let own = ends.iter().filter_map(|end| end.run.automation_id);
-    promote_after(tx, journal, seats, own.collect(), now).await?;
+    // 5. Promote last, so that the retry is in the queue of its seat when the promotion chooses the next run.
+    let owners = ends.iter().filter_map(|end| end.run.automation_id);
+    promote_after(tx, log, seats, owners.collect(), now).await?;
     Ok(written)
 }
 
@@ -272,7 +268,7 @@ async fn follow_ups(
     now: Timestamp,
 ) -> Result<Vec<FollowUp>, Error> {
     let defaults = Policies::default();
-    let mut sequels = Vec::with_capacity(ends.len());
+    let mut follow_ups = Vec::with_capacity(ends.len());
     let mut retried = BTreeSet::new();
     for EndingRun { run, finished } in ends {
         let automation = run.automation_id.and_then(|id| automations.get(&id));
@@ -288,20 +284,20 @@ async fn follow_ups(
         if matches!(next, FollowUp::Retry(_)) {
             retried.extend(run.seat_id);
         }
-        sequels.push(next);
+        follow_ups.push(next);
     }
-    // A closed session or a deleted automation gets no further attempt.
+    // No attempt follows in a closed session or for a deleted automation.
     let seats = read_seat_statuses(tx, &retried, now).await?;
-    for (EndingRun { run, .. }, next) in ends.iter().zip(&mut sequels) {
+    for (EndingRun { run, .. }, next) in ends.iter().zip(&mut follow_ups) {
         let automation = run.automation_id.and_then(|id| automations.get(&id));
-        let removed = automation.is_some_and(|found| found.state == AutomationState::Deleted);
+        let deleted = automation.is_some_and(|found| found.state == AutomationState::Deleted);
         let seat = run.seat_id.and_then(|seat| seats.get(&seat));
         let closed = seat.is_none_or(|seat| seat.session_status.admission() == Admission::Refuse);
-        if removed || closed {
+        if deleted || closed {
             *next = FollowUp::Final;
         }
     }
-    Ok(sequels)
+    Ok(follow_ups)
 }
 
 impl EndingRun<'_> {
@@ -349,7 +345,7 @@ impl EndingRun<'_> {
     fn log_end(
         &self,
         store: &Store,
-        journal: &mut SessionLogWriter,
+        log: &mut SessionLogWriter,
         automation: Option<&Automation>,
         next: FollowUp,
         now: Timestamp,
@@ -358,7 +354,7 @@ impl EndingRun<'_> {
         let Some(session) = run.session_id else {
             return;
         };
-        let place = EntryLocation {
+        let location = EntryLocation {
             tenant: run.tenant_id,
             session,
             run: Some(run.id),
@@ -379,19 +375,19 @@ impl EndingRun<'_> {
             }
             let answer = finished.answer.as_str();
             let entry = store.new_entry(Role::Assistant, EntryKind::Message, answer, metadata, now);
-            journal.add_message(place, entry);
+            log.add_message(location, entry);
         }
         if let Some(text) = self.closing_notice() {
             let text = append_follow_up(text, next);
             let entry = store.new_entry(Role::System, EntryKind::Notice, text, metadata, now);
-            journal.add_message(place, entry);
+            log.add_message(location, entry);
         }
         let change = RunChange::from_outcome(&finished.outcome, run.attempt);
-        journal.add_run_change(session, run.id, change);
+        log.add_run_change(session, run.id, change);
     }
 }
 
-/// Returns the event that leads to a status.
+/// Returns the event that moves a run to a status.
 const fn event_for_status(status: RunStatus) -> RunEvent {
     match status {
         RunStatus::Succeeded => RunEvent::Succeed,
@@ -453,8 +449,8 @@ async fn store_results(tx: &mut Tx, ends: &[EndingRun<'_>], now: Timestamp) -> R
         };
         match &finished.acp_session_id {
             Some(memory) if finished.turn_ended => remembered.push(params![seat, memory.as_str()]),
-            // Until a first turn has ended the agent has no memory to restore, so that a retry may run on another
-            // instance.
+            // Until a first turn has ended, the agent has no memory to restore. Unpin the seat, so that a retry may run
+            // on another instance.
             _ => unpinned.push(params![seat]),
         }
         readings.extend(run_usage::usage_params(seat, finished.usage.as_ref()));
@@ -469,9 +465,9 @@ async fn store_results(tx: &mut Tx, ends: &[EndingRun<'_>], now: Timestamp) -> R
         .await?;
     tx.execute_rows(sql!("records/end"), records, params![])
         .await?;
-    tx.execute_rows(sql!("seats/remember"), remembered, params![now])
+    tx.execute_rows(sql!("seats/store_agent_session"), remembered, params![now])
         .await?;
-    tx.execute_rows(sql!("seats/note_usage"), readings, params![])
+    tx.execute_rows(sql!("seats/set_usage"), readings, params![])
         .await?;
     tx.execute_rows(sql!("seats/unpin"), unpinned, params![now])
         .await?;
@@ -480,19 +476,19 @@ async fn store_results(tx: &mut Tx, ends: &[EndingRun<'_>], now: Timestamp) -> R
     Ok(())
 }
 
-/// Appends to the visible end whether and when the input is tried again.
+/// Appends to the closing notice whether and when the run is retried.
 fn append_follow_up(text: String, next: FollowUp) -> String {
     match next {
         FollowUp::Final => text,
         FollowUp::Retry(NextAttempt {
             not_before: None, ..
-        }) => format!("{text} It will be taken up again."),
+        }) => format!("{text} The run will be retried."),
         FollowUp::Retry(NextAttempt {
             not_before: Some(at),
             ..
         }) => {
             let at = at.jiff().round(jiff::Unit::Second).unwrap_or(at.jiff());
-            format!("{text} It will be tried again at {at}.")
+            format!("{text} The run will be retried at {at}.")
         }
     }
 }

@@ -49,8 +49,8 @@ pub struct FireReport {
 }
 
 impl Store {
-    /// Fires the triggers that are due at `now`. Their runs and the moves of their cursors are one transaction. Skips
-    /// a trigger that another process has moved in the meantime.
+    /// Fires the triggers that are due at `now`. One transaction moves their cursors and creates their runs. Skips a
+    /// trigger that another process has moved in the meantime.
     pub async fn fire_due(&self, scope: Scope, now: Timestamp) -> Result<FireReport, Error> {
         self.transact(scope, |tx, _| {
             Box::pin(async move {
@@ -59,12 +59,12 @@ impl Store {
                 let params = params![scope.tenant(), now, limit, stored::DOCUMENT_FORMAT];
                 let due =
                     fetch_with_generic_plan(tx, sql_by_dialect!("triggers/due"), params).await?;
-                let mut fired = FireReport {
+                let mut report = FireReport {
                     has_more: may_have_more(&due, limit as usize)?,
                     ..FireReport::default()
                 };
-                // 2. Lock their automations, in the order of their IDs. A corrupt row must not block the triggers of
-                // other automations, because each poll would find the same row first.
+                // 2. Lock their automations, in the order of their IDs. A corrupt row is no error of the poll:
+                // otherwise it would block the triggers of all other automations, because each poll finds it first.
                 let mut owners = BTreeMap::new();
                 for row in &due {
                     let owner: AutomationId = row.get("automation_id")?;
@@ -97,7 +97,7 @@ impl Store {
                                     automations::stop_triggers(tx, owner, now).await?;
                                 }
                                 Err(error) if error.is_newer_format() => {}
-                                settled => settled?,
+                                recorded => recorded?,
                             }
                         }
                         Ok((automation, read)) => {
@@ -112,9 +112,9 @@ impl Store {
                 }
                 // 4. Fire, the earliest instant first.
                 triggers.sort_by_key(|trigger| (trigger.next_fire_at, trigger.id));
-                self.fire_triggers(tx, &triggers, &mut automations, now, &mut fired)
+                self.fire_triggers(tx, &triggers, &mut automations, now, &mut report)
                     .await?;
-                Ok(fired)
+                Ok(report)
             })
         })
         .await
@@ -128,10 +128,10 @@ impl Store {
         triggers: &[Trigger],
         automations: &mut HashMap<AutomationId, Automation>,
         now: Timestamp,
-        fired: &mut FireReport,
+        report: &mut FireReport,
     ) -> Result<(), Error> {
         // 1. Plan: compute the due instants of each trigger.
-        let mut owing = Vec::with_capacity(triggers.len());
+        let mut due = Vec::with_capacity(triggers.len());
         // Many triggers have equal schedules, and parsing one costs more than finding it in the map.
         let mut schedules: HashMap<&Spec, Arc<Schedule>> = HashMap::new();
         for trigger in triggers {
@@ -157,7 +157,7 @@ impl Store {
                     };
                     let policies = &automation.policies;
                     let plan = occurrence::plan(trigger.id, &schedule, policies, cursor, now);
-                    owing.push(DueTrigger {
+                    due.push(DueTrigger {
                         trigger,
                         scheduled_for,
                         schedule,
@@ -168,14 +168,17 @@ impl Store {
                 Err(error) => {
                     automations::pause_corrupt(tx, owner, &error, now).await?;
                     automations.remove(&owner);
-                    owing.retain(|one| one.trigger.automation_id != owner);
+                    due.retain(|due_trigger| due_trigger.trigger.automation_id != owner);
                 }
             }
         }
 
         // 2. Move the cursors. Each update compares the instant that was read, so that a trigger that was edited,
         // paused or fired in the meantime creates nothing.
-        let moves = owing.iter().map(|one| one.advance_params(now)).collect();
+        let moves = due
+            .iter()
+            .map(|trigger| trigger.advance_params(now))
+            .collect();
         let moved = tx
             .fetch_rows(sql!("triggers/advance"), moves, params![now])
             .await?;
@@ -183,53 +186,55 @@ impl Store {
             .iter()
             .map(|row| row.get("id"))
             .collect::<Result<_, _>>()?;
-        owing.retain(|one| moved.contains(&one.trigger.id));
+        due.retain(|due_trigger| moved.contains(&due_trigger.trigger.id));
 
         // 3. Collect the missed instants and the occurrences.
         let mut missed = Vec::new();
-        let mut occurrences = Vec::with_capacity(owing.len());
-        for one in &owing {
-            fired.triggers += 1;
+        let mut occurrences = Vec::with_capacity(due.len());
+        for due_trigger in &due {
+            report.triggers += 1;
             // The triggers are sorted by the instant at which they are due, so that the first one is the earliest.
-            fired.earliest_due = fired.earliest_due.or(one.trigger.next_fire_at);
-            fired.has_more |= one.plan.next.is_some_and(|due| due.fire_at <= now);
-            let automation = automations.get(&one.trigger.automation_id);
-            if let (Some(stretch), Some(automation)) = (one.plan.missed, automation) {
-                fired.missed += stretch.count;
+            report.earliest_due = report.earliest_due.or(due_trigger.trigger.next_fire_at);
+            report.has_more |= due_trigger.plan.next.is_some_and(|due| due.fire_at <= now);
+            let automation = automations.get(&due_trigger.trigger.automation_id);
+            if let (Some(range), Some(automation)) = (due_trigger.plan.missed, automation) {
+                report.missed += range.count;
                 missed.push(MissedInstants {
                     automation,
-                    trigger: one.trigger.id,
-                    schedule: &one.schedule,
-                    range: stretch,
+                    trigger: due_trigger.trigger.id,
+                    schedule: &due_trigger.schedule,
+                    range,
                     reason: "the system was down",
                 });
             }
-            let instants = one.plan.occurrences.iter();
+            let instants = due_trigger.plan.occurrences.iter();
             occurrences.extend(instants.map(|at| Occurrence {
-                trigger: one.trigger,
+                trigger: due_trigger.trigger,
                 scheduled_for: *at,
                 input: None,
             }));
         }
-        // 4. Write. Instants that have a row already are dropped: a clock that was set back can bring an instant
-        // again.
+        // 4. Write. Drop instants that already have a row: after the clock was set back, an instant comes again, and a
+        // second row would violate the unique index.
         insert_missed(self, tx, missed, now).await?;
         let instants = occurrences
             .iter()
-            .map(|one| (one.trigger.id, one.scheduled_for));
-        let occurred = existing_occurrences(tx, instants).await?;
-        occurrences.retain(|one| !occurred.contains(&(one.trigger.id, one.scheduled_for)));
+            .map(|due_trigger| (due_trigger.trigger.id, due_trigger.scheduled_for));
+        let existing = existing_occurrences(tx, instants).await?;
+        occurrences.retain(|due_trigger| {
+            !existing.contains(&(due_trigger.trigger.id, due_trigger.scheduled_for))
+        });
         let submitted = create_runs(self, tx, automations, occurrences, now).await?;
-        fired.occurrences += u32::try_from(submitted.len()).unwrap_or(u32::MAX);
+        report.occurrences += u32::try_from(submitted.len()).unwrap_or(u32::MAX);
         Ok(())
     }
 
-    /// Creates an occurrence of an automation now, on the path of a scheduled one. The schedules of its triggers stay
-    /// as they are. The caller may reserve the ID of the input, so that a repeated request creates nothing.
+    /// Creates an occurrence of an automation now, on the same path as a scheduled one. Does not move the cursors of
+    /// its triggers. The caller may reserve the ID of the input, so that a repeated request creates nothing.
     ///
     /// # Errors
     ///
-    /// Returns [`Error::Made`] if an input with the reserved ID exists.
+    /// Returns [`Error::AlreadyCreated`] if an input with the reserved ID exists.
     pub async fn fire_automation(
         &self,
         tenant: TenantId,
@@ -245,7 +250,7 @@ impl Store {
                     .into_iter()
                     .next()
                 {
-                    return Err(Error::already_created("the input", used));
+                    return Err(Error::already_created("input", used));
                 }
                 let automation = automations::lock_with_triggers(tx, scope, id).await?;
                 automation.state.apply(AutomationEvent::Fire)?;
@@ -253,7 +258,8 @@ impl Store {
                 let manual = triggers
                     .iter()
                     .find(|trigger| trigger.spec == Spec::Manual {});
-                let manual = manual.ok_or_else(|| Error::not_found("manual trigger of", id))?;
+                let manual =
+                    manual.ok_or_else(|| Error::not_found("manual trigger of automation", id))?;
                 let occurrence = Occurrence {
                     trigger: manual,
                     scheduled_for: next_instant(tx, manual, now).await?,
@@ -278,9 +284,9 @@ pub(super) async fn next_instant(
     trigger: &Trigger,
     now: Timestamp,
 ) -> Result<Timestamp, Error> {
-    let tick = std::time::Duration::from_micros(1);
+    let microsecond = std::time::Duration::from_micros(1);
     let last = trigger.last_scheduled_for;
-    let instant = last.map_or(now, |last| now.max(last + tick));
+    let instant = last.map_or(now, |last| now.max(last + microsecond));
     tx.execute(sql!("triggers/set_last"), params![trigger.id, instant, now])
         .await?;
     Ok(instant)
@@ -309,7 +315,7 @@ impl DueTrigger<'_> {
     /// Returns the parameters of `triggers/advance`.
     fn advance_params(&self, now: Timestamp) -> Vec<Param> {
         let plan = &self.plan;
-        let missed = plan.missed.map(|stretch| stretch.last);
+        let missed = plan.missed.map(|range| range.last);
         let last = plan.occurrences.last().copied().max(missed);
         params! { "triggers/advance";
             id: self.trigger.id,

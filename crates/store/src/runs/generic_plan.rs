@@ -1,4 +1,4 @@
-//! The statements for which PostgreSQL keeps one generic plan.
+//! Statements for which PostgreSQL keeps one generic plan.
 
 use crate::{
     Error,
@@ -16,11 +16,11 @@ pub(super) async fn fetch_with_generic_plan(
     if !tx.keeps_plans() {
         return Ok(tx.fetch_all(statement, params).await?);
     }
-    tx.fetch_one(sql_of_postgres!("plans/keep"), params![])
+    tx.fetch_one(sql_of_postgres!("plans/force_generic"), params![])
         .await?;
     let rows = tx.fetch_all(statement, params).await?;
     // Restore the setting, so that it does not affect the later statements of this transaction.
-    tx.fetch_one(sql_of_postgres!("plans/make"), params![])
+    tx.fetch_one(sql_of_postgres!("plans/reset"), params![])
         .await?;
     Ok(rows)
 }

@@ -1,7 +1,7 @@
 //! The heartbeats of runs, and the replies to them.
 //!
-//! **Invariant:** a worker whose heartbeat is not renewed gets [`Beat::Lost`] and must stop its agent, because the
-//! watchdog may have given the input to another worker.
+//! **Invariant:** a worker whose heartbeat is not renewed gets [`HeartbeatReply::Fenced`] and must stop its agent,
+//! because the watchdog may have given the input to another worker.
 
 use std::collections::{HashMap, HashSet};
 
@@ -22,31 +22,33 @@ impl Store {
         worker: &WorkerId,
         now: Timestamp,
     ) -> Result<HeartbeatReply, Error> {
-        let beating = HeartbeatRequest {
+        let request = HeartbeatRequest {
             run,
             worker: worker.clone(),
             now,
         };
         self.batches
             .heartbeat
-            .submit(self, beating, |store, all| {
+            .submit(self, request, |store, all| {
                 Box::pin(store.heartbeat_batch(all))
             })
             .await
     }
 
+    /// Renews the heartbeats of one worker in one transaction. Returns one reply for each request, in order.
     pub(crate) async fn heartbeat_batch(
         &self,
         all: &[HeartbeatRequest],
     ) -> Result<Vec<HeartbeatReply>, Error> {
-        let (Some(first), Some(now)) = (all.first(), all.iter().map(|one| one.now).max()) else {
+        let (Some(first), Some(now)) = (all.first(), all.iter().map(|request| request.now).max())
+        else {
             return Ok(Vec::new());
         };
-        let runs: Vec<RunId> = all.iter().map(|one| one.run).collect();
+        let runs: Vec<RunId> = all.iter().map(|request| request.run).collect();
         self.renew_heartbeats(&first.worker, &runs, now).await
     }
 
-    /// Renews the heartbeats of a worker's runs. Returns one reply for each run, in order: continue, cancel, or lost.
+    /// Renews the heartbeats of a worker's runs. Returns one reply for each run, in order.
     pub async fn renew_heartbeats(
         &self,
         worker: &WorkerId,
@@ -56,16 +58,16 @@ impl Store {
         self.transact(Scope::System, |tx, _| {
             Box::pin(async move {
                 let rows: Vec<_> = runs.iter().map(|run| params![*run]).collect();
-                let whole = params![worker.as_str()];
+                let owner = params![worker.as_str()];
                 let executing = tx
-                    .fetch_rows(sql!("runs/executing"), rows.clone(), whole)
+                    .fetch_rows(sql!("runs/executing"), rows.clone(), owner)
                     .await?;
-                let mut cancels: HashMap<RunId, Option<String>> = HashMap::new();
+                let mut cancel_reasons: HashMap<RunId, Option<String>> = HashMap::new();
                 for row in &executing {
-                    cancels.insert(row.get("id")?, row.optional("cancel_reason")?);
+                    cancel_reasons.insert(row.get("id")?, row.optional("cancel_reason")?);
                 }
-                // The watchdog may stall a run while this statement waits for its lock. The heartbeat is gone then,
-                // and the reply is `Lost`.
+                // The watchdog may stall a run while this statement waits for its lock. The statement then finds no
+                // heartbeat, and the reply is `Fenced`.
                 let renewed = tx
                     .fetch_rows(
                         sql!("heartbeats/renew"),
@@ -73,20 +75,20 @@ impl Store {
                         params![worker.as_str(), now],
                     )
                     .await?;
-                let mut beats: HashMap<RunId, HeartbeatReply> = HashMap::new();
+                let mut replies: HashMap<RunId, HeartbeatReply> = HashMap::new();
                 for row in &renewed {
                     let run: RunId = row.get("run_id")?;
-                    if let Some(cancel) = cancels.remove(&run) {
-                        beats.insert(
+                    if let Some(reason) = cancel_reasons.remove(&run) {
+                        replies.insert(
                             run,
-                            cancel.map_or(HeartbeatReply::Continue, HeartbeatReply::Cancel),
+                            reason.map_or(HeartbeatReply::Continue, HeartbeatReply::Cancel),
                         );
                     }
                 }
-                let beats = runs
+                let replies = runs
                     .iter()
-                    .map(|run| beats.get(run).cloned().unwrap_or(HeartbeatReply::Fenced));
-                Ok(beats.collect())
+                    .map(|run| replies.get(run).cloned().unwrap_or(HeartbeatReply::Fenced));
+                Ok(replies.collect())
             })
         })
         .await
@@ -102,24 +104,27 @@ impl Store {
     }
 }
 
-/// Marks claimed runs as running and renews their heartbeats. Returns the runs that the worker has not lost.
+/// Marks claimed runs as running and renews their heartbeats. Returns the runs that the worker still owns.
 ///
-/// The renewal gives the agent a full lease from now on. Without it, the heartbeat of a worker that was frozen since
-/// its claim would look stale while its agent runs, and the watchdog would start a second agent.
+/// The renewal gives the agent's process a full lease from now on. Without it, the heartbeat of a worker that was
+/// frozen since its claim would look stale while its agent's process runs, and the watchdog would start a second
+/// agent.
 pub(super) async fn set_running(
     tx: &mut Tx,
-    begins: Vec<Vec<Param>>,
+    rows_to_begin: Vec<Vec<Param>>,
     worker: &WorkerId,
     instance: InstanceId,
     now: Timestamp,
 ) -> Result<HashSet<RunId>, Error> {
     let whole = params![worker.as_str(), now, instance];
-    let rows = tx.fetch_rows(sql!("runs/begin"), begins, whole).await?;
-    let ids = rows.iter().map(|row| row.get("id"));
-    let begun: HashSet<RunId> = ids.collect::<Result<_, _>>()?;
-    let beats = begun.iter().map(|run| params![*run]).collect();
-    let whole = params![worker.as_str(), now];
-    tx.fetch_rows(sql!("heartbeats/renew"), beats, whole)
+    let rows = tx
+        .fetch_rows(sql!("runs/begin"), rows_to_begin, whole)
         .await?;
-    Ok(begun)
+    let ids = rows.iter().map(|row| row.get("id"));
+    let running: HashSet<RunId> = ids.collect::<Result<_, _>>()?;
+    let heartbeats = running.iter().map(|run| params![*run]).collect();
+    let whole = params![worker.as_str(), now];
+    tx.fetch_rows(sql!("heartbeats/renew"), heartbeats, whole)
+        .await?;
+    Ok(running)
 }

@@ -19,9 +19,9 @@ use crate::{
     store::Store,
 };
 
-/// Refuses to begin a turn whose budget is used up. The run of an automation is deferred until the budget allows it
-/// again, and the automation pauses. Any other run fails, because a person waits for the answer. A run that no later
-/// period allows fails too.
+/// Refuses to begin a turn whose budget is used up. Defers the run of an automation until the budget allows it again,
+/// and pauses the automation. Fails any other run, because a person waits for the answer, and a run that no later
+/// period allows.
 pub(super) async fn refuse_over_budget(
     store: &Store,
     tx: &mut Tx,
@@ -42,25 +42,25 @@ pub(super) async fn refuse_over_budget(
         return Ok(StartReply::Refused(failure));
     };
     pause_over_budget(store, tx, automation, &text, now).await?;
-    let held = tx
+    let deferred = tx
         .execute(
-            sql!("runs/hold_until"),
+            sql!("runs/defer_until"),
             params![run.id, until, budget::BUDGET_REASON, text.as_str()],
         )
         .await?;
-    if let (1.., Some(session), Some(seat)) = (held, run.session_id, run.seat_id) {
+    if let (1.., Some(session), Some(seat)) = (deferred, run.session_id, run.seat_id) {
         tx.execute(sql!("heartbeats/delete"), params![run.id])
             .await?;
-        let mut journal = SessionLogWriter::default();
+        let mut log = SessionLogWriter::default();
         let cause = DeferCause::Budget {
             reason: budget::BUDGET_REASON.to_owned(),
             not_before: until,
         };
-        journal.add_run_change(session, run.id, RunChange::Deferred { cause });
-        // The seat is free again, and other exclusive runs of the automation need not wait for this one.
-        let own = BTreeSet::from([automation.id]);
-        promote_after(tx, &mut journal, BTreeSet::from([seat]), own, now).await?;
-        journal.write(tx, now).await?;
+        log.add_run_change(session, run.id, RunChange::Deferred { cause });
+        // Promote: the deferred run has left its seat, and other exclusive runs of the automation may start instead.
+        let automations = BTreeSet::from([automation.id]);
+        promote_after(tx, &mut log, BTreeSet::from([seat]), automations, now).await?;
+        log.write(tx, now).await?;
     }
     Ok(StartReply::Deferred)
 }

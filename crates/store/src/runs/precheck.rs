@@ -12,24 +12,24 @@ use model::{
 use crate::{Error, database::Tx, locks::LockedRuns, runs::turn_context::inputs_in_transcript};
 
 /// Returns the runs whose precheck must run before their turn: occurrences whose input the transcript does not show
-/// yet. A later attempt at a shown input has no precheck. Reads nothing if no automation of the runs has a precheck.
+/// yet. A later attempt at such an input has no precheck. Runs no query if no automation of the runs has a precheck.
 pub(super) async fn runs_needing_precheck(
     tx: &mut Tx,
     locked: &LockedRuns,
-    asked: &HashSet<RunId>,
+    prechecked: &HashSet<RunId>,
 ) -> Result<HashSet<RunId>, Error> {
     let has_precheck = |run: &&Run| {
-        let own = run.automation_id;
-        let own = own.and_then(|id| locked.automations.get(&id));
-        own.is_some_and(|own| own.policies.precheck.is_some())
+        let automation = run.automation_id;
+        let automation = automation.and_then(|id| locked.automations.get(&id));
+        automation.is_some_and(|automation| automation.policies.precheck.is_some())
     };
     let runs = locked.runs.values();
-    let runs = runs.filter(|run| run.origin == Origin::Occurrence && !asked.contains(&run.id));
+    let runs = runs.filter(|run| run.origin == Origin::Occurrence && !prechecked.contains(&run.id));
     let runs: Vec<&Run> = runs.filter(has_precheck).collect();
     let again = runs.iter().filter(|run| run.attempt > 1);
     let shown = inputs_in_transcript(tx, again.map(|run| run.input_id).collect()).await?;
-    let unasked = runs.iter().filter(|run| !shown.contains(&run.input_id));
-    Ok(unasked.map(|run| run.id).collect())
+    let needing = runs.iter().filter(|run| !shown.contains(&run.input_id));
+    Ok(needing.map(|run| run.id).collect())
 }
 
 /// Builds the precheck of a run for its worker. Returns `None` if the automation has no precheck.

@@ -21,7 +21,7 @@ use crate::{
 
 impl Store {
     /// Writes rows of the transcript for a run that `worker` executes. A row with an existing ID replaces the
-    /// existing row. Returns [`Settled::Lost`] if the run is no longer this worker's.
+    /// existing row. Returns [`WriteOutcome::Fenced`] if the run no longer belongs to this worker.
     pub async fn record(
         &self,
         run: RunId,
@@ -29,7 +29,7 @@ impl Store {
         entries: &[Entry],
         now: Timestamp,
     ) -> Result<WriteOutcome, Error> {
-        let recording = RecordRequest {
+        let request = RecordRequest {
             run,
             worker: worker.clone(),
             entries: entries.to_vec(),
@@ -37,7 +37,7 @@ impl Store {
         };
         self.batches
             .record
-            .submit(self, recording, |store, all| {
+            .submit(self, request, |store, all| {
                 Box::pin(store.record_batch(all))
             })
             .await
@@ -49,34 +49,36 @@ impl Store {
         &self,
         all: &[RecordRequest],
     ) -> Result<Vec<WriteOutcome>, Error> {
-        let Some(now) = all.iter().map(|one| one.now).max() else {
+        let Some(now) = all.iter().map(|request| request.now).max() else {
             return Ok(Vec::new());
         };
         self.transact(Scope::System, |tx, _| {
             Box::pin(async move {
-                let runs = all.iter().map(|one| (one.run, &one.worker));
-                let places = locate_owned_runs(tx, runs).await?;
-                let mut journal = SessionLogWriter::default();
-                let mut answers = Vec::with_capacity(all.len());
-                for one in all {
-                    let Some(place) = places.get(&(one.run, one.worker.clone())) else {
-                        answers.push(WriteOutcome::Fenced);
+                let runs = all.iter().map(|request| (request.run, &request.worker));
+                let locations = locate_owned_runs(tx, runs).await?;
+                let mut log = SessionLogWriter::default();
+                let mut outcomes = Vec::with_capacity(all.len());
+                for request in all {
+                    // Fence: the map has no entry for a run that the worker no longer executes.
+                    let Some(location) = locations.get(&(request.run, request.worker.clone()))
+                    else {
+                        outcomes.push(WriteOutcome::Fenced);
                         continue;
                     };
-                    for entry in &one.entries {
-                        journal.add_message(*place, entry.clone());
+                    for entry in &request.entries {
+                        log.add_message(*location, entry.clone());
                     }
-                    answers.push(WriteOutcome::Committed);
+                    outcomes.push(WriteOutcome::Committed);
                 }
-                journal.write(tx, now).await?;
-                Ok(answers)
+                log.write(tx, now).await?;
+                Ok(outcomes)
             })
         })
         .await
     }
 
-    /// Appends to the live text of a running turn, at a position in bytes. Returns [`Settled::Lost`] if the run is no
-    /// longer this worker's.
+    /// Appends to the live text of a running turn, at a position in bytes. Returns [`WriteOutcome::Fenced`] if the
+    /// run no longer belongs to this worker.
     pub async fn append_live_text(
         &self,
         run: RunId,
@@ -87,14 +89,14 @@ impl Store {
     ) -> Result<WriteOutcome, Error> {
         self.transact(Scope::System, |tx, _| {
             Box::pin(async move {
-                let places = locate_owned_runs(tx, std::iter::once((run, worker))).await?;
-                let Some(place) = places.values().next() else {
+                let locations = locate_owned_runs(tx, std::iter::once((run, worker))).await?;
+                let Some(location) = locations.values().next() else {
                     return Ok(WriteOutcome::Fenced);
                 };
-                note_change(tx, place.session.uuid()).await?;
+                note_change(tx, location.session.uuid()).await?;
                 tx.execute(
                     sql!("live/append"),
-                    params![run, place.tenant, position, text, now],
+                    params![run, location.tenant, position, text, now],
                 )
                 .await?;
                 Ok(WriteOutcome::Committed)
@@ -131,6 +133,7 @@ pub(super) async fn read_live_text(
     for row in pieces {
         let piece: String = row.get("text")?;
         let position: i64 = row.get("position")?;
+        // Cut at a character boundary: a slice within a character would panic.
         let seen = usize::try_from(end.saturating_sub(position)).unwrap_or(0);
         let seen = (seen..=piece.len()).find(|at| piece.is_char_boundary(*at));
         text.push_str(&piece[seen.unwrap_or(piece.len())..]);
@@ -148,18 +151,22 @@ pub(crate) async fn locate_owned_runs<'a>(
     let runs: HashSet<(RunId, &WorkerId)> = runs.collect();
     let rows = runs.into_iter().map(|(run, worker)| params![run, worker]);
     let found = tx
-        .fetch_rows(sql_by_dialect!("runs/own"), rows.collect(), params![])
+        .fetch_rows(
+            sql_by_dialect!("runs/owned_by_workers"),
+            rows.collect(),
+            params![],
+        )
         .await?;
-    let mut places = HashMap::with_capacity(found.len());
+    let mut locations = HashMap::with_capacity(found.len());
     for row in &found {
         let run: RunId = row.get("id")?;
-        let place = EntryLocation {
+        let location = EntryLocation {
             tenant: row.get("tenant_id")?,
             session: row.get("session_id")?,
             run: Some(run),
             seat: row.optional("seat_id")?,
         };
-        places.insert((run, row.get("worker_id")?), place);
+        locations.insert((run, row.get("worker_id")?), location);
     }
-    Ok(places)
+    Ok(locations)
 }

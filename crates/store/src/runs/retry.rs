@@ -1,4 +1,4 @@
-//! Retries of runs that a person requests.
+//! Retries of runs at the request of a person.
 
 use model::{
     RunId, Timestamp,
@@ -27,7 +27,7 @@ impl Store {
     /// # Errors
     ///
     /// Returns [`Error::Refused`] if a later attempt exists, the automation is deleted or the session is closed, and
-    /// [`Error::Made`] if an attempt with the reserved ID exists.
+    /// [`Error::AlreadyCreated`] if an attempt with the reserved ID exists.
     pub async fn retry_run(
         &self,
         scope: Scope,
@@ -35,11 +35,11 @@ impl Store {
         reserved: Option<RunId>,
         now: Timestamp,
     ) -> Result<SubmittedRun, Error> {
-        let made = self
+        let created = self
             .transact(scope, |tx, _| {
                 Box::pin(async move {
-                    // Lock the automation and the seat even for a run that is over, so that two requests cannot both
-                    // create the next attempt.
+                    // 1. Lock the automation and the seat even for a run that is over, so that two requests cannot
+                    // both create the next attempt.
                     lock_run(tx, id).await?;
                     let row = tx
                         .fetch_optional(sql!("runs/by_id"), params![scope.tenant(), id])
@@ -52,9 +52,10 @@ impl Store {
                         if let Some(reserved) = reserved
                             && row.get::<RunId>("id")? == reserved
                         {
-                            return Err(Error::already_created("the run", reserved));
+                            return Err(Error::already_created("run", reserved));
                         }
                     }
+                    // 2. Check that the run, its automation and the format allow another attempt.
                     let newest = attempts.last().map(rows::run).transpose()?;
                     check_retryable(&run, newest.as_ref())?;
                     let automation = match run.automation_id {
@@ -76,6 +77,7 @@ impl Store {
                             automation.needs_format,
                         )?;
                     }
+                    // 3. Insert the attempt.
                     let next = NextAttempt {
                         not_before: None,
                         interrupted: may_have_been_prompted(&run),
@@ -83,7 +85,7 @@ impl Store {
                     };
                     let attempt = next_attempt(&run, automation.as_ref(), next);
                     let mut attempt =
-                        attempt.ok_or_else(|| Error::not_found("session of the run", id))?;
+                        attempt.ok_or_else(|| Error::not_found("session of run", id))?;
                     attempt.id = reserved;
                     let (run_id, status) = insert_attempt(self, tx, &attempt, now).await?;
                     Ok(SubmittedRun {
@@ -94,14 +96,14 @@ impl Store {
                 })
             })
             .await;
-        match (made, reserved) {
+        match (created, reserved) {
             // A second request with the same ID committed first.
             (Err(Error::Database(error)), Some(reserved))
                 if error.conflict() == Some("agent_runs_pkey") =>
             {
-                Err(Error::already_created("the run", reserved))
+                Err(Error::already_created("run", reserved))
             }
-            (made, _) => made,
+            (created, _) => created,
         }
     }
 }
@@ -122,13 +124,13 @@ fn not_retryable(what: &'static str, state: String) -> Error {
     Error::Refused(InvalidTransition {
         what,
         state,
-        event: "be tried again".into(),
+        event: "be retried".into(),
     })
 }
 
 /// Returns `true` if the prompt of a run that is over may have reached its agent: the turn began, and the failure did
-/// not come before the prompt. The next attempt then tells its agent about the interruption, because the same prompt
-/// is never sent again without that note.
+/// not precede the prompt. The prompt of the next attempt then mentions the interruption, because Matins never sends
+/// the same prompt twice without that note.
 fn may_have_been_prompted(run: &Run) -> bool {
     let kind = run.state.reason().and_then(|reason| reason.parse().ok());
     let before_the_prompt = matches!(

@@ -45,25 +45,26 @@ impl Store {
                 let Some(run) = found else {
                     return Ok(None);
                 };
-                let (spent, counted) = (RunUsage::of(usage), counted_usage(&run));
-                let beyond = spent.saturating_sub(&counted);
-                let beyond_counts = !beyond.is_none();
-                if beyond_counts {
+                let (reported, counted) = (RunUsage::of(usage), counted_usage(&run));
+                let uncounted = reported.saturating_sub(&counted);
+                let has_uncounted = !uncounted.is_none();
+                if has_uncounted {
                     tx.execute(sql!("runs/set_usage"), params![run.id, usage])
                         .await?;
                     let reading = run.seat_id.and_then(|seat| usage_params(seat, Some(usage)));
                     let readings = reading.into_iter().collect();
-                    tx.execute_rows(sql!("seats/note_usage"), readings, params![])
+                    tx.execute_rows(sql!("seats/set_usage"), readings, params![])
                         .await?;
-                    usage::add_usage(tx, vec![TurnUsage::consumed(&run, beyond)], now).await?;
+                    usage::add_usage(tx, vec![TurnUsage::consumed(&run, uncounted)], now).await?;
                 }
                 let automation = run.automation_id;
                 let automation = automation.and_then(|id| locked.automations.get(&id));
                 let tenants = usage::tenant_budgets(tx, BTreeSet::from([run.tenant_id])).await?;
                 let budgets = Budgets::read(tx, tenants, automation.into_iter(), now).await?;
                 Ok(Some(Accounts {
-                    // A late report that a later one has overtaken does not reduce the counted usage.
-                    counted: if beyond_counts { spent } else { counted },
+                    // Reports are cumulative. A late report that a later one has overtaken must not reduce the
+                    // counted usage.
+                    counted: if has_uncounted { reported } else { counted },
                     ..budgets.accounts(run.tenant_id, automation)
                 }))
             })
@@ -77,7 +78,7 @@ fn counted_usage(run: &Run) -> RunUsage {
     run.usage.as_ref().map(RunUsage::of).unwrap_or_default()
 }
 
-/// Returns the parameters of `seats/note_usage`. Returns `None` if the agent reported no usage.
+/// Returns the parameters of `seats/set_usage`. Returns `None` if the agent reported no usage.
 pub(super) fn usage_params(seat: SeatId, usage: Option<&Value>) -> Option<Vec<Param>> {
     let usage = usage?;
     let reading = json!({
@@ -86,7 +87,7 @@ pub(super) fn usage_params(seat: SeatId, usage: Option<&Value>) -> Option<Vec<Pa
     Some(params![seat, reading])
 }
 
-/// Pauses an enabled automation because of its budget, and asks for attention with the reason. Changes nothing if the
+/// Pauses an enabled automation because of its budget, and requests attention with the reason. Changes nothing if the
 /// automation is not enabled or this server does not support its format.
 pub(super) async fn pause_over_budget(
     store: &Store,
@@ -100,8 +101,8 @@ pub(super) async fn pause_over_budget(
     {
         return Ok(());
     }
-    // This locks the triggers after the automation, against the order of `locks`. If a poll holds the triggers and
-    // waits for the automation, the database reports a deadlock and the transaction runs again.
+    // Lock order: this locks the triggers after the automation, against the order of `locks`. If a poll holds the
+    // triggers and waits for the automation, the database reports a deadlock and the transaction runs again.
     automations::pause(store, tx, automation, budget::BUDGET_REASON, now).await?;
     automation.state = AutomationState::Paused;
     let text = format!("paused itself: {text}");
@@ -119,7 +120,7 @@ pub(crate) async fn release_deferred_by_budget(
     now: Timestamp,
 ) -> Result<(), Error> {
     tx.execute(
-        sql!("runs/release"),
+        sql!("runs/release_deferred"),
         params![tenant, automation, budget::BUDGET_REASON, now],
     )
     .await?;
@@ -135,44 +136,44 @@ pub(super) async fn count_final_usage(
     now: Timestamp,
 ) -> Result<(), Error> {
     let mut uses = Vec::new();
-    let mut over = Vec::new();
-    for (run, finished) in ends {
-        let usage = finished.usage.as_ref();
-        let spent = usage.map(RunUsage::of).unwrap_or_default();
-        let beyond = spent.saturating_sub(&counted_usage(run));
-        if !beyond.is_none() {
-            uses.push(TurnUsage::consumed(run, beyond));
+    let mut candidates = Vec::new();
+    for (run, result) in ends {
+        let usage = result.usage.as_ref();
+        let reported = usage.map(RunUsage::of).unwrap_or_default();
+        let uncounted = reported.saturating_sub(&counted_usage(run));
+        if !uncounted.is_none() {
+            uses.push(TurnUsage::consumed(run, uncounted));
         }
-        let cut_off = match &finished.outcome {
+        let cut_off = match &result.outcome {
             Outcome::Failed(failure) if failure.kind == FailureKind::Budget => Some(failure),
             _ => None,
         };
         if let Some(id) = run.automation_id
-            && (cut_off.is_some() || !spent.is_none())
+            && (cut_off.is_some() || !reported.is_none())
         {
-            over.push((id, run.tenant_id, spent, cut_off));
+            candidates.push((id, run.tenant_id, reported, cut_off));
         }
     }
     usage::add_usage(tx, uses, now).await?;
-    if over.is_empty() {
+    if candidates.is_empty() {
         return Ok(());
     }
-    let tenants = over.iter().map(|(_, tenant, ..)| *tenant).collect();
+    let tenants = candidates.iter().map(|(_, tenant, ..)| *tenant).collect();
     let tenants = usage::tenant_budgets(tx, tenants).await?;
     let budgets = Budgets::read(tx, tenants, automations.values(), now).await?;
-    for (id, tenant, spent, cut_off) in over {
+    for (id, tenant, reported, cut_off) in candidates {
         let Some(automation) = automations.get_mut(&id) else {
             continue;
         };
         let accounts = Accounts {
-            counted: spent.clone(),
+            counted: reported.clone(),
             ..budgets.accounts(tenant, Some(automation))
         };
         let reached = accounts
-            .limit_reached_during_turn(&spent)
+            .limit_reached_during_turn(&reported)
             .map(|reached| reached.to_string());
-        // A run that was cut off before midnight counts towards the day that has ended, so that no limit of today is
-        // reached. Pause its automation all the same.
+        // The usage of a run that was cut off before midnight counts towards the day that has ended, so that no limit
+        // of today is reached. Pause its automation nevertheless.
         if let Some(text) = reached.or_else(|| cut_off.map(|failure| failure.message.clone())) {
             pause_over_budget(store, tx, automation, &text, now).await?;
         }

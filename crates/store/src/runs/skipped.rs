@@ -27,50 +27,52 @@ pub(crate) struct MissedInstants<'a> {
     pub(crate) reason: &'a str,
 }
 
-/// Inserts one row for each range of missed instants. Instants at the beginning of a range that have a row already
-/// are removed from the range. The caller must hold the locks of the automations.
+/// Inserts one row for each range of missed instants. Omits instants at the beginning of a range that have a row
+/// already. The caller must hold the locks of the automations.
 pub(crate) async fn insert_missed(
     store: &Store,
     tx: &mut Tx,
     missed: Vec<MissedInstants<'_>>,
     now: Timestamp,
 ) -> Result<(), Error> {
-    let mut rest = missed;
-    while !rest.is_empty() {
-        let firsts = rest.iter().map(|one| (one.trigger, one.range.first));
-        let occurred = existing_occurrences(tx, firsts).await?;
-        let mut rows = Vec::with_capacity(rest.len());
-        let mut lines = Vec::with_capacity(rest.len());
-        let mut again = Vec::new();
-        for mut one in rest {
-            // A clock that was set back can bring an instant again, and a second row for it would violate the unique
-            // index. Move the beginning of the range to the next instant, and check that one in the next round.
-            if occurred.contains(&(one.trigger, one.range.first)) {
-                one.range.count -= 1;
-                if let Some(next) = one.schedule.next_after(one.range.first)
-                    && one.range.count > 0
+    let mut remaining = missed;
+    while !remaining.is_empty() {
+        let firsts = remaining
+            .iter()
+            .map(|instants| (instants.trigger, instants.range.first));
+        let existing = existing_occurrences(tx, firsts).await?;
+        let mut rows = Vec::with_capacity(remaining.len());
+        let mut entries = Vec::with_capacity(remaining.len());
+        let mut later = Vec::new();
+        for mut instants in remaining {
+            // After the clock was set back, an instant comes again, and a second row for it would violate the unique
+            // index. Move the beginning of the range to the next instant, and check that instant in the next round.
+            if existing.contains(&(instants.trigger, instants.range.first)) {
+                instants.range.count -= 1;
+                if let Some(next) = instants.schedule.next_after(instants.range.first)
+                    && instants.range.count > 0
                 {
-                    one.range.first = next;
-                    again.push(one);
+                    instants.range.first = next;
+                    later.push(instants);
                 }
                 continue;
             }
-            let not_run = SkippedOccurrences {
+            let skipped = SkippedOccurrences {
                 input: InputId::generate(now, store.ids()),
                 id: RunId::generate(now, store.ids()),
-                automation: one.automation,
-                trigger: one.trigger,
-                range: one.range,
+                automation: instants.automation,
+                trigger: instants.trigger,
+                range: instants.range,
                 status: RunStatus::Missed,
-                reason: one.reason,
+                reason: instants.reason,
             };
-            rows.push(not_run.insert_params(now));
-            lines.push(not_run.log_entry());
+            rows.push(skipped.insert_params(now));
+            entries.push(skipped.log_entry());
         }
-        tx.execute_rows(sql!("runs/insert_not_run"), rows, params![])
+        tx.execute_rows(sql!("runs/insert_skipped"), rows, params![])
             .await?;
-        automations::log::write_entries(tx, lines, now).await?;
-        rest = again;
+        automations::log::write_entries(tx, entries, now).await?;
+        remaining = later;
     }
     Ok(())
 }
@@ -82,7 +84,7 @@ pub(super) async fn existing_occurrences(
 ) -> Result<HashSet<(TriggerId, Timestamp)>, Error> {
     let rows = instants.map(|(trigger, instant)| params![trigger, instant]);
     let found = tx
-        .fetch_rows(sql!("runs/occurred"), rows.collect(), params![])
+        .fetch_rows(sql!("runs/existing_occurrences"), rows.collect(), params![])
         .await?;
     found
         .iter()
@@ -102,14 +104,15 @@ pub(super) struct SkippedOccurrences<'a> {
 }
 
 impl SkippedOccurrences<'_> {
+    /// Returns the last instant of a range. Returns `None` for a single instant.
     fn missed_until(&self) -> Option<Timestamp> {
         (self.range.count > 1).then_some(self.range.last)
     }
 
-    /// Returns the parameters of `runs/insert_not_run`.
+    /// Returns the parameters of `runs/insert_skipped`.
     pub(super) fn insert_params(&self, now: Timestamp) -> Vec<Param> {
         let count = i64::try_from(self.range.count).unwrap_or(i64::MAX);
-        params! { "runs/insert_not_run";
+        params! { "runs/insert_skipped";
             id: self.id,
             tenant: self.automation.tenant_id,
             input: self.input,

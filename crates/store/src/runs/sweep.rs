@@ -1,5 +1,5 @@
-//! The sweeps of the watchdog and the scheduler over runs that no worker and no transition moves: they stall runs
-//! whose worker is lost, fail runs whose instance is gone, and promote runs whose backoff has ended.
+//! The sweeps of the watchdog and the scheduler: they stall runs whose worker is lost, fail runs whose instance was
+//! removed, and promote runs whose backoff has ended. No worker and no other transition moves such runs.
 //!
 //! **Invariant:** a sweep searches without locks. It then locks each run or seat in a transaction of its own and
 //! checks the condition again, because the worker may have sent a heartbeat in the meantime.
@@ -30,7 +30,7 @@ const MAX_ROWS_PER_QUERY: u32 = 200;
 pub struct PromotionReport {
     /// The number of runs that were promoted because their backoff has ended.
     pub backoff_ended: u32,
-    /// The number of runs that an earlier promotion should have started. Each one is a fault of the program.
+    /// The number of runs that an earlier promotion should have queued. Each one indicates a fault of the program.
     pub missed_promotions: u32,
 }
 
@@ -39,13 +39,13 @@ pub struct PromotionReport {
 enum LossCondition<'a> {
     /// The heartbeat of the run is older than this instant.
     HeartbeatBefore(Timestamp),
-    /// The run belongs to this worker, which is known to be gone.
+    /// The run belongs to this worker, which no longer runs.
     Worker(&'a WorkerId),
 }
 
 impl Store {
-    /// Stalls up to 200 runs whose heartbeat is older than `stale_before`, and creates their next attempts. The text
-    /// that the agents had written so far becomes the answer in the transcript. Returns the stalled runs.
+    /// Stalls up to 200 runs whose heartbeat is older than `stale_before`, and creates their next attempts. The live
+    /// text of each run becomes the answer in the transcript. Returns the stalled runs.
     pub async fn stall_stale_runs(
         &self,
         stale_before: Timestamp,
@@ -80,13 +80,13 @@ impl Store {
     ) -> Result<Vec<(RunId, WorkerId)>, Error> {
         let mut tx = self.db.begin_read(Scope::System).await?;
         let found = tx
-            .fetch_all(sql!("runs/runs_executing_on"), params![instance])
+            .fetch_all(sql!("runs/executing_on_instance"), params![instance])
             .await?;
         let pair = |row: &db::Row| Ok((row.get("id")?, row.get("worker_id")?));
         found.iter().map(pair).collect()
     }
 
-    /// Stalls a run whose worker is known to be gone, without the wait for a stale heartbeat. Returns `true` if the
+    /// Stalls a run whose worker no longer runs, without the wait for a stale heartbeat. Returns `true` if the
     /// run was stalled.
     pub async fn stall_run(
         &self,
@@ -101,7 +101,7 @@ impl Store {
     async fn stall_one(
         &self,
         run: RunId,
-        stale: LossCondition<'_>,
+        condition: LossCondition<'_>,
         now: Timestamp,
     ) -> Result<bool, Error> {
         self.transact(Scope::System, |tx, _| {
@@ -109,17 +109,17 @@ impl Store {
                 let Some(run) = lock_run(tx, run).await? else {
                     return Ok(false);
                 };
-                // A heartbeat may have arrived between the search and the lock. `heartbeats/take` compares and
+                // A heartbeat may have arrived between the search and the lock. `heartbeats/delete_stale` compares and
                 // deletes in one statement, so that a run whose worker is alive is not stalled.
-                let still = match stale {
+                let is_lost = match condition {
                     LossCondition::HeartbeatBefore(at) => {
-                        tx.execute(sql!("heartbeats/take"), params![run.id, at])
+                        tx.execute(sql!("heartbeats/delete_stale"), params![run.id, at])
                             .await?
                             > 0
                     }
                     LossCondition::Worker(worker) => run.state.worker_id() == Some(worker),
                 };
-                if !still || !matches!(run.status(), RunStatus::Delivered | RunStatus::Running) {
+                if !is_lost || !matches!(run.status(), RunStatus::Delivered | RunStatus::Running) {
                     return Ok(false);
                 }
                 let failure = RunFailure {
@@ -142,20 +142,20 @@ impl Store {
         .await
     }
 
-    /// Fails queued runs whose agent has its memory on an instance that is gone. Returns the number of failed runs.
+    /// Fails queued runs whose agent has its memory on a removed instance. Returns the number of failed runs.
     pub async fn fail_runs_of_removed_instances(&self, now: Timestamp) -> Result<u32, Error> {
         let mut failed = 0;
         loop {
-            let of_gone = {
+            let queued = {
                 let mut tx = self.db.begin_read(Scope::System).await?;
                 tx.fetch_all(
-                    sql!("runs/of_gone"),
+                    sql!("runs/of_removed_instances"),
                     params![None::<RunId>, MAX_ROWS_PER_QUERY],
                 )
                 .await?
             };
             let before = failed;
-            for row in &of_gone {
+            for row in &queued {
                 if self.fail_if_instance_removed(row.get("id")?, now).await? {
                     failed += 1;
                 }
@@ -175,16 +175,19 @@ impl Store {
                     return Ok(false);
                 };
                 // The instance may have returned since the search.
-                let still = tx
-                    .fetch_optional(sql!("runs/of_gone"), params![Some(run.id), 1_u32])
+                let is_removed = tx
+                    .fetch_optional(
+                        sql!("runs/of_removed_instances"),
+                        params![Some(run.id), 1_u32],
+                    )
                     .await?;
-                if still.is_none() {
+                if is_removed.is_none() {
                     return Ok(false);
                 }
                 let failure = RunFailure {
                     kind: FailureKind::InstanceGone,
                     prompted: false,
-                    message: "the agent's memory lies on an instance that is gone".into(),
+                    message: "the agent's memory is on an instance that was removed".into(),
                 };
                 let finished = TurnResult::with_outcome(Outcome::Failed(failure));
                 Ok(end_run(self, tx, &run, &finished, now).await? == WriteOutcome::Committed)
@@ -193,19 +196,19 @@ impl Store {
         .await
     }
 
-    /// Promotes runs whose backoff has ended, and runs that an earlier promotion left behind.
+    /// Promotes runs whose backoff has ended, and runs that an earlier promotion missed.
     pub async fn promote_due(&self, now: Timestamp) -> Result<PromotionReport, Error> {
-        let mut swept = PromotionReport::default();
+        let mut report = PromotionReport::default();
         loop {
             let waiting = {
                 let mut tx = self.db.begin_read(Scope::System).await?;
                 tx.fetch_all(
-                    sql!("runs/record_sweep_faults"),
+                    sql!("runs/promotable_seats"),
                     params![now, MAX_ROWS_PER_QUERY],
                 )
                 .await?
             };
-            let before = swept;
+            let before = report;
             for row in &waiting {
                 let seat: SeatId = row.get("seat_id")?;
                 let promoted = self
@@ -217,19 +220,20 @@ impl Store {
                     Some(Promoted {
                         after_backoff: true,
                         ..
-                    }) => swept.backoff_ended += 1,
+                    }) => report.backoff_ended += 1,
                     Some(Promoted {
                         after_backoff: false,
                         ..
-                    }) => swept.missed_promotions += 1,
+                    }) => report.missed_promotions += 1,
                     None => {}
                 }
             }
-            // Stop after a full batch of which no run was promoted: the next query would return the same rows.
-            if waiting.len() < MAX_ROWS_PER_QUERY as usize || swept == before {
+            // Stop after a full batch from which no run was promoted. Otherwise the next query would return the same
+            // rows, without end.
+            if waiting.len() < MAX_ROWS_PER_QUERY as usize || report == before {
                 break;
             }
         }
-        Ok(swept)
+        Ok(report)
     }
 }

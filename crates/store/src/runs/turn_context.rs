@@ -39,6 +39,7 @@ pub(super) struct TurnContext {
 }
 
 impl TurnContext {
+    /// Reads the rows for the runs that a transition has locked.
     pub(super) async fn read(
         tx: &mut Tx,
         locked: &LockedRuns,
@@ -55,18 +56,18 @@ impl TurnContext {
             none_if_newer_format(rows::trigger(row))
         });
         let triggers = only_supported(triggers.await?);
-        let again = runs.clone().filter(|run| run.attempt > 1);
-        let again = again.map(|run| run.input_id).collect();
+        let retried = runs.clone().filter(|run| run.attempt > 1);
+        let retried = retried.map(|run| run.input_id).collect();
         Ok(Self {
             agents: only_supported(agents),
             payloads: read_payloads(tx, runs, &triggers).await?,
             triggers,
-            inputs_in_transcript: inputs_in_transcript(tx, again).await?,
+            inputs_in_transcript: inputs_in_transcript(tx, retried).await?,
         })
     }
 
-    /// Returns `true` if this server supports every document on which a turn depends. The claim omits each run for
-    /// which this is `false`; otherwise a worker would claim and requeue the run without end.
+    /// Returns `true` if this server supports every document on which a turn depends. The statements that claim runs
+    /// must test the same condition. Otherwise a worker would claim and requeue a run without end.
     pub(super) fn supports_run(
         &self,
         run: &Run,
@@ -81,6 +82,7 @@ impl TurnContext {
             && trigger.is_none_or(|trigger| self.triggers.contains_key(&trigger))
     }
 
+    /// Returns the configured agent of a seat.
     pub(super) fn agent(&self, seat: &Seat) -> Result<Agent, Error> {
         let found = self.agents.get(&seat.agent_id).cloned();
         found.ok_or_else(|| Error::not_found("agent", seat.agent_id))
@@ -93,7 +95,7 @@ impl TurnContext {
         automation: Option<&Automation>,
     ) -> Result<RenderedPrompt, Error> {
         let trigger = run.trigger_id.and_then(|id| self.triggers.get(&id));
-        let about = prompt::PromptContext {
+        let context = prompt::PromptContext {
             origin: run.origin,
             content: &run.content,
             automation: automation.map(|automation| automation.name.as_str()),
@@ -102,14 +104,14 @@ impl TurnContext {
             payload: self.payloads.get(&run.input_id).map(String::as_str),
             interrupted: run.interrupted_run_id,
         };
-        prompt::render_turn_prompt(&about).map_err(|source| Error::Prompt {
+        prompt::render_turn_prompt(&context).map_err(|source| Error::Prompt {
             run: run.id,
             source,
         })
     }
 }
 
-/// Reads the payloads of those inputs that are webhooks. Reads nothing if no input is a webhook.
+/// Reads the payloads of those inputs that are webhooks. Runs no query if no input is a webhook.
 async fn read_payloads(
     tx: &mut Tx,
     runs: impl Iterator<Item = &Run>,
@@ -155,6 +157,7 @@ fn none_if_newer_format<T>(read: Result<T, Error>) -> Result<Option<T>, Error> {
     }
 }
 
+/// Drops the rows that this server does not support.
 fn only_supported<I: Eq + Hash, T>(read: HashMap<I, Option<T>>) -> HashMap<I, T> {
     read.into_iter()
         .filter_map(|(id, read)| Some((id, read?)))
@@ -187,7 +190,7 @@ pub(super) async fn inputs_in_transcript(
 ) -> Result<HashSet<InputId>, Error> {
     let rows = inputs.iter().map(|id| params![*id]).collect();
     let shown = tx
-        .fetch_rows(sql!("runs/input_shown"), rows, params![])
+        .fetch_rows(sql!("runs/inputs_in_transcript"), rows, params![])
         .await?;
     shown
         .iter()

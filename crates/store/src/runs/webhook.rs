@@ -18,7 +18,7 @@ use crate::{
 /// The result of a webhook.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct WebhookReceipt {
-    /// The run of the request. The status of the run tells whether the occurrence was skipped.
+    /// The run of the webhook. Its status is `skipped` if the occurrence was skipped.
     pub run_id: RunId,
     /// `true` if the webhook had been received before.
     pub is_duplicate: bool,
@@ -41,18 +41,18 @@ impl Store {
         let scope = Scope::Tenant(tenant);
         self.transact(scope, |tx, _| {
             Box::pin(async move {
-                let gone = || Error::not_found("webhook trigger", trigger);
+                let no_trigger = || Error::not_found("webhook trigger", trigger);
                 let owner = tx
                     .fetch_optional(sql!("triggers/owner"), params![tenant, trigger])
                     .await?
-                    .ok_or_else(gone)?
+                    .ok_or_else(no_trigger)?
                     .get("automation_id")?;
                 let automation = automations::lock_with_triggers(tx, scope, owner).await?;
                 let triggers = automations::live_triggers(tx, owner).await?;
                 let found = triggers
                     .iter()
-                    .find(|one| one.id == trigger && one.spec == Spec::Webhook {});
-                let found = found.ok_or_else(gone)?;
+                    .find(|found| found.id == trigger && found.spec == Spec::Webhook {});
+                let found = found.ok_or_else(no_trigger)?;
                 // The lock of the automation serializes its webhooks, so that the second of two equal ones finds the
                 // receipt.
                 let receipt = tx
@@ -72,10 +72,10 @@ impl Store {
                 let mut automations = HashMap::from([(owner, automation)]);
                 let submitted =
                     create_runs(self, tx, &mut automations, vec![occurrence], now).await?;
-                let submitted = submitted.into_iter().next().ok_or_else(gone)?;
+                let submitted = submitted.into_iter().next().ok_or_else(no_trigger)?;
                 let run_id = submitted.run_id;
-                // Store no payload for a skipped run: a skipped run has no prompt that needs it, and no session with
-                // which it would be deleted.
+                // Store no payload for a skipped run: it has no prompt that needs the payload, and no session with
+                // which the payload would be deleted.
                 if submitted.status != RunStatus::Skipped {
                     tx.execute(
                         sql!("webhooks/insert_payload"),

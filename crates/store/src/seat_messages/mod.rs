@@ -1,7 +1,7 @@
 //! Messages between the seats of a session.
 //!
-//! **Invariants:** each message is first a row, one for each receiving seat. It is numbered like all rows of a
-//! transcript: under the session's lock, in the transaction that writes it. Subscribers read rows by number; their
+//! **Invariants:** each message is first stored as one row for each receiving seat. A row is numbered like all rows of
+//! a transcript: under the session's lock, in the transaction that writes it. Subscribers read rows by number; their
 //! notifications carry none. A message is delivered again to each new subscription until its seat has acknowledged
 //! it.
 
@@ -118,13 +118,13 @@ impl Store {
                 let row = tx
                     .fetch_optional(sql!("sessions/by_id"), params![tenant, session])
                     .await?;
-                let there =
+                let locked_session =
                     rows::session(&row.ok_or_else(|| Error::not_found("session", session))?)?;
                 // 2. Check the session and the seats.
-                if there.status().admission() == Admission::Refuse {
+                if locked_session.status().admission() == Admission::Refuse {
                     return Err(Error::Refused(InvalidTransition {
                         what: SessionStatus::WHAT,
-                        state: there.status().to_string(),
+                        state: locked_session.status().to_string(),
                         event: "take a message".into(),
                     }));
                 }
@@ -132,24 +132,24 @@ impl Store {
                     Recipients::Seat(to) => vec![new.from, to],
                     Recipients::Others => vec![new.from],
                 };
-                if let Some(stranger) = named.into_iter().find(|seat| !seats.contains(seat)) {
-                    return Err(Error::not_found("seat", stranger));
+                if let Some(unknown_seat) = named.into_iter().find(|seat| !seats.contains(seat)) {
+                    return Err(Error::not_found("seat", unknown_seat));
                 }
                 let to: Vec<SeatId> = match new.to {
                     Recipients::Seat(to) => vec![to],
                     Recipients::Others => seats.into_iter().filter(|to| *to != new.from).collect(),
                 };
                 // 3. Write a row for each receiving seat.
-                let place = EntryLocation {
+                let location = EntryLocation {
                     tenant,
                     session,
                     run: None,
                     seat: Some(new.from),
                 };
-                let mut journal = SessionLogWriter::default();
+                let mut log = SessionLogWriter::default();
                 let mut published = Vec::with_capacity(to.len());
                 // The session is locked, so these are the numbers under which `write` stores the rows.
-                for (seq, to) in (there.last_seq + 1..).zip(to) {
+                for (seq, to) in (locked_session.last_seq + 1..).zip(to) {
                     let metadata = with_seats(&new.metadata, new.from, to);
                     let content = new.content.clone();
                     // The agent sends a message by a tool call. Its role `assistant` is for answers to people.
@@ -166,9 +166,9 @@ impl Store {
                         created_at: now,
                         delivered_at: None,
                     });
-                    journal.add_seat_message(place, to, entry);
+                    log.add_seat_message(location, to, entry);
                 }
-                journal.write(tx, now).await?;
+                log.write(tx, now).await?;
                 Ok(published)
             })
         })
@@ -205,8 +205,8 @@ impl Store {
 
 /// Returns the metadata of a message with its seats added, so that transcripts and traces show them.
 fn with_seats(metadata: &Value, from: SeatId, to: SeatId) -> Value {
-    let mut all = metadata.as_object().cloned().unwrap_or_default();
-    all.insert("_from_seat".into(), json!(from));
-    all.insert("_to_seat".into(), json!(to));
-    Value::Object(all)
+    let mut fields = metadata.as_object().cloned().unwrap_or_default();
+    fields.insert("_from_seat".into(), json!(from));
+    fields.insert("_to_seat".into(), json!(to));
+    Value::Object(fields)
 }

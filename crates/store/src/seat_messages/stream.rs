@@ -18,7 +18,7 @@ const MAX_MESSAGES_PER_READ: u32 = 100;
 /// A stream of the messages of a session, from a position on. It ends when the session is deleted.
 ///
 /// It subscribes before its first read, and reads messages by number, so that no message is missed or repeated
-/// between the messages of the past and those that follow.
+/// between the stored messages and those that follow.
 pub struct SeatMessageStream {
     store: Store,
     tenant: TenantId,
@@ -55,7 +55,7 @@ impl Store {
         let row = tx
             .fetch_optional(sql!("sessions/by_id"), params![tenant, session])
             .await?;
-        let there = rows::session(&row.ok_or_else(|| Error::not_found("session", session))?)?;
+        let session_row = rows::session(&row.ok_or_else(|| Error::not_found("session", session))?)?;
         if let Some(to) = to {
             let seats = tx
                 .fetch_all(sql!("seats/of_session"), params![tenant, session])
@@ -71,7 +71,11 @@ impl Store {
             session,
             to,
             cursor: since.unwrap_or(0),
-            backlog_end: if since.is_some() { 0 } else { there.last_seq },
+            backlog_end: if since.is_some() {
+                0
+            } else {
+                session_row.last_seq
+            },
             buffered: VecDeque::new(),
             may_have_more: true,
             session_deleted: false,
@@ -106,9 +110,9 @@ impl SeatMessageStream {
     async fn read_next(&mut self) -> Result<(), Error> {
         let mut tx = self.store.db.begin_read(Scope::Tenant(self.tenant)).await?;
         let (tenant, session, to) = (self.tenant, self.session, self.to);
-        let missed = self.cursor < self.backlog_end;
-        let found = if missed {
-            let place = params![
+        let is_in_backlog = self.cursor < self.backlog_end;
+        let found = if is_in_backlog {
+            let params = params![
                 tenant,
                 session,
                 to,
@@ -116,14 +120,15 @@ impl SeatMessageStream {
                 self.backlog_end,
                 MAX_MESSAGES_PER_READ
             ];
-            tx.fetch_all(sql!("messages/unacknowledged"), place).await?
+            tx.fetch_all(sql!("messages/unacknowledged"), params)
+                .await?
         } else {
-            let place = params![tenant, session, to, self.cursor, MAX_MESSAGES_PER_READ];
-            tx.fetch_all(sql!("messages/published"), place).await?
+            let params = params![tenant, session, to, self.cursor, MAX_MESSAGES_PER_READ];
+            tx.fetch_all(sql!("messages/published"), params).await?
         };
         let found = found.iter().map(SeatMessage::read);
         let found: VecDeque<SeatMessage> = found.collect::<Result<_, _>>()?;
-        let there = if found.is_empty() {
+        let session_exists = if found.is_empty() {
             tx.fetch_optional(sql!("sessions/by_id"), params![tenant, session])
                 .await?
                 .is_some()
@@ -131,15 +136,15 @@ impl SeatMessageStream {
             true
         };
         // There is no await below, so a dropped future leaves the fields consistent.
-        let all = found.len() < MAX_MESSAGES_PER_READ as usize;
+        let is_complete = found.len() < MAX_MESSAGES_PER_READ as usize;
         if let Some(last) = found.back() {
             self.cursor = last.seq;
         }
-        if missed && all {
+        if is_in_backlog && is_complete {
             self.cursor = self.backlog_end;
         }
-        self.may_have_more = missed || !all;
-        self.session_deleted = !there;
+        self.may_have_more = is_in_backlog || !is_complete;
+        self.session_deleted = !session_exists;
         self.buffered = found;
         Ok(())
     }

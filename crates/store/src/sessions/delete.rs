@@ -21,7 +21,7 @@ pub enum SessionDeletion {
     Deleted {
         /// The automations that were bound to the session, as they were. They are deleted too.
         automations: Vec<Automation>,
-        /// The number of turns that were in progress. The next write of each worker returns `Lost`.
+        /// The number of turns that were in progress. The next write of each worker returns `Fenced`.
         cancelled_turns: u32,
     },
     /// People's automations are bound to the session, and nothing was deleted.
@@ -33,7 +33,7 @@ impl Store {
     /// block the deletion, unless `with_automations` is `true`: the same transaction deletes them too.
     ///
     /// A turn in progress is cancelled: the row of its run, which is the fence of its worker, is deleted, so that the
-    /// reply to the next heartbeat is `Lost` and a later write of the worker changes nothing.
+    /// reply to the next heartbeat is `Fenced` and a later write of the worker changes nothing.
     ///
     /// # Errors
     ///
@@ -48,6 +48,7 @@ impl Store {
         let scope = Scope::Tenant(tenant);
         self.transact(scope, |tx, _| {
             Box::pin(async move {
+                // 1. Read the session and the automations that are bound to it.
                 let row = tx
                     .fetch_optional(sql!("sessions/by_id"), params![tenant, id])
                     .await?;
@@ -56,15 +57,17 @@ impl Store {
                     Some(key) => automations::bound_to(tx, tenant, key).await?,
                     None => Automations::default(),
                 };
-                // A person can only consent to the deletion of automations that can be shown.
-                if let Some(broken) = bound.corrupt.into_iter().next() {
-                    return Err(broken.error);
+                // Return an error for a corrupt automation: a person cannot consent to the deletion of an automation
+                // that cannot be shown.
+                if let Some(corrupt) = bound.corrupt.into_iter().next() {
+                    return Err(corrupt.error);
                 }
                 let bound = bound.readable;
                 if !bound.is_empty() && !with_automations {
                     return Ok(SessionDeletion::BlockedBy(bound));
                 }
-                // Lock, then check again: a bound automation may have been edited since it was read.
+                // 2. Lock, then check again: a bound automation may have been edited since it was read. Delete those
+                // that are still bound.
                 let locked = lock_automations(tx, id, &bound).await?;
                 let still_bound = |automation: &Automation| {
                     automation.bound_session_key.is_some()
@@ -80,22 +83,23 @@ impl Store {
                             self,
                             tx,
                             automation.id,
-                            "automation deleted",
+                            "the automation was deleted",
                             now,
                         )
                         .await?;
                         deleted.push(automation);
                     }
                 }
-                // Lock the seats, so that no run is inserted or promoted while the session is deleted.
+                // 3. Lock the seats, so that no run is inserted or promoted while the session is deleted, and delete
+                // the session with its runs.
                 lock_seats_of_session(tx, scope, id).await?;
-                tx.execute(sql!("automations/leave_session"), params![id, now])
+                tx.execute(sql!("automations/detach_from_session"), params![id, now])
                     .await?;
                 let (owners, turns) = owners_and_turns(tx, id).await?;
                 tx.execute(sql!("sessions/delete"), params![id]).await?;
-                // Wake the readers of the session, so that they learn that it is gone.
+                // Wake the readers of the session, so that their streams end.
                 note_change(tx, id.uuid()).await?;
-                // The deleted runs may have blocked exclusive runs of their automations in other sessions.
+                // 4. Promote: the deleted runs may have blocked exclusive runs of their automations in other sessions.
                 for owner in owners {
                     promote_exclusive(tx, owner, now).await?;
                 }

@@ -25,7 +25,7 @@ impl Store {
     ///
     /// # Errors
     ///
-    /// Returns [`Error::Changed`] if the session no longer equals `seen`, and changes nothing.
+    /// Returns [`Error::StaleVersion`] if the session no longer equals `seen`, and changes nothing.
     pub async fn edit_session(
         &self,
         scope: Scope,
@@ -36,8 +36,8 @@ impl Store {
     ) -> Result<(), Error> {
         self.transact(scope, |tx, _| {
             Box::pin(async move {
-                // The statement compares with `seen` (optimistic locking), so that the second of two simultaneous
-                // edits fails.
+                // Optimistic locking: the statement compares with `seen`, so that the second of two concurrent edits
+                // fails.
                 let edited = tx
                     .fetch_optional(
                         sql!("sessions/edit"),
@@ -51,10 +51,10 @@ impl Store {
                     )
                     .await?;
                 let Some(edited) = edited else {
-                    let there = tx
+                    let existing = tx
                         .fetch_optional(sql!("sessions/by_id"), params![scope.tenant(), id])
                         .await?;
-                    return Err(match there {
+                    return Err(match existing {
                         None => Error::not_found("session", id),
                         Some(_) => Error::StaleVersion {
                             what: "session",

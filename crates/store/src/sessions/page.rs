@@ -46,7 +46,7 @@ impl Store {
                 Some(_) => vec![None],
             };
         }
-        let wanted = SearchPatterns::new(filter.text.as_deref(), SessionId::PREFIX);
+        let patterns = SearchPatterns::new(filter.text.as_deref(), SessionId::PREFIX);
         let mut tx = self.db.begin_read(Scope::Tenant(tenant)).await?;
         let mut sessions = Vec::new();
         for session_type in types {
@@ -60,9 +60,9 @@ impl Store {
                         kind: filter.kind.map(SessionKind::as_str),
                         state: filter.state.map(SessionStatus::as_str),
                         automation: filter.automation,
-                        lower_pattern: wanted.lower.as_deref(),
-                        pattern: wanted.as_written.as_deref(),
-                        id_pattern: wanted.id.as_deref(),
+                        lower_pattern: patterns.lower.as_deref(),
+                        pattern: patterns.as_written.as_deref(),
+                        id_pattern: patterns.id.as_deref(),
                         limit: page.limit,
                     },
                 )

@@ -67,7 +67,7 @@ impl Store {
         })
     }
 
-    /// Returns the number in the session after which all rows of a run come, present and future.
+    /// Returns a number of the session that precedes all rows of a run, present and future.
     ///
     /// # Errors
     ///

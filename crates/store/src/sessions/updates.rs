@@ -66,25 +66,25 @@ impl Store {
                 params![scope.tenant(), limit],
             )
             .await?;
-        let mut news: Vec<SessionUpdates> = Vec::with_capacity(sessions.len());
+        let mut updates: Vec<SessionUpdates> = Vec::with_capacity(sessions.len());
         for row in &found {
             let session = row.get("session_id")?;
-            if news.last().is_none_or(|last| last.session != session) {
-                news.push(SessionUpdates {
+            if updates.last().is_none_or(|last| last.session != session) {
+                updates.push(SessionUpdates {
                     session,
                     last_seq: row.get("last_seq")?,
                     events: Vec::new(),
                 });
             }
             let seq: Option<i64> = row.optional("seq")?;
-            if let (Some(_), Some(last)) = (seq, news.last_mut()) {
+            if let (Some(_), Some(last)) = (seq, updates.last_mut()) {
                 last.events.push(LogEntry {
                     event: rows::event(row)?,
                     message: rows::announced_message(row)?,
                 });
             }
         }
-        Ok(news)
+        Ok(updates)
     }
 
     /// Lists the running turns of sessions.
@@ -130,6 +130,7 @@ impl Store {
             let end = ends.entry(run).or_default();
             let (position, text): (i64, String) = (row.get("position")?, row.get("text")?);
             let seen = usize::try_from(end.saturating_sub(position)).unwrap_or(0);
+            // Cut at a character boundary: a slice within a character would panic.
             let seen = (seen..=text.len()).find(|at| text.is_char_boundary(*at));
             let seen = seen.unwrap_or(text.len());
             let text = LiveText {

@@ -35,7 +35,7 @@ const KIND_AUTOMATION: &str = "automation";
 pub(crate) struct StoredEvent {
     /// The column `kind`.
     pub(crate) kind: String,
-    /// The column `ref_id`: the row that the event is about.
+    /// The column `ref_id`: the ID of the subject of the event.
     pub(crate) about: Uuid,
     /// The column `body`.
     pub(crate) body: Value,
@@ -136,7 +136,7 @@ impl StoredEvent {
 enum SessionBody {
     Renamed {
         state: SessionStatus,
-        // The key must be there; its value may be null.
+        // The key is required, and its value may be null. Without the attribute, a `Created` row would match.
         #[serde(deserialize_with = "Option::deserialize")]
         title: Option<String>,
     },

@@ -1,8 +1,8 @@
-//! Documents that state facts or list names: `agent_runs.flags`, `agent_runs.prompt_ref`, `api_tokens.scopes` and
+//! Documents with facts or lists of names: `agent_runs.flags`, `agent_runs.prompt_ref`, `api_tokens.scopes` and
 //! `notification_endpoints.events`.
 //!
-//! Their tables have no columns for formats, because a server may safely ignore a part of them: it neither grants a
-//! permission nor sends a notification that it does not know.
+//! Their tables have no columns for formats, because a server may safely ignore unknown names: it grants no unknown
+//! permission and sends no unknown notification.
 
 use std::{collections::BTreeSet, str::FromStr};
 
@@ -89,7 +89,7 @@ impl Document for StoredPromptRef {
 }
 
 /// The stored word of [`Permission::AgentsRead`]. Rows keep the word of the first format, so that an earlier program
-/// still honours the tokens that this one makes.
+/// still accepts the tokens that this one creates.
 const AGENTS_READ: &str = "harnesses:read";
 
 /// The stored word of [`Permission::AgentsWrite`].
@@ -142,7 +142,7 @@ impl Document for StoredNotificationKinds {
 }
 
 impl StoredNotificationKinds {
-    /// Returns the document that replaces `before`. Keeps the names there that this program does not know.
+    /// Returns the document that replaces `before`. Keeps the names in `before` that this program does not know.
     pub(crate) fn replacing(events: &Vec<NotificationKind>, before: Self) -> Self {
         let Self(mut words) = Self::of(events);
         let unknown = before.0.into_iter();
@@ -151,7 +151,7 @@ impl StoredNotificationKinds {
     }
 }
 
-/// Returns the names that this program knows. A later version may have written others.
+/// Returns the names that this program knows, because a later version may have written others.
 fn known_names<T: FromStr>(words: &[String]) -> impl Iterator<Item = T> {
     words.iter().filter_map(|word| word.parse().ok())
 }

@@ -1,14 +1,14 @@
 //! The format of stored documents.
 
-/// The format of the documents that this program writes, and the highest that it honours.
+/// The format of the documents that this program writes, and the highest format that it supports.
 ///
-/// Format 1 has the keys that programs wrote before there were formats; they read its documents.
+/// Format 1 has the keys that programs wrote before formats existed, so that those programs read documents of format 1.
 pub const DOCUMENT_FORMAT: i64 = 1;
 
-/// The format that documents need unless a key raises it. Every program honours such documents.
+/// The format that documents need unless a key raises it. Every program supports such documents.
 pub(crate) const BASE_FORMAT: i64 = 1;
 
-/// `true` if this program honours a document that needs a format.
+/// Returns `true` if this program supports a document that needs a format.
 pub(crate) const fn supports_format(needs_format: i64) -> bool {
     needs_format <= DOCUMENT_FORMAT
 }

@@ -1,19 +1,19 @@
 //! Documents that the database stores as JSON. Each has a type of its own, which only this crate uses.
 //!
 //! - [`Document`] is one stored document. It converts from and into the domain type in `model`.
-//! - [`FORMAT`] is the format of the documents that this program writes.
+//! - [`DOCUMENT_FORMAT`] is the format of the documents that this program writes.
 //! - [`rewrite`] writes a document and keeps the keys of its row that this program does not know.
 //!
 //! Servers of several versions share a database, so every reader is lenient: it ignores keys that it does not
-//! know. Two columns beside a document, never a key inside it, say more. `format` is the highest format whose
-//! keys may be in the document. `needs_format` is the least format whose servers honour the whole document. A
-//! server whose [`FORMAT`] is lower neither fires such an automation nor begins its runs nor rewrites it
+//! know. Two columns beside a document, never keys inside it, tell its formats. `format` is the highest format whose
+//! keys may be in the document. `needs_format` is the lowest format whose servers support the whole document. A
+//! server whose [`DOCUMENT_FORMAT`] is lower does not fire such an automation, begin its runs or rewrite it
 //! ([0015](../../../../docs/adr/0015-stored-documents-have-formats.md)).
 //!
-//! **To add a key:** add it to the stored type with a default, and leave it out of the JSON where it has that default,
-//! because programs from before formats refuse unknown keys. Raise [`FORMAT`], and write the snapshot with
-//! `MATINS_UPDATE=1 cargo test -p matins-store stored`. If a server must not ignore the key, because it limits or
-//! forbids, let `needs_format` return the new format where the key is set.
+//! **To add a key:** add it to the stored type with a default, and leave it out of the JSON where it has that
+//! default, because programs that are older than the formats refuse unknown keys. Raise [`DOCUMENT_FORMAT`], and
+//! write the snapshot with `MATINS_UPDATE=1 cargo test -p matins-store stored`. If a server must not ignore the key,
+//! because it limits or forbids, let `needs_format` return the new format where the key is set.
 
 mod agents;
 mod budget;
@@ -44,7 +44,7 @@ pub(crate) use triggers::StoredSpec;
 
 pub(crate) type BoxError = Box<dyn std::error::Error + Send + Sync>;
 
-/// A document as a row holds it.
+/// A document in the form in which a row stores it.
 pub(crate) trait Document: Serialize + DeserializeOwned {
     /// The domain type, with which the program makes decisions.
     type Domain;
@@ -56,10 +56,10 @@ pub(crate) trait Document: Serialize + DeserializeOwned {
     ///
     /// # Errors
     ///
-    /// If a stored value is corrupt.
+    /// Returns an error if a stored value is corrupt.
     fn into_domain(self) -> Result<Self::Domain, BoxError>;
 
-    /// Returns the lowest format whose servers honour the document. Override it if a key must not be ignored.
+    /// Returns the lowest format whose servers support the document. Override it if a key must not be ignored.
     fn needs_format(&self) -> i64 {
         BASE_FORMAT
     }
@@ -82,12 +82,12 @@ pub(crate) fn read_optional<D: Document>(
     domain.map_err(|source| row.corrupt_value(column, source).into())
 }
 
-/// Returns the lowest format whose servers honour a document.
+/// Returns the lowest format whose servers support a document.
 pub(crate) fn needs_format_of<D: Document>(domain: &D::Domain) -> i64 {
     D::of(domain).needs_format()
 }
 
-/// Returns the lowest format whose servers honour the documents of a row.
+/// Returns the lowest format whose servers support the documents of a row.
 pub(crate) fn needs_format(row: &Row) -> Result<i64, Error> {
     Ok(row.get("needs_format")?)
 }
@@ -104,11 +104,11 @@ pub(crate) fn none_if_newer_format<T>(
     }
 }
 
-/// Refuses to act on documents that this program does not honour.
+/// Checks that this program supports documents that need a format.
 ///
 /// # Errors
 ///
-/// [`Error::NewerFormat`] if the documents need a later format.
+/// Returns [`Error::NewerFormat`] if the documents need a later format.
 pub(crate) fn require_supported(what: &'static str, name: &str, needed: i64) -> Result<(), Error> {
     if supports_format(needed) {
         Ok(())
@@ -122,7 +122,7 @@ pub(crate) fn require_supported(what: &'static str, name: &str, needed: i64) -> 
 pub(crate) struct StoredDocument {
     /// The JSON.
     pub(crate) value: Value,
-    /// The lowest format whose servers honour the document.
+    /// The lowest format whose servers support the document.
     pub(crate) needs_format: i64,
 }
 
@@ -146,7 +146,7 @@ pub(crate) fn to_json<D: Document>(document: &D) -> Value {
 ///
 /// # Errors
 ///
-/// If the document in `row` is corrupt.
+/// Returns an error if the document in `row` is corrupt.
 pub(crate) fn rewrite<D: Document>(
     domain: &D::Domain,
     row: &Row,

@@ -24,7 +24,7 @@ struct DocumentKind {
     name: &'static str,
     schema: Value,
     examples: Vec<Value>,
-    /// Reads a document and writes it in its own place.
+    /// Reads a document and rewrites it.
     rewrite: fn(&Value) -> Result<Value, BoxError>,
 }
 
@@ -47,7 +47,7 @@ impl DocumentKind {
     }
 }
 
-/// Every stored document, once for each place in which it has a schema of its own.
+/// Returns every stored document, once for each column in which it has a schema of its own.
 fn kinds() -> Vec<DocumentKind> {
     vec![
         DocumentKind::of::<StoredPolicies>("policies", &[policies()]),
@@ -69,7 +69,7 @@ fn kinds() -> Vec<DocumentKind> {
     ]
 }
 
-// The examples name every field, so that a new one does not compile before it is in a snapshot.
+// The examples name every field, so that a new field does not compile before it is in a snapshot.
 
 fn policies() -> Policies {
     let windows = vec!["22:00-06:00".parse().unwrap()];
@@ -224,8 +224,8 @@ fn read_snapshot(format: i64, name: &str) -> Option<Value> {
     Some(serde_json::from_str(&text).unwrap())
 }
 
-/// Writes the snapshot of the present format if that is asked for. One that is there is never written again, because
-/// servers with that format may run somewhere.
+/// Writes the snapshot of the present format if `MATINS_UPDATE` is set. Never overwrites a snapshot, because servers
+/// with that format may be in use.
 fn write_missing_snapshot(kind: &DocumentKind) {
     let file = snapshot_file(DOCUMENT_FORMAT, kind.name);
     if option_env!("MATINS_UPDATE").is_some() && !file.exists() {
@@ -243,8 +243,8 @@ fn stored_document_change_without_new_format_is_detected() {
         assert_eq!(
             read_snapshot(DOCUMENT_FORMAT, kind.name),
             Some(kind.snapshot()),
-            "the stored document `{}` is not what {} says: raise `FORMAT`, and write the snapshot of the new format \
-             with MATINS_UPDATE=1",
+            "the stored document `{}` differs from {}: raise `DOCUMENT_FORMAT`, and write the snapshot of the new \
+             format with MATINS_UPDATE=1",
             kind.name,
             file.display()
         );
@@ -277,9 +277,9 @@ fn assert_contains(whole: &Value, part: &Value, path: &str) {
     if let (Value::Object(whole), Value::Object(part)) = (whole, part) {
         for (key, value) in part {
             let path = format!("{path}.{key}");
-            let there = whole.get(key);
+            let found = whole.get(key);
             assert_contains(
-                there.unwrap_or_else(|| panic!("{path} is lost")),
+                found.unwrap_or_else(|| panic!("{path} is lost")),
                 value,
                 &path,
             );
@@ -292,7 +292,7 @@ fn assert_contains(whole: &Value, part: &Value, path: &str) {
 /// Keys whose values are free-form maps: each key in them is known.
 const FREE_FORM_KEYS: [&str; 3] = ["env", "settings", "values"];
 
-/// Adds keys that no program knows to each object.
+/// Adds keys that this program does not know to each object.
 fn with_later_keys(document: &Value) -> Value {
     match document {
         Value::Object(object) => {
@@ -348,7 +348,7 @@ fn edit_keeps_unknown_keys_of_remaining_objects() {
     assert_eq!(
         written["precheck"],
         Value::Null,
-        "what is removed goes whole"
+        "a removed object loses its unknown keys too"
     );
 }
 

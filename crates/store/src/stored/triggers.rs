@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{BoxError, Document};
 
-/// The schedule of a trigger, as a row holds it. A new kind of trigger raises what the document needs,
+/// The schedule of a trigger, as a row holds it. A new kind of trigger must raise the format that the document needs,
 /// because a server that does not know the kind cannot tell when it fires.
 #[derive(Debug, Serialize, Deserialize)]
 #[cfg_attr(test, derive(utoipa::ToSchema))]

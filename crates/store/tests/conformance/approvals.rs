@@ -1,9 +1,10 @@
-//! Approvals: asked by one attempt, decided once, in time, and void with the attempt.
+//! Approvals: one attempt requests an approval, a person decides it once and in time, and it becomes void with the
+//! attempt.
 
 use std::time::Duration;
 
 use model::{
-    ApprovalId, RunId, SessionId, TokenId, WorkerId,
+    ApprovalId, TokenId, WorkerId,
     approval::{Approval, ApprovalStatus, Decider, RequestedPermission},
     event::{ApprovalChange, Change},
     notification::NotificationKind,
@@ -14,16 +15,15 @@ use model::{
 };
 use serde_json::json;
 use store::{ApprovalFilter, Error, FeedEvent, Page, Scope};
-use testkit::clock::SeededEntropy;
 use uuid::Uuid;
 
 use crate::{
-    event_summary::{approval_state, subject_id, summary},
+    event_summary::{subject_id, summary},
     fixtures::TestStore,
-    stage::{Stage, store_over, unique},
+    stage::{Stage, store_over},
 };
 
-/// What the agents of these tests ask for.
+/// Returns the permission that the agents of these tests request.
 pub(crate) fn question(title: &str) -> RequestedPermission {
     RequestedPermission::new(
         "execute",
@@ -33,89 +33,11 @@ pub(crate) fn question(title: &str) -> RequestedPermission {
     )
 }
 
-/// Somebody with a token.
+/// Returns a person with a token.
 pub(crate) fn decider(name: &str) -> Decider {
     Decider {
         token: Some(TokenId::from_uuid(Uuid::from_u128(77))),
         name: name.into(),
-    }
-}
-
-impl Stage {
-    pub(crate) fn approval_id(&self) -> ApprovalId {
-        ApprovalId::generate(self.now(), &SeededEntropy::new(unique()))
-    }
-
-    /// A run whose turn is under way, in a session of its own.
-    pub(crate) async fn running_turn(&self) -> (SessionId, RunId) {
-        let session = self.session().await;
-        let run = self.send_message(session, "hello").await.run_id;
-        self.start(run).await;
-        (session, run)
-    }
-
-    async fn request_approval_as(
-        &self,
-        worker: &WorkerId,
-        run: RunId,
-        id: ApprovalId,
-    ) -> WriteOutcome {
-        let deadline = self.now() + Duration::from_mins(10);
-        let question = question("rm -rf x");
-        let asked = self
-            .store
-            .request_approval(run, worker, id, &question, deadline, self.now());
-        asked.await.unwrap()
-    }
-
-    /// Asks for a permission for ten minutes.
-    pub(crate) async fn request_approval(&self, run: RunId) -> ApprovalId {
-        let id = self.approval_id();
-        assert_eq!(
-            self.request_approval_as(&self.worker, run, id).await,
-            WriteOutcome::Committed
-        );
-        id
-    }
-
-    pub(crate) async fn decide(&self, id: ApprovalId, verdict: Verdict) -> Result<Approval, Error> {
-        let by = decider("ci");
-        let decided = self
-            .store
-            .decide_approval(self.tenant, id, verdict, &by, None, self.now());
-        decided.await
-    }
-
-    pub(crate) async fn approval(&self, id: ApprovalId) -> Approval {
-        self.store.approval(self.scope(), id).await.unwrap()
-    }
-
-    pub(crate) async fn approval_status(&self, id: ApprovalId) -> ApprovalStatus {
-        self.approval(id).await.status()
-    }
-
-    /// The state that a refused decision names.
-    pub(crate) async fn refused_state(&self, id: ApprovalId, verdict: Verdict) -> String {
-        match self.decide(id, verdict).await {
-            Err(Error::Refused(refused)) => refused.state,
-            other => panic!("{other:?}"),
-        }
-    }
-
-    /// What the log of a session says of approvals: which, and its state.
-    pub(crate) async fn approval_events(&self, session: SessionId) -> Vec<(String, String)> {
-        let events = self.store.events(self.scope(), session, 0, 1000);
-        let events = events.await.unwrap().into_iter();
-        events
-            .filter_map(|event| match event.change {
-                Change::Approval {
-                    approval_id,
-                    change,
-                    ..
-                } => Some((approval_id.to_string(), approval_state(&change).to_owned())),
-                _ => None,
-            })
-            .collect()
     }
 }
 
@@ -139,17 +61,17 @@ pub(crate) async fn approval_request_without_running_turn_is_fenced(db: &TestSto
         stage.request_approval_as(&stage.worker, run, id).await,
         WriteOutcome::Committed
     );
-    let asked = stage.approval(id).await;
-    assert_eq!(asked.request, question("rm -rf x"));
-    assert_eq!((asked.session_id, asked.run_id), (session, run));
-    assert_eq!(asked.deadline_at, stage.now() + Duration::from_mins(10));
-    // Whoever does not know whether it was asked asks again.
+    let approval = stage.approval(id).await;
+    assert_eq!(approval.request, question("rm -rf x"));
+    assert_eq!((approval.session_id, approval.run_id), (session, run));
+    assert_eq!(approval.deadline_at, stage.now() + Duration::from_mins(10));
+    // A worker that does not know whether its request was committed repeats it.
     assert_eq!(
         stage.request_approval_as(&stage.worker, run, id).await,
         WriteOutcome::Committed
     );
-    let told = [(id.to_string(), "pending".to_owned())];
-    assert_eq!(stage.approval_events(session).await, told);
+    let events = [(id.to_string(), "pending".to_owned())];
+    assert_eq!(stage.approval_events(session).await, events);
 
     stage.succeed(run).await;
     let late = stage.approval_id();
@@ -193,10 +115,10 @@ pub(crate) async fn approval_is_decided_once(db: &TestStore) {
         assert_eq!(stage.refused_state(denied, verdict).await, "denied");
     }
     assert_eq!(stage.approval(allowed).await, decided);
-    // The same request, asked once more, is another one.
+    // A second request of the same permission is a separate approval.
     assert_eq!(stage.approval_status(waits).await, ApprovalStatus::Pending);
-    let told = stage.approval_events(session).await;
-    let states: Vec<_> = told.iter().map(|(_, state)| state.as_str()).collect();
+    let events = stage.approval_events(session).await;
+    let states: Vec<_> = events.iter().map(|(_, state)| state.as_str()).collect();
     assert_eq!(
         states,
         ["pending", "pending", "pending", "allowed", "denied"]
@@ -216,7 +138,7 @@ pub(crate) async fn decision_at_approval_deadline_is_refused(db: &TestStore) {
         .set(deadline.saturating_sub(Duration::from_micros(1)));
     stage.decide(early, Verdict::Allow).await.unwrap();
     stage.clock.set(deadline);
-    // Nobody has noticed yet.
+    // The worker has not expired the approval yet.
     assert_eq!(stage.refused_state(late, Verdict::Allow).await, "expired");
     assert_eq!(stage.approval_status(late).await, ApprovalStatus::Pending);
 }
@@ -229,11 +151,11 @@ pub(crate) async fn undecided_approval_expires_at_deadline(db: &TestStore) {
     let decided = stage.request_approval(run).await;
     let unnoticed = stage.request_approval(other).await;
     stage.decide(decided, Verdict::Allow).await.unwrap();
-    // Whoever waits knows by itself that its patience is over.
+    // The waiting worker notices the deadline by itself.
     let expire = |id| stage.store.expire_approval(id, stage.now());
     assert_eq!(expire(waiter).await.unwrap(), ApprovalStatus::Expired);
     assert_eq!(expire(waiter).await.unwrap(), ApprovalStatus::Expired);
-    // A decision that came before that stands.
+    // An earlier decision stays.
     assert_eq!(expire(decided).await.unwrap(), ApprovalStatus::Allowed);
 
     assert_eq!(
@@ -258,9 +180,9 @@ pub(crate) async fn undecided_approval_expires_at_deadline(db: &TestStore) {
         stage.refused_state(unnoticed, Verdict::Deny).await,
         "expired"
     );
-    let told = stage.approval_events(session).await;
+    let events = stage.approval_events(session).await;
     assert_eq!(
-        told[2..],
+        events[2..],
         [
             (decided.to_string(), "allowed".to_owned()),
             (waiter.to_string(), "expired".to_owned()),
@@ -304,7 +226,7 @@ pub(crate) async fn end_or_cancel_of_attempt_voids_its_approvals(db: &TestStore)
         .position(|it| summary(&it.change) == "run succeeded");
     assert!(void.unwrap() < end.unwrap(), "{events:#?}");
 
-    // One that is to be called off hears no answer any more, though its turn has not ended.
+    // A run that is being cancelled receives no decision, although its turn has not ended.
     let (session, run) = stage.running_turn().await;
     let waits = stage.request_approval(run).await;
     let cancelled = stage
@@ -318,8 +240,8 @@ pub(crate) async fn end_or_cancel_of_attempt_voids_its_approvals(db: &TestStore)
         stage.request_approval_as(&stage.worker, run, late).await,
         WriteOutcome::Fenced
     );
-    let told = stage.approval_events(session).await;
-    assert_eq!(told.last().unwrap().1, "void");
+    let events = stage.approval_events(session).await;
+    assert_eq!(events.last().unwrap().1, "void");
 
     let (_, run) = stage.running_turn().await;
     let waits = stage.request_approval(run).await;
@@ -339,13 +261,16 @@ pub(crate) async fn attempt_after_stall_requests_new_approval(db: &TestStore) {
     stage.store.promote_due(stage.now()).await.unwrap();
     let next = next.id;
     stage.start(next).await;
-    let anew = stage.request_approval(next).await;
+    let new_approval = stage.request_approval(next).await;
 
-    // Whoever answers the old one changes nothing, and says nothing of the new one.
+    // A decision on the old approval changes nothing, and does not decide the new one.
     assert_eq!(stage.refused_state(waits, Verdict::Allow).await, "void");
     assert_eq!(stage.approval_status(waits).await, ApprovalStatus::Void);
-    assert_eq!(stage.approval_status(anew).await, ApprovalStatus::Pending);
-    // Nor does the worker that was lost.
+    assert_eq!(
+        stage.approval_status(new_approval).await,
+        ApprovalStatus::Pending
+    );
+    // The lost worker cannot request an approval either.
     let late = stage.approval_id();
     assert_eq!(
         stage.request_approval_as(&stage.worker, run, late).await,
@@ -357,7 +282,7 @@ pub(crate) async fn attempt_after_stall_requests_new_approval(db: &TestStore) {
         .await
         .unwrap();
     assert_eq!(expired, ApprovalStatus::Void);
-    let allowed = stage.decide(anew, Verdict::Allow).await.unwrap();
+    let allowed = stage.decide(new_approval, Verdict::Allow).await.unwrap();
     assert_eq!((allowed.session_id, allowed.run_id), (session, next));
 }
 
@@ -404,10 +329,10 @@ pub(crate) async fn approvals_are_listed_by_session_automation_run_and_state(db:
     let key = "web:1";
     let session = stage.keyed_session(Some(key)).await;
     let automation = stage.bound_automation("standup", key).await;
-    let said = stage.send_message(session, "hello").await.run_id;
-    stage.start(said).await;
-    let of_person = stage.request_approval(said).await;
-    stage.succeed(said).await;
+    let message_run = stage.send_message(session, "hello").await.run_id;
+    stage.start(message_run).await;
+    let of_person = stage.request_approval(message_run).await;
+    stage.succeed(message_run).await;
     let fired = stage.fire(automation).await.run_id;
     stage.start(fired).await;
     stage.advance_seconds(1);
@@ -419,7 +344,7 @@ pub(crate) async fn approvals_are_listed_by_session_automation_run_and_state(db:
     let list = async |filter: ApprovalFilter, page: Page<ApprovalId>| {
         let found = stage.store.approval_page(stage.tenant, filter, page);
         let found = found.await.unwrap();
-        found.iter().map(|one| one.id).collect::<Vec<_>>()
+        found.iter().map(|approval| approval.id).collect::<Vec<_>>()
     };
     let all = ApprovalFilter::default();
     let pending = ApprovalFilter {
@@ -439,7 +364,7 @@ pub(crate) async fn approvals_are_listed_by_session_automation_run_and_state(db:
         ..all
     };
     let nobodys = ApprovalFilter {
-        run: Some(said),
+        run: Some(message_run),
         automation: Some(automation),
         ..all
     };
@@ -486,7 +411,7 @@ pub(crate) async fn approval_request_and_decision_are_in_feed_and_notices(db: &T
     stage.start(fired).await;
     let id = stage.request_approval(fired).await;
     stage.decide(id, Verdict::Deny).await.unwrap();
-    // The feed shows what was committed once no transaction is under way that began before, in whatever test.
+    // The feed shows an event only once all transactions that began earlier have ended, in all tests.
     let events = loop {
         let page = stage
             .store
@@ -519,7 +444,7 @@ pub(crate) async fn approval_request_and_decision_are_in_feed_and_notices(db: &T
 
     let requested = events[0].clone();
     let notices = stage.store.notices(stage.tenant, events).await.unwrap();
-    assert_eq!(notices.len(), 1, "what was decided is not asked");
+    assert_eq!(notices.len(), 1, "a decided approval is not announced");
     assert_eq!(notices[0].kind, NotificationKind::ApprovalRequested);
     assert_eq!(notices[0].event, requested);
     assert_eq!(notices[0].run.as_ref().unwrap().id, fired);
@@ -531,7 +456,7 @@ pub(crate) async fn approval_decision_of_other_process_wakes_subscriber(db: &Tes
     let (session, run) = stage.running_turn().await;
     let id = stage.request_approval(run).await;
     let mut changes = stage.store.changes();
-    // What changed before.
+    // The first notification covers all earlier changes.
     assert!(changes.next().await.everything);
     let second = store_over(&store::open(&db.location()).await.unwrap());
     let by = decider("elsewhere");
@@ -545,8 +470,8 @@ pub(crate) async fn approval_decision_of_other_process_wakes_subscriber(db: &Tes
             }
         }
     };
-    // The safety net comes every five seconds: this comes well before.
+    // The fallback poll comes every five seconds. This notification must come earlier.
     let woken = tokio::time::timeout(Duration::from_secs(2), woken).await;
-    assert!(woken.is_ok(), "nobody was woken");
+    assert!(woken.is_ok(), "the subscription was not woken");
     assert_eq!(stage.approval_status(id).await, ApprovalStatus::Allowed);
 }

@@ -1,4 +1,4 @@
-//! What nobody looked at in time: a row of its own, and nobody else held up.
+//! Missed instants: their own row, and no effect on other work.
 
 use model::{policy::SessionMode, run::RunStatus};
 use store::{FireReport, Scope, params};
@@ -14,7 +14,7 @@ pub(crate) async fn backlog_before_pause_or_deletion_is_recorded_as_missed(db: &
         let automation = stage
             .automation_with_triggers(name, SessionMode::Fresh, &[hourly()])
             .await;
-        // Nobody looked for three hours, and then somebody held it.
+        // The scheduler did not poll for three hours, and then a transaction held the lock.
         stage.advance_seconds(3 * 60 * 60);
         let (scope, now) = (stage.scope(), stage.now());
         if deleted {
@@ -80,12 +80,12 @@ pub(crate) async fn corrupt_automation_can_be_deleted(db: &TestStore) {
     assert_eq!(
         stage.status(first).await,
         RunStatus::Cancelled,
-        "what waited is called off"
+        "the waiting run is cancelled"
     );
     stage.clock.set(at("2026-05-04T10:00:00Z"));
     assert_eq!(stage.fire_due().await, FireReport::default());
     // The seat is free again.
-    let said = stage.send_message(session, "hello").await.run_id;
-    stage.start(said).await;
-    stage.succeed(said).await;
+    let message_run = stage.send_message(session, "hello").await.run_id;
+    stage.start(message_run).await;
+    stage.succeed(message_run).await;
 }

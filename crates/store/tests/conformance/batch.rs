@@ -1,4 +1,4 @@
-//! What many ask for at one time, and one transaction does.
+//! Group commit: concurrent requests share one transaction.
 
 use futures::future::join_all;
 use model::{SessionId, WorkerId, session::SessionEvent, turn::WriteOutcome};
@@ -23,15 +23,15 @@ pub(crate) async fn failed_message_in_batch_fails_alone(db: &TestStore) {
     complete.await.unwrap();
     let missing = SessionId::from_uuid(uuid::Uuid::from_u128(7));
     let all = sessions.iter().chain([&closed, &missing]).cycle().take(70);
-    let said = all.map(async |session| {
-        let said = stage
+    let replies = all.map(async |session| {
+        let reply = stage
             .store
             .send_message(stage.tenant, *session, None, "Words", now)
             .await;
-        (*session, said)
+        (*session, reply)
     });
-    for (session, said) in join_all(said).await {
-        match said {
+    for (session, reply) in join_all(replies).await {
+        match reply {
             Ok(_) => assert!(sessions.contains(&session)),
             Err(Error::Refused(_)) => assert_eq!(session, closed),
             Err(Error::NotFound { .. }) => assert_eq!(session, missing),
@@ -59,7 +59,7 @@ pub(crate) async fn finish_by_other_worker_in_same_batch_is_fenced(db: &TestStor
     let stranger = WorkerId::from_stored("elsewhere-1-00000001".into());
     let (theirs, own, again) = (answer("Theirs"), answer("Own"), answer("Again"));
     let now = stage.now();
-    // All three ask before anybody is served.
+    // All three are submitted before the first transaction begins.
     let ends = [
         (&stranger, &theirs),
         (&stage.worker, &own),

@@ -26,13 +26,13 @@ pub(crate) async fn begin_of_unclaimed_or_foreign_run_is_fenced(db: &TestStore) 
     );
     stage.claim().await;
     let other = WorkerId::from_stored("host-2-bbbbbbbb".into());
-    let begun = stage.store.begin(run, &other, stage.instance, stage.now());
-    assert!(matches!(begun.await.unwrap(), StartReply::Fenced));
+    let reply = stage.store.begin(run, &other, stage.instance, stage.now());
+    assert!(matches!(reply.await.unwrap(), StartReply::Fenced));
     assert!(stage.transcript(session).await.is_empty());
     assert!(matches!(stage.begin(run).await, StartReply::Started(_)));
     assert!(
         matches!(stage.begin(run).await, StartReply::Fenced),
-        "begun before"
+        "already begun"
     );
     let nobody = model::RunId::from_uuid(crate::fixtures::id());
     assert!(matches!(stage.begin(nobody).await, StartReply::Fenced));
@@ -70,11 +70,11 @@ pub(crate) async fn begin_on_instance_without_memory_is_refused(db: &TestStore) 
     stage.start(first).await;
     stage.succeed(first).await;
     stage.claim().await;
-    let begun = stage
+    let reply = stage
         .store
         .begin(second, &stage.worker, instance(2), stage.now());
-    let StartReply::Refused(failure) = begun.await.unwrap() else {
-        panic!("it began on another instance");
+    let StartReply::Refused(failure) = reply.await.unwrap() else {
+        panic!("the turn began on another instance");
     };
     assert_eq!(failure.kind, FailureKind::InstanceGone);
     assert_eq!(stage.status(second).await, Failed);
@@ -167,14 +167,14 @@ pub(crate) async fn first_completed_turn_pins_seat_to_instance(db: &TestStore) {
     assert_eq!(pinned().await, None);
     stage.start(first).await;
     assert_eq!(pinned().await, Some(stage.instance));
-    // No turn has ended yet: a retry may go elsewhere.
+    // No turn has ended yet, so a retry may run on another instance.
     stage.fail(first, FailureKind::SignIn).await;
     assert_eq!(pinned().await, None);
     let second = stage.send_message(session, "two").await.run_id;
     stage.start(second).await;
     stage.succeed(second).await;
     assert_eq!(pinned().await, Some(stage.instance));
-    // From now on it is the seat's, whatever becomes of later turns.
+    // From now on the seat is pinned, whatever the results of later turns.
     let third = stage.send_message(session, "three").await.run_id;
     stage.start(third).await;
     stage.fail(third, FailureKind::SignIn).await;

@@ -1,10 +1,8 @@
-//! Budgets: what is counted, what is refused before a turn, and what follows where one is used up.
+//! Budgets: the counted usage, the refusal before a turn, and the consequences of a used-up budget.
 
 use model::{
-    AutomationId, RunId,
     automation::AutomationState,
     budget::{Account, Budget, RunUsage},
-    entity::Automation,
     outcome::{FailureKind, Outcome},
     policy::SessionMode,
     run::RunStatus,
@@ -17,7 +15,7 @@ use crate::{
     stage::{Stage, answer, at, failed, hourly},
 };
 
-fn budget(limits: &[&str]) -> Budget {
+pub(crate) fn budget(limits: &[&str]) -> Budget {
     let mut budget = Budget::default();
     for limit in limits {
         budget.set(limit.parse().unwrap()).unwrap();
@@ -25,7 +23,7 @@ fn budget(limits: &[&str]) -> Budget {
     budget
 }
 
-/// What an agent reports that has used so much.
+/// Returns the usage report of an agent.
 fn usage(tokens: u64, micros: u64, currency: &str) -> Value {
     json!({
         "used": tokens, "size": 1000, "cost": { "amount": 0.5, "currency": currency },
@@ -34,87 +32,15 @@ fn usage(tokens: u64, micros: u64, currency: &str) -> Value {
     })
 }
 
-/// An end by an answer that has used so much.
-fn answer_using(tokens: u64, micros: u64) -> TurnResult {
+/// Returns the end of a turn with an answer and this usage.
+pub(crate) fn answer_using(tokens: u64, micros: u64) -> TurnResult {
     TurnResult {
         usage: Some(usage(tokens, micros, "USD")),
         ..answer("Done.")
     }
 }
 
-impl Stage {
-    /// Makes an automation with a budget.
-    async fn automation_with_budget(
-        &self,
-        name: &str,
-        mode: SessionMode,
-        limits: &[&str],
-    ) -> AutomationId {
-        let mut new = self.new_automation(name, mode);
-        new.policies.budget = budget(limits);
-        self.create(&new).await
-    }
-
-    async fn limit_tenant(&self, limits: &[&str]) {
-        let budget = budget(limits);
-        let set = self
-            .store
-            .set_tenant_budget(self.tenant, None, &budget, self.now());
-        set.await.unwrap();
-    }
-
-    async fn read_automation(&self, id: AutomationId) -> Automation {
-        self.store.automation(self.scope(), id).await.unwrap()
-    }
-
-    async fn automation_usage(&self, id: AutomationId) -> Account {
-        let scope = self.scope();
-        let found = self.store.automation_usage(scope, id, self.now());
-        found.await.unwrap()
-    }
-
-    async fn tenant_usage(&self) -> Account {
-        let (scope, tenant) = (self.scope(), self.tenant);
-        let found = self.store.tenant_usage(scope, tenant, self.now());
-        found.await.unwrap()
-    }
-
-    async fn record_usage(&self, run: RunId, usage: &Value) -> Option<model::budget::Accounts> {
-        let spent = self
-            .store
-            .record_usage(run, &self.worker, usage, self.now());
-        spent.await.unwrap()
-    }
-
-    async fn resume(&self, id: AutomationId) {
-        let resumed = self.store.resume_automation(self.scope(), id, self.now());
-        resumed.await.unwrap();
-    }
-
-    /// Fires an automation and takes a turn that uses so much.
-    pub(crate) async fn turn_using(&self, id: AutomationId, tokens: u64, micros: u64) -> RunId {
-        let run = self.fire(id).await.run_id;
-        self.start(run).await;
-        self.end(run, &answer_using(tokens, micros)).await;
-        run
-    }
-
-    /// Claims a run whose turn is then not to begin.
-    async fn claim_and_begin(&self, run: RunId) -> StartReply {
-        assert_eq!(self.claim().await, Some(run));
-        self.begin(run).await
-    }
-
-    /// Fails unless an automation has paused itself, and said this.
-    async fn assert_paused_by_budget(&self, id: AutomationId, said: &str) {
-        let found = self.read_automation(id).await;
-        assert_eq!(found.state, AutomationState::Paused);
-        assert_eq!(found.pause_reason.as_deref(), Some("budget"));
-        assert_eq!(found.attention.unwrap(), format!("paused itself: {said}"));
-    }
-}
-
-/// Tokens, dollars' millionths and turns of a day and of its month.
+/// Returns the tokens, the cost in millionths of a dollar, and the turns of a day and of its month.
 fn usage_sums(account: &Account) -> [(u64, u64, u64); 2] {
     [&account.day, &account.month].map(|used| {
         let micros = used.cost.get("USD").copied().unwrap_or(0);
@@ -155,7 +81,7 @@ pub(crate) async fn run_over_budget_is_deferred_until_next_period(db: &TestStore
     for _ in 0..2 {
         stage.turn_using(id, 1, 0).await;
     }
-    // All that is allowed is used, and nothing beyond it was asked for.
+    // The whole budget is used, but no further run has been refused.
     assert_eq!(
         stage.read_automation(id).await.state,
         AutomationState::Enabled
@@ -165,14 +91,14 @@ pub(crate) async fn run_over_budget_is_deferred_until_next_period(db: &TestStore
         stage.claim_and_begin(run).await,
         StartReply::Deferred
     ));
-    let said = "the automation's budget of 2 turns a day is used up until 2026-05-05T00:00:00Z";
-    stage.assert_paused_by_budget(id, said).await;
+    let message = "the automation's budget of 2 turns a day is used up until 2026-05-05T00:00:00Z";
+    stage.assert_paused_by_budget(id, message).await;
     let waiting = stage.run(run).await;
     assert_eq!(waiting.status(), RunStatus::Deferred);
     assert_eq!(waiting.state.not_before(), Some(at(MIDNIGHT)));
     assert_eq!(waiting.state.reason(), Some("budget"));
-    assert_eq!(waiting.state.message(), Some(said));
-    // Nothing is due while it is paused, and nothing starts before the day is over.
+    assert_eq!(waiting.state.message(), Some(message));
+    // Nothing is due while the automation is paused, and nothing starts before the end of the day.
     stage.clock.set(at("2026-05-04T23:59:59Z"));
     stage.fire_due().await;
     stage.assert_nothing_promotable().await;
@@ -180,8 +106,11 @@ pub(crate) async fn run_over_budget_is_deferred_until_next_period(db: &TestStore
     stage.clock.set(at(MIDNIGHT));
     stage.assert_nothing_promotable().await;
     stage.start(run).await;
-    let begun = stage.run(run).await;
-    assert_eq!((begun.state.reason(), begun.state.message()), (None, None));
+    let started = stage.run(run).await;
+    assert_eq!(
+        (started.state.reason(), started.state.message()),
+        (None, None)
+    );
     assert_eq!(
         usage_sums(&stage.automation_usage(id).await),
         [(0, 0, 1), (2, 0, 3)]
@@ -194,16 +123,17 @@ pub(crate) async fn automation_resumed_before_next_period_pauses_again(db: &Test
         .automation_with_budget("report", SessionMode::Continuous, &["100 tokens/day"])
         .await;
     stage.turn_using(id, 100, 0).await;
-    let said = "the automation's budget of 100 tokens a day is used up until 2026-05-05T00:00:00Z";
-    stage.assert_paused_by_budget(id, said).await;
+    let message =
+        "the automation's budget of 100 tokens a day is used up until 2026-05-05T00:00:00Z";
+    stage.assert_paused_by_budget(id, message).await;
     stage.resume(id).await;
     let run = stage.fire(id).await.run_id;
     assert!(matches!(
         stage.claim_and_begin(run).await,
         StartReply::Deferred
     ));
-    stage.assert_paused_by_budget(id, said).await;
-    // What waits may begin again at once where somebody resumes it, and looks again.
+    stage.assert_paused_by_budget(id, message).await;
+    // After a resume, the waiting run may be claimed again, and its budget is checked again.
     stage.advance_seconds(60);
     stage.resume(id).await;
     stage.assert_nothing_promotable().await;
@@ -211,7 +141,7 @@ pub(crate) async fn automation_resumed_before_next_period_pauses_again(db: &Test
         stage.claim_and_begin(run).await,
         StartReply::Deferred
     ));
-    stage.assert_paused_by_budget(id, said).await;
+    stage.assert_paused_by_budget(id, message).await;
     stage.clock.set(at(MIDNIGHT));
     stage.resume(id).await;
     stage.assert_nothing_promotable().await;
@@ -221,7 +151,7 @@ pub(crate) async fn automation_resumed_before_next_period_pauses_again(db: &Test
 pub(crate) async fn usage_equal_to_limit_exhausts_budget(db: &TestStore) {
     let stage = Stage::setup(db).await;
     let day = "2026-05-05T00:00:00Z";
-    for (name, limits, tokens, micros, said) in [
+    for (name, limits, tokens, micros, message) in [
         ("a", "100 tokens/day", 99, 0, None),
         (
             "b",
@@ -246,9 +176,9 @@ pub(crate) async fn usage_equal_to_limit_exhausts_budget(db: &TestStore) {
             .await;
         let run = stage.turn_using(id, tokens, micros).await;
         assert_eq!(stage.status(run).await, RunStatus::Succeeded);
-        if let Some((limit, until)) = said {
-            let said = format!("the automation's budget of {limit} is used up until {until}");
-            stage.assert_paused_by_budget(id, &said).await;
+        if let Some((limit, until)) = message {
+            let message = format!("the automation's budget of {limit} is used up until {until}");
+            stage.assert_paused_by_budget(id, &message).await;
         } else {
             let state = stage.read_automation(id).await.state;
             assert_eq!(state, AutomationState::Enabled, "{name}");
@@ -264,8 +194,8 @@ pub(crate) async fn usage_equal_to_limit_exhausts_budget(db: &TestStore) {
         AutomationState::Enabled
     );
     stage.turn_using(id, 100, 0).await;
-    let said = "the automation's budget of 100 tokens a run is used up";
-    stage.assert_paused_by_budget(id, said).await;
+    let message = "the automation's budget of 100 tokens a run is used up";
+    stage.assert_paused_by_budget(id, message).await;
 }
 
 pub(crate) async fn run_stopped_by_budget_pauses_automation_and_is_not_retried(db: &TestStore) {
@@ -286,7 +216,7 @@ pub(crate) async fn run_stopped_by_budget_pauses_automation_and_is_not_retried(d
     let ended = stage.run(run).await;
     assert_eq!(ended.state.reason(), Some("budget"));
     assert_eq!(stage.attempts(run).await.len(), 1);
-    // One that is cut off at midnight has nothing left that it has reached.
+    // A turn that is stopped just before midnight finds no used-up budget at its end. Its failure becomes the reason.
     let late = stage.automation("late", SessionMode::Fresh).await;
     let run = stage.fire(late).await.run_id;
     stage.start(run).await;
@@ -306,7 +236,7 @@ pub(crate) async fn repeated_usage_reports_are_counted_once(db: &TestStore) {
         assert_eq!(left.accounts[0].day.tokens, 40);
         assert_eq!(left.counted.tokens, 40);
     }
-    // A report that was overtaken takes nothing back.
+    // An outdated report does not reduce the counted usage.
     stage.record_usage(run, &usage(60, 5, "USD")).await.unwrap();
     let left = stage.record_usage(run, &usage(40, 5, "USD")).await.unwrap();
     assert_eq!((left.accounts[0].day.tokens, left.counted.tokens), (60, 60));
@@ -337,15 +267,18 @@ pub(crate) async fn concurrent_turns_are_all_counted_against_budget(db: &TestSto
         usage_sums(&stage.automation_usage(id).await),
         [(30, 3, 2); 2]
     );
-    // One turn is left of the tenant's budget, and two ask for it.
+    // The tenant's budget allows one more turn, and two runs compete for it.
     stage.limit_tenant(&["3 turns/day"]).await;
     let next = stage.automation("next", SessionMode::Fresh).await;
     let runs = [stage.fire(id).await.run_id, stage.fire(next).await.run_id];
     assert_eq!(stage.claim_all(2).await.len(), 2);
     let (one, other) = tokio::join!(stage.begin(runs[0]), stage.begin(runs[1]));
-    let begun = [&one, &other].map(|begun| matches!(begun, StartReply::Started(_)));
-    let held = [&one, &other].map(|begun| matches!(begun, StartReply::Deferred));
-    assert_eq!((begun[0] ^ begun[1], held[0] ^ held[1]), (true, true));
+    let started = [&one, &other].map(|started| matches!(started, StartReply::Started(_)));
+    let deferred = [&one, &other].map(|started| matches!(started, StartReply::Deferred));
+    assert_eq!(
+        (started[0] ^ started[1], deferred[0] ^ deferred[1]),
+        (true, true)
+    );
     let pair = [id, next];
     let mut paused = 0;
     for (id, held) in pair.into_iter().zip(held) {
@@ -369,16 +302,16 @@ pub(crate) async fn usage_reported_by_lost_worker_stays_counted(db: &TestStore) 
     stage.advance_seconds(200);
     assert_eq!(stage.stall().await, [run]);
     assert_eq!(stage.automation_usage(id).await.day.tokens, 55);
-    // The next attempt goes on with the agent's session as it was last heard of: nothing counts again.
+    // The next attempt continues the agent's session from its last report, so nothing is counted twice.
     let next = stage.attempts(run).await[1].clone();
     stage.clock.set(next.state.not_before().unwrap());
     stage.assert_nothing_promotable().await;
-    let begun = stage.start(next.id).await;
-    let kept = begun.seat.usage.unwrap();
+    let assignment = stage.start(next.id).await;
+    let kept = assignment.seat.usage.unwrap();
     assert_eq!(kept["used"], 45);
     assert_eq!(kept["costs"][0]["amount"], "0.5");
-    assert_eq!(begun.accounts.accounts[0].day.tokens, 55);
-    assert_eq!(begun.accounts.counted, RunUsage::default());
+    assert_eq!(assignment.accounts.accounts[0].day.tokens, 55);
+    assert_eq!(assignment.accounts.counted, RunUsage::default());
     stage.end(next.id, &answer_using(45, 0)).await;
     stage
         .assert_paused_by_budget(
@@ -442,7 +375,7 @@ pub(crate) async fn budget_periods_begin_at_midnight_utc(db: &TestStore) {
         [(0, 0, 0); 2]
     );
     stage.assert_nothing_promotable().await;
-    // A turn belongs to the day on which it began, what it used to that on which it is known.
+    // A turn belongs to the day on which it began; its usage belongs to the day on which it is reported.
     stage.start(run).await;
     on("2026-06-02T00:00:00Z");
     stage.end(run, &answer_using(8, 8)).await;
@@ -450,7 +383,7 @@ pub(crate) async fn budget_periods_begin_at_midnight_utc(db: &TestStore) {
         usage_sums(&stage.automation_usage(id).await),
         [(8, 8, 0), (8, 8, 1)]
     );
-    // A clock that was set back finds what it has left.
+    // A clock that was set back finds the rest of that period's budget.
     on("2026-05-31T12:00:00Z");
     assert_eq!(
         usage_sums(&stage.automation_usage(id).await),
@@ -464,15 +397,15 @@ pub(crate) async fn tenant_budget_limits_all_runs_of_its_tenant_only(db: &TestSt
     stage.limit_tenant(&["100 tokens/month"]).await;
     let session = stage.session().await;
     let run = stage.send_message(session, "Hello").await.run_id;
-    let begun = stage.start(run).await;
-    assert_eq!(begun.accounts.accounts.len(), 1);
+    let assignment = stage.start(run).await;
+    assert_eq!(assignment.accounts.accounts.len(), 1);
     stage.end(run, &answer_using(100, 0)).await;
-    // Whoever says something is told at once.
+    // A person who sends a message gets the reason at once.
     let run = stage.send_message(session, "And now?").await.run_id;
     let refused = stage.claim_and_begin(run).await;
     assert!(matches!(refused, StartReply::Refused(failure) if failure.kind == FailureKind::Budget));
     let until = "2026-06-01T00:00:00Z";
-    let said = format!("the tenant's budget of 100 tokens a month is used up until {until}");
+    let message = format!("the tenant's budget of 100 tokens a month is used up until {until}");
     let ended = stage.run(run).await;
     assert_eq!(
         (ended.status(), ended.state.reason()),
@@ -482,7 +415,7 @@ pub(crate) async fn tenant_budget_limits_all_runs_of_its_tenant_only(db: &TestSt
     let shown = stage.transcript(session).await;
     assert_eq!(
         shown.last().unwrap(),
-        &format!("system: The turn failed: {said}.")
+        &format!("system: The turn failed: {message}.")
     );
     // An automation pauses itself.
     let run = stage.fire(id).await.run_id;
@@ -490,8 +423,8 @@ pub(crate) async fn tenant_budget_limits_all_runs_of_its_tenant_only(db: &TestSt
         stage.claim_and_begin(run).await,
         StartReply::Deferred
     ));
-    stage.assert_paused_by_budget(id, &said).await;
-    // Another tenant has its own.
+    stage.assert_paused_by_budget(id, &message).await;
+    // Another tenant has a separate budget.
     let store = stage.store.clone();
     let now = stage.now();
     let other = store.ensure_tenant("other", now).await.unwrap();
@@ -505,7 +438,7 @@ pub(crate) async fn tenant_budget_limits_all_runs_of_its_tenant_only(db: &TestSt
     );
     let account = store.tenant_usage(store::Scope::Tenant(other), other, now);
     assert_eq!(usage_sums(&account.await.unwrap()), [(0, 0, 0); 2]);
-    // A larger one lets go on what waits.
+    // A larger budget releases the waiting runs.
     stage.limit_tenant(&["200 tokens/month"]).await;
     stage.assert_nothing_promotable().await;
     stage.start(run).await;

@@ -1,4 +1,4 @@
-//! Calling runs off: at once where they wait, by request where they are executed.
+//! Cancelling runs: at once while they wait, by request while they execute.
 
 use model::{
     policy::SessionMode,
@@ -76,8 +76,8 @@ pub(crate) async fn cancel_of_claimed_or_running_run_is_only_requested(db: &Test
     let run = stage.send_message(session, "hello").await.run_id;
     stage.claim().await;
     assert_eq!(stage.cancel(run).await.unwrap(), Delivered);
-    let asked = stage.run(run).await.state.cancel_requested_at();
-    assert_eq!(asked, Some(stage.now()));
+    let requested_at = stage.run(run).await.state.cancel_requested_at();
+    assert_eq!(requested_at, Some(stage.now()));
 
     let other = stage.session().await;
     let run = stage.send_message(other, "hello").await.run_id;

@@ -1,4 +1,4 @@
-//! What a database's own catalog says about the schema.
+//! Reads the schema from a database's own catalog.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -6,7 +6,7 @@ use store::{Scope, database::Dialect, params};
 
 use crate::fixtures::{TestStore, statement};
 
-/// A foreign key, its columns in the order of those that it refers to.
+/// A foreign key. Its columns have the order of the referenced columns.
 #[derive(Debug, Clone)]
 pub(crate) struct ForeignKey {
     pub(crate) table: String,
@@ -15,8 +15,8 @@ pub(crate) struct ForeignKey {
     pub(crate) parent_columns: Vec<String>,
 }
 
-/// All tables of tenants: not the one that holds the versions of the schema, the one by which SQLite counts its
-/// transactions, nor that of servers.
+/// Returns all tables that belong to tenants. Leaves out the tables of schema versions, of SQLite's transaction numbers
+/// and of servers.
 pub(crate) async fn tables(db: &TestStore) -> Vec<String> {
     let sql = match db.dialect() {
         Dialect::Postgres => {
@@ -32,7 +32,7 @@ pub(crate) async fn tables(db: &TestStore) -> Vec<String> {
     texts(db, sql).await
 }
 
-/// All columns as `table.column null?`.
+/// Returns all columns as `table.column null?`.
 pub(crate) async fn columns(db: &TestStore) -> BTreeSet<String> {
     let sql = match db.dialect() {
         Dialect::Postgres => {
@@ -49,7 +49,7 @@ pub(crate) async fn columns(db: &TestStore) -> BTreeSet<String> {
     texts(db, sql).await.into_iter().collect()
 }
 
-/// The named unique indexes with their columns, primary keys left out.
+/// Returns the named unique indexes with their columns, without primary keys.
 pub(crate) async fn unique_indexes(db: &TestStore) -> BTreeMap<String, String> {
     let sql = match db.dialect() {
         Dialect::Postgres => {
@@ -75,7 +75,7 @@ pub(crate) async fn unique_indexes(db: &TestStore) -> BTreeMap<String, String> {
         .collect()
 }
 
-/// The named checks.
+/// Returns the named checks.
 pub(crate) async fn checks(db: &TestStore) -> BTreeSet<String> {
     match db.dialect() {
         Dialect::Postgres => {
@@ -96,7 +96,7 @@ pub(crate) async fn checks(db: &TestStore) -> BTreeSet<String> {
     }
 }
 
-/// All foreign keys.
+/// Returns all foreign keys.
 pub(crate) async fn foreign_keys(db: &TestStore) -> Vec<ForeignKey> {
     let sql = match db.dialect() {
         Dialect::Postgres => {

@@ -1,4 +1,4 @@
-//! Who waits for changes is woken after their commits.
+//! Change notification: waiting tasks are woken after commits.
 
 use std::{collections::HashSet, time::Duration};
 
@@ -12,7 +12,7 @@ use crate::{
     stage::{Stage, store_over},
 };
 
-/// Waits until somebody is woken for a log.
+/// Waits until the subscription is woken for a log.
 async fn assert_woken_for(changes: &mut Changes, log: Uuid) {
     let wait = async {
         loop {
@@ -22,12 +22,12 @@ async fn assert_woken_for(changes: &mut Changes, log: Uuid) {
             }
         }
     };
-    // The safety net comes every five seconds: what is asked here comes before it.
+    // The fallback poll comes every five seconds. This notification must come earlier.
     let woken = tokio::time::timeout(Duration::from_secs(4), wait).await;
-    assert!(woken.is_ok(), "nobody was woken");
+    assert!(woken.is_ok(), "the subscription was not woken");
 }
 
-/// Waits until everybody is woken for what is there at the beginning: others' changes are seen by then.
+/// Waits for the first notification, which is for all logs. From then on, changes of other processes are noticed.
 async fn wait_until_ready(changes: &mut Changes) {
     assert!(changes.next().await.everything);
 }
@@ -59,7 +59,7 @@ pub(crate) async fn rolled_back_change_wakes_no_subscriber(db: &TestStore) {
         None,
         stage.now(),
     );
-    assert!(refused.await.is_err(), "it is not paused");
+    assert!(refused.await.is_err(), "the automation is not paused");
     stage.send_message(after, "hello").await;
     let ChangeSet { everything, logs } = changes.next().await;
     assert!(!everything);
@@ -71,15 +71,15 @@ pub(crate) async fn commit_of_other_process_wakes_subscribers(db: &TestStore) {
     let session = stage.session().await;
     let mut changes = stage.store.changes();
     wait_until_ready(&mut changes).await;
-    // Own changes between do not hide the others'.
+    // This process's own changes do not hide those of other processes.
     for _ in 0..3 {
         stage.send_message(session, "hello").await;
         assert_woken_for(&mut changes, session.uuid()).await;
         let other = store::open(&db.location()).await.unwrap();
         let elsewhere = store_over(&other);
         let new = stage.new_session(None);
-        let made = elsewhere.create_session(stage.tenant, &new, stage.now());
-        made.await.unwrap();
+        let created = elsewhere.create_session(stage.tenant, &new, stage.now());
+        created.await.unwrap();
         assert_woken_for(&mut changes, new.id.uuid()).await;
         other.close().await;
     }
@@ -100,7 +100,7 @@ pub(crate) async fn live_text_of_other_process_wakes_subscribers(db: &TestStore)
     let other = store::open(&db.location()).await.unwrap();
     let mut changes = store_over(&other).changes();
     wait_until_ready(&mut changes).await;
-    // The second piece replaces the first: a row that is changed tells as well.
+    // The second piece replaces the first. The change of an existing row notifies too.
     for text in ["a", "abc"] {
         let written = stage
             .store
@@ -146,7 +146,7 @@ pub(crate) async fn last_dropped_subscription_stops_listener(db: &TestStore) {
     drop(changes);
     drop(second);
     if db.dialect() == Dialect::Postgres {
-        // The listener's connection ends.
+        // End the listener's connection.
         loop {
             let sql = "select count(*) as n from pg_stat_activity \
                 where datname = current_database() and query ilike any (array['listen%', 'unlisten%'])";
@@ -157,7 +157,7 @@ pub(crate) async fn last_dropped_subscription_stops_listener(db: &TestStore) {
         }
     }
     assert_eq!(stage.store.listener_state(), ListenerState::Idle);
-    // Whoever waits later is served anew.
+    // A later subscription starts a new watcher.
     let mut changes = stage.store.changes();
     wait_until_ready(&mut changes).await;
     let session = stage.session().await;
@@ -174,22 +174,19 @@ pub(crate) async fn lost_listener_reconnects_and_wakes_all_subscribers(db: &Test
     let rows = db.run(Scope::System, sql, params![]).await.unwrap();
     assert_eq!(rows[0].get::<i64>("n").unwrap(), 1);
     let changed = tokio::time::timeout(Duration::from_secs(4), changes.next()).await;
-    assert!(
-        changed.unwrap().everything,
-        "something may have been missed"
-    );
+    assert!(changed.unwrap().everything, "a change may have been missed");
     let other = store::open(&db.location()).await.unwrap();
     let elsewhere = store_over(&other);
-    let said = elsewhere.send_message(stage.tenant, session, None, "hello", stage.now());
-    said.await.unwrap();
-    // Looks that are due meanwhile aside, it is heard.
+    let sent = elsewhere.send_message(stage.tenant, session, None, "hello", stage.now());
+    sent.await.unwrap();
+    // Skip notifications of fallback polls that are due meanwhile.
     let logs = loop {
         let ChangeSet { everything, logs } = changes.next().await;
         if !everything {
             break logs;
         }
-        let said = elsewhere.send_message(stage.tenant, session, None, "again", stage.now());
-        said.await.unwrap();
+        let sent = elsewhere.send_message(stage.tenant, session, None, "again", stage.now());
+        sent.await.unwrap();
     };
     assert_eq!(logs, HashSet::from([session.uuid()]));
     assert_eq!(stage.store.listener_state(), ListenerState::Listening);
@@ -205,13 +202,13 @@ pub(crate) async fn subscribers_poll_faster_without_listener(db: &TestStore) {
     while stage.store.listener_state() != ListenerState::Listening {
         changes.next().await;
     }
-    // Both have the connections that they need, and nobody gets another one.
+    // Both stores have the connections that they need, and the server accepts no further one.
     elsewhere.session(stage.scope(), session).await.unwrap();
     let above: PgConnectOptions = db.home.superuser_url().unwrap().parse().unwrap();
     let name = above.get_database().unwrap().to_owned();
     let above = above.database("postgres");
     let mut above = PgConnection::connect_with(&above).await.unwrap();
-    // Safe: the test's own database.
+    // Safe: the text names the test's own database.
     let allow =
         |allowed: bool| AssertSqlSafe(format!("alter database {name} allow_connections {allowed}"));
     sqlx::raw_sql(allow(false))
@@ -239,11 +236,11 @@ pub(crate) async fn subscribers_poll_faster_without_listener(db: &TestStore) {
         tokio::task::yield_now().await;
     }
     for _ in 0..3 {
-        let said = elsewhere.send_message(stage.tenant, session, None, "hello", stage.now());
-        said.await.unwrap();
-        // Sooner than the net below a connection that listens.
-        let looked = tokio::time::timeout(Duration::from_secs(3), changes.next()).await;
-        assert!(looked.unwrap().everything);
+        let sent = elsewhere.send_message(stage.tenant, session, None, "hello", stage.now());
+        sent.await.unwrap();
+        // Earlier than the fallback poll of a process that listens.
+        let woken = tokio::time::timeout(Duration::from_secs(3), changes.next()).await;
+        assert!(woken.unwrap().everything);
         assert!(polls(stage.store.listener_state()));
     }
     sqlx::raw_sql(allow(true))
@@ -254,8 +251,8 @@ pub(crate) async fn subscribers_poll_faster_without_listener(db: &TestStore) {
         changes.next().await;
     }
     let logs = loop {
-        let said = elsewhere.send_message(stage.tenant, session, None, "hello", stage.now());
-        said.await.unwrap();
+        let sent = elsewhere.send_message(stage.tenant, session, None, "hello", stage.now());
+        sent.await.unwrap();
         let ChangeSet { everything, logs } = changes.next().await;
         if !everything {
             break logs;

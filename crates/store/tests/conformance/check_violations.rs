@@ -2,7 +2,7 @@
 
 use crate::fixtures::{Values, World, id, instant};
 
-/// One row for each named check that breaks it and nothing else.
+/// Returns, for each named check, a row that violates only this check.
 #[expect(clippy::too_many_lines, reason = "a table, one row for each check")]
 pub(crate) fn rows_breaking_checks(world: &World) -> Vec<(&'static str, Values)> {
     let ended = || world.row("agent_runs");

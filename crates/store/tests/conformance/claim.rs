@@ -1,4 +1,4 @@
-//! Claiming: each run once, people's first, and only where its memory lies.
+//! Claiming: each run once, people's messages first, and only on the instance that has the agent's memory.
 
 use std::{collections::BTreeSet, time::Duration};
 
@@ -35,7 +35,7 @@ pub(crate) async fn claim_returns_attempt_and_input_instant(db: &TestStore) {
     let first = claim().await;
     assert_eq!((first.run, first.attempt, first.input_at), (run, 1, came));
 
-    // The next attempt is one at the same input.
+    // The next attempt has the same input.
     let stale = stage.clock.advance(Duration::from_hours(1));
     assert_eq!(
         stage.store.stall_stale_runs(stale, stale).await.unwrap(),
@@ -55,10 +55,10 @@ pub(crate) async fn claimed_runs_of_worker_are_listed_until_begun(db: &TestStore
         let session = stage.session().await;
         runs.push(stage.send_message(session, "hello").await.run_id);
     }
-    let [begun, claimed, waiting] = *runs.as_slice() else {
+    let [running, claimed, waiting] = *runs.as_slice() else {
         panic!("{runs:?}");
     };
-    stage.start(begun).await;
+    stage.start(running).await;
     let own = stage
         .store
         .claim(&stage.worker, stage.instance, 1, Some(claimed), stage.now());
@@ -88,7 +88,7 @@ pub(crate) async fn concurrent_claims_take_each_run_once(db: &TestStore) {
             loop {
                 let claimed = store.claim(&worker, stage.instance, 3, None, stage.now());
                 let claimed = claimed.await.unwrap();
-                assert!(claimed.len() <= 3, "more than was asked for");
+                assert!(claimed.len() <= 3, "more than the limit");
                 if claimed.is_empty() {
                     return taken;
                 }
@@ -110,16 +110,16 @@ pub(crate) async fn claim_prefers_people_and_keeps_input_order(db: &TestStore) {
     let stage = Stage::setup(db).await;
     let automation = stage.automation("report", SessionMode::Fresh).await;
     let fired = stage.fire(automation).await.run_id;
-    let mut said = Vec::new();
+    let mut messages = Vec::new();
     for _ in 0..2 {
         let session = stage.session().await;
-        said.push(stage.send_message(session, "hello").await.run_id);
+        messages.push(stage.send_message(session, "hello").await.run_id);
     }
     let mut order = Vec::new();
     while let Some(run) = stage.claim().await {
         order.push(run);
     }
-    assert_eq!(order, [said[0], said[1], fired]);
+    assert_eq!(order, [messages[0], messages[1], fired]);
 }
 
 pub(crate) async fn claim_of_named_run_claims_no_other(db: &TestStore) {
@@ -136,7 +136,7 @@ pub(crate) async fn claim_of_named_run_claims_no_other(db: &TestStore) {
     assert_eq!(claimed.len(), 1);
     assert_eq!(claimed[0].run, second);
     assert_eq!(stage.statuses([first, second]).await, [Queued, Delivered]);
-    assert_eq!(claim().await.unwrap(), [], "it is claimed already");
+    assert_eq!(claim().await.unwrap(), [], "the run is already claimed");
 }
 
 pub(crate) async fn deferred_run_cannot_be_claimed(db: &TestStore) {
@@ -163,19 +163,23 @@ pub(crate) async fn run_is_claimed_only_on_instance_of_its_memory(db: &TestStore
     let second = stage.send_message(session, "two").await.run_id;
     stage.start(first).await;
     stage.succeed(first).await;
-    let claim = |place| {
+    let claim = |instance_id| {
         stage
             .store
-            .claim(&stage.worker, place, 1, None, stage.now())
+            .claim(&stage.worker, instance_id, 1, None, stage.now())
     };
     assert_eq!(claim(elsewhere).await.unwrap(), []);
-    assert_eq!(stage.status(second).await, Queued, "it waits, visibly");
+    assert_eq!(
+        stage.status(second).await,
+        Queued,
+        "the run stays in the queue"
+    );
     let standing = stage.store.instances(stage.scope()).await.unwrap();
     let waiting: Vec<_> = standing.iter().map(|it| (it.id, it.queued_runs)).collect();
     assert!(waiting.contains(&(stage.instance, 1)), "{waiting:?}");
     assert!(waiting.contains(&(elsewhere, 0)), "{waiting:?}");
     assert_eq!(claim(stage.instance).await.unwrap().len(), 1);
-    // Work without a memory goes on anywhere.
+    // A run without a memory may start on any instance.
     let fresh = stage.session().await;
     let free = stage.send_message(fresh, "hello").await.run_id;
     assert_eq!(claim(elsewhere).await.unwrap()[0].run, free);

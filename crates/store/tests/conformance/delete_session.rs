@@ -1,4 +1,4 @@
-//! Deleting a session: what blocks it, what goes with it, and who finds itself fenced.
+//! Deleting a session: the conditions that block it, the rows that go with it, and the fence of its workers.
 
 use model::{
     outcome::FailureKind,
@@ -13,7 +13,7 @@ use crate::{
     stage::{Stage, answer, failed, hourly, instance},
 };
 
-/// Fails where a deletion was blocked.
+/// Fails if the deletion was blocked.
 fn assert_deleted(deletion: &SessionDeletion) {
     assert!(
         matches!(deletion, SessionDeletion::Deleted { .. }),
@@ -45,13 +45,19 @@ pub(crate) async fn bound_automation_blocks_session_deletion(db: &TestStore) {
         cancelled_turns: turns,
     } = deleted.await.unwrap()
     else {
-        panic!("the session is there still");
+        panic!("the session still exists");
     };
     assert_eq!((automations[0].id, automations.len(), turns), (bound, 1, 0));
-    let gone = stage.store.automation(stage.scope(), bound).await;
-    assert!(matches!(gone, Err(Error::NotFound { .. })), "{gone:?}");
-    let gone = stage.store.session(stage.scope(), session).await;
-    assert!(matches!(gone, Err(Error::NotFound { .. })), "{gone:?}");
+    let missing = stage.store.automation(stage.scope(), bound).await;
+    assert!(
+        matches!(missing, Err(Error::NotFound { .. })),
+        "{missing:?}"
+    );
+    let missing = stage.store.session(stage.scope(), session).await;
+    assert!(
+        matches!(missing, Err(Error::NotFound { .. })),
+        "{missing:?}"
+    );
 }
 
 pub(crate) async fn system_automations_do_not_block_session_deletion(db: &TestStore) {
@@ -69,7 +75,7 @@ pub(crate) async fn system_automations_do_not_block_session_deletion(db: &TestSt
         let stays = stage.store.automation(stage.scope(), automation).await;
         stays.unwrap();
     }
-    // The job's next occurrence is skipped, and says why.
+    // The next occurrence of the automation is skipped with the reason.
     let fired = stage.fire(job).await;
     assert_eq!(fired.status, Skipped);
 }
@@ -104,7 +110,7 @@ pub(crate) async fn session_deletion_starts_next_run_of_automation(db: &TestStor
         .delete_session(stage.tenant, session, false, stage.now());
     assert_deleted(&deleted.await.unwrap());
     assert_eq!(stage.status(second).await, Queued);
-    // Whoever executes the first one learns that it is gone, and writes nothing.
+    // The worker of the first run finds itself fenced and writes nothing.
     let end = failed(FailureKind::AgentExited, true);
     assert_eq!(stage.finish(first, &end).await, WriteOutcome::Fenced);
 }
@@ -134,7 +140,7 @@ pub(crate) async fn session_and_bound_automations_are_deleted_atomically(db: &Te
         .bound_automation_with_triggers("standup", "web:1", &[hourly()])
         .await;
     let elsewhere = stage.bound_automation("digest", "web:2").await;
-    // Something of it waits in another session, too: it was bound to that one before.
+    // A run of the automation also waits in another session, to which the automation was bound before.
     let busy = stage.send_message(other, "hello").await.run_id;
     stage.rebind(bound, "web:2").await;
     let waits = stage.fire(bound).await.run_id;
@@ -143,14 +149,14 @@ pub(crate) async fn session_and_bound_automations_are_deleted_atomically(db: &Te
         .store
         .delete_session(stage.tenant, session, true, stage.now());
     let SessionDeletion::Deleted { automations, .. } = deletion.await.unwrap() else {
-        panic!("the session is there still");
+        panic!("the session still exists");
     };
     assert_eq!(automations.len(), 1);
     assert_eq!(automations[0].id, bound);
     assert_eq!(stage.statuses([busy, waits]).await, [Queued, Cancelled]);
     let stays = stage.store.automation(stage.scope(), elsewhere).await;
     stays.unwrap();
-    // Nothing of it is due any more.
+    // The automation is never due again.
     stage.advance_seconds(2 * 60 * 60);
     assert_eq!(stage.fire_due().await, store::FireReport::default());
 }
@@ -168,7 +174,7 @@ pub(crate) async fn unreadable_bound_automation_blocks_session_deletion(db: &Tes
     let deletion = stage
         .store
         .delete_session(stage.tenant, session, true, stage.now());
-    // What it would take with it cannot be told, so that nothing goes.
+    // The dependent rows cannot be read, so nothing is deleted.
     deletion.await.unwrap_err();
     stage.store.session(stage.scope(), session).await.unwrap();
     let listed = stage.store.automations(stage.scope()).await.unwrap();
@@ -177,10 +183,10 @@ pub(crate) async fn unreadable_bound_automation_blocks_session_deletion(db: &Tes
 
 pub(crate) async fn worker_of_deleted_session_is_fenced(db: &TestStore) {
     let stage = Stage::setup(db).await;
-    for begun in [false, true] {
+    for is_running in [false, true] {
         let session = stage.session().await;
         let run = stage.send_message(session, "hello").await.run_id;
-        if begun {
+        if is_running {
             stage.start(run).await;
         } else {
             assert_eq!(stage.claim().await, Some(run));
@@ -194,7 +200,7 @@ pub(crate) async fn worker_of_deleted_session_is_fenced(db: &TestStore) {
                 cancelled_turns: turns,
                 ..
             } => turns,
-            SessionDeletion::BlockedBy(_) => panic!("nothing is bound to it"),
+            SessionDeletion::BlockedBy(_) => panic!("no automation is bound to the session"),
         };
         assert_eq!(turns, 1);
         assert!(matches!(stage.begin(run).await, StartReply::Fenced));

@@ -1,10 +1,9 @@
-//! Due triggers: what they become, once, and when they are due next.
+//! Due triggers: each instant creates its occurrences once and moves the trigger on.
 
 use std::time::Duration;
 
 use futures::future::join_all;
 use model::{
-    AutomationId,
     automation::AutomationState,
     limits,
     policy::{CatchUp, SessionMode},
@@ -22,41 +21,6 @@ use crate::{
     fixtures::TestStore,
     stage::{Stage, at, hourly, store_over},
 };
-
-impl Stage {
-    /// Makes an automation with triggers.
-    pub(crate) async fn automation_with_triggers(
-        &self,
-        name: &str,
-        mode: SessionMode,
-        triggers: &[Spec],
-    ) -> AutomationId {
-        let mut new = self.new_automation(name, mode);
-        new.triggers = triggers.to_vec();
-        self.create(&new).await
-    }
-
-    /// The trigger that fires by time.
-    async fn timed_trigger(&self, automation: AutomationId) -> model::entity::Trigger {
-        let triggers = self.store.triggers(self.scope(), automation);
-        let mut triggers = triggers.await.unwrap();
-        triggers.retain(|trigger| trigger.spec != Spec::Manual {});
-        triggers.remove(0)
-    }
-
-    /// What an automation's occurrences became: instant, status, reason and count.
-    async fn occurrences(&self, automation: AutomationId) -> Vec<String> {
-        let mut runs = self.runs_of(automation).await;
-        runs.sort_by_key(|run| run.scheduled_for);
-        runs.iter()
-            .map(|run| {
-                let at = run.scheduled_for.unwrap();
-                let reason = run.state.reason().unwrap_or("-");
-                format!("{at} {} {reason} {}", run.status(), run.state.occurrences())
-            })
-            .collect()
-    }
-}
 
 pub(crate) async fn trigger_does_not_fire_before_its_instant(db: &TestStore) {
     let stage = Stage::setup(db).await;
@@ -81,7 +45,7 @@ pub(crate) async fn fire_due_returns_earliest_due_instant(db: &TestStore) {
         expression: format!("{minutes} * * * *"),
         zone: "UTC".into(),
     };
-    // Made in another order than they are due in.
+    // The order of creation differs from the order of due instants.
     for (name, minutes) in [("later", "20"), ("first", "10"), ("not yet", "50")] {
         let triggers = [every(minutes)];
         stage
@@ -170,7 +134,7 @@ pub(crate) async fn failed_fire_leaves_trigger_due(db: &TestStore) {
         .automation_with_triggers("report", SessionMode::Fresh, &[hourly()])
         .await;
     let trigger = stage.timed_trigger(automation).await;
-    // The run's session cannot be made, which is found only after the trigger was moved on.
+    // The run's session cannot be created. The transition finds that out only after it has advanced the trigger.
     let sql = match db.database.dialect() {
         Dialect::Sqlite => {
             "create trigger refuse before insert on agent_sessions begin select raise(abort, 'no'); end"
@@ -275,7 +239,7 @@ pub(crate) async fn catch_up_all_runs_missed_instants_in_batches(db: &TestStore)
     let (first, last) = (runs.first().unwrap(), runs.last().unwrap());
     assert_eq!((first.status(), last.status()), (Queued, Deferred));
     let sessions: std::collections::BTreeSet<_> = runs.iter().map(|run| run.session_id).collect();
-    assert_eq!(sessions.len(), 1, "all go to the automation's own session");
+    assert_eq!(sessions.len(), 1, "all runs use the automation's session");
 }
 
 pub(crate) async fn jittered_trigger_fires_late_and_keeps_its_instant(db: &TestStore) {
@@ -313,7 +277,7 @@ pub(crate) async fn resumed_automation_is_due_from_now_on(db: &TestStore) {
     let again = stage
         .store
         .pause_automation(stage.scope(), automation, "holidays", stage.now());
-    assert!(again.await.is_err(), "it is paused already");
+    assert!(again.await.is_err(), "the automation is already paused");
     assert_eq!(
         stage
             .store
@@ -353,7 +317,7 @@ pub(crate) async fn repeated_instant_creates_no_second_row(db: &TestStore) {
         .await;
     stage.clock.set(at("2026-05-04T10:00:00Z"));
     stage.fire_due().await;
-    // The clock is set back, and a person has the schedule worked out anew.
+    // The clock is set back, and a person's edit recomputes the schedule.
     stage.clock.set(at("2026-05-04T09:59:00Z"));
     let paused = stage
         .store
@@ -379,7 +343,7 @@ pub(crate) async fn due_trigger_of_paused_automation_is_unscheduled(db: &TestSto
     let automation = stage
         .automation_with_triggers("report", SessionMode::Fresh, &[hourly()])
         .await;
-    // As after a race that only its constraints decided.
+    // The state after a race that only the constraints have decided.
     let sql = "update automations set paused_at = $1, pause_reason = 'x' where id = $2";
     let params = params![stage.now(), automation];
     db.run(Scope::System, sql, params).await.unwrap();

@@ -1,4 +1,4 @@
-//! Changing an automation: what follows the change, what stays, and what is refused.
+//! Editing an automation: the consequences, the settings that stay, and the refused edits.
 
 use model::{
     AutomationId, Timestamp,
@@ -24,7 +24,7 @@ fn every(period: &str, anchor: &str) -> Spec {
 }
 
 impl Stage {
-    /// What an automation says.
+    /// Returns an automation's present definition.
     pub(crate) async fn current_definition(&self, id: AutomationId) -> NewAutomation {
         let automation = self.store.automation(self.scope(), id).await.unwrap();
         NewAutomation::of(&automation, &self.timed_triggers(id).await)
@@ -36,7 +36,7 @@ impl Stage {
         triggers[1..].to_vec()
     }
 
-    /// Changes an automation on what it says now.
+    /// Edits an automation, based on its present definition.
     pub(crate) async fn edit(
         &self,
         id: AutomationId,
@@ -56,7 +56,7 @@ impl Stage {
             .await
     }
 
-    /// Binds an automation to the session of another key.
+    /// Binds an automation to the session with another key.
     pub(crate) async fn rebind(&self, id: AutomationId, key: &str) {
         let edited = self.edit(id, false, |to| {
             to.session_mode = SessionMode::Bound;
@@ -65,7 +65,7 @@ impl Stage {
         edited.await.unwrap();
     }
 
-    /// Makes an automation with triggers that is bound to the session of a key.
+    /// Creates an automation with triggers that is bound to the session with a key.
     pub(crate) async fn bound_automation_with_triggers(
         &self,
         name: &str,
@@ -119,9 +119,9 @@ pub(crate) async fn automation_edit_with_stale_version_is_refused(db: &TestStore
     assert_eq!(
         stage.current_definition(id).await,
         theirs,
-        "nothing of it was written"
+        "the refused edit wrote nothing"
     );
-    // What runs leave on an automation is no change of what a person says of it.
+    // The traces of runs on an automation do not count as a change of its definition.
     let run = stage.fire(id).await.run_id;
     stage.start(run).await;
     stage
@@ -192,7 +192,10 @@ pub(crate) async fn unchanged_triggers_keep_cadence_across_edit(db: &TestStore) 
     });
     edited.await.unwrap();
     let after = stage.timed_triggers(id).await;
-    assert_eq!(&after[0], stays[0], "the same row, due at the same instant");
+    assert_eq!(
+        &after[0], stays[0],
+        "the trigger keeps its row and its due instant"
+    );
     assert_eq!(after[1].spec, new);
     assert_eq!(
         stage.next_instants(id).await,
@@ -201,12 +204,12 @@ pub(crate) async fn unchanged_triggers_keep_cadence_across_edit(db: &TestStore) 
             Some(at("2026-05-04T09:11:00Z"))
         ]
     );
-    // The one that went fires no more.
+    // The removed trigger does not fire.
     stage.clock.set(at("2026-05-04T10:00:30Z"));
     stage.fire_due().await;
-    let gone = goes[0].id;
+    let removed = goes[0].id;
     let runs = stage.runs_of(id).await;
-    assert!(runs.iter().all(|run| run.trigger_id != Some(gone)));
+    assert!(runs.iter().all(|run| run.trigger_id != Some(removed)));
     assert!(!runs.is_empty());
 }
 
@@ -215,7 +218,7 @@ pub(crate) async fn removed_trigger_records_its_missed_instants(db: &TestStore) 
     let id = stage
         .automation_with_triggers("report", SessionMode::Fresh, &[hourly()])
         .await;
-    // Nobody looked for three hours.
+    // The scheduler did not poll for three hours.
     stage.advance_seconds(3 * 60 * 60);
     let edited = stage.edit(id, false, |to| to.triggers.clear());
     edited.await.unwrap();
@@ -241,7 +244,7 @@ pub(crate) async fn triggers_edited_while_paused_are_due_after_resume(db: &TestS
     assert_eq!(stage.next_instants(id).await, [None]);
     let resumed = stage.store.resume_automation(scope, id, stage.now());
     resumed.await.unwrap();
-    // The one that went stays gone.
+    // The removed trigger stays removed.
     assert_eq!(
         stage.next_instants(id).await,
         [Some(at("2026-05-04T09:10:00Z"))]
@@ -284,7 +287,7 @@ pub(crate) async fn run_of_removed_trigger_keeps_its_prompt(db: &TestStore) {
     let run = stage.runs_of(id).await[0].id;
     let prompt = stage.start(run).await.prompt;
     assert_eq!(prompt.prompt_ref.id, "cron.agent_turn.reminder");
-    // What was due before the edit says what it said then.
+    // An instant that was due before the edit uses the old prompt.
     assert!(prompt.text.contains("Do the report."), "{}", prompt.text);
 }
 
@@ -296,7 +299,7 @@ pub(crate) async fn edit_of_agent_or_directory_needs_session_reset(db: &TestStor
         .put_agent(stage.tenant, "other", &config, None, stage.now());
     let other = other.await.unwrap().id;
     let id = stage.automation("watch", SessionMode::Continuous).await;
-    // Without a session everything may change.
+    // Without a session, every setting may change.
     let free = stage.edit(id, false, |to| to.cwd = Some("/work".into()));
     free.await.unwrap();
     let first = stage.fire(id).await.run_id;
@@ -305,15 +308,15 @@ pub(crate) async fn edit_of_agent_or_directory_needs_session_reset(db: &TestStor
     stage.succeed(first).await;
 
     let agent = stage.edit(id, false, |to| to.agent = other).await;
-    let told = agent.unwrap_err().to_string();
+    let message = agent.unwrap_err().to_string();
     assert!(
-        told.contains("agent") && told.contains(&session.to_string()),
-        "{told}"
+        message.contains("agent") && message.contains(&session.to_string()),
+        "{message}"
     );
     let cwd = stage.edit(id, false, |to| to.cwd = None).await;
     assert!(cwd.unwrap_err().to_string().contains("working directory"));
 
-    // Settings are no memory: they hold from its next turn on.
+    // Settings are no memory: the next turn uses the new ones.
     let settings = stage.edit(id, false, |to| to.settings.mode = Some("plan".into()));
     settings.await.unwrap();
     let second = stage.fire(id).await.run_id;

@@ -1,4 +1,4 @@
-//! Endpoints: made, changed, removed, and nobody else's.
+//! Endpoints: creation, changes, removal, and isolation between tenants.
 
 use std::time::Duration;
 
@@ -16,10 +16,10 @@ pub(crate) async fn endpoint_lifecycle_is_limited_to_its_tenant(db: &TestStore) 
     let new = new_endpoint("hook", &[Kind::RunFailed]);
     let id = stage.endpoint_id();
     let make = async |id| {
-        let made = stage
+        let created = stage
             .store
             .create_endpoint(stage.tenant, id, &new, stage.now());
-        made.await
+        created.await
     };
     let secret = make(id).await.unwrap();
     let again = make(id).await;
@@ -116,11 +116,11 @@ pub(crate) async fn endpoint_lifecycle_is_limited_to_its_tenant(db: &TestStore) 
 
 pub(crate) async fn endpoint_of_deleted_automation_is_disabled_with_reason(db: &TestStore) {
     let stage = Stage::setup(db).await;
-    let gone = stage.automation("gone", SessionMode::Fresh).await;
+    let deleted = stage.automation("gone", SessionMode::Fresh).await;
     let stays = stage.automation("stays", SessionMode::Fresh).await;
-    let mut made = Vec::new();
+    let mut endpoints = Vec::new();
     for (name, automation) in [
-        ("of it", Some(gone)),
+        ("of it", Some(deleted)),
         ("of another", Some(stays)),
         ("all", None),
     ] {
@@ -133,25 +133,28 @@ pub(crate) async fn endpoint_of_deleted_automation_is_disabled_with_reason(db: &
             .store
             .create_endpoint(stage.tenant, id, &new, stage.now());
         endpoint.await.unwrap();
-        made.push(id);
+        endpoints.push(id);
     }
-    let on_its_way = stage.test_endpoint(stage.tenant, made[0]).await.unwrap();
+    let on_its_way = stage
+        .test_endpoint(stage.tenant, endpoints[0])
+        .await
+        .unwrap();
     stage.advance_seconds(1);
     let deleted = stage
         .store
-        .delete_automation(stage.scope(), gone, stage.now());
+        .delete_automation(stage.scope(), deleted, stage.now());
     deleted.await.unwrap();
-    let mut told = Vec::new();
-    for id in made {
+    let mut disabled = Vec::new();
+    for id in endpoints {
         let endpoint = stage.store.endpoint(stage.scope(), id).await.unwrap();
-        told.push((endpoint.disabled_at, endpoint.disabled_reason));
+        disabled.push((endpoint.disabled_at, endpoint.disabled_reason));
     }
     let why = "its automation was deleted".to_owned();
     assert_eq!(
-        told,
+        disabled,
         [(Some(stage.now()), Some(why)), (None, None), (None, None)]
     );
-    // What is on its way goes all the same.
+    // A delivery in progress continues.
     let delivery = stage.store.delivery(stage.scope(), on_its_way).await;
     assert_eq!(delivery.unwrap().0.state.status(), DeliveryStatus::Pending);
 }

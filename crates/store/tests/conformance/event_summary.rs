@@ -1,4 +1,4 @@
-//! Events in one line each, for comparing.
+//! Renders events as one line each, for comparison.
 
 use model::event::{ApprovalChange, AutomationChange, Change};
 
@@ -14,7 +14,7 @@ pub(crate) fn summary(change: &Change) -> String {
     }
 }
 
-/// Returns the ID of the row that a change is about.
+/// Returns the ID of the row that a change concerns.
 pub(crate) fn subject_id(change: &Change) -> String {
     match change {
         Change::Session { session_id, .. } => session_id.to_string(),

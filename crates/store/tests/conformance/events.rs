@@ -1,4 +1,4 @@
-//! A session's log: every change, numbered as it was committed.
+//! A session's log: every change, numbered in the order of commits.
 
 use futures::future::join_all;
 use model::{
@@ -22,12 +22,12 @@ pub(crate) async fn session_log_is_read_after_number(db: &TestStore) {
     stage.succeed(run).await;
     let all = stage.store.events(stage.scope(), session, 0, 100);
     let all = all.await.unwrap();
-    let told: Vec<_> = all
+    let lines: Vec<_> = all
         .iter()
         .map(|event| (event.seq, summary(&event.change)))
         .collect();
     assert_eq!(
-        told,
+        lines,
         [
             (1, "session active".to_owned()),
             (2, "run queued".to_owned()),
@@ -93,7 +93,7 @@ pub(crate) async fn event_numbers_have_no_gap_and_follow_commits(db: &TestStore)
         .await;
         writing.set(false);
     };
-    // A reader that goes on from the last number that it saw never misses an earlier one.
+    // A reader that continues from its last number never misses an earlier event.
     let reader = async {
         let mut seen = Vec::new();
         loop {
@@ -115,7 +115,7 @@ pub(crate) async fn rolled_back_event_takes_no_number(db: &TestStore) {
     let session = stage.session().await;
     let run = stage.send_message(session, "one").await.run_id;
     stage.start(run).await;
-    // The end cannot be written: its record is not a run's.
+    // The end cannot be written, because its message ID belongs to a row without a run.
     let entry = model::turn::Entry {
         id: model::MessageId::from_uuid(crate::fixtures::id()),
         role: model::turn::Role::Tool,
@@ -131,7 +131,7 @@ pub(crate) async fn rolled_back_event_takes_no_number(db: &TestStore) {
     let refused = stage
         .store
         .record(run, &stage.worker, &entries, stage.now());
-    assert!(refused.await.is_err(), "the row is nobody's");
+    assert!(refused.await.is_err(), "the row belongs to no run");
     let found = stage.store.session(stage.scope(), session).await.unwrap();
     let events = stage.store.events(stage.scope(), session, 0, 100);
     let last = events.await.unwrap().last().unwrap().seq;
@@ -152,14 +152,14 @@ pub(crate) async fn deferred_runs_are_in_session_log(db: &TestStore) {
     let events = stage
         .store
         .events(stage.scope(), session, before.last_seq, 10);
-    let told: Vec<_> = events
+    let lines: Vec<_> = events
         .await
         .unwrap()
         .into_iter()
         .map(|event| (subject_id(&event.change), summary(&event.change)))
         .collect();
     let expected = waits.map(|run| (run.to_string(), "run deferred".to_owned()));
-    assert_eq!(told, expected);
+    assert_eq!(lines, expected);
 }
 
 pub(crate) async fn event_of_later_version_is_unknown_and_keeps_its_number(db: &TestStore) {
@@ -197,7 +197,7 @@ pub(crate) async fn event_of_later_version_is_unknown_and_keeps_its_number(db: &
         ]
     );
     assert!(events.iter().map(|event| event.seq).eq(3..=7));
-    let asked = [(session, 2)];
-    let news = stage.store.session_updates(stage.scope(), &asked, 9);
-    assert_eq!(news.await.unwrap()[0].events.len(), 5);
+    let positions = [(session, 2)];
+    let updates = stage.store.session_updates(stage.scope(), &positions, 9);
+    assert_eq!(updates.await.unwrap()[0].events.len(), 5);
 }

@@ -1,10 +1,10 @@
-//! The feed of all that a tenant may see, in the order of commits.
+//! The feed of a tenant, in the order of commits.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use futures::future::join_all;
 use model::{
-    AutomationId, SessionId, TenantId,
+    SessionId, TenantId,
     event::{AutomationChange, Change, RunChange, TriggerEdit},
     feed::FeedCursor,
     outcome::FailureKind,
@@ -20,9 +20,9 @@ use crate::{
     stage::{Stage, hourly, new_trigger, store_over},
 };
 
-/// Waits until the feed shows what is committed: on PostgreSQL other tests have transactions under way on
-/// the same server.
-async fn wait_for_feed(db: &TestStore, tenant: TenantId) {
+/// Waits until the feed shows all committed events. On PostgreSQL, open transactions of other tests on the same server
+/// delay it.
+pub(crate) async fn wait_for_feed(db: &TestStore, tenant: TenantId) {
     let sql = match db.dialect() {
         Dialect::Postgres => "select pg_current_xact_id()::text::bigint as last",
         Dialect::Sqlite => "select last from transaction_ids",
@@ -36,42 +36,7 @@ async fn wait_for_feed(db: &TestStore, tenant: TenantId) {
     }
 }
 
-impl Stage {
-    /// Reads a feed to its end, `limit` at a time.
-    async fn feed(
-        &self,
-        automation: Option<AutomationId>,
-        mut after: FeedCursor,
-        limit: u32,
-    ) -> Vec<FeedEvent> {
-        let mut read = Vec::new();
-        loop {
-            let page = match automation {
-                None => self.store.feed(self.tenant, after, limit).await,
-                Some(id) => {
-                    let page = self.store.automation_feed(self.tenant, id, after, limit);
-                    page.await
-                }
-            };
-            let page = page.unwrap();
-            assert_eq!(page.unusable_cursor, None);
-            assert!(page.events.len() <= limit as usize);
-            assert!(page.next_cursor >= after);
-            read.extend(page.events);
-            after = page.next_cursor;
-            if !page.has_more {
-                return read;
-            }
-        }
-    }
-
-    async fn whole_feed(&self, db: &TestStore) -> Vec<FeedEvent> {
-        wait_for_feed(db, self.tenant).await;
-        self.feed(None, FeedCursor::START, 100).await
-    }
-}
-
-/// The numbers of each log, in the order of a feed.
+/// Returns the numbers of each log, in the order of a feed.
 fn numbers_by_log(events: &[FeedEvent]) -> BTreeMap<uuid::Uuid, Vec<i64>> {
     let mut numbers: BTreeMap<_, Vec<i64>> = BTreeMap::new();
     for event in events {
@@ -81,7 +46,7 @@ fn numbers_by_log(events: &[FeedEvent]) -> BTreeMap<uuid::Uuid, Vec<i64>> {
     numbers
 }
 
-/// What an automation's own log tells, as `change` or `status: reason`.
+/// Returns the events of an automation's own log, as `change` or `status: reason`.
 fn automation_log_lines(events: &[FeedEvent]) -> Vec<String> {
     let own = events.iter().filter(|event| event.session_id.is_none());
     own.map(|event| match &event.event.change {
@@ -113,20 +78,25 @@ pub(crate) async fn feed_contains_all_logs_of_its_tenant_only(db: &TestStore) {
         .unwrap();
 
     let feed = stage.whole_feed(db).await;
-    assert!(feed.is_sorted_by(|one, other| one.cursor < other.cursor));
+    assert!(feed.is_sorted_by(|event, other| event.cursor < other.cursor));
     let logs = numbers_by_log(&feed);
     assert_eq!(logs[&one.uuid()], (1..=6).collect::<Vec<_>>());
     assert_eq!(logs[&two.uuid()], [1, 2]);
     assert_eq!(logs[&automation.uuid()], [1]);
     for session in [one, two] {
-        let of_session = feed.iter().filter(|one| one.session_id == Some(session));
-        let events: Vec<_> = of_session.map(|one| one.event.clone()).collect();
+        let of_session = feed
+            .iter()
+            .filter(|event| event.session_id == Some(session));
+        let events: Vec<_> = of_session.map(|event| event.event.clone()).collect();
         let log = stage.store.events(stage.scope(), session, 0, 100).await;
         assert_eq!(events, log.unwrap());
     }
-    // A message is there with its event.
+    // A message event carries its row.
     let messages = stage.store.messages(stage.scope(), one, 0, 100).await;
-    let announced: Vec<_> = feed.iter().filter_map(|one| one.message.clone()).collect();
+    let announced: Vec<_> = feed
+        .iter()
+        .filter_map(|event| event.message.clone())
+        .collect();
     assert_eq!(announced, messages.unwrap());
     let nothing = stage.store.feed(other, FeedCursor::START, 100).await;
     assert_eq!(nothing.unwrap().events, []);
@@ -149,7 +119,7 @@ pub(crate) async fn feed_is_read_from_any_cursor(db: &TestStore) {
         let cursor = event.cursor.to_string().parse().unwrap();
         assert_eq!(stage.feed(None, cursor, 2).await, feed[at + 1..]);
     }
-    // Whoever has read everything goes on from what is yet to come.
+    // A reader at the head sees only future events.
     let head = stage.store.feed_head(stage.tenant).await.unwrap();
     let rest = stage.store.feed(stage.tenant, feed[8].cursor, 9).await;
     let rest = rest.unwrap();
@@ -217,7 +187,7 @@ pub(crate) async fn automation_changes_are_in_its_log(db: &TestStore) {
     stage.fail(run, FailureKind::AgentError).await;
     store.delete_automation(scope, id, now).await.unwrap();
     let refused = store.pause_automation(scope, id, "again", now).await;
-    assert!(refused.is_err(), "what is refused leaves no line");
+    assert!(refused.is_err(), "a refused transition logs nothing");
 
     let feed = stage.whole_feed(db).await;
     let expected = [
@@ -231,7 +201,10 @@ pub(crate) async fn automation_changes_are_in_its_log(db: &TestStore) {
         "deleted",
     ];
     assert_eq!(automation_log_lines(&feed), expected);
-    let own: Vec<&FeedEvent> = feed.iter().filter(|one| one.session_id.is_none()).collect();
+    let own: Vec<&FeedEvent> = feed
+        .iter()
+        .filter(|event| event.session_id.is_none())
+        .collect();
     for (event, seq) in own.iter().zip(1..) {
         assert_eq!(event.event.seq, seq);
         assert_eq!(subject_id(&event.event.change), id.to_string());
@@ -260,13 +233,13 @@ pub(crate) async fn skipped_and_missed_occurrences_are_in_automation_log(db: &Te
     stage.fire_due().await;
     let feed = stage.whole_feed(db).await;
     let closed = "skipped: session closed";
-    // The same word to a person once, however often it is so.
+    // A repeated attention is logged once.
     let mut expected = vec!["created", closed, "attention", closed];
     expected.extend(["missed: the system was down", closed]);
-    let mut told = automation_log_lines(&feed);
-    told[1..3].sort_by_key(|line| line == "attention");
-    assert_eq!(told, expected);
-    let is_run = |one: &&FeedEvent| matches!(one.event.change, Change::Run { .. });
+    let mut lines = automation_log_lines(&feed);
+    lines[1..3].sort_by_key(|line| line == "attention");
+    assert_eq!(lines, expected);
+    let is_run = |event: &&FeedEvent| matches!(event.event.change, Change::Run { .. });
     let runs: Vec<&FeedEvent> = feed.iter().filter(is_run).collect();
     assert_eq!(subject_id(&runs[0].event.change), skipped.to_string());
     let rows: BTreeSet<String> = stage
@@ -277,9 +250,9 @@ pub(crate) async fn skipped_and_missed_occurrences_are_in_automation_log(db: &Te
         .collect();
     let lines: BTreeSet<String> = runs
         .iter()
-        .map(|one| subject_id(&one.event.change))
+        .map(|event| subject_id(&event.event.change))
         .collect();
-    assert_eq!(lines, rows, "each row has its line");
+    assert_eq!(lines, rows, "each row has its event");
     let Change::Run {
         change: RunChange::Missed { occurrences, .. },
         ..
@@ -310,7 +283,7 @@ pub(crate) async fn automation_feed_contains_its_own_events_only(db: &TestStore)
     let session = stage.session_of(in_own).await;
     stage.start(in_own).await;
     stage.succeed(in_own).await;
-    // A person may speak in an automation's session.
+    // A person may send a message in an automation's session.
     stage.send_message(session, "thanks").await;
     wait_for_feed(db, stage.tenant).await;
 
@@ -322,7 +295,10 @@ pub(crate) async fn automation_feed_contains_its_own_events_only(db: &TestStore)
         assert_eq!(logs[&session.uuid()], (1..=7).collect::<Vec<_>>());
 
         let feed = stage.feed(Some(bound), FeedCursor::START, limit).await;
-        let kinds: Vec<_> = feed.iter().map(|one| summary(&one.event.change)).collect();
+        let kinds: Vec<_> = feed
+            .iter()
+            .map(|event| summary(&event.event.change))
+            .collect();
         assert_eq!(
             kinds,
             [
@@ -334,8 +310,8 @@ pub(crate) async fn automation_feed_contains_its_own_events_only(db: &TestStore)
                 "run succeeded",
             ]
         );
-        assert!(feed.iter().all(|one| one.automation_id == Some(bound)));
-        let of_chat = feed.iter().filter(|one| one.session_id == Some(chat));
+        assert!(feed.iter().all(|event| event.automation_id == Some(bound)));
+        let of_chat = feed.iter().filter(|event| event.session_id == Some(chat));
         assert_eq!(of_chat.count(), 5);
     }
 }
@@ -353,9 +329,9 @@ pub(crate) async fn feed_reader_misses_no_concurrent_event(db: &TestStore) {
             let sessions = sessions.iter().cycle().skip(first).take(16);
             async {
                 for session in sessions {
-                    let said =
+                    let sent =
                         store.send_message(stage.tenant, *session, None, "hello", stage.now());
-                    said.await.unwrap();
+                    sent.await.unwrap();
                 }
             }
         }))
@@ -415,11 +391,11 @@ pub(crate) async fn feed_cursor_before_trimmed_events_is_reported_lost(db: &Test
         Some(UnusableCursor::Trimmed(feed[1].cursor))
     );
     assert_eq!(stage.feed(None, feed[1].cursor, 10).await, feed[2..]);
-    // Nothing of another tenant was lost.
+    // Another tenant's feed has lost nothing.
     let other = store.ensure_tenant("other", stage.now()).await.unwrap();
     let page = store.feed(other, FeedCursor::START, 10).await.unwrap();
     assert_eq!(page.unusable_cursor, None);
-    // The numbers of what is trimmed are not given again.
+    // The numbers of trimmed events are not used again.
     let paused = store.pause_automation(stage.scope(), automation, "lunch", stage.now());
     paused.await.unwrap();
     wait_for_feed(db, tenant).await;
@@ -446,7 +422,7 @@ pub(crate) async fn feed_cursor_ahead_of_feed_is_reported_lost(db: &TestStore) {
     assert_eq!(read_next.unwrap().unusable_cursor, None);
 }
 
-/// Adds an event to a session's log, and leaves the transaction open.
+/// Adds an event to a session's log and leaves the transaction open.
 async fn add_uncommitted_event(
     db: &TestStore,
     stage: &Stage,
@@ -471,7 +447,7 @@ pub(crate) async fn feed_does_not_pass_open_transactions(db: &TestStore) {
     let (early, late) = (stage.session().await, stage.session().await);
     wait_for_feed(db, stage.tenant).await;
     let start = stage.store.feed_head(stage.tenant).await.unwrap();
-    // The one writes first and commits last.
+    // The first transaction writes first and commits last.
     let open = add_uncommitted_event(db, &stage, late).await;
     stage.send_message(early, "hello").await;
     let page = stage.store.feed(stage.tenant, start, 10).await.unwrap();
@@ -480,9 +456,9 @@ pub(crate) async fn feed_does_not_pass_open_transactions(db: &TestStore) {
     open.commit().await.unwrap();
     wait_for_feed(db, stage.tenant).await;
     let read = stage.feed(None, page.next_cursor, 10).await;
-    let sessions: Vec<_> = read.iter().filter_map(|one| one.session_id).collect();
+    let sessions: Vec<_> = read.iter().filter_map(|event| event.session_id).collect();
     assert_eq!(sessions, [late, early]);
-    // One that is undone holds nothing back.
+    // A transaction that is rolled back does not delay the feed.
     drop(add_uncommitted_event(db, &stage, late).await);
     stage.send_message(early, "again").await;
     wait_for_feed(db, stage.tenant).await;
@@ -511,7 +487,7 @@ pub(crate) async fn database_restored_on_other_server_keeps_feed_order(db: &Test
     wait_for_feed(db, stage.tenant).await;
     let page = stage.store.feed(stage.tenant, FeedCursor::START, 10).await;
     let Some(UnusableCursor::Trimmed(kept)) = page.unwrap().unusable_cursor else {
-        panic!("what was trimmed there is still gone");
+        panic!("the trimmed events are still missing");
     };
     let feed = stage.feed(None, kept, 10).await;
     assert_eq!(feed.len(), 3);

@@ -1,4 +1,4 @@
-//! The end of a turn: its status, what people see of it, what the seat keeps.
+//! The end of a turn: its status, its message to people, and the memory that the seat keeps.
 
 use model::{
     AcpSessionId,
@@ -19,7 +19,7 @@ use crate::{
     stage::{Stage, answer},
 };
 
-/// Every outcome, with the status and the reason that it leaves.
+/// Returns every outcome, with the status and the reason that it leads to.
 fn outcomes() -> Vec<(Outcome, RunStatus, Option<String>)> {
     let mut all = Vec::new();
     for stop in StopReason::ALL {
@@ -72,7 +72,7 @@ pub(crate) async fn every_outcome_sets_status_and_transcript_end(db: &TestStore)
         let shown = stage.transcript(session).await;
         assert_eq!(shown.len(), 2, "{outcome:?}: {shown:?}");
         assert!(shown[1].starts_with("system: "), "{shown:?}");
-        // What is shown is what is kept, but for what follows.
+        // The displayed message begins with the stored one; a note on the next attempt may follow.
         let message = run.state.message().unwrap();
         assert!(shown[1].contains(message), "{shown:?} {message}");
     }
@@ -102,7 +102,7 @@ pub(crate) async fn answer_of_automation_is_message_with_source(db: &TestStore) 
     let session = stage.session_of(run).await;
     let rows = stage.store.messages(stage.scope(), session, 0, 10);
     let rows = rows.await.unwrap();
-    assert_eq!(rows.len(), 2, "an answer needs no notice");
+    assert_eq!(rows.len(), 2, "an answer needs no system message");
     assert_eq!(
         (rows[1].role, rows[1].kind),
         (Role::Assistant, EntryKind::Message)
@@ -193,7 +193,7 @@ pub(crate) async fn only_completed_turn_updates_seat_memory(db: &TestStore) {
                 before
             };
             assert_eq!(memory().await, expected, "{outcome:?} {turn_ended}");
-            // A further attempt would hold the seat for the next outcome.
+            // A further attempt would occupy the seat for the next outcome.
             let rest = stage
                 .store
                 .cancel_session_runs(stage.scope(), session, "next", stage.now());
@@ -209,12 +209,12 @@ pub(crate) async fn finish_stores_usage_title_and_record(db: &TestStore) {
         let found = stage.store.session(stage.scope(), session).await;
         found.unwrap().title
     };
-    for (said, kept) in [("Mail", "Mail"), ("Other", "Mail")] {
+    for (title_of_agent, kept) in [("Mail", "Mail"), ("Other", "Mail")] {
         let run = stage.send_message(session, "hello").await.run_id;
         stage.start(run).await;
         let finished = TurnResult {
             usage: Some(json!({ "tokens": 42 })),
-            title: Some(said.into()),
+            title: Some(title_of_agent.into()),
             diagnostics: json!({ "exit": 0 }),
             error: Some("a long story".into()),
             ..answer("Yes.")
@@ -226,7 +226,10 @@ pub(crate) async fn finish_stores_usage_title_and_record(db: &TestStore) {
         let record = record.unwrap().unwrap();
         assert_eq!(record.diagnostics, finished.diagnostics);
         assert_eq!(record.error, finished.error);
-        assert!(record.rendered_prompt.is_some(), "what was sent stays");
+        assert!(
+            record.rendered_prompt.is_some(),
+            "the record keeps the prompt that was sent"
+        );
     }
 }
 
@@ -242,7 +245,7 @@ pub(crate) async fn unrequested_cancelled_end_counts_as_failure(db: &TestStore) 
     };
     let cancelled = TurnResult::with_outcome(Outcome::Stopped(StopReason::Cancelled));
 
-    // Where somebody did call it off, it is no failure, whoever was first to say so.
+    // If a person cancelled the run, its end is no failure, whichever end is recorded first.
     let run = stage.fire(automation).await.run_id;
     stage.start(run).await;
     let failure_as_cancellation =
@@ -267,10 +270,13 @@ pub(crate) async fn unrequested_cancelled_end_counts_as_failure(db: &TestStore) 
             (ended.status(), ended.state.reason()),
             (Failed, Some("cancelled"))
         );
-        assert_eq!(stage.attempts(run).await.len(), 1, "it is not tried again");
+        assert_eq!(stage.attempts(run).await.len(), 1, "the run is not retried");
         assert_eq!(failures().await.1, count);
         let message = ended.state.message().unwrap();
-        assert!(message.contains("nobody had called it off"), "{message}");
+        assert!(
+            message.contains("without a request to cancel it"),
+            "{message}"
+        );
     }
     assert_eq!(failures().await.0, AutomationState::Paused);
 }
@@ -295,7 +301,11 @@ pub(crate) async fn automation_with_consecutive_failures_is_paused(db: &TestStor
     turn(Outcome::Cancelled("no matter".into())).await;
     assert_eq!(found().await.consecutive_failures, 2);
     turn(Outcome::Stopped(StopReason::EndTurn)).await;
-    assert_eq!(found().await.consecutive_failures, 0, "a success forgives");
+    assert_eq!(
+        found().await.consecutive_failures,
+        0,
+        "a success resets the failures"
+    );
     for _ in 0..3 {
         assert_eq!(found().await.state, AutomationState::Enabled);
         turn(refusal()).await;
@@ -368,8 +378,8 @@ pub(crate) async fn trivial_answers_are_stored_and_logged(db: &TestStore) {
         assert_eq!((kept.content.as_str(), kept.run_id), (words, Some(run)));
         let events = stage.store.events(stage.scope(), session, 0, 100);
         let events = events.await.unwrap();
-        let told = |event: &&Event| subject_id(&event.change) == kept.id.to_string();
-        assert_eq!(events.iter().filter(told).count(), 1, "{words}");
+        let is_of_row = |event: &&Event| subject_id(&event.change) == kept.id.to_string();
+        assert_eq!(events.iter().filter(is_of_row).count(), 1, "{words}");
     }
 }
 
@@ -380,7 +390,7 @@ pub(crate) async fn run_row_without_reason_is_readable(db: &TestStore) {
     stage.start(run).await;
     let refused = TurnResult::with_outcome(Outcome::Stopped(StopReason::Refusal));
     assert_eq!(stage.finish(run, &refused).await, WriteOutcome::Committed);
-    // No transition writes this, and no constraint forbids it.
+    // No transition writes this state, but no constraint forbids it.
     let sql = "update agent_runs set reason = null";
     db.run(Scope::System, sql, params![]).await.unwrap();
     let found = stage.run(run).await;

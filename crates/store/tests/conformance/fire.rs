@@ -1,4 +1,4 @@
-//! Firing on demand, and the sessions that automations go to.
+//! Firing on demand, and the sessions in which automations run.
 
 use futures::future::join_all;
 use model::{
@@ -54,11 +54,11 @@ pub(crate) async fn automation_with_unknown_agent_is_refused(db: &TestStore) {
     let stage = Stage::setup(db).await;
     let mut new: NewAutomation = stage.new_automation("report", SessionMode::Fresh);
     new.agent = model::AgentId::from_uuid(crate::fixtures::id());
-    let made = stage
+    let created = stage
         .store
         .create_automation(stage.tenant, None, &new, stage.now());
-    let made = made.await;
-    assert!(matches!(made, Err(Error::Database(_))), "{made:?}");
+    let created = created.await;
+    assert!(matches!(created, Err(Error::Database(_))), "{created:?}");
     let listed = stage
         .store
         .automations(stage.scope())
@@ -136,8 +136,13 @@ pub(crate) async fn fresh_automation_gets_new_session_for_each_run(db: &TestStor
     let listed = stage
         .store
         .sessions(stage.scope(), None, Some(automation), 10);
-    let listed: Vec<_> = listed.await.unwrap().iter().map(|one| one.id).collect();
-    assert_eq!(listed, [two, one], "the newest first");
+    let listed: Vec<_> = listed
+        .await
+        .unwrap()
+        .iter()
+        .map(|session| session.id)
+        .collect();
+    assert_eq!(listed, [two, one], "newest first");
 }
 
 pub(crate) async fn continuous_automation_keeps_its_session(db: &TestStore) {
@@ -154,7 +159,7 @@ pub(crate) async fn continuous_automation_keeps_its_session(db: &TestStore) {
     stage.succeed(first).await;
     let assignment = stage.start(second.run_id).await;
     let memory = assignment.seat.acp_session_id.unwrap();
-    assert_eq!(memory.as_str(), "memory-1", "what the first turn left");
+    assert_eq!(memory.as_str(), "memory-1", "the memory of the first turn");
 }
 
 pub(crate) async fn concurrent_fires_create_one_continuous_session(db: &TestStore) {
@@ -177,7 +182,7 @@ pub(crate) async fn run_after_reset_starts_new_session(db: &TestStore) {
         .reset_automation(stage.scope(), automation, stage.now());
     reset.await.unwrap();
     let second = stage.fire(automation).await;
-    // Another seat, and yet the automation's runs do not overlap.
+    // The second run has another seat. Runs of one automation still do not overlap.
     assert_eq!(second.status, Deferred);
     stage.assert_nothing_promotable().await;
     stage.succeed(first).await;
@@ -192,7 +197,11 @@ pub(crate) async fn run_after_reset_starts_new_session(db: &TestStore) {
     assert_ne!(old, new);
     for session in [old, new] {
         let found = stage.store.session(stage.scope(), session).await.unwrap();
-        assert_eq!(found.schedule_id, Some(automation), "its history has both");
+        assert_eq!(
+            found.schedule_id,
+            Some(automation),
+            "the automation's history has both sessions"
+        );
     }
     let assignment = stage.start(second.run_id).await;
     assert_eq!(assignment.seat.acp_session_id, None);
@@ -213,7 +222,7 @@ pub(crate) async fn automation_deletion_cancels_waiting_runs(db: &TestStore) {
     assert_eq!(stage.statuses([runs, waits]).await, [Running, Cancelled]);
     stage.clock.set(at("2026-05-04T10:00:00Z"));
     assert_eq!(stage.fire_due().await.triggers, 0);
-    // The turn that runs ends as it would have, and is not tried again.
+    // The running turn ends normally, and is not retried.
     stage
         .fail(runs, model::outcome::FailureKind::AgentExited)
         .await;
@@ -257,5 +266,5 @@ pub(crate) async fn pause_and_resume_keep_continuous_session(db: &TestStore) {
         stage.session_of(first).await
     );
     let memory = stage.start(second).await.seat.acp_session_id.unwrap();
-    assert_eq!(memory.as_str(), "memory-1", "what the first turn left");
+    assert_eq!(memory.as_str(), "memory-1", "the memory of the first turn");
 }

@@ -1,4 +1,4 @@
-//! A store to test, and a row for every table.
+//! A store for tests, and a row for every table.
 
 use std::{
     collections::BTreeMap,
@@ -15,7 +15,7 @@ use store::{
 use testkit::databases::TestDatabase;
 use uuid::Uuid;
 
-/// A store of one test. The store is dropped before its database is.
+/// The store of one test. The store is dropped before its database.
 pub(crate) struct TestStore {
     pub(crate) database: Database,
     pub(crate) home: TestDatabase,
@@ -36,7 +36,7 @@ impl TestStore {
         Self { database, home }
     }
 
-    /// A store on SQLite in memory, for what is done thousands of times.
+    /// Returns a store on SQLite in memory, for tests with thousands of transitions.
     pub(crate) async fn in_memory() -> Self {
         let database = store::open(&Location::SqliteMemory).await.unwrap();
         let home = TestDatabase::sqlite().unwrap();
@@ -51,7 +51,7 @@ impl TestStore {
         self.home.url().parse().unwrap()
     }
 
-    /// A place of the same kind where nothing is yet.
+    /// Creates an empty database of the same kind.
     pub(crate) fn fresh_database(&self) -> TestDatabase {
         match self.dialect() {
             Dialect::Sqlite => TestDatabase::sqlite().unwrap(),
@@ -59,14 +59,14 @@ impl TestStore {
         }
     }
 
-    /// Inserts a row in a transaction of its own.
+    /// Inserts a row in a separate transaction.
     pub(crate) async fn insert(&self, table: &str, values: &Values) -> Result<(), Error> {
         self.run(Scope::System, &values.insert_into(table), values.params())
             .await?;
         Ok(())
     }
 
-    /// Runs one statement in a transaction of its own, and reads its rows.
+    /// Runs one statement in a separate transaction and returns its rows.
     pub(crate) async fn run(
         &self,
         scope: Scope,
@@ -79,7 +79,7 @@ impl TestStore {
         Ok(rows)
     }
 
-    /// Counts a table's rows as a scope sees them.
+    /// Counts the rows of a table that are visible in a scope.
     pub(crate) async fn count(&self, scope: Scope, table: &str) -> i64 {
         let sql = format!("select count(*) as n from {table}");
         let rows = self.run(scope, &sql, vec![]).await.unwrap();
@@ -87,13 +87,13 @@ impl TestStore {
     }
 }
 
-/// Makes a statement of a text that only a test has.
+/// Returns a statement with a text that only a test has.
 pub(crate) fn statement(sql: &str) -> &'static Statement {
     let sql: &'static str = sql.to_owned().leak();
     Box::leak(Box::new(Statement::new("a test's statement", sql, sql)))
 }
 
-/// A row to be inserted.
+/// The values of a row to insert.
 #[derive(Debug, Clone)]
 pub(crate) struct Values(BTreeMap<&'static str, Param>);
 
@@ -108,7 +108,7 @@ impl Values {
         self
     }
 
-    /// A row with one value of another.
+    /// Returns a row with one value.
     pub(crate) fn of(column: &str, value: Option<&Param>) -> Self {
         let column: &'static str = column.to_owned().leak();
         Self(BTreeMap::from([(column, value.unwrap().clone())]))
@@ -118,7 +118,7 @@ impl Values {
         self.0.get(column)
     }
 
-    /// Takes a column's value from another row.
+    /// Copies a column's value from another row.
     pub(crate) fn with_value_of(mut self, column: &str, from: &Self) -> Self {
         self.0
             .insert(column.to_owned().leak(), from.0[column].clone());
@@ -137,7 +137,7 @@ impl Values {
     }
 }
 
-/// Writes a row down.
+/// Declares the values of a row.
 macro_rules! values {
     ($($column:ident: $value:expr),* $(,)?) => {
         Values(BTreeMap::from([$((stringify!($column), Param::from($value))),*]))
@@ -149,12 +149,12 @@ fn next() -> u32 {
     NEXT.fetch_add(1, Ordering::Relaxed)
 }
 
-/// An id that no other row has.
+/// Returns a new unique ID.
 pub(crate) fn id() -> Uuid {
     Uuid::from_u128(u128::from(next()))
 }
 
-/// An instant that no other row has.
+/// Returns a new unique instant.
 pub(crate) fn instant() -> Timestamp {
     Timestamp::UNIX_EPOCH + Duration::from_secs(u64::from(next()))
 }
@@ -166,12 +166,12 @@ fn name(of: &str) -> String {
 /// A tenant with one row in every table.
 pub(crate) struct World {
     pub(crate) tenant: Uuid,
-    /// A second task of the session, for the first to depend on.
+    /// A second task of the session, on which the first one can depend.
     other_task: Uuid,
     rows: BTreeMap<&'static str, Values>,
 }
 
-/// Every table, what is referred to before what refers to it.
+/// Every table, in an order in which referenced tables come first.
 pub(crate) const TABLES: &[&str] = &[
     "tenants",
     "harnesses",
@@ -228,12 +228,12 @@ impl World {
         world
     }
 
-    /// The row that is stored.
+    /// Returns the stored row of a table.
     pub(crate) fn stored(&self, table: &str) -> &Values {
         &self.rows[table]
     }
 
-    /// The id of the row that is stored.
+    /// Returns the ID of the stored row of a table.
     pub(crate) fn id(&self, table: &str) -> Uuid {
         match self.rows[table].get("id") {
             Some(Param::Uuid(Some(id))) => *id,
@@ -241,7 +241,7 @@ impl World {
         }
     }
 
-    /// Another row that could be stored, with every column that may refer to something.
+    /// Returns another row that could be stored, with a value in every column that is a reference.
     pub(crate) fn row(&self, table: &str) -> Values {
         let tenant_id = self.tenant;
         let at = instant();
@@ -291,7 +291,7 @@ impl World {
         }
     }
 
-    /// Rows of what runs, and of what is left by it.
+    /// Returns a new row of a table that belongs to a run or records its results.
     #[expect(clippy::too_many_lines, reason = "a table, one row for each table")]
     fn row_of_work(&self, table: &str) -> Values {
         let tenant_id = self.tenant;
@@ -394,11 +394,11 @@ impl World {
                 automation_id: self.id("automations"), day: at, currency: "USD",
                 tokens: 1_i64, cost: 1_i64, turns: 1_i64,
             },
-            other => panic!("there is no row for {other}"),
+            other => panic!("no row for table {other}"),
         }
     }
 
-    /// A run of an occurrence that succeeded.
+    /// Returns a run of an occurrence that succeeded.
     fn ended_run(&self) -> Values {
         let at = instant();
         values! {
@@ -412,7 +412,7 @@ impl World {
         }
     }
 
-    /// A run that waits to be claimed.
+    /// Returns a run that waits to be claimed.
     pub(crate) fn queued_run(&self) -> Values {
         self.ended_run().with("status", "queued").without(&[
             "worker_id",

@@ -1,4 +1,4 @@
-//! Documents of other formats: keys that this program does not know, and columns that tell of formats.
+//! Documents of other formats: keys that this program does not know, and the columns that record formats.
 
 use model::{
     AutomationId,
@@ -17,17 +17,17 @@ use crate::{
     stage::{Stage, at, hourly},
 };
 
-/// A format that only later programs honour.
+/// A format that only later programs support.
 pub(crate) const LATER_FORMAT: i64 = DOCUMENT_FORMAT + 1;
 
-/// Sets the formats of the rows of a table that a condition finds, as a later program would.
+/// Sets the format of a row, in the way of a later program.
 pub(crate) async fn set_formats(db: &TestStore, table: &str, id: impl Into<Param>, needs: i64) {
     let sql = format!("update {table} set format = $1, needs_format = $2 where id = $3");
     let params = vec![LATER_FORMAT.into(), needs.into(), id.into()];
     db.run(Scope::System, &sql, params).await.unwrap();
 }
 
-/// Adds keys to a stored document that this program does not know.
+/// Adds a key that this program does not know to a stored document.
 async fn add_later_key(db: &TestStore, table: &str, column: &str, id: impl Into<Param> + Copy) {
     let mut document: Value = column_of(db, table, column, id).await;
     document["later_key"] = json!({ "a": 1 });
@@ -49,7 +49,7 @@ async fn column_of<T: FromColumn>(
 }
 
 impl Stage {
-    /// Makes an automation that is due each hour, and makes it too new.
+    /// Creates an automation that is due each hour and that needs a later format.
     pub(crate) async fn too_new_automation(
         &self,
         db: &TestStore,
@@ -62,7 +62,7 @@ impl Stage {
         automation
     }
 
-    /// Edits an automation as a person would who has just read it.
+    /// Edits an automation, based on its present definition.
     pub(crate) async fn edit_policies(
         &self,
         id: AutomationId,
@@ -148,7 +148,7 @@ pub(crate) async fn edit_keeps_unknown_keys_and_later_format(db: &TestStore) {
     assert_eq!(policies["queue_limit"], 7);
     assert_eq!(policies["later_key"], json!({ "a": 1 }));
     let format: i64 = column_of(db, "automations", "format", automation).await;
-    assert_eq!(format, LATER_FORMAT, "keys of that format are still there");
+    assert_eq!(format, LATER_FORMAT, "keys of that format are still stored");
     let needs: i64 = column_of(db, "automations", "needs_format", automation).await;
     assert_eq!(needs, 1);
 }
@@ -187,7 +187,7 @@ pub(crate) async fn edited_agent_and_budget_keep_unknown_keys(db: &TestStore) {
     let stored: Value = column_of(db, "tenants", "budget", stage.tenant).await;
     assert_eq!(stored["day"]["turns"], 6);
     assert_eq!(stored["later_key"], json!({ "a": 1 }));
-    // A limit that this program does not know stays where all others go.
+    // A limit that this program does not know stays when all others are removed.
     set(model::budget::Budget::default()).await;
     let stored: Value = column_of(db, "tenants", "budget", stage.tenant).await;
     assert_eq!(stored["day"]["turns"], Value::Null);

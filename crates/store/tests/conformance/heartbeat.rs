@@ -1,4 +1,4 @@
-//! Heartbeats, and what they are answered: go on, cancel, or lost.
+//! Heartbeats and their replies: continue, cancel, or lost.
 
 use model::{
     WorkerId, limits,
@@ -17,7 +17,7 @@ pub(crate) async fn heartbeat_of_foreign_or_unclaimed_run_is_lost(db: &TestStore
     assert_eq!(
         stage.heartbeat(run).await,
         HeartbeatReply::Fenced,
-        "nobody has claimed it"
+        "no worker has claimed the run"
     );
     stage.start(run).await;
     let other = WorkerId::from_stored("host-2-bbbbbbbb".into());
@@ -54,9 +54,9 @@ pub(crate) async fn heartbeat_of_cancelled_run_returns_first_reason(db: &TestSto
     assert_eq!(
         beat,
         HeartbeatReply::Cancel("enough".into()),
-        "the first one stands"
+        "the first result stays"
     );
-    // An agent that is done before it hears of it is done.
+    // If the agent finishes before it receives the cancellation, the run has succeeded.
     assert_eq!(
         stage.finish(run, &answer("42")).await,
         WriteOutcome::Committed
@@ -90,10 +90,14 @@ pub(crate) async fn begin_long_after_claim_renews_heartbeat(db: &TestStore) {
     let session = stage.session().await;
     let run = stage.send_message(session, "hello").await.run_id;
     assert_eq!(stage.claim().await, Some(run));
-    // The worker is frozen, and nobody has looked when it goes on.
+    // The worker was frozen, and no sweep has run when it continues.
     stage.clock.advance(2 * limits::HEARTBEAT_STALE_AFTER);
     assert!(matches!(stage.begin(run).await, StartReply::Started(_)));
-    assert_eq!(stage.stall().await, [], "its agent may live for a lease");
+    assert_eq!(
+        stage.stall().await,
+        [],
+        "the agent may live until the lease ends"
+    );
     assert_eq!(stage.heartbeat(run).await, HeartbeatReply::Continue);
     stage.succeed(run).await;
 }

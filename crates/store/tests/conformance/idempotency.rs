@@ -1,4 +1,4 @@
-//! Requests that are repeated: one effect, one answer.
+//! Repeated requests: one effect, one response.
 
 use std::collections::BTreeSet;
 
@@ -64,7 +64,7 @@ pub(crate) async fn idempotency_key_belongs_to_its_first_request(db: &TestStore)
     let again = KeyClaim::Repeated { id, response: None };
     assert_eq!(stage.claim_key("k", &REQUEST_HASH).await, again);
     assert_ne!(reserved_id(&stage.claim_key("l", &REQUEST_HASH).await), id);
-    // Another tenant's keys are its own.
+    // Another tenant has separate keys.
     let other = stage.store.ensure_tenant("other", stage.now());
     let other = other.await.unwrap();
     let proposed = stage.run_id().uuid();
@@ -181,7 +181,7 @@ pub(crate) async fn message_with_reserved_id_creates_one_run(db: &TestStore) {
     let run = say(session, one, "hello").await.unwrap().run_id;
     assert_already_made(&say(session, one, "hello").await);
     assert_eq!(stage.run(run).await.input_id, one);
-    // Beside others one that is there fails alone, and so does one that comes twice.
+    // In a batch, a request that was sent before fails alone, and so does one that is in the batch twice.
     let unknown = model::SessionId::from_uuid(Uuid::from_u128(7));
     let (again, first, twice, plain, missing) = futures::join!(
         say(session, one, "again"),
@@ -239,7 +239,7 @@ pub(crate) async fn retry_with_reserved_id_creates_one_attempt(db: &TestStore) {
     assert_already_made(&again().await);
     let attempts = stage.attempts(run).await;
     assert_eq!((attempts.len(), attempts[1].id), (2, id));
-    // Another one is refused for what it is.
+    // Another run is refused for its own reason.
     let other = stage
         .store
         .retry_run(stage.scope(), run, Some(stage.run_id()), stage.now());
@@ -282,8 +282,8 @@ pub(crate) async fn concurrent_requests_with_one_reserved_id_have_one_effect(db:
         let failed = stage.send_message(session, "hello").await.run_id;
         stage.start(failed).await;
         stage.fail(failed, FailureKind::AgentError).await;
-        let (said, fired, run) = (stage.input_id(), stage.input_id(), stage.run_id());
-        let made = AutomationId::from_uuid(stage.run_id().uuid());
+        let (sent_input, fired_input, run) = (stage.input_id(), stage.input_id(), stage.run_id());
+        let automation_id = AutomationId::from_uuid(stage.run_id().uuid());
         let new = stage.new_automation(&format!("job {round}"), SessionMode::Fresh);
         let new_session = stage.new_session(Some(&format!("web:{round}")));
         let (tenant, now) = (stage.tenant, stage.now());
@@ -295,14 +295,14 @@ pub(crate) async fn concurrent_requests_with_one_reserved_id_have_one_effect(db:
                     created.map(|_| ())
                 });
                 let says = count_if_made(async || {
-                    let said = store
-                        .send_message(tenant, session, Some(said), "x", now)
+                    let sent = store
+                        .send_message(tenant, session, Some(sent_input), "x", now)
                         .await;
-                    said.map(|_| ())
+                    sent.map(|_| ())
                 });
                 let fires = count_if_made(async || {
                     let fired = store
-                        .fire_automation(tenant, automation, Some(fired), now)
+                        .fire_automation(tenant, automation, Some(fired_input), now)
                         .await;
                     fired.map(|_| ())
                 });
@@ -312,7 +312,7 @@ pub(crate) async fn concurrent_requests_with_one_reserved_id_have_one_effect(db:
                 });
                 let creates = count_if_made(async || {
                     store
-                        .create_automation(tenant, Some(made), new, now)
+                        .create_automation(tenant, Some(automation_id), new, now)
                         .await
                         .map(|_| ())
                 });
@@ -327,14 +327,14 @@ pub(crate) async fn concurrent_requests_with_one_reserved_id_have_one_effect(db:
         });
         let all: Vec<[usize; 5]> = join_all(racers).await;
         for kind in 0..5 {
-            let won: usize = all.iter().map(|one| one[kind]).sum();
+            let won: usize = all.iter().map(|counts| counts[kind]).sum();
             assert_eq!(won, 1, "kind {kind}: {all:?}");
         }
-        for input in [said, fired] {
+        for input in [sent_input, fired_input] {
             let attempts = stage.store.attempts(stage.scope(), input).await.unwrap();
             assert_eq!(attempts.len(), 1);
         }
-        // What waits on the seat makes room for the next round.
+        // Cancel the waiting runs, so that the seat is free for the next round.
         let cancelled =
             stage
                 .store
@@ -343,7 +343,7 @@ pub(crate) async fn concurrent_requests_with_one_reserved_id_have_one_effect(db:
     }
 }
 
-/// Does something until the database is not busy: one where it was done, none where it was done before.
+/// Retries an operation while the database is busy. Returns 1 if it took effect, and 0 if it had taken effect before.
 async fn count_if_made(doing: impl AsyncFn() -> Result<(), Error>) -> usize {
     loop {
         match doing().await {
@@ -363,8 +363,8 @@ pub(crate) async fn secret_rotation_with_idempotency_key_happens_once(db: &TestS
     let (store, scope, now) = (&stage.store, stage.scope(), stage.now());
     let endpoint = stage.endpoint_id();
     let new = new_endpoint("hook", &[]);
-    let made = store.create_endpoint(stage.tenant, endpoint, &new, now);
-    made.await.unwrap();
+    let created = store.create_endpoint(stage.tenant, endpoint, &new, now);
+    created.await.unwrap();
     let mut new = stage.new_automation("deploy", SessionMode::Fresh);
     new.triggers = vec![Spec::Webhook {}];
     let automation = stage.create(&new).await;
@@ -389,9 +389,9 @@ pub(crate) async fn secret_rotation_with_idempotency_key_happens_once(db: &TestS
     stage.claim_key("e", &REQUEST_HASH).await;
     stage.claim_key("t", &REQUEST_HASH).await;
     let rotate = || store.rotate_endpoint_secret(scope, endpoint, now, answered("e"), now);
-    // Of many that come at one time one does it.
+    // Of several concurrent requests, one takes effect.
     let rotated = join_all((0..4).map(|_| rotate())).await;
-    let (done, before): (Vec<_>, Vec<_>) = rotated.iter().partition(|one| one.is_ok());
+    let (done, before): (Vec<_>, Vec<_>) = rotated.iter().partition(|result| result.is_ok());
     assert_eq!((done.len(), before.len()), (1, 3), "{rotated:?}");
     before.into_iter().for_each(assert_already_made);
     assert_eq!(of_endpoint().await.current, *done[0].as_ref().unwrap());
@@ -404,20 +404,20 @@ pub(crate) async fn secret_rotation_with_idempotency_key_happens_once(db: &TestS
             response: answer, ..
         } = stage.claim_key(key, &REQUEST_HASH).await
         else {
-            panic!("it was claimed");
+            panic!("the key was claimed");
         };
         assert_eq!(answer, Some((200, response.clone())));
     }
-    // What is refused is not answered.
+    // A refused request records no response.
     stage.claim_key("gone", &REQUEST_HASH).await;
-    let gone = stage.endpoint_id();
-    let refused = store.rotate_endpoint_secret(scope, gone, now, answered("gone"), now);
+    let missing_endpoint = stage.endpoint_id();
+    let refused = store.rotate_endpoint_secret(scope, missing_endpoint, now, answered("gone"), now);
     assert!(matches!(refused.await, Err(Error::NotFound { .. })));
     let KeyClaim::Repeated {
         response: answer, ..
     } = stage.claim_key("gone", &REQUEST_HASH).await
     else {
-        panic!("it was claimed");
+        panic!("the key was claimed");
     };
     assert_eq!(answer, None);
 }
@@ -427,13 +427,13 @@ pub(crate) async fn test_delivery_with_reserved_id_is_created_once(db: &TestStor
     let (store, now) = (&stage.store, stage.now());
     let endpoint = stage.endpoint_id();
     let new = new_endpoint("hook", &[]);
-    let made = store.create_endpoint(stage.tenant, endpoint, &new, now);
-    made.await.unwrap();
+    let created = store.create_endpoint(stage.tenant, endpoint, &new, now);
+    created.await.unwrap();
     let id = DeliveryId::from_uuid(stage.run_id().uuid());
     let new = test_delivery("1");
     let send = || store.test_endpoint(stage.tenant, endpoint, id, &new, now);
     let sent = join_all((0..4).map(|_| send())).await;
-    let (done, before): (Vec<_>, Vec<_>) = sent.iter().partition(|one| one.is_ok());
+    let (done, before): (Vec<_>, Vec<_>) = sent.iter().partition(|result| result.is_ok());
     assert_eq!((done.len(), before.len()), (1, 3), "{sent:?}");
     before.into_iter().for_each(assert_already_made);
     assert_eq!(db.count(Scope::System, "webhook_deliveries").await, 1);
@@ -463,7 +463,7 @@ pub(crate) async fn trigger_with_equal_spec_or_id_is_added_once(db: &TestStore) 
     let added: BTreeSet<_> = added.into_iter().map(Result::unwrap).collect();
     assert_eq!(added.len(), 1, "{added:?}");
     assert_eq!(read().await.triggers, std::slice::from_ref(&timed));
-    // Each webhook is another one, unless its id is used: by one that was removed, too.
+    // Each webhook trigger is a separate one, unless its ID is used, even by a removed trigger.
     let (one, other) = (trigger_id(), trigger_id());
     for id in [one, other] {
         assert_eq!(add(id, &hook, None).await.unwrap(), id);
@@ -474,7 +474,7 @@ pub(crate) async fn trigger_with_equal_spec_or_id_is_added_once(db: &TestStore) 
     assert!(store.had_trigger(scope, automation, one).await.unwrap());
     let never = store.had_trigger(scope, automation, trigger_id()).await;
     assert!(!never.unwrap());
-    // Whoever has seen something else changes nothing.
+    // An edit that is based on an outdated version changes nothing.
     let seen = read().await;
     let stale = add(trigger_id(), &hook, Some(&bare)).await;
     assert!(

@@ -1,4 +1,4 @@
-//! What must be true of every state of the database.
+//! The invariants that hold in every state of the database.
 
 use std::sync::LazyLock;
 
@@ -10,15 +10,15 @@ use crate::fixtures::{TestStore, statement};
 static STATEMENTS: LazyLock<Vec<(&str, &Statement)>> = LazyLock::new(|| {
     VIOLATION_QUERIES
         .iter()
-        .map(|(what, sql)| (*what, statement(sql)))
+        .map(|(violation, sql)| (*violation, statement(sql)))
         .collect()
 });
 
-/// Fails, with the name of what is broken, where any does not hold.
+/// Fails with the name of the violated invariant.
 pub(crate) async fn assert_invariants(db: &TestStore) {
     let mut tx = db.database.begin_read(Scope::System).await.unwrap();
-    for (what, finding) in &*STATEMENTS {
-        let found = tx.fetch_all(finding, params![]).await.unwrap();
-        assert!(found.is_empty(), "there is {what}: {found:?}");
+    for (violation, query) in &*STATEMENTS {
+        let found = tx.fetch_all(query, params![]).await.unwrap();
+        assert!(found.is_empty(), "found {violation}: {found:?}");
     }
 }

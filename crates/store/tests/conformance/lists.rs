@@ -1,4 +1,4 @@
-//! Lists: what they show, in which order, and to whom.
+//! Lists: their content, their order, and their isolation.
 
 use model::{
     agent::{AgentConfig, OfferedCapabilities},
@@ -38,7 +38,7 @@ pub(crate) async fn lists_contain_no_row_of_other_tenant(db: &TestStore) {
     let tenant = other.tenant().unwrap();
     let found = store.automation_by_name(tenant, "report").await.unwrap();
     assert_eq!(found, None);
-    // The system sees all.
+    // The system scope sees all tenants.
     let all = store.automations(Scope::System).await.unwrap().readable;
     assert_eq!(all.len(), 1);
 }
@@ -68,7 +68,7 @@ pub(crate) async fn runs_are_listed_newest_first_by_session_automation_and_statu
     let session = stage.keyed_session(Some("web:1")).await;
     let automation = stage.bound_automation("standup", "web:1").await;
     let other = stage.bound_automation("digest", "web:nobody").await;
-    let said = stage.send_message(session, "hello").await.run_id;
+    let sent = stage.send_message(session, "hello").await.run_id;
     let fired = stage.fire(automation).await.run_id;
     let skipped = stage.fire(other).await.run_id;
     let list = async |filter, limit| -> Vec<_> {
@@ -76,13 +76,13 @@ pub(crate) async fn runs_are_listed_newest_first_by_session_automation_and_statu
         listed.unwrap().iter().map(|run| run.id).collect()
     };
     let all = RunFilter::default();
-    assert_eq!(list(all, 10).await, [skipped, fired, said]);
+    assert_eq!(list(all, 10).await, [skipped, fired, sent]);
     assert_eq!(list(all, 2).await, [skipped, fired]);
     let of_session = RunFilter {
         session: Some(session),
         ..all
     };
-    assert_eq!(list(of_session, 10).await, [fired, said]);
+    assert_eq!(list(of_session, 10).await, [fired, sent]);
     let of_other = RunFilter {
         automation: Some(other),
         ..all
@@ -93,7 +93,7 @@ pub(crate) async fn runs_are_listed_newest_first_by_session_automation_and_statu
         ..of_session
     };
     assert_eq!(list(waiting, 10).await, [fired]);
-    assert_eq!(stage.statuses([said, fired]).await, [Queued, Deferred]);
+    assert_eq!(stage.statuses([sent, fired]).await, [Queued, Deferred]);
 }
 
 pub(crate) async fn automations_and_agents_are_listed_by_name(db: &TestStore) {
@@ -113,10 +113,13 @@ pub(crate) async fn automations_and_agents_are_listed_by_name(db: &TestStore) {
         .await
         .unwrap()
         .readable;
-    let names: Vec<_> = listed.iter().map(|one| one.name.as_str()).collect();
+    let names: Vec<_> = listed
+        .iter()
+        .map(|automation| automation.name.as_str())
+        .collect();
     assert_eq!(names, ["digest", "report"]);
-    let gone = stage.store.automation_by_name(stage.tenant, "old").await;
-    assert_eq!(gone.unwrap(), None);
+    let deleted = stage.store.automation_by_name(stage.tenant, "old").await;
+    assert_eq!(deleted.unwrap(), None);
 
     let config = AgentConfig::new(vec!["other".into()]);
     for added in [true, false] {
@@ -125,7 +128,7 @@ pub(crate) async fn automations_and_agents_are_listed_by_name(db: &TestStore) {
             .add_agent(stage.tenant, "an agent", &config, stage.now());
         assert_eq!(add.await.unwrap(), added);
     }
-    // One that is there stays as a person made it.
+    // An existing agent keeps the changes of a person.
     let changed = AgentConfig::new(vec!["changed".into()]);
     let add = stage
         .store
@@ -134,7 +137,7 @@ pub(crate) async fn automations_and_agents_are_listed_by_name(db: &TestStore) {
     let listed = stage.store.agents(stage.scope()).await.unwrap();
     let listed: Vec<_> = listed
         .iter()
-        .map(|one| (one.name.as_str(), one.config.command[0].as_str()))
+        .map(|agent| (agent.name.as_str(), agent.config.command[0].as_str()))
         .collect();
     assert_eq!(listed, [("an agent", "other"), ("agent", "agent")]);
     let put = stage
@@ -167,7 +170,7 @@ pub(crate) async fn agent_edit_with_stale_version_is_refused(db: &TestStore) {
     );
     let late = edit("two").await;
     assert!(matches!(late, Err(Error::StaleVersion { .. })), "{late:?}");
-    // What was found with another configuration says nothing of this one.
+    // Offers of another configuration are not stored for this one.
     let noted = store.store_agent_offers(tenant, id, &seen, &offers, stage.now());
     let noted = noted.await.unwrap();
     assert_eq!((noted.config, noted.offers), (to("one"), None));
@@ -181,7 +184,7 @@ pub(crate) async fn ensure_tenant_returns_same_id_for_same_name(db: &TestStore) 
     let stage = Stage::setup(db).await;
     let again = stage.store.ensure_tenant("default", stage.now()).await;
     assert_eq!(again.unwrap(), stage.tenant);
-    // An instance that is registered again is the same one.
+    // A repeated registration returns the same instance.
     let again = stage
         .store
         .register_instance(stage.tenant, stage.instance, "host", stage.now());
@@ -223,7 +226,7 @@ pub(crate) async fn run_and_session_ids_are_found_by_range_within_tenant(db: &Te
 
 pub(crate) async fn manual_trigger_is_listed_first(db: &TestStore) {
     let stage = Stage::setup(db).await;
-    // Made in one instant, they have ids in no particular order.
+    // IDs that were generated in one instant have no particular order.
     for name in ["a", "b", "c", "d", "e", "f"] {
         let mut new = stage.new_automation(name, SessionMode::Fresh);
         new.triggers = vec![hourly()];
@@ -282,7 +285,10 @@ pub(crate) async fn messages_of_run_are_found_by_start_number(db: &TestStore) {
             .seq_before_run(stage.scope(), run)
             .await
             .unwrap();
-        assert!(before <= after, "nothing of it can have been passed over");
+        assert!(
+            before <= after,
+            "the order of pages follows the order of IDs"
+        );
         let rows = stage.store.messages(stage.scope(), session, before, 10);
         let rows = rows.await.unwrap();
         assert!(rows.iter().all(|row| row.run_id == Some(run)));

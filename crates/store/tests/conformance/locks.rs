@@ -1,4 +1,4 @@
-//! Rows that are locked on PostgreSQL: what waits for them, and what passes them over.
+//! Row locks on PostgreSQL: the transitions that wait for them, and those that skip locked rows.
 
 use model::{
     SeatId, SessionId, approval::ApprovalStatus, run::RunStatus, session::SessionEvent,
@@ -11,7 +11,7 @@ use crate::{
     stage::{Stage, answer},
 };
 
-/// A transaction that holds one row.
+/// Begins a transaction that locks one row.
 pub(crate) async fn lock_row(db: &TestStore, table: &str, id: uuid::Uuid) -> Tx {
     let mut tx = db.database.begin(Scope::System).await.unwrap();
     let sql = format!("select id from {table} where id = $1 for update");
@@ -19,7 +19,7 @@ pub(crate) async fn lock_row(db: &TestStore, table: &str, id: uuid::Uuid) -> Tx 
     tx
 }
 
-/// Lets `doing` run against a seat that is held, until it waits; whatever is not the seat is free then.
+/// Runs `doing` against a locked seat until it waits, and checks that it has locked nothing that comes after the seat.
 async fn assert_waits_for_seat<T>(
     db: &TestStore,
     seat: SeatId,
@@ -44,7 +44,7 @@ async fn assert_waits_for_seat<T>(
     let mut doing = std::pin::pin!(doing);
     tokio::select! {
         biased;
-        _ = &mut doing => panic!("it did not wait for the seat"),
+        _ = &mut doing => panic!("the transition did not wait for the seat"),
         () = look => {}
     }
     doing.await
@@ -58,7 +58,7 @@ pub(crate) async fn transitions_of_seat_lock_seat_first(db: &TestStore) {
     let run = assert_waits_for_seat(db, seat, session, stage.send_message(session, "hello")).await;
     let run = run.run_id;
     stage.start(run).await;
-    let asked = Box::pin(assert_waits_for_seat(
+    let approval = Box::pin(assert_waits_for_seat(
         db,
         seat,
         session,
@@ -68,7 +68,7 @@ pub(crate) async fn transitions_of_seat_lock_seat_first(db: &TestStore) {
     let withdrawn = store.withdraw_approvals(run, &stage.worker, stage.now());
     let withdrawn = Box::pin(assert_waits_for_seat(db, seat, session, withdrawn)).await;
     assert_eq!(withdrawn.unwrap(), WriteOutcome::Committed);
-    assert_eq!(stage.approval_status(asked).await, ApprovalStatus::Void);
+    assert_eq!(stage.approval_status(approval).await, ApprovalStatus::Void);
     let answer = answer("Done.");
     let end = stage.finish(run, &answer);
     let end = assert_waits_for_seat(db, seat, session, end).await;

@@ -1,8 +1,7 @@
-//! What the store promises, shown on both databases.
+//! The contract of the store, tested on both databases.
 //!
-//! One file for each concept; a behaviour is an `async fn name(db: &TestStore)`. It is listed once,
-//! below, and becomes a test for each database it speaks of. A behaviour that is not here does not
-//! exist.
+//! Each file covers one concept. A behaviour is an `async fn name(db: &TestStore)`. The list below names it once and
+//! generates a test for each database. A behaviour that is missing from the list does not run.
 
 #![expect(clippy::unwrap_used, reason = "behaviours and their helpers are tests")]
 

@@ -1,4 +1,4 @@
-//! Another attempt that a person asks for.
+//! Another attempt on request of a person.
 
 use model::{
     outcome::FailureKind,
@@ -61,8 +61,8 @@ pub(crate) async fn failed_run_is_retried_once_with_interrupted_prompt(db: &Test
 
     let again = stage.retry_manually(run).await.unwrap();
     assert_eq!(again.status, Queued);
-    let told = stage.retry_refusal(run).await;
-    assert!(told.contains(&again.run_id.to_string()), "{told}");
+    let message = stage.retry_refusal(run).await;
+    assert!(message.contains(&again.run_id.to_string()), "{message}");
     let attempts = stage.attempts(run).await;
     assert_eq!(attempts.len(), 2);
     assert_eq!((attempts[1].attempt, attempts[1].failures), (2, 1));
@@ -85,7 +85,7 @@ pub(crate) async fn manual_retry_of_unseen_prompt_sends_it_unchanged(db: &TestSt
     stage.end(run, &failed(FailureKind::SignIn, false)).await;
     let again = stage.retry_manually(run).await.unwrap().run_id;
     assert_eq!(stage.start(again).await.prompt.text.trim_end(), "hello");
-    // One that was called off before it began was seen by nobody, either.
+    // The agent has not seen the input of a run that was cancelled before it began.
     let waits = stage.send_message(session, "later").await.run_id;
     let cancelled = stage
         .store
@@ -94,7 +94,7 @@ pub(crate) async fn manual_retry_of_unseen_prompt_sends_it_unchanged(db: &TestSt
     stage.succeed(again).await;
     let again = stage.retry_manually(waits).await.unwrap().run_id;
     let attempts = stage.attempts(waits).await;
-    assert_eq!(attempts[1].failures, 0, "calling off is no failure");
+    assert_eq!(attempts[1].failures, 0, "a cancellation is no failure");
     assert_eq!(stage.start(again).await.prompt.text.trim_end(), "later");
 }
 
@@ -113,8 +113,12 @@ pub(crate) async fn manual_retry_is_allowed_after_attempts_are_exhausted(db: &Te
     let again = stage.retry_manually(run).await.unwrap().run_id;
     stage.start(again).await;
     stage.end(again, &failed(FailureKind::Start, false)).await;
-    assert_eq!(stage.attempts(run).await.len(), 4, "none follows by itself");
-    // And when one succeeds, the automation has no failures in a row any more.
+    assert_eq!(
+        stage.attempts(run).await.len(),
+        4,
+        "no automatic retry follows"
+    );
+    // When a manual attempt succeeds, it resets the automation's consecutive failures.
     let last = stage.retry_manually(again).await.unwrap().run_id;
     stage.start(last).await;
     stage.succeed(last).await;
@@ -145,8 +149,8 @@ pub(crate) async fn retry_in_closed_session_or_deleted_automation_is_refused(db:
         .store
         .delete_automation(stage.scope(), automation, stage.now());
     removed.await.unwrap();
-    let told = stage.retry_refusal(run).await;
-    assert!(told.contains("automation is deleted"), "{told}");
+    let message = stage.retry_refusal(run).await;
+    assert!(message.contains("automation is deleted"), "{message}");
     assert_eq!(stage.attempts(run).await.len(), 1);
 }
 
@@ -170,7 +174,7 @@ pub(crate) async fn concurrent_manual_retries_create_one_attempt(db: &TestStore)
     let run = stage.send_message(session, "hello").await.run_id;
     stage.start(run).await;
     stage.fail(run, FailureKind::AgentError).await;
-    let asked = futures::future::join_all((0..8).map(|_| stage.retry_manually(run))).await;
-    assert_eq!(asked.iter().filter(|asked| asked.is_ok()).count(), 1);
+    let replies = futures::future::join_all((0..8).map(|_| stage.retry_manually(run))).await;
+    assert_eq!(replies.iter().filter(|reply| reply.is_ok()).count(), 1);
     assert_eq!(stage.attempts(run).await.len(), 2);
 }

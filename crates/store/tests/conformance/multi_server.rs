@@ -1,4 +1,4 @@
-//! Several servers over one database: who serves which data folder, and what is shared between tenants.
+//! Several servers of one database: the server of each data folder, and the shares of the tenants.
 
 use std::{collections::BTreeSet, time::Duration};
 
@@ -9,54 +9,41 @@ use model::{
     run::RunStatus::{Deferred, Failed, Queued},
     turn::StartReply,
 };
-use store::{Error, OpenError, Scope, ServerHeartbeatReply, params};
+use store::{
+    Error, OpenError, Scope,
+    ServerHeartbeatReply::{Continue, Outdated, Replaced},
+    params,
+};
 
 use crate::{
     fixtures::{TestStore, statement},
     locks::lock_row,
-    stage::{Stage, hourly, instance, store_over},
+    stage::{
+        Stage, hourly, instance,
+        servers::{
+            claim, last_server, online_server, presence, queue, serve, serve_after, two_tenants,
+        },
+        store_over,
+    },
 };
-
-/// Two tenants at work in one database.
-async fn two_tenants(db: &TestStore) -> [Stage; 2] {
-    let one = Stage::setup(db).await;
-    let other = Stage::setup_tenant("other", store_over(&db.database)).await;
-    [one, other]
-}
-
-/// Queues `runs` runs of a tenant, each in a session of its own.
-async fn queue(stage: &Stage, runs: usize) {
-    for _ in 0..runs {
-        let session = stage.session().await;
-        stage.send_message(session, "hello").await;
-    }
-}
-
-/// Claims `limit` runs, and tells how many of them are each tenant's.
-async fn claim(stages: &[Stage; 2], limit: u32) -> [usize; 2] {
-    let stage = &stages[0];
-    let claimed = stage
-        .store
-        .claim(&stage.worker, stage.instance, limit, None, stage.now());
-    let claimed = claimed.await.unwrap();
-    let of = |one: &Stage| {
-        claimed
-            .iter()
-            .filter(|run| run.tenant == one.tenant)
-            .count()
-    };
-    [of(&stages[0]), of(&stages[1])]
-}
 
 pub(crate) async fn claim_shares_slots_between_tenants(db: &TestStore) {
     let stages = two_tenants(db).await;
     queue(&stages[0], 12).await;
     queue(&stages[1], 4).await;
-    assert_eq!(claim(&stages, 4).await, [2, 2], "not the oldest four");
-    // Nothing has ended: both have as many under way.
+    assert_eq!(
+        claim(&stages, 4).await,
+        [2, 2],
+        "equal shares, not the oldest four"
+    );
+    // No run has ended, so both tenants have equally many running.
     assert_eq!(claim(&stages, 2).await, [1, 1]);
-    assert_eq!(claim(&stages, 6).await, [5, 1], "nobody keeps a slot free");
-    // Whoever has fewer under way by now is served first.
+    assert_eq!(
+        claim(&stages, 6).await,
+        [5, 1],
+        "an unused share goes to the other tenant"
+    );
+    // The tenant with fewer running runs is served first.
     queue(&stages[1], 9).await;
     assert_eq!(claim(&stages, 4).await, [0, 4]);
     assert_eq!(claim(&stages, 20).await, [4, 5]);
@@ -91,42 +78,42 @@ pub(crate) async fn claim_with_one_slot_alternates_tenants(db: &TestStore) {
 
 pub(crate) async fn pinned_and_unpinned_runs_of_tenant_keep_input_order(db: &TestStore) {
     let stage = Stage::setup(db).await;
-    let known = stage.session().await;
-    let first = stage.send_message(known, "hello").await.run_id;
+    let remembered = stage.session().await;
+    let first = stage.send_message(remembered, "hello").await.run_id;
     stage.start(first).await;
     stage.succeed(first).await;
-    let mut said = Vec::new();
+    let mut expected = Vec::new();
     for _ in 0..2 {
         let fresh = stage.session().await;
-        said.push(stage.send_message(fresh, "hello").await.run_id);
+        expected.push(stage.send_message(fresh, "hello").await.run_id);
     }
-    said.insert(1, stage.send_message(known, "and then?").await.run_id);
-    said.swap(1, 2);
+    expected.insert(1, stage.send_message(remembered, "and then?").await.run_id);
+    expected.swap(1, 2);
     let automation = stage.automation("report", SessionMode::Fresh).await;
-    said.push(stage.fire(automation).await.run_id);
+    expected.push(stage.fire(automation).await.run_id);
     let mut order = Vec::new();
     while let Some(run) = stage.claim().await {
         order.push(run);
     }
-    assert_eq!(order, said);
+    assert_eq!(order, expected);
 }
 
 pub(crate) async fn claim_skips_runs_pinned_to_other_instances(db: &TestStore) {
     let mut stages = two_tenants(db).await;
     let places = [instance(11), instance(12), instance(13)];
-    // What each place may take of each tenant's, in its order; the last one of each is anybody's.
+    // The runs of each tenant that each instance may claim, in their order. The last list may run on any instance.
     let mut waiting: [[Vec<RunId>; 4]; 2] = Default::default();
-    // In one order for one tenant and in another one for the other: that of instances is not that of inputs.
+    // The two tenants have different orders, because the order of instances is not that of inputs.
     let orders = [[0, 1, 2], [2, 0, 1]];
     for ((stage, waiting), order) in stages.iter_mut().zip(&mut waiting).zip(orders) {
         for nth in order {
-            let place = places[nth];
-            let name = format!("host {place}");
+            let instance_id = places[nth];
+            let name = format!("host {instance_id}");
             let host = stage
                 .store
-                .register_instance(stage.tenant, place, &name, stage.now());
+                .register_instance(stage.tenant, instance_id, &name, stage.now());
             host.await.unwrap();
-            stage.instance = place;
+            stage.instance = instance_id;
             for _ in 0..2 {
                 let session = stage.session().await;
                 let first = stage.send_message(session, "one").await.run_id;
@@ -139,20 +126,23 @@ pub(crate) async fn claim_skips_runs_pinned_to_other_instances(db: &TestStore) {
         waiting[3].push(stage.send_message(session, "anywhere").await.run_id);
     }
     let stage = &stages[0];
-    let claim = async |place, limit| {
+    let claim = async |instance_id, limit| {
         let claimed = stage
             .store
-            .claim(&stage.worker, place, limit, None, stage.now());
+            .claim(&stage.worker, instance_id, limit, None, stage.now());
         let claimed = claimed.await.unwrap();
-        claimed.iter().map(|one| one.run).collect::<BTreeSet<_>>()
+        claimed
+            .iter()
+            .map(|claim| claim.run)
+            .collect::<BTreeSet<_>>()
     };
     let of = |parts: [&[RunId]; 2]| parts.concat().into_iter().collect::<BTreeSet<_>>();
     let [one, other] = &waiting;
-    // Where all that is bound sorts behind the one who asks, what is anybody's is still found.
+    // Although all pinned runs sort after this instance, it finds the runs without a pin.
     let free = of([&one[3], &other[3]]);
     assert_eq!(claim(instance(10), 9).await, free);
-    // One of each tenant's, all that is left, and nothing of the other places.
-    let oldest = |place: usize| of([&one[place][..1], &other[place][..1]]);
+    // The oldest run of each tenant, then all that are left, and none of other instances.
+    let oldest = |index: usize| of([&one[index][..1], &other[index][..1]]);
     assert_eq!(claim(places[1], 2).await, oldest(1));
     assert_eq!(claim(places[0], 2).await, oldest(0));
     let left = of([&one[1][1..], &other[1][1..]]);
@@ -177,7 +167,7 @@ pub(crate) async fn tenant_with_many_due_triggers_does_not_delay_others(db: &Tes
     assert_eq!(
         fired.triggers as usize,
         share + 1,
-        "half of what one look takes, and the other's"
+        "half of one claim, and the other tenant's runs"
     );
     assert!(fired.has_more);
     assert_eq!(stages[1].runs_of(other).await.len(), 1);
@@ -188,13 +178,13 @@ pub(crate) async fn tenant_with_many_due_triggers_does_not_delay_others(db: &Tes
 
 pub(crate) async fn claim_fills_slot_past_locked_run(db: &TestStore) {
     let stages = two_tenants(db).await;
-    let mut said = Vec::new();
+    let mut runs = Vec::new();
     for stage in &stages {
         let session = stage.session().await;
-        said.push(stage.send_message(session, "hello").await.run_id);
+        runs.push(stage.send_message(session, "hello").await.run_id);
     }
-    // Another server is about to take what this one's slot is meant for.
-    let held = lock_row(db, "agent_runs", said[0].uuid()).await;
+    // Another server is about to claim the run for which this server's slot is meant.
+    let held = lock_row(db, "agent_runs", runs[0].uuid()).await;
     assert_eq!(claim(&stages, 1).await, [0, 1]);
     assert_eq!(claim(&stages, 1).await, [0, 0]);
     held.commit().await.unwrap();
@@ -249,39 +239,6 @@ pub(crate) async fn first_turn_registers_instance_for_tenant(db: &TestStore) {
     assert_eq!((known[0].id, &*known[0].name), (stage.instance, "host"));
 }
 
-/// Has a server of a name serve the stage's data folder.
-async fn serve_after(stage: &Stage, worker: &WorkerId, before: Option<&WorkerId>) -> bool {
-    let serves = stage
-        .store
-        .claim_instance(stage.instance, worker, before, "1.2.3", stage.now());
-    serves.await.unwrap()
-}
-
-async fn serve(stage: &Stage, name: &str) -> WorkerId {
-    let worker = WorkerId::from_stored(name.into());
-    let before = stage.store.instance_server(stage.instance).await.unwrap();
-    let before = before.map(|before| before.worker);
-    assert!(serve_after(stage, &worker, before.as_ref()).await);
-    worker
-}
-
-async fn presence(stage: &Stage, worker: &WorkerId) -> ServerHeartbeatReply {
-    let shown = stage
-        .store
-        .renew_server_heartbeat(stage.instance, worker, stage.now());
-    shown.await.unwrap()
-}
-
-/// Whether the stage's instance is shown as online, and by whom it is or was served.
-async fn online_server(stage: &Stage) -> (bool, String) {
-    let all = stage.store.instances(stage.scope()).await.unwrap();
-    let here = all.iter().find(|one| one.id == stage.instance).unwrap();
-    let server = here.server.as_ref().unwrap();
-    assert_eq!(server.version, "1.2.3");
-    assert_eq!(here.last_seen_at, Some(server.last_heartbeat_at));
-    (server.is_online(stage.now()), server.worker.to_string())
-}
-
 pub(crate) async fn server_is_online_until_stop_or_missing_presence(db: &TestStore) {
     let stage = Stage::setup(db).await;
     let all = stage.store.instances(stage.scope()).await.unwrap();
@@ -292,15 +249,15 @@ pub(crate) async fn server_is_online_until_stop_or_missing_presence(db: &TestSto
         (true, "host-1-00000001".into())
     );
     stage.clock.advance(limits::SERVER_OFFLINE_AFTER);
-    assert!(online_server(&stage).await.0, "just as long as it may");
+    assert!(
+        online_server(&stage).await.0,
+        "the last heartbeat is just recent enough"
+    );
     stage.advance_seconds(1);
     assert!(!online_server(&stage).await.0);
-    assert_eq!(
-        presence(&stage, &first).await,
-        ServerHeartbeatReply::Continue
-    );
+    assert_eq!(presence(&stage, &first).await, Continue);
     assert!(online_server(&stage).await.0);
-    // Who was only cut off, and was given up meanwhile, is there again.
+    // A server that was only cut off, and whose instance was removed meanwhile, restores it.
     stage
         .clock
         .advance(limits::SERVER_OFFLINE_AFTER + Duration::from_secs(1));
@@ -309,22 +266,14 @@ pub(crate) async fn server_is_online_until_stop_or_missing_presence(db: &TestSto
         .remove_instance(stage.tenant, stage.instance, stage.now());
     given_up.await.unwrap();
     assert_eq!(stage.store.instances(stage.scope()).await.unwrap(), []);
-    assert_eq!(
-        presence(&stage, &first).await,
-        ServerHeartbeatReply::Continue
-    );
+    assert_eq!(presence(&stage, &first).await, Continue);
     assert!(online_server(&stage).await.0);
     let stopped = stage
         .store
         .record_server_stop(stage.instance, &first, stage.now());
     stopped.await.unwrap();
     assert!(!online_server(&stage).await.0);
-    let before = stage
-        .store
-        .instance_server(stage.instance)
-        .await
-        .unwrap()
-        .unwrap();
+    let before = last_server(&stage).await;
     assert_eq!(
         (&before.worker, before.stopped_at),
         (&first, Some(stage.now()))
@@ -337,15 +286,9 @@ pub(crate) async fn older_server_with_same_identity_loses_instance(db: &TestStor
     let stage = Stage::setup(db).await;
     let older = serve(&stage, "host-1-00000001").await;
     let newer = serve(&stage, "copy-1-00000002").await;
-    assert_eq!(
-        presence(&stage, &older).await,
-        ServerHeartbeatReply::Replaced
-    );
-    assert_eq!(
-        presence(&stage, &newer).await,
-        ServerHeartbeatReply::Continue
-    );
-    // Nor does it take the other one along when it stops.
+    assert_eq!(presence(&stage, &older).await, Replaced);
+    assert_eq!(presence(&stage, &newer).await, Continue);
+    // When it stops, it does not end the registration of the other server.
     let stopped = stage
         .store
         .record_server_stop(stage.instance, &older, stage.now());
@@ -361,18 +304,13 @@ pub(crate) async fn concurrent_servers_with_same_identity_have_one_winner(db: &T
     let names = ["host-1-00000001", "copy-1-00000002"];
     let workers = names.map(|name| WorkerId::from_stored(name.into()));
     let mut before = None;
-    // Where nobody has served it, and where somebody has.
+    // First without a previous server, then with one.
     for _ in 0..2 {
         let [one, other] = &workers;
         let begin = |worker| serve_after(&stage, worker, before.as_ref());
         let (one, other) = tokio::join!(begin(one), begin(other));
         assert!(one != other, "{one} {other}");
-        let serving = stage
-            .store
-            .instance_server(stage.instance)
-            .await
-            .unwrap()
-            .unwrap();
+        let serving = last_server(&stage).await;
         assert_eq!(serving.worker, workers[usize::from(other)]);
         before = Some(serve(&stage, "host-1-00000003").await);
     }
@@ -451,15 +389,18 @@ pub(crate) async fn runs_pinned_to_removed_instance_fail(db: &TestStore) {
     );
     let run = stage.run(waits).await;
     assert_eq!(run.state.reason(), Some(FailureKind::InstanceGone.as_str()));
-    let told = stage.transcript(session).await;
+    let transcript = stage.transcript(session).await;
     assert!(
-        told.last().unwrap().contains("an instance that is gone"),
-        "{told:?}"
+        transcript
+            .last()
+            .unwrap()
+            .contains("an instance that is gone"),
+        "{transcript:?}"
     );
     assert_eq!(stage.store.instances(stage.scope()).await.unwrap(), []);
     let missing = remove().await.unwrap_err();
     assert!(matches!(missing, Error::NotFound { .. }), "{missing:?}");
-    // What is said later fails as well; nothing starts without its memory.
+    // Later messages fail too, because no turn starts without its memory.
     let later = stage.send_message(session, "four").await.run_id;
     let elsewhere = stage
         .store
@@ -474,7 +415,7 @@ pub(crate) async fn runs_pinned_to_removed_instance_fail(db: &TestStore) {
         1
     );
 
-    // Its folder is served again, and with it what it remembers.
+    // A server serves its folder again, which brings the agents' memory back.
     serve(&stage, "host-1-00000003").await;
     let back = stage.send_message(session, "five").await.run_id;
     assert_eq!(
@@ -514,18 +455,12 @@ pub(crate) async fn later_schema_is_used_if_marked_compatible(db: &TestStore) {
         db.run(Scope::System, sql, params).await.unwrap();
     };
     migrate(998, 9).await;
-    assert_eq!(
-        presence(&stage, &worker).await,
-        ServerHeartbeatReply::Continue
-    );
+    assert_eq!(presence(&stage, &worker).await, Continue);
     store::open(&db.location()).await.unwrap().close().await;
     migrate(999, 999).await;
     let outdated = presence(&stage, &worker).await;
     assert!(
-        matches!(
-            outdated,
-            ServerHeartbeatReply::Outdated { required: 999, .. }
-        ),
+        matches!(outdated, Outdated { required: 999, .. }),
         "{outdated:?}"
     );
     let refused = store::open(&db.location()).await.unwrap_err();
@@ -551,12 +486,12 @@ pub(crate) async fn migration_is_refused_while_old_servers_run(db: &TestStore) {
         panic!("{refused:?}");
     };
     assert_eq!(servers, "host-1-0ld00001");
-    // One that has stopped, or was not seen for long, keeps nobody.
+    // A server that has stopped, or that was not seen for long, does not block a migration.
     run("update servers set stopped_at = seen_at").await;
     let repeated = store::open(&db.location()).await.unwrap_err();
     assert!(
         matches!(repeated, OpenError::Database(_)),
-        "its tables are there: {repeated:?}"
+        "the tables already exist: {repeated:?}"
     );
     run("update servers set stopped_at = null, seen_at = seen_at - interval '10 minutes'").await;
     let repeated = store::open(&db.location()).await.unwrap_err();

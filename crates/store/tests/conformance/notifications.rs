@@ -1,4 +1,4 @@
-//! Notifications: told once to each endpoint that wants to know, and tried until they arrive.
+//! Notifications: created once for each subscribed endpoint, and retried until they arrive.
 
 use std::time::Duration;
 
@@ -34,20 +34,20 @@ impl Stage {
 
     async fn endpoint_with(&self, new: NewEndpoint) -> EndpointId {
         let id = self.endpoint_id();
-        let made = self
+        let created = self
             .store
             .create_endpoint(self.tenant, id, &new, self.now());
-        made.await.unwrap();
+        created.await.unwrap();
         id
     }
 
     async fn subscription(&self, id: EndpointId) -> Subscription {
         let all = self.store.subscriptions().await.unwrap();
-        all.into_iter().find(|one| one.endpoint == id).unwrap()
+        all.into_iter().find(|found| found.endpoint == id).unwrap()
     }
 
-    /// Tells all endpoints, until each has `expected` deliveries. The feed shows what was committed
-    /// once no transaction is under way that began before, in whatever test.
+    /// Creates deliveries for all endpoints until each has the expected number. The feed shows an event only once all
+    /// transactions that began earlier have ended, in all tests.
     async fn create_deliveries(&self, expected: &[(EndpointId, usize)]) {
         for (id, count) in expected {
             while self.deliveries(*id).await.len() < *count {
@@ -55,10 +55,10 @@ impl Stage {
                 let (page, notices) = self.read_notices(&subscription).await;
                 let wanted = matching_deliveries(&subscription, &notices);
                 let wanted: Vec<_> = wanted.iter().collect();
-                let told = self
-                    .store
-                    .create_deliveries(&subscription, page, &wanted, self.now());
-                told.await.unwrap();
+                let created =
+                    self.store
+                        .create_deliveries(&subscription, page, &wanted, self.now());
+                created.await.unwrap();
             }
         }
     }
@@ -73,14 +73,14 @@ impl Stage {
         (page.next_cursor, notices)
     }
 
-    /// Every notice of the tenant so far.
+    /// Returns all notices of the tenant.
     async fn notices(&self) -> Vec<Notice> {
         let page = self.store.feed(self.tenant, FeedCursor::START, 1000);
         let events = page.await.unwrap().events;
         self.store.notices(self.tenant, events).await.unwrap()
     }
 
-    /// The deliveries of an endpoint, the oldest first.
+    /// Lists the deliveries of an endpoint, the oldest first.
     async fn deliveries(&self, id: EndpointId) -> Vec<Delivery> {
         let found = self.store.deliveries(self.scope(), id, None, 1000).await;
         let mut found = found.unwrap();
@@ -88,7 +88,7 @@ impl Stage {
         found
     }
 
-    /// An endpoint that something is on its way to.
+    /// Creates an endpoint with a pending delivery.
     async fn endpoint_with_pending_delivery(&self) -> EndpointId {
         let id = self.endpoint("hook", &[Kind::MessagePublished]).await;
         self.test_endpoint(self.tenant, id).await.unwrap();
@@ -157,7 +157,8 @@ pub(crate) fn test_delivery(event_id: &str) -> NewDelivery {
     }
 }
 
-/// The deliveries of the notices that an endpoint chose. `service` writes their texts; here each names its event.
+/// Returns the deliveries of the notices that match a subscription. `service` renders their texts; here each text names
+/// its event.
 fn matching_deliveries(subscription: &Subscription, notices: &[Notice]) -> Vec<NewDelivery> {
     let chosen = notices.iter().filter(|it| subscription.wants(it));
     chosen
@@ -203,12 +204,12 @@ pub(crate) async fn answer_notification_has_channel_of_session(db: &TestStore) {
     assert_eq!(answer.content, "Done.");
     let found = notice.session.as_ref().unwrap();
     assert_eq!(found.key.as_deref(), Some("slack:C1:7"));
-    let place = Channel {
+    let channel = Channel {
         channel: "slack".into(),
         chat_id: "C1".into(),
         thread: Some("7".into()),
     };
-    assert_eq!(found.channel, Some(place));
+    assert_eq!(found.channel, Some(channel));
     assert_eq!(notice.automation, None);
     assert_eq!(stage.deliveries(everything).await.len(), 2);
     assert_eq!(stage.deliveries(slack).await.len(), 1);
@@ -254,8 +255,8 @@ pub(crate) async fn endpoint_gets_only_subscribed_notification_kinds(db: &TestSt
     skipped.await.unwrap();
     stage.create_deliveries(&[(endpoint, 8)]).await;
     let mut kinds: Vec<_> = stage.deliveries(endpoint).await;
-    kinds.sort_by_key(|one| one.kind);
-    let named: Vec<&str> = kinds.iter().map(|one| one.kind.as_str()).collect();
+    kinds.sort_by_key(|sent| sent.kind);
+    let named: Vec<&str> = kinds.iter().map(|sent| sent.kind.as_str()).collect();
     assert_eq!(
         named,
         [
@@ -305,11 +306,11 @@ pub(crate) async fn concurrent_notifiers_create_one_delivery_per_event(db: &Test
             .store
             .create_deliveries(&from, to, &wanted, stage.now())
     });
-    let told = join_all(tellers).await.into_iter().map(Result::unwrap);
-    assert_eq!(told.filter(|told| *told).count(), 1);
+    let created = join_all(tellers).await.into_iter().map(Result::unwrap);
+    assert_eq!(created.filter(|created| *created).count(), 1);
     assert_eq!(stage.deliveries(endpoint).await.len(), 1);
     assert_eq!(stage.subscription(endpoint).await.cursor, to);
-    // Whoever forgot how far it was told is refused by the index.
+    // If the cursor is lost, the unique index refuses a second delivery.
     let sql = "update notification_endpoints set cursor = $1";
     let before = from.cursor.to_string();
     db.run(Scope::System, sql, params![before]).await.unwrap();
@@ -332,12 +333,12 @@ pub(crate) async fn delivery_is_claimed_by_one_sender_until_lease_expires(db: &T
     assert!(due(stage.now()).await.is_empty());
     stage.clock.advance(limits::DELIVERY_LEASE);
     assert_eq!(due(stage.now()).await, [endpoint]);
-    // Whoever had it is lost: it is sent again, as what it was.
+    // The sender is lost. Another sender sends the same text again.
     let again = stage.claim_deliveries(endpoint).await.remove(0);
     assert_eq!(again.delivery.id, claimed[0].delivery.id);
     assert_eq!(again.delivery.body, claimed[0].delivery.body);
     assert_eq!(again.delivery.attempts, 2);
-    // And comes late, to say what is no longer so.
+    // The first sender's result arrives late and is outdated.
     stage.record_response(&claimed[0], Some(500)).await;
     let delivery = stage.delivery(endpoint).await;
     assert_eq!(
@@ -355,7 +356,7 @@ pub(crate) async fn delivery_is_claimed_by_one_sender_until_lease_expires(db: &T
         .unwrap();
     assert_eq!(delivery.state.status(), DeliveryStatus::Delivered);
     assert_eq!(delivery.state.ended_at(), Some(stage.now()));
-    let log: Vec<_> = log.iter().map(|one| (one.number, one.status)).collect();
+    let log: Vec<_> = log.iter().map(|row| (row.number, row.status)).collect();
     assert_eq!(log, [(1, Some(500)), (2, Some(204))]);
 }
 
@@ -383,8 +384,11 @@ pub(crate) async fn failing_delivery_backs_off_and_is_given_up(db: &TestStore) {
     );
     let found = stage.store.endpoint(stage.scope(), endpoint).await.unwrap();
     assert_eq!(found.failing_since, Some(began));
-    assert_eq!(found.disabled_at, None, "it may be back by tomorrow");
-    // A person sends it again, and it arrives under the same id.
+    assert_eq!(
+        found.disabled_at, None,
+        "a short outage does not disable the endpoint"
+    );
+    // A person sends the delivery again, and it arrives under the same ID.
     let redelivered = stage
         .store
         .redeliver(stage.scope(), delivery.id, stage.now());
@@ -405,50 +409,55 @@ pub(crate) async fn failing_delivery_backs_off_and_is_given_up(db: &TestStore) {
 
 pub(crate) async fn endpoint_with_status_410_or_day_of_failures_is_disabled(db: &TestStore) {
     let stage = Stage::setup(db).await;
-    let gone = stage.endpoint_with_pending_delivery().await;
+    let endpoint = stage.endpoint_with_pending_delivery().await;
     let found = async |id| stage.store.endpoint(stage.scope(), id).await.unwrap();
     let test = async |id| stage.test_endpoint(stage.tenant, id).await;
-    test(gone).await.unwrap();
-    let claimed = stage.claim_deliveries(gone).await;
+    test(endpoint).await.unwrap();
+    let claimed = stage.claim_deliveries(endpoint).await;
     assert_eq!(
         stage.record_response(&claimed[0], Some(410)).await,
         DeliveryStatus::Failed
     );
-    let reason = found(gone).await.disabled_reason.unwrap();
+    let reason = found(endpoint).await.disabled_reason.unwrap();
     assert!(reason.contains("410"), "{reason}");
-    let states = stage.deliveries(gone).await;
+    let states = stage.deliveries(endpoint).await;
     assert!(
         states
             .iter()
-            .all(|one| one.state.status() == DeliveryStatus::Failed)
+            .all(|delivery| delivery.state.status() == DeliveryStatus::Failed)
     );
     assert!(stage.store.subscriptions().await.unwrap().is_empty());
-    assert!(matches!(test(gone).await, Err(Error::Refused(_))));
+    assert!(matches!(test(endpoint).await, Err(Error::Refused(_))));
     let again = stage
         .store
         .redeliver(stage.scope(), states[0].id, stage.now());
     assert!(matches!(again.await, Err(Error::Refused(_))));
 
-    let enabled = stage.store.enable_endpoint(stage.tenant, gone, stage.now());
+    let enabled = stage
+        .store
+        .enable_endpoint(stage.tenant, endpoint, stage.now());
     enabled.await.unwrap();
-    assert_eq!(found(gone).await.disabled_at, None);
-    test(gone).await.unwrap();
-    let mut claimed = stage.claim_deliveries(gone).await.remove(0);
+    assert_eq!(found(endpoint).await.disabled_at, None);
+    test(endpoint).await.unwrap();
+    let mut claimed = stage.claim_deliveries(endpoint).await.remove(0);
     stage.record_response(&claimed, None).await;
     stage.clock.advance(limits::DISABLE_ENDPOINT_AFTER);
-    claimed = stage.claim_deliveries(gone).await.remove(0);
+    claimed = stage.claim_deliveries(endpoint).await.remove(0);
     claimed.delivery.attempts = limits::DELIVERY_ATTEMPTS;
     let sql = "update webhook_deliveries set attempts = $1 where state = 'pending'";
     let last = limits::DELIVERY_ATTEMPTS;
     db.run(Scope::System, sql, params![last]).await.unwrap();
     stage.record_response(&claimed, Some(500)).await;
-    let reason = found(gone).await.disabled_reason.unwrap();
-    assert!(reason.contains("nothing has arrived since"), "{reason}");
+    let reason = found(endpoint).await.disabled_reason.unwrap();
+    assert!(
+        reason.contains("no delivery has succeeded since"),
+        "{reason}"
+    );
     let disabled = stage
         .store
-        .disable_endpoint(stage.scope(), gone, "again", stage.now());
+        .disable_endpoint(stage.scope(), endpoint, "again", stage.now());
     disabled.await.unwrap();
-    assert_eq!(found(gone).await.disabled_reason, Some(reason));
+    assert_eq!(found(endpoint).await.disabled_reason, Some(reason));
 }
 
 pub(crate) async fn old_finished_deliveries_are_trimmed(db: &TestStore) {
@@ -470,7 +479,7 @@ pub(crate) async fn old_finished_deliveries_are_trimmed(db: &TestStore) {
     assert_eq!(
         left.state.status(),
         DeliveryStatus::Pending,
-        "what is on its way stays"
+        "pending deliveries stay"
     );
     assert_eq!(db.count(Scope::System, "webhook_attempts").await, 0);
 }
@@ -478,7 +487,7 @@ pub(crate) async fn old_finished_deliveries_are_trimmed(db: &TestStore) {
 pub(crate) async fn delivery_of_earlier_version_is_sent_byte_for_byte(db: &TestStore) {
     let stage = Stage::setup(db).await;
     let endpoint = stage.endpoint_with_pending_delivery().await;
-    // The text of a notification as servers wrote it before the typed events, with keys that are gone now.
+    // The text of a notification in the form before the typed events, with keys that no longer exist.
     let text = r#"{"data":{"automation":null,"change":{"reason":null,"state":"paused"},"session":{"channel":null,"id":"ses_0197f3c2a9d07cc1a1b2c3d4e5f60001"}},"id":"evt_0197f3c2a9d07cc1a1b2c3d4e5f60001_4","timestamp":"2026-05-04T09:00:00Z","type":"session.state"}"#;
     let sql = "update webhook_deliveries set body = $1";
     db.run(Scope::System, sql, params![text]).await.unwrap();

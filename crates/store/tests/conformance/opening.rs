@@ -1,4 +1,4 @@
-//! Opening: what is ours is brought to this version, what is not is left as it was.
+//! Opening: a Matins database is migrated to this version, every other one stays unchanged.
 
 use std::{
     fs, future::poll_fn, os::unix::fs::PermissionsExt as _, path::Path, pin::pin, task::Poll,
@@ -16,31 +16,31 @@ use crate::{
     fixtures::{TABLES, TestStore, World},
 };
 
-fn location(place: &TestDatabase) -> Location {
-    place.url().parse().unwrap()
+fn location(home: &TestDatabase) -> Location {
+    home.url().parse().unwrap()
 }
 
-/// Changes a database behind the store's back.
-async fn change(place: &TestDatabase, sql: &str) {
+/// Changes a database without the store.
+async fn change(home: &TestDatabase, sql: &str) {
     let sql = sqlx::raw_sql(AssertSqlSafe(sql.to_owned()));
-    if let Some(file) = place.file() {
+    if let Some(file) = home.file() {
         let options = SqliteConnectOptions::new().filename(file);
         let mut file = options.create_if_missing(true).connect().await.unwrap();
         sql.execute(&mut file).await.unwrap();
         file.close().await.unwrap();
     } else {
-        let mut server = PgConnection::connect(place.url()).await.unwrap();
+        let mut server = PgConnection::connect(home.url()).await.unwrap();
         sql.execute(&mut server).await.unwrap();
         server.close().await.unwrap();
     }
 }
 
-/// All that could have been changed: the file's bytes, or the catalog with the version's rows.
-async fn contents(place: &TestDatabase) -> Vec<u8> {
-    if let Some(file) = place.file() {
+/// Returns everything that could have changed: the file's bytes, or the catalog and the rows of versions.
+async fn contents(home: &TestDatabase) -> Vec<u8> {
+    if let Some(file) = home.file() {
         return fs::read(file).unwrap();
     }
-    let url = place.superuser_url().unwrap();
+    let url = home.superuser_url().unwrap();
     let mut server = PgConnection::connect(&url).await.unwrap();
     let sql = "select string_agg(oid || ':' || xmin || ':' || relname, ',' order by oid) \
         from pg_class where oid >= 16384";
@@ -51,11 +51,11 @@ async fn contents(place: &TestDatabase) -> Vec<u8> {
     catalog.unwrap_or_default().into_bytes()
 }
 
-/// Opens what must be refused, and shows that nothing changed.
-async fn assert_refused_unchanged(place: &TestDatabase) -> OpenError {
-    let before = contents(place).await;
-    let refused = store::open(&location(place)).await.unwrap_err();
-    assert!(contents(place).await == before, "{refused:?}");
+/// Opens a database that must be refused, and checks that it did not change.
+async fn assert_refused_unchanged(home: &TestDatabase) -> OpenError {
+    let before = contents(home).await;
+    let refused = store::open(&location(home)).await.unwrap_err();
+    assert!(contents(home).await == before, "{refused:?}");
     assert!(refused.hint().is_some(), "{refused:?}");
     refused
 }
@@ -70,21 +70,18 @@ pub(crate) async fn reopened_database_is_unchanged(db: &TestStore) {
 }
 
 pub(crate) async fn concurrent_opens_of_new_database_succeed(db: &TestStore) {
-    let place = db.fresh_database();
-    let location = location(&place);
+    let home = db.fresh_database();
+    let location = location(&home);
     let opened = join_all((0..6).map(|_| store::open(&location))).await;
     for database in opened {
         database.unwrap().close().await;
     }
     let database = store::open(&location).await.unwrap();
-    let store = TestStore {
-        database,
-        home: place,
-    };
+    let store = TestStore { database, home };
     World::create(&store).await;
 }
 
-/// Polls a future so many times at the most, then drops it.
+/// Polls a future at most this many times, then drops it.
 pub(crate) async fn poll_at_most<T>(future: impl Future<Output = T>, mut polls: u32) -> Option<T> {
     let mut future = pin!(future);
     poll_fn(|context| {
@@ -100,14 +97,11 @@ pub(crate) async fn poll_at_most<T>(future: impl Future<Output = T>, mut polls: 
 pub(crate) async fn interrupted_open_can_be_repeated(db: &TestStore) {
     let mut polls = 1;
     loop {
-        let place = db.fresh_database();
-        let location = location(&place);
+        let home = db.fresh_database();
+        let location = location(&home);
         let finished = poll_at_most(store::open(&location), polls).await.is_some();
         let database = store::open(&location).await.unwrap();
-        let store = TestStore {
-            database,
-            home: place,
-        };
+        let store = TestStore { database, home };
         assert_eq!(catalog::tables(&store).await.len(), TABLES.len());
         store.database.close().await;
         if finished {
@@ -115,7 +109,7 @@ pub(crate) async fn interrupted_open_can_be_repeated(db: &TestStore) {
         }
         polls += polls / 3 + 1;
     }
-    assert!(polls > 1, "nothing was ever interrupted");
+    assert!(polls > 1, "no migration was interrupted");
 }
 
 pub(crate) async fn newer_database_is_refused_and_unchanged(db: &TestStore) {
@@ -145,18 +139,18 @@ pub(crate) async fn database_of_other_application_is_refused_and_unchanged(db: &
         Dialect::Postgres => &["create schema automation; create table automation.jobs (id int)"],
     };
     for sql in others {
-        let place = db.fresh_database();
-        change(&place, sql).await;
-        let refused = assert_refused_unchanged(&place).await;
+        let home = db.fresh_database();
+        change(&home, sql).await;
+        let refused = assert_refused_unchanged(&home).await;
         assert!(matches!(refused, OpenError::Foreign { .. }), "{refused:?}");
     }
 }
 
 pub(crate) async fn non_database_file_is_refused_and_unchanged(db: &TestStore) {
-    let place = db.fresh_database();
-    let file = place.file().unwrap();
+    let home = db.fresh_database();
+    let file = home.file().unwrap();
     fs::write(file, "Dear diary, ".repeat(1000)).unwrap();
-    let refused = assert_refused_unchanged(&place).await;
+    let refused = assert_refused_unchanged(&home).await;
     assert!(
         matches!(&refused, OpenError::NotADatabase { path } if path == file),
         "{refused:?}"
@@ -178,7 +172,7 @@ pub(crate) async fn damaged_file_is_refused_and_unchanged(db: &TestStore) {
     }
 }
 
-/// A page in the middle of a table, or the root of one.
+/// Returns the number of a page in the middle of a table, or of its root page.
 async fn page_of(file: &Path, table: &str, which: &str) -> usize {
     let sql = format!("select {which} from dbstat where name = '{table}'");
     let mut connection = SqliteConnectOptions::new()
@@ -234,16 +228,19 @@ pub(crate) async fn examine_reports_version_and_size_without_changes(db: &TestSt
     db.database.close().await;
     let before = contents(&db.home).await;
     store::examine(&db.location()).await.unwrap();
-    let place = db.fresh_database();
+    let home = db.fresh_database();
     if let Some(file) = db.home.file() {
-        assert!(store::examine(&location(&place)).await.unwrap().is_none());
-        assert!(!place.file().unwrap().exists(), "a look makes no file");
+        assert!(store::examine(&location(&home)).await.unwrap().is_none());
+        assert!(
+            !home.file().unwrap().exists(),
+            "an examination creates no file"
+        );
         let folder = fs::read_dir(file.parent().unwrap()).unwrap();
         let beside: Vec<_> = folder.map(|entry| entry.unwrap().file_name()).collect();
         let side_file = |name: &std::ffi::OsString| name.to_string_lossy().contains('-');
         assert!(!beside.iter().any(side_file), "{beside:?}");
     } else {
-        let empty = store::examine(&location(&place)).await.unwrap().unwrap();
+        let empty = store::examine(&location(&home)).await.unwrap().unwrap();
         assert_eq!(empty.version, 0);
     }
     assert!(contents(&db.home).await == before);
@@ -262,10 +259,10 @@ pub(crate) async fn read_only_database_refuses_writes(db: &TestStore) {
 }
 
 pub(crate) async fn empty_file_is_opened_as_new_database(db: &TestStore) {
-    let place = db.fresh_database();
-    fs::write(place.file().unwrap(), "").unwrap();
-    store::open(&location(&place)).await.unwrap().close().await;
-    assert!(!contents(&place).await.is_empty());
+    let home = db.fresh_database();
+    fs::write(home.file().unwrap(), "").unwrap();
+    store::open(&location(&home)).await.unwrap().close().await;
+    assert!(!contents(&home).await.is_empty());
 }
 
 pub(crate) async fn missing_folder_is_named_in_error(db: &TestStore) {
@@ -310,7 +307,7 @@ pub(crate) async fn superuser_role_is_refused(db: &TestStore) {
     );
 }
 
-/// The first version's tables, with a turn under way.
+/// Rows in the tables of the first version, with a running turn.
 const FIRST_VERSION_ROWS: &str = "
     insert into tenants values (x'01', 'default', 1);
     insert into harnesses values (x'02', x'01', 'demo', '{}', 1, 1);
@@ -332,14 +329,14 @@ const FIRST_VERSION_ROWS: &str = "
 
 #[tokio::test]
 async fn migration_of_first_version_keeps_rows() {
-    let place = TestDatabase::sqlite().unwrap();
+    let home = TestDatabase::sqlite().unwrap();
     let first = include_str!("../../migrations/sqlite/0001_foundation.sql");
     let stamp = "pragma application_id = 0x4d61746e; pragma user_version = 1;";
-    change(&place, &format!("{first}\n{FIRST_VERSION_ROWS}\n{stamp}")).await;
-    let database = store::open(&location(&place)).await.unwrap();
+    change(&home, &format!("{first}\n{FIRST_VERSION_ROWS}\n{stamp}")).await;
+    let database = store::open(&location(&home)).await.unwrap();
     database.close().await;
 
-    let file = SqliteConnectOptions::new().filename(place.file().unwrap());
+    let file = SqliteConnectOptions::new().filename(home.file().unwrap());
     let mut file = file.connect().await.unwrap();
     let events: Vec<(i64, String)> =
         sqlx::query_as("select seq, body from session_events order by session_id, seq")
@@ -356,7 +353,7 @@ async fn migration_of_first_version_keeps_rows() {
         .await
         .unwrap();
     assert_eq!(beats, [7]);
-    // They still go with what they belong to.
+    // The migrated rows are still deleted with the rows that they belong to.
     let left = "pragma foreign_keys = on; delete from agent_sessions; ";
     sqlx::raw_sql(left).execute(&mut file).await.unwrap();
     let left: i64 = sqlx::query_scalar(

@@ -1,4 +1,4 @@
-//! What an occurrence does when an earlier run of its automation is still there.
+//! Overlap policies: an occurrence while an earlier run of its automation is not finished.
 
 use model::{
     outcome::FailureKind,
@@ -56,7 +56,11 @@ pub(crate) async fn overlap_queue_serializes_runs_across_sessions(db: &TestStore
     }
     let mut order = Vec::new();
     while let Some(run) = stage.claim().await {
-        assert_eq!(stage.claim().await, None, "two runs of it hold seats");
+        assert_eq!(
+            stage.claim().await,
+            None,
+            "two runs of the automation occupy seats"
+        );
         stage.begin(run).await;
         stage.succeed(run).await;
         stage.assert_nothing_promotable().await;
@@ -89,10 +93,10 @@ pub(crate) async fn overlap_cancel_running_cancels_earlier_runs(db: &TestStore) 
             stage.statuses([first, second, third]).await,
             [Running, Cancelled, Deferred]
         );
-        let reason = "superseded by a later occurrence".to_owned();
+        let reason = "replaced by a later occurrence".to_owned();
         assert_eq!(stage.heartbeat(first).await, HeartbeatReply::Cancel(reason));
         stage.assert_nothing_promotable().await;
-        // An agent that is killed for it ends by a failure, and is called off all the same.
+        // An agent that is killed by the cancellation ends with a failure, but the run counts as cancelled.
         let end = failed(FailureKind::AgentExited, true);
         let _ = stage.finish(first, &end).await;
         assert_eq!(
@@ -121,13 +125,16 @@ pub(crate) async fn overlap_ignores_runs_of_people(db: &TestStore) {
     new.bound_session_key = Some("web:1".into());
     new.policies.overlap = Some(Skip);
     let automation = stage.create(&new).await;
-    let said = stage.send_message(session, "hello").await.run_id;
-    stage.start(said).await;
+    let message_run = stage.send_message(session, "hello").await.run_id;
+    stage.start(message_run).await;
     let fired = stage.fire(automation).await;
-    assert_eq!(fired.status, Deferred, "a seat busy with a person defers");
-    stage.succeed(said).await;
     assert_eq!(
-        stage.statuses([said, fired.run_id]).await,
+        fired.status, Deferred,
+        "a seat that is busy with a message defers the run"
+    );
+    stage.succeed(message_run).await;
+    assert_eq!(
+        stage.statuses([message_run, fired.run_id]).await,
         [Succeeded, Queued]
     );
 }
@@ -157,13 +164,13 @@ pub(crate) async fn seat_taken_by_person_does_not_block_automation(db: &TestStor
     let active = stage.fire(automation).await.run_id;
     let second = stage.fire(automation).await.run_id;
     let third = stage.fire(automation).await.run_id;
-    // A person's attempt waits for the end of its backoff on the second one's seat.
-    let said = stage
+    // The person's message waits for the end of its backoff on the seat of the second run.
+    let message = stage
         .send_message(stage.session_of(second).await, "hello")
         .await;
-    stage.start(said.run_id).await;
-    stage.fail(said.run_id, FailureKind::AgentExited).await;
-    let again = stage.attempts(said.run_id).await[1].id;
+    stage.start(message.run_id).await;
+    stage.fail(message.run_id, FailureKind::AgentExited).await;
+    let again = stage.attempts(message.run_id).await[1].id;
     stage.start(active).await;
     stage.advance_seconds(600);
     stage.succeed(active).await;

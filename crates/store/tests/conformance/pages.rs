@@ -18,7 +18,7 @@ use crate::{
     stage::{Stage, hourly, instance},
 };
 
-/// Reads a list to its end, two at a time, and gives its ids.
+/// Reads a list to its end, two items per page, and returns its IDs.
 macro_rules! to_its_end {
     (|$page:ident| $read:expr) => {{
         let mut found = Vec::new();
@@ -27,22 +27,22 @@ macro_rules! to_its_end {
             let next = $read.await.unwrap();
             assert!(next.len() <= 2);
             if next.is_empty() {
-                assert!(found.is_sorted_by(|one, next| one > next), "newest first");
+                assert!(found.is_sorted_by(|id, next| id > next), "newest first");
                 break found;
             }
-            found.extend(next.iter().map(|one| one.id));
+            found.extend(next.iter().map(|item| item.id));
             $page.after = found.last().copied();
         }
     }};
 }
 
-/// What a history holds.
+/// The IDs of a history.
 struct History {
     sessions: [SessionId; 3],
     automations: [AutomationId; 2],
 }
 
-/// Runs of every origin that there is so far, and of most statuses.
+/// Creates runs of every origin and of most statuses.
 async fn history(stage: &Stage) -> History {
     let talk = stage.keyed_session(Some("web:100%_Talk")).await;
     let report = stage.automation("report", SessionMode::Fresh).await;
@@ -64,8 +64,8 @@ async fn history(stage: &Stage) -> History {
         .end(fired, &crate::stage::failed(FailureKind::Start, false))
         .await;
     let quiet = stage.session().await;
-    let under_way = stage.send_message(talk, "two").await.run_id;
-    stage.start(under_way).await;
+    let running = stage.send_message(talk, "two").await.run_id;
+    stage.start(running).await;
     for words in ["three", "four", "five"] {
         stage.send_message(talk, words).await;
     }
@@ -176,14 +176,14 @@ async fn with_text(stage: &Stage, text: &str) -> Vec<Session> {
 }
 
 async fn names_with(stage: &Stage, text: &str) -> Vec<String> {
-    let name = |one: Session| one.title.or(one.session_key).unwrap_or_default();
+    let name = |session: Session| session.title.or(session.session_key).unwrap_or_default();
     let found = with_text(stage, text).await;
     found.into_iter().map(name).collect()
 }
 
 async fn ids_with(stage: &Stage, text: &str) -> Vec<SessionId> {
     let found = with_text(stage, text).await;
-    found.iter().map(|one| one.id).collect()
+    found.iter().map(|item| item.id).collect()
 }
 
 pub(crate) async fn session_pages_match_every_filter(db: &TestStore) {
@@ -197,8 +197,8 @@ pub(crate) async fn session_pages_match_every_filter(db: &TestStore) {
             new.kind = SessionKind::Background;
         }
         stage.advance_seconds(1);
-        let made = stage.store.create_session(stage.tenant, &new, stage.now());
-        made.await.unwrap();
+        let created = stage.store.create_session(stage.tenant, &new, stage.now());
+        created.await.unwrap();
     }
     let every = read_sessions(&stage, &SessionFilter::default()).await;
     assert_eq!(
@@ -223,11 +223,11 @@ pub(crate) async fn session_pages_match_every_filter(db: &TestStore) {
                         automation,
                         text: None,
                     };
-                    let shows = |one: &&Session| {
-                        (types.is_empty() || types.contains(&one.session_type))
-                            && kind.is_none_or(|kind| one.kind == kind)
-                            && state.is_none_or(|state| one.status() == state)
-                            && automation.is_none_or(|id| one.schedule_id == Some(id))
+                    let shows = |session: &&Session| {
+                        (types.is_empty() || types.contains(&session.session_type))
+                            && kind.is_none_or(|kind| session.kind == kind)
+                            && state.is_none_or(|state| session.status() == state)
+                            && automation.is_none_or(|id| session.schedule_id == Some(id))
                     };
                     let expected: Vec<&Session> = every.iter().filter(shows).collect();
                     let listed = read_sessions(&stage, &filter).await;
@@ -308,20 +308,20 @@ async fn automations_by(stage: &Stage, filter: AutomationFilter) -> Vec<Automati
 
 pub(crate) async fn automation_pages_match_state_and_text(db: &TestStore) {
     let stage = Stage::setup(db).await;
-    let mut made = Vec::new();
+    let mut ids = Vec::new();
     for name in ["a_b", "Report", "report 2", "other", "gone"] {
         let mut new = stage.new_automation(name, SessionMode::Fresh);
         new.triggers = vec![hourly(); 3];
-        made.push(stage.create(&new).await);
+        ids.push(stage.create(&new).await);
     }
     let scope = stage.scope();
     let paused = stage
         .store
-        .pause_automation(scope, made[1], "x", stage.now());
+        .pause_automation(scope, ids[1], "x", stage.now());
     paused.await.unwrap();
-    let removed = stage.store.delete_automation(scope, made[4], stage.now());
+    let removed = stage.store.delete_automation(scope, ids[4], stage.now());
     removed.await.unwrap();
-    let [a, report, second, other, gone] = made[..] else {
+    let [a, report, second, other, gone] = ids[..] else {
         unreachable!()
     };
     assert_eq!(
@@ -403,11 +403,15 @@ pub(crate) async fn tenant_pages_and_instance_queues_are_listed(db: &TestStore) 
     let standing = stage.store.instances(stage.scope()).await.unwrap();
     let waiting: BTreeMap<_, _> = standing
         .iter()
-        .map(|one| (one.id, one.queued_runs))
+        .map(|instance| (instance.id, instance.queued_runs))
         .collect();
     let expected = [(1, 1), (2, 0), (3, 0), (4, 0), (5, 0)];
     let expected = expected.map(|(number, waiting)| (instance(number), waiting));
-    assert_eq!(waiting, expected.into(), "its memory lies on the first");
+    assert_eq!(
+        waiting,
+        expected.into(),
+        "the memory is on the first instance"
+    );
 
     stage.advance_seconds(1);
     let other = stage.store.ensure_tenant("other", stage.now());

@@ -1,4 +1,4 @@
-//! How lists are found: by an index, in its order, so that a page costs what it shows.
+//! Query plans of lists: an index in the list's order, so that a page costs only its own rows.
 
 use std::{fs, path::Path};
 
@@ -12,7 +12,7 @@ use uuid::Uuid;
 
 use crate::fixtures::{TestStore, statement};
 
-/// The statements of lists, the index by which each is found, and whether what it finds is sorted.
+/// Returns the statements of lists, the index of each, and `true` if the plan sorts.
 #[expect(clippy::too_many_lines, reason = "a table, one row for each statement")]
 fn plans() -> Vec<(&'static str, Vec<Param>, &'static [&'static str], bool)> {
     let id = || Uuid::from_u128(7);
@@ -145,7 +145,7 @@ fn plans() -> Vec<(&'static str, Vec<Param>, &'static [&'static str], bool)> {
     ]
 }
 
-/// The text of a statement, which is one for both databases or one of its own.
+/// Returns the text of a statement, which is shared by both databases or belongs to one of them.
 fn text(own: &str, name: &str) -> String {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/sql");
     let shared = folder.join(name).with_extension("sql");
@@ -163,7 +163,7 @@ pub(crate) async fn plans_of_pages_use_an_index(db: &TestStore) {
         let text = text(own, name);
         let mut tx = db.database.begin(Scope::System).await.unwrap();
         if db.dialect() == Dialect::Postgres {
-            // Empty tables are read from end to end otherwise, and sorted.
+            // Otherwise the planner scans and sorts empty tables.
             for set in [
                 "set local enable_seqscan = off",
                 "set local enable_sort = off",
@@ -188,8 +188,8 @@ pub(crate) async fn plans_of_pages_use_an_index(db: &TestStore) {
     }
 }
 
-/// What is asked most often, with the plans that are kept and go on being used while the tables grow: each row is
-/// found by an index, from the place where the first one is on, and what is chosen is changed by its id.
+/// Checks the most frequent statements with the plans that PostgreSQL keeps while the tables grow: each row is found by
+/// an index from a known position, and the chosen rows are changed by ID.
 pub(crate) async fn plans_of_claim_and_fire_due_use_queue_indexes(db: &TestStore) {
     let claim = kept_plan(
         db,
@@ -204,7 +204,7 @@ pub(crate) async fn plans_of_claim_and_fire_due_use_queue_indexes(db: &TestStore
         "agent_runs_claimable",
         "agent_runs_pkey",
     );
-    // Looked through by the tenants, then of each what is anybody's and what is bound here, twice.
+    // Scans the tenants; then, for each one, the runs of any instance and those of this instance, twice.
     let bounds = |of: &str| {
         claim
             .matches(&format!("({of}) AND (ROW(priority, input_at, id) >= ROW("))
@@ -235,10 +235,10 @@ pub(crate) async fn plans_of_claim_and_fire_due_use_queue_indexes(db: &TestStore
     assert_eq!(look.lines().filter(of_tenant).count(), 2, "{look}");
 }
 
-/// The plan of a statement that PostgreSQL keeps for whatever parameters, made while the tables are empty.
+/// Returns the plan that PostgreSQL keeps for any parameters, made while the tables are empty.
 async fn kept_plan(db: &TestStore, name: &str, types: &str, values: &str) -> String {
     let mut tx = db.database.begin(Scope::System).await.unwrap();
-    let keep = statement(&text("postgres", "plans/keep"));
+    let keep = statement(&text("postgres", "plans/force_generic"));
     tx.fetch_one(keep, params![]).await.unwrap();
     let prepare = format!("prepare kept {types} as\n{}", text("postgres", name));
     tx.execute(statement(&prepare), params![]).await.unwrap();
@@ -252,12 +252,15 @@ async fn kept_plan(db: &TestStore, name: &str, types: &str, values: &str) -> Str
         .await
         .unwrap();
     let plan = lines.join("\n");
-    assert!(plan.contains("$2"), "made for these values alone:\n{plan}");
+    assert!(
+        plan.contains("$2"),
+        "the plan was made for these values only:\n{plan}"
+    );
     plan
 }
 
-/// Whatever a plan reads of a table it finds by one of two indexes, and both are used; or by the small index of the
-/// documents that need a later format.
+/// Fails unless a plan reads a table only by two indexes, and uses both, or by the small index of the documents that
+/// need a later format.
 fn assert_found_by_indexes(plan: &str, table: &str, queue: &str, key: &str) {
     assert!(!plan.contains("Bitmap"), "{plan}");
     let of_table = |line: &&str| line.contains(" Scan") && line.contains(&format!(" on {table}"));

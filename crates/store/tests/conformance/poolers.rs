@@ -19,7 +19,7 @@ use crate::{
     stage::{Stage, store_over},
 };
 
-/// What PgBouncer 1.18 needs to serve this driver at all is nothing; this is what many set for others.
+/// PgBouncer 1.18 needs no setting for this driver. Many installations have this one for other drivers.
 const IGNORED_STARTUP_PARAMETERS: &str = "ignore_startup_parameters = extra_float_digits, options";
 
 fn transaction_pooler(home: &TestDatabase, servers: u32) -> Pooler {
@@ -34,7 +34,7 @@ async fn open(location: &Location) -> Store {
     store_over(&store::open(location).await.unwrap())
 }
 
-/// What a server does, by two of them in turn: rows that one writes are taken up by the other.
+/// Runs the core work of a server on two stores in turn, so that each continues from the rows of the other.
 async fn assert_core_works(one: Store, two: &Store) {
     let stage = Stage::setup_on(one).await;
     let session = stage.session().await;
@@ -51,7 +51,7 @@ async fn assert_core_works(one: Store, two: &Store) {
     stage.succeed(submitted.run_id).await;
     let run = two.run(stage.scope(), submitted.run_id).await.unwrap();
     assert_eq!(run.status(), RunStatus::Succeeded);
-    // Many at once, on more connections than the pooler has servers.
+    // Many concurrent transitions, on more connections than the pooler has server connections.
     let automation = stage.automation("report", SessionMode::Fresh).await;
     let fires = (0..20).map(|number| {
         let store = if number % 2 == 0 { two } else { &stage.store };
@@ -64,7 +64,7 @@ async fn assert_core_works(one: Store, two: &Store) {
     stage.advance_seconds(60);
     two.fire_due(Scope::System, stage.now()).await.unwrap();
     stage.store.scheduler_status(stage.now()).await.unwrap();
-    // Whoever waits is told what the other one writes, and what is published.
+    // A subscription receives the changes and the messages of the other store.
     let mut changes = two.changes();
     let mut inbox = two
         .subscribe_to_seat_messages(stage.tenant, session, None, None)
@@ -97,7 +97,7 @@ async fn assert_core_works(one: Store, two: &Store) {
 }
 
 pub(crate) async fn transaction_pooler_is_detected_and_supported(db: &TestStore) {
-    // One server, a few, and a few that are lent out in turn.
+    // One server connection, several, and several that are lent out in turn.
     for (servers, more) in [
         (1, ""),
         (4, ""),
@@ -219,7 +219,7 @@ pub(crate) async fn direct_address_is_used_to_listen_and_migrate(_db: &TestStore
     while two.listener_state() != ListenerState::Listening {
         changes.next().await;
     }
-    // Looks that are due aside, it is heard and not looked for.
+    // Skip the polls: this must arrive as a notification.
     let logs = loop {
         stage.send_message(session, "hello").await;
         let changed = changes.next().await;
@@ -228,10 +228,10 @@ pub(crate) async fn direct_address_is_used_to_listen_and_migrate(_db: &TestStore
         }
     };
     assert!(logs.contains(&session.uuid()));
-    // It has its own connection; all others are the pooler's.
+    // The listener has a direct connection; all other connections are the pooler's.
     let sql = "select count(*) as n from pg_stat_activity \
         where datname = current_database() and query ilike 'listen%'";
-    // An earlier one of the same process may be about to go.
+    // An earlier listener of the same process may still be disconnecting.
     loop {
         let mut tx = one.database().begin(Scope::System).await.unwrap();
         let row = tx.fetch_one(statement(sql), params![]).await.unwrap();
@@ -262,7 +262,7 @@ pub(crate) async fn direct_address_of_other_database_is_refused(db: &TestStore) 
         pooler_location(&pooler).with_direct("postgres://matins@localhost/x?host=/nowhere");
     let refused = store::open(&nowhere.unwrap()).await.unwrap_err();
     assert!(matches!(refused, OpenError::Direct(_)), "{refused:?}");
-    // Nothing was made there.
+    // Nothing was created there.
     let examined = store::examine(&other.url().parse().unwrap()).await.unwrap();
     assert_eq!(examined.unwrap().version, 0);
 }

@@ -1,4 +1,4 @@
-//! What several processes share on PostgreSQL: its clock, what it tells of itself, and who removes what is old.
+//! State that several processes share on PostgreSQL: the clock, the server's status, and the lock of retention.
 
 use std::{
     sync::atomic::{AtomicU64, Ordering},
@@ -13,7 +13,7 @@ use crate::{
     stage::Stage,
 };
 
-/// A machine on which a second passes each time somebody asks.
+/// A machine on which each reading of the stopwatch takes a second.
 #[derive(Default)]
 struct TickingUptime(AtomicU64);
 
@@ -24,8 +24,8 @@ impl Uptime for TickingUptime {
 }
 
 async fn server_time(db: &TestStore) -> Timestamp {
-    let asked = "select clock_timestamp() as now";
-    let rows = db.run(Scope::System, asked, params![]).await.unwrap();
+    let sql = "select clock_timestamp() as now";
+    let rows = db.run(Scope::System, sql, params![]).await.unwrap();
     rows[0].get("now").unwrap()
 }
 
@@ -36,7 +36,7 @@ pub(crate) async fn database_clock_is_read_between_two_uptimes(db: &TestStore) {
     let reading = stage.store.read_clock(&uptime).await.unwrap().unwrap();
     let after = server_time(db).await;
     assert!(before <= reading.database_time && reading.database_time <= after);
-    // Nothing else is asked between the two.
+    // There is no other reading between the two.
     assert_eq!(reading.round_trip(), Duration::from_secs(1));
     assert!(uptime.uptime() > reading.received_uptime + Duration::from_secs(1));
 }
@@ -50,7 +50,7 @@ pub(crate) async fn sqlite_has_no_server_status(db: &TestStore) {
     assert_eq!(stage.store.pool_size(), None);
 }
 
-/// Looks until it is as it should be: a transaction that only read is over a moment after it was dropped.
+/// Polls until `look` returns a value. A transaction that only read ends a moment after it was dropped.
 async fn poll_until<T>(mut look: impl AsyncFnMut() -> Option<T>) -> T {
     loop {
         if let Some(found) = look().await {
@@ -60,7 +60,7 @@ async fn poll_until<T>(mut look: impl AsyncFnMut() -> Option<T>) -> T {
     }
 }
 
-/// The server, once so many others have a transaction open.
+/// Returns the server's status once this many other transactions are open.
 async fn server_with(stage: &Stage, transactions: usize) -> PostgresStatus {
     poll_until(async || {
         let server = stage.store.postgres_status().await.unwrap().unwrap();
@@ -98,7 +98,7 @@ pub(crate) async fn postgres_status_reports_privileges_transactions_and_vacuum(d
     ] {
         db.run(Scope::System, sql, params![]).await.unwrap();
     }
-    // Somebody begins and does not go on.
+    // Leave a transaction open.
     let before = server_time(db).await;
     let held = db.database.begin(Scope::System).await.unwrap();
     let after = server_time(db).await;
@@ -126,7 +126,7 @@ pub(crate) async fn postgres_status_reports_privileges_transactions_and_vacuum(d
     .await;
 }
 
-/// Whoever has the right to remove what is old, and keeps it.
+/// Takes the lock of retention and keeps it.
 async fn take_retention_lock(db: &TestStore) -> Tx {
     let mut tx = db.database.begin(Scope::System).await.unwrap();
     let lock = statement("select pg_try_advisory_xact_lock($1) as taken");

@@ -1,4 +1,4 @@
-//! Occurrences that are asked about before their turns, and what a "no" does.
+//! Prechecks: occurrences that run a check before their turns, and the result "no".
 
 use model::{
     AutomationId, RunId, WorkerId,
@@ -21,14 +21,14 @@ use crate::{
 };
 
 impl Stage {
-    /// An automation that asks before each turn.
+    /// Creates an automation with a precheck.
     async fn automation_with_precheck(&self, mode: SessionMode) -> AutomationId {
         let mut new = self.new_automation("report", mode);
         new.policies.precheck = Some(Precheck::new(vec!["is-there-news".into()]));
         self.create(&new).await
     }
 
-    /// Claims a run and learns what is to be asked about it.
+    /// Claims a run and returns its precheck.
     async fn precheck_question(&self, run: RunId) -> PrecheckJob {
         let claimed = self
             .store
@@ -36,15 +36,15 @@ impl Stage {
         assert_eq!(claimed.await.unwrap().len(), 1, "{run} cannot be claimed");
         match self.begin(run).await {
             StartReply::RunPrecheck(question) => *question,
-            other => panic!("nothing is to be asked about {run}: {other:?}"),
+            other => panic!("{run} has no precheck: {other:?}"),
         }
     }
 
     async fn begin_after_precheck(&self, run: RunId) -> StartReply {
-        let begun = self
+        let reply = self
             .store
             .begin_after_precheck(run, &self.worker, self.instance, self.now());
-        begun.await.unwrap()
+        reply.await.unwrap()
     }
 
     async fn decline(&self, run: RunId) -> DeclineOutcome {
@@ -77,9 +77,9 @@ pub(crate) async fn precheck_of_occurrence_comes_before_its_turn(db: &TestStore)
     );
     assert!(
         stage.transcript(session).await.is_empty(),
-        "nothing shows yet"
+        "the transcript is still empty"
     );
-    // Whoever asks twice is told twice: the answer is what begins the turn.
+    // A repeated begin returns the precheck again, because only its result begins the turn.
     assert!(matches!(stage.begin(run).await, StartReply::RunPrecheck(_)));
     assert!(matches!(
         stage.begin_after_precheck(run).await,
@@ -107,7 +107,7 @@ pub(crate) async fn precheck_is_repeated_until_first_turn_begins(db: &TestStore)
     let automation = stage.automation_with_precheck(SessionMode::Fresh).await;
     let first = stage.fire(automation).await.run_id;
     stage.precheck_question(first).await;
-    // Its worker is lost before it knows the answer.
+    // The worker is lost before it has the result.
     stage.advance_seconds(3600);
     assert_eq!(stage.stall().await, [first]);
     stage.advance_seconds(3600);
@@ -174,7 +174,7 @@ pub(crate) async fn declined_run_is_skipped_and_starts_next_run(db: &TestStore) 
     stage.assert_nothing_promotable().await;
     assert_eq!(db.count(Scope::System, "run_heartbeats").await, 0);
 
-    // The conversation says nothing of it; its log, and so its trace, does.
+    // The transcript does not mention it; the log, and therefore the trace, does.
     assert_eq!(stage.transcript(session).await, shown);
     let log = stage.store.events(stage.scope(), session, 0, 100).await;
     let log = log.unwrap();
@@ -208,11 +208,14 @@ pub(crate) async fn declined_run_deletes_its_otherwise_empty_session(db: &TestSt
         (Skipped, Some("precheck"))
     );
     assert_eq!((row.session_id, row.seat_id), (None, None));
-    let gone = stage.store.session(stage.scope(), session).await;
-    assert!(matches!(gone, Err(Error::NotFound { .. })), "{gone:?}");
+    let missing = stage.store.session(stage.scope(), session).await;
+    assert!(
+        matches!(missing, Err(Error::NotFound { .. })),
+        "{missing:?}"
+    );
     assert_eq!(db.count(Scope::System, "agent_definitions").await, 0);
 
-    // Its row stands in the automation's own log, as that of any other skip.
+    // Its row is in the automation's own log, like that of any other skip.
     let log = db.run(
         Scope::System,
         "select kind, body from automation_events order by seq desc limit 1",
@@ -231,7 +234,7 @@ pub(crate) async fn declined_run_deletes_its_otherwise_empty_session(db: &TestSt
 pub(crate) async fn declined_run_keeps_session_with_other_content(db: &TestStore) {
     let stage = Stage::setup(db).await;
     let automation = stage.automation_with_precheck(SessionMode::Fresh).await;
-    // A person speaks in it, while the answer is waited for.
+    // A person sends a message in the session while the precheck runs.
     let run = stage.fire(automation).await.run_id;
     stage.precheck_question(run).await;
     let session = stage.session_of(run).await;
@@ -240,7 +243,7 @@ pub(crate) async fn declined_run_keeps_session_with_other_content(db: &TestStore
     assert_eq!(stage.run(run).await.session_id, Some(session));
     assert_eq!(stage.status(words).await, Queued);
 
-    // An earlier attempt has its end there.
+    // The session has the end of an earlier attempt.
     let first = stage.fire(automation).await.run_id;
     stage.precheck_question(first).await;
     stage
@@ -251,7 +254,7 @@ pub(crate) async fn declined_run_keeps_session_with_other_content(db: &TestStore
     assert_eq!(stage.decline(second).await, DeclineOutcome::Skipped);
     assert!(stage.run(second).await.session_id.is_some());
 
-    // That of a continuous automation is where its next turn goes.
+    // The session of a continuous automation stays for its next turn.
     let mut new = stage.new_automation("diary", SessionMode::Continuous);
     new.policies.precheck = Some(Precheck::new(vec!["is-there-news".into()]));
     let continuous = stage.create(&new).await;
@@ -345,7 +348,7 @@ pub(crate) async fn run_cancelled_during_precheck_ends_cancelled(db: &TestStore)
     ));
     assert_eq!(stage.status(run).await, Cancelled);
 
-    // And one that a server gave back instead is not tried again.
+    // A run that a server requeued instead is not retried.
     let run = stage.fire(automation).await.run_id;
     stage.precheck_question(run).await;
     let cancelled = stage
@@ -368,7 +371,7 @@ pub(crate) async fn run_in_precheck_of_deleted_automation_does_not_begin(db: &Te
     let run = stage.fire(automation).await.run_id;
     stage.precheck_question(first).await;
     stage.precheck_question(run).await;
-    // It does not wait for a budget either, of which nothing is left by now.
+    // It does not wait for the budget either, of which nothing is left by now.
     assert!(matches!(
         stage.begin_after_precheck(first).await,
         StartReply::Started(_)
@@ -388,7 +391,7 @@ pub(crate) async fn run_in_precheck_of_deleted_automation_does_not_begin(db: &Te
     );
     assert_eq!(stage.attempts(run).await.len(), 1);
     stage.assert_nothing_promotable().await;
-    // The turn that has begun ends as it would have.
+    // The turn that has begun ends normally.
     stage.succeed(first).await;
 }
 
@@ -400,7 +403,9 @@ pub(crate) async fn declined_webhook_run_keeps_no_payload(db: &TestStore) {
     let automation = stage.create(&new).await;
     let triggers = stage.store.triggers(stage.scope(), automation).await;
     let triggers = triggers.unwrap();
-    let hook = triggers.iter().find(|one| one.spec == Spec::Webhook {});
+    let hook = triggers
+        .iter()
+        .find(|trigger| trigger.spec == Spec::Webhook {});
     let fired =
         stage
             .store

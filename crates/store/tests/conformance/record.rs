@@ -1,4 +1,4 @@
-//! What a turn writes on its way, and that only its own attempt can.
+//! The writes of a running turn, and their fence.
 
 use model::{
     MessageId, RunId, WorkerId,
@@ -145,7 +145,7 @@ pub(crate) async fn live_text_is_read_from_any_position(db: &TestStore) {
     assert_eq!(stage.live(run, 0).await, (String::new(), 0));
     assert_eq!(stage.write(run, 0, "naïve ").await, WriteOutcome::Committed);
     assert_eq!(stage.write(run, 7, "text").await, WriteOutcome::Committed);
-    // Sent again, as after an answer that was lost on the way.
+    // A repeated write, as after a lost response.
     assert_eq!(stage.write(run, 7, "text").await, WriteOutcome::Committed);
     assert_eq!(stage.live(run, 0).await, ("naïve text".into(), 11));
     assert_eq!(stage.live(run, 7).await, ("text".into(), 11));

@@ -1,4 +1,4 @@
-//! How behaviours become tests, and the registry of them all.
+//! Generates tests from behaviours, and lists all behaviours.
 
 use std::pin::Pin;
 
@@ -6,13 +6,13 @@ use crate::fixtures::TestStore;
 
 pub(crate) type BehaviourFuture<'a> = Pin<Box<dyn Future<Output = ()> + 'a>>;
 
-/// One behaviour as the registry knows it.
+/// One behaviour of the registry.
 pub(crate) struct Behaviour {
     pub(crate) name: &'static str,
     pub(crate) run: for<'a> fn(&'a TestStore) -> BehaviourFuture<'a>,
 }
 
-/// Makes a test of each behaviour for each database, and the registry of them all.
+/// Generates a test of each behaviour for each database, and the registry of all behaviours.
 macro_rules! behaviours {
     (
         both { $($both:ident: [$($on_both:ident),* $(,)?])* }
@@ -29,7 +29,7 @@ macro_rules! behaviours {
             behaviours! { @tests Postgres $($postgres: [$($on_postgres),*])* }
         }
 
-        /// All behaviours that a database shows.
+        /// Lists the behaviours that run on a database.
         fn behaviours(dialect: Dialect) -> Vec<Behaviour> {
             let mut all = vec![$($(behaviours!(@entry $both $on_both)),*),*];
             match dialect {

@@ -1,4 +1,4 @@
-//! What is removed when it is old, and what never is.
+//! Retention: the rows that are removed when they are old, and those that stay.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use crate::{
 };
 
 impl Stage {
-    /// Takes a turn from the words to the answer.
+    /// Completes a turn from the message to the answer.
     async fn complete_turn(&self, session: SessionId) -> model::RunId {
         let run = self.send_message(session, "hello").await.run_id;
         self.start(run).await;
@@ -51,15 +51,15 @@ pub(crate) async fn recent_or_unfinished_records_are_not_trimmed(db: &TestStore)
     let stage = Stage::setup(db).await;
     let session = stage.session().await;
     let young = stage.complete_turn(session).await;
-    let under_way = stage.send_message(session, "and?").await.run_id;
-    stage.start(under_way).await;
+    let running = stage.send_message(session, "and?").await.run_id;
+    stage.start(running).await;
     let numbers = stage.event_numbers(session).await;
     assert_eq!(
         stage.store.trim_records(stage.days_ago(30)).await.unwrap(),
         0
     );
     stage.advance_seconds(40 * 24 * 60 * 60);
-    // The first turn is old by now; the second one began as long ago and is not over.
+    // The first turn is old by now. The second began as long ago but has not ended.
     assert_eq!(
         stage.store.trim_records(stage.days_ago(41)).await.unwrap(),
         0
@@ -70,8 +70,8 @@ pub(crate) async fn recent_or_unfinished_records_are_not_trimmed(db: &TestStore)
     );
     let record = async |run| stage.store.run_record(stage.scope(), run).await.unwrap();
     assert_eq!(record(young).await, None);
-    assert!(record(under_way).await.is_some());
-    // Of the log, what came before the turn that is under way goes.
+    assert!(record(running).await.is_some());
+    // Events before the running turn are removed from the log.
     let kept_from = stage.store.oldest_event_seq(stage.scope(), session).await;
     assert_eq!(kept_from.unwrap(), 1);
     assert!(stage.trim_all_logs(stage.days_ago(30)).await > 0);
@@ -79,11 +79,8 @@ pub(crate) async fn recent_or_unfinished_records_are_not_trimmed(db: &TestStore)
     assert!(kept.len() < numbers.len());
     assert_eq!(kept, numbers[numbers.len() - kept.len()..], "no gap");
     let of_open = stage.store.events(stage.scope(), session, 0, 1).await;
-    assert_eq!(
-        subject_id(&of_open.unwrap()[0].change),
-        under_way.to_string()
-    );
-    stage.succeed(under_way).await;
+    assert_eq!(subject_id(&of_open.unwrap()[0].change), running.to_string());
+    stage.succeed(running).await;
 }
 
 pub(crate) async fn transcripts_and_runs_are_never_trimmed(db: &TestStore) {
@@ -105,7 +102,7 @@ pub(crate) async fn transcripts_and_runs_are_never_trimmed(db: &TestStore) {
         .seq_before_run(stage.scope(), run)
         .await
         .unwrap();
-    assert!(found < 4, "its rows are found without the log");
+    assert!(found < 4, "the rows are found without a scan of the log");
 }
 
 pub(crate) async fn trimmed_log_continues_its_numbers(db: &TestStore) {
@@ -115,7 +112,7 @@ pub(crate) async fn trimmed_log_continues_its_numbers(db: &TestStore) {
     let last = *stage.event_numbers(session).await.last().unwrap();
     stage.advance_seconds(100 * 24 * 60 * 60);
     let trimmed = stage.trim_all_logs(stage.days_ago(90)).await;
-    assert_eq!(i64::from(trimmed), last, "all of it");
+    assert_eq!(i64::from(trimmed), last, "the whole log is trimmed");
     let oldest = stage.store.oldest_event_seq(stage.scope(), session).await;
     assert_eq!(oldest.unwrap(), last + 1);
     stage.send_message(session, "again").await;
@@ -129,7 +126,7 @@ pub(crate) async fn clock_set_back_leaves_no_gap_in_trimmed_log(db: &TestStore) 
     let session = stage.session().await;
     stage.complete_turn(session).await;
     let numbers = stage.event_numbers(session).await;
-    // The third event looks young, those after it look old.
+    // The third event looks young; the later ones look old.
     let sql = "update session_events set created_at = $1 where session_id = $2 and seq = 3";
     let young = stage.now() + Duration::from_hours(24 * 100);
     db.run(Scope::System, sql, params![young, session])
@@ -169,11 +166,11 @@ pub(crate) async fn leftovers_of_ended_runs_are_trimmed(db: &TestStore) {
     let stage = Stage::setup(db).await;
     let session = stage.session().await;
     let over = stage.complete_turn(session).await;
-    let under_way = stage.send_message(session, "and?").await.run_id;
-    stage.start(under_way).await;
+    let running = stage.send_message(session, "and?").await.run_id;
+    stage.start(running).await;
     let live = stage
         .store
-        .append_live_text(under_way, &stage.worker, 0, "text", stage.now());
+        .append_live_text(running, &stage.worker, 0, "text", stage.now());
     assert_eq!(live.await.unwrap(), model::turn::WriteOutcome::Committed);
     for sql in [
         "insert into run_heartbeats (run_id, tenant_id, worker_id, beat_at) values ($1, $2, 'w', $3)",
@@ -188,9 +185,9 @@ pub(crate) async fn leftovers_of_ended_runs_are_trimmed(db: &TestStore) {
     stage.advance_seconds(60 * 60);
     let trimmed = stage.store.trim_leftovers(stage.now()).await;
     assert_eq!(trimmed.unwrap(), 2);
-    assert_eq!(stage.live(under_way, 0).await.0, "text");
+    assert_eq!(stage.live(running, 0).await.0, "text");
     assert_eq!(db.count(Scope::System, "run_heartbeats").await, 1);
-    stage.fail(under_way, FailureKind::AgentError).await;
+    stage.fail(running, FailureKind::AgentError).await;
 }
 
 pub(crate) async fn skipped_run_has_no_record_to_trim(db: &TestStore) {
@@ -210,7 +207,7 @@ pub(crate) async fn old_usage_is_trimmed(db: &TestStore) {
     let trim = async |before: Timestamp| stage.store.trim_usage(before).await.unwrap();
     assert_eq!(trim(at("2026-05-04T00:00:00Z")).await, 0);
     let rows = db.count(stage.scope(), "spending").await;
-    assert_eq!(rows, 2, "a turn, and what it used");
+    assert_eq!(rows, 2, "a record and a day's usage");
     stage.advance_seconds(24 * 60 * 60);
     assert_eq!(trim(at("2026-05-05T00:00:00Z")).await, 2);
     assert_eq!(db.count(stage.scope(), "spending").await, 0);

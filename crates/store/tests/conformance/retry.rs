@@ -1,4 +1,4 @@
-//! Further attempts: after failures of the machinery, and after workers that were lost.
+//! Retries: after failures of the machinery, and after lost workers.
 
 use model::{
     outcome::FailureKind,
@@ -18,7 +18,11 @@ pub(crate) async fn run_with_fresh_heartbeat_is_not_stalled(db: &TestStore) {
     let run = stage.send_message(session, "hello").await.run_id;
     stage.start(run).await;
     stage.advance_seconds(180);
-    assert_eq!(stage.stall().await, [], "it is just old enough to live");
+    assert_eq!(
+        stage.stall().await,
+        [],
+        "the heartbeat is just recent enough"
+    );
     assert_eq!(stage.heartbeat(run).await, HeartbeatReply::Continue);
     stage.advance_seconds(180);
     assert_eq!(stage.stall().await, []);
@@ -32,7 +36,7 @@ pub(crate) async fn heartbeat_concurrent_with_stall_is_consistent(db: &TestStore
     let session = stage.session().await;
     let run = stage.send_message(session, "hello").await.run_id;
     stage.start(run).await;
-    // Every look is followed by a beat, whichever comes first.
+    // A heartbeat follows every sweep, whichever transaction comes first.
     for _ in 0..20 {
         let old = stage.now();
         let now = stage.advance_seconds(200);
@@ -49,9 +53,8 @@ pub(crate) async fn heartbeat_concurrent_with_stall_is_consistent(db: &TestStore
                 return;
             }
             ([lost], [HeartbeatReply::Continue]) => {
-                // The beat came after the look and before the lock was asked for, or the run was
-                // stalled after a beat that its worker had already been answered: then the next
-                // one says so.
+                // The heartbeat came after the sweep's search and before its lock, or the worker got its reply just
+                // before the run was stalled. In both cases the next reply says that the run is lost.
                 assert_eq!(*lost, run);
                 assert_eq!(stage.heartbeat(run).await, HeartbeatReply::Fenced);
                 return;
@@ -84,7 +87,7 @@ pub(crate) async fn stall_keeps_live_text_and_creates_next_attempt(db: &TestStor
     assert!(attempts[1].state.not_before().unwrap() > stage.now());
     let shown = stage.transcript(session).await;
     assert_eq!(shown[1], "assistant: I was about to");
-    assert!(shown[2].contains("the worker that executed it was lost. It will be tried again at"));
+    assert!(shown[2].contains("the worker that executed it was lost. The run will be retried at"));
     assert_eq!(stage.live(run, 0).await, (String::new(), 0));
 }
 
@@ -108,7 +111,7 @@ pub(crate) async fn retry_after_interruption_sends_interrupted_prompt(db: &TestS
         shown.iter().filter(|row| row.starts_with("user")).count(),
         1
     );
-    // It stays so for the attempts after one that could not even start.
+    // The same holds for attempts after one that could not start.
     stage.end(second, &failed(FailureKind::Start, false)).await;
     let third = stage.attempts(run).await[2].clone();
     assert_eq!(third.interrupted_run_id, Some(run));
@@ -118,7 +121,7 @@ pub(crate) async fn retry_of_unseen_prompt_sends_it_unchanged(db: &TestStore) {
     let stage = Stage::setup(db).await;
     let session = stage.session().await;
     let run = stage.send_message(session, "hello").await.run_id;
-    // Claimed by a worker that dies before its turn begins.
+    // The worker dies after the claim and before its turn begins.
     stage.claim().await;
     stage.advance_seconds(200);
     assert_eq!(stage.stall().await, [run]);
@@ -128,7 +131,11 @@ pub(crate) async fn retry_of_unseen_prompt_sends_it_unchanged(db: &TestStore) {
     let assignment = stage.start(second).await;
     assert_eq!(assignment.prompt.text, "hello");
     let shown = stage.transcript(session).await;
-    assert_eq!(shown.last().unwrap(), "user: hello", "it is shown now");
+    assert_eq!(
+        shown.last().unwrap(),
+        "user: hello",
+        "the message is visible now"
+    );
 }
 
 pub(crate) async fn run_fails_when_attempts_are_exhausted(db: &TestStore) {
@@ -174,7 +181,7 @@ pub(crate) async fn on_crash_fail_does_not_retry_prompted_run(db: &TestStore) {
     stage.advance_seconds(200);
     assert_eq!(stage.stall().await, [run]);
     assert_eq!(stage.attempts(run).await.len(), 1);
-    // One that cannot have been is tried again all the same.
+    // An attempt whose prompt cannot have reached the agent is retried nevertheless.
     let run = stage.fire(automation).await.run_id;
     stage.start(run).await;
     stage.end(run, &failed(FailureKind::Start, false)).await;
@@ -202,7 +209,7 @@ pub(crate) async fn backoff_does_not_occupy_seat(db: &TestStore) {
     assert_eq!(other.status, Queued);
     stage.start(other.run_id).await;
     stage.clock.set(until);
-    // It is over, and waits for the seat: nobody needs to look at the clock for it.
+    // The backoff has ended, and the run waits for the seat, so no timer is needed.
     assert_eq!(
         stage
             .store
@@ -249,7 +256,7 @@ pub(crate) async fn requeued_run_uses_no_attempt(db: &TestStore) {
     }
     let shown = stage.transcript(session).await;
     assert!(
-        shown[1].ends_with("handed it back. It will be taken up again."),
+        shown[1].ends_with("the input was requeued. The run will be retried."),
         "{shown:?}"
     );
 }
@@ -260,10 +267,13 @@ pub(crate) async fn requeued_run_waits_behind_people(db: &TestStore) {
     let automation = stage.bound_automation("standup", "web:1").await;
     let fired = stage.fire(automation).await.run_id;
     stage.start(fired).await;
-    let said = stage.send_message(session, "hello").await.run_id;
+    let message_run = stage.send_message(session, "hello").await.run_id;
     stage.fail(fired, FailureKind::Requeued).await;
     let next = stage.attempts(fired).await[1].id;
-    assert_eq!(stage.statuses([said, next]).await, [Queued, Deferred]);
+    assert_eq!(
+        stage.statuses([message_run, next]).await,
+        [Queued, Deferred]
+    );
 }
 
 pub(crate) async fn run_of_dead_worker_is_stalled_at_once(db: &TestStore) {
@@ -277,7 +287,10 @@ pub(crate) async fn run_of_dead_worker_is_stalled_at_once(db: &TestStore) {
     assert_eq!(elsewhere.await.unwrap(), []);
     let other = model::WorkerId::from_stored("host-2-bbbbbbbb".into());
     let stall = |worker| stage.store.stall_run(run, worker, stage.now());
-    assert!(!stall(&other).await.unwrap(), "it is not that worker's");
+    assert!(
+        !stall(&other).await.unwrap(),
+        "the run belongs to another worker"
+    );
     assert!(stall(&stage.worker).await.unwrap());
     assert!(!stall(&stage.worker).await.unwrap(), "once");
     assert_eq!(stage.status(run).await, Stalled);

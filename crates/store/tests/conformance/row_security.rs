@@ -1,4 +1,4 @@
-//! Row-level security, the second net under every `where tenant_id`.
+//! Row-level security, the second protection beside `where tenant_id` in each statement.
 
 use model::TenantId;
 use sqlx::{Connection as _, Executor as _, PgConnection};
@@ -35,7 +35,7 @@ pub(crate) async fn tenant_reads_and_writes_only_its_own_rows(db: &TestStore) {
         let stored = db.run(us, &row.insert_into(table), row.params()).await;
         assert!(refused_by_policy(&stored), "{table}: {stored:?}");
 
-        // Nothing of theirs can be found to be changed or deleted.
+        // Rows of other tenants cannot be found by an update or a delete.
         let tenant = if *table == "tenants" {
             "id"
         } else {
@@ -65,7 +65,7 @@ fn refused_by_policy<T>(result: &Result<T, Error>) -> bool {
 pub(crate) async fn connection_without_scope_reads_and_writes_nothing(db: &TestStore) {
     World::create(db).await;
     let mut bare = PgConnection::connect(db.home.url()).await.unwrap();
-    // Once a transaction has set them, the settings are empty afterwards instead of unset.
+    // After a transaction has set them, the settings are empty instead of unset.
     for _ in 0..2 {
         for table in TABLES.iter().chain(&["schema_versions", "servers"]) {
             let sql = format!("select count(*) from automation.{table}");

@@ -1,4 +1,4 @@
-//! What is to come, in one look.
+//! The summary of pending work.
 
 use model::policy::SessionMode;
 use store::SchedulerStatus;
@@ -27,9 +27,9 @@ pub(crate) async fn scheduler_status_returns_next_due_work(db: &TestStore) {
     let report = stage
         .automation_with_triggers("report", SessionMode::Fresh, &[hourly()])
         .await;
-    let looked = stage.store.scheduler_status(stage.now()).await.unwrap();
-    assert_eq!(looked.due, Some(at("2026-05-04T10:00:00Z")));
-    assert_eq!(looked.next_work_at(), looked.due);
+    let status = stage.store.scheduler_status(stage.now()).await.unwrap();
+    assert_eq!(status.due, Some(at("2026-05-04T10:00:00Z")));
+    assert_eq!(status.next_work_at(), status.due);
     let to_come = stage.store.automation_summary(stage.scope()).await;
     assert_eq!(to_come.unwrap(), (2, Some(report)));
 }

@@ -1,4 +1,4 @@
-//! The guarantees that are constraints: each refuses what it must, by its name.
+//! The guarantees that are constraints: each refuses an invalid row under its name.
 
 use std::collections::BTreeSet;
 
@@ -13,7 +13,7 @@ use crate::{
     fixtures::{TABLES, TestStore, Values, World, id, instant, statement},
 };
 
-/// Inserts rows one after another in a transaction that never happened; the answer is the last's.
+/// Inserts rows in a transaction that is rolled back. Returns the result of the last insert.
 async fn insert_and_roll_back(db: &TestStore, table: &str, rows: &[&Values]) -> Result<(), Error> {
     let mut tx = db.database.begin(Scope::System).await.unwrap();
     let mut last = Ok(());
@@ -27,7 +27,7 @@ async fn insert_and_roll_back(db: &TestStore, table: &str, rows: &[&Values]) -> 
     last
 }
 
-/// A row that counts for a unique index.
+/// Returns a row to which a unique index applies.
 fn row_for_index(world: &World, index: &str, table: &str) -> Values {
     let row = world.row(table);
     match index {
@@ -45,10 +45,10 @@ pub(crate) async fn duplicate_row_violates_named_unique_index(db: &TestStore) {
     let world = World::create(db).await;
     let seat = world.row("agent_definitions");
     db.insert("agent_definitions", &seat).await.unwrap();
-    for (index, place) in catalog::unique_indexes(db).await {
-        let (table, columns) = place.split_once(' ').unwrap();
+    for (index, columns_of_index) in catalog::unique_indexes(db).await {
+        let (table, columns) = columns_of_index.split_once(' ').unwrap();
         if columns.starts_with("tenant_id") && columns.ends_with(",id") {
-            // There for foreign keys; the primary key refuses as well.
+            // This index exists for foreign keys; the primary key refuses the row as well.
             continue;
         }
         let first = row_for_index(&world, &index, table);
@@ -145,10 +145,10 @@ pub(crate) async fn inconsistent_row_violates_named_check(db: &TestStore) {
         }
         assert!(unbroken.remove(check), "{check} is not in the schema");
     }
-    assert!(unbroken.is_empty(), "no row breaks {unbroken:?}");
+    assert!(unbroken.is_empty(), "no row violates {unbroken:?}");
 }
 
-/// SQLite names the columns of what is refused, not the index: see `UniqueIndexes`.
+/// SQLite reports the columns of a violated index instead of its name: see `UniqueIndexes`.
 pub(crate) async fn unique_indexes_of_table_have_distinct_columns(db: &TestStore) {
     let mut seen = BTreeSet::new();
     for (index, columns) in catalog::unique_indexes(db).await {
@@ -288,9 +288,9 @@ pub(crate) async fn active_run_excludes_other_active_runs_of_seat(db: &TestStore
                 .with("started_at", instant()),
         }
     };
-    let under_way = ["queued", "delivered", "running"];
-    for first in under_way {
-        for second in under_way {
+    let unfinished = ["queued", "delivered", "running"];
+    for first in unfinished {
+        for second in unfinished {
             let refused =
                 insert_and_roll_back(db, "agent_runs", &[&run(first), &run(second)]).await;
             let refused = refused.unwrap_err();

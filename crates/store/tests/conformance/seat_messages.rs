@@ -1,4 +1,4 @@
-//! Messages between the seats of a session: backlog, order, acknowledgement, and nothing lost between.
+//! Messages between the seats of a session: backlog, order, acknowledgement, and no loss.
 
 use std::time::Duration;
 
@@ -91,7 +91,7 @@ async fn publish(
     published.await.unwrap()
 }
 
-/// The next message; the test fails where none comes.
+/// Returns the next message. Fails if none arrives.
 async fn next(published: &mut SeatMessageStream) -> SeatMessage {
     let next = timeout(Duration::from_secs(20), published.next()).await;
     next.unwrap().unwrap().unwrap()
@@ -112,8 +112,11 @@ pub(crate) async fn seat_message_has_one_row_per_recipient(db: &TestStore) {
     assert_eq!((one.from, one.to), (team.seats[0], team.seats[1]));
     let mut others = vec![team.seats[0], team.seats[2]];
     others.sort();
-    assert_eq!(all.iter().map(|one| one.to).collect::<Vec<_>>(), others);
-    // They are rows of the transcript, numbered with all others, and in the log.
+    assert_eq!(
+        all.iter().map(|message| message.to).collect::<Vec<_>>(),
+        others
+    );
+    // Messages are rows of the transcript, numbered like all others, and are in the log.
     let scope = team.stage.scope();
     let store = &team.stage.store;
     let rows = store.messages(scope, team.session, 0, 100).await.unwrap();
@@ -129,22 +132,22 @@ pub(crate) async fn seat_message_has_one_row_per_recipient(db: &TestStore) {
         .events(scope, team.session, one.seq - 1, 100)
         .await
         .unwrap();
-    let told: Vec<_> = events
+    let lines: Vec<_> = events
         .iter()
         .map(|event| (summary(&event.change), event.seq))
         .collect();
     let seq = one.seq;
     assert_eq!(
-        told,
+        lines,
         [0, 1, 2].map(|step| ("message".to_owned(), seq + step))
     );
     assert_eq!(subject_id(&events[0].change), one.id.to_string());
-    // What is answered is what whoever subscribes reads.
+    // A subscriber reads the same values that the sender got back.
     let mut subscribed = team.subscribe(None, Some(0)).await;
     for message in std::iter::once(&one).chain(&all) {
         assert_eq!(next(&mut subscribed).await, *message);
     }
-    // To oneself where that is named, to nobody where nobody else is there.
+    // A seat may send to itself by name. A broadcast without another seat reaches none.
     assert_eq!(team.send_to_seat(2, 2, "note").await.to, team.seats[2]);
     let alone = team.stage.session().await;
     let seat = team.stage.seat(alone).await;
@@ -174,7 +177,7 @@ pub(crate) async fn subscriber_gets_missed_then_new_messages(db: &TestStore) {
         ["1", "not for one", "2", "3", "3"]
     );
     assert_eq!(next_contents(&mut later, 2).await, ["2", "3"]);
-    // More than is read at once.
+    // More messages than one read returns.
     for number in 0..250 {
         team.send_to_seat(0, 1, &number.to_string()).await;
     }
@@ -203,18 +206,18 @@ pub(crate) async fn unacknowledged_messages_are_delivered_again(db: &TestStore) 
     let again = store
         .acknowledge_seat_message(tenant, two.id, team.seats[1], later)
         .await;
-    assert_eq!(again.unwrap(), at, "the first time counts");
-    let mut anew = team.subscribe(Some(1), None).await;
+    assert_eq!(again.unwrap(), at, "the first acknowledgement counts");
+    let mut resubscribed = team.subscribe(Some(1), None).await;
     let mut by_number = team.subscribe(Some(1), Some(0)).await;
     let mut still = team.subscribe(Some(1), None).await;
     let three = team.send_to_seat(0, 1, "3").await;
-    let found = next(&mut anew).await;
+    let found = next(&mut resubscribed).await;
     assert_eq!((found.id, found.delivered_at), (one.id, None));
-    assert_eq!(next_contents(&mut anew, 1).await, ["3"]);
-    // Who reads by numbers gets all, and sees what was delivered.
+    assert_eq!(next_contents(&mut resubscribed, 1).await, ["3"]);
+    // A subscriber from a number gets all messages and sees which were delivered.
     assert_eq!(next_contents(&mut by_number, 1).await, ["1"]);
     assert_eq!(next(&mut by_number).await.delivered_at, Some(at));
-    // What comes is for everybody who had subscribed, acknowledged by another one or not.
+    // Every existing subscriber gets a new message, even if another one has acknowledged it.
     let acknowledged = store
         .acknowledge_seat_message(tenant, three.id, team.seats[1], later)
         .await;
@@ -248,7 +251,7 @@ pub(crate) async fn seat_messages_of_other_tenant_or_session_are_not_found(db: &
             .await;
         assert!(matches!(published, Err(Error::NotFound { .. })));
     }
-    // Nor is a seat of another session one of this.
+    // A seat of another session is no recipient either.
     let elsewhere = team.stage.seat(team.stage.session().await).await;
     let tenant = team.stage.tenant;
     let subscribed = store.subscribe_to_seat_messages(tenant, team.session, Some(elsewhere), None);
@@ -268,7 +271,7 @@ pub(crate) async fn seat_messages_of_other_tenant_or_session_are_not_found(db: &
     let rows = store
         .messages(team.stage.scope(), team.session, 0, 100)
         .await;
-    assert_eq!(rows.unwrap().len(), 1, "what is refused leaves nothing");
+    assert_eq!(rows.unwrap().len(), 1, "a refused message writes nothing");
 }
 
 pub(crate) async fn publish_in_closed_session_is_refused(db: &TestStore) {
@@ -317,20 +320,24 @@ pub(crate) async fn session_deletion_ends_message_subscriptions(db: &TestStore) 
     for subscription in [&mut here, &mut there] {
         let end = timeout(Duration::from_secs(20), subscription.next()).await;
         assert_eq!(end.unwrap().unwrap(), None);
-        assert_eq!(subscription.next().await.unwrap(), None, "for good");
+        assert_eq!(
+            subscription.next().await.unwrap(),
+            None,
+            "the stream stays ended"
+        );
     }
     drop(there);
     other.close().await;
 }
 
-/// How much is published while others subscribe.
+/// The number of messages that are published while others subscribe.
 const PUBLISHED_MESSAGES: usize = 150;
 
 pub(crate) async fn concurrent_publish_and_subscribe_loses_no_message(db: &TestStore) {
     let team = Team::setup(db).await;
     let other = store::open(&db.location()).await.unwrap();
     let elsewhere = store_over(&other);
-    // In whose time the listener's connection is lost as well.
+    // Meanwhile the listener's connection is lost too.
     let publishing = async {
         for number in 0..PUBLISHED_MESSAGES {
             let to = Recipients::Seat(team.seats[1]);
@@ -348,7 +355,7 @@ pub(crate) async fn concurrent_publish_and_subscribe_loses_no_message(db: &TestS
     let reading = async {
         let mut first = team.subscribe(Some(1), None).await;
         let mut known = next_contents(&mut first, 10).await;
-        // Others come in the middle and go again; each gets all, in order.
+        // Further subscribers come and go in the middle; each gets all messages in order.
         for _ in 0..5 {
             let mut one = team.subscribe(None, Some(0)).await;
             assert_eq!(
@@ -366,19 +373,19 @@ pub(crate) async fn concurrent_publish_and_subscribe_loses_no_message(db: &TestS
 pub(crate) async fn message_subscription_listens_to_session_channel(db: &TestStore) {
     let team = Team::setup(db).await;
     let channel = format!("automation_session_{}", team.session.uuid()).replace('-', "_");
-    // What a connection was told last; those that ask this are told something else.
-    let told = async |verb: &str| {
-        let sql = "select exists (select 1 from pg_stat_activity where query = $1) as told";
+    // The last statement of a connection. The connection that runs this query has another one.
+    let is_last_statement = async |verb: &str| {
+        let sql = "select exists (select 1 from pg_stat_activity where query = $1) as found";
         let params = params![format!("{verb} {channel}")];
         let row = db.run(Scope::System, sql, params).await.unwrap().remove(0);
-        row.get::<bool>("told").unwrap()
+        row.get::<bool>("found").unwrap()
     };
     let mut changes = team.stage.store.changes();
     changes.next().await;
     let subscription = team.subscribe(None, None).await;
-    while !told("listen").await {}
+    while !is_last_statement("listen").await {}
     drop(subscription);
-    while !told("unlisten").await {}
+    while !is_last_statement("unlisten").await {}
 }
 
 pub(crate) async fn published_message_notifies_session_channel(db: &TestStore) {

@@ -1,4 +1,4 @@
-//! A person's words: at once, or waiting in their order.
+//! A person's messages: at once, or waiting in their order.
 
 use futures::future::join_all;
 use model::{
@@ -25,10 +25,10 @@ pub(crate) async fn message_to_closed_session_is_refused(db: &TestStore) {
                     .transition_session(stage.scope(), session, *event, None, stage.now());
             moved.await.unwrap();
         }
-        let said = stage
+        let sent = stage
             .store
             .send_message(stage.tenant, session, None, "hi", stage.now());
-        match said.await {
+        match sent.await {
             Err(Error::Refused(refused)) => assert_eq!(refused.state, state),
             other => panic!("{state}: {other:?}"),
         }
@@ -39,10 +39,10 @@ pub(crate) async fn message_to_closed_session_is_refused(db: &TestStore) {
 pub(crate) async fn message_to_free_seat_is_queued(db: &TestStore) {
     let stage = Stage::setup(db).await;
     let session = stage.session().await;
-    let said = stage.send_message(session, "hello").await;
-    assert_eq!(said.status, Queued);
-    assert_eq!(said.seat_id, Some(stage.seat(session).await));
-    let run = stage.run(said.run_id).await;
+    let sent = stage.send_message(session, "hello").await;
+    assert_eq!(sent.status, Queued);
+    assert_eq!(sent.seat_id, Some(stage.seat(session).await));
+    let run = stage.run(sent.run_id).await;
     assert_eq!((run.attempt, run.content.as_str()), (1, "hello"));
     assert_eq!(run.usage, None);
 }
@@ -101,12 +101,12 @@ pub(crate) async fn occurrence_is_hidden_from_running_turn(db: &TestStore) {
 pub(crate) async fn concurrent_messages_share_one_seat_in_sequence(db: &TestStore) {
     let stage = Stage::setup(db).await;
     let session = stage.session().await;
-    let said = join_all((0..12).map(|_| stage.send_message(session, "me first"))).await;
-    let queued = said.iter().filter(|said| said.status == Queued).count();
+    let sent = join_all((0..12).map(|_| stage.send_message(session, "me first"))).await;
+    let queued = sent.iter().filter(|sent| sent.status == Queued).count();
     assert_eq!(queued, 1);
     let mut ended = 0;
     while let Some(run) = stage.claim().await {
-        assert_eq!(stage.claim().await, None, "two runs hold one seat");
+        assert_eq!(stage.claim().await, None, "two runs occupy one seat");
         stage.begin(run).await;
         stage.succeed(run).await;
         ended += 1;
@@ -147,8 +147,8 @@ pub(crate) async fn message_from_channel_has_person_origin(db: &TestStore) {
         }),
         ..stage.new_session(Some("slack:C024BE91L"))
     };
-    let made = stage.store.create_session(stage.tenant, &new, stage.now());
-    let session = made.await.unwrap().0;
+    let created = stage.store.create_session(stage.tenant, &new, stage.now());
+    let session = created.await.unwrap().0;
     let run = stage.send_message(session, "hello").await.run_id;
     let assignment = stage.start(run).await;
     assert_eq!(assignment.run.origin, model::run::Origin::Person);

@@ -1,4 +1,4 @@
-//! Random sequences of transitions: whatever happens in whatever order, the invariants hold.
+//! Random sequences of transitions: the invariants hold after each one.
 
 use std::{collections::BTreeSet, time::Duration};
 
@@ -20,10 +20,10 @@ use crate::{
     stage::{Stage, answer, failed, hourly},
 };
 
-/// How many transitions one sequence has.
+/// The number of transitions in one sequence.
 const STEPS_PER_SEQUENCE: usize = 60;
 
-/// A stream of numbers that a seed alone decides (xorshift64*).
+/// A sequence of random numbers that depends only on a seed (xorshift64*).
 struct SeededRandom(u64);
 
 impl SeededRandom {
@@ -44,7 +44,7 @@ impl SeededRandom {
     }
 }
 
-/// What a sequence has made so far.
+/// The state of a sequence, with the objects that it has created.
 struct Sequence<'a> {
     db: &'a TestStore,
     stage: Stage,
@@ -54,7 +54,7 @@ struct Sequence<'a> {
     created_count: usize,
 }
 
-/// Refusals are answers; anything else that goes wrong is a fault.
+/// Accepts refusals and panics on every other error.
 fn unless_refused<T>(result: Result<T, Error>) -> Option<T> {
     match result {
         Ok(value) => Some(value),
@@ -82,13 +82,13 @@ impl Sequence<'_> {
         self.random.pick(&of).copied()
     }
 
-    /// Does one thing and says what it was.
+    /// Makes one random transition and returns its description.
     async fn step(&mut self) -> String {
         let seconds = [0, 1, 30, 600, 3600][self.random.below(5)];
         self.stage.advance_seconds(seconds);
         self.stage.clock.advance(Duration::from_millis(1));
         match self.random.below(26) {
-            // Few of them, so that they get into each other's way.
+            // Few sessions, so that transitions conflict with each other.
             0 if self.sessions.len() < 3 => self.make_session().await,
             1 if self.automations.len() < 4 => self.make_automation().await,
             0 | 2 | 3 => self.send_some_message().await,
@@ -111,11 +111,11 @@ impl Sequence<'_> {
         let key = (self.created_count.is_multiple_of(2))
             .then(|| format!("web:{}", self.created_count % 6));
         let new = self.stage.new_session(key.as_deref());
-        let made = self
+        let created = self
             .stage
             .store
             .create_session(self.stage.tenant, &new, self.stage.now());
-        match made.await {
+        match created.await {
             Ok((session, _)) => self.sessions.push(session),
             Err(Error::NameTaken { .. }) => {}
             Err(error) => panic!("{error:?}"),
@@ -123,7 +123,7 @@ impl Sequence<'_> {
         format!("create_session {key:?}")
     }
 
-    /// Where an automation's turns may go, and how they may overlap there.
+    /// Returns a random session mode, overlap policy and session key.
     fn random_session_target(&mut self) -> (SessionMode, Option<Overlap>, Option<String>) {
         let modes = [
             SessionMode::Fresh,
@@ -149,7 +149,7 @@ impl Sequence<'_> {
         (mode, overlap, key)
     }
 
-    /// Lets an automation go elsewhere, overlap otherwise and fire at another time.
+    /// Edits the session, the overlap policy and the schedule of an automation.
     async fn edit(&mut self) -> String {
         let Some(automation) = self.random.pick(&self.automations).copied() else {
             return self.make_automation().await;
@@ -160,7 +160,7 @@ impl Sequence<'_> {
             1 => vec![hourly(), hourly()],
             _ => vec![hourly()],
         };
-        let told = format!("edit {mode} {overlap:?} {}", triggers.len());
+        let description = format!("edit {mode} {overlap:?} {}", triggers.len());
         let there = self.stage.store.automation(self.stage.scope(), automation);
         if unless_refused(there.await).is_none() {
             return "nothing to edit".into();
@@ -171,7 +171,7 @@ impl Sequence<'_> {
             to.bound_session_key = key;
             to.triggers = triggers;
         });
-        format!("{told} {:?}", unless_refused(edited.await))
+        format!("{description} {:?}", unless_refused(edited.await))
     }
 
     async fn retry_some_run(&mut self) -> String {
@@ -205,10 +205,10 @@ impl Sequence<'_> {
             return self.make_session().await;
         };
         let stage = &self.stage;
-        let said = stage
+        let sent = stage
             .store
             .send_message(stage.tenant, session, None, "hello", stage.now());
-        format!("say {:?}", unless_refused(said.await))
+        format!("say {:?}", unless_refused(sent.await))
     }
 
     async fn fire(&mut self) -> String {
@@ -222,7 +222,7 @@ impl Sequence<'_> {
         format!("fire {:?}", unless_refused(fired.await))
     }
 
-    /// Claims, and sees that what is claimed was next.
+    /// Claims runs and checks that they were the next ones.
     async fn claim(&mut self) -> String {
         let mut queued = self.runs().await;
         queued.retain(|run| run.status() == RunStatus::Queued);
@@ -236,9 +236,9 @@ impl Sequence<'_> {
         let Some(run) = self.some_run(&[RunStatus::Delivered]).await else {
             return self.claim().await;
         };
-        let begun = self.stage.begin(run).await;
-        let begun = format!("{begun:?}");
-        format!("begin {run} {}", begun.split('(').next().unwrap())
+        let reply = self.stage.begin(run).await;
+        let reply = format!("{reply:?}");
+        format!("begin {run} {}", reply.split('(').next().unwrap())
     }
 
     async fn finish(&mut self) -> String {
@@ -294,7 +294,7 @@ impl Sequence<'_> {
         let Some(session) = self.random.pick(&all) else {
             return self.make_session().await;
         };
-        // Mostly back and forth: what is closed is closed for good.
+        // Mostly pause and resume, because a closed session stays closed.
         let moves = [
             SessionEvent::Pause,
             SessionEvent::Pause,
@@ -364,10 +364,10 @@ impl Sequence<'_> {
         }
     }
 
-    /// What must be true after every step.
+    /// Checks the conditions that must hold after every step.
     async fn check(&self) {
         invariants::assert_invariants(self.db).await;
-        // Backoffs that are over are the sweep's to start; all else has started by itself.
+        // The sweep starts runs whose backoff has ended; all others start by themselves.
         self.stage.assert_nothing_promotable().await;
         let runs = self.runs().await;
         let active = runs.iter().filter(|run| run.status().is_active());
@@ -382,7 +382,7 @@ impl Sequence<'_> {
         }
     }
 
-    /// Whether a run without a holder on its seat has another reason to wait.
+    /// Returns `true` if a run whose seat is free has another reason to wait.
     async fn has_reason_to_wait(&self, run: &Run, runs: &[Run]) -> bool {
         let session = self
             .stage
@@ -396,7 +396,7 @@ impl Sequence<'_> {
     }
 }
 
-/// Plays a sequence that the seed decides, to its end.
+/// Runs the sequence of a seed to its end.
 #[expect(
     clippy::print_stdout,
     reason = "a sequence that fails is played again by its seed"
@@ -406,7 +406,7 @@ async fn play(db: &TestStore, seed: u64) {
     let mut sequence = Sequence {
         db,
         stage: Stage::setup(db).await,
-        // Never zero, and far apart for seeds that are not.
+        // Never zero, and far apart for adjacent seeds.
         random: SeededRandom(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1),
         sessions: Vec::new(),
         automations: Vec::new(),
@@ -417,7 +417,7 @@ async fn play(db: &TestStore, seed: u64) {
         println!("step {step}: {what}");
         sequence.check().await;
     }
-    // What can start comes to an end.
+    // Run everything that can start to its end.
     loop {
         sequence.stage.advance_seconds(3600);
         let now = sequence.stage.now();

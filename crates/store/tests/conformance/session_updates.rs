@@ -1,4 +1,4 @@
-//! Reading on in many sessions at once.
+//! Continued reading of many sessions at once.
 
 use std::collections::HashMap;
 
@@ -18,13 +18,14 @@ impl Stage {
         assert_eq!(written.await.unwrap(), WriteOutcome::Committed);
     }
 
-    /// The texts of turns from positions on, each put together.
+    /// Returns the joined live texts of turns, each from a position on.
     async fn live_texts(&self, runs: &[(RunId, i64)], limit: u32) -> HashMap<RunId, String> {
         let mut from: HashMap<RunId, i64> = runs.iter().copied().collect();
         let mut texts: HashMap<RunId, String> = HashMap::new();
         loop {
-            let asked: Vec<(RunId, i64)> = from.iter().map(|(run, from)| (*run, *from)).collect();
-            let pieces = self.store.live_texts(self.scope(), &asked, limit).await;
+            let positions: Vec<(RunId, i64)> =
+                from.iter().map(|(run, from)| (*run, *from)).collect();
+            let pieces = self.store.live_texts(self.scope(), &positions, limit).await;
             let pieces: Vec<LiveText> = pieces.unwrap();
             if pieces.is_empty() {
                 return texts;
@@ -39,38 +40,51 @@ impl Stage {
 
 pub(crate) async fn events_of_many_sessions_are_read_in_one_call(db: &TestStore) {
     let stage = Stage::setup(db).await;
-    let mut asked = Vec::new();
+    let mut positions = Vec::new();
     for number in 0..70 {
         let session = stage.session().await;
         for _ in 0..number % 3 {
             stage.send_message(session, "hello").await;
         }
-        asked.push((session, number % 2));
+        positions.push((session, number % 2));
     }
-    let run = stage.send_message(asked[0].0, "hello").await.run_id;
+    let run = stage.send_message(positions[0].0, "hello").await.run_id;
     stage.start(run).await;
     stage.succeed(run).await;
-    let gone = SessionId::from_uuid(id());
-    asked.push((gone, 0));
-    let news = stage.store.session_updates(stage.scope(), &asked, 4).await;
-    let news = news.unwrap();
-    let found: HashMap<SessionId, _> = news.iter().map(|one| (one.session, one)).collect();
+    let missing = SessionId::from_uuid(id());
+    positions.push((missing, 0));
+    let updates = stage
+        .store
+        .session_updates(stage.scope(), &positions, 4)
+        .await;
+    let updates = updates.unwrap();
+    let found: HashMap<SessionId, _> = updates
+        .iter()
+        .map(|update| (update.session, update))
+        .collect();
     assert_eq!(found.len(), 70);
-    assert!(!found.contains_key(&gone));
-    for (session, after) in &asked[..70] {
+    assert!(!found.contains_key(&missing));
+    for (session, after) in &positions[..70] {
         let log = stage.store.events(stage.scope(), *session, *after, 4);
         let log = log.await.unwrap();
-        let news = found[session];
-        let events: Vec<_> = news.events.iter().map(|one| one.event.clone()).collect();
+        let updates = found[session];
+        let events: Vec<_> = updates
+            .events
+            .iter()
+            .map(|entry| entry.event.clone())
+            .collect();
         assert_eq!(events, log);
         let last = stage.store.session(stage.scope(), *session).await.unwrap();
-        assert_eq!(news.last_seq, last.last_seq);
+        assert_eq!(updates.last_seq, last.last_seq);
     }
-    let transcript = stage.store.messages(stage.scope(), asked[0].0, 0, 10).await;
-    let messages: Vec<_> = found[&asked[0].0]
+    let transcript = stage
+        .store
+        .messages(stage.scope(), positions[0].0, 0, 10)
+        .await;
+    let messages: Vec<_> = found[&positions[0].0]
         .events
         .iter()
-        .map(|one| one.message.clone())
+        .map(|entry| entry.message.clone())
         .collect();
     assert_eq!(messages[..2], [None, None]);
     assert_eq!(messages[2].as_ref(), transcript.unwrap().first());
@@ -90,8 +104,8 @@ pub(crate) async fn session_updates_are_limited_to_tenant(db: &TestStore) {
     let nobody = TenantId::from_uuid(id());
     for scope in [Scope::Tenant(other), Scope::Tenant(nobody)] {
         let store = &stage.store;
-        let news = store.session_updates(scope, &[(session, 0)], 9).await;
-        assert_eq!(news.unwrap(), []);
+        let updates = store.session_updates(scope, &[(session, 0)], 9).await;
+        assert_eq!(updates.unwrap(), []);
         assert!(
             store
                 .running_turns(scope, &[session])
@@ -106,7 +120,7 @@ pub(crate) async fn session_updates_are_limited_to_tenant(db: &TestStore) {
     assert_eq!(running, HashMap::from([(session, vec![run])]));
     stage.succeed(run).await;
     let running = stage.store.running_turns(scope, &[session]).await.unwrap();
-    assert!(running.is_empty(), "it is over");
+    assert!(running.is_empty(), "the turn has ended");
 }
 
 pub(crate) async fn live_texts_of_many_runs_are_read_in_one_call(db: &TestStore) {
@@ -125,13 +139,13 @@ pub(crate) async fn live_texts_of_many_runs_are_read_in_one_call(db: &TestStore)
         }
         runs.push(run);
     }
-    let asked: Vec<_> = runs
+    let positions: Vec<_> = runs
         .iter()
         .zip([0, 2, 4])
         .map(|(run, from)| (*run, from))
         .collect();
     for limit in [1, 2, 100] {
-        let texts = stage.live_texts(&asked, limit).await;
+        let texts = stage.live_texts(&positions, limit).await;
         assert_eq!(texts[&runs[0]], "one0zwei0drei…0");
         assert_eq!(texts[&runs[1]], "e1zwei1drei…1");
         assert_eq!(texts[&runs[2]], "zwei2drei…2");
@@ -149,7 +163,7 @@ pub(crate) async fn grown_live_text_is_read_from_middle(db: &TestStore) {
     stage.write_live_text(run, 1, "bä").await;
     let read = stage.live_texts(&[(run, 0)], 10).await;
     assert_eq!(read[&run], "abä");
-    // What the writer does not know to be written is sent again with what came since.
+    // The writer sends a piece again if it does not know whether it was written, together with the text that followed.
     stage.write_live_text(run, 1, "bäcd").await;
     stage.write_live_text(run, 6, "e").await;
     let rest = stage.live_texts(&[(run, 4)], 10).await;

@@ -1,4 +1,4 @@
-//! Sessions: their life, what pausing and closing do to what waits.
+//! Sessions: their life, and the effect of pausing and closing on waiting runs.
 
 use model::{
     entity::Channel,
@@ -72,10 +72,10 @@ pub(crate) async fn session_of_other_tenant_is_not_found(db: &TestStore) {
         .store
         .delete_session(other, session, true, stage.now());
     missing(deleted.await.map(drop));
-    let said = stage
+    let sent = stage
         .store
         .send_message(other, session, None, "hello", stage.now());
-    missing(said.await.map(drop));
+    missing(sent.await.map(drop));
     let cancelled = stage
         .store
         .cancel_session_runs(scope, session, "x", stage.now());
@@ -226,7 +226,7 @@ pub(crate) async fn run_deferred_by_pause_frees_overlap_slot(db: &TestStore) {
         stage.statuses([first, second, third]).await,
         [Deferred, Queued, Deferred]
     );
-    // A run that is claimed and then held makes room as well.
+    // A claimed run that is then deferred frees its seat too.
     assert_eq!(stage.claim().await, Some(second));
     stage
         .move_on(stage.session_of(second).await, SessionEvent::Pause)
@@ -236,7 +236,7 @@ pub(crate) async fn run_deferred_by_pause_frees_overlap_slot(db: &TestStore) {
         stage.statuses([first, second, third]).await,
         [Deferred, Deferred, Queued]
     );
-    // One that is resumed waits for the one that took its place.
+    // A resumed run waits for the run that took its seat.
     stage
         .move_on(stage.session_of(first).await, SessionEvent::Resume)
         .await;
@@ -249,7 +249,7 @@ pub(crate) async fn run_deferred_by_pause_frees_overlap_slot(db: &TestStore) {
 
 pub(crate) async fn session_is_created_as_draft_of_channel(db: &TestStore) {
     let stage = Stage::setup(db).await;
-    let place = Channel {
+    let channel = Channel {
         channel: "slack".into(),
         chat_id: "C024BE91L".into(),
         thread: Some("1355517523.000005".into()),
@@ -257,15 +257,15 @@ pub(crate) async fn session_is_created_as_draft_of_channel(db: &TestStore) {
     let new = store::NewSession {
         session_type: model::session::SessionType::ChannelSlack,
         draft: true,
-        channel: Some(place.clone()),
+        channel: Some(channel.clone()),
         ..stage.new_session(Some("slack:1"))
     };
-    let made = stage.store.create_session(stage.tenant, &new, stage.now());
-    let id = made.await.unwrap().0;
+    let created = stage.store.create_session(stage.tenant, &new, stage.now());
+    let id = created.await.unwrap().0;
     let found = stage.store.session(stage.scope(), id).await.unwrap();
     assert_eq!(
         (found.status(), found.channel),
-        (SessionStatus::Draft, Some(place))
+        (SessionStatus::Draft, Some(channel))
     );
     let run = stage.send_message(id, "hello").await;
     assert_eq!(run.status, Deferred);
@@ -314,7 +314,7 @@ pub(crate) async fn title_edit_with_stale_version_is_refused(db: &TestStore) {
         },
     };
     assert_eq!((last.seq, &last.change), (found.last_seq, &renamed));
-    // The same again writes nothing into the log, and a title can be taken away.
+    // An edit without a change writes nothing to the log, and a title can be removed.
     edit(&titled("One"), &titled("One")).await.unwrap();
     assert_eq!(read().await.last_seq, found.last_seq);
     edit(&titled("One"), &untitled).await.unwrap();

@@ -1,4 +1,10 @@
-//! A tenant at work: one agent, one instance, one worker, and a clock that only a test moves.
+//! A tenant with one agent, one instance and one worker, and a clock that only the test moves.
+
+mod approvals;
+mod budgets;
+mod due;
+mod feed;
+pub(crate) mod servers;
 
 use std::{
     path::PathBuf,
@@ -29,10 +35,10 @@ use uuid::Uuid;
 
 use crate::fixtures::TestStore;
 
-/// Monday morning, when every stage begins.
+/// A Monday morning, at which every stage begins.
 pub(crate) const STAGE_START: &str = "2026-05-04T09:00:00Z";
 
-/// Where everything of a behaviour happens.
+/// The objects and the clock of one behaviour.
 pub(crate) struct Stage {
     pub(crate) store: Store,
     pub(crate) clock: FakeClock,
@@ -42,7 +48,7 @@ pub(crate) struct Stage {
     pub(crate) worker: WorkerId,
 }
 
-/// A store over a database, whose ids are its own.
+/// Returns a store over a database, with its own source of IDs.
 pub(crate) fn store_over(database: &Database) -> Store {
     static SEED: AtomicU64 = AtomicU64::new(1);
     let seed = SEED.fetch_add(1, Ordering::Relaxed);
@@ -50,7 +56,7 @@ pub(crate) fn store_over(database: &Database) -> Store {
     Store::new(database.clone(), entropy, PathBuf::from("/data/sessions"))
 }
 
-/// An instance's id.
+/// Returns the ID of an instance.
 pub(crate) fn instance(number: u128) -> InstanceId {
     InstanceId::from_uuid(Uuid::from_u128(number))
 }
@@ -64,7 +70,7 @@ impl Stage {
         Self::setup_tenant("default", store).await
     }
 
-    /// The same for the tenant of a name.
+    /// Sets up a stage for the tenant with a name.
     pub(crate) async fn setup_tenant(tenant: &str, store: Store) -> Self {
         let clock = FakeClock::at(STAGE_START);
         let now = clock.now();
@@ -93,17 +99,17 @@ impl Stage {
         self.clock.now()
     }
 
-    /// Lets time pass.
+    /// Advances the clock.
     pub(crate) fn advance_seconds(&self, seconds: u64) -> Timestamp {
         self.clock.advance(Duration::from_secs(seconds))
     }
 
-    /// Lets a millisecond pass, so that what comes later sorts later.
+    /// Advances the clock by a millisecond, so that later objects sort later.
     fn tick(&self) -> Timestamp {
         self.clock.advance(Duration::from_millis(1))
     }
 
-    /// What a session is made of.
+    /// Returns the settings of a new session.
     pub(crate) fn new_session(&self, key: Option<&str>) -> NewSession {
         let id = SessionId::generate(self.now(), &SeededEntropy::new(unique()));
         NewSession {
@@ -121,24 +127,24 @@ impl Stage {
         }
     }
 
-    /// Makes a session of people.
+    /// Creates a chat session.
     pub(crate) async fn session(&self) -> SessionId {
         self.keyed_session(None).await
     }
 
-    /// Makes a session of people with a key.
+    /// Creates a chat session with a key.
     pub(crate) async fn keyed_session(&self, key: Option<&str>) -> SessionId {
         let new = self.new_session(key);
-        let made = self.store.create_session(self.tenant, &new, self.now());
-        made.await.unwrap().0
+        let created = self.store.create_session(self.tenant, &new, self.now());
+        created.await.unwrap().0
     }
 
-    /// A session's only seat.
+    /// Returns the only seat of a session.
     pub(crate) async fn seat(&self, session: SessionId) -> SeatId {
         self.store.seats(self.scope(), session).await.unwrap()[0].id
     }
 
-    /// What an automation without triggers is made of.
+    /// Returns the definition of an automation without triggers.
     pub(crate) fn new_automation(&self, name: &str, mode: SessionMode) -> NewAutomation {
         NewAutomation {
             name: name.into(),
@@ -155,18 +161,18 @@ impl Stage {
     }
 
     pub(crate) async fn create(&self, new: &NewAutomation) -> AutomationId {
-        let made = self
+        let created = self
             .store
             .create_automation(self.tenant, None, new, self.now());
-        made.await.unwrap()
+        created.await.unwrap()
     }
 
-    /// Makes an automation without triggers.
+    /// Creates an automation without triggers.
     pub(crate) async fn automation(&self, name: &str, mode: SessionMode) -> AutomationId {
         self.create(&self.new_automation(name, mode)).await
     }
 
-    /// Makes an automation without triggers whose runs overlap as given.
+    /// Creates an automation without triggers, with an overlap policy.
     pub(crate) async fn automation_with_overlap(
         &self,
         mode: SessionMode,
@@ -177,7 +183,7 @@ impl Stage {
         self.create(&new).await
     }
 
-    /// Makes an automation that is bound to the session of a key.
+    /// Creates an automation that is bound to the session with a key.
     pub(crate) async fn bound_automation(&self, name: &str, key: &str) -> AutomationId {
         let mut new = self.new_automation(name, SessionMode::Bound);
         new.bound_session_key = Some(key.into());
@@ -185,10 +191,10 @@ impl Stage {
     }
 
     pub(crate) async fn send_message(&self, session: SessionId, words: &str) -> SubmittedRun {
-        let said = self
+        let sent = self
             .store
             .send_message(self.tenant, session, None, words, self.tick());
-        said.await.unwrap()
+        sent.await.unwrap()
     }
 
     pub(crate) async fn fire(&self, automation: AutomationId) -> SubmittedRun {
@@ -203,7 +209,7 @@ impl Stage {
         fired.await.unwrap()
     }
 
-    /// Claims one run, whichever is next.
+    /// Claims the next run.
     pub(crate) async fn claim(&self) -> Option<RunId> {
         let claimed = self.claim_all(1).await;
         claimed.first().copied()
@@ -218,10 +224,10 @@ impl Stage {
     }
 
     pub(crate) async fn begin(&self, run: RunId) -> StartReply {
-        let begun = self
+        let reply = self
             .store
             .begin(run, &self.worker, self.instance, self.now());
-        begun.await.unwrap()
+        reply.await.unwrap()
     }
 
     /// Claims a run and begins its turn.
@@ -241,6 +247,27 @@ impl Stage {
         settled.await.unwrap()
     }
 
+    /// Fires an automation and begins its turn.
+    pub(crate) async fn fire_and_start(&self, automation: AutomationId) -> RunId {
+        let run = self.fire(automation).await.run_id;
+        self.start(run).await;
+        run
+    }
+
+    /// Pauses an automation.
+    pub(crate) async fn pause(&self, id: AutomationId) {
+        let paused = self
+            .store
+            .pause_automation(self.scope(), id, "by hand", self.now());
+        paused.await.unwrap();
+    }
+
+    /// Resumes an automation.
+    pub(crate) async fn resume(&self, id: AutomationId) {
+        let resumed = self.store.resume_automation(self.scope(), id, self.now());
+        resumed.await.unwrap();
+    }
+
     /// Renews the heartbeat of one run.
     pub(crate) async fn heartbeat(&self, run: RunId) -> HeartbeatReply {
         let runs = [run];
@@ -248,31 +275,31 @@ impl Stage {
         beats.await.unwrap().remove(0)
     }
 
-    /// Stalls what has not been heard of for three minutes.
+    /// Stalls the runs without a heartbeat in the last three minutes.
     pub(crate) async fn stall(&self) -> Vec<RunId> {
         let stale_before = self.now().saturating_sub(limits::HEARTBEAT_STALE_AFTER);
         let stalled = self.store.stall_stale_runs(stale_before, self.now());
         stalled.await.unwrap()
     }
 
-    /// The attempts at a run's input.
+    /// Returns the attempts at a run's input.
     pub(crate) async fn attempts(&self, run: RunId) -> Vec<Run> {
         let input = self.run(run).await.input_id;
         let attempts = self.store.attempts(self.scope(), input);
         attempts.await.unwrap()
     }
 
-    /// Ends a turn that is the worker's and under way.
+    /// Ends a running turn of the worker.
     pub(crate) async fn end(&self, run: RunId, finished: &TurnResult) {
         assert_eq!(self.finish(run, finished).await, WriteOutcome::Committed);
     }
 
-    /// Ends a turn as agents do when all is well.
+    /// Ends a turn with success.
     pub(crate) async fn succeed(&self, run: RunId) {
         self.end(run, &answer("Done.")).await;
     }
 
-    /// Ends a turn by a failure.
+    /// Ends a turn with a failure.
     pub(crate) async fn fail(&self, run: RunId, kind: FailureKind) {
         self.end(run, &failed(kind, true)).await;
     }
@@ -285,12 +312,12 @@ impl Stage {
         self.run(id).await.status()
     }
 
-    /// The session of a run.
+    /// Returns the session of a run.
     pub(crate) async fn session_of(&self, run: RunId) -> SessionId {
         self.run(run).await.session_id.unwrap()
     }
 
-    /// The statuses of runs, in their order.
+    /// Returns the statuses of runs, in the order of `ids`.
     pub(crate) async fn statuses<const N: usize>(&self, ids: [RunId; N]) -> [RunStatus; N] {
         let mut statuses = [RunStatus::Missed; N];
         for (status, id) in statuses.iter_mut().zip(ids) {
@@ -299,7 +326,7 @@ impl Stage {
         statuses
     }
 
-    /// An automation's runs, the oldest first.
+    /// Lists an automation's runs, the oldest first.
     pub(crate) async fn runs_of(&self, automation: AutomationId) -> Vec<Run> {
         let filter = RunFilter {
             automation: Some(automation),
@@ -311,7 +338,7 @@ impl Stage {
         runs
     }
 
-    /// A transcript as `role: content`.
+    /// Returns a transcript as lines of `role: content`.
     pub(crate) async fn transcript(&self, session: SessionId) -> Vec<String> {
         let rows = self.store.messages(self.scope(), session, 0, 10_000);
         let rows = rows.await.unwrap();
@@ -320,12 +347,12 @@ impl Stage {
             .collect()
     }
 
-    /// Fails where something that could start was left behind.
+    /// Fails if a run that could start is still waiting.
     pub(crate) async fn assert_nothing_promotable(&self) {
         let swept = self.store.promote_due(self.now()).await.unwrap();
         assert_eq!(
             swept.missed_promotions, 0,
-            "something that could start was left behind"
+            "a run that could start is still waiting"
         );
     }
 }
@@ -335,7 +362,7 @@ pub(crate) fn unique() -> u64 {
     NEXT.fetch_add(1, Ordering::Relaxed)
 }
 
-/// A trigger for each full hour.
+/// Returns an hourly schedule.
 pub(crate) fn hourly() -> Spec {
     Spec::Cron {
         expression: "0 * * * *".into(),
@@ -343,12 +370,12 @@ pub(crate) fn hourly() -> Spec {
     }
 }
 
-/// An instant.
+/// Parses an instant.
 pub(crate) fn at(text: &str) -> Timestamp {
     text.parse().unwrap()
 }
 
-/// The end of a turn with an answer.
+/// Returns the end of a turn with an answer.
 pub(crate) fn answer(text: &str) -> TurnResult {
     TurnResult {
         answer: text.into(),
@@ -358,7 +385,7 @@ pub(crate) fn answer(text: &str) -> TurnResult {
     }
 }
 
-/// The end of a turn by a failure.
+/// Returns the end of a turn with a failure.
 pub(crate) fn failed(kind: FailureKind, prompted: bool) -> TurnResult {
     TurnResult::with_outcome(Outcome::Failed(RunFailure {
         kind,
@@ -367,7 +394,7 @@ pub(crate) fn failed(kind: FailureKind, prompted: bool) -> TurnResult {
     }))
 }
 
-/// Makes a trigger that no caller has reserved an ID for.
+/// Returns a trigger without a reserved ID.
 pub(crate) fn new_trigger(spec: &Spec) -> NewTrigger<'_> {
     NewTrigger {
         reserved: None,

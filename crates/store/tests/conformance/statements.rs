@@ -1,4 +1,4 @@
-//! The suite runs every statement that the store has.
+//! Checks that the suite runs every statement of the store.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -10,7 +10,7 @@ use store::database::{Dialect, executed_statements, with_numbered_params};
 
 use crate::{TestStore, behaviours};
 
-/// Lists the `.sql` files below a folder, without the ending.
+/// Lists the `.sql` files below a folder, without the extension.
 pub(crate) fn files(folder: &Path, below: &str, found: &mut BTreeSet<String>) {
     for entry in fs::read_dir(folder.join(below)).unwrap() {
         let entry = entry.unwrap();
@@ -41,8 +41,8 @@ async fn every_statement_is_executed_by_the_suite() {
         }
     }
     for dialect in [Dialect::Sqlite, Dialect::Postgres] {
-        // The last ones first: they make the most of the store, and once nothing is missing the
-        // rest need not run again.
+        // Begin with the last behaviours, because they run most statements. Once none is missing, the rest need not run
+        // again.
         for behaviour in behaviours(dialect).into_iter().rev() {
             if unexecuted_statements(&expected, dialect).is_empty() {
                 break;
@@ -57,7 +57,7 @@ async fn every_statement_is_executed_by_the_suite() {
     assert!(never.is_empty(), "the suite never ran {never:?}");
 }
 
-/// The statements that have not run yet on a database.
+/// Lists the statements that have not run on a database.
 fn unexecuted_statements<'a>(
     expected: &BTreeSet<(&'a str, Dialect)>,
     dialect: Dialect,
@@ -80,7 +80,7 @@ fn texts() -> Vec<(String, String)> {
     texts.collect()
 }
 
-/// The most parameters that a statement may number instead of naming them.
+/// The maximum number of parameters that a statement may number instead of naming.
 const MAX_NUMBERED_PARAMETERS: usize = 6;
 
 #[test]
@@ -121,7 +121,7 @@ fn statement_texts_of_both_databases_declare_same_names() {
     assert!(compared > 8);
 }
 
-/// Lists the names of a text in the order in which they appear first.
+/// Lists the names of a text in the order of their first appearance.
 fn names(text: &str) -> Vec<&str> {
     let mut names = Vec::new();
     for word in text.split(|c: char| !(c.is_ascii_lowercase() || c == '_' || c == ':')) {
@@ -150,7 +150,7 @@ fn statement_marks_at_most_one_row_template() {
     assert!(marked > 50);
 }
 
-/// How both databases are asked for the time.
+/// The functions that read the time of a database.
 const DATABASE_TIME_FUNCTIONS: [&str; 11] = [
     "clock_timestamp",
     "statement_timestamp",

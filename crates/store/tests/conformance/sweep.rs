@@ -1,4 +1,4 @@
-//! The sweep: backoffs that are over, and whatever was left behind.
+//! The sweep: ended backoffs, and runs that no promotion has started.
 
 use model::{
     outcome::FailureKind,
@@ -47,7 +47,11 @@ pub(crate) async fn sweep_of_ended_backoff_counts_no_fault(db: &TestStore) {
     stage.fail(run, FailureKind::AgentExited).await;
     let retry = stage.attempts(run).await[1].clone();
     let swept = stage.store.promote_due(stage.now()).await.unwrap();
-    assert_eq!(swept, PromotionReport::default(), "it is not over yet");
+    assert_eq!(
+        swept,
+        PromotionReport::default(),
+        "the backoff has not ended"
+    );
     stage.clock.set(retry.state.not_before().unwrap());
     let swept = stage.store.promote_due(stage.now()).await.unwrap();
     assert_eq!(

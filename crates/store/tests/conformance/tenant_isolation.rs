@@ -1,6 +1,6 @@
-//! The second net alone: what every statement that names a tenant finds where the first one is taken away.
+//! Row-level security alone: the rows that each statement finds without its condition on the tenant.
 //!
-//! The first is `tenant_id = $n` in the statement's text, the second is row-level security.
+//! The first protection is `tenant_id = $n` in the statement's text; the second is row-level security.
 
 use std::{collections::BTreeSet, fs, path::Path};
 
@@ -17,7 +17,7 @@ use crate::{
     statements::files,
 };
 
-/// A read statement, and its text without the condition on its tenant.
+/// Returns the text of a read statement without the condition on its tenant.
 fn without_tenant_condition(text: &str, folder: &str) -> Option<String> {
     let text = with_numbered_params(text);
     let code = text.lines().filter(|line| !line.starts_with("--"));
@@ -42,7 +42,7 @@ fn without_tenant_condition(text: &str, folder: &str) -> Option<String> {
         if part.starts_with(|next: char| next.is_ascii_digit()) {
             open.push_str(named);
         } else {
-            // The table's short name goes as well.
+            // Remove the table's alias as well.
             let end =
                 open.trim_end_matches(|last: char| last.is_ascii_alphanumeric() || last == '.');
             open.truncate(end.len());
@@ -58,7 +58,7 @@ fn value(row: &Values, column: &str) -> Param {
     row.get(column).unwrap().clone()
 }
 
-/// The parameters with which a statement finds rows of a world, its tenant left out.
+/// Returns the parameters with which a statement finds rows of a world, without the tenant.
 fn parameters(name: &str, world: &World) -> Vec<Param> {
     let none = || None::<Uuid>;
     let text = || None::<&str>;
@@ -112,9 +112,9 @@ fn parameters(name: &str, world: &World) -> Vec<Param> {
         | "endpoints/list"
         | "feed/horizon"
         | "harnesses/list"
-        | "instances/waiting"
-        | "outlook/automations"
-        | "outlook/queue" => params![none()],
+        | "instances/list"
+        | "scheduler_status/automations"
+        | "scheduler_status/queue_depth" => params![none()],
         "approvals/page_pending" | "tenants/page" | "tokens/page" => page(),
         "live/read" => params![none(), run, 0_i64],
         "messages/before_run" | "records/read" | "runs/by_id" => params![none(), run],
@@ -147,7 +147,7 @@ fn parameters(name: &str, world: &World) -> Vec<Param> {
     }
 }
 
-/// What a statement finds, in one text.
+/// Returns the result of a statement as one text.
 async fn query_as_json(db: &TestStore, scope: Scope, text: &str, params: Vec<Param>) -> String {
     let sql =
         format!("select cast(coalesce(json_agg(x), '[]') as text) as found from (\n{text}\n) x");
@@ -180,7 +180,7 @@ pub(crate) async fn row_security_alone_hides_rows_of_other_tenants(db: &TestStor
         let Some(text) = without_tenant_condition(&text, concept) else {
             continue;
         };
-        // Which transactions are under way is nobody's row, and another one at each look.
+        // The open transactions belong to no tenant and differ between two queries.
         let text = text.replace("pg_current_snapshot()", "'1:1:'::pg_snapshot");
         let params = || parameters(name, &theirs);
         let nothing = query_as_json(&empty, Scope::System, &text, params()).await;

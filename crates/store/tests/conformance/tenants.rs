@@ -1,4 +1,4 @@
-//! Tenants: made once, and seen by nobody else.
+//! Tenants: created once, and isolated from each other.
 
 use futures::future::join_all;
 use model::{TenantId, budget::Budget};
@@ -80,10 +80,10 @@ pub(crate) async fn concurrent_budget_edits_have_one_winner(db: &TestStore) {
         );
     }
     assert_eq!(there().await, one);
-    // Who has seen nothing says what it is to be.
+    // A caller without a version overwrites the budget.
     set(None, &other).await.unwrap();
     set(Some(&other), &none).await.unwrap();
-    // Of those who have seen the same one wins.
+    // Of the callers with the same version, one wins.
     for round in 3..8 {
         let seen = there().await;
         let racers = (0..4).map(|racer| {

@@ -1,4 +1,4 @@
-//! Tokens: what they are worth, and how they end.
+//! Tokens: their permissions, and their end.
 
 use std::{collections::BTreeSet, time::Duration};
 
@@ -19,7 +19,7 @@ use crate::{
     without_locks::{patiently, without_locks},
 };
 
-/// What a token of a test is made of, and its hash.
+/// Returns a new token and the hash of its secret.
 fn new_token(stage: &Stage, role: Role) -> NewToken {
     let entropy = SeededEntropy::new(unique());
     let secret = TokenSecret::generate(&entropy);
@@ -51,8 +51,8 @@ fn link() -> [u8; 32] {
 
 impl Stage {
     async fn make(&self, new: &NewToken) {
-        let made = self.store.create_token(self.tenant, new, self.now());
-        made.await.unwrap();
+        let created = self.store.create_token(self.tenant, new, self.now());
+        created.await.unwrap();
     }
 
     async fn token(&self) -> NewToken {
@@ -79,10 +79,10 @@ impl Stage {
 
     async fn link(&self, token: TokenId) -> [u8; 32] {
         let (hash, ends) = (link(), self.now() + Duration::from_mins(10));
-        let made = self
+        let created = self
             .store
             .create_sign_in_link(self.tenant, token, &hash, self.now(), ends);
-        made.await.unwrap();
+        created.await.unwrap();
         hash
     }
 }
@@ -136,7 +136,7 @@ pub(crate) async fn revoked_token_revokes_its_browser_tokens(db: &TestStore) {
     let (parent, other) = (stage.token().await, stage.token().await);
     let browser = stage.sign_in(parent.id, stage.in_days(30)).await.unwrap();
     let others = stage.sign_in(other.id, stage.in_days(30)).await.unwrap();
-    // One that a browser signs in belongs to the token as well.
+    // A token that a browser's token signs in belongs to the original token as well.
     let second = stage.sign_in(browser.id, stage.in_days(30)).await.unwrap();
     let found = stage.token_for_hash(&second.hash).await.unwrap();
     assert_eq!(found.parent_id, Some(parent.id));
@@ -151,7 +151,7 @@ pub(crate) async fn revoked_token_revokes_its_browser_tokens(db: &TestStore) {
     assert!(stage.token_for_hash(&others.hash).await.is_some());
     assert!(stage.sign_in(parent.id, stage.in_days(1)).await.is_none());
     assert!(stage.sign_in(browser.id, stage.in_days(1)).await.is_none());
-    // Again changes nothing.
+    // A repeated revocation changes nothing.
     let first = stage.store.token(stage.scope(), parent.id).await.unwrap();
     let again = stage
         .store
@@ -212,10 +212,10 @@ pub(crate) async fn token_of_other_tenant_is_not_found(db: &TestStore) {
 
 pub(crate) async fn token_pages_are_listed_newest_first(db: &TestStore) {
     let stage = Stage::setup(db).await;
-    let mut made = Vec::new();
+    let mut ids = Vec::new();
     for _ in 0..5 {
         stage.advance_seconds(1);
-        made.insert(0, stage.token().await.id);
+        ids.insert(0, stage.token().await.id);
     }
     let mut listed = Vec::new();
     let mut page = Page::first(2);
@@ -228,26 +228,26 @@ pub(crate) async fn token_pages_are_listed_newest_first(db: &TestStore) {
         listed.extend(found.iter().map(|token| token.id));
         page.after = listed.last().copied();
     }
-    assert_eq!(listed, made);
+    assert_eq!(listed, ids);
 }
 
 pub(crate) async fn token_ids_are_found_by_range_within_tenant(db: &TestStore) {
     let stage = Stage::setup(db).await;
-    let mut made = Vec::new();
+    let mut ids = Vec::new();
     for _ in 0..3 {
         stage.advance_seconds(1);
-        made.push(stage.token().await.id);
+        ids.push(stage.token().await.id);
     }
     let found = async |scope, first, last, limit| {
         let found = stage.store.token_ids_between(scope, first, last, limit);
         found.await.unwrap()
     };
     let scope = stage.scope();
-    assert_eq!(found(scope, made[0], made[1], 9).await, made[..2]);
-    assert_eq!(found(scope, made[1], made[2], 1).await, made[1..2]);
+    assert_eq!(found(scope, ids[0], ids[1], 9).await, ids[..2]);
+    assert_eq!(found(scope, ids[1], ids[2], 1).await, ids[1..2]);
     let other = stage.store.ensure_tenant("other", stage.now());
     let other = Scope::Tenant(other.await.unwrap());
-    assert!(found(other, made[0], made[2], 9).await.is_empty());
+    assert!(found(other, ids[0], ids[2], 9).await.is_empty());
 }
 
 pub(crate) async fn token_use_is_recorded_once_a_minute(db: &TestStore) {
@@ -289,7 +289,7 @@ pub(crate) async fn sign_in_link_works_once_before_expiry(db: &TestStore) {
     let signed = sign_in(&hash).await.unwrap();
     assert_eq!(signed.parent_id, Some(token.id));
     assert_eq!(signed.tenant_id, stage.tenant);
-    assert_eq!(sign_in(&hash).await, None, "it is used up");
+    assert_eq!(sign_in(&hash).await, None, "the link is used");
 
     let late = stage.link(token.id).await;
     stage.advance_seconds(10 * 60);
@@ -347,7 +347,7 @@ pub(crate) async fn expired_sign_ins_are_trimmed(db: &TestStore) {
     assert_eq!(trim().await, 0);
     stage.advance_seconds(2 * 24 * 60 * 60);
     assert_eq!(trim().await, 2, "a browser's token and a link");
-    // Those that people made stay to be seen.
+    // Tokens that people created stay in the list.
     assert!(stage.store.token(stage.scope(), expired.id).await.is_ok());
     assert!(stage.token_for_hash(&kept.hash).await.is_some());
     assert_eq!(db.count(Scope::System, "sign_in_links").await, 0);

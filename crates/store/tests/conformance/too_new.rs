@@ -1,4 +1,4 @@
-//! Documents that need a later format than this program honours.
+//! Documents that need a later format than this program supports.
 
 use model::{
     RunId,
@@ -30,7 +30,7 @@ pub(crate) async fn too_new_automation_stays_due_for_newer_server(db: &TestStore
     assert_eq!(
         stage.run_lines(other).await.len(),
         2,
-        "a missed stretch and a run"
+        "a missed range and a run"
     );
     assert_eq!(stage.fire_due().await, FireReport::default());
     assert!(stage.run_lines(automation).await.is_empty());
@@ -38,7 +38,7 @@ pub(crate) async fn too_new_automation_stays_due_for_newer_server(db: &TestStore
     assert_eq!(
         next,
         Some(at("2026-05-04T13:00:00Z")),
-        "this server need not wake for it"
+        "this server does not wait for the instant"
     );
     let found = stage
         .store
@@ -51,7 +51,7 @@ pub(crate) async fn too_new_automation_stays_due_for_newer_server(db: &TestStore
     );
     assert_eq!(found.needs_format, LATER_FORMAT);
 
-    // A server that honours it: its policy decides about the instants between.
+    // On a server that supports the format, the policy decides on the missed instants.
     set_formats(db, "automations", automation, 1).await;
     stage.fire_due().await;
     assert_eq!(stage.run_lines(automation).await, ["missed 2", "queued 1"]);
@@ -108,7 +108,7 @@ pub(crate) async fn queued_run_of_too_new_document_is_left_to_newer_server(db: &
         runs.push((name, automation, stage.fire(automation).await.run_id));
     }
     let session = stage.session().await;
-    let said = stage.send_message(session, "hello").await.run_id;
+    let message_run = stage.send_message(session, "hello").await.run_id;
     for (table, automation, run) in &runs {
         let seat = stage.run(*run).await.seat_id.unwrap();
         let trigger = stage.run(*run).await.trigger_id.unwrap();
@@ -135,7 +135,7 @@ pub(crate) async fn queued_run_of_too_new_document_is_left_to_newer_server(db: &
             .claim(&stage.worker, stage.instance, 1, Some(*run), stage.now());
         assert_eq!(claimed.await.unwrap().len(), 0);
     }
-    assert_eq!(stage.claim_all(10).await, [said]);
+    assert_eq!(stage.claim_all(10).await, [message_run]);
     for (_, _, run) in &runs {
         assert_eq!(stage.status(*run).await, RunStatus::Queued);
     }
@@ -256,10 +256,7 @@ pub(crate) async fn pause_of_too_new_automation_loses_no_instant(db: &TestStore)
     let automation = stage.too_new_automation(db, SessionMode::Fresh).await;
     let scope = stage.scope();
     stage.clock.set(at("2026-05-04T11:30:00Z"));
-    let paused = stage
-        .store
-        .pause_automation(scope, automation, "by hand", stage.now());
-    paused.await.unwrap();
+    stage.pause(automation).await;
     let found = stage.store.automation(scope, automation).await.unwrap();
     assert_eq!(found.state, AutomationState::Paused);
     assert_newer_format_refused(
@@ -270,30 +267,21 @@ pub(crate) async fn pause_of_too_new_automation_loses_no_instant(db: &TestStore)
     );
     assert!(stage.run_lines(automation).await.is_empty());
 
-    // A server that honours it makes the row of what was due until the pause, and of nothing after it.
+    // A server that supports the format records the missed instants until the pause, and none after it.
     set_formats(db, "automations", automation, 1).await;
     stage.clock.set(at("2026-05-04T14:30:00Z"));
     stage.fire_due().await;
     assert_eq!(stage.run_lines(automation).await, ["missed 2"]);
-    let resumed = stage
-        .store
-        .resume_automation(scope, automation, stage.now());
-    resumed.await.unwrap();
+    stage.resume(automation).await;
     assert_eq!(stage.fire_due().await, FireReport::default());
 
-    // The same where a person resumes it before the server looks.
+    // The same if a person resumes the automation before the server polls.
     set_formats(db, "automations", automation, LATER_FORMAT).await;
     stage.clock.set(at("2026-05-04T15:30:00Z"));
-    let paused = stage
-        .store
-        .pause_automation(scope, automation, "by hand", stage.now());
-    paused.await.unwrap();
+    stage.pause(automation).await;
     set_formats(db, "automations", automation, 1).await;
     stage.clock.set(at("2026-05-04T17:30:00Z"));
-    let resumed = stage
-        .store
-        .resume_automation(scope, automation, stage.now());
-    resumed.await.unwrap();
+    stage.resume(automation).await;
     assert_eq!(stage.run_lines(automation).await, ["missed 1", "missed 2"]);
 }
 
@@ -330,7 +318,7 @@ pub(crate) async fn started_run_of_too_new_automation_ends_as_usual(db: &TestSto
     let run = stage.fire(automation).await.run_id;
     stage.start(run).await;
     set_formats(db, "automations", automation, LATER_FORMAT).await;
-    // A later server may have written a word that cannot be read here.
+    // A later server may have written a word that this program cannot read.
     let sql = "update automations set policies = $1 where id = $2";
     let policies = json!({ "overlap": "a later word", "pause_after_failures": 1 });
     db.run(Scope::System, sql, params![&policies, automation])
@@ -339,7 +327,7 @@ pub(crate) async fn started_run_of_too_new_automation_ends_as_usual(db: &TestSto
     let stalled = failed(FailureKind::WorkerLost, false);
     assert_eq!(stage.finish(run, &stalled).await, WriteOutcome::Committed);
     let attempts = stage.attempts(run).await;
-    assert_eq!(attempts.len(), 2, "an attempt follows");
+    assert_eq!(attempts.len(), 2, "a retry follows");
     assert_eq!(attempts[0].status(), RunStatus::Stalled);
 
     let sql = "update automations set policies = $1, needs_format = 1 where id = $2";
@@ -365,7 +353,7 @@ pub(crate) async fn started_run_of_too_new_automation_ends_as_usual(db: &TestSto
     assert_eq!(
         found.state,
         AutomationState::Enabled,
-        "it is not paused by a server that is too old"
+        "an old server does not pause the automation"
     );
 
     let waiting = stage
@@ -401,10 +389,7 @@ pub(crate) async fn instants_after_pause_of_too_new_automation_are_not_due(db: &
     let scope = stage.scope();
     let automation = stage.too_new_automation(db, SessionMode::Fresh).await;
     stage.clock.set(at("2026-05-04T10:30:00Z"));
-    let paused = stage
-        .store
-        .pause_automation(scope, automation, "by hand", stage.now());
-    paused.await.unwrap();
+    stage.pause(automation).await;
     stage.clock.set(at("2026-05-04T14:30:00Z"));
     let deleted = stage
         .store
@@ -419,10 +404,7 @@ pub(crate) async fn instants_after_pause_of_too_new_automation_are_not_due(db: &
         .await;
     set_formats(db, "automations", other, LATER_FORMAT).await;
     stage.clock.set(at("2026-05-04T15:30:00Z"));
-    let paused = stage
-        .store
-        .pause_automation(scope, other, "by hand", stage.now());
-    paused.await.unwrap();
+    stage.pause(other).await;
     set_formats(db, "automations", other, 1).await;
     stage.clock.set(at("2026-05-04T18:30:00Z"));
     let trigger = stage.store.triggers(scope, other).await.unwrap()[1].id;
@@ -452,7 +434,10 @@ pub(crate) async fn run_ends_despite_unreadable_tenant_budget(db: &TestStore) {
     };
     assert_eq!(stage.finish(run, &used).await, WriteOutcome::Committed);
     let tenant = stage.store.tenant(stage.scope(), stage.tenant).await;
-    assert!(tenant.unwrap().budget.is_none(), "it is shown all the same");
+    assert!(
+        tenant.unwrap().budget.is_none(),
+        "the tenant is still readable"
+    );
 }
 
 pub(crate) async fn unreadable_agent_hides_no_other(db: &TestStore) {
@@ -474,10 +459,10 @@ pub(crate) async fn unreadable_agent_hides_no_other(db: &TestStore) {
     };
     write(LATER_FORMAT).await;
     let listed = stage.store.agents(stage.scope()).await.unwrap();
-    let names: Vec<_> = listed.iter().map(|one| one.name.as_str()).collect();
+    let names: Vec<_> = listed.iter().map(|agent| agent.name.as_str()).collect();
     assert_eq!(names, ["agent"]);
     assert_newer_format_refused(stage.store.agent(stage.scope(), other).await);
-    // One that is corrupt can be put right.
+    // A corrupt document can be replaced.
     write(1).await;
     let put = stage.store.put_agent(tenant, "other", &config, None, now);
     assert_eq!(put.await.unwrap().config, config);
@@ -512,13 +497,4 @@ pub(crate) async fn settings_edit_of_too_new_seat_is_refused(db: &TestStore) {
         .store
         .edit_automation(stage.tenant, automation, edit, stage.now());
     assert_newer_format_refused(edited.await);
-}
-
-impl Stage {
-    /// Fires an automation and begins its turn.
-    async fn fire_and_start(&self, automation: model::AutomationId) -> RunId {
-        let run = self.fire(automation).await.run_id;
-        self.start(run).await;
-        run
-    }
 }

@@ -1,4 +1,4 @@
-//! Transactions: all or nothing, one state, and faults that are told apart.
+//! Transactions: atomicity, one snapshot, and errors that callers can distinguish.
 
 use std::collections::BTreeSet;
 
@@ -96,7 +96,7 @@ pub(crate) async fn full_disk_has_its_own_error(db: &TestStore) {
 }
 
 pub(crate) async fn dead_idle_connection_is_replaced(db: &TestStore) {
-    // Several, so that the first one that is tried instead is dead as well.
+    // Several connections, so that the first replacement is dead as well.
     let open = join_all((0..3).map(|_| db.database.begin(Scope::System))).await;
     for tx in open {
         tx.unwrap().commit().await.unwrap();
@@ -141,13 +141,13 @@ pub(crate) async fn transaction_notifies_each_changed_session_once(db: &TestStor
 
 pub(crate) async fn dropped_begin_leaves_no_settings_on_connection(db: &TestStore) {
     let world = World::create(db).await;
-    let asked = "select current_setting('transaction_read_only') as reading, \
+    let sql = "select current_setting('transaction_read_only') as reading, \
         coalesce(current_setting('matins.scope', true), '') as scope";
     for polls in 0..40 {
         poll_at_most(db.database.begin_read(Scope::System), polls).await;
         let tenant = Scope::Tenant(model::TenantId::from_uuid(world.tenant));
         let mut tx = db.database.begin(tenant).await.unwrap();
-        let row = tx.fetch_one(statement(asked), params![]).await.unwrap();
+        let row = tx.fetch_one(statement(sql), params![]).await.unwrap();
         let found: [String; 2] = ["reading", "scope"].map(|column| row.get(column).unwrap());
         assert_eq!(found, ["off", ""], "after {polls} polls");
         tx.commit().await.unwrap();

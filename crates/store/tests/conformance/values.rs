@@ -1,4 +1,4 @@
-//! Values come back from both databases as they were given.
+//! Values come back from both databases unchanged.
 
 use model::{RunId, Timestamp};
 use serde_json::{Value, json};
@@ -83,10 +83,13 @@ pub(crate) async fn corrupt_value_error_names_column_and_row(db: &TestStore) {
     let id = world.id("agent_sessions").to_string();
     let absent = rows[0].get::<String>("state_reason").unwrap_err();
     let mistaken = rows[0].get::<Uuid>("last_seq").unwrap_err();
-    for (error, place) in [(absent, "state_reason"), (mistaken, "last_seq")] {
+    for (error, column) in [(absent, "state_reason"), (mistaken, "last_seq")] {
         assert!(matches!(error, Error::CorruptValue { .. }), "{error:?}");
-        let told = error.to_string();
-        assert!(told.contains(place) && told.contains(&id), "{told}");
+        let message = error.to_string();
+        assert!(
+            message.contains(column) && message.contains(&id),
+            "{message}"
+        );
     }
     if db.dialect() == Dialect::Sqlite {
         let mut tx = db.database.begin_read(Scope::System).await.unwrap();

@@ -1,4 +1,4 @@
-//! Webhooks that fire a trigger: once each, on the path of every other occurrence.
+//! Webhooks that fire a trigger: once each, with the transitions of every other occurrence.
 
 use std::time::Duration;
 
@@ -20,7 +20,7 @@ use crate::{
 };
 
 impl Stage {
-    /// An automation with a webhook trigger.
+    /// Creates an automation with a webhook trigger.
     async fn automation_with_webhook(&self, mode: SessionMode) -> (AutomationId, TriggerId) {
         let mut new = self.new_automation("deploy", mode);
         new.triggers = vec![Spec::Webhook {}];
@@ -28,7 +28,7 @@ impl Stage {
         (automation, self.newest_webhook(automation).await.unwrap())
     }
 
-    /// The newest webhook trigger of an automation.
+    /// Returns the newest webhook trigger of an automation.
     async fn newest_webhook(&self, automation: AutomationId) -> Option<TriggerId> {
         let triggers = self.store.triggers(self.scope(), automation).await.unwrap();
         let hooks = triggers.iter().rev();
@@ -96,7 +96,7 @@ pub(crate) async fn replayed_webhook_returns_first_run_without_effect(db: &TestS
         is_duplicate: true,
     };
     assert_eq!(stage.receive(trigger, "msg_1").await.unwrap(), again);
-    // Whatever became of the run meanwhile, and after a restart.
+    // The same holds after the end of the run, and after a restart.
     let session = stage.session_of(run).await;
     stage.start(run).await;
     stage.succeed(run).await;
@@ -109,7 +109,7 @@ pub(crate) async fn replayed_webhook_returns_first_run_without_effect(db: &TestS
     assert_eq!(replayed.await.unwrap(), again);
     assert_eq!(db.count(Scope::System, "webhook_payloads").await, 0);
     assert!(stage.runs_of(automation).await.is_empty());
-    // One of another id is another one, in the same microsecond, too.
+    // A webhook with another ID is a separate one, even in the same microsecond.
     let second = stage.receive_new(trigger, "msg_2").await;
     let third = stage.receive_new(trigger, "msg_3").await;
     assert_ne!(second, third);
@@ -146,7 +146,13 @@ pub(crate) async fn concurrent_webhooks_fire_once_per_id(db: &TestStore) {
         .into_iter()
         .map(Result::unwrap)
         .collect();
-    assert_eq!(received.iter().filter(|one| !one.is_duplicate).count(), 3);
+    assert_eq!(
+        received
+            .iter()
+            .filter(|receipt| !receipt.is_duplicate)
+            .count(),
+        3
+    );
     assert_eq!(stage.runs_of(automation).await.len(), 3);
 }
 
@@ -192,7 +198,7 @@ pub(crate) async fn webhook_respects_overlap_pause_and_quiet_hours(db: &TestStor
         .pause_automation(stage.scope(), automation, "holidays", stage.now());
     paused.await.unwrap();
     assert_eq!(reason("msg_5").await, "paused");
-    // What was skipped is no more received than anything else.
+    // A skipped webhook is not accepted a second time either.
     assert!(stage.receive(trigger, "msg_5").await.unwrap().is_duplicate);
     assert_eq!(db.count(Scope::System, "webhook_payloads").await, 2);
 }
@@ -229,9 +235,9 @@ pub(crate) async fn webhook_secret_is_deleted_with_its_trigger(db: &TestStore) {
     remove(hook).await.unwrap();
     remove(timed).await.unwrap();
     assert!(!known(hook).await && known(other).await);
-    for gone in [hook, timed] {
-        assert!(matches!(remove(gone).await, Err(Error::NotFound { .. })));
-        let received = stage.receive(gone, "msg_1").await;
+    for removed in [hook, timed] {
+        assert!(matches!(remove(removed).await, Err(Error::NotFound { .. })));
+        let received = stage.receive(removed, "msg_1").await;
         assert!(
             matches!(received, Err(Error::NotFound { .. })),
             "{received:?}"

@@ -1,4 +1,4 @@
-//! Approvals that are withdrawn before their attempt is over.
+//! Approvals that are withdrawn before their attempt ends.
 
 use model::{
     WorkerId, approval::ApprovalStatus, permission::Verdict, run::RunStatus, turn::WriteOutcome,
@@ -20,7 +20,7 @@ pub(crate) async fn withdrawn_approval_cannot_be_decided(db: &TestStore) {
         let withdrawn = stage.store.withdraw_approvals(run, worker, stage.now());
         withdrawn.await.unwrap()
     };
-    // By nobody but whoever has the turn.
+    // Another worker cannot withdraw them.
     let stranger = WorkerId::from_stored("host-2-bbbbbbbb".into());
     assert_eq!(withdraw(&stranger).await, WriteOutcome::Fenced);
     assert_eq!(stage.approval_status(waits).await, ApprovalStatus::Pending);
@@ -31,12 +31,12 @@ pub(crate) async fn withdrawn_approval_cannot_be_decided(db: &TestStore) {
     assert_eq!(withdrawn.status(), ApprovalStatus::Void);
     assert_eq!(withdrawn.state.decided_at(), Some(now));
     assert_eq!(stage.refused_state(waits, Verdict::Allow).await, "void");
-    let told = stage.approval_events(session).await;
+    let events = stage.approval_events(session).await;
     assert_eq!(
-        told.last().unwrap(),
+        events.last().unwrap(),
         &(waits.to_string(), "void".to_owned())
     );
-    // The turn goes on, and nothing else is touched.
+    // The turn continues, and nothing else changes.
     assert_eq!(stage.status(run).await, RunStatus::Running);
     assert_eq!(
         stage.approval_status(decided).await,
@@ -47,10 +47,10 @@ pub(crate) async fn withdrawn_approval_cannot_be_decided(db: &TestStore) {
         ApprovalStatus::Pending
     );
 
-    // Whoever does not know whether it was withdrawn does it again.
+    // A worker that does not know whether its withdrawal was committed repeats it.
     assert_eq!(withdraw(&stage.worker).await, WriteOutcome::Committed);
-    assert_eq!(stage.approval_events(session).await, told);
+    assert_eq!(stage.approval_events(session).await, events);
     stage.succeed(run).await;
     assert_eq!(withdraw(&stage.worker).await, WriteOutcome::Fenced);
-    assert_eq!(stage.approval_events(session).await, told);
+    assert_eq!(stage.approval_events(session).await, events);
 }

@@ -1,4 +1,4 @@
-//! What holds by constraints alone: the same transitions with the code's locks taken out.
+//! Constraints alone: the same transitions without the row locks of the code.
 
 use std::{
     cell::Cell,
@@ -23,8 +23,8 @@ use crate::{
     stage::{Stage, answer, failed, hourly, store_over},
 };
 
-/// Does something again for as long as the database is busy: without locks, transactions give way
-/// to each other more often than the store puts up with.
+/// Retries an operation while the database is busy, because without locks transactions give way more often than the
+/// store retries them.
 macro_rules! patiently {
     ($doing:expr) => {
         loop {
@@ -40,7 +40,7 @@ macro_rules! patiently {
 
 pub(crate) use patiently;
 
-/// Whether somebody else was there first, for one or for all who shared a transaction.
+/// Returns `true` if another transaction won the race, alone or for a whole batch.
 pub(crate) fn is_lost_race(error: &store::Error) -> bool {
     match error {
         store::Error::Database(error) => matches!(
@@ -52,13 +52,13 @@ pub(crate) fn is_lost_race(error: &store::Error) -> bool {
     }
 }
 
-/// Two stores without locks over one database, as two processes have them.
+/// Returns two stores without locks over one database, like two processes.
 pub(crate) async fn without_locks(db: &TestStore) -> [Store; 2] {
     let second = store::open(&db.location()).await.unwrap();
     [&db.database, &second].map(|database| store_over(&database.without_locks()))
 }
 
-/// Looks at the invariants until `done`.
+/// Checks the invariants until `done`.
 async fn watch_invariants(db: &TestStore, done: &Cell<bool>) {
     while !done.get() {
         invariants::assert_invariants(db).await;
@@ -138,7 +138,11 @@ pub(crate) async fn fires_without_locks_keep_overlap_policy(db: &TestStore) {
     stage.store.promote_due(stage.now()).await.unwrap();
     let mut ended = 0;
     while let Some(run) = stage.claim().await {
-        assert_eq!(stage.claim().await, None, "two of its runs hold seats");
+        assert_eq!(
+            stage.claim().await,
+            None,
+            "two runs of the automation occupy seats"
+        );
         stage.begin(run).await;
         stage.succeed(run).await;
         ended += 1;
@@ -265,7 +269,7 @@ pub(crate) async fn approval_decisions_without_locks_have_one_winner(db: &TestSt
     }
 }
 
-/// A worker that takes what it finds, and ends it well or badly, until everything is over.
+/// Claims runs and ends them with success or failure, until all runs have ended.
 async fn run_worker(store: &Store, stage: &Stage, number: usize, everything: &Cell<usize>) {
     let worker = WorkerId::from_stored(format!("host-{number}-aaaaaaaa"));
     let mut turns = number;
@@ -277,8 +281,8 @@ async fn run_worker(store: &Store, stage: &Stage, number: usize, everything: &Ce
         }
         for claimed in claimed {
             let run = claimed.run;
-            let begun = patiently!(store.begin(run, &worker, stage.instance, stage.now()));
-            if !matches!(begun, StartReply::Started(_)) {
+            let reply = patiently!(store.begin(run, &worker, stage.instance, stage.now()));
+            if !matches!(reply, StartReply::Started(_)) {
                 continue;
             }
             turns += 1;
@@ -340,13 +344,13 @@ pub(crate) async fn concurrent_transitions_without_locks_keep_invariants(db: &Te
         done.set(true);
     };
     futures::join!(everyone, watch_invariants(db, &done));
-    // Workers may have gone home before the last one asked.
+    // Workers may have stopped before the last run was created.
     everything.set(1);
     run_worker(&stores[0], &stage, 9, &everything).await;
     invariants::assert_invariants(db).await;
     assert_eq!(count_unfinished(&stage).await, 0);
 
-    // Two fires of each by hand and one on time.
+    // Two manual runs of each automation, and one on schedule.
     let mut first_attempts: BTreeMap<AutomationId, usize> = BTreeMap::new();
     for automation in automations {
         let runs = stage.runs_of(automation).await;

@@ -1,4 +1,4 @@
-//! The processes that tests need: a scripted agent, a guard, a worker that can be killed.
+//! The processes that tests start: the scripted agent and its helpers, a guard, and a worker that a test can kill.
 
 use std::{
     collections::BTreeMap, env, ffi::OsString, fs, io, path::PathBuf, process::ExitCode, sync::Arc,
@@ -13,12 +13,20 @@ use testkit::scripted;
 fn main() -> anyhow::Result<ExitCode> {
     let mut args = env::args_os().skip(1);
     let subcommand = args.next().unwrap_or_default();
-    let done = |done: io::Result<()>| done.map(|()| ExitCode::SUCCESS).context("play a process");
-    let mut file = || args.next().map(PathBuf::from).context("a file must follow");
+    let done = |result: io::Result<()>| {
+        result
+            .map(|()| ExitCode::SUCCESS)
+            .context("the helper process failed")
+    };
+    let mut file = || {
+        args.next()
+            .map(PathBuf::from)
+            .context("a file must follow the subcommand")
+    };
     match subcommand.to_str() {
         Some("guard") => Ok(agent::guard::main(args)),
         Some("agent") if file()?.as_os_str() == "--script" => {
-            scripted::run_agent(&file()?).context("play a script")
+            scripted::run_agent(&file()?).context("cannot play the script")
         }
         Some("grandchild") => done(scripted::grandchild(&file()?)),
         Some("sleeper") => done(scripted::sleeper(&file()?)),
@@ -33,18 +41,21 @@ fn main() -> anyhow::Result<ExitCode> {
         }
         Some("worker") => run_worker(args),
         _ => {
-            bail!("expected agent --script FILE, guard, grandchild, sleeper, storm, bomb or worker")
+            bail!(
+                "invalid subcommand: use `agent --script FILE`, `guard`, `grandchild`, `sleeper`, `storm`, `bomb` or \
+                 `worker`"
+            )
         }
     }
 }
 
-/// Starts an agent as a worker would, makes a file, and waits to be killed.
+/// Starts an agent as a worker does, creates a file as a signal to the test, and waits until the test kills it.
 ///
 /// Arguments: the file, the marker, the lease in milliseconds, the agent's command.
 fn run_worker(args: impl Iterator<Item = OsString>) -> anyhow::Result<ExitCode> {
     let args: Vec<String> = args.filter_map(|arg| arg.into_string().ok()).collect();
     let [ready, marker, lease, command @ ..] = args.as_slice() else {
-        bail!("expected a file, a marker, a lease and a command");
+        bail!("invalid arguments of `worker`: use FILE MARKER LEASE COMMAND...");
     };
     let launch = Launch {
         command: command.to_vec(),

@@ -1,7 +1,7 @@
-//! A private PgBouncer before the test server, for one test.
+//! A private PgBouncer in front of the test server, for one test.
 //!
-//! It has a socket in a folder of its own and no network port. A shell holds it: the shell reads from this
-//! process, and ends the pooler when there is nobody to read from any more, however that came.
+//! PgBouncer listens only on a socket in its own folder. A shell, the holder, starts it, reads from this process, and
+//! stops PgBouncer at the end of that input. The input ends however this process ends, so no pooler outlives its test.
 
 use std::{
     fs,
@@ -19,15 +19,15 @@ use tempfile::TempDir;
 
 use super::postgres_server::{ROLE, SUPERUSER, Server};
 
-/// Only a part of the socket's name.
+/// The port in the name of the socket. PgBouncer does not listen on TCP.
 const SOCKET_PORT: &str = "6432";
-/// Ends the pooler when its standard input ends.
+/// The holder: starts the pooler, and stops it at the end of the standard input.
 const HOLDER_SCRIPT: &str = "\"$1\" \"$2\" & pooler=$!; read -r end; kill $pooler; wait $pooler";
 
-/// For how long a pooler lends a connection to the server.
+/// The duration for which a client keeps a connection to the server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PoolMode {
-    /// As long as a client is connected.
+    /// Until the client disconnects.
     Session,
     /// For one transaction.
     Transaction,
@@ -45,7 +45,7 @@ impl PoolMode {
     }
 }
 
-/// A running PgBouncer, gone with the value.
+/// A running PgBouncer. Drop stops it.
 #[derive(Debug)]
 pub struct Pooler {
     holder: Child,
@@ -54,7 +54,7 @@ pub struct Pooler {
 }
 
 impl Pooler {
-    /// Starts a pooler of `servers` connections before a database. `more` are further lines of its settings.
+    /// Starts a pooler with up to `servers` connections to a database. `more` has further lines of its settings.
     pub(super) fn start(
         server: &Server,
         database: &str,
@@ -63,11 +63,11 @@ impl Pooler {
         more: &str,
     ) -> anyhow::Result<Self> {
         let program = find_pgbouncer()?;
-        let folder = tempfile::tempdir().context("create a folder for a pooler")?;
+        let folder = tempfile::tempdir().context("cannot create a folder for a pooler")?;
         let home = folder.path();
         let users = home.join("users");
         let users_text = format!("\"{ROLE}\" \"\"\n\"{SUPERUSER}\" \"\"\n");
-        fs::write(&users, users_text).context("write the pooler's users")?;
+        fs::write(&users, users_text).context("cannot write the users of the pooler")?;
         let settings = home.join("settings.ini");
         let text = format!(
             "[databases]\n* = host={socket} port=5432\n[pgbouncer]\nlisten_addr =\nlisten_port = {SOCKET_PORT}\n\
@@ -78,21 +78,22 @@ impl Pooler {
             users = users.display(),
             mode = mode.name(),
         );
-        fs::write(&settings, text).context("write the pooler's settings")?;
+        fs::write(&settings, text).context("cannot write the settings of the pooler")?;
         let mut command = Command::new("sh");
         command
             .args(["-c", HOLDER_SCRIPT, "sh"])
             .arg(program)
             .arg(&settings);
         if let Some((uid, gid)) = server.account() {
-            // It refuses to run as root, like the server.
+            // PgBouncer refuses to run as root, like the server.
             for path in [home, &users, &settings] {
-                chown(path, Some(uid), Some(gid)).context("give the pooler its folder")?;
+                chown(path, Some(uid), Some(gid))
+                    .context("cannot change the owner of the pooler's folder")?;
             }
             command.uid(uid).gid(gid);
         } else {
             let mode = fs::Permissions::from_mode(0o700);
-            fs::set_permissions(home, mode).context("close the pooler's folder")?;
+            fs::set_permissions(home, mode).context("cannot restrict the pooler's folder")?;
         }
         let mut holder = command
             .current_dir("/")
@@ -100,32 +101,39 @@ impl Pooler {
             .stdout(Stdio::null())
             .stderr(Stdio::piped())
             .spawn()
-            .context("run sh")?;
-        let said = holder.stderr.take().context("hear the pooler")?;
+            .context("cannot run `sh`")?;
+        let stderr = holder
+            .stderr
+            .take()
+            .context("the pooler has no standard error")?;
         let pooler = Self {
             holder,
             folder,
             database: database.to_owned(),
         };
-        let mut said = BufReader::new(said);
+        let mut stderr = BufReader::new(stderr);
         let mut log = String::new();
         loop {
             let before = log.len();
-            if said.read_line(&mut log).context("hear the pooler")? == 0 {
-                bail!("start pgbouncer: {log}");
+            if stderr
+                .read_line(&mut log)
+                .context("cannot read the pooler's log")?
+                == 0
+            {
+                bail!("pgbouncer ended during its start: {log}");
             }
             if log[before..].contains("process up") {
                 break;
             }
         }
-        // What is not read would stop it in the end.
+        // Read the remaining log, because a full pipe would block the pooler.
         std::thread::spawn(move || {
-            let _ = std::io::copy(&mut said, &mut std::io::sink());
+            let _ = std::io::copy(&mut stderr, &mut std::io::sink());
         });
         Ok(pooler)
     }
 
-    /// The address of the database through the pooler.
+    /// Returns the address of the database through the pooler.
     pub fn url(&self) -> String {
         let database = &self.database;
         let socket = self.folder.path().display();
@@ -140,7 +148,7 @@ impl Drop for Pooler {
     }
 }
 
-/// Finds the program: on the `PATH`, else where Debian has it.
+/// Returns the path of `pgbouncer`: on the `PATH`, else in the folder in which Debian installs it.
 #[expect(clippy::disallowed_methods, reason = "only tests start a pooler")]
 fn find_pgbouncer() -> anyhow::Result<PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_default();
@@ -149,6 +157,6 @@ fn find_pgbouncer() -> anyhow::Result<PathBuf> {
         .map(|folder| folder.join("pgbouncer"))
         .find(|program| program.exists())
         .context(
-            "find pgbouncer on the PATH or in /usr/sbin: install it (Debian: apt install pgbouncer)",
+            "cannot find `pgbouncer` on the PATH or in /usr/sbin; install it (Debian: apt install pgbouncer)",
         )
 }

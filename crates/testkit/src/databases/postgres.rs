@@ -14,7 +14,7 @@ use super::{
     postgres_server::{ROLE, SUPERUSER, Server},
 };
 
-/// The server that this process uses, until it ends.
+/// Returns the server, which this process keeps in use until it ends.
 fn server() -> anyhow::Result<&'static Server> {
     static SERVER: OnceLock<Result<Server, String>> = OnceLock::new();
     SERVER
@@ -23,7 +23,7 @@ fn server() -> anyhow::Result<&'static Server> {
         .map_err(|error| anyhow!("{error}"))
 }
 
-/// One database, dropped with the value.
+/// A database. Drop deletes it.
 #[derive(Debug)]
 pub(super) struct DatabaseLease {
     server: &'static Server,
@@ -41,9 +41,10 @@ impl DatabaseLease {
         let server = server()?;
         let template = format!("template_{:016x}", build_fingerprint()?);
         let lock = File::create(server.folder().join(format!("{template}.lock")))
-            .context("create a template's lock file")?;
-        // Held until the template is there; a process that dies lets go of it.
-        lock.lock().context("lock a template")?;
+            .context("cannot create the lock file of a template")?;
+        // Hold the lock until the template is complete, so that only one process creates it. The system releases the
+        // lock of a process that dies; the next process then starts again, because the template is not marked as done.
+        lock.lock().context("cannot lock a template")?;
         if !server.is_marked_done(&template) {
             server.drop_database(&template)?;
             server.create_database(&template, "template0")?;
@@ -81,7 +82,7 @@ impl DatabaseLease {
 
 impl Drop for DatabaseLease {
     fn drop(&mut self) {
-        // A failure leaves a database behind until the server stops; the test's result counts.
+        // Ignore an error: the database stays until the server stops, and a panic here would hide the test's result.
         let _ = self.server.drop_database(&self.name);
     }
 }
@@ -94,17 +95,19 @@ fn url(server: &Server, role: &str, database: &str) -> String {
     )
 }
 
-/// Tells one build of a test binary from another, so that each makes its own template.
+/// Returns a fingerprint of the test binary, so that each build creates its own template.
 fn build_fingerprint() -> anyhow::Result<u64> {
-    let binary = std::env::current_exe().context("find this test binary")?;
-    let facts = fs::metadata(&binary).context("look at this test binary")?;
-    let written = facts.modified().context("look at this test binary")?;
+    let binary = std::env::current_exe().context("cannot find this test binary")?;
+    let facts = fs::metadata(&binary).context("cannot read the metadata of this test binary")?;
+    let written = facts
+        .modified()
+        .context("cannot read the metadata of this test binary")?;
     let mut hasher = DefaultHasher::new();
     binary.hash(&mut hasher);
     facts.len().hash(&mut hasher);
     written
         .duration_since(UNIX_EPOCH)
-        .context("look at this test binary")?
+        .context("cannot read the metadata of this test binary")?
         .hash(&mut hasher);
     Ok(hasher.finish())
 }

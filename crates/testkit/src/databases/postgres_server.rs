@@ -1,12 +1,11 @@
 //! One private PostgreSQL server for all test processes of a user.
 //!
-//! Everything lies in a folder under the system's temporary one, not under `target`: a socket's
-//! path must be short, and where tests run as root the server runs as another user, who must be
-//! able to get there.
+//! All files are in a folder below the system's temporary folder and not below `target`, because the path of a socket
+//! must be short. If the tests run as root, the server runs as another user, which must be able to enter the folder.
 //!
-//! Two locks order its life. `start` is held while somebody looks whether the server runs and
-//! starts it. `users` is shared by every process that uses the server, until the process ends
-//! however it ends; a watcher stops the server once it gets that lock for itself.
+//! Two file locks order the life of the server. A process holds `start` while it checks whether the server runs and
+//! starts it. Every process that uses the server holds a share of `users` until it ends, however it ends; a watcher
+//! stops the server once it gets `users` exclusively.
 
 use std::{
     fs::{self, DirBuilder, File, OpenOptions},
@@ -22,14 +21,14 @@ use std::{
 
 use anyhow::{Context as _, bail, ensure};
 
-/// Who the tests are: no superuser, and held by row-level security.
+/// The role of the tests. It is no superuser, so row-level security applies to it.
 pub(super) const ROLE: &str = "matins";
-/// Who makes and drops databases.
+/// The role that creates and drops databases.
 pub(super) const SUPERUSER: &str = "postgres";
 
-/// The server never listens on TCP; the number is only part of the socket's name.
+/// The port in the name of the socket. The server does not listen on TCP.
 const SOCKET_PORT: &str = "5432";
-/// Durability is for the living: this data is thrown away.
+/// The settings of the server. They trade durability for speed, because the data is temporary.
 const SERVER_SETTINGS: &[&str] = &[
     "listen_addresses=",
     "fsync=off",
@@ -40,7 +39,7 @@ const SERVER_SETTINGS: &[&str] = &[
     "max_connections=300",
     "shared_buffers=64MB",
 ];
-/// What a server and its databases are made with.
+/// The programs of PostgreSQL that this module runs.
 const REQUIRED_PROGRAMS: &[&str] = &[
     "postgres",
     "initdb",
@@ -49,22 +48,23 @@ const REQUIRED_PROGRAMS: &[&str] = &[
     "dropdb",
     "createuser",
 ];
-/// What stops the server: waits until nobody uses it, then some seconds more.
+/// The watcher: waits until no process uses the server, waits ten seconds more, and stops the server unless a process
+/// uses it again.
 const WATCHER_SCRIPT: &str = "while flock -x \"$1\" true; do sleep 10; \
      flock -xn -E 99 \"$1\" \"$2\" -D \"$3\" -m immediate stop; test $? -eq 99 || exit; done";
 
-/// The running server, and this process's share in it.
+/// The running server, and this process's share of the `users` lock.
 #[derive(Debug)]
 pub(super) struct Server {
     binaries: PathBuf,
-    /// Whom the server's programs run as, where it cannot be this user.
+    /// The user of the server's programs. `None` if it is the current user.
     account: Option<Account>,
     folder: PathBuf,
     _users_lock: File,
 }
 
 impl Server {
-    /// Uses the server; starts it first if it does not run.
+    /// Takes a share of the server. Starts the server first if it does not run.
     pub(super) fn join() -> anyhow::Result<Self> {
         let binaries = find_binaries(REQUIRED_PROGRAMS)?;
         let account = if rustix::process::geteuid().is_root() {
@@ -73,41 +73,47 @@ impl Server {
             None
         };
         let folder = create_folder(account)?;
-        let start = File::create(folder.join("start.lock")).context("create a lock file")?;
-        start.lock().context("lock the start of the test server")?;
+        // 1. Take `start` before `users`, so that only one process checks and starts the server at a time.
+        let start = File::create(folder.join("start.lock")).context("cannot create a lock file")?;
+        start
+            .lock()
+            .context("cannot lock the start of the test server")?;
         let users = folder.join("users.lock");
-        let share = File::create(&users).context("create a lock file")?;
-        // Waits while the watcher stops the server.
-        share.lock_shared().context("share the test server")?;
+        let share = File::create(&users).context("cannot create a lock file")?;
+        // 2. This waits while the watcher stops the server. Afterwards, the watcher cannot stop it any more.
+        share
+            .lock_shared()
+            .context("cannot share the test server")?;
         let server = Self {
             binaries,
             account,
             folder,
             _users_lock: share,
         };
+        // 3. Start the server if it does not run.
         if !server.is_ready() {
             server
                 .start()
-                .context("start a PostgreSQL server for tests")?;
+                .context("cannot start a PostgreSQL server for tests")?;
             server
                 .start_watcher(&users)
-                .context("start the watcher of the test server")?;
+                .context("cannot start the watcher of the test server")?;
             server.mark_done("ready")?;
         }
         Ok(server)
     }
 
-    /// The folder for locks, shared by all processes.
+    /// Returns the folder for locks, which all processes share.
     pub(super) fn folder(&self) -> &Path {
         &self.folder
     }
 
-    /// The folder of the server's socket.
+    /// Returns the folder of the server's socket.
     pub(super) fn socket(&self) -> PathBuf {
         self.folder.join("server")
     }
 
-    /// Whom the server's programs run as, where that is another user.
+    /// Returns the user and group of the server's programs. Returns `None` if it is the current user.
     pub(super) fn account(&self) -> Option<(u32, u32)> {
         self.account.map(|account| (account.uid, account.gid))
     }
@@ -116,42 +122,42 @@ impl Server {
         self.socket().join("data")
     }
 
-    /// Makes a database of the unprivileged role, as a copy of another.
+    /// Creates a database of the unprivileged role, as a copy of another database.
     pub(super) fn create_database(&self, name: &str, template: &str) -> anyhow::Result<()> {
         self.run_client_program("createdb", &["-O", ROLE, "-T", template, name])
     }
 
-    /// Drops a database with whoever is connected to it, if it is there.
+    /// Drops a database and terminates its connections, if the database exists.
     pub(super) fn drop_database(&self, name: &str) -> anyhow::Result<()> {
         self.run_client_program("dropdb", &["--if-exists", "--force", name])
     }
 
-    /// Whether the server answers and somebody finished making it.
+    /// Returns `true` if the server accepts connections and its setup was completed.
     fn is_ready(&self) -> bool {
         let socket = self.socket().join(format!(".s.PGSQL.{SOCKET_PORT}"));
         self.is_marked_done("ready") && UnixStream::connect(socket).is_ok()
     }
 
-    /// Whether something was finished on this run of the server.
-    pub(super) fn is_marked_done(&self, what: &str) -> bool {
-        self.data().join(what).exists()
+    /// Returns `true` if [`Self::mark_done`] was called with this name since the start of the server.
+    pub(super) fn is_marked_done(&self, name: &str) -> bool {
+        self.data().join(name).exists()
     }
 
-    /// Notes that something is finished. The note lies in the data and goes with it.
-    pub(super) fn mark_done(&self, what: &str) -> anyhow::Result<()> {
-        fs::write(self.data().join(what), "").context("leave a note in the server's data")
+    /// Marks a step as done, with a file in the data folder. The next start of the server removes the mark.
+    pub(super) fn mark_done(&self, name: &str) -> anyhow::Result<()> {
+        fs::write(self.data().join(name), "").context("cannot write into the server's data folder")
     }
 
-    /// Starts on a fresh copy of an initialized data folder, so that no crash outlives a run.
+    /// Starts the server on a new copy of an initialized data folder, so that a crash of the last run has no effect.
     fn start(&self) -> anyhow::Result<()> {
         let (home, data) = (self.socket(), self.data());
         if data.exists() {
-            // Of a server that was killed, or is out of reach.
+            // Stop the server of an earlier run that still uses the data, and ignore an error: usually none runs.
             let _ = self.run(
                 "pg_ctl",
                 &["-D", path_text(&data)?, "-m", "immediate", "stop"],
             );
-            fs::remove_dir_all(&data).context("remove the data of a former run")?;
+            fs::remove_dir_all(&data).context("cannot remove the data of an earlier run")?;
         }
         let version = self.run("postgres", &["--version"])?;
         let version: String = version
@@ -176,7 +182,7 @@ impl Server {
                 "initdb",
                 &[&initdb[..], &["-D", path_text(&unfinished)?]].concat(),
             )?;
-            fs::rename(&unfinished, &pristine).context("keep an initialized data folder")?;
+            fs::rename(&unfinished, &pristine).context("cannot keep an initialized data folder")?;
         }
         run(self
             .command(Path::new("cp"))
@@ -200,12 +206,13 @@ impl Server {
             "start",
         ];
         self.run("pg_ctl", &start)
-            .with_context(|| format!("see {}", log.display()))?;
+            .with_context(|| format!("the log of the server is `{}`", log.display()))?;
         self.run_client_program("createuser", &["--no-superuser", "--no-createdb", ROLE])
     }
 
-    /// Leaves a process behind that stops the server when nobody uses it any more.
+    /// Starts a process that outlives this one, and that stops the server when no process uses it any more.
     fn start_watcher(&self, users: &Path) -> anyhow::Result<()> {
+        // Fail early without `flock`: the watcher has no output, so its error would not be visible.
         run(self.command(Path::new("flock")).arg("--version"))?;
         self.command(Path::new("sh"))
             .args(["-c", WATCHER_SCRIPT, "sh"])
@@ -217,13 +224,13 @@ impl Server {
             .stdout(Stdio::null())
             .stderr(Stdio::null())
             .spawn()
-            .context("run sh")?;
+            .context("cannot run `sh`")?;
         Ok(())
     }
 
     fn run_client_program(&self, program: &str, arguments: &[&str]) -> anyhow::Result<()> {
         let socket = self.socket();
-        let to = [
+        let connection = [
             "-h",
             path_text(&socket)?,
             "-p",
@@ -231,7 +238,7 @@ impl Server {
             "-U",
             SUPERUSER,
         ];
-        self.run(program, &[&to[..], arguments].concat())?;
+        self.run(program, &[&connection[..], arguments].concat())?;
         Ok(())
     }
 
@@ -249,23 +256,25 @@ impl Server {
     }
 }
 
-/// Runs a program to its end and gives what it wrote.
+/// Runs a program to its end and returns its standard output.
 fn run(command: &mut Command) -> anyhow::Result<String> {
     let name = Path::new(command.get_program()).display().to_string();
-    let output = command.output().with_context(|| format!("run {name}"))?;
+    let output = command
+        .output()
+        .with_context(|| format!("cannot run `{name}`"))?;
     if !output.status.success() {
-        let said = String::from_utf8_lossy(&output.stderr);
-        bail!("run {name}: {}: {}", output.status, said.trim());
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        bail!("`{name}` ended with {}: {}", output.status, stderr.trim());
     }
     Ok(String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
 fn path_text(path: &Path) -> anyhow::Result<&str> {
     path.to_str()
-        .context("the temporary folder's path is not UTF-8")
+        .context("the path of the temporary folder is not UTF-8")
 }
 
-/// A user of the system who is not root: PostgreSQL refuses to run as root.
+/// An unprivileged user of the system. PostgreSQL refuses to run as root.
 #[derive(Debug, Clone, Copy)]
 struct Account {
     uid: u32,
@@ -274,11 +283,11 @@ struct Account {
 
 impl Account {
     fn unprivileged() -> anyhow::Result<Self> {
-        let accounts = fs::read_to_string("/etc/passwd").context("read /etc/passwd")?;
+        let accounts = fs::read_to_string("/etc/passwd").context("cannot read `/etc/passwd`")?;
         ["postgres", "nobody"]
             .into_iter()
             .find_map(|name| Self::find(&accounts, name))
-            .context("find a user for the test server: neither `postgres` nor `nobody` exists")
+            .context("no user for the test server: neither `postgres` nor `nobody` exists")
     }
 
     fn find(accounts: &str, name: &str) -> Option<Self> {
@@ -293,44 +302,46 @@ impl Account {
     }
 }
 
-/// Makes the folder of this user, with the server's folder in it.
+/// Creates the folder of this user, with the server's folder in it.
 fn create_folder(account: Option<Account>) -> anyhow::Result<PathBuf> {
     let user = rustix::process::geteuid().as_raw();
     let folder = std::env::temp_dir().join(format!("matins-testkit-{user}"));
     let server = folder.join("server");
-    // Others may pass through, not look: the server's own user must get to its folder.
+    // Mode 711 lets the user of the server enter its folder below, but lets no other user list this one.
     for (path, mode) in [(&folder, 0o711), (&server, 0o700)] {
         match DirBuilder::new().mode(mode).create(path) {
             Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {
-                return Err(error).with_context(|| format!("create {}", path.display()));
+                return Err(error).with_context(|| format!("cannot create `{}`", path.display()));
             }
             _ => {}
         }
     }
-    let facts = fs::symlink_metadata(&folder).context("look at the test server's folder")?;
+    let facts = fs::symlink_metadata(&folder)
+        .context("cannot read the metadata of the test server's folder")?;
     ensure!(
         facts.is_dir() && facts.uid() == user,
-        "use {}: it belongs to somebody else; remove it",
+        "`{}` belongs to another user or is no folder; remove it",
         folder.display()
     );
     if let Some(account) = account {
         chown(&server, Some(account.uid), Some(account.gid))
-            .context("give the server its folder")?;
+            .context("cannot change the owner of the server's folder")?;
     }
-    // The watcher may run as that user too, and opens the lock to read.
+    // The watcher may run as the server's user, which must be able to open the lock file for reading.
     let users = OpenOptions::new()
         .append(true)
         .create(true)
         .open(folder.join("users.lock"))
-        .context("create a lock file")?;
+        .context("cannot create a lock file")?;
     let readable = fs::Permissions::from_mode(0o644);
     users
         .set_permissions(readable)
-        .context("create a lock file")?;
+        .context("cannot create a lock file")?;
     Ok(folder)
 }
 
-/// Finds the folder with a server's programs, all of those that are named: on the `PATH`, else Debian's newest.
+/// Returns the folder that has all the named programs of PostgreSQL: on the `PATH`, else the newest version that Debian
+/// has installed.
 #[expect(clippy::disallowed_methods, reason = "only tests start a server")]
 pub fn find_binaries(programs: &[&str]) -> anyhow::Result<PathBuf> {
     let mut folders: Vec<PathBuf> = std::env::var_os("PATH")
@@ -347,7 +358,7 @@ pub fn find_binaries(programs: &[&str]) -> anyhow::Result<PathBuf> {
         .collect();
     packaged.sort();
     folders.extend(packaged.into_iter().rev().map(|(_, folder)| folder));
-    // What is on the PATH may be a link to one program alone.
+    // Follow links, because a folder of the PATH may have a link to `initdb` alone.
     folders
         .into_iter()
         .filter_map(|folder| {
@@ -360,7 +371,7 @@ pub fn find_binaries(programs: &[&str]) -> anyhow::Result<PathBuf> {
         })
         .find(|folder| programs.iter().all(|name| folder.join(name).exists()))
         .context(
-            "find the programs of a PostgreSQL server on the PATH or in /usr/lib/postgresql: \
+            "cannot find the programs of a PostgreSQL server on the PATH or in /usr/lib/postgresql; \
              install them (Debian: apt install postgresql)",
         )
 }

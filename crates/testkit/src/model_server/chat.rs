@@ -1,4 +1,4 @@
-//! The chat completions API.
+//! The chat completions API of the model server.
 
 use serde_json::{Value, json};
 
@@ -23,13 +23,13 @@ fn format_response(body: &Value, text: &str) -> Response {
                 "model": body["model"], "choices": [choice],
             })
         };
-        let said = json!({
+        let delta = json!({
             "index": 0, "delta": {"role": "assistant", "content": text}, "finish_reason": null,
         });
         let mut end = chunk(json!({"index": 0, "delta": {}, "finish_reason": "stop"}));
         end["usage"] = usage;
         return Response::events(&[
-            format!("data: {}", chunk(said)),
+            format!("data: {}", chunk(delta)),
             format!("data: {end}"),
             "data: [DONE]".to_owned(),
         ]);

@@ -1,4 +1,4 @@
-//! As much of HTTP/1.1 as one request and one answer on a connection need.
+//! The part of HTTP/1.1 that one request and one response on a connection need.
 
 use std::io;
 
@@ -8,7 +8,7 @@ use tokio::{
     net::TcpStream,
 };
 
-/// The largest body that is read, in bytes. Agents send some tens of kilobytes.
+/// The maximum size of a request's body, in bytes. Agents send some tens of kilobytes.
 const MAX_BODY_BYTES: usize = 16 << 20;
 
 pub(super) struct Request {
@@ -32,7 +32,7 @@ impl Response {
         }
     }
 
-    /// Answers with server-sent events, each given as its lines.
+    /// Returns a response with server-sent events. Each element has the lines of one event.
     pub(super) fn events(events: &[String]) -> Self {
         Self {
             status: 200,
@@ -50,7 +50,7 @@ impl Response {
     }
 }
 
-/// Reads one request, answers it and closes the connection.
+/// Reads one request, sends the response and closes the connection.
 pub(super) async fn serve(
     stream: TcpStream,
     answer: impl AsyncFnOnce(Request) -> Response,
@@ -94,7 +94,7 @@ async fn read(stream: &mut BufReader<TcpStream>) -> io::Result<Request> {
                 .parse()
                 .map_err(|_| refuse("content-length is not a number"))?;
         } else if name.eq_ignore_ascii_case("transfer-encoding") {
-            return Err(refuse("only bodies with a content-length are read"));
+            return Err(refuse("the body needs a content-length"));
         }
     }
     if length > MAX_BODY_BYTES {

@@ -1,8 +1,8 @@
-//! A server on this machine that speaks the `OpenAI` API just enough for real agents.
+//! A local server with the part of the `OpenAI` API that real agents need.
 //!
-//! It answers with a count and quotes of the requests that it was shown, so a test can see
-//! whether an agent remembers: `I was shown 2 requests: [1] Remember the heron. [2] And now?`.
-//! Both APIs that agents use are served, with and without streaming.
+//! Each answer has the number of the person's requests in the prompt and quotes them, so that a test can see whether an
+//! agent remembers its session: `I was shown 2 requests: [1] Remember the heron. [2] And now?`. The server has both
+//! APIs that agents use, with and without streaming.
 
 mod chat;
 mod http;
@@ -19,7 +19,7 @@ use tokio::{net::TcpListener, sync::watch, task::JoinHandle};
 
 use http::{Request, Response};
 
-/// A running server; it stops when this is dropped.
+/// A running server. Drop stops it.
 #[derive(Debug)]
 pub struct ModelServer {
     port: u16,
@@ -28,12 +28,12 @@ pub struct ModelServer {
     task: JoinHandle<()>,
 }
 
-/// One call that reached the server.
+/// A request that the server has received.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SeenRequest {
-    /// The path that was asked for, like `/v1/responses`.
+    /// The path, such as `/v1/responses`.
     pub path: String,
-    /// The first line of each thing that a person asked, oldest first.
+    /// The first line of each message of the user, oldest first.
     pub user_texts: Vec<String>,
     /// The whole body.
     pub body: Value,
@@ -45,27 +45,27 @@ impl ModelServer {
         let listener = TcpListener::bind(("127.0.0.1", 0)).await?;
         let port = listener.local_addr()?.port();
         let seen = Arc::new(Mutex::new(Vec::new()));
-        let held = watch::Sender::new(false);
-        let task = tokio::spawn(accept(listener, Arc::clone(&seen), held.subscribe()));
+        let paused = watch::Sender::new(false);
+        let task = tokio::spawn(accept(listener, Arc::clone(&seen), paused.subscribe()));
         Ok(Self {
             port,
             seen_requests: seen,
-            answers_paused: held,
+            answers_paused: paused,
             task,
         })
     }
 
-    /// The server's address without a path, like `http://127.0.0.1:40123`.
+    /// Returns the server's address without a path, such as `http://127.0.0.1:40123`.
     pub fn url(&self) -> String {
         format!("http://127.0.0.1:{}", self.port)
     }
 
-    /// Holds back the model's answers, or lets them go on. Calls are seen as they arrive.
-    pub fn pause_answers(&self, hold: bool) {
-        self.answers_paused.send_replace(hold);
+    /// Pauses the model's answers, or resumes them. [`ModelServer::seen_requests`] has paused requests too.
+    pub fn pause_answers(&self, pause: bool) {
+        self.answers_paused.send_replace(pause);
     }
 
-    /// All calls for an answer so far, in the order of their arrival.
+    /// Returns all requests for an answer so far, in the order of their arrival.
     pub fn seen_requests(&self) -> Vec<SeenRequest> {
         lock(&self.seen_requests).clone()
     }
@@ -84,16 +84,16 @@ fn lock(seen: &Mutex<Vec<SeenRequest>>) -> std::sync::MutexGuard<'_, Vec<SeenReq
 async fn accept(
     listener: TcpListener,
     seen: Arc<Mutex<Vec<SeenRequest>>>,
-    held: watch::Receiver<bool>,
+    paused: watch::Receiver<bool>,
 ) {
     while let Ok((stream, _)) = listener.accept().await {
-        let (seen, mut held) = (Arc::clone(&seen), held.clone());
-        // A client that hangs up in the middle concerns only that client.
+        let (seen, mut paused) = (Arc::clone(&seen), paused.clone());
+        // Ignore an error of the connection, because it concerns only its client.
         tokio::spawn(async move {
             let answer = async |request: Request| {
                 let response = answer(&request, &seen);
                 if request.method == "POST" {
-                    held.wait_for(|held| !held).await.ok();
+                    paused.wait_for(|paused| !paused).await.ok();
                 }
                 response
             };
@@ -117,7 +117,7 @@ fn answer(request: &Request, seen: &Mutex<Vec<SeenRequest>>) -> Response {
     } else if request.path.ends_with("/responses") {
         responses::parse_request(&body)
     } else {
-        return Response::error(404, &format!("nothing is served at {}", request.path));
+        return Response::error(404, &format!("unknown path {}", request.path));
     };
     let text = quote_user_texts(&call.user_texts);
     let response = (call.format_response)(&body, &text);
@@ -129,10 +129,10 @@ fn answer(request: &Request, seen: &Mutex<Vec<SeenRequest>>) -> Response {
     response
 }
 
-fn quote_user_texts(shown: &[String]) -> String {
+fn quote_user_texts(texts: &[String]) -> String {
     let quotes: Vec<_> = (1..)
-        .zip(shown)
+        .zip(texts)
         .map(|(number, text)| format!("[{number}] {text}"))
         .collect();
-    format!("I was shown {} requests: {}", shown.len(), quotes.join(" "))
+    format!("I was shown {} requests: {}", texts.len(), quotes.join(" "))
 }

@@ -1,20 +1,20 @@
-//! A call for an answer, whichever API it comes by.
+//! A request for an answer of the model, for either API.
 
 use serde_json::Value;
 
 use super::http::Response;
 
-/// How many characters of each request are quoted.
+/// The maximum number of quoted characters of each message.
 const MAX_QUOTE_CHARS: usize = 120;
 
-/// What an API makes of a request: the things a person asked, and how the answer is written.
+/// A parsed request: the messages of the user, and the function that formats the response of its API.
 pub(super) struct ModelRequest {
     pub(super) user_texts: Vec<String>,
     pub(super) format_response: fn(&Value, &str) -> Response,
 }
 
-/// Takes what a person asked out of the list of messages that an agent sends: the first line of
-/// each message of the user. Those that begin with `<` are context that the agent itself adds.
+/// Returns the first line of each message of the user in an agent's list of messages. Skips messages that begin with
+/// `<`, because the agent itself adds them as context.
 pub(super) fn user_texts(messages: Option<&Value>) -> Vec<String> {
     messages
         .and_then(Value::as_array)
@@ -30,7 +30,7 @@ pub(super) fn user_texts(messages: Option<&Value>) -> Vec<String> {
         .collect()
 }
 
-/// Reads content that is a text or a list of parts, of which the first with a text counts.
+/// Returns the text of a content, which is a string or a list of parts. In a list, the first part with a text counts.
 pub(super) fn text(content: &Value) -> Option<&str> {
     let parts = || content.as_array().into_iter().flatten();
     content

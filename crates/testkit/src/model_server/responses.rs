@@ -1,4 +1,4 @@
-//! The responses API.
+//! The responses API of the model server.
 
 use serde_json::{Value, json};
 
@@ -8,12 +8,12 @@ use super::{
 };
 
 pub(super) fn parse_request(body: &Value) -> ModelRequest {
-    let shown = match &body["input"] {
+    let texts = match &body["input"] {
         Value::String(text) => user_texts(Some(&json!([{"role": "user", "content": text}]))),
         messages => user_texts(Some(messages)),
     };
     ModelRequest {
-        user_texts: shown,
+        user_texts: texts,
         format_response,
     }
 }

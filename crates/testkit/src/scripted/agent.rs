@@ -1,4 +1,4 @@
-//! The scripted agent's main loop: one request after the other.
+//! The scripted agent's main loop, which handles one request after the other.
 
 use std::{fs, io, path::Path, process::ExitCode, sync::mpsc::Receiver};
 
@@ -17,7 +17,7 @@ const AUTH_REQUIRED: i32 = -32000;
 const METHOD_NOT_FOUND: i32 = -32601;
 const INVALID_PARAMS: i32 = -32602;
 const RESOURCE_NOT_FOUND: i32 = -32002;
-/// What one agent answers for a session that another process has open.
+/// The code with which a real agent refuses a session that another process has open.
 const SESSION_BUSY: i32 = -32003;
 
 pub(super) struct ScriptedAgent {
@@ -28,13 +28,13 @@ pub(super) struct ScriptedAgent {
     pub(super) open_session: Option<OpenSession>,
     signed_in: bool,
     mode: Option<String>,
-    /// In the order of the script's settings.
+    /// The value of each setting, in the order of the script's settings.
     setting_values: Vec<String>,
-    /// The id of the last request that was sent.
+    /// The ID of the last request that the agent has sent.
     pub(super) last_request_id: u32,
 }
 
-/// Plays the script in a file until the input ends.
+/// Plays the script of a file until the input ends.
 pub fn run(script: &Path) -> io::Result<ExitCode> {
     let script: Script = serde_json::from_slice(&fs::read(script)?)?;
     let mut agent = ScriptedAgent {
@@ -68,7 +68,7 @@ impl ScriptedAgent {
         self.prompt_log.append(session, event)
     }
 
-    /// Notes the end of the input; comes back only if the script lets it.
+    /// Records the end of the input. Never returns if the script ignores it.
     pub(super) fn end_of_input(&mut self) -> io::Result<()> {
         self.record(Event::EndOfInput)?;
         if self.script.ignores_end_of_input {
@@ -105,7 +105,7 @@ impl ScriptedAgent {
     fn initialize(&mut self, id: &Value) -> io::Result<()> {
         self.play_setup(&self.script.before_initialize.clone())?;
         let offers = self.script.capabilities;
-        let mut can = json!({});
+        let mut capabilities = json!({});
         let offered = [
             ("resume", offers.resume),
             ("list", offers.list),
@@ -113,7 +113,7 @@ impl ScriptedAgent {
         ];
         for (name, offered) in offered {
             if offered {
-                can[name] = json!({});
+                capabilities[name] = json!({});
             }
         }
         let methods = self.script.sign_in.iter();
@@ -121,7 +121,7 @@ impl ScriptedAgent {
         let result = json!({
             "protocolVersion": self.script.protocol_version,
             "agentInfo": {"name": "scripted", "version": "1.0.0"},
-            "agentCapabilities": {"loadSession": offers.load, "sessionCapabilities": can},
+            "agentCapabilities": {"loadSession": offers.load, "sessionCapabilities": capabilities},
             "authMethods": methods,
         });
         reply(id, &result)
@@ -161,7 +161,7 @@ impl ScriptedAgent {
         if !offered {
             return reply_error(id, METHOD_NOT_FOUND, "not offered");
         }
-        let gone_code = match self.script.on_restore.clone() {
+        let not_found_code = match self.script.on_restore.clone() {
             OnRestore::NoReply => return Ok(()),
             OnRestore::Refuse { code, message } => return reply_error(id, code, &message),
             OnRestore::NotFoundCode(code) => code,
@@ -173,10 +173,10 @@ impl ScriptedAgent {
         let (cwd, servers) = cwd_and_servers(params);
         let session = params["sessionId"].as_str().unwrap_or_default();
         let Some(open) = self.sessions.open(session, &cwd)? else {
-            return reply_error(id, gone_code, "no such session");
+            return reply_error(id, not_found_code, "no such session");
         };
-        let (alone, prompts) = (open.is_exclusive, open.stored.prompts.clone());
-        if !alone {
+        let (is_exclusive, prompts) = (open.is_exclusive, open.stored.prompts.clone());
+        if !is_exclusive {
             self.prompt_log.append(Some(session), Event::SecondWriter)?;
             if self.script.refuses_second_writer {
                 return reply_error(id, SESSION_BUSY, "session is in use");
@@ -185,8 +185,8 @@ impl ScriptedAgent {
         self.open_session = Some(open);
         let event = if load { Event::Load } else { Event::Resume };
         self.record(event(cwd, servers))?;
-        let late = self.script.on_restore == OnRestore::LateReplay;
-        if load && !late {
+        let is_late = self.script.on_restore == OnRestore::LateReplay;
+        if load && !is_late {
             replay(session, &prompts)?;
         }
         let mut settings = self.modes_and_settings();
@@ -196,17 +196,17 @@ impl ScriptedAgent {
             _ => {}
         }
         reply(id, &settings)?;
-        if late {
+        if is_late {
             replay(session, &prompts)?;
         }
         Ok(())
     }
 
     fn list(&mut self, id: &Value) -> io::Result<()> {
-        let kept = self.sessions.list()?;
-        let sessions = kept
+        let stored = self.sessions.list()?;
+        let sessions = stored
             .iter()
-            .map(|kept| json!({"sessionId": kept.id, "cwd": kept.cwd}));
+            .map(|session| json!({"sessionId": session.id, "cwd": session.cwd}));
         reply(id, &json!({"sessions": sessions.collect::<Vec<_>>()}))
     }
 
@@ -243,7 +243,7 @@ impl ScriptedAgent {
         reply(id, &json!({"configOptions": settings["configOptions"]}))
     }
 
-    /// Modes and settings, as the answers that open a session have them.
+    /// Returns modes and settings in the form of the responses that open a session.
     fn modes_and_settings(&self) -> Value {
         let named = |id: &String| json!({"id": id, "name": id});
         let mut answer = json!({});
@@ -277,13 +277,13 @@ impl ScriptedAgent {
 fn replay(session: &str, prompts: &[String]) -> io::Result<()> {
     for prompt in prompts {
         send_update(session, &message_chunk("user_message_chunk", prompt))?;
-        let answered = format!("replayed {prompt}");
-        send_update(session, &message_chunk("agent_message_chunk", &answered))?;
+        let answer = format!("replayed {prompt}");
+        send_update(session, &message_chunk("agent_message_chunk", &answer))?;
     }
     Ok(())
 }
 
-/// The working directory and the names of the MCP servers.
+/// Returns the working directory and the names of the MCP servers.
 fn cwd_and_servers(params: &Value) -> (String, Vec<String>) {
     let servers = params["mcpServers"].as_array().into_iter().flatten();
     let names = servers.filter_map(|server| server["name"].as_str().map(str::to_owned));

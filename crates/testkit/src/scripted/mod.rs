@@ -1,9 +1,14 @@
-//! An ACP agent that does what a script says, misbehaving included.
+//! An ACP agent that plays a [`Script`], which may misbehave.
 //!
-//! It speaks raw JSON lines without the protocol's SDK, so that it can break every rule; it runs as
-//! `matins-testkit agent --script FILE`. Its sessions live in its home folder, locked while open;
-//! what happens to it goes to a [`Ledger`] there, synced to disk line by line, so that what a killed
-//! agent was told is known afterwards.
+//! ```text
+//! Script ── command() ──> `matins-testkit agent --script FILE`
+//!   └ Step ...                 │ plays the steps of each prompt
+//!                              └──> PromptLog ── check_turns_disjoint()
+//! ```
+//!
+//! The agent speaks raw JSON lines without the protocol's SDK, so that it can break every rule. It keeps its sessions
+//! in its home folder and locks each open one. It appends all events to a [`PromptLog`] there and syncs each line to
+//! disk, so that a test can read the prompts of a killed agent. Read `script.rs` first.
 
 mod agent;
 mod process;
@@ -25,10 +30,10 @@ pub use prompt_log::{Event, LogEntry, OverlappingTurns, PromptLog};
 pub use resource_abuse::fork_bomb;
 pub use script::{Capabilities, Crash, OnRestore, Script, Setting, Step};
 
-/// The name of the binary that holds the scripted agent and a guard.
+/// The name of the binary with the scripted agent and a guard.
 const PROGRAM: &str = "matins-testkit";
 
-/// Finds the built `matins-testkit` in the target folder of the running test.
+/// Returns the path of the built `matins-testkit` in the target folder of the running test.
 pub fn program_path() -> io::Result<PathBuf> {
     let test = std::env::current_exe()?;
     // Tests are in `target/<profile>/deps`, binaries one folder above.
@@ -42,7 +47,7 @@ pub fn program_path() -> io::Result<PathBuf> {
         .find(|path| path.is_file())
         .ok_or_else(|| {
             let message = format!(
-                "no {PROGRAM} near {}: run `cargo build -p matins-testkit` first",
+                "cannot find `{PROGRAM}` near `{}`: run `cargo build -p matins-testkit` first",
                 test.display()
             );
             io::Error::new(io::ErrorKind::NotFound, message)
@@ -50,7 +55,7 @@ pub fn program_path() -> io::Result<PathBuf> {
 }
 
 impl Script {
-    /// Writes the script into its home folder and answers the command that plays it.
+    /// Writes the script into its home folder and returns the command that plays it.
     pub fn command(&self) -> io::Result<Vec<String>> {
         fs::create_dir_all(&self.home)?;
         let file = self.home.join("script.json");
@@ -63,14 +68,14 @@ impl Script {
             path_text(&file)?,
         ];
         if self.ignores_term {
-            // An ignored signal stays ignored in what is executed.
+            // A program inherits the ignored signals of the shell that executes it.
             let trap = ["/bin/sh", "-c", "trap '' TERM; exec \"$0\" \"$@\""];
             command.splice(0..0, trap.map(str::to_owned));
         }
         Ok(command)
     }
 
-    /// Where the agent's ledger is.
+    /// Returns the path of the agent's prompt log.
     pub fn prompt_log_path(&self) -> PathBuf {
         self.home.join("ledger.jsonl")
     }
@@ -78,5 +83,5 @@ impl Script {
 
 fn path_text(path: &Path) -> io::Result<String> {
     let text = path.to_str().map(str::to_owned);
-    text.ok_or_else(|| io::Error::new(io::ErrorKind::InvalidInput, "a path is no UTF-8"))
+    text.ok_or_else(|| io::Error::new(io::ErrorKind::InvalidInput, "a path is not UTF-8"))
 }

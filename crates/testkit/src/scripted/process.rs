@@ -1,4 +1,4 @@
-//! Processes that try to get away.
+//! Processes that try to escape their guard.
 
 use std::{
     env, fs, io,
@@ -8,18 +8,18 @@ use std::{
     time::Duration,
 };
 
-/// How often something outside is looked at that sends no signal.
+/// The interval of polls, for example for a file.
 pub(super) const POLL_INTERVAL: Duration = Duration::from_millis(5);
 
-/// Waits until there is this file.
+/// Waits until a file exists.
 pub(super) fn wait_for_file(path: &Path) {
     while !path.exists() {
         thread::sleep(POLL_INTERVAL);
     }
 }
 
-/// Starts this program with another subcommand. Standard output is inherited, so what is started
-/// can hold it open.
+/// Starts this program with another subcommand. The new process inherits the standard output, so that it can hold the
+/// output open after the agent's end.
 pub(super) fn start_subcommand(
     subcommand: &str,
     file: &Path,
@@ -33,17 +33,17 @@ pub(super) fn start_subcommand(
     command.spawn().map(drop)
 }
 
-/// The first of two forks: begins a session of its own, starts the second and leaves it.
+/// Runs the first of two forks: starts a new session of processes, starts the second fork, and ends.
 pub fn grandchild(pid_file: &Path) -> io::Result<()> {
     rustix::process::setsid()?;
     start_subcommand("sleeper", pid_file, false)
 }
 
-/// Writes its id to the file and sleeps for good.
+/// Runs the second fork: writes its process ID to the file and sleeps until killed.
 pub fn sleeper(pid_file: &Path) -> io::Result<()> {
-    let fresh = pid_file.with_extension("new");
-    fs::write(&fresh, std::process::id().to_string())?;
-    fs::rename(fresh, pid_file)?;
+    let temporary = pid_file.with_extension("new");
+    fs::write(&temporary, std::process::id().to_string())?;
+    fs::rename(temporary, pid_file)?;
     sleep_forever()
 }
 
@@ -54,12 +54,12 @@ pub(super) fn sleep_forever() -> ! {
     }
 }
 
-/// How many processes a storm makes at the most, should nobody end it.
+/// The maximum number of processes of a chain, in case the guard does not end it.
 const FORK_CHAIN_LENGTH: u32 = 20_000;
-/// Which of them makes the file.
+/// The number of the process that creates the file.
 const FORK_CHAIN_REPORTS_AT: u32 = 10;
 
-/// Starts the next process of a storm, and ends.
+/// Starts the next process of a chain, and ends.
 pub fn fork_chain(file: &Path, number: u32) -> io::Result<()> {
     if number == FORK_CHAIN_REPORTS_AT {
         fs::write(file, "")?;

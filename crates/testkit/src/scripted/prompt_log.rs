@@ -1,4 +1,4 @@
-//! What happened to scripted agents, on disk.
+//! The log that scripted agents write to disk: their prompts, answers and sessions.
 
 use std::{
     collections::HashMap,
@@ -11,48 +11,48 @@ use std::{
 use agent::guard::MARKER_VARIABLE;
 use serde::{Deserialize, Serialize};
 
-/// One thing that happened.
+/// An entry of a prompt log.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LogEntry {
     /// The agent's process.
     pub pid: u32,
-    /// The run whose marker its environment has, where it has one.
+    /// The run whose marker the agent's environment has. `None` if it has no marker.
     #[serde(default)]
     pub run: Option<String>,
     /// Microseconds since 1970, by the system's clock.
     pub at: u64,
-    /// The session, where it is about one.
+    /// The agent's own session. `None` if the event belongs to none.
     pub session: Option<String>,
-    /// What happened.
+    /// The event.
     pub event: Event,
 }
 
-/// What happened.
+/// An event of a scripted agent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Event {
-    /// Somebody signed in by a method.
+    /// The client signed in with this method.
     SignedIn(String),
     /// `session/new`, with the working directory and the names of the MCP servers.
     New(String, Vec<String>),
-    /// `session/resume`, with the same.
+    /// `session/resume`, with the same values.
     Resume(String, Vec<String>),
-    /// `session/load`, with the same.
+    /// `session/load`, with the same values.
     Load(String, Vec<String>),
     /// `session/set_mode`.
     ModeSet(String),
     /// `session/set_config_option`.
     SettingSet(String, String),
-    /// A prompt came, with its whole text.
+    /// A prompt arrived, with its whole text.
     PromptReceived(String),
-    /// A prompt was answered, with this stop reason or `error`.
+    /// The agent answered a prompt with this stop reason, or with `error`.
     PromptFinished(String),
     /// `session/cancel`.
     Cancel,
-    /// A permission request was answered with this option or outcome.
+    /// The client answered a permission request with this option or outcome.
     PermissionAnswered(String),
     /// Another process had the session open.
     SecondWriter,
-    /// A prompt came while another was running in the same process.
+    /// A prompt arrived while the same process was answering another one.
     OverlappingPrompt,
     /// `session/close`.
     Close,
@@ -60,24 +60,25 @@ pub enum Event {
     EndOfInput,
 }
 
-/// Two turns of one session at a time.
+/// Two overlapping turns of one session.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OverlappingTurns {
     /// The session.
     pub session: String,
-    /// What showed it.
+    /// The entry that shows the overlap.
     pub entry: Box<LogEntry>,
 }
 
-/// The ledger of one home folder.
+/// The prompt log of one home folder.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct PromptLog {
-    /// In the order in which they were written.
+    /// The entries in the order in which the agents wrote them.
     pub entries: Vec<LogEntry>,
 }
 
 impl PromptLog {
-    /// Reads a ledger; one that nobody wrote is empty. A last line that was cut is left out.
+    /// Reads a prompt log. A missing file gives an empty log. Skips an incomplete last line, which a killed agent can
+    /// leave.
     pub fn read(path: &Path) -> io::Result<Self> {
         let text = match std::fs::read_to_string(path) {
             Ok(text) => text,
@@ -92,12 +93,12 @@ impl PromptLog {
         Ok(Self { entries })
     }
 
-    /// What happened, without who and when.
+    /// Returns the events without their processes and times.
     pub fn events(&self) -> impl Iterator<Item = &Event> {
         self.entries.iter().map(|entry| &entry.event)
     }
 
-    /// The texts of all prompts, in order.
+    /// Returns the texts of all prompts, in order.
     pub fn prompts(&self) -> Vec<&str> {
         let texts = self.events().filter_map(|event| match event {
             Event::PromptReceived(text) => Some(text.as_str()),
@@ -106,24 +107,25 @@ impl PromptLog {
         texts.collect()
     }
 
-    /// Checks that the turns of each session follow one another.
+    /// Checks that the turns of each session do not overlap.
     ///
-    /// A turn ends when it is answered. One that never was (its agent died) ends with the last word
-    /// of its process: another process may begin then, but the first must say nothing after.
+    /// A turn ends with its answer. A turn without an answer, because its agent died, ends with the last entry of its
+    /// process: another process may begin a turn then, but the first process must write no further entry.
     pub fn check_turns_disjoint(&self) -> Result<(), OverlappingTurns> {
-        // The process of the last turn, and those whose turns were taken to be dead.
+        // `turns` has the process of the last turn and whether that turn is open. `dead` has the processes whose open
+        // turn was followed by a turn of another process.
         let mut turns: HashMap<&str, (u32, bool)> = HashMap::new();
         let mut dead: HashMap<&str, Vec<u32>> = HashMap::new();
         for entry in &self.entries {
             let Some(session) = entry.session.as_deref() else {
                 continue;
             };
-            let spoke_after_death = dead
+            let wrote_after_death = dead
                 .get(session)
                 .is_some_and(|dead| dead.contains(&entry.pid));
-            let bad = spoke_after_death
+            let overlaps = wrote_after_death
                 || matches!(entry.event, Event::SecondWriter | Event::OverlappingPrompt);
-            if bad {
+            if overlaps {
                 return Err(OverlappingTurns {
                     session: session.into(),
                     entry: Box::new(entry.clone()),
@@ -145,7 +147,7 @@ impl PromptLog {
     }
 }
 
-/// Appends to a ledger.
+/// Appends entries to a prompt log.
 pub(super) struct PromptLogWriter {
     file: File,
     run: Option<String>,
@@ -169,11 +171,11 @@ impl PromptLogWriter {
             reason = "the scripted agent is a process of its own"
         )]
         let now = SystemTime::now();
-        let since = now.duration_since(UNIX_EPOCH).unwrap_or_default();
+        let since_epoch = now.duration_since(UNIX_EPOCH).unwrap_or_default();
         let entry = LogEntry {
             pid: std::process::id(),
             run: self.run.clone(),
-            at: u64::try_from(since.as_micros()).unwrap_or(u64::MAX),
+            at: u64::try_from(since_epoch.as_micros()).unwrap_or(u64::MAX),
             session: session.map(str::to_owned),
             event,
         };

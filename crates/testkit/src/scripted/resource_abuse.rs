@@ -1,4 +1,4 @@
-//! Steps of agents that harm: too much of everything.
+//! The steps that use too much of a resource: output, memory, files, processes or processor time.
 
 use std::{
     env, fs,
@@ -17,21 +17,21 @@ use super::{
     wire::{message_chunk, send_update},
 };
 
-/// How long anything harmful lives that nobody ends.
+/// The maximum lifetime of harmful processes, in case the guard does not end them.
 const MAX_LIFETIME: Duration = Duration::from_mins(1);
-/// How many generations of two children each a fork bomb has: 255 processes.
+/// The number of generations of a fork bomb. Each process has two children, which gives 255 processes.
 const FORK_BOMB_GENERATIONS: u32 = 7;
-/// What long lines are written in.
+/// The size of the blocks in which long lines and files are written.
 const BLOCK_BYTES: usize = 64 * 1024;
 
-/// Sends what belongs to a session; false if the step is none of that.
+/// Plays a step that belongs to a session. Returns `false` if the step is another one.
 pub(super) fn send_step(step: &Step, session: &str) -> io::Result<bool> {
-    let say = |text: &str| send_update(session, &message_chunk("agent_message_chunk", text));
+    let send_text = |text: &str| send_update(session, &message_chunk("agent_message_chunk", text));
     match step {
         Step::LongLine(bytes) => write_long_line(session, *bytes)?,
         Step::ManyValues(count) => {
             let values = "0,".repeat(count.saturating_sub(1));
-            let head = update_prefix(session, "update_tool_call");
+            let head = update_prefix(session, "tool_call_update");
             let line = format!("{head}\"toolCallId\":\"v\",\"rawOutput\":[{values}0]}}}}}}\n");
             super::wire::write_bytes(line.as_bytes())?;
         }
@@ -45,38 +45,38 @@ pub(super) fn send_step(step: &Step, session: &str) -> io::Result<bool> {
             }
         }
         Step::AllocateMemory(bytes) => {
-            // Touched, so that it is really there, and kept.
-            let eaten = vec![1_u8; *bytes];
-            say(&format!("ate {}", eaten.len()))?;
-            std::mem::forget(eaten);
+            // Write to the memory, so that the system really allocates it, and never free it.
+            let memory = vec![1_u8; *bytes];
+            send_text(&format!("ate {}", memory.len()))?;
+            std::mem::forget(memory);
         }
         Step::OpenFiles(count) => {
             let open = |_| fs::File::open("/dev/null").ok();
             let files: Vec<_> = (0..*count).map_while(open).collect();
-            let got = files.len();
+            let opened = files.len();
             drop(files);
-            say(&format!("opened {got}"))?;
+            send_text(&format!("opened {opened}"))?;
         }
         Step::WriteFile(path, bytes) => {
             let length = write_file(path, *bytes)?;
-            say(&format!("wrote {length}"))?;
+            send_text(&format!("wrote {length}"))?;
         }
         Step::Environment => {
-            let of = |pid: u32| read_environment(&format!("/proc/{pid}/environ"));
-            let (own, parent) = (of(std::process::id())?, of(parent_id())?);
-            say(&format!("own\n{own}\nparent\n{parent}"))?;
+            let read = |pid: u32| read_environment(&format!("/proc/{pid}/environ"));
+            let (own, parent) = (read(std::process::id())?, read(parent_id())?);
+            send_text(&format!("own\n{own}\nparent\n{parent}"))?;
         }
         Step::CoreLimit => {
             let limits = fs::read_to_string("/proc/self/limits")?;
             let core = limits.lines().find(|line| line.contains("core file"));
-            say(core.unwrap_or_default())?;
+            send_text(core.unwrap_or_default())?;
         }
         _ => return Ok(false),
     }
     Ok(true)
 }
 
-/// Does what needs no session.
+/// Plays a step that needs no session.
 pub(super) fn run_step(step: &Step) {
     match step {
         Step::EndlessStderr => {
@@ -95,19 +95,19 @@ pub(super) fn run_step(step: &Step) {
                 std::hint::spin_loop();
             }
         }
-        // The rest speaks of a prompt.
+        // The other steps need a prompt.
         _ => {}
     }
 }
 
-/// One process of a fork bomb: starts the next generation and waits for its end.
+/// Runs one process of a fork bomb: starts the next generation and sleeps.
 pub fn fork_bomb(generations: u32) -> io::Result<()> {
     start_children(generations);
     thread::sleep(MAX_LIFETIME);
     Ok(())
 }
 
-/// Starts two processes of the next generation; a kernel that refuses one is what is being tried.
+/// Starts two processes of the next generation. Ignores an error, because the test expects the kernel to refuse some.
 fn start_children(generations: u32) {
     let Some(next) = generations.checked_sub(1) else {
         return;
@@ -120,7 +120,7 @@ fn start_children(generations: u32) {
     }
 }
 
-/// The beginning of an update's line, up to where its own fields go.
+/// Returns the beginning of an update's line, up to the place of its own fields.
 fn update_prefix(session: &str, kind: &str) -> String {
     format!(
         "{{\"jsonrpc\":\"2.0\",\"method\":\"session/update\",\"params\":{{\"sessionId\":\"{session}\",\
@@ -128,23 +128,23 @@ fn update_prefix(session: &str, kind: &str) -> String {
     )
 }
 
-/// Writes an update of a text of this many bytes without holding it.
+/// Writes an update with a text of this many bytes, without the whole text in memory.
 fn write_long_line(session: &str, bytes: usize) -> io::Result<()> {
     let mut stdout = io::stdout().lock();
     stdout.write_all(update_prefix(session, "agent_message_chunk").as_bytes())?;
     stdout.write_all(b"\"content\":{\"type\":\"text\",\"text\":\"")?;
     let block = vec![b'x'; BLOCK_BYTES];
-    let mut left = bytes;
-    while left > 0 {
-        let now = left.min(BLOCK_BYTES);
-        stdout.write_all(&block[..now])?;
-        left -= now;
+    let mut remaining = bytes;
+    while remaining > 0 {
+        let length = remaining.min(BLOCK_BYTES);
+        stdout.write_all(&block[..length])?;
+        remaining -= length;
     }
     stdout.write_all(b"\"}}}}\n")?;
     stdout.flush()
 }
 
-/// Writes as much as it can. The kernel kills who writes more than it may.
+/// Writes up to `bytes` bytes and returns the size of the file. The kernel may kill the process with SIGXFSZ.
 fn write_file(path: &Path, bytes: usize) -> io::Result<u64> {
     let mut file = fs::File::create(path)?;
     let block = vec![b'f'; BLOCK_BYTES];

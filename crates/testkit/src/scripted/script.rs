@@ -1,221 +1,222 @@
-//! What a scripted agent does.
+//! The script of a scripted agent: its capabilities, and the steps that it plays for each prompt.
 
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-/// A whole script. [`Script::new`] is a well-behaved agent that can do everything.
+/// A script. [`Script::new`] gives a well-behaved agent with all capabilities.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[expect(
     clippy::struct_excessive_bools,
     reason = "each is one way to misbehave"
 )]
 pub struct Script {
-    /// Where sessions, locks and the ledger are; made if it is not there.
+    /// The folder of the sessions, locks and the prompt log. Created if it does not exist.
     pub home: PathBuf,
-    /// What it says it can do.
+    /// The capabilities that it announces.
     pub capabilities: Capabilities,
-    /// What it answers as the protocol's version.
+    /// The protocol version in its response to `initialize`.
     pub protocol_version: Value,
-    /// It wants a sign-in by this method before it opens a session.
+    /// The sign-in method that it requires before it opens a session.
     pub sign_in: Option<String>,
-    /// Done before `initialize` is answered.
+    /// The steps before the response to `initialize`.
     pub before_initialize: Vec<Step>,
-    /// Done before a session is made or restored.
+    /// The steps before it creates or restores a session.
     pub before_open: Vec<Step>,
-    /// How it answers `session/resume` and `session/load`.
+    /// The response to `session/resume` and `session/load`.
     pub on_restore: OnRestore,
-    /// It refuses a session that another process has open, rather than only recording it.
+    /// `true` if it refuses a session that another process has open. Else it only records the second writer.
     pub refuses_second_writer: bool,
-    /// It keeps a session only once a turn of it has ended.
+    /// `true` if it stores a session only after the end of the session's first turn.
     pub forgets_unprompted: bool,
-    /// Its modes, the first one at the start of every process.
+    /// Its modes. Every process starts with the first one.
     pub modes: Vec<String>,
-    /// Its settings, at the first value at the start of every process.
+    /// Its settings. Every process starts with the first value of each.
     pub settings: Vec<Setting>,
-    /// What it does for the first prompt of a session, the second, ...; the last one repeats.
+    /// The steps for the first prompt of a session, the second, and so on. The last element repeats.
     pub prompts: Vec<Vec<Step>>,
-    /// It does not stop when asked to.
+    /// `true` if it does not stop after `session/cancel`.
     pub ignores_cancel: bool,
-    /// It lives on after the end of its input.
+    /// `true` if it does not end after the end of its input.
     pub ignores_end_of_input: bool,
-    /// It lives on after SIGTERM.
+    /// `true` if it ignores SIGTERM.
     pub ignores_term: bool,
 }
 
-/// What the agent says it can do.
+/// The capabilities that the agent announces.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[expect(
     clippy::struct_excessive_bools,
     reason = "each is one capability of the protocol"
 )]
 pub struct Capabilities {
-    /// `session/resume`.
+    /// `true` if it supports `session/resume`.
     pub resume: bool,
-    /// `session/load`.
+    /// `true` if it supports `session/load`.
     pub load: bool,
-    /// `session/list`.
+    /// `true` if it supports `session/list`.
     pub list: bool,
-    /// `session/close`.
+    /// `true` if it supports `session/close`.
     pub close: bool,
 }
 
-/// How the agent answers when it is to take up a session.
+/// The response to a request that restores a session.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum OnRestore {
-    /// As its sessions on disk are; `-32002` if there is no such session.
+    /// Success if the session is on disk, else the error `-32002`.
     Normal,
-    /// With this code if there is no such session.
+    /// Success if the session is on disk, else an error with this code.
     NotFoundCode(i32),
-    /// With this error, whatever there is.
+    /// This error, even if the session is on disk.
     Refuse {
         /// The JSON-RPC code.
         code: i32,
         /// The message.
         message: String,
     },
-    /// `null`, which `session/load` may.
+    /// The result `null`, which the protocol allows for `session/load`.
     Null,
-    /// Never.
+    /// No response.
     NoReply,
-    /// With the id of another session, which it has just made.
+    /// The ID of another session, as if it had created a new one.
     AnotherSession,
-    /// As its sessions are, but what it replays comes after the answer.
+    /// As [`Self::Normal`], but the replayed updates follow the response.
     LateReplay,
 }
 
-/// A setting with its values.
+/// A setting of the agent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Setting {
-    /// The ID of the message.
+    /// The ID of the setting.
     pub id: String,
-    /// What it takes.
+    /// The possible values.
     pub values: Vec<String>,
-    /// Setting it puts this other setting back to its first value.
+    /// The ID of another setting, which returns to its first value whenever this setting changes.
     pub resets: Option<String>,
 }
 
-/// How the agent dies.
+/// The way in which the agent dies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Crash {
-    /// By exiting with a code.
+    /// Exit with a code.
     Exit(i32),
-    /// By a signal of its own making (SIGABRT).
+    /// Abort with SIGABRT.
     Abort,
 }
 
-/// One thing the agent does.
+/// An action of the agent.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub enum Step {
-    /// Says a piece of the answer.
+    /// Sends a part of the answer.
     Text(String),
-    /// Says the text of the prompt, as it was received.
+    /// Sends the text of the prompt back.
     Echo,
-    /// Says a piece of thought.
+    /// Sends a part of a thought.
     Thought(String),
-    /// Sends an update as it is, the session's id put in.
+    /// Sends this update in the session of the prompt.
     Update(Value),
-    /// Asks for permission for a tool call, waits, and says `asked: <chosen option or outcome>`.
+    /// Requests permission for a tool call, waits for the decision, and sends the text `asked: <chosen option or
+    /// outcome>`.
     RequestPermission {
-        /// The tool call's id.
+        /// The ID of the tool call.
         call: String,
-        /// The fields `title` and `kind` of the tool call, where the request names them.
+        /// The fields `title` and `kind` of the tool call. `None` if the request has neither.
         title_and_kind: Option<(String, String)>,
-        /// Ids and kinds of the options, in the order in which they are sent.
+        /// The IDs and kinds of the options, in the order of the request.
         options: Vec<(String, String)>,
-        /// How many of the same are asked at once.
+        /// The number of equal requests that it sends at once.
         times: u32,
     },
-    /// Sends a request with this method, waits, and says `answered: <code of the error>`.
+    /// Sends a request with this method, waits for the response, and sends the text `answered: <code of the error>`.
     Request(String),
     /// Sends a notification with this method.
     Notify(String),
-    /// Waits for the end of the world, or to be cancelled.
+    /// Waits until the prompt is cancelled, then ends the turn.
     Stall,
-    /// Thinks aloud until it is cancelled.
+    /// Sends thoughts until the prompt is cancelled.
     StreamThoughts,
-    /// Thinks aloud for some milliseconds, or until it is cancelled: as long as the prompt says, since each
-    /// text stands for its own length between these two.
+    /// Sends thoughts for some milliseconds, or until the prompt is cancelled. The duration depends only on the text of
+    /// the prompt.
     Work {
-        /// The shortest.
+        /// The minimum duration, in milliseconds.
         least: u64,
-        /// The longest.
+        /// The maximum duration, in milliseconds.
         most: u64,
     },
-    /// Waits to be cancelled, and goes on.
+    /// Waits until the prompt is cancelled, then plays the next step.
     UntilCancelled,
-    /// Waits for `session/close`, answers it, and goes on.
+    /// Waits for `session/close`, responds to it, then plays the next step.
     UntilClosed,
     /// Dies.
     Crash(Crash),
-    /// Sends this many pieces of an answer of this many bytes.
+    /// Sends many parts of an answer.
     Flood {
-        /// How many.
+        /// The number of parts.
         count: u32,
-        /// How long each.
+        /// The size of each part, in bytes.
         bytes: usize,
     },
-    /// Writes a line of this many bytes that is one message.
+    /// Writes one message as a line with a text of this many bytes.
     LongLine(usize),
-    /// Sends one message that holds this many values.
+    /// Sends one message with this many values.
     ManyValues(usize),
-    /// Makes this many tool calls, each with an output of this many bytes.
+    /// Reports many tool calls with outputs.
     ToolCalls {
-        /// How many.
+        /// The number of tool calls.
         count: u32,
-        /// How long each output.
+        /// The size of each output, in bytes.
         bytes: usize,
     },
     /// Writes this many bytes to standard error.
     Stderr(usize),
-    /// Writes to standard error from now on, beside everything else.
+    /// Writes to standard error without end, while the next steps play.
     EndlessStderr,
-    /// Starts processes that start processes, 255 altogether, all of which live for a minute at the
-    /// most. The step waits until the guard has enough of it, or that minute.
+    /// Starts a tree of 255 processes. The step lasts until the guard ends the agent, but at most a minute; so do the
+    /// processes.
     ForkBomb,
-    /// Takes this many bytes of memory and says so.
+    /// Allocates this many bytes of memory, and sends the number as text.
     AllocateMemory(usize),
-    /// Computes, for a minute at the most.
+    /// Uses a processor for at most a minute.
     BurnCpu,
-    /// Opens files, this many at the most, and says how many it got.
+    /// Opens up to this many files, and sends the number of opened ones as text.
     OpenFiles(usize),
-    /// Writes a file of this many bytes, and says how long it became.
+    /// Writes a file of up to this many bytes, and sends its size as text.
     WriteFile(PathBuf, usize),
-    /// Says the whole environment of its own process and of its parent's, each as sorted lines.
+    /// Sends the environment of its own process and of its parent as text, each as sorted lines.
     Environment,
-    /// Says the limit of core dumps as the kernel shows it.
+    /// Sends the kernel's line about the limit of core dumps as text.
     CoreLimit,
-    /// Writes these bytes as they are.
+    /// Writes these bytes to standard output.
     Raw(Vec<u8>),
-    /// Answers the prompt with this stop reason; what follows comes after the answer.
+    /// Responds to the prompt with this stop reason. The next steps play after the response.
     Stop(String),
-    /// Answers the prompt with an error.
+    /// Responds to the prompt with an error.
     ReplyError {
         /// The JSON-RPC code.
         code: i32,
         /// The message.
         message: String,
     },
-    /// Makes a file, for tests that wait.
+    /// Creates a file, for which a test can wait.
     Touch(PathBuf),
-    /// Waits until there is this file.
+    /// Waits until this file exists.
     WaitFor(PathBuf),
-    /// Starts a process that leaves: forked twice, in a session of its own. It writes its id to a
-    /// file and sleeps for good. The step waits for the file.
+    /// Starts a process that detaches itself: it forks twice and has its own session. It writes its process ID to a
+    /// file and sleeps until killed. The step waits for the file.
     Grandchild {
-        /// The file.
+        /// The file for the process ID.
         pid_file: PathBuf,
-        /// Its environment is empty, so that no marker finds it.
+        /// `true` if its environment is empty, so that a search for the run's marker does not find it.
         clear_environment: bool,
     },
-    /// Starts a process that is always another one: each starts the next and ends. The step waits
-    /// for the file that the tenth makes.
+    /// Starts a chain of processes, of which each starts the next one and ends, so that the process ID changes all the
+    /// time. The step waits for this file, which the tenth process creates.
     ForkChain(PathBuf),
 }
 
 impl Script {
-    /// A well-behaved agent that echoes its prompts.
+    /// Returns the script of a well-behaved agent that echoes its prompts.
     pub fn new(home: impl Into<PathBuf>) -> Self {
         Self {
             home: home.into(),
@@ -241,14 +242,14 @@ impl Script {
         }
     }
 
-    /// Adds what it does for the next prompt of a session.
+    /// Adds the steps for the next prompt of a session.
     #[must_use]
     pub fn prompt(mut self, steps: impl IntoIterator<Item = Step>) -> Self {
         self.prompts.push(steps.into_iter().collect());
         self
     }
 
-    /// What it does for the prompt of this number, from zero.
+    /// Returns the steps for the prompt with this number, from zero.
     pub(super) fn steps(&self, number: usize) -> &[Step] {
         let steps = self.prompts.get(number).or(self.prompts.last());
         steps.map_or(&[Step::Echo], Vec::as_slice)
@@ -256,22 +257,22 @@ impl Script {
 }
 
 impl Step {
-    /// Says a piece of the answer.
+    /// Returns a step that sends a part of the answer.
     pub fn text(text: impl Into<String>) -> Self {
         Self::Text(text.into())
     }
 
-    /// Writes a line as it is.
+    /// Returns a step that writes a line to standard output.
     pub fn raw_line(text: &str) -> Self {
         Self::Raw(format!("{text}\n").into_bytes())
     }
 
-    /// Answers the prompt with this stop reason.
+    /// Returns a step that responds to the prompt with this stop reason.
     pub fn stop(reason: &str) -> Self {
         Self::Stop(reason.into())
     }
 
-    /// Asks once for permission, with every kind of option, the most harmful first.
+    /// Returns a step that requests permission once, with every kind of option, the most harmful one first.
     pub fn request_permission(call: &str, title: &str, kind: &str) -> Self {
         let options = ["allow_always", "reject_always", "allow_once", "reject_once"];
         Self::RequestPermission {

@@ -1,4 +1,4 @@
-//! A scripted agent's sessions: one file each, and a lock while one is open.
+//! A scripted agent's sessions: a file for each, and a lock while it is open.
 
 use std::{
     fs::{self, File, OpenOptions, TryLockError},
@@ -8,11 +8,11 @@ use std::{
 
 use serde::{Deserialize, Serialize};
 
-/// What is kept of a session.
+/// A session as it is stored.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct StoredSession {
     pub(super) id: String,
-    /// Restoring with another one fails.
+    /// The working directory. A restore with another one fails.
     pub(super) cwd: String,
     pub(super) prompts: Vec<String>,
 }
@@ -24,13 +24,13 @@ pub(super) struct Sessions {
 /// A session that this process has open.
 pub(super) struct OpenSession {
     pub(super) stored: StoredSession,
-    /// Locked until the process ends, unless another one has it.
+    /// The lock file, locked until the process ends, unless another process holds the lock.
     lock: File,
     pub(super) is_exclusive: bool,
 }
 
 impl OpenSession {
-    /// Another process may open it now.
+    /// Releases the lock, so that another process may open the session.
     pub(super) fn release(&self) -> io::Result<()> {
         self.lock.unlock()
     }
@@ -43,7 +43,7 @@ impl Sessions {
         Ok(Self { folder })
     }
 
-    /// Makes a session that no other process has.
+    /// Creates a session that no other process has.
     pub(super) fn create(&self, cwd: &str) -> io::Result<OpenSession> {
         let mut number = 1;
         loop {
@@ -52,13 +52,13 @@ impl Sessions {
             match OpenOptions::new().write(true).create_new(true).open(lock) {
                 Ok(lock) => {
                     lock.lock()?;
-                    let kept = StoredSession {
+                    let stored = StoredSession {
                         id,
                         cwd: cwd.to_owned(),
                         prompts: Vec::new(),
                     };
                     return Ok(OpenSession {
-                        stored: kept,
+                        stored,
                         lock,
                         is_exclusive: true,
                     });
@@ -69,36 +69,36 @@ impl Sessions {
         }
     }
 
-    pub(super) fn save(&self, kept: &StoredSession) -> io::Result<()> {
-        let file = self.folder.join(format!("{}.json", kept.id));
-        let fresh = file.with_extension("new");
-        fs::write(&fresh, serde_json::to_vec(kept)?)?;
-        fs::rename(fresh, file)
+    pub(super) fn save(&self, session: &StoredSession) -> io::Result<()> {
+        let file = self.folder.join(format!("{}.json", session.id));
+        let temporary = file.with_extension("new");
+        fs::write(&temporary, serde_json::to_vec(session)?)?;
+        fs::rename(temporary, file)
     }
 
-    /// Opens a session that was kept; `None` if there is none of this id and folder.
+    /// Opens a stored session. Returns `None` if there is none with this ID and working directory.
     pub(super) fn open(&self, id: &str, cwd: &str) -> io::Result<Option<OpenSession>> {
         let Ok(bytes) = fs::read(self.folder.join(format!("{id}.json"))) else {
             return Ok(None);
         };
-        let kept: StoredSession = serde_json::from_slice(&bytes)?;
-        if kept.cwd != cwd {
+        let stored: StoredSession = serde_json::from_slice(&bytes)?;
+        if stored.cwd != cwd {
             return Ok(None);
         }
         let lock = File::create(self.folder.join(format!("{id}.lock")))?;
-        let alone = match lock.try_lock() {
+        let is_exclusive = match lock.try_lock() {
             Ok(()) => true,
             Err(TryLockError::WouldBlock) => false,
             Err(TryLockError::Error(error)) => return Err(error),
         };
         Ok(Some(OpenSession {
-            stored: kept,
+            stored,
             lock,
-            is_exclusive: alone,
+            is_exclusive,
         }))
     }
 
-    /// Ids and folders of all that was kept.
+    /// Returns all stored sessions.
     pub(super) fn list(&self) -> io::Result<Vec<StoredSession>> {
         let mut found = Vec::new();
         for entry in fs::read_dir(&self.folder)? {

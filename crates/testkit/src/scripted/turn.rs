@@ -1,4 +1,4 @@
-//! What the scripted agent does for one prompt.
+//! The scripted agent's actions for one prompt.
 
 use std::{
     io::{self, Write},
@@ -19,24 +19,24 @@ use super::{
     wire::{message_chunk, reply, reply_error, send, send_update, write_bytes},
 };
 
-/// How often an agent that works says so.
+/// The interval between the thoughts of [`Step::Work`].
 const WORK_UPDATE_INTERVAL: Duration = Duration::from_millis(50);
 
-/// A prompt that is being answered.
+/// The prompt that the agent is answering.
 pub(super) struct Prompt<'a> {
     id: &'a Value,
     text: &'a str,
     session: &'a str,
 }
 
-/// What made the agent stop playing.
+/// The reason for which the agent stopped playing its steps.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum PlayOutcome {
-    /// All is done; the prompt is not answered yet.
+    /// All steps are played. The prompt has no response yet.
     Completed,
-    /// All is done, and the prompt was answered on the way.
+    /// All steps are played, and one of them responded to the prompt.
     AlreadyAnswered,
-    /// It was cancelled.
+    /// The prompt was cancelled.
     Cancelled,
 }
 
@@ -56,7 +56,7 @@ impl ScriptedAgent {
         };
         let number = open.stored.prompts.len();
         open.stored.prompts.push(text.clone());
-        // Most agents keep the prompt before they answer it.
+        // Most agents store the prompt before they answer it.
         if number > 0 || !self.script.forgets_unprompted {
             self.sessions.save(&open.stored)?;
         }
@@ -82,23 +82,23 @@ impl ScriptedAgent {
         reply(prompt.id, &json!({"stopReason": reason}))
     }
 
-    /// Plays steps; those that speak of a prompt say nothing without one.
+    /// Plays steps. Without a prompt, a step that needs one does nothing.
     pub(super) fn play(
         &mut self,
         steps: &[Step],
         prompt: Option<&Prompt<'_>>,
     ) -> io::Result<PlayOutcome> {
-        let mut played = PlayOutcome::Completed;
+        let mut outcome = PlayOutcome::Completed;
         for step in steps {
             match (step, prompt) {
                 (Step::Stop(reason), Some(prompt)) => {
                     self.finish_prompt(prompt, reason)?;
-                    played = PlayOutcome::AlreadyAnswered;
+                    outcome = PlayOutcome::AlreadyAnswered;
                 }
                 (Step::ReplyError { code, message }, Some(prompt)) => {
                     self.record(Event::PromptFinished("error".into()))?;
                     reply_error(prompt.id, *code, message)?;
-                    played = PlayOutcome::AlreadyAnswered;
+                    outcome = PlayOutcome::AlreadyAnswered;
                 }
                 (Step::Stall, _) => {
                     if self.wait_for_message(|_| false)?.is_none() {
@@ -118,7 +118,7 @@ impl ScriptedAgent {
                 (Step::UntilCancelled, _) => drop(self.wait_for_message(|_| false)?),
                 (Step::UntilClosed, _) => {
                     if let Some(close) =
-                        self.wait_for_message(|heard| heard["method"] == "session/close")?
+                        self.wait_for_message(|message| message["method"] == "session/close")?
                     {
                         self.record(Event::Close)?;
                         reply(&close["id"], &json!({}))?;
@@ -127,19 +127,25 @@ impl ScriptedAgent {
                 (
                     Step::RequestPermission {
                         call,
-                        title_and_kind: about,
+                        title_and_kind,
                         options,
                         times,
                     },
                     Some(prompt),
                 ) => {
-                    self.request_permission(prompt, call, about.as_ref(), options, *times)?;
+                    self.request_permission(
+                        prompt,
+                        call,
+                        title_and_kind.as_ref(),
+                        options,
+                        *times,
+                    )?;
                 }
                 (Step::Request(method), Some(prompt)) => {
                     self.send_request(method, &json!({"sessionId": prompt.session}))?;
                     let id = json!(self.last_request_id);
-                    if let Some(heard) = self.wait_for_message(|message| message["id"] == id)? {
-                        let code = &heard["error"]["code"];
+                    if let Some(response) = self.wait_for_message(|message| message["id"] == id)? {
+                        let code = &response["error"]["code"];
                         send_text(prompt, &format!("answered: {code}"))?;
                     }
                 }
@@ -147,7 +153,7 @@ impl ScriptedAgent {
                 (step, _) => run_step(step)?,
             }
         }
-        Ok(played)
+        Ok(outcome)
     }
 
     fn send_request(&mut self, method: &str, params: &Value) -> io::Result<()> {
@@ -161,12 +167,12 @@ impl ScriptedAgent {
         &mut self,
         prompt: &Prompt<'_>,
         call: &str,
-        about: Option<&(String, String)>,
+        title_and_kind: Option<&(String, String)>,
         options: &[(String, String)],
         times: u32,
     ) -> io::Result<()> {
         let mut tool_call = json!({"toolCallId": call});
-        if let Some((title, kind)) = about {
+        if let Some((title, kind)) = title_and_kind {
             tool_call["title"] = json!(title);
             tool_call["kind"] = json!(kind);
         }
@@ -180,19 +186,19 @@ impl ScriptedAgent {
         for _ in 0..times {
             self.send_request("session/request_permission", &params)?;
         }
-        let asked = first..=self.last_request_id;
+        let request_ids = first..=self.last_request_id;
         for _ in 0..times {
             let is_reply = |message: &Value| {
                 let id = message["id"].as_u64().and_then(|id| u32::try_from(id).ok());
-                message["method"].is_null() && id.is_some_and(|id| asked.contains(&id))
+                message["method"].is_null() && id.is_some_and(|id| request_ids.contains(&id))
             };
-            // A cancelled agent still waits for the answers that it is owed.
-            let heard = loop {
-                if let Some(heard) = self.wait_for_message(is_reply)? {
-                    break heard;
+            // Continue to wait after a cancellation, because the client must still answer each request.
+            let response = loop {
+                if let Some(response) = self.wait_for_message(is_reply)? {
+                    break response;
                 }
             };
-            let outcome = &heard["result"]["outcome"];
+            let outcome = &response["result"]["outcome"];
             let chosen = outcome["optionId"].as_str().or(outcome["outcome"].as_str());
             let chosen = chosen.unwrap_or("nothing").to_owned();
             send_text(prompt, &format!("asked: {chosen}"))?;
@@ -201,7 +207,7 @@ impl ScriptedAgent {
         Ok(())
     }
 
-    /// Thinks aloud until it is cancelled, or until it is time; true if that came first.
+    /// Sends thoughts until the prompt is cancelled or until `until`. Returns `true` if the time came first.
     fn stream_thoughts(&mut self, prompt: &Prompt<'_>, until: Option<Instant>) -> io::Result<bool> {
         loop {
             if until.is_some_and(|until| Instant::now() >= until) {
@@ -229,7 +235,7 @@ impl ScriptedAgent {
         }
     }
 
-    /// Hears messages until one is wanted; `None` if the prompt was cancelled before.
+    /// Reads messages until a wanted one. Returns `None` if the prompt is cancelled before.
     fn wait_for_message(&mut self, wanted: impl Fn(&Value) -> bool) -> io::Result<Option<Value>> {
         loop {
             let Ok(message) = self.messages.recv() else {
@@ -256,7 +262,7 @@ impl ScriptedAgent {
     }
 }
 
-/// How long an agent works for a text: always the same for the same text (FNV-1a).
+/// Returns the duration of [`Step::Work`] for a prompt. It depends only on the text (by the hash FNV-1a).
 fn work_duration(text: &str, least: u64, most: u64) -> Duration {
     let hash = text.bytes().fold(0xcbf2_9ce4_8422_2325, |hash: u64, byte| {
         (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
@@ -268,7 +274,7 @@ fn send_text(prompt: &Prompt<'_>, text: &str) -> io::Result<()> {
     send_update(prompt.session, &message_chunk("agent_message_chunk", text))
 }
 
-/// Sends what belongs to a prompt; false if the step is none of that.
+/// Plays a step that sends updates of a prompt. Returns `false` if the step is another one.
 fn send_step(step: &Step, prompt: &Prompt<'_>) -> io::Result<bool> {
     match step {
         Step::Text(text) => send_text(prompt, text)?,
@@ -288,7 +294,7 @@ fn send_step(step: &Step, prompt: &Prompt<'_>) -> io::Result<bool> {
     Ok(true)
 }
 
-/// Does what needs no prompt.
+/// Plays a step that needs no prompt.
 fn run_step(step: &Step) -> io::Result<()> {
     match step {
         Step::Crash(Crash::Exit(code)) => process::exit(*code),

@@ -1,4 +1,4 @@
-//! Raw JSON lines on standard input and output.
+//! The exchange of raw JSON lines over standard input and output.
 
 use std::{
     io::{self, BufRead, Write},
@@ -8,13 +8,13 @@ use std::{
 
 use serde_json::{Value, json};
 
-/// Reads messages in a thread of its own, so that a busy agent still hears.
+/// Starts a thread that reads messages, so that the agent can receive them while it plays a step.
 pub(super) fn read_input() -> Receiver<Value> {
-    let (heard, messages) = mpsc::channel();
+    let (sender, messages) = mpsc::channel();
     thread::spawn(move || {
         for line in io::stdin().lock().lines().map_while(Result::ok) {
             let message = serde_json::from_str(&line).unwrap_or(Value::Null);
-            if heard.send(message).is_err() {
+            if sender.send(message).is_err() {
                 return;
             }
         }
@@ -22,7 +22,7 @@ pub(super) fn read_input() -> Receiver<Value> {
     messages
 }
 
-/// Writes bytes as they are.
+/// Writes bytes to standard output.
 pub(super) fn write_bytes(bytes: &[u8]) -> io::Result<()> {
     let mut stdout = io::stdout().lock();
     stdout.write_all(bytes)?;

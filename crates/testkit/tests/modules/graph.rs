@@ -2,19 +2,19 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What depends on what.
+/// The dependencies between modules.
 #[derive(Debug, Default)]
 pub(crate) struct Graph {
-    /// For each dependency, from and to a module, the first place that shows it.
+    /// For each dependency, from and to a module, the first location that shows it.
     edges: BTreeMap<(String, String), String>,
 }
 
 impl Graph {
-    /// Notes that `from` depends on `to`, as `place` shows.
-    pub(crate) fn add(&mut self, from: &str, to: &str, place: String) {
+    /// Notes that `from` depends on `to`, as `location` shows.
+    pub(crate) fn add(&mut self, from: &str, to: &str, location: String) {
         if from != to {
             let edge = (from.to_owned(), to.to_owned());
-            self.edges.entry(edge).or_insert(place);
+            self.edges.entry(edge).or_insert(location);
         }
     }
 
@@ -51,7 +51,8 @@ impl Graph {
             .edges
             .iter()
             .filter(|((from, to), _)| group.contains(from.as_str()) && group.contains(to.as_str()));
-        let needs = within.map(|((from, to), place)| format!("    {from} needs {to}: {place}"));
+        let needs =
+            within.map(|((from, to), location)| format!("    {from} needs {to}: {location}"));
         let head = format!("{} are a cycle", names.join(", "));
         std::iter::once(head)
             .chain(needs)

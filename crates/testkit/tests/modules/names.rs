@@ -1,11 +1,11 @@
-//! What names mean: each path of a crate is followed to the module that defines its item.
+//! The meaning of names: follows each path of a crate to the module that defines its item.
 
 use crate::{
     graph::Graph,
     source::{Import, Module, Source},
 };
 
-/// How many imports are followed, one after the other.
+/// The maximum number of imports that a path is followed through.
 const MAX_IMPORT_STEPS: usize = 16;
 
 /// The names of a crate.
@@ -13,7 +13,7 @@ pub(crate) struct Names<'a> {
     modules: &'a [Module],
 }
 
-/// What a path leads to, with the module's index.
+/// The target of a path, with the index of its module.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Meaning {
     /// An item that the module defines.
@@ -29,7 +29,7 @@ impl<'a> Names<'a> {
         }
     }
 
-    /// Returns what each module needs of others.
+    /// Returns the dependencies between the modules.
     pub(crate) fn dependencies(&self) -> Graph {
         let mut graph = Graph::default();
         for (index, module) in self.modules.iter().enumerate() {
@@ -101,23 +101,26 @@ impl<'a> Names<'a> {
         meaning
     }
 
-    /// Returns what a name means in a module.
+    /// Returns the meaning of a name in a module.
     fn resolve_name(&self, module: usize, name: &str, steps: usize) -> Option<Meaning> {
-        let own = &self.modules[module];
-        if let Some(child) = own.children.get(name) {
+        let scope = &self.modules[module];
+        if let Some(child) = scope.children.get(name) {
             return Some(Meaning::Module(*child));
         }
-        if own.items.contains(name) {
+        if scope.items.contains(name) {
             return Some(Meaning::Item(module));
         }
-        let imported = own.imports.iter().find(|import| import.leaf.name == name);
+        let imported = scope.imports.iter().find(|import| import.leaf.name == name);
         if let Some(import) = imported
             // `use a::a` imports from outside, unless there is a child of that name.
             && import.leaf.path.first().is_none_or(|first| first != name)
         {
             return self.follow(module, &import.leaf.path, steps + 1);
         }
-        let globs = own.imports.iter().filter(|import| import.leaf.name == "*");
+        let globs = scope
+            .imports
+            .iter()
+            .filter(|import| import.leaf.name == "*");
         let mut through_globs = globs.filter_map(|import| {
             let Meaning::Module(of) = self.follow(module, &import.leaf.path, steps + 1)? else {
                 return None;
@@ -126,7 +129,8 @@ impl<'a> Names<'a> {
                 .then(|| self.resolve_name(of, name, steps + 1))?
         });
         through_globs.next().or_else(|| {
-            own.macro_names
+            scope
+                .macro_names
                 .contains(name)
                 .then_some(Meaning::Item(module))
         })

@@ -1,4 +1,4 @@
-//! The source of a crate: its modules, with what each defines, imports and mentions.
+//! The source of a crate: its modules, with the items that each defines, imports and mentions.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -22,13 +22,13 @@ pub(crate) struct Source {
 /// A module, in a file of its own or inline.
 #[derive(Debug, Default)]
 pub(crate) struct Module {
-    /// Its name in the graph, such as `a::b`: that of the file which holds it.
+    /// The name in the graph, such as `a::b`. An inline module has the name of its file's module.
     pub(crate) name: String,
-    /// The file, as places are named.
+    /// The path of the file in reports.
     pub(crate) file: String,
     pub(crate) parent: Option<usize>,
     pub(crate) children: BTreeMap<String, usize>,
-    /// The items that it defines.
+    /// The names of the items that the module defines.
     pub(crate) items: BTreeSet<String>,
     /// Names within macros that it invokes: the macros may generate items of these names.
     pub(crate) macro_names: BTreeSet<String>,
@@ -40,11 +40,11 @@ pub(crate) struct Module {
 #[derive(Debug)]
 pub(crate) struct Import {
     pub(crate) leaf: Leaf,
-    /// Whether the module offers the name to others.
+    /// `true` if other modules can use the name by way of this one.
     pub(crate) is_re_export: bool,
 }
 
-/// Where a module's text lies.
+/// The location of a module's text.
 struct SourceLocation {
     file: PathBuf,
     /// The folder with the files of its children.
@@ -56,21 +56,21 @@ impl Source {
     pub(crate) fn read(root: &Path) -> Self {
         let mut source = Self::default();
         let folder = root.parent().unwrap().to_owned();
-        let place = SourceLocation {
+        let location = SourceLocation {
             file: root.to_owned(),
             folder,
         };
-        source.file(&place, "crate", None);
+        source.file(&location, "crate", None);
         source
     }
 
     /// Reads a module that has a file of its own. Returns its index.
-    fn file(&mut self, place: &SourceLocation, name: &str, parent: Option<usize>) -> usize {
-        let text = fs::read_to_string(&place.file).unwrap();
+    fn file(&mut self, location: &SourceLocation, name: &str, parent: Option<usize>) -> usize {
+        let text = fs::read_to_string(&location.file).unwrap();
         let parsed = syn::parse_file(&text);
-        let parsed = parsed.unwrap_or_else(|error| panic!("{}: {error}", place.file.display()));
-        let index = self.module(name, display_path(&place.file), parent);
-        self.items(index, place, parsed.items);
+        let parsed = parsed.unwrap_or_else(|error| panic!("{}: {error}", location.file.display()));
+        let index = self.module(name, display_path(&location.file), parent);
+        self.items(index, location, parsed.items);
         index
     }
 
@@ -84,13 +84,13 @@ impl Source {
         self.modules.len() - 1
     }
 
-    fn items(&mut self, index: usize, place: &SourceLocation, items: Vec<Item>) {
+    fn items(&mut self, index: usize, location: &SourceLocation, items: Vec<Item>) {
         for item in items {
             if is_test_only(attributes(&item)) {
                 continue;
             }
             match item {
-                Item::Mod(item) => self.child(index, place, item),
+                Item::Mod(item) => self.child(index, location, item),
                 Item::Use(item) => {
                     let is_re_export = !matches!(item.vis, Visibility::Inherited);
                     let tokens: Vec<TokenTree> = item.tree.to_token_stream().into_iter().collect();
@@ -114,7 +114,7 @@ impl Source {
         }
     }
 
-    fn child(&mut self, index: usize, place: &SourceLocation, item: syn::ItemMod) {
+    fn child(&mut self, index: usize, location: &SourceLocation, item: syn::ItemMod) {
         let name = item.ident.to_string();
         let child = if let Some((_, items)) = item.content {
             let (own, file) = (
@@ -122,20 +122,20 @@ impl Source {
                 self.modules[index].file.clone(),
             );
             let child = self.module(&own, file, Some(index));
-            let place = SourceLocation {
-                file: place.file.clone(),
-                folder: place.folder.join(&name),
+            let location = SourceLocation {
+                file: location.file.clone(),
+                folder: location.folder.join(&name),
             };
-            self.items(child, &place, items);
+            self.items(child, &location, items);
             child
         } else {
-            let flat = place.folder.join(format!("{name}.rs"));
+            let flat = location.folder.join(format!("{name}.rs"));
             let file = if flat.exists() {
                 flat
             } else {
-                place.folder.join(&name).join("mod.rs")
+                location.folder.join(&name).join("mod.rs")
             };
-            let folder = place.folder.join(&name);
+            let folder = location.folder.join(&name);
             let full = match self.modules[index].name.as_str() {
                 "crate" => name.clone(),
                 above => format!("{above}::{name}"),
@@ -146,7 +146,7 @@ impl Source {
     }
 }
 
-/// The file as places are named: from the folder of the workspace on, where it lies there.
+/// Returns the path of a file for reports: relative to the workspace if the file is in it.
 fn display_path(file: &Path) -> String {
     let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2);
     let shown = file.strip_prefix(workspace.unwrap()).unwrap_or(file);
@@ -179,7 +179,7 @@ fn attributes(item: &Item) -> &[Attribute] {
     }
 }
 
-/// The name that an item defines, if it does.
+/// Returns the name that an item defines. Returns `None` if it defines no name.
 fn defined_name(item: &Item) -> Option<String> {
     let name = match item {
         Item::Const(item) => &item.ident,
@@ -197,7 +197,7 @@ fn defined_name(item: &Item) -> Option<String> {
     Some(name.to_string())
 }
 
-/// All identifiers within some tokens.
+/// Returns all identifiers in some tokens.
 fn identifiers(tokens: proc_macro2::TokenStream) -> Vec<String> {
     let words = tokens.into_iter().flat_map(|token| match token {
         TokenTree::Ident(ident) => vec![ident.to_string()],

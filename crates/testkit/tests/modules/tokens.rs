@@ -1,4 +1,4 @@
-//! Paths and names within tokens, wherever they stand: in expressions, types, attributes and macros.
+//! Searches tokens for paths and names: in expressions, types, attributes and macros.
 
 use std::collections::BTreeMap;
 
@@ -15,7 +15,7 @@ pub(crate) struct Leaf {
     pub(crate) line: usize,
 }
 
-/// What tokens mention.
+/// The paths and names that tokens mention.
 #[derive(Debug, Default)]
 pub(crate) struct Mentions {
     /// Paths of two segments or more.
@@ -28,7 +28,7 @@ fn punct(token: Option<&TokenTree>, mark: char) -> bool {
     matches!(token, Some(TokenTree::Punct(punct)) if punct.as_char() == mark)
 }
 
-/// Whether a path separator begins at an index.
+/// Returns `true` if a path separator begins at an index.
 fn separator(tokens: &[TokenTree], index: usize) -> bool {
     let joint =
         |punct: &proc_macro2::Punct| punct.as_char() == ':' && punct.spacing() == Spacing::Joint;
@@ -40,7 +40,7 @@ fn line(ident: &Ident) -> usize {
     ident.span().start().line
 }
 
-/// Whether an attribute at an index is `#[cfg(test)]`.
+/// Returns `true` if the attribute at an index is `#[cfg(test)]`.
 fn is_test_attribute(tokens: &[TokenTree], index: usize) -> bool {
     match tokens.get(index + 1) {
         Some(TokenTree::Group(group)) if punct(tokens.get(index), '#') => {
@@ -57,7 +57,7 @@ pub(crate) fn scan(stream: TokenStream, found: &mut Mentions) {
     while index < tokens.len() {
         match &tokens[index] {
             TokenTree::Punct(_) if is_test_attribute(&tokens, index) => {
-                // What follows up to its body or its end is of the tests.
+                // Skip the item of the attribute, up to the end of its body or its semicolon.
                 index += 2;
                 while index < tokens.len() && !is_item_end(&tokens[index]) {
                     index += 1;
@@ -89,7 +89,7 @@ fn is_item_end(token: &TokenTree) -> bool {
     }
 }
 
-/// Takes the path that begins with an identifier. Returns the index behind it.
+/// Adds the path that begins with an identifier. Returns the index behind the path.
 fn path(tokens: &[TokenTree], index: usize, first: &Ident, found: &mut Mentions) -> usize {
     let mut segments = vec![first.to_string()];
     let mut end = index + 1;
@@ -121,7 +121,7 @@ fn path(tokens: &[TokenTree], index: usize, first: &Ident, found: &mut Mentions)
     end
 }
 
-/// Returns the paths of a use tree, whose tokens stand between `use` and the semicolon.
+/// Returns the paths of a use tree, which has the tokens between `use` and the semicolon.
 pub(crate) fn leaves(tokens: &[TokenTree]) -> Vec<Leaf> {
     let mut found = Vec::new();
     branch(&[], tokens, &mut found);

@@ -1,4 +1,4 @@
-//! Nothing reaches an address that may not be reached, however it is written or resolved.
+//! Tests that no request reaches a forbidden address, in any notation and by any name resolution.
 
 use std::{
     io,
@@ -14,7 +14,7 @@ use webhook::{Lookup, SendError, Sender};
 
 use crate::receiver::{Receiver, SEND_TIMEOUT, ok_response, send, sender};
 
-/// Answers each question with the next of its answers, and then with the last one again.
+/// A lookup that returns its answers in order, and then repeats the last one.
 struct ScriptedLookup {
     answers: Vec<Vec<IpAddr>>,
     lookup_count: AtomicUsize,
@@ -35,8 +35,8 @@ fn sender_with_answers(allowed: &str, answers: &[&[&str]]) -> (Sender, Arc<Scrip
         answers: answers.iter().map(parse).collect(),
         lookup_count: AtomicUsize::new(0),
     });
-    let asked: Arc<dyn Lookup> = lookup.clone();
-    let sender = Sender::with_lookup(allowed.parse().unwrap(), SEND_TIMEOUT, &asked);
+    let shared: Arc<dyn Lookup> = lookup.clone();
+    let sender = Sender::with_lookup(allowed.parse().unwrap(), SEND_TIMEOUT, &shared);
     (sender.unwrap(), lookup)
 }
 
@@ -44,7 +44,7 @@ fn sender_with_answers(allowed: &str, answers: &[&[&str]]) -> (Sender, Arc<Scrip
 async fn no_notation_of_loopback_address_is_reached() {
     let mut receiver = Receiver::new(ok_response("secret")).await;
     let port = receiver.address.port();
-    // What the system makes of names is the system's; none of them may be reached.
+    // The operating system resolves the names in its own way. None of the results may be reached.
     let sender = sender("");
     for host in [
         "127.0.0.1",
@@ -109,12 +109,13 @@ async fn host_resolving_to_private_address_is_not_reached() {
 async fn checked_address_is_used_without_second_lookup() {
     let mut receiver = Receiver::new(ok_response("secret")).await;
     let url = format!("http://rebinding.example:{}/hook", receiver.address.port());
-    // The first answer may be reached and leads nowhere. The second would lead here, and nobody asks.
+    // The first answer is permitted, but no receiver listens there. The second answer is the receiver, but no second
+    // lookup takes place.
     let (sender, lookup) = sender_with_answers("127.0.0.2", &[&["127.0.0.2"], &["127.0.0.1"]]);
     let sent = send(&sender, &url).await;
     assert!(matches!(sent, Err(SendError::NotConnected(_))), "{sent:?}");
     assert_eq!(lookup.lookup_count.load(Ordering::SeqCst), 1);
-    // Now it leads here, where it may not.
+    // The next request gets the second answer, which is not permitted.
     assert_eq!(send(&sender, &url).await, Err(SendError::NotAllowed));
     assert!(receiver.has_no_requests());
 }
@@ -127,7 +128,7 @@ async fn only_allowed_addresses_of_host_are_tried() {
     let sent = send(&sender, &url).await;
     assert!(matches!(sent, Err(SendError::NotConnected(_))), "{sent:?}");
     assert!(receiver.has_no_requests());
-    // The same with both allowed, to show that it would have been reached.
+    // If both addresses are allowed, the request arrives, so the first check was not passed by accident.
     let (sender, _) = sender_with_answers("127.0.0.0/8", &[&["127.0.0.1", "127.0.0.2"]]);
     assert!(send(&sender, &url).await.unwrap().is_success());
 }
@@ -152,8 +153,8 @@ async fn plain_http_reaches_allowed_hosts_only() {
 
 #[tokio::test]
 async fn webhook_sender_ignores_environment_proxy() {
-    // Settings of the environment are read when a client is made, if at all; this crate may set none,
-    // so it is shown by what is reached: the name is resolved here, not by a proxy.
+    // The test cannot set variables of its own environment safely. It checks the name resolution instead: with a proxy,
+    // the sender would not resolve the name.
     let (sender, lookup) = sender_with_answers("", &[&["127.0.0.1"]]);
     let sent = send(&sender, "https://innocent.example/hook").await;
     assert_eq!(sent, Err(SendError::NotAllowed));

@@ -1,4 +1,4 @@
-//! What is sent, and what is made of the answer.
+//! Tests of sent requests, and of the handling of responses.
 
 use std::time::Duration;
 
@@ -23,8 +23,8 @@ async fn sent_webhook_verifies_with_each_secret() {
     assert_eq!(request.line, "POST /hook HTTP/1.1");
     assert_eq!(request.headers["content-type"], "application/json");
     assert_eq!(request.body, body.as_bytes());
-    for known in [secret(), old] {
-        let verified = webhook::verify(&[&known], &request.headers, &request.body, now());
+    for secret in [secret(), old] {
+        let verified = webhook::verify(&[&secret], &request.headers, &request.body, now());
         assert_eq!(verified.unwrap().id, "dlv_7");
     }
 }
@@ -38,7 +38,7 @@ async fn webhook_redirect_is_returned_and_not_followed() {
             inside.url()
         );
         let outside = Receiver::new(location).await;
-        // Even where it could be reached.
+        // The target of the redirect is allowed, so only the redirect policy keeps the sender away from it.
         let answer = send(&sender("127.0.0.0/8"), &outside.url()).await.unwrap();
         assert_eq!(answer.status, status);
         assert!(!answer.is_success());
@@ -48,7 +48,7 @@ async fn webhook_redirect_is_returned_and_not_followed() {
 
 #[tokio::test]
 async fn long_webhook_response_is_truncated() {
-    // More than is ever read, and no end of it.
+    // The body is longer than the sender reads, and never ends.
     let endless = format!(
         "HTTP/1.1 500 No\r\ncontent-length: 999999999\r\n\r\n{}",
         "x".repeat(1 << 20)
@@ -65,27 +65,27 @@ async fn webhook_send_errors_are_distinguished() {
     assert_eq!(send(&hasty, &silent.url()).await, Err(SendError::TimedOut));
 
     let patient = sender("127.0.0.1");
-    let nobody = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let url = format!("http://{}/hook", nobody.local_addr().unwrap());
-    drop(nobody);
+    let closed = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}/hook", closed.local_addr().unwrap());
+    drop(closed);
     let refused = send(&patient, &url).await;
     assert!(
         matches!(refused, Err(SendError::NotConnected(_))),
         "{refused:?}"
     );
 
-    for nonsense in ["SSH-2.0-OpenSSH\r\n", ""] {
-        let receiver = Receiver::new(nonsense.to_owned()).await;
+    for response in ["SSH-2.0-OpenSSH\r\n", ""] {
+        let receiver = Receiver::new(response.to_owned()).await;
         let broken = send(&patient, &receiver.url()).await;
         assert!(
             matches!(broken, Err(SendError::ConnectionBroken(_))),
             "{broken:?}"
         );
-        let told = broken.unwrap_err().to_string();
-        assert!(!told.contains("127.0.0.1"), "{told}");
+        let message = broken.unwrap_err().to_string();
+        assert!(!message.contains("127.0.0.1"), "{message}");
     }
 
-    // Whoever does not speak TLS is not told in the clear.
+    // A receiver without TLS does not get the request as plain text.
     let mut plain = Receiver::new(ok_response("")).await;
     let url = plain.url().replace("http:", "https:");
     let refused = send(&patient, &url).await;

@@ -1,4 +1,4 @@
-//! What is sent arrives signed, and nothing reaches an address that may not be reached.
+//! Tests that webhooks arrive signed, and that no request reaches a forbidden address.
 
 #![expect(clippy::unwrap_used, reason = "tests and their helpers")]
 

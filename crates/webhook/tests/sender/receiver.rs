@@ -1,4 +1,4 @@
-//! A receiver on this machine that answers as it is told.
+//! A receiver on this machine that sends a fixed response.
 
 use std::{net::SocketAddr, sync::Arc, time::Duration};
 
@@ -11,10 +11,10 @@ use tokio::{
 };
 use webhook::Sender;
 
-/// Longer than any test that goes well.
+/// The time limit of a request: longer than any successful test takes.
 pub(crate) const SEND_TIMEOUT: Duration = Duration::from_secs(20);
 
-/// A request as it came.
+/// A received request.
 #[derive(Debug)]
 pub(crate) struct Request {
     pub(crate) line: String,
@@ -35,7 +35,8 @@ impl Drop for Receiver {
 }
 
 impl Receiver {
-    /// Answers each request with the same bytes, and then closes the connection; nothing: it never does.
+    /// Starts a receiver that answers each request with these bytes and then closes the connection. With `None`, the
+    /// receiver never answers and keeps the connection open.
     pub(crate) async fn new(answer: impl Into<Option<String>>) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let at = listener.local_addr().unwrap();
@@ -51,7 +52,7 @@ impl Receiver {
                 sender.send(request).ok();
                 match &*answer {
                     Some(answer) => {
-                        // The sender need not read to the end.
+                        // The write fails if the sender stops reading early, which some tests expect.
                         connection.write_all(answer.as_bytes()).await.ok();
                         connection.shutdown().await.ok();
                     }
@@ -70,7 +71,8 @@ impl Receiver {
         format!("http://{}/hook", self.address)
     }
 
-    /// Whether nothing came. Whatever was sent has come by the time its sender had its answer.
+    /// Returns `true` if no request has arrived. The caller must wait for the result of its sender first, because a
+    /// request arrives before its response.
     pub(crate) fn has_no_requests(&mut self) -> bool {
         self.requests.try_recv().is_err()
     }
@@ -82,9 +84,9 @@ async fn read(connection: &mut tokio::net::TcpStream) -> Option<Request> {
         if let Some(end) = bytes.windows(4).position(|four| four == b"\r\n\r\n") {
             break end;
         }
-        // What does not begin like a request, a handshake of TLS, is not waited for.
-        let came = connection.read_buf(&mut bytes).await.ok()?;
-        if came == 0 || !bytes.starts_with(b"POST") {
+        // A TLS handshake never contains the end of a head, so stop waiting for it.
+        let count = connection.read_buf(&mut bytes).await.ok()?;
+        if count == 0 || !bytes.starts_with(b"POST") {
             return None;
         }
     };

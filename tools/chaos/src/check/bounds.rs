@@ -25,7 +25,7 @@ pub(super) fn check(history: &History) -> Check {
         let most = history.measurements.max_waiting.get(&automation.id);
         if let Some(most) = most.filter(|most| **most > limit) {
             check.add_violation(format!(
-                "{} ({}): {most} occurrences waited, {limit} may",
+                "{} ({}): {most} occurrences waited, at most {limit} are allowed",
                 automation.id, automation.name
             ));
         }
@@ -42,20 +42,22 @@ pub(super) fn check(history: &History) -> Check {
     }
     for resident in &history.measurements.resident_kib {
         if *resident > MAX_RESIDENT_KIB {
-            check.add_violation(format!("a server holds {resident} KiB"));
+            check.add_violation(format!("a server has {resident} KiB of resident memory"));
         }
     }
     let may = MAX_PROCESSES_PER_SERVER * history.server_count;
     if history.measurements.max_processes > may {
         let most = history.measurements.max_processes;
-        check.add_violation(format!("{most} processes of agents at once, {may} may be"));
+        check.add_violation(format!(
+            "{most} agent processes at once, at most {may} are allowed"
+        ));
     }
     // A missing figure must not pass: the server may have been down at the end.
     if history.measurements.resident_kib.len() != history.server_count {
-        check.add_violation("a server's memory could not be read".to_owned());
+        check.add_violation("the memory of a server could not be read".to_owned());
     }
     check.record_inspected("automations", limited);
-    check.record_inspected("looks at queues", history.measurements.queue_samples);
+    check.record_inspected("samples of queues", history.measurements.queue_samples);
     check.record_inspected("runs", history.runs.len());
     check.record_inspected("servers", history.measurements.resident_kib.len());
     check
@@ -70,7 +72,7 @@ mod tests {
         *,
     };
 
-    /// A way to break what holds.
+    /// A change that violates the invariant.
     type Mutation = fn(&mut History);
 
     fn history() -> History {

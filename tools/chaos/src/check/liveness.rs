@@ -8,24 +8,31 @@ use super::{
 
 /// Checks the requests after the last fault and the suspicious log lines.
 pub(super) fn check(history: &History) -> Check {
-    let mut check = Check::new("life", "what is asked after the last fault is done");
+    let mut check = Check::new(
+        "liveness",
+        "each request after the last fault succeeds at the first attempt",
+    );
     let runs = history.runs_by_id();
     let mut calm = 0;
-    for asked in history
+    for request in history
         .requests
         .iter()
-        .filter(|asked| asked.is_after_faults)
+        .filter(|request| request.is_after_faults)
     {
         calm += 1;
-        let Some(run) = asked.run.as_deref().and_then(|id| runs.get(id)) else {
-            check.add_violation(format!("{}: nobody took it", asked.path));
+        let Some(run) = request.run.as_deref().and_then(|id| runs.get(id)) else {
+            check.add_violation(format!("{}: no server confirmed it", request.path));
             continue;
         };
         let attempts = history.runs.iter().filter(|other| other.input == run.input);
         let last = attempts.max_by_key(|other| other.attempt);
         if let Some(last) = last.filter(|last| last.status != "succeeded") {
             let why = last.reason.as_deref().unwrap_or("no reason");
-            check.add_violation(format!("{}: {}: {why}", asked.path, last.format_attempt()));
+            check.add_violation(format!(
+                "{}: {}: {why}",
+                request.path,
+                last.format_attempt()
+            ));
         }
         let late: Vec<_> = last.into_iter().filter(|last| last.attempt > 1).collect();
         check
@@ -35,14 +42,14 @@ pub(super) fn check(history: &History) -> Check {
     check
         .violations
         .extend(history.suspicious_lines.iter().cloned());
-    check.record_inspected("things asked", calm);
-    check.record_inspected("lines of logs", history.log_lines);
+    check.record_inspected("requests", calm);
+    check.record_inspected("log lines", history.log_lines);
     check
 }
 
 /// Describes the violation that a run succeeded or failed only after a retry.
 fn format_late_success(run: &Run) -> String {
-    format!("{}: it was done, and not at once", run.format_attempt())
+    format!("{}: it ended only after a retry", run.format_attempt())
 }
 
 /// `true` if a log line reports a panic, or a violated constraint of the database. The server's locks must prevent
@@ -57,7 +64,7 @@ pub(crate) fn is_suspicious(line: &str) -> bool {
 mod tests {
     use super::{super::super::history::PersonRequest, *};
 
-    /// A way to break what holds.
+    /// A change that violates the invariant.
     type Mutation = fn(&mut History);
 
     fn history() -> History {
@@ -101,7 +108,7 @@ mod tests {
             "ERROR a row does not exist (agent_runs_tenant_id_instance_id_fkey)"
         ));
         assert!(!is_suspicious(
-            "ERROR failed to claim runs, will try again: reach the database"
+            "ERROR cannot claim runs, will retry: cannot reach the database"
         ));
     }
 }

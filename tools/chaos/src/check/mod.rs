@@ -47,7 +47,11 @@ mod tests {
     #[test]
     fn check_that_inspected_nothing_fails() {
         for check in run_all(&History::default()) {
-            assert!(!check.holds(), "{} holds of nothing", check.name);
+            assert!(
+                !check.holds(),
+                "{} holds without an inspected item",
+                check.name
+            );
         }
     }
 }

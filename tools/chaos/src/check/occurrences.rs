@@ -37,7 +37,7 @@ impl Cadence {
     ///
     /// Returns a message if the schedule is of a form that no automation of the test uses.
     fn parse(spec: &Value) -> Result<Option<Self>, String> {
-        let unknown = || format!("a schedule that this check does not know: {spec}");
+        let unknown = || format!("this check cannot compute the schedule {spec}");
         let text = |name: &str| spec[name].as_str().ok_or_else(unknown);
         let instant = |text: &str| {
             let at: Timestamp = text.parse().map_err(|_| unknown())?;
@@ -101,14 +101,14 @@ impl Cadence {
 pub(super) fn check(history: &History) -> Check {
     let mut check = Check::new(
         "I1",
-        "each due instant has one row, none too early, and no other has one",
+        "each due instant has exactly one row, not too early, and no other instant has one",
     );
     // 1. Group the first attempts by trigger. Retries repeat the instant of their first attempt.
     let mut rows: HashMap<&str, Vec<&Run>> = HashMap::new();
     let mut attempts: BTreeMap<(&str, i64), &Run> = BTreeMap::new();
     for run in &history.runs {
         if let Some(other) = attempts.insert((&run.input, run.attempt), run) {
-            check.add_violation(format!("{} and {} are one attempt", run.id, other.id));
+            check.add_violation(format!("{} and {} are the same attempt", run.id, other.id));
         }
         match &run.trigger {
             Some(trigger) if run.attempt == 1 => rows.entry(trigger).or_default().push(run),
@@ -132,11 +132,11 @@ pub(super) fn check(history: &History) -> Check {
     }
     // 3. All rows that are left belong to no known trigger.
     for trigger in rows.keys() {
-        check.add_violation(format!("rows of a trigger that is not there: {trigger}"));
+        check.add_violation(format!("rows of the unknown trigger {trigger}"));
     }
-    check.record_inspected("triggers by time", timed);
+    check.record_inspected("triggers with a schedule", timed);
     check.record_inspected("due instants", due);
-    check.record_inspected("dated rows", dated);
+    check.record_inspected("rows with a commit time", dated);
     check.record_inspected("attempts", attempts.len());
     check
 }
@@ -166,7 +166,7 @@ fn check_not_early(check: &mut Check, fired: &HashMap<&str, UnixMicros>, rows: &
         dated += 1;
         if *at < last - MAX_EARLY_MICROS {
             check.add_violation(format!(
-                "{} is at {}, and was there at {}",
+                "{} is for {}, but was committed at {}",
                 run.format_attempt(),
                 format_instant(last),
                 format_instant(*at)
@@ -189,7 +189,7 @@ fn compare_rows(
     for run in rows {
         let Some(first) = run.scheduled_for else {
             check.add_violation(format!(
-                "{} of {} has no instant",
+                "{} of {} has no scheduled instant",
                 run.format_attempt(),
                 trigger.id
             ));
@@ -201,7 +201,7 @@ fn compare_rows(
             || first < trigger.created_at - CREATION_TOLERANCE_MICROS
         {
             check.add_violation(format!(
-                "{} is at {}, when {} was not due",
+                "{} is for {}, when {} was not due",
                 run.format_attempt(),
                 format_instant(first),
                 trigger.id
@@ -346,14 +346,14 @@ mod tests {
             history.events[0].committed_at = Some(6 * MICROS_PER_SECOND)
         });
         assert!(
-            found.contains("at 1970-01-01T00:00:12Z, and was there at 1970-01-01T00:00:06Z"),
+            found.contains("for 1970-01-01T00:00:12Z, but was committed at 1970-01-01T00:00:06Z"),
             "{found}"
         );
         // A stretch is over when its last instant was.
         let found = violations_after(|history| {
             history.automation_events[0].committed_at = Some(10 * MICROS_PER_SECOND);
         });
-        assert!(found.contains("at 1970-01-01T00:00:16Z"), "{found}");
+        assert!(found.contains("for 1970-01-01T00:00:16Z"), "{found}");
     }
 
     #[test]
@@ -366,7 +366,7 @@ mod tests {
     fn occurrence_check_reports_duplicate_attempt() {
         let found =
             violations_after(|history| history.runs[3].input = history.runs[0].input.clone());
-        assert!(found.contains("are one attempt"), "{found}");
+        assert!(found.contains("are the same attempt"), "{found}");
     }
 
     #[test]

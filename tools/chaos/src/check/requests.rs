@@ -13,54 +13,58 @@ use super::{
 /// and ends.
 pub(super) fn check(history: &History) -> Check {
     let mut check = Check::new(
-        "words",
-        "what was acknowledged is there once, and has an end",
+        "requests",
+        "each confirmed request has exactly one run, and the run ends",
     );
     // The first attempts of people's messages by their text, which is unique for each request.
-    let mut said: HashMap<&str, Vec<&Run>> = HashMap::new();
+    let mut inputs_by_text: HashMap<&str, Vec<&Run>> = HashMap::new();
     for run in history.runs.iter().filter(|run| run.attempt == 1) {
         if run.origin == "person" {
-            said.entry(&run.content).or_default().push(run);
+            inputs_by_text.entry(&run.content).or_default().push(run);
         }
     }
     let runs = history.runs_by_id();
-    let (mut promised, mut fires) = (0, 0);
-    for asked in &history.requests {
-        let about = if asked.text.is_empty() {
-            &asked.path
+    let (mut messages, mut fires) = (0, 0);
+    for request in &history.requests {
+        let about = if request.text.is_empty() {
+            &request.path
         } else {
-            &asked.text
+            &request.text
         };
-        if let Some(refused) = &asked.refusal {
-            check.add_violation(format!("{about}: it was refused: {refused}"));
+        if let Some(refusal) = &request.refusal {
+            check.add_violation(format!("{about}: a server refused it: {refusal}"));
         }
-        let inputs = said.get(asked.text.as_str()).map_or(&[][..], Vec::as_slice);
+        let inputs = inputs_by_text
+            .get(request.text.as_str())
+            .map_or(&[][..], Vec::as_slice);
         if inputs.len() > 1 {
-            check.add_violation(format!("{about}: it is there {} times", inputs.len()));
+            check.add_violation(format!("{about}: it has {} runs", inputs.len()));
         }
-        let Some(id) = &asked.run else {
+        let Some(id) = &request.run else {
             continue;
         };
         let Some(run) = runs.get(id.as_str()) else {
-            check.add_violation(format!("{about}: {id} was promised, and is not there"));
+            check.add_violation(format!("{about}: {id} was confirmed, but does not exist"));
             continue;
         };
-        if asked.text.is_empty() {
+        if request.text.is_empty() {
             fires += 1;
         } else {
-            promised += 1;
+            messages += 1;
             if inputs.first().is_none_or(|input| input.id != *id) {
-                check.add_violation(format!("{about}: {id} was promised, and is another one"));
+                check.add_violation(format!(
+                    "{about}: {id} was confirmed, but belongs to another message"
+                ));
             }
         }
         let attempts = history.runs.iter().filter(|other| other.input == run.input);
         let last = attempts.max_by_key(|other| other.attempt);
         if !last.is_some_and(Run::has_ended) {
-            check.add_violation(format!("{about}: {id} has no end"));
+            check.add_violation(format!("{about}: {id} has not ended"));
         }
     }
-    check.record_inspected("words acknowledged", promised);
-    check.record_inspected("fires acknowledged", fires);
+    check.record_inspected("confirmed messages", messages);
+    check.record_inspected("confirmed fire requests", fires);
     check
 }
 
@@ -78,8 +82,8 @@ mod tests {
             status: "succeeded".into(),
             ..Run::default()
         };
-        let asked = |words: &str, run: &str| PersonRequest {
-            text: words.into(),
+        let request = |text: &str, run: &str| PersonRequest {
+            text: text.into(),
             run: Some(run.into()),
             ..PersonRequest::default()
         };
@@ -88,7 +92,7 @@ mod tests {
                 run("run_1", "person", "hello"),
                 run("run_2", "occurrence", "x"),
             ],
-            requests: vec![asked("hello", "run_1"), asked("", "run_2")],
+            requests: vec![request("hello", "run_1"), request("", "run_2")],
             ..History::default()
         }
     }
@@ -108,7 +112,7 @@ mod tests {
     fn request_check_reports_lost_or_duplicate_message() {
         let found = violations_after(|history| drop(history.runs.remove(0)));
         assert!(
-            found.contains("run_1 was promised, and is not there"),
+            found.contains("run_1 was confirmed, but does not exist"),
             "{found}"
         );
         let found = violations_after(|history| {
@@ -116,18 +120,18 @@ mod tests {
             (again.id, again.input) = ("run_3".into(), "run_3".into());
             history.runs.push(again);
         });
-        assert!(found.contains("hello: it is there 2 times"), "{found}");
+        assert!(found.contains("hello: it has 2 runs"), "{found}");
         let found = violations_after(|history| history.requests[0].run = Some("run_2".into()));
-        assert!(found.contains("is another one"), "{found}");
+        assert!(found.contains("belongs to another message"), "{found}");
     }
 
     #[test]
     fn request_check_reports_open_run_and_refusal() {
         for run in 0..2 {
             let found = violations_after(|history| history.runs[run].status = "queued".into());
-            assert!(found.contains("has no end"), "{found}");
+            assert!(found.contains("has not ended"), "{found}");
         }
         let found = violations_after(|history| history.requests[1].refusal = Some("409".into()));
-        assert!(found.contains("it was refused: 409"), "{found}");
+        assert!(found.contains("a server refused it: 409"), "{found}");
     }
 }

@@ -11,12 +11,15 @@ use super::{
 /// a session, such as a skipped occurrence, the log of the automation has the event. A run that was started also has
 /// a visible message: an answer or a notice.
 pub(super) fn check_run_ends(history: &History) -> Check {
-    let mut check = Check::new("I3", "every run is over, and where it belongs shows it");
-    let mut told: HashMap<&str, Vec<(&str, &str)>> = HashMap::new();
+    let mut check = Check::new(
+        "I3",
+        "every run has ended once, and the log of its session shows the end",
+    );
+    let mut statuses: HashMap<&str, Vec<(&str, &str)>> = HashMap::new();
     for event in all_events(history).filter(|event| event.kind == "run") {
         if let Some(status) = event.body["status"].as_str() {
-            let told = told.entry(&event.reference).or_default();
-            told.push((event.log.as_str(), status));
+            let of_run = statuses.entry(&event.reference).or_default();
+            of_run.push((event.log.as_str(), status));
         }
     }
     let visible: HashSet<&str> = history
@@ -31,11 +34,11 @@ pub(super) fn check_run_ends(history: &History) -> Check {
     let mut started = 0;
     for run in &history.runs {
         if !run.has_ended() {
-            check.add_violation(format!("{} is not over", run.format_attempt()));
+            check.add_violation(format!("{} has not ended", run.format_attempt()));
             continue;
         }
         // There must be one end in all logs together, and it must be in the right log with the status of the row.
-        let ends = told.get(run.id.as_str()).map_or(&[][..], Vec::as_slice);
+        let ends = statuses.get(run.id.as_str()).map_or(&[][..], Vec::as_slice);
         let ends: Vec<_> = ends
             .iter()
             .filter(|(_, end)| is_final_status(end))
@@ -44,20 +47,23 @@ pub(super) fn check_run_ends(history: &History) -> Check {
         let home = home.map_or("nowhere", String::as_str);
         if ends != [&(home, run.status.as_str())] {
             check.add_violation(format!(
-                "{}: the log tells these ends: {ends:?}",
+                "{}: the logs have these ends: {ends:?}",
                 run.format_attempt()
             ));
         }
         if run.started_at.is_some() {
             started += 1;
             if !visible.contains(run.id.as_str()) {
-                check.add_violation(format!("{}: nothing visible ends it", run.format_attempt()));
+                check.add_violation(format!(
+                    "{}: no answer or notice shows its end",
+                    run.format_attempt()
+                ));
             }
         }
     }
     check_retries(&mut check, history);
     check.record_inspected("runs", history.runs.len());
-    check.record_inspected("turns that began", started);
+    check.record_inspected("started runs", started);
     check
 }
 
@@ -77,10 +83,10 @@ fn check_retries(check: &mut Check, history: &History) {
         let policies = policies_of(history, run);
         let may_fail = policies["on_crash"] == "fail";
         // An attempt that a stopping server requeued is no failure: a retry must follow it at any number of failures.
-        let handed_back = run.reason.as_deref() == Some("handed_back");
-        if !may_fail && (handed_back || run.failures + 1 < max_attempts(policies)) {
+        let requeued = run.reason.as_deref() == Some("handed_back");
+        if !may_fail && (requeued || run.failures + 1 < max_attempts(policies)) {
             check.add_violation(format!(
-                "{}: it was lost, and not tried again",
+                "{}: it was lost and has no retry",
                 run.format_attempt()
             ));
         }
@@ -91,7 +97,12 @@ fn check_retries(check: &mut Check, history: &History) {
 pub(super) fn policies_of<'a>(history: &'a History, run: &Run) -> &'a serde_json::Value {
     static NO_POLICIES: serde_json::Value = serde_json::Value::Null;
     let automation = run.automation.as_ref();
-    let found = automation.and_then(|id| history.automations.iter().find(|one| one.id == *id));
+    let found = automation.and_then(|id| {
+        history
+            .automations
+            .iter()
+            .find(|automation| automation.id == *id)
+    });
     found.map_or(&NO_POLICIES, |automation| &automation.policies)
 }
 
@@ -121,10 +132,7 @@ fn is_final_status(status: &str) -> bool {
 /// Checks I4: after the event with the end of an attempt, no event of a session's log belongs to that attempt. This
 /// covers messages too, because each message has an event.
 pub(super) fn check_fencing(history: &History) -> Check {
-    let mut check = Check::new(
-        "I4",
-        "an attempt that was given up changes nothing any more",
-    );
+    let mut check = Check::new("I4", "an attempt that has ended writes nothing more");
     let of_message: HashMap<&str, &str> = history
         .messages
         .iter()
@@ -133,7 +141,7 @@ pub(super) fn check_fencing(history: &History) -> Check {
     // The end of each run so far. The events are ordered by session and sequence number, and all events of a run are
     // in one session, so each event after the end is a late write.
     let mut over: HashMap<&str, &str> = HashMap::new();
-    let (mut stalled, mut looked) = (0, 0);
+    let (mut stalled, mut inspected) = (0, 0);
     for event in &history.events {
         let run = match event.kind.as_str() {
             "run" => event.reference.as_str(),
@@ -143,10 +151,10 @@ pub(super) fn check_fencing(history: &History) -> Check {
             },
             _ => continue,
         };
-        looked += 1;
+        inspected += 1;
         if let Some(end) = over.get(run) {
             check.add_violation(format!(
-                "{run} was {end}, and then came {} {} as {} of {}",
+                "{run} was {end}, but then wrote {} {} as event {} of {}",
                 event.kind, event.body, event.seq, event.log
             ));
         }
@@ -158,8 +166,8 @@ pub(super) fn check_fencing(history: &History) -> Check {
             stalled += usize::from(status == "stalled");
         }
     }
-    check.record_inspected("events of runs", looked);
-    check.record_inspected("attempts that were given up", stalled);
+    check.record_inspected("events of runs", inspected);
+    check.record_inspected("stalled attempts", stalled);
     check
 }
 
@@ -246,7 +254,7 @@ mod tests {
             history.runs[1].status = "running".into()
         });
         assert!(
-            found.contains("run_2 (running, attempt 2) is not over"),
+            found.contains("run_2 (running, attempt 2) has not ended"),
             "{found}"
         );
     }
@@ -254,23 +262,29 @@ mod tests {
     #[test]
     fn run_end_check_reports_missing_answer_or_notice() {
         let found = violations_after(check_run_ends, |history| drop(history.messages.pop()));
-        assert!(found.contains("nothing visible ends it"), "{found}");
+        assert!(
+            found.contains("no answer or notice shows its end"),
+            "{found}"
+        );
         // A thought is no answer.
         let found = violations_after(check_run_ends, |history| {
             history.messages[1].kind = "thought".into();
         });
-        assert!(found.contains("nothing visible ends it"), "{found}");
+        assert!(
+            found.contains("no answer or notice shows its end"),
+            "{found}"
+        );
     }
 
     #[test]
     fn run_end_check_reports_missing_or_duplicate_end_event() {
         let found = violations_after(check_run_ends, |history| drop(history.events.pop()));
-        assert!(found.contains("the log tells these ends: []"), "{found}");
+        assert!(found.contains("the logs have these ends: []"), "{found}");
         let found = violations_after(check_run_ends, |history| {
             let again = event(7, "run", "run_2", Some("failed"));
             history.events.push(again);
         });
-        assert!(found.contains("the log tells these ends"), "{found}");
+        assert!(found.contains("the logs have these ends"), "{found}");
     }
 
     #[test]
@@ -278,7 +292,7 @@ mod tests {
         let found = violations_after(check_run_ends, |history| {
             history.events[5].log = "other".into()
         });
-        assert!(found.contains("the log tells these ends"), "{found}");
+        assert!(found.contains("the logs have these ends"), "{found}");
     }
 
     #[test]
@@ -287,14 +301,14 @@ mod tests {
             history.runs.pop();
             history.events.truncate(3);
         });
-        assert!(found.contains("not tried again"), "{found}");
-        // Nobody's failure: it uses up no attempt.
+        assert!(found.contains("has no retry"), "{found}");
+        // A requeued attempt is no failure, so a retry must follow even after the last allowed failure.
         let found = violations_after(check_run_ends, |history| {
             history.runs.pop();
             history.runs[0].failures = 9;
             history.runs[0].reason = Some("handed_back".into());
         });
-        assert!(found.contains("not tried again"), "{found}");
+        assert!(found.contains("has no retry"), "{found}");
     }
 
     #[test]
@@ -305,14 +319,14 @@ mod tests {
                 .push(event(7, "run", "run_1", Some("succeeded")));
         });
         assert!(
-            found.contains("run_1 was stalled, and then came run"),
+            found.contains("run_1 was stalled, but then wrote run"),
             "{found}"
         );
         let found = violations_after(check_fencing, |history| {
             history.events.push(event(7, "message", "msg_1", None));
         });
         assert!(
-            found.contains("run_1 was stalled, and then came message"),
+            found.contains("run_1 was stalled, but then wrote message"),
             "{found}"
         );
     }

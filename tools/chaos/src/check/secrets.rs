@@ -4,9 +4,12 @@ use super::{super::history::History, verdict::Check};
 
 /// Checks I8 from the leaks that the search after the test has found.
 pub(super) fn check(history: &History) -> Check {
-    let mut check = Check::new("I8", "no secret is in logs, database, prompts or events");
+    let mut check = Check::new(
+        "I8",
+        "no secret appears in logs, database rows, prompts or events",
+    );
     check.violations.clone_from(&history.leaks);
-    check.record_inspected("places and secrets searched", history.secret_searches);
+    check.record_inspected("searches for a secret", history.secret_searches);
     check
 }
 
@@ -16,7 +19,7 @@ pub(crate) fn find_secrets(place: &str, content: &str, secrets: &[(&str, &str)])
     let found = secrets.iter().filter_map(|(name, secret)| {
         let at = content.find(secret)?;
         let line = content[..at].lines().count();
-        Some(format!("{name} is in {place}, about line {line}"))
+        Some(format!("{name} is in {place}, near line {line}"))
     });
     found.collect()
 }
@@ -29,7 +32,7 @@ mod tests {
     fn secret_search_reports_name_and_line() {
         let secrets = [("the canary", "tweet"), ("a token", "mat_1")];
         let found = find_secrets("a log", "one\ntwo mat_1 three\n", &secrets);
-        assert_eq!(found, ["a token is in a log, about line 2"]);
+        assert_eq!(found, ["a token is in a log, near line 2"]);
         let mut history = History {
             secret_searches: 2,
             ..History::default()

@@ -5,16 +5,19 @@ use super::{super::history::History, verdict::Check};
 
 /// Checks I9: both responses of each probe are 404 and equal except for the requested ID.
 pub(super) fn check(history: &History) -> Check {
-    let mut check = Check::new("I9", "another tenant's ids are like ids of nothing");
+    let mut check = Check::new(
+        "I9",
+        "objects of another tenant respond like objects that do not exist",
+    );
     for probe in &history.probes {
         if probe.existing.0 != 404 || probe.existing != probe.missing {
             check.add_violation(format!(
-                "{}: {} {} unlike {} {}",
+                "{}: {} {} instead of {} {}",
                 probe.path, probe.existing.0, probe.existing.1, probe.missing.0, probe.missing.1
             ));
         }
     }
-    check.record_inspected("questions of strangers", history.probes.len());
+    check.record_inspected("probes of strangers", history.probes.len());
     check
 }
 

@@ -12,7 +12,10 @@ use super::{
 
 /// Checks I5 for all sessions and all recordings.
 pub(super) fn check(history: &History) -> Check {
-    let mut check = Check::new("I5", "readers saw each event of a log once, in order");
+    let mut check = Check::new(
+        "I5",
+        "each reader received each event of a log once, in order",
+    );
     // 1. The log of each session has the numbers from 1 to the session's last one.
     let mut logs: HashMap<&str, Vec<&Event>> = HashMap::new();
     for event in &history.events {
@@ -23,7 +26,7 @@ pub(super) fn check(history: &History) -> Check {
         let numbers = log.iter().map(|event| event.seq);
         if !numbers.eq(1..=session.last_seq) {
             check.add_violation(format!(
-                "the log of {} has {} events and should end at {}",
+                "the log of {} has {} events, but its last number is {}",
                 session.id,
                 log.len(),
                 session.last_seq
@@ -46,7 +49,7 @@ pub(super) fn check(history: &History) -> Check {
                 && (seen.reference == event.reference || event.kind == "approval");
             if !same {
                 check.add_violation(format!(
-                    "{} saw {} {} {} where the table has {} {} {}",
+                    "{} received {} {} {} instead of {} {} {}",
                     who(),
                     seen.seq,
                     seen.kind,
@@ -60,7 +63,7 @@ pub(super) fn check(history: &History) -> Check {
         }
         if recording.received.len() != log.len() {
             check.add_violation(format!(
-                "{} saw {} events of {}, the last of them {} ({} connections, {} refused)",
+                "{} received {} of {} events, the last with number {} ({} connections, {} failed)",
                 who(),
                 recording.received.len(),
                 log.len(),

@@ -1,5 +1,5 @@
 //! I2: turns of one conversation do not overlap. I6: a run succeeds only if its agent ended the turn. Both checks use
-//! the ledgers, in which the agents record their own actions.
+//! the prompt logs, in which the agents record their own actions.
 
 use std::collections::{HashMap, HashSet};
 
@@ -11,7 +11,7 @@ use super::{
 /// Checks I2: turns of one conversation do not overlap.
 ///
 /// A conversation is a seat, according to the database, and also an agent's own session. A turn ends with its answer.
-/// A turn without an answer ends with the last ledger entry of its process: another process may begin the next turn
+/// A turn without an answer ends with the last log entry of its process: another process may begin the next turn
 /// then, but the first process must write no further entry.
 pub(super) fn check_overlap(history: &History) -> Check {
     let mut check = Check::new("I2", "turns of one conversation do not overlap");
@@ -28,16 +28,19 @@ pub(super) fn check_overlap(history: &History) -> Check {
         if noted.kind == PromptLogKind::Overlapped {
             let (pid, session) = (noted.pid, noted.session.as_deref().unwrap_or("none"));
             check.add_violation(format!(
-                "process {pid} was not alone in its session {session}"
+                "process {pid} shared its session {session} with another process"
             ));
         }
-        let known = noted
+        let is_known = noted
             .run
             .as_deref()
             .is_some_and(|run| runs.contains_key(run));
-        if noted.kind == PromptLogKind::Prompted && !known {
+        if noted.kind == PromptLogKind::Prompted && !is_known {
             let run = noted.run.as_deref().unwrap_or("no run");
-            check.add_violation(format!("process {} had a prompt for {run}", noted.pid));
+            check.add_violation(format!(
+                "process {} received a prompt for the unknown run {run}",
+                noted.pid
+            ));
         }
     }
     check.record_inspected("turns of seats", by_seat);
@@ -45,7 +48,7 @@ pub(super) fn check_overlap(history: &History) -> Check {
     check
 }
 
-/// Checks the ledger entries of each conversation in their order. Returns the number of turns.
+/// Checks the log entries of each conversation in their order. Returns the number of turns.
 fn check_conversations(
     check: &mut Check,
     history: &History,
@@ -64,7 +67,7 @@ fn check_conversations(
         if dead.get(&of).is_some_and(|dead| dead.contains(&who)) {
             let run = who.1.unwrap_or("no run");
             check.add_violation(format!(
-                "{of}: process {} of {run} went on after another turn had begun",
+                "{of}: process {} of {run} wrote an entry after another turn had begun",
                 who.0
             ));
         }
@@ -73,7 +76,10 @@ fn check_conversations(
                 turns += 1;
                 if let Some(before) = prompted.insert(of.clone(), who) {
                     if before == who {
-                        check.add_violation(format!("{of}: {} was prompted within a turn", who.0));
+                        check.add_violation(format!(
+                            "{of}: process {} received a prompt during its turn",
+                            who.0
+                        ));
                     }
                     dead.entry(of).or_default().insert(before);
                 }
@@ -89,7 +95,7 @@ fn check_conversations(
 
 /// Checks I6: the agent of each succeeded run has ended its turn, and no input has succeeded twice.
 pub(super) fn check_success(history: &History) -> Check {
-    let mut check = Check::new("I6", "what has succeeded was ended by its agent");
+    let mut check = Check::new("I6", "a run succeeds only if its agent ended the turn");
     let ended: HashSet<&str> = history
         .prompt_log
         .iter()
@@ -102,7 +108,10 @@ pub(super) fn check_success(history: &History) -> Check {
     for run in succeeded {
         count += 1;
         if !ended.contains(run.id.as_str()) {
-            check.add_violation(format!("{}: no agent ended its turn", run.format_attempt()));
+            check.add_violation(format!(
+                "{}: its agent did not end the turn",
+                run.format_attempt()
+            ));
         }
         if !inputs.insert(&run.input) {
             check.add_violation(format!(
@@ -111,7 +120,7 @@ pub(super) fn check_success(history: &History) -> Check {
             ));
         }
     }
-    check.record_inspected("runs that succeeded", count);
+    check.record_inspected("succeeded runs", count);
     check
 }
 
@@ -172,7 +181,10 @@ mod tests {
         let mut spoiled = valid_log();
         spoiled.insert(3, log_entry(1, end_turn()));
         let found = check_overlap(&history(spoiled)).violations.join("\n");
-        assert!(found.contains("process 1 of run_1 went on"), "{found}");
+        assert!(
+            found.contains("process 1 of run_1 wrote an entry"),
+            "{found}"
+        );
     }
 
     #[test]
@@ -193,9 +205,14 @@ mod tests {
             log_entry(2, PromptLogKind::Overlapped),
         ];
         let found = check_overlap(&history(crowded)).violations.join("\n");
-        assert!(found.contains("process 2 was not alone"), "{found}");
+        assert!(found.contains("process 2 shared its session"), "{found}");
         let found = check_overlap(&history(vec![log_entry(7, PromptLogKind::Prompted)])).violations;
-        assert!(found.join("\n").contains("a prompt for run_7"), "{found:?}");
+        assert!(
+            found
+                .join("\n")
+                .contains("a prompt for the unknown run run_7"),
+            "{found:?}"
+        );
     }
 
     #[test]
@@ -204,7 +221,7 @@ mod tests {
         claimed.pop();
         let found = check_success(&history(claimed)).violations.join("\n");
         assert!(
-            found.contains("run_2 (succeeded, attempt 0): no agent"),
+            found.contains("run_2 (succeeded, attempt 0): its agent did not"),
             "{found}"
         );
         let refused = vec![log_entry(2, PromptLogKind::Finished("refusal".into()))];

@@ -7,7 +7,7 @@ const MAX_PRINTED_VIOLATIONS: usize = 12;
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Check {
     pub(crate) name: &'static str,
-    /// The invariant in words.
+    /// The invariant as a sentence.
     pub(crate) invariant: &'static str,
     /// The number of inspected items of each kind.
     pub(crate) inspected: Vec<(&'static str, usize)>,
@@ -17,22 +17,22 @@ pub(crate) struct Check {
 
 impl Check {
     /// Creates a result without counts and violations.
-    pub(super) fn new(name: &'static str, says: &'static str) -> Self {
+    pub(super) fn new(name: &'static str, invariant: &'static str) -> Self {
         Self {
             name,
-            invariant: says,
+            invariant,
             ..Self::default()
         }
     }
 
     /// Records the number of inspected items of a kind.
-    pub(super) fn record_inspected(&mut self, what: &'static str, count: usize) {
-        self.inspected.push((what, count));
+    pub(super) fn record_inspected(&mut self, kind: &'static str, count: usize) {
+        self.inspected.push((kind, count));
     }
 
     /// Records a violation.
-    pub(super) fn add_violation(&mut self, how: String) {
-        self.violations.push(how);
+    pub(super) fn add_violation(&mut self, violation: String) {
+        self.violations.push(violation);
     }
 
     /// `true` if there is no violation and the check inspected at least one item of each kind.
@@ -42,26 +42,26 @@ impl Check {
 
     /// Returns a kind of which the check inspected no item. Returns `None` if there is no such kind.
     fn uninspected_kind(&self) -> Option<&'static str> {
-        let nothing = self.inspected.iter().find(|(_, count)| *count == 0);
-        nothing.map(|(what, _)| *what)
+        let missing = self.inspected.iter().find(|(_, count)| *count == 0);
+        missing.map(|(kind, _)| *kind)
     }
 
     /// Prints the result with its counts and its first violations.
     pub(crate) fn print(&self) {
-        let looked: Vec<_> = self
+        let counts: Vec<_> = self
             .inspected
             .iter()
-            .map(|(what, count)| format!("{count} {what}"))
+            .map(|(kind, count)| format!("{count} {kind}"))
             .collect();
         let verdict = if self.holds() { "holds " } else { "BROKEN" };
         println!(
-            "  {verdict} {:5} {} ({})",
+            "  {verdict} {:8} {} ({})",
             self.name,
             self.invariant,
-            looked.join(", ")
+            counts.join(", ")
         );
-        if let Some(nothing) = self.uninspected_kind() {
-            println!("           nothing was looked at: {nothing}");
+        if let Some(kind) = self.uninspected_kind() {
+            println!("           the check inspected no {kind}");
         }
         for violation in self.violations.iter().take(MAX_PRINTED_VIOLATIONS) {
             println!("           {violation}");

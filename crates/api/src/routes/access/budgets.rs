@@ -19,8 +19,8 @@ use crate::{
     get,
     path = "/tenants/{tenant}/usage",
     tag = "access",
-    params(("tenant" = String, Path, description = "Its id or its name")),
-    responses((status = OK, description = "What it has used", body = BudgetUsage)),
+    params(("tenant" = String, Path, description = "The ID or the name of the tenant")),
+    responses((status = OK, description = "The budget and the usage", body = BudgetUsage)),
     security(("token" = ["tenants:read"]), ("browser" = []))
 )]
 pub(super) async fn show_tenant_usage(
@@ -43,15 +43,15 @@ pub(super) async fn show_tenant_usage(
     path = "/tenants/{tenant}/budget",
     tag = "access",
     params(
-        ("tenant" = String, Path, description = "Its id or its name"),
-        ("If-Match" = Option<String>, Header, description = "The ETag of what was seen")
+        ("tenant" = String, Path, description = "The ID or the name of the tenant"),
+        ("If-Match" = Option<String>, Header, description = "The `ETag` of the version that the client read")
     ),
     request_body = BudgetRequest,
     responses((
         status = OK,
         description = "The tenant",
         body = Tenant,
-        headers(("ETag" = String, description = "What of it can be edited"))
+        headers(("ETag" = String, description = "The entity tag of the editable part"))
     )),
     security(("token" = ["tenants:write"]), ("browser" = []))
 )]
@@ -66,7 +66,7 @@ pub(super) async fn set_tenant_budget(
     let tenant = service.tenant(all, &tenant).await?;
     if !all {
         return Err(ApiError::forbidden(
-            "failed to set the budget of a tenant: only admins of the install's own tenant may",
+            "only admins of the install's own tenant may set the budget of a tenant",
         ));
     }
     seen.check("the budget", &BudgetRequest::from(tenant.budget.clone()))?;

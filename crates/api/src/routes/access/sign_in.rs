@@ -40,17 +40,17 @@ use crate::{
 )]
 pub(super) async fn create_sign_in_link(
     caller: Caller,
-    once: IdempotencyKey,
+    idempotency_key: IdempotencyKey,
 ) -> Result<Response, ApiError> {
     let service = caller.api.service(caller.tenant);
     let token = caller.token.as_ref().map(|token| token.id);
     // The path contains the code of the link, so that the recorded response must not keep it.
-    let made = once.create_redacting(&caller, &[], "path", async |id| {
+    let created = idempotency_key.create_redacting(&caller, &[], "path", async |id| {
         let id = id.map(TokenId::from_uuid);
         let link = service.create_sign_in_link(token, id).await?;
         Ok((StatusCode::CREATED, link))
     });
-    made.await
+    created.await
 }
 
 /// Sign a browser in
@@ -79,12 +79,13 @@ pub(super) async fn sign_in(
         api.shared.sign_in_limiter.check_attempt(from)?;
         request_guard::require_same_origin(&headers)?;
     }
-    let worthless = || unauthenticated("the link has expired, or was used before");
-    let code = LinkSecret::parse(&request.value.code).map_err(|_| worthless())?;
+    let invalid_link =
+        || unauthenticated("the sign-in link is invalid, has expired or was used before");
+    let code = LinkSecret::parse(&request.value.code).map_err(|_| invalid_link())?;
     let secret = TokenSecret::generate(&*api.shared.entropy);
     let service = api.service(api.shared.tenant);
     let signed_in = service.use_sign_in_link(&code, &secret).await?;
-    let seconds = signed_in.ok_or_else(worthless)?;
+    let seconds = signed_in.ok_or_else(invalid_link)?;
     let cookie = cookie::set_header(&secret, seconds, api.shared.by_tls);
     Ok(no_content_with_cookie(cookie))
 }
@@ -97,7 +98,7 @@ pub(super) async fn sign_in(
     delete,
     path = "/sign-in",
     tag = "access",
-    responses((status = NO_CONTENT, description = "The cookie is gone")),
+    responses((status = NO_CONTENT, description = "The cookie is removed")),
     security(("token" = []), ("browser" = []))
 )]
 pub(super) async fn sign_out(caller: Caller) -> Result<Response, ApiError> {

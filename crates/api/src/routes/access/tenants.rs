@@ -61,12 +61,12 @@ pub(super) async fn list_tenants(
     get,
     path = "/tenants/{tenant}",
     tag = "access",
-    params(("tenant" = String, Path, description = "Its id or its name")),
+    params(("tenant" = String, Path, description = "The ID or the name of the tenant")),
     responses((
         status = OK,
         description = "The tenant",
         body = Tenant,
-        headers(("ETag" = String, description = "Its budget, which is what can be edited"))
+        headers(("ETag" = String, description = "The entity tag of the budget, the editable part"))
     )),
     security(("token" = ["tenants:read"]), ("browser" = []))
 )]
@@ -95,21 +95,21 @@ pub(super) async fn show_tenant(
 )]
 pub(super) async fn create_tenant(
     caller: Caller,
-    once: IdempotencyKey,
+    idempotency_key: IdempotencyKey,
     request: Json<TenantRequest>,
 ) -> Result<Response, ApiError> {
     let service = caller.authorize(Permission::TenantsWrite)?;
     if !caller.is_in_install_tenant() {
         return Err(ApiError::forbidden(
-            "failed to make a tenant: only admins of the install's own tenant may",
+            "only admins of the install's own tenant may create a tenant",
         ));
     }
-    let made = once.create(&caller, &request, async |id| {
+    let created = idempotency_key.create(&caller, &request, async |id| {
         let id = id.map(TenantId::from_uuid);
         let created = service
             .create_tenant(&request.value.name, id, &caller.api.shared.demo_command)
             .await?;
         Ok((StatusCode::CREATED, created))
     });
-    made.await
+    created.await
 }

@@ -57,7 +57,7 @@ pub(super) async fn list_tokens(
     get,
     path = "/tokens/{token}",
     tag = "access",
-    params(("token" = String, Path, description = "Its id or the beginning of that")),
+    params(("token" = String, Path, description = "The ID of the token or the beginning of its ID")),
     responses((status = OK, description = "The token, without its secret", body = Token)),
     security(("token" = ["tokens:read"]), ("browser" = []))
 )]
@@ -84,17 +84,17 @@ pub(super) async fn show_token(
 )]
 pub(super) async fn create_token(
     caller: Caller,
-    once: IdempotencyKey,
+    idempotency_key: IdempotencyKey,
     request: Json<TokenRequest>,
 ) -> Result<Response, ApiError> {
     let service = caller.authorize(Permission::TokensWrite)?;
-    let made = once.create(&caller, &request, async |id| {
+    let created = idempotency_key.create(&caller, &request, async |id| {
         let id = id.map(TokenId::from_uuid);
         let permitted = caller.permissions();
         let token = service.create_token(&request.value, &permitted, id).await?;
         Ok((StatusCode::CREATED, token))
     });
-    made.await
+    created.await
 }
 
 /// Revoke a token
@@ -104,7 +104,7 @@ pub(super) async fn create_token(
     delete,
     path = "/tokens/{token}",
     tag = "access",
-    params(("token" = String, Path, description = "Its id or the beginning of that")),
+    params(("token" = String, Path, description = "The ID of the token or the beginning of its ID")),
     responses((status = OK, description = "The token", body = Token)),
     security(("token" = ["tokens:write"]), ("browser" = []))
 )]

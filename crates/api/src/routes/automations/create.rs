@@ -24,16 +24,16 @@ use crate::{caller::Caller, extract::Json, idempotency::IdempotencyKey, problem:
 )]
 pub(super) async fn create_automation(
     caller: Caller,
-    once: IdempotencyKey,
+    idempotency_key: IdempotencyKey,
     request: Json<AutomationRequest>,
 ) -> Result<Response, ApiError> {
     let service = caller.authorize(Permission::AutomationsWrite)?;
     authorize_precheck(&caller, None, &request.value)?;
-    let made = once.create(&caller, &request, async |id| {
+    let created = idempotency_key.create(&caller, &request, async |id| {
         let id = id.map(AutomationId::from_uuid);
         let view = service.create_automation(&request.value, id).await?;
         caller.wake_loops();
         Ok((StatusCode::CREATED, view))
     });
-    made.await
+    created.await
 }

@@ -33,7 +33,7 @@ pub(super) struct DeleteAutomationParams {
     path = "/automations/{automation}",
     tag = "automations",
     params(("automation" = String, Path, description = AUTOMATION_PARAM_DESCRIPTION), DeleteAutomationParams),
-    responses((status = OK, description = "It is gone", body = AutomationDeleted)),
+    responses((status = OK, description = "The result of the deletion", body = AutomationDeleted)),
     security(("token" = ["automations:write"]), ("browser" = []))
 )]
 pub(super) async fn delete_automation(

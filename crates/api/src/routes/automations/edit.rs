@@ -42,7 +42,7 @@ pub(super) struct EditAutomationParams {
     tag = "automations",
     params(
         ("automation" = String, Path, description = AUTOMATION_PARAM_DESCRIPTION),
-        ("If-Match" = Option<String>, Header, description = "The ETag of what was seen"),
+        ("If-Match" = Option<String>, Header, description = "The `ETag` of the version that the client read"),
         EditAutomationParams
     ),
     request_body = AutomationRequest,
@@ -50,7 +50,7 @@ pub(super) struct EditAutomationParams {
         status = OK,
         description = "The automation",
         body = AutomationView,
-        headers(("ETag" = String, description = "What of it can be edited"))
+        headers(("ETag" = String, description = "The entity tag of the editable part"))
     )),
     security(("token" = ["automations:write"]), ("browser" = []))
 )]
@@ -80,7 +80,7 @@ pub(super) async fn replace_automation(
     tag = "automations",
     params(
         ("automation" = String, Path, description = AUTOMATION_PARAM_DESCRIPTION),
-        ("If-Match" = Option<String>, Header, description = "The ETag of what was seen"),
+        ("If-Match" = Option<String>, Header, description = "The `ETag` of the version that the client read"),
         EditAutomationParams
     ),
     request_body = AutomationPatch,
@@ -88,7 +88,7 @@ pub(super) async fn replace_automation(
         status = OK,
         description = "The automation",
         body = AutomationView,
-        headers(("ETag" = String, description = "What of it can be edited"))
+        headers(("ETag" = String, description = "The entity tag of the editable part"))
     )),
     security(("token" = ["automations:write"]), ("browser" = []))
 )]

@@ -24,10 +24,10 @@ use crate::{caller::Caller, extract::Path, idempotency::IdempotencyKey, problem:
 pub(super) async fn fire_automation(
     caller: Caller,
     Path([automation]): Path<1>,
-    once: IdempotencyKey,
+    idempotency_key: IdempotencyKey,
 ) -> Result<Response, ApiError> {
     let service = caller.authorize(Permission::AutomationsWrite)?;
-    let fired = once.create_with_body(&caller, &[], async |input| {
+    let fired = idempotency_key.create_with_body(&caller, &[], async |input| {
         let input = input.map(InputId::from_uuid);
         let run = service.fire(&automation, input).await?;
         caller.wake_loops();

@@ -1,4 +1,5 @@
-//! How a path names an automation.
+//! The path parameter that names an automation.
 
-/// What a path parameter that names an automation takes.
-pub(super) const AUTOMATION_PARAM_DESCRIPTION: &str = "Its name, its id or the beginning of that";
+/// The description of the path parameter.
+pub(super) const AUTOMATION_PARAM_DESCRIPTION: &str =
+    "The name of the automation, its ID, or the beginning of its ID";

@@ -1,4 +1,4 @@
-//! Who may say which precheck an automation has.
+//! The permission to set the precheck of an automation.
 
 use api_types::{AutomationRequest, SessionTarget};
 use model::access::Permission;
@@ -22,14 +22,14 @@ pub(super) fn authorize_precheck(
     to: &AutomationRequest,
 ) -> Result<(), ApiError> {
     let precheck = to.policies.precheck.as_ref();
-    let another = match before {
+    let is_changed = match before {
         Some(before) if precheck == before.policies.precheck.as_ref() => {
             precheck.is_some() && precheck_location(before) != precheck_location(to)
         }
         Some(_) => true,
         None => precheck.is_some(),
     };
-    if another {
+    if is_changed {
         caller.authorize(Permission::AgentsWrite)?;
     }
     Ok(())

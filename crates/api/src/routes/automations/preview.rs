@@ -15,7 +15,7 @@ use crate::{caller::Caller, extract::Json, problem::ApiError};
     path = "/automations/preview",
     tag = "automations",
     request_body = PreviewRequest,
-    responses((status = OK, description = "The next fires", body = Preview)),
+    responses((status = OK, description = "The next runs", body = Preview)),
     security(("token" = ["automations:read"]), ("browser" = []))
 )]
 pub(super) async fn preview_runs(

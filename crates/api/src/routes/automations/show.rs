@@ -19,7 +19,7 @@ use crate::{caller::Caller, etag, extract::Path, problem::ApiError};
         status = OK,
         description = "The automation",
         body = AutomationView,
-        headers(("ETag" = String, description = "What of it can be edited"))
+        headers(("ETag" = String, description = "The entity tag of the editable part"))
     )),
     security(("token" = ["automations:read"]), ("browser" = []))
 )]

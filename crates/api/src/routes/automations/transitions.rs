@@ -33,7 +33,7 @@ macro_rules! moves {
 moves! {
     /// Pause an automation
     ///
-    /// Pauses an automation: its triggers do not fire. Instants before it is resumed are neither due nor made up for.
+    /// Pauses an automation: its triggers do not fire. Matins skips the instants before it is resumed.
     /// Returns 409 if it is paused already.
     pause_automation = "/automations/{automation}/pause";
     /// Resume an automation

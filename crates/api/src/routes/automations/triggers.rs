@@ -25,7 +25,7 @@ use crate::{
     path = "/automations/{automation}/triggers",
     tag = "triggers",
     params(("automation" = String, Path, description = AUTOMATION_PARAM_DESCRIPTION)),
-    responses((status = OK, description = "Its triggers, all on one page", body = Page<Trigger>)),
+    responses((status = OK, description = "All triggers of the automation on one page", body = Page<Trigger>)),
     security(("token" = ["automations:read"]), ("browser" = []))
 )]
 pub(super) async fn list_triggers(
@@ -46,7 +46,7 @@ pub(super) async fn list_triggers(
     tag = "triggers",
     params(
         ("automation" = String, Path, description = AUTOMATION_PARAM_DESCRIPTION),
-        ("trigger" = String, Path, description = "The trigger's id or the beginning of that")
+        ("trigger" = String, Path, description = "The ID of the trigger or the beginning of its ID")
     ),
     responses((status = OK, description = "The trigger", body = Trigger)),
     security(("token" = ["automations:read"]), ("browser" = []))
@@ -70,7 +70,7 @@ pub(super) async fn show_trigger(
     tag = "triggers",
     params(
         ("automation" = String, Path, description = AUTOMATION_PARAM_DESCRIPTION),
-        ("If-Match" = Option<String>, Header, description = "The ETag of the automation that was seen"),
+        ("If-Match" = Option<String>, Header, description = "The `ETag` of the automation that the client read"),
         IdempotencyKey
     ),
     request_body = TriggerRequest,
@@ -79,13 +79,13 @@ pub(super) async fn show_trigger(
             status = CREATED,
             description = "The automation",
             body = AutomationView,
-            headers(("ETag" = String, description = "What of it can be edited; not where the same request came before"))
+            headers(("ETag" = String, description = "The entity tag of the editable part. The response to a repeated request lacks it"))
         ),
         (
             status = OK,
             description = "The automation, which has the trigger already",
             body = AutomationView,
-            headers(("ETag" = String, description = "What of it can be edited; not where the same request came before"))
+            headers(("ETag" = String, description = "The entity tag of the editable part. The response to a repeated request lacks it"))
         )
     ),
     security(("token" = ["automations:write"]), ("browser" = []))
@@ -93,14 +93,14 @@ pub(super) async fn show_trigger(
 pub(super) async fn add_trigger(
     caller: Caller,
     Path([automation]): Path<1>,
-    once: IdempotencyKey,
+    idempotency_key: IdempotencyKey,
     seen: IfMatch,
     request: Json<TriggerRequest>,
 ) -> Result<Response, ApiError> {
     let service = caller.authorize(Permission::AutomationsWrite)?;
     // The recorded response contains the body alone, so that a repeated request gets no `ETag`.
     let mut tag = None;
-    let made = once.create(&caller, &request, async |id| {
+    let created = idempotency_key.create(&caller, &request, async |id| {
         let id = id.map(TriggerId::from_uuid);
         let view = service.automation(&automation).await?;
         // A repeated request whose trigger was committed, but whose response was not recorded. Return before the
@@ -125,7 +125,7 @@ pub(super) async fn add_trigger(
         };
         Ok((status, view))
     });
-    let answer = made.await?;
+    let answer = created.await?;
     Ok(match tag {
         Some(tag) => (tag, answer).into_response(),
         None => answer,
@@ -142,14 +142,14 @@ pub(super) async fn add_trigger(
     tag = "triggers",
     params(
         ("automation" = String, Path, description = AUTOMATION_PARAM_DESCRIPTION),
-        ("trigger" = String, Path, description = "The trigger's id or the beginning of that"),
-        ("If-Match" = Option<String>, Header, description = "The ETag of the automation that was seen")
+        ("trigger" = String, Path, description = "The ID of the trigger or the beginning of its ID"),
+        ("If-Match" = Option<String>, Header, description = "The `ETag` of the automation that the client read")
     ),
     responses((
         status = OK,
         description = "The automation",
         body = AutomationView,
-        headers(("ETag" = String, description = "What of it can be edited"))
+        headers(("ETag" = String, description = "The entity tag of the editable part"))
     )),
     security(("token" = ["automations:write"]), ("browser" = []))
 )]

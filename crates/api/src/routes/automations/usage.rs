@@ -16,7 +16,7 @@ use crate::{caller::Caller, extract::Path, problem::ApiError};
     path = "/automations/{automation}/usage",
     tag = "automations",
     params(("automation" = String, Path, description = AUTOMATION_PARAM_DESCRIPTION)),
-    responses((status = OK, description = "What it has used", body = BudgetUsage)),
+    responses((status = OK, description = "The budget and the usage", body = BudgetUsage)),
     security(("token" = ["automations:read"]), ("browser" = []))
 )]
 pub(super) async fn show_automation_usage(

@@ -1,4 +1,4 @@
-//! How a path names a run.
+//! The path parameter that names a run.
 
-/// What a path parameter that names a run takes.
-pub(super) const RUN_PARAM_DESCRIPTION: &str = "Its id or the beginning of that";
+/// The description of the path parameter.
+pub(super) const RUN_PARAM_DESCRIPTION: &str = "The ID of the run or the beginning of its ID";

@@ -23,10 +23,10 @@ use crate::{caller::Caller, extract::Path, idempotency::IdempotencyKey, problem:
 pub(super) async fn retry_run(
     caller: Caller,
     Path([run]): Path<1>,
-    once: IdempotencyKey,
+    idempotency_key: IdempotencyKey,
 ) -> Result<Response, ApiError> {
     let service = caller.authorize(Permission::RunsWrite)?;
-    let tried = once.create_with_body(&caller, &[], async |id| {
+    let tried = idempotency_key.create_with_body(&caller, &[], async |id| {
         let again = service.retry_run(&run, id.map(RunId::from_uuid)).await?;
         caller.wake_loops();
         Ok((StatusCode::ACCEPTED, Run::from(again)))
@@ -43,7 +43,7 @@ pub(super) async fn retry_run(
     path = "/runs/{run}/cancel",
     tag = "runs",
     params(("run" = String, Path, description = RUN_PARAM_DESCRIPTION)),
-    responses((status = OK, description = "Where it is by now", body = RunCancelled)),
+    responses((status = OK, description = "The status after the request", body = RunCancelled)),
     security(("token" = ["runs:write"]), ("browser" = []))
 )]
 pub(super) async fn cancel_run(

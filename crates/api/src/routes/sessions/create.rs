@@ -22,14 +22,14 @@ use crate::{caller::Caller, extract::Json, idempotency::IdempotencyKey, problem:
 )]
 pub(super) async fn create_session(
     caller: Caller,
-    once: IdempotencyKey,
+    idempotency_key: IdempotencyKey,
     request: Json<SessionRequest>,
 ) -> Result<Response, ApiError> {
     let service = caller.authorize(Permission::SessionsWrite)?;
-    let made = once.create(&caller, &request, async |id| {
+    let created = idempotency_key.create(&caller, &request, async |id| {
         let id = id.map(SessionId::from_uuid);
         let session = service.create_session(&request.value, id).await?;
         Ok((StatusCode::CREATED, Session::from(session)))
     });
-    made.await
+    created.await
 }

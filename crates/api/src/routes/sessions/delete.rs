@@ -32,10 +32,10 @@ pub(super) struct DeleteSessionParams {
     path = "/sessions/{session}",
     tag = "sessions",
     params(
-        ("session" = String, Path, description = "Its id, the beginning of that, or its key"),
+        ("session" = String, Path, description = "The ID of the session, the beginning of its ID, or its key"),
         DeleteSessionParams
     ),
-    responses((status = OK, description = "It is gone", body = SessionDeleted)),
+    responses((status = OK, description = "The result of the deletion", body = SessionDeleted)),
     security(("token" = ["sessions:write"]), ("browser" = []))
 )]
 pub(super) async fn delete_session(
@@ -48,11 +48,11 @@ pub(super) async fn delete_session(
         .delete_session(&session, consent.with_automations)
         .await?;
     if !deleted.deleted {
-        let detail = "failed to delete the session: automations are bound to it";
+        let detail = "automations are bound to the session";
         return Err(
             ApiError::new(ProblemKind::Refused, StatusCode::CONFLICT, detail)
                 .field("with_automations")
-                .hint("ask again with with_automations=true, which deletes them as well")
+                .hint("repeat the request with `with_automations=true` to delete them as well")
                 .automations(deleted.automations),
         );
     }

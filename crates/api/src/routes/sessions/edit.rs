@@ -22,15 +22,15 @@ use crate::{
     path = "/sessions/{session}",
     tag = "sessions",
     params(
-        ("session" = String, Path, description = "Its id, the beginning of that, or its key"),
-        ("If-Match" = Option<String>, Header, description = "The ETag of what was seen")
+        ("session" = String, Path, description = "The ID of the session, the beginning of its ID, or its key"),
+        ("If-Match" = Option<String>, Header, description = "The `ETag` of the version that the client read")
     ),
     request_body = SessionPatch,
     responses((
         status = OK,
         description = "The session",
         body = SessionView,
-        headers(("ETag" = String, description = "What of it can be edited"))
+        headers(("ETag" = String, description = "The entity tag of the editable part"))
     )),
     security(("token" = ["sessions:write"]), ("browser" = []))
 )]

@@ -40,7 +40,7 @@ pub(super) struct ExportParams {
     path = "/sessions/{session}/export",
     tag = "sessions",
     params(
-        ("session" = String, Path, description = "Its id, the beginning of that, or its key"),
+        ("session" = String, Path, description = "The ID of the session, the beginning of its ID, or its key"),
         ExportParams
     ),
     responses((

@@ -42,7 +42,7 @@ pub(super) struct ListMessagesParams {
     path = "/sessions/{session}/messages",
     tag = "sessions",
     params(
-        ("session" = String, Path, description = "Its id, the beginning of that, or its key"),
+        ("session" = String, Path, description = "The ID of the session, the beginning of its ID, or its key"),
         ListMessagesParams
     ),
     responses((status = OK, description = "Some rows of the transcript", body = Messages)),

@@ -35,10 +35,10 @@ pub(super) struct ReplayParams {
     path = "/sessions/{session}/replay",
     tag = "sessions",
     params(
-        ("session" = String, Path, description = "Its id, the beginning of that, or its key"),
+        ("session" = String, Path, description = "The ID of the session, the beginning of its ID, or its key"),
         ReplayParams
     ),
-    responses((status = OK, description = "A part of what happened", body = Replay)),
+    responses((status = OK, description = "A page of the replay", body = Replay)),
     security(("token" = ["sessions:read"]), ("browser" = []))
 )]
 pub(super) async fn replay_session(

@@ -22,21 +22,21 @@ use crate::{
     path = "/sessions/{session}/messages",
     tag = "sessions",
     params(
-        ("session" = String, Path, description = "Its id, the beginning of that, or its key"),
+        ("session" = String, Path, description = "The ID of the session, the beginning of its ID, or its key"),
         IdempotencyKey
     ),
     request_body = SendMessageRequest,
-    responses((status = ACCEPTED, description = "The run that the words became", body = Run)),
+    responses((status = ACCEPTED, description = "The run of the message", body = Run)),
     security(("token" = ["sessions:write"]), ("browser" = []))
 )]
 pub(super) async fn send_message(
     caller: Caller,
     Path([session]): Path<1>,
-    once: IdempotencyKey,
+    idempotency_key: IdempotencyKey,
     request: Json<SendMessageRequest>,
 ) -> Result<Response, ApiError> {
     let service = caller.authorize(Permission::SessionsWrite)?;
-    let said = once.create(&caller, &request, async |input| {
+    let sent = idempotency_key.create(&caller, &request, async |input| {
         let input = input.map(InputId::from_uuid);
         let run = service
             .send_message(&session, &request.value.text, input)
@@ -44,5 +44,5 @@ pub(super) async fn send_message(
         caller.wake_loops();
         Ok((StatusCode::ACCEPTED, Run::from(run)))
     });
-    said.await
+    sent.await
 }

@@ -14,12 +14,12 @@ use crate::{caller::Caller, etag, extract::Path, problem::ApiError};
     get,
     path = "/sessions/{session}",
     tag = "sessions",
-    params(("session" = String, Path, description = "Its id, the beginning of that, or its key")),
+    params(("session" = String, Path, description = "The ID of the session, the beginning of its ID, or its key")),
     responses((
         status = OK,
         description = "The session",
         body = SessionView,
-        headers(("ETag" = String, description = "What of it can be edited"))
+        headers(("ETag" = String, description = "The entity tag of the editable part"))
     )),
     security(("token" = ["sessions:read"]), ("browser" = []))
 )]
@@ -46,8 +46,8 @@ pub(super) fn editable(view: &SessionView) -> SessionEdit {
     get,
     path = "/sessions/{session}/seats",
     tag = "sessions",
-    params(("session" = String, Path, description = "Its id, the beginning of that, or its key")),
-    responses((status = OK, description = "Its seats, all on one page", body = Page<Seat>)),
+    params(("session" = String, Path, description = "The ID of the session, the beginning of its ID, or its key")),
+    responses((status = OK, description = "All seats of the session on one page", body = Page<Seat>)),
     security(("token" = ["sessions:read"]), ("browser" = []))
 )]
 pub(super) async fn list_seats(
@@ -67,8 +67,8 @@ pub(super) async fn list_seats(
     path = "/sessions/{session}/seats/{seat}",
     tag = "sessions",
     params(
-        ("session" = String, Path, description = "Its id, the beginning of that, or its key"),
-        ("seat" = String, Path, description = "The seat's id")
+        ("session" = String, Path, description = "The ID of the session, the beginning of its ID, or its key"),
+        ("seat" = String, Path, description = "The ID of the seat")
     ),
     responses((status = OK, description = "The seat", body = Seat)),
     security(("token" = ["sessions:read"]), ("browser" = []))

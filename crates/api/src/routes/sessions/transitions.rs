@@ -17,8 +17,8 @@ macro_rules! moves {
             post,
             path = $path,
             tag = "sessions",
-            params(("session" = String, Path, description = "Its id, the beginning of that, or its key")),
-            request_body(content = Option<StateChangeRequest>, description = "Why"),
+            params(("session" = String, Path, description = "The ID of the session, the beginning of its ID, or its key")),
+            request_body(content = Option<StateChangeRequest>, description = "The reason for the move"),
             responses((status = OK, description = "The session", body = SessionView)),
             security(("token" = ["sessions:write"]), ("browser" = []))
         )]
@@ -69,8 +69,8 @@ moves! {
     post,
     path = "/sessions/{session}/cancel",
     tag = "sessions",
-    params(("session" = String, Path, description = "Its id, the beginning of that, or its key")),
-    responses((status = OK, description = "How much was called off", body = SessionCancelled)),
+    params(("session" = String, Path, description = "The ID of the session, the beginning of its ID, or its key")),
+    responses((status = OK, description = "The number of cancelled runs", body = SessionCancelled)),
     security(("token" = ["sessions:write"]), ("browser" = []))
 )]
 pub(super) async fn cancel_session(

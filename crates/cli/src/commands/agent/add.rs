@@ -14,26 +14,26 @@ use crate::{
 pub(super) struct AddArgs {
     /// The name of the agent
     name: String,
-    /// A variable for the agent's environment
+    /// A variable for the agent's environment; may be repeated
     #[arg(long = "env", value_name = "NAME=VALUE", value_parser = parse_pair)]
     env: Vec<(String, String)>,
-    /// A variable that the agent gets from the server's environment, such as an API key
+    /// A variable that the agent inherits from the server's environment, such as one with an API key; may be
+    /// repeated
     #[arg(long = "pass-env", value_name = "NAME")]
     pass_env: Vec<String>,
-    /// The way to sign in, where the agent asks for one; `agent check` lists them
+    /// The sign-in method, if the agent requires a sign-in; `matins agent check` lists the methods
     #[arg(long, value_name = "METHOD")]
     authenticate: Option<String>,
-    /// How sessions are restored: auto, resume or load
-    #[arg(long, value_name = "HOW", default_value_t = RestoreBy::Auto)]
+    /// The method of restoring sessions: auto, resume or load
+    #[arg(long, value_name = "METHOD", default_value_t = RestoreBy::Auto)]
     restore: RestoreBy,
-    /// How long after its first turn a session may be restored at the earliest, in seconds
+    /// The minimum time between the first turn of a session and its restore, in seconds [default: 0]
     #[arg(long, value_name = "SECONDS")]
     restore_after: Option<u32>,
-    /// The longest that the agent may take to start, and again to make a session, in seconds [default:
-    /// 60]
+    /// The maximum time for the agent to start, and again to create a session, in seconds [default: 60]
     #[arg(long, value_name = "SECONDS")]
     start_limit: Option<u32>,
-    /// The longest that it may take to restore a session, in seconds [default: 120]
+    /// The maximum time for the agent to restore a session, in seconds [default: 120]
     #[arg(long, value_name = "SECONDS")]
     restore_limit: Option<u32>,
     #[command(flatten)]
@@ -47,22 +47,22 @@ pub(super) struct AddArgs {
     command: Vec<String>,
 }
 
-/// What the agent's processes may use.
+/// Limits of the agent's processes.
 #[derive(Debug, clap::Args)]
 struct LimitOptions {
-    /// The memory of all its processes, such as 2G or 512M
+    /// The maximum memory of all its processes, such as 2G or 512M [default: no limit]
     #[arg(long, value_name = "SIZE", value_parser = parse_size)]
     memory_limit: Option<u64>,
-    /// How many processes and threads it may have, or none [default: 4096]
+    /// The maximum number of its processes and threads, or none for no limit [default: 4096]
     #[arg(long, value_name = "COUNT", value_parser = parse_count)]
     processes_limit: Option<CountOrNone>,
-    /// The processor time of all its processes, in seconds
+    /// The maximum processor time of all its processes, in seconds [default: no limit]
     #[arg(long, value_name = "SECONDS")]
     cpu_seconds: Option<u64>,
-    /// How many files each process may have open
+    /// The maximum number of open files of each process [default: no limit]
     #[arg(long, value_name = "COUNT")]
     open_files: Option<u64>,
-    /// The longest file that a process may write, such as 1G
+    /// The maximum size of a file that a process writes, such as 1G [default: no limit]
     #[arg(long, value_name = "SIZE", value_parser = parse_size)]
     file_size: Option<u64>,
 }
@@ -90,13 +90,13 @@ fn parse_count(text: &str) -> Result<CountOrNone, String> {
     if text == "none" {
         return Ok(CountOrNone(None));
     }
-    let count = text.parse().map_err(|_| "give a number, or none")?;
+    let count = text.parse().map_err(|_| "expected a number, or none")?;
     Ok(CountOrNone(Some(count)))
 }
 
 /// Parses a size with a unit in powers of 1024.
 fn parse_size(text: &str) -> Result<u64, String> {
-    let accepted = "give bytes, or a number with K, M, G or T, such as 512M";
+    let accepted = "expected a number of bytes, or a number with K, M, G or T, such as 512M";
     let upper = text.trim().to_ascii_uppercase();
     let plain = upper.trim_end_matches("IB").trim_end_matches('B');
     let (digits, shift) = match plain.char_indices().next_back() {
@@ -109,7 +109,7 @@ fn parse_size(text: &str) -> Result<u64, String> {
     let number: u64 = digits.trim().parse().map_err(|_| accepted)?;
     number
         .checked_mul(1 << shift)
-        .ok_or_else(|| format!("that is more than any machine has; {accepted}"))
+        .ok_or_else(|| format!("the size is too large; {accepted}"))
 }
 
 pub(super) async fn add(app: &App, add: AddArgs) -> Result<(), CliError> {
@@ -134,7 +134,7 @@ pub(super) async fn add(app: &App, add: AddArgs) -> Result<(), CliError> {
         return Ok(app.output.document(&agent)?);
     }
     app.output.line(&format!(
-        "Added the agent {name}. See what its agent offers: matins agent check {name}",
+        "Added the agent {name}. `matins agent check {name}` shows its features.",
         name = agent.name
     ))?;
     Ok(())

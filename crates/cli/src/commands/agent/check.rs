@@ -38,8 +38,7 @@ fn is_usable(checked: &CheckResponse) -> bool {
 
 fn format_check(checked: &CheckResponse) -> String {
     let offers = checked.agent.offers.clone().unwrap_or_default();
-    let agent =
-        format_agent_version(&offers).unwrap_or_else(|| "an agent that tells no name".into());
+    let agent = format_agent_version(&offers).unwrap_or_else(|| "an agent without a name".into());
     let mut rows = vec![
         ("sessions", format_sessions(checked)),
         ("offers", format_features(checked)),
@@ -49,7 +48,7 @@ fn format_check(checked: &CheckResponse) -> String {
         let mut text = format_new_session(session);
         if let (SessionProbe::Failed { .. }, Some(hint)) = (session, &checked.sign_in_hint) {
             // Some agents do not report that a sign-in is missing, so print the hint after any failure.
-            text = format!("{text}\n            perhaps it lacks a sign-in: {hint}");
+            text = format!("{text}\n            the sign-in may be missing: {hint}");
         }
         rows.push(("session", text));
         rows.extend(setting_rows(session));
@@ -57,7 +56,7 @@ fn format_check(checked: &CheckResponse) -> String {
     match &checked.findings.restore {
         Some(RestoreProbe::Restored { turn, took }) => {
             let text = format!(
-                "a turn in {}, taken up by another process in {}",
+                "a turn in {}, restored by another process in {}",
                 format_seconds(*turn),
                 format_seconds(*took)
             );
@@ -132,11 +131,11 @@ fn format_sign_in(checked: &CheckResponse) -> String {
         let named: Vec<_> = ways.iter().map(|way| way.id.clone()).collect();
         return match (&checked.agent.config.authenticate, named.as_slice()) {
             (Some(method), _) => format!("done by {method}"),
-            (None, []) => "not asked for, none named".to_owned(),
-            (None, named) => format!("not asked for; it knows {}", named.join(", ")),
+            (None, []) => "not required, and no method offered".to_owned(),
+            (None, named) => format!("not required; methods: {}", named.join(", ")),
         };
     }
-    let head = paint(BAD, "needed before it makes a session");
+    let head = paint(BAD, "required before the agent creates a session");
     let ways = ways.iter().map(format_sign_in_method);
     let lines: Vec<_> = std::iter::once(head)
         .chain(checked.sign_in_hint.clone())
@@ -166,11 +165,11 @@ fn format_new_session(session: &SessionProbe) -> String {
             let after = if *deleted {
                 "and deleted again"
             } else {
-                "which the agent keeps: it offers no deleting"
+                "and kept, because the agent cannot delete sessions"
             };
-            format!("made in {}, {after}", format_seconds(*took))
+            format!("created in {}, {after}", format_seconds(*took))
         }
-        SessionProbe::SignInNeeded => paint(BAD, "not made: the agent wants a sign-in"),
+        SessionProbe::SignInNeeded => paint(BAD, "not created: the agent requires a sign-in"),
         SessionProbe::Failed { reason } => paint(BAD, reason),
     }
 }
@@ -216,16 +215,16 @@ fn format_limits(checked: &CheckResponse) -> String {
         file_bytes.map(|bytes| format!("files up to {}", format_size(bytes))),
     ];
     let given: Vec<_> = given.into_iter().flatten().collect();
-    let held = match &checked.findings.limits_enforced_by {
-        LimitsEnforcedBy::Kernel => "held by the kernel".to_owned(),
+    let enforced = match &checked.findings.limits_enforced_by {
+        LimitsEnforcedBy::Kernel => "enforced by the kernel".to_owned(),
         LimitsEnforcedBy::Guard { because } => {
-            format!("held by the guard, which looks once a second ({because})")
+            format!("enforced by the guard, which checks once a second ({because})")
         }
-        LimitsEnforcedBy::Unknown => "not looked at".to_owned(),
+        LimitsEnforcedBy::Unknown => "not checked".to_owned(),
     };
     match given.as_slice() {
         [] => "none".to_owned(),
-        given => format!("{}; {held}", given.join(", ")),
+        given => format!("{}; {enforced}", given.join(", ")),
     }
 }
 

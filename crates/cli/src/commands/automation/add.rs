@@ -29,35 +29,36 @@ use crate::{
         matins automation add --at 2027-01-01T09:00 --agent codex \"Say hello to the new year\""
 )]
 pub(super) struct Args {
-    /// A cron expression (five fields, six with seconds, or @daily and friends), unless --every, --at,
-    /// --webhook or --on-demand; then the prompt, or - to read it from standard input
+    /// A cron expression (five fields, six with seconds, or a shorthand such as @daily), unless --every, --at,
+    /// --webhook or --on-demand is given; then the prompt, or - to read it from standard input
     #[arg(required = true, num_args = 1..=2, value_names = ["CRON", "PROMPT"])]
     cron_and_prompt: Vec<String>,
-    /// Fire at equal distances, such as 90s, 10m, 1h30m or 2d
+    /// Run at a fixed period, such as 90s, 10m, 1h30m or 2d
     #[arg(long, value_name = "PERIOD", conflicts_with_all = ["at", "webhook", "on_demand"])]
     every: Option<String>,
-    /// Fire once, at 2027-01-01T09:00 in the zone, or with an offset or a zone of its own
+    /// Run once, at an instant such as 2027-01-01T09:00 in the zone, or with an offset or a zone of its own
     #[arg(long, value_name = "INSTANT", conflicts_with_all = ["webhook", "on_demand"])]
     at: Option<String>,
-    /// Fire when a signed request arrives; `matins automation webhook NAME` shows where, and its secret
+    /// Run when a signed request arrives; `matins automation webhook NAME` shows its path and its secret
     #[arg(long, conflicts_with = "on_demand")]
     webhook: bool,
-    /// Fire only when asked to
+    /// Run only on request
     #[arg(long)]
     on_demand: bool,
-    /// The zone in which times are read
+    /// The time zone of the schedule
     #[arg(long, default_value = "UTC", value_name = "IANA")]
     zone: String,
-    /// Its name [default: the first words of the prompt]
+    /// The name [default: the first words of the prompt]
     #[arg(long)]
     name: Option<String>,
-    /// Where its turns go: fresh, continuous, or bound:KEY-or-id of a session
+    /// The session of its turns: fresh (a new one each time), continuous (one of its own), or bound:SESSION with
+    /// the key or the ID of a session
     #[arg(long, default_value = "fresh", value_parser = parse_session_target)]
     session: SessionTarget,
-    /// The agent that starts the agent; `matins agent list` shows them
-    #[arg(long, value_name = "NAME")]
+    /// The agent that takes the turns; `matins agent list` shows the agents
+    #[arg(long, alias = "harness", value_name = "NAME")]
     agent: Option<String>,
-    /// The working directory of the agent [default: a folder of each session's own]
+    /// The working directory of the agent [default: a new folder for each session]
     #[arg(long, value_name = "DIR")]
     dir: Option<PathBuf>,
     #[command(flatten)]
@@ -117,14 +118,14 @@ fn parse_triggers(
         (None, Some(cron), Some(prompt)) => Ok((vec![triggers::cron(cron)], prompt)),
         (Some((_, triggers)), Some(prompt), None) => Ok((triggers, prompt)),
         (Some((option, _)), Some(cron), Some(_)) => refused(format!(
-            "take {cron:?} beside {option}: either a cron expression or {option} says when it fires"
+            "the cron expression `{cron}` cannot be used with `{option}`: give one schedule"
         )),
         (None, Some(only), None) if looks_like_cron(&only) => refused(format!(
-            "add the automation: there is the cron expression {only:?} and no prompt"
+            "there is no prompt after the cron expression `{only}`"
         )),
         _ => refused(
-            "add the automation: nothing says when it fires; accepted are a cron expression before \
-             the prompt, --every, --at, --webhook or --on-demand"
+            "there is no schedule: accepted are a cron expression before the prompt, --every, --at, \
+             --webhook or --on-demand"
                 .into(),
         ),
     }

@@ -15,61 +15,62 @@ use crate::{
     error::{CliError, Exit},
 };
 
-/// Change an automation: what no option names stays as it is
+/// Change an automation; everything that no option names stays as it is
 ///
-/// Triggers that stay keep their cadence; others are due from now. What is queued keeps its words and its
-/// session; limits and rules hold for every turn that begins later.
+/// Triggers that stay keep their cadence; new triggers count from now. Queued runs keep their prompt and their
+/// session. Limits and rules apply to every turn that starts later.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  \
         matins automation edit standup --cron \"30 8 * * 1-5\" --prompt \"Look at the new issues\"\n  \
-        matins automation edit standup --add --every 2h --quiet 22:00-06:00\n  \
-        matins automation edit standup --clear quiet --clear dir\n  \
+        matins automation edit standup --add --every 2h --quiet-hours 22:00-06:00\n  \
+        matins automation edit standup --clear quiet-hours --clear dir\n  \
         matins automation edit standup --agent claude --reset")]
 pub(super) struct Args {
-    /// The automation: its name, its id or the beginning of that
+    /// The automation: its name, its ID or a prefix of its ID
     automation: String,
-    /// Fire at the times of a cron expression, in place of what it did; may be given again
+    /// Run at the times of a cron expression, instead of the present schedule; may be repeated
     #[arg(long, value_name = "CRON")]
     cron: Vec<String>,
-    /// Fire at equal distances, in place of what it did; may be given again
+    /// Run at a fixed period, such as 10m, instead of the present schedule; may be repeated
     #[arg(long, value_name = "PERIOD")]
     every: Vec<String>,
-    /// Fire once, in place of what it did; may be given again
+    /// Run once at this instant, instead of the present schedule; may be repeated
     #[arg(long, value_name = "INSTANT")]
     at: Vec<String>,
-    /// Fire only when asked to
+    /// Run only on request: remove all other triggers
     #[arg(long, conflicts_with_all = ["cron", "every", "at", "add", "remove_trigger"])]
     on_demand: bool,
-    /// Keep the triggers that it has beside those that are given
+    /// Add the given triggers to the present ones instead of replacing them
     #[arg(long)]
     add: bool,
-    /// Remove one of its triggers: its id, the beginning of that, or what it says if no other says the same;
-    /// `matins automation show` tells them
+    /// Remove a trigger: its ID, a prefix of its ID, or its schedule if no other trigger has the same;
+    /// `matins automation show` lists them; may be repeated
     #[arg(long, value_name = "TRIGGER")]
     remove_trigger: Vec<String>,
-    /// The zone in which times are read, those of triggers that stay, too [default: theirs, else UTC]
+    /// The time zone of all triggers, including those that stay [default: their present zone, else UTC]
     #[arg(long, value_name = "IANA")]
     zone: Option<String>,
-    /// What the agent is asked, or - to read it from standard input
+    /// The new prompt, or - to read it from standard input
     #[arg(long)]
     prompt: Option<String>,
-    /// Its name
+    /// The new name
     #[arg(long)]
     name: Option<String>,
-    /// Where its turns go: fresh, continuous, or bound:KEY-or-id of a session
+    /// The session of its turns: fresh (a new one each time), continuous (one of its own), or bound:SESSION with
+    /// the key or the ID of a session
     #[arg(long, value_parser = parse_session_target)]
     session: Option<SessionTarget>,
-    /// The agent that starts the agent; a session that goes on keeps its own
-    #[arg(long, value_name = "NAME")]
+    /// The agent that takes the turns; a session that continues keeps the agent that it has
+    #[arg(long, alias = "harness", value_name = "NAME")]
     agent: Option<String>,
-    /// The working directory of the agent; a session that goes on keeps its own
+    /// The working directory of the agent; a session that continues keeps the directory that it has
     #[arg(long, value_name = "DIR")]
     dir: Option<PathBuf>,
-    /// Let go of its current session: the next run begins another one
+    /// Detach the automation from its session: the next run creates a new session
     #[arg(long)]
     reset: bool,
-    /// Set something back to its default, before the other options; may be given again
-    #[arg(long, value_name = "WHAT")]
+    /// Reset a part to its default, before the other options apply; may be repeated
+    #[arg(long, value_name = "PART")]
     clear: Vec<Clear>,
     #[command(flatten)]
     policies: PolicyOptions,
@@ -88,6 +89,7 @@ enum Clear {
     CatchUp,
     CatchUpWindow,
     Jitter,
+    #[value(alias = "quiet")]
     QuietHours,
     Timeout,
     Inactivity,
@@ -96,6 +98,7 @@ enum Clear {
     PauseAfterFailures,
     /// All limits of its budget.
     Budget,
+    #[value(alias = "unruled")]
     OnUnmatched,
     AskTimeout,
     Precheck,
@@ -144,11 +147,11 @@ pub(super) async fn run(args: Args, app: &App) -> Result<(AutomationView, bool),
     let reset = args.reset;
     let id = seen.value.automation.id.to_string();
     let removals = TriggerRemovals::find(&args.remove_trigger, &seen.value)?;
-    let asked = edited_request(app, args, &seen.value, &removals)?;
+    let request = edited_request(app, args, &seen.value, &removals)?;
     // The tag makes the API refuse the edit if another client has changed the automation since it was read.
     let mut edited = app
         .client
-        .replace_automation(&id, &asked, reset, seen.tag.as_deref())
+        .replace_automation(&id, &request, reset, seen.tag.as_deref())
         .await?;
     for trigger in &removals.by_id {
         // The tag is outdated by now. The ID alone suffices, because it names one trigger whatever else has changed.
@@ -205,12 +208,12 @@ fn edited_request(
     // Triggers: a new schedule replaces the present triggers unless `--add` keeps them.
     let given = triggers::from_options(args.cron, &args.every, args.at)?;
     if args.add && given.is_empty() {
-        let message = "add a trigger: nothing says when; accepted are --cron, --every and --at";
+        let message = "`--add` requires a new trigger: accepted are `--cron`, `--every` and `--at`";
         return Err(CliError::message(Exit::Usage, message));
     }
     if !args.remove_trigger.is_empty() && !args.add && !given.is_empty() {
-        let message = "take --remove-trigger beside a new schedule: that replaces all triggers, \
-                       unless --add keeps them";
+        let message = "`--remove-trigger` cannot be used with a new schedule, which replaces all \
+                       triggers unless `--add` keeps them";
         return Err(CliError::message(Exit::Usage, message));
     }
     if args.on_demand || !(given.is_empty() || args.add) {

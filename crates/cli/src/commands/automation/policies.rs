@@ -22,58 +22,58 @@ const SHELL_COMMAND: [&str; 2] = ["sh", "-c"];
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Policies")]
 pub(super) struct PolicyOptions {
-    /// When an earlier run is still there: queue, skip, `cancel_running` or allow [default: queue; allow for
-    /// fresh sessions]
-    #[arg(long, value_name = "HOW")]
+    /// The handling of a due run while an earlier run has not ended: queue, skip, `cancel_running` or allow
+    /// [default: queue; allow for fresh sessions]
+    #[arg(long, value_name = "POLICY")]
     overlap: Option<Overlap>,
-    /// How many of its runs may wait [default: 100]
+    /// The maximum number of queued runs [default: 100]
     #[arg(long, value_name = "N")]
     queue_limit: Option<u32>,
-    /// Which instants missed while nothing ran are made up for: none, latest or all [default: latest]
-    #[arg(long, value_name = "WHICH")]
+    /// The instants to catch up on after a time without a server: none, latest or all [default: latest]
+    #[arg(long, value_name = "POLICY")]
     catch_up: Option<CatchUp>,
-    /// How old a missed instant may be to be made up for [default: 1d]
+    /// The maximum age of a missed instant to catch up on [default: 1d]
     #[arg(long, value_name = "PERIOD", value_parser = parse_seconds)]
     catch_up_window: Option<u32>,
-    /// The spread over which fires are scattered [default: 0]
+    /// The maximum delay of a run, to spread runs that are due at the same time [default: 0]
     #[arg(long, value_name = "PERIOD", value_parser = parse_seconds)]
     jitter: Option<u32>,
-    /// Hours in which nothing fires, such as 22:00-06:00, in the zone; may be given again
-    #[arg(long, value_name = "WINDOW", value_parser = parse_quiet_window)]
+    /// Hours in which due runs are skipped, such as 22:00-06:00, in the zone; may be repeated
+    #[arg(long, alias = "quiet", value_name = "WINDOW", value_parser = parse_quiet_window)]
     quiet_hours: Vec<QuietWindow>,
-    /// The longest that a turn may take [default: 30m]
+    /// The maximum duration of a turn [default: 30m]
     #[arg(long, value_name = "PERIOD", value_parser = parse_seconds)]
     timeout: Option<u32>,
-    /// The longest that the agent may be silent [default: 10m]
+    /// The maximum time without output of the agent [default: 10m]
     #[arg(long, value_name = "PERIOD", value_parser = parse_seconds)]
     inactivity: Option<u32>,
-    /// Attempts in all when the machinery fails [default: 3]
+    /// The maximum number of attempts if a run fails for a technical reason [default: 3]
     #[arg(long, value_name = "N")]
     attempts: Option<u32>,
-    /// When it cannot be known whether the prompt reached the agent: retry or fail [default: retry]
-    #[arg(long, value_name = "HOW")]
+    /// The handling of a run if it is unknown whether the prompt reached the agent: retry or fail [default: retry]
+    #[arg(long, value_name = "POLICY")]
     on_crash: Option<OnCrash>,
-    /// Consecutive failures after which it pauses itself; 0: never [default: 5]
+    /// The number of consecutive failures after which the automation pauses itself; 0 means never [default: 5]
     #[arg(long, value_name = "N")]
     pause_after_failures: Option<u32>,
-    /// What it may use, such as "50000 tokens/run", "20 USD/month" or "24 turns/day"; may be given again
+    /// A limit of usage, such as "50000 tokens/run", "20 USD/month" or "24 turns/day"; may be repeated
     /// [default: no limit]
     #[arg(long, value_name = "LIMIT", value_parser = budget::parse_limit)]
     budget: Vec<Limit>,
-    /// What no rule covers: deny, or ask a person [default: deny]
-    #[arg(long, value_name = "HOW")]
+    /// The decision on a permission request that no rule matches: deny, or ask a person [default: deny]
+    #[arg(long, alias = "unruled", value_name = "DECISION")]
     on_unmatched: Option<OnUnmatched>,
-    /// The longest that such a request waits for a person [default: 10m]
+    /// The maximum time that such a request waits for a person [default: 10m]
     #[arg(long, value_name = "PERIOD", value_parser = parse_seconds)]
     ask_timeout: Option<u32>,
-    /// A line for the shell (sh -c) that is asked on the server before each turn that nobody spoke for: 0
-    /// takes the turn, 1 skips it, anything else takes it and is recorded
+    /// A shell line (sh -c) that the server runs before each turn that no person requested: exit code 0 takes
+    /// the turn, 1 skips it, any other code takes it and is recorded
     #[arg(long, value_name = "COMMAND", value_parser = parse_shell_line)]
     precheck: Option<Precheck>,
-    /// The longest that the precheck may take [default: 1m]
+    /// The maximum duration of the precheck [default: 1m]
     #[arg(long, value_name = "PERIOD", value_parser = parse_seconds)]
     precheck_timeout: Option<u32>,
-    /// Ask nothing before a turn, as by default
+    /// Run no precheck before a turn, which is the default
     #[arg(long, conflicts_with_all = ["precheck", "precheck_timeout"])]
     no_precheck: bool,
 }
@@ -93,8 +93,8 @@ impl PolicyOptions {
             self.pause_after_failures,
         );
         set(&mut policies.ask_seconds, self.ask_timeout);
-        if let Some(unruled) = self.on_unmatched {
-            policies.on_unmatched = unruled;
+        if let Some(on_unmatched) = self.on_unmatched {
+            policies.on_unmatched = on_unmatched;
         }
         if self.overlap.is_some() {
             policies.overlap = self.overlap;
@@ -124,9 +124,9 @@ impl PolicyOptions {
         match (self.precheck_timeout, &mut policies.precheck) {
             (Some(seconds), Some(precheck)) => precheck.timeout_seconds = seconds,
             (Some(_), None) => {
-                let message = "take --precheck-timeout: there is no precheck";
+                let message = "`--precheck-timeout` cannot be set: there is no precheck";
                 return Err(CliError::message(Exit::Usage, message)
-                    .with_hint("--precheck says what is asked before each turn"));
+                    .with_hint("`--precheck` sets the command that runs before each turn"));
             }
             (None, _) => {}
         }
@@ -137,7 +137,7 @@ impl PolicyOptions {
 /// Parses a shell line into a precheck.
 fn parse_shell_line(line: &str) -> Result<Precheck, String> {
     if line.trim().is_empty() {
-        return Err("it is empty".into());
+        return Err("the command is empty".into());
     }
     let command = SHELL_COMMAND
         .iter()
@@ -166,5 +166,5 @@ pub(super) fn validate_quiet_hours(windows: Vec<QuietWindow>) -> Result<QuietHou
 
 pub(super) fn parse_quiet_window(text: &str) -> Result<QuietWindow, String> {
     text.parse()
-        .map_err(|error: model::schedule::Error| format!("failed to {error}"))
+        .map_err(|error: model::schedule::Error| error.to_string())
 }

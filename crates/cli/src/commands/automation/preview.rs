@@ -12,25 +12,25 @@ use crate::{
     error::{CliError, Exit},
 };
 
-/// Tell when something would fire, without making anything
+/// Show the next runs of a schedule, without creating anything
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
-    /// At the times of a cron expression; may be given again
+    /// The times of a cron expression; may be repeated
     #[arg(long, value_name = "CRON")]
     cron: Vec<String>,
-    /// At equal distances; may be given again
+    /// A fixed period, such as 10m; may be repeated
     #[arg(long, value_name = "PERIOD")]
     every: Vec<String>,
-    /// Once; may be given again
+    /// A single instant; may be repeated
     #[arg(long, value_name = "INSTANT")]
     at: Vec<String>,
-    /// The zone in which times are read
+    /// The time zone of the schedule
     #[arg(long, default_value = "UTC", value_name = "IANA")]
     zone: String,
-    /// Hours in which nothing fires, such as 22:00-06:00, in the zone; may be given again
-    #[arg(long, value_name = "WINDOW", value_parser = parse_quiet_window)]
+    /// Hours in which due runs are skipped, such as 22:00-06:00, in the zone; may be repeated
+    #[arg(long, alias = "quiet", value_name = "WINDOW", value_parser = parse_quiet_window)]
     quiet_hours: Vec<QuietWindow>,
-    /// How many fires
+    /// The number of runs to show
     #[arg(long, value_name = "N", default_value_t = 5)]
     count: u32,
 }
@@ -38,8 +38,7 @@ pub(super) struct Args {
 pub(super) async fn run(args: Args, app: &App) -> Result<(), CliError> {
     let triggers = triggers::from_options(args.cron, &args.every, args.at)?;
     if triggers.is_empty() {
-        let message =
-            "tell when it would fire: nothing says when; accepted are --cron, --every and --at";
+        let message = "there is no schedule: accepted are `--cron`, `--every` and `--at`";
         return Err(CliError::message(Exit::Usage, message));
     }
     let policies = Policies {

@@ -35,7 +35,7 @@ fn list_row(view: &AutomationView) -> [String; LIST_COLUMNS] {
         format_schedules(view).join(", "),
         view.automation.session_mode.to_string(),
         view.agent.clone(),
-        next.map(|fire| fire.display.clone()).unwrap_or_default(),
+        next.map(|run| run.display.clone()).unwrap_or_default(),
         last.map(|run| run.status.to_string()).unwrap_or_default(),
         format_attention(view),
     ]
@@ -51,7 +51,7 @@ fn format_attention(view: &AutomationView) -> String {
 }
 
 fn format_too_new(NewerFormat { needed, honoured }: NewerFormat) -> String {
-    format!("needs format {needed}, this server honours {honoured}")
+    format!("needs document format {needed}, but this server supports formats up to {honoured}")
 }
 
 /// Returns all automations by name, or only those whose turns go to `session`. Reads them page by page.
@@ -72,9 +72,9 @@ async fn all_automations(app: &App, session: Option<String>) -> Result<Automatio
         filter.page.after = page.next;
     }
     all.items
-        .sort_by(|one, other| one.automation.name.cmp(&other.automation.name));
+        .sort_by(|left, right| left.automation.name.cmp(&right.automation.name));
     all.unreadable
-        .sort_by(|one, other| one.name.cmp(&other.name));
+        .sort_by(|left, right| left.name.cmp(&right.name));
     Ok(all)
 }
 
@@ -88,12 +88,12 @@ pub(super) async fn list(app: &App, session: Option<String>) -> Result<(), CliEr
         return Ok(app.output.document(&all)?);
     }
     if list.items.is_empty() && list.unreadable.is_empty() && in_session {
-        return Ok(app.output.line("No automations go to it.")?);
+        return Ok(app.output.line("No automation uses this session.")?);
     }
     if list.items.is_empty() && list.unreadable.is_empty() {
         return Ok(app
             .output
-            .line("No automations. `matins automation add --help` shows how to make one.")?);
+            .line("No automations. `matins automation add --help` shows how to add one.")?);
     }
     let whole = list.items.iter().map(list_row);
     let unreadable = list.unreadable.iter().map(|broken| {
@@ -110,21 +110,21 @@ pub(super) async fn list(app: &App, session: Option<String>) -> Result<(), CliEr
         "SCHEDULE",
         "SESSION",
         "AGENT",
-        "NEXT FIRE",
+        "NEXT RUN",
         "LAST RUN",
         "ATTENTION",
     ];
     Ok(app.output.line(&table(headings, rows))?)
 }
 
-/// Prints the result of a change: the automation and its next runs.
-pub(super) fn print_result(app: &App, view: &AutomationView, told: &str) -> Result<(), CliError> {
+/// Prints the result of a change: the action, the automation and its next runs.
+pub(super) fn print_result(app: &App, view: &AutomationView, action: &str) -> Result<(), CliError> {
     if app.output.json {
         return Ok(app.output.document(view)?);
     }
     let name = paint(BOLD, &view.automation.name);
     let id = view.automation.id;
-    app.output.line(&format!("{told} {name} ({id})"))?;
+    app.output.line(&format!("{action} {name} ({id})"))?;
     print_upcoming_runs(app, view)
 }
 
@@ -138,12 +138,9 @@ struct AutomationDetails<'a> {
 
 pub(super) async fn print_details(app: &App, view: &AutomationView) -> Result<(), CliError> {
     let id = view.automation.id.to_string();
-    let spending = &app.client.automation_usage(&id).await?;
+    let usage = &app.client.automation_usage(&id).await?;
     if app.output.json {
-        return Ok(app.output.document(&AutomationDetails {
-            view,
-            usage: spending,
-        })?);
+        return Ok(app.output.document(&AutomationDetails { view, usage })?);
     }
     let automation = &view.automation;
     let output = app.output;
@@ -181,25 +178,25 @@ pub(super) async fn print_details(app: &App, view: &AutomationView) -> Result<()
             )),
         ),
         (
-            "quiet",
+            "quiet hours",
             Some(policies.quiet_hours.to_string()).filter(|hours| !hours.is_empty()),
         ),
         (
             "limits",
             Some(format!(
-                "{} a turn, {} of silence, {} attempts",
+                "{} per turn, {} of inactivity, {} attempts",
                 format_period(policies.timeout_seconds.into()),
                 format_period(policies.inactivity_seconds.into()),
                 policies.retry.attempts
             )),
         ),
         ("budget", budget::format_limits(&policies.budget)),
-        ("used", budget::format_usage(spending)),
+        ("used", budget::format_usage(usage)),
         (
-            "unruled",
+            "unmatched",
             (policies.on_unmatched == OnUnmatched::RequestApproval).then(|| {
                 let wait = format_period(policies.ask_seconds.into());
-                format!("ask a person, for {wait} at the most")
+                format!("ask a person, for at most {wait}")
             }),
         ),
         (
@@ -248,7 +245,7 @@ fn print_warnings(output: Output, view: &AutomationView) -> Result<(), CliError>
     }
     if let Some(newer) = view.newer_format {
         let text = format!(
-            "  {}: it does not run here, and shows only a part",
+            "  {}: it does not run on this server, and is shown only in part",
             format_too_new(newer)
         );
         output.line(&paint(ATTENTION, &text))?;
@@ -258,34 +255,34 @@ fn print_warnings(output: Output, view: &AutomationView) -> Result<(), CliError>
 
 fn print_upcoming_runs(app: &App, view: &AutomationView) -> Result<(), CliError> {
     if view.upcoming_runs.is_empty() {
-        let why = match view.automation.state {
-            AutomationState::Paused => "It is paused, so nothing is due.",
-            _ => "Nothing is due by time; `matins automation fire` runs it.",
+        let reason = match view.automation.state {
+            AutomationState::Paused => "It is paused, so it has no next run.",
+            _ => "It has no next run by time; `matins automation fire` runs it now.",
         };
-        return Ok(app.output.line(why)?);
+        return Ok(app.output.line(reason)?);
     }
     let spread = match view.automation.policies.jitter_seconds {
         0 => String::new(),
         seconds => format!(", each up to {} later", format_period(seconds.into())),
     };
-    app.output.line(&format!("Next fires{spread}"))?;
+    app.output.line(&format!("Next runs{spread}"))?;
     print_instants(app, &view.upcoming_runs)
 }
 
 /// Prints due times, one per line.
-pub(super) fn print_instants(app: &App, fires: &[UpcomingRun]) -> Result<(), CliError> {
+pub(super) fn print_instants(app: &App, runs: &[UpcomingRun]) -> Result<(), CliError> {
     for UpcomingRun {
-        display: shown,
-        in_quiet_hours: quiet,
+        display,
+        in_quiet_hours,
         ..
-    } in fires
+    } in runs
     {
-        let quiet = if *quiet {
+        let remark = if *in_quiet_hours {
             "  (quiet hours: will be skipped)"
         } else {
             ""
         };
-        app.output.line(&format!("  {shown}{quiet}"))?;
+        app.output.line(&format!("  {display}{remark}"))?;
     }
     Ok(())
 }

@@ -23,8 +23,8 @@ impl<'a> TriggerRemovals<'a> {
         };
         for given in given {
             let found = find_trigger(given, seen)?;
-            let twins = seen.triggers.iter().filter(|one| one.spec == found.spec);
-            if removals.unique.iter().any(|one| one.id == found.id) {
+            let twins = seen.triggers.iter().filter(|it| it.spec == found.spec);
+            if removals.unique.iter().any(|it| it.id == found.id) {
                 continue;
             }
             if twins.count() == 1 {
@@ -69,10 +69,10 @@ fn find_trigger<'a>(given: &str, seen: &'a AutomationView) -> Result<&'a Trigger
     match found[..] {
         [trigger] => Ok(trigger),
         [] => {
-            let message = format!("find the trigger {given:?} of {name}: there is none");
+            let message = format!("the automation `{name}` has no trigger `{given}`");
             Err(
                 CliError::message(Exit::NotFound, message).with_hint(format!(
-                    "`matins automation show {name}` tells its triggers"
+                    "`matins automation show {name}` lists its triggers"
                 )),
             )
         }
@@ -81,8 +81,10 @@ fn find_trigger<'a>(given: &str, seen: &'a AutomationView) -> Result<&'a Trigger
                 .iter()
                 .map(|trigger| format!("{} ({})", trigger.id, trigger.spec));
             let several = several.collect::<Vec<_>>().join(", ");
-            let message = format!("tell which trigger of {name} {given:?} is: it may be {several}");
-            Err(CliError::message(Exit::NotFound, message).with_hint("give more of the id"))
+            let message =
+                format!("the trigger `{given}` of the automation `{name}` is ambiguous: {several}");
+            Err(CliError::message(Exit::NotFound, message)
+                .with_hint("give a longer prefix of the ID"))
         }
     }
 }

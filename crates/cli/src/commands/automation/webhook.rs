@@ -8,21 +8,21 @@ use crate::{
     error::{CliError, Exit},
 };
 
-/// Show the secret of an automation's webhook, and where signed requests are sent
+/// Show the secret of an automation's webhook, and the path for signed requests
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
-    /// The automation: its name, its id or the beginning of that
+    /// The automation: its name, its ID or a prefix of its ID
     automation: String,
-    /// The trigger, by its id or the beginning of that, where there are several webhooks
+    /// The trigger, by its ID or a prefix of its ID, if the automation has several webhooks
     #[arg(long)]
     trigger: Option<String>,
     /// Add a webhook to the automation
     #[arg(long, conflicts_with = "trigger")]
     add: bool,
-    /// Make another secret; the one before holds as well for a while
+    /// Create a new secret; the previous one stays valid for a while
     #[arg(long, conflicts_with = "add")]
     rotate: bool,
-    /// How long the one before holds as well: 0s to 30d
+    /// The time for which the previous secret stays valid: 0s to 30d
     #[arg(
         long,
         value_name = "PERIOD",
@@ -63,7 +63,7 @@ pub(super) async fn run(args: Args, app: &App) -> Result<(), CliError> {
     }
     app.output.line(&found.secret)?;
     app.output.aside(&format!(
-        "It signs requests to {} of the server (Standard Webhooks).",
+        "This secret signs requests to {} of the server (Standard Webhooks).",
         found.path
     ));
     Ok(())
@@ -72,18 +72,18 @@ pub(super) async fn run(args: Args, app: &App) -> Result<(), CliError> {
 /// Returns the ID of the only webhook among the triggers. Fails if there is none or more than one.
 fn only_webhook(triggers: impl IntoIterator<Item = Trigger>) -> Result<String, CliError> {
     let webhook = |trigger: &Trigger| matches!(trigger.spec, TriggerSpec::Webhook {});
-    let mut webhooks = triggers.into_iter().filter(webhook).map(|one| one.id);
+    let mut webhooks = triggers.into_iter().filter(webhook).map(|it| it.id);
     match (webhooks.next(), webhooks.next()) {
         (Some(id), None) => Ok(id.to_string()),
         (None, _) => {
-            let message = "find the webhook: the automation has none";
+            let message = "the automation has no webhook";
             let failure = CliError::message(Exit::NotFound, message);
             Err(failure.with_hint("`matins automation webhook NAME --add` adds one"))
         }
         (Some(one), Some(other)) => {
-            let message = format!("choose a webhook: there are several, such as {one} and {other}");
+            let message = format!("the automation has several webhooks, such as {one} and {other}");
             let failure = CliError::message(Exit::Usage, message);
-            Err(failure.with_hint("name one with --trigger"))
+            Err(failure.with_hint("name one with `--trigger`"))
         }
     }
 }

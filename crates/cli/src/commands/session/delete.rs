@@ -9,15 +9,14 @@ use crate::{
     output::clean,
 };
 
-/// Delete a session with its transcript; automations that are bound to it block that
+/// Delete a session with its transcript, unless automations are bound to it
 ///
-/// A turn that is under way is called off, and its agent is ended. The working directory and what the
-/// agent keeps in its own folders stay.
+/// Cancels a running turn and ends its agent. The working directory and the files of the agent remain.
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
-    /// The session: its key, its id or the beginning of that
+    /// The session: its key, its ID or a prefix of its ID
     session: String,
-    /// Delete the automations that are bound to it, too
+    /// Also delete the automations that are bound to it
     #[arg(long)]
     with_automations: bool,
 }
@@ -55,21 +54,24 @@ fn format_result(given: &str, session: &Session, deleted: &SessionDeleted) -> Ve
     };
     let names = deleted.automations.iter().map(name);
     if !deleted.deleted {
-        let head = "Nothing was deleted: automations speak in this session.".to_owned();
-        let how = format!(
-            "To delete them, too: matins session delete {} --with-automations",
+        let head = "Nothing was deleted, because automations are bound to this session:".to_owned();
+        let hint = format!(
+            "To delete them as well: matins session delete {} --with-automations",
             clean(given)
         );
-        return std::iter::once(head).chain(names).chain([how]).collect();
+        return std::iter::once(head).chain(names).chain([hint]).collect();
     }
     let mut lines = vec![format!("Deleted {}.", session.id)];
     if !deleted.automations.is_empty() {
-        lines.push("Deleted with it:".into());
+        lines.push("Deleted automations:".into());
         lines.extend(names);
     }
     if deleted.turns > 0 {
-        lines.push("A turn was under way in it; its agent is ended.".into());
+        lines.push("A turn was running; its agent is ended.".into());
     }
-    lines.push(format!("Its directory stays: {}", clean(&session.cwd)));
+    lines.push(format!(
+        "The working directory remains: {}",
+        clean(&session.cwd)
+    ));
     lines
 }

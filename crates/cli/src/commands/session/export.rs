@@ -18,30 +18,30 @@ use crate::{
     signals::Signals,
 };
 
-/// Write the whole conversation of a session down
+/// Export the whole transcript of a session
 ///
-/// It is what `session show` tells: no prompt as it was really sent, and no setting of an agent. What
-/// people, agents and tools wrote is there as they wrote it.
+/// The export contains the rows that `session show` prints, with the unchanged texts of people, agents and
+/// tools. It contains neither the prompts as they were sent nor the settings of the agent.
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
-    /// The session: its key, its id or the beginning of that
+    /// The session: its key, its ID or a prefix of its ID
     session: String,
-    /// How it is written
+    /// The format of the export
     #[arg(long, value_enum, default_value_t = Format::Jsonl)]
     format: Format,
     /// The file, or - for standard output
     #[arg(long, value_name = "FILE", default_value = "-")]
     out: PathBuf,
-    /// Replace the file if it is there
+    /// Replace the file if it exists
     #[arg(long)]
     force: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Format {
-    /// One JSON object a line: first one about the session, then one for each row
+    /// One JSON object per line: the session, then each row
     Jsonl,
-    /// To be read by people
+    /// A document for people
     Markdown,
 }
 
@@ -65,8 +65,9 @@ pub(super) async fn run(args: Args, app: &App) -> Result<Exit, CliError> {
 
 /// Writes the export to a temporary file and renames it when it is complete.
 async fn write_file(args: &Args, app: &App) -> Result<(), CliError> {
-    let failed =
-        |source: io::Error| CliError::environment(format!("write {}", args.out.display()), source);
+    let failed = |source: io::Error| {
+        CliError::environment(format!("cannot write {}", args.out.display()), source)
+    };
     if !args.force && fs::symlink_metadata(&args.out).is_ok() {
         return Err(already_exists_error(&args.out));
     }
@@ -101,8 +102,8 @@ async fn write_file(args: &Args, app: &App) -> Result<(), CliError> {
 }
 
 fn already_exists_error(path: &Path) -> CliError {
-    let message = format!("write {}: it is there already", path.display());
-    CliError::message(Exit::Refused, message).with_hint("--force replaces it")
+    let message = format!("the file {} already exists", path.display());
+    CliError::message(Exit::Refused, message).with_hint("`--force` replaces it")
 }
 
 /// Writes the export of the present transcript as the server sends it. Returns the number of bytes.
@@ -121,8 +122,8 @@ async fn write_export(
         .export_session(&args.session, format, zone)
         .await?;
     let broke_off = |source| {
-        let what = format!("read the whole export of {}", args.session);
-        let error = anyhow::Error::from_boxed(source).context(what);
+        let message = format!("the export of {} is incomplete", args.session);
+        let error = anyhow::Error::from_boxed(source).context(message);
         CliError::new(Exit::Environment, error)
     };
     let mut bytes = 0;

@@ -14,12 +14,12 @@ use crate::{
 /// Show a session with the end of its transcript
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
-    /// The session: its key, its id or the beginning of that
+    /// The session: its key, its ID or a prefix of its ID
     session: String,
-    /// How many rows of the transcript, the last ones
+    /// The number of rows to show, from the end of the transcript
     #[arg(long, value_name = "N", default_value_t = 50, conflicts_with = "all")]
     last: u32,
-    /// The whole transcript
+    /// Show the whole transcript
     #[arg(long)]
     all: bool,
 }
@@ -68,13 +68,11 @@ pub(super) async fn run(args: Args, app: &App) -> Result<(), CliError> {
     print_header(app, &view)?;
     if before > 0 {
         let rows = match before {
-            1 => "One row comes".to_owned(),
-            rows => format!("{rows} rows come"),
+            1 => "1 earlier row".to_owned(),
+            rows => format!("{rows} earlier rows"),
         };
-        app.output.line(&paint(
-            DIM,
-            &format!("{rows} before these; --all shows everything.\n"),
-        ))?;
+        app.output
+            .line(&paint(DIM, &format!("{rows}; --all shows everything.\n")))?;
     }
     print_messages(app, &last.items)?;
     print_open_runs(app, &view)
@@ -135,15 +133,12 @@ fn print_json(
 }
 
 fn print_open_runs(app: &App, view: &SessionView) -> Result<(), CliError> {
-    for OpenRun {
-        run,
-        blocked_on: waiting,
-    } in &view.open_runs
-    {
+    for OpenRun { run, blocked_on } in &view.open_runs {
         app.output
             .line(&format!("\n{} is {}.", run.id, run.status))?;
-        if let Some(waiting) = waiting {
-            app.output.line(&follow::format_blocked_on(app, waiting))?;
+        if let Some(blocked_on) = blocked_on {
+            app.output
+                .line(&follow::format_blocked_on(app, blocked_on))?;
         }
     }
     Ok(())
@@ -158,7 +153,7 @@ fn print_header(app: &App, view: &SessionView) -> Result<(), CliError> {
     ))?;
     for (name, value) in [
         ("state", Some(session.state.to_string())),
-        ("why", session.state_reason.clone()),
+        ("reason", session.state_reason.clone()),
         ("key", session.session_key.clone()),
         ("automation", session.schedule_id.map(|id| id.to_string())),
         (

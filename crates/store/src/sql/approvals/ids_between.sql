@@ -1,4 +1,4 @@
--- Lists the IDs of approvals in a range, for a person who types the beginning of an ID.
+-- Lists the IDs of approvals in a range, for a lookup by the beginning of an ID.
 -- $1 tenant or null, $2 first, $3 last, $4 limit
 select id from approvals
 where id between $2 and $3

@@ -1,6 +1,6 @@
 -- Deletes the beginning of an automation's log up to the first event that is young enough, in portions. The rest has
 -- no gap, even if the clock was set back between events.
--- $1 automation, $2 oldest that stays, $3 limit
+-- $1 automation, $2 oldest instant that stays, $3 limit
 with page as (
     select seq, created_at from automation_events where automation_id = $1 order by seq limit $3
 )

@@ -1,7 +1,7 @@
 -- Returns a page of a tenant's feed in the order of commits: the logs of its sessions and of its automations, each
 -- event with its message. `wanted` is true if the event belongs to the automation by its session, its run or its log.
--- :tenant, :transaction, :log, :seq number, after which to begin, :horizon the first transaction that may be
--- under way, :limit, :automation or null
+-- :tenant, :transaction, :log, :seq of the event after which to begin, :horizon the first transaction that may be
+-- open, :limit, :automation or null
 with page as (
     select * from (
         select * from (

@@ -1,5 +1,5 @@
 -- Removes the live texts of finished runs, because the transcript has them.
--- $1 oldest end that stays, $2 pieces that are looked at
+-- $1 oldest end that stays, $2 limit of examined pieces
 delete from run_live where run_id in (
     select l.run_id
     from run_live l

@@ -1,6 +1,6 @@
 -- Claims one queued run for a worker. Returns no row if another worker has the run, if the run is pinned to another
 -- instance, or if one of its documents needs a later format.
--- $1 worker, $2 now, $3 instance, $4 run, $5 highest format that this server honours
+-- $1 worker, $2 now, $3 instance, $4 run, $5 highest format that this server supports
 update agent_runs
 set status = 'delivered', worker_id = $1, claimed_at = $2
 where id = $4 and status = 'queued' and (instance_id is null or instance_id = $3)

@@ -1,4 +1,4 @@
--- Lists which runs a worker still owns, with the reason for which a run is to be cancelled.
+-- Lists the runs that a worker still owns, with the reason of the request to cancel the run, if there is one.
 -- Each row: $1 id. $2 worker
 with item (id) as (values /* row */ ($1))
 select id, cancel_reason from agent_runs

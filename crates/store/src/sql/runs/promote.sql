@@ -1,5 +1,5 @@
--- Queues waiting runs. The unique indexes refuse it if a seat or an automation is taken after all. Returns the runs
--- that were promoted.
+-- Queues waiting runs, and returns those that were promoted. The unique indexes refuse a second active run of a seat
+-- or of an automation.
 -- Each row: $1 id
 with item (id) as (values /* row */ ($1))
 update agent_runs

@@ -5,7 +5,7 @@
 -- The statement computes the share of each tenant without locks and locks the rows afterwards. A concurrent claim
 -- skips the locked rows and takes the next ones.
 -- $1 worker, $2 now, $3 instance, $4 limit, $5 the tenant that was served last, or null,
--- $6 highest format that this server honours
+-- $6 highest format that this server supports
 with recursive waiting (tenant_id, instance_id, priority, input_at, id) as (
     (
         select r.tenant_id, r.instance_id, r.priority, r.input_at, r.id from agent_runs r
@@ -59,7 +59,7 @@ too_new_seats (id) as materialized (
 ),
 -- Runs in progress, except those that wait for a person's decision and therefore lend their slots. Counted only if
 -- several tenants share.
-busy as (
+in_progress as (
     select h.tenant_id, count(*) as runs
     from run_heartbeats h
     where (select count(*) from waiting) > 1
@@ -68,7 +68,7 @@ busy as (
 ),
 ranked as (
     select c.tenant_id, c.pinned,
-        row_number() over (partition by c.tenant_id order by c.priority, c.input_at, c.id) as place
+        row_number() over (partition by c.tenant_id order by c.priority, c.input_at, c.id) as rank
     from (
         select l.tenant_id, l.pinned, free.priority, free.input_at, free.id
         from lanes l
@@ -84,7 +84,7 @@ ranked as (
         ) free
         where not l.pinned
         union all
-        select l.tenant_id, l.pinned, own.priority, own.input_at, own.id
+        select l.tenant_id, l.pinned, pinned_run.priority, pinned_run.input_at, pinned_run.id
         from lanes l
         cross join lateral (
             select r.priority, r.input_at, r.id from agent_runs r
@@ -95,7 +95,7 @@ ranked as (
               and r.seat_id not in (select id from too_new_seats)
             order by r.priority, r.input_at, r.id
             limit $4
-        ) own
+        ) pinned_run
         where l.pinned
     ) c
 ),
@@ -104,8 +104,8 @@ shares as materialized (
     from (
         select r.tenant_id, r.pinned
         from ranked r
-        left join busy b on b.tenant_id = r.tenant_id
-        order by r.place + coalesce(b.runs, 0), r.tenant_id <= $5, r.tenant_id
+        left join in_progress b on b.tenant_id = r.tenant_id
+        order by r.rank + coalesce(b.runs, 0), r.tenant_id <= $5, r.tenant_id
         limit $4
     ) s
     group by s.tenant_id, s.pinned
@@ -127,7 +127,7 @@ chosen as materialized (
     ) free
     where not l.pinned
     union all
-    select own.id from shares s join lanes l using (tenant_id, pinned)
+    select pinned_run.id from shares s join lanes l using (tenant_id, pinned)
     cross join lateral (
         select r.id from agent_runs r
         where r.status = 'queued' and r.tenant_id = l.tenant_id and r.instance_id = $3
@@ -138,12 +138,12 @@ chosen as materialized (
         order by r.priority, r.input_at, r.id
         limit s.runs
         for update skip locked
-    ) own
+    ) pinned_run
     where l.pinned
 ),
 -- If a concurrent claim took the runs of a share, claim any other waiting run instead, so that no slot stays free
 -- while a run waits.
-instead as materialized (
+replacements as materialized (
     select r.id from agent_runs r
     where r.status = 'queued' and (r.instance_id is null or r.instance_id = $3)
       and r.id not in (select id from chosen)
@@ -161,5 +161,5 @@ instead as materialized (
 -- An array, because the planner cannot estimate the size of the parts and would read the whole table for a join.
 update agent_runs
 set status = 'delivered', worker_id = $1, claimed_at = $2
-where id = any (array(select id from chosen union all select id from instead))
+where id = any (array(select id from chosen union all select id from replacements))
 returning id, tenant_id, attempt, input_at

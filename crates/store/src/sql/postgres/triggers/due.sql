@@ -1,7 +1,7 @@
 -- Locks due triggers, up to the limit of one transaction, with an equal share for each tenant that has due triggers.
 -- An advisory lock lets only one server poll at a time, because the others would wait for the same rows. The lock
 -- saves work and guarantees nothing. The unique index of first attempts guarantees that each instant fires once.
--- $1 tenant or null, $2 now, $3 limit, $4 highest format that this server honours
+-- $1 tenant or null, $2 now, $3 limit, $4 highest format that this server supports
 with recursive too_new (id) as materialized (
     -- Triggers of a later format stay due, for a server that supports them.
     select id from automations where needs_format > 1 and needs_format > $4

@@ -2,7 +2,7 @@
 -- progress; among equals, one of the tenant after the tenant that was served last. Within a tenant, people come
 -- first, then the oldest input. Runs that are pinned to another instance are omitted.
 -- $1 worker, $2 now, $3 instance, $4 limit, $5 the tenant that was served last, or null,
--- $6 highest format that this server honours
+-- $6 highest format that this server supports
 with recursive waiting (tenant_id) as (
     select (select tenant_id from agent_runs where status = 'queued' order by tenant_id limit 1)
     union all
@@ -34,7 +34,7 @@ too_new_seats (id) as materialized (
 ),
 -- Runs in progress, except those that wait for a person's decision and therefore lend their slots. Counted only if
 -- several tenants share: more than two rows, because the recursion ends with an extra row.
-busy as (
+in_progress as (
     select h.tenant_id, count(*) as runs
     from run_heartbeats h
     where (select count(*) from waiting) > 2
@@ -68,7 +68,7 @@ candidates as (
 ),
 ranked as (
     select c.id, c.tenant_id,
-        row_number() over (partition by c.tenant_id order by c.priority, c.input_at, c.id) as place
+        row_number() over (partition by c.tenant_id order by c.priority, c.input_at, c.id) as rank
     from candidates c
     where c.tenant_id not in (select id from tenants where needs_format > 1 and needs_format > $6)
 )
@@ -77,8 +77,8 @@ set status = 'delivered', worker_id = $1, claimed_at = $2
 where status = 'queued' and id in (
     select r.id
     from ranked r
-    left join busy b on b.tenant_id = r.tenant_id
-    order by r.place + coalesce(b.runs, 0), r.tenant_id <= $5, r.tenant_id
+    left join in_progress b on b.tenant_id = r.tenant_id
+    order by r.rank + coalesce(b.runs, 0), r.tenant_id <= $5, r.tenant_id
     limit $4
 )
 returning id, tenant_id, attempt, input_at

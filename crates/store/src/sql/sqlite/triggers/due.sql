@@ -1,6 +1,6 @@
 -- Reads due triggers, up to the limit of one transaction, with an equal share for each tenant that has due triggers.
 -- The transaction holds the only write lock already.
--- $1 tenant or null, $2 now, $3 limit, $4 highest format that this server honours
+-- $1 tenant or null, $2 now, $3 limit, $4 highest format that this server supports
 with recursive too_new (id) as materialized (
     -- Triggers of a later format stay due, for a server that supports them.
     select id from automations where needs_format > 1 and needs_format > $4

@@ -1,0 +1,16 @@
+-- Lists the instances with their servers, and with the number of queued runs that wait for each because the memory of
+-- their agents is in its data folder.
+-- $1 tenant or null
+select i.id, i.name, i.state, i.last_seen_at, v.worker_id, v.version, v.format, v.seen_at, v.stopped_at, (
+    select count(*)
+    from agent_runs r
+    where r.status = 'queued' and r.tenant_id = i.tenant_id and r.instance_id = i.id
+) as queued_runs, (
+    select count(*)
+    from automations a
+    where a.tenant_id = i.tenant_id and a.deleted_at is null and a.needs_format > 1 and a.needs_format > v.format
+) as unsupported_automations
+from instances i
+left join servers v on v.instance_id = i.id
+where ($1 is null or i.tenant_id = $1) and i.state <> 'gone'
+order by i.name, i.id

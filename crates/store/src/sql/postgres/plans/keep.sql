@@ -1,7 +1,0 @@
--- Makes the server reuse one plan for each of the next statements, whatever their parameters. A plan that was made while
--- a table was empty would otherwise read or sort the whole table once it has grown, so sequential and bitmap scans are
--- switched off.
-select
-    set_config('plan_cache_mode', 'force_generic_plan', true) as mode,
-    set_config('enable_seqscan', 'off', true) as scan,
-    set_config('enable_bitmapscan', 'off', true) as bitmap

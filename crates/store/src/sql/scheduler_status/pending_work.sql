@@ -1,0 +1,41 @@
+-- Returns the pending work of the scheduler in one query: the instant of the next due trigger, and the end of the
+-- next backoff. A backoff that has ended does not count, because its run waits for a seat and not for the time.
+-- `has_promotable` is true if a waiting run could start, although no promotion has found it. `has_removed_instance` is
+-- true if a run waits for a removed instance.
+-- $1 now, $2 the highest format that this server supports: it fires nothing that needs a later one
+select
+    (
+        select t.next_fire_at from automation_triggers t
+        where t.next_fire_at is not null
+          and t.automation_id not in (
+              select id from automations where needs_format > 1 and needs_format > $2
+              union all
+              select automation_id from automation_triggers
+              where needs_format > 1 and needs_format > $2 and deleted_at is null
+          )
+        order by t.next_fire_at
+        limit 1
+    ) as due,
+    (select min(not_before) from agent_runs where status = 'deferred' and not_before > $1) as backoff,
+    exists (
+        select 1
+        from agent_runs r
+        join agent_sessions s on s.id = r.session_id and s.state = 'active'
+        where r.status = 'deferred'
+          and (r.not_before is null or r.not_before <= $1)
+          and not exists (
+              select 1 from agent_runs a
+              where a.seat_id = r.seat_id and a.status in ('queued', 'delivered', 'running')
+          )
+          and not (r.exclusive and exists (
+              select 1 from agent_runs a
+              where a.automation_id = r.automation_id and a.exclusive
+                and a.status in ('queued', 'delivered', 'running')
+          ))
+    ) as has_promotable,
+    exists (
+        select 1
+        from instances i
+        join agent_runs r on r.tenant_id = i.tenant_id and r.instance_id = i.id and r.status = 'queued'
+        where i.state = 'gone'
+    ) as has_removed_instance

@@ -1,0 +1,84 @@
+//! Several tenants and several servers of one database.
+
+use model::WorkerId;
+use store::{InstanceServer, ServerHeartbeatReply};
+
+use super::{Stage, store_over};
+use crate::fixtures::TestStore;
+
+/// Returns two tenants of one database.
+pub(crate) async fn two_tenants(db: &TestStore) -> [Stage; 2] {
+    let one = Stage::setup(db).await;
+    let other = Stage::setup_tenant("other", store_over(&db.database)).await;
+    [one, other]
+}
+
+/// Queues `runs` runs of a tenant, each in a new session.
+pub(crate) async fn queue(stage: &Stage, runs: usize) {
+    for _ in 0..runs {
+        let session = stage.session().await;
+        stage.send_message(session, "hello").await;
+    }
+}
+
+/// Claims `limit` runs and returns the number of each tenant's.
+pub(crate) async fn claim(stages: &[Stage; 2], limit: u32) -> [usize; 2] {
+    let stage = &stages[0];
+    let claimed = stage
+        .store
+        .claim(&stage.worker, stage.instance, limit, None, stage.now());
+    let claimed = claimed.await.unwrap();
+    let count = |stage: &Stage| {
+        claimed
+            .iter()
+            .filter(|run| run.tenant == stage.tenant)
+            .count()
+    };
+    [count(&stages[0]), count(&stages[1])]
+}
+
+/// Registers a server with a name for the stage's data folder.
+pub(crate) async fn serve_after(
+    stage: &Stage,
+    worker: &WorkerId,
+    before: Option<&WorkerId>,
+) -> bool {
+    let registered =
+        stage
+            .store
+            .claim_instance(stage.instance, worker, before, "1.2.3", stage.now());
+    registered.await.unwrap()
+}
+
+/// Registers a server for the stage's data folder, after the present one, and returns its worker.
+pub(crate) async fn serve(stage: &Stage, name: &str) -> WorkerId {
+    let worker = WorkerId::from_stored(name.into());
+    let before = stage.store.instance_server(stage.instance).await.unwrap();
+    let before = before.map(|before| before.worker);
+    assert!(serve_after(stage, &worker, before.as_ref()).await);
+    worker
+}
+
+/// Returns the server that serves the stage's data folder, or the last one that did.
+pub(crate) async fn last_server(stage: &Stage) -> InstanceServer {
+    let server = stage.store.instance_server(stage.instance).await;
+    server.unwrap().unwrap()
+}
+
+/// Renews the heartbeat of a server.
+pub(crate) async fn presence(stage: &Stage, worker: &WorkerId) -> ServerHeartbeatReply {
+    let reply = stage
+        .store
+        .renew_server_heartbeat(stage.instance, worker, stage.now());
+    reply.await.unwrap()
+}
+
+/// Returns whether the stage's instance is listed as online, and the name of its last server.
+pub(crate) async fn online_server(stage: &Stage) -> (bool, String) {
+    let all = stage.store.instances(stage.scope()).await.unwrap();
+    let found = all.iter().find(|other| other.id == stage.instance).unwrap();
+    let server = found.server.as_ref().unwrap();
+    assert_eq!(server.version, "1.2.3");
+    assert_eq!(found.last_seen_at, Some(server.last_heartbeat_at));
+    (server.is_online(stage.now()), server.worker.to_string())
+}
