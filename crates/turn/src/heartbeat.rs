@@ -92,7 +92,7 @@ pub(crate) async fn send_heartbeats(
         next = sent_at + period;
         match reply {
             Ok(HeartbeatReply::Continue) => {
-                state.send_modify(|state| state.lease_until = sent_uptime + lease)
+                state.send_modify(|state| state.lease_until = sent_uptime + lease);
             }
             Ok(HeartbeatReply::Cancel(reason)) => state.send_modify(|state| {
                 state.lease_until = sent_uptime + lease;

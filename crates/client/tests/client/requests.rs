@@ -288,7 +288,7 @@ async fn response_of_another_api_version_names_both_versions() {
     for (version, named) in versions {
         let echo = Echo::responding(move || {
             let headers = [(api_types::API_VERSION_HEADER, version)];
-            (headers, axum::Json(json!({ "version": "1.2.3" })))
+            (headers, Json(json!({ "version": "1.2.3" })))
         });
         let error = echo.client().server().await.unwrap_err();
         let expected = format!(" speaks {named}, this program API 2; use the same version of both");
@@ -316,6 +316,6 @@ async fn response_without_api_version_is_of_the_first_one() {
     let bad_gateway = response("502 Bad Gateway", "application/json");
     let (address, task) = serve_responses(vec![bad_gateway]).await;
     let error = client_at(address).server().await.unwrap_err();
-    assert!(matches!(error, client::Error::Malformed { .. }), "{error}");
+    assert!(matches!(error, Error::Malformed { .. }), "{error}");
     task.await.unwrap();
 }

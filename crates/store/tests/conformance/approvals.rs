@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use model::{
     ApprovalId, TokenId, WorkerId,
-    approval::{Approval, ApprovalStatus, Decider, RequestedPermission},
+    approval::{ApprovalStatus, Decider, RequestedPermission},
     event::{ApprovalChange, Change},
     notification::NotificationKind,
     outcome::FailureKind,

@@ -281,10 +281,10 @@ pub(crate) async fn concurrent_turns_are_all_counted_against_budget(db: &TestSto
     );
     let pair = [id, next];
     let mut paused = 0;
-    for (id, held) in pair.into_iter().zip(held) {
+    for (id, deferred) in pair.into_iter().zip(deferred) {
         let state = stage.read_automation(id).await.state;
-        assert_eq!(state == AutomationState::Paused, held);
-        paused += u32::from(held);
+        assert_eq!(state == AutomationState::Paused, deferred);
+        paused += u32::from(deferred);
     }
     assert_eq!(paused, 1);
     assert_eq!(stage.tenant_usage().await.day.turns, 3);

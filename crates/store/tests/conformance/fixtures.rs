@@ -257,7 +257,7 @@ impl World {
             },
             "automations" => values! {
                 id: id(), tenant_id: tenant_id, name: name("automation"), kind: "user",
-                prompt: "check", agent_id: self.id("harnesses"), session_mode: "fresh",
+                prompt: "check", harness_id: self.id("harnesses"), session_mode: "fresh",
                 policies: json!({}), settings: json!({}), permissions: json!([]),
                 created_at: at, updated_at: at,
             },
@@ -269,7 +269,7 @@ impl World {
             },
             "agent_definitions" => values! {
                 id: id(), tenant_id: tenant_id, session_id: self.id("agent_sessions"),
-                role: "worker", name: "worker", agent_id: self.id("harnesses"),
+                role: "worker", name: "worker", harness_id: self.id("harnesses"),
                 is_entry: false, instance_id: self.id("instances"), settings: json!({}),
                 created_at: at, updated_at: at,
             },

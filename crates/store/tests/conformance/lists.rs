@@ -125,7 +125,7 @@ pub(crate) async fn automations_and_agents_are_listed_by_name(db: &TestStore) {
     for added in [true, false] {
         let add = stage
             .store
-            .add_agent(stage.tenant, "an agent", &config, stage.now());
+            .add_agent(stage.tenant, "a second agent", &config, stage.now());
         assert_eq!(add.await.unwrap(), added);
     }
     // An existing agent keeps the changes of a person.
@@ -139,7 +139,7 @@ pub(crate) async fn automations_and_agents_are_listed_by_name(db: &TestStore) {
         .iter()
         .map(|agent| (agent.name.as_str(), agent.config.command[0].as_str()))
         .collect();
-    assert_eq!(listed, [("an agent", "other"), ("agent", "agent")]);
+    assert_eq!(listed, [("a second agent", "other"), ("agent", "agent")]);
     let put = stage
         .store
         .put_agent(stage.tenant, "agent", &changed, None, stage.now());

@@ -280,7 +280,7 @@ fn send_step(step: &Step, prompt: &Prompt<'_>) -> io::Result<bool> {
         Step::Text(text) => send_text(prompt, text)?,
         Step::Echo => send_text(prompt, prompt.text)?,
         Step::Thought(text) => {
-            send_update(prompt.session, &message_chunk("agent_thought_chunk", text))?
+            send_update(prompt.session, &message_chunk("agent_thought_chunk", text))?;
         }
         Step::Update(content) => send_update(prompt.session, content)?,
         Step::Flood { count, bytes } => {

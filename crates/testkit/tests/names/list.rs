@@ -73,7 +73,9 @@ fn words(name: &str) -> Vec<String> {
 
 /// Reads a list: a rule a line, `old | part, whole, ordinary or module | the names to use`.
 pub(crate) fn parse(text: &str) -> Vec<Rule> {
-    let lines = text.lines().filter(|line| !line.is_empty() && !line.starts_with('#'));
+    let lines = text
+        .lines()
+        .filter(|line| !line.is_empty() && !line.starts_with('#'));
     let rules = lines.map(|line| {
         let columns: Vec<_> = line.split('|').map(str::trim).collect();
         let [old, ban, new] = columns[..] else {

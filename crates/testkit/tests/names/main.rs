@@ -15,7 +15,7 @@ use std::{
 };
 
 use definitions::{Definition, Kind, definitions, files};
-use list::{Ban, Rule, Scope};
+use list::Rule;
 use serde_json::Value;
 
 /// The most functions whose name begins with a clause, such as `who_may`.
@@ -23,7 +23,13 @@ const MAX_CLAUSE_FUNCTIONS: usize = 20;
 
 /// The beginnings of such names.
 const CLAUSES: [&str; 7] = [
-    "what_", "who_", "whoever_", "whatever_", "nobody_", "where_", "whose_",
+    "what_",
+    "who_",
+    "whoever_",
+    "whatever_",
+    "nobody_",
+    "where_",
+    "whose_",
 ];
 
 fn root() -> PathBuf {
@@ -84,9 +90,7 @@ fn collect(part: &Value, path: &str, found: &mut Vec<Definition>) {
             kind: Kind::Api,
             name: name.to_owned(),
             is_public: true,
-            is_test: false,
             position: format!("docs/openapi.json{path}"),
-            column: 0,
         });
     };
     match part {
@@ -102,7 +106,9 @@ fn collect(part: &Value, path: &str, found: &mut Vec<Definition>) {
                 }
             }
             // Examples hold the texts of agents and people.
-            let parts = members.iter().filter(|(key, _)| !key.starts_with("example"));
+            let parts = members
+                .iter()
+                .filter(|(key, _)| !key.starts_with("example"));
             for (key, member) in parts {
                 collect(member, &format!("{path}/{key}"), found);
             }
@@ -185,7 +191,8 @@ fn part_of_a_name_is_found_at_its_words() {
 
 #[test]
 fn ordinary_word_is_banned_where_others_see_it() {
-    let rules = "once | ordinary | `standalone`\nheld | whole | `paused`\ngate | module | `request_guard`";
+    let rules =
+        "once | ordinary | `standalone`\nheld | whole | `paused`\ngate | module | `request_guard`";
     let text = "fn once() {}\npub fn to_once() {}\nstruct Once { once: u8, held: u8, held_by: u8 }\n\
                 impl Once { pub(crate) fn once() {} }\nmod gate {}\nfn gate() {}";
     assert_eq!(
@@ -193,7 +200,11 @@ fn ordinary_word_is_banned_where_others_see_it() {
         ["Once", "held", "once", "gate"]
     );
     let row = "struct Row { held: u8, once: u8 }";
-    assert_eq!(banned_in("crates/store/src/a.rs", row, rules), Vec::<String>::new());
-    let flag = "struct Args { #[arg(long)] held: bool }\nenum Command { #[command(hide = true)] Once }";
+    assert_eq!(
+        banned_in("crates/store/src/a.rs", row, rules),
+        Vec::<String>::new()
+    );
+    let flag =
+        "struct Args { #[arg(long)] held: bool }\nenum Command { #[command(hide = true)] Once }";
     assert_eq!(banned_in("a.rs", flag, rules), ["held", "Once"]);
 }

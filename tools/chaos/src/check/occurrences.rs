@@ -327,7 +327,7 @@ mod tests {
         });
         assert!(found.contains("has more than one row"), "{found}");
         let found = violations_after(|history| {
-            history.runs[0].scheduled_for = Some(14 * MICROS_PER_SECOND)
+            history.runs[0].scheduled_for = Some(14 * MICROS_PER_SECOND);
         });
         assert!(found.contains("has more than one row"), "{found}");
     }
@@ -335,7 +335,7 @@ mod tests {
     #[test]
     fn occurrence_check_reports_row_at_wrong_instant() {
         let found = violations_after(|history| {
-            history.runs[0].scheduled_for = Some(13 * MICROS_PER_SECOND)
+            history.runs[0].scheduled_for = Some(13 * MICROS_PER_SECOND);
         });
         assert!(found.contains("was not due"), "{found}");
     }
@@ -343,7 +343,7 @@ mod tests {
     #[test]
     fn occurrence_check_reports_row_before_its_instant() {
         let found = violations_after(|history| {
-            history.events[0].committed_at = Some(6 * MICROS_PER_SECOND)
+            history.events[0].committed_at = Some(6 * MICROS_PER_SECOND);
         });
         assert!(
             found.contains("for 1970-01-01T00:00:12Z, but was committed at 1970-01-01T00:00:06Z"),

@@ -251,7 +251,7 @@ mod tests {
     #[test]
     fn run_end_check_reports_open_run() {
         let found = violations_after(check_run_ends, |history| {
-            history.runs[1].status = "running".into()
+            history.runs[1].status = "running".into();
         });
         assert!(
             found.contains("run_2 (running, attempt 2) has not ended"),
@@ -290,7 +290,7 @@ mod tests {
     #[test]
     fn run_end_check_reports_end_event_in_wrong_log() {
         let found = violations_after(check_run_ends, |history| {
-            history.events[5].log = "other".into()
+            history.events[5].log = "other".into();
         });
         assert!(found.contains("the logs have these ends"), "{found}");
     }
