@@ -21,7 +21,7 @@ pub fn session_event(session: SessionId, logged: LogEntry) -> TraceEvent {
         session_id: Some(session),
         automation_id: None,
     };
-    log.to_trace_event(event, message)
+    log.trace_event(event, message)
 }
 
 /// Returns the event of the API for an event of a feed.
@@ -30,7 +30,7 @@ pub fn feed_event(event: FeedEvent) -> TraceEvent {
         session_id: event.session_id,
         automation_id: event.automation_id,
     };
-    log.to_trace_event(event.event, event.message)
+    log.trace_event(event.event, event.message)
 }
 
 /// Returns the event of the API for text that a running turn has written.
@@ -73,7 +73,7 @@ struct EventLog {
 }
 
 impl EventLog {
-    fn to_trace_event(self, event: Event, message: Option<Message>) -> TraceEvent {
+    fn trace_event(self, event: Event, message: Option<Message>) -> TraceEvent {
         let Event {
             seq,
             change,

@@ -53,7 +53,7 @@ pub(crate) struct Page {
 
 /// A connection to an agent. Dropping it ends the connection and closes the agent's input.
 pub(crate) struct Connection {
-    connection: ConnectionTo<Agent>,
+    peer: ConnectionTo<Agent>,
     stop: CancellationToken,
     driver: JoinHandle<()>,
 }
@@ -99,7 +99,7 @@ impl Connection {
         });
         match connection.await {
             Ok(to) => Ok(Self {
-                connection: to,
+                peer: to,
                 stop,
                 driver,
             }),
@@ -242,7 +242,7 @@ impl Connection {
     }
 
     fn notify(&self, notification: impl JsonRpcNotification) -> Result<(), CallError> {
-        self.connection
+        self.peer
             .send_notification(notification)
             .map_err(call_error)
     }
@@ -250,7 +250,7 @@ impl Connection {
     async fn call(&self, request: impl JsonRpcRequest) -> Result<Value, CallError> {
         let untyped = request.to_untyped_message().map_err(call_error)?;
         let answer = self
-            .connection
+            .peer
             .send_request(untyped)
             .block_task()
             .await

@@ -171,15 +171,10 @@ impl Store {
                     }
                 }
                 // 4. Write: begin the turns that can begin.
+                let worker = (worker, instance);
+                let automations = &locked.automations;
                 for assignment in self
-                    .begin_ready_turns(
-                        tx,
-                        ready,
-                        &context,
-                        &locked.automations,
-                        (worker, instance),
-                        now,
-                    )
+                    .begin_ready_turns(tx, ready, &context, automations, worker, now)
                     .await?
                 {
                     let id = assignment.run.id;

@@ -316,6 +316,7 @@ pub(crate) async fn concurrent_servers_with_same_identity_have_one_winner(db: &T
     }
 }
 
+#[expect(clippy::too_many_lines, reason = "one story of one instance")]
 pub(crate) async fn runs_pinned_to_removed_instance_fail(db: &TestStore) {
     let stage = Stage::setup(db).await;
     serve(&stage, "host-1-00000001").await;
