@@ -1,6 +1,10 @@
 //! The measured programs.
 
-use std::{env, path::PathBuf, process::Command};
+use std::{
+    env,
+    path::{Path, PathBuf},
+    process::Command,
+};
 
 use agent::GuardProgram;
 use anyhow::{Context as _, Result, ensure};
@@ -10,7 +14,7 @@ pub(crate) const INSTANT_AGENT: &str = "instant-agent";
 
 /// The paths of the programs.
 pub(crate) struct Programs {
-    /// The product in its release profile.
+    /// The product, built in the profile `dist` or in the one of this program.
     pub(crate) matins: PathBuf,
     /// This program.
     xtask: PathBuf,
@@ -20,13 +24,18 @@ impl Programs {
     /// Builds the product, if it is not up to date.
     pub(crate) fn build() -> Result<Self> {
         let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+        let xtask = env::current_exe()?;
+        // Both programs are in the folder of one profile. `cargo xtask` builds this program in `dist`.
+        let folder = xtask.parent().and_then(Path::file_name);
+        let profile = match folder.and_then(|name| name.to_str()) {
+            Some("release") => "release",
+            _ => "dist",
+        };
         let status = Command::new(cargo)
-            .args(["build", "--release", "--package", "matins"])
+            .args(["build", "--profile", profile, "--package", "matins"])
             .status()
             .context("cannot run cargo")?;
         ensure!(status.success(), "cargo cannot build matins: {status}");
-        let xtask = env::current_exe()?;
-        // `cargo xtask` builds this program in the release profile too, so both programs are in one folder.
         let matins = xtask.with_file_name("matins");
         ensure!(
             matins.is_file(),

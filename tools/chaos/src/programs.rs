@@ -80,7 +80,7 @@ fn build(own: &Path) -> Result<()> {
     let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let profile = own.parent().and_then(Path::file_name);
     let profile = match profile.and_then(|name| name.to_str()) {
-        Some("release") => "release",
+        Some(profile @ ("release" | "dist")) => profile,
         _ => "dev",
     };
     let status = Command::new(cargo)

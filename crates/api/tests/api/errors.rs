@@ -51,7 +51,7 @@ fn automation_refusals(there: &Value) -> Vec<Refusal> {
         (
             json!({ "policies": { "budget": { "day": { "tokens": 0 } } } }),
             "policies.budget.day.tokens",
-            "from 1 to",
+            "expected 1 to",
         ),
         (
             json!({ "policies": { "overlap": "allow" }, "session": "continuous" }),

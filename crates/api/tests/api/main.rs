@@ -119,8 +119,8 @@ on_both! {
         oversized_or_invalid_body_is_refused,
     ]
     prechecks: [
-        a_precheck_is_set_by_those_who_may_change_agents,
-        where_a_precheck_runs_is_changed_by_those_who_may_change_agents,
+        precheck_requires_agents_write,
+        precheck_directory_change_requires_agents_write,
         invalid_precheck_is_refused_with_field,
     ]
     unified: [

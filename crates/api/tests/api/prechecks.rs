@@ -17,7 +17,7 @@ impl World {
     }
 }
 
-pub(crate) async fn a_precheck_is_set_by_those_who_may_change_agents(world: &World) {
+pub(crate) async fn precheck_requires_agents_write(world: &World) {
     let member = world.token(Role::Member, None).await;
     let asked = json!({
         "name": "daily", "prompt": "Look.", "agent": "good", "policies": precheck_policy("check"),
@@ -63,7 +63,7 @@ pub(crate) async fn a_precheck_is_set_by_those_who_may_change_agents(world: &Wor
     world.patch_automation(&member, &patch).await.problem(403);
 }
 
-pub(crate) async fn where_a_precheck_runs_is_changed_by_those_who_may_change_agents(world: &World) {
+pub(crate) async fn precheck_directory_change_requires_agents_write(world: &World) {
     let member = world.token(Role::Member, None).await;
     let [here, there] = ["here", "there"].map(|_| tempfile::tempdir().unwrap());
     let path = |folder: &tempfile::TempDir| folder.path().to_str().unwrap().to_owned();

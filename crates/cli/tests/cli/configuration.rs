@@ -152,7 +152,7 @@ fn config_check_of_file_ignores_environment() {
     };
     check("workers = 2\n").expect_success();
     for (content, says) in [
-        ("database = \"mysql://me:s3cret@x\"", "\"mysql\""),
+        ("database = \"mysql://me:s3cret@x\"", "`mysql`"),
         ("log.directives = \"loud=very\"", "loud=very"),
     ] {
         let refused = check(content);

@@ -196,7 +196,7 @@ fn run_waiting_for_removed_instance_fails_with_reason() {
         .other
         .run(&["session", "show", &session, "--all"])
         .expect_success();
-    assert!(shown.contains("an instance that is gone"), "{shown}");
+    assert!(shown.contains("an instance that was removed"), "{shown}");
     let missing = fleet.other.run(&["instance", "show", &name]);
     assert_eq!(missing.code, 3, "{missing:#?}");
     assert_eq!(fleet.instances().len(), 1);

@@ -249,7 +249,7 @@ const BAD_INPUT: &[(&[&str], i32, &[&str])] = &[
     (
         &["agent", "list", "--database", "mysql://x"],
         2,
-        &["--database", "\"mysql\"", "sqlite:"],
+        &["--database", "`mysql`", "sqlite:"],
     ),
     (&["demo", "--turns", "0"], 2, &["--turns", "from 1"]),
 ];

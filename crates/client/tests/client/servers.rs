@@ -147,7 +147,7 @@ pub(crate) fn json(body: &Value) -> Vec<u8> {
     let body = body.to_string();
     let length = body.len();
     format!(
-        "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: {length}\r\n\r\n{body}"
+        "HTTP/1.1 200 OK\r\nmatins-api-version: 2\r\ncontent-type: application/json\r\ncontent-length: {length}\r\n\r\n{body}"
     )
     .into_bytes()
 }

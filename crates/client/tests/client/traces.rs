@@ -8,7 +8,7 @@ use tokio::net::TcpListener;
 use crate::servers::{client_at, json, serve_responses};
 
 fn stream(events: &str) -> Vec<u8> {
-    let head = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\r\n";
+    let head = "HTTP/1.1 200 OK\r\nmatins-api-version: 2\r\ncontent-type: text/event-stream\r\n\r\n";
     format!("{head}{events}").into_bytes()
 }
 
@@ -20,7 +20,7 @@ fn not_found() -> Vec<u8> {
     .to_string();
     let length = body.len();
     format!(
-        "HTTP/1.1 404 Not Found\r\ncontent-type: application/problem+json\r\n\
+        "HTTP/1.1 404 Not Found\r\nmatins-api-version: 2\r\ncontent-type: application/problem+json\r\n\
          content-length: {length}\r\n\r\n{body}"
     )
     .into_bytes()

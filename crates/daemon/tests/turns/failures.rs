@@ -38,9 +38,9 @@ pub(crate) async fn missing_agent_command_exhausts_attempts(world: &World) {
         ["user", "system", "system", "system", "system", "system"]
     );
     assert!(words[1].1.contains("/nowhere/agent"), "{words:#?}");
-    assert!(words[1].1.contains("tried again at"), "{words:#?}");
+    assert!(words[1].1.contains("will be retried at"), "{words:#?}");
     assert_eq!(words[2].1, "Attempt 2 begins.");
-    assert!(!words[5].1.contains("tried again"), "{words:#?}");
+    assert!(!words[5].1.contains("retried"), "{words:#?}");
 }
 
 pub(crate) async fn agent_exit_before_initialize_is_retried(world: &World) {

@@ -93,7 +93,7 @@ pub(crate) async fn begin_with_lost_reply_is_requeued_immediately(world: &World)
     assert_eq!(
         world.last_notice(session).await,
         "The turn was interrupted: the server lost the connection to the database while the turn began, and \
-         the input was requeued. It will be taken up again."
+         the input was requeued. The run will be retried."
     );
 
     // No agent has received the message yet, so it is sent unchanged.

@@ -103,8 +103,8 @@ pub(crate) async fn unfinished_turn_is_requeued_at_stop_and_resumed(world: &Worl
         [
             "Two",
             "I begin",
-            "The turn was interrupted: the server stopped, and the input was requeued. It will be \
-             taken up again.",
+            "The turn was interrupted: the server stopped, and the input was requeued. The run will be \
+             retried.",
             "Attempt 2 begins.",
             "It is done",
         ]

@@ -218,7 +218,7 @@ async fn token_secret_is_returned_once_and_invalid_after_revocation() {
 }
 
 #[tokio::test]
-async fn a_tenant_begins_with_an_admin_and_agents_and_sees_no_other() {
+async fn new_tenant_has_admin_token_and_agents_of_its_own() {
     let world = World::new().await;
     let id = TenantId::generate(world.clock_now(), &SeededEntropy::new(4));
     let demo = ["matins".to_owned(), "demo-agent".to_owned()];

@@ -21,7 +21,7 @@ async fn command_of(world: &World, name: &str) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn known_agents_are_added_once_and_what_a_person_changed_stays() {
+async fn catalogue_agents_are_added_once_and_edits_are_kept() {
     let world = World::new().await;
     let there = std::env::current_exe().unwrap();
     let there = there.to_str().unwrap();
@@ -148,7 +148,7 @@ async fn invalid_agent_config_is_refused() {
         ("", &sound, "agent name"),
         ("mine", &AgentConfig::new(Vec::new()), "a command"),
         ("mine", &AgentConfig::new(vec![String::new()]), "a command"),
-        ("mine", &unsound, "variable \"A=B\""),
+        ("mine", &unsound, "variable `A=B`"),
         ("mine", &small, "memory limit \"1024\""),
         ("mine", &hasty, "start limit \"0\""),
     ] {

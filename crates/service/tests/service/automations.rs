@@ -228,7 +228,7 @@ async fn derived_automation_names_are_unique() {
         .await
         .unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Refused);
-    assert!(error.to_string().contains("\"read-the-news\""), "{error}");
+    assert!(error.to_string().contains("`read-the-news`"), "{error}");
 }
 
 #[tokio::test]
@@ -251,7 +251,7 @@ async fn automation_is_found_by_name_id_and_id_prefix() {
     let error = world.service.automation(&id[..16]).await.unwrap_err();
     assert!(matches!(error, Error::Ambiguous { .. }), "{error}");
     let error = world.service.automation("wether").await.unwrap_err();
-    assert!(error.to_string().contains("\"weather\""), "{error}");
+    assert!(error.to_string().contains("`weather`"), "{error}");
 }
 
 #[tokio::test]

@@ -186,7 +186,7 @@ async fn endpoint_secret_is_returned_once_and_name_is_unique() {
         .await;
     let taken = taken.unwrap_err();
     assert_eq!(taken.kind(), ErrorKind::Refused);
-    assert!(error_chain(&taken).contains("\"pager\""), "{taken}");
+    assert!(error_chain(&taken).contains("`pager`"), "{taken}");
     for given in ["pager", &id.to_string()] {
         assert_eq!(world.service.endpoint(given).await.unwrap().id, id);
     }

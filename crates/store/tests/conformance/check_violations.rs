@@ -18,7 +18,7 @@ pub(crate) fn rows_breaking_checks(world: &World) -> Vec<(&'static str, Values)>
             row("automation_triggers").with("needs_format", 2_i64),
         ),
         (
-            "agents_format",
+            "harnesses_format",
             row("harnesses").with("needs_format", 2_i64),
         ),
         (
