@@ -1,4 +1,4 @@
-"""Answers each line `zone TAB seconds TAB count TAB expression` with the next fires of croniter.
+"""Answers each line `zone TAB seconds TAB count TAB expression` with the next runs of croniter.
 
 An answer has the instants in seconds since 1970, separated by spaces: fewer than `count` if there are no more. An
 error is `!` and its message.

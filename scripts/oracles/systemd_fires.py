@@ -1,4 +1,4 @@
-"""Answers each line `zone TAB seconds TAB count TAB expression` with the next fires of systemd.
+"""Answers each line `zone TAB seconds TAB count TAB expression` with the next runs of systemd.
 
 The expression is one of systemd.time(7). Consecutive lines that differ only in the expression go into one call of
 systemd-analyze. An answer has the instants in seconds since 1970, separated by spaces.

@@ -1,8 +1,8 @@
 //! The watchdog: gives up runs whose worker is lost, so that their inputs are retried.
 //!
 //! **Invariants:** a run is given up only if its worker process is known to be dead, or if its heartbeat is stale by
-//! a clock that can be trusted. What a dead worker of this instance has left running is killed before its run is
-//! given up.
+//! a clock that can be trusted. The processes that a dead worker of this instance has left are killed before its run
+//! is given up.
 
 use std::time::Duration;
 

@@ -205,7 +205,7 @@ mod tests {
         let other = give("host-1-00000002");
         assert!(!own.is_dead(&worker("host-1-00000001")), "itself");
         assert!(!own.is_dead(&worker("host-1-00000002")), "it lives");
-        assert!(!own.is_dead(&worker("host-1-00000003")), "nobody knows it");
+        assert!(!own.is_dead(&worker("host-1-00000003")), "it has no file");
         // In whatever way a process ends, its file stays and its lock is released.
         let path = other.path.clone();
         drop(other);

@@ -18,7 +18,7 @@ fn at(text: &str) -> Timestamp {
     text.parse().unwrap()
 }
 
-/// Returns the next fires in UTC in the form `2026-12-01T09:00`, with seconds only if they are not zero.
+/// Returns the next runs in UTC in the form `2026-12-01T09:00`, with seconds only if they are not zero.
 fn fires(expression: &str, after: &str, n: usize) -> Vec<String> {
     let schedule = parse(expression, "UTC").unwrap();
     let fires = schedule.upcoming(at(after), n).into_iter();

@@ -1,5 +1,5 @@
-//! The history of a test, from four independent sources: the database, the agents' ledgers, the recordings of the
-//! readers, and the requests of the people. The checks read nothing else.
+//! The history of a test, from four independent sources: the database, the agents' prompt logs, the recordings of
+//! the readers, and the requests of the people. The checks read nothing else.
 
 use std::{collections::HashMap, path::Path};
 

@@ -175,7 +175,7 @@ fn automation_plans(first: bool, now: Timestamp) -> Vec<AutomationPlan> {
             json!({ "jitter_seconds": 2 }),
         ),
         automation_plan(
-            "is called off",
+            "is cancelled",
             "long",
             "continuous",
             every_trigger("6s"),

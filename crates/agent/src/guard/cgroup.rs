@@ -435,7 +435,7 @@ mod tests {
             },
         };
         cgroup.set_limits().unwrap();
-        // The kernel's files are replaced by a write; these keep what was longer.
+        // A write replaces the kernel's files; these files keep the rest of a longer text.
         assert!(read("memory.max").starts_with("1048576"));
         assert!(read("pids.max").starts_with('7'));
         assert!(read("memory.oom.group").starts_with('1'));

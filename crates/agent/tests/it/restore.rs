@@ -209,7 +209,7 @@ async fn restore_in_second_process_is_busy() {
     assert!(matches!(error, OpenError::Busy { .. }), "{error:?}");
     assert!(
         prompt_log(&script).check_turns_disjoint().is_err(),
-        "the ledger saw it, too"
+        "the prompt log shows the overlap, too"
     );
     drop(second);
     drop(first);

@@ -19,7 +19,7 @@ fn openapi_document_in_repository_is_up_to_date() {
     let kept = fs::read_to_string(&path).unwrap_or_default();
     assert!(
         kept == served,
-        "docs/openapi.json is not what is served; write it with: \
+        "docs/openapi.json differs from the served document; write it with: \
          MATINS_UPDATE=1 cargo test -p matins-api --test api document"
     );
 }

@@ -102,7 +102,7 @@ pub(crate) async fn feed_reader_behind_retention_gets_one_resync(stage: &Stage) 
         assert_eq!(frame.data["cursor"], frame.id.clone().unwrap());
         let runs = frame.data["runs"].as_array().unwrap();
         let runs: Vec<_> = runs.iter().map(|run| run["id"].clone()).collect();
-        assert_eq!(runs, open, "what is under way");
+        assert_eq!(runs, open, "the runs under way");
         assert_eq!(frame.data["approvals"], json!([]));
         let run = stage.send_message(session, "hello").await;
         open.push(json!(run));

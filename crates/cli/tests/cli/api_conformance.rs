@@ -1,5 +1,4 @@
-//! The API, asked everything that its document allows and what it does not, as two tenants
-//! (`scripts/check-api`).
+//! Requests that the document of the API allows and requests that it forbids, as two tenants (`scripts/check-api`).
 
 use std::{path::Path, process::Command};
 

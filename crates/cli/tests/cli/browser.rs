@@ -13,7 +13,7 @@ use serde_json::Value;
 
 use crate::test_installation::TestInstallation;
 
-/// What a page of somebody else tries, with all that a page may send. It puts what became of it into its title.
+/// The page of an attacker. It tries every kind of request that a page may send, and puts the results into its title.
 const ATTACKER_PAGE: &str = r#"<!doctype html><title>trying</title><body><script>
 const target = new URLSearchParams(location.search).get("target");
 const told = {};
@@ -55,7 +55,7 @@ function form() {
 })();
 </script>"#;
 
-/// Serves the page of somebody else, to whoever asks by whatever name.
+/// Serves the page of the attacker under every host name.
 fn serve_attacker_page() -> u16 {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
@@ -179,7 +179,7 @@ fn foreign_origin_pages_cannot_read_or_change_anything() {
         let told: Value = serde_json::from_str(&told).unwrap_or_else(|_| panic!("{from}: {page}"));
         for (name, became) in told.as_object().unwrap() {
             let became = became.as_str().unwrap();
-            // What is sent blindly is answered with what nobody can read.
+            // The page can send blind requests, but cannot read their responses.
             let nothing = became == "nothing" || became.starts_with("opaque 0");
             assert!(nothing, "{from} got {name}: {became}");
         }

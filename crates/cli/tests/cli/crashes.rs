@@ -213,7 +213,7 @@ fn frozen_server_loses_its_turn_and_writes_nothing_on_resume(mut stage: CrashTes
     stage.wait_for_file("began");
     let run = text(&stage.runs()[0]["id"]).to_owned();
     frozen.freeze();
-    // Nobody renews the lease, and the guard is not frozen.
+    // No worker renews the lease, and the guard is not frozen.
     stage.wait_until_processes_are_gone(&run);
     assert_eq!(stage.runs()[0]["status"], "running");
 

@@ -181,7 +181,7 @@ fn doctor_reports_each_fault_and_continues_other_checks() {
     )
     .unwrap();
     assert_found(&world, "database", "problem", "it is damaged");
-    fs::write(&file, "somebody's notes, and no database of anybody's").unwrap();
+    fs::write(&file, "the notes of a person, and not a database file").unwrap();
     assert_found(&world, "database", "problem", "it is not a database");
     fs::write(&file, whole).unwrap();
 

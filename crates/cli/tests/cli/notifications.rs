@@ -1,4 +1,4 @@
-//! `matins endpoint` and `matins automation webhook`: what goes out and what comes in, signed.
+//! `matins endpoint` and `matins automation webhook`: signed notifications, and signed requests.
 
 use std::{
     io::{BufRead as _, BufReader, Read as _, Write as _},
@@ -114,7 +114,7 @@ fn webhook_is_added_and_its_secret_shown_and_rotated() {
     assert_eq!(which.code, 2, "{which:#?}");
     assert!(which.stderr.contains("--trigger"), "{which:#?}");
 
-    // Nobody who does not sign is let in.
+    // A request without a signature is refused.
     let _server = world.serve();
     let path = shown["path"].as_str().unwrap();
     let address = world.address();

@@ -1,4 +1,4 @@
-//! The same commands beside a server, against one elsewhere, and without any: one path, one answer.
+//! The same commands beside a server, against a remote server, and without a server: one path, one answer.
 
 use crate::test_installation::{CommandOutput, TestInstallation};
 

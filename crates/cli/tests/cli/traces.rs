@@ -83,7 +83,7 @@ fn trace_of_everything_resumes_after_server_restart() {
         let say = ["session", "send", "--new", "--agent", "demo", words];
         world.run(&say).expect_success();
     };
-    // What was there before it began is not told, so one is said until it is heard.
+    // The trace omits events before its start, so send messages until it prints one.
     let heard = std::thread::spawn(move || {
         trace.read_stdout_until("This is turn 1");
         trace
@@ -95,9 +95,9 @@ fn trace_of_everything_resumes_after_server_restart() {
     server.signal(Signal::TERM);
     assert_eq!(server.end().code, 0);
     trace.read_stderr_until("connection broke");
-    say("While nobody served");
+    say("While no server ran");
     let _server = world.serve();
-    trace.read_stdout_until("While nobody served");
+    trace.read_stdout_until("While no server ran");
 }
 
 #[test]
@@ -145,7 +145,7 @@ fn open_stream(world: &TestInstallation, path: &str) -> BufReader<TcpStream> {
     stream
 }
 
-/// An address of this machine at which nobody listens. Two servers of one test are to have the same.
+/// Returns a free address of this machine, so that two servers of one test can have the same address.
 fn free_address() -> String {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     listener.local_addr().unwrap().to_string()

@@ -395,12 +395,12 @@ fn concurrent_first_commands_agree_on_data_folder() {
 fn command_with_non_database_file_fails_and_keeps_file() {
     let world = TestInstallation::new();
     let file = world.path().join("notes.txt");
-    fs::write(&file, "not a database, but somebody's notes").unwrap();
+    fs::write(&file, "not a database, but a person's notes").unwrap();
     let file_name = file.to_str().unwrap();
     let refused = world.run(&["agent", "list", "--database", file_name]);
     assert_eq!(refused.code, 6, "{refused:#?}");
     assert!(refused.stderr.contains("not a database"), "{refused:#?}");
     assert!(refused.stderr.contains("hint: "), "{refused:#?}");
     let kept = fs::read_to_string(&file).unwrap();
-    assert_eq!(kept, "not a database, but somebody's notes");
+    assert_eq!(kept, "not a database, but a person's notes");
 }

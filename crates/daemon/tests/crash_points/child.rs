@@ -87,7 +87,7 @@ impl Job {
 async fn run_child_job() {
     #[expect(
         clippy::disallowed_methods,
-        reason = "whoever starts it says what to do"
+        reason = "the test that starts this process names the job"
     )]
     let job = std::env::var(JOB_VARIABLE).expect("the other tests start this");
     let job: Job = serde_json::from_str(&job).unwrap();

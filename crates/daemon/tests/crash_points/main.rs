@@ -5,7 +5,7 @@
 #![expect(
     clippy::unwrap_used,
     clippy::print_stdout,
-    reason = "a test, whose points are told"
+    reason = "a test that prints its crash points"
 )]
 
 mod checks;

@@ -24,13 +24,13 @@ impl World {
             let (run, worker): (RunId, _) = (row.get("id")?, row.get("worker_id")?);
             anyhow::ensure!(
                 self.agents.is_owned_by(run, &worker),
-                "I4: {run} is of {worker}, who knows nothing of it"
+                "I4: {run} belongs to {worker}, which does not know it"
             );
             had += 1;
         }
         anyhow::ensure!(
             had == self.agents.owned_count(),
-            "I4: a worker has a run that the database gives to nobody"
+            "I4: a worker has a run that the database gives to no worker"
         );
         Ok(())
     }

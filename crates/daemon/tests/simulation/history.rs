@@ -63,7 +63,7 @@ impl World {
             let seat: SeatId = row.get("seat_id")?;
             anyhow::ensure!(
                 self.agents.seat_of(id).is_none_or(|took| took == seat),
-                "I2: {id} is of {seat}, and its agent sat elsewhere"
+                "I2: {id} belongs to {seat}, but its agent took another seat"
             );
             let person = row.get::<String>("origin")? == "person";
             words += i64::from(person && row.get::<i64>("attempt")? == 1);

@@ -98,7 +98,7 @@ impl World {
             );
             anyhow::ensure!(
                 self.agents.release(run).is_some(),
-                "I4: {run} is given up, which nobody has"
+                "I4: {run} is given up, but no worker has it"
             );
         }
         if gave_up {

@@ -125,7 +125,7 @@ impl World {
             let place = new.triggers.iter().position(|spec| *spec == trigger.spec);
             let rhythm = place.and_then(|place| rhythms.get(place));
             let rhythm = rhythm.copied().ok_or_else(|| {
-                anyhow::anyhow!("I1: {id} has a trigger that nobody asked for: {trigger:?}")
+                anyhow::anyhow!("I1: {id} has a trigger that no person requested: {trigger:?}")
             })?;
             self.schedules.add(
                 trigger.id,

@@ -320,7 +320,7 @@ impl Trigger {
             };
             ensure!(
                 !wanted,
-                "I1: an instant was missed that was to be made up for: {at} in {row:?}"
+                "I1: an instant was missed but had to be caught up: {at} in {row:?}"
             );
             return Ok(());
         }
@@ -337,7 +337,7 @@ impl Trigger {
             };
         ensure!(
             wanted,
-            "I1: an instant was made up for against the policy: {row:?}"
+            "I1: an instant was caught up against the policy: {row:?}"
         );
         if let Some((start, end)) = self.quiet_hours {
             let of_day = at.rem_euclid(DAY);

@@ -197,7 +197,7 @@ pub(crate) async fn running_turn_stops_when_other_turns_exhaust_budget(world: &W
     });
     let run = world.send_message(long, "Work").await;
     let daemon = Daemon::start(host);
-    eventually("what the turn has used so far", async || {
+    eventually("the usage of the turn so far", async || {
         (tokens_today(world).await == 40).then_some(())
     })
     .await;

@@ -250,7 +250,7 @@ async fn stopping_server_keeps_presence_and_clock_until_last_turn_ends() {
         member.host.time_is_known().then_some(())
     })
     .await;
-    eventually("a sign of life", async || {
+    eventually("a new heartbeat", async || {
         serving()
             .await
             .filter(|serving| serving.last_heartbeat_at > seen)

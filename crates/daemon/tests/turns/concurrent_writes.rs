@@ -122,7 +122,7 @@ pub(crate) async fn updates_are_recorded_while_approval_is_pending(world: &World
     let told = "asked: option-allow_once";
     let watch = async {
         let second = wait_for_pending_approval(world, run).await;
-        eventually("what the agent says meanwhile", async || {
+        eventually("the text of the agent", async || {
             let (text, _) = world
                 .store()
                 .live_text(Scope::System, run, 0)

@@ -47,7 +47,7 @@ pub(crate) async fn transcript_keeps_last_state_of_updates(world: &World) {
         changed("b", "failed", "no such file"),
         changed("a", "in_progress", ""),
         changed("a", "completed", "x y"),
-        changed("c", "completed", "nobody told of me before"),
+        changed("c", "completed", "it was not announced before"),
         plan("completed"),
         usage(5),
         usage(7),

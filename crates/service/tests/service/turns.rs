@@ -32,7 +32,7 @@ impl World {
         self.begin_with_assignment(run).await;
     }
 
-    /// The same, and gives what the turn is taken with.
+    /// Claims a run, begins its turn and returns the assignment.
     pub(crate) async fn begin_with_assignment(&self, run: RunId) -> Assignment {
         let now = self.advance_clock();
         let here = InstanceId::from_uuid(uuid::Uuid::from_u128(1));

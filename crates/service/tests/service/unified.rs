@@ -126,7 +126,7 @@ async fn browser_may_omit_session_in_unified_mode() {
     );
     let key = UNIFIED_KEY;
     let none = world.store.session_by_key(world.tenant, key).await.unwrap();
-    assert_eq!(none, None, "what is refused makes nothing");
+    assert_eq!(none, None, "a refused request creates nothing");
     asked.cwd = None;
     let made = browser.create_automation(&asked, None).await.unwrap();
     assert_eq!(

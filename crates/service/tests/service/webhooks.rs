@@ -313,7 +313,7 @@ async fn previous_webhook_secret_is_valid_until_overlap_ends() {
     assert!(sent(&before, "msg_1").await && sent(&current, "msg_2").await);
     world.clock.advance(overlap);
     assert!(!sent(&before, "msg_3").await && sent(&current, "msg_4").await);
-    // The store agrees with what was tried.
+    // The store agrees with these results.
     let found = world.store.webhook_trigger(Scope::System, hook).await;
     let secrets: SigningSecrets = found.unwrap().unwrap().secrets;
     assert_eq!(secrets.valid_at(world.clock_now()).len(), 1);

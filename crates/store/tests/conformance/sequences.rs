@@ -321,7 +321,7 @@ impl Sequence<'_> {
             .some_run(&[RunStatus::Running, RunStatus::Delivered])
             .await
         else {
-            return "nothing to beat".into();
+            return "no heartbeat to renew".into();
         };
         format!("heartbeat {run} {:?}", self.stage.heartbeat(run).await)
     }

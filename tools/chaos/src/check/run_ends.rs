@@ -215,7 +215,7 @@ mod tests {
         }
     }
 
-    /// An attempt that was lost, and one that made up for it.
+    /// Returns a history with a lost attempt and the attempt that replaced it.
     fn history() -> History {
         History {
             runs: vec![run(1, "stalled"), run(2, "succeeded")],
