@@ -169,7 +169,7 @@ mod tests {
     fn routes() -> Router {
         let server = json!({ "version": "1", "serves": true, "now": "2026-05-04T09:00:00Z" });
         let version = (api_types::API_VERSION_HEADER, "2");
-        let server = || async move { ([version], Json(server)) };
+        let server = move || async move { ([version], Json(server)) };
         Router::new().route("/api/v1/server", get(server))
     }
 

@@ -31,7 +31,7 @@ const PROBE_TIMEOUT: Duration = Duration::from_secs(10);
 #[derive(Deserialize)]
 struct QueueLength {
     automation: String,
-    waiting: i64,
+    length: i64,
 }
 
 /// Measures queues and processes until `stop` is cancelled. Skips the queues while the database is down.
@@ -41,13 +41,14 @@ pub(crate) async fn measure(field: Arc<FaultTargets>, stop: CancellationToken) -
         let agents = processes::find_agents(&field.root).len();
         measured.max_processes = measured.max_processes.max(agents);
         let postgres = Arc::clone(&field.postgres);
-        let waiting =
-            blocking(move || postgres.rows::<QueueLength>(include_str!("sql/waiting.sql"))).await;
-        if let Ok(waiting) = waiting {
+        let queues =
+            blocking(move || postgres.rows::<QueueLength>(include_str!("sql/queue_lengths.sql")))
+                .await;
+        if let Ok(queues) = queues {
             measured.queue_samples += 1;
-            for queue in waiting {
+            for queue in queues {
                 let most = measured.max_waiting.entry(queue.automation).or_default();
-                *most = (*most).max(queue.waiting);
+                *most = (*most).max(queue.length);
             }
         }
         tokio::select! {

@@ -264,7 +264,10 @@ fn continuous_session_keeps_its_agent_until_reset() {
         .expect_success();
     let refused = world.run(&["automation", "edit", "standup", "--agent", "other"]);
     assert_eq!(refused.code, 4, "{refused:#?}");
-    assert!(refused.stderr.contains("its current session `ses_"), "{refused:#?}");
+    assert!(
+        refused.stderr.contains("its current session `ses_"),
+        "{refused:#?}"
+    );
     assert!(refused.stderr.contains("--reset"), "{refused:#?}");
     let edited = edit_standup(&world, &["--agent", "other", "--reset"]);
     assert_eq!(edited["agent"], "other");

@@ -256,5 +256,8 @@ fn automation_with_duplicate_name_is_refused() {
     world.run(&args).expect_success();
     let refused = world.run(&args);
     assert_eq!(refused.code, 4, "{refused:#?}");
-    assert!(refused.stderr.contains("automation `a` already exists"), "{refused:#?}");
+    assert!(
+        refused.stderr.contains("automation `a` already exists"),
+        "{refused:#?}"
+    );
 }

@@ -10,7 +10,7 @@ fn help_text(world: &TestInstallation, command: &[&str], flag: &str) -> String {
 }
 
 #[test]
-fn agent_commands_accept_hidden_name_harness() {
+fn agent_commands_accept_former_name() {
     let world = TestInstallation::new();
     let listed = world.json(&["agent", "list"]);
     assert_eq!(world.json(&["harness", "list"]), listed);

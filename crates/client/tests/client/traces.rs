@@ -8,7 +8,8 @@ use tokio::net::TcpListener;
 use crate::servers::{client_at, json, serve_responses};
 
 fn stream(events: &str) -> Vec<u8> {
-    let head = "HTTP/1.1 200 OK\r\nmatins-api-version: 2\r\ncontent-type: text/event-stream\r\n\r\n";
+    let head =
+        "HTTP/1.1 200 OK\r\nmatins-api-version: 2\r\ncontent-type: text/event-stream\r\n\r\n";
     format!("{head}{events}").into_bytes()
 }
 

@@ -23,7 +23,7 @@ use crate::{
 /// The times at which a script's agents received their first prompt and finished.
 mod prompt_times {
     use super::{Event, Script};
-    use crate::world::ledger;
+    use crate::world::prompt_log;
 
     pub(super) fn received_at(script: &Script) -> u64 {
         time_of_event(script, |event| matches!(event, Event::PromptReceived(_)))
@@ -34,7 +34,7 @@ mod prompt_times {
     }
 
     fn time_of_event(script: &Script, is: fn(&Event) -> bool) -> u64 {
-        let entries = ledger(script).entries;
+        let entries = prompt_log(script).entries;
         entries.into_iter().find(|it| is(&it.event)).unwrap().at
     }
 }

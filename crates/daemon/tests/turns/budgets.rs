@@ -5,7 +5,7 @@ use model::{automation::AutomationState, budget::Budget, run::RunStatus};
 use serde_json::json;
 use testkit::scripted::{Event, Step};
 
-use crate::world::{World, create_file, eventually, ledger, on_demand};
+use crate::world::{World, create_file, eventually, on_demand, prompt_log};
 
 /// Returns a step that reports the size of the context and the cost of the session.
 fn usage_step(used: u64, cost: f64) -> Step {
@@ -55,7 +55,7 @@ pub(crate) async fn turn_over_budget_is_stopped_and_pauses_automation(world: &Wo
         run.state.message().unwrap(),
         format!("The turn failed: {said}.")
     );
-    let cancelled = ledger(&script)
+    let cancelled = prompt_log(&script)
         .events()
         .filter(|it| **it == Event::Cancel)
         .count();

@@ -7,7 +7,7 @@ use testkit::{
     scripted::{Event, Step},
 };
 
-use crate::world::{World, ledger, session_openings, wait_for_file};
+use crate::world::{World, prompt_log, session_openings, wait_for_file};
 
 pub(crate) async fn running_turn_is_cancelled_without_waiting_for_heartbeat(world: &World) {
     let started = world.path("started");
@@ -37,7 +37,7 @@ pub(crate) async fn running_turn_is_cancelled_without_waiting_for_heartbeat(worl
     assert_eq!(next.status(), RunStatus::Succeeded, "{next:#?}");
 
     assert!(
-        ledger(&script)
+        prompt_log(&script)
             .events()
             .any(|event| *event == Event::Cancel)
     );
@@ -108,7 +108,7 @@ pub(crate) async fn turn_is_cancelled_while_agent_starts(world: &World) {
     );
     // No process is alive when the run is over, not only some time later.
     crate::invariants::check(world).await;
-    assert!(ledger(&script).prompts().is_empty());
+    assert!(prompt_log(&script).prompts().is_empty());
     daemon.stop().await;
 }
 
@@ -127,6 +127,6 @@ pub(crate) async fn queued_and_deferred_runs_are_cancelled_without_turn(world: &
     // The run that waited behind them is queued next.
     assert_eq!(world.run(last).await.status(), RunStatus::Queued);
     world.take_turns().await;
-    assert_eq!(ledger(&script).prompts(), ["Three"]);
+    assert_eq!(prompt_log(&script).prompts(), ["Three"]);
     assert_eq!(world.run(last).await.status(), RunStatus::Succeeded);
 }

@@ -9,7 +9,7 @@ use model::{
 use serde_json::json;
 use testkit::scripted::{Crash, Event, Step};
 
-use crate::world::{World, automation, ledger, on_demand, session_openings};
+use crate::world::{World, automation, on_demand, prompt_log, session_openings};
 
 pub(crate) async fn missing_agent_command_exhausts_attempts(world: &World) {
     let config = AgentConfig::new(vec!["/nowhere/agent".into()]);
@@ -59,7 +59,7 @@ pub(crate) async fn agent_exit_before_initialize_is_retried(world: &World) {
     let again = world.take_after_backoff(&attempts[1]).await;
     assert_eq!(again.status(), RunStatus::Succeeded, "{again:#?}");
     // No agent had received the message before, so it is sent unchanged.
-    assert_eq!(ledger(&script).prompts(), ["Go"]);
+    assert_eq!(prompt_log(&script).prompts(), ["Go"]);
 }
 
 pub(crate) async fn retry_after_crash_in_answer_prompts_with_interruption(world: &World) {
@@ -84,7 +84,7 @@ pub(crate) async fn retry_after_crash_in_answer_prompts_with_interruption(world:
     assert_eq!(again.status(), RunStatus::Succeeded, "{again:#?}");
     assert_eq!(again.interrupted_run_id, Some(crashed.id));
     assert_eq!(again.prompt_ref.unwrap().id, "turn.interrupted");
-    let ledger = ledger(&script);
+    let ledger = prompt_log(&script);
     let prompts = ledger.prompts();
     assert_eq!(prompts[..2], ["One", "Pay the bill"]);
     assert!(
@@ -130,7 +130,7 @@ pub(crate) async fn crash_after_prompt_with_fail_policy_is_not_retried(world: &W
     assert_eq!(run.status(), RunStatus::Failed, "{run:#?}");
     assert_eq!(world.attempts(run.id).await.len(), 1);
     assert_eq!(world.automation_of(id).await.consecutive_failures, 1);
-    assert_eq!(ledger(&script).prompts().len(), 1);
+    assert_eq!(prompt_log(&script).prompts().len(), 1);
 }
 
 pub(crate) async fn crash_before_prompt_is_retried_despite_fail_policy(world: &World) {
@@ -161,7 +161,7 @@ pub(crate) async fn unknown_sign_in_method_fails_without_retry(world: &World) {
     assert_eq!(world.attempts(run.id).await.len(), 1);
     let notice = world.last_notice(session).await;
     assert!(notice.contains("browser"), "{notice}");
-    assert!(ledger(&script).prompts().is_empty());
+    assert!(prompt_log(&script).prompts().is_empty());
 
     // An agent with a configured method signs in with each process.
     let mut config = AgentConfig::new(script.command().unwrap());
@@ -171,7 +171,7 @@ pub(crate) async fn unknown_sign_in_method_fails_without_retry(world: &World) {
         let run = world.send_and_take_turn(session, words).await;
         assert_eq!(run.status(), RunStatus::Succeeded, "{run:#?}");
     }
-    let ledger = ledger(&script);
+    let ledger = prompt_log(&script);
     let signed_in = Event::SignedIn("browser".into());
     assert_eq!(
         ledger.events().filter(|event| **event == signed_in).count(),

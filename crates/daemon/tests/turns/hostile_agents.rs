@@ -4,7 +4,7 @@ use model::{entity::Run, run::RunStatus};
 use serde_json::json;
 use testkit::scripted::{Crash, OnRestore, Script, Step};
 
-use crate::world::{TEST_TIMEOUT, World, eventually, ledger, on_demand, session_openings};
+use crate::world::{TEST_TIMEOUT, World, eventually, on_demand, prompt_log, session_openings};
 
 /// Takes one turn of an agent in a new session.
 async fn take_turn_of(world: &World, script: &Script) -> Run {
@@ -192,7 +192,7 @@ pub(crate) async fn invalid_restore_reply_fails_turn_with_reason(world: &World) 
             }
         }
         // No prompt reached an agent without its memory.
-        assert_eq!(ledger(&script).prompts(), ["One"]);
+        assert_eq!(prompt_log(&script).prompts(), ["One"]);
         script.on_restore = OnRestore::Null;
         script.command().unwrap();
         let run = world.send_and_take_turn(session, "Three").await;

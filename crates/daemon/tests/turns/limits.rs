@@ -9,7 +9,7 @@ use testkit::{
 };
 use turn::{TurnControl, execute};
 
-use crate::world::{World, ledger, on_demand};
+use crate::world::{World, on_demand, prompt_log};
 
 /// Takes an automation's turn with these limits of silence and total time in seconds, with an agent that gets no time
 /// to end.
@@ -71,7 +71,7 @@ pub(crate) async fn silent_agent_obeying_cancel_keeps_its_session(world: &World)
     )
     .await;
     assert!(
-        ledger(&script)
+        prompt_log(&script)
             .events()
             .any(|event| *event == Event::Cancel)
     );

@@ -11,7 +11,7 @@ use model::{
 };
 use testkit::scripted::{Event, Script, Step};
 
-use crate::world::{World, at, automation, create_file, eventually, ledger, wait_for_file};
+use crate::world::{World, at, automation, create_file, eventually, prompt_log, wait_for_file};
 
 /// The longest time until the loops notice that a clock was set: one second of sleep, plus the delay of a busy machine.
 const CLOCK_REACTION_TIMEOUT: Duration = Duration::from_secs(10);
@@ -121,7 +121,7 @@ pub(crate) async fn concurrent_turns_do_not_exceed_slots(world: &World) {
     // At no instant did more than two agents have a prompt.
     let mut moments = Vec::new();
     for name in names {
-        for entry in ledger(&Script::new(world.path(name))).entries {
+        for entry in prompt_log(&Script::new(world.path(name))).entries {
             match entry.event {
                 Event::PromptReceived(_) => moments.push((entry.at, 1)),
                 Event::PromptFinished(_) => moments.push((entry.at, -1)),
@@ -189,7 +189,7 @@ pub(crate) async fn persons_message_precedes_automation_after_running_turn(world
     for waits in [fired, said] {
         assert_eq!(world.run(waits).await.status(), RunStatus::Deferred);
     }
-    assert_eq!(ledger(&script).prompts(), ["First"]);
+    assert_eq!(prompt_log(&script).prompts(), ["First"]);
 
     create_file(&world.path("a goes on"));
     for run in [first, said, fired] {
@@ -199,7 +199,7 @@ pub(crate) async fn persons_message_precedes_automation_after_running_turn(world
         );
     }
     daemon.stop().await;
-    let ledger = ledger(&script);
+    let ledger = prompt_log(&script);
     assert_eq!(ledger.prompts()[..2], ["First", "Second"]);
     assert!(ledger.prompts()[2].contains("Check the logs"));
 }
@@ -312,7 +312,7 @@ async fn sleep_eight_hours(world: &World, catch_up: CatchUp) -> (Vec<u32>, i64) 
         world.wait_until_over(latest.id).await;
     }
     daemon.stop().await;
-    let ledger = ledger(&script);
+    let ledger = prompt_log(&script);
     let prompts = ledger.prompts().into_iter();
     // The prompt names its instant: `Mon 2026-11-23 09:00:00 +00:00 UTC`.
     let hour = |prompt: &str| {

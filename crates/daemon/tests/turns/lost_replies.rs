@@ -11,7 +11,7 @@ use model::{Clock as _, RunId, run::RunStatus, turn::StartReply};
 use testkit::scripted::Step;
 use turn::{TurnEnd, TurnStore, TurnStoreError};
 
-use crate::world::{World, eventually, ledger};
+use crate::world::{World, eventually, prompt_log};
 
 /// The storage of a worker whose connection fails after the first begin was committed.
 struct FailingFirstBegin {
@@ -100,7 +100,7 @@ pub(crate) async fn begin_with_lost_reply_is_requeued_immediately(world: &World)
     let second = world.take_turn(second.id).await;
     assert_eq!(second.status(), RunStatus::Succeeded, "{second:#?}");
     assert_eq!(second.interrupted_run_id, None);
-    assert_eq!(ledger(&script).prompts(), ["One"]);
+    assert_eq!(prompt_log(&script).prompts(), ["One"]);
 }
 
 pub(crate) async fn begin_with_lost_reply_is_requeued_by_stopping_server(world: &World) {
@@ -164,5 +164,5 @@ pub(crate) async fn claim_with_lost_reply_is_taken_up_by_claiming_worker(world: 
     daemon.stop().await;
     assert_eq!(run.status(), RunStatus::Succeeded, "{run:#?}");
     assert_eq!((run.attempt, run.failures), (1, 0));
-    assert_eq!(ledger(&script).prompts(), ["One"]);
+    assert_eq!(prompt_log(&script).prompts(), ["One"]);
 }

@@ -7,7 +7,7 @@ use model::{
 };
 use testkit::scripted::{Event, Script, Step};
 
-use crate::world::{World, ledger, on_demand, wait_for_file};
+use crate::world::{World, on_demand, prompt_log, wait_for_file};
 
 fn rule(tool: &str, title: &str, verdict: Verdict) -> PermissionRule {
     PermissionRule {
@@ -19,7 +19,7 @@ fn rule(tool: &str, title: &str, verdict: Verdict) -> PermissionRule {
 
 /// How the permission requests of a script's agents were answered, in order.
 pub(crate) fn permission_replies(script: &Script) -> Vec<String> {
-    let ledger = ledger(script);
+    let ledger = prompt_log(script);
     let answers = ledger.events().filter_map(|event| match event {
         Event::PermissionAnswered(answer) => Some(answer.clone()),
         _ => None,

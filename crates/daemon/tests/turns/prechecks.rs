@@ -17,7 +17,7 @@ use testkit::{
 };
 use turn::TurnControl;
 
-use crate::world::{World, eventually, ledger, on_demand, wait_for_file};
+use crate::world::{World, eventually, on_demand, prompt_log, wait_for_file};
 
 /// Returns a precheck that runs a shell script.
 fn shell_precheck(words: &str) -> Precheck {
@@ -58,7 +58,7 @@ pub(crate) async fn accepting_precheck_is_followed_by_turn(world: &World) {
     let kept = &run_record(world, run.id).await.diagnostics["precheck"];
     assert_eq!(kept["ended"], "exit code 0");
     assert_eq!(kept["output_tail"], "there is news\n");
-    assert_eq!(ledger(&script).prompts().len(), 1);
+    assert_eq!(prompt_log(&script).prompts().len(), 1);
 }
 
 pub(crate) async fn declining_precheck_skips_run_and_starts_no_agent(world: &World) {
@@ -145,7 +145,7 @@ pub(crate) async fn unclear_precheck_is_followed_by_turn_and_flagged(world: &Wor
         assert!(kept.starts_with(ended), "{kept}");
         assert!(record.diagnostics["process"].is_object(), "{record:?}");
     }
-    assert_eq!(ledger(&script).prompts().len(), 4);
+    assert_eq!(prompt_log(&script).prompts().len(), 4);
 }
 
 pub(crate) async fn precheck_over_time_limit_is_killed_with_descendants(world: &World) {

@@ -9,7 +9,7 @@ use model::{
 };
 use testkit::scripted::{Crash, Event, OnRestore, Script, Setting, Step};
 
-use crate::world::{World, ledger, on_demand, session_openings};
+use crate::world::{World, on_demand, prompt_log, session_openings};
 
 /// The reply of an agent whose session is open in another process.
 const BUSY_REPLY: (i32, &str) = (-32003, "session is in use");
@@ -51,7 +51,7 @@ pub(crate) async fn busy_session_is_retried_with_growing_backoff(world: &World) 
     assert_eq!(last.status(), RunStatus::Succeeded, "{last:#?}");
 
     // Each message reached the agent once and unchanged.
-    assert_eq!(ledger(&script).prompts(), ["One", "Two"]);
+    assert_eq!(prompt_log(&script).prompts(), ["One", "Two"]);
     assert_eq!(session_openings(&script), ["new", "resume"]);
     let words = world.messages(session).await;
     let said: Vec<_> = words.iter().filter(|(role, _)| role == "user").collect();
@@ -169,7 +169,7 @@ pub(crate) async fn mode_and_settings_are_reapplied_after_restore(world: &World)
     }
 
     // The settings of each process at its prompt.
-    let ledger = ledger(&script);
+    let ledger = prompt_log(&script);
     let (mut mode, mut values) = (String::new(), BTreeMap::new());
     let mut prompted = 0;
     for event in ledger.events() {
@@ -206,7 +206,7 @@ pub(crate) async fn unsupported_agent_mode_fails_before_prompt(world: &World) {
     let run = world.send_and_take_turn(session, "One").await;
     assert_eq!(run.state.reason(), Some("settings"), "{run:#?}");
     assert_eq!(world.attempts(run.id).await.len(), 1);
-    assert!(ledger(&script).prompts().is_empty());
+    assert!(prompt_log(&script).prompts().is_empty());
     let notice = world.last_notice(session).await;
     assert!(
         notice.contains("yolo") && notice.contains("ask"),
@@ -259,7 +259,7 @@ pub(crate) async fn working_directory_is_fixed_and_not_recreated(world: &World) 
     assert!(run.state.message().unwrap().contains("not a folder"));
     assert!(!given.exists());
 
-    let ledger = ledger(&script);
+    let ledger = prompt_log(&script);
     let folders: Vec<_> = ledger
         .events()
         .filter_map(|event| match event {

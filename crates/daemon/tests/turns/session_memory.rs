@@ -6,7 +6,7 @@ use model::{Clock as _, agent::AgentConfig, limits, policy::SessionMode, run::Ru
 use store::RunFilter;
 use testkit::scripted::Event;
 
-use crate::world::{World, automation, ledger};
+use crate::world::{World, automation, prompt_log};
 
 pub(crate) async fn continuous_automation_resumes_its_session(world: &World) {
     let script = world.script();
@@ -39,7 +39,7 @@ pub(crate) async fn continuous_automation_resumes_its_session(world: &World) {
     assert!(runs.iter().all(|run| run.session_id == Some(session)));
 
     // Two processes: the first created the session, and the second restored it.
-    let ledger = ledger(&script);
+    let ledger = prompt_log(&script);
     let opened: Vec<_> = ledger
         .events()
         .filter_map(|event| match event {
@@ -157,7 +157,7 @@ pub(crate) async fn simultaneous_message_and_occurrence_run_in_order(world: &Wor
         .step_by(2)
         .collect();
     assert_eq!(said, expected);
-    let ledger = ledger(&script);
+    let ledger = prompt_log(&script);
     let asked = ledger.prompts();
     assert_eq!(asked.len(), 2);
     for (words, prompt) in expected.iter().zip(asked) {
@@ -198,12 +198,12 @@ pub(crate) async fn session_is_not_restored_before_restore_delay(world: &World) 
             tokio::task::yield_now().await;
         }
         // The turn has begun, and no agent was started for it.
-        assert_eq!(ledger(&script).prompts().len(), 1);
+        assert_eq!(prompt_log(&script).prompts().len(), 1);
         world.clock.advance(Duration::from_mins(1));
     };
     let (ended, ()) = tokio::join!(turn, advance);
     assert_eq!(ended.status(), RunStatus::Succeeded, "{ended:#?}");
-    assert_eq!(ledger(&script).prompts(), ["One", "Two"]);
+    assert_eq!(prompt_log(&script).prompts(), ["One", "Two"]);
 }
 
 pub(crate) async fn prompt_is_full_message_without_history(world: &World) {
@@ -217,7 +217,7 @@ pub(crate) async fn prompt_is_full_message_without_history(world: &World) {
         assert_eq!(run.status(), RunStatus::Succeeded);
     }
     assert!(
-        ledger(&script).prompts() == said,
+        prompt_log(&script).prompts() == said,
         "the agent got other words"
     );
     // The transcript has all of it as well.

@@ -6,7 +6,7 @@ use daemon::{Daemon, StopSummary};
 use model::run::RunStatus;
 use testkit::scripted::{Event, Step};
 
-use crate::world::{World, create_file, ledger, wait_for_file};
+use crate::world::{World, create_file, prompt_log, wait_for_file};
 
 pub(crate) async fn stop_waits_for_turn_that_ends_before_deadline(world: &World) {
     let (began, go_on) = (world.path("began"), world.path("goes on"));
@@ -38,7 +38,7 @@ pub(crate) async fn stop_waits_for_turn_that_ends_before_deadline(world: &World)
     );
     assert_eq!(world.run(run).await.status(), RunStatus::Succeeded);
     assert_eq!(world.run(late).await.status(), RunStatus::Queued);
-    assert_eq!(ledger(&script).prompts(), ["One"]);
+    assert_eq!(prompt_log(&script).prompts(), ["One"]);
 }
 
 pub(crate) async fn unfinished_turn_is_requeued_at_stop_and_resumed(world: &World) {
@@ -79,7 +79,7 @@ pub(crate) async fn unfinished_turn_is_requeued_at_stop_and_resumed(world: &Worl
     assert_eq!(first.state.reason(), Some("handed_back"));
     assert_eq!((second.status(), second.failures), (RunStatus::Queued, 0));
     assert!(
-        ledger(&script)
+        prompt_log(&script)
             .events()
             .any(|event| *event == Event::Cancel)
     );
@@ -90,7 +90,7 @@ pub(crate) async fn unfinished_turn_is_requeued_at_stop_and_resumed(world: &Worl
     daemon.stop().await;
     assert_eq!(second.status(), RunStatus::Succeeded, "{second:#?}");
     assert_eq!(second.interrupted_run_id, Some(first.id));
-    let ledger = ledger(&script);
+    let ledger = prompt_log(&script);
     assert!(ledger.prompts()[2].contains(&first.id.to_string()));
     let words: Vec<_> = world
         .messages(session)
@@ -134,7 +134,7 @@ pub(crate) async fn turn_stopped_before_prompt_is_requeued_uninterrupted(world: 
     assert_eq!(second.status(), RunStatus::Succeeded, "{second:#?}");
     // The agent had not received the message, so it is sent unchanged.
     assert_eq!(second.interrupted_run_id, None);
-    assert_eq!(ledger(&script).prompts(), ["One"]);
+    assert_eq!(prompt_log(&script).prompts(), ["One"]);
 }
 
 pub(crate) async fn agent_ignoring_cancel_does_not_block_server_stop(world: &World) {

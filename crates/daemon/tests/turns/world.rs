@@ -480,7 +480,7 @@ pub(crate) fn on_demand(agent: AgentId) -> NewAutomation {
     }
 }
 
-pub(crate) fn ledger(script: &Script) -> PromptLog {
+pub(crate) fn prompt_log(script: &Script) -> PromptLog {
     let prompt_log = PromptLog::read(&script.prompt_log_path()).unwrap();
     prompt_log.check_turns_disjoint().unwrap();
     prompt_log
@@ -488,8 +488,8 @@ pub(crate) fn ledger(script: &Script) -> PromptLog {
 
 /// Returns how the agents of a script opened their sessions, in order.
 pub(crate) fn session_openings(script: &Script) -> Vec<&'static str> {
-    let ledger = ledger(script);
-    let opened = ledger.events().filter_map(|event| match event {
+    let log = prompt_log(script);
+    let opened = log.events().filter_map(|event| match event {
         Event::New(..) => Some("new"),
         Event::Resume(..) => Some("resume"),
         Event::Load(..) => Some("load"),
