@@ -116,7 +116,7 @@ fn of_agents_and_budgets() -> Vec<Refusal> {
     }
     let budget = Some(json!({ "day": { "tokens": 0 } }));
     let request = "PUT /tenants/default/budget".to_owned();
-    table.push((request, budget, 422, "day.tokens", "from 1 to"));
+    table.push((request, budget, 422, "day.tokens", "expected 1 to"));
     let session = Some(json!({ "agent": "good", "cwd": "here" }));
     table.push(("POST /sessions".into(), session, 422, "cwd", "absolute"));
     table

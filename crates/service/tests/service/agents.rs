@@ -149,8 +149,8 @@ async fn invalid_agent_config_is_refused() {
         ("mine", &AgentConfig::new(Vec::new()), "a command"),
         ("mine", &AgentConfig::new(vec![String::new()]), "a command"),
         ("mine", &unsound, "variable `A=B`"),
-        ("mine", &small, "memory limit \"1024\""),
-        ("mine", &hasty, "start limit \"0\""),
+        ("mine", &small, "memory limit `1024`"),
+        ("mine", &hasty, "start limit `0`"),
     ] {
         let error = world.service.add_agent(name, config).await.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Invalid, "{error}");

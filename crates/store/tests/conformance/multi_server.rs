@@ -395,7 +395,7 @@ pub(crate) async fn runs_pinned_to_removed_instance_fail(db: &TestStore) {
         transcript
             .last()
             .unwrap()
-            .contains("an instance that is gone"),
+            .contains("an instance that was removed"),
         "{transcript:?}"
     );
     assert_eq!(stage.store.instances(stage.scope()).await.unwrap(), []);
