@@ -206,7 +206,7 @@ fn automation_is_paused_resumed_reset_and_deleted() {
     assert!(
         again
             .stderr
-            .contains("automation is paused, so it cannot pause"),
+            .contains("the automation `news` is paused, so it cannot be paused"),
         "{again:#?}"
     );
     let list = world.run(&["automation", "list"]).expect_success();
@@ -256,5 +256,8 @@ fn automation_with_duplicate_name_is_refused() {
     world.run(&args).expect_success();
     let refused = world.run(&args);
     assert_eq!(refused.code, 4, "{refused:#?}");
-    assert!(refused.stderr.contains("automation `a` already exists"), "{refused:#?}");
+    assert!(
+        refused.stderr.contains("automation `a` already exists"),
+        "{refused:#?}"
+    );
 }

@@ -354,7 +354,7 @@ async fn paused_automation_has_no_upcoming_runs_but_can_be_fired() {
     let error = world.service.pause_automation("news").await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Refused);
     assert!(
-        error_chain(&error).contains("automation is paused"),
+        error_chain(&error).contains("automation `news` is paused"),
         "{error}"
     );
     let run = world.service.fire("news", None).await.unwrap();
