@@ -196,7 +196,7 @@ const BAD_INPUT: &[(&[&str], i32, &[&str])] = &[
     (
         &["automation", "add", "--every", "1h", "x"],
         2,
-        &["`agent` is missing", "accepted are claude, codex, demo"],
+        &["`--agent` is missing", "matins agent list"],
     ),
     (
         &[

@@ -49,7 +49,7 @@ async fn invalid_automation_error_names_value_and_accepted_values() {
         (
             |asked| asked.agent = None,
             ErrorKind::Invalid,
-            &["an agent", "absent, amnesiac, good"],
+            &["`agent` is missing", "absent, amnesiac, good"],
         ),
         (
             |asked| asked.agent = Some("amnesiac".into()),
