@@ -126,8 +126,18 @@ pub(crate) fn from_value<T: DeserializeOwned>(value: Value) -> Result<T, ApiErro
         if path == "." {
             return ApiError::malformed(format!("invalid body: {problem}"));
         }
-        ApiError::malformed(format!("invalid `{path}`: {problem}")).field(path)
+        let detail = describe_unknown_field(&path, &problem.to_string())
+            .unwrap_or_else(|| format!("invalid `{path}`: {problem}"));
+        ApiError::malformed(detail).field(path)
     })
+}
+
+/// Returns the message about an unknown field with its path. Returns `None` if the problem is another one, or if the
+/// path does not end with the unknown field.
+fn describe_unknown_field(path: &str, problem: &str) -> Option<String> {
+    let (name, accepted) = problem.strip_prefix("unknown field `")?.split_once("`, ")?;
+    path.ends_with(name)
+        .then(|| format!("unknown field {}; {accepted}", quoted(path)))
 }
 
 /// Replaces numbers such as `5.0` by `5`, because JSON has one type of numbers, and some clients write every number
@@ -197,7 +207,8 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequestParts<S> for Query<T> {
                     return ApiError::malformed(format!("invalid query: {problem}"));
                 };
                 let value: String = value.chars().take(80).collect();
-                let detail = format!("invalid `{path}` {}: {problem}", quoted(&value));
+                let detail = describe_unknown_field(&path, &problem.to_string())
+                    .unwrap_or_else(|| format!("invalid `{path}` {}: {problem}", quoted(&value)));
                 ApiError::malformed(detail).field(path)
             })
     }
@@ -266,7 +277,10 @@ mod tests {
             ("{", "not valid JSON"),
             ("[]", "invalid body"),
             (r#"{"limits":[1,"two"]}"#, "limits[1]"),
-            (r#"{"limits":[],"more":1}"#, "more"),
+            (
+                r#"{"limits":[],"more":1}"#,
+                "unknown field `more`; expected `limits`",
+            ),
             (r#"{"limits":[],"text":"\u0000"}"#, "U+0000"),
             (r#"{"\u0000":1}"#, "U+0000"),
         ] {

@@ -11,18 +11,21 @@ use crate::output::{Output, OutputError};
 pub(crate) const EXIT_CODES: &str = "\
 Exit codes:
     0  success
-    1  failure: an agent cannot be started, the doctor found a problem, or an unexpected error
+    1  failure: an agent cannot be started, the doctor found a problem, or
+       an unexpected error
     2  the command line, the configuration or a value in them is invalid
     3  the object does not exist
-    4  the state or the name of the object, or a policy, does not allow the operation
+    4  the state or the name of the object, or a policy, does not allow the
+       operation
     5  the turn did not succeed
     6  the database, the data folder or the environment does not work
     7  the session was not deleted, because automations are bound to it
     8  not signed in, or the token lacks a permission
   130  interrupted by Ctrl-C
 
-With --json, results are JSON documents: one document per line from demo, serve and trace, and one
-document from other commands. Errors are JSON documents on standard error.";
+With --json, results are JSON documents: one document per line from demo,
+serve and trace, and one document from other commands. Errors are JSON
+documents on standard error.";
 
 /// The result of a command, with one exit code each.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

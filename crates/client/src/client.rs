@@ -103,7 +103,7 @@ impl fmt::Debug for Client {
 /// Parses the address of a server.
 fn parse_address(given: &str) -> Result<Url, Error> {
     let refused = |reason: &str| Error::Invalid {
-        what: format!("address {given:?}"),
+        what: format!("address `{}`", given.escape_debug()),
         reason: reason.to_owned(),
     };
     let accepted =

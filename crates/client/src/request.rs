@@ -273,7 +273,7 @@ impl<'a> Call<'a> {
             )
             .body(self.body.clone())
             .map_err(|error| Error::Invalid {
-                what: format!("path {target:?}"),
+                what: format!("path `{}`", target.escape_debug()),
                 reason: error.to_string(),
             })?;
         let headers = request.headers_mut();

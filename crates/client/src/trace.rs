@@ -183,7 +183,8 @@ impl Trace {
             call.query_param("after", self.after.as_ref())
         } else {
             let id = HeaderValue::from_bytes(id.as_bytes()).map_err(|_| {
-                client.malformed(StatusCode::OK, format!("{id:?} is not a valid event ID"))
+                let reason = format!("`{}` is not a valid event ID", id.escape_debug());
+                client.malformed(StatusCode::OK, reason)
             })?;
             call.header(LAST_EVENT_ID, id)
         };

@@ -32,12 +32,12 @@ pub enum Error {
         constraint: String,
     },
     /// The database could not be reached, or the connection was lost.
-    #[error("cannot reach the database (during `{statement}`)")]
+    #[error("cannot reach the database{}", during_statement(.statement))]
     Connection {
-        /// The statement's name.
+        /// The statement's name, or `connect`.
         statement: &'static str,
-        /// The driver's error.
-        source: sqlx::Error,
+        /// The error of the network, or the driver's error.
+        source: Box<dyn std::error::Error + Send + Sync>,
     },
     /// Another transaction held a lock for too long, or a deadlock was broken.
     #[error("the database is busy (during `{statement}`)")]
@@ -111,6 +111,14 @@ pub enum Error {
     },
 }
 
+/// Returns the name of the statement for a message. Omits the step `connect`, which the message describes already.
+fn during_statement(statement: &str) -> String {
+    match statement {
+        "connect" => String::new(),
+        statement => format!(" (during `{statement}`)"),
+    }
+}
+
 impl Error {
     /// Returns the name of the unique index that was violated. Returns `None` for any other error.
     pub fn conflict(&self) -> Option<&str> {
@@ -170,11 +178,11 @@ impl Error {
             "XX001" | "XX002" | "58030" => Self::Damaged { statement, source },
             // Too many connections, shutdown, crash, still starting, idle for too long.
             "53300" | "57P01" | "57P02" | "57P03" | "25P03" | "57P05" => {
-                Self::Connection { statement, source }
+                Self::connection(statement, source)
             }
             // Connection exceptions; sign-in refused.
             code if code.starts_with("08") || code.starts_with("28") => {
-                Self::Connection { statement, source }
+                Self::connection(statement, source)
             }
             _ => Self::Statement { statement, source },
         }
@@ -208,7 +216,7 @@ impl Error {
             // FULL
             Some(13) => Self::DiskFull { statement, source },
             // CANTOPEN
-            Some(14) => Self::Connection { statement, source },
+            Some(14) => Self::connection(statement, source),
             _ => Self::Statement { statement, source },
         }
     }
@@ -240,6 +248,15 @@ impl Error {
         })
     }
 
+    fn connection(statement: &'static str, source: sqlx::Error) -> Self {
+        let source = match source {
+            // The driver's message repeats the message of this cause, so that the chain would contain it twice.
+            sqlx::Error::Io(cause) => cause.into(),
+            source => source.into(),
+        };
+        Self::Connection { statement, source }
+    }
+
     fn of_driver(statement: &'static str, source: sqlx::Error) -> Self {
         match source {
             sqlx::Error::Io(_)
@@ -248,7 +265,7 @@ impl Error {
             | sqlx::Error::PoolTimedOut
             | sqlx::Error::PoolClosed
             | sqlx::Error::WorkerCrashed
-            | sqlx::Error::BeginFailed => Self::Connection { statement, source },
+            | sqlx::Error::BeginFailed => Self::connection(statement, source),
             source => Self::Statement { statement, source },
         }
     }

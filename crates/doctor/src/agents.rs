@@ -58,7 +58,7 @@ fn check_program(agent: &Agent, search_path: &OsStr) -> Result<Finding, Finding>
         || "install it, or add its folder to PATH".to_owned(),
         |install| format!("install it: {install}"),
     );
-    let found = format!("there is no program {name:?} on PATH");
+    let found = format!("there is no program `{}` on PATH", name.escape_debug());
     Err(Finding::problem(check_name(agent), found, remedy))
 }
 

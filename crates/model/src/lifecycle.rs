@@ -5,14 +5,66 @@ use std::fmt;
 
 /// The error for a move that the current state does not allow.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("the {what} is {state}, so it cannot {event}")]
+#[error(
+    "the {what}{} {}, so it cannot {}",
+    quoted_object(.object.as_deref()),
+    state_phrase(.state),
+    event_phrase(.event)
+)]
 pub struct InvalidTransition {
     /// The entity: `session`, `run`, `automation` or `approval`.
     pub what: &'static str,
+    /// The name or the ID of the entity. `None` if it is unknown where the error occurs.
+    pub object: Option<String>,
     /// The current state of the entity.
     pub state: String,
     /// The requested move.
     pub event: String,
+}
+
+impl InvalidTransition {
+    /// Returns the same error with the name or the ID of the entity.
+    #[must_use]
+    pub fn of(mut self, object: impl fmt::Display) -> Self {
+        self.object = Some(object.to_string());
+        self
+    }
+}
+
+fn quoted_object(object: Option<&str>) -> String {
+    object.map_or_else(String::new, |object| {
+        format!(" `{}`", object.escape_debug())
+    })
+}
+
+/// Returns the predicate that describes a state in a sentence, such as `is paused` or `has failed`.
+pub fn state_phrase(state: &str) -> String {
+    match state {
+        "succeeded" | "failed" | "expired" => format!("has {state}"),
+        "skipped" | "missed" => format!("was {state}"),
+        state => format!("is {state}"),
+    }
+}
+
+/// Returns the predicate that follows `cannot` in a sentence. Events that a person requests are in the passive voice;
+/// other events are predicates already.
+fn event_phrase(event: &str) -> &str {
+    match event {
+        "archive" => "be archived",
+        "cancel" => "be cancelled",
+        "claim" => "be claimed",
+        "complete" => "be completed",
+        "decline" => "be declined",
+        "delete" => "be deleted",
+        "enable" => "be enabled",
+        "fire" => "be fired",
+        "hold" => "be deferred",
+        "pause" => "be paused",
+        "promote" => "be promoted",
+        "reset" => "be reset",
+        "resume" => "be resumed",
+        event => event,
+    }
 }
 
 /// A state machine: states, events, and one total function from a state and an event to the next state.
@@ -40,6 +92,7 @@ pub trait Lifecycle: Copy + Eq + fmt::Display + 'static {
     fn apply(self, event: Self::Event) -> Result<Self, InvalidTransition> {
         self.next_state(event).ok_or_else(|| InvalidTransition {
             what: Self::WHAT,
+            object: None,
             state: self.to_string(),
             event: event.to_string(),
         })
@@ -70,5 +123,28 @@ pub trait Lifecycle: Copy + Eq + fmt::Display + 'static {
         let last = Self::STATES.iter().filter(|state| state.is_final());
         lines.extend(last.map(|state| format!("    {state} --> [*]")));
         lines.join("\n")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        automation::{AutomationEvent, AutomationState},
+        run::{RunEvent, RunStatus},
+    };
+
+    #[test]
+    fn refused_transition_names_object_state_and_event_in_passive_voice() {
+        let refused = RunStatus::Succeeded.apply(RunEvent::Cancel).unwrap_err();
+        assert_eq!(
+            refused.to_string(),
+            "the run has succeeded, so it cannot be cancelled"
+        );
+        let refused = AutomationState::Paused.apply(AutomationEvent::Pause);
+        assert_eq!(
+            refused.unwrap_err().of("news").to_string(),
+            "the automation `news` is paused, so it cannot be paused"
+        );
     }
 }

@@ -190,7 +190,7 @@ impl Policies {
             return Ok(());
         };
         if !precheck.has_program() {
-            let given = format!("{:?}", precheck.command);
+            let given = precheck.command.join(" ").escape_debug().to_string();
             return refuse("precheck.command", given, "expected a program");
         }
         if precheck.timeout_seconds == 0 {

@@ -165,7 +165,6 @@ fn check_config(config: &AgentConfig) -> Result<(), Error> {
     if config.command.first().is_none_or(String::is_empty) {
         return Err(Error::Missing {
             field: "command",
-            what: "a command",
             expected: "give the agent's program and its arguments".into(),
         });
     }

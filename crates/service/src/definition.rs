@@ -123,7 +123,6 @@ impl Service {
         let names: Vec<_> = agents.into_iter().map(|agent| agent.name).collect();
         Err(Error::Missing {
             field: "agent",
-            what: "an agent",
             expected: format!("accepted are {}", names.join(", ")),
         })
     }

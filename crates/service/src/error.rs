@@ -7,6 +7,8 @@ use model::{
     session::SessionStatus,
 };
 
+use webhook::InvalidUrl;
+
 use crate::{ProbeError, text::quoted};
 
 /// The kind of an error. Exit codes and HTTP statuses are derived from it.
@@ -40,14 +42,20 @@ pub enum Error {
         problem: String,
     },
     /// A required value is missing.
-    #[error("{what} is required: {expected}")]
+    #[error("`{field}` is missing: {expected}")]
     Missing {
         /// The path of the field in the request.
         field: &'static str,
-        /// The name of the missing value in messages.
-        what: &'static str,
         /// The accepted values.
         expected: String,
+    },
+    /// The URL of an endpoint is invalid or not permitted.
+    #[error("invalid `url` {}: {reason}", quoted(.shown))]
+    Url {
+        /// The scheme and the host of the URL. The other parts may contain a password.
+        shown: String,
+        /// The reason.
+        reason: InvalidUrl,
     },
     /// A schedule is invalid.
     #[error(transparent)]
@@ -148,9 +156,11 @@ impl Error {
     pub fn kind(&self) -> ErrorKind {
         match self {
             Self::AtField(field_error) => field_error.error.kind(),
-            Self::Invalid { .. } | Self::Missing { .. } | Self::Schedule(_) | Self::Policies(_) => {
-                ErrorKind::Invalid
-            }
+            Self::Invalid { .. }
+            | Self::Missing { .. }
+            | Self::Url { .. }
+            | Self::Schedule(_)
+            | Self::Policies(_) => ErrorKind::Invalid,
             Self::NotFound { .. } | Self::Ambiguous { .. } => ErrorKind::NotFound,
             Self::CannotRestore { .. }
             | Self::SessionClosed { .. }
@@ -195,6 +205,7 @@ impl Error {
         match self {
             Self::Invalid { field, .. } => Some(field),
             Self::Missing { field, .. } => Some(field),
+            Self::Url { .. } => Some("url"),
             Self::AtField(field_error) => Some(&field_error.field),
             _ => None,
         }
@@ -205,6 +216,11 @@ impl Error {
         match self {
             Self::AtField(field_error) => field_error.error.hint(),
             Self::NotFound { what, .. } => list_command(what),
+            Self::Missing { field, .. } => list_command(field),
+            Self::Url {
+                reason: InvalidUrl::NotEncrypted | InvalidUrl::NotPublic { .. },
+                ..
+            } => Some("set `webhook.allow` to the hosts and networks that you trust".into()),
             Self::Ambiguous { .. } => Some("give more characters of the ID".into()),
             Self::CannotRestore { agent, .. } => Some(format!(
                 "use fresh sessions, or another agent; `matins agent check {agent}` reads the \
@@ -272,6 +288,9 @@ fn list_command(what: &str) -> Option<String> {
         "run",
         "approval",
         "instance",
+        "tenant",
+        "token",
+        "endpoint",
     ]
     .into_iter()
     .find(|command| what.ends_with(command))?;

@@ -16,8 +16,10 @@ use crate::{
 
 /// The name of the format in the first line of JSON Lines.
 const EXPORT_FORMAT: &str = "matins.session";
-/// The version of the format. It increases when the meaning of a field changes.
-const EXPORT_VERSION: u32 = 1;
+/// The version of the format. It increases when the name or the meaning of a field changes.
+///
+/// Version 2 renamed `session.harness` to `session.agent`.
+const EXPORT_VERSION: u32 = 2;
 /// The number of rows that are read at a time. One row has a few MiB at the most.
 const ROWS_PER_READ: u32 = 50;
 

@@ -220,9 +220,10 @@ impl Service {
     /// Returns an error if a field is invalid, or if the address is not public and not in the allowance.
     async fn validate_endpoint(&self, request: &EndpointRequest) -> Result<NewEndpoint, Error> {
         let name = naming::validate_name("name", &request.name)?;
-        let target = Target::parse(&request.url, &self.allowance)
-            // The error does not show the URL, which may contain a password.
-            .map_err(|error| Error::invalid("url", "***", error.to_string()))?;
+        let target = Target::parse(&request.url, &self.allowance).map_err(|reason| Error::Url {
+            shown: webhook::redact_url(&request.url),
+            reason,
+        })?;
         let mut events = request.events.clone();
         events.sort_unstable();
         events.dedup();

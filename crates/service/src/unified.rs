@@ -41,7 +41,6 @@ impl Service {
         if given.is_empty() && !(enabled && by_browser) {
             return Err(Error::Missing {
                 field: "session",
-                what: "a session",
                 expected: "accepted is `bound:` with the key or the ID of a session".into(),
             });
         }

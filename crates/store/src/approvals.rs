@@ -133,6 +133,7 @@ impl Store {
                 let Some(row) = decided else {
                     return Err(Error::Refused(InvalidTransition {
                         what: ApprovalStatus::WHAT,
+                        object: Some(id.to_string()),
                         state: effective_status(&present, run.as_ref(), now).to_string(),
                         event: event.to_string(),
                     }));

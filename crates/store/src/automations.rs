@@ -158,7 +158,10 @@ impl Store {
         self.transact(scope, |tx, _| {
             Box::pin(async move {
                 let automation = lock_of_any_format(tx, scope, id).await?;
-                automation.state.apply(AutomationEvent::Pause)?;
+                automation
+                    .state
+                    .apply(AutomationEvent::Pause)
+                    .map_err(|refused| refused.of(&automation.name))?;
                 pause(self, tx, &automation, reason, now).await
             })
         })
@@ -176,7 +179,10 @@ impl Store {
         self.transact(scope, |tx, _| {
             Box::pin(async move {
                 let automation = lock_with_triggers(tx, scope, id).await?;
-                automation.state.apply(AutomationEvent::Resume)?;
+                automation
+                    .state
+                    .apply(AutomationEvent::Resume)
+                    .map_err(|refused| refused.of(&automation.name))?;
                 // A server that does not support the automation may have paused it and left the cursors of its
                 // triggers. Record the instants that were due until the pause.
                 record_missed_until_stop(self, tx, &automation, now).await?;
@@ -215,7 +221,10 @@ impl Store {
         self.transact(scope, |tx, _| {
             Box::pin(async move {
                 let automation = lock(tx, scope, id).await?;
-                automation.state.apply(AutomationEvent::Reset)?;
+                automation
+                    .state
+                    .apply(AutomationEvent::Reset)
+                    .map_err(|refused| refused.of(&automation.name))?;
                 let none: Option<model::SessionId> = None;
                 tx.execute(
                     sql!("automations/set_current_session"),
@@ -242,7 +251,10 @@ impl Store {
             Box::pin(async move {
                 match lock_of_any_format(tx, scope, id).await {
                     Ok(automation) => {
-                        automation.state.apply(AutomationEvent::Delete)?;
+                        automation
+                            .state
+                            .apply(AutomationEvent::Delete)
+                            .map_err(|refused| refused.of(&automation.name))?;
                         delete(self, tx, &automation, now).await?;
                     }
                     Err(error) if error.is_corrupt() => delete_corrupt(tx, id, now).await?,

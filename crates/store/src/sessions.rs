@@ -182,7 +182,10 @@ impl Store {
                     .await?;
                 let session = rows::session(&row.ok_or_else(|| Error::not_found("session", id))?)?;
                 // 2. Change the status, compared with the status that was read.
-                let state = session.status().apply(event)?;
+                let state = session
+                    .status()
+                    .apply(event)
+                    .map_err(|refused| refused.of(id))?;
                 let ended = (state.admission() == Admission::Refuse).then_some(now);
                 let moved = tx
                     .execute(
@@ -200,6 +203,7 @@ impl Store {
                 if moved == 0 {
                     return Err(Error::Refused(InvalidTransition {
                         what: SessionStatus::WHAT,
+                        object: Some(id.to_string()),
                         state: "being changed by another request".into(),
                         event: event.to_string(),
                     }));

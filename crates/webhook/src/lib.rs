@@ -29,5 +29,5 @@ pub use signature::{
     ID_HEADER, SIGNATURE_HEADER, SignatureHeaders, TIMESTAMP_HEADER, VerifiedRequest, sign,
     sign_with_all,
 };
-pub use target::{InvalidUrl, Target};
+pub use target::{InvalidUrl, Target, redact_url};
 pub use verify_error::VerifyError;

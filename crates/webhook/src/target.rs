@@ -102,6 +102,15 @@ impl Target {
     }
 }
 
+/// Returns the scheme and the host of a URL for messages. Omits all other parts, because they may contain a password or
+/// a token. Returns `***` if the text is too long, is not a URL or has no host.
+pub fn redact_url(text: &str) -> String {
+    let url = Some(text).filter(|text| text.len() <= limits::URL_BYTES);
+    let url = url.and_then(|text| Url::parse(text).ok());
+    let shown = url.and_then(|url| Some(format!("{}://{}", url.scheme(), url.host_str()?)));
+    shown.unwrap_or_else(|| "***".to_owned())
+}
+
 /// Returns `true` if the URL has a user part, even an empty one as in `https://@host`.
 fn has_userinfo(text: &str) -> bool {
     let after = text.split_once(':').map_or("", |(_, rest)| rest);
@@ -124,6 +133,21 @@ mod tests {
 
     fn parse_target(text: &str, allowed: &str) -> Result<Target, InvalidUrl> {
         Target::parse(text, &allowed.parse().unwrap())
+    }
+
+    #[test]
+    fn redacted_url_has_scheme_and_host_only() {
+        for (text, shown) in [
+            ("http://10.0.0.1/hook", "http://10.0.0.1"),
+            (
+                "https://me:s3cret@example.org:8443/t0ken?key=1",
+                "https://example.org",
+            ),
+            ("me:s3cret@example.org", "***"),
+            ("example.org/hook", "***"),
+        ] {
+            assert_eq!(redact_url(text), shown, "{text}");
+        }
     }
 
     #[test]

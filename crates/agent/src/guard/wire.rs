@@ -38,7 +38,10 @@ pub(super) enum GuardReport {
 fn unknown_line(line: &str) -> io::Error {
     io::Error::new(
         io::ErrorKind::InvalidData,
-        format!("unknown line {line:?} on the control socket"),
+        format!(
+            "unknown line `{}` on the control socket",
+            line.escape_debug()
+        ),
     )
 }
 

@@ -54,7 +54,7 @@ impl Examples<'_> {
                 "text/markdown" => {
                     "# Notes\n\n## You, 2027-01-04 09:00:00 +00:00\n\nHello\n".into()
                 }
-                "application/jsonl" => "{\"format\":\"matins.session\",\"version\":1}\n".into(),
+                "application/jsonl" => "{\"format\":\"matins.session\",\"version\":2}\n".into(),
                 _ => "{\"ref\":\"main\"}".into(),
             };
         }

@@ -165,7 +165,7 @@ pub(crate) async fn decision_on_ended_approval_is_refused_with_its_state(world: 
     for word in ["allow", "deny"] {
         let refused = world.decide(&world.admin, &decided, word, None).await;
         let detail = refused.problem(409);
-        assert!(detail.contains("approval is allowed"), "{detail}");
+        assert!(detail.contains("` is allowed, so"), "{detail}");
     }
     let long = "x".repeat(5000);
     let refused = world
@@ -174,13 +174,13 @@ pub(crate) async fn decision_on_ended_approval_is_refused_with_its_state(world: 
     assert!(refused.problem(422).contains("comment"));
     world.clock.advance(Duration::from_mins(10));
     let refused = world.decide(&world.admin, &late, "allow", None).await;
-    assert!(refused.problem(409).contains("approval is expired"));
+    assert!(refused.problem(409).contains("` has expired, so"));
     world
         .post(&format!("/runs/{run}/cancel"), json!({}))
         .await
         .expect(200);
     let refused = world.decide(&world.admin, &void, "deny", None).await;
-    assert!(refused.problem(409).contains("approval is void"));
+    assert!(refused.problem(409).contains("` is void, so"));
     let absent = format!("/approvals/apr_{}", "0197".repeat(8));
     world.get(&absent).await.problem(404);
 }

@@ -149,7 +149,12 @@ fn query_refusals(session: &str, run: &str) -> Vec<Refusal> {
             "limit",
             "a smaller number",
         ),
-        asked("/sessions?page=2", 400, "page", "`2`: unknown field"),
+        asked(
+            "/sessions?page=2",
+            400,
+            "page",
+            "unknown field `page`; expected",
+        ),
         asked("/sessions?after=x", 400, "after", "`x`: accepted is"),
         asked("/sessions?kind=x", 400, "kind", "`x`: "),
         asked("/tenants?limit=0", 400, "limit", "1 to 500"),

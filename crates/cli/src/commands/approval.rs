@@ -47,7 +47,7 @@ enum Command {
         /// The approval: its ID or a prefix of its ID
         approval: String,
     },
-    /// Allow the request, this once
+    /// Allow the request once
     Allow(DecisionArgs),
     /// Deny the request
     Deny(DecisionArgs),

@@ -32,7 +32,7 @@ pub(crate) fn format_usage(usage: &BudgetUsage) -> Option<String> {
         none if none.is_empty() => "nothing".to_owned(),
         some => some,
     };
-    (!month.is_empty()).then(|| format!("{} today, {} this month", shown(day), shown(month)))
+    (!month.is_empty()).then(|| format!("today: {}; this month: {}", shown(day), shown(month)))
 }
 
 fn format_amounts(period: &BudgetPeriodUsage) -> Vec<String> {

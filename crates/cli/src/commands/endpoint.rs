@@ -30,7 +30,8 @@ enum Command {
     Add {
         /// The name of the endpoint
         name: String,
-        /// The address, such as `https://example.org/matins`
+        // The help is no doc comment, because rustdoc demands brackets around the URL.
+        #[arg(help = "The address, such as https://example.org/matins")]
         url: String,
         /// An event to notify the endpoint of, such as run.failed; may be repeated
         #[arg(long = "event", value_name = "EVENT", required = true)]

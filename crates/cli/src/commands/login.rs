@@ -24,8 +24,11 @@ const MAX_TOKEN_BYTES: u64 = 4096;
 /// matins/login.toml in the user's configuration directory, readable by its owner only.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// The address of the server, such as <https://matins.example.org>; or --server
-    #[arg(value_name = "URL")]
+    // The help is no doc comment, because rustdoc demands brackets around the URL.
+    #[arg(
+        value_name = "URL",
+        help = "The address of the server, such as https://matins.example.org; or --server"
+    )]
     address: Option<String>,
 }
 

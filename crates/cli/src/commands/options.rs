@@ -44,7 +44,7 @@ pub(crate) struct SettingOptions {
     #[arg(long)]
     pub(crate) mode: Option<String>,
     /// A setting of the agent, such as model=fast; may be repeated
-    #[arg(long = "set", value_name = "ID=VALUE", value_parser = parse_pair)]
+    #[arg(long = "set", value_name = "ID=VALUE", value_parser = parse_setting)]
     pub(crate) set: Vec<(String, String)>,
 }
 
@@ -98,10 +98,17 @@ pub(crate) fn parse_session_target(text: &str) -> Result<SessionTarget, String> 
 
 /// Parses `NAME=VALUE`.
 pub(crate) fn parse_pair(text: &str) -> Result<(String, String), String> {
-    match text.split_once('=') {
-        Some((name, value)) if !name.is_empty() => Ok((name.to_owned(), value.to_owned())),
-        _ => Err("expected NAME=VALUE".into()),
-    }
+    split_pair(text).ok_or_else(|| "expected NAME=VALUE".into())
+}
+
+/// Parses `ID=VALUE`.
+fn parse_setting(text: &str) -> Result<(String, String), String> {
+    split_pair(text).ok_or_else(|| "expected ID=VALUE".into())
+}
+
+fn split_pair(text: &str) -> Option<(String, String)> {
+    let (name, value) = text.split_once('=').filter(|(name, _)| !name.is_empty())?;
+    Some((name.to_owned(), value.to_owned()))
 }
 
 /// Parses a duration in whole seconds. Zero is valid.
@@ -120,6 +127,15 @@ pub(crate) fn format_period(seconds: u64) -> String {
     let plain = format!("{seconds}s");
     let period: Result<Period, _> = plain.parse();
     period.map_or(plain, |period| period.to_string())
+}
+
+/// Returns a text as one word of a shell's command line. Quotes it if a shell would split or expand it.
+pub(crate) fn shell_word(text: &str) -> String {
+    let is_plain = |letter: char| letter.is_alphanumeric() || "-_./:@%+,".contains(letter);
+    if !text.is_empty() && text.chars().all(is_plain) {
+        return text.to_owned();
+    }
+    format!("'{}'", text.replace('\'', r"'\''"))
 }
 
 /// Returns the given text, or the content of standard input if the text is `-`.
@@ -187,6 +203,14 @@ mod tests {
         for text in ["", ":title", "edit:"] {
             assert!(read(text).is_err(), "{text}");
         }
+    }
+
+    #[test]
+    fn only_words_that_a_shell_would_change_are_quoted() {
+        assert_eq!(shell_word("claude-2"), "claude-2");
+        assert_eq!(shell_word("a b"), "'a b'");
+        assert_eq!(shell_word("it's"), r"'it'\''s'");
+        assert_eq!(shell_word(""), "''");
     }
 
     #[test]

@@ -19,7 +19,7 @@ use crate::{
     output::{clean, excerpt, short_ids, table},
 };
 
-/// Manage runs: the attempts to take turns
+/// Manage runs: each is one attempt to take a turn
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     #[command(subcommand)]
@@ -44,7 +44,7 @@ enum Command {
         #[arg(long, default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..=10_000))]
         limit: u32,
     },
-    /// Show a run with its attempts and the prompt that was sent
+    /// Show a run with the prompt that was sent and the other attempts at its input
     Show {
         /// The run: its ID or a prefix of its ID
         run: String,
@@ -164,7 +164,7 @@ pub(crate) async fn runs_table(app: &App, runs: &[Run]) -> Result<String, CliErr
             excerpt(&format_reason(run), 60),
         ]
     });
-    let headings = ["RUN", "STATUS", "SOURCE", "DUE", "ATTEMPT", "REASON"];
+    let headings = ["RUN", "STATUS", "SOURCE", "TIME", "ATTEMPT", "REASON"];
     Ok(table(headings, rows))
 }
 

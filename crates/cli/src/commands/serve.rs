@@ -273,7 +273,14 @@ async fn stop(
         }))?);
     }
     Ok(app.output.line(&format!(
-        "Stopped: {} turns finished, {} were requeued for the next server.",
-        stopped.finished, stopped.requeued
+        "Stopped: {} {} finished, {} {} requeued for the next server.",
+        stopped.finished,
+        if stopped.finished == 1 {
+            "turn"
+        } else {
+            "turns"
+        },
+        stopped.requeued,
+        if stopped.requeued == 1 { "was" } else { "were" },
     ))?)
 }

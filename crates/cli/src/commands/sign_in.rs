@@ -41,7 +41,13 @@ fn browser_address(app: &App) -> Result<String, CliError> {
     };
     match &app.target {
         Target::Remote => Ok(app.client.server_name().to_owned()),
-        Target::InProcess(_) => refused("this data folder has no server", "start `matins serve`"),
+        Target::InProcess(_) => {
+            let path = data_folder::data_folder_path(&app.config)?;
+            refused(
+                &format!("the data folder {} has no server", path.display()),
+                "start `matins serve`",
+            )
+        }
         Target::Local => {
             let path = data_folder::data_folder_path(&app.config)?;
             let folder = DataFolder::open_existing(&path).map_err(|source| {

@@ -36,15 +36,16 @@ enum Command {
         tenant: String,
     },
     /// Change the budget of a tenant; limits that no option names stay as they are
+    #[command(group = clap::ArgGroup::new("change").required(true).multiple(true))]
     Edit {
         /// The tenant: its name or its ID
         tenant: String,
         /// A limit on the usage of all its runs, such as "50000 tokens/run", "20 USD/month" or "24 turns/day";
         /// may be repeated
-        #[arg(long, value_name = "LIMIT", value_parser = budget::parse_limit, required_unless_present = "clear")]
+        #[arg(long, value_name = "LIMIT", value_parser = budget::parse_limit, group = "change")]
         budget: Vec<Limit>,
         /// Reset a part to its default, before the other options apply
-        #[arg(long, value_name = "PART")]
+        #[arg(long, value_name = "PART", group = "change")]
         clear: Vec<Clear>,
     },
 }

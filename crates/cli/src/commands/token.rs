@@ -30,7 +30,7 @@ enum Command {
         /// The name of the token in lists
         name: String,
         /// The role of the token: admin, member or viewer
-        #[arg(long, default_value_t = Role::Member)]
+        #[arg(long, default_value_t = Role::Member, value_parser = parse_role)]
         role: Role,
         /// Restrict the token to this permission of its role, such as sessions:read; may be repeated
         #[arg(long = "scope", value_name = "PERMISSION")]
@@ -69,6 +69,16 @@ pub(crate) async fn run(args: Args, app: &App) -> Result<Exit, CliError> {
         Command::Revoke { token } => revoke(app, &token).await?,
     }
     Ok(Exit::Done)
+}
+
+/// Parses a role that a token of a person or a program may have. The other roles belong to processes.
+fn parse_role(text: &str) -> Result<Role, String> {
+    let accepted = [Role::Admin, Role::Member, Role::Viewer];
+    let role = accepted.into_iter().find(|role| role.as_str() == text);
+    role.ok_or_else(|| {
+        let names = accepted.map(Role::as_str).join(", ");
+        format!("expected one of {names}")
+    })
 }
 
 fn expiry(period: Period) -> Result<Timestamp, CliError> {
@@ -154,7 +164,7 @@ fn format_state(token: &Token) -> &'static str {
     match token.revoked_at {
         Some(_) => "revoked",
         None if over => "expired",
-        None => token.kind.as_str(),
+        None => "valid",
     }
 }
 
@@ -164,4 +174,21 @@ async fn revoke(app: &App, given: &str) -> Result<(), CliError> {
         return Ok(app.output.document(&token)?);
     }
     Ok(app.output.line(&format!("Revoked {}.", token.id))?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_roles_of_people_and_programs_are_accepted() {
+        assert_eq!(parse_role("viewer"), Ok(Role::Viewer));
+        for text in ["foo", "runtime", "run", ""] {
+            assert_eq!(
+                parse_role(text),
+                Err("expected one of admin, member, viewer".into()),
+                "{text}"
+            );
+        }
+    }
 }

@@ -24,15 +24,16 @@ const MAX_EVENT_CHARS: usize = 160;
 ///
 /// If the connection breaks, the command reconnects and continues without a gap.
 #[derive(Debug, clap::Args)]
+#[command(group = clap::ArgGroup::new("subject").required(true))]
 pub(crate) struct Args {
     /// The session: its key, its ID or a prefix of its ID
-    #[arg(required_unless_present_any = ["automation", "all"])]
+    #[arg(group = "subject")]
     session: Option<String>,
     /// Print the events of an automation
-    #[arg(long, value_name = "NAME", conflicts_with_all = ["session", "all"])]
+    #[arg(long, value_name = "NAME", group = "subject")]
     automation: Option<String>,
     /// Print all events
-    #[arg(long, conflicts_with = "session")]
+    #[arg(long, group = "subject")]
     all: bool,
     /// Continue after the event with this ID, which --json prints as `id`
     #[arg(long, value_name = "ID")]

@@ -135,7 +135,7 @@ fn approvals_are_listed_allowed_and_denied() {
 
     let late = world.run(&["approval", "deny", id]);
     assert_eq!(late.code, 4, "{late:#?}");
-    assert!(late.stderr.contains("approval is allowed"), "{late:#?}");
+    assert!(late.stderr.contains("` is allowed, so"), "{late:#?}");
     let shown = world.run(&["approval", "show", id]).expect_success();
     assert!(shown.contains("approver"), "{shown}");
     assert!(shown.contains("it is built again"), "{shown}");
@@ -174,7 +174,7 @@ fn approval_is_requested_again_after_server_is_killed(world: &TestInstallation) 
     // The answer to the first attempt is too late, and none to the second.
     let late = world.run(&["approval", "allow", text(&before["id"])]);
     assert_eq!(late.code, 4, "{late:#?}");
-    assert!(late.stderr.contains("approval is void"), "{late:#?}");
+    assert!(late.stderr.contains("` is void, so"), "{late:#?}");
     let shown = world.json(&["approval", "show", text(&anew["id"])]);
     assert_eq!(shown["state"], "pending");
     assert_eq!(answers_received_by_agent(&script), <[String; 0]>::default());

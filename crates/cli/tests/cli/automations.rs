@@ -206,7 +206,7 @@ fn automation_is_paused_resumed_reset_and_deleted() {
     assert!(
         again
             .stderr
-            .contains("automation is paused, so it cannot pause"),
+            .contains("the automation `news` is paused, so it cannot be paused"),
         "{again:#?}"
     );
     let list = world.run(&["automation", "list"]).expect_success();

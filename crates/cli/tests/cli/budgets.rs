@@ -28,8 +28,8 @@ fn budget_is_set_shown_changed_and_cleared() {
     assert!(!shown.contains("used"), "{shown}");
     world.run(&["automation", "fire", "news"]).expect_success();
     let shown = world.run(&["automation", "show", "news"]).expect_success();
-    assert!(shown.contains("1 turn today"), "{shown}");
-    assert!(shown.contains("1 turn this month"), "{shown}");
+    assert!(shown.contains("  today: "), "{shown}");
+    assert!(shown.contains("1 turn; this month: "), "{shown}");
     let whole = world.json(&["automation", "show", "news"]);
     assert_eq!(whole["usage"]["day"]["turns"], 1);
     edit(&["--clear", "budget"]).expect_success();
@@ -50,7 +50,7 @@ fn message_beyond_tenant_budget_fails_with_budget_reason() {
     let edit = ["tenant", "edit", "default", "--budget", "1 turn/day"];
     let told = world.run(&edit).expect_success();
     assert!(told.contains("1 turn/day"), "{told}");
-    assert!(told.contains("1 turn today"), "{told}");
+    assert!(told.contains("1 turn; this month: "), "{told}");
     let refused = world.run(&say);
     assert_eq!(refused.code, 5, "{refused:#?}");
     let said = "the tenant's budget of 1 turn a day is used up until";

@@ -23,12 +23,12 @@ fn queued_run_is_cancelled_and_retried() {
     let run = queue_run(&world, "demo");
     let refused = world.run(&["run", "retry", &run]);
     assert_eq!(refused.code, 4, "{refused:#?}");
-    assert!(refused.stderr.contains("run is queued"), "{refused:#?}");
+    assert!(refused.stderr.contains("` is queued"), "{refused:#?}");
     let told = world.run(&["run", "cancel", &run[..24]]).expect_success();
     assert_eq!(told, format!("Cancelled {run}.\n"));
     let again = world.run(&["run", "cancel", &run]);
     assert_eq!(again.code, 4, "{again:#?}");
-    assert!(again.stderr.contains("run is cancelled"), "{again:#?}");
+    assert!(again.stderr.contains("` is cancelled, so"), "{again:#?}");
 
     let answer = world.run(&["run", "retry", &run]).expect_success();
     assert!(answer.contains("Now you ask: \"Hello\""), "{answer}");
@@ -40,7 +40,7 @@ fn queued_run_is_cancelled_and_retried() {
     assert!(refused.stderr.contains("followed by run_"), "{refused:#?}");
     let last = shown["attempts"][1]["id"].as_str().unwrap();
     let refused = world.run(&["run", "retry", last]);
-    assert!(refused.stderr.contains("run is succeeded"), "{refused:#?}");
+    assert!(refused.stderr.contains("` has succeeded"), "{refused:#?}");
     for command in ["retry", "cancel"] {
         assert_eq!(world.run(&["run", command, "run_ffff"]).code, 3);
     }

@@ -229,7 +229,7 @@ fn second_signal_requeues_running_turn_at_once() {
     });
     server.signal(Signal::TERM);
     let ended = server.end();
-    assert!(ended.stdout.contains("1 were requeued"), "{ended:#?}");
+    assert!(ended.stdout.contains("1 was requeued"), "{ended:#?}");
     assert!(
         ended
             .stderr

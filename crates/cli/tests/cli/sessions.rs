@@ -70,7 +70,7 @@ fn session_export_writes_jsonl_and_markdown() {
         .map(|line| serde_json::from_str(line).unwrap())
         .collect();
     assert_eq!(lines[0]["format"], "matins.session");
-    assert_eq!(lines[0]["version"], 1);
+    assert_eq!(lines[0]["version"], 2);
     assert_eq!(lines[0]["session"]["id"], session.as_str());
     let whole = world.json(&["session", "show", &session, "--all"]);
     assert_eq!(Value::Array(lines[1..].to_vec()), whole["messages"]);

@@ -49,7 +49,7 @@ async fn invalid_automation_error_names_value_and_accepted_values() {
         (
             |asked| asked.agent = None,
             ErrorKind::Invalid,
-            &["an agent", "absent, amnesiac, good"],
+            &["`agent` is missing", "absent, amnesiac, good"],
         ),
         (
             |asked| asked.agent = Some("amnesiac".into()),
@@ -354,7 +354,7 @@ async fn paused_automation_has_no_upcoming_runs_but_can_be_fired() {
     let error = world.service.pause_automation("news").await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Refused);
     assert!(
-        error_chain(&error).contains("automation is paused"),
+        error_chain(&error).contains("automation `news` is paused"),
         "{error}"
     );
     let run = world.service.fire("news", None).await.unwrap();

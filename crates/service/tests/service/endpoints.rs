@@ -229,7 +229,7 @@ async fn test_delivery_is_redelivered_only_after_it_ended() {
     let pending = world.service.redeliver(&id).await.unwrap_err();
     assert_eq!(pending.kind(), ErrorKind::Refused);
     assert!(
-        error_chain(&pending).contains("delivery is pending"),
+        error_chain(&pending).contains("` is pending, so"),
         "{pending}"
     );
 
@@ -272,7 +272,7 @@ async fn disabled_endpoint_gets_no_deliveries() {
         let refused = refused.unwrap_err();
         assert!(matches!(refused, Error::Refused(_)), "{refused}");
         assert!(
-            error_chain(&refused).contains("endpoint is disabled"),
+            error_chain(&refused).contains("endpoint `pager` is disabled"),
             "{refused}"
         );
     }

@@ -128,7 +128,7 @@ async fn json_lines_export_has_session_then_each_row_once() {
         .map(|line| serde_json::from_str(line).unwrap())
         .collect();
     assert_eq!(lines[0]["format"], "matins.session");
-    assert_eq!(lines[0]["version"], 1);
+    assert_eq!(lines[0]["version"], 2);
     assert_eq!(lines[0]["session"]["id"], id);
     assert_eq!(lines[0]["session"]["agent"], "good");
     assert_eq!(lines[1]["content"], "Count");

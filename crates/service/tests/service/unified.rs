@@ -116,7 +116,10 @@ async fn browser_may_omit_session_in_unified_mode() {
     // There is no chat whose agent it could have.
     let browser = world.unified(true);
     let refused = browser.create_automation(&asked, None).await.unwrap_err();
-    assert!(error_chain(&refused).contains("an agent"), "{refused}");
+    assert!(
+        error_chain(&refused).contains("`agent` is missing"),
+        "{refused}"
+    );
     asked.agent = Some("good".into());
     asked.cwd = Some("/".into());
     let refused = browser.create_automation(&asked, None).await.unwrap_err();

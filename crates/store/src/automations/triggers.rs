@@ -127,6 +127,7 @@ impl Store {
                 if trigger.spec == (Spec::Manual {}) {
                     return Err(Error::Refused(InvalidTransition {
                         what: "trigger",
+                        object: Some(id.to_string()),
                         state: "manual".into(),
                         event: "be removed".into(),
                     }));

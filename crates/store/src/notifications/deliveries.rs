@@ -293,6 +293,7 @@ impl Store {
                 match tx.execute(sql!("deliveries/redeliver"), params).await? {
                     0 => Err(refusal_error(
                         "delivery",
+                        id.to_string(),
                         found.state.status().as_str(),
                         "be sent again",
                     )),
@@ -366,14 +367,15 @@ async fn require_enabled(
 ) -> Result<model::notification::Endpoint, Error> {
     let found = endpoint(&by_id(tx, scope, id).await?)?;
     if found.disabled_at.is_some() {
-        return Err(refusal_error("endpoint", "disabled", event));
+        return Err(refusal_error("endpoint", found.name, "disabled", event));
     }
     Ok(found)
 }
 
-fn refusal_error(kind: &'static str, state: &str, event: &str) -> Error {
+fn refusal_error(kind: &'static str, object: String, state: &str, event: &str) -> Error {
     Error::Refused(InvalidTransition {
         what: kind,
+        object: Some(object),
         state: state.into(),
         event: event.into(),
     })

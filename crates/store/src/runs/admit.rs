@@ -183,6 +183,7 @@ pub(crate) async fn insert_attempts(
         if admission == Admission::Refuse {
             results.push(Err(Error::Refused(InvalidTransition {
                 what: SessionStatus::WHAT,
+                object: None,
                 state: seat.session_status.to_string(),
                 event: "accept an input".into(),
             })));

@@ -37,6 +37,7 @@ impl Store {
                 if lock_run(tx, run).await?.is_none() {
                     return Err(Error::Refused(InvalidTransition {
                         what: RunStatus::WHAT,
+                        object: Some(run.to_string()),
                         state: read_status(tx, scope, run).await?.to_string(),
                         event: RunEvent::Cancel.to_string(),
                     }));

@@ -253,7 +253,10 @@ impl Store {
                     return Err(Error::already_created("input", used));
                 }
                 let automation = automations::lock_with_triggers(tx, scope, id).await?;
-                automation.state.apply(AutomationEvent::Fire)?;
+                automation
+                    .state
+                    .apply(AutomationEvent::Fire)
+                    .map_err(|refused| refused.of(&automation.name))?;
                 let triggers = automations::all_triggers(tx, id).await?;
                 let manual = triggers
                     .iter()

@@ -4,7 +4,7 @@ use model::{
     RunId, Timestamp,
     automation::AutomationState,
     entity::Run,
-    lifecycle::{InvalidTransition, Lifecycle},
+    lifecycle::{InvalidTransition, Lifecycle, state_phrase},
     outcome::{FailureKind, NextAttempt},
     run::RunStatus,
     turn::SubmittedRun,
@@ -65,10 +65,12 @@ impl Store {
                     if let Some(automation) = &automation
                         && automation.state == AutomationState::Deleted
                     {
-                        return Err(not_retryable(
-                            AutomationState::WHAT,
-                            automation.state.to_string(),
-                        ));
+                        return Err(Error::Refused(InvalidTransition {
+                            what: AutomationState::WHAT,
+                            object: Some(automation.name.clone()),
+                            state: automation.state.to_string(),
+                            event: "run again".into(),
+                        }));
                     }
                     if let Some(automation) = &automation {
                         stored::require_supported(
@@ -111,18 +113,20 @@ impl Store {
 /// Returns an error if the run is not over, if it succeeded, or if a later attempt at its input exists.
 fn check_retryable(run: &Run, newest: Option<&Run>) -> Result<(), Error> {
     if let Some(newest) = newest.filter(|newest| newest.attempt > run.attempt) {
-        let state = format!("followed by {}, which is {}", newest.id, newest.status());
-        return Err(not_retryable(RunStatus::WHAT, state));
+        let status = state_phrase(newest.status().as_str());
+        let state = format!("followed by {}, which {status}", newest.id);
+        return Err(not_retryable(run, state));
     }
     match run.status() {
         RunStatus::Failed | RunStatus::Cancelled | RunStatus::Stalled => Ok(()),
-        status => Err(not_retryable(RunStatus::WHAT, status.to_string())),
+        status => Err(not_retryable(run, status.to_string())),
     }
 }
 
-fn not_retryable(what: &'static str, state: String) -> Error {
+fn not_retryable(run: &Run, state: String) -> Error {
     Error::Refused(InvalidTransition {
-        what,
+        what: RunStatus::WHAT,
+        object: Some(run.id.to_string()),
         state,
         event: "be retried".into(),
     })

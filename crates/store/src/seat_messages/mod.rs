@@ -124,6 +124,7 @@ impl Store {
                 if locked_session.status().admission() == Admission::Refuse {
                     return Err(Error::Refused(InvalidTransition {
                         what: SessionStatus::WHAT,
+                        object: Some(session.to_string()),
                         state: locked_session.status().to_string(),
                         event: "take a message".into(),
                     }));

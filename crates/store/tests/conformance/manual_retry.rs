@@ -36,10 +36,10 @@ pub(crate) async fn retry_of_run_without_failure_is_refused(db: &TestStore) {
     stage.start(run).await;
     assert!(stage.retry_refusal(run).await.contains("is running"));
     stage.succeed(run).await;
-    assert!(stage.retry_refusal(run).await.contains("is succeeded"));
+    assert!(stage.retry_refusal(run).await.contains("has succeeded"));
     let skipped = stage.bound_automation("standup", "web:nobody").await;
     let skipped = stage.fire(skipped).await.run_id;
-    assert!(stage.retry_refusal(skipped).await.contains("is skipped"));
+    assert!(stage.retry_refusal(skipped).await.contains("was skipped"));
     let other = stage
         .store
         .ensure_tenant("other", stage.now())
@@ -150,7 +150,10 @@ pub(crate) async fn retry_in_closed_session_or_deleted_automation_is_refused(db:
         .delete_automation(stage.scope(), automation, stage.now());
     removed.await.unwrap();
     let message = stage.retry_refusal(run).await;
-    assert!(message.contains("automation is deleted"), "{message}");
+    assert!(
+        message.contains("is deleted, so it cannot run again"),
+        "{message}"
+    );
     assert_eq!(stage.attempts(run).await.len(), 1);
 }
 

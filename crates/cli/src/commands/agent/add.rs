@@ -6,7 +6,7 @@ use model::agent::{AgentConfig, ResourceLimits, RestoreBy};
 
 use crate::{
     app::App,
-    commands::options::{RuleOptions, SettingOptions, parse_pair},
+    commands::options::{RuleOptions, SettingOptions, parse_pair, shell_word},
     error::CliError,
 };
 
@@ -134,8 +134,9 @@ pub(super) async fn add(app: &App, add: AddArgs) -> Result<(), CliError> {
         return Ok(app.output.document(&agent)?);
     }
     app.output.line(&format!(
-        "Added the agent {name}. `matins agent check {name}` shows its features.",
-        name = agent.name
+        "Added the agent {}. `matins agent check {}` shows its features.",
+        agent.name,
+        shell_word(&agent.name)
     ))?;
     Ok(())
 }

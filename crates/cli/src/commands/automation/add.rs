@@ -77,6 +77,11 @@ pub(super) async fn run(args: Args, app: &App) -> Result<AutomationView, CliErro
         args.webhook,
         args.on_demand,
     )?;
+    // Only a bound session has an agent already.
+    if args.agent.is_none() && !matches!(args.session, SessionTarget::Bound(_)) {
+        return Err(CliError::message(Exit::Usage, "`--agent` is missing")
+            .with_hint("`matins agent list` lists all agents"));
+    }
     let mut policies = Policies::default();
     args.policies.apply(&mut policies)?;
     let request = AutomationRequest {

@@ -22,9 +22,13 @@ const SHELL_COMMAND: [&str; 2] = ["sh", "-c"];
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Policies")]
 pub(super) struct PolicyOptions {
-    /// The handling of a due run while an earlier run has not ended: queue, skip, `cancel_running` or allow
-    /// [default: queue; allow for fresh sessions]
-    #[arg(long, value_name = "POLICY")]
+    // The help is no doc comment, because Clippy demands backticks around `cancel_running`.
+    #[arg(
+        long,
+        value_name = "POLICY",
+        help = "The handling of a due run while an earlier run has not ended: queue, skip, cancel_running or \
+                allow [default: queue; allow for fresh sessions]"
+    )]
     overlap: Option<Overlap>,
     /// The maximum number of queued runs [default: 100]
     #[arg(long, value_name = "N")]
@@ -60,7 +64,7 @@ pub(super) struct PolicyOptions {
     /// [default: no limit]
     #[arg(long, value_name = "LIMIT", value_parser = budget::parse_limit)]
     budget: Vec<Limit>,
-    /// The decision on a permission request that no rule matches: deny, or ask a person [default: deny]
+    /// The handling of a permission request that no rule matches: deny or ask (a person decides) [default: deny]
     #[arg(long, alias = "unruled", value_name = "DECISION")]
     on_unmatched: Option<OnUnmatched>,
     /// The maximum time that such a request waits for a person [default: 10m]

@@ -4,7 +4,7 @@ use api_types::{RotationRequest, Trigger, TriggerRequest, TriggerSpec};
 
 use crate::{
     app::App,
-    commands::{endpoint::parse_overlap, secret},
+    commands::{endpoint::parse_overlap, options::shell_word, secret},
     error::{CliError, Exit},
 };
 
@@ -43,9 +43,9 @@ pub(super) async fn run(args: Args, app: &App) -> Result<(), CliError> {
             let webhook = TriggerRequest::Webhook {};
             let added = app.client.add_trigger(automation, &webhook, None).await?;
             let is_new = |it: &Trigger| before.iter().all(|trigger| trigger.id != it.id);
-            only_webhook(added.triggers.into_iter().filter(is_new))?
+            only_webhook(automation, added.triggers.into_iter().filter(is_new))?
         }
-        None => only_webhook(app.client.triggers(automation).await?.items)?,
+        None => only_webhook(automation, app.client.triggers(automation).await?.items)?,
     };
     if args.rotate {
         let rotation = RotationRequest {
@@ -70,18 +70,28 @@ pub(super) async fn run(args: Args, app: &App) -> Result<(), CliError> {
 }
 
 /// Returns the ID of the only webhook among the triggers. Fails if there is none or more than one.
-fn only_webhook(triggers: impl IntoIterator<Item = Trigger>) -> Result<String, CliError> {
+fn only_webhook(
+    automation: &str,
+    triggers: impl IntoIterator<Item = Trigger>,
+) -> Result<String, CliError> {
     let webhook = |trigger: &Trigger| matches!(trigger.spec, TriggerSpec::Webhook {});
     let mut webhooks = triggers.into_iter().filter(webhook).map(|it| it.id);
     match (webhooks.next(), webhooks.next()) {
         (Some(id), None) => Ok(id.to_string()),
         (None, _) => {
-            let message = "the automation has no webhook";
+            let message = format!(
+                "the automation `{}` has no webhook",
+                automation.escape_debug()
+            );
             let failure = CliError::message(Exit::NotFound, message);
-            Err(failure.with_hint("`matins automation webhook NAME --add` adds one"))
+            let name = shell_word(automation);
+            Err(failure.with_hint(format!("`matins automation webhook {name} --add` adds one")))
         }
         (Some(one), Some(other)) => {
-            let message = format!("the automation has several webhooks, such as {one} and {other}");
+            let message = format!(
+                "the automation `{}` has several webhooks, such as {one} and {other}",
+                automation.escape_debug()
+            );
             let failure = CliError::message(Exit::Usage, message);
             Err(failure.with_hint("name one with `--trigger`"))
         }
