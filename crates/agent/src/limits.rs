@@ -30,8 +30,8 @@ pub(crate) const MAX_PENDING_REQUESTS: usize = 256;
 pub(crate) const MAX_REMEMBERED_TOOL_CALLS: usize = 1024;
 /// The most pages of `session/list` that are read to find one session.
 pub(crate) const MAX_LIST_PAGES: usize = 100;
-/// The longest wait for the exit status of an agent that has closed its output. It covers the time that the guard
-/// gives to orphans that hold the output open.
+/// The longest wait for the exit status of an agent that has closed its output. It covers `ORPHAN_GRACE`, the
+/// time that the guard gives to orphans that hold the output open.
 pub(crate) const EXIT_STATUS_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// The longest wait for a guard's report of the resources that its tree uses.

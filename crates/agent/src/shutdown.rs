@@ -27,7 +27,8 @@ pub struct GracePeriods {
     pub close: Duration,
     /// The time from the end of input until the whole tree has ended. Agents save their sessions in this step.
     pub eof: Duration,
-    /// The time from SIGTERM until the whole tree has ended.
+    /// The time from the worker's SIGTERM until SIGKILL. If the agent's own process ends first, its descendants get
+    /// `ORPHAN_GRACE` of the guard.
     pub term: Duration,
 }
 
@@ -123,7 +124,7 @@ impl Agent {
                 step = ShutdownStep::Kill;
             }
         }
-        // Dropping the control closes the guard's socket, and the guard then kills the rest of the tree.
+        // SIGKILL: dropping the control closes the guard's socket, and the guard then kills the rest of the tree.
         drop(control);
         state.wait_for(|state| state.all_ended).await.ok();
         // 3. Read the rest of the output.

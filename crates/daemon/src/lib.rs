@@ -6,7 +6,7 @@
 //!        |-> watchdog       gives up runs of lost workers
 //!        |-> notifier       sends notifications to endpoints
 //!        |-> housekeeping   removes old rows
-//!        |-> presence       shows other servers that this server lives
+//!        |-> presence       shows other servers that this server is online
 //!        `-> clock          follows the database's clock (PostgreSQL only)
 //! ```
 //!

@@ -33,8 +33,9 @@ pub const HEARTBEAT_INTERVAL: Duration = Duration::from_secs(20);
 /// The default age at which a heartbeat is stale and the watchdog gives up its run.
 pub const HEARTBEAT_STALE_AFTER: Duration = Duration::from_mins(3);
 
-/// The maximum time by which a lease ends before the heartbeat is stale. The guard kills the agent's processes when
-/// the lease ends, so that they are dead before another worker starts the next attempt.
+/// The time between the end of a lease and the age at which its heartbeat is stale; less if a quarter of that age is
+/// less. The guard kills the agent's processes when the lease ends, so that they are dead before another worker starts
+/// the next attempt.
 pub const LEASE_MARGIN: Duration = Duration::from_secs(10);
 
 /// The maximum uncertainty of a process about the fleet's time. Above it, the process does not fire triggers, claim

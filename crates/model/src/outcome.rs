@@ -60,7 +60,8 @@ text_enum! {
         Budget = "budget",
         /// The worker that executed the run was lost: its heartbeat became stale, or its lease ran out.
         WorkerLost = "worker_lost",
-        /// The server stopped and requeued the input.
+        /// The server stopped before the turn ended. Another attempt follows unless `on_crash` forbids it. The stored
+        /// word is older than the name.
         Requeued = "handed_back",
         /// The instance that held the agent's memory was removed.
         InstanceGone = "instance_gone",

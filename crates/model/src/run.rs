@@ -393,7 +393,8 @@ impl Origin {
 }
 
 text_enum! {
-    /// The reason for which an occurrence did not become a run, or its run did not begin.
+    /// The reason for which an occurrence did not become a run, or its run did not begin. Rows, events and the API
+    /// carry the word as text, so a new reason needs no migration.
     SkipReason, "a reason for a skipped occurrence" {
         /// An earlier run of the automation was not over.
         Overlap = "overlap",

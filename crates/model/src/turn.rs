@@ -4,7 +4,7 @@
 //! **Invariant:** a write of a worker that no longer owns the run changes nothing and returns `Fenced`, so that a stale
 //! worker cannot overwrite the work of its successor.
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use serde_json::Value;
 
 use crate::{
@@ -128,7 +128,7 @@ impl TurnResult {
 }
 
 /// The result of a fenced write of a turn.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[must_use]
 pub enum WriteOutcome {
     /// The write is committed.
@@ -138,7 +138,7 @@ pub enum WriteOutcome {
 }
 
 /// The result of skipping a run after its precheck declined it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[must_use]
 pub enum DeclineOutcome {
     /// The run is skipped.

@@ -239,6 +239,7 @@ pub(crate) fn validate_trigger(
     present: &[Spec],
     now: Timestamp,
 ) -> Result<Spec, Error> {
+    // 1. Prepare the errors and the time zone.
     let refused = |field: &'static str| {
         move |error: schedule::Error| Error::from(error).at_field(format!("{path}{field}"))
     };
@@ -250,6 +251,7 @@ pub(crate) fn validate_trigger(
         }
         (None, None) => Ok(Zone::utc()),
     };
+    // 2. Read the fields of the trigger.
     let (spec, field, given) = match trigger {
         TriggerRequest::Cron {
             expression,
@@ -303,10 +305,11 @@ pub(crate) fn validate_trigger(
         }
         TriggerRequest::Webhook {} => return Ok(Spec::Webhook {}),
     };
-    // Before the check below: a present trigger may stay although it will never fire again.
+    // 3. Accept a present trigger before the check below, because it may stay although it will never fire again.
     if present.contains(&spec) {
         return Ok(spec);
     }
+    // 4. Check that a new trigger fires at least once.
     let schedule = Schedule::parse_new(&spec, now).map_err(refused(field))?;
     if schedule.next_after(now).is_none() {
         let problem = format!(

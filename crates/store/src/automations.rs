@@ -89,12 +89,16 @@ impl Store {
         let created = self
             .transact(Scope::Tenant(tenant), |tx, _| {
                 Box::pin(async move {
+                    // 1. Check the ID before the insert, so that a repetition, whose name is in use too, gets
+                    // `AlreadyCreated` and not `NameTaken`.
                     let used = tx
                         .fetch_optional(sql!("automations/by_id"), params![tenant, id])
                         .await?;
                     if used.is_some() {
                         return Err(Error::already_created("automation", id));
                     }
+                    // 2. Insert the automation. The format that it needs covers the triggers too, so that an older
+                    // server leaves the whole automation to a server that supports it.
                     let policies = stored::write::<StoredPolicies>(&new.policies);
                     let settings = stored::write::<StoredSettings>(&new.settings);
                     let permissions = stored::write::<StoredPermissions>(&new.permissions);
@@ -120,11 +124,13 @@ impl Store {
                         },
                     )
                     .await?;
+                    // 3. Insert the manual trigger, which every automation has, and the given ones.
                     for spec in std::iter::once(&Spec::Manual {}).chain(&new.triggers) {
                         let due = Some(&new.policies);
                         self.insert_trigger(tx, tenant, id, (None, spec), due, now)
                             .await?;
                     }
+                    // 4. Log the creation.
                     let name = new.name.clone();
                     log::write_change(tx, id, AutomationChange::Created { name }, now).await?;
                     Ok(id)

@@ -57,12 +57,15 @@ impl Store {
         let created = self
             .transact(Scope::Tenant(tenant), |tx, _| {
                 Box::pin(async move {
+                    // 1. Check the ID before the insert, so that a repetition, whose name is in use too, gets
+                    // `AlreadyCreated` and not `NameTaken`.
                     let used = tx
                         .fetch_optional(sql!("endpoints/by_id"), params![tenant, id])
                         .await?;
                     if used.is_some() {
                         return Err(Error::already_created("endpoint", id));
                     }
+                    // 2. Insert the endpoint with its secret.
                     let secret = SigningSecret::generate(self.ids());
                     tx.execute(
                         sql!("endpoints/insert"),
@@ -129,11 +132,13 @@ impl Store {
         let edited = self
             .transact(scope, |tx, _| {
                 Box::pin(async move {
+                    // 1. Read the stored names of events, so that the edit keeps those that this version does not know.
                     let before = by_id(tx, scope, id).await?;
                     let events =
                         StoredNotificationKinds::replacing(&to.events, before.json("events")?);
-                    // Let the time of a change always advance. Otherwise two changes within one microsecond would
-                    // look like one, and the second writer would not notice the first.
+                    // 2. Write. Optimistic locking: the statement compares the time of the last change with `seen`.
+                    // Let the time of a change always advance. Otherwise two changes within one microsecond would look
+                    // like one, and the second writer would not notice the first.
                     let min_step = std::time::Duration::from_micros(1);
                     let changed = tx
                         .execute(

@@ -279,6 +279,7 @@ pub(crate) async fn insert_sessions(
     events: i64,
     now: Timestamp,
 ) -> Result<Vec<SeatId>, Error> {
+    // 1. Collect the rows and the events of each session.
     let mut session_rows = Vec::with_capacity(all.len());
     let mut seat_rows = Vec::with_capacity(all.len());
     let mut seats = Vec::with_capacity(all.len());
@@ -328,6 +329,7 @@ pub(crate) async fn insert_sessions(
         };
         log.add_change(new.id, change);
     }
+    // 2. Write the sessions before the seats, because the foreign key of a seat refers to its session.
     tx.execute_rows(sql!("sessions/insert"), session_rows, params![])
         .await?;
     tx.execute_rows(sql!("seats/insert"), seat_rows, params![])

@@ -173,6 +173,7 @@ async fn prompt_and_watch(
     mut context: ConversationContext<'_>,
     pending: &mut PendingApprovals,
 ) -> PromptEnd {
+    // 1. Send the prompt, and start the limits of time.
     let mut answer = pin!(agent.prompt(prompt, updates));
     let mut flush = interval(FLUSH_INTERVAL);
     flush.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -183,7 +184,8 @@ async fn prompt_and_watch(
     let mut next_usage_write = Instant::now() + context.usage_write_interval;
 
     loop {
-        // An agent that was asked to cancel needs no more answers; open requests would keep people busy in vain.
+        // 2. Wait for the next event. An agent that was asked to cancel needs no more answers; open requests would keep
+        // people busy in vain.
         if cancelling.is_some() {
             pending.stop_waiting();
         }
@@ -248,7 +250,7 @@ async fn prompt_and_watch(
                 cancelling = Some((CancelReason::Inactive, Instant::now() + context.cancel_grace));
             }
         }
-        // The check follows every event, because each recorded update may have raised the usage.
+        // 3. Check the budget after every event, because each recorded update may have raised the usage.
         if cancelling.is_none()
             && let Some(reached) = context
                 .accounts

@@ -9,7 +9,7 @@
 //!
 //! - [`execute`] takes all steps for one claimed run and returns a [`TurnEnd`].
 //! - [`TurnStore`] is the port to the storage. Every call of it can be repeated safely.
-//! - [`TurnControl`] carries orders from outside: end the turn and requeue the run, or send a heartbeat now.
+//! - [`TurnControl`] carries requests from outside: end the turn and requeue the run, or send a heartbeat now.
 //! - [`AgentRuntime`] holds the conditions under which agents run: the guard, the clock and the time limits.
 //!
 //! Read `execute.rs` first.

@@ -80,9 +80,13 @@ impl Recorder {
     }
 
     pub(crate) fn record(&mut self, update: Update) {
+        // 1. End the thought. Any other update ends it, so that the rows of the transcript keep the order of the
+        // updates.
         if !matches!(update, Update::Thought(_)) {
             self.end_thought();
         }
+        // 2. Record the update. Limits cut texts and drop rows instead of failing, so that a verbose agent can still
+        // end its turn.
         match update {
             Update::Text(text) => self.append_text(&text),
             Update::Thought(text) => {
@@ -109,6 +113,7 @@ impl Recorder {
                 if let Some(reading) = UsageReport::of(&usage) {
                     self.meter.record(&reading);
                 }
+                // The meter of the next turn starts from `costs`, and the store counts `spent`.
                 usage["costs"] = json!(self.meter.costs());
                 usage["spent"] = json!(self.meter.usage());
                 self.usage = Some(usage);
@@ -125,6 +130,8 @@ impl Recorder {
                 if decision == Decision::Deny {
                     self.flags.permissions_denied += 1;
                 }
+                // The decision gets a row of its own, so that the transcript shows it even if the agent never reports
+                // the tool call.
                 let title = head(&request.subject.title, limits::TITLE_BYTES);
                 let content = format!("Permission {decided}: {title}");
                 let metadata = json!({
@@ -133,6 +140,7 @@ impl Recorder {
                     "decision": decided,
                 });
                 let id = self.new_id();
+                // Text after the decision begins a new paragraph.
                 self.needs_separator = true;
                 self.queue_row(Entry {
                     id,
@@ -142,6 +150,7 @@ impl Recorder {
                     metadata,
                 });
             }
+            // These updates have no place in the transcript. The diagnostics show their number.
             Update::ModeChanged(_)
             | Update::SettingsChanged(_)
             | Update::Commands(_)

@@ -1,4 +1,4 @@
-//! The verification of a webhook request by its headers.
+//! The verification of a received webhook request by its headers.
 
 use http::HeaderMap;
 use model::{Timestamp, signing_secret::SigningSecret};

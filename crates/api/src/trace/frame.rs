@@ -19,7 +19,7 @@ use store::{FeedEvent, LiveText, LogEntry};
 
 /// The first frame of a trace: the number of milliseconds that a browser waits before it connects again.
 pub(super) const RETRY_FRAME: &[u8] = b"retry: 2000\n\n";
-/// A comment, which clients ignore. It keeps proxies from closing a connection without traffic.
+/// The keep-alive: a comment, which clients ignore. It keeps proxies from closing a connection without traffic.
 pub(super) const HEARTBEAT_FRAME: &[u8] = b": \n\n";
 
 /// Returns the frame for an event of a session's log.

@@ -36,7 +36,7 @@ const UNUSED_SEQ: i64 = i64::MAX >> 1;
 /// The time limits of traces.
 #[derive(Debug, Clone, Copy)]
 pub struct TraceSettings {
-    /// The time without a frame after which the server sends a comment.
+    /// The time without a frame after which the server sends a comment (keep-alive).
     pub heartbeat_interval: Duration,
     /// The time that a client may take for one frame before its trace ends.
     pub client_timeout: Duration,

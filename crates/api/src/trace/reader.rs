@@ -147,7 +147,7 @@ impl<S: LogSource> ActiveReader<S> {
                 }
                 Step::Wait(cursor) => self.config.cursor = cursor,
             }
-            // 4. Wait for a change. The heartbeat counts from the last frame, because `quiet` is made outside the
+            // 4. Wait for a change. The keep-alive counts from the last frame, because `quiet` is made outside the
             // loop.
             tokio::select! {
                 () = changed => {}

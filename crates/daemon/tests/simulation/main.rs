@@ -9,7 +9,7 @@
     clippy::unwrap_used,
     clippy::expect_used,
     clippy::print_stdout,
-    reason = "a test, whose seeds and steps are told"
+    reason = "a test, which prints its seeds and steps"
 )]
 
 mod agents;

@@ -70,8 +70,7 @@ pub(crate) fn resuming() -> OfferedCapabilities {
 }
 
 impl World {
-    /// A tenant with the agents `good`, whose agent resumes, `amnesiac`, whose agent does not,
-    /// and `absent`, whose agent cannot be started.
+    /// A tenant with three agents: `good` resumes, `amnesiac` does not, `absent` cannot be started.
     pub(crate) async fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
         let location = Location::SqliteFile(folder.path().join("matins.db"));

@@ -64,6 +64,7 @@ pub(crate) async fn write_entries(
     if entries.is_empty() {
         return Ok(());
     }
+    // 1. Take the numbers of each log at once.
     let mut counts: BTreeMap<AutomationId, i64> = BTreeMap::new();
     for entry in &entries {
         *counts.entry(entry.automation).or_default() += 1;
@@ -77,8 +78,10 @@ pub(crate) async fn write_entries(
         let id: AutomationId = row.get("id")?;
         let last: i64 = row.get("last_seq")?;
         let count = counts.get(&id).copied().unwrap_or(0);
+        // `last_seq` is the last of the taken numbers. Begin before the first of them.
         next.insert(id, (last - count, row.get("tenant_id")?));
     }
+    // 2. Number the events of each log in the order of `entries`.
     let mut events = Vec::with_capacity(entries.len());
     for entry in entries {
         let id = entry.automation;
@@ -98,6 +101,7 @@ pub(crate) async fn write_entries(
         });
         note_change(tx, id.uuid()).await?;
     }
+    // 3. Write the events.
     tx.execute_rows(sql_of_each!("automations/insert_event"), events, params![])
         .await?;
     Ok(())

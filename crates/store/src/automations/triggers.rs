@@ -55,7 +55,10 @@ impl Store {
         let id = reserved.unwrap_or_else(|| TriggerId::generate(now, self.ids()));
         self.transact(scope, |tx, _| {
             Box::pin(async move {
+                // 1. Lock the triggers and then the automation.
                 let automation_row = lock_with_triggers(tx, scope, automation).await?;
+                // 2. Decide. The IDs of removed triggers count as used, so that a late repetition does not add a
+                // trigger again after a person has removed it.
                 let all = all_triggers(tx, automation).await?;
                 if all.iter().any(|trigger| trigger.id == id) {
                     return Err(Error::already_created("trigger", id));
@@ -67,11 +70,13 @@ impl Store {
                 if let Some(equal) = equal.filter(|_| *spec != Spec::Webhook {}) {
                     return Ok(equal.id);
                 }
+                // 3. Write the trigger. A paused automation must not become due, so its new trigger gets no instant.
                 let enabled = automation_row.state == AutomationState::Enabled;
                 let due_by = enabled.then_some(&automation_row.policies);
                 let tenant = automation_row.tenant_id;
                 self.insert_trigger(tx, tenant, automation, (Some(id), spec), due_by, now)
                     .await?;
+                // 4. Log the edit.
                 let change = AutomationChange::Edited {
                     name: automation_row.name,
                     trigger: Some(TriggerEdit::Added(id)),
@@ -156,10 +161,13 @@ impl Store {
         now: Timestamp,
     ) -> Result<(), Error> {
         let id = reserved.unwrap_or_else(|| TriggerId::generate(now, self.ids()));
+        // 1. Compute the next due instant.
         let due = match due_by {
             Some(policies) => next_due(id, spec, policies, now)?,
             None => None,
         };
+        // 2. Insert the trigger, and raise the format that the automation needs, so that a server that does not support
+        // the trigger leaves the automation alone.
         let stored = stored::write::<StoredSpec>(spec);
         tx.execute(
             sql!("triggers/insert"),
@@ -182,6 +190,7 @@ impl Store {
             params![automation, stored::DOCUMENT_FORMAT, stored.needs_format],
         )
         .await?;
+        // 3. Generate the secret that signs the webhooks.
         if *spec == (Spec::Webhook {}) {
             self.insert_secret(tx, tenant, id, now).await?;
         }

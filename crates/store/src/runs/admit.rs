@@ -292,12 +292,13 @@ pub(crate) async fn promote(
     let mut promoted = Vec::new();
     let mut remaining = seats;
     while !remaining.is_empty() {
-        // Lock before the search, so that no other transition can give the seat to another run in between.
+        // 1. Lock before the search, so that no other transition can give the seat to another run in between.
         lock_seats(tx, &remaining).await?;
         let rows = remaining.iter().map(|seat| params![*seat]).collect();
         let waiting_rows = tx
             .fetch_rows(sql!("runs/next_waiting_on_seat"), rows, params![now])
             .await?;
+        // 2. Choose one run for each seat.
         remaining.clear();
         let mut chosen_automations: HashSet<AutomationId> = HashSet::new();
         let mut chosen = HashMap::with_capacity(waiting_rows.len());
@@ -316,6 +317,7 @@ pub(crate) async fn promote(
             let backoff: Option<Timestamp> = row.optional("not_before")?;
             chosen.insert(run, (row.get("session_id")?, backoff.is_some()));
         }
+        // 3. Write, and log the runs that the statement returns. It omits a run that is no longer `deferred`.
         let rows = chosen.keys().map(|run| params![*run]).collect();
         for row in tx.fetch_rows(sql!("runs/promote"), rows, params![]).await? {
             let run: RunId = row.get("id")?;

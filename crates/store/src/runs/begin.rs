@@ -213,8 +213,8 @@ impl Store {
         let admission = session.status().admission();
         let deleted =
             automation.is_some_and(|automation| automation.state == AutomationState::Deleted);
-        // If the session was closed or the automation was deleted after the claim, cancel the run as a request to
-        // cancel does.
+        // 1. Cancel. This check is the first, so that a request to cancel ends the run even if its session is paused.
+        // A session that was closed or an automation that was deleted after the claim cancels the run too.
         let cancel_reason = match end::cancel_reason(tx, run).await? {
             None if admission == Admission::Refuse => {
                 Some(format!("the session is {}", session.status()))
@@ -227,18 +227,20 @@ impl Store {
             let _ = end::end_run(self, tx, run, &finished, now).await?;
             return Ok(Some(StartReply::Cancelled));
         }
+        // 2. Requeue a run that this server does not support.
         if !candidate.is_supported {
             // An edit after the claim made a document need a later format. Requeue the run for a server that supports
             // the format. This server does not claim the run again, because its claim omits such runs.
             requeue(tx, run, now).await?;
             return Ok(Some(StartReply::Deferred));
         }
+        // 3. Defer the run of a session that is paused or a draft.
         if admission == Admission::Wait {
             defer_run(tx, session.id, run.id, run.automation_id, now).await?;
             return Ok(Some(StartReply::Deferred));
         }
-        // Only the pinned instance has the session of the agent's process on disk. On another instance the process
-        // would start without its memory.
+        // 4. Fail a run whose agent has its memory on another instance. Only the pinned instance has the session of the
+        // agent's process on disk. On another instance the process would start without its memory.
         if seat.instance_id.is_some_and(|pinned| pinned != instance) {
             let failure = RunFailure {
                 kind: FailureKind::InstanceGone,

@@ -24,6 +24,8 @@ impl Store {
         let claimed = self
             .transact(Scope::System, |tx, _| {
                 Box::pin(async move {
+                    // 1. Claim. The statement chooses and locks the runs at once, so that two workers never claim the
+                    // same run.
                     let found = if let Some(run) = only {
                         let params = params![worker.as_str(), now, instance, run, DOCUMENT_FORMAT];
                         tx.fetch_all(sql!("runs/claim_one"), params).await?
@@ -39,6 +41,7 @@ impl Store {
                         ];
                         fetch_with_generic_plan(tx, sql_by_dialect!("runs/claim"), params).await?
                     };
+                    // 2. Collect the claimed runs.
                     let mut claimed = Vec::with_capacity(found.len());
                     let mut heartbeats = Vec::with_capacity(found.len());
                     for row in &found {
@@ -51,18 +54,19 @@ impl Store {
                         heartbeats.push(params![run.run, run.tenant, worker.as_str(), now]);
                         claimed.push(run);
                     }
-                    // The heartbeat starts with the claim, so that the watchdog finds a run whose worker is lost
-                    // before the turn begins.
+                    // 3. Write the heartbeats. A heartbeat starts with the claim, so that the watchdog finds a run
+                    // whose worker is lost before the turn begins.
                     tx.execute_rows(sql!("heartbeats/insert"), heartbeats, params![])
                         .await?;
                     Ok(claimed)
                 })
             })
             .await?;
+        // 4. Remember the tenant that this claim served last, in the rotation that starts after the previous one. The
+        // next claim continues after it, so that among tenants with equal loads none starves. Not before the commit, so
+        // that a claim that fails does not pass over a tenant.
         let served = self.last_claimed_tenant();
         let tenants = claimed.iter().map(|run| run.tenant);
-        // Remember the tenant that this claim served last, in the rotation that starts after the previous one. The next
-        // claim continues after it, so that among tenants with equal loads none starves.
         if let Some(last) =
             tenants.max_by_key(|tenant| (served.is_some_and(|last| *tenant <= last), *tenant))
         {

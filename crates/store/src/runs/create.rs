@@ -247,6 +247,7 @@ impl TargetSession {
         round: &[Occurrence<'_>],
         automations: &HashMap<AutomationId, Automation>,
     ) -> Result<HashMap<AutomationId, Self>, Error> {
+        // 1. Find the sessions of bound automations by their keys.
         let ids = round
             .iter()
             .map(|occurrence| occurrence.trigger.automation_id);
@@ -264,6 +265,7 @@ impl TargetSession {
             let key = (row.get("tenant_id")?, row.get("session_key")?);
             bound.insert(key, row.get("id")?);
         }
+        // 2. Find the entry seat of each session.
         let session = |automation: &Automation| match automation.session_mode {
             SessionMode::Fresh => None,
             SessionMode::Continuous => automation.current_session_id,
@@ -281,6 +283,8 @@ impl TargetSession {
         for row in tx.fetch_rows(sql!("seats/entry"), rows, params![]).await? {
             entries.insert(row.get("session_id")?, row.get("id")?);
         }
+        // 3. Choose the target. A bound automation gets no new session, because that session would be without the key
+        // to which the automation is bound.
         let target = |automation: &Automation| match session(automation) {
             Some(session) => match entries.get(&session) {
                 Some(seat) => Self::Seat(session, *seat),
@@ -387,6 +391,7 @@ async fn insert_skipped(
     skips: &[(Occurrence<'_>, SkipReason)],
     now: Timestamp,
 ) -> Result<Vec<SubmittedRun>, Error> {
+    // 1. Collect the rows and the log entries, and request attention for a session that is closed.
     let mut submitted = Vec::with_capacity(skips.len());
     let mut rows = Vec::with_capacity(skips.len());
     let mut entries = Vec::with_capacity(skips.len());
@@ -424,6 +429,7 @@ async fn insert_skipped(
             status,
         });
     }
+    // 2. Write. The events go to the log of the automation, because a skipped occurrence has no session.
     tx.execute_rows(sql!("runs/insert_skipped"), rows, params![])
         .await?;
     automations::log::write_entries(tx, entries, now).await?;

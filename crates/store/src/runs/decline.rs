@@ -39,10 +39,12 @@ impl Store {
     ) -> Result<DeclineOutcome, Error> {
         self.transact(Scope::System, |tx, _| {
             Box::pin(async move {
+                // 1. Lock the automation and then the seat of the run.
                 let mut locked = lock_runs(tx, &[run]).await?;
                 let Some(run) = locked.runs.remove(&run) else {
                     return Ok(DeclineOutcome::Fenced);
                 };
+                // 2. Decide whether the run may still be skipped, and whether its session goes with it.
                 if run.status().apply(RunEvent::Decline).is_err() {
                     return Ok(DeclineOutcome::Fenced);
                 }
@@ -52,8 +54,8 @@ impl Store {
                     Some(_) => (None, None),
                     None => (run.session_id, run.seat_id),
                 };
-                // Fence: the statement compares the status and the worker, so that a stale worker cannot skip a run
-                // that another worker executes.
+                // 3. Write. Fence: the statement compares the status and the worker, so that a stale worker cannot skip
+                // a run that another worker executes.
                 if !mark_skipped(tx, &run, worker, session, seat, now).await? {
                     return Ok(DeclineOutcome::Fenced);
                 }
@@ -71,10 +73,12 @@ impl Store {
                     };
                     log.add_run_change(session, run.id, change);
                 }
+                // 4. Promote the runs that waited for this one.
                 let seats = seat.into_iter().collect();
                 let automations: BTreeSet<_> = run.automation_id.into_iter().collect();
                 promote_after(tx, &mut log, seats, automations, now).await?;
                 log.write(tx, now).await?;
+                // 5. Delete the session that was created for this run alone.
                 let Some(session) = disposable_session else {
                     return Ok(DeclineOutcome::Skipped);
                 };

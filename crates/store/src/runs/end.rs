@@ -73,11 +73,12 @@ impl Store {
         };
         self.transact(Scope::System, |tx, _| {
             Box::pin(async move {
+                // 1. Lock the automations and then the seats of the runs.
                 let ids: Vec<RunId> = all.iter().map(|request| request.run).collect();
                 let mut locked = lock_runs(tx, &ids).await?;
                 let mut ends = Vec::with_capacity(all.len());
-                // Fence: check that the worker still owns the run before recording its end. Otherwise the request of a
-                // stale worker could displace the owner's request in the same batch.
+                // 2. Decide. Fence: check that the worker still owns the run before recording its end. Otherwise the
+                // request of a stale worker could displace the owner's request in the same batch.
                 let mut accepted = HashMap::new();
                 for (at, request) in all.iter().enumerate() {
                     let Some(run) = locked.runs.get(&request.run) else {
@@ -98,10 +99,12 @@ impl Store {
                         ends.push(EndingRun { run, finished });
                     }
                 }
+                // 3. Write the ends.
                 let mut log = SessionLogWriter::default();
                 let automations = &mut locked.automations;
                 let ended = end_runs(self, tx, &mut log, ends, automations, now).await?;
                 log.write(tx, now).await?;
+                // 4. Reply. Of several requests for one run, only the accepted one is committed.
                 let outcome = |(at, request): (usize, &FinishRequest)| {
                     if ended.contains(&request.run) && accepted.get(&request.run) == Some(&at) {
                         WriteOutcome::Committed
@@ -227,7 +230,6 @@ pub(super) async fn end_runs(
     let running = ends.iter().filter(is_running);
     approvals::void_approvals(tx, log, running.map(|end| end.run.id), now).await?;
     store_results(tx, &ends, now).await?;
-
     // 3. Decide on the next attempts, and show the ends.
     let seats: BTreeSet<SeatId> = ends.iter().filter_map(|end| end.run.seat_id).collect();
     let follow_ups = follow_ups(tx, &ends, automations, now).await?;
@@ -245,10 +247,8 @@ pub(super) async fn end_runs(
     let ended: Vec<_> = ends.iter().map(|end| (&end.run, &*end.finished)).collect();
     run_usage::count_final_usage(store, tx, &ended, automations, now).await?;
     for (end, follow_up) in ends.iter().zip(&follow_ups) {
-        let automation = end
-            .run
-            .automation_id
-            .and_then(|id| automations.get_mut(&id));
+        let automation = end.run.automation_id;
+        let automation = automation.and_then(|id| automations.get_mut(&id));
         if let (FollowUp::Final, Some(automation)) = (follow_up, automation) {
             let status = end.finished.outcome.status();
             automations::count_failures(store, tx, automation, status, now).await?;
@@ -432,18 +432,14 @@ pub(super) fn next_attempt<'a>(
 /// Stores the results of turns outside the transcript: the agent's session ID, the usage, the title and the internal
 /// record. Removes the heartbeats and the live texts.
 async fn store_results(tx: &mut Tx, ends: &[EndingRun<'_>], now: Timestamp) -> Result<(), Error> {
+    // 1. Collect the rows.
     let runs: Vec<_> = ends.iter().map(|end| params![end.run.id]).collect();
     let (mut records, mut remembered) = (Vec::new(), Vec::new());
     let (mut unpinned, mut titles) = (Vec::new(), Vec::new());
     let mut readings = Vec::new();
     for EndingRun { run, finished } in ends {
-        records.push(params![
-            run.id,
-            run.tenant_id,
-            &finished.diagnostics,
-            finished.error.as_deref(),
-            now
-        ]);
+        let (id, tenant, error) = (run.id, run.tenant_id, finished.error.as_deref());
+        records.push(params![id, tenant, &finished.diagnostics, error, now]);
         let (Some(session), Some(seat)) = (run.session_id, run.seat_id) else {
             continue;
         };
@@ -459,6 +455,7 @@ async fn store_results(tx: &mut Tx, ends: &[EndingRun<'_>], now: Timestamp) -> R
             titles.push(params![session, title]);
         }
     }
+    // 2. Write. `seats/unpin` omits a seat with an agent session, because another instance could not restore it.
     tx.execute_rows(sql!("heartbeats/delete"), runs.clone(), params![])
         .await?;
     tx.execute_rows(sql!("live/delete"), runs, params![])

@@ -57,6 +57,7 @@ impl Store {
     ) -> Result<Vec<HeartbeatReply>, Error> {
         self.transact(Scope::System, |tx, _| {
             Box::pin(async move {
+                // 1. Read which runs the worker still executes, and the requests to cancel.
                 let rows: Vec<_> = runs.iter().map(|run| params![*run]).collect();
                 let owner = params![worker.as_str()];
                 let executing = tx
@@ -66,8 +67,8 @@ impl Store {
                 for row in &executing {
                     cancel_reasons.insert(row.get("id")?, row.optional("cancel_reason")?);
                 }
-                // The watchdog may stall a run while this statement waits for its lock. The statement then finds no
-                // heartbeat, and the reply is `Fenced`.
+                // 2. Renew. The watchdog may stall a run while this statement waits for its lock. The statement then
+                // finds no heartbeat, and the reply is `Fenced`.
                 let renewed = tx
                     .fetch_rows(
                         sql!("heartbeats/renew"),
@@ -75,6 +76,7 @@ impl Store {
                         params![worker.as_str(), now],
                     )
                     .await?;
+                // 3. Reply. The worker has lost each run that either statement omits.
                 let mut replies: HashMap<RunId, HeartbeatReply> = HashMap::new();
                 for row in &renewed {
                     let run: RunId = row.get("run_id")?;

@@ -59,6 +59,7 @@ impl Store {
         };
         self.transact(Scope::Tenant(first.tenant), |tx, _| {
             Box::pin(async move {
+                // 1. Read the entry seats, and the reserved IDs that are in use. `insert_attempts` locks the seats.
                 let rows = messages
                     .iter()
                     .map(|message| params![message.session])
@@ -66,6 +67,7 @@ impl Store {
                 let entries = tx.fetch_rows(sql!("seats/entry"), rows, params![]).await?;
                 let mut seats: HashMap<SessionId, SeatId> = HashMap::new();
                 for row in &entries {
+                    // Omit sessions of other tenants, so that a foreign session ID is not found.
                     if row.get::<TenantId>("tenant_id")? == first.tenant {
                         seats.insert(row.get("session_id")?, row.get("id")?);
                     }
@@ -73,6 +75,8 @@ impl Store {
                 let reserved = messages.iter().filter(|message| message.reserved);
                 let mut used_ids =
                     existing_inputs(tx, reserved.map(|message| message.input)).await?;
+                // 2. Decide which messages become attempts. Collect refusals instead of returning them, because an
+                // error would roll back the whole batch.
                 let mut attempts = Vec::with_capacity(messages.len());
                 let mut refused = Vec::with_capacity(messages.len());
                 for message in messages {
@@ -89,12 +93,13 @@ impl Store {
                         None => Some(Error::not_found("session", message.session)),
                     });
                 }
+                // 3. Write the runs and their events.
                 let mut log = SessionLogWriter::default();
                 let preloaded = Preloaded::default();
                 let results =
                     insert_attempts(self, tx, &mut log, &attempts, preloaded, now).await?;
                 log.write(tx, now).await?;
-                // There is one result for each attempt, in order. A refused message has no attempt.
+                // 4. Reply. There is one result for each attempt, in order. A refused message has no attempt.
                 let mut results = attempts.iter().zip(results);
                 let replies = messages.iter().zip(refused).map(|(message, refused)| {
                     if let Some(refused) = refused {

@@ -30,6 +30,7 @@ pub(super) async fn refuse_over_budget(
     reached: &ReachedLimit,
     now: Timestamp,
 ) -> Result<StartReply, Error> {
+    // 1. Fail a run that no later period allows or for whose answer a person waits.
     let text = reached.to_string();
     let (Some(automation), Some(until)) = (automation, reached.until) else {
         let failure = RunFailure {
@@ -41,7 +42,9 @@ pub(super) async fn refuse_over_budget(
         let _ = end_run(store, tx, run, &finished, now).await?;
         return Ok(StartReply::Refused(failure));
     };
+    // 2. Pause the automation, so that its triggers create no further runs.
     pause_over_budget(store, tx, automation, &text, now).await?;
+    // 3. Defer the run. The statement changes no row if the run has begun or ended.
     let deferred = tx
         .execute(
             sql!("runs/defer_until"),
@@ -49,8 +52,10 @@ pub(super) async fn refuse_over_budget(
         )
         .await?;
     if let (1.., Some(session), Some(seat)) = (deferred, run.session_id, run.seat_id) {
+        // Without this, later claims would count the heartbeat as a run in progress of the tenant.
         tx.execute(sql!("heartbeats/delete"), params![run.id])
             .await?;
+        // 4. Log the deferral, and promote.
         let mut log = SessionLogWriter::default();
         let cause = DeferCause::Budget {
             reason: budget::BUDGET_REASON.to_owned(),

@@ -37,6 +37,7 @@ impl Store {
     ) -> Result<Option<Accounts>, Error> {
         self.transact(Scope::System, |tx, _| {
             Box::pin(async move {
+                // 1. Lock the run.
                 let mut locked = lock_runs(tx, &[run]).await?;
                 // Fence: a stale worker must not count usage for a run that another worker executes.
                 let found = locked.runs.remove(&run).filter(|run| {
@@ -45,6 +46,7 @@ impl Store {
                 let Some(run) = found else {
                     return Ok(None);
                 };
+                // 2. Count the usage that is not counted yet.
                 let (reported, counted) = (RunUsage::of(usage), counted_usage(&run));
                 let uncounted = reported.saturating_sub(&counted);
                 let has_uncounted = !uncounted.is_none();
@@ -57,6 +59,7 @@ impl Store {
                         .await?;
                     usage::add_usage(tx, vec![TurnUsage::consumed(&run, uncounted)], now).await?;
                 }
+                // 3. Read the limits that apply from now on.
                 let automation = run.automation_id;
                 let automation = automation.and_then(|id| locked.automations.get(&id));
                 let tenants = usage::tenant_budgets(tx, BTreeSet::from([run.tenant_id])).await?;
@@ -135,11 +138,13 @@ pub(super) async fn count_final_usage(
     automations: &mut HashMap<AutomationId, Automation>,
     now: Timestamp,
 ) -> Result<(), Error> {
+    // 1. Collect the usage that is not counted yet, and the automations that may have reached a limit.
     let mut uses = Vec::new();
     let mut candidates = Vec::new();
     for (run, result) in ends {
         let usage = result.usage.as_ref();
         let reported = usage.map(RunUsage::of).unwrap_or_default();
+        // Reports are cumulative. Counting one whole would count the usage of `record_usage` a second time.
         let uncounted = reported.saturating_sub(&counted_usage(run));
         if !uncounted.is_none() {
             uses.push(TurnUsage::consumed(run, uncounted));
@@ -154,10 +159,12 @@ pub(super) async fn count_final_usage(
             candidates.push((id, run.tenant_id, reported, cut_off));
         }
     }
+    // 2. Write before reading the budgets, so that their periods include this usage.
     usage::add_usage(tx, uses, now).await?;
     if candidates.is_empty() {
         return Ok(());
     }
+    // 3. Pause the automations that have reached a limit.
     let tenants = candidates.iter().map(|(_, tenant, ..)| *tenant).collect();
     let tenants = usage::tenant_budgets(tx, tenants).await?;
     let budgets = Budgets::read(tx, tenants, automations.values(), now).await?;

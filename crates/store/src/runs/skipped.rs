@@ -37,10 +37,12 @@ pub(crate) async fn insert_missed(
 ) -> Result<(), Error> {
     let mut remaining = missed;
     while !remaining.is_empty() {
+        // 1. Read which instants have a row already.
         let firsts = remaining
             .iter()
             .map(|instants| (instants.trigger, instants.range.first));
         let existing = existing_occurrences(tx, firsts).await?;
+        // 2. Decide which ranges can be inserted.
         let mut rows = Vec::with_capacity(remaining.len());
         let mut entries = Vec::with_capacity(remaining.len());
         let mut later = Vec::new();
@@ -69,6 +71,7 @@ pub(crate) async fn insert_missed(
             rows.push(skipped.insert_params(now));
             entries.push(skipped.log_entry());
         }
+        // 3. Write the ranges, and continue with those whose beginning has moved.
         tx.execute_rows(sql!("runs/insert_skipped"), rows, params![])
             .await?;
         automations::log::write_entries(tx, entries, now).await?;

@@ -106,11 +106,13 @@ impl Store {
     ) -> Result<bool, Error> {
         self.transact(Scope::System, |tx, _| {
             Box::pin(async move {
+                // 1. Lock the automation and then the seat of the run.
                 let Some(run) = lock_run(tx, run).await? else {
                     return Ok(false);
                 };
-                // A heartbeat may have arrived between the search and the lock. `heartbeats/delete_stale` compares and
-                // deletes in one statement, so that a run whose worker is alive is not stalled.
+                // 2. Check that the worker is lost. A heartbeat may have arrived between the search and the lock.
+                // `heartbeats/delete_stale` compares and deletes in one statement, so that a run whose worker is alive
+                // is not stalled.
                 let is_lost = match condition {
                     LossCondition::HeartbeatBefore(at) => {
                         tx.execute(sql!("heartbeats/delete_stale"), params![run.id, at])
@@ -122,6 +124,7 @@ impl Store {
                 if !is_lost || !matches!(run.status(), RunStatus::Delivered | RunStatus::Running) {
                     return Ok(false);
                 }
+                // 3. End the run. Its answer is the text that the lost worker had written.
                 let failure = RunFailure {
                     kind: FailureKind::WorkerLost,
                     prompted: run.status() == RunStatus::Running,

@@ -41,6 +41,8 @@ impl Store {
         let scope = Scope::Tenant(tenant);
         self.transact(scope, |tx, _| {
             Box::pin(async move {
+                // 1. Lock the triggers and then the automation. The owner may be read before the locks, because a
+                // trigger never changes its automation.
                 let no_trigger = || Error::not_found("webhook trigger", trigger);
                 let owner = tx
                     .fetch_optional(sql!("triggers/owner"), params![tenant, trigger])
@@ -48,13 +50,14 @@ impl Store {
                     .ok_or_else(no_trigger)?
                     .get("automation_id")?;
                 let automation = automations::lock_with_triggers(tx, scope, owner).await?;
+                // Search the trigger under the lock, because it may have been removed since the signature was verified.
                 let triggers = automations::live_triggers(tx, owner).await?;
                 let found = triggers
                     .iter()
                     .find(|found| found.id == trigger && found.spec == Spec::Webhook {});
                 let found = found.ok_or_else(no_trigger)?;
-                // The lock of the automation serializes its webhooks, so that the second of two equal ones finds the
-                // receipt.
+                // 2. Decide whether the webhook is a duplicate. The lock of the automation serializes its webhooks, so
+                // that the second of two equal ones finds the receipt.
                 let receipt = tx
                     .fetch_optional(sql!("webhooks/receipt"), params![trigger, webhook_id])
                     .await?;
@@ -64,6 +67,7 @@ impl Store {
                         is_duplicate: true,
                     });
                 }
+                // 3. Create the run, or the row of a skipped occurrence.
                 let occurrence = Occurrence {
                     input: None,
                     trigger: found,
@@ -74,8 +78,8 @@ impl Store {
                     create_runs(self, tx, &mut automations, vec![occurrence], now).await?;
                 let submitted = submitted.into_iter().next().ok_or_else(no_trigger)?;
                 let run_id = submitted.run_id;
-                // Store no payload for a skipped run: it has no prompt that needs the payload, and no session with
-                // which the payload would be deleted.
+                // 4. Write the payload and the receipt. Store no payload for a skipped run: it has no prompt that needs
+                // the payload, and no session with which the payload would be deleted.
                 if submitted.status != RunStatus::Skipped {
                     tx.execute(
                         sql!("webhooks/insert_payload"),

@@ -36,8 +36,8 @@ impl Store {
     ) -> Result<(), Error> {
         self.transact(scope, |tx, _| {
             Box::pin(async move {
-                // Optimistic locking: the statement compares with `seen`, so that the second of two concurrent edits
-                // fails.
+                // 1. Write. Optimistic locking: the statement compares with `seen`, so that the second of two
+                // concurrent edits fails.
                 let edited = tx
                     .fetch_optional(
                         sql!("sessions/edit"),
@@ -50,6 +50,7 @@ impl Store {
                         ],
                     )
                     .await?;
+                // 2. If the statement changed no row, find out whether the session is missing or has changed.
                 let Some(edited) = edited else {
                     let existing = tx
                         .fetch_optional(sql!("sessions/by_id"), params![scope.tenant(), id])
@@ -62,6 +63,7 @@ impl Store {
                         },
                     });
                 };
+                // 3. Log the edit. Omit the event of an edit that changes nothing.
                 if seen != to {
                     let state: SessionStatus = edited.parse("state")?;
                     let title = to.title.clone();

@@ -2,7 +2,8 @@
 //! `notification_endpoints.events`.
 //!
 //! Their tables have no columns for formats, because a server may safely ignore unknown names: it grants no unknown
-//! permission and sends no unknown notification.
+//! permission and sends no unknown notification. A new name still changes the snapshot and so needs a new
+//! `DOCUMENT_FORMAT`.
 
 use std::{collections::BTreeSet, str::FromStr};
 

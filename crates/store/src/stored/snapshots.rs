@@ -385,7 +385,7 @@ fn unknown_names_are_ignored_and_kept() {
         to_json(&StoredNotificationKinds::replacing(&events, before)),
         json!(["run.failed", "goal.stuck"])
     );
-    let stored: StoredScopes = serde_json::from_value(json!(["runs:read", "goals:read"])).unwrap();
+    let stored: StoredScopes = serde_json::from_value(json!(["runs:read", "later:read"])).unwrap();
     let scopes = stored.into_domain().unwrap();
     assert_eq!(scopes, [model::access::Permission::RunsRead].into());
 }
