@@ -87,7 +87,10 @@ fn state_diagrams_in_docs_match_code() {
     let section =
         |title: &str, diagram: String| format!("## {title}\n\n```mermaid\n{diagram}\n```\n");
     let text = [
-        "# States\n\nDrawn from the code: `MATINS_UPDATE=1 cargo test -p matins-model states` writes this page anew.\n".into(),
+        "# States\n\nYou can see every state of a session, a run, an automation and an approval, and the events that lead from \
+         one state to another.\nThe diagrams are drawn from the code: \
+         `MATINS_UPDATE=1 cargo test -p matins-model states` writes this page.\n"
+            .into(),
         section("Session", SessionStatus::diagram()),
         section("Run", RunStatus::diagram()),
         section("Automation", AutomationState::diagram()),

@@ -79,10 +79,10 @@ impl Programs {
 fn build(own: &Path) -> Result<()> {
     let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let profile = own.parent().and_then(Path::file_name);
-    let profile = match profile.and_then(|name| name.to_str()) {
-        Some(profile @ ("release" | "dist")) => profile,
-        _ => "dev",
-    };
+    let profile = profile
+        .and_then(|name| name.to_str())
+        .filter(|name| matches!(*name, "release" | "dist"))
+        .unwrap_or("dev");
     let status = Command::new(cargo)
         .args(["build", "--quiet", "--profile", profile])
         .args(["--package", "matins", "--package", "matins-testkit"])
