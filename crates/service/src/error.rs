@@ -50,10 +50,10 @@ pub enum Error {
         expected: String,
     },
     /// The URL of an endpoint is invalid or not permitted.
-    #[error("invalid `url` {}: {reason}", quoted(.shown))]
+    #[error("invalid `url` {}: {reason}", quoted(.redacted))]
     Url {
         /// The scheme and the host of the URL. The other parts may contain a password.
-        shown: String,
+        redacted: String,
         /// The reason.
         reason: InvalidUrl,
     },

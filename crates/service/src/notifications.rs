@@ -221,7 +221,7 @@ impl Service {
     async fn validate_endpoint(&self, request: &EndpointRequest) -> Result<NewEndpoint, Error> {
         let name = naming::validate_name("name", &request.name)?;
         let target = Target::parse(&request.url, &self.allowance).map_err(|reason| Error::Url {
-            shown: webhook::redact_url(&request.url),
+            redacted: webhook::redact_url(&request.url),
             reason,
         })?;
         let mut events = request.events.clone();

@@ -230,7 +230,7 @@ fn doctor_reports_missing_and_failing_agents() {
         .run(&["agent", "add", "gone", "--", "no-such-agent"])
         .expect_success();
     add_automation(&world, "gone");
-    assert_found(&world, "agent gone", "problem", "\"no-such-agent\"");
+    assert_found(&world, "agent gone", "problem", "`no-such-agent`");
 
     let world = TestInstallation::new();
     add_automation(&world, "demo");

@@ -146,8 +146,16 @@ async fn invalid_agent_config_is_refused() {
     hasty.start_seconds = 0;
     for (name, config, says) in [
         ("", &sound, "agent name"),
-        ("mine", &AgentConfig::new(Vec::new()), "a command"),
-        ("mine", &AgentConfig::new(vec![String::new()]), "a command"),
+        (
+            "mine",
+            &AgentConfig::new(Vec::new()),
+            "`command` is missing",
+        ),
+        (
+            "mine",
+            &AgentConfig::new(vec![String::new()]),
+            "`command` is missing",
+        ),
         ("mine", &unsound, "variable `A=B`"),
         ("mine", &small, "memory limit `1024`"),
         ("mine", &hasty, "start limit `0`"),
