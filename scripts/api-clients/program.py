@@ -118,7 +118,7 @@ def main(url: str, token: str) -> None:
 
     # 6. An error has its own type.
     missing = show_automation.sync("no-such-automation", client=client)
-    assert isinstance(missing, Problem) and missing.kind == ProblemKind.RESOURCE_NOT_FOUND
+    assert isinstance(missing, Problem) and missing.kind == ProblemKind.NOT_FOUND
 
 
 main(*sys.argv[1:])
