@@ -22,7 +22,7 @@ use tokio::{
 
 use crate::{
     AuthMethod, Capabilities, EarlyExit, ExitStatus, GuardProgram, Limits, OpenSession,
-    Permissions, ResourceUsage, UnreadableOutput,
+    Permissions, ResourceUsage, UnreadableOutput, boxed,
     capabilities::format_auth_methods,
     diagnostics::Diagnostics,
     guard::launch::{GuardControl, GuardedProcess, LaunchedGuard, ProcessState, launch},
@@ -190,6 +190,7 @@ impl StartingAgent {
     ///
     /// Returns a [`StartError`] if the agent is not ready in time or its replies do not fit. No process of the agent
     /// is left by then.
+    #[boxed]
     pub async fn negotiate(self) -> Result<Agent, StartError> {
         let Self {
             mut agent,
@@ -225,6 +226,7 @@ impl Agent {
     /// Starts an agent and negotiates the protocol with it: [`Agent::launch`] and
     /// [`StartingAgent::negotiate`] in one call.
     /// Both together must not take longer than the lease, because the caller cannot renew the lease meanwhile.
+    #[boxed]
     pub async fn start(
         launch: Launch,
         permissions: Arc<dyn Permissions>,
@@ -240,6 +242,7 @@ impl Agent {
     ///
     /// Returns an error if the command is empty, if the working directory does not exist, or if the guard cannot be
     /// started.
+    #[boxed]
     pub async fn launch(
         launch: Launch,
         permissions: Arc<dyn Permissions>,
@@ -273,6 +276,7 @@ impl Agent {
 
     /// Returns the present use of resources by the agent's processes. Returns `None` if the guard does not report it
     /// in time.
+    #[boxed]
     pub async fn resource_usage(&self) -> Option<ResourceUsage> {
         let mut state = self.process_state.clone();
         // The counter tells this report from an earlier one, which `state` may still hold.

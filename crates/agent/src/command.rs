@@ -19,7 +19,7 @@ use tokio::{
 };
 
 use crate::{
-    ExitStatus, GuardProgram, Lease,
+    ExitStatus, GuardProgram, Lease, boxed,
     guard::launch::{GuardControl, GuardedProcess, LaunchedGuard, ProcessState, launch},
     limits::{COMMAND_TAIL_BYTES, EXIT_STATUS_TIMEOUT},
     tail::Tail,
@@ -149,6 +149,7 @@ impl RunningCommand {
 
     /// Waits until no process of the command is left. When the command's own process has ended, the guard asks the
     /// remaining descendants to end and then kills them.
+    #[boxed]
     pub async fn wait(&self) {
         // Waiting fails only if the task that watches the guard has ended, and then no process is left either.
         self.process_state
@@ -165,6 +166,7 @@ impl RunningCommand {
 
     /// Kills the remaining processes of the command and returns how it ended. No process is left when the function
     /// returns.
+    #[boxed]
     pub async fn kill(self) -> CommandEnd {
         let Self {
             control,

@@ -49,6 +49,9 @@ mod tail;
 mod update;
 mod uptime;
 
+// The body of an `async fn` is compiled again in each crate that awaits it. A boxed future is compiled once, here.
+use async_recursion::async_recursion as boxed;
+
 pub use agent::{Agent, Launch, Lease, StartError, StartingAgent};
 pub use capabilities::{AuthMethod, Capabilities};
 pub use command::{Command, CommandEnd, CommandError, RunningCommand};

@@ -10,7 +10,7 @@ use model::{AcpSessionId, agent::RestoreBy};
 use tokio::time::timeout;
 
 use crate::{
-    Agent, AuthMethod, EarlyExit, McpServer, OpenSession, UnreadableOutput,
+    Agent, AuthMethod, EarlyExit, McpServer, OpenSession, UnreadableOutput, boxed,
     capabilities::format_auth_methods,
     limits::MAX_LIST_PAGES,
     sdk::error::{AgentError, CallError},
@@ -85,6 +85,7 @@ pub enum OpenError {
 impl Agent {
     /// Creates a new session. `cwd` must be absolute, and every later restore of the session must use the same
     /// directory.
+    #[boxed]
     pub async fn new_session(
         &self,
         cwd: &Path,
@@ -110,6 +111,7 @@ impl Agent {
     ///
     /// Returns [`OpenError::Busy`] if a later retry may succeed, and [`OpenError::SessionNotFound`] if the agent does
     /// not know the session any more.
+    #[boxed]
     pub async fn restore(
         &self,
         id: &AcpSessionId,
@@ -151,6 +153,7 @@ impl Agent {
 
     /// Closes and then deletes a session, each of them only if the agent offers it. Returns `true` if the agent
     /// deleted the session.
+    #[boxed]
     pub async fn discard_session(&self, id: &AcpSessionId) -> bool {
         let limit = self.limits.restore;
         if self.capabilities.close {

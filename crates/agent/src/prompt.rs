@@ -9,7 +9,7 @@ use serde_json::Value;
 use tokio::sync::mpsc;
 
 use crate::{
-    Agent, EarlyExit, UnreadableOutput, Update,
+    Agent, EarlyExit, UnreadableOutput, Update, boxed,
     sdk::error::{AgentError, CallError},
 };
 
@@ -79,6 +79,7 @@ impl Agent {
     ///
     /// Returns an error if no session is open, if another prompt has no answer yet, if the agent ends first, or if it
     /// replies with an error.
+    #[boxed]
     pub async fn prompt(
         &self,
         text: &str,

@@ -8,7 +8,7 @@ use std::{collections::BTreeMap, sync::PoisonError, time::Duration};
 use tokio::time::timeout;
 
 use crate::{
-    Agent, EarlyExit, OpenSession, Setting, UnreadableOutput,
+    Agent, EarlyExit, OpenSession, Setting, UnreadableOutput, boxed,
     sdk::error::{AgentError, CallError},
 };
 
@@ -93,6 +93,7 @@ impl Agent {
     ///
     /// Returns an error if no session is open, if the agent does not offer the mode, a setting or a value, or if the
     /// agent refuses one of them.
+    #[boxed]
     pub async fn apply_settings(
         &self,
         mode: Option<&str>,

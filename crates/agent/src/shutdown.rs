@@ -11,7 +11,8 @@ use tokio::{
 };
 
 use crate::{
-    Agent, ExceededLimit, ExitStatus, guard::launch::ProcessState, limits::EXIT_STATUS_TIMEOUT,
+    Agent, ExceededLimit, ExitStatus, boxed, guard::launch::ProcessState,
+    limits::EXIT_STATUS_TIMEOUT,
 };
 
 /// The longest wait for the rest of the messages to an agent whose input is being closed.
@@ -85,6 +86,7 @@ impl Agent {
     /// SIGKILL to the whole tree, with a wait after each step. When the function returns, no process of the tree is
     /// left, and the updates that the agent wrote are in the receiver of the last prompt. If the future is dropped,
     /// the guard kills the rest of the tree.
+    #[boxed]
     pub async fn shutdown(self, grace: GracePeriods) -> Exit {
         // 1. Ask the agent to end its prompt and its session.
         if self.is_prompting.load(Ordering::Acquire) {

@@ -28,6 +28,9 @@ mod socket;
 mod trace;
 mod transport;
 
+// The body of an `async fn` is compiled again in each crate that awaits it. A boxed future is compiled once, here.
+use async_recursion::async_recursion as boxed;
+
 pub use calls::{
     ApprovalFilter, ApprovalStates, AutomationFilter, MessageRange, PageParams, RunFilter,
     SessionFilter, SessionMove, Tagged,

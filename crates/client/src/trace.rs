@@ -7,7 +7,7 @@ use futures::StreamExt as _;
 use http::{HeaderName, HeaderValue, StatusCode, header};
 use tokio::time::{sleep, timeout};
 
-use crate::{Body, Client, Error, EventParser, ServerEvent};
+use crate::{Body, Client, Error, EventParser, ServerEvent, boxed};
 
 const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
 /// The maximum silence of a stream. Servers send a comment every 15 s.
@@ -98,6 +98,7 @@ impl Trace {
     ///
     /// Returns an error if the server refuses the trace, sends an invalid stream, or cannot be reached at the first
     /// attempt. Such an error is final.
+    #[boxed]
     pub async fn next(&mut self) -> Result<TraceItem, Error> {
         loop {
             if let Some(event) = self.ready_events.pop_front() {

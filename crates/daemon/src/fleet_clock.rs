@@ -19,7 +19,7 @@ use tokio::{sync::Notify, time::timeout};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    Error, Host, LoopSignals,
+    Error, Host, LoopSignals, boxed,
     loop_runner::{self, LoopBody},
 };
 
@@ -51,6 +51,7 @@ impl FleetClock {
     /// # Errors
     ///
     /// Returns an error if the database does not answer, or not within 10 s.
+    #[boxed]
     pub async fn read(&self, store: &Store) -> Result<(), Error> {
         let reading = timeout(CLOCK_READ_TIMEOUT, store.read_clock(&*self.uptime)).await;
         if let Some(reading) = reading.map_err(|_| Error::Timeout(CLOCK_READ_TIMEOUT))?? {
@@ -66,6 +67,7 @@ impl FleetClock {
 
     /// Reads the database's clock at an interval until `stop` is cancelled. Wakes the loops when the time becomes
     /// known.
+    #[boxed]
     pub async fn keep_synchronized(
         self: Arc<Self>,
         host: Host,

@@ -6,7 +6,7 @@
 
 use model::{SessionId, Timestamp, limits};
 
-use crate::{Error, Host, loop_runner::LoopBody};
+use crate::{Error, Host, boxed, loop_runner::LoopBody};
 
 /// The progress of one round through all old rows.
 #[derive(Debug, Default)]
@@ -19,6 +19,7 @@ pub struct TrimProgress {
 
 /// Removes one batch. Returns when the next batch is due: after a short pause if more rows may be old, otherwise
 /// after an hour. Removes nothing while the time is unknown, because no age can be judged.
+#[boxed]
 pub async fn tick(
     host: &Host,
     round: &mut TrimProgress,

@@ -43,6 +43,9 @@ mod turns;
 pub mod watchdog;
 mod worker_lock;
 
+// The body of an `async fn` is compiled again in each crate that awaits it. A boxed future is compiled once, here.
+use async_recursion::async_recursion as boxed;
+
 use std::{sync::Arc, time::Duration};
 
 use model::limits;
@@ -235,6 +238,7 @@ impl Daemon {
 
     /// Stops the server: fires and claims nothing more, lets running turns end until `Settings::stop_deadline`, and
     /// then requeues the turns that still run. Returns how many turns ended and how many were requeued.
+    #[boxed]
     pub async fn stop(self) -> StopSummary {
         let Self { host, upkeep, .. } = self;
         self.stop.cancel();

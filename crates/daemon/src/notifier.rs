@@ -19,13 +19,14 @@ use tokio::sync::Notify;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use webhook::Sender;
 
-use crate::{Error, Host, loop_runner::LoopBody};
+use crate::{Error, Host, boxed, loop_runner::LoopBody};
 
 /// The number of events that are read from a feed at once.
 const FEED_PAGE_EVENTS: u32 = 500;
 
 /// Creates the deliveries of the events that endpoints have not received yet. Returns `true` if any endpoint is
 /// enabled.
+#[boxed]
 pub async fn create_deliveries(host: &Host, now: Timestamp) -> Result<bool, Error> {
     // 1. Find the enabled endpoints, with their cursors in the feeds.
     let subscriptions = host.store.subscriptions().await?;
@@ -101,6 +102,7 @@ fn format_lost(lost: UnusableCursor) -> &'static str {
 ///
 /// Deliveries about one session are sent one after the other, in order; different sessions are sent concurrently. The
 /// order holds only while every attempt succeeds: a failed delivery is retried later, and its successors do not wait.
+#[boxed]
 pub async fn send_batch(
     host: &Host,
     sender: &Sender,

@@ -9,7 +9,7 @@ use std::time::Duration;
 use model::Timestamp;
 use store::Scope;
 
-use crate::{Error, Host, LoopSignals, loop_runner::LoopBody};
+use crate::{Error, Host, LoopSignals, boxed, loop_runner::LoopBody};
 
 /// The pause before a retry if the due triggers are locked by another process.
 const LOCKED_RETRY_PAUSE: Duration = Duration::from_millis(250);
@@ -17,6 +17,7 @@ const LOCKED_RETRY_PAUSE: Duration = Duration::from_millis(250);
 const MAX_FIRE_TRANSACTIONS: u32 = 16;
 
 /// Runs one tick of the scheduler. Returns when the next tick is due. An idle tick is one SQL statement.
+#[boxed]
 pub async fn tick(host: &Host, now: Timestamp) -> Result<TickResult, Error> {
     // Do not ask for a next tick: the loop that reads the clock wakes the scheduler once the time is known.
     if !host.time_is_known() {

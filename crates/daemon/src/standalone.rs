@@ -12,7 +12,7 @@ use tokio_util::sync::CancellationToken;
 use turn::TurnControl;
 
 use crate::{
-    Error, Host, approval_waits::ApprovalWaits, scheduler, turns, watchdog::HeartbeatMonitor,
+    Error, Host, approval_waits::ApprovalWaits, boxed, scheduler, turns, watchdog::HeartbeatMonitor,
 };
 
 /// The interval at which a waiting run is polled. Another process may end the run that it waits for, and cannot wake
@@ -27,6 +27,7 @@ const HEARTBEAT_INTERVAL: Duration = Duration::from_secs(1);
 ///
 /// Returns the last attempt once it is over. After `stop` is cancelled, ends a running turn, requeues its run and
 /// returns the newest attempt in its present state.
+#[boxed]
 pub async fn take_standalone_turn(
     host: &Host,
     run: RunId,

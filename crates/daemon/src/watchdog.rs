@@ -9,7 +9,7 @@ use std::time::Duration;
 use model::{RunId, Timestamp};
 use tokio::time::Instant;
 
-use crate::{Error, Host, LoopSignals, Settings, loop_runner::LoopBody};
+use crate::{Error, Host, LoopSignals, Settings, boxed, loop_runner::LoopBody};
 
 /// The highest difference between the clock and the monotonic clock, over one interval, that does not count as a
 /// leap.
@@ -18,6 +18,7 @@ const MAX_CLOCK_DRIFT: Duration = Duration::from_secs(1);
 /// Runs one tick: gives up the runs whose worker process on this instance is dead, and the runs with a stale
 /// heartbeat, and expires overdue approvals. While the time is unknown, does only the first of these, because it
 /// needs no clock. Returns the runs that were given up.
+#[boxed]
 pub async fn tick(host: &Host, now: Timestamp) -> Result<Vec<RunId>, Error> {
     if !host.time_is_known() {
         return stall_runs_of_dead_workers(host, now).await;
@@ -111,6 +112,7 @@ pub struct HeartbeatMonitor {
 impl HeartbeatMonitor {
     /// Runs one tick. `now` is the time of the clock, `at` the monotonic time of the process. Returns the runs that
     /// were given up.
+    #[boxed]
     pub async fn tick(
         &mut self,
         host: &Host,

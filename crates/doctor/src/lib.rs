@@ -25,6 +25,9 @@ mod server_status;
 mod stored_state;
 mod system;
 
+// The body of an `async fn` is compiled again in each crate that awaits it. A boxed future is compiled once, here.
+use async_recursion::async_recursion as boxed;
+
 use std::{
     collections::BTreeMap,
     ffi::OsString,
@@ -53,6 +56,7 @@ pub struct DoctorInput {
 }
 
 /// Runs all checks. If `start_agents` is `true`, also starts each agent that an enabled automation uses.
+#[boxed]
 pub async fn examine(subject: &DoctorInput, start_agents: bool) -> Vec<Finding> {
     let mut findings = configuration::check_configuration(&subject.configuration);
     let config = &subject.configuration.config;

@@ -28,6 +28,9 @@ mod socket;
 mod standalone;
 mod system;
 
+// The body of an `async fn` is compiled again in each crate that awaits it. A boxed future is compiled once, here.
+use async_recursion::async_recursion as boxed;
+
 pub use data_folder::{DATABASE_FILE_NAME, DataFolder, SERVE_LOCK_FILE_NAME, ServeLock};
 pub use error::Error;
 pub use local_instance::{GUARD_ARGUMENT, LocalInstance, guard_program};

@@ -13,6 +13,7 @@ use service::{Probe, Service};
 use store::{Location, Store};
 
 use crate::{
+    boxed,
     data_folder::DataFolder,
     error::Error,
     probe::AgentProbe,
@@ -57,6 +58,7 @@ pub struct LocalInstance {
 impl LocalInstance {
     /// Opens the data folder and the configured database, and creates both if they do not exist. Agents may inherit
     /// variables of `environment`.
+    #[boxed]
     pub async fn open(
         path: &Path,
         config: &Config,
@@ -69,6 +71,7 @@ impl LocalInstance {
     }
 
     /// Opens a data folder with the database at `location`.
+    #[boxed]
     pub async fn open_at(
         folder: DataFolder,
         location: &Location,
@@ -158,6 +161,7 @@ impl LocalInstance {
 
     /// Closes the database. On SQLite this moves the write-ahead log into the database file, so that a copy of that
     /// single file is a complete backup.
+    #[boxed]
     pub async fn close(self) {
         self.store.database().clone().close().await;
     }

@@ -13,7 +13,7 @@ use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    data_folder::ServeLock, error::Error, host::host, instance_claim::claim_instance,
+    boxed, data_folder::ServeLock, error::Error, host::host, instance_claim::claim_instance,
     local_instance::LocalInstance, socket::PrivateSocket,
 };
 
@@ -47,6 +47,7 @@ impl Server {
     ///
     /// Returns [`Error::DuplicateInstance`] if another server serves a copy of the folder, and
     /// [`Error::ProgramOutdated`] if the database requires a newer version of this program.
+    #[boxed]
     pub async fn start(
         local: &LocalInstance,
         access: NetworkAccess,
@@ -118,6 +119,7 @@ impl Server {
     }
 
     /// Stops the server. Running turns may finish until the deadline; after it the server requeues their runs.
+    #[boxed]
     pub async fn stop(self) -> daemon::StopSummary {
         // Cancel first, so that status requests no longer report a server, and so that no open event stream delays
         // the stop.

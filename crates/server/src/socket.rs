@@ -14,6 +14,8 @@ use std::{
     time::Duration,
 };
 
+use crate::boxed;
+
 use api::{Listener, ServerHandle};
 use axum::Router;
 use client::{Client, SocketAddress};
@@ -42,6 +44,7 @@ pub enum ServerContact {
 }
 
 /// Contacts the server of a data folder and requests its status.
+#[boxed]
 pub async fn contact_server(folder: &Path, entropy: Arc<dyn Entropy>) -> ServerContact {
     let Ok(address) = SocketAddress::for_path(&folder.join(SERVER_SOCKET_NAME)) else {
         return ServerContact::Absent;

@@ -9,7 +9,9 @@ use model::{RunId, run::RunStatus};
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
-use crate::{error::Error, host::host, local_instance::LocalInstance, socket::PrivateSocket};
+use crate::{
+    boxed, error::Error, host::host, local_instance::LocalInstance, socket::PrivateSocket,
+};
 
 /// The interval at which this process polls for the run that blocks its own run.
 const POLL_INTERVAL: Duration = Duration::from_millis(250);
@@ -19,6 +21,7 @@ const POLL_INTERVAL: Duration = Duration::from_millis(250);
 /// attempt in its present state.
 ///
 /// Meanwhile serves the API at a private socket of this process, because the agents of the turns call it.
+#[boxed]
 pub async fn take_turn(
     local: &LocalInstance,
     client: &Client,
@@ -95,6 +98,7 @@ async fn wait_for_blocking_run(client: &Client, run: RunId) -> Result<RunId, Err
 }
 
 /// Returns the newest attempt at the input of a run: the last retry, or the run itself if it was not retried.
+#[boxed]
 pub async fn newest_attempt(client: &Client, run: RunId) -> Result<RunView, client::Error> {
     let view = client.run(&run.to_string()).await?;
     match view.attempts.last() {

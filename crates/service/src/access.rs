@@ -16,7 +16,7 @@ use model::{
 };
 use store::{NewBrowserToken, NewToken, Page as StorePage, Scope};
 
-use crate::{Error, Service, naming};
+use crate::{Error, Service, boxed, naming};
 
 /// The lifetime of a sign-in link.
 const SIGN_IN_LINK_LIFETIME: Duration = Duration::from_mins(10);
@@ -29,11 +29,13 @@ const MACHINE_TOKEN_NAME: &str = "signed in from this machine";
 
 impl Service {
     /// Returns the tenant of this service.
+    #[boxed]
     pub async fn current_tenant(&self) -> Result<Tenant, Error> {
         Ok(self.store.tenant(self.scope(), self.tenant).await?)
     }
 
     /// Lists tenants, the newest first: all tenants if `all`, otherwise the tenant of this service.
+    #[boxed]
     pub async fn tenants(
         &self,
         all: bool,
@@ -51,6 +53,7 @@ impl Service {
     }
 
     /// Returns the tenant with this name or ID. Without `all`, finds only the tenant of this service.
+    #[boxed]
     pub async fn tenant(&self, all: bool, given: &str) -> Result<Tenant, Error> {
         let found = if all {
             self.find_any_tenant(given).await?
@@ -80,6 +83,7 @@ impl Service {
 
     /// Creates a tenant with its default agents and the token of its first admin. With a reserved `id`, completes
     /// or returns the tenant that an earlier request has created; the secret of an existing token is not returned.
+    #[boxed]
     pub async fn create_tenant(
         &self,
         name: &str,
@@ -109,6 +113,7 @@ impl Service {
     }
 
     /// Creates the token of the tenant's first admin, with a reserved ID if there is one.
+    #[boxed]
     pub async fn create_first_token(&self, id: Option<TokenId>) -> Result<TokenCreated, Error> {
         let request = TokenRequest {
             name: FIRST_TOKEN_NAME.to_owned(),
@@ -120,6 +125,7 @@ impl Service {
     }
 
     /// Lists tokens, the newest first.
+    #[boxed]
     pub async fn tokens(&self, after: Option<TokenId>, limit: u32) -> Result<Page<Token>, Error> {
         let page = StorePage {
             after,
@@ -130,6 +136,7 @@ impl Service {
     }
 
     /// Returns one token, by its ID or an ID prefix.
+    #[boxed]
     pub async fn token(&self, given: &str) -> Result<Token, Error> {
         let id = self.find_token(given).await?;
         Ok(self.store.token(self.scope(), id).await?)
@@ -141,6 +148,7 @@ impl Service {
     /// # Errors
     ///
     /// Returns an error if the role or a scope is not permitted, or if the expiry lies in the past.
+    #[boxed]
     pub async fn create_token(
         &self,
         request: &TokenRequest,
@@ -192,6 +200,7 @@ impl Service {
     }
 
     /// Revokes a token, by its ID or an ID prefix, and the tokens of the browsers that it signed in.
+    #[boxed]
     pub async fn revoke_token(&self, given: &str) -> Result<Token, Error> {
         let id = self.find_token(given).await?;
         self.store
@@ -205,6 +214,7 @@ impl Service {
     ///
     /// A repeated request creates another link, because the code of the first one was never delivered and only its
     /// hash is stored.
+    #[boxed]
     pub async fn create_sign_in_link(
         &self,
         token: Option<TokenId>,
@@ -241,6 +251,7 @@ impl Service {
 
     /// Exchanges the code of a link for a browser token with the given secret. Returns the lifetime of that token in
     /// seconds. Returns `None` if the link is unknown, expired or used, or if its token is no longer valid.
+    #[boxed]
     pub async fn use_sign_in_link(
         &self,
         code: &LinkSecret,

@@ -5,7 +5,7 @@ use std::path::Path;
 use api_types::{CheckDepth, CheckResponse};
 use model::agent::{Agent, AgentConfig, OfferedCapabilities, RestoreBy};
 
-use crate::{Error, Service, catalogue, naming};
+use crate::{Error, Service, boxed, catalogue, naming};
 
 /// The name of the configured agent whose command starts the demonstration agent.
 pub const DEMO_AGENT: &str = "demo";
@@ -21,6 +21,7 @@ impl Service {
     ///
     /// Keeps every change that a person has made. The only exception is the program of the demonstration agent: if
     /// its file no longer exists because this program was moved, the agent gets the new path.
+    #[boxed]
     pub async fn add_known_agents(&self, demo_command: &[String]) -> Result<(), Error> {
         let existing = self.store.agents(self.scope()).await?;
         let demo = AgentConfig::new(demo_command.to_vec());
@@ -46,17 +47,20 @@ impl Service {
     }
 
     /// Lists the agents by name.
+    #[boxed]
     pub async fn agents(&self) -> Result<Vec<Agent>, Error> {
         Ok(self.store.agents(self.scope()).await?)
     }
 
     /// Returns one agent, by its name or its ID.
+    #[boxed]
     pub async fn agent(&self, given: &str) -> Result<Agent, Error> {
         self.find_agent(given).await
     }
 
     /// Adds an agent, or replaces the configuration of the agent with that name. Its capabilities are unknown until its
     /// process is started.
+    #[boxed]
     pub async fn add_agent(&self, name: &str, config: &AgentConfig) -> Result<Agent, Error> {
         let name =
             naming::validate_name("name", name).map_err(|error| error.with_name("agent name"))?;
@@ -69,6 +73,7 @@ impl Service {
     /// # Errors
     ///
     /// Returns an error if the configuration is invalid, or if the agent has changed since it was read as `seen`.
+    #[boxed]
     pub async fn edit_agent(&self, seen: &Agent, config: &AgentConfig) -> Result<Agent, Error> {
         check_config(config)?;
         let (tenant, now) = (self.tenant, self.now());
@@ -79,6 +84,7 @@ impl Service {
     }
 
     /// Starts the process of an agent, stores its capabilities, and returns the findings.
+    #[boxed]
     pub async fn check_agent(
         &self,
         given: &str,

@@ -9,7 +9,7 @@ use model::{
 };
 use store::ApprovalFilter;
 
-use crate::{Error, Service};
+use crate::{Error, Service, boxed};
 
 /// The filters and the page of a list of approvals.
 #[derive(Debug, Clone, Default)]
@@ -30,6 +30,7 @@ pub struct ApprovalQuery {
 
 impl Service {
     /// Lists approvals, the newest first.
+    #[boxed]
     pub async fn approvals(&self, query: &ApprovalQuery) -> Result<Page<Approval>, Error> {
         let session = match &query.session {
             Some(given) => Some(self.find_session(given).await?.id),
@@ -60,6 +61,7 @@ impl Service {
     }
 
     /// Returns one approval, by its ID or an ID prefix.
+    #[boxed]
     pub async fn approval(&self, given: &str) -> Result<Approval, Error> {
         let id = self.find_approval(given).await?;
         Ok(self.store.approval(self.scope(), id).await?)
@@ -71,6 +73,7 @@ impl Service {
     /// # Errors
     ///
     /// Returns [`Error::Refused`] with the status if the approval is no longer pending.
+    #[boxed]
     pub async fn decide(
         &self,
         given: &str,

@@ -2,7 +2,7 @@
 
 use api_types::AutomationView;
 
-use crate::{Error, Service};
+use crate::{Error, Service, boxed};
 
 /// A summary of the automations.
 #[derive(Debug, Clone)]
@@ -15,6 +15,7 @@ pub struct AutomationSummary {
 
 impl Service {
     /// Returns a summary of the automations without reading each of them.
+    #[boxed]
     pub async fn automation_summary(&self) -> Result<AutomationSummary, Error> {
         let (automations, next) = self.store.automation_summary(self.scope()).await?;
         let next = match next {

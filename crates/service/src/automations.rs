@@ -12,7 +12,7 @@ use model::{
 };
 use store::{AutomationFilter, CorruptAutomation, RunFilter, SessionDeletion};
 
-use crate::{Error, Service, upcoming_runs};
+use crate::{Error, Service, boxed, upcoming_runs};
 
 /// The number of an automation's newest runs that are returned with it.
 const MAX_LAST_RUNS: u32 = 10;
@@ -53,6 +53,7 @@ impl ListedAutomation {
 impl Service {
     /// Lists automations, the newest first. Corrupt automations are listed with their errors, so that one of them
     /// cannot hide the others.
+    #[boxed]
     pub async fn automations(&self, query: &AutomationQuery) -> Result<AutomationPage, Error> {
         let filter = AutomationFilter {
             state: query.state,
@@ -112,6 +113,7 @@ impl Service {
     }
 
     /// Returns the names of all automations by ID, including corrupt ones.
+    #[boxed]
     pub async fn automation_names(&self) -> Result<BTreeMap<AutomationId, String>, Error> {
         let found = self.store.automations(self.scope()).await?;
         let readable = found.readable.into_iter().map(|it| (it.id, it.name));
@@ -120,6 +122,7 @@ impl Service {
     }
 
     /// Returns one automation, by its name, its ID or an ID prefix.
+    #[boxed]
     pub async fn automation(&self, given: &str) -> Result<AutomationView, Error> {
         self.automation_view(self.find_automation(given).await?)
             .await
@@ -127,6 +130,7 @@ impl Service {
 
     /// Creates an occurrence now and returns its run. The schedules of the triggers stay as they are. With a reserved
     /// ID for the `input`, a repeated request does not create another occurrence.
+    #[boxed]
     pub async fn fire(&self, given: &str, input: Option<InputId>) -> Result<Run, Error> {
         if let Some(run) = self.first_run_of_input(input).await? {
             return Ok(run);
@@ -140,6 +144,7 @@ impl Service {
     }
 
     /// Pauses an automation. It skips the instants that pass while it is paused, also after it is resumed.
+    #[boxed]
     pub async fn pause_automation(&self, given: &str) -> Result<AutomationView, Error> {
         let id = self.find_automation(given).await?.id;
         let reason = "paused by a person";
@@ -150,6 +155,7 @@ impl Service {
     }
 
     /// Resumes an automation. Its triggers are due from now on.
+    #[boxed]
     pub async fn resume_automation(&self, given: &str) -> Result<AutomationView, Error> {
         let id = self.find_automation(given).await?.id;
         self.store
@@ -159,6 +165,7 @@ impl Service {
     }
 
     /// Detaches an automation from its current session. The next run creates another one, and the old session stays.
+    #[boxed]
     pub async fn reset_automation(&self, given: &str) -> Result<AutomationView, Error> {
         let id = self.find_automation(given).await?.id;
         self.store
@@ -169,6 +176,7 @@ impl Service {
 
     /// Deletes an automation. Its sessions stay unless `with_sessions` is set. A session to which another automation
     /// is bound always stays.
+    #[boxed]
     pub async fn delete_automation(
         &self,
         given: &str,

@@ -9,7 +9,7 @@ use model::{
 };
 use store::{ApprovalFilter, Page, RunFilter};
 
-use crate::{Error, Service};
+use crate::{Error, Service, boxed};
 
 /// The number of a session's or an automation's newest runs that are searched for the one that blocks a run. If more
 /// runs than that are newer than the blocking run, the answer is only [`BlockedOn::Turn`].
@@ -17,6 +17,7 @@ const MAX_SEARCHED_RUNS: u32 = 200;
 
 impl Service {
     /// Returns the reason for which `run` is blocked. Returns `None` if it goes on or is over.
+    #[boxed]
     pub async fn blocked_on(&self, run: &Run) -> Result<Option<BlockedOn>, Error> {
         // 1. The state of the run itself.
         let deferral = match &run.state {

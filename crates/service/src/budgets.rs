@@ -4,10 +4,11 @@ use api_types::BudgetUsage;
 use model::{TenantId, budget::Budget, entity::Tenant};
 use store::Scope;
 
-use crate::{Error, Service};
+use crate::{Error, Service, boxed};
 
 impl Service {
     /// Returns the budget of an automation, and its usage of today and of this month.
+    #[boxed]
     pub async fn automation_usage(&self, given: &str) -> Result<BudgetUsage, Error> {
         let id = self.find_automation(given).await?.id;
         let usage = self.store.automation_usage(self.scope(), id, self.now());
@@ -15,6 +16,7 @@ impl Service {
     }
 
     /// Returns the budget of a tenant, and the usage of all its runs of today and of this month.
+    #[boxed]
     pub async fn tenant_usage(&self, tenant: TenantId) -> Result<BudgetUsage, Error> {
         let scope = Scope::Tenant(tenant);
         let usage = self.store.tenant_usage(scope, tenant, self.now());
@@ -26,6 +28,7 @@ impl Service {
     /// # Errors
     ///
     /// Returns an error if the budget is invalid, or if it has changed since it was read as `seen`.
+    #[boxed]
     pub async fn set_tenant_budget(
         &self,
         tenant: TenantId,

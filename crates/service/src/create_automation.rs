@@ -4,7 +4,7 @@ use api_types::{AutomationRequest, AutomationView};
 use model::{AutomationId, Timestamp};
 use store::NewAutomation;
 
-use crate::{Error, Service, naming};
+use crate::{Error, Service, boxed, naming};
 
 /// The highest number of names, derived from one prompt, that are tried.
 const MAX_DERIVED_NAMES: u32 = 1000;
@@ -16,6 +16,7 @@ impl Service {
     /// # Errors
     ///
     /// Returns an error if the request is invalid or the name is in use.
+    #[boxed]
     pub async fn create_automation(
         &self,
         request: &AutomationRequest,

@@ -3,7 +3,7 @@
 use api_types::{AutomationRequest, AutomationView, TriggerSpec};
 use store::{AutomationEdit, NewAutomation};
 
-use crate::{Error, Service};
+use crate::{Error, Service, boxed};
 
 impl Service {
     /// Replaces the definition of the automation that was read as `seen`, entirely or not at all. Returns the
@@ -13,6 +13,7 @@ impl Service {
     /// # Errors
     ///
     /// Returns an error if the request is invalid, or if the automation has changed since it was read.
+    #[boxed]
     pub async fn edit_automation(
         &self,
         seen: &AutomationView,

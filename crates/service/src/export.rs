@@ -10,7 +10,7 @@ use model::{Timestamp, entity::Message, schedule::Zone, transcript::Speaker, tur
 use serde_json::json;
 
 use crate::{
-    Error, Service,
+    Error, Service, boxed,
     text::{clean, one_line},
 };
 
@@ -46,6 +46,7 @@ struct ExportFormatter {
 
 impl Service {
     /// Begins an export of a session in its present state. Times in Markdown are in `zone`, or in UTC without one.
+    #[boxed]
     pub async fn export(
         &self,
         given: &str,

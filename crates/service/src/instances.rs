@@ -3,10 +3,11 @@
 use api_types::{Instance, InstanceState};
 use store::InstanceStatus;
 
-use crate::{Error, Service};
+use crate::{Error, Service, boxed};
 
 impl Service {
     /// Lists the instances by name.
+    #[boxed]
     pub async fn instances(&self) -> Result<Vec<Instance>, Error> {
         let found = self.store.instances(self.scope()).await?;
         Ok(found
@@ -16,6 +17,7 @@ impl Service {
     }
 
     /// Returns the instance with this name or ID.
+    #[boxed]
     pub async fn instance(&self, given: &str) -> Result<Instance, Error> {
         let mut all = self.instances().await?.into_iter();
         let found = all.find(|instance| instance.name == given || instance.id.to_string() == given);
@@ -31,6 +33,7 @@ impl Service {
     /// # Errors
     ///
     /// Returns an error if a server is serving the instance.
+    #[boxed]
     pub async fn remove_instance(&self, given: &str) -> Result<Instance, Error> {
         let found = self.instance(given).await?;
         self.store

@@ -46,6 +46,9 @@ mod upcoming_runs;
 mod webhooks;
 mod working_directory;
 
+// The body of an `async fn` is compiled again in each crate that awaits it. A boxed future is compiled once, here.
+use async_recursion::async_recursion as boxed;
+
 use std::sync::Arc;
 
 use model::{Clock, Entropy, TenantId, Timestamp, allowlist::Allowlist};

@@ -12,11 +12,12 @@ use serde_json::{Value, json};
 use store::{NewEndpoint, RecordedResponse};
 use webhook::Target;
 
-use crate::{Error, Service, naming, notification_text};
+use crate::{Error, Service, boxed, naming, notification_text};
 
 impl Service {
     /// Creates an endpoint, which receives the events from now on. With a reserved `id`, returns the endpoint that an
     /// earlier request has created, without its secret.
+    #[boxed]
     pub async fn create_endpoint(
         &self,
         request: &EndpointRequest,
@@ -48,11 +49,13 @@ impl Service {
     }
 
     /// Lists endpoints by name.
+    #[boxed]
     pub async fn endpoints(&self) -> Result<Vec<Endpoint>, Error> {
         Ok(self.store.endpoints(self.scope()).await?)
     }
 
     /// Returns the endpoint with this name or ID.
+    #[boxed]
     pub async fn endpoint(&self, given: &str) -> Result<Endpoint, Error> {
         let all = self.endpoints().await?;
         let names: Vec<String> = all.iter().map(|endpoint| endpoint.name.clone()).collect();
@@ -71,6 +74,7 @@ impl Service {
     /// # Errors
     ///
     /// Returns an error if the request is invalid, or if the endpoint has changed since it was read as `seen`.
+    #[boxed]
     pub async fn edit_endpoint(
         &self,
         seen: &Endpoint,
@@ -84,6 +88,7 @@ impl Service {
     }
 
     /// Deletes an endpoint and all its deliveries.
+    #[boxed]
     pub async fn delete_endpoint(&self, given: &str) -> Result<Endpoint, Error> {
         let found = self.endpoint(given).await?;
         self.store.delete_endpoint(self.scope(), found.id).await?;
@@ -93,6 +98,7 @@ impl Service {
     /// Replaces the secret of an endpoint and returns the new one. The old secret also signs for `overlap`. If an
     /// earlier request with the same idempotency `key` has replaced the secret, changes nothing and returns no
     /// secret, because a secret is shown only once.
+    #[boxed]
     pub async fn rotate_endpoint_secret(
         &self,
         given: &str,
@@ -124,6 +130,7 @@ impl Service {
     }
 
     /// Disables an endpoint. Its pending deliveries fail.
+    #[boxed]
     pub async fn disable_endpoint(&self, given: &str) -> Result<Endpoint, Error> {
         let id = self.endpoint(given).await?.id;
         let reason = "disabled by a person";
@@ -135,6 +142,7 @@ impl Service {
 
     /// Enables an endpoint, which receives the events from now on. Events that occurred while it was disabled are not
     /// sent.
+    #[boxed]
     pub async fn enable_endpoint(&self, given: &str) -> Result<Endpoint, Error> {
         let id = self.endpoint(given).await?.id;
         self.store
@@ -144,6 +152,7 @@ impl Service {
     }
 
     /// Lists the deliveries of an endpoint, the newest first.
+    #[boxed]
     pub async fn deliveries(
         &self,
         given: &str,
@@ -159,6 +168,7 @@ impl Service {
     }
 
     /// Returns a delivery with the log of its attempts.
+    #[boxed]
     pub async fn delivery(&self, given: &str) -> Result<DeliveryView, Error> {
         let id = parse_delivery_id(given)?;
         let (delivery, log) = self.store.delivery(self.scope(), id).await?;
@@ -167,6 +177,7 @@ impl Service {
 
     /// Sends a test notification without any data of the tenant to an endpoint. With a reserved `id` for the
     /// delivery, returns the delivery that an earlier request has created.
+    #[boxed]
     pub async fn test_endpoint(
         &self,
         given: &str,
@@ -197,6 +208,7 @@ impl Service {
     }
 
     /// Sends a delivery that is over once more, with the same ID.
+    #[boxed]
     pub async fn redeliver(&self, given: &str) -> Result<DeliveryView, Error> {
         let id = parse_delivery_id(given)?;
         self.store.redeliver(self.scope(), id, self.now()).await?;
@@ -205,6 +217,7 @@ impl Service {
 
     /// Sends a delivery once more for a request with an idempotency key. A pending delivery is returned unchanged,
     /// because an earlier copy of the request may have queued it.
+    #[boxed]
     pub async fn redeliver_idempotently(&self, given: &str) -> Result<DeliveryView, Error> {
         let view = self.delivery(given).await?;
         if view.delivery.state == DeliveryStatus::Pending {

@@ -11,18 +11,20 @@ use model::{
 };
 use uuid::Uuid;
 
-use crate::{Error, Service};
+use crate::{Error, Service, boxed};
 
 /// The length of the shortest ID prefix, in hexadecimal digits. A shorter one is more likely a name.
 const MIN_PREFIX_DIGITS: usize = 4;
 
 impl Service {
     /// Returns the ID of the session with this key, ID or ID prefix.
+    #[boxed]
     pub async fn session_id(&self, given: &str) -> Result<SessionId, Error> {
         Ok(self.find_session(given).await?.id)
     }
 
     /// Returns the ID of the automation with this name, ID or ID prefix.
+    #[boxed]
     pub async fn automation_id(&self, given: &str) -> Result<AutomationId, Error> {
         Ok(self.find_automation(given).await?.id)
     }

@@ -4,11 +4,12 @@ use std::collections::BTreeSet;
 
 use api_types::{Replay, ReplayItem};
 
-use crate::{Error, Service};
+use crate::{Error, Service, boxed};
 
 impl Service {
     /// Returns up to `limit` rows of a transcript after the number `after`, and each run before the first of its
     /// rows.
+    #[boxed]
     pub async fn replay(&self, given: &str, after: i64, limit: u32) -> Result<Replay, Error> {
         let session = self.find_session(given).await?.id;
         let page = self.messages(&session.to_string(), after, limit).await?;

@@ -9,7 +9,7 @@ use model::{
 };
 use store::RunFilter;
 
-use crate::{Error, Service, sessions};
+use crate::{Error, Service, boxed, sessions};
 
 /// The filters and the page of a list of runs.
 #[derive(Debug, Clone, Default)]
@@ -32,6 +32,7 @@ pub struct RunQuery {
 
 impl Service {
     /// Lists runs, the newest first.
+    #[boxed]
     pub async fn runs(&self, query: &RunQuery) -> Result<Page<Run>, Error> {
         let session = match &query.session {
             Some(given) => Some(self.find_session(given).await?.id),
@@ -57,6 +58,7 @@ impl Service {
     }
 
     /// Returns one run with its attempts, by its ID or an ID prefix.
+    #[boxed]
     pub async fn run(&self, given: &str) -> Result<RunView, Error> {
         let id = self.find_run(given).await?;
         let run = self.store.run(self.scope(), id).await?;
@@ -77,18 +79,21 @@ impl Service {
     }
 
     /// Returns the internal record of a run, by its ID or an ID prefix. Returns `None` if there is none.
+    #[boxed]
     pub async fn run_record(&self, given: &str) -> Result<Option<RunRecord>, Error> {
         let id = self.find_run(given).await?;
         Ok(self.store.run_record(self.scope(), id).await?)
     }
 
     /// Returns one run.
+    #[boxed]
     pub async fn run_by_id(&self, id: RunId) -> Result<Run, Error> {
         Ok(self.store.run(self.scope(), id).await?)
     }
 
     /// Returns the text that a running turn has written after a position, in bytes. The text is empty once the turn
     /// has ended, because it is then part of the transcript.
+    #[boxed]
     pub async fn live_text(&self, given: &str, from: i64) -> Result<LiveText, Error> {
         let id = self.find_run(given).await?;
         let (text, end) = self.store.live_text(self.scope(), id, from).await?;
@@ -97,6 +102,7 @@ impl Service {
 
     /// Retries a run that is over and did not succeed. With a reserved ID for the `attempt`, a repeated request
     /// returns the attempt that the first one has created.
+    #[boxed]
     pub async fn retry_run(&self, given: &str, attempt: Option<RunId>) -> Result<Run, Error> {
         let id = self.find_run(given).await?;
         let now = self.now();
@@ -112,6 +118,7 @@ impl Service {
 
     /// Cancels a run, by its ID or an ID prefix: at once if no worker has it, otherwise as soon as its agent has
     /// stopped. Returns the status after the request.
+    #[boxed]
     pub async fn cancel_run(&self, given: &str) -> Result<RunCancelled, Error> {
         let run_id = self.find_run(given).await?;
         let status = self

@@ -14,7 +14,7 @@ use model::{
 };
 use store::{Automations, NewSession, RunFilter, SessionDeletion, SessionFilter};
 
-use crate::{Error, Service, naming, working_directory};
+use crate::{Error, Service, boxed, naming, working_directory};
 
 /// The number of a session's open runs that are read at once.
 const OPEN_RUNS_PAGE_SIZE: u32 = 200;
@@ -53,6 +53,7 @@ impl Service {
     /// # Errors
     ///
     /// Returns an error if a field is invalid, if the key is in use, or if the agent cannot restore sessions.
+    #[boxed]
     pub async fn create_session(
         &self,
         request: &SessionRequest,
@@ -101,6 +102,7 @@ impl Service {
     }
 
     /// Lists sessions: the newest first, or the most recently changed first.
+    #[boxed]
     pub async fn sessions(&self, query: &SessionQuery) -> Result<Page<Session>, Error> {
         let automation = match &query.automation {
             Some(given) => Some(self.find_automation(given).await?.id),
@@ -160,6 +162,7 @@ impl Service {
     }
 
     /// Returns one session with its open runs, by its key, its ID or an ID prefix.
+    #[boxed]
     pub async fn session(&self, given: &str) -> Result<SessionView, Error> {
         let session = self.find_session(given).await?;
         let runs = self.open_runs(session.id).await?;
@@ -218,6 +221,7 @@ impl Service {
     }
 
     /// Returns the last rows of a transcript, and the number of rows before them.
+    #[boxed]
     pub async fn last_messages(&self, given: &str, last: u32) -> Result<Messages, Error> {
         let session = self.find_session(given).await?.id;
         let end = self
@@ -232,6 +236,7 @@ impl Service {
     }
 
     /// Returns up to `limit` rows of a transcript after the number `after`, in order.
+    #[boxed]
     pub async fn messages(&self, given: &str, after: i64, limit: u32) -> Result<Messages, Error> {
         let session = self.find_session(given).await?.id;
         let mut items = self
@@ -249,6 +254,7 @@ impl Service {
     }
 
     /// Returns the number after which the transcript contains every row of the run.
+    #[boxed]
     pub async fn before_run(&self, run: RunId) -> Result<i64, Error> {
         Ok(self.store.seq_before_run(self.scope(), run).await?)
     }
@@ -259,6 +265,7 @@ impl Service {
     /// # Errors
     ///
     /// Returns an error if the message is empty or too long, or if the session is closed.
+    #[boxed]
     pub async fn send_message(
         &self,
         given: &str,
@@ -285,6 +292,7 @@ impl Service {
     }
 
     /// Cancels every run of a session that is not over. Returns how many there were.
+    #[boxed]
     pub async fn cancel_session(&self, given: &str) -> Result<SessionCancelled, Error> {
         let session = self.find_session(given).await?;
         let cancelled = self
@@ -299,6 +307,7 @@ impl Service {
 
     /// Applies an event such as pause, resume or close to a session. Running turns go on in any case. A paused
     /// session holds back its other runs until it is resumed; a closed session cancels them.
+    #[boxed]
     pub async fn move_session(
         &self,
         given: &str,
@@ -317,6 +326,7 @@ impl Service {
     }
 
     /// Changes the title of a session, if the session is still as `seen`.
+    #[boxed]
     pub async fn edit_session(
         &self,
         id: SessionId,
@@ -340,6 +350,7 @@ impl Service {
     /// Deletes a session. If automations are bound to it, deletes nothing and returns these automations, unless
     /// `with_automations` is set, which deletes them as well. A running turn is cancelled: its worker loses its fence
     /// with the row of the run, so that the store answers the next heartbeat with "lost".
+    #[boxed]
     pub async fn delete_session(
         &self,
         given: &str,

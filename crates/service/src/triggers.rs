@@ -9,7 +9,7 @@ use model::{TriggerId, policy::SessionMode, schedule::Spec};
 use store::NewTrigger;
 
 use crate::{
-    Error, Service, definition,
+    Error, Service, boxed, definition,
     edit_automation::definition_of,
     notifications::{recorded_response, replayed_rotation},
     upcoming_runs,
@@ -17,6 +17,7 @@ use crate::{
 
 impl Service {
     /// Returns one trigger of an automation, by its ID or an ID prefix.
+    #[boxed]
     pub async fn trigger(&self, automation: &str, given: &str) -> Result<Trigger, Error> {
         let view = self.automation(automation).await?;
         find_trigger(view.triggers, given)
@@ -24,6 +25,7 @@ impl Service {
 
     /// `true` if an automation has, or once had, a trigger with this reserved ID. A removed trigger counts, so that a
     /// repeated request does not add it again.
+    #[boxed]
     pub async fn had_trigger(&self, view: &AutomationView, id: TriggerId) -> Result<bool, Error> {
         let had = self.store.had_trigger(self.scope(), view.automation.id, id);
         Ok(had.await?)
@@ -37,6 +39,7 @@ impl Service {
     ///
     /// Returns an error if the trigger is invalid, or, with `exactly`, if the automation has changed since it was
     /// read.
+    #[boxed]
     pub async fn add_trigger(
         &self,
         view: &AutomationView,
@@ -73,6 +76,7 @@ impl Service {
     }
 
     /// Returns the secret that signs the webhooks of a trigger.
+    #[boxed]
     pub async fn webhook_secret(&self, automation: &str, given: &str) -> Result<String, Error> {
         let trigger = self.trigger(automation, given).await?;
         let found = self.store.webhook_trigger(self.scope(), trigger.id).await?;
@@ -83,6 +87,7 @@ impl Service {
     /// Replaces the secret of a webhook trigger and returns the new one. The old secret stays valid for `overlap`. If
     /// an earlier request with the same idempotency `key` has replaced the secret, changes nothing and returns no
     /// secret, because a secret is shown only once.
+    #[boxed]
     pub async fn rotate_webhook_secret(
         &self,
         automation: &str,
@@ -128,6 +133,7 @@ impl Service {
     ///
     /// Returns an error if the trigger is the manual one, or, with `exactly`, if the automation has changed since it
     /// was read.
+    #[boxed]
     pub async fn remove_trigger(
         &self,
         view: &AutomationView,

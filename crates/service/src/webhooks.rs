@@ -3,6 +3,7 @@
 //! **Invariants:** the body is not interpreted before its signature is verified. A caller without the secret cannot
 //! find out whether a trigger exists.
 
+use crate::boxed;
 use api_types::ReceivedWebhook;
 use model::{Timestamp, TriggerId, limits, signing_secret::SigningSecret};
 use store::{Scope, Store};
@@ -31,6 +32,7 @@ pub enum WebhookError {
 /// Receives a webhook for a trigger of any tenant: verifies its signature, then creates the occurrence and the
 /// receipt of the webhook's ID in one transaction. An unknown trigger and a wrong signature get the same response
 /// after the same work, so that the response time does not tell which triggers exist.
+#[boxed]
 pub async fn receive_webhook(
     store: &Store,
     trigger: &str,

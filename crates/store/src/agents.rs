@@ -6,7 +6,7 @@ use model::{
 };
 
 use crate::{
-    Error, Scope,
+    Error, Scope, boxed,
     database::{Row, Tx},
     rows,
     store::Store,
@@ -15,6 +15,7 @@ use crate::{
 
 impl Store {
     /// Creates an agent, or replaces the configuration and the offers of the agent with that name.
+    #[boxed]
     pub async fn put_agent(
         &self,
         tenant: TenantId,
@@ -60,6 +61,7 @@ impl Store {
     /// # Errors
     ///
     /// Returns [`Error::StaleVersion`] if the configuration is no longer `seen`.
+    #[boxed]
     pub async fn edit_agent(
         &self,
         tenant: TenantId,
@@ -85,6 +87,7 @@ impl Store {
 
     /// Stores the offers of an agent that was started with a configuration, and returns the agent. Changes nothing if
     /// the configuration is no longer `started`, because the offers may not hold for the present one.
+    #[boxed]
     pub async fn store_agent_offers(
         &self,
         tenant: TenantId,
@@ -106,6 +109,7 @@ impl Store {
     }
 
     /// Creates an agent. Returns `false` if an agent with that name exists.
+    #[boxed]
     pub async fn add_agent(
         &self,
         tenant: TenantId,
@@ -138,6 +142,7 @@ impl Store {
     }
 
     /// Lists agents by name. Leaves out an agent whose document needs a later version of Matins.
+    #[boxed]
     pub async fn agents(&self, scope: Scope) -> Result<Vec<Agent>, Error> {
         let mut tx = self.db.begin_read(scope).await?;
         let found = tx
@@ -149,6 +154,7 @@ impl Store {
     }
 
     /// Returns one agent.
+    #[boxed]
     pub async fn agent(&self, scope: Scope, id: AgentId) -> Result<Agent, Error> {
         let mut tx = self.db.begin_read(scope).await?;
         let row = tx

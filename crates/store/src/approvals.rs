@@ -18,7 +18,7 @@ use model::{
 };
 
 use crate::{
-    Error, Scope,
+    Error, Scope, boxed,
     database::{Row, Tx},
     locks::lock_run,
     rows,
@@ -36,6 +36,7 @@ impl Store {
     /// Requests a person's permission for a run that `worker` executes. A repeated request with the same ID changes
     /// nothing. Returns [`WriteOutcome::Fenced`] if the run is no longer this worker's, or if it is being cancelled,
     /// because no decision would reach the agent.
+    #[boxed]
     pub async fn request_approval(
         &self,
         run: RunId,
@@ -97,6 +98,7 @@ impl Store {
     /// # Errors
     ///
     /// Returns an error with the present state if the approval is decided, expired or void.
+    #[boxed]
     pub async fn decide_approval(
         &self,
         tenant: TenantId,
@@ -156,6 +158,7 @@ impl Store {
 
     /// Voids the pending approvals of a run that `worker` executes, because its agent no longer waits for a decision.
     /// Returns [`WriteOutcome::Fenced`] if the run is no longer this worker's.
+    #[boxed]
     pub async fn withdraw_approvals(
         &self,
         run: RunId,
@@ -178,6 +181,7 @@ impl Store {
 
     /// Expires an approval whose deadline has passed. Does nothing if the approval is no longer pending. The caller
     /// must have checked the deadline. Returns the state of the approval afterwards.
+    #[boxed]
     pub async fn expire_approval(
         &self,
         id: ApprovalId,
@@ -203,6 +207,7 @@ impl Store {
     ///
     /// An approval that cannot be written does not block the others. The first such error is returned after all
     /// others have expired.
+    #[boxed]
     pub async fn expire_overdue_approvals(&self, now: Timestamp) -> Result<u32, Error> {
         let overdue = {
             let mut tx = self.db.begin_read(Scope::System).await?;

@@ -24,7 +24,7 @@ use model::{
 };
 
 use crate::{
-    Error, Scope,
+    Error, Scope, boxed,
     database::Tx,
     locks::{lock_automation, lock_triggers},
     runs::run_usage,
@@ -78,6 +78,7 @@ impl Store {
     ///
     /// Returns [`Error::AlreadyCreated`] if an automation with the reserved ID exists or was deleted, and
     /// [`Error::NameTaken`] if another automation has the name.
+    #[boxed]
     pub async fn create_automation(
         &self,
         tenant: TenantId,
@@ -154,6 +155,7 @@ impl Store {
     }
 
     /// Pauses an automation. Its triggers do not fire until it is resumed.
+    #[boxed]
     pub async fn pause_automation(
         &self,
         scope: Scope,
@@ -176,6 +178,7 @@ impl Store {
 
     /// Resumes an automation. Its triggers are due from now on, its count of failures and its notice for people are
     /// cleared, and runs that a budget defers check it again.
+    #[boxed]
     pub async fn resume_automation(
         &self,
         scope: Scope,
@@ -218,6 +221,7 @@ impl Store {
 
     /// Detaches an automation from its current session. The next run starts a new session, and the old one stays in
     /// the history.
+    #[boxed]
     pub async fn reset_automation(
         &self,
         scope: Scope,
@@ -247,6 +251,7 @@ impl Store {
     /// Deletes an automation. Its sessions and its runs stay. Its waiting runs are cancelled, and a running turn
     /// continues to its end. An automation whose row is corrupt is deleted too, without a record of its due instants,
     /// which cannot be computed.
+    #[boxed]
     pub async fn delete_automation(
         &self,
         scope: Scope,

@@ -2,7 +2,7 @@
 
 use model::{Uptime, fleet_time::ClockReading};
 
-use crate::{Error, Scope, Store, database::Dialect};
+use crate::{Error, Scope, Store, boxed, database::Dialect};
 
 /// The number of requests for one reading: the first reply on a connection is slower than later ones.
 const CLOCK_READ_COUNT: usize = 4;
@@ -10,6 +10,7 @@ const CLOCK_READ_COUNT: usize = 4;
 impl Store {
     /// Reads the clock of the database's server several times, and returns the reading with the fastest reply.
     /// Returns `None` on SQLite, which has no clock other than the machine's.
+    #[boxed]
     pub async fn read_clock(&self, uptime: &dyn Uptime) -> Result<Option<ClockReading>, Error> {
         if self.db.dialect() == Dialect::Sqlite {
             return Ok(None);

@@ -6,7 +6,7 @@
 use model::Timestamp;
 
 use crate::{
-    Error, Scope, Store,
+    Error, Scope, Store, boxed,
     database::{Dialect, MAX_POSTGRES_CONNECTIONS, PoolSize, Row, Tx},
 };
 
@@ -96,6 +96,7 @@ impl Store {
     }
 
     /// Returns the state of the server's vacuuming. Returns `None` on SQLite.
+    #[boxed]
     pub async fn vacuum_status(&self) -> Result<Option<VacuumStatus>, Error> {
         if self.db.dialect() == Dialect::Sqlite {
             return Ok(None);
@@ -105,6 +106,7 @@ impl Store {
     }
 
     /// Returns the state of the server. Returns `None` on SQLite.
+    #[boxed]
     pub async fn postgres_status(&self) -> Result<Option<PostgresStatus>, Error> {
         if self.db.dialect() == Dialect::Sqlite {
             return Ok(None);

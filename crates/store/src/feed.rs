@@ -8,7 +8,7 @@
 use model::{AutomationId, SessionId, TenantId, entity::Message, event::Event, feed::FeedCursor};
 
 use crate::{
-    Error, Scope,
+    Error, Scope, boxed,
     database::{Row, Tx},
     rows,
     store::Store,
@@ -94,6 +94,7 @@ impl Store {
     /// Returns a page of a tenant's feed after a cursor, in order.
     ///
     /// The events of a deleted session are removed with it. Readers get no notice that they are missing.
+    #[boxed]
     pub async fn feed(
         &self,
         tenant: TenantId,
@@ -106,6 +107,7 @@ impl Store {
     /// Returns a page of the events of an automation in its tenant's feed: the logs of its own sessions, the events
     /// of its runs in sessions that it is bound to, and its own log. It scans a bounded part of the feed, so a page
     /// may be empty although more events follow.
+    #[boxed]
     pub async fn automation_feed(
         &self,
         tenant: TenantId,
@@ -119,6 +121,7 @@ impl Store {
 
     /// Returns the cursor from which a reader sees only future events, and those that were committed after the
     /// beginning of a transaction that is still open.
+    #[boxed]
     pub async fn feed_head(&self, tenant: TenantId) -> Result<FeedCursor, Error> {
         let mut tx = self.db.begin_read(Scope::Tenant(tenant)).await?;
         Ok(FeedBounds::read(&mut tx, tenant).await?.end)

@@ -2,10 +2,11 @@
 
 use model::{RunId, SessionId, TokenId};
 
-use crate::{Error, Scope, store::Store};
+use crate::{Error, Scope, boxed, store::Store};
 
 impl Store {
     /// Returns up to `limit` run IDs from `first` to `last`, both included, in ascending order.
+    #[boxed]
     pub async fn run_ids_between(
         &self,
         scope: Scope,
@@ -24,6 +25,7 @@ impl Store {
     }
 
     /// Returns up to `limit` session IDs from `first` to `last`, both included, in ascending order.
+    #[boxed]
     pub async fn session_ids_between(
         &self,
         scope: Scope,
@@ -42,6 +44,7 @@ impl Store {
     }
 
     /// Returns up to `limit` token IDs from `first` to `last`, both included, in ascending order.
+    #[boxed]
     pub async fn token_ids_between(
         &self,
         scope: Scope,

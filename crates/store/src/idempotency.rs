@@ -8,7 +8,7 @@ use model::{TenantId, Timestamp};
 use serde_json::Value;
 use uuid::Uuid;
 
-use crate::{Error, Scope, database::Tx, store::Store};
+use crate::{Error, Scope, boxed, database::Tx, store::Store};
 
 /// The result of claiming an idempotency key.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -42,6 +42,7 @@ pub struct RecordedResponse<'a> {
 impl Store {
     /// Claims an idempotency key for a request. `proposed` is the ID of the created object if the request is the
     /// first.
+    #[boxed]
     pub async fn claim_idempotency_key(
         &self,
         tenant: TenantId,
@@ -79,6 +80,7 @@ impl Store {
     }
 
     /// Records the response to the request of a key. Keeps a response that is already recorded.
+    #[boxed]
     pub async fn record_response(
         &self,
         tenant: TenantId,
@@ -101,6 +103,7 @@ impl Store {
 
     /// Releases a key whose request was refused, so that the client can correct the request and reuse the key. Keeps
     /// a key whose response is recorded.
+    #[boxed]
     pub async fn release_idempotency_key(&self, tenant: TenantId, key: &str) -> Result<(), Error> {
         self.transact(Scope::Tenant(tenant), |tx, _| {
             Box::pin(async move {

@@ -8,7 +8,7 @@ use std::sync::PoisonError;
 use model::{InstanceId, TenantId, Timestamp, WorkerId, limits};
 
 use crate::{
-    Error, Scope,
+    Error, Scope, boxed,
     database::{Row, Tx},
     schema,
     store::Store,
@@ -74,6 +74,7 @@ pub enum ServerHeartbeatReply {
 
 impl Store {
     /// Registers the data folder of this server as an instance of a tenant, or updates its name and its last use.
+    #[boxed]
     pub async fn register_instance(
         &self,
         tenant: TenantId,
@@ -95,6 +96,7 @@ impl Store {
     }
 
     /// Returns the server that serves a data folder, or the last one that did. Returns `None` if no server ever has.
+    #[boxed]
     pub async fn instance_server(
         &self,
         instance: InstanceId,
@@ -109,6 +111,7 @@ impl Store {
     /// Records that this process serves a data folder from now on, in place of `before`. Restores the instance for
     /// tenants that had removed it, with the memory that its data folder holds. Returns `false` if another server has
     /// begun to serve it first, so that only one of two concurrent servers succeeds.
+    #[boxed]
     pub async fn claim_instance(
         &self,
         instance: InstanceId,
@@ -142,6 +145,7 @@ impl Store {
     }
 
     /// Records a server's heartbeat.
+    #[boxed]
     pub async fn renew_server_heartbeat(
         &self,
         instance: InstanceId,
@@ -174,6 +178,7 @@ impl Store {
     }
 
     /// Records that a server has shut down.
+    #[boxed]
     pub async fn record_server_stop(
         &self,
         instance: InstanceId,
@@ -196,6 +201,7 @@ impl Store {
     /// # Errors
     ///
     /// Returns [`Error::InstanceInUse`] while a server serves the folder.
+    #[boxed]
     pub async fn remove_instance(
         &self,
         tenant: TenantId,
@@ -247,6 +253,7 @@ impl Store {
     }
 
     /// Lists the instances by name, each with the number of queued runs that wait for it.
+    #[boxed]
     pub async fn instances(&self, scope: Scope) -> Result<Vec<InstanceStatus>, Error> {
         let mut tx = self.db.begin_read(scope).await?;
         let found = tx

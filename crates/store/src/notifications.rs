@@ -15,7 +15,7 @@ pub use feed::Subscription;
 pub use notice::{Notice, NoticeAutomation, NoticeSession};
 
 use crate::{
-    Error, RecordedResponse, Scope,
+    Error, RecordedResponse, Scope, boxed,
     database::{Row, Tx},
     idempotency,
     store::Store,
@@ -45,6 +45,7 @@ impl Store {
     ///
     /// [`Error::AlreadyCreated`] if the ID is used, [`Error::NameTaken`] if another endpoint has the name,
     /// [`Error::NotFound`] if the automation does not exist.
+    #[boxed]
     pub async fn create_endpoint(
         &self,
         tenant: TenantId,
@@ -91,6 +92,7 @@ impl Store {
     }
 
     /// Lists endpoints by name.
+    #[boxed]
     pub async fn endpoints(&self, scope: Scope) -> Result<Vec<Endpoint>, Error> {
         let mut tx = self.db.begin_read(scope).await?;
         let found = tx
@@ -100,12 +102,14 @@ impl Store {
     }
 
     /// Returns one endpoint.
+    #[boxed]
     pub async fn endpoint(&self, scope: Scope, id: EndpointId) -> Result<Endpoint, Error> {
         let mut tx = self.db.begin_read(scope).await?;
         endpoint(&by_id(&mut tx, scope, id).await?)
     }
 
     /// Returns an endpoint and the secrets that sign its requests.
+    #[boxed]
     pub async fn endpoint_secrets(
         &self,
         scope: Scope,
@@ -121,6 +125,7 @@ impl Store {
     /// # Errors
     ///
     /// [`Error::StaleVersion`] if the last change of the endpoint is not at `seen`.
+    #[boxed]
     pub async fn edit_endpoint(
         &self,
         scope: Scope,
@@ -170,6 +175,7 @@ impl Store {
     }
 
     /// Deletes an endpoint and all its deliveries.
+    #[boxed]
     pub async fn delete_endpoint(&self, scope: Scope, id: EndpointId) -> Result<(), Error> {
         self.transact(scope, |tx, _| {
             Box::pin(async move {
@@ -213,6 +219,7 @@ impl Store {
     }
 
     /// Disables an endpoint and gives up its pending deliveries. An endpoint that is already disabled keeps its reason.
+    #[boxed]
     pub async fn disable_endpoint(
         &self,
         scope: Scope,
@@ -230,6 +237,7 @@ impl Store {
     }
 
     /// Enables an endpoint. It receives notifications of later events only.
+    #[boxed]
     pub async fn enable_endpoint(
         &self,
         tenant: TenantId,

@@ -8,7 +8,7 @@
 use model::{AutomationId, RunId, SessionId, TenantId, Timestamp};
 use uuid::Uuid;
 
-use crate::{Error, Scope, database::Tx, feed, store::Store};
+use crate::{Error, Scope, boxed, database::Tx, feed, store::Store};
 
 /// The maximum number of rows that one transaction removes.
 const MAX_TRIMMED_ROWS: u32 = 500;
@@ -46,6 +46,7 @@ pub struct LogsTrimmed {
 impl Store {
     /// Removes some internal records of runs that ended before an instant. Returns the number of removed rows.
     /// Returns 0 if there are no more, or if another process is removing rows.
+    #[boxed]
     pub async fn trim_records(&self, before: Timestamp) -> Result<u64, Error> {
         self.transact(Scope::System, |tx, _| {
             Box::pin(async move {
@@ -64,6 +65,7 @@ impl Store {
     }
 
     /// Removes some heartbeats and live texts whose runs ended before an instant. Returns the number of removed rows.
+    #[boxed]
     pub async fn trim_leftovers(&self, before: Timestamp) -> Result<u64, Error> {
         self.transact(Scope::System, |tx, _| {
             Box::pin(async move {
@@ -85,6 +87,7 @@ impl Store {
 
     /// Removes some sign-in links and browser tokens that expired before an instant. Returns the number of removed
     /// rows.
+    #[boxed]
     pub async fn trim_sign_ins(&self, before: Timestamp) -> Result<u64, Error> {
         self.transact(Scope::System, |tx, _| {
             Box::pin(async move {
@@ -106,6 +109,7 @@ impl Store {
 
     /// Removes some idempotency keys that were claimed before an instant, with their responses. Returns the number of
     /// removed rows.
+    #[boxed]
     pub async fn trim_idempotency_keys(&self, before: Timestamp) -> Result<u64, Error> {
         self.transact(Scope::System, |tx, _| {
             Box::pin(async move {
@@ -124,6 +128,7 @@ impl Store {
     }
 
     /// Removes some usage of days that began before an instant. Returns the number of removed rows.
+    #[boxed]
     pub async fn trim_usage(&self, before: Timestamp) -> Result<u64, Error> {
         self.transact(Scope::System, |tx, _| {
             Box::pin(async move {
@@ -140,6 +145,7 @@ impl Store {
 
     /// Removes events that were written before an instant from the logs of some sessions, those that follow `after`.
     /// Keeps all events since the creation of the oldest unfinished run.
+    #[boxed]
     pub async fn trim_logs(
         &self,
         before: Timestamp,
@@ -209,6 +215,7 @@ impl Store {
 
     /// Removes some events that were written before an instant from the automations' own logs. Returns the number of
     /// removed events. Returns 0 if there are no more, or if another process is removing rows.
+    #[boxed]
     pub async fn trim_automation_logs(&self, before: Timestamp) -> Result<u64, Error> {
         let logs = {
             let mut tx = self.db.begin_read(Scope::System).await?;

@@ -2,7 +2,7 @@
 
 use model::{AutomationId, Timestamp};
 
-use crate::{Error, Scope, Store, stored::DOCUMENT_FORMAT};
+use crate::{Error, Scope, Store, boxed, stored::DOCUMENT_FORMAT};
 
 /// The pending work of the scheduler.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -41,6 +41,7 @@ impl SchedulerStatus {
 
 impl Store {
     /// Reads the pending work of the scheduler. It is a single statement, because an idle server runs nothing else.
+    #[boxed]
     pub async fn scheduler_status(&self, now: Timestamp) -> Result<SchedulerStatus, Error> {
         let mut tx = self.db.begin_read(Scope::System).await?;
         let row = tx
@@ -58,6 +59,7 @@ impl Store {
     }
 
     /// Returns the number of automations, and the one that is due next.
+    #[boxed]
     pub async fn automation_summary(
         &self,
         scope: Scope,
@@ -70,6 +72,7 @@ impl Store {
     }
 
     /// Counts the unfinished runs.
+    #[boxed]
     pub async fn queue_depth(&self, scope: Scope) -> Result<QueueDepth, Error> {
         let mut tx = self.db.begin_read(scope).await?;
         let row = tx

@@ -19,7 +19,7 @@ use model::{
 };
 
 use crate::{
-    Error, Scope,
+    Error, Scope, boxed,
     database::Tx,
     locks, rows,
     runs::{
@@ -71,6 +71,7 @@ impl Store {
     ///
     /// Returns [`Error::AlreadyCreated`] if a session with the ID exists, and [`Error::NameTaken`] if another session
     /// has the key.
+    #[boxed]
     pub async fn create_session(
         &self,
         tenant: TenantId,
@@ -109,6 +110,7 @@ impl Store {
     /// # Errors
     ///
     /// Returns a not-found error if the session does not exist in `scope`.
+    #[boxed]
     pub async fn session(&self, scope: Scope, id: SessionId) -> Result<Session, Error> {
         let mut tx = self.db.begin_read(scope).await?;
         let row = tx
@@ -118,6 +120,7 @@ impl Store {
     }
 
     /// Reads the session of a key. Returns `None` if no session has the key.
+    #[boxed]
     pub async fn session_by_key(
         &self,
         tenant: TenantId,
@@ -131,6 +134,7 @@ impl Store {
     }
 
     /// Lists sessions, the most recently changed first.
+    #[boxed]
     pub async fn sessions(
         &self,
         scope: Scope,
@@ -150,6 +154,7 @@ impl Store {
     }
 
     /// Lists a session's seats, the oldest first.
+    #[boxed]
     pub async fn seats(&self, scope: Scope, session: SessionId) -> Result<Vec<Seat>, Error> {
         let mut tx = self.db.begin_read(scope).await?;
         let found = tx
@@ -165,6 +170,7 @@ impl Store {
     /// # Errors
     ///
     /// Returns an error if the session does not exist, or if its status has no transition for the event.
+    #[boxed]
     pub async fn transition_session(
         &self,
         scope: Scope,

@@ -4,7 +4,7 @@ use model::{TenantId, Timestamp, budget::Budget, entity::Tenant};
 use serde_json::Value;
 
 use crate::{
-    Error, Page, Scope, rows,
+    Error, Page, Scope, boxed, rows,
     runs::run_usage,
     store::Store,
     stored::{self, StoredBudget},
@@ -12,6 +12,7 @@ use crate::{
 
 impl Store {
     /// Returns the ID of the tenant called `name`. Creates the tenant if it does not exist.
+    #[boxed]
     pub async fn ensure_tenant(&self, name: &str, now: Timestamp) -> Result<TenantId, Error> {
         self.transact(Scope::System, |tx, _| {
             Box::pin(async move {
@@ -30,6 +31,7 @@ impl Store {
     /// # Errors
     ///
     /// [`Error::NameTaken`] if another tenant has the name, [`Error::AlreadyCreated`] if the ID is used.
+    #[boxed]
     pub async fn create_tenant(
         &self,
         id: TenantId,
@@ -60,6 +62,7 @@ impl Store {
     }
 
     /// Returns one tenant.
+    #[boxed]
     pub async fn tenant(&self, scope: Scope, id: TenantId) -> Result<Tenant, Error> {
         let mut tx = self.db.begin_read(scope).await?;
         let row = tx
@@ -69,6 +72,7 @@ impl Store {
     }
 
     /// Returns the tenant of a name. Returns `None` if there is none.
+    #[boxed]
     pub async fn tenant_named(&self, name: &str) -> Result<Option<Tenant>, Error> {
         let mut tx = self.db.begin_read(Scope::System).await?;
         let row = tx
@@ -83,6 +87,7 @@ impl Store {
     /// # Errors
     ///
     /// [`Error::StaleVersion`] if the budget is no longer `seen`.
+    #[boxed]
     pub async fn set_tenant_budget(
         &self,
         id: TenantId,
@@ -140,6 +145,7 @@ impl Store {
     }
 
     /// Lists tenants, the newest first. In the scope of one tenant, lists only that tenant.
+    #[boxed]
     pub async fn tenants(&self, scope: Scope, page: Page<TenantId>) -> Result<Vec<Tenant>, Error> {
         let mut tx = self.db.begin_read(scope).await?;
         let found = tx

@@ -9,7 +9,7 @@ use model::{
 };
 
 use crate::{
-    Error, Page, Scope,
+    Error, Page, Scope, boxed,
     database::Tx,
     rows,
     store::Store,
@@ -54,6 +54,7 @@ impl Store {
     /// # Errors
     ///
     /// [`Error::AlreadyCreated`] if the ID is used.
+    #[boxed]
     pub async fn create_token(
         &self,
         tenant: TenantId,
@@ -93,6 +94,7 @@ impl Store {
 
     /// Creates the token of a browser. Another token signs the browser in and ends it. Returns `None` if that other
     /// token is revoked or expired.
+    #[boxed]
     pub async fn sign_browser_in(
         &self,
         scope: Scope,
@@ -108,6 +110,7 @@ impl Store {
 
     /// Returns the token with the hash of a secret. Returns `None` if the token, or the token that signed its browser
     /// in, is revoked or expired.
+    #[boxed]
     pub async fn token_by_hash(
         &self,
         hash: &[u8; 32],
@@ -121,12 +124,14 @@ impl Store {
     }
 
     /// Returns one token, whether it is valid or not.
+    #[boxed]
     pub async fn token(&self, scope: Scope, id: TokenId) -> Result<Token, Error> {
         let mut tx = self.db.begin_read(scope).await?;
         read(&mut tx, scope, id).await
     }
 
     /// Lists a tenant's tokens, the newest first, including those that are revoked or expired.
+    #[boxed]
     pub async fn tokens(&self, tenant: TenantId, page: Page<TokenId>) -> Result<Vec<Token>, Error> {
         let mut tx = self.db.begin_read(Scope::Tenant(tenant)).await?;
         let found = tx
@@ -140,6 +145,7 @@ impl Store {
 
     /// Revokes a token, and with it the tokens of the browsers that it signed in. Does nothing if the token is
     /// already revoked.
+    #[boxed]
     pub async fn revoke_token(
         &self,
         scope: Scope,
@@ -157,6 +163,7 @@ impl Store {
     }
 
     /// Records that tokens were used, at most once a minute for each. Returns the number of tokens that were updated.
+    #[boxed]
     pub async fn record_token_use(
         &self,
         tokens: &BTreeSet<TokenId>,
@@ -179,6 +186,7 @@ impl Store {
     /// # Errors
     ///
     /// [`Error::NotFound`] if the token is revoked or expired.
+    #[boxed]
     pub async fn create_sign_in_link(
         &self,
         tenant: TenantId,
@@ -206,6 +214,7 @@ impl Store {
 
     /// Uses a link and creates the browser's token in one transaction. Returns `None` if the link does not exist, is
     /// expired or used, or if its token is revoked or expired.
+    #[boxed]
     pub async fn use_sign_in_link(
         &self,
         hash: &[u8; 32],

@@ -15,7 +15,7 @@ use model::{
 use uuid::Uuid;
 
 use crate::{
-    Error, Scope,
+    Error, Scope, boxed,
     database::{Param, Row, Statement, Tx},
     locks::lock_tenants,
     store::Store,
@@ -272,6 +272,7 @@ fn read_amount(row: &Row, column: &'static str) -> Result<u64, Error> {
 
 impl Store {
     /// Returns the budget of an automation, and its usage today and this month.
+    #[boxed]
     pub async fn automation_usage(
         &self,
         scope: Scope,
@@ -286,6 +287,7 @@ impl Store {
     }
 
     /// Returns the budget of a tenant, and the usage of all its runs today and this month.
+    #[boxed]
     pub async fn tenant_usage(
         &self,
         scope: Scope,

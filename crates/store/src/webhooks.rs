@@ -6,7 +6,7 @@ use model::{
 };
 
 use crate::{
-    Error, RecordedResponse, Scope,
+    Error, RecordedResponse, Scope, boxed,
     database::{Row, Tx},
     idempotency, retention,
     store::Store,
@@ -31,6 +31,7 @@ pub struct WebhookTrigger {
 impl Store {
     /// Returns the data that is needed to verify a webhook request. Returns `None` if the trigger or its automation
     /// does not exist or was removed.
+    #[boxed]
     pub async fn webhook_trigger(
         &self,
         scope: Scope,
@@ -88,6 +89,7 @@ impl Store {
 
     /// Removes some receipts of webhooks that arrived before an instant. Returns the number of removed rows. Returns
     /// 0 also while another process removes old rows.
+    #[boxed]
     pub async fn trim_receipts(&self, before: Timestamp) -> Result<u64, Error> {
         self.transact(Scope::System, |tx, _| {
             Box::pin(async move {

@@ -130,6 +130,24 @@ fn every_crate_uses_workspace_lints() {
 }
 
 #[test]
+fn dist_profile_names_every_package_of_release_profile() {
+    fn packages<'manifest>(manifest: &'manifest str, profile: &str) -> Vec<&'manifest str> {
+        manifest
+            .lines()
+            .skip_while(|line| *line != format!("[profile.{profile}.package]"))
+            .skip(1)
+            .take_while(|line| !line.starts_with('['))
+            .filter_map(|line| line.split_once(" = "))
+            .map(|(package, _)| package)
+            .collect()
+    }
+    let manifest = fs::read_to_string(repository().unwrap().join("Cargo.toml")).unwrap();
+    let release = packages(&manifest, "release");
+    assert!(!release.is_empty());
+    assert_eq!(packages(&manifest, "dist"), release);
+}
+
+#[test]
 fn files_name_no_machine_folder() {
     let root = repository().unwrap();
     let root = root.to_str().unwrap();

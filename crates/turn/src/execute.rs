@@ -25,6 +25,7 @@ use tokio::{
 use crate::{
     agent_runtime::AgentRuntime,
     begin::{StartOutcome, begin},
+    boxed,
     conversation::{ConversationContext, PromptEnd, UpdateListener, converse},
     failure_kind::{ClassifyFailure, error_chain},
     finish::{TurnEnd, finish, persist},
@@ -56,6 +57,7 @@ const SETTLE_POLL_INTERVAL: Duration = Duration::from_millis(200);
 /// # Errors
 ///
 /// Returns an error if the run cannot be begun or finished in the store.
+#[boxed]
 pub async fn execute(
     store: &dyn TurnStore,
     agents: &AgentRuntime,

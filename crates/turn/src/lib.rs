@@ -34,6 +34,9 @@ mod session_folder;
 mod time_limits;
 mod turn_store;
 
+// The body of an `async fn` is compiled again in each crate that awaits it. A boxed future is compiled once, here.
+use async_recursion::async_recursion as boxed;
+
 pub use agent_runtime::AgentRuntime;
 pub use execute::execute;
 pub use finish::TurnEnd;

@@ -20,6 +20,9 @@ mod signature;
 mod target;
 mod verify_error;
 
+// The body of an `async fn` is compiled again in each crate that awaits it. A boxed future is compiled once, here.
+use async_recursion::async_recursion as boxed;
+
 pub use headers::verify;
 pub use http::{HeaderMap, HeaderName};
 pub use model::signing_secret::{InvalidSigningSecret, SigningSecret, SigningSecrets};

@@ -6,7 +6,7 @@ use model::{Timestamp, allowlist::Allowlist, signing_secret::SigningSecret};
 use reqwest::{Client, Response, header, redirect};
 
 use crate::{
-    InvalidUrl, Lookup, SystemLookup, Target,
+    InvalidUrl, Lookup, SystemLookup, Target, boxed,
     resolver::{AddressFilter, ResolveError},
     signature::{ID_HEADER, SIGNATURE_HEADER, TIMESTAMP_HEADER, sign_with_all},
 };
@@ -134,6 +134,7 @@ impl Sender {
     ///
     /// Returns an error if the URL is not permitted, or if no complete response head arrived. Any HTTP status is a
     /// response.
+    #[boxed]
     pub async fn send(
         &self,
         url: &str,

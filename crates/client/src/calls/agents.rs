@@ -6,21 +6,24 @@ use api_types::{
 use http::Method;
 
 use super::Tagged;
-use crate::{Client, Error};
+use crate::{Client, Error, boxed};
 
 impl Client {
     /// Lists the agents by name, each with its installation on the server's machine.
+    #[boxed]
     pub async fn agents(&self) -> Result<Page<AgentView>, Error> {
         self.get(&["agents"]).fetch().await
     }
 
     /// Returns an agent, by its name or its ID.
+    #[boxed]
     pub async fn agent(&self, agent: &str) -> Result<Tagged<Agent>, Error> {
         self.get(&["agents", agent]).fetch_tagged().await
     }
 
     /// Creates or replaces the agent of a name. With an entity tag, the server refuses if the agent has changed
     /// since.
+    #[boxed]
     pub async fn put_agent(
         &self,
         name: &str,
@@ -32,6 +35,7 @@ impl Client {
     }
 
     /// Starts the process of an agent and checks it. The call has no time limit, because it waits for the agent.
+    #[boxed]
     pub async fn check_agent(
         &self,
         agent: &str,

@@ -4,7 +4,7 @@ use api_types::{Approval, DecisionRequest, Page};
 use model::{approval::ApprovalStatus, permission::Verdict};
 
 use super::PageParams;
-use crate::{Client, Error};
+use crate::{Client, Error, boxed};
 
 /// The filter of a list of approvals.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -35,6 +35,7 @@ pub enum ApprovalStates {
 
 impl Client {
     /// Lists approvals, the newest first.
+    #[boxed]
     pub async fn approvals(&self, filter: &ApprovalFilter) -> Result<Page<Approval>, Error> {
         let state = match filter.states {
             ApprovalStates::Pending => None,
@@ -52,11 +53,13 @@ impl Client {
     }
 
     /// Returns an approval, by its ID or a prefix of its ID.
+    #[boxed]
     pub async fn approval(&self, approval: &str) -> Result<Approval, Error> {
         self.get(&["approvals", approval]).fetch().await
     }
 
     /// Allows or denies an approval.
+    #[boxed]
     pub async fn decide(
         &self,
         approval: &str,

@@ -8,7 +8,7 @@ use http::Method;
 use model::{automation::AutomationState, run::RunStatus};
 
 use super::{PageParams, Tagged};
-use crate::{Client, Error};
+use crate::{Client, Error, boxed};
 
 /// The filter of a list of automations.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -25,6 +25,7 @@ pub struct AutomationFilter {
 
 impl Client {
     /// Lists automations, the newest first.
+    #[boxed]
     pub async fn automations(&self, filter: &AutomationFilter) -> Result<AutomationPage, Error> {
         self.get(&["automations"])
             .query_param("state", filter.state)
@@ -36,6 +37,7 @@ impl Client {
     }
 
     /// Creates an automation.
+    #[boxed]
     pub async fn create_automation(
         &self,
         request: &AutomationRequest,
@@ -45,17 +47,20 @@ impl Client {
     }
 
     /// Returns the instants at which triggers would fire. Creates nothing.
+    #[boxed]
     pub async fn preview_runs(&self, request: &PreviewRequest) -> Result<Preview, Error> {
         let call = self.post(&["automations", "preview"]);
         call.json(request).fetch().await
     }
 
     /// Returns an automation, by its name, its ID or a prefix of its ID.
+    #[boxed]
     pub async fn automation(&self, automation: &str) -> Result<Tagged<AutomationView>, Error> {
         self.get(&["automations", automation]).fetch_tagged().await
     }
 
     /// Returns the budget of an automation, and its usage.
+    #[boxed]
     pub async fn automation_usage(&self, automation: &str) -> Result<BudgetUsage, Error> {
         let call = self.get(&["automations", automation, "usage"]);
         call.fetch().await
@@ -63,6 +68,7 @@ impl Client {
 
     /// Replaces an automation. With an entity tag, the server refuses if the automation has changed since. With
     /// `reset`, the automation leaves its current session.
+    #[boxed]
     pub async fn replace_automation(
         &self,
         automation: &str,
@@ -77,6 +83,7 @@ impl Client {
 
     /// Changes some fields of an automation (merge patch, RFC 7396). `seen` and `reset` are as in
     /// [`Self::replace_automation`].
+    #[boxed]
     pub async fn edit_automation(
         &self,
         automation: &str,
@@ -90,6 +97,7 @@ impl Client {
     }
 
     /// Deletes an automation, and its sessions if `with_sessions` is set.
+    #[boxed]
     pub async fn delete_automation(
         &self,
         automation: &str,
@@ -100,12 +108,14 @@ impl Client {
     }
 
     /// Fires an automation now.
+    #[boxed]
     pub async fn fire_automation(&self, automation: &str) -> Result<Run, Error> {
         let call = self.post(&["automations", automation, "fire"]);
         call.idempotent().fetch().await
     }
 
     /// Pauses an automation.
+    #[boxed]
     pub async fn pause_automation(&self, automation: &str) -> Result<AutomationView, Error> {
         self.post(&["automations", automation, "pause"])
             .fetch()
@@ -113,6 +123,7 @@ impl Client {
     }
 
     /// Resumes a paused automation.
+    #[boxed]
     pub async fn resume_automation(&self, automation: &str) -> Result<AutomationView, Error> {
         self.post(&["automations", automation, "resume"])
             .fetch()
@@ -120,6 +131,7 @@ impl Client {
     }
 
     /// Makes an automation leave its current session, so that its next run creates another.
+    #[boxed]
     pub async fn reset_automation(&self, automation: &str) -> Result<AutomationView, Error> {
         self.post(&["automations", automation, "reset"])
             .fetch()
@@ -127,6 +139,7 @@ impl Client {
     }
 
     /// Lists the occurrences of an automation, the newest first.
+    #[boxed]
     pub async fn occurrences(
         &self,
         automation: &str,
@@ -138,6 +151,7 @@ impl Client {
     }
 
     /// Lists the triggers of an automation.
+    #[boxed]
     pub async fn triggers(&self, automation: &str) -> Result<Page<Trigger>, Error> {
         self.get(&["automations", automation, "triggers"])
             .fetch()
@@ -145,6 +159,7 @@ impl Client {
     }
 
     /// Returns a trigger of an automation, by its ID or a prefix of its ID.
+    #[boxed]
     pub async fn trigger(&self, automation: &str, trigger: &str) -> Result<Trigger, Error> {
         self.get(&["automations", automation, "triggers", trigger])
             .fetch()
@@ -152,6 +167,7 @@ impl Client {
     }
 
     /// Adds a trigger to an automation. With an entity tag, the server refuses if the automation has changed since.
+    #[boxed]
     pub async fn add_trigger(
         &self,
         automation: &str,
@@ -164,6 +180,7 @@ impl Client {
 
     /// Removes a trigger from an automation, by its ID or a prefix of its ID. With an entity tag, the server refuses
     /// if the automation has changed since.
+    #[boxed]
     pub async fn remove_trigger(
         &self,
         automation: &str,

@@ -4,7 +4,7 @@ use api_types::{LiveText, Page, Run, RunCancelled, RunRecordView, RunView};
 use model::run::{Origin, RunStatus};
 
 use super::PageParams;
-use crate::{Client, Error};
+use crate::{Client, Error, boxed};
 
 /// The filter of a list of runs.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -23,6 +23,7 @@ pub struct RunFilter {
 
 impl Client {
     /// Lists runs, the newest first.
+    #[boxed]
     pub async fn runs(&self, filter: &RunFilter) -> Result<Page<Run>, Error> {
         self.get(&["runs"])
             .query_param("session", filter.session.as_ref())
@@ -35,16 +36,19 @@ impl Client {
     }
 
     /// Returns a run and all attempts at the same input, by its ID or a prefix of its ID.
+    #[boxed]
     pub async fn run(&self, run: &str) -> Result<RunView, Error> {
         self.get(&["runs", run]).fetch().await
     }
 
     /// Returns the internal record of a run.
+    #[boxed]
     pub async fn run_record(&self, run: &str) -> Result<RunRecordView, Error> {
         self.get(&["runs", run, "record"]).fetch().await
     }
 
     /// Returns the text that a running turn has written, from a position in bytes.
+    #[boxed]
     pub async fn live_text(&self, run: &str, from: i64) -> Result<LiveText, Error> {
         let call = self.get(&["runs", run, "text"]);
         call.query_param("from", (from > 0).then_some(from))
@@ -53,6 +57,7 @@ impl Client {
     }
 
     /// Retries a run, and returns the new attempt.
+    #[boxed]
     pub async fn retry_run(&self, run: &str) -> Result<Run, Error> {
         self.post(&["runs", run, "retry"])
             .idempotent()
@@ -61,6 +66,7 @@ impl Client {
     }
 
     /// Cancels a run.
+    #[boxed]
     pub async fn cancel_run(&self, run: &str) -> Result<RunCancelled, Error> {
         self.post(&["runs", run, "cancel"]).fetch().await
     }

@@ -11,7 +11,7 @@ use model::{
 };
 
 use super::{PageParams, Tagged};
-use crate::{Body, Client, Error};
+use crate::{Body, Client, Error, boxed};
 
 /// The filter of a list of sessions.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -72,6 +72,7 @@ impl SessionMove {
 
 impl Client {
     /// Lists sessions.
+    #[boxed]
     pub async fn sessions(&self, filter: &SessionFilter) -> Result<Page<Session>, Error> {
         let types: Vec<_> = filter.types.iter().map(ToString::to_string).collect();
         let types = types.join(",");
@@ -88,6 +89,7 @@ impl Client {
     }
 
     /// Creates a session.
+    #[boxed]
     pub async fn create_session(&self, request: &SessionRequest) -> Result<Session, Error> {
         self.post(&["sessions"])
             .json(request)
@@ -97,11 +99,13 @@ impl Client {
     }
 
     /// Returns a session, by its key, its ID or a prefix of its ID.
+    #[boxed]
     pub async fn session(&self, session: &str) -> Result<Tagged<SessionView>, Error> {
         self.get(&["sessions", session]).fetch_tagged().await
     }
 
     /// Changes some fields of a session. With an entity tag, the server refuses if the session has changed since.
+    #[boxed]
     pub async fn edit_session(
         &self,
         session: &str,
@@ -114,6 +118,7 @@ impl Client {
 
     /// Deletes a session. If automations are bound to the session and `with_automations` is not set, the session
     /// stays and the result names them.
+    #[boxed]
     pub async fn delete_session(
         &self,
         session: &str,
@@ -133,11 +138,13 @@ impl Client {
     }
 
     /// Lists the seats of a session.
+    #[boxed]
     pub async fn seats(&self, session: &str) -> Result<Page<Seat>, Error> {
         self.get(&["sessions", session, "seats"]).fetch().await
     }
 
     /// Returns a seat of a session, by its ID.
+    #[boxed]
     pub async fn seat(&self, session: &str, seat: &str) -> Result<Seat, Error> {
         self.get(&["sessions", session, "seats", seat])
             .fetch()
@@ -145,6 +152,7 @@ impl Client {
     }
 
     /// Lists rows of a session's transcript.
+    #[boxed]
     pub async fn messages(
         &self,
         session: &str,
@@ -161,6 +169,7 @@ impl Client {
     }
 
     /// Sends a message to a session, and returns the run that answers it.
+    #[boxed]
     pub async fn send_message(&self, session: &str, text: &str) -> Result<Run, Error> {
         let request = SendMessageRequest {
             text: text.to_owned(),
@@ -170,6 +179,7 @@ impl Client {
     }
 
     /// Returns a part of the replay of a session, from the rows after a number.
+    #[boxed]
     pub async fn replay(
         &self,
         session: &str,
@@ -185,6 +195,7 @@ impl Client {
 
     /// Streams the export of a session. If the connection breaks, the last item of the body is an error. Markdown
     /// shows instants in the time zone with the IANA name `zone`.
+    #[boxed]
     pub async fn export_session(
         &self,
         session: &str,
@@ -203,11 +214,13 @@ impl Client {
     }
 
     /// Cancels all runs of a session.
+    #[boxed]
     pub async fn cancel_session(&self, session: &str) -> Result<SessionCancelled, Error> {
         self.post(&["sessions", session, "cancel"]).fetch().await
     }
 
     /// Moves a session to another state.
+    #[boxed]
     pub async fn move_session(
         &self,
         session: &str,

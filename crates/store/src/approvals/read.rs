@@ -5,7 +5,7 @@ use model::{
     approval::{Approval, ApprovalStatus},
 };
 
-use crate::{Error, Page, Scope, rows, store::Store};
+use crate::{Error, Page, Scope, boxed, rows, store::Store};
 
 /// The filters of a list of approvals.
 #[derive(Debug, Clone, Copy, Default)]
@@ -26,12 +26,14 @@ impl Store {
     /// # Errors
     ///
     /// Returns a not-found error if the approval does not exist in `scope`.
+    #[boxed]
     pub async fn approval(&self, scope: Scope, id: ApprovalId) -> Result<Approval, Error> {
         let mut tx = self.db.begin_read(scope).await?;
         super::read_approval(&mut tx, scope, id).await
     }
 
     /// Lists one page of a tenant's approvals, the newest first. An index serves each filter.
+    #[boxed]
     pub async fn approval_page(
         &self,
         tenant: TenantId,
@@ -73,6 +75,7 @@ impl Store {
     }
 
     /// Lists the newest pending approvals of a session, the newest first.
+    #[boxed]
     pub async fn pending_approvals(
         &self,
         scope: Scope,
@@ -94,6 +97,7 @@ impl Store {
     }
 
     /// Lists up to `limit` IDs of approvals from `first` to `last`, both included, in order.
+    #[boxed]
     pub async fn approval_ids_between(
         &self,
         scope: Scope,

@@ -7,7 +7,7 @@ use model::{
 };
 
 use crate::{
-    Error, Page, Scope,
+    Error, Page, Scope, boxed,
     database::{Param, Row, Statement, Tx},
     rows,
     store::Store,
@@ -62,12 +62,14 @@ impl Store {
     /// # Errors
     ///
     /// Returns a not-found error if the automation does not exist in `scope` or is deleted.
+    #[boxed]
     pub async fn automation(&self, scope: Scope, id: AutomationId) -> Result<Automation, Error> {
         let mut tx = self.db.begin_read(scope).await?;
         read(&mut tx, scope, id).await
     }
 
     /// Reads the automation with a name. Returns `None` if no automation has the name.
+    #[boxed]
     pub async fn automation_by_name(
         &self,
         tenant: TenantId,
@@ -79,6 +81,7 @@ impl Store {
     }
 
     /// Lists automations, ordered by name.
+    #[boxed]
     pub async fn automations(&self, scope: Scope) -> Result<Automations, Error> {
         let mut tx = self.db.begin_read(scope).await?;
         let found = tx
@@ -89,6 +92,7 @@ impl Store {
 
     /// Lists one page of a tenant's automations, the newest first. The next page begins below the lowest ID of this
     /// page, whether the automation with that ID can be read or not.
+    #[boxed]
     pub async fn automation_page(
         &self,
         tenant: TenantId,
@@ -118,6 +122,7 @@ impl Store {
     }
 
     /// Lists the automations of people that are bound to the session with `key`.
+    #[boxed]
     pub async fn automations_bound_to(
         &self,
         tenant: TenantId,
@@ -129,6 +134,7 @@ impl Store {
 
     /// Lists the triggers of an automation, the manual one first. Omits removed triggers and triggers that need a
     /// later format.
+    #[boxed]
     pub async fn triggers(&self, scope: Scope, id: AutomationId) -> Result<Vec<Trigger>, Error> {
         let mut tx = self.db.begin_read(scope).await?;
         read(&mut tx, scope, id).await?;

@@ -15,7 +15,7 @@ use super::{
     record_missed, stopped_at,
 };
 use crate::{
-    Error, Scope,
+    Error, Scope, boxed,
     database::Tx,
     store::Store,
     stored::{self, StoredSpec},
@@ -89,6 +89,7 @@ impl Store {
     }
 
     /// Returns `true` if an automation has or had a trigger with an ID.
+    #[boxed]
     pub async fn had_trigger(
         &self,
         scope: Scope,
@@ -107,6 +108,7 @@ impl Store {
     ///
     /// Returns an error if the trigger is the manual one, and [`Error::StaleVersion`] if the automation no longer
     /// equals `seen`.
+    #[boxed]
     pub async fn remove_trigger(
         &self,
         scope: Scope,

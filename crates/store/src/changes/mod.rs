@@ -34,6 +34,7 @@ use mutex::lock;
 use notifier::{Subscriber, Subscribers, Watcher};
 
 use crate::{
+    boxed,
     database::{Database, Dialect},
     store::Store,
 };
@@ -55,6 +56,7 @@ pub struct Changes {
 impl Changes {
     /// Waits until something has changed since the last call, or since the subscription began. The future may be
     /// dropped without losing a change.
+    #[boxed]
     pub async fn next(&mut self) -> ChangeSet {
         loop {
             let changed = std::mem::take(&mut *lock(&self.subscriber.changed));

@@ -9,7 +9,7 @@ use super::{
     notifier::Watcher,
     work_subscribers::{WORK_KINDS, WorkSubscriber},
 };
-use crate::{database::Dialect, store::Store};
+use crate::{boxed, database::Dialect, store::Store};
 
 /// The kinds of work that may have arrived.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -31,6 +31,7 @@ pub struct WorkSubscription {
 
 impl WorkSubscription {
     /// Waits until another server has created work. The future may be dropped without losing a signal.
+    #[boxed]
     pub async fn next(&mut self) -> WorkSignals {
         loop {
             let kinds = self.subscriber.kinds.swap(0, Ordering::SeqCst);

@@ -16,7 +16,7 @@ use model::{
 
 use super::{by_id, disable, endpoint, lock};
 use crate::{
-    Error, Scope,
+    Error, Scope, boxed,
     database::{Param, Row, Tx},
     retention,
     store::Store,
@@ -85,6 +85,7 @@ pub struct AttemptResult {
 
 impl Store {
     /// Lists endpoints with due deliveries, the longest overdue first.
+    #[boxed]
     pub async fn endpoints_due(
         &self,
         limit: u32,
@@ -101,6 +102,7 @@ impl Store {
     }
 
     /// Claims due deliveries of an endpoint, with a lease until `until`. No other sender claims them before that.
+    #[boxed]
     pub async fn claim_deliveries(
         &self,
         endpoint: EndpointId,
@@ -130,6 +132,7 @@ impl Store {
 
     /// Records the result of an attempt and its consequences, and returns the state to which the result leads. If
     /// another attempt has begun since, because the lease had expired, only adds the result to the log of attempts.
+    #[boxed]
     pub async fn record_attempt(
         &self,
         claimed: &ClaimedDelivery,
@@ -201,6 +204,7 @@ impl Store {
     }
 
     /// Lists the deliveries of an endpoint, the newest first, from the one before `before` on.
+    #[boxed]
     pub async fn deliveries(
         &self,
         scope: Scope,
@@ -220,6 +224,7 @@ impl Store {
     }
 
     /// Returns a delivery and its attempts.
+    #[boxed]
     pub async fn delivery(
         &self,
         scope: Scope,
@@ -242,6 +247,7 @@ impl Store {
     /// # Errors
     ///
     /// [`Error::AlreadyCreated`] if that ID is used, [`Error::Refused`] if the endpoint is disabled.
+    #[boxed]
     pub async fn test_endpoint(
         &self,
         tenant: TenantId,
@@ -277,6 +283,7 @@ impl Store {
     /// # Errors
     ///
     /// [`Error::Refused`] if the endpoint is disabled or the delivery is still pending.
+    #[boxed]
     pub async fn redeliver(
         &self,
         scope: Scope,
@@ -305,6 +312,7 @@ impl Store {
     }
 
     /// Removes some finished deliveries that were created before an instant. Returns the number of removed rows.
+    #[boxed]
     pub async fn trim_deliveries(&self, before: Timestamp) -> Result<u64, Error> {
         self.transact(Scope::System, |tx, _| {
             Box::pin(async move {

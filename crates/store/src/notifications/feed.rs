@@ -7,7 +7,7 @@ use model::{
 
 use super::{NewDelivery, Notice};
 use crate::{
-    Error, Scope,
+    Error, Scope, boxed,
     database::Row,
     store::Store,
     stored::{self, StoredNotificationKinds},
@@ -41,6 +41,7 @@ impl Subscription {
 
 impl Store {
     /// Lists the subscriptions of all enabled endpoints.
+    #[boxed]
     pub async fn subscriptions(&self) -> Result<Vec<Subscription>, Error> {
         let mut tx = self.db.begin_read(Scope::System).await?;
         let found = tx
@@ -61,6 +62,7 @@ impl Store {
 
     /// Creates deliveries for an endpoint and advances its cursor to `to` in one transaction. Returns `false` and
     /// changes nothing if another process has advanced the cursor, or if the endpoint was disabled meanwhile.
+    #[boxed]
     pub async fn create_deliveries(
         &self,
         subscription: &Subscription,

@@ -17,7 +17,7 @@ use model::{
 };
 
 use crate::{
-    Error, FeedEvent, Scope,
+    Error, FeedEvent, Scope, boxed,
     database::{FromColumn, Param, Row, Statement, Tx},
     rows,
     store::Store,
@@ -84,6 +84,7 @@ pub struct NoticeAutomation {
 
 impl Store {
     /// Returns the events of a tenant's feed that cause notifications, with their facts.
+    #[boxed]
     pub async fn notices(
         &self,
         tenant: TenantId,

@@ -24,7 +24,7 @@ use serde_json::json;
 
 use super::batches::StartRequest;
 use crate::{
-    Error, Scope,
+    Error, Scope, boxed,
     database::Tx,
     locks::lock_runs,
     runs::{
@@ -46,6 +46,7 @@ impl Store {
     ///
     /// Returns [`StartReply::RunPrecheck`] and changes nothing if the precheck of the run must run first. The precheck
     /// is skipped if an earlier attempt at the same input has begun its turn.
+    #[boxed]
     pub async fn begin(
         &self,
         run: RunId,
@@ -57,6 +58,7 @@ impl Store {
     }
 
     /// Begins the turn of a run whose precheck has run and has not declined.
+    #[boxed]
     pub async fn begin_after_precheck(
         &self,
         run: RunId,

@@ -12,7 +12,7 @@ use model::{
 };
 
 use crate::{
-    Error, Scope, approvals, database::Tx, locks::lock_run, runs::end::end_run,
+    Error, Scope, approvals, boxed, database::Tx, locks::lock_run, runs::end::end_run,
     session_log::SessionLogWriter, store::Store,
 };
 
@@ -23,6 +23,7 @@ impl Store {
     /// # Errors
     ///
     /// Returns an error if the run does not exist in `scope` or is over.
+    #[boxed]
     pub async fn cancel_run(
         &self,
         scope: Scope,
@@ -50,6 +51,7 @@ impl Store {
     }
 
     /// Cancels every run of a session that is not over. Returns the number of these runs.
+    #[boxed]
     pub async fn cancel_session_runs(
         &self,
         scope: Scope,

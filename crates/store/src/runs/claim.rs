@@ -5,7 +5,7 @@ use std::sync::PoisonError;
 use model::{InstanceId, RunId, TenantId, Timestamp, WorkerId, turn::ClaimedRun};
 
 use crate::{
-    Error, Scope, runs::generic_plan::fetch_with_generic_plan, store::Store,
+    Error, Scope, boxed, runs::generic_plan::fetch_with_generic_plan, store::Store,
     stored::DOCUMENT_FORMAT,
 };
 
@@ -13,6 +13,7 @@ impl Store {
     /// Claims up to `limit` queued runs for a worker of `instance`, or only the run `only`. Each run is claimed once.
     /// The claim is fair between tenants: the next run is always one of the tenant with the fewest runs in progress.
     /// Omits runs that are pinned to another instance, and runs with a document that needs a later format.
+    #[boxed]
     pub async fn claim(
         &self,
         worker: &WorkerId,
@@ -76,6 +77,7 @@ impl Store {
     }
 
     /// Lists the runs that a worker has claimed but not begun.
+    #[boxed]
     pub async fn runs_claimed_by(&self, worker: &WorkerId) -> Result<Vec<RunId>, Error> {
         let mut tx = self.db.begin_read(Scope::System).await?;
         let found = tx

@@ -15,6 +15,7 @@ use serde_json::Value;
 use crate::{
     Error, Scope,
     automations::{self, log::AutomationLogEntry},
+    boxed,
     changes::note_change,
     database::Tx,
     locks::lock_runs,
@@ -30,6 +31,7 @@ impl Store {
     /// Deletes a session that was created for this run alone, so that a skipped occurrence leaves no empty
     /// conversation. The log of the automation then contains the skip, and the result is
     /// [`DeclineOutcome::WithSession`], so that the worker removes the folder of the session.
+    #[boxed]
     pub async fn decline(
         &self,
         run: RunId,

@@ -27,7 +27,7 @@ use serde_json::{Value, json};
 
 use super::batches::FinishRequest;
 use crate::{
-    Error, Scope, approvals, automations,
+    Error, Scope, approvals, automations, boxed,
     database::Tx,
     locks::{self, lock_runs},
     runs::{
@@ -42,6 +42,7 @@ use crate::{
 impl Store {
     /// Ends a run that `worker` executes. A run that `worker` has claimed but not begun may only end as `stalled`, so
     /// that its next attempt follows. Returns [`WriteOutcome::Fenced`] if the run is no longer this worker's.
+    #[boxed]
     pub async fn finish(
         &self,
         run: RunId,

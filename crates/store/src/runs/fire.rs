@@ -20,7 +20,7 @@ use model::{
 };
 
 use crate::{
-    Error, Scope, automations,
+    Error, Scope, automations, boxed,
     database::{Param, Row, Tx},
     locks, rows,
     runs::{
@@ -51,6 +51,7 @@ pub struct FireReport {
 impl Store {
     /// Fires the triggers that are due at `now`. One transaction moves their cursors and creates their runs. Skips a
     /// trigger that another process has moved in the meantime.
+    #[boxed]
     pub async fn fire_due(&self, scope: Scope, now: Timestamp) -> Result<FireReport, Error> {
         self.transact(scope, |tx, _| {
             Box::pin(async move {
@@ -235,6 +236,7 @@ impl Store {
     /// # Errors
     ///
     /// Returns [`Error::AlreadyCreated`] if an input with the reserved ID exists.
+    #[boxed]
     pub async fn fire_automation(
         &self,
         tenant: TenantId,

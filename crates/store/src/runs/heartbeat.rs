@@ -9,13 +9,14 @@ use model::{InstanceId, RunId, Timestamp, WorkerId, turn::HeartbeatReply};
 
 use super::batches::HeartbeatRequest;
 use crate::{
-    Error, Scope,
+    Error, Scope, boxed,
     database::{Param, Tx},
     store::Store,
 };
 
 impl Store {
     /// Renews the heartbeat of one run, in one batch with the heartbeats that arrive at the same time.
+    #[boxed]
     pub async fn renew_heartbeat(
         &self,
         run: RunId,
@@ -49,6 +50,7 @@ impl Store {
     }
 
     /// Renews the heartbeats of a worker's runs. Returns one reply for each run, in order.
+    #[boxed]
     pub async fn renew_heartbeats(
         &self,
         worker: &WorkerId,
@@ -97,6 +99,7 @@ impl Store {
     }
 
     /// Returns the oldest heartbeat of all runs that a worker has. Returns `None` if no worker has a run.
+    #[boxed]
     pub async fn oldest_heartbeat(&self) -> Result<Option<Timestamp>, Error> {
         let mut tx = self.db.begin_read(Scope::System).await?;
         Ok(tx

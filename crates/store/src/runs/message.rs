@@ -6,7 +6,7 @@ use model::{InputId, SeatId, SessionId, TenantId, Timestamp, run::Origin, turn::
 
 use super::batches::MessageRequest;
 use crate::{
-    Error, Scope,
+    Error, Scope, boxed,
     database::Tx,
     runs::admit::{NewAttempt, Preloaded, insert_attempts},
     session_log::SessionLogWriter,
@@ -21,6 +21,7 @@ impl Store {
     ///
     /// Returns [`Error::Refused`] if the session is closed, and [`Error::AlreadyCreated`] if an input with the
     /// reserved ID exists.
+    #[boxed]
     pub async fn send_message(
         &self,
         tenant: TenantId,

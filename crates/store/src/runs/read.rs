@@ -6,7 +6,7 @@ use model::{
     run::{Origin, RunStatus},
 };
 
-use crate::{Error, Page, Scope, rows, store::Store};
+use crate::{Error, Page, Scope, boxed, rows, store::Store};
 
 /// The filters of a list of runs.
 #[derive(Debug, Clone, Copy, Default)]
@@ -29,6 +29,7 @@ impl Store {
     /// # Errors
     ///
     /// Returns a not-found error if the run does not exist in `scope`.
+    #[boxed]
     pub async fn run(&self, scope: Scope, id: RunId) -> Result<Run, Error> {
         let mut tx = self.db.begin_read(scope).await?;
         let row = tx
@@ -38,6 +39,7 @@ impl Store {
     }
 
     /// Lists the newest runs, the newest first.
+    #[boxed]
     pub async fn runs(
         &self,
         scope: Scope,
@@ -49,6 +51,7 @@ impl Store {
 
     /// Lists one page of runs, the newest first. An index serves each filter, so that the cost of a page grows with
     /// its length, not with the number of runs.
+    #[boxed]
     pub async fn run_page(
         &self,
         scope: Scope,
@@ -109,6 +112,7 @@ impl Store {
     }
 
     /// Lists the attempts at an input, the first one first.
+    #[boxed]
     pub async fn attempts(&self, scope: Scope, input: InputId) -> Result<Vec<Run>, Error> {
         let mut tx = self.db.begin_read(scope).await?;
         let found = tx
@@ -118,6 +122,7 @@ impl Store {
     }
 
     /// Reads the internal record of a run. Returns `None` if the run has none yet.
+    #[boxed]
     pub async fn run_record(&self, scope: Scope, id: RunId) -> Result<Option<RunRecord>, Error> {
         let mut tx = self.db.begin_read(scope).await?;
         let row = tx

@@ -12,7 +12,7 @@ use model::{
 
 use super::batches::RecordRequest;
 use crate::{
-    Error, Scope,
+    Error, Scope, boxed,
     changes::note_change,
     database::Tx,
     session_log::{EntryLocation, SessionLogWriter},
@@ -22,6 +22,7 @@ use crate::{
 impl Store {
     /// Writes rows of the transcript for a run that `worker` executes. A row with an existing ID replaces the
     /// existing row. Returns [`WriteOutcome::Fenced`] if the run no longer belongs to this worker.
+    #[boxed]
     pub async fn record(
         &self,
         run: RunId,
@@ -79,6 +80,7 @@ impl Store {
 
     /// Appends to the live text of a running turn, at a position in bytes. Returns [`WriteOutcome::Fenced`] if the
     /// run no longer belongs to this worker.
+    #[boxed]
     pub async fn append_live_text(
         &self,
         run: RunId,
@@ -106,6 +108,7 @@ impl Store {
     }
 
     /// Reads the live text of a running turn from a position on. Returns the text and the position of its end.
+    #[boxed]
     pub async fn live_text(
         &self,
         scope: Scope,

@@ -11,7 +11,7 @@ use model::{
 };
 
 use crate::{
-    Error, Scope,
+    Error, Scope, boxed,
     locks::{self, lock_run},
     rows,
     runs::{admit::insert_attempt, end::next_attempt},
@@ -28,6 +28,7 @@ impl Store {
     ///
     /// Returns [`Error::Refused`] if a later attempt exists, the automation is deleted or the session is closed, and
     /// [`Error::AlreadyCreated`] if an attempt with the reserved ID exists.
+    #[boxed]
     pub async fn retry_run(
         &self,
         scope: Scope,

@@ -17,7 +17,7 @@ use model::{
 use serde_json::{Value, json};
 
 use crate::{
-    Error, Scope, automations,
+    Error, Scope, automations, boxed,
     database::{Param, Tx},
     locks::lock_runs,
     store::Store,
@@ -28,6 +28,7 @@ use crate::{
 impl Store {
     /// Counts the usage of a running turn so far, less the usage that is counted already. Returns the limits that
     /// apply from now on, with the usage of other runs. Returns `None` if `worker` no longer executes the run.
+    #[boxed]
     pub async fn record_usage(
         &self,
         run: RunId,

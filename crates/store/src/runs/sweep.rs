@@ -12,7 +12,7 @@ use model::{
 };
 
 use crate::{
-    Error, Scope,
+    Error, Scope, boxed,
     locks::lock_run,
     runs::{
         admit::{Promoted, promote_on_seat},
@@ -46,6 +46,7 @@ enum LossCondition<'a> {
 impl Store {
     /// Stalls up to 200 runs whose heartbeat is older than `stale_before`, and creates their next attempts. The live
     /// text of each run becomes the answer in the transcript. Returns the stalled runs.
+    #[boxed]
     pub async fn stall_stale_runs(
         &self,
         stale_before: Timestamp,
@@ -74,6 +75,7 @@ impl Store {
 
     /// Lists the runs that are executed on an instance, with their workers. Includes runs that any worker has claimed
     /// but not begun, because such a run may have no instance yet.
+    #[boxed]
     pub async fn runs_executing_on(
         &self,
         instance: InstanceId,
@@ -88,6 +90,7 @@ impl Store {
 
     /// Stalls a run whose worker no longer runs, without the wait for a stale heartbeat. Returns `true` if the
     /// run was stalled.
+    #[boxed]
     pub async fn stall_run(
         &self,
         run: RunId,
@@ -146,6 +149,7 @@ impl Store {
     }
 
     /// Fails queued runs whose agent has its memory on a removed instance. Returns the number of failed runs.
+    #[boxed]
     pub async fn fail_runs_of_removed_instances(&self, now: Timestamp) -> Result<u32, Error> {
         let mut failed = 0;
         loop {
@@ -200,6 +204,7 @@ impl Store {
     }
 
     /// Promotes runs whose backoff has ended, and runs that an earlier promotion missed.
+    #[boxed]
     pub async fn promote_due(&self, now: Timestamp) -> Result<PromotionReport, Error> {
         let mut report = PromotionReport::default();
         loop {

@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use model::{RunId, TenantId, Timestamp, TriggerId, run::RunStatus, schedule::Spec};
 
 use crate::{
-    Error, Scope, automations,
+    Error, Scope, automations, boxed,
     runs::{
         create::{Occurrence, create_runs},
         fire::next_instant,
@@ -30,6 +30,7 @@ impl Store {
     /// the first run.
     ///
     /// The caller must have verified the signature.
+    #[boxed]
     pub async fn fire_webhook(
         &self,
         tenant: TenantId,

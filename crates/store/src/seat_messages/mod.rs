@@ -18,7 +18,7 @@ use model::{
 use serde_json::{Value, json};
 
 use crate::{
-    Error, Scope,
+    Error, Scope, boxed,
     database::Row,
     locks::{lock_seats, lock_session},
     rows,
@@ -96,6 +96,7 @@ impl Store {
     /// # Errors
     ///
     /// [`Error::Refused`] if the session is closed, [`Error::NotFound`] if a seat is not of this session.
+    #[boxed]
     pub async fn publish_seat_message(
         &self,
         tenant: TenantId,
@@ -181,6 +182,7 @@ impl Store {
     /// # Errors
     ///
     /// [`Error::NotFound`] if the message belongs to another seat or another tenant.
+    #[boxed]
     pub async fn acknowledge_seat_message(
         &self,
         tenant: TenantId,

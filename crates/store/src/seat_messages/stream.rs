@@ -6,7 +6,7 @@ use model::{SeatId, SessionId, TenantId};
 
 use super::SeatMessage;
 use crate::{
-    Error, Scope,
+    Error, Scope, boxed,
     changes::{Changes, ChannelSubscription},
     rows,
     store::Store,
@@ -41,6 +41,7 @@ impl Store {
     /// that number. Without it, delivers the messages that are not acknowledged yet, and all future ones.
     ///
     /// Must be called inside a Tokio runtime.
+    #[boxed]
     pub async fn subscribe_to_seat_messages(
         &self,
         tenant: TenantId,
@@ -88,6 +89,7 @@ impl Store {
 impl SeatMessageStream {
     /// Waits for the next message, in the order of their numbers. Returns `None` once the session is deleted. No
     /// message is lost if the future is dropped, or after an error.
+    #[boxed]
     pub async fn next(&mut self) -> Result<Option<SeatMessage>, Error> {
         loop {
             if let Some(message) = self.buffered.pop_front() {

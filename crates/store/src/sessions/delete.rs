@@ -6,7 +6,7 @@ use model::{AutomationId, SessionId, TenantId, Timestamp, entity::Automation, ru
 
 use super::lock_seats_of_session;
 use crate::{
-    Automations, Error, Scope, automations,
+    Automations, Error, Scope, automations, boxed,
     changes::note_change,
     database::Tx,
     locks, rows,
@@ -38,6 +38,7 @@ impl Store {
     /// # Errors
     ///
     /// Returns an error if the session does not exist, or if the row of a bound automation is corrupt.
+    #[boxed]
     pub async fn delete_session(
         &self,
         tenant: TenantId,

@@ -2,7 +2,7 @@
 
 use model::{SessionId, Timestamp, entity::Session, event::SessionChange, session::SessionStatus};
 
-use crate::{Error, Scope, session_log, store::Store};
+use crate::{Error, Scope, boxed, session_log, store::Store};
 
 /// The properties of a session that people can edit.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -26,6 +26,7 @@ impl Store {
     /// # Errors
     ///
     /// Returns [`Error::StaleVersion`] if the session no longer equals `seen`, and changes nothing.
+    #[boxed]
     pub async fn edit_session(
         &self,
         scope: Scope,

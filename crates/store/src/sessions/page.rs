@@ -6,7 +6,7 @@ use model::{
     session::{SessionKind, SessionStatus, SessionType},
 };
 
-use crate::{Error, Page, Scope, rows, store::Store, text_search::SearchPatterns};
+use crate::{Error, Page, Scope, boxed, rows, store::Store, text_search::SearchPatterns};
 
 /// The filters and the page of a list of sessions.
 #[derive(Debug, Clone, Default)]
@@ -25,6 +25,7 @@ pub struct SessionFilter {
 
 impl Store {
     /// Lists one page of a tenant's sessions, the newest first.
+    #[boxed]
     pub async fn session_page(
         &self,
         tenant: TenantId,

@@ -2,7 +2,7 @@
 
 use model::{RunId, SessionId, entity::Message, event::Event};
 
-use crate::{Error, Scope, rows, store::Store};
+use crate::{Error, Scope, boxed, rows, store::Store};
 
 /// The last rows of a transcript.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -15,6 +15,7 @@ pub struct Transcript {
 
 impl Store {
     /// Reads up to `limit` rows of a transcript after a number, in order.
+    #[boxed]
     pub async fn messages(
         &self,
         scope: Scope,
@@ -33,6 +34,7 @@ impl Store {
     }
 
     /// Reads the last `limit` rows of a transcript.
+    #[boxed]
     pub async fn last_messages(
         &self,
         scope: Scope,
@@ -72,6 +74,7 @@ impl Store {
     /// # Errors
     ///
     /// Returns a not-found error if the run does not exist or has no session.
+    #[boxed]
     pub async fn seq_before_run(&self, scope: Scope, run: RunId) -> Result<i64, Error> {
         let mut tx = self.db.begin_read(scope).await?;
         let row = tx
@@ -82,6 +85,7 @@ impl Store {
     }
 
     /// Reads up to `limit` events of a session's log after a number, in order.
+    #[boxed]
     pub async fn events(
         &self,
         scope: Scope,
@@ -101,6 +105,7 @@ impl Store {
 
     /// Returns the number of the oldest event of a session that retention has kept. If retention has kept no event,
     /// returns the number of the next event. A reader whose last number is more than one below it has missed events.
+    #[boxed]
     pub async fn oldest_event_seq(&self, scope: Scope, session: SessionId) -> Result<i64, Error> {
         let mut tx = self.db.begin_read(scope).await?;
         let row = tx

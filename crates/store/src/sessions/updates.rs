@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use model::{RunId, SessionId, entity::Message, event::Event};
 
-use crate::{Error, Scope, rows, store::Store};
+use crate::{Error, Scope, boxed, rows, store::Store};
 
 /// The new events of one session.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -49,6 +49,7 @@ impl LiveText {
 impl Store {
     /// Reads the logs of many sessions, each after a number and at most `limit` events of each session. Omits
     /// sessions that do not exist or belong to another tenant.
+    #[boxed]
     pub async fn session_updates(
         &self,
         scope: Scope,
@@ -88,6 +89,7 @@ impl Store {
     }
 
     /// Lists the running turns of sessions.
+    #[boxed]
     pub async fn running_turns(
         &self,
         scope: Scope,
@@ -108,6 +110,7 @@ impl Store {
 
     /// Reads the live texts of running turns, each from a position in bytes on, in order and about `limit` pieces.
     /// Cuts a piece that begins before its position. Returns no pieces if there is no further text.
+    #[boxed]
     pub async fn live_texts(
         &self,
         scope: Scope,
