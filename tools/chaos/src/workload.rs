@@ -320,7 +320,7 @@ impl Tenant {
                 }
                 // A server of the earlier version refuses unknown policies. The next attempt may reach a server of
                 // this version, because each attempt selects a server at random.
-                422 if Instant::now() < deadline => sleep(RETRY_PAUSE).await,
+                400 if Instant::now() < deadline => sleep(RETRY_PAUSE).await,
                 status => bail!(
                     "no server accepts the policies {policies}: {status}: {}",
                     answer.body
