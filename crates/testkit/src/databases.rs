@@ -1,10 +1,16 @@
 //! A new database for each test, on SQLite or on a private PostgreSQL server.
 
+mod folder;
 mod pooler;
 mod postgres;
 mod postgres_server;
+mod superuser;
+mod template;
 
-use std::path::{Path, PathBuf};
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
 
 use anyhow::Context as _;
 use tempfile::TempDir;
@@ -12,6 +18,7 @@ use tempfile::TempDir;
 pub use postgres_server::find_binaries;
 
 pub use pooler::{PoolMode, Pooler};
+pub use template::build_fingerprint;
 
 /// A database for one test. Drop deletes it.
 #[derive(Debug)]
@@ -29,7 +36,8 @@ enum Storage {
 impl TestDatabase {
     /// Returns the address of a SQLite file that does not exist yet, in a new folder.
     pub fn sqlite() -> anyhow::Result<Self> {
-        let folder = tempfile::tempdir().context("cannot create a folder for a database")?;
+        let folder = tempfile::tempdir_in(folder::temporary_folder())
+            .context("cannot create a folder for a database")?;
         let file = folder.path().join("matins.db");
         Ok(Self {
             url: format!("sqlite://{}", file.display()),
@@ -38,6 +46,20 @@ impl TestDatabase {
                 file,
             },
         })
+    }
+
+    /// Creates a SQLite file with the schema that `migrate` creates.
+    ///
+    /// `migrate` receives the address of a new file and must close the file before it returns. It runs once for each
+    /// build of a test binary; each test gets a copy of the file.
+    pub async fn migrated_sqlite(
+        migrate: impl AsyncFnOnce(&str) -> anyhow::Result<()>,
+    ) -> anyhow::Result<Self> {
+        let template = template::sqlite_file(&folder::shared_folder()?, migrate).await?;
+        let database = Self::sqlite()?;
+        let file = database.file().context("a SQLite database has a file")?;
+        fs::copy(&template, file).context("cannot copy the template of a database")?;
+        Ok(database)
     }
 
     /// Creates an empty PostgreSQL database, owned by a role without any privilege beyond it.
@@ -52,7 +74,7 @@ impl TestDatabase {
     ///
     /// `migrate` receives the address of a template database and must close its connections before it returns. It runs
     /// once for each build of a test binary; each test gets a copy of the template.
-    pub async fn postgres(
+    pub async fn migrated_postgres(
         migrate: impl AsyncFnOnce(&str) -> anyhow::Result<()>,
     ) -> anyhow::Result<Self> {
         Ok(Self::from_lease(

@@ -41,8 +41,9 @@ const FAILPOINT: &str = "failpoint";
 
 /// External dependencies, each with the only crates that may have it.
 const RESTRICTED_DEPENDENCIES: [(&str, &[&str]); 8] = [
-    // `bench` compares the store with bare statements, and inspects the databases that it has filled.
-    ("sqlx", &["db", "bench"]),
+    // `bench` compares the store with bare statements, and inspects the databases that it has filled. `testkit` creates
+    // and drops databases.
+    ("sqlx", &["db", "bench", TESTKIT]),
     ("riverqueue", &["bench"]),
     ("clap", &["cli", "bench", "chaos", "xtask"]),
     ("anstream", &["cli"]),

@@ -25,12 +25,12 @@ impl Programs {
     pub(crate) fn build() -> Result<Self> {
         let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
         let xtask = env::current_exe()?;
-        // Both programs are in the folder of one profile. `cargo xtask` builds this program in `dist`.
+        // Both programs are in the folder of one profile.
         let folder = xtask.parent().and_then(Path::file_name);
-        let profile = match folder.and_then(|name| name.to_str()) {
-            Some("release") => "release",
-            _ => "dist",
-        };
+        let profile = folder
+            .and_then(|name| name.to_str())
+            .filter(|name| matches!(*name, "release" | "dist" | "quick"))
+            .unwrap_or("dev");
         let status = Command::new(cargo)
             .args(["build", "--profile", profile, "--package", "matins"])
             .status()

@@ -81,7 +81,7 @@ fn build(own: &Path) -> Result<()> {
     let profile = own.parent().and_then(Path::file_name);
     let profile = profile
         .and_then(|name| name.to_str())
-        .filter(|name| matches!(*name, "release" | "dist"))
+        .filter(|name| matches!(*name, "release" | "dist" | "quick"))
         .unwrap_or("dev");
     let status = Command::new(cargo)
         .args(["build", "--quiet", "--profile", profile])

@@ -122,14 +122,13 @@ impl World {
         dialect: Dialect,
         other: impl FnOnce(ApiBuilder) -> ApiBuilder,
     ) -> Self {
+        let migrate = async |url: &str| {
+            store::open(&url.parse()?).await?.close().await;
+            Ok(())
+        };
         let database = match dialect {
-            Dialect::Sqlite => TestDatabase::sqlite().unwrap(),
-            Dialect::Postgres => TestDatabase::postgres(async |url: &str| {
-                store::open(&url.parse()?).await?.close().await;
-                Ok(())
-            })
-            .await
-            .unwrap(),
+            Dialect::Sqlite => TestDatabase::migrated_sqlite(migrate).await.unwrap(),
+            Dialect::Postgres => TestDatabase::migrated_postgres(migrate).await.unwrap(),
         };
         let folder = tempfile::tempdir().unwrap();
         let entropy = Arc::new(SeededEntropy::new(11));

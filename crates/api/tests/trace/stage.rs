@@ -55,15 +55,11 @@ fn entropy() -> Arc<SeededEntropy> {
 
 impl Stage {
     pub(crate) async fn on_sqlite() -> Self {
-        Self::on_database(TestDatabase::sqlite().unwrap()).await
+        Self::on_database(TestDatabase::migrated_sqlite(migrate).await.unwrap()).await
     }
 
     pub(crate) async fn on_postgres() -> Self {
-        let migrate = async |url: &str| {
-            store::open(&url.parse()?).await?.close().await;
-            Ok(())
-        };
-        Self::on_database(TestDatabase::postgres(migrate).await.unwrap()).await
+        Self::on_database(TestDatabase::migrated_postgres(migrate).await.unwrap()).await
     }
 
     async fn on_database(home: TestDatabase) -> Self {
@@ -201,6 +197,11 @@ impl Stage {
         let trimmed = self.store.trim_logs(after, None).await.unwrap();
         assert!(trimmed.events > 0 && !trimmed.has_more);
     }
+}
+
+async fn migrate(url: &str) -> anyhow::Result<()> {
+    store::open(&url.parse()?).await?.close().await;
+    Ok(())
 }
 
 async fn open(home: &TestDatabase) -> Store {

@@ -124,15 +124,13 @@ pub(crate) struct TestBed {
 
 impl TestBed {
     pub(crate) async fn new(database: Database) -> Self {
+        let migrate = async |url: &str| {
+            store::open(&url.parse()?).await?.close().await;
+            Ok(())
+        };
         let database = match database {
-            Database::Sqlite => TestDatabase::sqlite(),
-            Database::Postgres => {
-                TestDatabase::postgres(async |url| {
-                    store::open(&url.parse()?).await?.close().await;
-                    Ok(())
-                })
-                .await
-            }
+            Database::Sqlite => TestDatabase::migrated_sqlite(migrate).await,
+            Database::Postgres => TestDatabase::migrated_postgres(migrate).await,
         };
         let database = database.unwrap();
         let home = tempfile::tempdir().unwrap();

@@ -2,8 +2,8 @@
 //! simulated; the database, the transitions and the ticks are the product's. The agents' record is kept outside the
 //! database and compared with it.
 //!
-//! `MATINS_SEED=17 cargo nextest run -p matins-daemon --test simulation replay_seed_from_environment --run-ignored all
-//! --no-capture` runs one seed again and prints each step.
+//! `MATINS_SEED=17 cargo t 'test(replay_seed_from_environment)' --run-ignored all --no-capture` runs one seed again and
+//! prints each step.
 
 #![expect(
     clippy::unwrap_used,
@@ -51,15 +51,42 @@ async fn play_seed(seed: u64, broken: Defect, traced: bool) -> SeedResult {
     }
 }
 
-/// The number of seeds. Each takes about 1200 steps.
+/// The number of all seeds, which take a million steps together. `scripts/test-long` plays all of them.
 const SEED_COUNT: u64 = 880;
+
+/// The number of seeds that a run plays, unless `MATINS_SEEDS` has another number.
+const SEEDS_PER_RUN: u64 = 110;
+
+/// The fewest steps that a seed takes on average. Most take about 1200.
+const MIN_STEPS_PER_SEED: u64 = 1000;
 
 /// The number of parts that run concurrently.
 const PART_COUNT: u64 = 8;
 
+/// Returns the number in an environment variable, or `default` without the variable.
+fn number_from_environment(name: &str, default: u64) -> u64 {
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "scripts choose the seeds of a run"
+    )]
+    let value = std::env::var(name).ok();
+    value.map_or(default, |value| {
+        value
+            .parse()
+            .unwrap_or_else(|_| panic!("invalid `{name}` `{value}`: a number is expected"))
+    })
+}
+
 /// Runs one part of the seeds without a defect. Each of them must pass.
+///
+/// A run plays `MATINS_SEEDS` seeds from `MATINS_FIRST_SEED` on. `scripts/test` chooses the first one by the commit, so
+/// that successive commits play other seeds.
 async fn check_seeds_of_part(part: u64) {
-    let seeds = (part..SEED_COUNT).step_by(usize::try_from(PART_COUNT).unwrap());
+    let first = number_from_environment("MATINS_FIRST_SEED", 0);
+    let count = number_from_environment("MATINS_SEEDS", SEEDS_PER_RUN);
+    let seeds = (first + part..first + count).step_by(usize::try_from(PART_COUNT).unwrap());
+    let played_seeds = u64::try_from(seeds.clone().count()).unwrap();
+    println!("seeds {:?}", seeds.clone().collect::<Vec<_>>());
     let mut steps = 0;
     let mut called = BTreeMap::<_, u64>::new();
     for seed in seeds {
@@ -74,8 +101,8 @@ async fn check_seeds_of_part(part: u64) {
     }
     println!("{steps} steps: {called:?}");
     assert!(
-        steps * PART_COUNT > 1_000_000,
-        "the seeds take {steps} steps only"
+        steps >= played_seeds * MIN_STEPS_PER_SEED,
+        "{played_seeds} seeds take {steps} steps only"
     );
 }
 
@@ -158,12 +185,7 @@ is_found! {
 #[tokio::test]
 #[ignore = "plays the seed in MATINS_SEED, and prints each step"]
 async fn replay_seed_from_environment() {
-    #[expect(
-        clippy::disallowed_methods,
-        reason = "which seed to play is asked for from outside"
-    )]
-    let seed = std::env::var("MATINS_SEED").expect("MATINS_SEED names a seed");
-    let seed: u64 = seed.parse().expect("MATINS_SEED is a number");
+    let seed = number_from_environment("MATINS_SEED", 0);
     let played = play_seed(seed, Defect::Nothing, true).await;
     for line in played.trace {
         println!("{line}");

@@ -23,14 +23,13 @@ pub(crate) struct TestStore {
 
 impl TestStore {
     pub(crate) async fn open(dialect: Dialect) -> Self {
+        let migrate = async |url: &str| {
+            store::open(&url.parse()?).await?.close().await;
+            Ok(())
+        };
         let home = match dialect {
-            Dialect::Sqlite => TestDatabase::sqlite().unwrap(),
-            Dialect::Postgres => TestDatabase::postgres(async |url: &str| {
-                store::open(&url.parse()?).await?.close().await;
-                Ok(())
-            })
-            .await
-            .unwrap(),
+            Dialect::Sqlite => TestDatabase::migrated_sqlite(migrate).await.unwrap(),
+            Dialect::Postgres => TestDatabase::migrated_postgres(migrate).await.unwrap(),
         };
         let database = store::open(&home.url().parse().unwrap()).await.unwrap();
         Self { database, home }

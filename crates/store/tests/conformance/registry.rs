@@ -2,7 +2,10 @@
 
 use std::pin::Pin;
 
-use crate::fixtures::TestStore;
+use store::database::Dialect;
+use tokio::runtime::Builder;
+
+use crate::{fixtures::TestStore, statements::record_executed};
 
 pub(crate) type BehaviourFuture<'a> = Pin<Box<dyn Future<Output = ()> + 'a>>;
 
@@ -10,6 +13,21 @@ pub(crate) type BehaviourFuture<'a> = Pin<Box<dyn Future<Output = ()> + 'a>>;
 pub(crate) struct Behaviour {
     pub(crate) name: &'static str,
     pub(crate) run: for<'a> fn(&'a TestStore) -> BehaviourFuture<'a>,
+}
+
+/// Runs one behaviour on a new database, and records its statements.
+///
+/// This is one function for all tests, because the compiler would compile a generic one for each of them.
+pub(crate) fn run_behaviour(
+    dialect: Dialect,
+    run: for<'a> fn(&'a TestStore) -> BehaviourFuture<'a>,
+) {
+    let runtime = Builder::new_current_thread().enable_all().build().unwrap();
+    runtime.block_on(async {
+        let db = TestStore::open(dialect).await;
+        run(&db).await;
+    });
+    record_executed();
 }
 
 /// Generates a test of each behaviour for each database, and the registry of all behaviours.
@@ -44,10 +62,11 @@ macro_rules! behaviours {
         }
     };
     (@tests $dialect:ident $($concept:ident: [$($behaviour:ident),*])*) => {$($(
-        #[tokio::test]
-        async fn $behaviour() {
-            let db = crate::TestStore::open(crate::Dialect::$dialect).await;
-            crate::$concept::$behaviour(&db).await;
+        #[test]
+        fn $behaviour() {
+            crate::registry::run_behaviour(crate::Dialect::$dialect, |db| {
+                Box::pin(crate::$concept::$behaviour(db))
+            });
         }
     )*)*};
     (@entry $concept:ident $behaviour:ident) => {

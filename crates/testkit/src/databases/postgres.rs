@@ -1,10 +1,9 @@
 //! Databases on the shared test server: one for each test, copied from a template.
 
 use std::{
-    fs::{self, File},
-    hash::{BuildHasher as _, DefaultHasher, Hash as _, Hasher as _, RandomState},
+    fs::File,
+    hash::{BuildHasher as _, Hasher as _, RandomState},
     sync::OnceLock,
-    time::UNIX_EPOCH,
 };
 
 use anyhow::{Context as _, anyhow};
@@ -12,6 +11,7 @@ use anyhow::{Context as _, anyhow};
 use super::{
     pooler::{PoolMode, Pooler},
     postgres_server::{ROLE, SUPERUSER, Server},
+    template::build_fingerprint,
 };
 
 /// Returns the server, which this process keeps in use until it ends.
@@ -48,7 +48,7 @@ impl DatabaseLease {
         if !server.is_marked_done(&template) {
             server.drop_database(&template)?;
             server.create_database(&template, "template0")?;
-            migrate(&url(server, ROLE, &template)).await?;
+            migrate(&server.url(ROLE, &template)).await?;
             server.mark_done(&template)?;
         }
         drop(lock);
@@ -72,11 +72,11 @@ impl DatabaseLease {
     }
 
     pub(super) fn url(&self) -> String {
-        url(self.server, ROLE, &self.name)
+        self.server.url(ROLE, &self.name)
     }
 
     pub(super) fn superuser_url(&self) -> String {
-        url(self.server, SUPERUSER, &self.name)
+        self.server.url(SUPERUSER, &self.name)
     }
 }
 
@@ -85,29 +85,4 @@ impl Drop for DatabaseLease {
         // Ignore an error: the database stays until the server stops, and a panic here would hide the test's result.
         let _ = self.server.drop_database(&self.name);
     }
-}
-
-fn url(server: &Server, role: &str, database: &str) -> String {
-    let socket = server.socket();
-    format!(
-        "postgres://{role}@localhost/{database}?host={}",
-        socket.display()
-    )
-}
-
-/// Returns a fingerprint of the test binary, so that each build creates its own template.
-fn build_fingerprint() -> anyhow::Result<u64> {
-    let binary = std::env::current_exe().context("cannot find this test binary")?;
-    let facts = fs::metadata(&binary).context("cannot read the metadata of this test binary")?;
-    let written = facts
-        .modified()
-        .context("cannot read the metadata of this test binary")?;
-    let mut hasher = DefaultHasher::new();
-    binary.hash(&mut hasher);
-    facts.len().hash(&mut hasher);
-    written
-        .duration_since(UNIX_EPOCH)
-        .context("cannot read the metadata of this test binary")?
-        .hash(&mut hasher);
-    Ok(hasher.finish())
 }

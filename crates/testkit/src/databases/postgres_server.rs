@@ -1,17 +1,16 @@
 //! One private PostgreSQL server for all test processes of a user.
 //!
-//! All files are in a folder below the system's temporary folder and not below `target`, because the path of a socket
-//! must be short. If the tests run as root, the server runs as another user, which must be able to enter the folder.
+//! All files are in [`shared_folder`] and not below `target`, because the path of a socket must be short. If the tests
+//! run as root, the server runs as another user, which must be able to enter the folder.
 //!
 //! Two file locks order the life of the server. A process holds `start` while it checks whether the server runs and
 //! starts it. Every process that uses the server holds a share of `users` until it ends, however it ends; a watcher
 //! stops the server once it gets `users` exclusively.
 
 use std::{
-    fs::{self, DirBuilder, File, OpenOptions},
-    io,
+    fs::{self, File, OpenOptions},
     os::unix::{
-        fs::{DirBuilderExt as _, MetadataExt as _, PermissionsExt as _, chown},
+        fs::{PermissionsExt as _, chown},
         net::UnixStream,
         process::CommandExt as _,
     },
@@ -19,7 +18,12 @@ use std::{
     process::{Command, Stdio},
 };
 
-use anyhow::{Context as _, bail, ensure};
+use anyhow::{Context as _, bail};
+
+use super::{
+    folder::{create_with_mode, shared_folder},
+    superuser::SuperuserConnection,
+};
 
 /// The role of the tests. It is no superuser, so row-level security applies to it.
 pub(super) const ROLE: &str = "matins";
@@ -40,14 +44,7 @@ const SERVER_SETTINGS: &[&str] = &[
     "shared_buffers=64MB",
 ];
 /// The programs of PostgreSQL that this module runs.
-const REQUIRED_PROGRAMS: &[&str] = &[
-    "postgres",
-    "initdb",
-    "pg_ctl",
-    "createdb",
-    "dropdb",
-    "createuser",
-];
+const REQUIRED_PROGRAMS: &[&str] = &["postgres", "initdb", "pg_ctl"];
 /// The watcher: waits until no process uses the server, waits ten seconds more, and stops the server unless a process
 /// uses it again.
 const WATCHER_SCRIPT: &str = "while flock -x \"$1\" true; do sleep 10; \
@@ -60,6 +57,7 @@ pub(super) struct Server {
     /// The user of the server's programs. `None` if it is the current user.
     account: Option<Account>,
     folder: PathBuf,
+    superuser: SuperuserConnection,
     _users_lock: File,
 }
 
@@ -84,9 +82,11 @@ impl Server {
         share
             .lock_shared()
             .context("cannot share the test server")?;
+        let socket = folder.join("server");
         let server = Self {
             binaries,
             account,
+            superuser: SuperuserConnection::new(url(&socket, SUPERUSER, SUPERUSER))?,
             folder,
             _users_lock: share,
         };
@@ -113,6 +113,11 @@ impl Server {
         self.folder.join("server")
     }
 
+    /// Returns the address of a database for a role.
+    pub(super) fn url(&self, role: &str, database: &str) -> String {
+        url(&self.socket(), role, database)
+    }
+
     /// Returns the user and group of the server's programs. Returns `None` if it is the current user.
     pub(super) fn account(&self) -> Option<(u32, u32)> {
         self.account.map(|account| (account.uid, account.gid))
@@ -124,12 +129,14 @@ impl Server {
 
     /// Creates a database of the unprivileged role, as a copy of another database.
     pub(super) fn create_database(&self, name: &str, template: &str) -> anyhow::Result<()> {
-        self.run_client_program("createdb", &["-O", ROLE, "-T", template, name])
+        let sql = format!("create database {name} owner {ROLE} template {template}");
+        self.superuser.execute(sql)
     }
 
     /// Drops a database and terminates its connections, if the database exists.
     pub(super) fn drop_database(&self, name: &str) -> anyhow::Result<()> {
-        self.run_client_program("dropdb", &["--if-exists", "--force", name])
+        self.superuser
+            .execute(format!("drop database if exists {name} with (force)"))
     }
 
     /// Returns `true` if the server accepts connections and its setup was completed.
@@ -207,7 +214,8 @@ impl Server {
         ];
         self.run("pg_ctl", &start)
             .with_context(|| format!("the log of the server is `{}`", log.display()))?;
-        self.run_client_program("createuser", &["--no-superuser", "--no-createdb", ROLE])
+        self.superuser
+            .execute(format!("create role {ROLE} login nosuperuser nocreatedb"))
     }
 
     /// Starts a process that outlives this one, and that stops the server when no process uses it any more.
@@ -228,20 +236,6 @@ impl Server {
         Ok(())
     }
 
-    fn run_client_program(&self, program: &str, arguments: &[&str]) -> anyhow::Result<()> {
-        let socket = self.socket();
-        let connection = [
-            "-h",
-            path_text(&socket)?,
-            "-p",
-            SOCKET_PORT,
-            "-U",
-            SUPERUSER,
-        ];
-        self.run(program, &[&connection[..], arguments].concat())?;
-        Ok(())
-    }
-
     fn run(&self, program: &str, arguments: &[&str]) -> anyhow::Result<String> {
         run(self.command(&self.binaries.join(program)).args(arguments))
     }
@@ -254,6 +248,11 @@ impl Server {
         }
         command
     }
+}
+
+fn url(socket: &Path, role: &str, database: &str) -> String {
+    let socket = socket.display();
+    format!("postgres://{role}@localhost/{database}?host={socket}")
 }
 
 /// Runs a program to its end and returns its standard output.
@@ -302,27 +301,11 @@ impl Account {
     }
 }
 
-/// Creates the folder of this user, with the server's folder in it.
+/// Creates the server's folder in the folder of this user, and returns the latter.
 fn create_folder(account: Option<Account>) -> anyhow::Result<PathBuf> {
-    let user = rustix::process::geteuid().as_raw();
-    let folder = std::env::temp_dir().join(format!("matins-testkit-{user}"));
+    let folder = shared_folder()?;
     let server = folder.join("server");
-    // Mode 711 lets the user of the server enter its folder below, but lets no other user list this one.
-    for (path, mode) in [(&folder, 0o711), (&server, 0o700)] {
-        match DirBuilder::new().mode(mode).create(path) {
-            Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {
-                return Err(error).with_context(|| format!("cannot create `{}`", path.display()));
-            }
-            _ => {}
-        }
-    }
-    let facts = fs::symlink_metadata(&folder)
-        .context("cannot read the metadata of the test server's folder")?;
-    ensure!(
-        facts.is_dir() && facts.uid() == user,
-        "`{}` belongs to another user or is no folder; remove it",
-        folder.display()
-    );
+    create_with_mode(&server, 0o700)?;
     if let Some(account) = account {
         chown(&server, Some(account.uid), Some(account.gid))
             .context("cannot change the owner of the server's folder")?;
