@@ -34,8 +34,8 @@ impl LoopSignals {
         self.notifier.notify_one();
     }
 
-    /// Wakes the loops when another server reports new work. Never returns; the caller stops the future by dropping
-    /// it.
+    /// Wakes the loops when another process has created work: another server, or a command that found no server because
+    /// this one was only starting. Never returns; the caller stops the future by dropping it.
     pub(crate) async fn forward_remote_work(self, mut work: WorkSubscription) {
         loop {
             let calls = work.next().await;

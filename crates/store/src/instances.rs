@@ -9,6 +9,7 @@ use model::{InstanceId, TenantId, Timestamp, WorkerId, limits};
 
 use crate::{
     Error, Scope, boxed,
+    changes::note_scheduler_work,
     database::{Row, Tx},
     schema,
     store::Store,
@@ -228,6 +229,8 @@ impl Store {
                 }
                 tx.execute(sql!("instances/remove"), params![tenant, instance])
                     .await?;
+                // The scheduler fails the runs that wait for the instance.
+                note_scheduler_work(tx, tenant).await?;
                 Ok(name)
             })
         })

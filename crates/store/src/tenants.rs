@@ -4,7 +4,9 @@ use model::{TenantId, Timestamp, budget::Budget, entity::Tenant};
 use serde_json::Value;
 
 use crate::{
-    Error, Page, Scope, boxed, rows,
+    Error, Page, Scope, boxed,
+    changes::note_scheduler_work,
+    rows,
     runs::run_usage,
     store::Store,
     stored::{self, StoredBudget},
@@ -138,7 +140,9 @@ impl Store {
                 }
                 // 3. Release the waiting runs. Runs that wait for the old budget would otherwise wait until the end of
                 // its period.
-                run_usage::release_deferred_by_budget(tx, id, None, now).await
+                run_usage::release_deferred_by_budget(tx, id, None, now).await?;
+                note_scheduler_work(tx, id).await?;
+                Ok(())
             })
         })
         .await

@@ -27,6 +27,7 @@ mod server_access;
 mod sessions;
 mod shared_database;
 mod standalone;
+mod starting_server;
 mod test_installation;
 mod traces;
 mod usage;

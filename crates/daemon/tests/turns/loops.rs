@@ -1,6 +1,6 @@
 //! The loops: punctuality, concurrency, and clocks that are set.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use daemon::scheduler;
 use model::{
@@ -9,9 +9,16 @@ use model::{
     run::RunStatus,
     schedule::Spec,
 };
-use testkit::scripted::{Event, Script, Step};
+use store::Store;
+use testkit::{
+    clock::SeededEntropy,
+    scripted::{Event, Script, Step},
+};
 
-use crate::world::{World, at, automation, create_file, eventually, prompt_log, wait_for_file};
+use crate::world::{
+    World, at, automation, create_file, eventually, on_demand, prompt_log, unique_seed,
+    wait_for_file,
+};
 
 /// The longest time until the loops notice that a clock was set: one second of sleep, plus the delay of a busy machine.
 const CLOCK_REACTION_TIMEOUT: Duration = Duration::from_secs(10);
@@ -75,6 +82,46 @@ pub(crate) async fn trigger_due_during_fire_burst_fires_in_same_tick(world: &Wor
     let runs = world.runs().await;
     let own = runs.iter().filter(|run| run.automation_id == Some(one));
     assert_eq!(own.count(), 1);
+}
+
+/// Returns a store over the same database that shares nothing with this process's own store, as in another process.
+async fn store_of_other_process(world: &World) -> Store {
+    let location = world.database.url().parse().unwrap();
+    let opened = store::open(&location).await.unwrap();
+    let entropy = Arc::new(SeededEntropy::new(unique_seed()));
+    Store::new(opened, entropy, world.path("sessions"))
+}
+
+pub(crate) async fn work_of_command_without_server_is_noticed(world: &World) {
+    let agent = world.agent(&world.script()).await;
+    let session = world.session(agent).await;
+    let on_demand = world.create_automation(&on_demand(agent)).await;
+    // The command finds no server and opens the database itself. Then the server starts and reads what is due.
+    let command = store_of_other_process(world).await;
+    let daemon = world.daemon();
+    let first = world.send_message(session, "First").await;
+    daemon.signals().wake();
+    world.wait_until_over(first).await;
+
+    // The command commits after that. No signal of this process wakes the loops, and the tick is one hour.
+    let sent = command.send_message(world.tenant, session, None, "Second", world.clock.now());
+    world.wait_until_over(sent.await.unwrap().run_id).await;
+    let fired = command.fire_automation(world.tenant, on_demand, None, world.clock.now());
+    world.wait_until_over(fired.await.unwrap().run_id).await;
+    let mut daily = automation(agent, SessionMode::Fresh);
+    daily.name = "daily report".into();
+    let created = command.create_automation(world.tenant, None, &daily, world.clock.now());
+    let daily = created.await.unwrap();
+    world.clock.set(at("2026-11-23T08:00:00Z"));
+    let run = eventually("the run of the schedule", async || {
+        let runs = world.runs().await;
+        runs.into_iter()
+            .find(|run| run.automation_id == Some(daily))
+    });
+    let run = world.wait_until_over(run.await.id).await;
+    assert_eq!(run.status(), RunStatus::Succeeded);
+    daemon.stop().await;
+    command.database().clone().close().await;
 }
 
 /// Returns a script in its own folder, whose turn reports its start and then waits for a file.

@@ -128,6 +128,7 @@ scenarios! {
     loops: [
         scheduler_sleeps_until_due_instant,
         trigger_due_during_fire_burst_fires_in_same_tick,
+        work_of_command_without_server_is_noticed,
         concurrent_turns_do_not_exceed_slots,
         two_automations_run_concurrently,
         persons_message_precedes_automation_after_running_turn,

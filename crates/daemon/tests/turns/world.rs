@@ -52,7 +52,7 @@ pub(crate) struct World {
     pub(crate) clock: Arc<FakeClock>,
     pub(crate) host: Host,
     pub(crate) tenant: TenantId,
-    _database: TestDatabase,
+    pub(crate) database: TestDatabase,
 }
 
 impl World {
@@ -127,7 +127,7 @@ impl World {
             clock,
             host,
             tenant,
-            _database: database,
+            database,
         }
     }
 
@@ -418,7 +418,7 @@ impl World {
 }
 
 /// Returns a different seed for each world on this machine, because agents are found by the IDs of their runs.
-fn unique_seed() -> u64 {
+pub(crate) fn unique_seed() -> u64 {
     static WORLD_COUNT: AtomicU64 = AtomicU64::new(0);
     u64::from(std::process::id()) << 32 | WORLD_COUNT.fetch_add(1, Ordering::Relaxed)
 }

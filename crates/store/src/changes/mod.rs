@@ -25,7 +25,7 @@ use tokio::time::timeout;
 
 pub(crate) use channel_subscription::ChannelSubscription;
 pub use listener_state::{ListenerState, PollingReason};
-pub(crate) use note::note_change;
+pub(crate) use note::{note_change, note_scheduler_work};
 pub(crate) use notifier::ChangeNotifier;
 pub use notifier::ChangeSet;
 pub use work_subscription::{WorkSignals, WorkSubscription};

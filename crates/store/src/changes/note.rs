@@ -1,5 +1,6 @@
 //! Records the changes that a transaction makes, for change notification.
 
+use model::TenantId;
 use uuid::Uuid;
 
 use crate::database::{Dialect, Error, Tx};
@@ -13,4 +14,18 @@ pub(crate) async fn note_change(tx: &mut Tx, log: Uuid) -> Result<(), Error> {
             .await?;
     }
     Ok(())
+}
+
+/// Records that a transaction gives the schedulers work that no log shows, such as runs that a higher budget releases.
+/// The schedulers of other processes are woken after the commit.
+pub(crate) async fn note_scheduler_work(tx: &mut Tx, tenant: TenantId) -> Result<(), Error> {
+    match tx.dialect() {
+        Dialect::Postgres => {
+            tx.execute(sql_of_postgres!("work/notify_schedulers"), params![])
+                .await?;
+            Ok(())
+        }
+        // The number of the transaction is what wakes them, so any ID will do.
+        Dialect::Sqlite => note_change(tx, tenant.uuid()).await,
+    }
 }

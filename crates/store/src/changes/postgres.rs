@@ -65,9 +65,9 @@ async fn listen(
     let mut listened = HashSet::new();
     update_channels(&mut listener, &mut listened, notifier).await?;
     notifier.state.set(ListenerState::Listening);
-    // Wake all tasks for changes that were committed before the connection listened.
-    notifier.wake_all();
+    // Wake all workers and tasks for changes that were committed before the connection listened.
     notifier.workers.signal_all();
+    notifier.wake_all();
     let mut heartbeat = tokio::time::interval(timing.interval);
     heartbeat.set_missed_tick_behavior(MissedTickBehavior::Delay);
     heartbeat.tick().await;

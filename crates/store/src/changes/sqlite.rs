@@ -13,8 +13,8 @@ use crate::{
 /// The interval of the polls.
 const POLL_INTERVAL: Duration = Duration::from_millis(100);
 
-/// Wakes all tasks if the file has more numbered transactions than this process has made. SQLite's `data_version`
-/// cannot be used, because it also counts the commits of other connections of this process.
+/// Wakes all tasks and workers if the file has more numbered transactions than this process has made. SQLite's
+/// `data_version` cannot be used, because it also counts the commits of other connections of this process.
 pub(super) async fn watch(notifier: &ChangeNotifier, database: &Database) {
     let mut interval = tokio::time::interval(POLL_INTERVAL);
     interval.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -28,9 +28,11 @@ pub(super) async fn watch(notifier: &ChangeNotifier, database: &Database) {
                 // one of them is in progress.
                 match seen {
                     Some(seen) if foreign <= seen => continue,
-                    // The first poll wakes all tasks, because there is no earlier number to compare with.
-                    _ => notifier.wake_all(),
+                    Some(_) => notifier.workers.signal_all_but_cancel(),
+                    // The first poll wakes everything, because there is no earlier number to compare with.
+                    None => notifier.workers.signal_all(),
                 }
+                notifier.wake_all();
                 seen = Some(foreign);
             }
             Err(error) => tracing::debug!(%error, "cannot poll the database file for changes"),

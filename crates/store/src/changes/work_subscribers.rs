@@ -11,7 +11,8 @@ use tokio::sync::Notify;
 pub(super) const WORK_KINDS: [(&str, u8); 3] =
     [("queue", 1), ("schedule", 2), ("cancel", CANCEL_KIND)];
 const CANCEL_KIND: u8 = 4;
-const ALL_KINDS: u8 = 7;
+/// All kinds of work.
+pub(super) const ALL_KINDS: u8 = 7;
 
 /// The subscriptions of all workers of this process.
 #[derive(Debug, Default)]
@@ -22,6 +23,14 @@ pub(super) struct WorkSubscriber {
     /// The kinds that were signalled since the last call of `WorkSubscription::next`.
     pub(super) kinds: AtomicU8,
     pub(super) wakeup: Notify,
+}
+
+impl WorkSubscriber {
+    /// Signals some kinds of work to this worker.
+    pub(super) fn signal(&self, kinds: u8) {
+        self.kinds.fetch_or(kinds, Ordering::SeqCst);
+        self.wakeup.notify_one();
+    }
 }
 
 impl WorkSubscribers {
@@ -38,7 +47,8 @@ impl WorkSubscribers {
     }
 
     /// Signals all kinds but cancellations, for workers that poll. A turn learns of its cancellation with its
-    /// heartbeat, which must not become more frequent because no connection can listen.
+    /// heartbeat, which must not become more frequent because no connection can listen, or because another process
+    /// writes into the same SQLite file.
     pub(super) fn signal_all_but_cancel(&self) {
         self.notify(ALL_KINDS & !CANCEL_KIND);
     }
@@ -48,8 +58,7 @@ impl WorkSubscribers {
         subscribers.retain(|weak| {
             let subscriber = weak.upgrade();
             if let Some(subscriber) = &subscriber {
-                subscriber.kinds.fetch_or(kinds, Ordering::SeqCst);
-                subscriber.wakeup.notify_one();
+                subscriber.signal(kinds);
             }
             subscriber.is_some()
         });

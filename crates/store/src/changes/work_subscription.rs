@@ -1,15 +1,16 @@
-//! Notification of workers: a worker loop waits here for work that another server has created.
+//! Notification of workers: a worker loop waits here for work that another process has created.
 //!
-//! On SQLite, there is no other server: every writer is in this process, which signals its loops itself.
+//! On PostgreSQL, the other process is usually a server, and its notification names the kind of work. On SQLite, it is
+//! usually a command that found no server a moment ago, and the number of transactions does not tell the kind.
 
 use std::sync::{Arc, atomic::Ordering};
 
 use super::{
     mutex::lock,
     notifier::Watcher,
-    work_subscribers::{WORK_KINDS, WorkSubscriber},
+    work_subscribers::{ALL_KINDS, WORK_KINDS, WorkSubscriber},
 };
-use crate::{boxed, database::Dialect, store::Store};
+use crate::{boxed, store::Store};
 
 /// The kinds of work that may have arrived.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -22,15 +23,16 @@ pub struct WorkSignals {
     pub cancel: bool,
 }
 
-/// A worker's subscription to work that other servers create.
+/// A worker's subscription to work that other processes create.
 #[derive(Debug)]
 pub struct WorkSubscription {
     subscriber: Arc<WorkSubscriber>,
-    _watcher: Option<Arc<Watcher>>,
+    _watcher: Arc<Watcher>,
 }
 
 impl WorkSubscription {
-    /// Waits until another server has created work. The future may be dropped without losing a signal.
+    /// Waits until another process may have created work. The first call returns at once, so that the caller reads
+    /// the work that was committed before the subscription. The future may be dropped without losing a signal.
     #[boxed]
     pub async fn next(&mut self) -> WorkSignals {
         loop {
@@ -49,16 +51,16 @@ impl WorkSubscription {
 }
 
 impl Store {
-    /// Subscribes to work that other servers create. On SQLite, there is none.
+    /// Subscribes to work that other processes create.
     ///
     /// Must be called inside a Tokio runtime.
     pub fn subscribe_work(&self) -> WorkSubscription {
         let subscriber = Arc::new(WorkSubscriber::default());
         let notifier = &self.change_notifier;
-        let watcher = (self.db.dialect() == Dialect::Postgres).then(|| {
-            lock(&notifier.workers.0).push(Arc::downgrade(&subscriber));
-            self.watcher(&mut lock(&notifier.subscribers))
-        });
+        lock(&notifier.workers.0).push(Arc::downgrade(&subscriber));
+        let watcher = self.watcher(&mut lock(&notifier.subscribers));
+        // A watcher that runs already has noticed earlier changes without this subscriber.
+        subscriber.signal(ALL_KINDS);
         WorkSubscription {
             subscriber,
             _watcher: watcher,

@@ -4,12 +4,15 @@ use std::{collections::HashSet, time::Duration};
 
 use model::{RunId, policy::SessionMode, turn::WriteOutcome};
 use sqlx::{AssertSqlSafe, Connection as _, PgConnection, postgres::PgConnectOptions};
-use store::{ChangeSet, Changes, ListenerState, PollingReason, Scope, database::Dialect, params};
+use store::{
+    ChangeSet, Changes, ListenerState, PollingReason, Scope, WorkSignals, WorkSubscription,
+    database::Dialect, params,
+};
 use uuid::Uuid;
 
 use crate::{
     fixtures::TestStore,
-    stage::{Stage, store_over},
+    stage::{Stage, hourly, store_over},
 };
 
 /// Waits until the subscription is woken for a log.
@@ -83,6 +86,52 @@ pub(crate) async fn commit_of_other_process_wakes_subscribers(db: &TestStore) {
         assert_woken_for(&mut changes, new.id.uuid()).await;
         other.close().await;
     }
+}
+
+/// Waits until a worker is signalled. Without a signal, a worker would poll at its next tick only.
+async fn next_work(work: &mut WorkSubscription) -> WorkSignals {
+    let signals = tokio::time::timeout(Duration::from_secs(4), work.next()).await;
+    signals.unwrap_or_else(|_| panic!("the worker was not woken"))
+}
+
+pub(crate) async fn work_of_other_process_wakes_workers(db: &TestStore) {
+    let server = Stage::setup(db).await;
+    let other = store::open(&db.location()).await.unwrap();
+    let command = Stage::setup_on(store_over(&other)).await;
+    let session = command.session().await;
+    let mut work = server.store.subscribe_work();
+    let mut changes = server.store.changes();
+    wait_until_ready(&mut changes).await;
+    // Take the signals of the beginning, so that each of the following ones is for one commit.
+    let first = next_work(&mut work).await;
+    assert!(
+        first.queue && first.schedule && first.cancel,
+        "work may have been committed before: {first:?}"
+    );
+
+    let mut report = command.new_automation("report", SessionMode::Fresh);
+    report.triggers = vec![hourly()];
+    let automation = command.create(&report).await;
+    assert!(next_work(&mut work).await.schedule);
+    command.fire(automation).await;
+    assert!(next_work(&mut work).await.queue);
+    command.limit_tenant(&["10 turns/day"]).await;
+    assert!(next_work(&mut work).await.schedule);
+    command.send_message(session, "hello").await;
+    assert!(next_work(&mut work).await.queue);
+    other.close().await;
+}
+
+pub(crate) async fn late_worker_is_signalled_at_once(db: &TestStore) {
+    let server = Stage::setup(db).await;
+    // The process notices changes already, so that this commit is old when the worker subscribes.
+    let mut changes = server.store.changes();
+    wait_until_ready(&mut changes).await;
+    let session = server.session().await;
+    server.send_message(session, "hello").await;
+    let mut work = server.store.subscribe_work();
+    let first = next_work(&mut work).await;
+    assert!(first.queue && first.schedule && first.cancel, "{first:?}");
 }
 
 impl Stage {

@@ -373,6 +373,7 @@ behaviours! {
             commit_wakes_all_subscribers, rolled_back_change_wakes_no_subscriber,
             commit_of_other_process_wakes_subscribers, live_text_of_other_process_wakes_subscribers,
             session_deletion_wakes_subscribers, last_dropped_subscription_stops_listener,
+            work_of_other_process_wakes_workers, late_worker_is_signalled_at_once,
         ]
         approvals: [
             approval_request_without_running_turn_is_fenced, approval_is_decided_once,
