@@ -57,6 +57,11 @@ pub(crate) fn agent_environment() -> BTreeMap<String, String> {
         .collect()
 }
 
+/// Returns the value of `TZ`. Unlike that of the other variables, an empty value has a meaning: UTC.
+pub(crate) fn time_zone() -> Option<OsString> {
+    raw_variable("TZ")
+}
+
 /// Returns the value of a variable if it is an absolute path.
 fn absolute_path(name: &str) -> Option<PathBuf> {
     variable(name)
@@ -65,10 +70,14 @@ fn absolute_path(name: &str) -> Option<PathBuf> {
 }
 
 /// Returns the value of a variable. An empty value counts as unset.
+fn variable(name: &str) -> Option<OsString> {
+    raw_variable(name).filter(|value| !value.is_empty())
+}
+
 #[expect(
     clippy::disallowed_methods,
     reason = "the one reader of the environment"
 )]
-fn variable(name: &str) -> Option<OsString> {
-    std::env::var_os(name).filter(|value| !value.is_empty())
+fn raw_variable(name: &str) -> Option<OsString> {
+    std::env::var_os(name)
 }

@@ -10,11 +10,12 @@ use config::{PathHint, SETTINGS, Setting};
 
 /// The settings that every command uses, so that the help of every command shows their flags. All other settings
 /// matter only to a server, or to a command that takes a turn itself.
-const COMMON_SETTINGS: [&str; 6] = [
+const COMMON_SETTINGS: [&str; 7] = [
     "data",
     "database",
     "database_direct",
     "client.server",
+    "default_zone",
     "log.directives",
     "log.format",
 ];

@@ -21,6 +21,7 @@ mod environment;
 mod error;
 mod follow;
 mod global;
+mod local_zone;
 mod logging;
 mod login;
 mod output;

@@ -31,6 +31,7 @@ mod settings;
 mod settings_reference;
 mod sources;
 mod variables;
+mod zone_setting;
 
 pub use address::Address;
 pub use file::ConfigFile;

@@ -7,7 +7,7 @@ use std::{
     time::Duration,
 };
 
-use model::{allowlist::Allowlist, limits};
+use model::{allowlist::Allowlist, limits, schedule::Zone};
 
 use crate::{
     Address,
@@ -21,6 +21,7 @@ use crate::{
         SettingType,
     },
     sources::{Effective, Sources},
+    zone_setting::TimeZone,
 };
 
 /// The effective value of one setting, without its type, for people.
@@ -92,6 +93,8 @@ settings! {
     server: Option<String> = ["client.server", "MATINS_SERVER", "server"] RemoteServer {
         default: "the one that matins login has stored, else that of the data folder",
     };
+    /// The time zone of new schedules for which a command names none
+    default_zone: Option<Zone> = ["default_zone", "MATINS_DEFAULT_ZONE", "default-zone"] TimeZone {};
     /// The address on which the server listens for the API
     listen: Option<SocketAddr> = ["server.listen", "MATINS_LISTEN", "listen"] ListenAddress {
         default: SocketAddr::V4(SocketAddrV4::new(Ipv4Addr::LOCALHOST, limits::LISTEN_PORT)),

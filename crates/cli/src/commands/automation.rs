@@ -75,11 +75,21 @@ struct AutomationSelector {
 
 pub(crate) async fn run(args: Args, app: &App) -> Result<Exit, CliError> {
     let (view, action) = match args.command {
-        Command::Add(args) => (add::run(*args, app).await?, "Added"),
-        Command::Edit(args) => match edit::run(*args, app).await? {
-            (view, true) => (view, "Changed"),
-            (view, false) => (view, "Nothing to change in"),
-        },
+        Command::Add(args) => {
+            let (view, zone) = add::run(*args, app).await?;
+            show::print_result(app, &view, "Added", zone.as_ref())?;
+            return Ok(Exit::Done);
+        }
+        Command::Edit(args) => {
+            let edited = edit::run(*args, app).await?;
+            let action = if edited.is_changed {
+                "Changed"
+            } else {
+                "Nothing to change in"
+            };
+            show::print_result(app, &edited.view, action, edited.zone.as_ref())?;
+            return Ok(Exit::Done);
+        }
         Command::List { session } => {
             show::list(app, session).await?;
             return Ok(Exit::Done);
@@ -121,7 +131,7 @@ pub(crate) async fn run(args: Args, app: &App) -> Result<Exit, CliError> {
             (view, "Reset; its next run creates a new session:")
         }
     };
-    show::print_result(app, &view, action)?;
+    show::print_result(app, &view, action, None)?;
     Ok(Exit::Done)
 }
 

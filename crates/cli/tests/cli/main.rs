@@ -15,6 +15,7 @@ mod command_names;
 mod completions_and_man;
 mod configuration;
 mod crashes;
+mod default_zone;
 mod demo;
 mod doctor;
 mod flooding_agents;

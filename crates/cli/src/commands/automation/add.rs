@@ -12,6 +12,7 @@ use crate::{
         RuleOptions, SettingOptions, absolute_directory, parse_session_target, text_or_stdin,
     },
     error::{CliError, Exit},
+    local_zone::{self, ChosenZone},
 };
 
 /// Add an automation
@@ -45,9 +46,10 @@ pub(super) struct Args {
     /// Run only on request
     #[arg(long)]
     on_demand: bool,
-    /// The time zone of the schedule
-    #[arg(long, default_value = "UTC", value_name = "IANA")]
-    zone: String,
+    /// The time zone of the schedule, or local for that of TZ, else of this machine [default: the setting
+    /// `default_zone`, else local]
+    #[arg(long, value_name = "IANA")]
+    zone: Option<String>,
     /// The name [default: the first words of the prompt]
     #[arg(long)]
     name: Option<String>,
@@ -69,7 +71,11 @@ pub(super) struct Args {
     rules: RuleOptions,
 }
 
-pub(super) async fn run(args: Args, app: &App) -> Result<AutomationView, CliError> {
+/// Adds the automation. Returns it with the zone of its schedule. The zone is `None` if the schedule has none.
+pub(super) async fn run(
+    args: Args,
+    app: &App,
+) -> Result<(AutomationView, Option<ChosenZone>), CliError> {
     let (triggers, prompt) = parse_triggers(
         args.cron_and_prompt,
         args.every,
@@ -82,13 +88,17 @@ pub(super) async fn run(args: Args, app: &App) -> Result<AutomationView, CliErro
         return Err(CliError::message(Exit::Usage, "`--agent` is missing")
             .with_hint("`matins agent list` lists all agents"));
     }
+    let zone = match args.zone.as_deref() {
+        None if !triggers.iter().any(triggers::has_zone) => None,
+        given => Some(local_zone::choose(given, &app.config)?),
+    };
     let mut policies = Policies::default();
     args.policies.apply(&mut policies)?;
     let request = AutomationRequest {
         name: args.name,
         prompt: text_or_stdin(prompt)?,
         triggers,
-        zone: Some(args.zone),
+        zone: zone.as_ref().map(|zone| zone.name.clone()),
         session: args.session,
         agent: args.agent,
         cwd: absolute_directory(app, args.dir)?,
@@ -96,7 +106,8 @@ pub(super) async fn run(args: Args, app: &App) -> Result<AutomationView, CliErro
         settings: args.settings.settings().into(),
         permissions: args.rules.rules().into(),
     };
-    Ok(app.client.create_automation(&request).await?)
+    let added = app.client.create_automation(&request).await?;
+    Ok((added, zone))
 }
 
 /// Separates the schedule from the prompt. Two arguments are a cron expression and a prompt; a single argument is the

@@ -13,6 +13,7 @@ use crate::{
         RuleOptions, SettingOptions, absolute_directory, parse_session_target, text_or_stdin,
     },
     error::{CliError, Exit},
+    local_zone::{self, ChosenZone},
 };
 
 /// Change an automation; everything that no option names stays as it is
@@ -47,7 +48,8 @@ pub(super) struct Args {
     /// `matins automation show` lists them; may be repeated
     #[arg(long, value_name = "TRIGGER")]
     remove_trigger: Vec<String>,
-    /// The time zone of all triggers, including those that stay [default: their present zone, else UTC]
+    /// The time zone of all triggers, including those that stay, or local for that of TZ, else of this machine
+    /// [default: their present zone; without one, as for `automation add`]
     #[arg(long, value_name = "IANA")]
     zone: Option<String>,
     /// The new prompt, or - to read it from standard input
@@ -140,14 +142,24 @@ impl Clear {
     }
 }
 
-/// Changes the automation. Returns it in its new state, and `true` if the edit changed anything.
-pub(super) async fn run(args: Args, app: &App) -> Result<(AutomationView, bool), CliError> {
+/// The result of an edit.
+pub(super) struct Edited {
+    /// The automation in its new state.
+    pub(super) view: AutomationView,
+    /// `true` if the edit changed anything.
+    pub(super) is_changed: bool,
+    /// The zone that the edit has chosen. `None` if the triggers keep theirs.
+    pub(super) zone: Option<ChosenZone>,
+}
+
+/// Changes the automation.
+pub(super) async fn run(args: Args, app: &App) -> Result<Edited, CliError> {
     let seen = app.client.automation(&args.automation).await?;
     let before = seen.value.request();
     let reset = args.reset;
     let id = seen.value.automation.id.to_string();
     let removals = TriggerRemovals::find(&args.remove_trigger, &seen.value)?;
-    let request = edited_request(app, args, &seen.value, &removals)?;
+    let (request, zone) = edited_request(app, args, &seen.value, &removals)?;
     // The tag makes the API refuse the edit if another client has changed the automation since it was read.
     let mut edited = app
         .client
@@ -158,17 +170,21 @@ pub(super) async fn run(args: Args, app: &App) -> Result<(AutomationView, bool),
         let trigger = trigger.to_string();
         edited = app.client.remove_trigger(&id, &trigger, None).await?;
     }
-    let changed = edited.request() != before || reset;
-    Ok((edited, changed))
+    Ok(Edited {
+        is_changed: edited.request() != before || reset,
+        view: edited,
+        zone,
+    })
 }
 
-/// Builds the request for the edited automation from its present state and the options.
+/// Builds the request for the edited automation from its present state and the options. Also returns the zone if it
+/// is not the present one.
 fn edited_request(
     app: &App,
     args: Args,
     seen: &AutomationView,
     removals: &TriggerRemovals<'_>,
-) -> Result<AutomationRequest, CliError> {
+) -> Result<(AutomationRequest, Option<ChosenZone>), CliError> {
     let mut request = seen.request();
     let mut policies = Policies::from(request.policies.clone());
     for clear in args.clear {
@@ -221,10 +237,16 @@ fn edited_request(
     }
     removals.apply(&mut request);
     // `in_zone` also changes the zones of the kept triggers. The given ones name no zone and use that of the request.
-    if let Some(zone) = args.zone {
-        let zone = Zone::parse(&zone).map_err(|error| CliError::new(Exit::Usage, error))?;
-        request.in_zone(&zone);
-    }
+    let needs_zone = request.zone.is_none() && !given.is_empty();
+    let zone = match args.zone.as_deref() {
+        None if !needs_zone => None,
+        named => {
+            let chosen = local_zone::choose(named, &app.config)?;
+            let zone = Zone::parse(&chosen.name);
+            request.in_zone(&zone.map_err(|error| CliError::new(Exit::Usage, error))?);
+            Some(chosen)
+        }
+    };
     request.triggers.extend(given);
-    Ok(request)
+    Ok((request, zone))
 }

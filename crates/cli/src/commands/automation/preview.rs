@@ -10,6 +10,7 @@ use super::{
 use crate::{
     app::App,
     error::{CliError, Exit},
+    local_zone,
 };
 
 /// Show the next runs of a schedule, without creating anything
@@ -24,9 +25,10 @@ pub(super) struct Args {
     /// A single instant; may be repeated
     #[arg(long, value_name = "INSTANT")]
     at: Vec<String>,
-    /// The time zone of the schedule
-    #[arg(long, default_value = "UTC", value_name = "IANA")]
-    zone: String,
+    /// The time zone of the schedule, or local for that of TZ, else of this machine [default: the setting
+    /// `default_zone`, else local]
+    #[arg(long, value_name = "IANA")]
+    zone: Option<String>,
     /// Hours in which due runs are skipped, such as 22:00-06:00, in the zone; may be repeated
     #[arg(long, alias = "quiet", value_name = "WINDOW", value_parser = parse_quiet_window)]
     quiet_hours: Vec<QuietWindow>,
@@ -45,9 +47,10 @@ pub(super) async fn run(args: Args, app: &App) -> Result<(), CliError> {
         quiet_hours: validate_quiet_hours(args.quiet_hours)?,
         ..Policies::default()
     };
+    let zone = local_zone::choose(args.zone.as_deref(), &app.config)?;
     let request = PreviewRequest {
         triggers,
-        zone: Some(args.zone),
+        zone: Some(zone.name.clone()),
         policies: policies.into(),
         count: args.count,
     };
@@ -55,5 +58,6 @@ pub(super) async fn run(args: Args, app: &App) -> Result<(), CliError> {
     if app.output.json {
         return Ok(app.output.document(&preview)?);
     }
+    zone.print(app.output)?;
     show::print_instants(app, &preview.upcoming_runs)
 }

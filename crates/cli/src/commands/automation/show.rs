@@ -12,6 +12,7 @@ use crate::{
     app::App,
     commands::{budget, options::format_period, run::runs_table},
     error::CliError,
+    local_zone::ChosenZone,
     output::{ATTENTION, BOLD, Output, clean, excerpt, paint, table},
 };
 
@@ -117,14 +118,25 @@ pub(super) async fn list(app: &App, session: Option<String>) -> Result<(), CliEr
     Ok(app.output.line(&table(headings, rows))?)
 }
 
-/// Prints the result of a change: the action, the automation and its next runs.
-pub(super) fn print_result(app: &App, view: &AutomationView, action: &str) -> Result<(), CliError> {
+/// Prints the result of a change: the action, the automation, the zone that the command has chosen, and the next runs.
+pub(super) fn print_result(
+    app: &App,
+    view: &AutomationView,
+    action: &str,
+    zone: Option<&ChosenZone>,
+) -> Result<(), CliError> {
     if app.output.json {
+        if let Some(zone) = zone {
+            zone.print(app.output)?;
+        }
         return Ok(app.output.document(view)?);
     }
     let name = paint(BOLD, &view.automation.name);
     let id = view.automation.id;
     app.output.line(&format!("{action} {name} ({id})"))?;
+    if let Some(zone) = zone {
+        zone.print(app.output)?;
+    }
     print_upcoming_runs(app, view)
 }
 

@@ -30,6 +30,14 @@ pub(super) fn at(at: String) -> TriggerRequest {
     TriggerRequest::At { at, zone: None }
 }
 
+/// `true` if a time zone has an effect on the trigger.
+pub(super) const fn has_zone(trigger: &TriggerRequest) -> bool {
+    matches!(
+        trigger,
+        TriggerRequest::Cron { .. } | TriggerRequest::Every { .. } | TriggerRequest::At { .. }
+    )
+}
+
 /// Returns the triggers of all given options, ordered by kind.
 pub(super) fn from_options(
     crons: Vec<String>,
