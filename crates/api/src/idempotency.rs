@@ -4,6 +4,10 @@
 //! The key reserves the ID of the resource before the resource is created. If the server stops between the commit and
 //! the response, the repeated request finds the resource under that ID.
 //!
+//! Of several requests with one key that arrive at the same time, one is carried out and the others wait for it. The
+//! requests that reach other servers do not wait. They are carried out with the same ID, so that one of them creates
+//! the resource, and the response that is recorded first is the response to all.
+//!
 //! **Invariants:** a key belongs to one request (method, path and body) of a tenant; the same key with another
 //! request is refused. A recorded response contains no secret.
 
@@ -52,7 +56,8 @@ impl IdempotencyKey {
     /// request came before.
     ///
     /// `make` gets the ID that is reserved for its resource; if the resource already exists with that ID, `make` must
-    /// return the existing one. Without a key, `make` gets `None` and the response is not recorded.
+    /// return the existing one. `make` may run twice. Without a key, `make` gets `None` and the response is not
+    /// recorded.
     ///
     /// # Errors
     ///
@@ -61,7 +66,7 @@ impl IdempotencyKey {
         self,
         caller: &Caller,
         request: &Json<R>,
-        make: impl AsyncFnOnce(Option<Uuid>) -> Result<(StatusCode, T), ApiError>,
+        make: impl AsyncFnOnce(Option<Uuid>) -> Result<(StatusCode, T), ApiError> + Clone,
     ) -> Result<Response, ApiError> {
         self.create_with_body(caller, &request.bytes, make).await
     }
@@ -71,7 +76,7 @@ impl IdempotencyKey {
         self,
         caller: &Caller,
         bytes: &[u8],
-        make: impl AsyncFnOnce(Option<Uuid>) -> Result<(StatusCode, T), ApiError>,
+        make: impl AsyncFnOnce(Option<Uuid>) -> Result<(StatusCode, T), ApiError> + Clone,
     ) -> Result<Response, ApiError> {
         self.create_redacting(caller, bytes, "secret", make).await
     }
@@ -83,62 +88,60 @@ impl IdempotencyKey {
         caller: &Caller,
         bytes: &[u8],
         hidden: &str,
-        make: impl AsyncFnOnce(Option<Uuid>) -> Result<(StatusCode, T), ApiError>,
+        make: impl AsyncFnOnce(Option<Uuid>) -> Result<(StatusCode, T), ApiError> + Clone,
     ) -> Result<Response, ApiError> {
         let Some(key) = self.0 else {
             let (status, created) = make(None).await?;
             return Ok((status, axum::Json(created)).into_response());
         };
-        // 1. Claim the key. Of two claims, the first reserves `proposed` and the second returns the reserved ID.
-        let store = &caller.api.shared.store;
-        let (tenant, now) = (caller.tenant, caller.now());
-        let proposed = InputId::generate(now, &*caller.api.shared.entropy).uuid();
-        let request = key.digest(bytes);
-        let claimed = store
-            .claim_idempotency_key(tenant, &key.text, &request, proposed, now)
-            .await?;
-        let id = match claimed {
-            // Again without a response: the first request is still running, or the server stopped before it answered.
-            // Run `make` with the same ID, so that it returns the existing resource.
-            KeyClaim::New(id) | KeyClaim::Repeated { id, response: None } => id,
-            KeyClaim::Repeated {
-                response: Some((status, response)),
-                ..
-            } => return Ok(replayed_response(status, response)),
-            KeyClaim::OtherRequest => {
-                return Err(ApiError::new(
-                    ProblemKind::Refused,
-                    StatusCode::CONFLICT,
-                    format!(
-                        "the `Idempotency-Key` {} belongs to another request",
-                        quoted(&key.text)
-                    ),
-                )
-                .field("Idempotency-Key")
-                .hint("choose a new key for each request"));
+        // 1. Wait until no other request of this server has the key. The time limit of the request bounds the wait.
+        let shared = &caller.api.shared;
+        let (store, tenant) = (&shared.store, caller.tenant);
+        let _turn = shared.keys_in_progress.wait(tenant, &key.text).await;
+        let (mut is_first, mut is_last_attempt) = (false, false);
+        loop {
+            // 2. Claim the key. Of two claims, the first reserves `proposed` and the second returns the reserved ID.
+            let now = caller.now();
+            let proposed = InputId::generate(now, &*shared.entropy).uuid();
+            let claimed = store
+                .claim_idempotency_key(tenant, &key.text, &key.digest(bytes), proposed, now)
+                .await?;
+            let id = match claimed {
+                KeyClaim::New(id) => {
+                    is_first = true;
+                    id
+                }
+                // Again without a response: another server carries the first request out, or the first request ended
+                // before its response was recorded. Run `make` with the same ID, so that it returns the existing
+                // resource.
+                KeyClaim::Repeated { id, response: None } => id,
+                KeyClaim::Repeated {
+                    response: Some((status, response)),
+                    ..
+                } => return Ok(replayed_response(status, response)),
+                KeyClaim::OtherRequest => return Err(key.belongs_to_other_request()),
+            };
+            // 3. Create the resource, and record the response without its secrets.
+            let error = match make.clone()(Some(id)).await {
+                Ok((status, created)) => return key.record(caller, hidden, status, created).await,
+                Err(error) => error,
+            };
+            // After a fault of the server the key stays, because the resource may exist.
+            if !error.is_refusal() {
+                return Err(error);
             }
-        };
-        // 2. Create the resource, and record the response without its secrets.
-        match make(Some(id)).await {
-            Ok((status, created)) => {
-                let response = serde_json::to_value(created).map_err(|error| {
-                    ApiError::internal(format!("cannot encode the response: {error}"))
-                })?;
-                let redacted = redact_field(hidden, response.clone());
-                store
-                    .record_response(tenant, &key.text, status.as_u16(), &redacted)
-                    .await?;
-                Ok((status, axum::Json(response)).into_response())
-            }
-            Err(error) => {
-                if error.is_refusal() {
+            // Another server may carry out a copy of this request, and its resource may be the reason of the refusal:
+            // its name is taken, for example. Look once more for a response and for the resource.
+            if is_last_attempt {
+                if is_first {
                     // The request is at fault and created nothing. Release the key, so that the client can correct
-                    // the request and send it with the same key. After a fault of the server the key stays, because
-                    // the resource may exist.
+                    // the request and send it with the same key. A request that is not the first one leaves the key,
+                    // because the first one may be about to record its response.
                     store.release_idempotency_key(tenant, &key.text).await?;
                 }
-                Err(error)
+                return Err(error);
             }
+            is_last_attempt = true;
         }
     }
 }
@@ -154,18 +157,51 @@ impl IdempotencyKey {
         self,
         caller: &Caller,
         rotation: RotationRequest,
-        rotate: impl AsyncFnOnce(Option<&str>) -> Result<SecretRotated, ApiError>,
+        rotate: impl AsyncFnOnce(Option<&str>) -> Result<SecretRotated, ApiError> + Clone,
     ) -> Result<Response, ApiError> {
         let key = self.0.as_ref().map(|key| key.text.clone());
         let body = rotation.overlap_seconds.to_le_bytes();
         let rotated = self.create_with_body(caller, &body, async |_| {
-            Ok((StatusCode::OK, rotate(key.as_deref()).await?))
+            Ok((StatusCode::OK, rotate.clone()(key.as_deref()).await?))
         });
         rotated.await
     }
 }
 
 impl KeyedRequest {
+    /// Records the response to this request without its secrets, and returns it with them. Returns the recorded
+    /// response instead if another server has recorded one first and this response has no secret.
+    async fn record<T: Serialize>(
+        &self,
+        caller: &Caller,
+        hidden: &str,
+        status: StatusCode,
+        created: T,
+    ) -> Result<Response, ApiError> {
+        let response = serde_json::to_value(created)
+            .map_err(|error| ApiError::internal(format!("cannot encode the response: {error}")))?;
+        let redacted = redact_field(hidden, response.clone());
+        let store = &caller.api.shared.store;
+        let before = store
+            .record_response(caller.tenant, &self.text, status.as_u16(), &redacted)
+            .await?;
+        Ok(match before {
+            Some((status, recorded)) if response == redacted => replayed_response(status, recorded),
+            _ => (status, axum::Json(response)).into_response(),
+        })
+    }
+
+    /// Returns the error (409) for a key that was used with another method, path or body.
+    fn belongs_to_other_request(&self) -> ApiError {
+        let detail = format!(
+            "the `Idempotency-Key` {} belongs to another request",
+            quoted(&self.text)
+        );
+        ApiError::new(ProblemKind::Refused, StatusCode::CONFLICT, detail)
+            .field("Idempotency-Key")
+            .hint("choose a new key for each request")
+    }
+
     /// Returns the digest by which a repeated request is recognized. The length of each part goes in before the part,
     /// so that two requests cannot have the same bytes with other borders. The query is not covered.
     fn digest(&self, bytes: &[u8]) -> [u8; 32] {

@@ -33,6 +33,7 @@ mod extract;
 mod health;
 mod hosts;
 mod idempotency;
+mod keys_in_progress;
 mod listen;
 mod openapi;
 mod pages;

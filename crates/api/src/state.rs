@@ -10,6 +10,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{
     hosts::Hosts,
+    keys_in_progress::KeysInProgress,
     sign_in_limiter::SignInLimiter,
     token_uses::TokenUses,
     trace::{Hub, TraceSettings},
@@ -66,6 +67,7 @@ pub(crate) struct ApiState {
     pub(crate) traces: Hub,
     pub(crate) token_uses: TokenUses,
     pub(crate) sign_in_limiter: SignInLimiter,
+    pub(crate) keys_in_progress: KeysInProgress,
 }
 
 /// The time limit of a request that starts no agent.
@@ -106,6 +108,7 @@ impl Api {
             request_timeout: REQUEST_TIMEOUT,
             token_uses: TokenUses::default(),
             sign_in_limiter: SignInLimiter::default(),
+            keys_in_progress: KeysInProgress::default(),
         })
     }
 

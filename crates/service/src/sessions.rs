@@ -97,7 +97,11 @@ impl Service {
             agent: agent.id,
             settings: request.settings.clone().into(),
         };
-        self.store.create_session(self.tenant, &new, now).await?;
+        match self.store.create_session(self.tenant, &new, now).await {
+            // A concurrent copy of this request has created the session.
+            Ok(_) | Err(store::Error::AlreadyCreated { .. }) => {}
+            Err(error) => return Err(error.into()),
+        }
         Ok(self.store.session(self.scope(), id).await?)
     }
 

@@ -109,12 +109,20 @@ impl Error {
     /// a limit. A lost race weighs little, because the same race is rarely lost twice. A busy database weighs more,
     /// because the transaction has already waited. Every other error would recur, so it ends the retries at once.
     pub(crate) fn retry_weight(&self) -> u32 {
-        const RETRYABLE_CONSTRAINTS: [&str; 5] = [
+        const RETRYABLE_CONSTRAINTS: [&str; 11] = [
             "agent_runs_one_active_per_seat",
             "agent_runs_one_active_per_automation",
             "agent_runs_one_row_per_attempt",
             "agent_runs_one_first_attempt_per_occurrence",
             "webhook_receipts_pkey",
+            // A transition looks for a reserved ID before it inserts the row. If a copy of the request has inserted the
+            // row in between, the next attempt finds it and returns `AlreadyCreated`.
+            "api_tokens_pkey",
+            "automation_triggers_pkey",
+            "automations_pkey",
+            "notification_endpoints_pkey",
+            "tenants_pkey",
+            "webhook_deliveries_pkey",
         ];
         match self {
             Self::Database(database::Error::Conflict { constraint, .. })

@@ -8,7 +8,11 @@ use model::{TenantId, Timestamp};
 use serde_json::Value;
 use uuid::Uuid;
 
-use crate::{Error, Scope, boxed, database::Tx, store::Store};
+use crate::{
+    Error, Scope, boxed,
+    database::{Row, Tx},
+    store::Store,
+};
 
 /// The result of claiming an idempotency key.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -68,18 +72,15 @@ impl Store {
                 if id == proposed {
                     return Ok(KeyClaim::New(id));
                 }
-                let status: Option<u32> = row.optional("status")?;
-                let status = status.map(u16::try_from).transpose();
-                let status = status.map_err(|source| row.corrupt_value("status", source.into()))?;
-                let body: Option<Value> = row.optional("response")?;
-                let response = status.zip(body);
+                let response = read_response(&row)?;
                 Ok(KeyClaim::Repeated { id, response })
             })
         })
         .await
     }
 
-    /// Records the response to the request of a key. Keeps a response that is already recorded.
+    /// Records the response to the request of a key. Keeps a response that is already recorded, and returns its
+    /// status and its body.
     #[boxed]
     pub async fn record_response(
         &self,
@@ -87,15 +88,18 @@ impl Store {
         key: &str,
         status: u16,
         response: &Value,
-    ) -> Result<(), Error> {
+    ) -> Result<Option<(u16, Value)>, Error> {
         self.transact(Scope::Tenant(tenant), |tx, _| {
             Box::pin(async move {
-                tx.execute(
-                    sql!("idempotency_keys/record_response"),
-                    params![tenant, key, u32::from(status), response],
-                )
-                .await?;
-                Ok(())
+                let params = params![tenant, key, u32::from(status), response];
+                let statement = sql!("idempotency_keys/record_response");
+                if tx.execute(statement, params).await? > 0 {
+                    return Ok(None);
+                }
+                let recorded = tx
+                    .fetch_optional(sql!("idempotency_keys/response"), params![tenant, key])
+                    .await?;
+                recorded.map_or(Ok(None), |row| read_response(&row))
             })
         })
         .await
@@ -114,6 +118,15 @@ impl Store {
         })
         .await
     }
+}
+
+/// Reads the status and the body of a recorded response. Returns `None` if no response is recorded.
+fn read_response(row: &Row) -> Result<Option<(u16, Value)>, Error> {
+    let status: Option<u32> = row.optional("status")?;
+    let status = status.map(u16::try_from).transpose();
+    let status = status.map_err(|source| row.corrupt_value("status", source.into()))?;
+    let body: Option<Value> = row.optional("response")?;
+    Ok(status.zip(body))
 }
 
 /// Records a response in the transaction of its request.

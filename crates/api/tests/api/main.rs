@@ -6,6 +6,7 @@ mod access;
 mod approvals;
 mod automations;
 mod budgets;
+mod concurrent_keys;
 mod cursors;
 mod document;
 mod errors;
@@ -59,6 +60,13 @@ on_both! {
         repeated_rotation_with_same_key_rotates_once,
         replayed_sign_in_link_omits_code,
         equal_trigger_is_added_once,
+    ]
+    concurrent_keys: [
+        concurrent_requests_with_one_key_get_one_response,
+        concurrent_requests_with_one_key_on_two_servers_get_one_response,
+        concurrent_refused_requests_release_their_key,
+        second_request_waits_for_first,
+        second_request_is_answered_if_first_is_dropped,
     ]
     sessions: [
         session_list_defaults_to_regular_type,

@@ -26,6 +26,7 @@ use testkit::{
     clock::{FakeClock, SeededEntropy},
     databases::TestDatabase,
 };
+use tokio::sync::Semaphore;
 use tower::ServiceExt as _;
 
 /// 10:00 in Prague, on a Saturday.
@@ -35,17 +36,28 @@ pub(crate) const NOW: &str = "2026-11-21T09:00:00Z";
 const EVENT_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Agents whose programs begin with `good` resume; those of other programs cannot be started.
-struct Agents;
+struct Agents {
+    gate: Arc<Gate>,
+}
+
+/// Holds the starts of the agent whose program is `good-behind-gate`.
+pub(crate) struct Gate {
+    /// Gets a permit when such a start begins.
+    pub(crate) begun: Semaphore,
+    /// Each start waits for a permit and takes it.
+    pub(crate) open: Semaphore,
+}
 
 impl Probe for Agents {
     fn probe<'a>(&'a self, config: &'a AgentConfig, _: CheckDepth) -> ProbeFuture<'a> {
-        let good = config
-            .command
-            .first()
-            .is_some_and(|it| it.starts_with("good"));
+        let program = config.command.first().map_or("", String::as_str);
         Box::pin(async move {
-            if !good {
+            if !program.starts_with("good") {
                 return Err(ProbeError("no such program".into()));
+            }
+            if program == "good-behind-gate" {
+                self.gate.begun.add_permits(1);
+                self.gate.open.acquire().await.unwrap().forget();
             }
             Ok(CheckFindings {
                 offers: OfferedCapabilities {
@@ -65,11 +77,15 @@ pub(crate) struct World {
     pub(crate) dialect: Dialect,
     /// The secret of a token of an admin of the install's own tenant.
     pub(crate) admin: String,
+    pub(crate) gate: Arc<Gate>,
     router: Router,
-    _folder: TempDir,
+    folder: TempDir,
     // Dropped last.
-    _database: TestDatabase,
+    database: TestDatabase,
 }
+
+/// Another server of the same database.
+pub(crate) struct OtherServer(Router);
 
 /// A response.
 #[derive(Debug)]
@@ -112,6 +128,36 @@ impl Answer {
     }
 }
 
+/// The address of a client on this machine.
+fn client_address() -> SocketAddr {
+    "127.0.0.1:50000".parse().unwrap()
+}
+
+fn request_with_token(
+    token: &str,
+    method: &str,
+    path: &str,
+    body: Option<&Value>,
+    headers: &[(&str, &str)],
+) -> Request<Body> {
+    let mut request = Request::builder()
+        .method(method)
+        .uri(format!("/api/v1{path}"))
+        .header("host", "localhost:7347")
+        .header("authorization", format!("Bearer {token}"));
+    for (name, value) in headers {
+        request = request.header(*name, *value);
+    }
+    let body = match body {
+        None => Body::empty(),
+        Some(body) => {
+            request = request.header("content-type", "application/json");
+            Body::from(body.to_string())
+        }
+    };
+    request.body(body).unwrap()
+}
+
 impl World {
     pub(crate) async fn new(dialect: Dialect) -> Self {
         Self::with_api(dialect, |api| api).await
@@ -132,6 +178,11 @@ impl World {
         };
         let folder = tempfile::tempdir().unwrap();
         let entropy = Arc::new(SeededEntropy::new(11));
+        let gate = Arc::new(Gate {
+            begun: Semaphore::new(0),
+            open: Semaphore::new(0),
+        });
+        let agents = Arc::new(Agents { gate: gate.clone() });
         let open = store::open(&database.url().parse().unwrap()).await.unwrap();
         let store = Store::new(open, entropy.clone(), folder.path().join("sessions"));
         let clock = Arc::new(FakeClock::at(NOW));
@@ -141,16 +192,10 @@ impl World {
             tenant,
             clock.clone(),
             entropy.clone(),
-            Arc::new(Agents),
+            agents.clone(),
         );
         let api = other(api).build();
-        let service = Service::new(
-            store.clone(),
-            tenant,
-            clock.clone(),
-            entropy,
-            Arc::new(Agents),
-        );
+        let service = Service::new(store.clone(), tenant, clock.clone(), entropy, agents);
         let config = AgentConfig::new(vec!["good-agent".into()]);
         service.add_agent("good", &config).await.unwrap();
         let admin = service
@@ -165,21 +210,40 @@ impl World {
             tenant,
             dialect,
             admin,
+            gate,
             router: api::router(api),
-            _folder: folder,
-            _database: database,
+            folder,
+            database,
         }
+    }
+
+    /// Starts another server of the same database.
+    pub(crate) async fn another_server(&self) -> OtherServer {
+        let entropy = Arc::new(SeededEntropy::new(12));
+        let url = self.database.url().parse().unwrap();
+        let folders = self.folder.path().join("sessions");
+        let store = Store::new(store::open(&url).await.unwrap(), entropy.clone(), folders);
+        let clock = self.clock.clone();
+        let agents = Arc::new(Agents {
+            gate: self.gate.clone(),
+        });
+        let api = Api::builder(store, self.tenant, clock, entropy, agents);
+        OtherServer(api::router(api.build()))
     }
 
     /// Sends a request as it is, from a client on this machine.
     pub(crate) async fn send(&self, request: Request<Body>) -> Answer {
-        let from: SocketAddr = "127.0.0.1:50000".parse().unwrap();
-        self.send_from(Peer::Network(from), request).await
+        self.send_from(Peer::Network(client_address()), request)
+            .await
     }
 
-    pub(crate) async fn send_from(&self, peer: Peer, mut request: Request<Body>) -> Answer {
+    pub(crate) async fn send_from(&self, peer: Peer, request: Request<Body>) -> Answer {
+        Self::send_through(&self.router, peer, request).await
+    }
+
+    async fn send_through(router: &Router, peer: Peer, mut request: Request<Body>) -> Answer {
         request.extensions_mut().insert(peer);
-        let response = self.router.clone().oneshot(request).await.unwrap();
+        let response = router.clone().oneshot(request).await.unwrap();
         let (parts, body) = response.into_parts();
         assert_eq!(
             parts.headers["matins-api-version"], "2",
@@ -211,22 +275,25 @@ impl World {
         body: Option<&Value>,
         headers: &[(&str, &str)],
     ) -> Answer {
-        let mut request = Request::builder()
-            .method(method)
-            .uri(format!("/api/v1{path}"))
-            .header("host", "localhost:7347")
-            .header("authorization", format!("Bearer {token}"));
-        for (name, value) in headers {
-            request = request.header(*name, *value);
-        }
-        let body = match body {
-            None => Body::empty(),
-            Some(body) => {
-                request = request.header("content-type", "application/json");
-                Body::from(body.to_string())
+        self.send(request_with_token(token, method, path, body, headers))
+            .await
+    }
+
+    /// Asks with the admin's token, the other server if there is one.
+    pub(crate) async fn post_to(
+        &self,
+        server: Option<&OtherServer>,
+        path: &str,
+        body: Option<&Value>,
+        headers: &[(&str, &str)],
+    ) -> Answer {
+        let request = request_with_token(&self.admin, "POST", path, body, headers);
+        match server {
+            None => self.send(request).await,
+            Some(OtherServer(router)) => {
+                Self::send_through(router, Peer::Network(client_address()), request).await
             }
-        };
-        self.send(request.body(body).unwrap()).await
+        }
     }
 
     /// The ids of the first events of a trace, as many as there must be.
@@ -236,12 +303,11 @@ impl World {
         headers: &[(&str, &str)],
         count: usize,
     ) -> Vec<String> {
-        let from: SocketAddr = "127.0.0.1:50000".parse().unwrap();
         let mut request = Request::builder()
             .uri(format!("/api/v1{path}"))
             .header("host", "localhost:7347")
             .header("authorization", format!("Bearer {}", self.admin))
-            .extension(Peer::Network(from));
+            .extension(Peer::Network(client_address()));
         for (name, value) in headers {
             request = request.header(*name, *value);
         }

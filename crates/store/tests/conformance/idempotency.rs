@@ -104,11 +104,19 @@ pub(crate) async fn repeated_request_gets_first_response(db: &TestStore) {
     let stage = Stage::setup(db).await;
     let id = reserved_id(&stage.claim_key("k", &REQUEST_HASH).await);
     let body = json!({ "id": id, "words": ["a\u{e9}", null] });
-    for (status, body) in [(201, &body), (500, &json!("too late"))] {
+    let response = Some((201, body.clone()));
+    for (status, body, before) in [
+        (201, &body, None),
+        (500, &json!("too late"), response.clone()),
+    ] {
         let answered = stage.store.record_response(stage.tenant, "k", status, body);
-        answered.await.unwrap();
+        assert_eq!(answered.await.unwrap(), before);
     }
-    let response = Some((201, body));
+    // A released key has no response.
+    let released = stage
+        .store
+        .record_response(stage.tenant, "free", 201, &body);
+    assert_eq!(released.await.unwrap(), None);
     assert_eq!(
         stage.claim_key("k", &REQUEST_HASH).await,
         KeyClaim::Repeated { id, response }

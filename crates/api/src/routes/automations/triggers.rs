@@ -1,5 +1,7 @@
 //! Triggers: the conditions that fire an automation, read and changed one by one.
 
+use std::sync::{Mutex, PoisonError};
+
 use api_types::{AutomationView, Page, Trigger, TriggerRequest};
 use axum::{
     Json as Answer,
@@ -11,7 +13,7 @@ use model::{TriggerId, access::Permission};
 use super::path_param::AUTOMATION_PARAM_DESCRIPTION;
 use crate::{
     caller::Caller,
-    etag::{self, IfMatch},
+    etag::{self, ETag, IfMatch},
     extract::{Json, Path},
     idempotency::IdempotencyKey,
     problem::ApiError,
@@ -99,7 +101,7 @@ pub(super) async fn add_trigger(
 ) -> Result<Response, ApiError> {
     let service = caller.authorize(Permission::AutomationsWrite)?;
     // The recorded response contains the body alone, so that a repeated request gets no `ETag`.
-    let mut tag = None;
+    let tag = Mutex::new(None);
     let created = idempotency_key.create(&caller, &request, async |id| {
         let id = id.map(TriggerId::from_uuid);
         let view = service.automation(&automation).await?;
@@ -109,7 +111,7 @@ pub(super) async fn add_trigger(
         if let Some(id) = id
             && service.had_trigger(&view, id).await?
         {
-            tag = Some(etag::header(&view.request()));
+            store_tag(&tag, &view);
             return Ok((StatusCode::CREATED, view));
         }
         seen.check("the automation", &view.request())?;
@@ -117,7 +119,7 @@ pub(super) async fn add_trigger(
         let added = service.add_trigger(&view, &request.value, exactly, id);
         let (view, added) = added.await?;
         caller.wake_loops();
-        tag = Some(etag::header(&view.request()));
+        store_tag(&tag, &view);
         let status = if added {
             StatusCode::CREATED
         } else {
@@ -126,10 +128,16 @@ pub(super) async fn add_trigger(
         Ok((status, view))
     });
     let answer = created.await?;
+    let tag = tag.into_inner().unwrap_or_else(PoisonError::into_inner);
     Ok(match tag {
         Some(tag) => (tag, answer).into_response(),
         None => answer,
     })
+}
+
+/// Stores the entity tag of an automation, for the header of the response.
+fn store_tag(tag: &Mutex<Option<ETag>>, view: &AutomationView) {
+    *tag.lock().unwrap_or_else(PoisonError::into_inner) = Some(etag::header(&view.request()));
 }
 
 /// Remove a trigger from an automation
