@@ -15,6 +15,8 @@ pub(crate) enum Subject {
     Drain,
     /// Time until the runs of many triggers that are due at the same instant are committed
     Due,
+    /// Time that ten people wait for each message to twenty sessions whose turns begin and end meanwhile
+    People,
     /// Lag between the due instants and the claims of runs that are due at each of 60 seconds, on PostgreSQL
     Lag,
     /// Latency from a commit to a reader in another process, compared with a bare notification, on PostgreSQL
@@ -51,6 +53,9 @@ pub struct Args {
     /// Number of runs, and of jobs of the other queue, for throughput
     #[arg(long, default_value_t = 20_000)]
     pub(crate) runs: usize,
+    /// Number of messages that the people send
+    #[arg(long, default_value_t = 5000)]
+    pub(crate) messages: usize,
     /// Number of triggers that are due at the same instant
     #[arg(long, default_value_t = 100_000)]
     pub(crate) triggers: u32,

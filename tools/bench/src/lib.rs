@@ -2,8 +2,8 @@
 //!
 //! - `args`: the benchmarks ([`Args`]) and their sizes.
 //! - `lib` and `on_postgres`: run the benchmarks on SQLite and on PostgreSQL, and print the reports.
-//! - `turn`, `idle_server`, `throughput`, `drain`, `due`, `due_burst`, `lag`, `notify`, `history`, `traces`: one
-//!   benchmark each.
+//! - `turn`, `idle_server`, `throughput`, `drain`, `due`, `due_burst`, `people`, `lag`, `notify`, `history`, `traces`:
+//!   one benchmark each.
 //! - `bare_client`, `sql_baseline`, `riverqueue`, `peers`: the baselines.
 //! - `fixture`, `loops`, `postgres`, `programs`: the database, loops and processes that the benchmarks need.
 //!
@@ -34,6 +34,7 @@ mod machine;
 mod notify;
 mod on_postgres;
 mod peers;
+mod people;
 mod postgres;
 mod programs;
 mod riverqueue;
@@ -84,6 +85,10 @@ pub async fn run(args: &Args) -> Result<()> {
     }
     if wanted(Subject::Due) && on(DatabaseKind::Sqlite) {
         due(&folder, args).await?;
+    }
+    if wanted(Subject::People) && on(DatabaseKind::Sqlite) {
+        let measured = people::measure_sqlite(&folder, args.messages).await?;
+        on_postgres::print_people("SQLite", &measured);
     }
     if on(DatabaseKind::Postgres) && on_postgres::POSTGRES_SUBJECTS.into_iter().any(wanted) {
         on_postgres::run(&folder, args, &wanted).await?;

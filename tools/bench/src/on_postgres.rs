@@ -13,6 +13,7 @@ use super::{
     history::{self, HistoryMeasurement, HistorySize},
     lag, notify,
     peers::{self, PeerPrograms},
+    people::{self, PeopleMeasurement},
     sql_baseline,
     statistics::quantile,
     throughput::{self, MAX_IN_FLIGHT},
@@ -37,11 +38,12 @@ const SERVER_SETTINGS: &[&str] = &[
 ];
 
 /// The benchmarks that need the server.
-pub(crate) const POSTGRES_SUBJECTS: [Subject; 7] = [
+pub(crate) const POSTGRES_SUBJECTS: [Subject; 8] = [
     Subject::Throughput,
     Subject::Drain,
     Subject::LongRead,
     Subject::Due,
+    Subject::People,
     Subject::Lag,
     Subject::Notify,
     Subject::History,
@@ -71,6 +73,10 @@ pub(crate) async fn run(
     }
     if wanted(Subject::Due) {
         due(&server, folder, args).await?;
+    }
+    if wanted(Subject::People) {
+        let measured = people::measure_postgres(&server, folder, args.messages).await?;
+        print_people("PostgreSQL", &measured);
     }
     if wanted(Subject::Lag) {
         lag(&server, folder, args).await?;
@@ -104,6 +110,24 @@ fn format_quantiles(sorted: &[Duration]) -> String {
 fn format_ratios(one: &[Duration], other: &[Duration]) -> String {
     let at = |part| ms(quantile(one, part)) / ms(quantile(other, part));
     format!("p50 {:.2} times, p99 {:.2} times", at(0.5), at(0.99))
+}
+
+/// Prints the report of the messages of people on one database.
+pub(crate) fn print_people(database: &str, measured: &PeopleMeasurement) {
+    let deadlocks = measured.deadlocks.map(|count| count.to_string());
+    println!(
+        "\n{} messages of {} people to {} sessions, whose turns begin, write and end meanwhile ({database})\n\
+         \x20 from the call until the message is committed  {}  (p99 at most 100 ms)\n\
+         \x20 messages                                      {:8.0}/s\n\
+         \x20 deadlocks                                     {:>8}  (none), {} calls refused as busy",
+        measured.latencies.len(),
+        people::PEOPLE,
+        people::SESSIONS,
+        format_quantiles(&measured.latencies),
+        measured.per_second(),
+        deadlocks.as_deref().unwrap_or("-"),
+        measured.repeated_calls,
+    );
 }
 
 async fn throughput(server: &PostgresServer, folder: &Path, args: &Args) -> Result<()> {
