@@ -6,7 +6,8 @@
 //!
 //! - `configuration`, `system`, `folder`: the settings, the machine and the data folder.
 //! - `database`, `database_server`: the database and its PostgreSQL server.
-//! - `server_status`, `stored_state`, `agents`: the server of the folder, the rows of the database and the agents.
+//! - `server_status`, `stored_state`, `names`, `agents`: the server of the folder, the rows of the database, the names
+//!   in them, and the agents.
 //!
 //! Read [`examine`] first, then `finding.rs`.
 //!
@@ -21,6 +22,7 @@ mod database_server;
 mod finding;
 mod folder;
 mod formatting;
+mod names;
 mod server_status;
 mod stored_state;
 mod system;

@@ -19,6 +19,7 @@ use crate::{
     database::OpenedDatabase,
     finding::Finding,
     formatting::{format_count, format_duration, with_sources},
+    names,
     server_status::ServerStatus,
 };
 
@@ -89,6 +90,7 @@ pub(crate) async fn check_stored_state(
     findings.push(check_workers(&store, config, folder, server, clock).await?);
     let found = store.automations(Scope::System).await?;
     findings.extend(found.corrupt.iter().map(unreadable_finding));
+    findings.extend(names::check_names(&store, &found).await?);
     let automations = found.readable;
     findings.extend(automations.iter().filter_map(too_new_finding));
     findings.extend(automations.iter().filter_map(attention_finding));

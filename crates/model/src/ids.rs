@@ -52,8 +52,21 @@ fn millis(instant: Timestamp) -> u64 {
     u64::try_from(instant.as_microsecond() / 1000).unwrap_or(0)
 }
 
+/// Returns `true` if a text has the form of a full ID of any kind, with or without the kind before the underscore, in
+/// capital or small letters. A name of this form could be taken for the ID of another object.
+pub fn has_id_form(text: &str) -> bool {
+    let bare = match text.split_once('_') {
+        Some((kind, rest)) if PREFIXES.iter().any(|it| it.eq_ignore_ascii_case(kind)) => rest,
+        _ => text,
+    };
+    Uuid::try_parse(bare).is_ok()
+}
+
 macro_rules! typed_id {
-    ($($(#[$doc:meta])* $name:ident = $prefix:literal, $article:literal;)*) => {$(
+    ($($(#[$doc:meta])* $name:ident = $prefix:literal, $article:literal;)*) => {
+        /// The kinds of IDs, as their text forms begin.
+        const PREFIXES: &[&str] = &[$($prefix),*];
+    $(
         $(#[$doc])*
         #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
         pub struct $name(Uuid);
@@ -256,6 +269,38 @@ mod tests {
         assert!(id.to_string().starts_with("run_018bcfe568007"), "{id}");
         assert_eq!(id.to_string().parse(), Ok(id));
         assert_eq!(id.uuid().to_string().parse(), Ok(id));
+    }
+
+    #[test]
+    fn full_id_of_any_kind_has_id_form() {
+        let uuid = RunId::generate(at(1_700_000_000_000_000), &Zeros).uuid();
+        let simple = uuid.simple().to_string();
+        for prefix in PREFIXES {
+            let id = format!("{prefix}_{simple}");
+            for text in [
+                id.to_uppercase(),
+                format!("{}_{simple}", prefix.to_uppercase()),
+                format!("{prefix}_{uuid}"),
+                id,
+            ] {
+                assert!(has_id_form(&text), "{text}");
+            }
+        }
+        assert!(has_id_form(&simple) && has_id_form(&uuid.to_string().to_uppercase()));
+        for text in [
+            "",
+            "run",
+            "run_",
+            "run_0199ab",
+            "face",
+            "daily_news",
+            &format!("web:{uuid}"),
+            &format!("foo_{simple}"),
+            &format!("run_run_{simple}"),
+            &format!("{simple}0"),
+        ] {
+            assert!(!has_id_form(text), "{text}");
+        }
     }
 
     #[test]

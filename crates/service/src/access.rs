@@ -3,7 +3,7 @@
 //! **Invariants:** [`Service::create_token`] never grants a permission that the caller lacks. A secret is returned
 //! once, by the call that creates it; the store keeps only its hash.
 
-use std::{collections::BTreeSet, time::Duration};
+use std::{collections::BTreeSet, slice, time::Duration};
 
 use api_types::{Page, SignInLink, TenantCreated, TokenCreated, TokenRequest};
 use model::{
@@ -16,7 +16,7 @@ use model::{
 };
 use store::{NewBrowserToken, NewToken, Page as StorePage, Scope};
 
-use crate::{Error, Service, boxed, naming};
+use crate::{Error, Service, boxed, naming, object_lookup::Reference};
 
 /// The lifetime of a sign-in link.
 const SIGN_IN_LINK_LIFETIME: Duration = Duration::from_mins(10);
@@ -52,14 +52,16 @@ impl Service {
         Ok(Page::of(found, limit, |tenant| tenant.id.to_string()))
     }
 
-    /// Returns the tenant with this name or ID. Without `all`, finds only the tenant of this service.
+    /// Returns the tenant with this ID or name. Without `all`, finds only the tenant of this service.
     #[boxed]
     pub async fn tenant(&self, all: bool, given: &str) -> Result<Tenant, Error> {
+        let reference = Reference::parse(given, TenantId::PREFIX);
         let found = if all {
-            self.find_any_tenant(given).await?
+            self.find_any_tenant(reference).await?
         } else {
             let current = self.current_tenant().await?;
-            Some(current).filter(|tenant| tenant.name == given || tenant.id.to_string() == given)
+            let position = reference.position(slice::from_ref(&current), |it| (it.id, &it.name));
+            position.map(|_| current)
         };
         found.ok_or_else(|| Error::NotFound {
             what: "tenant",
@@ -68,13 +70,22 @@ impl Service {
         })
     }
 
-    async fn find_any_tenant(&self, given: &str) -> Result<Option<Tenant>, Error> {
-        if let Some(named) = self.store.tenant_named(given).await? {
-            return Ok(Some(named));
+    async fn find_any_tenant(
+        &self,
+        reference: Reference<'_, TenantId>,
+    ) -> Result<Option<Tenant>, Error> {
+        if let Some(id) = reference.id()
+            && let Some(found) = self.find_tenant_by_id(id).await?
+        {
+            return Ok(Some(found));
         }
-        let Ok(id) = given.parse::<TenantId>() else {
-            return Ok(None);
-        };
+        match reference.name() {
+            Some(name) => Ok(self.store.tenant_named(name).await?),
+            None => Ok(None),
+        }
+    }
+
+    async fn find_tenant_by_id(&self, id: TenantId) -> Result<Option<Tenant>, Error> {
         match self.store.tenant(Scope::System, id).await {
             Err(store::Error::NotFound { .. }) => Ok(None),
             found => Ok(Some(found?)),
@@ -90,13 +101,23 @@ impl Service {
         id: Option<TenantId>,
         demo_command: &[String],
     ) -> Result<TenantCreated, Error> {
-        let name = naming::validate_name("name", name)?;
         let now = self.now();
-        let id = id.unwrap_or_else(|| TenantId::generate(now, &*self.entropy));
-        match self.store.create_tenant(id, &name, now).await {
-            Ok(()) | Err(store::Error::AlreadyCreated { .. }) => {}
-            Err(error) => return Err(error.into()),
-        }
+        let before = match id {
+            Some(id) => self.find_tenant_by_id(id).await?,
+            None => None,
+        };
+        // Do not check the name of an existing tenant again, because the rules of names may have changed since.
+        let id = if let Some(before) = before {
+            before.id
+        } else {
+            let name = naming::validate_new_name("name", name, None)?;
+            let id = id.unwrap_or_else(|| TenantId::generate(now, &*self.entropy));
+            match self.store.create_tenant(id, &name, now).await {
+                Ok(()) | Err(store::Error::AlreadyCreated { .. }) => {}
+                Err(error) => return Err(error.into()),
+            }
+            id
+        };
         // An earlier request may have stopped after any of these steps, so each step tolerates that its row exists.
         let of_tenant = Self {
             tenant: id,
@@ -167,7 +188,7 @@ impl Service {
             }
         }
         let now = self.now();
-        let name = naming::validate_name("name", &request.name)?;
+        let name = naming::validate_new_name("name", &request.name, None)?;
         if matches!(request.role, Role::Runtime | Role::Run) {
             let problem = "accepted are admin, member and viewer; the server itself creates tokens of the other roles";
             return Err(Error::invalid("role", request.role.as_str(), problem));

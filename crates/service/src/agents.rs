@@ -60,10 +60,21 @@ impl Service {
 
     /// Adds an agent, or replaces the configuration of the agent with that name. Its capabilities are unknown until its
     /// process is started.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if the name or the configuration is invalid. A name in the form of an ID is invalid, unless an
+    /// agent has it already.
     #[boxed]
     pub async fn add_agent(&self, name: &str, config: &AgentConfig) -> Result<Agent, Error> {
-        let name =
-            naming::validate_name("name", name).map_err(|error| error.with_name("agent name"))?;
+        let existing = if model::has_id_form(name) {
+            self.find_agent(name).await.ok()
+        } else {
+            None
+        };
+        let before = existing.as_ref().map(|agent| agent.name.as_str());
+        let name = naming::validate_new_name("name", name, before)
+            .map_err(|error| error.with_name("agent name"))?;
         check_config(config)?;
         self.put_agent(&name, config, None).await
     }

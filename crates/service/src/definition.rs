@@ -44,7 +44,10 @@ impl Service {
         let present = before.map_or(&[][..], |before| &before.triggers);
         let triggers = validate_triggers(&request.triggers, request.zone.as_deref(), present, now)?;
         let name = match &request.name {
-            Some(name) => naming::validate_name("name", name)?,
+            Some(name) => {
+                let before = before.map(|before| before.name.as_str());
+                naming::validate_new_name("name", name, before)?
+            }
             None => String::new(),
         };
         let target = self.resolve_target(request, before).await?;

@@ -1,9 +1,10 @@
 //! Instances: the data folders in which agents run and keep their memories.
 
 use api_types::{Instance, InstanceState};
+use model::InstanceId;
 use store::InstanceStatus;
 
-use crate::{Error, Service, boxed};
+use crate::{Error, Service, boxed, object_lookup::Reference};
 
 impl Service {
     /// Lists the instances by name.
@@ -16,16 +17,19 @@ impl Service {
             .collect())
     }
 
-    /// Returns the instance with this name or ID.
+    /// Returns the instance with this ID or name.
     #[boxed]
     pub async fn instance(&self, given: &str) -> Result<Instance, Error> {
-        let mut all = self.instances().await?.into_iter();
-        let found = all.find(|instance| instance.name == given || instance.id.to_string() == given);
-        found.ok_or_else(|| Error::NotFound {
-            what: "instance",
-            given: given.into(),
-            nearest: None,
-        })
+        let mut all = self.instances().await?;
+        let reference = Reference::parse(given, InstanceId::PREFIX);
+        match reference.position(&all, |instance| (instance.id, &instance.name)) {
+            Some(index) => Ok(all.swap_remove(index)),
+            None => Err(Error::NotFound {
+                what: "instance",
+                given: given.into(),
+                nearest: None,
+            }),
+        }
     }
 
     /// Removes an instance. The agent memories in its data folder count as lost, and queued runs that need them fail.

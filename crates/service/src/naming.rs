@@ -24,6 +24,22 @@ pub(crate) fn validate_name(field: &'static str, given: &str) -> Result<String, 
     }
 }
 
+/// Returns a valid name of an object. Refuses a name in the form of an ID, because an ID finds another object than the
+/// one of that name. An edit may keep the name `before`, which may be older than this rule.
+pub(crate) fn validate_new_name(
+    field: &'static str,
+    given: &str,
+    before: Option<&str>,
+) -> Result<String, Error> {
+    let name = validate_name(field, given)?;
+    if before != Some(given) && model::has_id_form(given) {
+        let problem = "it has the form of an ID; accepted are names that are not a UUID, with or without the kind \
+                       of an ID before it";
+        return Err(Error::invalid(field, given, problem));
+    }
+    Ok(name)
+}
+
 /// Checks that a prompt or a message is not empty and not too long.
 pub(crate) fn validate_content(field: &'static str, given: &str) -> Result<(), Error> {
     if given.trim().is_empty() {
@@ -54,7 +70,7 @@ pub(crate) fn derive_name(prompt: &str) -> String {
         }
         name.extend(word.chars().take(MAX_DERIVED_NAME_CHARS));
     }
-    if name.is_empty() {
+    if name.is_empty() || model::has_id_form(&name) {
         "automation".into()
     } else {
         name

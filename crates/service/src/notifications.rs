@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use store::{NewEndpoint, RecordedResponse};
 use webhook::Target;
 
-use crate::{Error, Service, boxed, naming, notification_text};
+use crate::{Error, Service, boxed, naming, notification_text, object_lookup::Reference};
 
 impl Service {
     /// Creates an endpoint, which receives the events from now on. With a reserved `id`, returns the endpoint that an
@@ -34,7 +34,7 @@ impl Service {
                 }
             }
         }
-        let new = self.validate_endpoint(request).await?;
+        let new = self.validate_endpoint(request, None).await?;
         let now = self.now();
         let id = id.unwrap_or_else(|| EndpointId::generate(now, &*self.entropy));
         let secret = match self.store.create_endpoint(self.tenant, id, &new, now).await {
@@ -54,18 +54,19 @@ impl Service {
         Ok(self.store.endpoints(self.scope()).await?)
     }
 
-    /// Returns the endpoint with this name or ID.
+    /// Returns the endpoint with this ID or name.
     #[boxed]
     pub async fn endpoint(&self, given: &str) -> Result<Endpoint, Error> {
-        let all = self.endpoints().await?;
-        let names: Vec<String> = all.iter().map(|endpoint| endpoint.name.clone()).collect();
-        let found = all
-            .into_iter()
-            .find(|endpoint| endpoint.name == given || endpoint.id.to_string() == given);
-        found.ok_or_else(|| Error::NotFound {
+        let mut all = self.endpoints().await?;
+        let reference = Reference::parse(given, EndpointId::PREFIX);
+        if let Some(index) = reference.position(&all, |endpoint| (endpoint.id, &endpoint.name)) {
+            return Ok(all.swap_remove(index));
+        }
+        let names = all.iter().map(|endpoint| endpoint.name.as_str());
+        Err(Error::NotFound {
             what: "endpoint",
             given: given.to_owned(),
-            nearest: nearest(given, names.iter().map(String::as_str)).map(str::to_owned),
+            nearest: nearest(given, names).map(str::to_owned),
         })
     }
 
@@ -80,7 +81,7 @@ impl Service {
         seen: &Endpoint,
         request: &EndpointRequest,
     ) -> Result<Endpoint, Error> {
-        let to = self.validate_endpoint(request).await?;
+        let to = self.validate_endpoint(request, Some(seen)).await?;
         self.store
             .edit_endpoint(self.scope(), seen.id, seen.updated_at, &to, self.now())
             .await?;
@@ -226,13 +227,19 @@ impl Service {
         self.redeliver(given).await
     }
 
-    /// Returns the validated endpoint of a request.
+    /// Returns the validated endpoint of a request. `before` is the present endpoint in case of an edit, which may keep
+    /// its name.
     ///
     /// # Errors
     ///
     /// Returns an error if a field is invalid, or if the address is not public and not in the allowance.
-    async fn validate_endpoint(&self, request: &EndpointRequest) -> Result<NewEndpoint, Error> {
-        let name = naming::validate_name("name", &request.name)?;
+    async fn validate_endpoint(
+        &self,
+        request: &EndpointRequest,
+        before: Option<&Endpoint>,
+    ) -> Result<NewEndpoint, Error> {
+        let before = before.map(|endpoint| endpoint.name.as_str());
+        let name = naming::validate_new_name("name", &request.name, before)?;
         let target = Target::parse(&request.url, &self.allowance).map_err(|reason| Error::Url {
             redacted: webhook::redact_url(&request.url),
             reason,

@@ -1,10 +1,13 @@
-//! Finds objects by the reference that a user gives: a name, an ID, or an ID prefix.
+//! Finds objects by the reference that a user gives: an ID, a name, or an ID prefix.
 //!
-//! **Invariant:** an ID prefix that matches more than one object is refused with [`Error::Ambiguous`], never resolved
-//! to the first match.
+//! **Invariants:** a full ID finds the object with that ID, whatever the names of other objects are; see
+//! [`Reference`]. An ID prefix that matches more than one object is refused with [`Error::Ambiguous`], never resolved to
+//! the first match.
+
+use std::str::FromStr;
 
 use model::{
-    ApprovalId, AutomationId, RunId, SessionId, TokenId,
+    AgentId, ApprovalId, AutomationId, RunId, SessionId, TokenId,
     agent::Agent,
     entity::{Automation, Session},
     nearest::nearest,
@@ -17,25 +20,23 @@ use crate::{Error, Service, boxed};
 const MIN_PREFIX_DIGITS: usize = 4;
 
 impl Service {
-    /// Returns the ID of the session with this key, ID or ID prefix.
+    /// Returns the ID of the session with this ID, key or ID prefix.
     #[boxed]
     pub async fn session_id(&self, given: &str) -> Result<SessionId, Error> {
         Ok(self.find_session(given).await?.id)
     }
 
-    /// Returns the ID of the automation with this name, ID or ID prefix.
+    /// Returns the ID of the automation with this ID, name or ID prefix.
     #[boxed]
     pub async fn automation_id(&self, given: &str) -> Result<AutomationId, Error> {
         Ok(self.find_automation(given).await?.id)
     }
 
-    /// Returns the agent with this name or ID.
+    /// Returns the agent with this ID or name.
     pub(crate) async fn find_agent(&self, given: &str) -> Result<Agent, Error> {
         let mut all = self.store.agents(self.scope()).await?;
-        let found = all
-            .iter()
-            .position(|agent| agent.name == given || agent.id.to_string() == given);
-        match found {
+        let reference = Reference::parse(given, AgentId::PREFIX);
+        match reference.position(&all, |agent| (agent.id, &agent.name)) {
             Some(index) => Ok(all.swap_remove(index)),
             None => Err(not_found(
                 "agent",
@@ -45,37 +46,48 @@ impl Service {
         }
     }
 
-    /// Returns the automation with this name, ID or ID prefix. If the automation is corrupt, returns the error of
+    /// Returns the automation with this ID, name or ID prefix. If the automation is corrupt, returns the error of
     /// reading it.
     pub(crate) async fn find_automation(&self, given: &str) -> Result<Automation, Error> {
         let (id, _) = self.identify_automation(given).await?;
         Ok(self.store.automation(self.scope(), id).await?)
     }
 
-    /// Returns the ID and the name of the automation with this name, ID or ID prefix, even if the automation is
+    /// Returns the ID and the name of the automation with this ID, name or ID prefix, even if the automation is
     /// corrupt.
     pub(crate) async fn identify_automation(
         &self,
         given: &str,
     ) -> Result<(AutomationId, String), Error> {
-        // Try the exact name and the exact ID first, so that most references do not read every automation. Both
-        // lookups fail for a corrupt automation, so their errors are ignored and the list below finds it.
-        let by_name = self.store.automation_by_name(self.tenant, given).await;
-        if let Ok(Some(named)) = by_name {
-            return Ok((named.id, named.name));
+        // 1. Try the exact ID and the exact name first, so that most references do not read every automation.
+        let reference = Reference::parse(given, AutomationId::PREFIX);
+        let by_id = match reference.id() {
+            Some(id) => Some(self.store.automation(self.scope(), id).await),
+            None => None,
+        };
+        match by_id {
+            Some(Ok(found)) => return Ok((found.id, found.name)),
+            // A corrupt automation has the ID, which the list below finds. Do not look for the name, because another
+            // automation may have it.
+            Some(Err(error)) if !matches!(error, store::Error::NotFound { .. }) => {}
+            // The lookup fails for a corrupt automation, so its error is ignored.
+            _ => {
+                if let Some(name) = reference.name()
+                    && let Ok(Some(named)) = self.store.automation_by_name(self.tenant, name).await
+                {
+                    return Ok((named.id, named.name));
+                }
+            }
         }
-        if let Ok(id) = given.parse()
-            && let Ok(found) = self.store.automation(self.scope(), id).await
-        {
-            return Ok((found.id, found.name));
-        }
+        // 2. Read the IDs and the names of all automations, including the corrupt ones.
         let all = self.store.automations(self.scope()).await?;
         let readable = all.readable.into_iter().map(|it| (it.id, it.name));
         let corrupt = all.corrupt.into_iter().map(|it| (it.id, it.name));
-        let names: Vec<_> = readable.chain(corrupt).collect();
-        if let Some(named) = names.iter().find(|(_, name)| name == given) {
-            return Ok(named.clone());
+        let mut names: Vec<_> = readable.chain(corrupt).collect();
+        if let Some(index) = reference.position(&names, |(id, name)| (*id, name)) {
+            return Ok(names.swap_remove(index));
         }
+        // 3. Look for the ID prefix.
         let range = IdRange::of_prefix(given, AutomationId::PREFIX);
         let matches = |id: &AutomationId| range.is_some_and(|range| range.contains(id.uuid()));
         let matching: Vec<_> = names.iter().map(|(id, _)| *id).filter(matches).collect();
@@ -87,9 +99,18 @@ impl Service {
         })
     }
 
-    /// Returns the session with this key, ID or ID prefix. A key is preferred.
+    /// Returns the session with this ID, key or ID prefix.
     pub(crate) async fn find_session(&self, given: &str) -> Result<Session, Error> {
-        if let Some(found) = self.store.session_by_key(self.tenant, given).await? {
+        let reference = Reference::parse(given, SessionId::PREFIX);
+        if let Some(id) = reference.id() {
+            match self.store.session(self.scope(), id).await {
+                Err(store::Error::NotFound { .. }) => {}
+                found => return Ok(found?),
+            }
+        }
+        if let Some(key) = reference.name()
+            && let Some(found) = self.store.session_by_key(self.tenant, key).await?
+        {
             return Ok(found);
         }
         let id = match IdRange::of_prefix(given, SessionId::PREFIX) {
@@ -147,6 +168,62 @@ impl Service {
             .approval_ids_between(self.scope(), first, last, 2)
             .await?;
         unique_match("approval", given, &found)?.ok_or_else(|| not_found("approval", given, []))
+    }
+}
+
+/// A reference that a user gave to an object with a name.
+///
+/// The order is: the object with the full ID, then the one with the name. New names never have the form of an ID
+/// (`naming::validate_new_name`), but names of that form may be stored.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Reference<'a, I> {
+    /// A full ID with its kind, such as `aut_0199...`. It is never a name, so that nothing takes the place of an object
+    /// that was deleted.
+    Id(I),
+    /// A UUID. It is an ID if an object has it, otherwise a name.
+    Uuid(I, &'a str),
+    /// A name or an ID prefix.
+    Name(&'a str),
+}
+
+impl<'a, I: FromStr + Copy + PartialEq> Reference<'a, I> {
+    /// Returns the reference of a text. `prefix` is the kind of the object's IDs.
+    pub(crate) fn parse(given: &'a str, prefix: &str) -> Self {
+        let rest = given.strip_prefix(prefix);
+        let has_kind = rest.is_some_and(|rest| rest.starts_with('_'));
+        match given.parse() {
+            Ok(id) if has_kind => Self::Id(id),
+            Ok(id) => Self::Uuid(id, given),
+            Err(_) => Self::Name(given),
+        }
+    }
+
+    /// Returns the full ID. Returns `None` if the reference has none.
+    pub(crate) fn id(self) -> Option<I> {
+        match self {
+            Self::Id(id) | Self::Uuid(id, _) => Some(id),
+            Self::Name(_) => None,
+        }
+    }
+
+    /// Returns the name. Returns `None` if the reference is never a name.
+    pub(crate) fn name(self) -> Option<&'a str> {
+        match self {
+            Self::Id(_) => None,
+            Self::Uuid(_, name) | Self::Name(name) => Some(name),
+        }
+    }
+
+    /// Returns the position of the object to which the reference belongs, by the ID and the name of each object.
+    pub(crate) fn position<T>(
+        self,
+        objects: &[T],
+        id_and_name: impl Fn(&T) -> (I, &String),
+    ) -> Option<usize> {
+        let with_id = |id: I| objects.iter().position(|it| id_and_name(it).0 == id);
+        let with_name = |name: &str| objects.iter().position(|it| id_and_name(it).1 == name);
+        let found = self.id().and_then(with_id);
+        found.or_else(|| self.name().and_then(with_name))
     }
 }
 

@@ -74,7 +74,7 @@ impl Service {
         let cwd = working_directory::validate(request.cwd.as_deref())?;
         self.require_restore(&agent).await?;
         let key = match &request.session_key {
-            Some(key) => Some(naming::validate_name("session_key", key)?),
+            Some(key) => Some(naming::validate_new_name("session_key", key, None)?),
             None => None,
         };
         let channel = request.channel.as_ref().map(validate_channel).transpose()?;

@@ -288,6 +288,64 @@ fn doctor_reports_killed_worker_and_missing_working_directory() {
     );
 }
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn doctor_lists_old_names_in_form_of_id() {
+    let world = TestInstallation::new();
+    add_automation(&world, "demo");
+    let send = ["session", "send", "--new", "--agent", "demo", "hello"];
+    world.run(&send).expect_success();
+    assert_found(&world, "names", "ok", "none has the form of an ID");
+    // Store names that are older than the rule.
+    let digits = "0199ab00000070008000000000000000";
+    let file = world.data_folder().join("matins.db");
+    let store = store::open(&store::Location::SqliteFile(file))
+        .await
+        .unwrap();
+    for sql in [
+        "update automations set name = 'ses_0199ab00000070008000000000000000'",
+        "update agent_sessions set session_key = '0199AB00-0000-7000-8000-000000000000'",
+        "update harnesses set name = 'har_0199ab00000070008000000000000000' where name = 'goose'",
+    ] {
+        let statement = Box::leak(Box::new(Statement::new("a test's statement", sql, sql)));
+        let mut tx = store.begin(Scope::System).await.unwrap();
+        tx.execute(statement, Vec::new()).await.unwrap();
+        tx.commit().await.unwrap();
+    }
+    store.close().await;
+    for (kind, name) in [
+        ("the name of the automation aut_", format!("ses_{digits}")),
+        (
+            "the key of the session ses_",
+            "0199AB00-0000-7000-8000-000000000000".to_owned(),
+        ),
+        ("the name of the agent har_", format!("har_{digits}")),
+    ] {
+        let (code, checks) = doctor_checks(&world, &[]);
+        let found = checks.iter().any(|(check, level, found)| {
+            let names = found.starts_with(kind) && found.ends_with(&name);
+            check == "names" && level == "warning" && names
+        });
+        assert!(found && code == 0, "{kind}: {checks:#?}");
+    }
+    // The hint of the doctor works.
+    let listed = world.run(&["automation", "list", "--json"]);
+    let listed: Value = serde_json::from_str(&listed.stdout).unwrap();
+    let id = listed[0]["id"]
+        .as_str()
+        .unwrap_or_else(|| panic!("{listed}"));
+    let hint = format!("matins automation edit {id} --name NAME");
+    assert!(world.run(&["doctor"]).stdout.contains(&hint));
+    world
+        .run(&["automation", "edit", id, "--name", "tidy"])
+        .expect_success();
+    let refused = world.run(&["automation", "edit", "tidy", "--name", id]);
+    assert_eq!(refused.code, 2, "{refused:#?}");
+    assert!(refused.stderr.contains("form of an ID"), "{refused:#?}");
+    let (_, checks) = doctor_checks(&world, &[]);
+    let of_automation = |found: &str| found.contains("name of the automation");
+    assert!(!checks.iter().any(|(.., found)| of_automation(found)));
+}
+
 #[test]
 fn doctor_on_shared_database_reports_instances_with_queued_runs() {
     let database = TestDatabase::empty_postgres().unwrap();

@@ -8,6 +8,7 @@ mod automations;
 mod edits;
 mod endpoints;
 mod export;
+mod id_forms;
 mod preview;
 mod replay;
 mod sessions;

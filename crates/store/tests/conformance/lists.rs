@@ -1,12 +1,14 @@
 //! Lists: their content, their order, and their isolation.
 
 use model::{
+    AutomationId,
     agent::{AgentConfig, OfferedCapabilities},
     policy::SessionMode,
     run::RunStatus::{Deferred, Queued},
     session::SessionType,
 };
 use store::{Error, RunFilter, Scope};
+use testkit::clock::SeededEntropy;
 
 use crate::{
     fixtures::TestStore,
@@ -222,6 +224,43 @@ pub(crate) async fn run_and_session_ids_are_found_by_range_within_tenant(db: &Te
     assert!(found_runs(other, runs[0], runs[2], 9).await.is_empty());
     let others = found_sessions(other, sessions[0], sessions[2], 9).await;
     assert!(others.is_empty());
+}
+
+pub(crate) async fn session_keys_in_form_of_id_are_listed_within_tenant(db: &TestStore) {
+    let stage = Stage::setup(db).await;
+    let uuid = AutomationId::generate(stage.now(), &SeededEntropy::new(31)).uuid();
+    let create = async |key: String| {
+        stage.advance_seconds(1);
+        let new = stage.new_session(Some(&key));
+        let created = stage.store.create_session(stage.tenant, &new, stage.now());
+        (created.await.unwrap().0, key)
+    };
+    for key in [
+        format!("web:{uuid}"),
+        format!("cli:{}", uuid.simple()),
+        "telegram".to_owned(),
+        "x".repeat(40),
+    ] {
+        create(key).await;
+    }
+    let mut expected = Vec::new();
+    for key in [
+        format!("aut_{}", uuid.simple()),
+        format!("SES_{}", uuid.simple()).to_uppercase(),
+        uuid.to_string(),
+        uuid.simple().to_string(),
+        format!("urn:uuid:{uuid}"),
+    ] {
+        expected.push(create(key).await);
+    }
+    for scope in [stage.scope(), Scope::System] {
+        let found = stage.store.session_keys_in_id_form(scope).await;
+        assert_eq!(found.unwrap(), expected);
+    }
+    let other = stage.store.ensure_tenant("other", stage.now());
+    let other = Scope::Tenant(other.await.unwrap());
+    let found = stage.store.session_keys_in_id_form(other).await;
+    assert!(found.unwrap().is_empty());
 }
 
 pub(crate) async fn manual_trigger_is_listed_first(db: &TestStore) {

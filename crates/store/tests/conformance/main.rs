@@ -310,6 +310,7 @@ behaviours! {
             agent_edit_with_stale_version_is_refused, last_messages_return_end_of_transcript,
             messages_of_run_are_found_by_start_number,
             run_and_session_ids_are_found_by_range_within_tenant,
+            session_keys_in_form_of_id_are_listed_within_tenant,
             manual_trigger_is_listed_first,
         ]
         pages: [

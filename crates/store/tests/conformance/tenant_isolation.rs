@@ -137,6 +137,7 @@ fn parameters(name: &str, world: &World) -> Vec<Param> {
         "runs/page_of_session" => [runs(None), params![session, none()]].concat(),
         "runs/page_of_automation" => [runs(None), params![automation]].concat(),
         "sessions/by_key" => stored("agent_sessions", "session_key"),
+        "sessions/keys_like_ids" => params![none(), Uuid::nil(), 50_u32],
         "sessions/list" => params![none(), text(), none(), 50_u32],
         "sessions/page" => sessions(Some("regular"), None),
         "sessions/page_of_automation" => sessions(None, Some(automation)),
@@ -163,6 +164,10 @@ pub(crate) async fn row_security_alone_hides_rows_of_other_tenants(db: &TestStor
         .with("session_mode", "bound")
         .with("bound_session_key", "bound");
     db.insert("automations", &bound).await.unwrap();
+    let keyed = theirs
+        .row("agent_sessions")
+        .with("session_key", "0199ab00000070008000000000000000");
+    db.insert("agent_sessions", &keyed).await.unwrap();
     db.insert("agent_runs", &theirs.queued_run()).await.unwrap();
     let failed = theirs.row("agent_runs").with("status", "failed");
     db.insert("agent_runs", &failed).await.unwrap();
