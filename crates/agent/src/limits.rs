@@ -26,8 +26,10 @@ pub(crate) const MAX_QUEUED_LINES: usize = 64;
 /// The most requests of the agent that wait for an answer. While so many wait, the reader of the agent's output
 /// blocks on the next request.
 pub(crate) const MAX_PENDING_REQUESTS: usize = 256;
-/// The most tool calls whose title and kind are remembered, for permission requests that name neither.
-pub(crate) const MAX_REMEMBERED_TOOL_CALLS: usize = 1024;
+/// The most tool calls of a turn whose kinds, titles and commands are remembered for permission requests.
+pub(crate) const MAX_REMEMBERED_TOOL_CALLS: usize = 4096;
+/// The number of bytes of remembered tool calls from which earlier calls are forgotten.
+pub(crate) const MAX_REMEMBERED_TOOL_CALL_BYTES: usize = 8 << 20;
 /// The most pages of `session/list` that are read to find one session.
 pub(crate) const MAX_LIST_PAGES: usize = 100;
 /// The longest wait for the exit status of an agent that has closed its output. It covers `ORPHAN_GRACE`, the

@@ -92,6 +92,7 @@ mod tests {
             subject: model::permission::PermissionRequest {
                 tool_kind: "execute".into(),
                 title: "ls".into(),
+                history: model::permission::CallHistory::default(),
             },
             tool_call: "1".into(),
             input: None,

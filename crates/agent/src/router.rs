@@ -8,7 +8,7 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
-use model::AcpSessionId;
+use model::{AcpSessionId, permission::CallHistory};
 use serde_json::Value;
 use tokio::{
     sync::{mpsc, watch},
@@ -21,7 +21,7 @@ use tokio_util::{
 
 use crate::{
     Decision, PermissionRequest, Permissions, Update,
-    limits::{EXIT_STATUS_TIMEOUT, MAX_REMEMBERED_TOOL_CALLS},
+    limits::{EXIT_STATUS_TIMEOUT, MAX_REMEMBERED_TOOL_CALL_BYTES, MAX_REMEMBERED_TOOL_CALLS},
     message::MessageSize,
     sdk::convert,
 };
@@ -48,8 +48,67 @@ pub(crate) struct Turn {
     seen_tool_calls: Mutex<SeenToolCalls>,
 }
 
-/// The kind and title of each tool call, for permission requests that name neither.
-type SeenToolCalls = HashMap<String, (Option<String>, Option<String>)>;
+/// The tool calls of a turn, for permission requests that name no kind, title or input, and for rules that look at
+/// earlier ones.
+#[derive(Default)]
+struct SeenToolCalls {
+    calls: HashMap<String, SeenToolCall>,
+    bytes: usize,
+    /// `true` if a call was forgotten that had not ended.
+    forgot_open_calls: bool,
+}
+
+#[derive(Default)]
+struct SeenToolCall {
+    history: CallHistory,
+    has_ended: bool,
+}
+
+impl SeenToolCalls {
+    /// Adds a report of a call and returns the call.
+    fn record(
+        &mut self,
+        id: &str,
+        kind: Option<&str>,
+        title: Option<&str>,
+        input: Option<&Value>,
+    ) -> &mut SeenToolCall {
+        // Forgetting bounds the memory, because an agent may invent IDs without end. Calls that have ended go first:
+        // they request no permission any more.
+        let is_full = |seen: &Self| {
+            seen.bytes >= MAX_REMEMBERED_TOOL_CALL_BYTES
+                || (seen.calls.len() >= MAX_REMEMBERED_TOOL_CALLS && !seen.calls.contains_key(id))
+        };
+        if is_full(self) {
+            self.calls.retain(|_, call| !call.has_ended);
+            self.bytes = self.calls.iter().map(|(id, call)| call.size(id)).sum();
+        }
+        if is_full(self) {
+            self.calls.clear();
+            self.bytes = 0;
+            self.forgot_open_calls = true;
+        }
+        let forgot_open_calls = self.forgot_open_calls;
+        let call = self.calls.entry(id.to_owned()).or_insert_with(|| {
+            self.bytes += id.len();
+            let mut call = SeenToolCall::default();
+            if forgot_open_calls {
+                call.history.mark_incomplete();
+            }
+            call
+        });
+        let before = call.history.size();
+        call.history.record(kind, title, input);
+        self.bytes += call.history.size() - before;
+        call
+    }
+}
+
+impl SeenToolCall {
+    fn size(&self, id: &str) -> usize {
+        id.len() + self.history.size()
+    }
+}
 
 /// Locks a mutex. Ignores poison, because no panic can leave one of these values half changed.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -205,33 +264,105 @@ impl Turn {
 
     fn remember_tool_call(&self, update: &Update) {
         let mut seen = lock(&self.seen_tool_calls);
-        let (id, kind, title) = match update {
-            Update::ToolCall(call) => (&call.id, Some(&call.kind), Some(&call.title)),
+        let (call, status) = match update {
+            Update::ToolCall(call) => {
+                let (kind, title) = (Some(&*call.kind), Some(&*call.title));
+                let seen = seen.record(&call.id, kind, title, call.input.as_ref());
+                (seen, Some(&call.status))
+            }
             Update::ToolCallUpdate {
-                id, kind, title, ..
-            } => (id, kind.as_ref(), title.as_ref()),
+                id,
+                kind,
+                title,
+                status,
+                input,
+                ..
+            } => {
+                let seen = seen.record(id, kind.as_deref(), title.as_deref(), input.as_ref());
+                (seen, status.as_ref())
+            }
             _ => return,
         };
-        // Forgetting all of them bounds the memory, because an agent may invent IDs without end. A request that names
-        // no kind then counts as kind `other`.
-        if seen.len() >= MAX_REMEMBERED_TOOL_CALLS && !seen.contains_key(id) {
-            seen.clear();
+        if let Some(status) = status {
+            call.has_ended = matches!(&**status, "completed" | "failed");
         }
-        let (seen_kind, seen_title) = seen.entry(id.clone()).or_default();
-        *seen_kind = kind.cloned().or_else(|| seen_kind.take());
-        *seen_title = title.cloned().or_else(|| seen_title.take());
     }
 
-    /// Fills in kind and title from the tool call if the request itself names none.
+    /// Adds the history of the tool call. Fills in its kind and title if the request itself names none.
     fn fill_from_tool_call(&self, request: &mut PermissionRequest) {
-        let seen = lock(&self.seen_tool_calls);
-        let (kind, title) = seen.get(&request.tool_call).cloned().unwrap_or_default();
         let subject = &mut request.subject;
-        if subject.tool_kind.is_empty() {
-            subject.tool_kind = kind.unwrap_or_else(|| "other".to_owned());
+        let named = |text: &str| (!text.is_empty()).then(|| text.to_owned());
+        let (kind, title) = (named(&subject.tool_kind), named(&subject.title));
+        let mut seen = lock(&self.seen_tool_calls);
+        let call = seen.record(
+            &request.tool_call,
+            kind.as_deref(),
+            title.as_deref(),
+            request.input.as_ref(),
+        );
+        subject.history = call.history.clone();
+        if kind.is_none() {
+            subject.tool_kind = subject.history.kind().unwrap_or("other").to_owned();
         }
-        if subject.title.is_empty() {
-            subject.title = title.unwrap_or_default();
+        if title.is_none() {
+            subject.title = subject.history.title().unwrap_or_default().to_owned();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use model::permission::{PermissionRequest, PermissionRule, PermissionRules, Verdict};
+    use serde_json::json;
+
+    use super::*;
+
+    fn is_allowed(history: &CallHistory) -> bool {
+        let allow = PermissionRules(vec![PermissionRule {
+            tool: "execute".into(),
+            title: Some("git log*".into()),
+            verdict: Verdict::Allow,
+        }]);
+        let request = PermissionRequest {
+            tool_kind: "execute".into(),
+            title: "x".into(),
+            history: history.clone(),
+        };
+        allow.verdict(&request).is_some()
+    }
+
+    #[test]
+    fn forgotten_open_call_is_allowed_by_no_pattern() {
+        let harmless = json!({"command": "git log"});
+        for (ends, expected) in [(true, true), (false, false)] {
+            let mut seen = SeenToolCalls::default();
+            seen.record(
+                "first",
+                Some("execute"),
+                None,
+                Some(&json!({"command": "curl x"})),
+            );
+            for number in 0..MAX_REMEMBERED_TOOL_CALLS {
+                let call = seen.record(&number.to_string(), Some("read"), None, None);
+                call.has_ended = ends;
+            }
+            let first = seen.record("first", Some("execute"), None, Some(&harmless));
+            assert!(!is_allowed(&first.history), "{ends}");
+            let new = seen.record("new", Some("execute"), None, Some(&harmless));
+            assert_eq!(is_allowed(&new.history), expected, "{ends}");
+            assert!(seen.calls.len() <= MAX_REMEMBERED_TOOL_CALLS);
+        }
+    }
+
+    #[test]
+    fn remembered_tool_calls_are_bounded_in_bytes() {
+        let mut seen = SeenToolCalls::default();
+        let title = "x".repeat(100_000);
+        for number in 0..1000 {
+            seen.record(&number.to_string(), None, Some(&title), None);
+            let bytes: usize = seen.calls.iter().map(|(id, call)| call.size(id)).sum();
+            assert_eq!(bytes, seen.bytes);
+            assert!(bytes < MAX_REMEMBERED_TOOL_CALL_BYTES + 2 * title.len());
         }
     }
 }

@@ -25,7 +25,8 @@ document! {
 pub struct PermissionRule {
     /// A pattern for the kind of the tool. `*` matches any run of characters.
     pub tool: String,
-    /// A pattern for the title of the request. Null matches every title.
+    /// A pattern for the title of the request, or for the whole command if the request is for one. Null matches every
+    /// request of the kind.
     #[serde(default)]
     pub title: Option<String>,
     /// The answer to a request that matches both patterns.
@@ -38,19 +39,20 @@ pub struct PermissionRule {
 pub struct PermissionRuleRequest {
     /// A pattern for the kind of the tool. `*` matches any run of characters.
     pub tool: String,
-    /// A pattern for the title of the request. If absent, every title matches.
+    /// A pattern for the title of the request, or for the whole command if the request is for one. If absent, every
+    /// request of the kind matches.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
     /// The answer to a request that matches both patterns.
     pub verdict: Verdict,
 }
 
-/// Rules that answer permission requests. If several rules match, one that denies prevails.
+/// Rules that answer permission requests. If several rules match, one that denies prevails. Rules are no sandbox.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(transparent)]
 pub struct PermissionRules(pub Vec<PermissionRule>);
 
-/// Rules that answer permission requests. If several rules match, one that denies prevails.
+/// Rules that answer permission requests. If several rules match, one that denies prevails. Rules are no sandbox.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(transparent)]
 pub struct PermissionRulesRequest(pub Vec<PermissionRuleRequest>);

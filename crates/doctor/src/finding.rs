@@ -23,7 +23,7 @@ pub struct Finding {
     pub level: Level,
     /// The observation.
     pub found: String,
-    /// The next step for the user. `None` if nothing is wrong.
+    /// The next step for the user. `None` if there is nothing to do.
     pub remedy: Option<String>,
 }
 

@@ -6,8 +6,8 @@
 //!
 //! - `configuration`, `system`, `folder`: the settings, the machine and the data folder.
 //! - `database`, `database_server`: the database and its PostgreSQL server.
-//! - `server_status`, `stored_state`, `names`, `agents`: the server of the folder, the rows of the database, the names
-//!   in them, and the agents.
+//! - `server_status`, `stored_state`, `names`, `permission_rules`, `agents`: the server of the folder, the rows of the
+//!   database, the names and the permission rules in them, and the agents.
 //!
 //! Read [`examine`] first, then `finding.rs`.
 //!
@@ -23,6 +23,7 @@ mod finding;
 mod folder;
 mod formatting;
 mod names;
+mod permission_rules;
 mod server_status;
 mod stored_state;
 mod system;

@@ -20,6 +20,7 @@ use crate::{
     finding::Finding,
     formatting::{format_count, format_duration, with_sources},
     names,
+    permission_rules::command_patterns_finding,
     server_status::ServerStatus,
 };
 
@@ -94,6 +95,8 @@ pub(crate) async fn check_stored_state(
     let automations = found.readable;
     findings.extend(automations.iter().filter_map(too_new_finding));
     findings.extend(automations.iter().filter_map(attention_finding));
+    let agents = store.agents(Scope::System).await?;
+    findings.extend(command_patterns_finding(&automations, &agents));
     let all = automations.len();
     let enabled: Vec<_> = automations
         .into_iter()
@@ -106,7 +109,7 @@ pub(crate) async fn check_stored_state(
     ));
     findings.extend(enabled.iter().filter_map(missing_directory_finding));
     Ok(StoredState {
-        agents: store.agents(Scope::System).await?,
+        agents,
         enabled_automations: enabled,
         has_other_instances: shared,
         findings,

@@ -1,6 +1,21 @@
 //! Rules that answer an agent's permission requests without a person.
+//!
+//! A rule is no sandbox: it reads the agent's own words. Where the words say that the agent runs a command, an
+//! allowance holds only for a command whose meaning is certain, and a denial holds for everything that the command
+//! might run.
+
+mod history;
+mod shell;
+mod tool_input;
+mod wildcard;
 
 use crate::text_enum::text_enum;
+
+pub use history::CallHistory;
+use wildcard::matches;
+
+/// The kind of the tools that run commands.
+const EXECUTE: &str = "execute";
 
 /// The subject of a permission request, in the agent's words (ACP `ToolKind` and title).
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -9,6 +24,8 @@ pub struct PermissionRequest {
     pub tool_kind: String,
     /// The line that the agent shows for the tool call.
     pub title: String,
+    /// The kinds, titles and commands of the tool call until now.
+    pub history: CallHistory,
 }
 
 /// The kinds of tools that the protocol defines (ACP `ToolKind`).
@@ -36,11 +53,14 @@ text_enum! {
 }
 
 /// A rule for requests whose kind and title both match its patterns.
+///
+/// If the request is for a command, an allowance compares its pattern with the words of the command and not with the
+/// title. A denial compares it with all titles and commands of the call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PermissionRule {
     /// The pattern for the tool's kind. `*` matches any run of characters.
     pub tool: String,
-    /// The pattern for the title. `None` matches every title.
+    /// The pattern for the title or the command. `None` matches every one.
     pub title: Option<String>,
     /// The answer to requests that match.
     pub verdict: Verdict,
@@ -63,101 +83,56 @@ impl PermissionRules {
 }
 
 impl PermissionRule {
-    fn covers(&self, request: &PermissionRequest) -> bool {
-        matches(&self.tool, &request.tool_kind)
-            && self
-                .title
-                .as_deref()
-                .is_none_or(|pattern| matches(pattern, &request.title))
+    /// `true` if the rule allows commands by a pattern, which must hold for the whole command.
+    pub fn allows_commands_by_pattern(&self) -> bool {
+        self.verdict == Verdict::Allow && self.title.is_some() && matches(&self.tool, EXECUTE)
     }
-}
 
-/// Returns `true` if `text` matches a pattern in which `*` matches any run of characters.
-///
-/// Takes at most time proportional to the product of both lengths, because the title comes from an untrusted agent:
-/// naive backtracking can take exponential time.
-fn matches(pattern: &str, text: &str) -> bool {
-    let (pattern, text) = (pattern.as_bytes(), text.as_bytes());
-    let (mut at, mut read) = (0, 0);
-    let mut star = None;
-    while read < text.len() {
-        if pattern.get(at) == Some(&b'*') {
-            star = Some((at, read));
-            at += 1;
-        } else if pattern.get(at) == Some(&text[read]) {
-            at += 1;
-            read += 1;
-        } else if let Some((star_at, star_read)) = star {
-            // Mismatch: the last star matches one more byte. Earlier stars need no second try, because matching more
-            // with them only leaves less text for the rest of the pattern.
-            at = star_at + 1;
-            read = star_read + 1;
-            star = Some((star_at, read));
-        } else {
-            return false;
+    fn covers(&self, request: &PermissionRequest) -> bool {
+        match self.verdict {
+            Verdict::Allow => self.allows(request),
+            Verdict::Deny => self.denies(request),
         }
     }
-    pattern[at..].iter().all(|byte| *byte == b'*')
+
+    fn allows(&self, request: &PermissionRequest) -> bool {
+        let PermissionRequest {
+            tool_kind,
+            title,
+            history,
+        } = request;
+        if !matches(&self.tool, tool_kind) {
+            return false;
+        }
+        match &self.title {
+            None => true,
+            Some(pattern) if tool_kind == EXECUTE || history.is_command() => {
+                history.allowed_commands(pattern)
+            }
+            Some(pattern) => !history.is_incomplete() && matches(pattern, title),
+        }
+    }
+
+    fn denies(&self, request: &PermissionRequest) -> bool {
+        let PermissionRequest {
+            tool_kind,
+            title,
+            history,
+        } = request;
+        if history.is_incomplete() {
+            return true;
+        }
+        let is_of_kind = matches(&self.tool, tool_kind)
+            || history.kinds().any(|kind| matches(&self.tool, kind))
+            || (history.is_command() && matches(&self.tool, EXECUTE));
+        is_of_kind
+            && self.title.as_deref().is_none_or(|pattern| {
+                matches(pattern, title)
+                    || history.titles().any(|title| matches(pattern, title))
+                    || history.contains_command(pattern)
+            })
+    }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn request(tool_kind: &str, title: &str) -> PermissionRequest {
-        PermissionRequest {
-            tool_kind: tool_kind.into(),
-            title: title.into(),
-        }
-    }
-
-    fn rule(tool: &str, title: Option<&str>, verdict: Verdict) -> PermissionRule {
-        PermissionRule {
-            tool: tool.into(),
-            title: title.map(Into::into),
-            verdict,
-        }
-    }
-
-    #[test]
-    fn unmatched_request_has_no_verdict() {
-        let rules = PermissionRules(vec![rule("read", None, Verdict::Allow)]);
-        assert_eq!(rules.verdict(&request("execute", "rm -rf /")), None);
-        assert_eq!(
-            rules.verdict(&request("read", "notes.md")),
-            Some(Verdict::Allow)
-        );
-    }
-
-    #[test]
-    fn adding_a_denial_never_allows_more() {
-        let allow = rule("execute", Some("git *"), Verdict::Allow);
-        let deny = rule("*", Some("*push*"), Verdict::Deny);
-        for rules in [vec![allow.clone(), deny.clone()], vec![deny, allow]] {
-            let rules = PermissionRules(rules);
-            assert_eq!(
-                rules.verdict(&request("execute", "git push")),
-                Some(Verdict::Deny)
-            );
-            assert_eq!(
-                rules.verdict(&request("execute", "git log")),
-                Some(Verdict::Allow)
-            );
-        }
-    }
-
-    #[test]
-    fn star_matches_any_run_of_characters() {
-        for (pattern, text, expected) in [
-            ("*", "", true),
-            ("", "", true),
-            ("", "a", false),
-            ("a*c", "abbbc", true),
-            ("a*c", "abbbd", false),
-            ("*ab*ab", "ab-ab-ab", true),
-            ("naïve*", "naïve é", true),
-        ] {
-            assert_eq!(matches(pattern, text), expected, "{pattern:?} {text:?}");
-        }
-    }
-}
+mod tests_permission;

@@ -8,7 +8,7 @@ use agent_client_protocol::v1::schema::{
     self, ContentBlock, ContentChunk, SessionConfigKind, SessionConfigOptionValue,
     SessionConfigSelectOptions, SessionUpdate, ToolCallContent,
 };
-use model::{AcpSessionId, outcome::StopReason};
+use model::{AcpSessionId, outcome::StopReason, permission::CallHistory};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -254,7 +254,7 @@ pub(super) fn stop_reason(reason: schema::StopReason) -> Result<StopReason, Call
 }
 
 /// Converts a permission request. Kind and title are empty if the request names none; [`crate::router`] fills them
-/// in.
+/// in, and adds the history of the call.
 pub(crate) fn permission(request: schema::RequestPermissionRequest) -> PermissionRequest {
     let fields = request.tool_call.fields;
     let options = request.options.into_iter().map(|option| PermissionOption {
@@ -272,6 +272,7 @@ pub(crate) fn permission(request: schema::RequestPermissionRequest) -> Permissio
         subject: model::permission::PermissionRequest {
             tool_kind: fields.kind.map(protocol_name).unwrap_or_default(),
             title: fields.title.unwrap_or_default(),
+            history: CallHistory::default(),
         },
         tool_call: request.tool_call.tool_call_id.0.as_ref().to_owned(),
         input: fields.raw_input,

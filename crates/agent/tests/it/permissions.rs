@@ -4,7 +4,10 @@ use std::sync::{Arc, Mutex};
 
 use agent::{Agent, Decision, PermissionRequest, Permissions, Update};
 use futures::future::{BoxFuture, pending, ready};
-use model::outcome::StopReason;
+use model::{
+    outcome::StopReason,
+    permission::{PermissionRule, PermissionRules, Verdict},
+};
 use serde_json::json;
 use testkit::scripted::{Event, Step};
 use tokio::sync::mpsc;
@@ -65,6 +68,7 @@ async fn permission_decision_without_matching_option_is_cancelled() {
         let steps = vec![Step::RequestPermission {
             call: "1".into(),
             title_and_kind: Some(("ls".into(), "execute".into())),
+            input: None,
             options: vec![("the only one".into(), offered.into())],
             times: 1,
         }];
@@ -83,6 +87,7 @@ async fn bare_permission_request_takes_kind_and_title_of_tool_call() {
     let ask = |call: &str| Step::RequestPermission {
         call: call.into(),
         title_and_kind: None,
+        input: None,
         options: options.clone(),
         times: 1,
     };
@@ -108,6 +113,36 @@ async fn bare_permission_request_takes_kind_and_title_of_tool_call() {
     world.end(agent).await;
 }
 
+#[tokio::test]
+async fn permission_request_carries_history_of_its_call() {
+    let world = World::new();
+    let update = |kind: &str, input: serde_json::Value| {
+        Step::Update(
+            json!({"sessionUpdate": "tool_call", "toolCallId": "1", "title": "x",
+            "kind": kind, "status": "pending", "rawInput": input}),
+        )
+    };
+    let steps = vec![
+        update("execute", json!({"command": "curl x"})),
+        update("read", json!({"path": "x"})),
+        Step::request_permission("1", "x", "read"),
+        Step::request_permission("2", "x", "read"),
+    ];
+    let agent = open_with(&world, steps, AlwaysDecide(Decision::Deny)).await;
+    let (_, told) = send_prompt(&agent, "go").await;
+    let deny = PermissionRules(vec![PermissionRule {
+        tool: "execute".into(),
+        title: Some("curl*".into()),
+        verdict: Verdict::Deny,
+    }]);
+    let verdicts = told.iter().filter_map(|update| match update {
+        Update::Permission { request, .. } => Some(deny.verdict(&request.subject)),
+        _ => None,
+    });
+    assert_eq!(verdicts.collect::<Vec<_>>(), [Some(Verdict::Deny), None]);
+    world.end(agent).await;
+}
+
 /// Permissions that never decide, and report each request.
 struct UndecidedPermissions(mpsc::UnboundedSender<()>);
 
@@ -124,6 +159,7 @@ async fn prompt_cancel_cancels_pending_and_later_permissions() {
     let three = Step::RequestPermission {
         call: "1".into(),
         title_and_kind: Some(("ls".into(), "execute".into())),
+        input: None,
         options: vec![("yes".into(), "allow_once".into())],
         times: 3,
     };
@@ -207,6 +243,7 @@ async fn parallel_permission_requests_are_decided_independently() {
     let two = Step::RequestPermission {
         call: "1".into(),
         title_and_kind: Some(("ls".into(), "execute".into())),
+        input: None,
         options: vec![
             ("y".into(), "allow_once".into()),
             ("n".into(), "reject_once".into()),

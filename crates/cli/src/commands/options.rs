@@ -17,12 +17,14 @@ use crate::{
 /// Rules that answer permission requests.
 #[derive(Debug, clap::Args)]
 pub(crate) struct RuleOptions {
-    /// Allow matching permission requests: a tool kind (read, edit, execute, fetch, ...), or KIND:TITLE; *
-    /// matches any text; may be repeated
-    #[arg(long, value_name = "KIND[:TITLE]", value_parser = parse_allow_rule)]
+    /// Allow matching permission requests: a tool kind (read, edit, execute, fetch, ...), or KIND:PATTERN for the
+    /// title; * matches any text. For execute, the pattern must hold for the whole command, such as 'execute:git
+    /// log*'; one with ; | & $ and the like matches none. A pattern is no sandbox. May be repeated
+    #[arg(long, value_name = "KIND[:PATTERN]", value_parser = parse_allow_rule)]
     allow: Vec<PermissionRule>,
-    /// Deny matching permission requests, even if another rule allows them; may be repeated
-    #[arg(long, value_name = "KIND[:TITLE]", value_parser = parse_deny_rule)]
+    /// Deny matching permission requests, even if another rule allows them; the pattern is for a title or any
+    /// command inside; may be repeated
+    #[arg(long, value_name = "KIND[:PATTERN]", value_parser = parse_deny_rule)]
     deny: Vec<PermissionRule>,
 }
 
@@ -72,7 +74,7 @@ fn parse_rule(text: &str, verdict: Verdict) -> Result<PermissionRule, String> {
     };
     if tool.is_empty() || title.as_deref() == Some("") {
         return Err(
-            "expected a tool kind such as edit, or a kind and a title such as \
+            "expected a tool kind such as edit, or a kind and a pattern such as \
                     'execute:cargo *'"
                 .into(),
         );

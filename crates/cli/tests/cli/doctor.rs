@@ -195,6 +195,53 @@ fn doctor_reports_each_fault_and_continues_other_checks() {
 }
 
 #[test]
+fn doctor_lists_rules_that_allow_commands_by_pattern() {
+    let world = TestInstallation::new();
+    let rules = [
+        "--allow",
+        "execute:git log*",
+        "--allow",
+        "execute",
+        "--allow",
+        "read:*.md",
+        "--deny",
+        "execute:rm*",
+    ];
+    let add = ["agent", "add", "mine"]
+        .iter()
+        .chain(&rules)
+        .chain(&["--", "my-agent"]);
+    world
+        .run(&add.copied().collect::<Vec<_>>())
+        .expect_success();
+    let add = [
+        "automation",
+        "add",
+        "--on-demand",
+        "--agent",
+        "demo",
+        "--name",
+        "tidy",
+        "--allow",
+        "*:ls*",
+        "x",
+    ];
+    world.run(&add).expect_success();
+    let (_, checks) = doctor_checks(&world, &[]);
+    let found: Vec<_> = checks
+        .iter()
+        .filter(|(name, ..)| name == "permission rules")
+        .collect();
+    assert_eq!(found.len(), 1, "{checks:#?}");
+    let (_, level, found) = found[0];
+    assert_eq!(level, "ok");
+    assert!(
+        found.ends_with(": automation tidy `*:ls*`, agent mine `execute:git log*`"),
+        "{found}"
+    );
+}
+
+#[test]
 fn doctor_warns_of_files_readable_by_others() {
     let world = TestInstallation::new();
     add_automation(&world, "demo");

@@ -165,6 +165,7 @@ pub(crate) async fn concurrent_approvals_beyond_limit_are_denied(world: &World) 
     let many = Step::RequestPermission {
         call,
         title_and_kind: about,
+        input: None,
         options,
         times: all,
     };

@@ -195,6 +195,7 @@ scenarios! {
     ]
     permissions: [
         permission_rules_decide_and_unmatched_requests_are_denied,
+        allowed_pattern_holds_for_whole_command,
         permission_request_after_cancel_is_answered_cancelled,
     ]
     records: [

@@ -123,6 +123,8 @@ pub enum Step {
         call: String,
         /// The fields `title` and `kind` of the tool call. `None` if the request has neither.
         title_and_kind: Option<(String, String)>,
+        /// The field `rawInput` of the tool call. `None` if the request has no such field.
+        input: Option<Value>,
         /// The IDs and kinds of the options, in the order of the request.
         options: Vec<(String, String)>,
         /// The number of equal requests that it sends at once.
@@ -278,10 +280,20 @@ impl Step {
         Self::RequestPermission {
             call: call.into(),
             title_and_kind: Some((title.into(), kind.into())),
+            input: None,
             options: options
                 .map(|kind| (format!("option-{kind}"), kind.into()))
                 .into(),
             times: 1,
         }
+    }
+
+    /// Returns a step that requests permission once for a command, with this raw input of the tool call.
+    pub fn request_command(call: &str, title: &str, raw_input: Value) -> Self {
+        let mut step = Self::request_permission(call, title, "execute");
+        if let Self::RequestPermission { input, .. } = &mut step {
+            *input = Some(raw_input);
+        }
+        step
     }
 }

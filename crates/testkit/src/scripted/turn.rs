@@ -124,22 +124,8 @@ impl ScriptedAgent {
                         reply(&close["id"], &json!({}))?;
                     }
                 }
-                (
-                    Step::RequestPermission {
-                        call,
-                        title_and_kind,
-                        options,
-                        times,
-                    },
-                    Some(prompt),
-                ) => {
-                    self.request_permission(
-                        prompt,
-                        call,
-                        title_and_kind.as_ref(),
-                        options,
-                        *times,
-                    )?;
+                (step @ Step::RequestPermission { .. }, Some(prompt)) => {
+                    self.request_permission(prompt, step)?;
                 }
                 (Step::Request(method), Some(prompt)) => {
                     self.send_request(method, &json!({"sessionId": prompt.session}))?;
@@ -163,18 +149,25 @@ impl ScriptedAgent {
         )
     }
 
-    fn request_permission(
-        &mut self,
-        prompt: &Prompt<'_>,
-        call: &str,
-        title_and_kind: Option<&(String, String)>,
-        options: &[(String, String)],
-        times: u32,
-    ) -> io::Result<()> {
+    fn request_permission(&mut self, prompt: &Prompt<'_>, step: &Step) -> io::Result<()> {
+        let Step::RequestPermission {
+            call,
+            title_and_kind,
+            input,
+            options,
+            times,
+        } = step
+        else {
+            return Ok(());
+        };
+        let times = *times;
         let mut tool_call = json!({"toolCallId": call});
         if let Some((title, kind)) = title_and_kind {
             tool_call["title"] = json!(title);
             tool_call["kind"] = json!(kind);
+        }
+        if let Some(input) = input {
+            tool_call["rawInput"] = input.clone();
         }
         let options = options.iter();
         let options =

@@ -1,0 +1,334 @@
+//! Shell commands: the words of a simple command, and the commands inside a command.
+//!
+//! An allowance and a denial err in opposite directions. [`plain_words`] and [`unwrap`] return nothing unless the
+//! meaning is certain. [`commands_inside`] returns everything that a shell might run, and some of the text that it
+//! would not run.
+
+/// The most shells inside shells that are unwrapped.
+const MAX_NESTED_SHELLS: usize = 8;
+
+/// The most commands that are searched inside one, and their total size in bytes. Repeated shells inside shells would
+/// otherwise take time without end.
+const MAX_COMMANDS: usize = 4096;
+const MAX_COMMAND_BYTES: usize = 4 << 20;
+
+/// The most words at the front of a command that may be the options of a program which starts another one.
+const MAX_WRAPPER_WORDS: usize = 16;
+
+/// Shells that take a script after `-c`.
+const SHELLS: [&str; 8] = ["sh", "bash", "dash", "ash", "zsh", "ksh", "mksh", "rbash"];
+
+/// Shells with options or a syntax of their own. Their scripts are never certain.
+const OTHER_SHELLS: [&str; 6] = ["fish", "csh", "tcsh", "pwsh", "nu", "busybox"];
+
+/// The folders of the system's own shells. A shell elsewhere may be a program of the agent.
+const SHELL_FOLDERS: [&str; 4] = ["", "/bin/", "/usr/bin/", "/usr/local/bin/"];
+
+/// Programs and keywords of a shell in front of another command.
+const WRAPPERS: [&str; 28] = [
+    "!", "builtin", "chroot", "command", "coproc", "do", "doas", "elif", "else", "env", "eval",
+    "exec", "find", "if", "ionice", "nice", "nohup", "parallel", "setsid", "stdbuf", "sudo",
+    "then", "time", "timeout", "until", "watch", "while", "xargs",
+];
+
+/// Splits a text into words as a shell does. Returns `None` if a shell might do anything else with the text than run
+/// one program with these words, or if there is no word.
+///
+/// Lists the harmless characters and not the special ones, so that a character which only some shell interprets is
+/// not overlooked.
+pub(super) fn plain_words(text: &str) -> Option<Vec<String>> {
+    let mut quote = None;
+    for character in text.chars() {
+        match quote {
+            None if matches!(character, '\'' | '"') => quote = Some(character),
+            None if is_plain(character) || matches!(character, ' ' | '\t') => {}
+            None => return None,
+            Some(open) if character == open => quote = None,
+            Some(_) if character.is_control() && !matches!(character, '\n' | '\t') => return None,
+            Some('"') if matches!(character, '$' | '`' | '\\' | '!') => return None,
+            Some(_) => {}
+        }
+    }
+    if quote.is_some() {
+        return None;
+    }
+    shlex::split(text).filter(|words| !words.is_empty())
+}
+
+/// Returns `true` if the words of a list have one meaning, whether the agent starts the program itself or joins the
+/// words for a shell.
+pub(super) fn are_plain_words(words: &[String]) -> bool {
+    !words.is_empty() && words.iter().all(|word| is_plain_word(word))
+}
+
+fn is_plain_word(word: &str) -> bool {
+    word.chars().all(|it| is_plain(it) || it == ' ')
+}
+
+fn is_plain(character: char) -> bool {
+    character.is_alphanumeric() || "-_./:=,@%+^".contains(character)
+}
+
+/// The meaning of the words of a command.
+enum ShellCall<'a> {
+    /// A program that is no shell, or a shell without `-c`.
+    Program,
+    /// A shell that runs this script.
+    Script(&'a str),
+    /// A shell whose script is uncertain.
+    Uncertain,
+}
+
+/// Returns the words of the program that a list of words runs, without the shells around it. Returns `None` if that
+/// is uncertain.
+pub(super) fn unwrap(mut words: Vec<String>) -> Option<Vec<String>> {
+    for _ in 0..MAX_NESTED_SHELLS {
+        match shell_call(&words) {
+            ShellCall::Uncertain => return None,
+            ShellCall::Program => return Some(words),
+            ShellCall::Script(script) => {
+                let folder = words[0].strip_suffix(base_name(&words[0]))?;
+                let mut others = words.iter().filter(|word| *word != script);
+                if !SHELL_FOLDERS.contains(&folder) || !others.all(|word| is_plain_word(word)) {
+                    return None;
+                }
+                words = plain_words(script)?;
+            }
+        }
+    }
+    None
+}
+
+fn shell_call(words: &[String]) -> ShellCall<'_> {
+    let Some((program, arguments)) = words.split_first() else {
+        return ShellCall::Program;
+    };
+    let program = base_name(program);
+    if OTHER_SHELLS.contains(&program) {
+        return ShellCall::Uncertain;
+    }
+    if !SHELLS.contains(&program) {
+        return ShellCall::Program;
+    }
+    let mut takes_script = false;
+    let mut arguments = arguments.iter();
+    while let Some(argument) = arguments.next() {
+        let Some(option) = argument.strip_prefix(['-', '+']) else {
+            return if takes_script {
+                ShellCall::Script(argument)
+            } else {
+                ShellCall::Program
+            };
+        };
+        match option {
+            "-login" | "-noprofile" | "-norc" | "-posix" => {}
+            // The last option of a group takes the next word, such as `-euo pipefail`.
+            _ if option.ends_with(['o', 'O']) && !option.contains('c') => drop(arguments.next()),
+            _ if !option.is_empty()
+                && option.chars().all(|it| it.is_ascii_alphabetic())
+                && !option.contains(['o', 'O']) =>
+            {
+                takes_script |= option.contains('c');
+            }
+            _ => return ShellCall::Uncertain,
+        }
+    }
+    if takes_script {
+        ShellCall::Uncertain
+    } else {
+        ShellCall::Program
+    }
+}
+
+fn base_name(program: &str) -> &str {
+    program.rsplit('/').next().unwrap_or(program)
+}
+
+/// Returns the name of the variable that a word in front of a command sets, with its `=`.
+pub(super) fn assigned_variable(word: &str) -> Option<&str> {
+    let (name, _) = word.split_once('=')?;
+    let plain = name.strip_suffix('+').unwrap_or(name);
+    let is_name = !plain.is_empty()
+        && !plain.starts_with(|it: char| it.is_ascii_digit())
+        && plain
+            .chars()
+            .all(|it| it.is_ascii_alphanumeric() || it == '_');
+    is_name.then(|| &word[..=name.len()])
+}
+
+/// The words of the commands that a shell might run.
+#[derive(Default)]
+pub(super) struct CommandSearch {
+    /// The words of each command.
+    pub(super) found: Vec<Vec<String>>,
+    bytes: usize,
+}
+
+impl CommandSearch {
+    /// Adds the commands inside a text. Returns `None` if they are too many or too deep.
+    pub(super) fn search_text(&mut self, text: &str) -> Option<()> {
+        self.add_text(text, 0)
+    }
+
+    /// Adds the commands inside a list of words. Returns `None` if they are too many or too deep.
+    pub(super) fn search_words(&mut self, words: &[String]) -> Option<()> {
+        self.add_words(words, 0)
+    }
+
+    fn add_text(&mut self, text: &str, depth: usize) -> Option<()> {
+        if depth > MAX_NESTED_SHELLS {
+            return None;
+        }
+        let (mut pieces, is_balanced) = cut(text, true);
+        // Quotes inside a here-document mean nothing to the shell, and may hide the commands that follow.
+        if !is_balanced || text.contains("<<") {
+            pieces.extend(cut(text, false).0);
+        }
+        pieces.push(Piece {
+            text,
+            follows_redirection: false,
+        });
+        for piece in pieces {
+            let words = shlex::split(piece.text).unwrap_or_else(|| loose_words(piece.text));
+            // A redirection in front of a command begins with the name of the file: `>log curl example.org`.
+            if piece.follows_redirection && words.len() > 1 {
+                self.add_words(&words[1..], depth)?;
+            }
+            self.add_words(&words, depth)?;
+        }
+        Some(())
+    }
+
+    fn add_words(&mut self, words: &[String], depth: usize) -> Option<()> {
+        // 1. The command itself, with and without the variables in front.
+        let is_variable = |word: &&String| assigned_variable(word).is_some();
+        let variables = words.iter().take_while(is_variable).count();
+        let command = &words[variables..];
+        if variables > 0 {
+            self.add(words)?;
+        }
+        let Some(program) = command.first() else {
+            return Some(());
+        };
+        self.add(command)?;
+        // 2. The commands that a program such as `sudo` starts. Its options are unknown, so each word may be the
+        // first.
+        if WRAPPERS.contains(&base_name(program)) {
+            for start in 1..command.len().min(MAX_WRAPPER_WORDS) {
+                self.add(&command[start..])?;
+            }
+            if base_name(program) == "eval" {
+                self.add_text(&command[1..].join(" "), depth + 1)?;
+            }
+        }
+        // 3. The scripts of shells, wherever a shell is named.
+        for start in 0..command.len() {
+            match shell_call(&command[start..]) {
+                ShellCall::Program => {}
+                ShellCall::Script(script) => self.add_text(script, depth + 1)?,
+                ShellCall::Uncertain => {
+                    for word in command[start..].iter().skip(1).take(MAX_WRAPPER_WORDS) {
+                        self.add_text(word, depth + 1)?;
+                    }
+                }
+            }
+        }
+        Some(())
+    }
+
+    /// Adds one command, and the same with the bare name of its program.
+    fn add(&mut self, command: &[String]) -> Option<()> {
+        self.bytes += command.iter().map(|word| word.len() + 1).sum::<usize>();
+        if self.found.len() >= MAX_COMMANDS || self.bytes > MAX_COMMAND_BYTES {
+            return None;
+        }
+        self.found.push(command.to_vec());
+        if command[0].contains('/') {
+            let mut named = command.to_vec();
+            base_name(&command[0]).clone_into(&mut named[0]);
+            self.found.push(named);
+        }
+        Some(())
+    }
+}
+
+/// Splits a text with unbalanced quotes at blanks and drops the quotes.
+fn loose_words(text: &str) -> Vec<String> {
+    text.split_whitespace()
+        .map(|word| word.replace(['\'', '"', '\\'], ""))
+        .filter(|word| !word.is_empty())
+        .collect()
+}
+
+/// A part of a text between two characters at which a shell may begin another command.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Piece<'a> {
+    text: &'a str,
+    follows_redirection: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Context {
+    Command,
+    Backticks,
+    DoubleQuotes,
+}
+
+/// Cuts a text wherever a shell may begin another command, also inside substitutions. Returns `false` beside the
+/// pieces if a quote stays open. No crate of a fitting licence does this for text that is not valid shell.
+fn cut(text: &str, heeds_quotes: bool) -> (Vec<Piece<'_>>, bool) {
+    let mut pieces = Vec::new();
+    let (mut start, mut follows_redirection) = (0, false);
+    let mut contexts = vec![Context::Command];
+    let mut is_balanced = true;
+    let mut before = ' ';
+    let mut characters = text.char_indices().peekable();
+    while let Some((at, character)) = characters.next() {
+        let quoted = contexts.last() == Some(&Context::DoubleQuotes);
+        let previous = std::mem::replace(&mut before, character);
+        match character {
+            '\\' if heeds_quotes => {
+                characters.next();
+                continue;
+            }
+            '\'' if heeds_quotes && !quoted => {
+                is_balanced &= characters.any(|(_, it)| it == '\'');
+                continue;
+            }
+            '"' if heeds_quotes && quoted => {
+                contexts.pop();
+                continue;
+            }
+            '"' if heeds_quotes => {
+                contexts.push(Context::DoubleQuotes);
+                continue;
+            }
+            // A comment ends with its line, and the quotes in it mean nothing.
+            '#' if heeds_quotes && !quoted && (previous.is_whitespace() || previous == ';') => {
+                while characters.next_if(|(_, it)| *it != '\n').is_some() {}
+                continue;
+            }
+            '`' if contexts.last() == Some(&Context::Backticks) => drop(contexts.pop()),
+            '`' => contexts.push(Context::Backticks),
+            '(' if !quoted || previous == '$' => contexts.push(Context::Command),
+            ')' if !quoted => {
+                if contexts.len() > 1 {
+                    contexts.pop();
+                }
+            }
+            ';' | '&' | '|' | '\n' | '{' | '}' | '<' | '>' if !quoted => {}
+            _ => continue,
+        }
+        pieces.push(Piece {
+            text: &text[start..at],
+            follows_redirection,
+        });
+        start = at + character.len_utf8();
+        follows_redirection = matches!(character, '<' | '>');
+    }
+    pieces.push(Piece {
+        text: &text[start..],
+        follows_redirection,
+    });
+    (pieces, is_balanced && contexts.len() == 1)
+}

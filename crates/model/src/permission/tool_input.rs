@@ -1,0 +1,230 @@
+//! The commands in the raw input of a tool call. Each agent has a form of its own.
+
+use serde_json::{Map, Value};
+
+use super::shell::{self, CommandSearch};
+
+/// The fields with one command, in lower case and without `_` and `-`. So are all fields whose names end with `command`
+/// or `cmd`.
+const COMMAND_FIELDS: [&str; 6] = [
+    "argv",
+    "bashscript",
+    "cmdline",
+    "commandline",
+    "script",
+    "shellscript",
+];
+
+/// The fields with a list of commands.
+const LIST_FIELDS: [&str; 3] = ["cmds", "commands", "scripts"];
+
+/// The fields with more words of the command beside them.
+const ARGUMENT_FIELDS: [&str; 3] = ["args", "arguments", "parameters"];
+
+/// The fields with variables for the command beside them.
+const ENVIRONMENT_FIELDS: [&str; 4] = ["env", "environment", "environmentvariables", "envs"];
+
+/// The operations of file editors that name them in a field `command`. None of them is a command of a shell.
+const EDITOR_OPERATIONS: [&str; 6] = [
+    "create",
+    "insert",
+    "str_replace",
+    "undo_edit",
+    "view",
+    "write",
+];
+
+/// A command in the raw input of a tool call.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Command {
+    /// A text for a shell.
+    Text(String),
+    /// A program and its arguments.
+    Words(Vec<String>),
+    /// The texts of a value that is no command in a known form.
+    Unreadable(Vec<String>),
+}
+
+impl Command {
+    /// Returns the words of the one program that the command runs. Returns `None` if that is uncertain.
+    pub(super) fn certain_words(&self) -> Option<Vec<String>> {
+        match self {
+            Self::Text(text) => shell::unwrap(shell::plain_words(text)?),
+            Self::Words(words) => {
+                let program = shell::unwrap(words.clone())?;
+                // The script of a shell has been checked when it was split.
+                (program != *words || shell::are_plain_words(words)).then_some(program)
+            }
+            Self::Unreadable(_) => None,
+        }
+    }
+
+    /// Returns the words of every command that it might run. Returns `None` if they are too many or too deep.
+    pub(super) fn commands_inside(&self) -> Option<Vec<Vec<String>>> {
+        let mut search = CommandSearch::default();
+        if let Self::Words(words) = self {
+            search.search_words(words)?;
+        }
+        for text in self.raw_texts() {
+            search.search_text(&text)?;
+        }
+        Some(search.found)
+    }
+
+    /// Returns the texts as the agent wrote them, and words joined, because the agent may join them for a shell.
+    pub(super) fn raw_texts(&self) -> Vec<String> {
+        match self {
+            Self::Text(text) => vec![text.clone()],
+            Self::Words(words) => vec![words.join(" ")],
+            Self::Unreadable(texts) => [texts.clone(), vec![texts.join(" ")]].concat(),
+        }
+    }
+
+    /// Returns the size in bytes.
+    pub(super) fn size(&self) -> usize {
+        match self {
+            Self::Text(text) => text.len(),
+            Self::Words(texts) | Self::Unreadable(texts) => {
+                texts.iter().map(|it| it.len() + 1).sum()
+            }
+        }
+    }
+}
+
+/// Returns the commands in a raw input: the fields of commands in the object itself and in all objects below it.
+pub(super) fn find_commands(input: &Value) -> Vec<Command> {
+    let mut found = Vec::new();
+    // A list and not recursion, because the depth is the agent's.
+    let mut pending = vec![input];
+    while let Some(value) = pending.pop() {
+        match value {
+            Value::Object(fields) => {
+                for (name, value) in fields {
+                    let commands = commands_of_field(name, value).into_iter();
+                    found.extend(commands.map(|it| with_neighbours(it, fields)));
+                    pending.push(value);
+                }
+            }
+            Value::Array(values) => pending.extend(values),
+            _ => {}
+        }
+    }
+    found
+}
+
+/// Returns the strings of a raw input that is no object. It has no fields that could hold a command.
+pub(super) fn bare_texts(input: &Value) -> Vec<String> {
+    if input.is_object() {
+        Vec::new()
+    } else {
+        all_texts(input)
+    }
+}
+
+fn plain_name(name: &str) -> String {
+    let letters = name.chars().filter(|it| !matches!(it, '_' | '-'));
+    letters.flat_map(char::to_lowercase).collect()
+}
+
+/// Returns the commands of a field. Returns none if the field has another purpose, or if its value is objects whose own
+/// fields have the commands.
+fn commands_of_field(name: &str, value: &Value) -> Vec<Command> {
+    let name = plain_name(name);
+    if LIST_FIELDS.contains(&name.as_str())
+        && let Value::Array(values) = value
+    {
+        let commands = values.iter().filter(|it| !is_container(it));
+        return commands.map(command_of_value).collect();
+    }
+    let is_command = name.ends_with("command")
+        || name.ends_with("cmd")
+        || COMMAND_FIELDS.contains(&name.as_str())
+        || LIST_FIELDS.contains(&name.as_str());
+    if !is_command || value.is_null() {
+        return Vec::new();
+    }
+    match value {
+        // The search goes on in the objects.
+        value if is_container(value) && !find_commands(value).is_empty() => Vec::new(),
+        Value::String(text) if EDITOR_OPERATIONS.contains(&text.as_str()) => Vec::new(),
+        value => vec![command_of_value(value)],
+    }
+}
+
+/// Returns `true` for an object, and for a list of objects alone.
+fn is_container(value: &Value) -> bool {
+    match value {
+        Value::Object(_) => true,
+        Value::Array(values) => !values.is_empty() && values.iter().all(Value::is_object),
+        _ => false,
+    }
+}
+
+fn command_of_value(value: &Value) -> Command {
+    match value {
+        Value::String(text) => Command::Text(text.clone()),
+        Value::Array(values) if values.iter().all(Value::is_string) => {
+            Command::Words(all_texts(value))
+        }
+        _ => Command::Unreadable(all_texts(value)),
+    }
+}
+
+/// Adds the arguments beside a command. A command with variables beside it is uncertain, because variables can make
+/// a harmless program run another one.
+fn with_neighbours(command: Command, fields: &Map<String, Value>) -> Command {
+    let beside = |names: &[&str]| {
+        fields
+            .iter()
+            .find(|(name, value)| names.contains(&plain_name(name).as_str()) && !is_empty(value))
+            .map(|(_, value)| value)
+    };
+    let unreadable = |values: &[&Value]| {
+        let mut texts = command.raw_texts();
+        texts.extend(values.iter().flat_map(|value| all_texts(value)));
+        Command::Unreadable(texts)
+    };
+    if let Some(variables) = beside(&ENVIRONMENT_FIELDS) {
+        return unreadable(&[variables]);
+    }
+    let Some(arguments) = beside(&ARGUMENT_FIELDS) else {
+        return command;
+    };
+    match (&command, command_of_value(arguments)) {
+        (Command::Text(program), Command::Words(words))
+            if !program.contains(char::is_whitespace) =>
+        {
+            let program = std::iter::once(program.clone());
+            Command::Words(program.chain(words).collect())
+        }
+        _ => unreadable(&[arguments]),
+    }
+}
+
+fn is_empty(value: &Value) -> bool {
+    match value {
+        Value::Null => true,
+        Value::Array(values) => values.is_empty(),
+        Value::Object(fields) => fields.is_empty(),
+        Value::String(text) => text.is_empty(),
+        _ => false,
+    }
+}
+
+/// Returns all strings of a value, in its order, and the names of its fields.
+fn all_texts(value: &Value) -> Vec<String> {
+    let mut found = Vec::new();
+    let mut pending = vec![value];
+    while let Some(value) = pending.pop() {
+        match value {
+            Value::String(text) => found.push(text.clone()),
+            Value::Array(values) => pending.extend(values.iter().rev()),
+            Value::Object(fields) => {
+                found.extend(fields.keys().cloned());
+                pending.extend(fields.values().rev());
+            }
+            _ => {}
+        }
+    }
+    found
+}
