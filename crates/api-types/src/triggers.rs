@@ -113,6 +113,7 @@ impl From<entity::Trigger> for Trigger {
             spec,
             next_scheduled_for,
             next_fire_at,
+            origin: _,
             last_scheduled_for,
             done_at,
         } = trigger;

@@ -6,7 +6,7 @@
 
 use std::time::Duration;
 
-use model::Timestamp;
+use model::{Timestamp, schedule::zone_rules_edition};
 use store::Scope;
 
 use crate::{Error, Host, LoopSignals, boxed, loop_runner::LoopBody};
@@ -15,6 +15,8 @@ use crate::{Error, Host, LoopSignals, boxed, loop_runner::LoopBody};
 const LOCKED_RETRY_PAUSE: Duration = Duration::from_millis(250);
 /// The highest number of transactions in a row that fire triggers before the tick turns to its other work.
 const MAX_FIRE_TRANSACTIONS: u32 = 16;
+/// The highest number of transactions in a row that recompute next instants before the next tick fires due triggers.
+const MAX_RECOMPUTE_TRANSACTIONS: u32 = 4;
 
 /// Runs one tick of the scheduler. Returns when the next tick is due. An idle tick is one SQL statement.
 #[boxed]
@@ -43,7 +45,13 @@ pub async fn tick(host: &Host, now: Timestamp) -> Result<TickResult, Error> {
             "{failed} runs failed, because their instance was removed"
         );
     }
-    if status.has_promotable || status.due.is_some_and(|at| at <= now) {
+    if status.has_outdated_triggers {
+        more |= recompute(host, now).await?;
+    }
+    if status.has_promotable
+        || status.has_outdated_triggers
+        || status.due.is_some_and(|at| at <= now)
+    {
         // Read again, because firing has moved the next instants and promotion has ended backoffs.
         status = host.store.scheduler_status(now).await?;
     }
@@ -84,6 +92,28 @@ async fn fire(host: &Host, now: Timestamp) -> Result<(u32, bool), Error> {
         at = at.max(host.now());
     }
     Ok((started, true))
+}
+
+/// Computes next instants of another edition of the zone rules again. Returns `true` if the next tick must follow at
+/// once: more of them remain, or one that has moved may be due. The number of transactions is bounded, so that they
+/// delay no due trigger.
+async fn recompute(host: &Host, now: Timestamp) -> Result<bool, Error> {
+    for _ in 0..MAX_RECOMPUTE_TRANSACTIONS {
+        let recomputed = host.store.recompute_outdated_triggers(now).await?;
+        let (triggers, moved) = (recomputed.triggers, recomputed.moved);
+        if triggers > 0 {
+            tracing::info!(
+                triggers,
+                moved,
+                "zone rules {} computed the next runs of {triggers} triggers again, and {moved} have moved",
+                zone_rules_edition()
+            );
+        }
+        if !recomputed.has_more {
+            return Ok(moved > 0);
+        }
+    }
+    Ok(true)
 }
 
 /// Queues the runs whose backoff is over, and deferred runs that an earlier promotion has missed. Returns their

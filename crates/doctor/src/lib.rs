@@ -6,8 +6,9 @@
 //!
 //! - `configuration`, `system`, `folder`: the settings, the machine and the data folder.
 //! - `database`, `database_server`: the database and its PostgreSQL server.
-//! - `server_status`, `stored_state`, `names`, `permission_rules`, `agents`: the server of the folder, the rows of the
-//!   database, the names and the permission rules in them, and the agents.
+//! - `server_status`, `stored_state`, `names`, `permission_rules`, `zone_rules`, `agents`: the server of the folder,
+//!   the rows of the database, the names and the permission rules in them, the editions of the servers' zone rules, and
+//!   the agents.
 //!
 //! Read [`examine`] first, then `finding.rs`.
 //!
@@ -27,6 +28,7 @@ mod permission_rules;
 mod server_status;
 mod stored_state;
 mod system;
+mod zone_rules;
 
 // The body of an `async fn` is compiled again in each crate that awaits it. A boxed future is compiled once, here.
 use async_recursion::async_recursion as boxed;

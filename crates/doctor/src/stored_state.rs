@@ -22,6 +22,7 @@ use crate::{
     names,
     permission_rules::command_patterns_finding,
     server_status::ServerStatus,
+    zone_rules::different_editions_finding,
 };
 
 /// The tolerance by which the newest run may be later than the present, because the clocks of several machines differ
@@ -224,7 +225,13 @@ async fn check_instances(
             "start `matins serve` there, or use `matins instance remove` if its folder is lost";
         findings.push(Finding::warning(CHECK, found, remedy));
     }
-    // 3. Compare the versions.
+    // 3. Compare the versions and the zone rules.
+    let servers = all.values().filter_map(|instance| {
+        let server = instance.server.as_ref();
+        let server = server.filter(|server| server.is_online(now))?;
+        Some((instance.name.as_str(), server.zone_rules.as_deref()))
+    });
+    findings.extend(different_editions_finding(&servers.collect::<Vec<_>>()));
     let several = all.len() > 1;
     if versions.len() > 1 {
         let versions: Vec<_> = versions.into_iter().collect();

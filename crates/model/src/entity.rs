@@ -8,6 +8,7 @@ use serde_json::Value;
 use crate::{
     automation::AutomationState,
     budget::Budget,
+    cursor::CursorOrigin,
     entry::{EntryKind, Role},
     ids::{
         AcpSessionId, AgentId, AutomationId, InputId, InstanceId, MessageId, RunId, SeatId,
@@ -177,6 +178,8 @@ pub struct Trigger {
     pub next_scheduled_for: Option<Timestamp>,
     /// The instant at which the next nominal instant fires, after jitter.
     pub next_fire_at: Option<Timestamp>,
+    /// The computation of the next nominal instant. `None` if it is unknown, or if no zone rules take part in it.
+    pub origin: Option<CursorOrigin>,
     /// The last nominal instant that was turned into a run, a skip or a missed range.
     pub last_scheduled_for: Option<Timestamp>,
     /// The instant at which the trigger fired for the last time. `None` while its schedule continues.

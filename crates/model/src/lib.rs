@@ -23,6 +23,7 @@ pub mod allowlist;
 pub mod approval;
 pub mod automation;
 pub mod budget;
+pub mod cursor;
 pub mod entity;
 mod entry;
 pub mod event;

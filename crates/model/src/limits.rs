@@ -11,6 +11,9 @@ pub const OCCURRENCES_PER_FIRE: usize = 100;
 /// The maximum number of due triggers in one transaction.
 pub const TRIGGERS_PER_FIRE: u32 = 1000;
 
+/// The maximum number of triggers in one transaction whose next instants new zone rules compute again.
+pub const TRIGGERS_PER_RECOMPUTATION: u32 = 500;
+
 /// The default number of turns that run at the same time.
 pub const DEFAULT_WORKERS: u32 = 4;
 

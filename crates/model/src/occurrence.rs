@@ -14,7 +14,7 @@ use crate::{
     time::Timestamp,
 };
 
-/// The resolution of [`Timestamp`]. The code subtracts it to turn "strictly after" into "at or after".
+/// The resolution of [`Timestamp`].
 const TIMESTAMP_RESOLUTION: Duration = Duration::from_micros(1);
 
 /// An instant of a schedule, with the instant at which it fires after jitter.
@@ -35,6 +35,17 @@ pub struct Plan {
     pub missed: Option<MissedRange>,
     /// The instant at which the trigger is due next. `None` if the schedule has ended.
     pub next: Option<ScheduledFire>,
+    /// The due instant of the cursor if the schedule does not have it, for example because other zone rules computed
+    /// it. It counts as an occurrence of its own.
+    pub off_schedule: Option<Timestamp>,
+}
+
+impl Plan {
+    /// Returns the latest instant that the plan decides. Returns `None` if it decides none.
+    pub fn decided_until(&self) -> Option<Timestamp> {
+        let missed = self.missed.map(|range| range.last);
+        self.occurrences.last().copied().max(missed)
+    }
 }
 
 /// Returns an instant of `schedule` with the instant at which it fires.
@@ -72,7 +83,9 @@ pub fn next_due(
 /// plan has covered.
 ///
 /// The latest due instant is on time if it is at most [`limits::FIRE_GRACE`] late, and then runs under every policy.
-/// All other instants are subject to `catch_up` and its window. A plan has at most [`limits::OCCURRENCES_PER_FIRE`]
+/// All other instants are subject to `catch_up` and its window. A cursor that is no instant of the schedule, because
+/// other zone rules computed it or a person has edited its row, counts as an occurrence of its own, and the schedule
+/// continues after it. A plan has at most [`limits::OCCURRENCES_PER_FIRE`]
 /// occurrences. If more are due, [`Plan::next`] is already due, and the next poll continues there. Missed instants
 /// are counted by arithmetic and never listed, so that a long outage needs little memory.
 pub fn plan(
@@ -86,11 +99,14 @@ pub fn plan(
         occurrences: Vec::new(),
         missed: None,
         next: Some(cursor),
+        off_schedule: None,
     };
     if cursor.fire_at > now {
         return plan;
     }
     let first = cursor.scheduled_for;
+    let is_on_schedule = schedule.next_after(just_before(first)) == Some(first);
+    plan.off_schedule = (!is_on_schedule).then_some(first);
     // 1. Find the latest instant that has fired.
     // The newest nominal instant may still wait for its jitter. The instant before it has fired, because jitter stays
     // below the distance to the next nominal instant, so two candidates suffice.
@@ -114,10 +130,14 @@ pub fn plan(
     };
     // 3. Split the due instants at `from`.
     if from > first {
-        plan.missed = missed_range(schedule, first, from.saturating_sub(TIMESTAMP_RESOLUTION));
+        let scheduled = missed_range(schedule, first, just_before(from));
+        plan.missed = with_first(plan.off_schedule, scheduled);
     }
-    let mut due = schedule
-        .fires_after(from.saturating_sub(TIMESTAMP_RESOLUTION))
+    let off_schedule = plan.off_schedule.filter(|at| *at >= from);
+    let scheduled = schedule.fires_after(just_before(from));
+    let mut due = off_schedule
+        .into_iter()
+        .chain(scheduled)
         .take_while(|at| *at <= latest);
     plan.occurrences
         .extend(due.by_ref().take(limits::OCCURRENCES_PER_FIRE));
@@ -159,6 +179,23 @@ pub fn backlog(
         }),
         (missed, on_time) => missed.or(on_time),
     }
+}
+
+/// Returns the instant before `at`, to turn "strictly after" into "at or after".
+fn just_before(at: Timestamp) -> Timestamp {
+    at.saturating_sub(TIMESTAMP_RESOLUTION)
+}
+
+/// Adds an instant in front of a range.
+fn with_first(first: Option<Timestamp>, range: Option<MissedRange>) -> Option<MissedRange> {
+    let Some(first) = first else {
+        return range;
+    };
+    Some(range.map_or(MissedRange::of(first), |range| MissedRange {
+        first,
+        last: range.last,
+        count: range.count + 1,
+    }))
 }
 
 /// Returns the instants of `schedule` in `[first, last]` as one range. Returns `None` if there are none.
@@ -377,6 +414,63 @@ mod tests {
         let late = range("2026-01-01T11:00:00Z", 3);
         assert_eq!(backlog_at("2026-01-01T11:00:01Z"), Some(late));
         assert_eq!(backlog_at("2026-01-01T11:30:00Z"), Some(late));
+    }
+
+    #[test]
+    fn stored_instant_off_schedule_runs_or_is_missed_and_schedule_continues() {
+        let stored = "2026-01-01T09:17:00Z";
+        let decide = |catch_up, now: &str| {
+            let plan = poll(&every("1h"), &with(catch_up), stored, now);
+            let missed = plan
+                .missed
+                .map(|range| (range.first, range.last, range.count));
+            assert_eq!(plan.off_schedule, Some(at(stored)), "{now}");
+            (plan.occurrences, missed, plan.next.unwrap().scheduled_for)
+        };
+        let (nine, ten) = (at(stored), at("2026-01-01T10:00:00Z"));
+        let eleven = at("2026-01-01T11:00:00Z");
+        for catch_up in CatchUp::ALL {
+            // On time.
+            let (runs, missed, next) = decide(*catch_up, "2026-01-01T09:17:20Z");
+            assert_eq!((runs, missed, next), (vec![nine], None, ten), "{catch_up}");
+        }
+        // Late, before the next instant of the schedule.
+        let late = "2026-01-01T09:40:00Z";
+        assert_eq!(
+            decide(CatchUp::None, late),
+            (vec![], Some((nine, nine, 1)), ten)
+        );
+        assert_eq!(decide(CatchUp::Latest, late), (vec![nine], None, ten));
+        // Late, after the next instant of the schedule.
+        let late = "2026-01-01T10:30:00Z";
+        assert_eq!(
+            decide(CatchUp::None, late),
+            (vec![], Some((nine, ten, 2)), eleven)
+        );
+        assert_eq!(
+            decide(CatchUp::Latest, late),
+            (vec![ten], Some((nine, nine, 1)), eleven)
+        );
+        assert_eq!(decide(CatchUp::All, late), (vec![nine, ten], None, eleven));
+    }
+
+    #[test]
+    fn stopped_trigger_backlog_has_stored_instant_off_schedule() {
+        let schedule = every("1h");
+        let trigger = TriggerId::from_uuid(Uuid::nil());
+        let policies = with(CatchUp::All);
+        let cursor = scheduled_fire(trigger, &schedule, &policies, at("2026-01-01T09:17:00Z"));
+        let backlog_at = |now: &str| backlog(trigger, &schedule, &policies, cursor, at(now));
+        let range = |last: &str, count| MissedRange {
+            first: at("2026-01-01T09:17:00Z"),
+            last: at(last),
+            count,
+        };
+        let stored = range("2026-01-01T09:17:00Z", 1);
+        assert_eq!(backlog_at("2026-01-01T09:17:20Z"), Some(stored));
+        assert_eq!(backlog_at("2026-01-01T09:40:00Z"), Some(stored));
+        let both = range("2026-01-01T10:00:00Z", 2);
+        assert_eq!(backlog_at("2026-01-01T10:30:00Z"), Some(both));
     }
 
     #[test]

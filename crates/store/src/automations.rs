@@ -10,6 +10,7 @@ mod read;
 mod schedule;
 mod stopping;
 mod triggers;
+mod zone_rules;
 
 use model::{
     AgentId, AutomationId, TenantId, Timestamp, TriggerId,
@@ -17,7 +18,6 @@ use model::{
     entity::{Automation, SeatSettings},
     event::AutomationChange,
     lifecycle::Lifecycle,
-    occurrence,
     permission::PermissionRules,
     policy::{Policies, SessionMode},
     schedule::Spec,
@@ -38,12 +38,13 @@ pub use edit::AutomationEdit;
 use read::read;
 pub use read::{AutomationFilter, Automations, CorruptAutomation, SessionSelector};
 pub(crate) use read::{all_triggers, bound_to, live_triggers};
-pub(crate) use schedule::parse_schedule;
+pub(crate) use schedule::{Cursor, current_cursor, next_due, parse_schedule};
 pub(crate) use stopping::{
     count_failures, delete, pause, pause_corrupt, record_missed_until_stop, stop_triggers,
 };
 use stopping::{delete_corrupt, record_missed, stopped_at};
 pub use triggers::NewTrigger;
+pub use zone_rules::RecomputeReport;
 
 /// The properties of an automation that a person sets, for a new automation or an edit.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -209,7 +210,7 @@ impl Store {
                     // Compute the next instant from now, even if the clock was set back: the due instants that have a
                     // row already get no second one.
                     let due = next_due(trigger.id, &trigger.spec, &automation.policies, now)?;
-                    set_next_due(tx, trigger.id, due, now).await?;
+                    set_next_due(tx, trigger.id, due.as_ref(), now).await?;
                 }
                 run_usage::release_deferred_by_budget(tx, automation.tenant_id, Some(id), now)
                     .await?;
@@ -346,14 +347,21 @@ fn needs_format(documents: [&StoredDocument; 3], triggers: &[Spec]) -> i64 {
 async fn set_next_due(
     tx: &mut Tx,
     id: TriggerId,
-    due: Option<occurrence::ScheduledFire>,
+    cursor: Option<&Cursor>,
     now: Timestamp,
 ) -> Result<(), Error> {
-    let scheduled_for = due.map(|due| due.scheduled_for);
-    let fire_at = due.map(|due| due.fire_at);
+    let origin = cursor.and_then(|cursor| cursor.origin.as_ref());
     tx.execute(
         sql!("triggers/set_next_due"),
-        params![id, scheduled_for, fire_at, now],
+        params! { "triggers/set_next_due";
+            id: id,
+            next_instant: cursor.map(|cursor| cursor.due.scheduled_for),
+            fires_at: cursor.map(|cursor| cursor.due.fire_at),
+            zone_rules: origin.map(|origin| origin.zone_rules.as_str()),
+            decided: origin.map(|origin| origin.decided_until),
+            offset: origin.map(|origin| i64::from(origin.offset_seconds)),
+            now: now,
+        },
     )
     .await?;
     Ok(())
@@ -370,15 +378,4 @@ fn map_name_conflict(error: Error, name: &str) -> Error {
         }
         error => error,
     }
-}
-
-/// Returns the first instant after `after` at which a trigger is due. Returns `None` if its schedule has ended.
-pub(crate) fn next_due(
-    trigger: TriggerId,
-    spec: &Spec,
-    policies: &Policies,
-    after: Timestamp,
-) -> Result<Option<occurrence::ScheduledFire>, Error> {
-    let schedule = parse_schedule(trigger, spec)?;
-    Ok(occurrence::next_due(trigger, &schedule, policies, after))
 }

@@ -5,7 +5,7 @@
 
 use std::sync::PoisonError;
 
-use model::{InstanceId, TenantId, Timestamp, WorkerId, limits};
+use model::{InstanceId, TenantId, Timestamp, WorkerId, limits, schedule::zone_rules_edition};
 
 use crate::{
     Error, Scope, boxed,
@@ -43,6 +43,8 @@ pub struct InstanceServer {
     pub version: String,
     /// The highest document format that the server supports.
     pub format: i64,
+    /// The edition of the server's zone rules. `None` if the server's version does not report it.
+    pub zone_rules: Option<String>,
     /// The instant of the server's last heartbeat.
     pub last_heartbeat_at: Timestamp,
     /// The instant at which the server shut down. `None` if it has not.
@@ -133,6 +135,7 @@ impl Store {
                     now: now,
                     worker_before: before,
                     format: DOCUMENT_FORMAT,
+                    zone_rules: zone_rules_edition(),
                 };
                 // Fence: the statement compares the previous worker, so that of two concurrent servers one succeeds.
                 if tx.execute(sql!("servers/claim_instance"), params).await? == 0 {
@@ -299,6 +302,7 @@ fn read_server(row: &Row) -> Result<Option<InstanceServer>, Error> {
         worker,
         version: row.get("version")?,
         format: row.get("format")?,
+        zone_rules: row.optional("zone_rules")?,
         last_heartbeat_at: row.get("seen_at")?,
         stopped_at: row.optional("stopped_at")?,
     }))

@@ -63,7 +63,7 @@ use async_recursion::async_recursion as boxed;
 pub use approvals::ApprovalFilter;
 pub use automations::{
     AutomationEdit, AutomationFilter, Automations, CorruptAutomation, NewAutomation, NewTrigger,
-    SessionSelector,
+    RecomputeReport, SessionSelector,
 };
 pub use changes::{
     ChangeSet, Changes, ListenerState, PollingReason, WorkSignals, WorkSubscription,

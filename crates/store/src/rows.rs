@@ -1,12 +1,13 @@
 //! Conversions from rows to the types of `model`. Every read of the store goes through this module.
 
 use model::{
-    TriggerId,
+    Timestamp, TriggerId,
     access::Token,
     agent::Agent,
     approval::{Approval, ApprovalState, ApprovalStatus, Decider, Decision, RequestedPermission},
     automation::AutomationState,
     budget,
+    cursor::CursorOrigin,
     entity::{
         Automation, Channel, Message, Run, RunRecord, Seat, SeatSettings, Session, Tenant, Trigger,
     },
@@ -147,8 +148,8 @@ fn automation_with_documents(
     row: &Row,
     documents: AutomationDocuments,
 ) -> Result<Automation, Error> {
-    let paused: Option<model::Timestamp> = row.optional("paused_at")?;
-    let deleted: Option<model::Timestamp> = row.optional("deleted_at")?;
+    let paused: Option<Timestamp> = row.optional("paused_at")?;
+    let deleted: Option<Timestamp> = row.optional("deleted_at")?;
     // A deleted automation keeps its `paused_at`, so that `deleted_at` takes precedence.
     let state = match (deleted, paused) {
         (Some(_), _) => AutomationState::Deleted,
@@ -191,9 +192,32 @@ pub(crate) fn trigger(row: &Row) -> Result<Trigger, Error> {
         spec: stored::read::<StoredSpec>(row, "spec")?,
         next_scheduled_for: row.optional("next_scheduled_for")?,
         next_fire_at: row.optional("next_fire_at")?,
+        origin: cursor_origin(row)?,
         last_scheduled_for: row.optional("last_scheduled_for")?,
         done_at: row.optional("done_at")?,
     })
+}
+
+/// Returns the origin of a trigger's next instant. Returns `None` if a server of an earlier version has moved the
+/// trigger, because such a server does not write the origin.
+fn cursor_origin(row: &Row) -> Result<Option<CursorOrigin>, Error> {
+    let next: Option<Timestamp> = row.optional("next_scheduled_for")?;
+    let holds_for: Option<Timestamp> = row.optional("zone_rules_for")?;
+    if next.is_none() || next != holds_for {
+        return Ok(None);
+    }
+    let (Some(zone_rules), Some(decided_until), Some(offset)) = (
+        row.optional("zone_rules")?,
+        row.optional("decided_until")?,
+        row.optional::<i64>("decided_offset")?,
+    ) else {
+        return Ok(None);
+    };
+    Ok(Some(CursorOrigin {
+        zone_rules,
+        decided_until,
+        offset_seconds: i32::try_from(offset).unwrap_or(0),
+    }))
 }
 
 /// Returns a run.

@@ -1,6 +1,6 @@
 //! Summaries of the pending work, each of which takes one statement.
 
-use model::{AutomationId, Timestamp};
+use model::{AutomationId, Timestamp, schedule::zone_rules_edition};
 
 use crate::{Error, Scope, Store, boxed, stored::DOCUMENT_FORMAT};
 
@@ -15,6 +15,8 @@ pub struct SchedulerStatus {
     pub has_promotable: bool,
     /// `true` if a run waits for an instance that was removed.
     pub has_removed_instance: bool,
+    /// `true` if an older edition of the zone rules computed the next instant of a trigger that is not due yet.
+    pub has_outdated_triggers: bool,
 }
 
 /// The numbers of unfinished runs, by status.
@@ -47,7 +49,7 @@ impl Store {
         let row = tx
             .fetch_one(
                 sql!("scheduler_status/pending_work"),
-                params![now, DOCUMENT_FORMAT],
+                params![now, DOCUMENT_FORMAT, zone_rules_edition()],
             )
             .await?;
         Ok(SchedulerStatus {
@@ -55,6 +57,7 @@ impl Store {
             backoff: row.optional("backoff")?,
             has_promotable: row.get("has_promotable")?,
             has_removed_instance: row.get("has_removed_instance")?,
+            has_outdated_triggers: row.get("has_outdated_triggers")?,
         })
     }
 

@@ -32,9 +32,21 @@ impl World {
         }
     }
 
+    /// Makes the next instants look as if another version of the program had computed them: one with older zone rules,
+    /// or one that does not store its rules. Their rules agree with those of this program, so that nothing moves.
+    async fn forget_zone_rules(&self) -> anyhow::Result<()> {
+        let of_older_rules = "update automation_triggers set zone_rules = '2020a'";
+        let of_unknown_rules = "update automation_triggers set zone_rules_for = null";
+        let forget = [of_older_rules, of_unknown_rules];
+        sql::execute(&self.store, forget[usize::from(self.steps % 16 == 1)]).await
+    }
+
     async fn run_scheduler(&mut self, index: usize) -> anyhow::Result<()> {
         let server = &self.servers[index];
         let (host, now) = (server.host.clone(), self.time.wall_clock(server.machine));
+        if self.steps % 16 < 2 {
+            self.forget_zone_rules().await?;
+        }
         // A run that the end of another one should have promoted is a fault, even if the sweep repairs it.
         let swept = self.store.promote_due(now).await?;
         self.record_call("promote_due", || format!("{swept:?}"));

@@ -9,7 +9,7 @@ use model::{
     run::RunStatus,
     schedule::Spec,
 };
-use store::Store;
+use store::{Scope, Store, database::Statement, params};
 use testkit::{
     clock::SeededEntropy,
     scripted::{Event, Script, Step},
@@ -122,6 +122,39 @@ pub(crate) async fn work_of_command_without_server_is_noticed(world: &World) {
     assert_eq!(run.status(), RunStatus::Succeeded);
     daemon.stop().await;
     command.database().clone().close().await;
+}
+
+pub(crate) async fn tick_after_update_of_zone_rules_moves_next_runs(world: &World) {
+    let agent = world.agent(&world.script()).await;
+    let mut new = automation(agent, SessionMode::Fresh);
+    new.triggers = vec![Spec::Cron {
+        expression: "0 9 * * *".into(),
+        zone: "Europe/Prague".into(),
+    }];
+    let automation = world.create_automation(&new).await;
+    world.clock.set(at("2026-11-24T08:30:00Z"));
+    // Rules of another edition, by which Prague is an hour further west, have computed the run of nine o'clock.
+    let sql = "update automation_triggers set next_scheduled_for = $1, next_fire_at = $1, zone_rules = '2020a', \
+               zone_rules_for = $1, decided_until = $2, decided_offset = 0 where kind = 'cron'";
+    let statement = Box::leak(Box::new(Statement::new("older rules", sql, sql)));
+    let params = params![at("2026-11-24T09:00:00Z"), at("2026-11-23T09:00:00Z")];
+    let mut tx = world.store().database().begin(Scope::System).await.unwrap();
+    tx.execute(statement, params).await.unwrap();
+    tx.commit().await.unwrap();
+
+    // The moved instant has passed, so that the next tick must follow at once and fire it.
+    let now = world.clock.now();
+    let tick = scheduler::tick(&world.host, now).await.unwrap();
+    assert_eq!((tick.started, tick.next), (0, Some(now)));
+    let tick = scheduler::tick(&world.host, now).await.unwrap();
+    let next = at("2026-11-25T08:00:00Z");
+    assert_eq!((tick.started, tick.next), (1, Some(next)));
+    let runs = world.runs().await;
+    let own = runs
+        .iter()
+        .filter(|run| run.automation_id == Some(automation));
+    let instants: Vec<_> = own.map(|run| run.scheduled_for).collect();
+    assert_eq!(instants, [Some(at("2026-11-24T08:00:00Z"))]);
 }
 
 /// Returns a script in its own folder, whose turn reports its start and then waits for a file.

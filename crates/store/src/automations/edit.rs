@@ -16,7 +16,7 @@ use model::{
 
 use super::{
     NewAutomation, live_triggers, lock_with_triggers, log, map_name_conflict, needs_format,
-    next_due, set_attention, set_next_due,
+    next_due, set_attention,
 };
 use crate::{
     Error, Scope,
@@ -262,11 +262,16 @@ async fn recompute_jitter(
         return Ok(());
     };
     let before = instant.saturating_sub(std::time::Duration::from_micros(1));
-    let due = next_due(trigger.id, &trigger.spec, policies, before)?;
-    match due {
-        Some(due) if due.scheduled_for == instant => {
-            set_next_due(tx, trigger.id, Some(due), now).await
-        }
-        _ => Ok(()),
+    let cursor = next_due(trigger.id, &trigger.spec, policies, before)?;
+    if let Some(due) = cursor.map(|cursor| cursor.due)
+        && due.scheduled_for == instant
+    {
+        // The origin stays, because the instant is the same.
+        tx.execute(
+            sql!("triggers/set_fire_at"),
+            params![trigger.id, instant, due.fire_at, now],
+        )
+        .await?;
     }
+    Ok(())
 }

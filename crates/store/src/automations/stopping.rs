@@ -14,7 +14,12 @@ use model::{
     run::RunStatus,
 };
 
-use super::{attention::request_attention, log, read::live_triggers, schedule::parse_schedule};
+use super::{
+    attention::request_attention,
+    log,
+    read::live_triggers,
+    schedule::{current_cursor, parse_schedule},
+};
 use crate::{
     Error,
     database::Tx,
@@ -165,19 +170,15 @@ pub(super) async fn record_missed(
     until: Timestamp,
     now: Timestamp,
 ) -> Result<(), Error> {
-    let (Some(scheduled_for), Some(fire_at)) = (trigger.next_scheduled_for, trigger.next_fire_at)
-    else {
-        return Ok(());
-    };
     // Record nothing for a corrupt schedule, because its due instants cannot be computed.
     let Ok(schedule) = parse_schedule(trigger.id, &trigger.spec) else {
         return Ok(());
     };
-    let cursor = occurrence::ScheduledFire {
-        scheduled_for,
-        fire_at,
+    let policies = &automation.policies;
+    let Some(cursor) = current_cursor(trigger, &schedule, policies) else {
+        return Ok(());
     };
-    let backlog = occurrence::backlog(trigger.id, &schedule, &automation.policies, cursor, until);
+    let backlog = occurrence::backlog(trigger.id, &schedule, policies, cursor.due, until);
     match backlog {
         None => Ok(()),
         Some(range) => {

@@ -164,13 +164,14 @@ impl Store {
     ) -> Result<(), Error> {
         let id = reserved.unwrap_or_else(|| TriggerId::generate(now, self.ids()));
         // 1. Compute the next due instant.
-        let due = match due_by {
+        let cursor = match due_by {
             Some(policies) => next_due(id, spec, policies, now)?,
             None => None,
         };
         // 2. Insert the trigger, and raise the format that the automation needs, so that a server that does not support
         // the trigger leaves the automation alone.
         let stored = stored::write::<StoredSpec>(spec);
+        let origin = cursor.as_ref().and_then(|cursor| cursor.origin.as_ref());
         tx.execute(
             sql!("triggers/insert"),
             params! { "triggers/insert";
@@ -179,8 +180,11 @@ impl Store {
                 automation: automation,
                 kind: spec.kind(),
                 spec: &stored.value,
-                next_instant: due.map(|due| due.scheduled_for),
-                fires_at: due.map(|due| due.fire_at),
+                next_instant: cursor.as_ref().map(|cursor| cursor.due.scheduled_for),
+                fires_at: cursor.as_ref().map(|cursor| cursor.due.fire_at),
+                zone_rules: origin.map(|origin| origin.zone_rules.as_str()),
+                decided: origin.map(|origin| origin.decided_until),
+                offset: origin.map(|origin| i64::from(origin.offset_seconds)),
                 now: now,
                 format: stored::DOCUMENT_FORMAT,
                 needs_format: stored.needs_format,

@@ -12,6 +12,7 @@ use std::{
 use model::{
     AutomationId, InputId, TenantId, Timestamp, TriggerId,
     automation::{AutomationEvent, AutomationState},
+    cursor::CursorOrigin,
     entity::{Automation, Trigger},
     lifecycle::Lifecycle,
     limits, occurrence,
@@ -137,9 +138,7 @@ impl Store {
         let mut schedules: HashMap<&Spec, Arc<Schedule>> = HashMap::new();
         for trigger in triggers {
             let owner = trigger.automation_id;
-            let (Some(scheduled_for), Some(fire_at)) =
-                (trigger.next_scheduled_for, trigger.next_fire_at)
-            else {
+            let Some(before) = trigger.next_scheduled_for else {
                 continue;
             };
             let Some(automation) = automations.get(&owner) else {
@@ -152,17 +151,23 @@ impl Store {
             match schedule {
                 Ok(schedule) => {
                     schedules.insert(&trigger.spec, Arc::clone(&schedule));
-                    let cursor = occurrence::ScheduledFire {
-                        scheduled_for,
-                        fire_at,
-                    };
                     let policies = &automation.policies;
-                    let plan = occurrence::plan(trigger.id, &schedule, policies, cursor, now);
+                    let Some(cursor) = automations::current_cursor(trigger, &schedule, policies)
+                    else {
+                        continue;
+                    };
+                    let plan = occurrence::plan(trigger.id, &schedule, policies, cursor.due, now);
+                    // A recomputed cursor may not be due yet. Then nothing is decided, and its origin stays.
+                    let origin = match plan.decided_until() {
+                        Some(decided) => CursorOrigin::of(&schedule, decided),
+                        None => cursor.origin,
+                    };
                     due.push(DueTrigger {
                         trigger,
-                        scheduled_for,
+                        before,
                         schedule,
                         plan,
+                        origin,
                     });
                 }
                 // Pause only this automation: an error would roll back the triggers of all others at each poll.
@@ -194,6 +199,14 @@ impl Store {
         let mut occurrences = Vec::with_capacity(due.len());
         for due_trigger in &due {
             report.triggers += 1;
+            if let Some(instant) = due_trigger.plan.off_schedule {
+                let trigger = due_trigger.trigger.id;
+                tracing::warn!(
+                    %trigger,
+                    "the schedule of {trigger} does not have its stored instant {instant}: the instant counts as \
+                     an occurrence, and the schedule continues after it"
+                );
+            }
             // The triggers are sorted by the instant at which they are due, so that the first one is the earliest.
             report.earliest_due = report.earliest_due.or(due_trigger.trigger.next_fire_at);
             report.has_more |= due_trigger.plan.next.is_some_and(|due| due.fire_at <= now);
@@ -311,24 +324,29 @@ fn may_have_more(due: &[Row], limit: usize) -> Result<bool, Error> {
 /// A due trigger, with its plan.
 struct DueTrigger<'a> {
     trigger: &'a Trigger,
-    scheduled_for: Timestamp,
+    /// The next instant that the row has.
+    before: Timestamp,
     schedule: Arc<Schedule>,
     plan: occurrence::Plan,
+    /// The origin of the next instant of the plan.
+    origin: Option<CursorOrigin>,
 }
 
 impl DueTrigger<'_> {
     /// Returns the parameters of `triggers/advance`.
     fn advance_params(&self, now: Timestamp) -> Vec<Param> {
         let plan = &self.plan;
-        let missed = plan.missed.map(|range| range.last);
-        let last = plan.occurrences.last().copied().max(missed);
+        let origin = self.origin.as_ref();
         params! { "triggers/advance";
             id: self.trigger.id,
-            before: self.scheduled_for,
+            before: self.before,
             next: plan.next.map(|due| due.scheduled_for),
             fires: plan.next.map(|due| due.fire_at),
-            last: last,
+            last: plan.decided_until(),
             done: plan.next.is_none().then_some(now),
+            zone_rules: origin.map(|origin| origin.zone_rules.as_str()),
+            decided: origin.map(|origin| origin.decided_until),
+            offset: origin.map(|origin| i64::from(origin.offset_seconds)),
         }
     }
 }

@@ -67,6 +67,7 @@ mod values;
 mod webhooks;
 mod withdraw_approvals;
 mod without_locks;
+mod zone_rules;
 
 use fixtures::TestStore;
 use registry::Behaviour;
@@ -391,6 +392,21 @@ behaviours! {
         ]
         withdraw_approvals: [withdrawn_approval_cannot_be_decided]
         sequences: [random_sequence_keeps_invariants]
+        zone_rules: [
+            stored_instant_off_schedule_runs_and_schedule_continues,
+            stored_instant_off_schedule_is_missed_by_policy,
+            pause_records_stored_instant_off_schedule_as_missed,
+            instant_of_older_zone_rules_moves_both_ways, unmoved_instant_gets_present_edition,
+            instant_that_moves_into_past_is_caught_up,
+            due_instant_of_older_zone_rules_fires_by_present_rules,
+            instant_of_later_zone_rules_is_left_alone_until_due,
+            instant_moved_by_earlier_version_has_unknown_zone_rules,
+            pause_after_new_zone_rules_records_instant_by_present_rules,
+            jitter_edit_keeps_edition_of_instant, schedule_without_zone_rules_is_never_outdated,
+            outdated_corrupt_trigger_waits_for_its_instant,
+            outdated_trigger_of_later_format_is_left_alone,
+            outdated_triggers_are_recomputed_once_in_batches, server_reports_its_zone_rules,
+        ]
         multi_server: [
             claim_shares_slots_between_tenants, claim_with_one_slot_alternates_tenants,
             pinned_and_unpinned_runs_of_tenant_keep_input_order,
@@ -414,7 +430,9 @@ behaviours! {
         postgres_server: [sqlite_has_no_server_status]
     }
     postgres {
-        plans: [plans_of_claim_and_fire_due_use_queue_indexes]
+        plans: [
+            plans_of_claim_and_fire_due_use_queue_indexes, outdated_triggers_are_found_by_index,
+        ]
         feed: [
             feed_does_not_pass_open_transactions, database_restored_on_other_server_keeps_feed_order,
         ]

@@ -235,6 +235,26 @@ pub(crate) async fn plans_of_claim_and_fire_due_use_queue_indexes(db: &TestStore
     assert_eq!(look.lines().filter(of_tenant).count(), 2, "{look}");
 }
 
+/// Checks that instants of older zone rules are found by their index: in the status of an idle tick and in a batch.
+pub(crate) async fn outdated_triggers_are_found_by_index(db: &TestStore) {
+    for (name, types, values) in [
+        (
+            "scheduler_status/pending_work",
+            "(timestamptz, bigint, text)",
+            "('2026-11-02', 1, '2026e')",
+        ),
+        (
+            "triggers/outdated",
+            "(timestamptz, text, bigint, bigint)",
+            "('2026-11-02', '2026e', 4, 1)",
+        ),
+    ] {
+        let plan = kept_plan(db, name, types, values).await;
+        let by_index = "Index Scan using automation_triggers_by_zone_rules on automation_triggers";
+        assert!(plan.contains(by_index), "{name}:\n{plan}");
+    }
+}
+
 /// Returns the plan that PostgreSQL keeps for any parameters, made while the tables are empty.
 async fn kept_plan(db: &TestStore, name: &str, types: &str, values: &str) -> String {
     let mut tx = db.database.begin(Scope::System).await.unwrap();

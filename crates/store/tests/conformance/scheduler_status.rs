@@ -15,6 +15,7 @@ pub(crate) async fn scheduler_status_returns_next_due_work(db: &TestStore) {
         backoff: None,
         has_promotable: false,
         has_removed_instance: false,
+        has_outdated_triggers: false,
     };
     assert_eq!(
         stage.store.scheduler_status(stage.now()).await.unwrap(),

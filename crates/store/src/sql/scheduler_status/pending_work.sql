@@ -1,8 +1,10 @@
 -- Returns the pending work of the scheduler in one query: the instant of the next due trigger, and the end of the
 -- next backoff. A backoff that has ended does not count, because its run waits for a seat and not for the time.
 -- `has_promotable` is true if a waiting run could start, although no promotion has found it. `has_removed_instance` is
--- true if a run waits for a removed instance.
--- $1 now, $2 the highest format that this server supports: it fires nothing that needs a later one
+-- true if a run waits for a removed instance. `has_outdated_triggers` is true if an older edition of the zone rules
+-- computed the next instant of a trigger that is not due yet.
+-- $1 now, $2 the highest format that this server supports: it fires nothing that needs a later one, $3 edition of the
+-- zone rules of this server
 select
     (
         select t.next_fire_at from automation_triggers t
@@ -38,4 +40,19 @@ select
         from instances i
         join agent_runs r on r.tenant_id = i.tenant_id and r.instance_id = i.id and r.status = 'queued'
         where i.state = 'gone'
-    ) as has_removed_instance
+    ) as has_removed_instance,
+    -- The order makes PostgreSQL use the index: it ignores the order of `exists`, and expects to find a row at once.
+    coalesce((
+        select true from automation_triggers t
+        where t.next_fire_at is not null and t.kind = 'cron' and t.spec ->> 'zone' <> 'UTC'
+          and coalesce(case when t.zone_rules_for = t.next_scheduled_for then t.zone_rules end, '') < $3
+          and t.next_fire_at > $1
+          and t.automation_id not in (
+              select id from automations where needs_format > 1 and needs_format > $2
+              union all
+              select automation_id from automation_triggers
+              where needs_format > 1 and needs_format > $2 and deleted_at is null
+          )
+        order by coalesce(case when t.zone_rules_for = t.next_scheduled_for then t.zone_rules end, ''), t.next_fire_at
+        limit 1
+    ), false) as has_outdated_triggers

@@ -1,4 +1,7 @@
 -- Sets the next instant of a trigger. Nulls stop the trigger.
--- $1 id, $2 next instant or null, $3 fires at or null, $4 now
-update automation_triggers set next_scheduled_for = $2, next_fire_at = $3, updated_at = $4
-where id = $1 and done_at is null
+-- :id, :next_instant next instant or null, :fires_at or null, :zone_rules edition of the zone rules or null,
+-- :decided decided until or null, :offset offset of the zone then or null, :now
+update automation_triggers
+set next_scheduled_for = :next_instant, next_fire_at = :fires_at, zone_rules = :zone_rules,
+    zone_rules_for = :next_instant, decided_until = :decided, decided_offset = :offset, updated_at = :now
+where id = :id and done_at is null

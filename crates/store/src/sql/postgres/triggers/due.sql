@@ -52,7 +52,8 @@ chosen as materialized (
 )
 -- An array, because the planner cannot estimate the size of `chosen` and would read all due triggers each time. The
 -- `coalesce` keeps the check of `next_fire_at` from using an index, so that each row is found by its ID.
-select id, tenant_id, automation_id, kind, spec, needs_format, next_scheduled_for, next_fire_at, last_scheduled_for, done_at
+select id, tenant_id, automation_id, kind, spec, needs_format, next_scheduled_for, next_fire_at,
+    zone_rules, zone_rules_for, decided_until, decided_offset, last_scheduled_for, done_at
 from automation_triggers
 where id = any (array(select id from chosen)) and coalesce(next_fire_at <= $2, false)
 order by next_fire_at, id

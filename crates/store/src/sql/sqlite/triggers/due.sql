@@ -34,7 +34,8 @@ owing as (
           and t.automation_id not in (select id from too_new)
     )
 )
-select id, tenant_id, automation_id, kind, spec, needs_format, next_scheduled_for, next_fire_at, last_scheduled_for, done_at
+select id, tenant_id, automation_id, kind, spec, needs_format, next_scheduled_for, next_fire_at,
+    zone_rules, zone_rules_for, decided_until, decided_offset, last_scheduled_for, done_at
 from automation_triggers
 where id in (
     select d.id
