@@ -153,7 +153,7 @@ impl CliError {
             let body = json!({
                 "error": { "kind": self.exit.as_str(), "message": message, "hint": self.hint }
             });
-            output.note(&body.to_string());
+            output.note_document(&body);
         } else {
             output.error(&message, self.hint.as_deref());
         }

@@ -1,4 +1,9 @@
 //! Logs to standard error, and exports traces to the configured endpoint.
+//!
+//! **Invariant:** each event is one bounded line in which every control character and every invisible one is escaped.
+
+mod log_lines;
+mod text_fields;
 
 use std::{
     io::{self, IsTerminal},
@@ -16,6 +21,7 @@ use tracing_subscriber::{
     util::SubscriberInitExt as _,
 };
 
+use self::{log_lines::LogLines, text_fields::TextFields};
 use crate::error::{CliError, Exit};
 
 /// The service name of exported traces.
@@ -61,10 +67,25 @@ where
     S: Subscriber + for<'span> LookupSpan<'span>,
     W: for<'writer> MakeWriter<'writer> + Send + Sync + 'static,
 {
-    let logs = fmt::layer().with_writer(to);
+    let logs = fmt::layer();
     match format {
-        LogFormat::Text => logs.with_ansi(colours).boxed(),
-        LogFormat::Json => logs.json().boxed(),
+        LogFormat::Text => logs
+            .fmt_fields(TextFields)
+            .with_ansi(colours)
+            .with_writer(LogLines {
+                to,
+                format,
+                colours,
+            })
+            .boxed(),
+        LogFormat::Json => logs
+            .json()
+            .with_writer(LogLines {
+                to,
+                format,
+                colours: false,
+            })
+            .boxed(),
     }
 }
 
@@ -102,18 +123,23 @@ mod tests {
 
     /// Returns the log of an event within a turn whose span gets its session after it was entered.
     fn captured_log(format: LogFormat) -> String {
-        let log = LogBuffer::default();
-        let kept = log.clone();
-        let logs = log_layer(format, false, move || kept.clone());
-        let subscriber = Registry::default().with(logs.with_filter(EnvFilter::new("info")));
-        tracing::subscriber::with_default(subscriber, || {
+        log_of(format, false, || {
             let session = tracing::field::Empty;
             let turn = tracing::info_span!("turn", run = "run_1", session, worker = "here-1-a");
             let _entered = turn.enter();
             turn.record("session", "ses_1");
             tracing::warn!(tries = 2, "it is tried again");
             tracing::debug!("too small");
-        });
+        })
+    }
+
+    /// Returns the log of all events of a function.
+    fn log_of(format: LogFormat, colours: bool, events: impl FnOnce()) -> String {
+        let log = LogBuffer::default();
+        let kept = log.clone();
+        let logs = log_layer(format, colours, move || kept.clone());
+        let subscriber = Registry::default().with(logs.with_filter(EnvFilter::new("info")));
+        tracing::subscriber::with_default(subscriber, events);
         let text = log.0.lock().unwrap().clone();
         String::from_utf8(text).unwrap()
     }
@@ -140,5 +166,52 @@ mod tests {
         for part in ["WARN", "run_1", "ses_1", "it is tried again"] {
             assert!(text.contains(part), "{part}: {text}");
         }
+    }
+
+    /// Logs a hostile text as a message, as a field, in an error and in a span.
+    fn log_hostile_text() {
+        let hostile = "a\n2001 forged\r\u{1b}[31mred\u{9b}\u{202e}\u{200b}";
+        let error = io::Error::other(hostile);
+        let error: &(dyn std::error::Error + 'static) = &error;
+        let _entered = tracing::info_span!("turn", session = %hostile).entered();
+        tracing::warn!(method = %hostile, quoted = ?hostile, plain = hostile, "{hostile}");
+        tracing::warn!(error, "{}", "x".repeat(1 << 20));
+    }
+
+    #[test]
+    fn text_log_escapes_every_field_and_bounds_its_lines() {
+        for colours in [false, true] {
+            let text = log_of(LogFormat::Text, colours, log_hostile_text);
+            assert_eq!(text.lines().count(), 2, "{text}");
+            assert!(!text.contains("\u{1b}[31mred"), "{text}");
+            assert!(
+                !text.contains(['\r', '\u{9b}', '\u{202e}', '\u{200b}']),
+                "{text}"
+            );
+            assert_eq!(text.contains('\u{1b}'), colours, "{text}");
+            assert!(text.lines().all(|line| line.len() < 16 << 10));
+            assert!(text.contains("more bytes)"), "{text}");
+            assert!(text.contains(r"a\n2001 forged\r\u{1b}[31mred"), "{text}");
+        }
+    }
+
+    #[test]
+    fn json_log_escapes_every_field_and_bounds_its_lines() {
+        let text = log_of(LogFormat::Json, false, log_hostile_text);
+        assert!(
+            !text.contains(['\r', '\u{9b}', '\u{202e}', '\u{200b}']),
+            "{text}"
+        );
+        let lines: Vec<Value> = text
+            .lines()
+            .map(|line| serde_json::from_str(line).unwrap())
+            .collect();
+        let message = lines[0]["fields"]["message"].as_str().unwrap();
+        assert!(
+            message.ends_with("\u{9b}\u{202e}\u{200b}"),
+            "the same text: {message}"
+        );
+        let message = lines[1]["fields"]["message"].as_str().unwrap();
+        assert!(message.ends_with("more bytes)"), "{message}");
     }
 }

@@ -5,6 +5,8 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use model::escape::escape_line;
+
 /// The longest excerpt of a given text in an error message, in characters.
 const MAX_EXCERPT_CHARS: usize = 60;
 
@@ -139,18 +141,10 @@ fn did_you_mean(near: Option<&str>) -> String {
     near.map_or_else(String::new, |near| format!("; did you mean `{near}`?"))
 }
 
-/// Returns the beginning of a given text with control characters escaped, so that it cannot send commands to a
-/// terminal.
+/// Returns the beginning of a given text, escaped so that it cannot send commands to a terminal.
 pub(crate) fn excerpt(text: &str) -> String {
-    let mut shown: String = text
-        .chars()
-        .take(MAX_EXCERPT_CHARS)
-        .flat_map(|letter| {
-            let escaped = letter.is_control().then(|| letter.escape_default());
-            let plain = escaped.is_none().then_some(letter);
-            escaped.into_iter().flatten().chain(plain)
-        })
-        .collect();
+    let shown: String = text.chars().take(MAX_EXCERPT_CHARS).collect();
+    let mut shown = escape_line(&shown).into_owned();
     if text.chars().nth(MAX_EXCERPT_CHARS).is_some() {
         shown.push('…');
     }

@@ -26,6 +26,7 @@ pub mod budget;
 pub mod cursor;
 pub mod entity;
 mod entry;
+pub mod escape;
 pub mod event;
 pub mod feed;
 pub mod fleet_time;

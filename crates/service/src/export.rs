@@ -6,7 +6,10 @@
 use api_types::{ExportFormat, Session};
 use futures::{Stream, stream};
 use jiff::tz::TimeZone;
-use model::{Timestamp, entity::Message, schedule::Zone, transcript::Speaker, turn::EntryKind};
+use model::{
+    Timestamp, entity::Message, escape::escape_json, schedule::Zone, transcript::Speaker,
+    turn::EntryKind,
+};
 use serde_json::json;
 
 use crate::{
@@ -185,9 +188,9 @@ impl ExportFormatter {
     }
 }
 
-/// Returns a JSON document as one line.
+/// Returns a JSON document as one line, which is safe for a terminal.
 fn json_line(document: &serde_json::Value) -> String {
-    format!("{document}\n")
+    format!("{}\n", escape_json(&document.to_string()))
 }
 
 /// Returns the date, the time and the offset of an instant in a time zone.

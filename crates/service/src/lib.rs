@@ -64,7 +64,7 @@ pub use export::Export;
 pub use probe::{Probe, ProbeError, ProbeFuture};
 pub use runs::RunQuery;
 pub use sessions::SessionQuery;
-pub use text::{clean, excerpt, quoted};
+pub use text::{clean, excerpt, one_line, quoted};
 pub use unified_mode::UnifiedMode;
 pub use upcoming_runs::MAX_UPCOMING_RUNS;
 pub use webhooks::{WebhookError, receive_webhook};

@@ -1,37 +1,23 @@
 //! Makes text of agents and tools safe for a terminal.
 
-/// Returns the text with each control character except newline and tab replaced, and CRLF as newline. Agents and
-/// tools may write escape sequences, which would otherwise control the user's terminal.
-pub fn clean(text: &str) -> String {
-    text.replace("\r\n", "\n")
-        .chars()
-        .map(|letter| match letter {
-            '\n' | '\t' => letter,
-            letter if letter.is_control() => char::REPLACEMENT_CHARACTER,
-            letter => letter,
-        })
-        .collect()
+use std::borrow::Cow;
+
+use model::escape::{escape_line, escape_text};
+
+/// Returns a text of several lines, safe for a terminal.
+pub fn clean(text: &str) -> Cow<'_, str> {
+    escape_text(text)
 }
 
 /// Returns a text on one line, safe for a terminal.
-pub(crate) fn one_line(text: &str) -> String {
-    clean(text).split_whitespace().collect::<Vec<_>>().join(" ")
+pub fn one_line(text: &str) -> String {
+    let words: Vec<_> = text.split_whitespace().collect();
+    escape_line(&words.join(" ")).into_owned()
 }
 
-/// Returns a given text for a message: in backticks, with control characters escaped, so that it cannot control a
-/// terminal.
+/// Returns a given text for a message: in backticks and escaped, so that it cannot control a terminal.
 pub fn quoted(text: &str) -> String {
-    let mut quoted = String::with_capacity(text.len() + 2);
-    quoted.push('`');
-    for letter in text.chars() {
-        if letter.is_control() {
-            quoted.extend(letter.escape_default());
-        } else {
-            quoted.push(letter);
-        }
-    }
-    quoted.push('`');
-    quoted
+    format!("`{}`", escape_line(text))
 }
 
 /// Returns the beginning of a text on one line, safe for a terminal and no longer than `chars` characters.
@@ -50,10 +36,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn terminal_control_characters_are_replaced() {
+    fn terminal_control_characters_are_escaped() {
         assert_eq!(
             clean("a\u{1b}[2Jb\rc\r\nd\te\u{9b}"),
-            "a\u{fffd}[2Jb\u{fffd}c\nd\te\u{fffd}"
+            "a\\u{1b}[2Jb\\rc\nd\te\\u{9b}"
         );
     }
 
@@ -65,6 +51,7 @@ mod tests {
     #[test]
     fn excerpt_is_one_line_of_bounded_length() {
         assert_eq!(excerpt("a\n  b", 10), "a b");
+        assert_eq!(excerpt("a\u{202e}b", 20), "a\\u{202e}b");
         assert_eq!(excerpt("abcdef", 4), "abc…");
         assert_eq!(excerpt("žluť", 4), "žluť");
     }

@@ -8,7 +8,7 @@ use model::{Timestamp, approval::ApprovalStatus, permission::Verdict};
 use crate::{
     app::App,
     error::{CliError, Exit},
-    output::{clean, excerpt, short_ids, table},
+    output::{clean, excerpt, field_row, one_line, short_ids, table},
 };
 
 /// Manage approvals: permission requests of agents that wait for a person
@@ -157,7 +157,7 @@ async fn show(app: &App, given: &str) -> Result<(), CliError> {
     app.output.line(&approval.id.to_string())?;
     for (name, value) in fields {
         if let Some(value) = value {
-            app.output.line(&format!("  {name:12}{}", clean(&value)))?;
+            app.output.line(&field_row(name, &value))?;
         }
     }
     if let Some(input) = &request.input {
@@ -186,7 +186,7 @@ async fn decide(app: &App, verdict: Verdict, decision: DecisionArgs) -> Result<(
         Verdict::Allow => "Allowed",
         Verdict::Deny => "Denied",
     };
-    let title = clean(&decided.request.title);
+    let title = one_line(&decided.request.title);
     Ok(app
         .output
         .line(&format!("{word} {}: {title}", decided.id))?)

@@ -65,12 +65,12 @@ fn show(global: &Global, output: Output, origin: bool) -> Result<(), CliError> {
         return Ok(output.document(&settings)?);
     }
     let value = |shown: &EffectiveSetting| match effective_value(&config, shown) {
-        Some(value) => clean(&value.to_string()),
+        Some(value) => clean(&value.to_string()).into_owned(),
         None => format!("({})", shown.setting.kind.default_text()),
     };
     let text = if origin {
         let rows = shown.iter().map(|shown| {
-            let origin = clean(&shown.origin.to_string());
+            let origin = clean(&shown.origin.to_string()).into_owned();
             [shown.setting.name.into(), value(shown), origin]
         });
         table(["NAME", "VALUE", "ORIGIN"], rows)

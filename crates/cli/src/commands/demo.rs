@@ -80,7 +80,7 @@ pub(crate) async fn run(args: Args, config: &Config, output: Output) -> Result<E
     let started_at = SystemClock.now();
     let mut watch = ConversationPrinter {
         app: &app,
-        folder: clean(&folder.path().display().to_string()),
+        folder: clean(&folder.path().display().to_string()).into_owned(),
         started_at,
         wanted_turns: args.turns,
         ended_runs: HashSet::new(),
@@ -232,7 +232,7 @@ impl ConversationPrinter<'_> {
             return Ok(());
         };
         let folder = &self.folder;
-        let matins = clean(&program_name());
+        let matins = clean(&program_name()).into_owned();
         let hint = format!(
             "`{matins} --data {folder} run list` shows the errors; after you have fixed them, \
              `{matins} --data {folder} automation resume {AUTOMATION_NAME}` resumes the automation, and so \
@@ -291,7 +291,7 @@ fn print_next_steps(app: &App, folder: &str, session: Option<SessionId>) -> Resu
     let Some(session) = session.filter(|_| !app.output.json) else {
         return Ok(());
     };
-    let matins = clean(&program_name());
+    let matins = clean(&program_name()).into_owned();
     Ok(app.output.line(&format!(
         "\n{stopped}\n  continue    {matins} demo --dir {folder}\n  show        {matins} --data {folder} \
          session show {session}\n  send        {matins} --data {folder} session send {session} \

@@ -9,7 +9,7 @@ use crate::{
     environment,
     error::{CliError, Exit},
     global::Global,
-    output::{ATTENTION, BAD, DIM, GOOD, Output, clean, paint},
+    output::{ATTENTION, BAD, DIM, GOOD, Output, one_line, paint},
 };
 
 /// Check the configuration, the machine, the data folder and the database, without changing anything
@@ -80,7 +80,6 @@ fn format_finding(finding: &Finding) -> String {
         Level::Warning => (ATTENTION, "warning"),
         Level::Problem => (BAD, "problem"),
     };
-    let one_line = |text: &str| clean(text).split_whitespace().collect::<Vec<_>>().join(" ");
     let remedy = finding
         .remedy
         .as_deref()

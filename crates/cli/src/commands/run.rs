@@ -16,7 +16,7 @@ use crate::{
     commands::options::format_period,
     error::{CliError, Exit},
     follow,
-    output::{clean, excerpt, short_ids, table},
+    output::{clean, excerpt, field_row, short_ids, table},
 };
 
 /// Manage runs: each is one attempt to take a turn
@@ -244,7 +244,7 @@ async fn show(app: &App, given: &str) -> Result<(), CliError> {
     app.output.line(&run.id.to_string())?;
     for (name, value) in fields {
         if let Some(value) = value {
-            app.output.line(&format!("  {name:12}{}", clean(&value)))?;
+            app.output.line(&field_row(name, &value))?;
         }
     }
     if let Some(blocked_on) = blocked_on {
@@ -291,7 +291,7 @@ async fn show(app: &App, given: &str) -> Result<(), CliError> {
 /// Formats the result of a run's precheck and the end of its output.
 fn format_precheck(record: &RunRecord) -> Option<String> {
     let kept = &record.diagnostics["precheck"];
-    let ended = clean(kept["ended"].as_str()?);
+    let ended = clean(kept["ended"].as_str()?).into_owned();
     let output = clean(kept["output_tail"].as_str().unwrap_or_default().trim_end());
     Some(if output.is_empty() {
         ended

@@ -21,7 +21,7 @@ use crate::{
     app::{App, Target},
     data_folder,
     error::CliError,
-    output::{OutputError, Transcript, clean},
+    output::{CONTINUATION_COLUMNS, OutputError, Transcript, clean, continued, one_line},
 };
 
 /// The interval at which the follower polls a run whose condition may lie outside of its session.
@@ -277,7 +277,7 @@ impl<'a> Follower<'a> {
         let Some(text) = skipped.and_then(|skipped| delta.text.get(skipped..)) else {
             return;
         };
-        let printed = clean(text);
+        let printed = clean(text).into_owned();
         self.streamed.1 += i64::try_from(text.len()).unwrap_or(0);
         self.print(&printed);
     }
@@ -299,8 +299,10 @@ impl<'a> Follower<'a> {
                 }
                 self.answer = Some(message.content.clone());
             }
-            Speaker::Tool => self.print_aside(&format!("[{}]", clean(&message.content))),
-            Speaker::AgentThought | Speaker::Matins => self.print_aside(&clean(&message.content)),
+            Speaker::Tool => self.print_aside(&format!("[{}]", one_line(&message.content))),
+            Speaker::AgentThought | Speaker::Matins => {
+                self.print_aside(&continued(&message.content, CONTINUATION_COLUMNS));
+            }
         }
     }
 

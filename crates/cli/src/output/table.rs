@@ -1,11 +1,14 @@
 //! Formats lists as tables.
 
+use std::borrow::Cow;
+
 use comfy_table::{ContentArrangement, Table, presets};
+use model::escape::escape_line;
 
 /// The minimum number of digits of a shortened ID. These digits encode its time of creation.
 const MIN_ID_DIGITS: usize = 12;
 
-/// Formats rows below headings, without border lines.
+/// Formats rows below headings, without border lines. Escapes the cells, so that none has a second line.
 pub(crate) fn table<const N: usize>(
     headings: [&str; N],
     rows: impl IntoIterator<Item = [String; N]>,
@@ -16,7 +19,10 @@ pub(crate) fn table<const N: usize>(
         .set_content_arrangement(ContentArrangement::Disabled)
         .set_header(headings);
     for row in rows {
-        table.add_row(row.map(|cell| if cell.is_empty() { "-".into() } else { cell }));
+        table.add_row(row.each_ref().map(|cell| match cell.as_str() {
+            "" => Cow::Borrowed("-"),
+            cell => escape_line(cell),
+        }));
     }
     for column in table.column_iter_mut() {
         column.set_padding((0, 2));
@@ -62,5 +68,11 @@ mod tests {
     fn table_has_no_trailing_spaces_and_dash_for_empty_cell() {
         let shown = table(["A", "B"], [["one".into(), String::new()]]);
         assert_eq!(shown, "A    B\none  -");
+    }
+
+    #[test]
+    fn table_cell_forges_no_row() {
+        let shown = table(["A"], [["one\ntwo\u{1b}[1m".into()]]);
+        assert_eq!(shown, "A\none\\ntwo\\u{1b}[1m");
     }
 }

@@ -3,10 +3,25 @@
 use anstyle::Style;
 use jiff::tz::TimeZone;
 use model::Timestamp;
+use service::clean;
 
-/// Formats a text in a style.
+/// The width of the names of fields.
+const FIELD_COLUMNS: usize = 14;
+
+/// Formats a text in a style. Escapes the text, so that it cannot end the style.
 pub(crate) fn paint(style: Style, text: &str) -> String {
-    format!("{style}{text}{style:#}")
+    format!("{style}{}{style:#}", clean(text))
+}
+
+/// Formats a field of an object as a row, or as several rows of which all but the first are indented.
+pub(crate) fn field_row(name: &str, value: &str) -> String {
+    let width = FIELD_COLUMNS - 2;
+    format!("  {name:width$}{}", continued(value, FIELD_COLUMNS))
+}
+
+/// Escapes a text and indents all lines but the first, so that none looks like a row or a message of its own.
+pub(crate) fn continued(text: &str, columns: usize) -> String {
+    clean(text).replace('\n', &format!("\n{:columns$}", ""))
 }
 
 /// Formats instants in a time zone.

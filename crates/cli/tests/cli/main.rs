@@ -19,6 +19,7 @@ mod default_zone;
 mod demo;
 mod doctor;
 mod flooding_agents;
+mod hostile_text;
 mod notifications;
 mod prechecks;
 mod remote;

@@ -84,7 +84,7 @@ async fn markdown_export_is_readable_and_terminal_safe() {
         format!("\n## You, {at}\n\nWhat is new?\n"),
         format!("\n> *Thought ({at})*\n> Look first.\n>\n> Then tell.\n"),
         format!("\n- Tool at {at}: `grep 'x' file` (execute, completed)\n"),
-        format!("\n## Agent, {at}\n\nNothing.\u{fffd}[31m Really.\n"),
+        format!("\n## Agent, {at}\n\nNothing.\\u{{1b}}[31m Really.\n"),
     ] {
         assert!(text.contains(&part), "{part:?} is not in {text}");
     }

@@ -118,9 +118,10 @@ impl ScriptedAgent {
         }
         let methods = self.script.sign_in.iter();
         let methods: Vec<_> = methods.map(|id| json!({"id": id, "name": id})).collect();
+        let (name, version) = &self.script.name_and_version;
         let result = json!({
             "protocolVersion": self.script.protocol_version,
-            "agentInfo": {"name": "scripted", "version": "1.0.0"},
+            "agentInfo": {"name": name, "version": version},
             "agentCapabilities": {"loadSession": offers.load, "sessionCapabilities": capabilities},
             "authMethods": methods,
         });

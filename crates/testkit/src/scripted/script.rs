@@ -16,6 +16,8 @@ pub struct Script {
     pub home: PathBuf,
     /// The capabilities that it announces.
     pub capabilities: Capabilities,
+    /// The name and the version in its response to `initialize`.
+    pub name_and_version: (String, String),
     /// The protocol version in its response to `initialize`.
     pub protocol_version: Value,
     /// The sign-in method that it requires before it opens a session.
@@ -172,6 +174,8 @@ pub enum Step {
     },
     /// Writes this many bytes to standard error.
     Stderr(usize),
+    /// Writes this text to standard error.
+    StderrText(String),
     /// Writes to standard error without end, while the next steps play.
     EndlessStderr,
     /// Starts a tree of 255 processes. The step lasts until the guard ends the agent, but at most a minute; so do the
@@ -228,6 +232,7 @@ impl Script {
                 list: true,
                 close: true,
             },
+            name_and_version: ("scripted".into(), "1.0.0".into()),
             protocol_version: json!(1),
             sign_in: None,
             before_initialize: Vec::new(),

@@ -302,6 +302,7 @@ fn run_step(step: &Step) -> io::Result<()> {
             }
             stderr.write_all(b"the last word\n")
         }
+        Step::StderrText(text) => io::stderr().lock().write_all(text.as_bytes()),
         Step::Touch(path) => std::fs::write(path, ""),
         Step::WaitFor(path) => {
             wait_for_file(path);

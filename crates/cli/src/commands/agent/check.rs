@@ -10,13 +10,15 @@ use super::offers::{format_agent_version, format_restore_method};
 use crate::{
     app::App,
     error::{CliError, Exit},
-    output::{ATTENTION, BAD, GOOD, excerpt, paint},
+    output::{ATTENTION, BAD, GOOD, continued, excerpt, one_line, paint},
 };
 
 /// The maximum number of settings of an agent that are shown.
 const MAX_SHOWN_SETTINGS: usize = 8;
 /// The maximum number of characters of a shown value.
 const MAX_VALUE_CHARS: usize = 60;
+/// The width of the names of the rows.
+const NAME_COLUMNS: usize = 12;
 
 pub(super) async fn check(app: &App, name: &str, depth: CheckDepth) -> Result<Exit, CliError> {
     let checked = app.client.check_agent(name, depth).await?;
@@ -48,7 +50,11 @@ fn format_check(checked: &CheckResponse) -> String {
         let mut text = format_new_session(session);
         if let (SessionProbe::Failed { .. }, Some(hint)) = (session, &checked.sign_in_hint) {
             // Some agents do not report that a sign-in is missing, so print the hint after any failure.
-            text = format!("{text}\n            the sign-in may be missing: {hint}");
+            let hint = one_line(hint);
+            text = format!(
+                "{text}\n{:NAME_COLUMNS$}the sign-in may be missing: {hint}",
+                ""
+            );
         }
         rows.push(("session", text));
         rows.extend(setting_rows(session));
@@ -62,13 +68,15 @@ fn format_check(checked: &CheckResponse) -> String {
             );
             rows.push(("restore", paint(GOOD, &text)));
         }
-        Some(RestoreProbe::Failed { reason }) => rows.push(("restore", paint(BAD, reason))),
+        Some(RestoreProbe::Failed { reason }) => {
+            rows.push(("restore", paint(BAD, &continued(reason, NAME_COLUMNS))));
+        }
         None => {}
     }
     rows.push(("limits", format_limits(checked)));
     rows.push(("took", format_startup(checked)));
     let version = checked.findings.protocol_version;
-    let name = &checked.agent.name;
+    let name = one_line(&checked.agent.name);
     let head = format!("{name}: {agent}, protocol version {version}");
     let rows = rows
         .into_iter()
@@ -120,7 +128,7 @@ fn format_features(checked: &CheckResponse) -> String {
 fn format_names(names: &[String]) -> String {
     match names {
         [] => "nothing".to_owned(),
-        names => names.join(", "),
+        names => one_line(&names.join(", ")),
     }
 }
 
@@ -130,25 +138,27 @@ fn format_sign_in(checked: &CheckResponse) -> String {
     if checked.findings.session != Some(SessionProbe::SignInNeeded) {
         let named: Vec<_> = ways.iter().map(|way| way.id.clone()).collect();
         return match (&checked.agent.config.authenticate, named.as_slice()) {
-            (Some(method), _) => format!("done by {method}"),
+            (Some(method), _) => format!("done by {}", one_line(method)),
             (None, []) => "not required, and no method offered".to_owned(),
-            (None, named) => format!("not required; methods: {}", named.join(", ")),
+            (None, named) => format!("not required; methods: {}", format_names(named)),
         };
     }
     let head = paint(BAD, "required before the agent creates a session");
     let ways = ways.iter().map(format_sign_in_method);
     let lines: Vec<_> = std::iter::once(head)
-        .chain(checked.sign_in_hint.clone())
+        .chain(checked.sign_in_hint.as_deref().map(one_line))
         .chain(ways)
         .collect();
-    lines.join("\n            ")
+    lines.join(&format!("\n{:NAME_COLUMNS$}", ""))
 }
 
 fn format_sign_in_method(way: &SignIn) -> String {
+    let id = excerpt(&way.id, MAX_VALUE_CHARS);
+    let name = excerpt(&way.name, MAX_VALUE_CHARS);
     let how = if way.terminal {
         "at a terminal".to_owned()
     } else {
-        format!("`agent add ... --authenticate {}`", way.id)
+        format!("`agent add ... --authenticate {id}`")
     };
     let description = excerpt(&way.description, 2 * MAX_VALUE_CHARS);
     let description = if description.is_empty() {
@@ -156,7 +166,7 @@ fn format_sign_in_method(way: &SignIn) -> String {
     } else {
         format!(" {description}")
     };
-    format!("{} ({how}): {}.{description}", way.id, way.name)
+    format!("{id} ({how}): {name}.{description}")
 }
 
 fn format_new_session(session: &SessionProbe) -> String {
@@ -170,7 +180,7 @@ fn format_new_session(session: &SessionProbe) -> String {
             format!("created in {}, {after}", format_seconds(*took))
         }
         SessionProbe::SignInNeeded => paint(BAD, "not created: the agent requires a sign-in"),
-        SessionProbe::Failed { reason } => paint(BAD, reason),
+        SessionProbe::Failed { reason } => paint(BAD, &continued(reason, NAME_COLUMNS)),
     }
 }
 
@@ -183,16 +193,20 @@ fn setting_rows(session: &SessionProbe) -> Vec<(&'static str, String)> {
     };
     let mut rows = Vec::new();
     if let [now, others @ ..] = modes.as_slice() {
-        let others = others.iter().map(|mode| format!(", {mode}"));
+        let shown = |mode: &String| excerpt(mode, MAX_VALUE_CHARS);
+        let others = others.iter().map(|mode| format!(", {}", shown(mode)));
         rows.push((
             "modes",
-            format!("{now} (now){}", others.collect::<String>()),
+            format!("{} (now){}", shown(now), others.collect::<String>()),
         ));
     }
     if !settings.is_empty() {
         let shown = settings.iter().take(MAX_SHOWN_SETTINGS);
         let shown: Vec<_> = shown
-            .map(|(id, value)| format!("{id}={}", excerpt(value, MAX_VALUE_CHARS)))
+            .map(|(id, value)| {
+                let id = excerpt(id, MAX_VALUE_CHARS);
+                format!("{id}={}", excerpt(value, MAX_VALUE_CHARS))
+            })
             .collect();
         rows.push(("settings", shown.join(", ")));
     }

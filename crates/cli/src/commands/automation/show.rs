@@ -13,7 +13,7 @@ use crate::{
     commands::{budget, options::format_period, run::runs_table},
     error::CliError,
     local_zone::ChosenZone,
-    output::{ATTENTION, BOLD, Output, clean, excerpt, paint, table},
+    output::{ATTENTION, BOLD, Output, clean, excerpt, field_row, one_line, paint, table},
 };
 
 /// The number of columns of the list.
@@ -131,7 +131,7 @@ pub(super) fn print_result(
         }
         return Ok(app.output.document(view)?);
     }
-    let name = paint(BOLD, &view.automation.name);
+    let name = paint(BOLD, &one_line(&view.automation.name));
     let id = view.automation.id;
     app.output.line(&format!("{action} {name} ({id})"))?;
     if let Some(zone) = zone {
@@ -159,7 +159,7 @@ pub(super) async fn print_details(app: &App, view: &AutomationView) -> Result<()
     // 1. The name, and the reasons for attention.
     output.line(&format!(
         "{}  {}",
-        paint(BOLD, &automation.name),
+        paint(BOLD, &one_line(&automation.name)),
         automation.id
     ))?;
     print_warnings(output, view)?;
@@ -226,7 +226,7 @@ pub(super) async fn print_details(app: &App, view: &AutomationView) -> Result<()
         ),
     ] {
         if let Some(value) = value {
-            output.line(&format!("  {name:12}{}", clean(&value)))?;
+            output.line(&field_row(name, &value))?;
         }
     }
     // 3. The prompt, the triggers, the next runs and the last runs.
@@ -253,7 +253,7 @@ pub(super) async fn print_details(app: &App, view: &AutomationView) -> Result<()
 /// Prints the reasons why the automation needs attention.
 fn print_warnings(output: Output, view: &AutomationView) -> Result<(), CliError> {
     if let Some(attention) = &view.automation.attention {
-        output.line(&paint(ATTENTION, &format!("  {}", clean(attention))))?;
+        output.line(&paint(ATTENTION, &format!("  {}", one_line(attention))))?;
     }
     if let Some(newer) = view.newer_format {
         let text = format!(

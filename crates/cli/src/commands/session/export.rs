@@ -14,14 +14,15 @@ use tempfile::NamedTempFile;
 use crate::{
     app::App,
     error::{CliError, Exit},
-    output::OutputError,
+    output::{ExportWriter, OutputError},
     signals::Signals,
 };
 
 /// Export the whole transcript of a session
 ///
-/// The export contains the rows that `session show` prints, with the unchanged texts of people, agents and
-/// tools. It contains neither the prompts as they were sent nor the settings of the agent.
+/// The export contains the rows that `session show` prints, with the whole texts of people, agents and tools.
+/// Control characters and invisible ones are escaped; programs read the same text from the JSON. The export
+/// contains neither the prompts as they were sent nor the settings of the agent.
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
     /// The session: its key, its ID or a prefix of its ID
@@ -106,7 +107,7 @@ fn already_exists_error(path: &Path) -> CliError {
     CliError::message(Exit::Refused, message).with_hint("`--force` replaces it")
 }
 
-/// Writes the export of the present transcript as the server sends it. Returns the number of bytes.
+/// Writes the export of the present transcript. Returns the number of bytes.
 async fn write_export(
     args: &Args,
     app: &App,
@@ -126,10 +127,9 @@ async fn write_export(
         let error = anyhow::Error::from_boxed(source).context(message);
         CliError::new(Exit::Environment, error)
     };
-    let mut bytes = 0;
+    let mut writer = ExportWriter::new(to, format);
     while let Some(part) = body.try_next().await.map_err(broke_off)? {
-        bytes += part.len();
-        to.write_all(&part).map_err(&failed)?;
+        writer.write(&part).map_err(&failed)?;
     }
-    Ok(bytes)
+    writer.finish().map_err(failed)
 }

@@ -8,7 +8,7 @@ use crate::{
     app::App,
     error::CliError,
     follow,
-    output::{BOLD, DIM, Transcript, clean, conversation_line, paint},
+    output::{BOLD, DIM, Transcript, conversation_line, field_row, one_line, paint},
 };
 
 /// Show a session with the end of its transcript
@@ -149,7 +149,7 @@ fn print_header(app: &App, view: &SessionView) -> Result<(), CliError> {
     let output = app.output;
     output.line(&paint(
         BOLD,
-        &format!("{}  {}", session.id, clean(title(session))),
+        &format!("{}  {}", session.id, one_line(title(session))),
     ))?;
     for (name, value) in [
         ("state", Some(session.state.to_string())),
@@ -167,7 +167,7 @@ fn print_header(app: &App, view: &SessionView) -> Result<(), CliError> {
         ),
     ] {
         if let Some(value) = value {
-            output.line(&format!("  {name:12}{}", clean(&value)))?;
+            output.line(&field_row(name, &value))?;
         }
     }
     Ok(output.line("")?)
