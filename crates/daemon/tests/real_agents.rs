@@ -123,3 +123,37 @@ async fn codex_resumes_session_after_kill_on_sqlite() {
 async fn codex_resumes_session_after_kill_on_postgres() {
     check_memory_across_processes(Database::Postgres, real_agents::codex).await;
 }
+
+/// The agents that ordinary test runs leave out. `scripts/test-long agents` runs these tests. gemini is not among them,
+/// because it restores a session only once.
+mod more_agents {
+    use super::*;
+
+    async fn check_memory(start: LaunchAgent) {
+        check_memory_across_processes(Database::Sqlite, start).await;
+    }
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    #[ignore = "its packages take a gigabyte: `scripts/test-long agents` runs it"]
+    async fn claude_resumes_session_after_kill() {
+        check_memory(real_agents::claude).await;
+    }
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    #[ignore = "its packages take a gigabyte: `scripts/test-long agents` runs it"]
+    async fn kimi_resumes_session_after_kill() {
+        check_memory(real_agents::kimi).await;
+    }
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    #[ignore = "its packages take a gigabyte: `scripts/test-long agents` runs it"]
+    async fn opencode_resumes_session_after_kill() {
+        check_memory(real_agents::opencode).await;
+    }
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    #[ignore = "its packages take a gigabyte: `scripts/test-long agents` runs it"]
+    async fn qwen_resumes_session_after_kill() {
+        check_memory(real_agents::qwen).await;
+    }
+}

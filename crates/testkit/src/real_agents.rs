@@ -1,6 +1,8 @@
-//! Real agents, pinned by `scripts/agents`, that use a local [`ModelServer`] as their model.
+//! Real agents, pinned by `scripts/agents` and `scripts/more-agents`, that use a local [`ModelServer`] as their model.
 //!
 //! The first use installs the agents. If the installation fails, the test fails, because a skipped test proves nothing.
+
+mod more;
 
 use std::{
     fs,
@@ -10,13 +12,15 @@ use std::{
 
 use anyhow::{Context, bail};
 
+pub use more::{claude, gemini, kimi, opencode, qwen};
+
 use crate::{acp_lines::AgentCommand, model_server::ModelServer};
 
 /// Returns the command of goose, which restores with `session/load` and uses the chat completions API.
 ///
 /// goose keeps its files below `home`.
 pub fn goose(server: &ModelServer, home: &Path) -> anyhow::Result<AgentCommand> {
-    let modules = install_agents()?;
+    let modules = install("agents")?;
     Ok(AgentCommand {
         command: modules.join("@aaif/goose-binary-linux-x64/bin/goose"),
         args: vec!["acp".to_owned()],
@@ -36,7 +40,7 @@ pub fn goose(server: &ModelServer, home: &Path) -> anyhow::Result<AgentCommand> 
 ///
 /// codex keeps its files below `home`. Writes its configuration there.
 pub fn codex(server: &ModelServer, home: &Path) -> anyhow::Result<AgentCommand> {
-    let modules = install_agents()?;
+    let modules = install("agents")?;
     let codex_home = home.join(".codex");
     fs::create_dir_all(&codex_home)?;
     let config = format!(
@@ -62,14 +66,16 @@ wire_api = "responses"
     })
 }
 
-/// Installs the agents if needed and returns the folder of their packages.
-fn install_agents() -> anyhow::Result<PathBuf> {
+/// Installs a set of agents if needed, which has the name of its folder in `scripts`. Returns the folder of their
+/// packages.
+fn install(set: &str) -> anyhow::Result<PathBuf> {
     let repository = Path::new(env!("CARGO_MANIFEST_DIR"))
         .ancestors()
         .nth(2)
         .context("the crate is not two folders below the repository")?;
     let script = repository.join("scripts/install-agents");
     let output = Command::new(&script)
+        .arg(set)
         .output()
         .with_context(|| format!("cannot start `{}`", script.display()))?;
     if !output.status.success() {
@@ -79,7 +85,7 @@ fn install_agents() -> anyhow::Result<PathBuf> {
             String::from_utf8_lossy(&output.stderr)
         );
     }
-    Ok(repository.join("target/agents/node_modules"))
+    Ok(repository.join("target").join(set).join("node_modules"))
 }
 
 /// Returns a search path with the pinned Node.js before the system's folders.

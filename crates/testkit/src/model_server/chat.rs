@@ -9,7 +9,7 @@ use super::{
 
 pub(super) fn parse_request(body: &Value) -> ModelRequest {
     ModelRequest {
-        user_texts: user_texts(body.get("messages")),
+        user_texts: user_texts(body.get("messages"), "content"),
         format_response,
     }
 }

@@ -41,6 +41,18 @@ impl Response {
         }
     }
 
+    /// Returns a response with server-sent events that are named by their `type`.
+    pub(super) fn named_events(events: &[Value]) -> Self {
+        let events: Vec<_> = events
+            .iter()
+            .map(|event| {
+                let name = event["type"].as_str().unwrap_or_default();
+                format!("event: {name}\ndata: {event}")
+            })
+            .collect();
+        Self::events(&events)
+    }
+
     pub(super) fn error(status: u16, message: &str) -> Self {
         Self {
             status,

@@ -1,11 +1,13 @@
-//! A local server with the part of the `OpenAI` API that real agents need.
+//! A local server with the parts of the models' APIs that real agents need.
 //!
 //! Each answer has the number of the person's requests in the prompt and quotes them, so that a test can see whether an
-//! agent remembers its session: `I was shown 2 requests: [1] Remember the heron. [2] And now?`. The server has both
-//! APIs that agents use, with and without streaming.
+//! agent remembers its session: `I was shown 2 requests: [1] Remember the heron. [2] And now?`. The server has the
+//! four APIs that agents use, with and without streaming.
 
 mod chat;
+mod generate_content;
 mod http;
+mod messages;
 mod model_request;
 mod responses;
 
@@ -116,6 +118,12 @@ fn answer(request: &Request, seen: &Mutex<Vec<SeenRequest>>) -> Response {
         chat::parse_request(&body)
     } else if request.path.ends_with("/responses") {
         responses::parse_request(&body)
+    } else if request.path.ends_with("/messages") {
+        messages::parse_request(&body)
+    } else if request.path.ends_with(":generateContent") {
+        generate_content::parse_request(&body)
+    } else if request.path.ends_with(":streamGenerateContent") {
+        generate_content::parse_stream_request(&body)
     } else {
         return Response::error(404, &format!("unknown path {}", request.path));
     };

@@ -9,8 +9,10 @@ use super::{
 
 pub(super) fn parse_request(body: &Value) -> ModelRequest {
     let texts = match &body["input"] {
-        Value::String(text) => user_texts(Some(&json!([{"role": "user", "content": text}]))),
-        messages => user_texts(Some(messages)),
+        Value::String(text) => {
+            user_texts(Some(&json!([{"role": "user", "content": text}])), "content")
+        }
+        messages => user_texts(Some(messages), "content"),
     };
     ModelRequest {
         user_texts: texts,
@@ -40,7 +42,7 @@ fn format_response(body: &Value, text: &str) -> Response {
     if body["stream"] != true {
         return Response::json(&completed);
     }
-    let events = [
+    Response::named_events(&[
         json!({"type": "response.created", "response": response("in_progress", &[])}),
         json!({
             "type": "response.output_item.added", "output_index": 0,
@@ -52,10 +54,5 @@ fn format_response(body: &Value, text: &str) -> Response {
         }),
         json!({"type": "response.output_item.done", "output_index": 0, "item": done}),
         json!({"type": "response.completed", "response": completed}),
-    ];
-    let lines = events.map(|event| {
-        let name = event["type"].as_str().unwrap_or_default();
-        format!("event: {name}\ndata: {event}")
-    });
-    Response::events(&lines)
+    ])
 }
