@@ -1,7 +1,7 @@
 //! The kinds, titles and commands of one tool call, from its first report until the permission request.
 //!
-//! An agent reports a call and may change it before and with the request. Rules look at all versions, so that a harmless
-//! last one does not hide an earlier one.
+//! An agent reports a call and may change it before and with the request. Rules look at all versions, so that a
+//! harmless last one does not hide an earlier one.
 
 use serde_json::Value;
 
