@@ -169,7 +169,9 @@ fn automation_edit_replaces_adds_and_removes_triggers() {
         .run(&["automation", "edit", "standup", "--every", "1h"])
         .expect_success();
     assert!(told.starts_with("Changed standup (aut_"), "{told}");
-    assert_eq!(told.matches(" UTC").count(), 5, "{told}");
+    assert_eq!(told.matches(" +00:00 UTC").count(), 5, "{told}");
+    let zone = "\nTime zone UTC, from the variable `TZ`\n";
+    assert!(told.contains(zone), "{told}");
     let again = world
         .run(&["automation", "edit", "standup", "--every", "1h"])
         .expect_success();

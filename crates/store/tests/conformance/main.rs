@@ -18,6 +18,7 @@ mod catalog;
 mod changes;
 mod check_violations;
 mod claim;
+mod deadlocks;
 mod delete_session;
 mod due;
 mod edit;
@@ -461,6 +462,7 @@ behaviours! {
             direct_address_is_used_to_listen_and_migrate, direct_address_of_other_database_is_refused,
             read_only_database_behind_pooler_refuses_writes,
         ]
+        deadlocks: [concurrent_transitions_over_few_seats_do_not_deadlock]
         locks: [
             transitions_of_seat_lock_seat_first, claim_skips_locked_runs,
         ]

@@ -5,4 +5,4 @@ select id, tenant_id, name, pause_reason, paused_at, attention, prompt, harness_
 from automations
 where id in (select id from item)
 order by id
-for update
+for no key update

@@ -6,7 +6,7 @@ with chosen as materialized (
     where endpoint_id = $1 and state = 'pending' and next_attempt_at <= $2
     order by next_attempt_at, id
     limit $4
-    for update skip locked
+    for no key update skip locked
 )
 update webhook_deliveries
 set attempts = attempts + 1, next_attempt_at = $3, leased_until = $3

@@ -4,4 +4,4 @@ with item (id) as (values /* row */ ($1))
 select id from harnesses
 where id in (select id from item)
 order by id
-for update
+for no key update

@@ -123,7 +123,7 @@ chosen as materialized (
           and r.seat_id not in (select id from too_new_seats)
         order by r.instance_id, r.priority, r.input_at, r.id
         limit s.runs
-        for update skip locked
+        for no key update skip locked
     ) free
     where not l.pinned
     union all
@@ -137,7 +137,7 @@ chosen as materialized (
           and r.seat_id not in (select id from too_new_seats)
         order by r.priority, r.input_at, r.id
         limit s.runs
-        for update skip locked
+        for no key update skip locked
     ) pinned_run
     where l.pinned
 ),
@@ -156,7 +156,7 @@ replacements as materialized (
             then $4 - (select count(*) from chosen)
         else 0
     end
-    for update skip locked
+    for no key update skip locked
 )
 -- An array, because the planner cannot estimate the size of the parts and would read the whole table for a join.
 update agent_runs

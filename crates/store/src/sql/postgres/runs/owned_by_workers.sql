@@ -6,4 +6,4 @@ select id, tenant_id, session_id, seat_id, worker_id
 from agent_runs
 where (id, worker_id) in (select id, worker_id from item) and status = 'running'
 order by id
-for update
+for no key update

@@ -58,4 +58,4 @@ from automation_triggers
 where id = any (array(select id from chosen)) and coalesce(next_fire_at <= $2, false)
 order by next_fire_at, id
 limit $3
-for update skip locked
+for no key update skip locked
