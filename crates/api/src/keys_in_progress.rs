@@ -26,13 +26,13 @@ struct Entry {
 /// The turn of one request with a key. The next request gets it when this one is dropped: after a response, at the
 /// end of the time limit, or when the client is away.
 pub(crate) struct KeyTurn<'a> {
-    // Dropped before the place, so that the entry outlives the turn.
+    // Dropped before the waiter, so that the entry outlives the turn.
     _turn: OwnedMutexGuard<()>,
-    _place: Place<'a>,
+    _waiter: Waiter<'a>,
 }
 
-/// The place of a request among those that hold the turn or wait for it.
-struct Place<'a> {
+/// A request that holds the turn or waits for it.
+struct Waiter<'a> {
     keys: &'a KeysInProgress,
     key: TenantKey,
 }
@@ -48,10 +48,10 @@ impl KeysInProgress {
             Arc::clone(&entry.turn)
         };
         // Before the wait, because the request may be dropped while it waits.
-        let place = Place { keys: self, key };
+        let waiter = Waiter { keys: self, key };
         KeyTurn {
             _turn: turn.lock_owned().await,
-            _place: place,
+            _waiter: waiter,
         }
     }
 
@@ -60,7 +60,7 @@ impl KeysInProgress {
     }
 }
 
-impl Drop for Place<'_> {
+impl Drop for Waiter<'_> {
     fn drop(&mut self) {
         let mut entries = self.keys.lock();
         if let Some(entry) = entries.get_mut(&self.key) {

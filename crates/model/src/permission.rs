@@ -12,10 +12,8 @@ mod wildcard;
 use crate::text_enum::text_enum;
 
 pub use history::CallHistory;
+use history::EXECUTE;
 use wildcard::matches;
-
-/// The kind of the tools that run commands.
-const EXECUTE: &str = "execute";
 
 /// The subject of a permission request, in the agent's words (ACP `ToolKind` and title).
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -265,13 +265,16 @@ fn is_test_attribute(attribute: &str) -> bool {
 /// Returns the functions of a text that are marked as tests and not as ignored.
 fn marked_tests(text: &str) -> Vec<&str> {
     let mut found = Vec::new();
-    let (mut test, mut left_out, mut open) = (false, false, false);
+    let (mut test, mut left_out) = (false, false);
+    // The number of open brackets of an attribute that goes on over several lines.
+    let mut open = 0;
     for line in text.lines() {
         let line = line.trim();
-        if open || line.starts_with("#[") {
-            test |= !open && is_test_attribute(line);
-            left_out |= !open && line.starts_with("#[ignore");
-            open = !line.ends_with(']');
+        if open > 0 || line.starts_with("#[") {
+            test |= open == 0 && is_test_attribute(line);
+            left_out |= open == 0 && line.starts_with("#[ignore");
+            let brackets = line.matches('[').count();
+            open = (open + brackets).saturating_sub(line.matches(']').count());
             continue;
         }
         if line.starts_with("//") {
@@ -463,7 +466,7 @@ fn each_kind_of_promise_page_fault_is_found() {
 #[test]
 fn tests_are_found_by_their_attributes() {
     let text = "#[test]\nfn a() {}\n\n#[tokio::test(flavor = \"x\")]\n// Why.\nasync fn b() {}\n\
-        #[rstest]\n#[case(\n  1\n)]\npub(crate) fn c(#[case] x: u8) {}\nfn d() {}\n\
+        #[rstest]\n#[case(\n  1\n)]\npub(crate) fn c(\n    #[case] x: u8,\n) {}\nfn d() {}\n\
         #[test]\n#[ignore = \"slow\"]\nfn e() {}\n#[cfg(test)]\nfn f() {}\n";
     assert_eq!(marked_tests(text), ["a", "b", "c"]);
 }

@@ -222,7 +222,7 @@ pub(crate) async fn second_request_waits_for_first(world: &World) {
         world.post_keyed(None, "k", &request),
     );
     let open = async {
-        world.gate.begun.acquire().await.unwrap().forget();
+        world.gate.reached.acquire().await.unwrap().forget();
         world.gate.open.add_permits(2);
     };
     let ((first, second), ()) = future::join(both, open).await;
@@ -241,11 +241,11 @@ pub(crate) async fn second_request_waits_for_first(world: &World) {
 pub(crate) async fn second_request_is_answered_if_first_is_dropped(world: &World) {
     let request = world.session_behind_gate().await;
     let first = Box::pin(world.post_keyed(None, "k", &request));
-    let begun = pin!(world.gate.begun.acquire());
-    let first = match future::select(first, begun).await {
+    let reached = pin!(world.gate.reached.acquire());
+    let first = match future::select(first, reached).await {
         Either::Left((answer, _)) => panic!("the gate is closed: {}", answer.text),
-        Either::Right((begun, first)) => {
-            begun.unwrap().forget();
+        Either::Right((reached, first)) => {
+            reached.unwrap().forget();
             first
         }
     };

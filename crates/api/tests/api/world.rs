@@ -43,7 +43,7 @@ struct Agents {
 /// Holds the starts of the agent whose program is `good-behind-gate`.
 pub(crate) struct Gate {
     /// Gets a permit when such a start begins.
-    pub(crate) begun: Semaphore,
+    pub(crate) reached: Semaphore,
     /// Each start waits for a permit and takes it.
     pub(crate) open: Semaphore,
 }
@@ -56,7 +56,7 @@ impl Probe for Agents {
                 return Err(ProbeError("no such program".into()));
             }
             if program == "good-behind-gate" {
-                self.gate.begun.add_permits(1);
+                self.gate.reached.add_permits(1);
                 self.gate.open.acquire().await.unwrap().forget();
             }
             Ok(CheckFindings {
@@ -179,7 +179,7 @@ impl World {
         let folder = tempfile::tempdir().unwrap();
         let entropy = Arc::new(SeededEntropy::new(11));
         let gate = Arc::new(Gate {
-            begun: Semaphore::new(0),
+            reached: Semaphore::new(0),
             open: Semaphore::new(0),
         });
         let agents = Arc::new(Agents { gate: gate.clone() });

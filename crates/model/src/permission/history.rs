@@ -6,10 +6,13 @@
 use serde_json::Value;
 
 use super::{
-    EXECUTE, shell,
+    shell,
     tool_input::{self, Command},
     wildcard::matches,
 };
+
+/// The kind of the tools that run commands.
+pub(super) const EXECUTE: &str = "execute";
 
 /// The most bytes that are kept of one call: the longest argument of a program on Linux (`MAX_ARG_STRLEN`), so every
 /// command that a shell can take by `-c` fits.

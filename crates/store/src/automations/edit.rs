@@ -169,7 +169,7 @@ impl Store {
             if let Some(kept) = wanted.iter().position(|spec| **spec == trigger.spec) {
                 wanted.remove(kept);
                 if updated.policies.jitter_seconds != automation.policies.jitter_seconds {
-                    recompute_jitter(tx, trigger, &updated.policies, now).await?;
+                    recompute_jitter(tx, trigger, &updated.policies).await?;
                 }
             } else {
                 self.mark_trigger_removed(tx, automation, trigger, now)
@@ -256,7 +256,6 @@ async fn recompute_jitter(
     tx: &mut Tx,
     trigger: &Trigger,
     policies: &Policies,
-    now: Timestamp,
 ) -> Result<(), Error> {
     let Some(instant) = trigger.next_scheduled_for else {
         return Ok(());
@@ -269,7 +268,7 @@ async fn recompute_jitter(
         // The origin stays, because the instant is the same.
         tx.execute(
             sql!("triggers/set_fire_at"),
-            params![trigger.id, instant, due.fire_at, now],
+            params![trigger.id, instant, due.fire_at],
         )
         .await?;
     }

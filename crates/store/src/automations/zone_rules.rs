@@ -78,7 +78,7 @@ impl Store {
                     .fetch_rows(
                         sql!("triggers/recompute"),
                         moves,
-                        params![zone_rules_edition(), now],
+                        params![zone_rules_edition()],
                     )
                     .await?;
                 let mut report = RecomputeReport {

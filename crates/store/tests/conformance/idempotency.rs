@@ -112,11 +112,8 @@ pub(crate) async fn repeated_request_gets_first_response(db: &TestStore) {
         let answered = stage.store.record_response(stage.tenant, "k", status, body);
         assert_eq!(answered.await.unwrap(), before);
     }
-    // A released key has no response.
-    let released = stage
-        .store
-        .record_response(stage.tenant, "free", 201, &body);
-    assert_eq!(released.await.unwrap(), None);
+    let of_free_key = stage.store.record_response(stage.tenant, "l", 201, &body);
+    assert_eq!(of_free_key.await.unwrap(), None);
     assert_eq!(
         stage.claim_key("k", &REQUEST_HASH).await,
         KeyClaim::Repeated { id, response }

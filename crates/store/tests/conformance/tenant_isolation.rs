@@ -106,6 +106,7 @@ fn parameters(name: &str, world: &World) -> Vec<Param> {
             params![none(), session]
         }
         "instances/lock" => stored("instances", "id"),
+        "idempotency_keys/response" => stored("idempotency_keys", "key"),
         "harnesses/by_id" => params![none(), world.id("harnesses")],
         "harnesses/by_name" => stored("harnesses", "name"),
         "automations/list"
