@@ -1,12 +1,13 @@
 //! Opens a SQLite file.
 
-use std::{collections::HashMap, fs::OpenOptions, io, path::Path, sync::Arc};
+use std::{collections::HashMap, fs::OpenOptions, io, path::Path, sync::Arc, time::Duration};
 
 use sqlx::{
     AssertSqlSafe, ConnectOptions as _, Connection as _, Row as _, Sqlite, SqliteConnection,
     SqlitePool, Transaction,
     sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, SqliteSynchronous},
 };
+use tokio::time::{Instant, sleep};
 
 use super::{
     error::{NeededProgram, OpenError},
@@ -33,13 +34,7 @@ pub(super) async fn open_file(path: &Path, schema: &'static Schema) -> Result<Da
     inspect(path, schema).await?;
     // 3. Open the writer and migrate.
     let file = connect_options().filename(path);
-    let writer = pool_options(1)
-        .connect_with(
-            file.clone()
-                .journal_mode(SqliteJournalMode::Wal)
-                .pragma("cache_size", WRITER_CACHE_SIZE)
-                .pragma("wal_autocheckpoint", WAL_AUTOCHECKPOINT_PAGES),
-        )
+    let writer = open_writer(file.clone())
         .await
         .map_err(step_error("open the file for writing"))?;
     migrate(&writer, path, schema).await?;
@@ -49,6 +44,37 @@ pub(super) async fn open_file(path: &Path, schema: &'static Schema) -> Result<Da
         .await
         .map_err(step_error("open the file for reading"))?;
     build_database(writer, readers).await
+}
+
+/// Opens the connection that writes, and puts a new file into WAL mode.
+///
+/// SQLite refuses that change at once while another connection reads the file, because it does not wait for the busy
+/// timeout when it turns a lock for reading into an exclusive one: <https://www.sqlite.org/c3ref/busy_handler.html>
+async fn open_writer(file: SqliteConnectOptions) -> Result<SqlitePool, sqlx::Error> {
+    let file = file
+        .journal_mode(SqliteJournalMode::Wal)
+        .pragma("cache_size", WRITER_CACHE_SIZE)
+        .pragma("wal_autocheckpoint", WAL_AUTOCHECKPOINT_PAGES);
+    let deadline = Instant::now() + ACQUIRE_TIMEOUT;
+    loop {
+        match pool_options(1).connect_with(file.clone()).await {
+            Err(error) if is_busy(&error) && Instant::now() < deadline => {
+                sleep(BUSY_RETRY_DELAY).await;
+            }
+            opened => return opened,
+        }
+    }
+}
+
+/// Returns `true` if another connection holds a lock of the file.
+fn is_busy(error: &sqlx::Error) -> bool {
+    primary_code(error) == Some(5)
+}
+
+/// Returns SQLite's primary result code, which is the low byte: <https://www.sqlite.org/rescode.html>
+fn primary_code(error: &sqlx::Error) -> Option<i32> {
+    let code = error.as_database_error()?.code()?;
+    code.parse::<i32>().ok().map(|code| code & 0xff)
 }
 
 pub(super) async fn open_memory(schema: &'static Schema) -> Result<Database, OpenError> {
@@ -68,6 +94,9 @@ const ROW_BUFFER_SIZE: usize = 512;
 /// The size of the write-ahead log, in pages, at which it is folded into the file. Folding waits for the disk twice,
 /// and reading 16 MiB again after a crash takes almost no time.
 const WAL_AUTOCHECKPOINT_PAGES: &str = "4000";
+
+/// The wait before a file that another connection has locked is tried again.
+const BUSY_RETRY_DELAY: Duration = Duration::from_millis(10);
 
 /// Returns the options of every connection, whether it reads or writes.
 ///
@@ -236,17 +265,14 @@ pub(super) async fn open_to_read(path: &Path) -> Result<Database, OpenError> {
     build_database(readers.clone(), readers).await
 }
 
-/// Returns the reason why a file could not be checked, by SQLite's result code: <https://www.sqlite.org/rescode.html>
+/// Returns the reason why a file could not be checked, by SQLite's result code.
 fn check_error(path: &Path, error: sqlx::Error) -> OpenError {
     let path = path.to_owned();
-    let code = error
-        .as_database_error()
-        .and_then(sqlx::error::DatabaseError::code);
-    match code.and_then(|code| code.parse::<i32>().ok()) {
+    match primary_code(&error) {
         // NOTADB
         Some(26) => OpenError::NotADatabase { path },
         // CORRUPT
-        Some(code) if code & 0xff == 11 => OpenError::Damaged {
+        Some(11) => OpenError::Damaged {
             path,
             found: "SQLite cannot read it".to_owned(),
         },

@@ -92,7 +92,8 @@ behaviours! {
             concurrent_writers_are_serialized, fetch_of_one_row_refuses_none_and_many,
         ]
         opening: [
-            reopened_database_is_unchanged, concurrent_opens_of_new_database_succeed, interrupted_open_can_be_repeated,
+            reopened_database_is_unchanged, concurrent_opens_of_new_database_succeed,
+            new_database_opens_once_its_reader_has_ended, interrupted_open_can_be_repeated,
             newer_database_is_refused_and_unchanged, examine_reports_version_and_size_without_changes,
             read_only_database_refuses_writes,
             database_of_other_application_is_refused_and_unchanged,

@@ -2,6 +2,7 @@
 
 use std::{
     fs, future::poll_fn, os::unix::fs::PermissionsExt as _, path::Path, pin::pin, task::Poll,
+    time::Duration,
 };
 
 use futures::future::join_all;
@@ -10,6 +11,7 @@ use sqlx::{
 };
 use store::{Location, OpenError, Scope, database::Dialect, params};
 use testkit::databases::TestDatabase;
+use tokio::time::timeout;
 
 use crate::{
     catalog,
@@ -79,6 +81,25 @@ pub(crate) async fn concurrent_opens_of_new_database_succeed(db: &TestStore) {
     let database = store::open(&location).await.unwrap();
     let store = TestStore { database, home };
     World::create(&store).await;
+}
+
+pub(crate) async fn new_database_opens_once_its_reader_has_ended(db: &TestStore) {
+    let home = db.fresh_database();
+    change(&home, "").await;
+    let Some(file) = home.file() else {
+        return;
+    };
+    // A new file becomes one of Matins only when nobody reads it, and SQLite itself does not wait for that.
+    let options = SqliteConnectOptions::new().filename(file);
+    let mut reader = options.connect().await.unwrap();
+    let begin = sqlx::raw_sql("begin; select * from sqlite_schema");
+    begin.execute(&mut reader).await.unwrap();
+    let location = location(&home);
+    let mut opening = pin!(store::open(&location));
+    let early = timeout(Duration::from_millis(100), &mut opening).await;
+    assert!(early.is_err(), "opened beside a reader: {early:?}");
+    reader.close().await.unwrap();
+    opening.await.unwrap().close().await;
 }
 
 /// Polls a future at most this many times, then drops it.
