@@ -5,7 +5,6 @@ use model::{
     Timestamp,
     schedule::{Error, MAX_EXPRESSION_BYTES, Schedule, Spec},
 };
-use rstest::rstest;
 
 fn parse(expression: &str, zone: &str) -> Result<Schedule, Error> {
     Schedule::parse(&Spec::Cron {
@@ -31,29 +30,29 @@ fn fires(expression: &str, after: &str, n: usize) -> Vec<String> {
         .collect()
 }
 
-#[rstest]
-#[case("", "it has 0 fields")]
-#[case("   ", "it has 0 fields")]
-#[case("0 9 * *", "it has 4 fields")]
-#[case("0 0 9 * * * 2027", "it has 7 fields")]
-#[case("@reboot", "expected @yearly")]
-#[case("@daily x", "expected @yearly")]
-#[case("0 9 * * @daily", "day-of-week field `@daily`")]
-#[case("*/0 * * * *", "minute field `*/0`")]
-#[case("*/90 * * * *", "minute field `*/90`")]
-#[case("0,30, * * * *", "minute field `0,30,`")]
-#[case("60 0 9 * * *", "second field `60`")]
-#[case("0 24 * * *", "hour field `24`")]
-#[case("0 9 * * MONDAY", "day-of-week field `MONDAY`")]
-fn invalid_cron_expression_is_refused_with_its_problem(
-    #[case] expression: &str,
-    #[case] expected: &str,
-) {
-    let error = parse(expression, "UTC").unwrap_err().to_string();
-    assert!(
-        error.contains(expected) && error.contains("expected"),
-        "{error}"
-    );
+#[test]
+fn invalid_cron_expression_is_refused_with_its_problem() {
+    for (expression, expected) in [
+        ("", "it has 0 fields"),
+        ("   ", "it has 0 fields"),
+        ("0 9 * *", "it has 4 fields"),
+        ("0 0 9 * * * 2027", "it has 7 fields"),
+        ("@reboot", "expected @yearly"),
+        ("@daily x", "expected @yearly"),
+        ("0 9 * * @daily", "day-of-week field `@daily`"),
+        ("*/0 * * * *", "minute field `*/0`"),
+        ("*/90 * * * *", "minute field `*/90`"),
+        ("0,30, * * * *", "minute field `0,30,`"),
+        ("60 0 9 * * *", "second field `60`"),
+        ("0 24 * * *", "hour field `24`"),
+        ("0 9 * * MONDAY", "day-of-week field `MONDAY`"),
+    ] {
+        let error = parse(expression, "UTC").unwrap_err().to_string();
+        assert!(
+            error.contains(expected) && error.contains("expected"),
+            "{error}"
+        );
+    }
 }
 
 #[test]
@@ -68,21 +67,20 @@ fn cron_expression_length_is_limited() {
     assert!(parse(&format!("{} * * * *", all.join(",")), "UTC").is_ok());
 }
 
-#[rstest]
-#[case("0 0 30 2 *", "UTC", "no date")]
-#[case("0 0 31 4,6,9,11 *", "UTC", "no date")]
-#[case("0 0 31W 2 *", "UTC", "no date")]
-#[case("0 0 */31 2 1#5", "UTC", "no date")]
-#[case("*/15 2 * 3 0#2", "America/New_York", "always skipped")]
-#[case("* 2 * 3 0L", "Europe/Prague", "always skipped")]
-fn cron_expression_that_never_fires_is_refused(
-    #[case] expression: &str,
-    #[case] zone: &str,
-    #[case] expected: &str,
-) {
-    let error = parse(expression, zone).unwrap_err();
-    assert!(matches!(error, Error::NeverFires { .. }), "{error:?}");
-    assert!(error.to_string().contains(expected), "{error}");
+#[test]
+fn cron_expression_that_never_fires_is_refused() {
+    for (expression, zone, expected) in [
+        ("0 0 30 2 *", "UTC", "no date"),
+        ("0 0 31 4,6,9,11 *", "UTC", "no date"),
+        ("0 0 31W 2 *", "UTC", "no date"),
+        ("0 0 */31 2 1#5", "UTC", "no date"),
+        ("*/15 2 * 3 0#2", "America/New_York", "always skipped"),
+        ("* 2 * 3 0L", "Europe/Prague", "always skipped"),
+    ] {
+        let error = parse(expression, zone).unwrap_err();
+        assert!(matches!(error, Error::NeverFires { .. }), "{error:?}");
+        assert!(error.to_string().contains(expected), "{error}");
+    }
 }
 
 #[test]
@@ -102,43 +100,114 @@ fn rare_cron_dates_are_found_far_in_the_future() {
     );
 }
 
-#[rstest]
-#[case("0 9 1 * *", &["2026-12-01T09:00", "2027-01-01T09:00"])]
-#[case("0 9 L * *", &["2026-11-30T09:00", "2026-12-31T09:00", "2027-01-31T09:00", "2027-02-28T09:00"])]
-#[case("0 9 LW * *", &["2026-11-30T09:00", "2026-12-31T09:00", "2027-01-29T09:00"])]
-#[case("0 9 15W * *", &["2026-12-15T09:00", "2027-01-15T09:00", "2027-02-15T09:00", "2027-03-15T09:00", "2027-04-15T09:00", "2027-05-14T09:00"])]
-#[case("0 9 1W * *", &["2026-12-01T09:00", "2027-01-01T09:00", "2027-02-01T09:00", "2027-03-01T09:00", "2027-04-01T09:00", "2027-05-03T09:00"])]
-#[case("0 9 * * 5#3", &["2026-12-18T09:00", "2027-01-15T09:00"])]
-#[case("0 9 * * FRI#L", &["2026-11-27T09:00", "2026-12-25T09:00", "2027-01-29T09:00"])]
-#[case("0 9 * * 1-5", &["2026-11-23T09:00", "2026-11-24T09:00"])]
-#[case("0 9 * * 0", &["2026-11-22T09:00"])]
-#[case("0 9 * * 7", &["2026-11-22T09:00"])]
-#[case("0 9 * * FRI-SUN", &["2026-11-22T09:00", "2026-11-27T09:00", "2026-11-28T09:00"])]
-#[case("0 9 ? JAN MON", &["2027-01-04T09:00"])]
-#[case("*/20 * * * * *", &["2026-11-21T12:00:20", "2026-11-21T12:00:40", "2026-11-21T12:01"])]
-#[case("30 15 10 * * *", &["2026-11-22T10:15:30"])]
-#[case("@yearly", &["2027-01-01T00:00"])]
-#[case("@Annually", &["2027-01-01T00:00"])]
-#[case("@monthly", &["2026-12-01T00:00"])]
-#[case("@weekly", &["2026-11-22T00:00"])]
-#[case("@daily", &["2026-11-22T00:00"])]
-#[case("@midnight", &["2026-11-22T00:00"])]
-#[case(" @hourly ", &["2026-11-21T13:00"])]
-fn cron_expression_gives_expected_instants(#[case] expression: &str, #[case] expected: &[&str]) {
-    let found = fires(expression, "2026-11-21T12:00:00Z", expected.len());
-    assert_eq!(found, expected);
+#[test]
+fn cron_expression_gives_expected_instants() {
+    let cases: &[(&str, &[&str])] = &[
+        ("0 9 1 * *", &["2026-12-01T09:00", "2027-01-01T09:00"]),
+        (
+            "0 9 L * *",
+            &[
+                "2026-11-30T09:00",
+                "2026-12-31T09:00",
+                "2027-01-31T09:00",
+                "2027-02-28T09:00",
+            ],
+        ),
+        (
+            "0 9 LW * *",
+            &["2026-11-30T09:00", "2026-12-31T09:00", "2027-01-29T09:00"],
+        ),
+        (
+            "0 9 15W * *",
+            &[
+                "2026-12-15T09:00",
+                "2027-01-15T09:00",
+                "2027-02-15T09:00",
+                "2027-03-15T09:00",
+                "2027-04-15T09:00",
+                "2027-05-14T09:00",
+            ],
+        ),
+        (
+            "0 9 1W * *",
+            &[
+                "2026-12-01T09:00",
+                "2027-01-01T09:00",
+                "2027-02-01T09:00",
+                "2027-03-01T09:00",
+                "2027-04-01T09:00",
+                "2027-05-03T09:00",
+            ],
+        ),
+        ("0 9 * * 5#3", &["2026-12-18T09:00", "2027-01-15T09:00"]),
+        (
+            "0 9 * * FRI#L",
+            &["2026-11-27T09:00", "2026-12-25T09:00", "2027-01-29T09:00"],
+        ),
+        ("0 9 * * 1-5", &["2026-11-23T09:00", "2026-11-24T09:00"]),
+        ("0 9 * * 0", &["2026-11-22T09:00"]),
+        ("0 9 * * 7", &["2026-11-22T09:00"]),
+        (
+            "0 9 * * FRI-SUN",
+            &["2026-11-22T09:00", "2026-11-27T09:00", "2026-11-28T09:00"],
+        ),
+        ("0 9 ? JAN MON", &["2027-01-04T09:00"]),
+        (
+            "*/20 * * * * *",
+            &[
+                "2026-11-21T12:00:20",
+                "2026-11-21T12:00:40",
+                "2026-11-21T12:01",
+            ],
+        ),
+        ("30 15 10 * * *", &["2026-11-22T10:15:30"]),
+        ("@yearly", &["2027-01-01T00:00"]),
+        ("@Annually", &["2027-01-01T00:00"]),
+        ("@monthly", &["2026-12-01T00:00"]),
+        ("@weekly", &["2026-11-22T00:00"]),
+        ("@daily", &["2026-11-22T00:00"]),
+        ("@midnight", &["2026-11-22T00:00"]),
+        (" @hourly ", &["2026-11-21T13:00"]),
+    ];
+    for (expression, expected) in cases {
+        let found = fires(expression, "2026-11-21T12:00:00Z", expected.len());
+        assert_eq!(found, *expected);
+    }
 }
 
-#[rstest]
-// If both day fields restrict, one match suffices.
-#[case("0 9 13 * 5", &["2026-11-27T09:00", "2026-12-04T09:00", "2026-12-11T09:00", "2026-12-13T09:00"])]
-// If one day field begins with `*`, both must match: Fridays on odd days.
-#[case("0 9 */2 * 5", &["2026-11-27T09:00", "2026-12-11T09:00", "2026-12-25T09:00"])]
-// Both must match: the 13th, if it is a Sunday, Tuesday, Thursday or Saturday.
-#[case("0 9 13 * */2", &["2026-12-13T09:00", "2027-02-13T09:00", "2027-03-13T09:00", "2027-04-13T09:00"])]
-fn cron_day_fields_combine_as_in_vixie_cron(#[case] expression: &str, #[case] expected: &[&str]) {
-    let found = fires(expression, "2026-11-21T12:00:00Z", expected.len());
-    assert_eq!(found, expected);
+#[test]
+fn cron_day_fields_combine_as_in_vixie_cron() {
+    let cases: &[(&str, &[&str])] = &[
+        // If both day fields restrict, one match suffices.
+        (
+            "0 9 13 * 5",
+            &[
+                "2026-11-27T09:00",
+                "2026-12-04T09:00",
+                "2026-12-11T09:00",
+                "2026-12-13T09:00",
+            ],
+        ),
+        // If one day field begins with `*`, both must match: Fridays on odd days.
+        (
+            "0 9 */2 * 5",
+            &["2026-11-27T09:00", "2026-12-11T09:00", "2026-12-25T09:00"],
+        ),
+        // Both must match: the 13th, if it is a Sunday, Tuesday, Thursday or Saturday.
+        (
+            "0 9 13 * */2",
+            &[
+                "2026-12-13T09:00",
+                "2027-02-13T09:00",
+                "2027-03-13T09:00",
+                "2027-04-13T09:00",
+            ],
+        ),
+    ];
+    for (expression, expected) in cases {
+        let found = fires(expression, "2026-11-21T12:00:00Z", expected.len());
+        assert_eq!(found, *expected);
+    }
 }
 
 #[test]

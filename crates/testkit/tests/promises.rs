@@ -254,12 +254,12 @@ fn is_name_char(letter: char) -> bool {
     letter.is_ascii_alphanumeric() || letter == '_'
 }
 
-/// Returns `true` if an attribute marks a test: `#[test]`, `#[tokio::test(...)]` or `#[rstest]`.
+/// Returns `true` if an attribute marks a test: `#[test]` or `#[tokio::test(...)]`.
 fn is_test_attribute(attribute: &str) -> bool {
     let path = attribute.trim_start_matches("#[");
     let end = path.find(|letter| !is_name_char(letter) && letter != ':');
     let last = path[..end.unwrap_or(path.len())].rsplit("::").next();
-    matches!(last, Some("test" | "rstest"))
+    last == Some("test")
 }
 
 /// Returns the functions of a text that are marked as tests and not as ignored.
@@ -466,7 +466,7 @@ fn each_kind_of_promise_page_fault_is_found() {
 #[test]
 fn tests_are_found_by_their_attributes() {
     let text = "#[test]\nfn a() {}\n\n#[tokio::test(flavor = \"x\")]\n// Why.\nasync fn b() {}\n\
-        #[rstest]\n#[case(\n  1\n)]\npub(crate) fn c(\n    #[case] x: u8,\n) {}\nfn d() {}\n\
+        #[test]\n#[expect(\n  unused\n)]\npub(crate) fn c(\n    x: u8,\n) {}\nfn d() {}\n\
         #[test]\n#[ignore = \"slow\"]\nfn e() {}\n#[cfg(test)]\nfn f() {}\n";
     assert_eq!(marked_tests(text), ["a", "b", "c"]);
 }

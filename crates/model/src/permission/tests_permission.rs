@@ -1,5 +1,4 @@
 use proptest::prelude::*;
-use rstest::rstest;
 use serde_json::{Value, json};
 
 use super::*;
@@ -75,173 +74,181 @@ fn adding_a_denial_never_allows_more() {
     }
 }
 
-#[rstest]
-#[case::whole("git log --oneline -5", true)]
-#[case::blanks("git  log\t-5", true)]
-#[case::single_quotes("git log --format='%h $x; `y` > z'", true)]
-#[case::double_quotes("git log --grep \"a; b & c | d > e # f\"", true)]
-#[case::newline_in_quotes("git log --grep 'a\nb'", true)]
-#[case::other_program("git push", false)]
-#[case::prefix("echo git log", false)]
-#[case::sequence("git log; curl x | sh", false)]
-#[case::pipe("git log | sh", false)]
-#[case::background("git log & curl x", false)]
-#[case::newline("git log\ncurl x", false)]
-#[case::last_newline("git log\n", false)]
-#[case::carriage_return("git log\rcurl x", false)]
-#[case::input("git log < /etc/passwd", false)]
-#[case::output("git log > ~/.bashrc", false)]
-#[case::substitution("git log $(curl x)", false)]
-#[case::backticks("git log `curl x`", false)]
-#[case::variable("git log $X", false)]
-#[case::subshell("(git log)", false)]
-#[case::group("git log {a,b}", false)]
-#[case::star("git log *", false)]
-#[case::question_mark("git log ?", false)]
-#[case::bracket("git log [a]", false)]
-#[case::home("git log ~", false)]
-#[case::comment("git log # x", false)]
-#[case::history("git log !x", false)]
-#[case::escape("git log \\; curl x", false)]
-#[case::substitution_in_double_quotes("git log \"$(curl x)\"", false)]
-#[case::backticks_in_double_quotes("git log \"`curl x`\"", false)]
-#[case::history_in_double_quotes("git log \"!x\"", false)]
-#[case::escape_in_double_quotes("git log \"\\\"; curl x\"", false)]
-#[case::open_single_quote("git log 'x", false)]
-#[case::open_double_quote("git log \"x", false)]
-#[case::ansi_quotes("git log $'x'", false)]
-#[case::no_break_space("git\u{a0}log", false)]
-#[case::line_separator("git log\u{2028}curl x", false)]
-#[case::zero_width_space("git log\u{200b}", false)]
-#[case::null("git log\0x", false)]
-#[case::quoted_null("git log 'a\0b'", false)]
-#[case::variable_in_front("GIT_PAGER=x git log", false)]
-#[case::appended_variable_in_front("PATH+=:x git log", false)]
-#[case::one_word("'git log' x", false)]
-#[case::quoted_program("'git' \"log\"", true)]
-#[case::program_in_folder("./git log", false)]
-#[case::nothing("", false)]
-#[case::blank(" ", false)]
-#[case::shell("sh -c 'git log -5'", true)]
-#[case::login_shell("/bin/bash -lc \"git log -5\"", true)]
-#[case::shell_with_options("bash --norc -eu -o pipefail -c 'git log'", true)]
-#[case::nested_shells("bash -c \"sh -c 'git log'\"", true)]
-#[case::shell_with_sequence("bash -lc 'git log; curl x'", false)]
-#[case::nested_sequence("bash -c \"sh -c 'git log; curl x'\"", false)]
-#[case::shell_with_file("bash --rcfile evil -c 'git log'", false)]
-#[case::shell_of_agent("./bash -c 'git log'", false)]
-#[case::shell_without_script("bash -c", false)]
-#[case::other_shell("fish -c 'git log'", false)]
-#[case::shell_behind_variable("X=1 bash -c 'git log'", false)]
-fn allowed_pattern_holds_for_whole_command(#[case] text: &str, #[case] expected: bool) {
-    for field in ["command", "cmd", "script", "shell_command"] {
-        let request = command(json!({ field: text, "description": "Show; the log" }));
-        assert_eq!(
-            is_allowed("git log*", &request),
-            expected,
-            "{field}: {text}"
-        );
+#[test]
+fn allowed_pattern_holds_for_whole_command() {
+    for (text, expected) in [
+        ("git log --oneline -5", true),
+        ("git  log\t-5", true),
+        ("git log --format='%h $x; `y` > z'", true),
+        ("git log --grep \"a; b & c | d > e # f\"", true),
+        ("git log --grep 'a\nb'", true),
+        ("git push", false),
+        ("echo git log", false),
+        ("git log; curl x | sh", false),
+        ("git log | sh", false),
+        ("git log & curl x", false),
+        ("git log\ncurl x", false),
+        ("git log\n", false),
+        ("git log\rcurl x", false),
+        ("git log < /etc/passwd", false),
+        ("git log > ~/.bashrc", false),
+        ("git log $(curl x)", false),
+        ("git log `curl x`", false),
+        ("git log $X", false),
+        ("(git log)", false),
+        ("git log {a,b}", false),
+        ("git log *", false),
+        ("git log ?", false),
+        ("git log [a]", false),
+        ("git log ~", false),
+        ("git log # x", false),
+        ("git log !x", false),
+        ("git log \\; curl x", false),
+        ("git log \"$(curl x)\"", false),
+        ("git log \"`curl x`\"", false),
+        ("git log \"!x\"", false),
+        ("git log \"\\\"; curl x\"", false),
+        ("git log 'x", false),
+        ("git log \"x", false),
+        ("git log $'x'", false),
+        ("git\u{a0}log", false),
+        ("git log\u{2028}curl x", false),
+        ("git log\u{200b}", false),
+        ("git log\0x", false),
+        ("git log 'a\0b'", false),
+        ("GIT_PAGER=x git log", false),
+        ("PATH+=:x git log", false),
+        ("'git log' x", false),
+        ("'git' \"log\"", true),
+        ("./git log", false),
+        ("", false),
+        (" ", false),
+        ("sh -c 'git log -5'", true),
+        ("/bin/bash -lc \"git log -5\"", true),
+        ("bash --norc -eu -o pipefail -c 'git log'", true),
+        ("bash -c \"sh -c 'git log'\"", true),
+        ("bash -lc 'git log; curl x'", false),
+        ("bash -c \"sh -c 'git log; curl x'\"", false),
+        ("bash --rcfile evil -c 'git log'", false),
+        ("./bash -c 'git log'", false),
+        ("bash -c", false),
+        ("fish -c 'git log'", false),
+        ("X=1 bash -c 'git log'", false),
+    ] {
+        for field in ["command", "cmd", "script", "shell_command"] {
+            let request = command(json!({ field: text, "description": "Show; the log" }));
+            assert_eq!(
+                is_allowed("git log*", &request),
+                expected,
+                "{field}: {text}"
+            );
+        }
     }
 }
 
-#[rstest]
-#[case::words(json!({"command": ["git", "log", "-5"]}), true)]
-#[case::shell(json!({"command": ["bash", "-lc", "git log -5"]}), true)]
-#[case::nested(json!({"command": ["bash", "-lc", "sh -c 'git log'"]}), true)]
-#[case::shell_with_sequence(json!({"command": ["bash", "-lc", "git log; curl x"]}), false)]
-#[case::words_that_a_shell_may_join(json!({"command": ["git", "log", ";", "curl"]}), false)]
-#[case::script_and_more(json!({"command": ["bash", "-lc", "git log", "; curl x"]}), false)]
-#[case::one_word(json!({"command": ["git log", "x"]}), false)]
-#[case::empty(json!({"command": []}), false)]
-#[case::codex(json!({"call_id": "1", "command": ["bash", "-lc", "git log"], "cwd": "/x", "parsed_cmd": [{"type": "unknown", "cmd": "git log"}]}), true)]
-#[case::nested_difference(json!({"command": ["bash", "-lc", "git log"], "parsed_cmd": [{"type": "unknown", "cmd": "curl x"}]}), false)]
-#[case::inside_object(json!({"name": "shell", "arguments": {"command": "git log"}}), true)]
-#[case::inside_list(json!({"calls": [{"command": "git log"}, {"command": "curl x"}]}), false)]
-#[case::equal_fields(json!({"command": "git log", "cmd": "git log"}), true)]
-#[case::different_fields(json!({"command": "git log", "cmd": "curl x"}), false)]
-#[case::several(json!({"commands": ["git log", "git log -5"]}), true)]
-#[case::one_of_several(json!({"commands": ["git log", "curl x"]}), false)]
-#[case::one_of_several_objects(json!({"commands": ["git log", {"command": "curl x"}]}), false)]
-#[case::arguments(json!({"command": "git", "args": ["log", "-5"]}), true)]
-#[case::arguments_of_shell(json!({"command": "sh", "args": ["-c", "git log; curl x"]}), false)]
-#[case::arguments_of_line(json!({"command": "git log", "args": ["; curl x"]}), false)]
-#[case::unknown_arguments(json!({"command": "git log", "args": {"x": 1}}), false)]
-#[case::variables(json!({"command": "git log", "env": {"GIT_PAGER": "sh -c x"}}), false)]
-#[case::no_variables(json!({"command": "git log", "env": {}}), true)]
-#[case::number(json!({"command": 5}), false)]
-#[case::list_with_number(json!({"command": ["git", "log", 5]}), false)]
-#[case::null(json!({"command": null}), false)]
-#[case::null_beside(json!({"command": "git log", "cmd": null}), true)]
-#[case::other_case(json!({"Command": "git log", "CMD": "curl x"}), false)]
-#[case::no_field(json!({"description": "git log"}), false)]
-#[case::text(json!("git log"), false)]
-#[case::list(json!(["git", "log"]), false)]
-#[case::missing(Value::Null, false)]
-fn allowed_pattern_holds_for_every_command_of_input(#[case] input: Value, #[case] expected: bool) {
-    let request = request_after(&[("execute", "git log", input.clone())]);
-    assert_eq!(is_allowed("git log*", &request), expected, "{input}");
+#[test]
+fn allowed_pattern_holds_for_every_command_of_input() {
+    for (input, expected) in [
+        (json!({"command": ["git", "log", "-5"]}), true),
+        (json!({"command": ["bash", "-lc", "git log -5"]}), true),
+        (json!({"command": ["bash", "-lc", "sh -c 'git log'"]}), true),
+        (
+            json!({"command": ["bash", "-lc", "git log; curl x"]}),
+            false,
+        ),
+        (json!({"command": ["git", "log", ";", "curl"]}), false),
+        (
+            json!({"command": ["bash", "-lc", "git log", "; curl x"]}),
+            false,
+        ),
+        (json!({"command": ["git log", "x"]}), false),
+        (json!({"command": []}), false),
+        (
+            json!({"call_id": "1", "command": ["bash", "-lc", "git log"], "cwd": "/x", "parsed_cmd": [{"type": "unknown", "cmd": "git log"}]}),
+            true,
+        ),
+        (
+            json!({"command": ["bash", "-lc", "git log"], "parsed_cmd": [{"type": "unknown", "cmd": "curl x"}]}),
+            false,
+        ),
+        (
+            json!({"name": "shell", "arguments": {"command": "git log"}}),
+            true,
+        ),
+        (
+            json!({"calls": [{"command": "git log"}, {"command": "curl x"}]}),
+            false,
+        ),
+        (json!({"command": "git log", "cmd": "git log"}), true),
+        (json!({"command": "git log", "cmd": "curl x"}), false),
+        (json!({"commands": ["git log", "git log -5"]}), true),
+        (json!({"commands": ["git log", "curl x"]}), false),
+        (
+            json!({"commands": ["git log", {"command": "curl x"}]}),
+            false,
+        ),
+        (json!({"command": "git", "args": ["log", "-5"]}), true),
+        (
+            json!({"command": "sh", "args": ["-c", "git log; curl x"]}),
+            false,
+        ),
+        (json!({"command": "git log", "args": ["; curl x"]}), false),
+        (json!({"command": "git log", "args": {"x": 1}}), false),
+        (
+            json!({"command": "git log", "env": {"GIT_PAGER": "sh -c x"}}),
+            false,
+        ),
+        (json!({"command": "git log", "env": {}}), true),
+        (json!({"command": 5}), false),
+        (json!({"command": ["git", "log", 5]}), false),
+        (json!({"command": null}), false),
+        (json!({"command": "git log", "cmd": null}), true),
+        (json!({"Command": "git log", "CMD": "curl x"}), false),
+        (json!({"description": "git log"}), false),
+        (json!("git log"), false),
+        (json!(["git", "log"]), false),
+        (Value::Null, false),
+    ] {
+        let request = request_after(&[("execute", "git log", input.clone())]);
+        assert_eq!(is_allowed("git log*", &request), expected, "{input}");
+    }
 }
 
-#[rstest]
-#[case::same("LANG=C git log*", "LANG=C git log", true)]
-#[case::other("LANG=C git log*", "PAGER=x git log", false)]
-#[case::added("LANG=* git log*", "LANG=C PAGER=x git log", false)]
-#[case::everything("*", "PAGER=x git log", false)]
-#[case::quotes("git commit -m 'fix *'", "git commit -m \"fix this\"", true)]
-#[case::more_words("git commit -m 'fix *'", "git commit -m fix this", false)]
-#[case::star_alone("*", "git log; curl x", false)]
-#[case::shell("*", "bash -c 'git log; curl x'", false)]
-#[case::script_file("bash scripts/*", "bash scripts/test", true)]
-fn pattern_is_compared_word_by_word(
-    #[case] pattern: &str,
-    #[case] text: &str,
-    #[case] expected: bool,
-) {
-    let request = command(json!({"command": text}));
-    assert_eq!(is_allowed(pattern, &request), expected);
+#[test]
+fn pattern_is_compared_word_by_word() {
+    for (pattern, text, expected) in [
+        ("LANG=C git log*", "LANG=C git log", true),
+        ("LANG=C git log*", "PAGER=x git log", false),
+        ("LANG=* git log*", "LANG=C PAGER=x git log", false),
+        ("*", "PAGER=x git log", false),
+        ("git commit -m 'fix *'", "git commit -m \"fix this\"", true),
+        ("git commit -m 'fix *'", "git commit -m fix this", false),
+        ("*", "git log; curl x", false),
+        ("*", "bash -c 'git log; curl x'", false),
+        ("bash scripts/*", "bash scripts/test", true),
+    ] {
+        let request = command(json!({"command": text}));
+        assert_eq!(is_allowed(pattern, &request), expected);
+    }
 }
 
 #[test]
 fn later_report_of_call_does_not_hide_earlier_one() {
+    let run = |input| ("execute", "x", input);
     let harmless = || json!({"command": "git log"});
     let harmful = || json!({"command": "curl x"});
+    let titled = ("other", "git log", Value::Null);
+    let emptied = ("execute", "git log", json!({}));
     for (reports, expected) in [
-        (
-            vec![("execute", "x", json!({})), ("execute", "x", harmless())],
-            true,
-        ),
-        (
-            vec![("execute", "x", harmful()), ("execute", "x", harmless())],
-            false,
-        ),
-        (
-            vec![("execute", "x", harmless()), ("execute", "x", harmful())],
-            false,
-        ),
-        (
-            vec![
-                ("execute", "x", harmless()),
-                ("execute", "git log", json!({})),
-            ],
-            false,
-        ),
-        (
-            vec![
-                ("execute", "x", harmful()),
-                ("other", "git log", Value::Null),
-            ],
-            false,
-        ),
-        (
-            vec![
-                ("execute", "x", Value::Null),
-                ("other", "git log", Value::Null),
-            ],
-            false,
-        ),
+        (vec![run(json!({})), run(harmless())], true),
+        (vec![run(harmful()), run(harmless())], false),
+        (vec![run(harmless()), run(harmful())], false),
+        (vec![run(harmless()), emptied], false),
+        (vec![run(harmful()), titled.clone()], false),
+        (vec![run(Value::Null), titled.clone()], false),
         (vec![("other", "git log", harmful())], false),
         (vec![("other", "curl x", harmless())], true),
-        (vec![("other", "git log", Value::Null)], true),
+        (vec![titled], true),
     ] {
         let allow = PermissionRules(vec![rule("*", Some("git log*"), Verdict::Allow)]);
         let verdict = allow.verdict(&request_after(&reports));
@@ -267,49 +274,52 @@ fn rules_without_command_or_pattern_match_as_before() {
     }
 }
 
-#[rstest]
-#[case::whole_text("git log; curl x", "*log; curl*")]
-#[case::simple("curl  x", "curl x")]
-#[case::second("git log; curl x", "curl x")]
-#[case::third("git log && make || curl x", "curl*")]
-#[case::pipe("git log | curl x", "curl*")]
-#[case::background("git log & curl x", "curl*")]
-#[case::next_line("git log\ncurl x", "curl*")]
-#[case::substitution("echo $(curl x)", "curl*")]
-#[case::quoted_substitution("echo \"a $(curl x) b\"", "curl*")]
-#[case::quoted_backticks("echo \"a `curl x` b\"", "curl*")]
-#[case::process_substitution("cat <(curl x)", "curl*")]
-#[case::subshell("(cd a; curl x)", "curl*")]
-#[case::group("{ curl x; }", "curl*")]
-#[case::condition("if curl x; then ls; fi", "curl*")]
-#[case::branch("if ls; then curl x; fi", "curl*")]
-#[case::negation("! curl x", "curl*")]
-#[case::redirection_in_front(">log curl x", "curl*")]
-#[case::variable_in_front("A=b C='d e' curl x", "curl*")]
-#[case::folder("/usr/bin/curl x", "curl*")]
-#[case::sudo("sudo -u root curl x", "curl*")]
-#[case::env("env A=b curl x", "curl*")]
-#[case::xargs("ls | xargs -n 1 curl", "curl*")]
-#[case::eval("eval 'ls; curl x'", "curl*")]
-#[case::shell("bash -lc 'ls; curl x'", "curl*")]
-#[case::shell_of_program("timeout 5 bash -c 'ls; curl x'", "curl*")]
-#[case::nested("bash -c \"sh -c 'ls; curl x'\"", "curl*")]
-#[case::other_shell("fish -c 'ls; curl x'", "curl*")]
-#[case::uncertain_shell("bash --rcfile x -c 'curl x'", "curl*")]
-#[case::quoted_program("'cu'\"rl\" x", "curl*")]
-#[case::escaped_program("c\\url x", "curl*")]
-#[case::continued_line("cu\\\nrl x", "curl*")]
-#[case::behind_comment("ls # it's\ncurl x", "curl*")]
-#[case::behind_document("cat <<END\nit's\nEND\ncurl x", "curl*")]
-#[case::open_quote("ls 'a; curl x", "curl*")]
-#[case::pattern_with_quotes("git commit -m \"a b\"", "git commit -m 'a *'")]
-fn denial_matches_every_command_inside(#[case] text: &str, #[case] pattern: &str) {
-    assert!(
-        is_denied(pattern, &command(json!({"command": text}))),
-        "{text}"
-    );
-    let words = json!({"command": ["bash", "-lc", text]});
-    assert!(is_denied(pattern, &command(words)), "bash -lc {text}");
+#[test]
+fn denial_matches_every_command_inside() {
+    for (text, pattern) in [
+        ("git log; curl x", "*log; curl*"),
+        ("curl  x", "curl x"),
+        ("git log; curl x", "curl x"),
+        ("git log && make || curl x", "curl*"),
+        ("git log | curl x", "curl*"),
+        ("git log & curl x", "curl*"),
+        ("git log\ncurl x", "curl*"),
+        ("echo $(curl x)", "curl*"),
+        ("echo \"a $(curl x) b\"", "curl*"),
+        ("echo \"a `curl x` b\"", "curl*"),
+        ("cat <(curl x)", "curl*"),
+        ("(cd a; curl x)", "curl*"),
+        ("{ curl x; }", "curl*"),
+        ("if curl x; then ls; fi", "curl*"),
+        ("if ls; then curl x; fi", "curl*"),
+        ("! curl x", "curl*"),
+        (">log curl x", "curl*"),
+        ("A=b C='d e' curl x", "curl*"),
+        ("/usr/bin/curl x", "curl*"),
+        ("sudo -u root curl x", "curl*"),
+        ("env A=b curl x", "curl*"),
+        ("ls | xargs -n 1 curl", "curl*"),
+        ("eval 'ls; curl x'", "curl*"),
+        ("bash -lc 'ls; curl x'", "curl*"),
+        ("timeout 5 bash -c 'ls; curl x'", "curl*"),
+        ("bash -c \"sh -c 'ls; curl x'\"", "curl*"),
+        ("fish -c 'ls; curl x'", "curl*"),
+        ("bash --rcfile x -c 'curl x'", "curl*"),
+        ("'cu'\"rl\" x", "curl*"),
+        ("c\\url x", "curl*"),
+        ("cu\\\nrl x", "curl*"),
+        ("ls # it's\ncurl x", "curl*"),
+        ("cat <<END\nit's\nEND\ncurl x", "curl*"),
+        ("ls 'a; curl x", "curl*"),
+        ("git commit -m \"a b\"", "git commit -m 'a *'"),
+    ] {
+        assert!(
+            is_denied(pattern, &command(json!({"command": text}))),
+            "{text}"
+        );
+        let words = json!({"command": ["bash", "-lc", text]});
+        assert!(is_denied(pattern, &command(words)), "bash -lc {text}");
+    }
 }
 
 #[test]
@@ -335,64 +345,50 @@ fn denial_matches_any_kind_title_and_input_of_call() {
         ];
         PermissionRules(rules.into())
     };
+    let run = |input| ("execute", "a", input);
+    let titled = |kind, title| (kind, title, Value::Null);
+    let execute = || deny("execute", None);
+    let rm = || deny("*", Some("rm*"));
+    let words = json!({"command": "sh", "args": ["-c", "rm a"]});
     for (rules, reports, expected) in [
         (
-            deny("execute", None),
-            vec![("execute", "a", Value::Null), ("read", "b", Value::Null)],
+            execute(),
+            vec![titled("execute", "a"), titled("read", "b")],
             Verdict::Deny,
         ),
         (
-            deny("execute", None),
+            execute(),
             vec![("other", "a", json!({"command": "ls"}))],
             Verdict::Deny,
         ),
         (
-            deny("execute", None),
+            execute(),
             vec![("other", "a", json!({"x": 1}))],
             Verdict::Allow,
         ),
         (
-            deny("*", Some("rm*")),
-            vec![("read", "rm a", Value::Null), ("read", "b", Value::Null)],
+            rm(),
+            vec![titled("read", "rm a"), titled("read", "b")],
+            Verdict::Deny,
+        ),
+        (rm(), vec![titled("read", "b")], Verdict::Allow),
+        (
+            rm(),
+            vec![run(json!({"cmd": "rm a"})), run(json!({"cmd": "ls"}))],
             Verdict::Deny,
         ),
         (
-            deny("*", Some("rm*")),
-            vec![("read", "b", Value::Null)],
-            Verdict::Allow,
-        ),
-        (
-            deny("*", Some("rm*")),
-            vec![
-                ("execute", "a", json!({"cmd": "rm a"})),
-                ("execute", "b", json!({"cmd": "ls"})),
-            ],
+            rm(),
+            vec![run(json!({"cmd": {"line": ["rm", 5]}}))],
             Verdict::Deny,
         ),
         (
-            deny("*", Some("rm*")),
-            vec![("execute", "a", json!({"cmd": {"line": ["rm", 5]}}))],
+            rm(),
+            vec![run(json!({"cmd": ["ls", ["rm a"]]}))],
             Verdict::Deny,
         ),
-        (
-            deny("*", Some("rm*")),
-            vec![("execute", "a", json!({"cmd": ["ls", ["rm a"]]}))],
-            Verdict::Deny,
-        ),
-        (
-            deny("*", Some("rm*")),
-            vec![("execute", "a", json!("ls; rm a"))],
-            Verdict::Deny,
-        ),
-        (
-            deny("*", Some("rm*")),
-            vec![(
-                "execute",
-                "a",
-                json!({"command": "sh", "args": ["-c", "rm a"]}),
-            )],
-            Verdict::Deny,
-        ),
+        (rm(), vec![run(json!("ls; rm a"))], Verdict::Deny),
+        (rm(), vec![run(words)], Verdict::Deny),
     ] {
         assert_eq!(
             rules.verdict(&request_after(&reports)),
