@@ -27,7 +27,8 @@ use crate::{
     Error, Scope, boxed,
     database::Tx,
     locks::{lock_automation, lock_triggers},
-    runs::run_usage,
+    runs::{cancel::cancel_waiting_of_automation, run_usage},
+    session_log::SessionLogWriter,
     store::Store,
     stored::{self, StoredDocument, StoredPermissions, StoredPolicies, StoredSettings, StoredSpec},
 };
@@ -272,14 +273,10 @@ impl Store {
                     Err(error) if error.is_corrupt() => delete_corrupt(tx, id, now).await?,
                     Err(error) => return Err(error),
                 }
-                crate::runs::cancel::cancel_waiting_of_automation(
-                    self,
-                    tx,
-                    id,
-                    "the automation was deleted",
-                    now,
-                )
-                .await
+                let mut log = SessionLogWriter::default();
+                let reason = "the automation was deleted";
+                cancel_waiting_of_automation(self, tx, &mut log, id, reason, now).await?;
+                log.write(tx, now).await
             })
         })
         .await

@@ -1,10 +1,20 @@
 //! The row locks of transitions, and their order.
 //!
-//! **Invariant:** a transition locks tenants, then triggers, then automations, then seats, then sessions, each kind
-//! in the order of its IDs, so that transitions do not deadlock. A transition may skip a kind, but it never goes back
-//! to an earlier one. The functions of this module are in that order. The exception is an automation that pauses
-//! itself while its row or a seat is locked: it locks its triggers late, and [`Store::transact`](crate::Store)
-//! retries the deadlock that may follow.
+//! **Invariant:** a transition locks tenants, then triggers, then automations, then seats, then runs and their
+//! heartbeats, then sessions, each kind in the order of its IDs, so that transitions do not deadlock. A transition may
+//! skip a kind, but it never goes back to an earlier one. The functions of this module are in that order. There are
+//! three exceptions, and [`Store::transact`](crate::Store) retries the deadlock that may follow:
+//!
+//! - An automation that pauses itself while its row or a seat is locked locks its triggers late.
+//! - The end of an exclusive run locks the seat of the next exclusive run of its automation, which may have a lower ID
+//!   than the seat of the ended run.
+//! - An occurrence that replaces the runs of its automation locks their seats after its own.
+//!
+//! All locks but those of endpoints leave the key of the row free (`for no key update`), because the insert of a row
+//! locks the keys of all rows to which it refers, in no order of ours: the insert of a row of the transcript, for
+//! example, locks the keys of the run, the seat and the session. A transition never changes a key. The deletion of a
+//! session locks the session row before the rows that go with it, so that it waits for such inserts while it holds no
+//! lock that they need.
 //!
 //! A transition that inserts, ends, defers or promotes a run must hold the lock of the run's seat. The statement that
 //! takes numbers of a session's log (`sessions/next_seq`) locks the session. A transition that reads the session's
@@ -82,11 +92,34 @@ pub(crate) async fn lock_seats(tx: &mut Tx, seats: &BTreeSet<SeatId>) -> Result<
     Ok(tx.lock_rows(sql_of_postgres!("seats/lock"), rows).await?)
 }
 
+/// Locks the heartbeats of runs, in the order of the runs' IDs. A statement that changes several heartbeats would lock
+/// them in the order in which it finds them.
+pub(crate) async fn lock_heartbeats(
+    tx: &mut Tx,
+    runs: impl ExactSizeIterator<Item = RunId>,
+) -> Result<(), Error> {
+    if runs.len() > 1 {
+        let rows = runs.map(|run| params![run]).collect();
+        tx.lock_rows(sql_of_postgres!("heartbeats/lock"), rows)
+            .await?;
+    }
+    Ok(())
+}
+
 /// Locks a session, so that its state cannot change after it is read.
 pub(crate) async fn lock_session(tx: &mut Tx, id: SessionId) -> Result<(), Error> {
-    tx.lock_rows(sql_of_postgres!("sessions/lock"), vec![params![id]])
-        .await?;
-    Ok(())
+    lock_sessions(tx, std::iter::once(id)).await
+}
+
+/// Locks sessions, in the order of their IDs.
+pub(crate) async fn lock_sessions(
+    tx: &mut Tx,
+    ids: impl Iterator<Item = SessionId>,
+) -> Result<(), Error> {
+    let rows = ids.map(|id| params![id]).collect();
+    Ok(tx
+        .lock_rows(sql_of_postgres!("sessions/lock"), rows)
+        .await?)
 }
 
 /// The runs of a transition with their locked automations, where a corrupt automation is an error of its own.
@@ -116,6 +149,16 @@ pub(crate) async fn lock_runs(tx: &mut Tx, runs: &[RunId]) -> Result<LockedRuns,
             .map(|(id, automation)| Ok((id, automation?)))
             .collect::<Result<_, Error>>()?,
     })
+}
+
+/// Locks the automations and then the seats of runs, each kind in the order of its IDs, for a transition that then
+/// handles one run after the other.
+pub(crate) async fn lock_all_of_runs(tx: &mut Tx, runs: &[RunId]) -> Result<(), Error> {
+    if tx.locks_rows() {
+        let ids = runs.iter().map(|run| params![*run]).collect();
+        lock_automations_and_seats(tx, ids).await?;
+    }
+    Ok(())
 }
 
 async fn lock_and_read_runs(tx: &mut Tx, runs: &[RunId]) -> Result<LockedRows, Error> {

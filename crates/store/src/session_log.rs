@@ -16,6 +16,7 @@ use crate::{
     Error,
     changes::note_change,
     database::{Param, Tx},
+    locks::lock_sessions,
     store::Store,
     stored::events::StoredEvent,
 };
@@ -35,6 +36,8 @@ pub(crate) struct EntryLocation {
 #[must_use]
 pub(crate) struct SessionLogWriter {
     pending_events: Vec<PendingEvent>,
+    /// Titles for sessions that have none, which [`SessionLogWriter::write`] stores once it has locked the sessions.
+    titles: Vec<(SessionId, String)>,
     /// The sessions that this transaction has inserted, with the count of numbers that their rows already claim.
     reserved_seqs: HashMap<SessionId, (TenantId, i64)>,
 }
@@ -51,6 +54,11 @@ impl SessionLogWriter {
     /// exactly that many events follow, [`SessionLogWriter::write`] need not update the row.
     pub(crate) fn add_reserved_seqs(&mut self, tenant: TenantId, session: SessionId, numbers: i64) {
         self.reserved_seqs.insert(session, (tenant, numbers));
+    }
+
+    /// Gives a session a title, unless it has one. The transaction must add an event to the log of the session as well.
+    pub(crate) fn add_title(&mut self, session: SessionId, title: String) {
+        self.titles.push((session, title));
     }
 
     /// Adds a change to a session's log.
@@ -104,10 +112,19 @@ impl SessionLogWriter {
             *missing.entry(*session).or_default() -= taken;
         }
         missing.retain(|_, count| *count != 0);
-        // 2. Take the numbers from the session rows.
+        // 2. Lock the sessions in the order of their IDs. The next statement alone would lock them in the order in which
+        // it finds them, and two batches that share two sessions would deadlock.
+        if missing.len() > 1 {
+            lock_sessions(tx, missing.keys().copied()).await?;
+        }
+        // 3. Take the numbers from the session rows, and store the titles.
         let rows = missing.iter().map(|(id, count)| params![*id, *count]);
         let numbered = tx
             .fetch_rows(sql!("sessions/next_seq"), rows.collect(), params![now])
+            .await?;
+        let titles = self.titles.into_iter();
+        let titles = titles.map(|(id, title)| params![id, title]).collect();
+        tx.execute_rows(sql!("sessions/set_title"), titles, params![])
             .await?;
         let mut next: HashMap<SessionId, (i64, TenantId)> = HashMap::new();
         for (session, (tenant, taken)) in &self.reserved_seqs {
@@ -126,7 +143,7 @@ impl SessionLogWriter {
             *last -= count;
         }
 
-        // 3. Write the events, and the transcript rows that they announce.
+        // 4. Write the events, and the transcript rows that they announce.
         for session in next.keys() {
             note_change(tx, session.uuid()).await?;
         }

@@ -9,6 +9,8 @@ mod page;
 mod read;
 mod updates;
 
+use std::collections::BTreeSet;
+
 use model::{
     AgentId, AutomationId, SeatId, SessionId, TenantId, Timestamp,
     entity::{Channel, Seat, SeatSettings, Session},
@@ -181,7 +183,9 @@ impl Store {
     ) -> Result<SessionStatus, Error> {
         self.transact(scope, |tx, _| {
             Box::pin(async move {
-                // 1. Lock the seats, then read: no run can start on a locked seat while the status changes.
+                // 1. Lock the automations of the open runs, because closing the session ends these runs. Then lock the
+                // seats, then read: no run can start on a locked seat while the status changes.
+                lock_automations_of_session(tx, id).await?;
                 let seats = lock_seats_of_session(tx, scope, id).await?;
                 let row = tx
                     .fetch_optional(sql!("sessions/by_id"), params![scope.tenant(), id])
@@ -343,6 +347,22 @@ pub(crate) async fn insert_sessions(
     Ok(seats)
 }
 
+/// Locks the automations of a session's open runs, in the order of their IDs.
+async fn lock_automations_of_session(tx: &mut Tx, session: SessionId) -> Result<(), Error> {
+    if !tx.locks_rows() {
+        return Ok(());
+    }
+    let open = tx
+        .fetch_all(sql!("runs/open_of_session"), params![session])
+        .await?;
+    let mut automations = BTreeSet::new();
+    for row in &open {
+        automations.extend(row.optional::<AutomationId>("automation_id")?);
+    }
+    locks::lock_automations(tx, &automations).await?;
+    Ok(())
+}
+
 /// Locks the seats of a session, in the order of their IDs.
 async fn lock_seats_of_session(
     tx: &mut Tx,
@@ -364,10 +384,12 @@ async fn defer_queued_runs(tx: &mut Tx, session: SessionId, now: Timestamp) -> R
     let open = tx
         .fetch_all(sql!("runs/open_of_session"), params![session])
         .await?;
+    let mut log = SessionLogWriter::default();
     for row in &open {
         if row.parse::<RunStatus>("status")? == RunStatus::Queued {
             defer_run(
                 tx,
+                &mut log,
                 session,
                 row.get("id")?,
                 row.optional("automation_id")?,
@@ -376,5 +398,5 @@ async fn defer_queued_runs(tx: &mut Tx, session: SessionId, now: Timestamp) -> R
             .await?;
         }
     }
-    Ok(())
+    log.write(tx, now).await
 }

@@ -387,6 +387,7 @@ pub(crate) async fn promote_exclusive(
 /// of its automation may start instead.
 pub(crate) async fn defer_run(
     tx: &mut Tx,
+    log: &mut SessionLogWriter,
     session: SessionId,
     run: RunId,
     automation: Option<AutomationId>,
@@ -398,10 +399,8 @@ pub(crate) async fn defer_run(
     // A worker may have claimed the run. Without this, later claims would count its heartbeat as a run in progress of
     // the tenant.
     tx.execute(sql!("heartbeats/delete"), params![run]).await?;
-    let mut log = SessionLogWriter::default();
     let cause = DeferCause::SessionPaused;
     log.add_run_change(session, run, RunChange::Deferred { cause });
     let automations = automation.into_iter().collect();
-    promote_after(tx, &mut log, BTreeSet::new(), automations, now).await?;
-    log.write(tx, now).await
+    promote_after(tx, log, BTreeSet::new(), automations, now).await
 }

@@ -112,7 +112,8 @@ impl Store {
                 let automations = locked.automations.values();
                 let mut budgets = Budgets::read(tx, tenants, automations, now).await?;
                 let need_precheck = runs_needing_precheck(tx, &locked, &prechecked).await?;
-                // 3. Decide about each run.
+                // 3. Decide about each run. One log holds the events of all, because its end locks the sessions.
+                let mut log = SessionLogWriter::default();
                 let mut replies = HashMap::with_capacity(all.len());
                 let mut ready = Vec::with_capacity(all.len());
                 for id in ids {
@@ -142,13 +143,14 @@ impl Store {
                     let automation = run.automation_id;
                     let automation = automation.and_then(|id| locked.automations.get_mut(&id));
                     let mut reply = self
-                        .resolve_unready(tx, &found, automation.as_deref(), instance, now)
+                        .resolve_unready(tx, &mut log, &found, automation.as_deref(), (instance, now))
                         .await?;
                     if reply.is_none()
                         && let Some(reached) = found.accounts.limit_blocking_next_turn()
                     {
                         let refusal =
-                            refuse_over_budget(self, tx, run, automation, &reached, now).await?;
+                            refuse_over_budget(self, tx, &mut log, run, (automation, &reached), now)
+                                .await?;
                         reply = Some(refusal);
                     }
                     match reply {
@@ -176,12 +178,13 @@ impl Store {
                 let worker = (worker, instance);
                 let automations = &locked.automations;
                 for assignment in self
-                    .begin_ready_turns(tx, ready, &context, automations, worker, now)
+                    .begin_ready_turns(tx, &mut log, ready, (&context, automations), worker, now)
                     .await?
                 {
                     let id = assignment.run.id;
                     replies.insert(id, StartReply::Started(Box::new(assignment)));
                 }
+                log.write(tx, now).await?;
                 // 5. Reply. The worker has lost each run that has no reply.
                 let replies = all.iter().map(|request| replies.remove(&request.run));
                 Ok(replies
@@ -204,10 +207,10 @@ impl Store {
     async fn resolve_unready(
         &self,
         tx: &mut Tx,
+        log: &mut SessionLogWriter,
         candidate: &StartCandidate,
         automation: Option<&Automation>,
-        instance: InstanceId,
-        now: Timestamp,
+        (instance, now): (InstanceId, Timestamp),
     ) -> Result<Option<StartReply>, Error> {
         let StartCandidate {
             run, session, seat, ..
@@ -226,19 +229,19 @@ impl Store {
         };
         if let Some(reason) = cancel_reason {
             let finished = TurnResult::with_outcome(Outcome::Cancelled(reason));
-            let _ = end::end_run(self, tx, run, &finished, now).await?;
+            let _ = end::end_run(self, tx, run, log, &finished, now).await?;
             return Ok(Some(StartReply::Cancelled));
         }
         // 2. Requeue a run that this server does not support.
         if !candidate.is_supported {
             // An edit after the claim made a document need a later format. Requeue the run for a server that supports
             // the format. This server does not claim the run again, because its claim omits such runs.
-            requeue(tx, run, now).await?;
+            requeue(tx, log, run).await?;
             return Ok(Some(StartReply::Deferred));
         }
         // 3. Defer the run of a session that is paused or a draft.
         if admission == Admission::Wait {
-            defer_run(tx, session.id, run.id, run.automation_id, now).await?;
+            defer_run(tx, log, session.id, run.id, run.automation_id, now).await?;
             return Ok(Some(StartReply::Deferred));
         }
         // 4. Fail a run whose agent has its memory on another instance. Only the pinned instance has the session of the
@@ -250,7 +253,7 @@ impl Store {
                 message: "the agent's memory is on another instance".into(),
             };
             let finished = TurnResult::with_outcome(Outcome::Failed(failure.clone()));
-            let _ = end::end_run(self, tx, run, &finished, now).await?;
+            let _ = end::end_run(self, tx, run, log, &finished, now).await?;
             return Ok(Some(StartReply::Refused(failure)));
         }
         Ok(None)
@@ -260,9 +263,9 @@ impl Store {
     async fn begin_ready_turns(
         &self,
         tx: &mut Tx,
+        log: &mut SessionLogWriter,
         ready: Vec<StartCandidate>,
-        context: &TurnContext,
-        automations: &HashMap<AutomationId, Automation>,
+        (context, automations): (&TurnContext, &HashMap<AutomationId, Automation>),
         (worker, instance): (&WorkerId, InstanceId),
         now: Timestamp,
     ) -> Result<Vec<Assignment>, Error> {
@@ -291,7 +294,6 @@ impl Store {
         let started = set_running(tx, begins, worker, instance, now).await?;
 
         // 4. Collect the rows of each turn that has begun.
-        let mut log = SessionLogWriter::default();
         let mut pins = Vec::with_capacity(ready.len());
         let mut records = Vec::with_capacity(ready.len());
         let mut assignments = Vec::with_capacity(ready.len());
@@ -371,7 +373,6 @@ impl Store {
         tx.execute_rows(sql!("records/begin"), records, params![])
             .await?;
         usage::add_usage(tx, uses, now).await?;
-        log.write(tx, now).await?;
         Ok(assignments)
     }
 
@@ -422,14 +423,12 @@ struct StartCandidate {
 }
 
 /// Requeues a claimed run, so that another server can claim it.
-async fn requeue(tx: &mut Tx, run: &Run, now: Timestamp) -> Result<(), Error> {
+async fn requeue(tx: &mut Tx, log: &mut SessionLogWriter, run: &Run) -> Result<(), Error> {
     let requeued = tx.execute(sql!("runs/requeue"), params![run.id]).await?;
     if let (1.., Some(session)) = (requeued, run.session_id) {
         tx.execute(sql!("heartbeats/delete"), params![run.id])
             .await?;
-        let mut log = SessionLogWriter::default();
         log.add_run_change(session, run.id, RunChange::Queued { input: None });
-        log.write(tx, now).await?;
     }
     Ok(())
 }

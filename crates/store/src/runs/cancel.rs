@@ -12,8 +12,12 @@ use model::{
 };
 
 use crate::{
-    Error, Scope, approvals, boxed, database::Tx, locks::lock_run, runs::end::end_run,
-    session_log::SessionLogWriter, store::Store,
+    Error, Scope, approvals, boxed,
+    database::{Row, Tx},
+    locks::{lock_all_of_runs, lock_run},
+    runs::end::end_run,
+    session_log::SessionLogWriter,
+    store::Store,
 };
 
 impl Store {
@@ -43,7 +47,9 @@ impl Store {
                         event: RunEvent::Cancel.to_string(),
                     }));
                 }
-                cancel_one(self, tx, run, reason, now).await?;
+                let mut log = SessionLogWriter::default();
+                cancel_one(self, tx, &mut log, run, reason, now).await?;
+                log.write(tx, now).await?;
                 read_status(tx, scope, run).await
             })
         })
@@ -87,17 +93,23 @@ pub(crate) async fn cancel_runs_of_session(
     reason: &str,
     now: Timestamp,
 ) -> Result<u32, Error> {
-    let mut count = 0;
-    for row in tx
+    let open = tx
         .fetch_all(sql!("runs/open_of_session"), params![session])
-        .await?
-    {
+        .await?;
+    let (mut all, mut cancelled) = (Vec::new(), Vec::new());
+    for row in &open {
+        let run: RunId = row.get("id")?;
+        all.push(run);
         if statuses.contains(&row.parse("status")?) {
-            cancel_one(store, tx, row.get("id")?, reason, now).await?;
-            count += 1;
+            cancelled.push(run);
         }
     }
-    Ok(count)
+    // Lock for all runs, because the caller may cancel the others next, when the session is locked.
+    lock_all_of_runs(tx, &all).await?;
+    let mut log = SessionLogWriter::default();
+    cancel_each(store, tx, &mut log, &cancelled, reason, now).await?;
+    log.write(tx, now).await?;
+    Ok(u32::try_from(cancelled.len()).unwrap_or(u32::MAX))
 }
 
 /// Cancels all runs of an automation that are not over.
@@ -108,30 +120,54 @@ pub(super) async fn cancel_runs_of_automation(
     reason: &str,
     now: Timestamp,
 ) -> Result<(), Error> {
-    // Cancel the waiting runs first. Otherwise the end of one run would promote another.
-    cancel_waiting_of_automation(store, tx, automation, reason, now).await?;
-    for row in tx
+    let mut log = SessionLogWriter::default();
+    let open = tx
         .fetch_all(sql!("runs/open_of_automation"), params![automation])
-        .await?
-    {
-        cancel_one(store, tx, row.get("id")?, reason, now).await?;
-    }
-    Ok(())
+        .await?;
+    lock_all_of_runs(tx, &run_ids(&open)?).await?;
+    // Cancel the waiting runs first. Otherwise the end of one run would promote another.
+    cancel_waiting_of_automation(store, tx, &mut log, automation, reason, now).await?;
+    let open = tx
+        .fetch_all(sql!("runs/open_of_automation"), params![automation])
+        .await?;
+    cancel_each(store, tx, &mut log, &run_ids(&open)?, reason, now).await?;
+    log.write(tx, now).await
 }
 
 /// Cancels the waiting runs of an automation.
 pub(crate) async fn cancel_waiting_of_automation(
     store: &Store,
     tx: &mut Tx,
+    log: &mut SessionLogWriter,
     automation: AutomationId,
     reason: &str,
     now: Timestamp,
 ) -> Result<(), Error> {
-    for row in tx
+    let waiting = tx
         .fetch_all(sql!("runs/waiting_of_automation"), params![automation])
-        .await?
-    {
-        cancel_one(store, tx, row.get("id")?, reason, now).await?;
+        .await?;
+    let waiting = run_ids(&waiting)?;
+    lock_all_of_runs(tx, &waiting).await?;
+    cancel_each(store, tx, log, &waiting, reason, now).await
+}
+
+fn run_ids(rows: &[Row]) -> Result<Vec<RunId>, Error> {
+    let ids = rows.iter().map(|row| row.get("id"));
+    Ok(ids.collect::<Result<_, _>>()?)
+}
+
+/// Cancels runs, one after the other. The caller must hold the locks of all, because each cancellation would otherwise
+/// lock its automation after the seat of the one before.
+async fn cancel_each(
+    store: &Store,
+    tx: &mut Tx,
+    log: &mut SessionLogWriter,
+    runs: &[RunId],
+    reason: &str,
+    now: Timestamp,
+) -> Result<(), Error> {
+    for run in runs {
+        cancel_one(store, tx, log, *run, reason, now).await?;
     }
     Ok(())
 }
@@ -150,6 +186,7 @@ async fn read_status(tx: &mut Tx, scope: Scope, run: RunId) -> Result<RunStatus,
 async fn cancel_one(
     store: &Store,
     tx: &mut Tx,
+    log: &mut SessionLogWriter,
     run: RunId,
     reason: &str,
     now: Timestamp,
@@ -160,15 +197,13 @@ async fn cancel_one(
     match run.status() {
         RunStatus::Queued | RunStatus::Deferred => {
             let finished = TurnResult::with_outcome(Outcome::Cancelled(reason.into()));
-            let _ = end_run(store, tx, &run, &finished, now).await?;
+            let _ = end_run(store, tx, &run, log, &finished, now).await?;
         }
         RunStatus::Delivered | RunStatus::Running => {
             tx.execute(sql!("runs/request_cancel"), params![run.id, now, reason])
                 .await?;
-            let mut log = SessionLogWriter::default();
             // Void the approvals of the turn, because the turn stops before a decision could reach it.
-            approvals::void_approvals(tx, &mut log, std::iter::once(run.id), now).await?;
-            log.write(tx, now).await?;
+            approvals::void_approvals(tx, log, std::iter::once(run.id), now).await?;
         }
         _ => {}
     }

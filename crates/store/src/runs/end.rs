@@ -175,6 +175,7 @@ pub(super) async fn end_run(
     store: &Store,
     tx: &mut Tx,
     run: &Run,
+    log: &mut SessionLogWriter,
     finished: &TurnResult,
     now: Timestamp,
 ) -> Result<WriteOutcome, Error> {
@@ -195,9 +196,7 @@ pub(super) async fn end_run(
         run: run.clone(),
         finished: Cow::Borrowed(finished),
     };
-    let mut log = SessionLogWriter::default();
-    let ended = end_runs(store, tx, &mut log, vec![end], &mut automations, now).await?;
-    log.write(tx, now).await?;
+    let ended = end_runs(store, tx, log, vec![end], &mut automations, now).await?;
     Ok(if ended.is_empty() {
         WriteOutcome::Fenced
     } else {
@@ -230,7 +229,7 @@ pub(super) async fn end_runs(
     let is_running = |end: &&EndingRun<'_>| end.run.status() == RunStatus::Running;
     let running = ends.iter().filter(is_running);
     approvals::void_approvals(tx, log, running.map(|end| end.run.id), now).await?;
-    store_results(tx, &ends, now).await?;
+    store_results(tx, log, &ends, now).await?;
     // 3. Decide on the next attempts, and show the ends.
     let seats: BTreeSet<SeatId> = ends.iter().filter_map(|end| end.run.seat_id).collect();
     let follow_ups = follow_ups(tx, &ends, automations, now).await?;
@@ -432,11 +431,16 @@ pub(super) fn next_attempt<'a>(
 
 /// Stores the results of turns outside the transcript: the agent's session ID, the usage, the title and the internal
 /// record. Removes the heartbeats and the live texts.
-async fn store_results(tx: &mut Tx, ends: &[EndingRun<'_>], now: Timestamp) -> Result<(), Error> {
+async fn store_results(
+    tx: &mut Tx,
+    log: &mut SessionLogWriter,
+    ends: &[EndingRun<'_>],
+    now: Timestamp,
+) -> Result<(), Error> {
     // 1. Collect the rows.
     let runs: Vec<_> = ends.iter().map(|end| params![end.run.id]).collect();
     let (mut records, mut remembered) = (Vec::new(), Vec::new());
-    let (mut unpinned, mut titles) = (Vec::new(), Vec::new());
+    let mut unpinned = Vec::new();
     let mut readings = Vec::new();
     for EndingRun { run, finished } in ends {
         let (id, tenant, error) = (run.id, run.tenant_id, finished.error.as_deref());
@@ -453,10 +457,11 @@ async fn store_results(tx: &mut Tx, ends: &[EndingRun<'_>], now: Timestamp) -> R
         readings.extend(run_usage::usage_params(seat, finished.usage.as_ref()));
         if let Some(title) = &finished.title {
             let title: String = title.chars().take(limits::NAME_BYTES).collect();
-            titles.push(params![session, title]);
+            log.add_title(session, title);
         }
     }
     // 2. Write. `seats/unpin` omits a seat with an agent session, because another instance could not restore it.
+    locks::lock_heartbeats(tx, ends.iter().map(|end| end.run.id)).await?;
     tx.execute_rows(sql!("heartbeats/delete"), runs.clone(), params![])
         .await?;
     tx.execute_rows(sql!("live/delete"), runs, params![])
@@ -468,8 +473,6 @@ async fn store_results(tx: &mut Tx, ends: &[EndingRun<'_>], now: Timestamp) -> R
     tx.execute_rows(sql!("seats/set_usage"), readings, params![])
         .await?;
     tx.execute_rows(sql!("seats/unpin"), unpinned, params![now])
-        .await?;
-    tx.execute_rows(sql!("sessions/set_title"), titles, params![])
         .await?;
     Ok(())
 }

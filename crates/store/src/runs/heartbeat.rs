@@ -11,6 +11,7 @@ use super::batches::HeartbeatRequest;
 use crate::{
     Error, Scope, boxed,
     database::{Param, Tx},
+    locks,
     store::Store,
 };
 
@@ -71,6 +72,7 @@ impl Store {
                 }
                 // 2. Renew. The watchdog may stall a run while this statement waits for its lock. The statement then
                 // finds no heartbeat, and the reply is `Fenced`.
+                locks::lock_heartbeats(tx, runs.iter().copied()).await?;
                 let renewed = tx
                     .fetch_rows(
                         sql!("heartbeats/renew"),
@@ -127,6 +129,7 @@ pub(super) async fn set_running(
         .await?;
     let ids = rows.iter().map(|row| row.get("id"));
     let running: HashSet<RunId> = ids.collect::<Result<_, _>>()?;
+    locks::lock_heartbeats(tx, running.iter().copied()).await?;
     let heartbeats = running.iter().map(|run| params![*run]).collect();
     let whole = params![worker.as_str(), now];
     tx.fetch_rows(sql!("heartbeats/renew"), heartbeats, whole)

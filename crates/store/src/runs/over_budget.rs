@@ -25,9 +25,9 @@ use crate::{
 pub(super) async fn refuse_over_budget(
     store: &Store,
     tx: &mut Tx,
+    log: &mut SessionLogWriter,
     run: &Run,
-    automation: Option<&mut Automation>,
-    reached: &ReachedLimit,
+    (automation, reached): (Option<&mut Automation>, &ReachedLimit),
     now: Timestamp,
 ) -> Result<StartReply, Error> {
     // 1. Fail a run that no later period allows or for whose answer a person waits.
@@ -39,7 +39,7 @@ pub(super) async fn refuse_over_budget(
             message: text,
         };
         let finished = TurnResult::with_outcome(Outcome::Failed(failure.clone()));
-        let _ = end_run(store, tx, run, &finished, now).await?;
+        let _ = end_run(store, tx, run, log, &finished, now).await?;
         return Ok(StartReply::Refused(failure));
     };
     // 2. Pause the automation, so that its triggers create no further runs.
@@ -56,7 +56,6 @@ pub(super) async fn refuse_over_budget(
         tx.execute(sql!("heartbeats/delete"), params![run.id])
             .await?;
         // 4. Log the deferral, and promote.
-        let mut log = SessionLogWriter::default();
         let cause = DeferCause::Budget {
             reason: budget::BUDGET_REASON.to_owned(),
             not_before: until,
@@ -64,8 +63,7 @@ pub(super) async fn refuse_over_budget(
         log.add_run_change(session, run.id, RunChange::Deferred { cause });
         // Promote: the deferred run has left its seat, and other exclusive runs of the automation may start instead.
         let automations = BTreeSet::from([automation.id]);
-        promote_after(tx, &mut log, BTreeSet::from([seat]), automations, now).await?;
-        log.write(tx, now).await?;
+        promote_after(tx, log, BTreeSet::from([seat]), automations, now).await?;
     }
     Ok(StartReply::Deferred)
 }

@@ -19,6 +19,7 @@ use crate::{
         end::{end_run, failure_as_cancellation, lost_worker_diagnostics},
         record::read_live_text,
     },
+    session_log::SessionLogWriter,
     store::Store,
 };
 
@@ -142,7 +143,10 @@ impl Store {
                 // If the run was to be cancelled, the loss of its worker completes the cancellation, and no retry
                 // follows.
                 let finished = failure_as_cancellation(tx, &run, &finished).await?;
-                Ok(end_run(self, tx, &run, &finished, now).await? == WriteOutcome::Committed)
+                let mut log = SessionLogWriter::default();
+                let ended = end_run(self, tx, &run, &mut log, &finished, now).await?;
+                log.write(tx, now).await?;
+                Ok(ended == WriteOutcome::Committed)
             })
         })
         .await
@@ -197,7 +201,10 @@ impl Store {
                     message: "the agent's memory is on an instance that was removed".into(),
                 };
                 let finished = TurnResult::with_outcome(Outcome::Failed(failure));
-                Ok(end_run(self, tx, &run, &finished, now).await? == WriteOutcome::Committed)
+                let mut log = SessionLogWriter::default();
+                let ended = end_run(self, tx, &run, &mut log, &finished, now).await?;
+                log.write(tx, now).await?;
+                Ok(ended == WriteOutcome::Committed)
             })
         })
         .await

@@ -11,6 +11,7 @@ use crate::{
     database::Tx,
     locks, rows,
     runs::{admit::promote_exclusive, cancel},
+    session_log::SessionLogWriter,
     store::Store,
 };
 
@@ -75,6 +76,7 @@ impl Store {
                         && automation.bound_session_key == session.session_key
                 };
                 let mut deleted = Vec::new();
+                let mut log = SessionLogWriter::default();
                 for automation in locked {
                     if bound.iter().any(|bound| bound.id == automation.id)
                         && still_bound(&automation)
@@ -83,6 +85,7 @@ impl Store {
                         cancel::cancel_waiting_of_automation(
                             self,
                             tx,
+                            &mut log,
                             automation.id,
                             "the automation was deleted",
                             now,
@@ -94,6 +97,7 @@ impl Store {
                 // 3. Lock the seats, so that no run is inserted or promoted while the session is deleted, and delete
                 // the session with its runs.
                 lock_seats_of_session(tx, scope, id).await?;
+                log.write(tx, now).await?;
                 tx.execute(sql!("automations/detach_from_session"), params![id, now])
                     .await?;
                 let (owners, turns) = owners_and_turns(tx, id).await?;
