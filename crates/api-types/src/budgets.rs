@@ -49,6 +49,9 @@ document! {
         /// The maximum number of turns that begin. Each attempt counts as one.
         #[schema(minimum = 1, maximum = 1_000_000_000)]
         turns: Option<u32> => Option<u32>, u32;
+        /// The maximum number of minutes that the turns take together, by the clock on the wall.
+        #[schema(minimum = 1, maximum = 1_000_000_000)]
+        minutes: Option<u32> => Option<u32>, u32;
     }
 }
 
@@ -72,7 +75,7 @@ pub struct MoneyPatch {
     #[serde(skip_serializing_if = "Change::is_keep")]
     #[schema(value_type = Option<String>)]
     pub amount: Change<String>,
-    /// An ISO 4217 code such as `USD`, or another unit such as `credits`.
+    /// A code of ISO 4217 such as `USD`, in any case.
     #[serde(skip_serializing_if = "Change::is_keep")]
     #[schema(value_type = Option<String>)]
     pub currency: Change<String>,
@@ -136,7 +139,7 @@ impl TryFrom<StrictMoneyFields> for MoneyRequest {
     type Error = InvalidMoney;
 
     fn try_from(fields: StrictMoneyFields) -> Result<Self, InvalidMoney> {
-        budget::Money::parse(&fields.amount, &fields.currency).map(Self)
+        budget::Money::parse_limit(&fields.amount, &fields.currency).map(Self)
     }
 }
 
@@ -192,7 +195,7 @@ fn money_schema() -> ObjectBuilder {
         .property(
             "currency",
             text(
-                "An ISO 4217 code such as `USD`, or another unit such as `credits`.",
+                "A code of ISO 4217 such as `USD`. A limit has it in any case; agents may report costs in other units.",
                 "^[A-Za-z0-9]{1,16}$",
             ),
         )
@@ -225,6 +228,9 @@ pub struct BudgetPeriodUsage {
     /// The number of turns that began.
     #[schema(minimum = 0)]
     pub turns: u64,
+    /// The whole minutes that turns took. A running turn counts when it has ended.
+    #[schema(minimum = 0)]
+    pub minutes: u64,
 }
 
 impl From<Account> for BudgetUsage {
@@ -236,6 +242,7 @@ impl From<Account> for BudgetUsage {
             tokens: used.tokens,
             cost: used.money().into_iter().map(Into::into).collect(),
             turns: used.turns,
+            minutes: used.minutes(),
         };
         Self {
             day: period(periods.day, periods.day_end, &account.day),

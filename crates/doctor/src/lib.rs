@@ -17,6 +17,7 @@
 //! depend on them continue.
 
 mod agents;
+mod budgets;
 mod configuration;
 mod database;
 mod database_server;

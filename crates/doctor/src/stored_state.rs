@@ -9,13 +9,17 @@ use std::{
 
 use config::Config;
 use model::{
-    AgentId, Clock, InstanceId, agent::Agent, automation::AutomationState, entity::Automation,
+    AgentId, Clock, InstanceId,
+    agent::Agent,
+    automation::AutomationState,
+    entity::{Automation, Tenant},
 };
 use server::{DataFolder, OsEntropy};
 use service::{clean, excerpt};
-use store::{CorruptAutomation, InstanceServer, InstanceStatus, RunFilter, Scope, Store};
+use store::{CorruptAutomation, InstanceServer, InstanceStatus, Page, RunFilter, Scope, Store};
 
 use crate::{
+    budgets::unknown_currency_findings,
     database::OpenedDatabase,
     finding::Finding,
     formatting::{format_count, format_duration, with_sources},
@@ -30,6 +34,9 @@ use crate::{
 const CLOCK_TOLERANCE: Duration = Duration::from_mins(1);
 /// The maximum number of characters of a text in a finding.
 const MAX_EXCERPT_CHARS: usize = 120;
+
+/// The number of tenants that are read at once.
+const TENANTS_PER_PAGE: u32 = 500;
 
 /// The rows that later checks need, and the findings about them.
 pub(crate) struct StoredState {
@@ -97,6 +104,8 @@ pub(crate) async fn check_stored_state(
     findings.extend(automations.iter().filter_map(too_new_finding));
     findings.extend(automations.iter().filter_map(attention_finding));
     let agents = store.agents(Scope::System).await?;
+    let tenants = all_tenants(&store).await?;
+    findings.extend(unknown_currency_findings(&automations, &tenants));
     findings.extend(command_patterns_finding(&automations, &agents));
     let all = automations.len();
     let enabled: Vec<_> = automations
@@ -115,6 +124,23 @@ pub(crate) async fn check_stored_state(
         has_other_instances: shared,
         findings,
     })
+}
+
+/// Returns all tenants.
+async fn all_tenants(store: &Store) -> Result<Vec<Tenant>, store::Error> {
+    let mut tenants: Vec<Tenant> = Vec::new();
+    loop {
+        let page = Page {
+            limit: TENANTS_PER_PAGE,
+            after: tenants.last().map(|it| it.id),
+        };
+        let found = store.tenants(Scope::System, page).await?;
+        let is_last = found.len() < TENANTS_PER_PAGE as usize;
+        tenants.extend(found);
+        if is_last {
+            return Ok(tenants);
+        }
+    }
 }
 
 /// Returns a warning if the automation needs a later version of Matins. This version neither creates nor takes its

@@ -1,38 +1,27 @@
-//! Budgets: the tokens, the money and the turns that an automation or a tenant may use in a run, a day and a month.
+//! Budgets: the tokens, the money, the turns and the minutes that an automation or a tenant may use in a run, a day
+//! and a month.
 //!
 //! **Invariants:** days and months are those of UTC. The recorded usage of a day or a month never decreases.
 
 mod account;
+mod currency;
+mod limit;
 mod meter;
 mod money;
 
-use std::{fmt, str::FromStr};
+use std::fmt;
 
-use crate::{invalid_policy::InvalidPolicy, text_enum::text_enum};
+use crate::invalid_policy::InvalidPolicy;
 
 pub use account::{Account, Accounts, BudgetPeriods, Owner, ReachedLimit, UsageTotals};
+pub use limit::{
+    Amount, InvalidLimit, Limit, MAX_LIMIT_MINUTES, MAX_LIMIT_TOKENS, MAX_LIMIT_TURNS, Period,
+};
 pub use meter::{Meter, RunUsage, UsageReport};
 pub use money::{InvalidMoney, Money};
 
 /// The reason, in one word, of automations that pause, and of runs that wait or fail, because a budget is used up.
 pub const BUDGET_REASON: &str = "budget";
-
-/// The maximum number of tokens in a limit.
-pub const MAX_LIMIT_TOKENS: u64 = 1_000_000_000_000_000;
-/// The maximum number of turns in a limit.
-pub const MAX_LIMIT_TURNS: u32 = 1_000_000_000;
-
-text_enum! {
-    /// The period of a limit.
-    Period, "a period of a budget" {
-        /// One run.
-        Run = "run",
-        /// A day, in UTC.
-        Day = "day",
-        /// A month, in UTC.
-        Month = "month",
-    }
-}
 
 /// A budget: limits for each run, each day and each month. An absent limit does not restrict anything.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -63,6 +52,8 @@ pub struct PeriodLimits {
     pub cost: Option<Money>,
     /// The turns that may begin. Each attempt is one turn.
     pub turns: Option<u32>,
+    /// The minutes that the turns may take together, by the clock on the wall.
+    pub minutes: Option<u32>,
 }
 
 impl PeriodLimits {
@@ -82,27 +73,36 @@ impl Budget {
         !(self.day.is_none() && self.month.is_none())
     }
 
+    /// Returns `true` if the budget limits minutes.
+    pub const fn has_minutes(&self) -> bool {
+        self.day.minutes.is_some() || self.month.minutes.is_some()
+    }
+
     /// Returns the limits one by one, in the order run, day, month.
     pub fn limits(&self) -> impl Iterator<Item = Limit> {
-        let run = (Period::Run, self.run.tokens, &self.run.cost, None);
-        let of = |period, limits: &PeriodLimits| {
+        let RunLimits { tokens, cost } = self.run.clone();
+        let run = PeriodLimits {
+            tokens,
+            cost,
+            ..PeriodLimits::default()
+        };
+        let all = [
+            (Period::Run, run),
+            (Period::Day, self.day.clone()),
+            (Period::Month, self.month.clone()),
+        ];
+        all.into_iter().flat_map(|(period, limits)| {
             let PeriodLimits {
                 tokens,
                 cost,
                 turns,
-            } = limits.clone();
-            (period, tokens, cost, turns)
-        };
-        let all = [
-            (run.0, run.1, run.2.clone(), run.3),
-            of(Period::Day, &self.day),
-            of(Period::Month, &self.month),
-        ];
-        all.into_iter().flat_map(|(period, tokens, cost, turns)| {
+                minutes,
+            } = limits;
             let amounts = [
                 tokens.map(Amount::Tokens),
                 cost.map(Amount::Cost),
                 turns.map(Amount::Turns),
+                minutes.map(Amount::Minutes),
             ];
             let amounts = amounts.into_iter().flatten();
             amounts.map(move |amount| Limit { amount, period })
@@ -113,7 +113,7 @@ impl Budget {
     ///
     /// # Errors
     ///
-    /// [`InvalidLimit`] for turns of a run, because a run is one turn.
+    /// [`InvalidLimit`] for turns or minutes of a run, because a run is one turn, and a policy limits its time.
     pub fn set(&mut self, limit: Limit) -> Result<(), InvalidLimit> {
         let Limit { amount, period } = limit;
         let limits = match period {
@@ -121,10 +121,9 @@ impl Budget {
                 match amount {
                     Amount::Tokens(tokens) => self.run.tokens = Some(tokens),
                     Amount::Cost(cost) => self.run.cost = Some(cost),
-                    Amount::Turns(_) => {
-                        return Err(InvalidLimit {
-                            given: Limit { amount, period }.to_string(),
-                        });
+                    Amount::Turns(_) | Amount::Minutes(_) => {
+                        let given = Limit { amount, period }.to_string();
+                        return Err(InvalidLimit::new(&given));
                     }
                 }
                 return Ok(());
@@ -136,6 +135,7 @@ impl Budget {
             Amount::Tokens(tokens) => limits.tokens = Some(tokens),
             Amount::Cost(cost) => limits.cost = Some(cost),
             Amount::Turns(turns) => limits.turns = Some(turns),
+            Amount::Minutes(minutes) => limits.minutes = Some(minutes),
         }
         Ok(())
     }
@@ -144,7 +144,7 @@ impl Budget {
     ///
     /// # Errors
     ///
-    /// [`InvalidPolicy`] if a limit is zero or above its maximum.
+    /// [`InvalidPolicy`] if a limit is zero or above its maximum, or has a currency that does not exist.
     pub fn validate(&self) -> Result<(), InvalidPolicy> {
         for (field, tokens) in [
             ("budget.run.tokens", self.run.tokens),
@@ -165,6 +165,15 @@ impl Budget {
                 return Err(InvalidPolicy::new(field, turns.to_string(), accepted));
             }
         }
+        for (field, minutes) in [
+            ("budget.day.minutes", self.day.minutes),
+            ("budget.month.minutes", self.month.minutes),
+        ] {
+            if let Some(minutes) = minutes.filter(|it| !(1..=MAX_LIMIT_MINUTES).contains(it)) {
+                let accepted = "expected 1 to 1000000000 minutes";
+                return Err(InvalidPolicy::new(field, minutes.to_string(), accepted));
+            }
+        }
         for (field, cost) in [
             ("budget.run.cost", &self.run.cost),
             ("budget.day.cost", &self.day.cost),
@@ -173,6 +182,10 @@ impl Budget {
             if let Some(zero) = cost.as_ref().filter(|cost| cost.micros() == 0) {
                 let accepted = "expected at least 0.000001";
                 return Err(InvalidPolicy::new(field, zero.to_string(), accepted));
+            }
+            if let Some(unknown) = cost.as_ref().filter(|cost| !cost.has_known_currency()) {
+                let accepted = "expected a currency of ISO 4217, such as USD";
+                return Err(InvalidPolicy::new(field, unknown.to_string(), accepted));
             }
         }
         Ok(())
@@ -188,86 +201,6 @@ impl fmt::Display for Budget {
             write!(f, "{separator}{limit}")?;
         }
         Ok(())
-    }
-}
-
-/// The amount of a limit.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Amount {
-    /// A number of tokens.
-    Tokens(u64),
-    /// An amount of money.
-    Cost(Money),
-    /// A number of turns.
-    Turns(u32),
-}
-
-impl fmt::Display for Amount {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let plural = |one: bool| if one { "" } else { "s" };
-        match self {
-            Self::Tokens(tokens) => write!(f, "{tokens} token{}", plural(*tokens == 1)),
-            Self::Cost(cost) => cost.fmt(f),
-            Self::Turns(turns) => write!(f, "{turns} turn{}", plural(*turns == 1)),
-        }
-    }
-}
-
-/// A limit: an amount for a period. The text form is `100000 tokens/day`, `20 USD/month` or `24 turns/day`.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Limit {
-    /// The amount.
-    pub amount: Amount,
-    /// The period.
-    pub period: Period,
-}
-
-impl fmt::Display for Limit {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}/{}", self.amount, self.period)
-    }
-}
-
-/// The error for a text that is not a limit.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error(
-    "invalid limit `{}`: expected tokens or an amount of money for a run, a day or a month, or turns for a day \
-     or a month, such as `100000 tokens/day`, `20 USD/month` or `24 turns/day`",
-    .given.escape_debug()
-)]
-pub struct InvalidLimit {
-    given: String,
-}
-
-impl FromStr for Limit {
-    type Err = InvalidLimit;
-
-    fn from_str(text: &str) -> Result<Self, InvalidLimit> {
-        let invalid = || InvalidLimit {
-            given: text.chars().take(80).collect(),
-        };
-        let (amount, period) = text.rsplit_once('/').ok_or_else(invalid)?;
-        let period: Period = period.trim().parse().map_err(|_| invalid())?;
-        let (number, unit) = amount.trim().split_once(' ').ok_or_else(invalid)?;
-        let amount = match unit.trim() {
-            "token" | "tokens" => {
-                let tokens = number.parse().ok();
-                let tokens = tokens.filter(|it| (1..=MAX_LIMIT_TOKENS).contains(it));
-                Amount::Tokens(tokens.ok_or_else(invalid)?)
-            }
-            "turn" | "turns" if period != Period::Run => {
-                let turns = number.parse().ok();
-                let turns = turns.filter(|it| (1..=MAX_LIMIT_TURNS).contains(it));
-                Amount::Turns(turns.ok_or_else(invalid)?)
-            }
-            "turn" | "turns" => return Err(invalid()),
-            currency => {
-                let cost = Money::parse(number, currency).ok();
-                let cost = cost.filter(|cost| cost.micros() > 0);
-                Amount::Cost(cost.ok_or_else(invalid)?)
-            }
-        };
-        Ok(Self { amount, period })
     }
 }
 
@@ -291,9 +224,11 @@ mod tests {
             "1000000000000000 tokens/month",
             "0.000001 USD/run",
             "20 USD/month",
-            "2.5 credits/day",
+            "0.25 EUR/day",
             "1 turn/day",
             "24 turns/month",
+            "1 minute/day",
+            "90 minutes/month",
         ] {
             let limit: Limit = text.parse().unwrap();
             assert_eq!(limit.to_string(), text);
@@ -319,11 +254,54 @@ mod tests {
             "0.0000001 USD/day",
             "a USD/day",
             "1 U S/day",
+            "0 minutes/day",
+            "1.5 minutes/day",
+            "5 minutes/run",
+            "3 runs/day",
+            "5000 tokns/day",
+            "2.5 credits/day",
+            "1 XXX/day",
         ] {
             let refused = text.parse::<Limit>().unwrap_err().to_string();
             assert!(refused.contains(&format!("`{text}`")), "{refused}");
             assert!(refused.contains("20 USD/month"), "{refused}");
         }
+    }
+
+    #[test]
+    fn unit_of_limit_is_read_in_any_case_and_number() {
+        for (text, expected) in [
+            ("1 tokens/day", "1 token/day"),
+            ("5 TOKEN/Month", "5 tokens/month"),
+            ("3 Turn/DAY", "3 turns/day"),
+            ("90 minute/day", "90 minutes/day"),
+            ("2  usd / run", "2 USD/run"),
+        ] {
+            assert_eq!(text.parse::<Limit>().unwrap().to_string(), expected);
+        }
+    }
+
+    #[test]
+    fn unknown_unit_is_refused_with_suggestion() {
+        for (text, suggestion) in [
+            ("3 runs/day", "`turns`"),
+            ("3 run/month", "`turns`"),
+            ("5000 tokns/day", "`tokens`"),
+            ("5000 tok/day", "`tokens`"),
+            ("90 minuts/day", "`minutes`"),
+            ("90 min/day", "`minutes`"),
+            ("2 hours/day", "`minutes`"),
+            ("2 dollars/day", "`USD`"),
+            ("2 $/day", "`USD`"),
+            ("2 Euro/day", "`EUR`"),
+        ] {
+            let refused = text.parse::<Limit>().unwrap_err().to_string();
+            let (_, hint) = refused.split_once("did you mean ").unwrap();
+            assert!(hint.starts_with(suggestion), "{refused}");
+        }
+        let refused = "2 credits/day".parse::<Limit>().unwrap_err().to_string();
+        assert!(!refused.contains("did you mean"), "{refused}");
+        assert!(refused.contains("`credits`"), "{refused}");
     }
 
     #[test]
@@ -350,6 +328,11 @@ mod tests {
                 "budget.month.tokens",
             ),
             (limited(|it| it.day.turns = Some(0)), "budget.day.turns"),
+            (limited(|it| it.day.minutes = Some(0)), "budget.day.minutes"),
+            (
+                limited(|it| it.day.cost = Money::parse("3", "runs").ok()),
+                "budget.day.cost",
+            ),
             (
                 limited(|it| it.month.cost = Money::parse("0", "USD").ok()),
                 "budget.month.cost",

@@ -5,7 +5,10 @@
 //! automation is locked, and the tenant if it has a budget. Otherwise two concurrent turns could each use the last of
 //! a budget.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::{
+    collections::{BTreeMap, BTreeSet, HashMap, HashSet},
+    time::Duration,
+};
 
 use model::{
     AutomationId, RunId, TenantId, Timestamp,
@@ -29,6 +32,8 @@ pub(crate) struct TurnUsage {
     automation: Option<AutomationId>,
     usage: RunUsage,
     turns: u32,
+    /// The time that the turn took. It counts once, when the turn ends.
+    time: Duration,
 }
 
 impl TurnUsage {
@@ -47,7 +52,13 @@ impl TurnUsage {
             automation: run.automation_id,
             usage: spent,
             turns: 0,
+            time: Duration::ZERO,
         }
+    }
+
+    /// Adds the time of a turn that has ended.
+    pub(crate) fn with_time(self, time: Duration) -> Self {
+        Self { time, ..self }
     }
 }
 
@@ -59,6 +70,7 @@ struct UsageSum {
     tokens: u64,
     cost: u64,
     turns: u64,
+    turn_ms: u64,
 }
 
 /// Adds usage to the day of `now`: one row for each spender and currency. The spender is the automation of the run, or
@@ -76,15 +88,18 @@ pub(crate) async fn add_usage(
         let mut cost = used.usage.cost.into_iter();
         // Add the tokens to the row of the first currency, so that they count once. Few agents report two currencies.
         let (currency, micros) = cost.next().unwrap_or_default();
-        let first = (currency, micros, used.usage.tokens, u64::from(used.turns));
-        let rest = cost.map(|(currency, micros)| (currency, micros, 0, 0));
-        for (currency, micros, tokens, turns) in std::iter::once(first).chain(rest) {
+        let turn_ms = u64::try_from(used.time.as_millis()).unwrap_or(u64::MAX);
+        let counts = (used.usage.tokens, u64::from(used.turns), turn_ms);
+        let rest = cost.map(|(currency, micros)| (currency, micros, (0, 0, 0)));
+        let first = std::iter::once((currency, micros, counts));
+        for (currency, micros, (tokens, turns, turn_ms)) in first.chain(rest) {
             let sum = sums.entry((spender, currency)).or_default();
             sum.tenant = Some(used.tenant);
             sum.automation = used.automation;
             sum.cost = sum.cost.saturating_add(micros);
             sum.tokens = sum.tokens.saturating_add(tokens);
             sum.turns = sum.turns.saturating_add(turns);
+            sum.turn_ms = sum.turn_ms.saturating_add(turn_ms);
         }
     }
     let day = BudgetPeriods::of(now).day;
@@ -98,6 +113,7 @@ pub(crate) async fn add_usage(
             tokens: stored_amount(sum.tokens),
             cost: stored_amount(sum.cost),
             turns: stored_amount(sum.turns),
+            turn_ms: stored_amount(sum.turn_ms),
         }
     });
     tx.execute_rows(sql!("spending/add"), rows.collect(), params![])
@@ -169,18 +185,29 @@ pub(crate) struct Budgets {
 }
 
 impl Budgets {
-    /// Reads the usage that counts against the budgets of tenants and of automations. Runs no query if no budget has
-    /// a daily or monthly limit.
+    /// Reads the usage that counts against the budgets of tenants and of automations, without the time of the turns of
+    /// `own_runs`. Runs no query if no budget has a daily or monthly limit.
     pub(crate) async fn read(
         tx: &mut Tx,
         tenants: HashMap<TenantId, Budget>,
         automations: impl Iterator<Item = &Automation>,
+        own_runs: &[RunId],
         now: Timestamp,
     ) -> Result<Self, Error> {
         let days = BudgetPeriods::of(now);
-        let limited =
-            automations.filter(|automation| automation.policies.budget.has_period_limits());
-        let spenders = limited.map(|automation| params![automation.id]).collect();
+        let limited: Vec<_> = automations
+            .filter(|automation| automation.policies.budget.has_period_limits())
+            .collect();
+        let timed = limited
+            .iter()
+            .filter(|automation| automation.policies.budget.has_minutes())
+            .map(|automation| automation.id.uuid());
+        let timed_tenants = tenants
+            .iter()
+            .filter(|(_, budget)| budget.has_minutes())
+            .map(|(id, _)| id.uuid());
+        let timed: HashSet<Uuid> = timed.chain(timed_tenants).collect();
+        let spenders = limited.iter().map(|it| params![it.id]).collect();
         let owners = tenants
             .iter()
             .filter(|(_, budget)| budget.has_period_limits());
@@ -188,6 +215,7 @@ impl Budgets {
         let mut used = HashMap::new();
         add_period_usage(tx, sql!("spending/of_spenders"), spenders, days, &mut used).await?;
         add_period_usage(tx, sql!("spending/of_tenants"), owners, days, &mut used).await?;
+        add_running_time(tx, &timed, own_runs, now, &mut used).await?;
         Ok(Self {
             days,
             tenants,
@@ -250,15 +278,52 @@ async fn add_period_usage(
     for row in &tx.fetch_rows(statement, rows, whole).await? {
         let both = used.entry(row.get("id")?).or_default();
         let currency: String = row.get("currency")?;
-        for (used, [tokens, cost, turns]) in [
-            (&mut both.month, ["tokens", "cost", "turns"]),
-            (&mut both.day, ["day_tokens", "day_cost", "day_turns"]),
+        for (used, [tokens, cost, turns, turn_ms]) in [
+            (&mut both.month, ["tokens", "cost", "turns", "turn_ms"]),
+            (
+                &mut both.day,
+                ["day_tokens", "day_cost", "day_turns", "day_turn_ms"],
+            ),
         ] {
             used.tokens += read_amount(row, tokens)?;
             used.turns += read_amount(row, turns)?;
+            used.time += Duration::from_millis(read_amount(row, turn_ms)?);
             let cost = read_amount(row, cost)?;
             if cost > 0 {
                 *used.cost.entry(currency.clone()).or_default() += cost;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Adds the time that running turns of automations and tenants have taken so far, but for those of `own_runs`. Turns of
+/// other servers would otherwise count only at their ends, and concurrent turns could take a budget several times.
+async fn add_running_time(
+    tx: &mut Tx,
+    timed: &HashSet<Uuid>,
+    own_runs: &[RunId],
+    now: Timestamp,
+    used: &mut HashMap<Uuid, PeriodUsage>,
+) -> Result<(), Error> {
+    let owners = timed.iter().map(|id| params![*id]).collect();
+    for row in &tx
+        .fetch_rows(sql!("runs/running_since"), owners, params![])
+        .await?
+    {
+        let run: RunId = row.get("id")?;
+        if own_runs.contains(&run) {
+            continue;
+        }
+        let started: Option<Timestamp> = row.optional("started_at")?;
+        let time = started.map_or(Duration::ZERO, |started| now.since(started));
+        let tenant: Uuid = row.get("tenant_id")?;
+        let automation: Option<Uuid> = row.optional("automation_id")?;
+        for owner in automation.into_iter().chain([tenant]) {
+            if timed.contains(&owner) {
+                let both = used.entry(owner).or_default();
+                both.day.time += time;
+                both.month.time += time;
             }
         }
     }

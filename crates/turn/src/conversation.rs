@@ -14,6 +14,7 @@ use model::{
     policy::Policies,
     turn::WriteOutcome,
 };
+use serde_json::json;
 use tokio::{
     sync::{mpsc, watch},
     time::{Instant, MissedTickBehavior, interval, sleep_until},
@@ -77,6 +78,8 @@ pub(crate) struct ConversationContext<'a> {
     pub(crate) heartbeat: watch::Receiver<HeartbeatState>,
     /// The budgets that limit the turn, with their usage so far.
     pub(crate) accounts: Accounts,
+    /// The instant at which the turn began.
+    pub(crate) began: Instant,
     /// The shortest pause between two writes of the turn's usage. Each write also returns the usage of other turns.
     pub(crate) usage_write_interval: Duration,
     /// The time that the agent has to end its turn after it was asked to cancel.
@@ -226,7 +229,9 @@ async fn prompt_and_watch(
                     return PromptEnd::Stopped(Stop::Lost, false);
                 }
                 let uncounted = listener.recorder.turn_usage().saturating_sub(&context.accounts.counted);
-                if Instant::now() >= next_usage_write && !uncounted.is_none() {
+                // Minutes pass in other turns, too, so a budget of minutes is read again even without new usage.
+                let is_stale = !uncounted.is_none() || context.accounts.has_minutes();
+                if Instant::now() >= next_usage_write && is_stale {
                     next_usage_write = Instant::now() + context.usage_write_interval;
                     let counted = write_usage(context.store, context.run, &mut context.accounts, &listener.recorder);
                     if counted.await == WriteOutcome::Fenced {
@@ -250,11 +255,12 @@ async fn prompt_and_watch(
                 cancelling = Some((CancelReason::Inactive, Instant::now() + context.cancel_grace));
             }
         }
-        // 3. Check the budget after every event, because each recorded update may have raised the usage.
+        // 3. Check the budget after every event, because each recorded update may have raised the usage. The ticks of
+        // `flush` bound the time between two checks of its minutes.
         if cancelling.is_none()
             && let Some(reached) = context
                 .accounts
-                .limit_reached_during_turn(listener.recorder.turn_usage())
+                .limit_reached_during_turn(listener.recorder.turn_usage(), context.began.elapsed())
         {
             agent.cancel();
             cancelling = Some((
@@ -307,18 +313,16 @@ async fn write_progress(
     WriteOutcome::Committed
 }
 
-/// Writes the usage of the turn so far, and reads the usage of other turns. A write that fails is retried the next
-/// time.
+/// Writes the usage of the turn so far, if its agent has reported any, and reads the usage of other turns. A write that
+/// fails is retried the next time.
 async fn write_usage(
     store: &dyn TurnStore,
     run: RunId,
     accounts: &mut Accounts,
     recorder: &Recorder,
 ) -> WriteOutcome {
-    let Some(usage) = recorder.usage() else {
-        return WriteOutcome::Committed;
-    };
-    match with_write_timeout(store.record_usage(run, usage.clone())).await {
+    let usage = recorder.usage().cloned().unwrap_or_else(|| json!({}));
+    match with_write_timeout(store.record_usage(run, usage)).await {
         Ok(Some(current)) => *accounts = current,
         Ok(None) => return WriteOutcome::Fenced,
         Err(error) => log_warning(run, &error, "record the usage"),

@@ -114,7 +114,8 @@ impl Turn<'_> {
     /// Takes the turn. Returns `None` if this worker has lost the run.
     async fn run(mut self) -> Option<TurnResult> {
         // 1. Start the agent.
-        let deadline = Instant::now() + self.assignment.policies.timeout();
+        let began = Instant::now();
+        let deadline = began + self.assignment.policies.timeout();
         let (rules, requests) = RulePermissions::from_assignment(self.assignment);
         let started = match self.start_agent(rules, deadline).await {
             Ok(agent) => agent,
@@ -153,6 +154,7 @@ impl Turn<'_> {
             run: self.assignment.run.id,
             policies: &self.assignment.policies,
             deadline,
+            began,
             heartbeat: self.heartbeat.clone(),
             accounts: self.assignment.accounts.clone(),
             usage_write_interval: self.agent_runtime.heartbeat / 4,

@@ -56,13 +56,16 @@ pub(crate) async fn exhausted_budget_pauses_automation_and_blocks_run(world: &Wo
     let cost = json!({ "amount": "20.5", "currency": "USD" });
     let asked = json!({
         "name": "daily", "prompt": "Look.", "agent": "good",
-        "policies": { "budget": { "day": { "tokens": 100 }, "month": { "cost": cost } } },
+        "policies": { "budget": {
+            "day": { "tokens": 100, "minutes": 90 },
+            "month": { "cost": { "amount": "20.5", "currency": "usd" } },
+        } },
     });
     let made = world.post("/automations", asked).await.expect(201);
     let budget = json!({
         "run": { "tokens": null, "cost": null },
-        "day": { "tokens": 100, "cost": null, "turns": null },
-        "month": { "tokens": null, "cost": cost, "turns": null },
+        "day": { "tokens": 100, "cost": null, "turns": null, "minutes": 90 },
+        "month": { "tokens": null, "cost": cost, "turns": null, "minutes": null },
     });
     assert_eq!(made["policies"]["budget"], budget);
     let unused = world.get("/automations/daily/usage").await.expect(200);
@@ -71,7 +74,7 @@ pub(crate) async fn exhausted_budget_pauses_automation_and_blocks_run(world: &Wo
         unused["day"],
         json!({
             "since": "2026-11-21T00:00:00Z", "until": "2026-11-22T00:00:00Z",
-            "tokens": 0, "cost": [], "turns": 0,
+            "tokens": 0, "cost": [], "turns": 0, "minutes": 0,
         })
     );
     world.turn_using("daily", 100, 1_250_000).await;
@@ -80,7 +83,7 @@ pub(crate) async fn exhausted_budget_pauses_automation_and_blocks_run(world: &Wo
         used["month"],
         json!({
             "since": "2026-11-01T00:00:00Z", "until": "2026-12-01T00:00:00Z",
-            "tokens": 100, "cost": [{ "amount": "1.25", "currency": "USD" }], "turns": 1,
+            "tokens": 100, "cost": [{ "amount": "1.25", "currency": "USD" }], "turns": 1, "minutes": 0,
         })
     );
     let paused = world.get("/automations/daily").await.expect(200);
@@ -138,6 +141,15 @@ pub(crate) async fn invalid_budget_is_refused_with_field(world: &World) {
             json!({ "run": { "cost": { "amount": "1", "currency": "U$" } } }),
             "invalid currency `U$`",
         ),
+        (
+            json!({ "day": { "cost": { "amount": "3", "currency": "runs" } } }),
+            "unknown currency `runs`: expected a code of ISO 4217",
+        ),
+        (
+            json!({ "day": { "minutes": 0 } }),
+            "`budget.day.minutes` cannot be `0`: expected 1 to",
+        ),
+        (json!({ "run": { "minutes": 1 } }), "minutes"),
     ] {
         let (made, set) = ask(budget).await;
         assert!(made.contains(detail), "{made}");

@@ -43,6 +43,8 @@ fn format_amounts(period: &BudgetPeriodUsage) -> Vec<String> {
         .iter()
         .map(|cost| Amount::Cost(cost.domain().clone()));
     let turns = (turns > 0).then_some(Amount::Turns(turns));
-    let all = tokens.into_iter().chain(cost).chain(turns);
+    let minutes = u32::try_from(period.minutes).unwrap_or(u32::MAX);
+    let minutes = (minutes > 0).then_some(Amount::Minutes(minutes));
+    let all = tokens.into_iter().chain(cost).chain(turns).chain(minutes);
     all.map(|amount| amount.to_string()).collect()
 }

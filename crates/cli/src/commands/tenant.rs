@@ -40,8 +40,8 @@ enum Command {
     Edit {
         /// The tenant: its name or its ID
         tenant: String,
-        /// A limit on the usage of all its runs, such as "50000 tokens/run", "20 USD/month" or "24 turns/day";
-        /// may be repeated
+        /// A limit on the usage of all its runs, such as "50000 tokens/run", "20 USD/month", "24 turns/day" or
+        /// "90 minutes/day"; may be repeated
         #[arg(long, value_name = "LIMIT", value_parser = budget::parse_limit, group = "change")]
         budget: Vec<Limit>,
         /// Reset a part to its default, before the other options apply

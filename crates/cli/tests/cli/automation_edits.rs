@@ -334,9 +334,9 @@ async fn policy_of_later_version_is_ignored_unless_marked_as_needed() {
     assert!(listed.contains("enabled"), "{listed}");
 
     world
-        .execute_sql("update automations set format = 2, needs_format = 2")
+        .execute_sql("update automations set format = 3, needs_format = 3")
         .await;
-    let told = "needs document format 2, but this server supports formats up to 1";
+    let told = "needs document format 3, but this server supports formats up to 2";
     let listed = world.run(&["automation", "list"]).expect_success();
     assert!(
         listed.contains("enabled") && listed.contains(told),
@@ -350,14 +350,14 @@ async fn policy_of_later_version_is_ignored_unless_marked_as_needed() {
         let refused = world.run(&["automation", command, "standup"]);
         assert_eq!(refused.code, 4, "{refused:#?}");
         assert!(
-            refused.stderr.contains("needs document format 2"),
+            refused.stderr.contains("needs document format 3"),
             "{refused:#?}"
         );
-        assert!(refused.stderr.contains("formats up to 1"), "{refused:#?}");
+        assert!(refused.stderr.contains("formats up to 2"), "{refused:#?}");
     }
     let examined = world.run(&["doctor"]);
     assert!(
-        examined.stdout.contains("needs document format 2"),
+        examined.stdout.contains("needs document format 3"),
         "{examined:#?}"
     );
     world

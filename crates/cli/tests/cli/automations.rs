@@ -147,9 +147,10 @@ fn every_policy_can_be_set_and_read() {
         "pause_after_failures": 0,
         "budget": {
             "run": { "tokens": 50_000, "cost": null },
-            "day": { "tokens": null, "cost": null, "turns": 24 },
+            "day": { "tokens": null, "cost": null, "turns": 24, "minutes": null },
             "month": {
                 "tokens": null, "cost": { "amount": "20.5", "currency": "USD" }, "turns": null,
+                "minutes": null,
             },
         },
         "on_unmatched": "ask",

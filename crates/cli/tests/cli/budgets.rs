@@ -26,6 +26,12 @@ fn budget_is_set_shown_changed_and_cleared() {
     let shown = world.run(&["automation", "show", "news"]).expect_success();
     assert!(shown.contains("12 turns/day, 20 USD/month"), "{shown}");
     assert!(!shown.contains("used"), "{shown}");
+    edit(&["--budget", "90 Minute/day", "--budget", "30 eur/month"]).expect_success();
+    let shown = world.run(&["automation", "show", "news"]).expect_success();
+    assert!(
+        shown.contains("12 turns/day, 90 minutes/day, 30 EUR/month"),
+        "{shown}"
+    );
     world.run(&["automation", "fire", "news"]).expect_success();
     let shown = world.run(&["automation", "show", "news"]).expect_success();
     assert!(shown.contains("  today: "), "{shown}");
@@ -39,6 +45,15 @@ fn budget_is_set_shown_changed_and_cleared() {
         let refused = edit(&["--budget", wrong]);
         assert_eq!(refused.code, 2, "{refused:#?}");
         assert!(refused.stderr.contains("100000 tokens/day"), "{refused:#?}");
+    }
+    for (wrong, hint) in [
+        ("3 runs/day", "did you mean `turns`?"),
+        ("5000 tokns/day", "did you mean `tokens`?"),
+    ] {
+        let refused = edit(&["--budget", wrong]);
+        assert_eq!(refused.code, 2, "{refused:#?}");
+        assert!(refused.stderr.contains(hint), "{refused:#?}");
+        assert!(refused.stderr.contains("--budget"), "{refused:#?}");
     }
 }
 

@@ -241,6 +241,29 @@ fn doctor_lists_rules_that_allow_commands_by_pattern() {
     );
 }
 
+#[tokio::test]
+async fn doctor_lists_budgets_in_unknown_currencies() {
+    let world = TestInstallation::new();
+    add_automation(&world, "demo");
+    let edit = ["automation", "edit", "tidy", "--budget", "3 USD/day"];
+    world.run(&edit).expect_success();
+    let edit = ["tenant", "edit", "default", "--budget", "5 EUR/run"];
+    world.run(&edit).expect_success();
+    // An earlier version stored units that it did not know as currencies.
+    for sql in [
+        "update automations set policies = replace(policies, 'USD', 'runs')",
+        "update tenants set budget = replace(budget, 'EUR', 'tokns')",
+    ] {
+        world.execute_sql(sql).await;
+    }
+    for says in [
+        "the budget of automation tidy has the unknown currency `runs` (`3 runs/day`)",
+        "the budget of tenant default has the unknown currency `tokns` (`5 tokns/run`)",
+    ] {
+        assert_found(&world, "budgets", "problem", says);
+    }
+}
+
 #[test]
 fn doctor_warns_of_files_readable_by_others() {
     let world = TestInstallation::new();

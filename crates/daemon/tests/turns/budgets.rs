@@ -1,11 +1,13 @@
 //! Budgets during a turn: an agent whose reported usage reaches a limit is stopped.
 
+use std::time::Duration;
+
 use daemon::Daemon;
 use model::{automation::AutomationState, budget::Budget, run::RunStatus};
 use serde_json::json;
 use testkit::scripted::{Event, Step};
 
-use crate::world::{World, create_file, eventually, on_demand, prompt_log};
+use crate::world::{World, create_file, eventually, on_demand, prompt_log, wait_for_file};
 
 /// Returns a step that reports the size of the context and the cost of the session.
 fn usage_step(used: u64, cost: f64) -> Step {
@@ -89,6 +91,40 @@ pub(crate) async fn answer_finished_before_budget_cancel_succeeds(world: &World)
     let paused = world.automation_of(id).await;
     assert_eq!(paused.pause_reason.as_deref(), Some("budget"));
     assert!(paused.attention.unwrap().contains("0.1 USD a day"));
+}
+
+pub(crate) async fn turn_over_minutes_is_stopped_and_pauses_automation(world: &World) {
+    let (started, go_on) = (world.path("started"), world.path("go on"));
+    let script = world
+        .script()
+        .prompt([Step::Touch(started.clone()), Step::WaitFor(go_on.clone())])
+        .prompt([Step::Stall]);
+    let agent = world.agent(&script).await;
+    let mut new = on_demand(agent);
+    new.policies.budget = budget(&["1 minute/day"]);
+    let id = world.create_automation(&new).await;
+    // The first turn leaves half a second.
+    let fired = world.fire(id).await;
+    let (first, ()) = tokio::join!(world.take_turn(fired), async {
+        wait_for_file(&started).await;
+        world.clock.advance(Duration::from_millis(59_500));
+        create_file(&go_on);
+    });
+    assert_eq!(first.status(), RunStatus::Succeeded, "{first:#?}");
+    assert_eq!(
+        world.automation_of(id).await.state,
+        AutomationState::Enabled
+    );
+    let fired = world.fire(id).await;
+    let run = world.take_turn(fired).await;
+    assert_eq!(
+        (run.status(), run.state.reason()),
+        (RunStatus::Failed, Some("budget"))
+    );
+    let paused = world.automation_of(id).await;
+    assert_eq!(paused.pause_reason.as_deref(), Some("budget"));
+    let text = paused.attention.unwrap();
+    assert!(text.contains("1 minute a day"), "{text}");
 }
 
 pub(crate) async fn turn_usage_is_growth_of_session_totals(world: &World) {
@@ -193,7 +229,7 @@ pub(crate) async fn running_turn_stops_when_other_turns_exhaust_budget(world: &W
     set.await.unwrap();
     // The usage of a turn is written four times per heartbeat.
     let host = world.host_with(|settings, _| {
-        settings.heartbeat = std::time::Duration::from_millis(400);
+        settings.heartbeat = Duration::from_millis(400);
     });
     let run = world.send_message(long, "Work").await;
     let daemon = Daemon::start(host);

@@ -68,6 +68,7 @@ scenarios! {
     budgets: [
         turn_over_budget_is_stopped_and_pauses_automation,
         answer_finished_before_budget_cancel_succeeds,
+        turn_over_minutes_is_stopped_and_pauses_automation,
         turn_usage_is_growth_of_session_totals,
         usage_before_first_report_is_not_charged,
         alternating_currencies_are_each_charged_once,

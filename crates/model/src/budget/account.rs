@@ -1,6 +1,6 @@
 //! Accounts: the usage of a budget, compared with its limits.
 
-use std::{collections::BTreeMap, fmt};
+use std::{collections::BTreeMap, fmt, time::Duration};
 
 use jiff::{civil::Date, tz::TimeZone};
 
@@ -70,6 +70,8 @@ pub struct UsageTotals {
     pub cost: BTreeMap<String, u64>,
     /// The turns that began.
     pub turns: u64,
+    /// The time that turns took. Running turns count until the instant of the reading.
+    pub time: Duration,
 }
 
 impl UsageTotals {
@@ -80,8 +82,14 @@ impl UsageTotals {
             .collect()
     }
 
-    /// Returns `true` if this usage and `used`, the usage of a running turn, together reach an amount.
-    fn reaches(&self, amount: &Amount, used: &RunUsage) -> bool {
+    /// Returns the whole minutes that turns took.
+    pub const fn minutes(&self) -> u64 {
+        self.time.as_secs() / 60
+    }
+
+    /// Returns `true` if this usage and that of a running turn, which has used `used` and taken `time`, together reach
+    /// an amount.
+    fn reaches(&self, amount: &Amount, used: &RunUsage, time: Duration) -> bool {
         match amount {
             Amount::Tokens(limit) => self.tokens.saturating_add(used.tokens) >= *limit,
             Amount::Cost(limit) => {
@@ -89,6 +97,10 @@ impl UsageTotals {
                 cost.saturating_add(used.cost_in(limit)) >= limit.micros()
             }
             Amount::Turns(limit) => self.turns >= u64::from(*limit),
+            Amount::Minutes(limit) => {
+                let limit = Duration::from_secs(u64::from(*limit) * 60);
+                self.time.saturating_add(time) >= limit
+            }
         }
     }
 }
@@ -111,32 +123,38 @@ pub struct Account {
 impl Account {
     /// Returns the limit that prevents the next turn. If several limits do, returns one with the longest period.
     /// Returns `None` if the turn may begin.
+    ///
+    /// A limit in an unknown currency prevents it as well, because nothing would reach that limit.
     pub fn limit_blocking_next_turn(&self) -> Option<ReachedLimit> {
         let nothing = RunUsage::default();
         self.longest_reached_limit(|limit| {
+            if limit.unknown_currency().is_some() {
+                return true;
+            }
             let used = match limit.period {
                 Period::Run => return false,
                 Period::Day => &self.day,
                 Period::Month => &self.month,
             };
-            used.reaches(&limit.amount, &nothing)
+            used.reaches(&limit.amount, &nothing, Duration::ZERO)
         })
     }
 
-    /// Returns the limit that a running turn has reached, with the usage `used`. The account already contains
-    /// `counted` of that usage. Limits of turns do not apply, because the turn was admitted when it began.
+    /// Returns the limit that a running turn has reached, with the usage `used` and after `time`. The account already
+    /// contains `counted` of that usage. Limits of turns do not apply, because the turn was admitted when it began.
     fn limit_reached_during_turn(
         &self,
         used: &RunUsage,
         counted: &RunUsage,
+        time: Duration,
     ) -> Option<ReachedLimit> {
         // Subtract the usage that the totals already contain, so that a long turn is not charged twice.
         let beyond = used.saturating_sub(counted);
         self.longest_reached_limit(|limit| match (limit.period, &limit.amount) {
             (_, Amount::Turns(_)) => false,
-            (Period::Run, amount) => UsageTotals::default().reaches(amount, used),
-            (Period::Day, amount) => self.day.reaches(amount, &beyond),
-            (Period::Month, amount) => self.month.reaches(amount, &beyond),
+            (Period::Run, amount) => UsageTotals::default().reaches(amount, used, time),
+            (Period::Day, amount) => self.day.reaches(amount, &beyond, time),
+            (Period::Month, amount) => self.month.reaches(amount, &beyond, time),
         })
     }
 
@@ -146,7 +164,11 @@ impl Account {
         let longest = limits.max_by_key(|limit| limit.period)?;
         Some(ReachedLimit {
             owner: self.owner,
-            until: self.periods.end(longest.period),
+            // A run that waits for a budget of runs, whose currency is unknown, checks it again tomorrow.
+            until: self.periods.end(longest.period).or_else(|| {
+                let is_unknown = longest.unknown_currency().is_some();
+                is_unknown.then_some(self.periods.day_end)
+            }),
             limit: longest,
         })
     }
@@ -162,12 +184,22 @@ pub struct Accounts {
 }
 
 impl Accounts {
-    /// Returns the limit that the run has reached with the usage `used`. Returns `None` if the run may continue.
-    pub fn limit_reached_during_turn(&self, used: &RunUsage) -> Option<ReachedLimit> {
+    /// Returns the limit that the run has reached with the usage `used`, `time` after its beginning. The accounts do
+    /// not contain that time. Returns `None` if the run may continue.
+    pub fn limit_reached_during_turn(
+        &self,
+        used: &RunUsage,
+        time: Duration,
+    ) -> Option<ReachedLimit> {
         let accounts = self.accounts.iter();
-        let reached =
-            accounts.filter_map(|account| account.limit_reached_during_turn(used, &self.counted));
+        let reached = accounts
+            .filter_map(|account| account.limit_reached_during_turn(used, &self.counted, time));
         reached.max_by_key(|reached| reached.limit.period)
+    }
+
+    /// Returns `true` if a limit of minutes applies.
+    pub fn has_minutes(&self) -> bool {
+        self.accounts.iter().any(|it| it.budget.has_minutes())
     }
 
     /// Returns the limit that prevents the next turn. Returns `None` if the turn may begin.
@@ -180,7 +212,7 @@ impl Accounts {
     }
 }
 
-/// A limit that is used up.
+/// A limit that is used up, or that nothing could reach.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReachedLimit {
     /// The owner of the budget.
@@ -198,6 +230,13 @@ impl fmt::Display for ReachedLimit {
             limit: Limit { amount, period },
             until,
         } = self;
+        if let Some(currency) = self.limit.unknown_currency() {
+            return write!(
+                f,
+                "the {owner}'s budget of {amount} a {period} has the unknown currency `{currency}` and limits nothing: \
+                 replace it by tokens, turns, minutes or a currency of ISO 4217"
+            );
+        }
         write!(f, "the {owner}'s budget of {amount} a {period} is used up")?;
         match until {
             Some(until) => write!(f, " until {until}"),
@@ -305,7 +344,7 @@ mod tests {
                 counted: counted.clone(),
             };
             accounts
-                .limit_reached_during_turn(used)
+                .limit_reached_during_turn(used, Duration::ZERO)
                 .map(|reached| reached.to_string())
         };
         // Usage that the account already contains is not counted twice.
@@ -330,7 +369,56 @@ mod tests {
             accounts: vec![account],
             counted: RunUsage::default(),
         };
-        assert_eq!(accounts.limit_reached_during_turn(&usage(9, &[])), None);
+        assert_eq!(
+            accounts.limit_reached_during_turn(&usage(9, &[]), Duration::ZERO),
+            None
+        );
+    }
+
+    #[test]
+    fn minutes_count_before_and_during_turn() {
+        let mut account = account(&["90 minutes/day", "100 minutes/month"]);
+        account.day.time = Duration::from_secs(90 * 60 - 1);
+        account.month.time = account.day.time;
+        assert_eq!(account.day.minutes(), 89);
+        assert_eq!(account.limit_blocking_next_turn(), None);
+        let accounts = Accounts {
+            accounts: vec![account.clone()],
+            counted: RunUsage::default(),
+        };
+        assert!(accounts.has_minutes());
+        let nothing = RunUsage::default();
+        let reached = |millis| {
+            let time = Duration::from_millis(millis);
+            let reached = accounts.limit_reached_during_turn(&nothing, time);
+            reached.map(|reached| reached.to_string())
+        };
+        assert_eq!(reached(999), None);
+        let text =
+            "the automation's budget of 90 minutes a day is used up until 2026-05-05T00:00:00Z";
+        assert_eq!(reached(1000).unwrap(), text);
+        account.day.time = Duration::from_mins(90);
+        let reached = account.limit_blocking_next_turn().unwrap();
+        assert_eq!(reached.to_string(), text);
+    }
+
+    #[test]
+    fn limit_in_unknown_currency_blocks_next_turn() {
+        for period in Period::ALL {
+            let mut account = account(&[]);
+            let limit = Limit {
+                amount: Amount::Cost(Money::parse("3", "runs").unwrap()),
+                period: *period,
+            };
+            account.budget.set(limit).unwrap();
+            let reached = account.limit_blocking_next_turn().unwrap();
+            assert!(reached.until.is_some());
+            let text = reached.to_string();
+            let expected = format!(
+                "the automation's budget of 3 runs a {period} has the unknown currency `runs`"
+            );
+            assert!(text.starts_with(&expected), "{text}");
+        }
     }
 
     proptest! {
@@ -346,7 +434,7 @@ mod tests {
                     accounts: vec![account],
                     counted: usage(counted, &[]),
                 };
-                accounts.limit_reached_during_turn(&usage(run_used, &[])).is_some()
+                accounts.limit_reached_during_turn(&usage(run_used, &[]), Duration::ZERO).is_some()
             };
             prop_assert_eq!(decide(counted), used + run_used >= limit);
         }

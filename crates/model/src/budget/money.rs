@@ -4,6 +4,8 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+use super::currency::currency_code;
+
 /// The number of millionths in a unit.
 const MICROS_PER_UNIT: u64 = 1_000_000;
 /// The maximum number of units in an amount.
@@ -22,7 +24,7 @@ pub struct Money {
         schema(rename = "amount", value_type = String, pattern = r"^([0-9]{1,9}(\.[0-9]{1,6})?|10{9}(\.0{1,6})?)$")
     )]
     micros: u64,
-    /// An ISO 4217 code such as `USD`, or another unit such as `credits`.
+    /// A code of ISO 4217 such as `USD`. Agents may report costs in other units.
     #[cfg_attr(feature = "schema", schema(pattern = "^[A-Za-z0-9]{1,16}$"))]
     currency: String,
 }
@@ -51,6 +53,13 @@ pub enum InvalidMoney {
         .0.escape_debug()
     )]
     Currency(String),
+    /// ISO 4217 has no such currency.
+    #[error(
+        "unknown currency `{}`: expected a code of ISO 4217, such as USD; limits of tokens, turns and minutes have \
+         fields of their own",
+        .0.escape_debug()
+    )]
+    UnknownCurrency(String),
 }
 
 impl Money {
@@ -81,6 +90,24 @@ impl Money {
         let micros = micros(amount)
             .ok_or_else(|| InvalidMoney::Amount(amount.chars().take(40).collect()))?;
         Self::new(micros, currency)
+    }
+
+    /// Reads an amount of a limit: a decimal number and a currency of ISO 4217 in any case.
+    ///
+    /// # Errors
+    ///
+    /// [`InvalidMoney`] if one of them is invalid.
+    pub fn parse_limit(amount: &str, currency: &str) -> Result<Self, InvalidMoney> {
+        let money = Self::parse(amount, currency)?;
+        let currency = currency_code(&money.currency)
+            .ok_or_else(|| InvalidMoney::UnknownCurrency(money.currency.clone()))?;
+        Ok(Self { currency, ..money })
+    }
+
+    /// Returns `true` if ISO 4217 has the currency. Agents report others, and earlier versions stored limits in
+    /// others, which nothing reaches.
+    pub fn has_known_currency(&self) -> bool {
+        currency_code(&self.currency).is_some()
     }
 
     /// Returns the amount that an agent reports, rounded to a millionth. Returns `None` if the amount or the currency

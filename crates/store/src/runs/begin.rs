@@ -22,7 +22,7 @@ use model::{
 };
 use serde_json::json;
 
-use super::batches::StartRequest;
+use crate::batches::StartRequest;
 use crate::{
     Error, Scope, boxed,
     database::Tx,
@@ -110,7 +110,7 @@ impl Store {
                 let (sessions, seats) = read_sessions_and_seats(tx, &locked).await?;
                 let context = TurnContext::read(tx, &locked, &seats).await?;
                 let automations = locked.automations.values();
-                let mut budgets = Budgets::read(tx, tenants, automations, now).await?;
+                let mut budgets = Budgets::read(tx, tenants, automations, &ids, now).await?;
                 let need_precheck = runs_needing_precheck(tx, &locked, &prechecked).await?;
                 // 3. Decide about each run. One log holds the events of all, because its end locks the sessions.
                 let mut log = SessionLogWriter::default();
@@ -143,14 +143,26 @@ impl Store {
                     let automation = run.automation_id;
                     let automation = automation.and_then(|id| locked.automations.get_mut(&id));
                     let mut reply = self
-                        .resolve_unready(tx, &mut log, &found, automation.as_deref(), (instance, now))
+                        .resolve_unready(
+                            tx,
+                            &mut log,
+                            &found,
+                            automation.as_deref(),
+                            (instance, now),
+                        )
                         .await?;
                     if reply.is_none()
                         && let Some(reached) = found.accounts.limit_blocking_next_turn()
                     {
-                        let refusal =
-                            refuse_over_budget(self, tx, &mut log, run, (automation, &reached), now)
-                                .await?;
+                        let refusal = refuse_over_budget(
+                            self,
+                            tx,
+                            &mut log,
+                            run,
+                            (automation, &reached),
+                            now,
+                        )
+                        .await?;
                         reply = Some(refusal);
                     }
                     match reply {

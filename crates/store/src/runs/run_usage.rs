@@ -3,7 +3,10 @@
 //! **Invariant:** each report of a run's usage is cumulative. Only the difference to the last counted report is
 //! added, so that a repeated or late report counts nothing twice.
 
-use std::collections::{BTreeSet, HashMap};
+use std::{
+    collections::{BTreeSet, HashMap},
+    time::Duration,
+};
 
 use model::{
     AutomationId, RunId, SeatId, TenantId, Timestamp, WorkerId,
@@ -11,7 +14,7 @@ use model::{
     budget::{self, Accounts, RunUsage},
     entity::{Automation, Run},
     outcome::{FailureKind, Outcome},
-    run::RunStatus,
+    run::{RunState, RunStatus},
     turn::TurnResult,
 };
 use serde_json::{Value, json};
@@ -64,7 +67,8 @@ impl Store {
                 let automation = run.automation_id;
                 let automation = automation.and_then(|id| locked.automations.get(&id));
                 let tenants = usage::tenant_budgets(tx, BTreeSet::from([run.tenant_id])).await?;
-                let budgets = Budgets::read(tx, tenants, automation.into_iter(), now).await?;
+                let budgets =
+                    Budgets::read(tx, tenants, automation.into_iter(), &[run.id], now).await?;
                 Ok(Some(Accounts {
                     // Reports are cumulative. A late report that a later one has overtaken must not reduce the
                     // counted usage.
@@ -80,6 +84,14 @@ impl Store {
 /// Returns the usage of a run that is counted already.
 fn counted_usage(run: &Run) -> RunUsage {
     run.usage.as_ref().map(RunUsage::of).unwrap_or_default()
+}
+
+/// Returns the time that the turn of a run has taken. Zero if the turn has not begun.
+fn turn_time(run: &Run, now: Timestamp) -> Duration {
+    match &run.state {
+        RunState::Running { started_at, .. } => now.since(*started_at),
+        _ => Duration::ZERO,
+    }
 }
 
 /// Returns the parameters of `seats/set_usage`. Returns `None` if the agent reported no usage.
@@ -147,15 +159,20 @@ pub(super) async fn count_final_usage(
         let reported = usage.map(RunUsage::of).unwrap_or_default();
         // Reports are cumulative. Counting one whole would count the usage of `record_usage` a second time.
         let uncounted = reported.saturating_sub(&counted_usage(run));
-        if !uncounted.is_none() {
-            uses.push(TurnUsage::consumed(run, uncounted));
+        let time = turn_time(run, now);
+        if !uncounted.is_none() || !time.is_zero() {
+            uses.push(TurnUsage::consumed(run, uncounted).with_time(time));
         }
         let cut_off = match &result.outcome {
             Outcome::Failed(failure) if failure.kind == FailureKind::Budget => Some(failure),
             _ => None,
         };
+        let is_timed = run
+            .automation_id
+            .and_then(|id| automations.get(&id))
+            .is_some_and(|automation| automation.policies.budget.has_minutes());
         if let Some(id) = run.automation_id
-            && (cut_off.is_some() || !reported.is_none())
+            && (cut_off.is_some() || is_timed || !reported.is_none())
         {
             candidates.push((id, run.tenant_id, reported, cut_off));
         }
@@ -168,7 +185,7 @@ pub(super) async fn count_final_usage(
     // 3. Pause the automations that have reached a limit.
     let tenants = candidates.iter().map(|(_, tenant, ..)| *tenant).collect();
     let tenants = usage::tenant_budgets(tx, tenants).await?;
-    let budgets = Budgets::read(tx, tenants, automations.values(), now).await?;
+    let budgets = Budgets::read(tx, tenants, automations.values(), &[], now).await?;
     for (id, tenant, reported, cut_off) in candidates {
         let Some(automation) = automations.get_mut(&id) else {
             continue;
@@ -178,7 +195,7 @@ pub(super) async fn count_final_usage(
             ..budgets.accounts(tenant, Some(automation))
         };
         let reached = accounts
-            .limit_reached_during_turn(&reported)
+            .limit_reached_during_turn(&reported, Duration::ZERO)
             .map(|reached| reached.to_string());
         // The usage of a run that was cut off before midnight counts towards the day that has ended, so that no limit
         // of today is reached. Pause its automation nevertheless.

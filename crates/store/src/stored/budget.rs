@@ -3,7 +3,10 @@
 use model::budget::{Budget, Money, PeriodLimits, RunLimits};
 use serde::{Deserialize, Serialize};
 
-use super::{BoxError, Document};
+use super::{BASE_FORMAT, BoxError, Document};
+
+/// The first format with limits of minutes.
+const MINUTES_FORMAT: i64 = 2;
 
 /// A budget, as a row holds it. An amount that is absent or null has no limit.
 #[derive(Debug, Default, Serialize, Deserialize)]
@@ -30,6 +33,9 @@ struct StoredPeriodLimits {
     tokens: Option<u64>,
     cost: Option<StoredMoney>,
     turns: Option<u32>,
+    /// Since format 2.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    minutes: Option<u32>,
 }
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -65,6 +71,16 @@ impl Document for StoredBudget {
             month: self.month.into_domain()?,
         })
     }
+
+    /// A server of format 1 would ignore a limit of minutes.
+    fn needs_format(&self) -> i64 {
+        let has_minutes = self.day.minutes.is_some() || self.month.minutes.is_some();
+        if has_minutes {
+            MINUTES_FORMAT
+        } else {
+            BASE_FORMAT
+        }
+    }
 }
 
 impl StoredPeriodLimits {
@@ -73,11 +89,13 @@ impl StoredPeriodLimits {
             tokens,
             cost,
             turns,
+            minutes,
         } = limits;
         Self {
             tokens: *tokens,
             cost: cost.as_ref().map(StoredMoney::of),
             turns: *turns,
+            minutes: *minutes,
         }
     }
 
@@ -86,6 +104,7 @@ impl StoredPeriodLimits {
             tokens: self.tokens,
             cost: self.cost.map(StoredMoney::into_domain).transpose()?,
             turns: self.turns,
+            minutes: self.minutes,
         })
     }
 }

@@ -113,6 +113,10 @@ impl Document for StoredPolicies {
             precheck: self.precheck.map(Into::into),
         })
     }
+
+    fn needs_format(&self) -> i64 {
+        self.budget.needs_format()
+    }
 }
 
 impl Default for StoredPolicies {

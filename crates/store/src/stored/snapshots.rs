@@ -105,6 +105,7 @@ fn budget() -> Budget {
         tokens: Some(tokens),
         cost: cost(amount),
         turns: Some(turns),
+        minutes: Some(turns * 10),
     };
     Budget {
         run: RunLimits {

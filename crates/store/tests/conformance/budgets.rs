@@ -161,7 +161,7 @@ pub(crate) async fn usage_equal_to_limit_exhausts_budget(db: &TestStore) {
             Some(("100 tokens a day", day)),
         ),
         ("c", "0.5 USD/day", 0, 499_999, None),
-        ("d", "0.5 usd/day", 0, 500_000, Some(("0.5 usd a day", day))),
+        ("d", "0.5 usd/day", 0, 500_000, Some(("0.5 USD a day", day))),
         (
             "e",
             "100 tokens/month",

@@ -297,6 +297,10 @@ pub(crate) fn rows_breaking_checks(world: &World) -> Vec<(&'static str, Values)>
         ),
         ("spending_counted", row("spending").with("tokens", -1_i64)),
         (
+            "spending_time_counted",
+            row("spending").with("turn_ms", -1_i64),
+        ),
+        (
             "webhook_attempts_counted",
             row("webhook_attempts").with("number", 0_i64),
         ),

@@ -391,7 +391,7 @@ impl World {
             "spending" => values! {
                 tenant_id: tenant_id, spender_id: self.id("automations"),
                 automation_id: self.id("automations"), day: at, currency: "USD",
-                tokens: 1_i64, cost: 1_i64, turns: 1_i64,
+                tokens: 1_i64, cost: 1_i64, turns: 1_i64, turn_ms: 1_i64,
             },
             other => panic!("no row for table {other}"),
         }

@@ -13,6 +13,7 @@ mod backlog;
 mod batch;
 mod begin;
 mod budgets;
+mod budgets_of_minutes;
 mod cancel;
 mod catalog;
 mod changes;
@@ -120,6 +121,10 @@ behaviours! {
             usage_reported_by_lost_worker_stays_counted, seat_without_memory_has_no_usage,
             budget_periods_begin_at_midnight_utc, tenant_budget_limits_all_runs_of_its_tenant_only,
             usage_of_deleted_automation_stays_in_tenant_usage, run_deferred_by_budget_does_not_block_its_seat,
+        ]
+        budgets_of_minutes: [
+            minutes_of_turns_count_when_they_end, minutes_of_running_turns_count_for_other_turns,
+            budget_of_minutes_needs_its_format, budget_in_unknown_currency_pauses_and_requests_attention,
         ]
         prechecks: [
             precheck_of_occurrence_comes_before_its_turn, message_of_person_has_no_precheck,

@@ -60,7 +60,8 @@ pub(super) struct PolicyOptions {
     /// The number of consecutive failures after which the automation pauses itself; 0 means never [default: 5]
     #[arg(long, value_name = "N")]
     pause_after_failures: Option<u32>,
-    /// A limit of usage, such as "50000 tokens/run", "20 USD/month" or "24 turns/day"; may be repeated
+    /// A limit of usage, such as "50000 tokens/run", "20 USD/month", "24 turns/day" or "90 minutes/day"; may be
+    /// repeated
     /// [default: no limit]
     #[arg(long, value_name = "LIMIT", value_parser = budget::parse_limit)]
     budget: Vec<Limit>,

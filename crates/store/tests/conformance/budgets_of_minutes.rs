@@ -1,0 +1,143 @@
+//! Budgets of minutes, and budgets in currencies that do not exist.
+
+use std::time::Duration;
+
+use model::{
+    automation::AutomationState,
+    budget::{Amount, Budget, Limit, Money, Period},
+    outcome::FailureKind,
+    policy::SessionMode,
+    run::RunStatus,
+    turn::StartReply,
+};
+use serde_json::json;
+
+use crate::{
+    budgets::answer_using,
+    fixtures::TestStore,
+    stage::{Stage, failed},
+};
+
+const USED_UP: &str =
+    "the automation's budget of 10 minutes a day is used up until 2026-05-05T00:00:00Z";
+
+pub(crate) async fn minutes_of_turns_count_when_they_end(db: &TestStore) {
+    let stage = Stage::setup(db).await;
+    let id = stage
+        .automation_with_budget("report", SessionMode::Fresh, &["10 minutes/day"])
+        .await;
+    let mut runs = Vec::new();
+    for seconds in [200, 399] {
+        let run = stage.fire(id).await.run_id;
+        stage.start(run).await;
+        stage.advance_seconds(seconds);
+        stage.end(run, &answer_using(0, 0)).await;
+        runs.push(run);
+    }
+    let used = stage.automation_usage(id).await;
+    assert_eq!(used.day.time, Duration::from_secs(599));
+    assert_eq!((used.day.minutes(), used.month.minutes()), (9, 9));
+    assert_eq!(stage.tenant_usage().await.day.time, used.day.time);
+    // A failed turn counts, too, and the last second of the budget pauses the automation.
+    let run = stage.fire(id).await.run_id;
+    stage.start(run).await;
+    stage.advance_seconds(1);
+    stage.end(run, &failed(FailureKind::AgentError, true)).await;
+    stage.assert_paused_by_budget(id, USED_UP).await;
+    stage.resume(id).await;
+    let run = stage.fire(id).await.run_id;
+    assert!(matches!(
+        stage.claim_and_begin(run).await,
+        StartReply::Deferred
+    ));
+    stage.assert_paused_by_budget(id, USED_UP).await;
+}
+
+pub(crate) async fn budget_of_minutes_needs_its_format(db: &TestStore) {
+    let stage = Stage::setup(db).await;
+    for (limit, needed) in [("5 turns/day", 1), ("5 minutes/month", 2)] {
+        let id = stage
+            .automation_with_budget(limit, SessionMode::Fresh, &[limit])
+            .await;
+        let found = stage.read_automation(id).await;
+        assert_eq!(found.needs_format, needed, "{limit}");
+        assert_eq!(found.policies.budget.to_string(), limit);
+    }
+}
+
+pub(crate) async fn minutes_of_running_turns_count_for_other_turns(db: &TestStore) {
+    let stage = Stage::setup(db).await;
+    let id = stage
+        .automation_with_budget("report", SessionMode::Fresh, &["10 minutes/day"])
+        .await;
+    stage.limit_tenant(&["60 minutes/month"]).await;
+    let first = stage.fire(id).await.run_id;
+    stage.start(first).await;
+    stage.advance_seconds(100);
+    let second = stage.fire(id).await.run_id;
+    stage.start(second).await;
+    stage.advance_seconds(10);
+    // The accounts of a turn have the time of the other turns, and not its own.
+    let accounts = stage.record_usage(second, &json!({})).await.unwrap();
+    let times: Vec<_> = accounts.accounts.iter().map(|it| it.day.time).collect();
+    assert_eq!(times, [Duration::from_secs(110); 2]);
+    let accounts = stage.record_usage(first, &json!({})).await.unwrap();
+    assert_eq!(accounts.accounts[0].day.time, Duration::from_secs(10));
+    // A message of a person counts for the tenant alone.
+    let session = stage.session().await;
+    let message = stage.send_message(session, "Hello").await.run_id;
+    stage.start(message).await;
+    stage.advance_seconds(480);
+    let accounts = stage.record_usage(message, &json!({})).await.unwrap();
+    assert_eq!(
+        accounts.accounts[0].day.time,
+        Duration::from_secs(590 + 490)
+    );
+    let accounts = stage.record_usage(first, &json!({})).await.unwrap();
+    let times: Vec<_> = accounts.accounts.iter().map(|it| it.day.time).collect();
+    assert_eq!(times, [490, 490 + 480].map(Duration::from_secs));
+    let third = stage.fire(id).await.run_id;
+    assert!(matches!(
+        stage.claim_and_begin(third).await,
+        StartReply::Deferred
+    ));
+    stage.assert_paused_by_budget(id, USED_UP).await;
+    assert_eq!(stage.status(third).await, RunStatus::Deferred);
+}
+
+pub(crate) async fn budget_in_unknown_currency_pauses_and_requests_attention(db: &TestStore) {
+    let stage = Stage::setup(db).await;
+    let mut budget = Budget::default();
+    // Earlier versions stored `3 runs/day` as an amount of money.
+    let limit = Limit {
+        amount: Amount::Cost(Money::parse("3", "runs").unwrap()),
+        period: Period::Day,
+    };
+    budget.set(limit).unwrap();
+    let mut new = stage.new_automation("report", SessionMode::Fresh);
+    new.policies.budget = budget.clone();
+    let id = stage.create(&new).await;
+    let run = stage.fire(id).await.run_id;
+    assert!(matches!(
+        stage.claim_and_begin(run).await,
+        StartReply::Deferred
+    ));
+    let found = stage.read_automation(id).await;
+    assert_eq!(found.state, AutomationState::Paused);
+    let text = found.attention.unwrap();
+    assert!(
+        text.contains("the automation's budget of 3 runs a day has the unknown currency `runs`"),
+        "{text}"
+    );
+    // A tenant's budget lets no turn begin, either, and a person learns the reason at once.
+    let set = stage
+        .store
+        .set_tenant_budget(stage.tenant, None, &budget, stage.now());
+    set.await.unwrap();
+    let session = stage.session().await;
+    let message = stage.send_message(session, "Hello").await.run_id;
+    let StartReply::Refused(failure) = stage.claim_and_begin(message).await else {
+        panic!("the turn began");
+    };
+    assert!(failure.message.contains("`runs`"), "{failure:?}");
+}
