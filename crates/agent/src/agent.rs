@@ -28,10 +28,10 @@ use crate::{
     guard::launch::{GuardControl, GuardedProcess, LaunchedGuard, ProcessState, launch},
     limits::{EXIT_STATUS_TIMEOUT, MAX_PENDING_REQUESTS, MAX_QUEUED_LINES, USAGE_REPORT_TIMEOUT},
     output::{LineDispatcher, drain_stderr, read_stdout},
-    router::Router,
     sdk::{
         Connection, InitializeOutcome, PROTOCOL_VERSION,
         error::{AgentError, CallError},
+        router::Router,
     },
 };
 

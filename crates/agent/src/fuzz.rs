@@ -13,8 +13,7 @@ use crate::{
     diagnostics::Diagnostics,
     limits::{MAX_PENDING_REQUESTS, MAX_QUEUED_LINES},
     output::{LineDispatcher, read_stdout},
-    router::Router,
-    sdk::convert,
+    sdk::{convert, router::Router},
 };
 
 /// The result of reading an output.

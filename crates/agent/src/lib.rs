@@ -40,7 +40,6 @@ mod open;
 mod output;
 mod permission;
 mod prompt;
-mod router;
 mod sdk;
 mod session;
 mod settings;

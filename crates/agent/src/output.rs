@@ -16,7 +16,7 @@ use crate::{
     diagnostics::{Diagnostics, UnreadableOutput},
     limits::{LARGE_MESSAGE_BYTES, MAX_LINE_VALUES, MAX_PENDING_REQUESTS},
     message::MessageSize,
-    router::Router,
+    sdk::router::Router,
 };
 
 /// Reads standard error to its end, so that an agent never blocks on a full pipe.

@@ -16,6 +16,7 @@ mod app;
 mod args;
 mod commands;
 mod configuration;
+mod conversation;
 mod data_folder;
 mod environment;
 mod error;

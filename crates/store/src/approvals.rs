@@ -22,7 +22,6 @@ use crate::{
     database::{Row, Tx},
     locks::lock_run,
     rows,
-    runs::locate_owned_runs,
     session_log::{self, EntryLocation, SessionLogWriter},
     store::Store,
 };

@@ -8,6 +8,7 @@ mod edit;
 pub(crate) mod log;
 mod read;
 mod schedule;
+pub(crate) mod skipped;
 mod stopping;
 mod triggers;
 mod zone_rules;
@@ -27,10 +28,9 @@ use crate::{
     Error, Scope, boxed,
     database::Tx,
     locks::{lock_automation, lock_triggers},
-    runs::{cancel::cancel_waiting_of_automation, run_usage},
-    session_log::SessionLogWriter,
     store::Store,
     stored::{self, StoredDocument, StoredPermissions, StoredPolicies, StoredSettings, StoredSpec},
+    usage,
 };
 
 pub(crate) use attention::request_attention;
@@ -41,9 +41,10 @@ pub use read::{AutomationFilter, Automations, CorruptAutomation, SessionSelector
 pub(crate) use read::{all_triggers, bound_to, live_triggers};
 pub(crate) use schedule::{Cursor, current_cursor, next_due, parse_schedule};
 pub(crate) use stopping::{
-    count_failures, delete, pause, pause_corrupt, record_missed_until_stop, stop_triggers,
+    count_failures, delete, delete_corrupt, pause, pause_corrupt, record_missed_until_stop,
+    stop_triggers,
 };
-use stopping::{delete_corrupt, record_missed, stopped_at};
+use stopping::{record_missed, stopped_at};
 pub use triggers::NewTrigger;
 pub use zone_rules::RecomputeReport;
 
@@ -213,8 +214,7 @@ impl Store {
                     let due = next_due(trigger.id, &trigger.spec, &automation.policies, now)?;
                     set_next_due(tx, trigger.id, due.as_ref(), now).await?;
                 }
-                run_usage::release_deferred_by_budget(tx, automation.tenant_id, Some(id), now)
-                    .await?;
+                usage::release_deferred_by_budget(tx, automation.tenant_id, Some(id), now).await?;
                 log::write_change(tx, id, AutomationChange::Resumed, now).await
             })
         })
@@ -249,38 +249,6 @@ impl Store {
         })
         .await
     }
-
-    /// Deletes an automation. Its sessions and its runs stay. Its waiting runs are cancelled, and a running turn
-    /// continues to its end. An automation whose row is corrupt is deleted too, without a record of its due instants,
-    /// which cannot be computed.
-    #[boxed]
-    pub async fn delete_automation(
-        &self,
-        scope: Scope,
-        id: AutomationId,
-        now: Timestamp,
-    ) -> Result<(), Error> {
-        self.transact(scope, |tx, _| {
-            Box::pin(async move {
-                match lock_of_any_format(tx, scope, id).await {
-                    Ok(automation) => {
-                        automation
-                            .state
-                            .apply(AutomationEvent::Delete)
-                            .map_err(|refused| refused.of(&automation.name))?;
-                        delete(self, tx, &automation, now).await?;
-                    }
-                    Err(error) if error.is_corrupt() => delete_corrupt(tx, id, now).await?,
-                    Err(error) => return Err(error),
-                }
-                let mut log = SessionLogWriter::default();
-                let reason = "the automation was deleted";
-                cancel_waiting_of_automation(self, tx, &mut log, id, reason, now).await?;
-                log.write(tx, now).await
-            })
-        })
-        .await
-    }
 }
 
 /// Locks an automation that is not deleted.
@@ -305,7 +273,7 @@ fn require_not_deleted(automation: Automation) -> Result<Automation, Error> {
 
 /// Locks the triggers of an automation and then the automation, which must not be deleted. For a transition
 /// that a server may make even if it does not support the format of the automation.
-async fn lock_of_any_format(
+pub(crate) async fn lock_of_any_format(
     tx: &mut Tx,
     scope: Scope,
     id: AutomationId,

@@ -27,19 +27,24 @@ pub extern crate db as database;
 
 mod agents;
 mod approvals;
+mod automation_deletion;
 mod automations;
 mod batch;
+mod batches;
 mod changes;
 mod clock;
 mod database_server;
+mod document_format;
 mod error;
 mod feed;
 mod id_lookup;
 mod idempotency;
 mod instances;
 mod locks;
+mod new_sessions;
 mod notifications;
 mod opening;
+mod owned_runs;
 mod page;
 mod retention;
 mod rows;
@@ -73,10 +78,12 @@ pub use db::{
     Database, DatabaseExamination, Dialect, InvalidLocation, Location, OpenError, PoolSize,
     PoolingMode, Scope, params,
 };
+pub use document_format::DOCUMENT_FORMAT;
 pub use error::Error;
 pub use feed::{FeedEvent, FeedPage, UnusableCursor};
 pub use idempotency::{KeyClaim, RecordedResponse};
 pub use instances::{InstanceServer, InstanceStatus, ServerHeartbeatReply};
+pub use new_sessions::NewSession;
 pub use notifications::{
     AttemptResult, ClaimedDelivery, NewDelivery, NewEndpoint, Notice, NoticeAutomation,
     NoticeSession, Subscription,
@@ -88,10 +95,8 @@ pub use runs::{FireReport, PromotionReport, RunFilter, WebhookReceipt};
 pub use scheduler_status::{QueueDepth, SchedulerStatus};
 pub use seat_messages::{NewSeatMessage, Recipients, SeatMessage, SeatMessageStream};
 pub use sessions::{
-    LiveText, LogEntry, NewSession, SessionDeletion, SessionEdit, SessionFilter, SessionUpdates,
-    Transcript,
+    LiveText, LogEntry, SessionDeletion, SessionEdit, SessionFilter, SessionUpdates, Transcript,
 };
 pub use store::Store;
-pub use stored::DOCUMENT_FORMAT;
 pub use tokens::{NewBrowserToken, NewToken};
 pub use webhooks::WebhookTrigger;

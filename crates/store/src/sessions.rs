@@ -39,33 +39,6 @@ pub use page::SessionFilter;
 pub use read::Transcript;
 pub use updates::{LiveText, LogEntry, SessionUpdates};
 
-/// A request to create a session with its entry seat.
-#[derive(Debug, Clone)]
-pub struct NewSession {
-    /// The ID of the session. The caller generates it, because the working directory may be named after it.
-    pub id: SessionId,
-    /// The purpose of the session.
-    pub kind: SessionKind,
-    /// The source of the session.
-    pub session_type: SessionType,
-    /// The stable external name of the session.
-    pub key: Option<String>,
-    /// The title that lists show.
-    pub title: Option<String>,
-    /// `true` to create a draft: its inputs wait until the session is enabled.
-    pub draft: bool,
-    /// The external chat in which people use the session.
-    pub channel: Option<Channel>,
-    /// The working directory of its agents' processes, an absolute path.
-    pub cwd: String,
-    /// The automation that creates the session.
-    pub automation_id: Option<AutomationId>,
-    /// The agent of its entry seat.
-    pub agent: AgentId,
-    /// The mode and the settings of its entry seat.
-    pub settings: SeatSettings,
-}
-
 impl Store {
     /// Creates a session with its entry seat.
     ///
@@ -260,91 +233,6 @@ impl Store {
         })
         .await
     }
-}
-
-/// Creates a session and its entry seat.
-pub(crate) async fn insert_session(
-    store: &Store,
-    tx: &mut Tx,
-    tenant: TenantId,
-    new: &NewSession,
-    now: Timestamp,
-) -> Result<(SessionId, SeatId), Error> {
-    let mut log = SessionLogWriter::default();
-    let seats = insert_sessions(store, tx, &mut log, &[(tenant, new)], 1, now).await?;
-    log.write(tx, now).await?;
-    let seat = seats.first().copied();
-    let seat = seat.ok_or_else(|| Error::not_found("entry seat of session", new.id))?;
-    Ok((new.id, seat))
-}
-
-/// Creates sessions, each with its entry seat, and returns the seats in order. `events` is the number of events that
-/// the caller adds to `log` for each session. The row of a new session reserves these numbers at once, so that no
-/// second statement has to update it.
-pub(crate) async fn insert_sessions(
-    store: &Store,
-    tx: &mut Tx,
-    log: &mut SessionLogWriter,
-    all: &[(TenantId, &NewSession)],
-    events: i64,
-    now: Timestamp,
-) -> Result<Vec<SeatId>, Error> {
-    // 1. Collect the rows and the events of each session.
-    let mut session_rows = Vec::with_capacity(all.len());
-    let mut seat_rows = Vec::with_capacity(all.len());
-    let mut seats = Vec::with_capacity(all.len());
-    for (tenant, new) in all {
-        let state = if new.draft {
-            SessionStatus::Draft
-        } else {
-            SessionStatus::Active
-        };
-        let channel = new.channel.as_ref();
-        session_rows.push(params! { "sessions/insert";
-            id: new.id,
-            tenant: *tenant,
-            kind: new.kind.as_str(),
-            type: new.session_type.as_str(),
-            state: state.as_str(),
-            key: new.key.as_deref(),
-            title: new.title.as_deref(),
-            cwd: new.cwd.as_str(),
-            automation: new.automation_id,
-            last_seq: events,
-            now: now,
-            channel: channel.map(|channel| channel.channel.as_str()),
-            chat: channel.map(|channel| channel.chat_id.as_str()),
-            thread: channel.and_then(|channel| channel.thread.as_deref()),
-        });
-        log.add_reserved_seqs(*tenant, new.id, events);
-        let seat = SeatId::generate(now, store.ids());
-        let settings = stored::write::<StoredSettings>(&new.settings);
-        seat_rows.push(params! { "seats/insert";
-            id: seat,
-            tenant: *tenant,
-            session: new.id,
-            role: "agent",
-            name: "agent",
-            agent: new.agent,
-            is_entry: true,
-            settings: settings.value,
-            now: now,
-            format: stored::DOCUMENT_FORMAT,
-            needs_format: settings.needs_format,
-        });
-        seats.push(seat);
-        let change = Change::Session {
-            session_id: new.id,
-            change: SessionChange::Created { state },
-        };
-        log.add_change(new.id, change);
-    }
-    // 2. Write the sessions before the seats, because the foreign key of a seat refers to its session.
-    tx.execute_rows(sql!("sessions/insert"), session_rows, params![])
-        .await?;
-    tx.execute_rows(sql!("seats/insert"), seat_rows, params![])
-        .await?;
-    Ok(seats)
 }
 
 /// Locks the automations of a session's open runs, in the order of their IDs.

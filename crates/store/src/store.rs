@@ -11,10 +11,10 @@ use futures::future::BoxFuture;
 use model::{Entropy, InstanceId, SessionId, TenantId};
 
 use crate::{
-    changes::ChangeNotifier,
+    batches::Batches,
+    changes::{ChangeNotifier, Changes, ListenerState, WorkSubscription},
     database::{Database, Scope, Tx},
     error::Error,
-    runs::batches::Batches,
 };
 
 /// The only access to the database. Clones share all state.
@@ -66,6 +66,27 @@ impl Store {
     /// Returns the database, for tests and checks.
     pub fn database(&self) -> &Database {
         &self.db
+    }
+
+    /// Subscribes to changes of all processes. This process reports its own changes after each commit. It learns of
+    /// others through one listening connection on PostgreSQL, and by polling the file ten times a second on SQLite.
+    ///
+    /// The caller must subscribe first and read afterwards: a change between a read and the subscription would be
+    /// missed. Must be called inside a Tokio runtime.
+    pub fn changes(&self) -> Changes {
+        Changes::subscribe(&self.change_notifier, &self.db)
+    }
+
+    /// Subscribes to work that other processes create.
+    ///
+    /// Must be called inside a Tokio runtime.
+    pub fn subscribe_work(&self) -> WorkSubscription {
+        WorkSubscription::subscribe(&self.change_notifier, &self.db)
+    }
+
+    /// Returns the way in which this process notices the changes of other processes at this moment.
+    pub fn listener_state(&self) -> ListenerState {
+        self.change_notifier.listener_state()
     }
 
     /// Returns the source of IDs.

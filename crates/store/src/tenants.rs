@@ -7,9 +7,9 @@ use crate::{
     Error, Page, Scope, boxed,
     changes::note_scheduler_work,
     rows,
-    runs::run_usage,
     store::Store,
     stored::{self, StoredBudget},
+    usage,
 };
 
 impl Store {
@@ -140,7 +140,7 @@ impl Store {
                 }
                 // 3. Release the waiting runs. Runs that wait for the old budget would otherwise wait until the end of
                 // its period.
-                run_usage::release_deferred_by_budget(tx, id, None, now).await?;
+                usage::release_deferred_by_budget(tx, id, None, now).await?;
                 note_scheduler_work(tx, id).await?;
                 Ok(())
             })

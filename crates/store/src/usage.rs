@@ -12,7 +12,7 @@ use std::{
 
 use model::{
     AutomationId, RunId, TenantId, Timestamp,
-    budget::{Account, Accounts, Budget, BudgetPeriods, Owner, RunUsage, UsageTotals},
+    budget::{self, Account, Accounts, Budget, BudgetPeriods, Owner, RunUsage, UsageTotals},
     entity::{Automation, Run},
 };
 use uuid::Uuid;
@@ -392,4 +392,20 @@ impl Store {
         };
         Ok(budgets.account(owner, id, &budget))
     }
+}
+
+/// Ends the wait of runs that a budget defers, so that they check the budget again: the runs of one automation, or of
+/// a whole tenant if `automation` is `None`.
+pub(crate) async fn release_deferred_by_budget(
+    tx: &mut Tx,
+    tenant: TenantId,
+    automation: Option<AutomationId>,
+    now: Timestamp,
+) -> Result<(), Error> {
+    tx.execute(
+        sql!("runs/release_deferred"),
+        params![tenant, automation, budget::BUDGET_REASON, now],
+    )
+    .await?;
+    Ok(())
 }

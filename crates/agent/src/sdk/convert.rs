@@ -253,7 +253,7 @@ pub(super) fn stop_reason(reason: schema::StopReason) -> Result<StopReason, Call
     })
 }
 
-/// Converts a permission request. Kind and title are empty if the request names none; [`crate::router`] fills them
+/// Converts a permission request. Kind and title are empty if the request names none; [`super::router`] fills them
 /// in, and adds the history of the call.
 pub(crate) fn permission(request: schema::RequestPermissionRequest) -> PermissionRequest {
     let fields = request.tool_call.fields;

@@ -7,6 +7,7 @@
 
 pub(crate) mod convert;
 pub(crate) mod error;
+pub(crate) mod router;
 
 use std::{io, path::Path, sync::Arc};
 
@@ -28,10 +29,12 @@ use tokio::{
 };
 use tokio_util::sync::CancellationToken;
 
-use self::error::{AgentError, CallError};
+use self::{
+    error::{AgentError, CallError},
+    router::Router,
+};
 use crate::{
     Capabilities, McpServer, OpenSession, Setting, limits::MAX_ERROR_TEXT_BYTES, message::is_reply,
-    router::Router,
 };
 
 /// The version of the protocol that is offered, and that the agent must confirm.

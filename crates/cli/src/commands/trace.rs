@@ -12,8 +12,9 @@ use serde_json::{Value, json};
 
 use crate::{
     app::App,
+    conversation,
     error::{CliError, Exit},
-    output::{DIM, clean, conversation_line, excerpt, paint},
+    output::{DIM, clean, excerpt, paint},
     signals::Signals,
 };
 
@@ -156,7 +157,7 @@ impl TracePrinter {
                 if let (Some(run), Some(written)) = (message.run_id, written) {
                     self.printed_bytes.insert(run, written);
                 }
-                self.print_line(app, &conversation_line(message, &time))
+                self.print_line(app, &conversation::format_message(message, &time))
             }
         }
     }

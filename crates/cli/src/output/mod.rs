@@ -6,7 +6,6 @@
 //! the styles of this module, and JSON documents through `escape_json`. Commands escape single texts (`clean`,
 //! `one_line`, `excerpt`, `paint`), so that an agent cannot write such a style either.
 
-mod conversation;
 mod export_writer;
 mod table;
 mod text;
@@ -20,7 +19,6 @@ use anstyle::{AnsiColor, Style};
 use model::escape::{escape_except, escape_json};
 use serde::Serialize;
 
-pub(crate) use conversation::{Transcript, format_message as conversation_line};
 pub(crate) use export_writer::ExportWriter;
 pub(crate) use service::{clean, excerpt, one_line};
 pub(crate) use table::{short_ids, table};

@@ -19,12 +19,12 @@ use super::{
     log,
     read::live_triggers,
     schedule::{current_cursor, parse_schedule},
+    skipped::{MissedInstants, insert_missed},
 };
 use crate::{
     Error,
     database::Tx,
     locks::{lock_automation_row, lock_triggers},
-    runs::skipped::{MissedInstants, insert_missed},
     store::Store,
     stored,
 };

@@ -36,7 +36,6 @@ use notifier::{Subscriber, Subscribers, Watcher};
 use crate::{
     boxed,
     database::{Database, Dialect},
-    store::Store,
 };
 
 /// The interval at which all tasks are woken, in case a notification was lost.
@@ -54,6 +53,23 @@ pub struct Changes {
 }
 
 impl Changes {
+    pub(crate) fn subscribe(notifier: &Arc<ChangeNotifier>, database: &Database) -> Self {
+        let subscriber = Arc::new(Subscriber::default());
+        let mut subscribers = lock(&notifier.subscribers);
+        let watcher = watcher(notifier, database, &mut subscribers);
+        subscribers.all.push(Arc::clone(&subscriber));
+        // Store the count while the lock is held, so that two subscriptions cannot store their counts in reverse order.
+        notifier
+            .subscriber_count
+            .store(subscribers.all.len(), Ordering::SeqCst);
+        drop(subscribers);
+        Self {
+            subscriber,
+            notifier: Arc::clone(notifier),
+            _watcher: watcher,
+        }
+    }
+
     /// Waits until something has changed since the last call, or since the subscription began. The future may be
     /// dropped without losing a change.
     #[boxed]
@@ -80,54 +96,18 @@ impl Drop for Changes {
     }
 }
 
-impl Store {
-    /// Subscribes to changes of all processes. This process reports its own changes after each commit. It learns of
-    /// others through one listening connection on PostgreSQL, and by polling the file ten times a second on SQLite.
-    ///
-    /// The caller must subscribe first and read afterwards: a change between a read and the subscription would be
-    /// missed. Must be called inside a Tokio runtime.
-    pub fn changes(&self) -> Changes {
-        let notifier = Arc::clone(&self.change_notifier);
-        let subscriber = Arc::new(Subscriber::default());
-        let mut subscribers = lock(&notifier.subscribers);
-        let watcher = self.watcher(&mut subscribers);
-        subscribers.all.push(Arc::clone(&subscriber));
-        // Store the count while the lock is held, so that two subscriptions cannot store their counts in reverse order.
-        notifier
-            .subscriber_count
-            .store(subscribers.all.len(), Ordering::SeqCst);
-        drop(subscribers);
-        Changes {
-            subscriber,
-            notifier,
-            _watcher: watcher,
-        }
-    }
-}
-
-impl Store {
-    /// Returns the task that watches for changes of other processes. The task runs while a subscription holds it.
-    fn watcher(&self, subscribers: &mut Subscribers) -> Arc<Watcher> {
-        subscribers.watcher.upgrade().unwrap_or_else(|| {
-            let watcher = Arc::new(Watcher(tokio::spawn(watch(
-                self.db.clone(),
-                Arc::clone(&self.change_notifier),
-            ))));
-            subscribers.watcher = Arc::downgrade(&watcher);
-            watcher
-        })
-    }
-
-    /// Returns the way in which this process notices the changes of other processes at this moment.
-    pub fn listener_state(&self) -> ListenerState {
-        let notifier = &self.change_notifier;
-        let has_watcher = lock(&notifier.subscribers).watcher.strong_count() > 0;
-        if has_watcher {
-            notifier.state.get()
-        } else {
-            ListenerState::Idle
-        }
-    }
+/// Returns the task that watches for changes of other processes. The task runs while a subscription holds it.
+fn watcher(
+    notifier: &Arc<ChangeNotifier>,
+    database: &Database,
+    subscribers: &mut Subscribers,
+) -> Arc<Watcher> {
+    subscribers.watcher.upgrade().unwrap_or_else(|| {
+        let watch = watch(database.clone(), Arc::clone(notifier));
+        let watcher = Arc::new(Watcher(tokio::spawn(watch)));
+        subscribers.watcher = Arc::downgrade(&watcher);
+        watcher
+    })
 }
 
 /// Watches for changes of other processes. The task is aborted when its last subscription is dropped.

@@ -12,7 +12,9 @@ use tokio::{sync::Notify, task::JoinHandle};
 use uuid::Uuid;
 
 use super::{
-    channels::Channels, listener_state::ListenerStateCell, mutex::lock,
+    channels::Channels,
+    listener_state::{ListenerState, ListenerStateCell},
+    mutex::lock,
     work_subscribers::WorkSubscribers,
 };
 use crate::database::CommitObserver;
@@ -111,6 +113,16 @@ impl ChangeNotifier {
     pub(super) fn wake_all(&self) {
         for subscriber in &lock(&self.subscribers).all {
             subscriber.wake(ChangeSet::mark_everything);
+        }
+    }
+
+    /// Returns the way in which this process notices the changes of other processes at this moment.
+    pub(crate) fn listener_state(&self) -> ListenerState {
+        let has_watcher = lock(&self.subscribers).watcher.strong_count() > 0;
+        if has_watcher {
+            self.state.get()
+        } else {
+            ListenerState::Idle
         }
     }
 

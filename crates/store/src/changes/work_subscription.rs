@@ -7,10 +7,11 @@ use std::sync::{Arc, atomic::Ordering};
 
 use super::{
     mutex::lock,
-    notifier::Watcher,
+    notifier::{ChangeNotifier, Watcher},
+    watcher,
     work_subscribers::{ALL_KINDS, WORK_KINDS, WorkSubscriber},
 };
-use crate::{boxed, store::Store};
+use crate::{boxed, database::Database};
 
 /// The kinds of work that may have arrived.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -31,6 +32,18 @@ pub struct WorkSubscription {
 }
 
 impl WorkSubscription {
+    pub(crate) fn subscribe(notifier: &Arc<ChangeNotifier>, database: &Database) -> Self {
+        let subscriber = Arc::new(WorkSubscriber::default());
+        lock(&notifier.workers.0).push(Arc::downgrade(&subscriber));
+        let watcher = watcher(notifier, database, &mut lock(&notifier.subscribers));
+        // A watcher that runs already has noticed earlier changes without this subscriber.
+        subscriber.signal(ALL_KINDS);
+        Self {
+            subscriber,
+            _watcher: watcher,
+        }
+    }
+
     /// Waits until another process may have created work. The first call returns at once, so that the caller reads
     /// the work that was committed before the subscription. The future may be dropped without losing a signal.
     #[boxed]
@@ -46,24 +59,6 @@ impl WorkSubscription {
                 };
             }
             self.subscriber.wakeup.notified().await;
-        }
-    }
-}
-
-impl Store {
-    /// Subscribes to work that other processes create.
-    ///
-    /// Must be called inside a Tokio runtime.
-    pub fn subscribe_work(&self) -> WorkSubscription {
-        let subscriber = Arc::new(WorkSubscriber::default());
-        let notifier = &self.change_notifier;
-        lock(&notifier.workers.0).push(Arc::downgrade(&subscriber));
-        let watcher = self.watcher(&mut lock(&notifier.subscribers));
-        // A watcher that runs already has noticed earlier changes without this subscriber.
-        subscriber.signal(ALL_KINDS);
-        WorkSubscription {
-            subscriber,
-            _watcher: watcher,
         }
     }
 }

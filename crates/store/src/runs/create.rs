@@ -18,18 +18,18 @@ use model::{
 };
 
 use crate::{
-    Error, automations,
+    Error,
+    automations::{self, skipped::SkippedOccurrences},
     database::Tx,
     locks::lock_seats,
+    new_sessions::{self, NewSession},
     runs::{
         admit::{
             NewAttempt, Preloaded, SeatStatus, SiblingRuns, insert_attempts, read_seat_statuses,
         },
         cancel,
-        skipped::SkippedOccurrences,
     },
     session_log::SessionLogWriter,
-    sessions::{self, NewSession},
     store::Store,
 };
 
@@ -340,7 +340,7 @@ async fn create_sessions(
         .collect();
     let all: Vec<_> = new.iter().map(|(_, tenant, new)| (*tenant, new)).collect();
     // Each session reserves the numbers of two events: its creation and its first run.
-    let seats = sessions::insert_sessions(store, tx, log, &all, 2, now).await?;
+    let seats = new_sessions::insert_sessions(store, tx, log, &all, 2, now).await?;
     let mut created = HashMap::with_capacity(new.len());
     let mut current = Vec::new();
     for ((id, _, new), seat) in new.iter().zip(seats) {

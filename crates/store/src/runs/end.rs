@@ -25,7 +25,7 @@ use model::{
 };
 use serde_json::{Value, json};
 
-use super::batches::FinishRequest;
+use crate::batches::FinishRequest;
 use crate::{
     Error, Scope, approvals, automations, boxed,
     database::Tx,

@@ -21,14 +21,18 @@ use model::{
 };
 
 use crate::{
-    Error, Scope, automations, boxed,
+    Error, Scope,
+    automations::{
+        self,
+        skipped::{MissedInstants, existing_occurrences, insert_missed},
+    },
+    boxed,
     database::{Param, Row, Tx},
     locks, rows,
     runs::{
         create::{Occurrence, create_runs},
         generic_plan::fetch_with_generic_plan,
         message::existing_inputs,
-        skipped::{MissedInstants, existing_occurrences, insert_missed},
     },
     store::Store,
     stored,

@@ -7,7 +7,7 @@ use std::collections::{HashMap, HashSet};
 
 use model::{InstanceId, RunId, Timestamp, WorkerId, turn::HeartbeatReply};
 
-use super::batches::HeartbeatRequest;
+use crate::batches::HeartbeatRequest;
 use crate::{
     Error, Scope, boxed,
     database::{Param, Tx},

@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 
 use model::{InputId, SeatId, SessionId, TenantId, Timestamp, run::Origin, turn::SubmittedRun};
 
-use super::batches::MessageRequest;
+use crate::batches::MessageRequest;
 use crate::{
     Error, Scope, boxed,
     database::Tx,

@@ -4,7 +4,6 @@
 //! worker, `delivered` once a worker has claimed it, `running` during its turn, and then over.
 
 pub(crate) mod admit;
-pub(crate) mod batches;
 mod begin;
 pub(crate) mod cancel;
 mod claim;
@@ -21,13 +20,11 @@ mod read;
 mod record;
 mod retry;
 pub(crate) mod run_usage;
-pub(crate) mod skipped;
 mod sweep;
 mod turn_context;
 mod webhook;
 
 pub use fire::FireReport;
 pub use read::RunFilter;
-pub(crate) use record::locate_owned_runs;
 pub use sweep::PromotionReport;
 pub use webhook::WebhookReceipt;

@@ -127,22 +127,6 @@ pub(super) async fn pause_over_budget(
     Ok(())
 }
 
-/// Ends the wait of runs that a budget defers, so that they check the budget again: the runs of one automation, or of
-/// a whole tenant if `automation` is `None`.
-pub(crate) async fn release_deferred_by_budget(
-    tx: &mut Tx,
-    tenant: TenantId,
-    automation: Option<AutomationId>,
-    now: Timestamp,
-) -> Result<(), Error> {
-    tx.execute(
-        sql!("runs/release_deferred"),
-        params![tenant, automation, budget::BUDGET_REASON, now],
-    )
-    .await?;
-    Ok(())
-}
-
 /// Counts the usage of runs that have ended, and pauses the automations that have reached a limit.
 pub(super) async fn count_final_usage(
     store: &Store,

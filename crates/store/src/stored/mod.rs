@@ -19,7 +19,6 @@ mod agents;
 mod budget;
 pub(crate) mod events;
 mod facts;
-pub(crate) mod format;
 mod permissions;
 mod policies;
 mod settings;
@@ -32,11 +31,10 @@ use serde_json::Value;
 
 use crate::{Error, database::Row};
 
+pub(crate) use crate::document_format::{BASE_FORMAT, DOCUMENT_FORMAT, supports_format};
 pub(crate) use agents::StoredAgent;
 pub(crate) use budget::StoredBudget;
 pub(crate) use facts::{StoredFlags, StoredNotificationKinds, StoredPromptRef, StoredScopes};
-pub use format::DOCUMENT_FORMAT;
-pub(crate) use format::{BASE_FORMAT, supports_format};
 pub(crate) use permissions::StoredPermissions;
 pub(crate) use policies::StoredPolicies;
 pub(crate) use settings::StoredSettings;

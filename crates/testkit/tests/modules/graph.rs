@@ -18,6 +18,21 @@ impl Graph {
         }
     }
 
+    /// Returns the dependencies between the folders of a crate: a module right below the root, with all modules below
+    /// it. A location names the modules as well.
+    pub(crate) fn folders(&self) -> Self {
+        let folder = |module: &str| module.split("::").next().unwrap_or(module).to_owned();
+        let mut folders = Self::default();
+        for ((from, to), location) in &self.edges {
+            folders.add(
+                &folder(from),
+                &folder(to),
+                format!("{from} needs {to}, {location}"),
+            );
+        }
+        folders
+    }
+
     /// Returns each group of modules that depend on each other, with their dependencies within the group.
     pub(crate) fn cycles(&self) -> Vec<String> {
         let mut needed: BTreeMap<&str, Vec<&str>> = BTreeMap::new();

@@ -6,9 +6,10 @@ use serde::Serialize;
 
 use crate::{
     app::App,
+    conversation::{self, Transcript},
     error::CliError,
     follow,
-    output::{BOLD, DIM, Transcript, conversation_line, field_row, one_line, paint},
+    output::{BOLD, DIM, field_row, one_line, paint},
 };
 
 /// Show a session with the end of its transcript
@@ -176,7 +177,8 @@ fn print_header(app: &App, view: &SessionView) -> Result<(), CliError> {
 fn print_messages(app: &App, messages: &[Message]) -> Result<(), CliError> {
     for message in messages {
         let time = app.time.date_time(message.created_at);
-        app.output.line(&conversation_line(message, &time))?;
+        app.output
+            .line(&conversation::format_message(message, &time))?;
     }
     Ok(())
 }

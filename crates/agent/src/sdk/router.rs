@@ -19,11 +19,11 @@ use tokio_util::{
     task::{TaskTracker, task_tracker::TaskTrackerToken},
 };
 
+use super::convert;
 use crate::{
     Decision, PermissionRequest, Permissions, Update,
     limits::{EXIT_STATUS_TIMEOUT, MAX_REMEMBERED_TOOL_CALL_BYTES, MAX_REMEMBERED_TOOL_CALLS},
     message::MessageSize,
-    sdk::convert,
 };
 
 /// The receiver of all updates and permission requests of one agent.

@@ -11,8 +11,10 @@ use api_types::{MAX_PAGE_ITEMS, Message};
 use client::{Client, MessageRange};
 use model::{MessageId, SessionId, transcript::Speaker};
 
-use super::{ATTENTION, DIM, LocalTime, Output, OutputError, clean, paint};
-use crate::error::CliError;
+use crate::{
+    error::CliError,
+    output::{ATTENTION, DIM, LocalTime, Output, OutputError, clean, paint},
+};
 
 /// The width of the column of speakers.
 const SPEAKER_COLUMNS: usize = 9;

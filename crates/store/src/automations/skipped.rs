@@ -11,9 +11,9 @@ use model::{
     schedule::{MissedRange, Schedule},
 };
 
+use super::log::{self, AutomationLogEntry};
 use crate::{
     Error,
-    automations::{self, log::AutomationLogEntry},
     database::{Param, Tx},
     store::Store,
 };
@@ -74,14 +74,14 @@ pub(crate) async fn insert_missed(
         // 3. Write the ranges, and continue with those whose beginning has moved.
         tx.execute_rows(sql!("runs/insert_skipped"), rows, params![])
             .await?;
-        automations::log::write_entries(tx, entries, now).await?;
+        log::write_entries(tx, entries, now).await?;
         remaining = later;
     }
     Ok(())
 }
 
 /// Returns those of `instants` that have a row already.
-pub(super) async fn existing_occurrences(
+pub(crate) async fn existing_occurrences(
     tx: &mut Tx,
     instants: impl Iterator<Item = (TriggerId, Timestamp)>,
 ) -> Result<HashSet<(TriggerId, Timestamp)>, Error> {
@@ -96,14 +96,14 @@ pub(super) async fn existing_occurrences(
 }
 
 /// An occurrence, or a range of occurrences, that does not become a run.
-pub(super) struct SkippedOccurrences<'a> {
-    pub(super) input: InputId,
-    pub(super) id: RunId,
-    pub(super) automation: &'a Automation,
-    pub(super) trigger: TriggerId,
-    pub(super) range: MissedRange,
-    pub(super) status: RunStatus,
-    pub(super) reason: &'a str,
+pub(crate) struct SkippedOccurrences<'a> {
+    pub(crate) input: InputId,
+    pub(crate) id: RunId,
+    pub(crate) automation: &'a Automation,
+    pub(crate) trigger: TriggerId,
+    pub(crate) range: MissedRange,
+    pub(crate) status: RunStatus,
+    pub(crate) reason: &'a str,
 }
 
 impl SkippedOccurrences<'_> {
@@ -113,7 +113,7 @@ impl SkippedOccurrences<'_> {
     }
 
     /// Returns the parameters of `runs/insert_skipped`.
-    pub(super) fn insert_params(&self, now: Timestamp) -> Vec<Param> {
+    pub(crate) fn insert_params(&self, now: Timestamp) -> Vec<Param> {
         let count = i64::try_from(self.range.count).unwrap_or(i64::MAX);
         params! { "runs/insert_skipped";
             id: self.id,
@@ -133,7 +133,7 @@ impl SkippedOccurrences<'_> {
     }
 
     /// Returns the event for the log of the automation, because such an occurrence has no session.
-    pub(super) fn log_entry(&self) -> AutomationLogEntry {
+    pub(crate) fn log_entry(&self) -> AutomationLogEntry {
         let reason = self.reason.to_owned();
         let occurrences = Occurrences {
             trigger_id: Some(self.trigger),
