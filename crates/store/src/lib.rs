@@ -17,8 +17,8 @@
 //! Read `store.rs` first, then `runs/mod.rs` for the life of a run.
 //!
 //! **Invariants:** this is the only crate with SQL that names our tables, migrations included. No transaction leaves
-//! this crate. A transition locks rows in the order tenant, trigger, automation, seat, session, so that transitions
-//! do not deadlock. Only one statement reads the database's clock; every other statement receives its instants as
+//! this crate. A transition locks rows in the order tenant, trigger, automation, seat, run, session, so that
+//! transitions do not deadlock. Only one statement reads the database's clock; every other statement receives its instants as
 //! parameters.
 
 /// The database layer below the transitions, for tests that break the rules of the schema on purpose.
