@@ -173,3 +173,13 @@ fn hidden_server_flags_are_still_accepted() {
         assert_eq!(workers.unwrap()["origin"]["name"], "--workers");
     }
 }
+
+#[test]
+fn schedule_without_option_is_refused_with_the_option() {
+    let world = TestInstallation::new();
+    let refused = world.run(&["automation", "preview", "0 9 * * *"]);
+    assert_eq!(refused.code, 2, "{refused:#?}");
+    for text in ["`0 9 * * *` has no option", "`--cron \"0 9 * * *\"`"] {
+        assert!(refused.stderr.contains(text), "{text}: {refused:#?}");
+    }
+}

@@ -16,6 +16,9 @@ use crate::{
 /// Show the next runs of a schedule, without creating anything
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
+    /// A schedule without its option, which the error repeats with it
+    #[arg(hide = true)]
+    schedule: Option<String>,
     /// The times of a cron expression; may be repeated
     #[arg(long, value_name = "CRON")]
     cron: Vec<String>,
@@ -38,6 +41,13 @@ pub(super) struct Args {
 }
 
 pub(super) async fn run(args: Args, app: &App) -> Result<(), CliError> {
+    if let Some(schedule) = args.schedule {
+        let message = format!("the schedule `{schedule}` has no option");
+        let hint = format!(
+            "name its kind, as in `--cron \"{schedule}\"`, `--every 10m` or `--at INSTANT`"
+        );
+        return Err(CliError::message(Exit::Usage, message).with_hint(hint));
+    }
     let triggers = triggers::from_options(args.cron, &args.every, args.at)?;
     if triggers.is_empty() {
         let message = "there is no schedule: accepted are `--cron`, `--every` and `--at`";
