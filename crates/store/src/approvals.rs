@@ -21,6 +21,7 @@ use crate::{
     Error, Scope, boxed,
     database::{Row, Tx},
     locks::lock_run,
+    owned_runs::locate_owned_runs,
     rows,
     session_log::{self, EntryLocation, SessionLogWriter},
     store::Store,

@@ -29,7 +29,7 @@ impl Store {
                         automations::delete(self, tx, &automation, now).await?;
                     }
                     Err(error) if error.is_corrupt() => {
-                        automations::delete_corrupt(tx, id, now).await?
+                        automations::delete_corrupt(tx, id, now).await?;
                     }
                     Err(error) => return Err(error),
                 }

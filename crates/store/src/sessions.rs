@@ -12,25 +12,26 @@ mod updates;
 use std::collections::BTreeSet;
 
 use model::{
-    AgentId, AutomationId, SeatId, SessionId, TenantId, Timestamp,
-    entity::{Channel, Seat, SeatSettings, Session},
-    event::{Change, SessionChange},
+    AutomationId, SeatId, SessionId, TenantId, Timestamp,
+    entity::{Seat, Session},
+    event::SessionChange,
     lifecycle::{InvalidTransition, Lifecycle},
     run::RunStatus,
-    session::{Admission, SessionEvent, SessionKind, SessionStatus, SessionType},
+    session::{Admission, SessionEvent, SessionStatus, SessionType},
 };
 
 use crate::{
     Error, Scope, boxed,
     database::Tx,
-    locks, rows,
+    locks,
+    new_sessions::{NewSession, insert_session},
+    rows,
     runs::{
         admit::{defer_run, promote_on_seat},
         cancel,
     },
     session_log::{self, SessionLogWriter},
     store::Store,
-    stored::{self, StoredSettings},
 };
 
 pub use delete::SessionDeletion;

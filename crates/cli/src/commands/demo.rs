@@ -18,9 +18,10 @@ use tokio::time::sleep;
 
 use crate::{
     app::App,
+    conversation::Transcript,
     environment,
     error::{CliError, Exit},
-    output::{ATTENTION, BOLD, Output, Transcript, clean, paint},
+    output::{ATTENTION, BOLD, Output, clean, paint},
     signals::Signals,
 };
 

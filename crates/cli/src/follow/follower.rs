@@ -19,9 +19,10 @@ use tokio::time::sleep;
 use super::blocked_on::format_blocked_on;
 use crate::{
     app::{App, Target},
+    conversation::Transcript,
     data_folder,
     error::CliError,
-    output::{CONTINUATION_COLUMNS, OutputError, Transcript, clean, continued, one_line},
+    output::{CONTINUATION_COLUMNS, OutputError, clean, continued, one_line},
 };
 
 /// The interval at which the follower polls a run whose condition may lie outside of its session.

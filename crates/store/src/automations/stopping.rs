@@ -90,7 +90,7 @@ pub(crate) async fn delete(
 
 /// Marks an automation with a corrupt row as deleted and stops its triggers. The caller must have found the row in
 /// the scope of the request.
-pub(super) async fn delete_corrupt(
+pub(crate) async fn delete_corrupt(
     tx: &mut Tx,
     id: AutomationId,
     now: Timestamp,

@@ -142,29 +142,9 @@ impl Store {
                     }
                     let automation = run.automation_id;
                     let automation = automation.and_then(|id| locked.automations.get_mut(&id));
-                    let mut reply = self
-                        .resolve_unready(
-                            tx,
-                            &mut log,
-                            &found,
-                            automation.as_deref(),
-                            (instance, now),
-                        )
+                    let reply = self
+                        .resolve_unready(tx, &mut log, &found, automation, (instance, now))
                         .await?;
-                    if reply.is_none()
-                        && let Some(reached) = found.accounts.limit_blocking_next_turn()
-                    {
-                        let refusal = refuse_over_budget(
-                            self,
-                            tx,
-                            &mut log,
-                            run,
-                            (automation, &reached),
-                            now,
-                        )
-                        .await?;
-                        reply = Some(refusal);
-                    }
                     match reply {
                         Some(reply) => {
                             replies.insert(id, reply);
@@ -221,15 +201,16 @@ impl Store {
         tx: &mut Tx,
         log: &mut SessionLogWriter,
         candidate: &StartCandidate,
-        automation: Option<&Automation>,
+        automation: Option<&mut Automation>,
         (instance, now): (InstanceId, Timestamp),
     ) -> Result<Option<StartReply>, Error> {
         let StartCandidate {
             run, session, seat, ..
         } = candidate;
         let admission = session.status().admission();
-        let deleted =
-            automation.is_some_and(|automation| automation.state == AutomationState::Deleted);
+        let deleted = automation
+            .as_ref()
+            .is_some_and(|automation| automation.state == AutomationState::Deleted);
         // 1. Cancel. This check is the first, so that a request to cancel ends the run even if its session is paused.
         // A session that was closed or an automation that was deleted after the claim cancels the run too.
         let cancel_reason = match end::cancel_reason(tx, run).await? {
@@ -268,7 +249,12 @@ impl Store {
             let _ = end::end_run(self, tx, run, log, &finished, now).await?;
             return Ok(Some(StartReply::Refused(failure)));
         }
-        Ok(None)
+        // 5. Fail or defer a run whose budget is used up.
+        let Some(reached) = candidate.accounts.limit_blocking_next_turn() else {
+            return Ok(None);
+        };
+        let refused = refuse_over_budget(self, tx, log, run, (automation, &reached), now);
+        refused.await.map(Some)
     }
 
     /// Begins the turns that have passed all checks. Omits the runs that the worker has lost.

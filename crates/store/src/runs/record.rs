@@ -3,8 +3,6 @@
 //! **Invariant:** a write takes effect only while the run is `running` and belongs to the worker, so that a stale
 //! worker cannot add to the transcript.
 
-use std::collections::{HashMap, HashSet};
-
 use model::{
     RunId, Timestamp, WorkerId,
     turn::{Entry, WriteOutcome},
@@ -12,11 +10,8 @@ use model::{
 
 use crate::batches::RecordRequest;
 use crate::{
-    Error, Scope, boxed,
-    changes::note_change,
-    database::Tx,
-    session_log::{EntryLocation, SessionLogWriter},
-    store::Store,
+    Error, Scope, boxed, changes::note_change, database::Tx, owned_runs::locate_owned_runs,
+    session_log::SessionLogWriter, store::Store,
 };
 
 impl Store {

@@ -9,7 +9,7 @@ use std::{
 };
 
 use model::{
-    AutomationId, RunId, SeatId, TenantId, Timestamp, WorkerId,
+    AutomationId, RunId, SeatId, Timestamp, WorkerId,
     automation::AutomationState,
     budget::{self, Accounts, RunUsage},
     entity::{Automation, Run},
