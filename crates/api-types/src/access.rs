@@ -33,6 +33,10 @@ pub struct Token {
     /// The token that signed the browser in. If that token ends, this one ends with it. Null if no browser
     /// uses the token.
     pub parent_id: Option<TokenId>,
+    /// The token that made this one. Null if a person made it at the private socket, if an earlier version of Matins
+    /// made it, or if a browser uses it.
+    #[serde(default)]
+    pub made_by: Option<TokenId>,
     /// The instant at which the token was created.
     pub created_at: Timestamp,
     /// The instant at which the token expires. Null if the token never expires.
@@ -54,6 +58,7 @@ impl From<access::Token> for Token {
             scopes,
             secret_prefix,
             parent_id,
+            made_by,
             created_at,
             expires_at,
             revoked_at,
@@ -68,6 +73,7 @@ impl From<access::Token> for Token {
             scopes,
             secret_prefix,
             parent_id,
+            made_by,
             created_at,
             expires_at,
             revoked_at,
@@ -150,9 +156,24 @@ pub struct TokenRequest {
     /// The permissions of the token, a subset of those of its role. If absent, all permissions of its role.
     #[serde(default)]
     pub scopes: Option<Vec<Permission>>,
-    /// The instant at which the token expires. If absent, the token never expires.
+    /// The instant at which the token expires, not after the end of the token that makes it. If absent or null, the
+    /// token expires with the token that makes it, and never if that one never does.
     #[serde(default)]
     pub expires_at: Option<Timestamp>,
+}
+
+/// A revoked token, and the effect on the tokens that it made.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct TokenRevoked {
+    /// The token.
+    #[serde(flatten)]
+    pub token: Token,
+    /// The number of other tokens that this request revoked, those of signed-in browsers included.
+    #[serde(default)]
+    pub also_revoked: u64,
+    /// The number of valid tokens that the token made, directly or through others, and that stay valid.
+    #[serde(default)]
+    pub still_valid: u64,
 }
 
 /// A new token. The response is the only one that has the secret.

@@ -1,7 +1,7 @@
 //! Access control: roles, the permissions that they grant, and tokens.
 //!
-//! **Invariant:** a token never has a permission that its role does not grant. Scopes only restrict the token
-//! further.
+//! **Invariants:** a token never has a permission that its role does not grant; scopes only restrict the token further.
+//! A token never expires after the token that made it.
 
 pub mod secret;
 
@@ -136,6 +136,9 @@ pub struct Token {
     pub secret_prefix: String,
     /// The token with which the browser signed in. If that token becomes invalid, this token does, too.
     pub parent_id: Option<TokenId>,
+    /// The token that made this one. `None` if a person made it at the private socket, if an earlier version did, or if
+    /// it is the token of a browser.
+    pub made_by: Option<TokenId>,
     /// The instant at which the token was created.
     pub created_at: Timestamp,
     /// The instant from which the token is invalid.
@@ -151,6 +154,36 @@ impl Token {
     pub fn permits(&self, permission: Permission) -> bool {
         let scopes = self.scopes.as_ref();
         self.role.permits(permission) && scopes.is_none_or(|scopes| scopes.contains(&permission))
+    }
+}
+
+/// The refusal of a token that would expire after the token that makes it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "a token cannot expire at {requested}, because the token that makes it expires at {latest}"
+)]
+pub struct OutlivesMaker {
+    /// The requested end.
+    pub requested: Timestamp,
+    /// The latest end that is accepted: that of the token that makes the other one.
+    pub latest: Timestamp,
+}
+
+/// Returns the end of a token that another token makes, `None` if it never expires. Without a requested end, it is that
+/// of the maker.
+///
+/// # Errors
+///
+/// Returns [`OutlivesMaker`] if the requested end is later than that of the maker.
+pub fn expiry_of_made_token(
+    requested: Option<Timestamp>,
+    maker_end: Option<Timestamp>,
+) -> Result<Option<Timestamp>, OutlivesMaker> {
+    match (requested, maker_end) {
+        (Some(requested), Some(latest)) if requested > latest => {
+            Err(OutlivesMaker { requested, latest })
+        }
+        (requested, maker_end) => Ok(requested.or(maker_end)),
     }
 }
 
@@ -188,6 +221,24 @@ mod tests {
     }
 
     #[test]
+    fn made_token_expires_with_its_maker_at_the_latest() {
+        let at = |second: i64| Timestamp::from_microsecond(second * 1_000_000).unwrap();
+        let (requested, latest) = (at(6), at(5));
+        let refused = Err(OutlivesMaker { requested, latest });
+        for (requested, maker_end, expected) in [
+            (Some(at(6)), Some(at(5)), refused),
+            (Some(at(5)), Some(at(5)), Ok(Some(at(5)))),
+            (Some(at(4)), Some(at(5)), Ok(Some(at(4)))),
+            (Some(at(6)), None, Ok(Some(at(6)))),
+            (None, Some(at(5)), Ok(Some(at(5)))),
+            (None, None, Ok(None)),
+        ] {
+            let expiry = expiry_of_made_token(requested, maker_end);
+            assert_eq!(expiry, expected, "{requested:?} {maker_end:?}");
+        }
+    }
+
+    #[test]
     fn scopes_restrict_permissions_and_never_extend_them() {
         let scopes = BTreeSet::from([Permission::RunsRead, Permission::TokensWrite]);
         let mut token = Token {
@@ -199,6 +250,7 @@ mod tests {
             scopes: Some(scopes),
             secret_prefix: "mat_abcdef".into(),
             parent_id: None,
+            made_by: None,
             created_at: Timestamp::UNIX_EPOCH,
             expires_at: None,
             revoked_at: None,

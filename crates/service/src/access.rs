@@ -1,20 +1,20 @@
 //! Tenants, tokens, and links that sign a browser in.
 //!
-//! **Invariants:** [`Service::create_token`] never grants a permission that the caller lacks. A secret is returned
-//! once, by the call that creates it; the store keeps only its hash.
+//! **Invariants:** [`Service::create_token`] never grants a permission that the caller lacks, nor creates a token that
+//! outlives that of the caller. A secret is returned once, by the call that creates it; the store keeps only its hash.
 
 use std::{collections::BTreeSet, slice, time::Duration};
 
-use api_types::{Page, SignInLink, TenantCreated, TokenCreated, TokenRequest};
+use api_types::{Page, SignInLink, TenantCreated, TokenCreated, TokenRequest, TokenRevoked};
 use model::{
-    TenantId, TokenId,
+    TenantId, Timestamp, TokenId,
     access::{
-        Permission, Role, Token,
+        OutlivesMaker, Permission, Role, Token,
         secret::{LinkSecret, TokenSecret},
     },
     entity::Tenant,
 };
-use store::{NewBrowserToken, NewToken, Page as StorePage, Scope};
+use store::{NewBrowserToken, NewToken, Page as StorePage, RevocationExtent, Scope};
 
 use crate::{Error, Service, boxed, naming, object_lookup::Reference};
 
@@ -92,12 +92,15 @@ impl Service {
         }
     }
 
-    /// Creates a tenant with its default agents and the token of its first admin. With a reserved `id`, completes
-    /// or returns the tenant that an earlier request has created; the secret of an existing token is not returned.
+    /// Creates a tenant with its default agents and the token of its first admin. That token expires at `token_end`, the
+    /// end of the caller's token. No maker is stored for it, because no row refers to a row of another tenant. With a
+    /// reserved `id`, completes or returns the tenant that an earlier request has created; the secret of an existing
+    /// token is not returned.
     #[boxed]
     pub async fn create_tenant(
         &self,
         name: &str,
+        token_end: Option<Timestamp>,
         id: Option<TenantId>,
         demo_command: &[String],
     ) -> Result<TenantCreated, Error> {
@@ -125,7 +128,7 @@ impl Service {
         };
         of_tenant.add_known_agents(demo_command).await?;
         // The ID of the token is derived from the tenant's, so that a repeated request finds the existing token.
-        let token = of_tenant.create_first_token(Some(TokenId::from_uuid(id.uuid())));
+        let token = of_tenant.create_first_token(token_end, Some(TokenId::from_uuid(id.uuid())));
         let token = token.await?;
         Ok(TenantCreated {
             tenant: of_tenant.current_tenant().await?.into(),
@@ -135,14 +138,18 @@ impl Service {
 
     /// Creates the token of the tenant's first admin, with a reserved ID if there is one.
     #[boxed]
-    pub async fn create_first_token(&self, id: Option<TokenId>) -> Result<TokenCreated, Error> {
+    pub async fn create_first_token(
+        &self,
+        expires_at: Option<Timestamp>,
+        id: Option<TokenId>,
+    ) -> Result<TokenCreated, Error> {
         let request = TokenRequest {
             name: FIRST_TOKEN_NAME.to_owned(),
             role: Role::Admin,
             scopes: None,
-            expires_at: None,
+            expires_at,
         };
-        self.create_token(&request, Permission::ALL, id).await
+        self.create_token(&request, Permission::ALL, None, id).await
     }
 
     /// Lists tokens, the newest first.
@@ -163,17 +170,20 @@ impl Service {
         Ok(self.store.token(self.scope(), id).await?)
     }
 
-    /// Creates a token with at most the `permitted` permissions of the caller. With a reserved `id`, returns the
-    /// token that an earlier request has created, without its secret.
+    /// Creates a token with at most the `permitted` permissions of the caller. It expires with the caller's token
+    /// `made_by` at the latest, and exactly then if the request names no end. With a reserved `id`, returns the token
+    /// that an earlier request has created, without its secret.
     ///
     /// # Errors
     ///
-    /// Returns an error if the role or a scope is not permitted, or if the expiry lies in the past.
+    /// Returns an error if the role or a scope is not permitted, if the expiry lies in the past or after that of the
+    /// caller's token, or if the caller's token is revoked or expired.
     #[boxed]
     pub async fn create_token(
         &self,
         request: &TokenRequest,
         permitted: &[Permission],
+        made_by: Option<TokenId>,
         id: Option<TokenId>,
     ) -> Result<TokenCreated, Error> {
         if let Some(id) = id {
@@ -206,12 +216,23 @@ impl Service {
             scopes,
             hash: secret.hash(),
             secret_prefix: secret.display_prefix().to_owned(),
+            made_by,
             expires_at: request.expires_at,
         };
         let secret = match self.store.create_token(self.tenant, &new, now).await {
             Ok(()) => Some(secret.reveal().to_owned()),
             // A concurrent copy of this request has created the token and returned its secret.
             Err(store::Error::AlreadyCreated { .. }) => None,
+            Err(store::Error::OutlivesMaker(OutlivesMaker { requested, latest })) => {
+                let problem = format!(
+                    "the token that makes it expires at `{latest}`; accepted is that instant or an earlier one"
+                );
+                return Err(Error::invalid(
+                    "expires_at",
+                    &requested.to_string(),
+                    problem,
+                ));
+            }
             Err(error) => return Err(error.into()),
         };
         Ok(TokenCreated {
@@ -220,14 +241,25 @@ impl Service {
         })
     }
 
-    /// Revokes a token, by its ID or an ID prefix, and the tokens of the browsers that it signed in.
+    /// Revokes a token, by its ID or an ID prefix, and the tokens of the browsers that it signed in. With `cascade`, also
+    /// revokes all tokens that it made, directly or through others.
     #[boxed]
-    pub async fn revoke_token(&self, given: &str) -> Result<Token, Error> {
+    pub async fn revoke_token(&self, given: &str, cascade: bool) -> Result<TokenRevoked, Error> {
         let id = self.find_token(given).await?;
-        self.store
-            .revoke_token(self.scope(), id, self.now())
+        let extent = if cascade {
+            RevocationExtent::Made
+        } else {
+            RevocationExtent::Own
+        };
+        let revoked = self
+            .store
+            .revoke_token(self.scope(), id, extent, self.now())
             .await?;
-        Ok(self.store.token(self.scope(), id).await?)
+        Ok(TokenRevoked {
+            token: self.store.token(self.scope(), id).await?.into(),
+            also_revoked: revoked.also_revoked,
+            still_valid: revoked.still_valid,
+        })
     }
 
     /// Creates a link that signs a browser in once, as the bearer of `token`. Without a token, creates an admin token
@@ -266,7 +298,9 @@ impl Service {
             scopes: None,
             expires_at: Some(self.now() + BROWSER_SIGN_IN_LIFETIME),
         };
-        let created = self.create_token(&request, Permission::ALL, id).await?;
+        let created = self
+            .create_token(&request, Permission::ALL, None, id)
+            .await?;
         Ok(created.token.id)
     }
 

@@ -1,7 +1,7 @@
 //! The errors of the store. Each message states a fact, or the operation that was not possible. The cause of an error
 //! is its source.
 
-use model::{lifecycle::InvalidTransition, schedule};
+use model::{access::OutlivesMaker, lifecycle::InvalidTransition, schedule};
 
 use crate::database;
 
@@ -46,6 +46,9 @@ pub enum Error {
         /// The name of the object.
         name: String,
     },
+    /// A token would expire after the token that makes it.
+    #[error(transparent)]
+    OutlivesMaker(#[from] OutlivesMaker),
     /// The automation continues in a session that fixes this setting.
     #[error(
         "cannot change the {what} of automation `{name}`, because its current session `{session}` fixes it"

@@ -98,5 +98,5 @@ pub use sessions::{
     LiveText, LogEntry, SessionDeletion, SessionEdit, SessionFilter, SessionUpdates, Transcript,
 };
 pub use store::Store;
-pub use tokens::{NewBrowserToken, NewToken};
+pub use tokens::{NewBrowserToken, NewToken, RevocationExtent, TokenRevocation};
 pub use webhooks::WebhookTrigger;

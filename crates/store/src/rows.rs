@@ -458,6 +458,7 @@ pub(crate) fn token(row: &Row) -> Result<Token, Error> {
         scopes: stored::read_optional::<StoredScopes>(row, "scopes")?,
         secret_prefix: row.get("shown")?,
         parent_id: row.optional("parent_id")?,
+        made_by: row.optional("made_by")?,
         created_at: row.get("created_at")?,
         expires_at: row.optional("expires_at")?,
         revoked_at: row.optional("revoked_at")?,

@@ -38,6 +38,7 @@ const MIGRATIONS: &[Migration] = &[
     migration!(13, "0013_document_formats", works_with 10),
     migration!(14, "0014_zone_rules", works_with 10),
     migration!(15, "0015_minutes_of_turns", works_with 10),
+    migration!(16, "0016_token_makers", works_with 10),
 ];
 
 /// The schema to which `db` brings a database.

@@ -1,10 +1,13 @@
 //! API tokens, and links that sign a browser in once.
+//!
+//! **Invariants:** a token expires with the token that made it at the latest. A revocation of [`RevocationExtent::Made`]
+//! leaves no valid token that the revoked one made, because a transition that makes a token locks its maker.
 
 use std::collections::BTreeSet;
 
 use model::{
     TenantId, Timestamp, TokenId,
-    access::{Permission, Role, Token},
+    access::{self, Permission, Role, Token},
     limits,
 };
 
@@ -31,8 +34,28 @@ pub struct NewToken {
     pub hash: [u8; 32],
     /// The beginning of its secret, by which a person recognizes it.
     pub secret_prefix: String,
-    /// The instant from which the token is invalid.
+    /// The token that makes this one. `None` if a person at the private socket does.
+    pub made_by: Option<TokenId>,
+    /// The instant from which the token is invalid. `None`: the end of the token that makes it, if it has one.
     pub expires_at: Option<Timestamp>,
+}
+
+/// The tokens that end with a revoked token.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RevocationExtent {
+    /// The token itself, and the tokens of the browsers that it signed in.
+    Own,
+    /// Also all tokens that it made, directly or through others, and the tokens of the browsers that these signed in.
+    Made,
+}
+
+/// The result of a revocation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TokenRevocation {
+    /// The number of other tokens that were revoked with the token, those of browsers included.
+    pub also_revoked: u64,
+    /// The number of valid tokens of programs that the token made, directly or through others, and that stay valid.
+    pub still_valid: u64,
 }
 
 /// A new token for a browser. It has the permissions of the token that signs the browser in.
@@ -44,7 +67,7 @@ pub struct NewBrowserToken {
     pub hash: [u8; 32],
     /// The beginning of its secret, by which a person recognizes it.
     pub secret_prefix: String,
-    /// The instant from which the token is invalid.
+    /// The instant from which the token is invalid, if the tokens that sign the browser in do not expire earlier.
     pub expires_at: Timestamp,
 }
 
@@ -53,7 +76,8 @@ impl Store {
     ///
     /// # Errors
     ///
-    /// [`Error::AlreadyCreated`] if the ID is used.
+    /// [`Error::AlreadyCreated`] if the ID is used, [`Error::OutlivesMaker`] if the token would expire after the token
+    /// that makes it, and [`Error::NotFound`] if that token is revoked or expired.
     #[boxed]
     pub async fn create_token(
         &self,
@@ -69,6 +93,12 @@ impl Store {
                 if used.is_some() {
                     return Err(Error::already_created("token", new.id));
                 }
+                // The lock holds until the row is inserted, so that a revocation with all made tokens finds it.
+                let latest = match new.made_by {
+                    Some(maker) => lock_valid(tx, Scope::Tenant(tenant), maker, now).await?,
+                    None => None,
+                };
+                let expires_at = access::expiry_of_made_token(new.expires_at, latest)?;
                 tx.execute(
                     sql!("tokens/insert"),
                     params! { "tokens/insert";
@@ -81,8 +111,9 @@ impl Store {
                         scopes: new.scopes
                             .as_ref()
                             .map(|scopes| stored::write::<StoredScopes>(scopes).value),
+                        made_by: new.made_by,
                         now: now,
-                        expires_at: new.expires_at,
+                        expires_at: expires_at,
                     },
                 )
                 .await?;
@@ -143,20 +174,36 @@ impl Store {
         found.iter().map(rows::token).collect()
     }
 
-    /// Revokes a token, and with it the tokens of the browsers that it signed in. Does nothing if the token is
-    /// already revoked.
+    /// Revokes a token, and with it the tokens of the browsers that it signed in, or all that it made. A token that is
+    /// already revoked stays as it is, and what it made is revoked all the same.
     #[boxed]
     pub async fn revoke_token(
         &self,
         scope: Scope,
         id: TokenId,
+        extent: RevocationExtent,
         now: Timestamp,
-    ) -> Result<(), Error> {
+    ) -> Result<TokenRevocation, Error> {
         self.transact(scope, |tx, _| {
             Box::pin(async move {
-                read(tx, scope, id).await?;
-                tx.execute(sql!("tokens/revoke"), params![id, now]).await?;
-                Ok(())
+                // 1. Revoke the token and its browsers. This waits for transactions in which they make a token.
+                let before = read(tx, scope, id).await?;
+                let mut revoked = tx.execute(sql!("tokens/revoke"), params![id, now]).await?;
+                if before.revoked_at.is_none() {
+                    revoked = revoked.saturating_sub(1);
+                }
+                // 2. Revoke what they made.
+                if extent == RevocationExtent::Made {
+                    revoked += revoke_made(tx, id, now).await?;
+                }
+                // 3. Count the tokens that stay valid.
+                let counted = tx
+                    .fetch_one(sql!("tokens/count_made"), params![id, now])
+                    .await?;
+                Ok(TokenRevocation {
+                    also_revoked: revoked,
+                    still_valid: counted.get::<u32>("valid")?.into(),
+                })
             })
         })
         .await
@@ -243,13 +290,71 @@ async fn read(tx: &mut Tx, scope: Scope, id: TokenId) -> Result<Token, Error> {
     rows::token(&row.ok_or_else(|| Error::not_found("token", id))?)
 }
 
+/// Locks a token, so that it is not revoked before the transaction ends. Returns the instant at which it becomes invalid,
+/// if it does: the token of a browser also does when the token that signed the browser in expires.
+///
+/// # Errors
+///
+/// Returns [`Error::NotFound`] if the token is revoked or expired.
+async fn lock_valid(
+    tx: &mut Tx,
+    scope: Scope,
+    id: TokenId,
+    now: Timestamp,
+) -> Result<Option<Timestamp>, Error> {
+    let row = tx
+        .fetch_optional(sql_by_dialect!("tokens/lock"), params![scope.tenant(), id])
+        .await?;
+    let not_found = || Error::not_found("token", id);
+    let row = row.ok_or_else(not_found)?;
+    let ends: [Option<Timestamp>; 2] = [
+        row.optional("expires_at")?,
+        row.optional("parent_expires_at")?,
+    ];
+    let revocations: [Option<Timestamp>; 2] = [
+        row.optional("revoked_at")?,
+        row.optional("parent_revoked_at")?,
+    ];
+    let expires_at = ends.into_iter().flatten().min();
+    let is_revoked = revocations.into_iter().flatten().next().is_some();
+    if is_revoked || expires_at.is_some_and(|end| end <= now) {
+        return Err(not_found());
+    }
+    Ok(expires_at)
+}
+
+/// Revokes all tokens that a token made, directly or through others. Returns their number. The caller must have revoked
+/// the token itself, so that it makes no more.
+async fn revoke_made(tx: &mut Tx, id: TokenId, now: Timestamp) -> Result<u64, Error> {
+    let mut revoked = 0;
+    // On PostgreSQL, a statement does not see a token that its maker made while the statement waited for the lock of
+    // that maker. Repeat it until it finds no valid token: all makers are then locked, and all that they made was seen.
+    loop {
+        let more = tx
+            .execute(sql!("tokens/revoke_made"), params![id, now])
+            .await?;
+        if more == 0 {
+            return Ok(revoked);
+        }
+        revoked += more;
+    }
+}
+
+/// Inserts the token of a browser that another token signs in. Returns `None` if that other token, or the one that
+/// signed that one's browser in, is revoked or expired.
 async fn insert_browser_token(
     tx: &mut Tx,
-    parent: TokenId,
+    signed_in_by: TokenId,
     new: &NewBrowserToken,
     now: Timestamp,
 ) -> Result<Option<Token>, Error> {
-    let tenant = tx.scope().tenant();
+    let scope = tx.scope();
+    let (signer, parent_end) = match lock_parent(tx, scope, signed_in_by, now).await {
+        Err(Error::NotFound { .. }) => return Ok(None),
+        found => found?,
+    };
+    let ends = [Some(new.expires_at), signer.expires_at, parent_end];
+    let expires_at = ends.into_iter().flatten().min();
     let row = tx
         .fetch_optional(
             sql!("tokens/insert_browser_token"),
@@ -257,12 +362,29 @@ async fn insert_browser_token(
                 id: new.id,
                 hash: &new.hash[..],
                 shown: new.secret_prefix.as_str(),
-                expires_at: new.expires_at,
-                tenant: tenant,
-                signed_in_by: parent,
+                expires_at: expires_at,
+                tenant: scope.tenant(),
+                signed_in_by: signed_in_by,
                 now: now,
             },
         )
         .await?;
     row.as_ref().map(rows::token).transpose()
+}
+
+/// Locks the token to which the browsers belong that a token signs in: the token itself, or if it is a browser's, that
+/// of the program behind it. Returns the first token, and the end of the locked one.
+///
+/// The lock keeps a revocation of the locked token from missing the new browser. Every token that the browser makes
+/// later is then found by way of the browser.
+async fn lock_parent(
+    tx: &mut Tx,
+    scope: Scope,
+    signed_in_by: TokenId,
+    now: Timestamp,
+) -> Result<(Token, Option<Timestamp>), Error> {
+    let signer = read(tx, scope, signed_in_by).await?;
+    let parent = signer.parent_id.unwrap_or(signer.id);
+    let parent_end = lock_valid(tx, scope, parent, now).await?;
+    Ok((signer, parent_end))
 }

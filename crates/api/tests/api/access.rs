@@ -98,6 +98,78 @@ pub(crate) async fn revoked_or_expired_token_is_unauthenticated(world: &World) {
 }
 
 impl World {
+    /// Creates a token with a token. Returns the response.
+    async fn token_made_by(&self, maker: &str, body: &Value) -> Answer {
+        self.request_as(maker, "POST", "/tokens", Some(body), &[])
+            .await
+    }
+}
+
+pub(crate) async fn made_token_expires_with_its_maker_and_names_it(world: &World) {
+    let end = "2026-11-22T09:00:00Z";
+    let maker = json!({ "name": "maker", "role": "admin", "expires_at": end });
+    let maker = world.post("/tokens", maker).await.expect(201);
+    let secret = maker["secret"].as_str().unwrap();
+    let later = json!({ "name": "t", "role": "viewer", "expires_at": "2026-11-22T09:00:01Z" });
+    let refused = world.token_made_by(secret, &later).await;
+    assert_eq!(refused.json()["field"], "expires_at", "{}", refused.text);
+    let detail = refused.problem(422);
+    assert!(
+        detail.contains("2026-11-22T09:00:01Z") && detail.contains(end),
+        "{detail}"
+    );
+    for body in [
+        json!({ "name": "t", "role": "admin" }),
+        json!({ "name": "t", "role": "admin", "expires_at": null }),
+    ] {
+        let made = world.token_made_by(secret, &body).await.expect(201);
+        assert_eq!(made["expires_at"], end);
+        assert_eq!(made["made_by"], maker["id"]);
+        let path = format!("/tokens/{}", made["id"].as_str().unwrap());
+        assert_eq!(world.get(&path).await.expect(200)["made_by"], maker["id"]);
+    }
+    let tenant = json!({ "name": "other" });
+    let tenant = world.request_as(secret, "POST", "/tenants", Some(&tenant), &[]);
+    let tenant = tenant.await.expect(201);
+    assert_eq!(tenant["token"]["expires_at"], end);
+    // At the private socket, no token makes the token.
+    let request = Request::post("/api/v1/tokens")
+        .header("host", "localhost")
+        .header("content-type", "application/json");
+    let body = json!({ "name": "t", "role": "viewer" }).to_string();
+    let request = request.body(Body::from(body)).unwrap();
+    let made = world.send_from(Peer::Private, request).await.expect(201);
+    assert_eq!(made["made_by"], Value::Null);
+    assert_eq!(made["expires_at"], Value::Null);
+}
+
+pub(crate) async fn cascading_revocation_ends_all_made_tokens(world: &World) {
+    let body = json!({ "name": "t", "role": "admin" });
+    let root = world.post("/tokens", body.clone()).await.expect(201);
+    let mut chain = vec![root];
+    for _ in 0..2 {
+        let maker = chain.last().unwrap()["secret"].as_str().unwrap();
+        let made = world.token_made_by(maker, &body).await.expect(201);
+        chain.push(made);
+    }
+    let last = chain[2]["secret"].as_str().unwrap();
+    let whoami = async || world.request_as(last, "GET", "/whoami", None, &[]).await;
+    let path = format!("/tokens/{}", chain[0]["id"].as_str().unwrap());
+    let refused = world.delete(&format!("{path}?cascade=perhaps")).await;
+    assert!(refused.problem(400).contains("cascade"), "{}", refused.text);
+    let revoked = world.delete(&path).await.expect(200);
+    assert!(revoked["revoked_at"].is_string());
+    assert_eq!(revoked["also_revoked"], 0);
+    assert_eq!(revoked["still_valid"], 2);
+    whoami().await.expect(200);
+    let revoked = world.delete(&format!("{path}?cascade=true")).await;
+    let revoked = revoked.expect(200);
+    assert_eq!(revoked["also_revoked"], 2);
+    assert_eq!(revoked["still_valid"], 0);
+    whoami().await.problem(401);
+}
+
+impl World {
     async fn sign_in(&self, code: &str, headers: &[(&str, &str)]) -> Answer {
         let mut request = Request::builder()
             .method("POST")

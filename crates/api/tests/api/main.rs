@@ -100,6 +100,8 @@ on_both! {
         token_has_only_permissions_of_its_role,
         created_token_cannot_exceed_permissions_of_creator,
         revoked_or_expired_token_is_unauthenticated,
+        made_token_expires_with_its_maker_and_names_it,
+        cascading_revocation_ends_all_made_tokens,
         api_sign_in_link_works_once,
         browser_change_from_foreign_page_is_refused,
         sign_in_attempts_over_limit_get_429,

@@ -199,7 +199,7 @@ impl World {
         let config = AgentConfig::new(vec!["good-agent".into()]);
         service.add_agent("good", &config).await.unwrap();
         let admin = service
-            .create_first_token(None)
+            .create_first_token(None, None)
             .await
             .unwrap()
             .secret

@@ -50,7 +50,8 @@ pub(super) async fn create_if_none(
     let secret = created.secret.unwrap_or_default();
     if let Err(error) = write_secret(&path, &secret) {
         // Revoke the token, because its secret is lost.
-        client.revoke_token(&created.token.id.to_string()).await?;
+        let token = created.token.id.to_string();
+        client.revoke_token(&token, false).await?;
         return Err(failed(error));
     }
     Ok(Some(path))

@@ -106,7 +106,14 @@ async fn create(app: &App, name: String) -> Result<(), CliError> {
         excerpt(&created.tenant.name, 80),
         created.tenant.id
     ));
-    Ok(app.output.line(secret)?)
+    app.output.line(secret)?;
+    if let Some(end) = created.token.token.expires_at {
+        app.output.aside(&format!(
+            "It expires at {}, with the token that created the tenant.",
+            app.time.date_time(end)
+        ));
+    }
+    Ok(())
 }
 
 async fn show(app: &App, tenant: &Tenant) -> Result<(), CliError> {

@@ -35,7 +35,8 @@ enum Command {
         /// Restrict the token to this permission of its role, such as sessions:read; may be repeated
         #[arg(long = "scope", value_name = "PERMISSION")]
         scopes: Vec<Permission>,
-        /// The time after which the token expires, such as 90d [default: never]
+        /// The time after which the token expires, such as 90d [default: with the token of this command, if that
+        /// expires]
         #[arg(long, value_name = "PERIOD")]
         expires: Option<Period>,
     },
@@ -46,6 +47,9 @@ enum Command {
     Revoke {
         /// The token: its ID or a prefix of its ID
         token: String,
+        /// Also revoke all tokens that it made, directly or through others, and sign their browsers out
+        #[arg(long)]
+        cascade: bool,
     },
 }
 
@@ -66,7 +70,7 @@ pub(crate) async fn run(args: Args, app: &App) -> Result<Exit, CliError> {
             create(app, &request).await?;
         }
         Command::List => list(app).await?,
-        Command::Revoke { token } => revoke(app, &token).await?,
+        Command::Revoke { token, cascade } => revoke(app, &token, cascade).await?,
     }
     Ok(Exit::Done)
 }
@@ -106,6 +110,12 @@ async fn create(app: &App, request: &TokenRequest) -> Result<(), CliError> {
         "{} with the role {}. The secret is shown only once.",
         created.token.id, created.token.role
     ));
+    if let (None, Some(end)) = (request.expires_at, created.token.expires_at) {
+        app.output.aside(&format!(
+            "It expires at {}, with the token that made it.",
+            app.time.date_time(end)
+        ));
+    }
     Ok(())
 }
 
@@ -137,6 +147,7 @@ async fn list(app: &App) -> Result<(), CliError> {
             format_state(token).to_owned(),
             at(token.expires_at).unwrap_or_default(),
             at(token.last_used_at).unwrap_or_default(),
+            format_maker(token),
         ]
     });
     let headings = [
@@ -148,6 +159,7 @@ async fn list(app: &App) -> Result<(), CliError> {
         "STATE",
         "EXPIRES",
         "LAST USED",
+        "MADE BY",
     ];
     Ok(app.output.line(&table(headings, rows))?)
 }
@@ -159,6 +171,12 @@ fn format_scopes(token: &Token) -> String {
     scopes.collect::<Vec<_>>().join(",")
 }
 
+/// Formats the token that made a token, or that signed its browser in. Returns an empty text if there is none.
+fn format_maker(token: &Token) -> String {
+    let maker = token.made_by.or(token.parent_id);
+    maker.map(|id| id.to_string()).unwrap_or_default()
+}
+
 fn format_state(token: &Token) -> &'static str {
     let over = token.expires_at.is_some_and(|end| end <= SystemClock.now());
     match token.revoked_at {
@@ -168,12 +186,28 @@ fn format_state(token: &Token) -> &'static str {
     }
 }
 
-async fn revoke(app: &App, given: &str) -> Result<(), CliError> {
-    let token = app.client.revoke_token(given).await?;
+async fn revoke(app: &App, given: &str, cascade: bool) -> Result<(), CliError> {
+    let revoked = app.client.revoke_token(given, cascade).await?;
     if app.output.json {
-        return Ok(app.output.document(&token)?);
+        return Ok(app.output.document(&revoked)?);
     }
-    Ok(app.output.line(&format!("Revoked {}.", token.id))?)
+    let id = revoked.token.id;
+    app.output.line(&match revoked.also_revoked {
+        0 => format!("Revoked {id}."),
+        1 => format!("Revoked {id}, and 1 token that it made or that signed a browser in."),
+        others => {
+            format!("Revoked {id}, and {others} tokens that it made or that signed browsers in.")
+        }
+    })?;
+    let remaining = match revoked.still_valid {
+        0 => return Ok(()),
+        1 => "1 token that it made stays valid".to_owned(),
+        many => format!("{many} tokens that it made stay valid"),
+    };
+    app.output.aside(&format!(
+        "{remaining}. `matins token revoke {id} --cascade` revokes all that it made."
+    ));
+    Ok(())
 }
 
 #[cfg(test)]

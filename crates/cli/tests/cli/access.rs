@@ -124,6 +124,46 @@ fn token_grants_permissions_of_its_role_until_revoked() {
 }
 
 #[test]
+fn made_tokens_end_with_their_maker_or_are_revoked_with_it() {
+    let world = TestInstallation::new();
+    let _server = world.serve();
+    let create = ["token", "create", "maker", "--role", "admin"];
+    let create: Vec<_> = create.into_iter().chain(["--expires", "1d"]).collect();
+    let maker = world.json(&create);
+    let id = maker["id"].as_str().unwrap();
+    let by_maker = world.remote(maker["secret"].as_str().unwrap());
+    let later = ["token", "create", "later", "--expires", "2d"];
+    let refused = by_maker.run(&later);
+    assert_eq!(refused.code, 2, "{refused:#?}");
+    assert!(refused.stderr.contains("expires_at"), "{refused:#?}");
+    let made = by_maker.json(&["token", "create", "made", "--role", "admin"]);
+    assert_eq!(made["expires_at"], maker["expires_at"]);
+    let by_made = world.remote(made["secret"].as_str().unwrap());
+    let last = by_made.run(&["token", "create", "last"]);
+    assert_eq!(last.code, 0, "{last:#?}");
+    assert!(
+        last.stderr.contains("with the token that made it"),
+        "{last:#?}"
+    );
+    let listed = world.run(&["token", "list"]).expect_success();
+    assert!(listed.contains("MADE BY"), "{listed}");
+    let row = listed.lines().find(|line| line.contains(" made ")).unwrap();
+    assert!(row.contains(id), "{listed}");
+
+    let revoked = world.run(&["token", "revoke", id]);
+    assert_eq!(revoked.stdout, format!("Revoked {id}.\n"));
+    let hint = format!("2 tokens that it made stay valid. `matins token revoke {id} --cascade`");
+    assert!(revoked.stderr.contains(&hint), "{revoked:#?}");
+    by_made.run(&["token", "list"]).expect_success();
+    let revoked = world.run(&["token", "revoke", id, "--cascade"]);
+    assert!(
+        revoked.stdout.contains("and 2 tokens that it made"),
+        "{revoked:#?}"
+    );
+    assert_eq!(by_made.run(&["token", "list"]).code, 8);
+}
+
+#[test]
 fn tenants_cannot_see_each_other() {
     let world = TestInstallation::new();
     let _server = world.serve();

@@ -2,7 +2,7 @@
 
 use api_types::{
     BudgetRequest, BudgetUsage, Page, SignInLink, Tenant, TenantCreated, TenantRequest, Token,
-    TokenCreated, TokenRequest,
+    TokenCreated, TokenRequest, TokenRevoked,
 };
 use http::Method;
 
@@ -32,10 +32,11 @@ impl Client {
             .await
     }
 
-    /// Revokes a token, by its ID.
+    /// Revokes a token, by its ID. With `cascade`, also revokes all tokens that it made, directly or through others.
     #[boxed]
-    pub async fn revoke_token(&self, token: &str) -> Result<Token, Error> {
-        self.delete(&["tokens", token]).fetch().await
+    pub async fn revoke_token(&self, token: &str, cascade: bool) -> Result<TokenRevoked, Error> {
+        let call = self.delete(&["tokens", token]);
+        call.flag("cascade", cascade).fetch().await
     }
 
     /// Lists tenants, the newest first.

@@ -71,7 +71,7 @@ async fn token_scopes_are_limited_to_permissions_of_creator() {
     // Without scopes the token gets the permissions that the role and the caller share.
     let cut = world
         .service
-        .create_token(&token_request("cut", Role::Member), &narrow, None)
+        .create_token(&token_request("cut", Role::Member), &narrow, None, None)
         .await
         .unwrap();
     let both = BTreeSet::from([P::SessionsRead, P::SessionsWrite]);
@@ -89,7 +89,10 @@ async fn token_scopes_are_limited_to_permissions_of_creator() {
     ] {
         let mut beyond = token_request("beyond", role);
         beyond.scopes = Some(vec![P::SessionsRead, scope]);
-        let refused = world.service.create_token(&beyond, &narrow, None).await;
+        let refused = world
+            .service
+            .create_token(&beyond, &narrow, None, None)
+            .await;
         let refused = refused.unwrap_err();
         let field = (refused.kind(), refused.field());
         assert_eq!(field, (ErrorKind::Invalid, Some("scopes")));
@@ -109,7 +112,7 @@ async fn scopes_narrow_role_and_full_role_has_none() {
     for role in [Role::Admin, Role::Member, Role::Viewer] {
         let made = world
             .service
-            .create_token(&token_request("whole", role), &admin, None)
+            .create_token(&token_request("whole", role), &admin, None, None)
             .await
             .unwrap();
         assert_eq!(made.token.scopes, None, "{role}");
@@ -118,7 +121,7 @@ async fn scopes_narrow_role_and_full_role_has_none() {
     one.scopes = Some(vec![Permission::RunsRead, Permission::RunsRead]);
     let made = world
         .service
-        .create_token(&one, &admin, None)
+        .create_token(&one, &admin, None, None)
         .await
         .unwrap();
     let id = made.token.id.to_string();
@@ -132,7 +135,7 @@ async fn scopes_narrow_role_and_full_role_has_none() {
     one.scopes = Some(Vec::new());
     let made = world
         .service
-        .create_token(&one, &admin, None)
+        .create_token(&one, &admin, None, None)
         .await
         .unwrap();
     let id = made.token.id.to_string();
@@ -157,7 +160,7 @@ async fn invalid_token_request_is_refused_with_field() {
     ] {
         let refused = world
             .service
-            .create_token(&request, Permission::ALL, None)
+            .create_token(&request, Permission::ALL, None, None)
             .await
             .unwrap_err();
         let detail = error_chain(&refused);
@@ -169,10 +172,65 @@ async fn invalid_token_request_is_refused_with_field() {
     let last = until(now + Duration::from_micros(1));
     let made = world
         .service
-        .create_token(&last, Permission::ALL, None)
+        .create_token(&last, Permission::ALL, None, None)
         .await;
     assert!(made.is_ok());
     assert_eq!(tokens().await, 1);
+}
+
+#[tokio::test]
+async fn end_after_that_of_making_token_is_refused_with_latest_end() {
+    let world = World::new().await;
+    let (day, later) = (Duration::from_hours(24), Duration::from_hours(25));
+    let latest = world.clock_now() + day;
+    let create = async |name: &str, end: Option<Timestamp>, maker: Option<TokenId>| {
+        let request = TokenRequest {
+            expires_at: end,
+            ..token_request(name, Role::Admin)
+        };
+        let made = world
+            .service
+            .create_token(&request, Permission::ALL, maker, None);
+        made.await.map(|made| made.token)
+    };
+    let maker = create("maker", Some(latest), None).await.unwrap();
+    let too_late = world.clock_now() + later;
+    let refused = create("late", Some(too_late), Some(maker.id)).await;
+    let refused = refused.unwrap_err();
+    assert_eq!(refused.field(), Some("expires_at"));
+    let detail = error_chain(&refused);
+    for part in ["expires_at", &too_late.to_string(), &latest.to_string()] {
+        assert!(detail.contains(part), "{detail}");
+    }
+    let made = create("made", None, Some(maker.id)).await.unwrap();
+    assert_eq!(
+        (made.expires_at, made.made_by),
+        (Some(latest), Some(maker.id))
+    );
+    let given = maker.id.to_string();
+    let revoked = world.service.revoke_token(&given, false).await.unwrap();
+    assert_eq!((revoked.also_revoked, revoked.still_valid), (0, 1));
+    let refused = create("too late", None, Some(maker.id)).await.unwrap_err();
+    assert_eq!(refused.kind(), ErrorKind::NotFound);
+    let revoked = world.service.revoke_token(&given, true).await.unwrap();
+    assert_eq!((revoked.also_revoked, revoked.still_valid), (1, 0));
+    assert_eq!(revoked.token.revoked_at, Some(world.clock_now()));
+}
+
+#[tokio::test]
+async fn first_token_of_tenant_expires_with_token_of_its_creator() {
+    let world = World::new().await;
+    let end = world.clock_now() + Duration::from_hours(24);
+    for end in [Some(end), None] {
+        let name = if end.is_some() {
+            "limited"
+        } else {
+            "unlimited"
+        };
+        let made = world.service.create_tenant(name, end, None, &[]).await;
+        let token = made.unwrap().token.token;
+        assert_eq!((token.expires_at, token.made_by), (end, None));
+    }
 }
 
 #[tokio::test]
@@ -182,7 +240,7 @@ async fn token_secret_is_returned_once_and_invalid_after_revocation() {
     let request = token_request("robot", Role::Member);
     let made = world
         .service
-        .create_token(&request, Permission::ALL, Some(id))
+        .create_token(&request, Permission::ALL, None, Some(id))
         .await
         .unwrap();
     let secret = TokenSecret::parse(made.secret.as_deref().unwrap()).unwrap();
@@ -190,13 +248,17 @@ async fn token_secret_is_returned_once_and_invalid_after_revocation() {
     assert!(!format!("{made:?}").contains(secret.reveal()));
     let again = world
         .service
-        .create_token(&request, Permission::ALL, Some(id))
+        .create_token(&request, Permission::ALL, None, Some(id))
         .await
         .unwrap();
     assert_eq!((again.token, again.secret), (made.token, None));
     assert!(world.is_signed_in(&secret).await);
-    let revoked = world.service.revoke_token(&id.to_string()).await.unwrap();
-    assert_eq!(revoked.revoked_at, Some(world.clock_now()));
+    let revoked = world
+        .service
+        .revoke_token(&id.to_string(), false)
+        .await
+        .unwrap();
+    assert_eq!(revoked.token.revoked_at, Some(world.clock_now()));
     assert!(!world.is_signed_in(&secret).await);
     let digits = id.uuid().simple().to_string();
     let begins = [format!("tok_{}", &digits[..20]), digits[..20].to_owned()];
@@ -204,15 +266,25 @@ async fn token_secret_is_returned_once_and_invalid_after_revocation() {
         assert_eq!(world.service.token(&given).await.unwrap().id, id, "{given}");
     }
     // Both were made in one millisecond, so they begin alike.
-    let other = world.service.create_token(&request, Permission::ALL, None);
+    let other = world
+        .service
+        .create_token(&request, Permission::ALL, None, None);
     let other = other.await.unwrap().token.id;
-    let alike = world.service.revoke_token(&digits[..8]).await.unwrap_err();
+    let alike = world
+        .service
+        .revoke_token(&digits[..8], false)
+        .await
+        .unwrap_err();
     assert!(matches!(alike, Error::Ambiguous { .. }), "{alike}");
     let other = other.uuid().simple().to_string();
-    let revoked = world.service.revoke_token(&other[..24]).await.unwrap();
-    assert!(revoked.revoked_at.is_some());
+    let revoked = world
+        .service
+        .revoke_token(&other[..24], false)
+        .await
+        .unwrap();
+    assert!(revoked.token.revoked_at.is_some());
     for given in ["robot", "tok_0", ""] {
-        let unknown = world.service.revoke_token(given).await.unwrap_err();
+        let unknown = world.service.revoke_token(given, false).await.unwrap_err();
         assert_eq!(unknown.kind(), ErrorKind::NotFound, "{unknown}");
     }
 }
@@ -222,7 +294,10 @@ async fn new_tenant_has_admin_token_and_agents_of_its_own() {
     let world = World::new().await;
     let id = TenantId::generate(world.clock_now(), &SeededEntropy::new(4));
     let demo = ["matins".to_owned(), "demo-agent".to_owned()];
-    let made = world.service.create_tenant("acme", Some(id), &demo).await;
+    let made = world
+        .service
+        .create_tenant("acme", None, Some(id), &demo)
+        .await;
     let made = made.unwrap();
     assert_eq!((&*made.tenant.name, made.tenant.id), ("acme", id));
     assert_eq!(made.token.token.tenant_id, id);
@@ -241,12 +316,10 @@ async fn new_tenant_has_admin_token_and_agents_of_its_own() {
     // Other tenants cannot see the token.
     let given = made.token.token.id.to_string();
     assert!(theirs.token(&given).await.is_ok());
-    for refused in [
-        world.service.token(&given).await,
-        world.service.revoke_token(&given).await,
-    ] {
-        assert_eq!(refused.unwrap_err().kind(), ErrorKind::NotFound);
-    }
+    let refused = world.service.token(&given).await;
+    assert_eq!(refused.unwrap_err().kind(), ErrorKind::NotFound);
+    let refused = world.service.revoke_token(&given, true).await;
+    assert_eq!(refused.unwrap_err().kind(), ErrorKind::NotFound);
     let secret = TokenSecret::parse(&made.token.secret.unwrap()).unwrap();
     assert!(world.is_signed_in(&secret).await);
 
@@ -283,9 +356,9 @@ async fn new_tenant_has_admin_token_and_agents_of_its_own() {
         );
     }
     assert!(world.service.tenant(true, "nobody").await.is_err());
-    let taken = world.service.create_tenant("acme", None, &demo).await;
+    let taken = world.service.create_tenant("acme", None, None, &demo).await;
     assert_eq!(taken.unwrap_err().kind(), ErrorKind::Refused);
-    let unnamed = world.service.create_tenant(" ", None, &demo).await;
+    let unnamed = world.service.create_tenant(" ", None, None, &demo).await;
     assert_eq!(unnamed.unwrap_err().field(), Some("name"));
 }
 
@@ -332,7 +405,7 @@ async fn browser_sign_in_expires_with_parent_token() {
     request.expires_at = Some(world.clock_now() + day);
     let made = world
         .service
-        .create_token(&request, Permission::ALL, None)
+        .create_token(&request, Permission::ALL, None, None)
         .await
         .unwrap();
     let token = made.token.id;
@@ -366,7 +439,7 @@ async fn token_revocation_revokes_its_browsers_and_links() {
     let request = token_request("laptop", Role::Viewer);
     let made = world
         .service
-        .create_token(&request, Permission::ALL, None)
+        .create_token(&request, Permission::ALL, None, None)
         .await
         .unwrap();
     let token = made.token.id;
@@ -379,7 +452,7 @@ async fn token_revocation_revokes_its_browsers_and_links() {
     assert!(world.use_link(&link().await, &signed_in).await.is_some());
     assert!(world.is_signed_in(&signed_in).await);
     let given = token.to_string();
-    world.service.revoke_token(&given).await.unwrap();
+    world.service.revoke_token(&given, false).await.unwrap();
     assert!(!world.is_signed_in(&signed_in).await);
     assert_eq!(world.use_link(&kept, &browser_secret(11)).await, None);
 }

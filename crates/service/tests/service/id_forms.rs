@@ -284,7 +284,7 @@ async fn new_name_in_form_of_id_is_refused() {
             "name",
             &name,
         );
-        let tenant = service.create_tenant(&name, None, &[]).await;
+        let tenant = service.create_tenant(&name, None, None, &[]).await;
         assert_refused(tenant, "name", &name);
         let token = TokenRequest {
             name: name.clone(),
@@ -292,7 +292,9 @@ async fn new_name_in_form_of_id_is_refused() {
             scopes: None,
             expires_at: None,
         };
-        let token = service.create_token(&token, Permission::ALL, None).await;
+        let token = service
+            .create_token(&token, Permission::ALL, None, None)
+            .await;
         assert_refused(token, "name", &name);
     }
     for name in [
@@ -395,7 +397,7 @@ async fn repeated_creation_with_old_name_returns_first_object() {
     let tenant = TenantId::generate(now, &entropy);
     world.store.create_tenant(tenant, &name, now).await.unwrap();
     let again = service
-        .create_tenant(&name, Some(tenant), &[])
+        .create_tenant(&name, None, Some(tenant), &[])
         .await
         .unwrap();
     assert_eq!(again.tenant.id, tenant);

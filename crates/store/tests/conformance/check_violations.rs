@@ -267,6 +267,19 @@ pub(crate) fn rows_breaking_checks(world: &World) -> Vec<(&'static str, Values)>
                 .with("kind", "browser")
                 .with("parent_id", world.id("api_tokens")),
         ),
+        ("api_tokens_maker_is_another", {
+            let own = row("api_tokens");
+            own.clone()
+                .with_value_of("made_by", &Values::of("made_by", own.get("id")))
+        }),
+        (
+            "api_tokens_browser_has_no_maker",
+            row("api_tokens")
+                .with("kind", "browser")
+                .with("expires_at", instant())
+                .with("parent_id", world.id("api_tokens"))
+                .with("made_by", world.id("api_tokens")),
+        ),
         (
             "idempotency_keys_answer_is_whole",
             row("idempotency_keys").without(&["response"]),

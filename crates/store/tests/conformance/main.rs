@@ -62,6 +62,7 @@ mod statements;
 mod sweep;
 mod tenant_isolation;
 mod tenants;
+mod token_makers;
 mod tokens;
 mod too_new;
 mod transactions;
@@ -356,6 +357,12 @@ behaviours! {
             token_use_is_recorded_once_a_minute, sign_in_link_works_once_before_expiry,
             concurrent_uses_of_sign_in_link_have_one_winner, expired_sign_ins_are_trimmed,
         ]
+        token_makers: [
+            explicit_end_after_end_of_maker_is_refused, token_without_end_expires_with_its_maker,
+            revoked_or_expired_token_makes_no_token, token_of_other_tenant_makes_no_token, token_never_makes_itself,
+            browser_and_its_tokens_expire_with_their_signer, revocation_without_cascade_leaves_made_tokens_valid,
+            cascading_revocation_revokes_all_made_tokens, token_made_during_cascading_revocation_does_not_survive,
+        ]
         idempotency: [
             idempotency_key_belongs_to_its_first_request,
             released_key_is_free_unless_response_is_recorded, repeated_request_gets_first_response,
@@ -473,6 +480,10 @@ behaviours! {
             transitions_of_seat_lock_seat_first, claim_skips_locked_runs,
         ]
         opening: [superuser_role_is_refused]
+        token_makers: [
+            cascading_revocation_waits_for_creation_and_revokes_its_token, creation_waits_for_revocation_of_its_maker,
+            tokens_of_earlier_schema_stay_valid,
+        ]
         row_security: [
             every_table_has_row_security, tenant_reads_and_writes_only_its_own_rows,
             connection_without_scope_reads_and_writes_nothing,

@@ -18,12 +18,12 @@ use crate::{
     fixtures::{TABLES, TestStore, World},
 };
 
-fn location(home: &TestDatabase) -> Location {
+pub(crate) fn location(home: &TestDatabase) -> Location {
     home.url().parse().unwrap()
 }
 
 /// Changes a database without the store.
-async fn change(home: &TestDatabase, sql: &str) {
+pub(crate) async fn change(home: &TestDatabase, sql: &str) {
     let sql = sqlx::raw_sql(AssertSqlSafe(sql.to_owned()));
     if let Some(file) = home.file() {
         let options = SqliteConnectOptions::new().filename(file);

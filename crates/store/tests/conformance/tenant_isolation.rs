@@ -143,7 +143,7 @@ fn parameters(name: &str, world: &World) -> Vec<Param> {
         "sessions/page" => sessions(Some("regular"), None),
         "sessions/page_of_automation" => sessions(None, Some(automation)),
         "tenants/by_id" => params![none(), world.tenant],
-        "tokens/by_id" => params![none(), world.id("api_tokens")],
+        "tokens/by_id" | "tokens/lock" => params![none(), world.id("api_tokens")],
         "triggers/due" => params![none(), Timestamp::MAX, 50_u32, store::DOCUMENT_FORMAT],
         other => panic!("{other} names a tenant: give it parameters here"),
     }

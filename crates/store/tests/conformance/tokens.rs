@@ -10,7 +10,7 @@ use model::{
         secret::{LinkSecret, TokenSecret},
     },
 };
-use store::{Error, NewBrowserToken, NewToken, Page, Scope};
+use store::{Error, NewBrowserToken, NewToken, Page, RevocationExtent, Scope};
 use testkit::clock::SeededEntropy;
 
 use crate::{
@@ -20,7 +20,7 @@ use crate::{
 };
 
 /// Returns a new token and the hash of its secret.
-fn new_token(stage: &Stage, role: Role) -> NewToken {
+pub(crate) fn new_token(stage: &Stage, role: Role) -> NewToken {
     let entropy = SeededEntropy::new(unique());
     let secret = TokenSecret::generate(&entropy);
     NewToken {
@@ -30,11 +30,12 @@ fn new_token(stage: &Stage, role: Role) -> NewToken {
         scopes: None,
         hash: secret.hash(),
         secret_prefix: secret.display_prefix().into(),
+        made_by: None,
         expires_at: None,
     }
 }
 
-fn new_browser(stage: &Stage, expires_at: Timestamp) -> NewBrowserToken {
+pub(crate) fn new_browser(stage: &Stage, expires_at: Timestamp) -> NewBrowserToken {
     let entropy = SeededEntropy::new(unique());
     let secret = TokenSecret::generate(&entropy);
     NewBrowserToken {
@@ -50,26 +51,30 @@ fn link() -> [u8; 32] {
 }
 
 impl Stage {
-    async fn make(&self, new: &NewToken) {
+    pub(crate) async fn make(&self, new: &NewToken) {
         let created = self.store.create_token(self.tenant, new, self.now());
         created.await.unwrap();
     }
 
-    async fn token(&self) -> NewToken {
+    pub(crate) async fn token(&self) -> NewToken {
         let new = new_token(self, Role::Member);
         self.make(&new).await;
         new
     }
 
-    async fn token_for_hash(&self, hash: &[u8; 32]) -> Option<Token> {
+    pub(crate) async fn token_for_hash(&self, hash: &[u8; 32]) -> Option<Token> {
         self.store.token_by_hash(hash, self.now()).await.unwrap()
     }
 
-    fn in_days(&self, days: u64) -> Timestamp {
+    pub(crate) fn in_days(&self, days: u64) -> Timestamp {
         self.now() + Duration::from_hours(24 * days)
     }
 
-    async fn sign_in(&self, parent: TokenId, expires_at: Timestamp) -> Option<NewBrowserToken> {
+    pub(crate) async fn sign_in(
+        &self,
+        parent: TokenId,
+        expires_at: Timestamp,
+    ) -> Option<NewBrowserToken> {
         let new = new_browser(self, expires_at);
         let signed = self
             .store
@@ -77,7 +82,7 @@ impl Stage {
         signed.await.unwrap().map(|_| new)
     }
 
-    async fn link(&self, token: TokenId) -> [u8; 32] {
+    pub(crate) async fn link(&self, token: TokenId) -> [u8; 32] {
         let (hash, ends) = (link(), self.now() + Duration::from_mins(10));
         let created = self
             .store
@@ -141,9 +146,12 @@ pub(crate) async fn revoked_token_revokes_its_browser_tokens(db: &TestStore) {
     let found = stage.token_for_hash(&second.hash).await.unwrap();
     assert_eq!(found.parent_id, Some(parent.id));
     assert_eq!((found.kind, found.role), (TokenKind::Browser, parent.role));
-    let revoked = stage
-        .store
-        .revoke_token(stage.scope(), parent.id, stage.advance_seconds(60));
+    let revoked = stage.store.revoke_token(
+        stage.scope(),
+        parent.id,
+        RevocationExtent::Own,
+        stage.advance_seconds(60),
+    );
     revoked.await.unwrap();
     for hash in [parent.hash, browser.hash, second.hash] {
         assert_eq!(stage.token_for_hash(&hash).await, None);
@@ -153,9 +161,12 @@ pub(crate) async fn revoked_token_revokes_its_browser_tokens(db: &TestStore) {
     assert!(stage.sign_in(browser.id, stage.in_days(1)).await.is_none());
     // A repeated revocation changes nothing.
     let first = stage.store.token(stage.scope(), parent.id).await.unwrap();
-    let again = stage
-        .store
-        .revoke_token(stage.scope(), parent.id, stage.advance_seconds(60));
+    let again = stage.store.revoke_token(
+        stage.scope(),
+        parent.id,
+        RevocationExtent::Own,
+        stage.advance_seconds(60),
+    );
     again.await.unwrap();
     let second = stage.store.token(stage.scope(), parent.id).await.unwrap();
     assert_eq!(first, second);
@@ -165,9 +176,12 @@ pub(crate) async fn browser_sign_out_keeps_parent_token(db: &TestStore) {
     let stage = Stage::setup(db).await;
     let parent = stage.token().await;
     let browser = stage.sign_in(parent.id, stage.in_days(30)).await.unwrap();
-    let revoked = stage
-        .store
-        .revoke_token(stage.scope(), browser.id, stage.now());
+    let revoked = stage.store.revoke_token(
+        stage.scope(),
+        browser.id,
+        RevocationExtent::Own,
+        stage.now(),
+    );
     revoked.await.unwrap();
     assert_eq!(stage.token_for_hash(&browser.hash).await, None);
     assert!(stage.token_for_hash(&parent.hash).await.is_some());
@@ -197,7 +211,8 @@ pub(crate) async fn token_of_other_tenant_is_not_found(db: &TestStore) {
         assert!(matches!(result, Err(Error::NotFound { .. })), "{result:?}");
     };
     not_found(store.token(theirs, token.id).await.map(|_| ()));
-    not_found(store.revoke_token(theirs, token.id, now).await);
+    let revoked = store.revoke_token(theirs, token.id, RevocationExtent::Made, now);
+    not_found(revoked.await.map(|_| ()));
     let linked = store
         .create_sign_in_link(other, token.id, &link(), now, stage.in_days(1))
         .await;
@@ -296,9 +311,10 @@ pub(crate) async fn sign_in_link_works_once_before_expiry(db: &TestStore) {
     assert_eq!(sign_in(&late).await, None);
 
     let revoked = stage.link(token.id).await;
-    let taken_back = stage
-        .store
-        .revoke_token(stage.scope(), token.id, stage.now());
+    let taken_back =
+        stage
+            .store
+            .revoke_token(stage.scope(), token.id, RevocationExtent::Own, stage.now());
     taken_back.await.unwrap();
     assert_eq!(sign_in(&revoked).await, None);
     let hash = link();
@@ -341,14 +357,22 @@ pub(crate) async fn expired_sign_ins_are_trimmed(db: &TestStore) {
     stage.make(&expired).await;
     let token = stage.token().await;
     stage.sign_in(token.id, stage.in_days(1)).await.unwrap();
+    let maker = stage.sign_in(token.id, stage.in_days(1)).await.unwrap();
+    let made = NewToken {
+        made_by: Some(maker.id),
+        ..new_token(&stage, Role::Member)
+    };
+    stage.make(&made).await;
     let kept = stage.sign_in(token.id, stage.in_days(30)).await.unwrap();
     stage.link(token.id).await;
     let trim = async || stage.store.trim_sign_ins(stage.now()).await.unwrap();
     assert_eq!(trim().await, 0);
     stage.advance_seconds(2 * 24 * 60 * 60);
     assert_eq!(trim().await, 2, "a browser's token and a link");
-    // Tokens that people created stay in the list.
-    assert!(stage.store.token(stage.scope(), expired.id).await.is_ok());
+    // Tokens that people created stay in the list, and the browsers that made some of them stay with them.
+    for id in [expired.id, made.id, maker.id] {
+        assert!(stage.store.token(stage.scope(), id).await.is_ok());
+    }
     assert!(stage.token_for_hash(&kept.hash).await.is_some());
     assert_eq!(db.count(Scope::System, "sign_in_links").await, 0);
 }

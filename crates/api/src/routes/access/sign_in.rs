@@ -107,7 +107,7 @@ pub(super) async fn sign_out(caller: Caller) -> Result<Response, ApiError> {
     let browser = |token: &&Token| token.kind == TokenKind::Browser;
     if let Some(token) = caller.token.as_ref().filter(browser) {
         let service = caller.api.service(caller.tenant);
-        service.revoke_token(&token.id.to_string()).await?;
+        service.revoke_token(&token.id.to_string(), false).await?;
     }
     Ok(no_content_with_cookie(cookie::delete_header(
         caller.api.shared.by_tls,

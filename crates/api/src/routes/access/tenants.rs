@@ -82,8 +82,8 @@ pub(super) async fn show_tenant(
 
 /// Create a tenant
 ///
-/// Creates a tenant with the known agents, and a token for its first admin. No later response contains the secret
-/// of the token. Returns 403 unless the caller belongs to the install's own tenant.
+/// Creates a tenant with the known agents, and a token for its first admin, which expires with the caller's token. No
+/// later response contains the secret of the token. Returns 403 unless the caller belongs to the install's own tenant.
 #[utoipa::path(
     post,
     path = "/tenants",
@@ -106,8 +106,10 @@ pub(super) async fn create_tenant(
     }
     let created = idempotency_key.create(&caller, &request, async |id| {
         let id = id.map(TenantId::from_uuid);
+        let token_end = caller.token.as_ref().and_then(|token| token.expires_at);
+        let demo_command = &caller.api.shared.demo_command;
         let created = service
-            .create_tenant(&request.value.name, id, &caller.api.shared.demo_command)
+            .create_tenant(&request.value.name, token_end, id, demo_command)
             .await?;
         Ok((StatusCode::CREATED, created))
     });

@@ -1,6 +1,6 @@
 //! Tokens: the credentials of programs and of signed-in browsers.
 
-use api_types::{Page, Token, TokenCreated, TokenRequest};
+use api_types::{Page, Token, TokenCreated, TokenRequest, TokenRevoked};
 use axum::{Json as Answer, response::Response};
 use http::StatusCode;
 use model::{TokenId, access::Permission};
@@ -72,7 +72,8 @@ pub(super) async fn show_token(
 /// Create a token
 ///
 /// Creates a token. No later response contains its secret. The token has no permission that the caller lacks: without
-/// `scopes`, it has those permissions of its role that the caller has.
+/// `scopes`, it has those permissions of its role that the caller has. It expires with the caller's token at the latest:
+/// without `expires_at`, it expires exactly then, and a later `expires_at` is refused.
 #[utoipa::path(
     post,
     path = "/tokens",
@@ -91,27 +92,46 @@ pub(super) async fn create_token(
     let created = idempotency_key.create(&caller, &request, async |id| {
         let id = id.map(TokenId::from_uuid);
         let permitted = caller.permissions();
-        let token = service.create_token(&request.value, &permitted, id).await?;
+        let made_by = caller.token.as_ref().map(|token| token.id);
+        let token = service
+            .create_token(&request.value, &permitted, made_by, id)
+            .await?;
         Ok((StatusCode::CREATED, token))
     });
     created.await
 }
 
+/// The query parameters of a revocation.
+#[derive(Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub(super) struct RevokeTokenParams {
+    /// `true` to revoke all tokens that the token made as well, directly or through others.
+    #[serde(default)]
+    cascade: bool,
+}
+
 /// Revoke a token
 ///
-/// Revokes a token, and the tokens of the browsers that it signed in. Revoking a token again changes nothing.
+/// Revokes a token, and the tokens of the browsers that it signed in. With `cascade`, also revokes all tokens that it
+/// made, directly or through others, and signs their browsers out. Without it, these stay valid, and `still_valid` counts
+/// them. Revoking a token again does not change the token.
 #[utoipa::path(
     delete,
     path = "/tokens/{token}",
     tag = "access",
-    params(("token" = String, Path, description = "The ID of the token or the beginning of its ID")),
-    responses((status = OK, description = "The token", body = Token)),
+    params(
+        ("token" = String, Path, description = "The ID of the token or the beginning of its ID"),
+        RevokeTokenParams
+    ),
+    responses((status = OK, description = "The token, and the effect on those that it made", body = TokenRevoked)),
     security(("token" = ["tokens:write"]), ("browser" = []))
 )]
 pub(super) async fn revoke_token(
     caller: Caller,
     Path([token]): Path<1>,
-) -> Result<Answer<Token>, ApiError> {
+    Query(params): Query<RevokeTokenParams>,
+) -> Result<Answer<TokenRevoked>, ApiError> {
     let service = caller.authorize(Permission::TokensWrite)?;
-    Ok(Answer(service.revoke_token(&token).await?.into()))
+    Ok(Answer(service.revoke_token(&token, params.cascade).await?))
 }
