@@ -347,7 +347,7 @@ pub(crate) async fn tokens_of_earlier_schema_stay_valid(db: &TestStore) {
     }
     let link = stage.link(token.id).await;
     let earlier = "set matins.scope = 'system'; alter table automation.api_tokens drop column made_by; \
-        delete from automation.schema_versions where version >= 15";
+        delete from automation.schema_versions where version >= 16";
     change(&db.home, earlier).await;
     let database = store::open(&db.location()).await.unwrap();
     let stage = Stage {
@@ -362,7 +362,7 @@ pub(crate) async fn tokens_of_earlier_schema_stay_valid(db: &TestStore) {
 }
 
 /// The migrations of SQLite before the one that stores makers.
-const EARLIER_MIGRATIONS: [&str; 14] = [
+const EARLIER_MIGRATIONS: [&str; 15] = [
     include_str!("../../migrations/sqlite/0001_foundation.sql"),
     include_str!("../../migrations/sqlite/0002_history_costs_nothing.sql"),
     include_str!("../../migrations/sqlite/0003_less_to_write.sql"),
@@ -377,6 +377,7 @@ const EARLIER_MIGRATIONS: [&str; 14] = [
     include_str!("../../migrations/sqlite/0012_room_for_updates.sql"),
     include_str!("../../migrations/sqlite/0013_document_formats.sql"),
     include_str!("../../migrations/sqlite/0014_zone_rules.sql"),
+    include_str!("../../migrations/sqlite/0015_minutes_of_turns.sql"),
 ];
 
 /// SQLite makes the table of tokens anew, with a token, its browser, a revoked token and a link in it.
@@ -384,7 +385,7 @@ const EARLIER_MIGRATIONS: [&str; 14] = [
 async fn migration_keeps_tokens_and_links_of_sqlite() {
     let home = TestDatabase::sqlite().unwrap();
     let mut sql = EARLIER_MIGRATIONS.join("\n");
-    sql.push_str("pragma application_id = 0x4d61746e; pragma user_version = 14;");
+    sql.push_str("pragma application_id = 0x4d61746e; pragma user_version = 15;");
     change(&home, &sql).await;
     let second = 1_000_000;
     let now = Timestamp::from_microsecond(100 * second).unwrap();
