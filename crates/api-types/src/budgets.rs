@@ -139,7 +139,9 @@ impl TryFrom<StrictMoneyFields> for MoneyRequest {
     type Error = InvalidMoney;
 
     fn try_from(fields: StrictMoneyFields) -> Result<Self, InvalidMoney> {
-        budget::Money::parse_limit(&fields.amount, &fields.currency).map(Self)
+        let money = budget::Money::parse(&fields.amount, &fields.currency)?;
+        // An unknown currency is a value that the validation of the budget refuses, with the name of its field.
+        Ok(Self(money.with_upper_case_code()))
     }
 }
 

@@ -184,7 +184,8 @@ impl Budget {
                 return Err(InvalidPolicy::new(field, zero.to_string(), accepted));
             }
             if let Some(unknown) = cost.as_ref().filter(|cost| !cost.has_known_currency()) {
-                let accepted = "expected a currency of ISO 4217, such as USD";
+                let accepted = "expected a currency of ISO 4217, such as USD; limits of tokens, turns and minutes have \
+                                fields of their own";
                 return Err(InvalidPolicy::new(field, unknown.to_string(), accepted));
             }
         }

@@ -143,7 +143,7 @@ pub(crate) async fn invalid_budget_is_refused_with_field(world: &World) {
         ),
         (
             json!({ "day": { "cost": { "amount": "3", "currency": "runs" } } }),
-            "unknown currency `runs`: expected a code of ISO 4217",
+            "`budget.day.cost` cannot be `3 runs`: expected a currency of ISO 4217",
         ),
         (
             json!({ "day": { "minutes": 0 } }),

@@ -175,10 +175,12 @@ impl FromStr for Limit {
                     unknown_unit: Some(unit.chars().take(MAX_SHOWN_CHARS).collect()),
                     ..invalid()
                 };
-                let cost = match Money::parse_limit(number, unit) {
-                    Ok(cost) => Some(cost).filter(|cost| cost.micros() > 0),
+                let cost = match Money::parse(number, unit).map(Money::with_upper_case_code) {
+                    Ok(cost) if cost.has_known_currency() => {
+                        Some(cost).filter(|cost| cost.micros() > 0)
+                    }
                     Err(InvalidMoney::Amount(_)) => None,
-                    Err(_) => return Err(unknown()),
+                    Ok(_) | Err(InvalidMoney::Currency(_)) => return Err(unknown()),
                 };
                 Amount::Cost(cost.ok_or_else(invalid)?)
             }

@@ -53,13 +53,6 @@ pub enum InvalidMoney {
         .0.escape_debug()
     )]
     Currency(String),
-    /// ISO 4217 has no such currency.
-    #[error(
-        "unknown currency `{}`: expected a code of ISO 4217, such as USD; limits of tokens, turns and minutes have \
-         fields of their own",
-        .0.escape_debug()
-    )]
-    UnknownCurrency(String),
 }
 
 impl Money {
@@ -92,16 +85,13 @@ impl Money {
         Self::new(micros, currency)
     }
 
-    /// Reads an amount of a limit: a decimal number and a currency of ISO 4217 in any case.
-    ///
-    /// # Errors
-    ///
-    /// [`InvalidMoney`] if one of them is invalid.
-    pub fn parse_limit(amount: &str, currency: &str) -> Result<Self, InvalidMoney> {
-        let money = Self::parse(amount, currency)?;
-        let currency = currency_code(&money.currency)
-            .ok_or_else(|| InvalidMoney::UnknownCurrency(money.currency.clone()))?;
-        Ok(Self { currency, ..money })
+    /// Returns the amount with the code of ISO 4217 in upper case, or unchanged if there is no such currency.
+    #[must_use]
+    pub fn with_upper_case_code(self) -> Self {
+        match currency_code(&self.currency) {
+            Some(currency) => Self { currency, ..self },
+            None => self,
+        }
     }
 
     /// Returns `true` if ISO 4217 has the currency. Agents report others, and earlier versions stored limits in
