@@ -202,8 +202,8 @@ mod tests {
             "pause_after_failures": 5,
             "budget": {
                 "run": { "tokens": null, "cost": null },
-                "day": { "tokens": null, "cost": null, "turns": null },
-                "month": { "tokens": null, "cost": null, "turns": null },
+                "day": { "tokens": null, "cost": null, "turns": null, "minutes": null },
+                "month": { "tokens": null, "cost": null, "turns": null, "minutes": null },
             },
             "on_unmatched": "deny",
             "ask_seconds": 10 * 60,
