@@ -69,11 +69,13 @@ pub(crate) async fn run(
             }
         };
         tokio::select! {
-            () = claim_signal.notified() => {}
+            // The stop goes first: a turn that it ended during a claim is counted below.
+            biased;
+            () = stop.cancelled() => {}
             () = heartbeat_signal.notified() => turns.request_heartbeats(),
             _ = turns.next_ended() => turns.drain_ended().await,
+            () = claim_signal.notified() => {}
             () = sleep(pause) => {}
-            () = stop.cancelled() => {}
         }
     }
     // 2. Wait for the running turns. Heartbeat requests are still forwarded while the last turns end: a turn may be
