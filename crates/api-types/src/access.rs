@@ -169,10 +169,9 @@ pub struct TokenRevoked {
     #[serde(flatten)]
     pub token: Token,
     /// The number of other tokens that this request revoked, those of signed-in browsers included.
-    #[serde(default)]
+    // No default: a server that does not know the cascade ignores it, and its response must not read as a success.
     pub also_revoked: u64,
     /// The number of valid tokens that the token made, directly or through others, and that stay valid.
-    #[serde(default)]
     pub still_valid: u64,
 }
 

@@ -92,19 +92,37 @@ impl Service {
         }
     }
 
-    /// Creates a tenant with its default agents and the token of its first admin. That token expires at `token_end`, the
-    /// end of the caller's token. No maker is stored for it, because no row refers to a row of another tenant. With a
-    /// reserved `id`, completes or returns the tenant that an earlier request has created; the secret of an existing
+    /// Returns the instant at which a token that makes another one expires. Fails if it is not valid any more.
+    async fn end_of_maker(&self, made_by: Option<TokenId>) -> Result<Option<Timestamp>, Error> {
+        match made_by {
+            Some(maker) => {
+                let end = self
+                    .store
+                    .end_of_valid_token(self.scope(), maker, self.now());
+                Ok(end.await?)
+            }
+            None => Ok(None),
+        }
+    }
+
+    /// Creates a tenant with its default agents and the token of its first admin. That token expires with
+    /// `made_by`, the caller's token. No maker is stored for it, because no row refers to a row of another tenant. With
+    /// a reserved `id`, completes or returns the tenant that an earlier request has created; the secret of an existing
     /// token is not returned.
+    ///
+    /// # Errors
+    ///
+    /// The name is invalid or taken, or the caller's token was revoked or has expired meanwhile.
     #[boxed]
     pub async fn create_tenant(
         &self,
         name: &str,
-        token_end: Option<Timestamp>,
+        made_by: Option<TokenId>,
         id: Option<TenantId>,
         demo_command: &[String],
     ) -> Result<TenantCreated, Error> {
         let now = self.now();
+        self.end_of_maker(made_by).await?;
         let before = match id {
             Some(id) => self.find_tenant_by_id(id).await?,
             None => None,
@@ -127,6 +145,8 @@ impl Service {
             ..self.clone()
         };
         of_tenant.add_known_agents(demo_command).await?;
+        // Ask again: the caller's token may have been revoked since the request began.
+        let token_end = self.end_of_maker(made_by).await?;
         // The ID of the token is derived from the tenant's, so that a repeated request finds the existing token.
         let token = of_tenant.create_first_token(token_end, Some(TokenId::from_uuid(id.uuid())));
         let token = token.await?;

@@ -3,12 +3,16 @@
 //! **Invariant:** a transition locks tenants, then triggers, then automations, then seats, then runs and their
 //! heartbeats, then sessions, each kind in the order of its IDs, so that transitions do not deadlock. A transition may
 //! skip a kind, but it never goes back to an earlier one. The functions of this module are in that order. There are
-//! three exceptions, and [`Store::transact`](crate::Store) retries the deadlock that may follow:
+//! exceptions, and [`Store::transact`](crate::Store) retries the deadlock that may follow:
 //!
 //! - An automation that pauses itself while its row or a seat is locked locks its triggers late.
-//! - The end of an exclusive run locks the seat of the next exclusive run of its automation, which may have a lower ID
-//!   than the seat of the ended run.
-//! - An occurrence that replaces the runs of its automation locks their seats after its own.
+//! - A promotion locks the seat of the next exclusive run of an automation, which may have a lower ID than a seat that is
+//!   locked already. If a pause, a close or a deletion of a session causes it, the row of that session is locked, too.
+//! - An occurrence that replaces the runs of its automation locks their seats after its own, and after the sessions of
+//!   occurrences before it in the batch.
+//! - The deletion of a session with several bound automations cancels the runs of one after the other.
+//! - A statement that changes several run rows locks them in the order in which it finds them. The seats of these runs
+//!   are locked before, so only the writes of their own workers meet them.
 //!
 //! All locks but those of endpoints leave the key of the row free (`for no key update`), because the insert of a row
 //! locks the keys of all rows to which it refers, in no order of ours: the insert of a row of the transcript, for

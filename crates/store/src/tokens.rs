@@ -154,6 +154,24 @@ impl Store {
         row.as_ref().map(rows::token).transpose()
     }
 
+    /// Returns the instant from which a valid token, or the token that signed its browser in, is invalid.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NotFound`] if the token is revoked or expired.
+    #[boxed]
+    pub async fn end_of_valid_token(
+        &self,
+        scope: Scope,
+        id: TokenId,
+        now: Timestamp,
+    ) -> Result<Option<Timestamp>, Error> {
+        self.transact(scope, |tx, _| {
+            Box::pin(async move { lock_valid(tx, scope, id, now).await })
+        })
+        .await
+    }
+
     /// Returns one token, whether it is valid or not.
     #[boxed]
     pub async fn token(&self, scope: Scope, id: TokenId) -> Result<Token, Error> {

@@ -11,7 +11,7 @@ use std::{
 };
 
 use model::{
-    AutomationId, RunId, TenantId, Timestamp,
+    AutomationId, RunId, SessionId, TenantId, Timestamp,
     budget::{self, Account, Accounts, Budget, BudgetPeriods, Owner, RunUsage, UsageTotals},
     entity::{Automation, Run},
 };
@@ -48,11 +48,19 @@ impl TurnUsage {
     /// Returns the tokens and the cost of a turn.
     pub(crate) fn consumed(run: &Run, spent: RunUsage) -> Self {
         Self {
-            tenant: run.tenant_id,
-            automation: run.automation_id,
             usage: spent,
+            ..Self::ended(run.tenant_id, run.automation_id, Duration::ZERO)
+        }
+    }
+
+    /// Returns the time of a turn that has ended.
+    fn ended(tenant: TenantId, automation: Option<AutomationId>, time: Duration) -> Self {
+        Self {
+            tenant,
+            automation,
+            usage: RunUsage::default(),
             turns: 0,
-            time: Duration::ZERO,
+            time,
         }
     }
 
@@ -215,7 +223,7 @@ impl Budgets {
         let mut used = HashMap::new();
         add_period_usage(tx, sql!("spending/of_spenders"), spenders, days, &mut used).await?;
         add_period_usage(tx, sql!("spending/of_tenants"), owners, days, &mut used).await?;
-        add_running_time(tx, &timed, own_runs, now, &mut used).await?;
+        add_running_time(tx, &timed, own_runs, &mut used).await?;
         Ok(Self {
             days,
             tenants,
@@ -297,33 +305,65 @@ async fn add_period_usage(
     Ok(())
 }
 
+/// A running turn, and the time from its beginning to the last sign of life of its worker. The worker may be lost since
+/// then, and nothing takes time while no server runs.
+struct RunningTurn {
+    run: RunId,
+    tenant: TenantId,
+    automation: Option<AutomationId>,
+    time: Duration,
+}
+
+/// Returns the running turns of automations, tenants and sessions.
+async fn running_turns(tx: &mut Tx, ids: Vec<Vec<Param>>) -> Result<Vec<RunningTurn>, Error> {
+    let found = tx
+        .fetch_rows(sql!("runs/running_since"), ids, params![])
+        .await?;
+    let turns = found.iter().map(|row| {
+        let started: Option<Timestamp> = row.optional("started_at")?;
+        let alive: Timestamp = row.get("beat_at")?;
+        Ok(RunningTurn {
+            run: row.get("id")?,
+            tenant: row.get("tenant_id")?,
+            automation: row.optional("automation_id")?,
+            time: started.map_or(Duration::ZERO, |started| alive.since(started)),
+        })
+    });
+    turns.collect()
+}
+
+/// Counts the time of a session's running turns, whose runs the transaction deletes and which therefore never end.
+pub(crate) async fn count_turns_of_deleted_session(
+    tx: &mut Tx,
+    session: SessionId,
+    now: Timestamp,
+) -> Result<(), Error> {
+    let running = running_turns(tx, vec![params![session]]).await?;
+    let uses = running
+        .iter()
+        .map(|turn| TurnUsage::ended(turn.tenant, turn.automation, turn.time));
+    add_usage(tx, uses.collect(), now).await
+}
+
 /// Adds the time that running turns of automations and tenants have taken so far, but for those of `own_runs`. Turns of
 /// other servers would otherwise count only at their ends, and concurrent turns could take a budget several times.
 async fn add_running_time(
     tx: &mut Tx,
     timed: &HashSet<Uuid>,
     own_runs: &[RunId],
-    now: Timestamp,
     used: &mut HashMap<Uuid, PeriodUsage>,
 ) -> Result<(), Error> {
     let owners = timed.iter().map(|id| params![*id]).collect();
-    for row in &tx
-        .fetch_rows(sql!("runs/running_since"), owners, params![])
-        .await?
-    {
-        let run: RunId = row.get("id")?;
-        if own_runs.contains(&run) {
+    for turn in running_turns(tx, owners).await? {
+        if own_runs.contains(&turn.run) {
             continue;
         }
-        let started: Option<Timestamp> = row.optional("started_at")?;
-        let time = started.map_or(Duration::ZERO, |started| now.since(started));
-        let tenant: Uuid = row.get("tenant_id")?;
-        let automation: Option<Uuid> = row.optional("automation_id")?;
-        for owner in automation.into_iter().chain([tenant]) {
+        let automation = turn.automation.map(AutomationId::uuid);
+        for owner in automation.into_iter().chain([turn.tenant.uuid()]) {
             if timed.contains(&owner) {
                 let both = used.entry(owner).or_default();
-                both.day.time += time;
-                both.month.time += time;
+                both.day.time += turn.time;
+                both.month.time += turn.time;
             }
         }
     }

@@ -70,7 +70,7 @@ pub struct UsageTotals {
     pub cost: BTreeMap<String, u64>,
     /// The turns that began.
     pub turns: u64,
-    /// The time that turns took. Running turns count until the instant of the reading.
+    /// The time that turns took. For the decision about a turn, running turns of others count too.
     pub time: Duration,
 }
 
@@ -124,7 +124,7 @@ impl Account {
     /// Returns the limit that prevents the next turn. If several limits do, returns one with the longest period.
     /// Returns `None` if the turn may begin.
     ///
-    /// A limit in an unknown currency prevents it as well, because nothing would reach that limit.
+    /// A limit in an unknown currency prevents it as well, because it may be a unit that nothing reaches.
     pub fn limit_blocking_next_turn(&self) -> Option<ReachedLimit> {
         let nothing = RunUsage::default();
         self.longest_reached_limit(|limit| {
@@ -212,7 +212,7 @@ impl Accounts {
     }
 }
 
-/// A limit that is used up, or that nothing could reach.
+/// A limit that is used up, or that is in an unknown currency.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReachedLimit {
     /// The owner of the budget.
@@ -233,7 +233,7 @@ impl fmt::Display for ReachedLimit {
         if let Some(currency) = self.limit.unknown_currency() {
             return write!(
                 f,
-                "the {owner}'s budget of {amount} a {period} has the unknown currency `{currency}` and limits nothing: \
+                "the {owner}'s budget of {amount} a {period} has the unknown currency `{currency}`: \
                  replace it by tokens, turns, minutes or a currency of ISO 4217"
             );
         }

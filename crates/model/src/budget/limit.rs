@@ -82,7 +82,7 @@ pub struct Limit {
 }
 
 impl Limit {
-    /// Returns the currency of the limit if ISO 4217 has no such currency, so that no usage reaches the limit.
+    /// Returns the currency of the limit if ISO 4217 has no such currency.
     pub fn unknown_currency(&self) -> Option<&str> {
         match &self.amount {
             Amount::Cost(cost) if !cost.has_known_currency() => Some(cost.currency()),

@@ -94,8 +94,8 @@ impl Money {
         }
     }
 
-    /// Returns `true` if ISO 4217 has the currency. Agents report others, and earlier versions stored limits in
-    /// others, which nothing reaches.
+    /// Returns `true` if ISO 4217 has the currency. Agents may report other units, and earlier versions
+    /// accepted limits in any unit.
     pub fn has_known_currency(&self) -> bool {
         currency_code(&self.currency).is_some()
     }

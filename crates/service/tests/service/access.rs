@@ -227,9 +227,21 @@ async fn first_token_of_tenant_expires_with_token_of_its_creator() {
         } else {
             "unlimited"
         };
-        let made = world.service.create_tenant(name, end, None, &[]).await;
+        let request = TokenRequest {
+            expires_at: end,
+            ..token_request("maker", Role::Admin)
+        };
+        let permitted = permitted(Role::Admin);
+        let maker = world.service.create_token(&request, &permitted, None, None);
+        let maker = maker.await.unwrap().token.id;
+        let made = world.service.create_tenant(name, Some(maker), None, &[]);
+        let made = made.await;
         let token = made.unwrap().token.token;
         assert_eq!((token.expires_at, token.made_by), (end, None));
+        let given = maker.to_string();
+        world.service.revoke_token(&given, false).await.unwrap();
+        let late = world.service.create_tenant("late", Some(maker), None, &[]);
+        assert_eq!(late.await.unwrap_err().kind(), ErrorKind::NotFound);
     }
 }
 

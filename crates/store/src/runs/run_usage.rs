@@ -14,6 +14,7 @@ use model::{
     budget::{self, Accounts, RunUsage},
     entity::{Automation, Run},
     outcome::{FailureKind, Outcome},
+    policy::Policies,
     run::{RunState, RunStatus},
     turn::TurnResult,
 };
@@ -86,10 +87,16 @@ fn counted_usage(run: &Run) -> RunUsage {
     run.usage.as_ref().map(RunUsage::of).unwrap_or_default()
 }
 
-/// Returns the time that the turn of a run has taken. Zero if the turn has not begun.
-fn turn_time(run: &Run, now: Timestamp) -> Duration {
+/// Returns the time that the turn of a run has taken, at most its time limit. Zero if the turn has not begun.
+///
+/// The machine may have been off or asleep in between: the worker is found lost, or goes on, long after the time limit.
+fn turn_time(run: &Run, automation: Option<&Automation>, now: Timestamp) -> Duration {
+    let limit = automation.map_or_else(
+        || Policies::default().timeout(),
+        |automation| automation.policies.timeout(),
+    );
     match &run.state {
-        RunState::Running { started_at, .. } => now.since(*started_at),
+        RunState::Running { started_at, .. } => now.since(*started_at).min(limit),
         _ => Duration::ZERO,
     }
 }
@@ -143,7 +150,8 @@ pub(super) async fn count_final_usage(
         let reported = usage.map(RunUsage::of).unwrap_or_default();
         // Reports are cumulative. Counting one whole would count the usage of `record_usage` a second time.
         let uncounted = reported.saturating_sub(&counted_usage(run));
-        let time = turn_time(run, now);
+        let automation = run.automation_id.and_then(|id| automations.get(&id));
+        let time = turn_time(run, automation, now);
         if !uncounted.is_none() || !time.is_zero() {
             uses.push(TurnUsage::consumed(run, uncounted).with_time(time));
         }
@@ -151,10 +159,8 @@ pub(super) async fn count_final_usage(
             Outcome::Failed(failure) if failure.kind == FailureKind::Budget => Some(failure),
             _ => None,
         };
-        let is_timed = run
-            .automation_id
-            .and_then(|id| automations.get(&id))
-            .is_some_and(|automation| automation.policies.budget.has_minutes());
+        let has_minutes = automation.is_some_and(|it| it.policies.budget.has_minutes());
+        let is_timed = has_minutes && !time.is_zero();
         if let Some(id) = run.automation_id
             && (cut_off.is_some() || is_timed || !reported.is_none())
         {

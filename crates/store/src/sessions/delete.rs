@@ -13,6 +13,7 @@ use crate::{
     runs::{admit::promote_exclusive, cancel},
     session_log::SessionLogWriter,
     store::Store,
+    usage,
 };
 
 /// The result of a request to delete a session.
@@ -101,6 +102,7 @@ impl Store {
                 tx.execute(sql!("automations/detach_from_session"), params![id, now])
                     .await?;
                 let (owners, turns) = owners_and_turns(tx, id).await?;
+                usage::count_turns_of_deleted_session(tx, id, now).await?;
                 tx.execute(sql!("sessions/delete"), params![id]).await?;
                 // Wake the readers of the session, so that their streams end.
                 note_change(tx, id.uuid()).await?;

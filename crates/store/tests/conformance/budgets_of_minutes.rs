@@ -3,12 +3,13 @@
 use std::time::Duration;
 
 use model::{
+    RunId,
     automation::AutomationState,
     budget::{Accounts, Amount, Budget, Limit, Money, Period},
     outcome::FailureKind,
     policy::SessionMode,
     run::RunStatus,
-    turn::StartReply,
+    turn::{HeartbeatReply, StartReply},
 };
 use serde_json::json;
 
@@ -83,6 +84,7 @@ pub(crate) async fn minutes_of_running_turns_count_for_other_turns(db: &TestStor
     let second = stage.fire(id).await.run_id;
     stage.start(second).await;
     stage.advance_seconds(10);
+    beat(&stage, &[first, second]).await;
     // The accounts of a turn have the time of the other turns, and not its own.
     let accounts = stage.record_usage(second, &json!({})).await.unwrap();
     assert_eq!(seconds_of_day(&accounts), [110, 110]);
@@ -93,6 +95,7 @@ pub(crate) async fn minutes_of_running_turns_count_for_other_turns(db: &TestStor
     let message = stage.send_message(session, "Hello").await.run_id;
     stage.start(message).await;
     stage.advance_seconds(480);
+    beat(&stage, &[first, second, message]).await;
     let accounts = stage.record_usage(message, &json!({})).await.unwrap();
     assert_eq!(seconds_of_day(&accounts)[0], 590 + 490);
     let accounts = stage.record_usage(first, &json!({})).await.unwrap();
@@ -104,6 +107,77 @@ pub(crate) async fn minutes_of_running_turns_count_for_other_turns(db: &TestStor
     ));
     stage.assert_paused_by_budget(id, USED_UP).await;
     assert_eq!(stage.status(third).await, RunStatus::Deferred);
+}
+
+/// Renews the heartbeats of runs.
+async fn beat(stage: &Stage, runs: &[RunId]) {
+    for run in runs {
+        assert!(matches!(
+            stage.heartbeat(*run).await,
+            HeartbeatReply::Continue
+        ));
+    }
+}
+
+pub(crate) async fn downtime_uses_no_minutes_up(db: &TestStore) {
+    let stage = Stage::setup(db).await;
+    stage.limit_tenant(&["1200 minutes/month"]).await;
+    let id = stage
+        .automation_with_budget("report", SessionMode::Fresh, &["2000 minutes/month"])
+        .await;
+    let lost = stage.fire(id).await.run_id;
+    stage.start(lost).await;
+    stage.advance_seconds(60);
+    beat(&stage, &[lost]).await;
+    // The machine is off for a weekend. Another turn begins before the lost one is given up.
+    stage.advance_seconds(62 * 3600);
+    let session = stage.session().await;
+    let message = stage.send_message(session, "Hello").await.run_id;
+    stage.start(message).await;
+    let accounts = stage.record_usage(message, &json!({})).await.unwrap();
+    let months = accounts.accounts.iter().map(|it| it.month.time.as_secs());
+    assert_eq!(months.collect::<Vec<_>>(), [60]);
+    assert_eq!(stage.stall().await, [lost]);
+    let used = stage.automation_usage(id).await;
+    let limit = stage.read_automation(id).await.policies.timeout();
+    assert_eq!(used.month.time, limit);
+    assert_eq!(stage.tenant_usage().await.month.time, limit);
+}
+
+pub(crate) async fn turn_of_deleted_session_counts_its_minutes(db: &TestStore) {
+    let stage = Stage::setup(db).await;
+    let session = stage.session().await;
+    let run = stage.send_message(session, "Hello").await.run_id;
+    stage.start(run).await;
+    stage.advance_seconds(300);
+    beat(&stage, &[run]).await;
+    let deleted = stage
+        .store
+        .delete_session(stage.tenant, session, false, stage.now());
+    deleted.await.unwrap();
+    assert_eq!(stage.tenant_usage().await.day.time.as_secs(), 300);
+}
+
+pub(crate) async fn cancelled_waiting_run_pauses_no_automation(db: &TestStore) {
+    let stage = Stage::setup(db).await;
+    let id = stage
+        .automation_with_budget("report", SessionMode::Fresh, &["10 minutes/day"])
+        .await;
+    let waiting = stage.fire(id).await.run_id;
+    // Other work has used the tenant's budget up meanwhile.
+    let session = stage.session().await;
+    let message = stage.send_message(session, "Hello").await.run_id;
+    stage.start(message).await;
+    stage.advance_seconds(400);
+    stage.end(message, &answer_using(0, 0)).await;
+    stage.limit_tenant(&["5 minutes/day"]).await;
+    let cancelled = stage
+        .store
+        .cancel_run(stage.scope(), waiting, "not needed", stage.now());
+    cancelled.await.unwrap();
+    assert_eq!(stage.status(waiting).await, RunStatus::Cancelled);
+    let found = stage.read_automation(id).await;
+    assert_eq!(found.state, AutomationState::Enabled);
 }
 
 pub(crate) async fn budget_in_unknown_currency_pauses_and_requests_attention(db: &TestStore) {

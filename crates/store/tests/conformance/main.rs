@@ -124,7 +124,9 @@ behaviours! {
             usage_of_deleted_automation_stays_in_tenant_usage, run_deferred_by_budget_does_not_block_its_seat,
         ]
         budgets_of_minutes: [
-            minutes_of_turns_count_when_they_end, minutes_of_running_turns_count_for_other_turns,
+            minutes_of_turns_count_when_they_end, downtime_uses_no_minutes_up,
+            turn_of_deleted_session_counts_its_minutes, cancelled_waiting_run_pauses_no_automation,
+            minutes_of_running_turns_count_for_other_turns,
             budget_of_minutes_needs_its_format, budget_in_unknown_currency_pauses_and_requests_attention,
         ]
         prechecks: [

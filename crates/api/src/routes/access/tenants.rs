@@ -106,10 +106,10 @@ pub(super) async fn create_tenant(
     }
     let created = idempotency_key.create(&caller, &request, async |id| {
         let id = id.map(TenantId::from_uuid);
-        let token_end = caller.token.as_ref().and_then(|token| token.expires_at);
+        let made_by = caller.token.as_ref().map(|token| token.id);
         let demo_command = &caller.api.shared.demo_command;
         let created = service
-            .create_tenant(&request.value.name, token_end, id, demo_command)
+            .create_tenant(&request.value.name, made_by, id, demo_command)
             .await?;
         Ok((StatusCode::CREATED, created))
     });
