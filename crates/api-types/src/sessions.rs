@@ -245,7 +245,12 @@ pub struct Messages {
     #[serde(default)]
     #[schema(minimum = 0)]
     pub before: Option<i64>,
-    /// The value of `after` that returns the next page. Null if there are no more rows at present.
+    /// The value of `before` that returns the previous page. Null if no row precedes this page, and if the request
+    /// names `after` or selects no rows.
+    #[serde(default)]
+    pub previous: Option<i64>,
+    /// The value of `after` that returns the next page. Null if there are no more rows at present, and if the request
+    /// names `before` or `last`.
     #[serde(default)]
     pub next: Option<i64>,
 }

@@ -228,14 +228,67 @@ impl Service {
     #[boxed]
     pub async fn last_messages(&self, given: &str, last: u32) -> Result<Messages, Error> {
         let session = self.find_session(given).await?.id;
-        let end = self
-            .store
-            .last_messages(self.scope(), session, last)
-            .await?;
+        let page = self.earlier_messages(session, None, last).await?;
+        let before = match page.previous {
+            // Without an earlier row, there is nothing to count.
+            None => 0,
+            Some(previous) => {
+                let counted = self
+                    .store
+                    .count_messages_before(self.scope(), session, previous);
+                counted.await?
+            }
+        };
         Ok(Messages {
-            items: end.messages.into_iter().map(Into::into).collect(),
-            before: Some(end.preceding_count),
-            next: None,
+            before: Some(before),
+            ..page
+        })
+    }
+
+    /// Returns the last `limit` rows of a transcript before the number `before`, in order.
+    #[boxed]
+    pub async fn messages_before(
+        &self,
+        given: &str,
+        before: i64,
+        limit: u32,
+    ) -> Result<Messages, Error> {
+        let session = self.find_session(given).await?.id;
+        self.earlier_messages(session, Some(before), limit).await
+    }
+
+    async fn earlier_messages(
+        &self,
+        session: SessionId,
+        before: Option<i64>,
+        limit: u32,
+    ) -> Result<Messages, Error> {
+        let page = self
+            .store
+            .messages_before(self.scope(), session, before, limit);
+        let page = page.await?;
+        Ok(Messages {
+            items: page.messages.into_iter().map(Into::into).collect(),
+            previous: page.previous,
+            ..Messages::default()
+        })
+    }
+
+    /// Returns up to `limit` rows of a transcript from the first row of a run on, in order.
+    #[boxed]
+    pub async fn messages_from_run(
+        &self,
+        given: &str,
+        run: RunId,
+        limit: u32,
+    ) -> Result<Messages, Error> {
+        let session = self.find_session(given).await?.id;
+        let start = self.store.seq_before_run(self.scope(), run).await?;
+        let page = self.messages(given, start, limit).await?;
+        let earlier = self.earlier_messages(session, Some(start.saturating_add(1)), 0);
+        Ok(Messages {
+            previous: earlier.await?.previous,
+            ..page
         })
     }
 
@@ -252,15 +305,9 @@ impl Service {
         items.truncate(limit as usize);
         Ok(Messages {
             next: items.last().filter(|_| more).map(|last| last.seq),
-            before: None,
             items: items.into_iter().map(Into::into).collect(),
+            ..Messages::default()
         })
-    }
-
-    /// Returns the number after which the transcript contains every row of the run.
-    #[boxed]
-    pub async fn before_run(&self, run: RunId) -> Result<i64, Error> {
-        Ok(self.store.seq_before_run(self.scope(), run).await?)
     }
 
     /// Sends a person's message to a session and returns the resulting run. With a reserved ID for the `input`, a

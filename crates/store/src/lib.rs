@@ -95,7 +95,8 @@ pub use runs::{FireReport, PromotionReport, RunFilter, WebhookReceipt};
 pub use scheduler_status::{QueueDepth, SchedulerStatus};
 pub use seat_messages::{NewSeatMessage, Recipients, SeatMessage, SeatMessageStream};
 pub use sessions::{
-    LiveText, LogEntry, SessionDeletion, SessionEdit, SessionFilter, SessionUpdates, Transcript,
+    EarlierMessages, LiveText, LogEntry, SessionDeletion, SessionEdit, SessionFilter,
+    SessionUpdates,
 };
 pub use store::Store;
 pub use tokens::{NewBrowserToken, NewToken, RevocationExtent, TokenRevocation};

@@ -37,7 +37,7 @@ use crate::{
 pub use delete::SessionDeletion;
 pub use edit::SessionEdit;
 pub use page::SessionFilter;
-pub use read::Transcript;
+pub use read::EarlierMessages;
 pub use updates::{LiveText, LogEntry, SessionUpdates};
 
 impl Store {

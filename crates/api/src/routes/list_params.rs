@@ -44,18 +44,18 @@ pub(super) fn parse_cursor<T: FromStr>(given: Option<&str>) -> Result<Option<T>,
     })
 }
 
-/// Checks `after` of a list whose items are numbered: the page begins with the next number.
+/// Checks the parameter `field`, the number of a row at which a page begins or ends.
 ///
 /// # Errors
 ///
 /// Returns 400 if the number is negative.
-pub(super) fn row_cursor(given: Option<i64>) -> Result<Option<i64>, ApiError> {
+pub(super) fn row_number(field: &str, given: Option<i64>) -> Result<Option<i64>, ApiError> {
     match given {
-        Some(after) if after < 0 => {
-            let detail = format!("invalid `after` {after}: accepted are 0 and more");
-            Err(ApiError::malformed(detail).field("after"))
+        Some(number) if number < 0 => {
+            let detail = format!("invalid `{field}` {number}: accepted are 0 and more");
+            Err(ApiError::malformed(detail).field(field))
         }
-        after => Ok(after),
+        number => Ok(number),
     }
 }
 

@@ -165,6 +165,18 @@ fn query_refusals(session: &str, run: &str) -> Vec<Refusal> {
             "`x`: accepted is",
         ),
         asked(&format!("{messages}?after=-1"), 400, "after", "0 and more"),
+        asked(
+            &format!("{messages}?before=-1"),
+            400,
+            "before",
+            "`before` -1: accepted are 0 and more",
+        ),
+        asked(
+            &format!("{messages}?before=x"),
+            400,
+            "before",
+            "`x`: accepted is",
+        ),
         asked(&format!("{messages}?from_run=x"), 400, "from_run", "`x`: "),
         asked(
             &format!("/sessions/{session}/replay?after=-1"),
@@ -180,6 +192,14 @@ fn query_refusals(session: &str, run: &str) -> Vec<Refusal> {
             "one page",
         ),
         asked(&format!("{messages}?last=1&after=2"), 422, "last", both),
+        asked(&format!("{messages}?last=1&before=2"), 422, "last", both),
+        asked(&format!("{messages}?before=2&after=1"), 422, "before", both),
+        asked(
+            &format!("{messages}?before=1&from_run={run}"),
+            422,
+            "before",
+            both,
+        ),
         asked(
             &format!("{messages}?last=1&from_run={run}"),
             422,

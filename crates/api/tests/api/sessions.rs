@@ -192,6 +192,49 @@ pub(crate) async fn session_edit_with_stale_etag_is_refused(world: &World) {
     }
 }
 
+pub(crate) async fn transcript_is_read_backward_from_end_and_from_run(world: &World) {
+    let session = world.session().await;
+    let path = format!("/sessions/{session}");
+    let mut runs = Vec::new();
+    for words in ["One", "Two", "Three"] {
+        let sent = json!({ "text": words });
+        let run = world
+            .post(&format!("{path}/messages"), sent)
+            .await
+            .expect(202);
+        runs.push(run["id"].as_str().unwrap().to_owned());
+    }
+    world.take_turns(&session).await;
+    let last = world
+        .get(&format!("{path}/messages?last=1"))
+        .await
+        .expect(200);
+    let previous = last["previous"].as_i64().unwrap();
+    let earlier = format!("{path}/messages?before={previous}&limit=2");
+    let earlier = world.get(&earlier).await.expect(200);
+    assert_eq!(
+        (
+            &earlier["items"][0]["content"],
+            &earlier["items"][1]["content"]
+        ),
+        (&json!("Done."), &json!("Three"))
+    );
+    assert_eq!(
+        (&earlier["before"], &earlier["next"]),
+        (&Value::Null, &Value::Null)
+    );
+    let previous = earlier["previous"].as_i64().unwrap();
+    let start = format!("{path}/messages?before={previous}");
+    let start = world.get(&start).await.expect(200);
+    assert_eq!(start["items"].as_array().unwrap().len(), 3);
+    assert_eq!(start["previous"], Value::Null);
+    let from = format!("{path}/messages?from_run={}", runs[2]);
+    let from = world.get(&from).await.expect(200);
+    let before = format!("{path}/messages?before={}&limit=1", from["previous"]);
+    let before = world.get(&before).await.expect(200);
+    assert_eq!(before["items"][0]["content"], "Done.");
+}
+
 pub(crate) async fn session_is_read_replayed_and_exported(world: &World) {
     let session = world.session().await;
     let path = format!("/sessions/{session}");

@@ -37,6 +37,8 @@ pub struct SessionFilter {
 pub enum MessageRange {
     /// The rows after this number.
     After(i64),
+    /// The last rows before this number.
+    Before(i64),
     /// The rows from the first one of this run on.
     FromRun(RunId),
     /// The last rows, up to this number of them.
@@ -162,6 +164,7 @@ impl Client {
         let call = self.get(&["sessions", session, "messages"]);
         let call = match part {
             MessageRange::After(after) => call.query_param("after", Some(after)),
+            MessageRange::Before(before) => call.query_param("before", Some(before)),
             MessageRange::FromRun(run) => call.query_param("from_run", Some(run)),
             MessageRange::Last(last) => call.query_param("last", Some(last)),
         };

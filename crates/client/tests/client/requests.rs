@@ -103,6 +103,8 @@ async fn list_request_sends_only_set_query_params() {
     client.automations(&filter).await.unwrap();
     let last = MessageRange::Last(0);
     client.messages("web:7", last, None).await.unwrap();
+    let earlier = MessageRange::Before(9);
+    client.messages("web:7", earlier, Some(2)).await.unwrap();
     let targets: Vec<_> = echo
         .recorded_requests()
         .into_iter()
@@ -116,6 +118,7 @@ async fn list_request_sends_only_set_query_params() {
             "/api/v1/runs?session=web%3A7&status=failed",
             "/api/v1/automations?after=%C5%BE",
             "/api/v1/sessions/web%3A7/messages?last=0",
+            "/api/v1/sessions/web%3A7/messages?before=9&limit=2",
         ]
     );
 }

@@ -265,6 +265,23 @@ async fn transcript_is_read_from_end_and_from_start() {
     world.service.cancel_session(&id).await.unwrap();
     let end = world.service.last_messages(&id, 1).await.unwrap();
     assert_eq!((end.items.len(), end.before), (1, Some(1)));
+    let none = world.service.last_messages(&id, 0).await.unwrap();
+    assert_eq!((none.items.len(), none.before), (0, Some(2)));
+    let first = world.service.messages_before(&id, end.previous.unwrap(), 9);
+    let first = first.await.unwrap();
+    assert_eq!((first.items.len(), first.previous), (1, None));
+    // A conversation that opens at a run reads its earlier rows backward, without a repeat.
+    let run = end.items[0].run_id.unwrap();
+    let opened = world.service.messages_from_run(&id, run, 9).await.unwrap();
+    assert_eq!(opened.items, end.items);
+    let earlier = world
+        .service
+        .messages_before(&id, opened.previous.unwrap(), 9);
+    assert_eq!(earlier.await.unwrap(), first);
+    let run = first.items[0].run_id.unwrap();
+    let opened = world.service.messages_from_run(&id, run, 1).await.unwrap();
+    assert_eq!((&opened.items, opened.previous), (&first.items, None));
+    assert!(opened.next.is_some());
     let whole = world.service.messages(&id, 0, 2).await.unwrap();
     assert_eq!((whole.items.len(), whole.next), (2, None));
     assert_eq!(whole.items[1], end.items[0]);

@@ -4,13 +4,13 @@ use model::{RunId, SessionId, entity::Message, event::Event};
 
 use crate::{Error, Scope, boxed, rows, store::Store};
 
-/// The last rows of a transcript.
+/// The last rows of a transcript, or of its part before a number.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Transcript {
+pub struct EarlierMessages {
     /// The rows, in order.
     pub messages: Vec<Message>,
-    /// The number of rows before them.
-    pub preceding_count: i64,
+    /// The number before which further rows are. `None` if no row precedes these.
+    pub previous: Option<i64>,
 }
 
 impl Store {
@@ -33,40 +33,55 @@ impl Store {
         found.iter().map(rows::message).collect()
     }
 
-    /// Reads the last `limit` rows of a transcript.
+    /// Reads the last `limit` rows of a transcript before a number. Without a number, the transcript is read from its
+    /// end.
     #[boxed]
-    pub async fn last_messages(
+    pub async fn messages_before(
         &self,
         scope: Scope,
         session: SessionId,
+        before: Option<i64>,
         limit: u32,
-    ) -> Result<Transcript, Error> {
+    ) -> Result<EarlierMessages, Error> {
         let mut tx = self.db.begin_read(scope).await?;
+        let before = before.unwrap_or(i64::MAX);
+        // One row more than requested is read, to know whether rows precede the page.
         let found = tx
             .fetch_all(
-                sql!("messages/last"),
-                params![scope.tenant(), session, limit],
+                sql!("messages/before"),
+                params![scope.tenant(), session, before, limit.saturating_add(1)],
             )
             .await?;
         let mut messages = found
             .iter()
             .map(rows::message)
             .collect::<Result<Vec<_>, _>>()?;
+        let limit = usize::try_from(limit).unwrap_or(usize::MAX);
+        let preceding = messages.get(limit).map(|row| row.seq);
+        messages.truncate(limit);
         messages.reverse();
-        let before = match messages.first() {
-            None => 0,
-            Some(first) => tx
-                .fetch_one(
-                    sql!("messages/count_before"),
-                    params![scope.tenant(), session, first.seq],
-                )
-                .await?
-                .get("count")?,
-        };
-        Ok(Transcript {
+        Ok(EarlierMessages {
+            previous: preceding.map(|seq| seq.saturating_add(1)),
             messages,
-            preceding_count: before,
         })
+    }
+
+    /// Counts the rows of a transcript before a number.
+    #[boxed]
+    pub async fn count_messages_before(
+        &self,
+        scope: Scope,
+        session: SessionId,
+        before: i64,
+    ) -> Result<i64, Error> {
+        let mut tx = self.db.begin_read(scope).await?;
+        let row = tx
+            .fetch_one(
+                sql!("messages/count_before"),
+                params![scope.tenant(), session, before],
+            )
+            .await?;
+        Ok(row.get("count")?)
     }
 
     /// Returns a number of the session that precedes all rows of a run, present and future.

@@ -280,31 +280,57 @@ pub(crate) async fn manual_trigger_is_listed_first(db: &TestStore) {
     }
 }
 
-pub(crate) async fn last_messages_return_end_of_transcript(db: &TestStore) {
+pub(crate) async fn transcript_is_read_backward_without_loss_or_repeat(db: &TestStore) {
     let stage = Stage::setup(db).await;
     let session = stage.session().await;
-    let last = async |limit| {
-        let last = stage
+    let page = async |before, limit| {
+        let page = stage
             .store
-            .last_messages(stage.scope(), session, limit)
-            .await;
-        let last = last.unwrap();
-        let rows: Vec<_> = last
-            .messages
-            .iter()
-            .map(|row| row.content.clone())
-            .collect();
-        (rows, last.preceding_count)
+            .messages_before(stage.scope(), session, before, limit)
+            .await
+            .unwrap();
+        let rows: Vec<_> = page.messages.into_iter().map(|row| row.content).collect();
+        (rows, page.previous)
     };
-    assert_eq!(last(10).await, (vec![], 0));
+    assert_eq!(page(None, 10).await, (vec![], None));
+    assert_eq!(page(None, 0).await, (vec![], None));
     for words in ["one", "two"] {
         let run = stage.send_message(session, words).await.run_id;
         stage.start(run).await;
         stage.succeed(run).await;
     }
-    let texts = |texts: &[&str]| texts.iter().map(ToString::to_string).collect::<Vec<_>>();
-    assert_eq!(last(3).await, (texts(&["Done.", "two", "Done."]), 1));
-    assert_eq!(last(9).await, (texts(&["one", "Done.", "two", "Done."]), 0));
+    let all = ["one", "Done.", "two", "Done."];
+    assert_eq!(page(Some(0), 10).await, (vec![], None));
+    assert_eq!(page(None, 9).await, (all.map(String::from).to_vec(), None));
+    // A page of exactly all rows has no previous page.
+    assert_eq!(page(None, 4).await.1, None);
+    // A page without rows still says where earlier rows are.
+    let (none, previous) = page(None, 0).await;
+    assert_eq!(
+        (none.len(), page(previous, 1).await.0),
+        (0, vec!["Done.".into()])
+    );
+    for limit in [1, 2, 3] {
+        let (mut before, mut read) = (None, Vec::new());
+        loop {
+            let (mut rows, previous) = page(before, limit).await;
+            assert!(rows.len() <= limit as usize && !rows.is_empty(), "{rows:?}");
+            rows.append(&mut read);
+            read = rows;
+            match previous {
+                Some(previous) => before = Some(previous),
+                None => break,
+            }
+        }
+        assert_eq!(read, all, "pages of {limit}");
+    }
+    let count = async |before| {
+        let counted = stage
+            .store
+            .count_messages_before(stage.scope(), session, before);
+        counted.await.unwrap()
+    };
+    assert_eq!((count(0).await, count(i64::MAX).await), (0, 4));
 }
 
 pub(crate) async fn messages_of_run_are_found_by_start_number(db: &TestStore) {

@@ -318,7 +318,7 @@ behaviours! {
             lists_contain_no_row_of_other_tenant, sessions_are_listed_by_last_change_and_type,
             runs_are_listed_newest_first_by_session_automation_and_status,
             automations_and_agents_are_listed_by_name, ensure_tenant_returns_same_id_for_same_name,
-            agent_edit_with_stale_version_is_refused, last_messages_return_end_of_transcript,
+            agent_edit_with_stale_version_is_refused, transcript_is_read_backward_without_loss_or_repeat,
             messages_of_run_are_found_by_start_number,
             run_and_session_ids_are_found_by_range_within_tenant,
             session_keys_in_form_of_id_are_listed_within_tenant,

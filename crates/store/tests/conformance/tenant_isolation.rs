@@ -124,7 +124,7 @@ fn parameters(name: &str, world: &World) -> Vec<Param> {
         "messages/unacknowledged" => {
             params![none(), session, none(), 0_i64, i64::MAX, 50_u32]
         }
-        "messages/last" => params![none(), session, 50_u32],
+        "messages/before" => params![none(), session, i64::MAX, 50_u32],
         "runs/attempts" => stored("agent_runs", "input_id"),
         "approvals/ids_between"
         | "runs/ids_between"

@@ -48,6 +48,6 @@ pub(super) async fn replay_session(
 ) -> Result<Json<Replay>, ApiError> {
     let service = caller.authorize(Permission::SessionsRead)?;
     let limit = list_params::page_limit(part.limit)?;
-    let after = list_params::row_cursor(part.after)?.unwrap_or(0);
+    let after = list_params::row_number("after", part.after)?.unwrap_or(0);
     Ok(Json(service.replay(&session, after, limit).await?))
 }

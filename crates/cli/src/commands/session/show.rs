@@ -83,41 +83,20 @@ pub(super) async fn run(args: Args, app: &App) -> Result<(), CliError> {
 /// requests.
 async fn last_messages(app: &App, session: &str, wanted: u32) -> Result<Messages, CliError> {
     let part = MessageRange::Last(wanted.min(MAX_PAGE_ITEMS));
-    let end = app.client.messages(session, part, None).await?;
-    let (Some(before), Some(beyond)) = (end.before, wanted.checked_sub(MAX_PAGE_ITEMS)) else {
-        return Ok(end);
-    };
-    let Some(first) = end.items.first().map(|message| message.seq) else {
-        return Ok(end);
-    };
-    // The API pages forward only, so read from the beginning and skip the rows before the wanted ones.
-    let passed_over = usize::try_from(before.saturating_sub(beyond.into())).unwrap_or(0);
-    let mut items = Vec::new();
-    let (mut after, mut passed) = (0, 0);
-    while after < first {
-        let part = MessageRange::After(after);
-        let page = app
-            .client
-            .messages(session, part, Some(MAX_PAGE_ITEMS))
-            .await?;
-        let earlier = page.items.into_iter().filter(|message| message.seq < first);
-        for message in earlier {
-            passed += 1;
-            if passed > passed_over {
-                items.push(message);
-            }
-        }
-        match page.next {
-            Some(next) => after = next,
-            None => break,
-        }
+    let mut end = app.client.messages(session, part, None).await?;
+    let mut missing = wanted.saturating_sub(MAX_PAGE_ITEMS);
+    while let Some(previous) = end.previous.filter(|_| missing > 0) {
+        let part = MessageRange::Before(previous);
+        let limit = missing.min(MAX_PAGE_ITEMS);
+        let mut page = app.client.messages(session, part, Some(limit)).await?;
+        let rows = u32::try_from(page.items.len()).unwrap_or(u32::MAX);
+        missing = missing.saturating_sub(rows);
+        end.before = end.before.map(|before| before.saturating_sub(rows.into()));
+        end.previous = page.previous;
+        page.items.append(&mut end.items);
+        end.items = page.items;
     }
-    items.extend(end.items);
-    Ok(Messages {
-        before: Some(before.min(i64::try_from(passed_over).unwrap_or(0))),
-        items,
-        next: None,
-    })
+    Ok(end)
 }
 
 fn print_json(

@@ -1,7 +1,0 @@
--- Returns the last rows of a transcript, the newest first.
--- $1 tenant or null, $2 session, $3 limit
-select id, seq, run_id, role, kind, content, metadata, created_at
-from agent_messages
-where session_id = $2 and ($1 is null or tenant_id = $1)
-order by seq desc
-limit $3
