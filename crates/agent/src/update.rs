@@ -14,21 +14,8 @@ pub enum Update {
     Thought(String),
     /// A new tool call.
     ToolCall(ToolCall),
-    /// A change of a tool call. A field with `None` keeps its previous value.
-    ToolCallUpdate {
-        /// The ID of the tool call.
-        id: String,
-        /// The new title.
-        title: Option<String>,
-        /// The new kind.
-        kind: Option<String>,
-        /// The new status.
-        status: Option<String>,
-        /// The input of the tool, in the tool's own form.
-        input: Option<Value>,
-        /// The output of the tool, in the tool's own form.
-        output: Option<Value>,
-    },
+    /// A change of a tool call.
+    ToolCallUpdate(ToolCallUpdate),
     /// The agent's whole plan, which replaces the previous one.
     Plan(Vec<PlanEntry>),
     /// The fill of the context and the cost of the session.
@@ -67,6 +54,31 @@ pub struct ToolCall {
     pub input: Option<Value>,
     /// The output of the tool, in the tool's own form.
     pub output: Option<Value>,
+    /// The content that the agent shows to people, in the protocol's form: an array of texts, diffs and terminals.
+    pub content: Option<Value>,
+    /// The files that the call works on, in the protocol's form: an array of paths and lines.
+    pub locations: Option<Value>,
+}
+
+/// A change of a tool call. A field with `None` keeps its previous value.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct ToolCallUpdate {
+    /// The agent's ID of the call.
+    pub id: String,
+    /// The new title.
+    pub title: Option<String>,
+    /// The new kind.
+    pub kind: Option<String>,
+    /// The new status.
+    pub status: Option<String>,
+    /// The new input.
+    pub input: Option<Value>,
+    /// The new output.
+    pub output: Option<Value>,
+    /// The new content, which replaces the previous one.
+    pub content: Option<Value>,
+    /// The new files, which replace the previous ones.
+    pub locations: Option<Value>,
 }
 
 /// One step of a plan.

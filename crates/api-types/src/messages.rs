@@ -24,7 +24,10 @@ pub struct Message {
     pub kind: MessageKind,
     /// The text.
     pub content: String,
-    /// All other data of the row, such as the input and the output of a tool call.
+    /// All other data of the row. Rows of thoughts, tool calls, plans and permission requests have `answer_position`,
+    /// their place in the answer of the run, in bytes of UTF-8. A tool call has `tool_kind`, `status`, `input`,
+    /// `output`, `content` and `locations` as the agent sent them, and `started_at` and `ended_at`. A value that is too
+    /// long is `{"omitted_bytes": N}`. Rows of earlier versions lack some of these.
     pub metadata: Value,
     /// The instant at which the row was created.
     pub created_at: Timestamp,

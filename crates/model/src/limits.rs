@@ -116,7 +116,7 @@ pub const NAME_BYTES: usize = 200;
 pub const ANSWER_BYTES: usize = 4 << 20;
 
 /// The maximum size of tool calls, thoughts and plans that the transcript keeps of one turn, in bytes. Beyond it,
-/// thoughts are dropped, and tool calls and plans are kept without their inputs, outputs and steps.
+/// thoughts are dropped, and tool calls and plans are kept without their inputs, outputs, contents, files and steps.
 pub const TURN_BYTES: usize = 16 << 20;
 
 /// The longest title of a tool call or a permission request, in bytes. Longer ones are cut.

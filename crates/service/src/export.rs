@@ -178,8 +178,12 @@ impl ExportFormatter {
             }
             Speaker::Tool => {
                 let fact = |name: &str| message.metadata[name].as_str().map(one_line);
-                let facts = [fact("tool_kind"), fact("status")].into_iter().flatten();
-                let facts = facts.collect::<Vec<_>>().join(", ");
+                let facts = [
+                    fact("tool_kind"),
+                    fact("status"),
+                    tool_duration(&message.metadata),
+                ];
+                let facts = facts.into_iter().flatten().collect::<Vec<_>>().join(", ");
                 let title = one_line(&text).replace('`', "'");
                 format!("\n- Tool at {at}: `{title}` ({facts})\n")
             }
@@ -197,6 +201,16 @@ fn json_line(document: &serde_json::Value) -> String {
 fn date_time(zone: &TimeZone, at: Timestamp) -> String {
     let local = at.jiff().to_zoned(zone.clone());
     local.strftime("%Y-%m-%d %H:%M:%S %:z").to_string()
+}
+
+/// Returns the duration of a tool call in seconds. Returns `None` if the call has not ended, and for the rows of
+/// earlier versions, which have no instants.
+fn tool_duration(metadata: &serde_json::Value) -> Option<String> {
+    let instant = |name: &str| metadata[name].as_str()?.parse::<Timestamp>().ok();
+    let took = instant("ended_at")?
+        .jiff()
+        .duration_since(instant("started_at")?.jiff());
+    (!took.is_negative()).then(|| format!("{:.1} s", took.as_secs_f64()))
 }
 
 fn format_message(at: &str, speaker: &str, text: &str) -> String {

@@ -2,12 +2,16 @@
 //!
 //! The recorder bounds everything that it keeps, because an agent may send updates without end. Rows stay pending
 //! until the store has written them; a second write of the same row replaces the first.
+//!
+//! **Invariant:** the answer of a turn is one row, which the end of the run writes. Each other row names its position
+//! in that answer (`answer_position`, in bytes, as in the live text), so that readers can show thoughts, tools and
+//! text in the order in which they came.
 
 use std::{collections::HashMap, io, sync::Arc};
 
-use agent::{Decision, PlanEntry, ToolCall, Update};
+use agent::{Decision, PlanEntry, ToolCall, ToolCallUpdate, Update};
 use model::{
-    Clock, Entropy, MessageId,
+    Clock, Entropy, MessageId, Timestamp,
     budget::{Meter, RunUsage, UsageReport},
     entity::Seat,
     limits,
@@ -16,7 +20,7 @@ use model::{
 };
 use serde_json::{Value, json};
 
-/// The longest input or output of a tool call in the transcript, in bytes of JSON.
+/// The longest input, output, content or list of files of a tool call in the transcript, each in bytes of JSON.
 const MAX_TOOL_VALUE_BYTES: usize = 64 * 1024;
 
 /// The longest ID, kind or status of a tool call, in bytes.
@@ -33,6 +37,8 @@ pub(crate) struct Recorder {
     /// `true` if a tool call or permission request separates the last piece of the answer from the next.
     needs_separator: bool,
     thought: String,
+    /// The instants of the first and the last piece of the thought.
+    thought_span: Option<(Timestamp, Timestamp)>,
     tool_calls: HashMap<String, Entry>,
     plan: Option<Entry>,
     /// The size of the rows' contents beside their short fields, in bytes.
@@ -65,6 +71,7 @@ impl Recorder {
             sent_bytes: 0,
             needs_separator: false,
             thought: String::new(),
+            thought_span: None,
             tool_calls: HashMap::new(),
             plan: None,
             kept_bytes: 0,
@@ -90,20 +97,14 @@ impl Recorder {
         match update {
             Update::Text(text) => self.append_text(&text),
             Update::Thought(text) => {
+                let now = self.clock.now();
+                let began = self.thought_span.map_or(now, |(began, _)| began);
+                self.thought_span = Some((began, now));
                 let room = limits::CONTENT_BYTES.saturating_sub(self.thought.len());
                 self.thought.push_str(head(&text, room));
             }
             Update::ToolCall(call) => self.add_tool_call(call),
-            Update::ToolCallUpdate {
-                id,
-                title,
-                kind,
-                status,
-                input,
-                output,
-            } => {
-                self.update_tool_call(id, title, kind, status, input, output);
-            }
+            Update::ToolCallUpdate(change) => self.update_tool_call(change),
             Update::Plan(steps) => self.set_plan(&steps),
             Update::Usage(usage) => {
                 let cost = usage
@@ -138,6 +139,7 @@ impl Recorder {
                     "tool_call_id": head(&request.tool_call, MAX_ID_BYTES),
                     "tool_kind": head(&request.subject.tool_kind, MAX_ID_BYTES),
                     "decision": decided,
+                    "answer_position": self.answer.len(),
                 });
                 let id = self.new_id();
                 // Text after the decision begins a new paragraph.
@@ -171,6 +173,7 @@ impl Recorder {
     }
 
     fn end_thought(&mut self) {
+        let (started_at, ended_at) = self.thought_span.take().unzip();
         if self.thought.is_empty() {
             return;
         }
@@ -187,7 +190,11 @@ impl Recorder {
             role: Role::Assistant,
             kind,
             content,
-            metadata: json!({}),
+            metadata: json!({
+                "answer_position": self.answer.len(),
+                "started_at": started_at,
+                "ended_at": ended_at,
+            }),
         });
     }
 
@@ -204,7 +211,15 @@ impl Recorder {
         // A new plan replaces the old one in its row, so that the transcript shows one plan per turn.
         let previous = self.plan.take();
         let old = previous.as_ref().map(|entry| &entry.metadata["entries"]);
-        let metadata = json!({ "entries": self.bound_value(steps, old) });
+        // The row keeps its position in the answer, because it keeps its place in the transcript.
+        let position = match &previous {
+            Some(entry) => entry.metadata["answer_position"].clone(),
+            None => self.answer.len().into(),
+        };
+        let metadata = json!({
+            "entries": self.bound_value(steps, old),
+            "answer_position": position,
+        });
         let entry = Entry {
             id: previous
                 .as_ref()
@@ -226,12 +241,18 @@ impl Recorder {
         self.flags.tool_calls += 1;
         self.needs_separator = true;
         call.id.truncate(call.id.floor_char_boundary(MAX_ID_BYTES));
+        let now = self.clock.now();
         let metadata = json!({
             "tool_call_id": call.id,
             "tool_kind": head(&call.kind, MAX_ID_BYTES),
             "status": head(&call.status, MAX_ID_BYTES),
             "input": self.bound_value(call.input, None),
             "output": self.bound_value(call.output, None),
+            "content": self.bound_value(call.content, None),
+            "locations": self.bound_value(call.locations, None),
+            "answer_position": self.answer.len(),
+            "started_at": now,
+            "ended_at": has_ended(&call.status).then_some(now),
         });
         let id = self.new_id();
         let entry = Entry {
@@ -248,47 +269,61 @@ impl Recorder {
         self.queue_row(entry);
     }
 
-    fn update_tool_call(
-        &mut self,
-        id: String,
-        title: Option<String>,
-        kind: Option<String>,
-        status: Option<String>,
-        input: Option<Value>,
-        output: Option<Value>,
-    ) {
-        let Some(mut entry) = self.tool_calls.remove(head(&id, MAX_ID_BYTES)) else {
+    fn update_tool_call(&mut self, change: ToolCallUpdate) {
+        let Some(mut entry) = self.tool_calls.remove(head(&change.id, MAX_ID_BYTES)) else {
             // Some agents report a call for the first time by a change of it.
-            let call = ToolCall {
-                id,
-                title: title.unwrap_or_default(),
-                kind: kind.unwrap_or_else(|| "other".into()),
-                status: status.unwrap_or_else(|| "pending".into()),
-                input,
-                output,
-            };
-            return self.add_tool_call(call);
+            return self.add_tool_call(ToolCall {
+                id: change.id,
+                title: change.title.unwrap_or_default(),
+                kind: change.kind.unwrap_or_else(|| "other".into()),
+                status: change.status.unwrap_or_else(|| "pending".into()),
+                input: change.input,
+                output: change.output,
+                content: change.content,
+                locations: change.locations,
+            });
         };
-        if let Some(title) = title {
+        if let Some(title) = change.title {
             head(&title, limits::TITLE_BYTES).clone_into(&mut entry.content);
         }
-        for (name, value) in [("tool_kind", kind), ("status", status)] {
-            if let Some(value) = value {
-                entry.metadata[name] = head(&value, MAX_ID_BYTES).into();
-            }
+        if let Some(kind) = change.kind {
+            entry.metadata["tool_kind"] = head(&kind, MAX_ID_BYTES).into();
         }
-        for (name, value) in [("input", input), ("output", output)] {
+        if let Some(status) = change.status {
+            self.set_tool_call_status(&mut entry.metadata, &status);
+        }
+        for (name, value) in [
+            ("input", change.input),
+            ("output", change.output),
+            ("content", change.content),
+            ("locations", change.locations),
+        ] {
             if value.is_some() {
                 entry.metadata[name] = self.bound_value(value, Some(&entry.metadata[name]));
             }
         }
         self.needs_separator = true;
         self.tool_calls
-            .insert(head(&id, MAX_ID_BYTES).to_owned(), entry.clone());
+            .insert(head(&change.id, MAX_ID_BYTES).to_owned(), entry.clone());
         self.queue_changed_row(entry);
     }
 
-    /// Returns an input or output that replaces `old`, or an object with its length if the transcript has no room for
+    /// Sets the status of a tool call and the instants that follow from it. A call that waits for a permission is
+    /// `pending`, so that its start moves to the instant at which it is `in_progress`.
+    fn set_tool_call_status(&self, metadata: &mut Value, status: &str) {
+        let now = self.clock.now();
+        if metadata["status"] == "pending" && status == "in_progress" {
+            metadata["started_at"] = json!(now);
+        }
+        if !has_ended(status) {
+            metadata["ended_at"] = Value::Null;
+        } else if metadata["ended_at"].is_null() {
+            metadata["ended_at"] = json!(now);
+        }
+        metadata["status"] = head(status, MAX_ID_BYTES).into();
+    }
+
+    /// Returns a value of a tool call or a plan that replaces `old`, or an object with its length if the transcript has no room for
     /// it.
     fn bound_value(&mut self, value: Option<Value>, old: Option<&Value>) -> Value {
         // Release the room of `old` first, so that repeated updates of one call do not use up the turn's limit.
@@ -383,6 +418,11 @@ pub(crate) struct RecordedTurn {
     pub(crate) usage: Option<Value>,
     pub(crate) title: Option<String>,
     pub(crate) diagnostics: Value,
+}
+
+/// Returns `true` if a tool call with this status has ended.
+fn has_ended(status: &str) -> bool {
+    matches!(status, "completed" | "failed")
 }
 
 /// Returns the longest beginning of a text that fits into `bytes`.

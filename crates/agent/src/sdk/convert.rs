@@ -6,7 +6,7 @@
 use agent_client_protocol::schema::MaybeUndefined;
 use agent_client_protocol::v1::schema::{
     self, ContentBlock, ContentChunk, SessionConfigKind, SessionConfigOptionValue,
-    SessionConfigSelectOptions, SessionUpdate, ToolCallContent,
+    SessionConfigSelectOptions, SessionUpdate,
 };
 use model::{AcpSessionId, outcome::StopReason, permission::CallHistory};
 use serde::{Deserialize, Serialize};
@@ -15,7 +15,8 @@ use serde_json::Value;
 use super::error::CallError;
 use crate::{
     AuthMethod, Capabilities, Cost, McpServer, Mode, Modes, OpenSession, OptionKind,
-    PermissionOption, PermissionRequest, PlanEntry, Setting, ToolCall, Update, Usage,
+    PermissionOption, PermissionRequest, PlanEntry, Setting, ToolCall, ToolCallUpdate, Update,
+    Usage,
 };
 
 /// Returns a value in the protocol's words, such as `in_progress`. Returns an empty string if the value is not a
@@ -47,12 +48,9 @@ fn text(chunk: ContentChunk) -> Option<String> {
     }
 }
 
-/// Returns the output of a tool: the raw output if there is one, else the content for people.
-fn output(raw: Option<Value>, content: Vec<ToolCallContent>) -> Option<Value> {
-    raw.or_else(|| {
-        let content = (!content.is_empty()).then_some(content)?;
-        serde_json::to_value(content).ok()
-    })
+/// Returns the items in the protocol's form.
+fn items<T: Serialize>(items: &[T]) -> Option<Value> {
+    serde_json::to_value(items).ok()
 }
 
 fn convert_update(update: SessionUpdate) -> Option<Update> {
@@ -65,19 +63,27 @@ fn convert_update(update: SessionUpdate) -> Option<Update> {
             kind: protocol_name(call.kind),
             status: protocol_name(call.status),
             input: call.raw_input,
-            output: output(call.raw_output, call.content),
+            output: call.raw_output,
+            content: Some(&call.content)
+                .filter(|content| !content.is_empty())
+                .and_then(|content| items(content)),
+            locations: Some(&call.locations)
+                .filter(|locations| !locations.is_empty())
+                .and_then(|locations| items(locations)),
         }),
-        SessionUpdate::ToolCallUpdate(call) => Update::ToolCallUpdate {
+        SessionUpdate::ToolCallUpdate(call) => Update::ToolCallUpdate(ToolCallUpdate {
             id: call.tool_call_id.0.as_ref().to_owned(),
             title: call.fields.title,
             kind: call.fields.kind.map(protocol_name),
             status: call.fields.status.map(protocol_name),
             input: call.fields.raw_input,
-            output: output(
-                call.fields.raw_output,
-                call.fields.content.unwrap_or_default(),
-            ),
-        },
+            output: call.fields.raw_output,
+            content: call.fields.content.and_then(|content| items(&content)),
+            locations: call
+                .fields
+                .locations
+                .and_then(|locations| items(&locations)),
+        }),
         SessionUpdate::Plan(plan) => {
             let entries = plan.entries.into_iter().map(|entry| PlanEntry {
                 content: entry.content,

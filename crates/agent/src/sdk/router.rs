@@ -270,16 +270,10 @@ impl Turn {
                 let seen = seen.record(&call.id, kind, title, call.input.as_ref());
                 (seen, Some(&call.status))
             }
-            Update::ToolCallUpdate {
-                id,
-                kind,
-                title,
-                status,
-                input,
-                ..
-            } => {
-                let seen = seen.record(id, kind.as_deref(), title.as_deref(), input.as_ref());
-                (seen, status.as_ref())
+            Update::ToolCallUpdate(change) => {
+                let (kind, title) = (change.kind.as_deref(), change.title.as_deref());
+                let seen = seen.record(&change.id, kind, title, change.input.as_ref());
+                (seen, change.status.as_ref())
             }
             _ => return,
         };

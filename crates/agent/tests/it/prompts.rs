@@ -1,6 +1,8 @@
 //! Prompts, their updates and their ends.
 
-use agent::{Cost, ExitStatus, GracePeriods, PlanEntry, PromptError, ToolCall, Update, Usage};
+use agent::{
+    Cost, ExitStatus, GracePeriods, PlanEntry, PromptError, ToolCall, ToolCallUpdate, Update, Usage,
+};
 use model::{agent::RestoreBy, outcome::StopReason};
 use serde_json::json;
 use testkit::scripted::{Crash, Event, Step};
@@ -70,7 +72,9 @@ async fn all_update_kinds_arrive_in_order() {
         ),
         update(
             json!({"sessionUpdate": "tool_call_update", "toolCallId": "1",
-            "status": "completed", "rawOutput": "a b"}),
+            "status": "completed", "rawOutput": "a b", "locations": [{"path": "/a", "line": 3}],
+            "content": [{"type": "diff", "path": "/a", "oldText": "x", "newText": "y"},
+                {"type": "content", "content": {"type": "text", "text": "changed"}}]}),
         ),
         update(json!({"sessionUpdate": "plan", "entries": [
             {"content": "look", "priority": "high", "status": "in_progress"}]})),
@@ -106,15 +110,21 @@ async fn all_update_kinds_arrive_in_order() {
             status: "pending".into(),
             input: Some(json!({"command": "ls"})),
             output: None,
+            content: None,
+            locations: None,
         }),
-        Update::ToolCallUpdate {
+        // The output of the tool does not displace the content that the agent shows to people.
+        Update::ToolCallUpdate(ToolCallUpdate {
             id: "1".into(),
-            title: None,
-            kind: None,
             status: Some("completed".into()),
-            input: None,
             output: Some(json!("a b")),
-        },
+            content: Some(json!([
+                {"type": "diff", "path": "/a", "oldText": "x", "newText": "y"},
+                {"type": "content", "content": {"type": "text", "text": "changed"}},
+            ])),
+            locations: Some(json!([{"path": "/a", "line": 3}])),
+            ..ToolCallUpdate::default()
+        }),
         Update::Plan(vec![PlanEntry {
             content: "look".into(),
             priority: "high".into(),

@@ -326,6 +326,34 @@ pub(crate) async fn tool_outputs_beyond_turn_size_limit_are_omitted(world: &Worl
     assert_eq!(last.content, "call 399");
 }
 
+pub(crate) async fn tool_contents_beyond_size_limit_are_omitted(world: &World) {
+    let call = |id: usize, text: String| {
+        Step::Update(
+            json!({"sessionUpdate": "tool_call", "toolCallId": id.to_string(), "title": "edit",
+            "locations": [{"path": format!("/{text}")}],
+            "content": [{"type": "diff", "path": "/a", "newText": text}]}),
+        )
+    };
+    let mut steps = vec![call(0, "x".repeat(1 << 20))];
+    // The same call again and again takes the room of one.
+    steps.extend((0..300).map(|_| call(1, "y".repeat(60_000))));
+    steps.push(call(2, "z".into()));
+    steps.push(Step::text("Done"));
+    let run = take_turn_of(world, &world.script().prompt(steps)).await;
+    assert_succeeded(world, &run, "Done").await;
+    let transcript = world.transcript(run.session_id.unwrap()).await;
+    let calls: Vec<_> = transcript
+        .iter()
+        .filter(|row| row.role.as_str() == "tool")
+        .collect();
+    for field in ["content", "locations"] {
+        let omitted = calls[0].metadata[field]["omitted_bytes"].as_u64();
+        assert!(omitted.is_some_and(|bytes| bytes > 1 << 20), "{omitted:?}");
+    }
+    let stored: usize = calls.iter().map(|row| row.metadata.to_string().len()).sum();
+    assert!(stored <= model::limits::TURN_BYTES + (64 << 10), "{stored}");
+}
+
 pub(crate) async fn endless_stderr_is_drained_and_tail_is_kept(world: &World) {
     let some = Step::Stderr(1000);
     let script = world

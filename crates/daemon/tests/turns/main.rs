@@ -110,7 +110,7 @@ scenarios! {
         agent_flooding_after_answer_is_shut_down_and_turn_succeeds,
         agent_flooding_updates_is_stopped_at_timeout,
         tool_calls_beyond_row_limit_are_dropped,
-        tool_outputs_beyond_turn_size_limit_are_omitted,
+        tool_outputs_beyond_turn_size_limit_are_omitted, tool_contents_beyond_size_limit_are_omitted,
         endless_stderr_is_drained_and_tail_is_kept,
         well_behaved_agent_is_not_delayed_by_hostile_ones,
     ]
@@ -201,7 +201,7 @@ scenarios! {
         permission_request_after_cancel_is_answered_cancelled,
     ]
     records: [
-        transcript_keeps_last_state_of_updates,
+        transcript_keeps_last_state_of_updates, rows_keep_content_files_times_and_place_in_answer,
         updates_after_stop_reason_are_recorded,
         replayed_history_is_not_recorded_twice,
         live_text_is_visible_during_turn_and_replaced_by_answer,

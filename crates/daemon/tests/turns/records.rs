@@ -1,6 +1,9 @@
 //! The records of a turn.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::{
+    sync::atomic::{AtomicU64, Ordering},
+    time::Duration,
+};
 
 use daemon::WorkerTurnStore;
 use futures::future::BoxFuture;
@@ -92,6 +95,72 @@ pub(crate) async fn transcript_keeps_last_state_of_updates(world: &World) {
     );
     let session = world.store().session(world.scope(), session).await.unwrap();
     assert_eq!(session.title.as_deref(), Some("Looking"));
+}
+
+pub(crate) async fn rows_keep_content_files_times_and_place_in_answer(world: &World) {
+    let [begin, end] = ["begin", "end"].map(|name| world.path(name));
+    let diff = |new: &str| json!([{"type": "diff", "path": "/n", "oldText": "a", "newText": new}]);
+    let call = json!({"sessionUpdate": "tool_call", "toolCallId": "a", "title": "Edit", "kind": "edit",
+        "status": "pending", "content": diff("b"), "locations": [{"path": "/n", "line": 2}]});
+    let begun =
+        json!({"sessionUpdate": "tool_call_update", "toolCallId": "a", "status": "in_progress"});
+    let ended = json!({"sessionUpdate": "tool_call_update", "toolCallId": "a", "status": "completed",
+        "rawOutput": {"lines": 1}, "content": diff("c")});
+    let script = world.script().prompt([
+        Step::Thought("Hm".into()),
+        Step::text("Žluť."),
+        Step::Update(call),
+        Step::WaitFor(begin.clone()),
+        Step::Update(begun),
+        Step::WaitFor(end.clone()),
+        Step::Update(ended),
+        Step::text("Done."),
+        Step::Update(
+            json!({"sessionUpdate": "tool_call", "toolCallId": "b", "title": "Left open"}),
+        ),
+    ]);
+    let agent = world.agent(&script).await;
+    let session = world.session(agent).await;
+    let reported = model::Clock::now(&*world.clock);
+    let watch = async {
+        for (status, file) in [("pending", &begin), ("in_progress", &end)] {
+            eventually(status, async || {
+                let rows = world.transcript(session).await;
+                let shown = rows.iter().any(|row| row.metadata["status"] == status);
+                shown.then_some(())
+            })
+            .await;
+            world.clock.advance(Duration::from_secs(3));
+            create_file(file);
+        }
+    };
+    let (run, ()) = tokio::join!(world.send_and_take_turn(session, "Edit"), watch);
+    assert_eq!(run.status(), RunStatus::Succeeded, "{run:#?}");
+
+    let rows = world.transcript(session).await;
+    let [_, thought, edit, open, answer] = &rows[..] else {
+        panic!("{rows:#?}");
+    };
+    let at = |seconds| json!(reported + Duration::from_secs(seconds));
+    assert_eq!(
+        thought.metadata,
+        json!({"answer_position": 0, "started_at": at(0), "ended_at": at(0)})
+    );
+    // A call begins when it no longer waits for its permission.
+    assert_eq!(
+        edit.metadata,
+        json!({"tool_call_id": "a", "tool_kind": "edit", "status": "completed", "input": null,
+            "output": {"lines": 1}, "content": diff("c"), "locations": [{"path": "/n", "line": 2}],
+            "answer_position": "Žluť.".len(), "started_at": at(3), "ended_at": at(6)})
+    );
+    // The end of a call that the agent never reports as ended is unknown.
+    assert_eq!(open.metadata["ended_at"], json!(null));
+    // The answer is whole, and each position is a place in it.
+    assert_eq!(answer.content, "Žluť.\n\nDone.");
+    let position = edit.metadata["answer_position"].as_u64().unwrap();
+    let (before, after) = answer.content.split_at(usize::try_from(position).unwrap());
+    assert_eq!((before, after.trim()), ("Žluť.", "Done."));
+    assert_eq!(open.metadata["answer_position"], answer.content.len());
 }
 
 pub(crate) async fn updates_after_stop_reason_are_recorded(world: &World) {

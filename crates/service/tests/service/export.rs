@@ -92,6 +92,33 @@ async fn markdown_export_is_readable_and_terminal_safe() {
 }
 
 #[tokio::test]
+async fn markdown_export_has_durations_of_tool_calls() {
+    let world = World::new().await;
+    let id = world.conversation().await.id.to_string();
+    let run = world.send_message(&id, "Edit").await;
+    world.begin_turn(run).await;
+    let start = "2026-11-21T09:00:00Z";
+    for (title, times) in [
+        ("timed", [start, "2026-11-21T09:01:02.25Z"]),
+        ("backward", [start, "2026-11-21T08:59:59Z"]),
+        ("damaged", [start, "soon"]),
+    ] {
+        world.record_timed_tool_call(run, title, times).await;
+    }
+    // A row of an earlier version has no instants.
+    world.record_tool_calls(run, &["old"]).await;
+    let text = world.exported(&id, ExportFormat::Markdown, None).await;
+    for part in [
+        "`timed` (edit, failed, 62.2 s)\n",
+        "`backward` (edit, failed)\n",
+        "`damaged` (edit, failed)\n",
+        "`old` (execute, completed)\n",
+    ] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+}
+
+#[tokio::test]
 async fn scheduled_prompt_is_exported_under_automation_name() {
     let world = World::new().await;
     world

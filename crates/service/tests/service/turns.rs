@@ -54,6 +54,14 @@ impl World {
             .await;
     }
 
+    /// Writes a tool call that began and perhaps ended.
+    pub(crate) async fn record_timed_tool_call(&self, run: RunId, title: &str, times: [&str; 2]) {
+        let [start, end] = times;
+        let fact = json!({ "tool_kind": "edit", "status": "failed", "started_at": start, "ended_at": end });
+        self.record(run, Role::Tool, EntryKind::ToolCall, &[title], &fact)
+            .await;
+    }
+
     /// Writes a thought of the agent.
     pub(crate) async fn record_thought(&self, run: RunId, text: &str) {
         let none = json!({});
