@@ -84,14 +84,42 @@ pub struct RequestedPermission {
     pub title: String,
     /// The agent's ID of the tool call.
     pub tool_call: String,
-    /// The input of the tool. If the input is too long, its beginning as text.
+    /// The input of the tool. If the input is longer than 16 KiB, its beginning as text.
     pub input: Option<Value>,
-    /// `true` if `input` is only the beginning.
+    /// `true` if `input` is only the beginning. The operation `show_approval_input` returns more.
     pub input_cut: bool,
 }
 
 same_fields! {
     approval::RequestedPermission, RequestedPermission { tool_kind, title, tool_call, input, input_cut }
+}
+
+/// The input of the tool in a permission request, as far as it is stored.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct ApprovalInput {
+    /// The approval.
+    pub approval_id: ApprovalId,
+    /// The input of the tool. If it is cut, its beginning as text. Null if the agent named no input.
+    pub input: Option<Value>,
+    /// `true` if `input` is only the beginning. At most 1 MiB is stored, and earlier versions stored 16 KiB.
+    pub cut: bool,
+    /// The length of the whole input as JSON, in bytes. Null without an input, and if it is unknown, because an earlier
+    /// version stored the approval.
+    #[schema(minimum = 0)]
+    pub bytes: Option<u64>,
+}
+
+impl ApprovalInput {
+    /// Returns the input of an approval.
+    pub fn new(approval_id: ApprovalId, stored: approval::ApprovalInput) -> Self {
+        let approval::ApprovalInput { value, cut, bytes } = stored;
+        Self {
+            approval_id,
+            input: value,
+            cut,
+            bytes,
+        }
+    }
 }
 
 /// A request that allows or denies an approval.

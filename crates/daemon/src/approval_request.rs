@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use futures::future::BoxFuture;
 use model::{
-    ApprovalId, RunId, SessionId, approval::RequestedPermission, permission::Verdict,
+    ApprovalId, RunId, SessionId, approval::ApprovalRequest, permission::Verdict,
     turn::WriteOutcome,
 };
 use store::{Changes, Error, Scope};
@@ -27,7 +27,7 @@ pub(crate) async fn request_approval(
     host: &Host,
     run: RunId,
     session: Option<SessionId>,
-    permission: &RequestedPermission,
+    permission: &ApprovalRequest,
     decision_timeout: Duration,
 ) -> Result<Verdict, Error> {
     // 1. Write the request.

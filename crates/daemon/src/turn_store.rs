@@ -12,7 +12,7 @@ use std::{
 use futures::future::BoxFuture;
 use model::{
     RunId, SessionId,
-    approval::RequestedPermission,
+    approval::ApprovalRequest,
     budget::Accounts,
     outcome::Outcome,
     permission::Verdict,
@@ -236,7 +236,7 @@ impl TurnStore for WorkerTurnStore {
     fn request_approval(
         &self,
         run: RunId,
-        permission: RequestedPermission,
+        permission: ApprovalRequest,
         decision_timeout: Duration,
     ) -> BoxFuture<'_, Result<Verdict, TurnStoreError>> {
         Box::pin(async move {

@@ -217,7 +217,7 @@ pub(crate) mod tests {
     use model::{
         ApprovalId, Clock as _, Entropy, InstanceId, SessionId, WorkerId,
         agent::AgentConfig,
-        approval::{ApprovalStatus, RequestedPermission},
+        approval::{ApprovalRequest, ApprovalStatus},
         entity::SeatSettings,
         run::RunStatus,
         session::{SessionKind, SessionType},
@@ -318,7 +318,7 @@ pub(crate) mod tests {
         let begun = store.begin(run, &host.worker, host.instance, now);
         assert!(matches!(begun.await.unwrap(), StartReply::Started(_)));
         let id = ApprovalId::generate(now, &*host.entropy);
-        let question = RequestedPermission::new("execute", title, "call-1", None);
+        let question = ApprovalRequest::new("execute", title, "call-1", None);
         let asked = store.request_approval(run, &host.worker, id, &question, now + patience, now);
         assert_eq!(asked.await.unwrap(), WriteOutcome::Committed);
         (run, id)

@@ -105,7 +105,7 @@ pub fn approval_timeout(policy_limit: Duration, turn_remaining: Duration) -> Dur
     policy_limit.min(turn_remaining)
 }
 
-/// The permission request of an agent, as far as it is stored.
+/// The permission request of an agent, as lists show it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RequestedPermission {
     /// The kind of the tool, in the words of the protocol.
@@ -120,21 +120,79 @@ pub struct RequestedPermission {
     pub input_cut: bool,
 }
 
-impl RequestedPermission {
+/// The permission request of an agent, as it is stored.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ApprovalRequest {
+    /// The request, as lists show it.
+    pub permission: RequestedPermission,
+    /// The input of the tool. `None` unless the shown input is cut.
+    pub long_input: Option<LongInput>,
+}
+
+/// An input of a tool that is too long for lists.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LongInput {
+    /// The input as JSON. Only its beginning if it is longer than [`limits::APPROVAL_LONG_INPUT_BYTES`].
+    pub json: String,
+    /// The length of the whole JSON, in bytes.
+    pub bytes: u64,
+}
+
+impl ApprovalRequest {
     /// Returns a request with the agent's texts, cut to the limits, because an agent can send texts of any length.
     pub fn new(tool_kind: &str, title: &str, tool_call: &str, input: Option<Value>) -> Self {
         let head = |text: &str, limit: usize| text[..text.floor_char_boundary(limit)].to_owned();
         let written = input.as_ref().map(Value::to_string);
-        let cut = written.filter(|text| text.len() > limits::APPROVAL_INPUT_BYTES);
-        Self {
+        let long = written.filter(|text| text.len() > limits::APPROVAL_INPUT_BYTES);
+        let permission = RequestedPermission {
             tool_kind: head(tool_kind, limits::NAME_BYTES),
             title: head(title, limits::TITLE_BYTES),
             tool_call: head(tool_call, limits::NAME_BYTES),
-            input_cut: cut.is_some(),
-            input: match cut {
-                Some(text) => Some(Value::String(head(&text, limits::APPROVAL_INPUT_BYTES))),
+            input_cut: long.is_some(),
+            input: match &long {
+                Some(text) => Some(Value::String(head(text, limits::APPROVAL_INPUT_BYTES))),
                 None => input,
             },
+        };
+        let long_input = long.map(|text| LongInput {
+            bytes: u64::try_from(text.len()).unwrap_or(u64::MAX),
+            json: head(&text, limits::APPROVAL_LONG_INPUT_BYTES),
+        });
+        Self {
+            permission,
+            long_input,
+        }
+    }
+}
+
+/// The input of the tool in a permission request, as far as it is stored.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ApprovalInput {
+    /// The input. If it is cut, the beginning of its JSON as a string. `None` if the agent named no input.
+    pub value: Option<Value>,
+    /// `true` if `value` is only the beginning.
+    pub cut: bool,
+    /// The length of the whole JSON, in bytes. `None` without an input, and if an earlier version has cut it.
+    pub bytes: Option<u64>,
+}
+
+impl ApprovalInput {
+    /// Returns the input of a request. `shown` and `cut` are those of lists, and `long` is the rest of what is stored.
+    pub fn new(shown: Option<Value>, cut: bool, long: Option<LongInput>) -> Self {
+        let Some(LongInput { json, bytes }) = long else {
+            let whole = shown.as_ref().filter(|_| !cut).map(Value::to_string);
+            return Self {
+                bytes: whole.and_then(|json| u64::try_from(json.len()).ok()),
+                value: shown,
+                cut,
+            };
+        };
+        // A text without its end is no JSON, because inputs of this length are objects, arrays or strings.
+        let whole: Option<Value> = serde_json::from_str(&json).ok();
+        Self {
+            cut: whole.is_none(),
+            value: Some(whole.unwrap_or(Value::String(json))),
+            bytes: Some(bytes),
         }
     }
 }
@@ -270,12 +328,18 @@ mod tests {
     #[test]
     fn permission_request_texts_are_cut_to_limits() {
         let small = json!({ "command": "ls" });
-        let kept = RequestedPermission::new("execute", "ls", "call_1", Some(small.clone()));
+        let kept = ApprovalRequest::new("execute", "ls", "call_1", Some(small.clone()));
+        assert_eq!(kept.long_input, None);
+        let kept = kept.permission;
         assert_eq!((kept.input, kept.input_cut), (Some(small), false));
 
         let large = json!({ "text": "ä".repeat(limits::APPROVAL_INPUT_BYTES) });
         let title = "ö".repeat(limits::TITLE_BYTES);
-        let kept = RequestedPermission::new("execute", &title, "call_1", Some(large));
+        let kept = ApprovalRequest::new("execute", &title, "call_1", Some(large.clone()));
+        let long = kept.long_input.unwrap();
+        assert_eq!(long.json, large.to_string());
+        assert_eq!(long.bytes, long.json.len() as u64);
+        let kept = kept.permission;
         assert!(kept.input_cut);
         let Some(Value::String(text)) = &kept.input else {
             panic!("{kept:?}");
@@ -283,7 +347,50 @@ mod tests {
         assert!(text.starts_with("{\"text\":\"ää") && text.len() <= limits::APPROVAL_INPUT_BYTES);
         assert_eq!(kept.title.len(), limits::TITLE_BYTES);
 
-        let kept = RequestedPermission::new("other", "?", "call_1", None);
+        let kept = ApprovalRequest::new("other", "?", "call_1", None);
+        assert_eq!(kept.long_input, None);
+        let kept = kept.permission;
         assert_eq!((kept.input, kept.input_cut), (None, false));
+    }
+
+    #[test]
+    fn input_of_approval_is_whole_up_to_its_limit() {
+        let read = |given: Option<Value>| {
+            let kept = ApprovalRequest::new("execute", "ls", "call_1", given);
+            let shown = kept.permission;
+            ApprovalInput::new(shown.input, shown.input_cut, kept.long_input)
+        };
+        assert_eq!(
+            read(None),
+            ApprovalInput {
+                value: None,
+                cut: false,
+                bytes: None
+            }
+        );
+        for given in [
+            json!("ls"),
+            json!({ "text": "ä\u{0}".repeat(limits::APPROVAL_INPUT_BYTES) }),
+            json!(["x".repeat(limits::APPROVAL_LONG_INPUT_BYTES - 4)]),
+        ] {
+            let bytes = given.to_string().len() as u64;
+            let input = read(Some(given.clone()));
+            assert_eq!((input.cut, input.bytes), (false, Some(bytes)));
+            assert_eq!(input.value, Some(given));
+        }
+        let input = read(Some(json!(["ä".repeat(limits::APPROVAL_LONG_INPUT_BYTES)])));
+        assert!(input.cut);
+        let bytes = 2 * limits::APPROVAL_LONG_INPUT_BYTES + 4;
+        assert_eq!(input.bytes, Some(bytes as u64));
+        let Some(Value::String(text)) = &input.value else {
+            panic!("the beginning is a text");
+        };
+        assert!(text.starts_with("[\"ää") && text.len() <= limits::APPROVAL_LONG_INPUT_BYTES);
+        // An earlier version has kept the beginning alone.
+        let old = ApprovalInput::new(Some(json!("{\"com")), true, None);
+        assert_eq!(
+            (old.value, old.cut, old.bytes),
+            (Some(json!("{\"com")), true, None)
+        );
     }
 }

@@ -177,8 +177,13 @@ pub const RETAIN_DELIVERIES: Duration = Duration::from_hours(30 * 24);
 /// The longest address of an endpoint, in bytes.
 pub const URL_BYTES: usize = 2 << 10;
 
-/// The longest input of a tool that an approval keeps, in bytes. A longer input is cut.
+/// The longest input of a tool that lists show in an approval, in bytes. Of a longer input, they show the beginning.
 pub const APPROVAL_INPUT_BYTES: usize = 16 << 10;
+
+/// The longest input of a tool that an approval keeps, in bytes. A longer input is cut.
+pub const APPROVAL_LONG_INPUT_BYTES: usize = 1 << 20;
+
+const _: () = assert!(APPROVAL_INPUT_BYTES < APPROVAL_LONG_INPUT_BYTES);
 
 /// The longest comment on a decision about an approval, in bytes.
 pub const APPROVAL_COMMENT_BYTES: usize = 4 << 10;

@@ -1,6 +1,6 @@
 //! Approvals: listing, reading and deciding.
 
-use api_types::{DecisionRequest, Page};
+use api_types::{ApprovalInput, DecisionRequest, Page};
 use model::{
     ApprovalId, RunId,
     approval::{Approval, ApprovalStatus, Decider},
@@ -65,6 +65,14 @@ impl Service {
     pub async fn approval(&self, given: &str) -> Result<Approval, Error> {
         let id = self.find_approval(given).await?;
         Ok(self.store.approval(self.scope(), id).await?)
+    }
+
+    /// Returns the input of the tool of one approval, by its ID or an ID prefix.
+    #[boxed]
+    pub async fn approval_input(&self, given: &str) -> Result<ApprovalInput, Error> {
+        let id = self.find_approval(given).await?;
+        let stored = self.store.approval_input(self.scope(), id).await?;
+        Ok(ApprovalInput::new(id, stored))
     }
 
     /// Decides an approval, by its ID or an ID prefix. If the request is `repeated` and the same person has decided

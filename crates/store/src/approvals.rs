@@ -8,7 +8,7 @@ mod read;
 
 use model::{
     ApprovalId, RunId, SessionId, TenantId, Timestamp, WorkerId,
-    approval::{Approval, ApprovalEvent, ApprovalStatus, Decider, RequestedPermission},
+    approval::{Approval, ApprovalEvent, ApprovalRequest, ApprovalStatus, Decider},
     entity::Run,
     event::{ApprovalChange, Change},
     lifecycle::{InvalidTransition, Lifecycle},
@@ -42,7 +42,7 @@ impl Store {
         run: RunId,
         worker: &WorkerId,
         id: ApprovalId,
-        request: &RequestedPermission,
+        request: &ApprovalRequest,
         deadline: Timestamp,
         now: Timestamp,
     ) -> Result<WriteOutcome, Error> {
@@ -52,6 +52,8 @@ impl Store {
                 let Some(location) = locate_owned_run(tx, run, worker).await? else {
                     return Ok(WriteOutcome::Fenced);
                 };
+                let permission = &request.permission;
+                let long = request.long_input.as_ref();
                 // 2. Insert the approval, unless it exists or the run is being cancelled.
                 let inserted = tx
                     .fetch_optional(
@@ -59,11 +61,13 @@ impl Store {
                         params! { "approvals/insert";
                             id: id,
                             run: run,
-                            tool_kind: request.tool_kind.as_str(),
-                            title: request.title.as_str(),
-                            tool_call: request.tool_call.as_str(),
-                            input: request.input.clone(),
-                            input_cut: request.input_cut,
+                            tool_kind: permission.tool_kind.as_str(),
+                            title: permission.title.as_str(),
+                            tool_call: permission.tool_call.as_str(),
+                            input: permission.input.clone(),
+                            input_cut: permission.input_cut,
+                            long_input: long.map(|long| long.json.as_str()),
+                            input_bytes: long.map(|long| i64::try_from(long.bytes).unwrap_or(i64::MAX)),
                             deadline: deadline,
                             now: now,
                         },
@@ -80,8 +84,8 @@ impl Store {
                 let change = Change::Approval {
                     approval_id: id,
                     run_id: run,
-                    tool_kind: request.tool_kind.clone(),
-                    title: request.title.clone(),
+                    tool_kind: permission.tool_kind.clone(),
+                    title: permission.title.clone(),
                     change: ApprovalChange::Pending {
                         deadline_at: deadline,
                     },

@@ -39,6 +39,7 @@ const MIGRATIONS: &[Migration] = &[
     migration!(14, "0014_zone_rules", works_with 10),
     migration!(15, "0015_minutes_of_turns", works_with 10),
     migration!(16, "0016_token_makers", works_with 10),
+    migration!(17, "0017_approval_inputs", works_with 10),
 ];
 
 /// The schema to which `db` brings a database.

@@ -3,7 +3,7 @@
 use agent::{Decision, PermissionRequest, Permissions};
 use futures::future::{self, BoxFuture};
 use model::{
-    approval::{OnUnmatched, RequestedPermission},
+    approval::{ApprovalRequest, OnUnmatched},
     limits,
     permission::{PermissionRules, Verdict},
     turn::Assignment,
@@ -19,7 +19,7 @@ pub(crate) struct RulePermissions {
 
 /// A request that waits for people. Dropping it denies it.
 pub(crate) struct PendingRequest {
-    pub(crate) question: RequestedPermission,
+    pub(crate) question: ApprovalRequest,
     pub(crate) answer: oneshot::Sender<Verdict>,
 }
 
@@ -59,7 +59,7 @@ async fn request_decision(
         input,
         ..
     } = request;
-    let question = RequestedPermission::new(&subject.tool_kind, &subject.title, &tool_call, input);
+    let question = ApprovalRequest::new(&subject.tool_kind, &subject.title, &tool_call, input);
     let (answer, answered) = oneshot::channel();
     if people
         .send(PendingRequest { question, answer })

@@ -8,7 +8,7 @@ use std::time::Duration;
 use futures::future::BoxFuture;
 use model::{
     RunId,
-    approval::RequestedPermission,
+    approval::ApprovalRequest,
     budget::Accounts,
     permission::Verdict,
     turn::{DeclineOutcome, Entry, HeartbeatReply, StartReply, TurnResult, WriteOutcome},
@@ -73,7 +73,7 @@ pub trait TurnStore: Send + Sync {
     fn request_approval(
         &self,
         run: RunId,
-        permission: RequestedPermission,
+        permission: ApprovalRequest,
         decision_timeout: Duration,
     ) -> BoxFuture<'_, Result<Verdict, TurnStoreError>>;
 

@@ -1,6 +1,6 @@
 //! Approvals: permission requests of agents that wait for the decision of a person.
 
-use api_types::{Approval, DecisionRequest, Page};
+use api_types::{Approval, ApprovalInput, DecisionRequest, Page};
 use axum::{Json as Answer, response::Response};
 use http::StatusCode;
 use model::{
@@ -31,6 +31,7 @@ pub(super) fn routes() -> OpenApiRouter<Api> {
     OpenApiRouter::new()
         .routes(routes!(list_approvals))
         .routes(routes!(show_approval))
+        .routes(routes!(show_approval_input))
         .routes(routes!(allow_approval))
         .routes(routes!(deny_approval))
 }
@@ -130,6 +131,26 @@ async fn show_approval(
 ) -> Result<Answer<Approval>, ApiError> {
     let service = caller.authorize(Permission::ApprovalsRead)?;
     Ok(Answer(service.approval(&approval).await?.into()))
+}
+
+/// Show the input of an approval
+///
+/// Returns the input of the tool, whole up to 1 MiB. A longer input is cut, and so is an input of more than 16 KiB in
+/// an approval that an earlier version of Matins stored; the response says so.
+#[utoipa::path(
+    get,
+    path = "/approvals/{approval}/input",
+    tag = "approvals",
+    params(("approval" = String, Path, description = APPROVAL_PARAM_DESCRIPTION)),
+    responses((status = OK, description = "The input of the tool", body = ApprovalInput)),
+    security(("token" = ["approvals:read"]), ("browser" = []))
+)]
+async fn show_approval_input(
+    caller: Caller,
+    Path([approval]): Path<1>,
+) -> Result<Answer<ApprovalInput>, ApiError> {
+    let service = caller.authorize(Permission::ApprovalsRead)?;
+    Ok(Answer(service.approval_input(&approval).await?))
 }
 
 /// Allow an approval

@@ -5,7 +5,7 @@ use std::time::Duration;
 use model::{
     ApprovalId, Clock as _, InstanceId, RunId, WorkerId,
     access::{Permission, Role},
-    approval::RequestedPermission,
+    approval::ApprovalRequest,
     turn::{StartReply, WriteOutcome},
 };
 use serde_json::{Value, json};
@@ -40,14 +40,14 @@ impl World {
 
     /// Has the agent of a run ask for something, for ten minutes.
     pub(crate) async fn request_approval(&self, run: RunId, title: &str) -> String {
+        self.request_approval_of(run, title, json!({ "command": title }))
+            .await
+    }
+
+    async fn request_approval_of(&self, run: RunId, title: &str, input: Value) -> String {
         let now = self.clock.advance(Duration::from_millis(1));
         let id = ApprovalId::generate(now, &SeededEntropy::new(7));
-        let question = RequestedPermission::new(
-            "execute",
-            title,
-            "call-1",
-            Some(json!({ "command": title })),
-        );
+        let question = ApprovalRequest::new("execute", title, "call-1", Some(input));
         let deadline = now + Duration::from_mins(10);
         let asked = self
             .store
@@ -147,6 +147,44 @@ pub(crate) async fn pending_approvals_are_listed_and_decided_by_members(world: &
     }
     let refused = world.get("/approvals?state=maybe").await.problem(400);
     assert!(refused.contains("expired, void, any"), "{refused}");
+}
+
+pub(crate) async fn input_of_approval_is_whole_up_to_its_limit(world: &World) {
+    let automation = world.automation("daily").await;
+    let run = world.begin_turn(automation["id"].as_str().unwrap()).await;
+    let long = json!({ "command": "ä".repeat(20_000) });
+    let id = world.request_approval_of(run, "long", long.clone()).await;
+    let shown = world.get(&format!("/approvals/{id}")).await.expect(200);
+    assert_eq!(shown["input_cut"], true);
+    let input = world.get(&format!("/approvals/{id}/input")).await;
+    let bytes = long.to_string().len();
+    assert_eq!(
+        input.expect(200),
+        json!({ "approval_id": id, "input": long, "cut": false, "bytes": bytes })
+    );
+    let endless = json!({ "command": "x".repeat(2 << 20) });
+    let id = world.request_approval_of(run, "endless", endless).await;
+    let input = world
+        .get(&format!("/approvals/{id}/input"))
+        .await
+        .expect(200);
+    assert_eq!(
+        (&input["cut"], &input["bytes"]),
+        (&json!(true), &json!((2 << 20) + 14))
+    );
+    assert_eq!(input["input"].as_str().unwrap().len(), 1 << 20);
+
+    let viewer = world.token(Role::Viewer, None).await;
+    let path = format!("/approvals/{id}/input");
+    let seen = world.request_as(&viewer, "GET", &path, None, &[]).await;
+    seen.expect(200);
+    let blind = world
+        .token(Role::Viewer, Some(&[Permission::SessionsRead]))
+        .await;
+    let refused = world.request_as(&blind, "GET", &path, None, &[]).await;
+    assert!(refused.problem(403).contains("approvals:read"));
+    let absent = format!("/approvals/apr_{}/input", "0197".repeat(8));
+    world.get(&absent).await.problem(404);
 }
 
 pub(crate) async fn decision_on_ended_approval_is_refused_with_its_state(world: &World) {

@@ -40,7 +40,7 @@ macro_rules! on_both {
 on_both! {
     approvals: [
         pending_approvals_are_listed_and_decided_by_members,
-        decision_on_ended_approval_is_refused_with_its_state,
+        decision_on_ended_approval_is_refused_with_its_state, input_of_approval_is_whole_up_to_its_limit,
         repeated_decision_returns_same_response,
     ]
     tenants: [

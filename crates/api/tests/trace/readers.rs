@@ -6,7 +6,7 @@ use api::trace::{Hub, TraceSettings};
 use futures::StreamExt as _;
 use model::{
     ApprovalId,
-    approval::{Decider, RequestedPermission},
+    approval::{ApprovalRequest, Decider},
     permission::Verdict,
     turn::WriteOutcome,
 };
@@ -53,7 +53,7 @@ pub(crate) async fn resync_has_pending_approvals(stage: &Stage) {
     let ask = async |number: u64, title: &str| {
         let (now, worker) = (stage.now(), &stage.worker);
         let id = ApprovalId::generate(now, &SeededEntropy::new(number));
-        let question = RequestedPermission::new("execute", title, "1", None);
+        let question = ApprovalRequest::new("execute", title, "1", None);
         let deadline = now + Duration::from_mins(1);
         let asked = stage
             .store

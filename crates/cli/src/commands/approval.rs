@@ -132,7 +132,16 @@ async fn list(app: &App, mut filter: ApprovalFilter, limit: u32) -> Result<(), C
 }
 
 async fn show(app: &App, given: &str) -> Result<(), CliError> {
-    let approval = app.client.approval(given).await?;
+    let mut approval = app.client.approval(given).await?;
+    let mut input_bytes = None;
+    // A person decides on the whole input, so the beginning is not enough.
+    if approval.request.input_cut {
+        let id = approval.id.to_string();
+        let whole = app.client.approval_input(&id).await?;
+        approval.request.input = whole.input;
+        approval.request.input_cut = whole.cut;
+        input_bytes = whole.bytes;
+    }
     if app.output.json {
         return Ok(app.output.document(&approval)?);
     }
@@ -165,10 +174,10 @@ async fn show(app: &App, given: &str) -> Result<(), CliError> {
             Some(text) => text.to_owned(),
             None => format!("{input:#}"),
         };
-        let heading = if request.input_cut {
-            "Input (its beginning)"
-        } else {
-            "Input"
+        let heading = match (request.input_cut, input_bytes) {
+            (true, Some(bytes)) => format!("Input (its beginning; the whole has {bytes} bytes)"),
+            (true, None) => "Input (its beginning)".to_owned(),
+            (false, _) => "Input".to_owned(),
         };
         app.output.line(&format!("\n{heading}\n{}", clean(&text)))?;
     }

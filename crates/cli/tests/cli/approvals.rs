@@ -1,7 +1,7 @@
 //! Permission requests of agents that wait for a person.
 
 use rustix::process::Signal;
-use serde_json::Value;
+use serde_json::{Value, json};
 use testkit::{
     databases::TestDatabase,
     scripted::{Event, PromptLog, Script, Step},
@@ -156,6 +156,30 @@ fn approvals_are_listed_allowed_and_denied() {
     assert!(told.contains(allowed), "{told}");
     trace.signal(Signal::INT);
     trace.end();
+}
+
+#[test]
+fn approval_show_prints_whole_long_input() {
+    let world = TestInstallation::new();
+    let long = format!("{}\u{1b}[31m the end", "x".repeat(20_000));
+    let step = Step::request_command("1", "Write", json!({ "command": long }));
+    add_tidy_automation(&world, [vec![step]]);
+    let _server = world.serve();
+    world
+        .run(&["automation", "fire", "tidy", "--queue"])
+        .expect_success();
+    let listed = wait_for_pending_approval(&world, None);
+    assert_eq!(listed["input_cut"], true);
+    let id = text(&listed["id"]);
+    let shown = world.run(&["approval", "show", id]).expect_success();
+    assert!(shown.contains("\nInput\n"), "{shown}");
+    assert!(
+        shown.contains("the end") && !shown.contains('\u{1b}'),
+        "{shown}"
+    );
+    let shown = world.json(&["approval", "show", id]);
+    assert_eq!(shown["input"], json!({ "command": long }));
+    assert_eq!(shown["input_cut"], false);
 }
 
 fn approval_is_requested_again_after_server_is_killed(world: &TestInstallation) {

@@ -1,6 +1,6 @@
 //! Operations on approvals.
 
-use api_types::{Approval, DecisionRequest, Page};
+use api_types::{Approval, ApprovalInput, DecisionRequest, Page};
 use model::{approval::ApprovalStatus, permission::Verdict};
 
 use super::PageParams;
@@ -56,6 +56,12 @@ impl Client {
     #[boxed]
     pub async fn approval(&self, approval: &str) -> Result<Approval, Error> {
         self.get(&["approvals", approval]).fetch().await
+    }
+
+    /// Returns the input of the tool of an approval, by its ID or a prefix of its ID.
+    #[boxed]
+    pub async fn approval_input(&self, approval: &str) -> Result<ApprovalInput, Error> {
+        self.get(&["approvals", approval, "input"]).fetch().await
     }
 
     /// Allows or denies an approval.

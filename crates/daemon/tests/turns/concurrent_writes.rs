@@ -9,7 +9,7 @@ use daemon::WorkerTurnStore;
 use futures::future::BoxFuture;
 use model::{
     Clock as _, RunId,
-    approval::RequestedPermission,
+    approval::ApprovalRequest,
     permission::Verdict,
     run::RunStatus,
     turn::{Entry, WriteOutcome},
@@ -78,7 +78,7 @@ impl TurnStore for SerializedWrites {
     fn request_approval(
         &self,
         run: RunId,
-        question: RequestedPermission,
+        question: ApprovalRequest,
         patience: Duration,
     ) -> BoxFuture<'_, Result<Verdict, TurnStoreError>> {
         Box::pin(async move {

@@ -83,7 +83,7 @@ macro_rules! delegate {
         fn request_approval(
             &self,
             run: model::RunId,
-            requested: model::approval::RequestedPermission,
+            requested: model::approval::ApprovalRequest,
             timeout: std::time::Duration,
         ) -> $crate::delegate::StoreFuture<'_, model::permission::Verdict> {
             self.inner.request_approval(run, requested, timeout)

@@ -2,7 +2,7 @@
 
 use model::{
     ApprovalId, AutomationId, RunId, SessionId, TenantId,
-    approval::{Approval, ApprovalStatus},
+    approval::{Approval, ApprovalInput, ApprovalStatus, LongInput},
 };
 
 use crate::{Error, Page, Scope, boxed, rows, store::Store};
@@ -30,6 +30,35 @@ impl Store {
     pub async fn approval(&self, scope: Scope, id: ApprovalId) -> Result<Approval, Error> {
         let mut tx = self.db.begin_read(scope).await?;
         super::read_approval(&mut tx, scope, id).await
+    }
+
+    /// Reads the input of the tool of one approval.
+    ///
+    /// # Errors
+    ///
+    /// Returns a not-found error if the approval does not exist in `scope`.
+    #[boxed]
+    pub async fn approval_input(
+        &self,
+        scope: Scope,
+        id: ApprovalId,
+    ) -> Result<ApprovalInput, Error> {
+        let mut tx = self.db.begin_read(scope).await?;
+        let row = tx
+            .fetch_optional(sql!("approvals/input"), params![scope.tenant(), id])
+            .await?;
+        let row = row.ok_or_else(|| Error::not_found("approval", id))?;
+        let (json, bytes): (Option<String>, Option<i64>) =
+            (row.optional("long_input")?, row.optional("input_bytes")?);
+        let long = json.zip(bytes).map(|(json, bytes)| LongInput {
+            json,
+            bytes: u64::try_from(bytes).unwrap_or(0),
+        });
+        Ok(ApprovalInput::new(
+            row.optional("input")?,
+            row.get("input_cut")?,
+            long,
+        ))
     }
 
     /// Lists one page of a tenant's approvals, the newest first. An index serves each filter.

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use model::{
     ApprovalId, TokenId, WorkerId,
-    approval::{ApprovalStatus, Decider, RequestedPermission},
+    approval::{ApprovalRequest, ApprovalStatus, Decider},
     event::{ApprovalChange, Change},
     notification::NotificationKind,
     outcome::FailureKind,
@@ -24,8 +24,8 @@ use crate::{
 };
 
 /// Returns the permission that the agents of these tests request.
-pub(crate) fn question(title: &str) -> RequestedPermission {
-    RequestedPermission::new(
+pub(crate) fn question(title: &str) -> ApprovalRequest {
+    ApprovalRequest::new(
         "execute",
         title,
         "call-1",
@@ -62,7 +62,7 @@ pub(crate) async fn approval_request_without_running_turn_is_fenced(db: &TestSto
         WriteOutcome::Committed
     );
     let approval = stage.approval(id).await;
-    assert_eq!(approval.request, question("rm -rf x"));
+    assert_eq!(approval.request, question("rm -rf x").permission);
     assert_eq!((approval.session_id, approval.run_id), (session, run));
     assert_eq!(approval.deadline_at, stage.now() + Duration::from_mins(10));
     // A worker that does not know whether its request was committed repeats it.

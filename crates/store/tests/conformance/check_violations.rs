@@ -221,6 +221,10 @@ pub(crate) fn rows_breaking_checks(world: &World) -> Vec<(&'static str, Values)>
             row("approvals").with("comment", "why not"),
         ),
         (
+            "approvals_long_input_has_a_length",
+            row("approvals").with("input_bytes", 1_i64),
+        ),
+        (
             "agent_artifacts_size_counted",
             row("agent_artifacts").with("size_bytes", -1_i64),
         ),

@@ -8,6 +8,7 @@
 #[macro_use]
 mod registry;
 
+mod approval_inputs;
 mod approvals;
 mod backlog;
 mod batch;
@@ -406,6 +407,7 @@ behaviours! {
             publish_in_closed_session_is_refused, session_deletion_ends_message_subscriptions,
             concurrent_publish_and_subscribe_loses_no_message,
         ]
+        approval_inputs: [long_approval_input_is_read_whole, approval_input_of_other_tenant_is_not_found]
         withdraw_approvals: [withdrawn_approval_cannot_be_decided]
         sequences: [random_sequence_keeps_invariants]
         zone_rules: [
@@ -449,9 +451,7 @@ behaviours! {
         plans: [
             plans_of_claim_and_fire_due_use_queue_indexes, outdated_triggers_are_found_by_index,
         ]
-        feed: [
-            feed_does_not_pass_open_transactions, database_restored_on_other_server_keeps_feed_order,
-        ]
+        feed: [feed_does_not_pass_open_transactions, database_restored_on_other_server_keeps_feed_order]
         multi_server: [
             claim_fills_slot_past_locked_run, fire_due_skips_while_other_scheduler_holds_lock, later_schema_is_used_if_marked_compatible,
             migration_is_refused_while_old_servers_run,
@@ -478,9 +478,7 @@ behaviours! {
             read_only_database_behind_pooler_refuses_writes,
         ]
         deadlocks: [concurrent_transitions_over_few_seats_do_not_deadlock]
-        locks: [
-            transitions_of_seat_lock_seat_first, claim_skips_locked_runs,
-        ]
+        locks: [transitions_of_seat_lock_seat_first, claim_skips_locked_runs]
         opening: [superuser_role_is_refused]
         token_makers: [
             cascading_revocation_waits_for_creation_and_revokes_its_token, creation_waits_for_revocation_of_its_maker,

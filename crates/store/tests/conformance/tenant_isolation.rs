@@ -75,7 +75,7 @@ fn parameters(name: &str, world: &World) -> Vec<Param> {
         [filters, patterns].concat()
     };
     match name {
-        "approvals/by_id" => params![none(), world.id("approvals")],
+        "approvals/by_id" | "approvals/input" => params![none(), world.id("approvals")],
         "approvals/page" => approvals(params![]),
         "approvals/page_of_session" => approvals(params![session, none()]),
         "approvals/page_of_run" => approvals(params![run, none(), none()]),
