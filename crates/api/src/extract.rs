@@ -202,6 +202,8 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequestParts<S> for Query<T> {
             .map_err(|error| {
                 let path = error.path().to_string();
                 let problem = error.into_inner();
+                // An item of a list has a path such as `delta[0]`.
+                let path = path.split('[').next().unwrap_or_default().to_owned();
                 let given = pairs.iter().rfind(|(name, _)| *name == path);
                 let Some((_, value)) = given else {
                     return ApiError::malformed(format!("invalid query: {problem}"));

@@ -1,6 +1,6 @@
 //! Live traces of sessions, automations and tenants, as Server-Sent Events.
 
-use std::{convert::Infallible, time::Duration};
+use std::{collections::BTreeSet, convert::Infallible, time::Duration};
 
 use api_types::TraceEvent;
 use axum::{body::Body, extract::FromRequestParts, response::Response};
@@ -40,6 +40,25 @@ struct TraceParams {
     /// The header takes precedence.
     after: Option<String>,
 }
+
+/// The query parameters of the trace of a tenant.
+#[derive(Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+struct TenantTraceParams {
+    /// The ID of the last event that the client received, for clients that cannot send the header `Last-Event-ID`.
+    /// The header takes precedence.
+    after: Option<String>,
+    /// A session whose `delta` events the trace has as well: its ID, the beginning of its ID, or its key. The
+    /// parameter may occur up to 8 times.
+    #[serde(default)]
+    #[param(max_items = 8)]
+    delta: Vec<String>,
+}
+
+/// The maximum number of sessions whose text the trace of a tenant has. A client shows few texts at the same time, and
+/// each costs the server the reads of that session.
+const MAX_DELTA_SESSIONS: usize = 8;
 
 /// The header `Last-Event-ID`, which a client sends when it connects again: the ID of the last event that it
 /// received.
@@ -143,15 +162,17 @@ async fn trace_automation(
 /// Trace a tenant
 ///
 /// Streams the events of all sessions and automations of the tenant, in the order of commits. It works like the trace
-/// of an automation. Without either parameter the trace begins with the next event. The caller needs the permission
-/// `automations:read` as well.
+/// of an automation. Without a cursor the trace begins with the next event. The caller needs the permission
+/// `automations:read` as well. `delta` adds the text that the turns of a session are writing, from its beginning, as in
+/// the trace of that session. Such a text may come shortly before the event of its turn's start and shortly after that
+/// of its end.
 #[utoipa::path(
     get,
     path = "/trace",
     tag = "traces",
     params(
         ("Last-Event-ID" = Option<String>, Header, description = "The ID of the last event that the client received"),
-        TraceParams
+        TenantTraceParams
     ),
     responses((
         status = OK,
@@ -164,13 +185,26 @@ async fn trace_automation(
 async fn trace_tenant(
     caller: Caller,
     LastEventId(last): LastEventId,
-    Query(since): Query<TraceParams>,
+    Query(since): Query<TenantTraceParams>,
 ) -> Result<Response, ApiError> {
-    caller.authorize(Permission::SessionsRead)?;
+    let service = caller.authorize(Permission::SessionsRead)?;
     caller.authorize(Permission::AutomationsRead)?;
+    if since.delta.len() > MAX_DELTA_SESSIONS {
+        let given = since.delta.len();
+        let detail = format!(
+            "invalid `delta` with {given} sessions: accepted are up to {MAX_DELTA_SESSIONS}"
+        );
+        return Err(ApiError::malformed(detail).field("delta"));
+    }
+    let mut texts = BTreeSet::new();
+    for session in &since.delta {
+        texts.insert(service.session_id(session).await?);
+    }
     let after = feed_cursor(last.as_deref(), since.after.as_deref())?;
     let traces = &caller.api.shared.traces;
-    let trace = traces.tenant(caller.tenant, after).await?;
+    let trace = traces
+        .tenant_with_texts(caller.tenant, after, &texts)
+        .await?;
     Ok(stream(&caller, trace))
 }
 

@@ -4,7 +4,7 @@
 //! when its last reader ends.
 
 use std::{
-    collections::{BTreeMap, HashMap},
+    collections::{BTreeMap, BTreeSet, HashMap},
     sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
     time::Duration,
 };
@@ -19,6 +19,7 @@ use super::{
     log_source::{FeedLog, SessionLog},
     reader::{ReaderConfig, Trace},
     shared_log::SharedLog,
+    text_reader::TextReader,
 };
 
 /// The maximum number of events of one session that one read returns.
@@ -108,7 +109,7 @@ impl Hub {
         };
         let watch = self.shared_log(|watched| &mut watched.sessions, session);
         let source = SessionLog { scope, session };
-        Ok(self.reader(source, watch, after))
+        Ok(self.reader(source, watch, after, Vec::new()))
     }
 
     /// Returns the trace of a tenant after a cursor. Without a cursor, the trace begins with the next event.
@@ -121,7 +122,33 @@ impl Hub {
         tenant: TenantId,
         after: Option<FeedCursor>,
     ) -> Result<Trace, Error> {
-        self.feed(tenant, None, after).await
+        self.feed(tenant, None, after, Vec::new()).await
+    }
+
+    /// Returns the trace of a tenant after a cursor, with the text that the turns of some sessions are writing.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if a session does not exist in the tenant, or if the database cannot be read.
+    pub async fn tenant_with_texts(
+        &self,
+        tenant: TenantId,
+        after: Option<FeedCursor>,
+        sessions: &BTreeSet<SessionId>,
+    ) -> Result<Trace, Error> {
+        let scope = Scope::Tenant(tenant);
+        let mut texts = Vec::with_capacity(sessions.len());
+        for session in sessions {
+            // Check the tenant here: the task reads with `Scope::System`, and does not check it again.
+            self.0.store.session(scope, *session).await?;
+            let log = self.shared_log(|watched| &mut watched.sessions, *session);
+            let source = SessionLog {
+                scope,
+                session: *session,
+            };
+            texts.push(TextReader::new(source, log));
+        }
+        self.feed(tenant, None, after, texts).await
     }
 
     /// Returns the trace of an automation after a cursor. Without a cursor, the trace begins with the next event. The
@@ -138,7 +165,7 @@ impl Hub {
     ) -> Result<Trace, Error> {
         let store = &self.0.store;
         store.automation(Scope::Tenant(tenant), automation).await?;
-        self.feed(tenant, Some(automation), after).await
+        self.feed(tenant, Some(automation), after, Vec::new()).await
     }
 
     async fn feed(
@@ -146,6 +173,7 @@ impl Hub {
         tenant: TenantId,
         automation: Option<AutomationId>,
         after: Option<FeedCursor>,
+        texts: Vec<TextReader>,
     ) -> Result<Trace, Error> {
         let after = match after {
             Some(after) => after,
@@ -153,15 +181,16 @@ impl Hub {
         };
         let source = FeedLog { tenant, automation };
         let watch = self.shared_log(|watched| &mut watched.feeds, source);
-        Ok(self.reader(source, watch, after))
+        Ok(self.reader(source, watch, after, texts))
     }
 
-    /// Returns the trace of one reader.
+    /// Returns the trace of one reader. `texts` are the sessions whose text it has beside the events of its log.
     fn reader<S: super::log_source::LogSource>(
         &self,
         source: S,
         watch: Arc<SharedLog<S::Place>>,
         at: S::Place,
+        texts: Vec<TextReader>,
     ) -> Trace {
         let HubState {
             store,
@@ -174,6 +203,7 @@ impl Hub {
             store: store.clone(),
             log: watch,
             cursor: at,
+            texts,
             heartbeat_interval: settings.heartbeat_interval,
             client_timeout: settings.client_timeout,
             stop: stop.clone(),

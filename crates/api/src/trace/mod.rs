@@ -15,7 +15,9 @@ mod hub;
 mod log_source;
 mod reader;
 mod ring;
+mod sent_positions;
 mod shared_log;
+mod text_reader;
 
 pub use cursor::{InvalidCursor, feed_cursor, session_cursor};
 pub use hub::{Hub, TraceSettings};

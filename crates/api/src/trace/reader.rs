@@ -9,7 +9,11 @@ use std::{
 };
 
 use bytes::Bytes;
-use futures::{Stream, future::BoxFuture, stream};
+use futures::{
+    Stream,
+    future::{self, BoxFuture},
+    stream,
+};
 use model::RunId;
 use store::Store;
 use tokio::time::Instant;
@@ -18,7 +22,9 @@ use tokio_util::sync::CancellationToken;
 use super::{
     frame,
     log_source::LogSource,
-    shared_log::{SharedLog, Step},
+    sent_positions::{record_sent, sent_position},
+    shared_log::{SharedLog, Step, TextStep},
+    text_reader::TextReader,
 };
 
 /// The frames of a trace, each ready to be sent. The stream ends when the server stops, when the session was deleted,
@@ -40,6 +46,8 @@ pub(super) struct ReaderConfig<S: LogSource> {
     pub(super) store: Store,
     pub(super) log: Arc<SharedLog<S::Place>>,
     pub(super) cursor: S::Place,
+    /// The sessions whose text the trace has beside the events of its log.
+    pub(super) texts: Vec<TextReader>,
     pub(super) heartbeat_interval: Duration,
     pub(super) client_timeout: Duration,
     pub(super) stop: CancellationToken,
@@ -109,7 +117,7 @@ impl<S: LogSource> ActiveReader<S> {
                 return Some(frame);
             }
             if let Some((run, end, frame)) = self.texts.pop_front() {
-                self.record_sent(run, end);
+                record_sent(&mut self.sent_positions, run, end);
                 return Some(frame);
             }
             // 2. Check the first cursor once. The shared frames cannot tell a valid cursor from one that retention
@@ -124,14 +132,31 @@ impl<S: LogSource> ActiveReader<S> {
             let changed = watch.change_notify.notified();
             tokio::pin!(changed);
             changed.as_mut().enable();
+            let text_logs: Vec<_> = self
+                .config
+                .texts
+                .iter()
+                .map(|one| Arc::clone(&one.log))
+                .collect();
+            let mut texts_changed: Vec<_> = text_logs
+                .iter()
+                .map(|log| Box::pin(log.change_notify.notified()))
+                .collect();
+            for changed in &mut texts_changed {
+                changed.as_mut().enable();
+            }
             match watch.next_step(self.config.cursor, &mut self.sent_positions) {
                 Step::Event(cursor, frame) => {
                     self.config.cursor = cursor;
                     return Some(frame);
                 }
-                Step::Delta(run, end, frame) => {
-                    self.record_sent(run, end);
+                Step::Text(TextStep::Delta(run, end, frame)) => {
+                    record_sent(&mut self.sent_positions, run, end);
                     return Some(frame);
+                }
+                Step::Text(TextStep::Read(run)) => {
+                    self.read_text(run).await?;
+                    continue;
                 }
                 Step::Deleted => {
                     self.is_over = true;
@@ -141,28 +166,36 @@ impl<S: LogSource> ActiveReader<S> {
                     self.read_page().await?;
                     continue;
                 }
-                Step::ReadText(run) => {
-                    self.read_text(run).await?;
-                    continue;
-                }
                 Step::Wait(cursor) => self.config.cursor = cursor,
+            }
+            // Events come first, so that the text of a turn seldom precedes its start.
+            if let Some(frame) = self.next_text_of_sessions().await? {
+                return Some(frame);
             }
             // 4. Wait for a change. The keep-alive counts from the last frame, because `quiet` is made outside the
             // loop.
             tokio::select! {
                 () = changed => {}
+                () = any_of(texts_changed) => {}
                 () = &mut quiet => return Some(Bytes::from_static(frame::HEARTBEAT_FRAME)),
                 () = self.config.stop.cancelled() => return None,
             }
         }
     }
 
-    /// Records the position up to which the text of a turn was sent.
-    fn record_sent(&mut self, run: RunId, end: i64) {
-        match self.sent_positions.iter_mut().find(|(of, _)| *of == run) {
-            Some((_, sent)) => *sent = end,
-            None => self.sent_positions.push((run, end)),
+    /// Returns the next frame of the sessions whose text the trace has beside its log. The outer `None` is an error, as
+    /// in [`Self::read_page`].
+    async fn next_text_of_sessions(&mut self) -> Option<Option<Bytes>> {
+        let ReaderConfig {
+            texts, store, stop, ..
+        } = &mut self.config;
+        for text in texts {
+            let next = Box::pin(text.next(store));
+            if let Some(frame) = result_or_stop(stop, next).await? {
+                return Some(Some(frame));
+            }
         }
+        Some(None)
     }
 
     /// Reads the page after the cursor. Returns `None` if the database cannot be read or the server stops.
@@ -194,14 +227,13 @@ impl<S: LogSource> ActiveReader<S> {
     /// Reads the text of a turn from the position up to which it was sent. Returns `None` like
     /// [`Self::read_page`].
     async fn read_text(&mut self, run: RunId) -> Option<()> {
-        let from = self.sent_positions.iter().find(|(of, _)| *of == run);
-        let from = from.map_or(0, |(_, from)| *from);
+        let from = sent_position(&self.sent_positions, run);
         let ReaderConfig { source, store, .. } = &self.config;
         let texts = result_or_stop(&self.config.stop, source.read_text(store, run, from)).await?;
         if texts.is_empty() {
             // The turn has ended and its text is deleted; the event of its end follows in the log. Mark its text as
             // sent, so that the loop does not read it again until then.
-            self.record_sent(run, i64::MAX);
+            record_sent(&mut self.sent_positions, run, i64::MAX);
         }
         self.texts = texts
             .into_iter()
@@ -209,6 +241,14 @@ impl<S: LogSource> ActiveReader<S> {
             .collect();
         Some(())
     }
+}
+
+/// Waits for the first of some notifications. Without any, waits forever.
+async fn any_of(notified: Vec<impl Future<Output = ()> + Unpin>) {
+    if notified.is_empty() {
+        std::future::pending::<()>().await;
+    }
+    future::select_all(notified).await;
 }
 
 /// Waits for a result of the database or for the stop of the server. Returns `None` for the stop and for an error,

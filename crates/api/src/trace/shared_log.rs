@@ -14,6 +14,7 @@ use tokio::sync::Notify;
 use super::{
     frame,
     ring::{Ring, RingRead},
+    sent_positions::sent_position,
 };
 
 /// The shared state of one log.
@@ -38,16 +39,38 @@ struct LogState<K> {
 pub(super) enum Step<K> {
     /// Send a frame, and continue after this cursor.
     Event(K, Bytes),
-    /// Send a frame of a turn's text, which ends at this position.
-    Delta(RunId, i64, Bytes),
+    /// Send or read the text of a turn.
+    Text(TextStep),
     /// Read a page of the table after the cursor.
     ReadPage,
-    /// Read the text of a turn from the position up to which it was sent.
-    ReadText(RunId),
     /// Wait for a notification, with this cursor.
     Wait(K),
     /// Send the frame that reports the deletion, and end.
     Deleted,
+}
+
+/// The next step of a reader of text.
+pub(super) enum TextStep {
+    /// Send a frame of a turn's text, which ends at this position.
+    Delta(RunId, i64, Bytes),
+    /// Read the text of a turn from the position up to which it was sent.
+    Read(RunId),
+}
+
+impl<K> LogState<K> {
+    /// Returns the next step of a reader of text. `sent` are the positions up to which the reader has sent the text of
+    /// each turn. Returns `None` if there is no new text.
+    fn next_text(&self, sent: &mut Vec<(RunId, i64)>) -> Option<TextStep> {
+        // Forget turns that have ended, so that the list of a reader does not grow with the session.
+        sent.retain(|(run, _)| self.live_texts.contains_key(run));
+        self.live_texts.iter().find_map(|(run, ring)| {
+            match ring.first_after(sent_position(sent, *run)) {
+                RingRead::Frame(end, frame) => Some(TextStep::Delta(*run, end, frame)),
+                RingRead::Behind => Some(TextStep::Read(*run)),
+                RingRead::UpToDate(_) => None,
+            }
+        })
+    }
 }
 
 impl<K: Copy + Ord> SharedLog<K> {
@@ -128,17 +151,20 @@ impl<K: Copy + Ord> SharedLog<K> {
             RingRead::Behind => return Step::ReadPage,
             RingRead::UpToDate(cursor) => cursor,
         };
-        // Forget turns that have ended, so that the list of a reader does not grow with the session.
-        sent.retain(|(run, _)| state.live_texts.contains_key(run));
-        for (run, ring) in &state.live_texts {
-            let from = sent.iter().find(|(of, _)| of == run);
-            match ring.first_after(from.map_or(0, |(_, from)| *from)) {
-                RingRead::Frame(end, frame) => return Step::Delta(*run, end, frame),
-                RingRead::Behind => return Step::ReadText(*run),
-                RingRead::UpToDate(_) => {}
-            }
+        match state.next_text(sent) {
+            Some(step) => Step::Text(step),
+            None => Step::Wait(at),
         }
-        Step::Wait(at)
+    }
+
+    /// Returns the next step of a reader of text alone. Returns `None` if there is no new text, and for a session that
+    /// was deleted.
+    pub(super) fn next_text(&self, sent: &mut Vec<(RunId, i64)>) -> Option<TextStep> {
+        let state = self.state();
+        if state.is_deleted {
+            return None;
+        }
+        state.next_text(sent)
     }
 }
 

@@ -53,3 +53,32 @@ pub(crate) async fn trace_resumes_after_id_from_header_or_parameter(world: &Worl
         assert!(detail.contains("the number of an event"), "{detail}");
     }
 }
+
+pub(crate) async fn text_sessions_of_tenant_trace_are_checked(world: &World) {
+    let session = world.session().await;
+    let refusal = async |query: &str, status| {
+        let refused = world.get(&format!("/trace?{query}")).await;
+        let detail = refused.problem(status);
+        (refused.json()["field"].clone(), detail)
+    };
+    let (field, detail) = refusal(&"delta=x&".repeat(9), 400).await;
+    assert_eq!(field, "delta");
+    assert!(
+        detail.contains("with 9 sessions: accepted are up to 8"),
+        "{detail}"
+    );
+    let unknown = format!("delta={session}&delta=nowhere");
+    let (_, detail) = refusal(&unknown, 404).await;
+    assert!(detail.contains("session `nowhere` not found"), "{detail}");
+    // A parameter that is no list occurs once.
+    let (field, detail) = refusal("after=1&after=2", 400).await;
+    assert_eq!(field, "after");
+    assert!(
+        detail.contains("accepted is one value, not several"),
+        "{detail}"
+    );
+    // The trace of a session has its own text, and refuses the parameter.
+    let path = format!("/sessions/{session}/trace?delta={session}");
+    let detail = world.get(&path).await.problem(400);
+    assert!(detail.contains("unknown field `delta`"), "{detail}");
+}

@@ -121,7 +121,7 @@ on_both! {
         request_span_has_method_route_and_status,
     ]
     cursors: [
-        trace_resumes_after_id_from_header_or_parameter,
+        trace_resumes_after_id_from_header_or_parameter, text_sessions_of_tenant_trace_are_checked,
     ]
     errors: [
         invalid_request_error_names_field_and_value,

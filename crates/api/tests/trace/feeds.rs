@@ -53,6 +53,98 @@ pub(crate) async fn tenant_trace_has_each_event_once(stage: &Stage) {
     }
 }
 
+pub(crate) async fn tenant_trace_has_text_of_chosen_sessions_only(stage: &Stage) {
+    let [one, two, other] = [
+        stage.session().await,
+        stage.session().await,
+        stage.session().await,
+    ];
+    let mut runs = Vec::new();
+    for session in [one, two, other] {
+        let run = stage.send_message(session, "hello").await;
+        stage.start(run).await;
+        runs.push(run);
+    }
+    // The text from before the trace comes as well, also if it is longer than what the hub keeps.
+    let piece = "0123456789".repeat(1000);
+    for at in 0..40 {
+        stage.write(runs[0], at * 10_000, &piece).await;
+    }
+    let replica = stage.replica().await;
+    for hub in [&stage.hub(), &stage.hub_over(&replica)] {
+        let texts = [one, two].into();
+        let trace = hub.tenant_with_texts(stage.tenant, None, &texts).await;
+        let mut client = Client::new(trace.unwrap());
+        let mut length = 0;
+        while length < 400_000 {
+            let frame = client.next().await;
+            assert_eq!((frame.id, frame.event.as_str()), (None, "delta"));
+            assert_eq!(frame.data["run_id"], json!(runs[0]));
+            assert_eq!(frame.data["position"], json!(length));
+            length += frame.data["text"].as_str().unwrap().len();
+        }
+    }
+    let texts = [one, two].into();
+    let hub = stage.hub();
+    let trace = hub.tenant_with_texts(stage.tenant, None, &texts).await;
+    let mut client = Client::new(trace.unwrap());
+    let mut seen = 0;
+    while seen < 400_000 {
+        seen += client.next().await.data["text"].as_str().unwrap().len();
+    }
+    stage.write(runs[2], 0, "of no interest").await;
+    stage.write(runs[1], 0, "of interest").await;
+    let frame = client.next().await;
+    assert_eq!(
+        frame.data,
+        json!({ "kind": "delta", "run_id": runs[1], "position": 0, "text": "of interest" })
+    );
+    // Events of all sessions still come, each once, and the end has the whole text.
+    for run in [runs[2], runs[1]] {
+        stage.succeed(run, "whole").await;
+        let frame = client.next().await;
+        assert_eq!(frame.data["message"]["content"], "whole");
+        let frame = client.next().await;
+        assert_eq!(
+            (&frame.data["run_id"], &frame.data["change"]["status"]),
+            (&json!(run), &json!("succeeded"))
+        );
+    }
+}
+
+pub(crate) async fn tenant_trace_with_text_of_another_tenants_session_is_not_found(stage: &Stage) {
+    let session = stage.session().await;
+    let other = stage.store.ensure_tenant("other", stage.now()).await;
+    let texts = [session].into();
+    let refused = stage
+        .hub()
+        .tenant_with_texts(other.unwrap(), None, &texts)
+        .await;
+    assert!(matches!(refused, Err(store::Error::NotFound { .. })));
+}
+
+pub(crate) async fn tenant_trace_outlives_session_whose_text_it_has(stage: &Stage) {
+    let [gone, stays] = [stage.session().await, stage.session().await];
+    let texts = [gone, stays].into();
+    let hub = stage.hub();
+    let trace = hub.tenant_with_texts(stage.tenant, None, &texts).await;
+    let mut client = Client::new(trace.unwrap());
+    let deleted = stage
+        .store
+        .delete_session(stage.tenant, gone, false, stage.now());
+    deleted.await.unwrap();
+    let run = stage.send_message(stays, "hello").await;
+    stage.start(run).await;
+    stage.write(run, 0, "still here").await;
+    loop {
+        let frame = client.next().await;
+        if frame.event == "delta" {
+            assert_eq!(frame.data["text"], "still here");
+            break;
+        }
+    }
+}
+
 pub(crate) async fn automation_trace_has_only_its_events(stage: &Stage) {
     let automation = stage.automation().await;
     let other = stage.session().await;

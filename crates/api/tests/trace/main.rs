@@ -62,6 +62,9 @@ scenarios! {
     ]
     feeds: [
         tenant_trace_has_each_event_once,
+        tenant_trace_has_text_of_chosen_sessions_only,
+        tenant_trace_with_text_of_another_tenants_session_is_not_found,
+        tenant_trace_outlives_session_whose_text_it_has,
         automation_trace_has_only_its_events,
         feed_reader_behind_retention_gets_one_resync,
     ]
