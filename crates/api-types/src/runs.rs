@@ -254,6 +254,23 @@ pub struct RunView {
     pub attempts: Vec<Run>,
     /// `true` if retention has removed the internal record of the run.
     pub record_trimmed: bool,
+    /// The name of the automation. Null if the run has none, or if the caller may not read automations.
+    #[serde(default)]
+    pub automation_name: Option<String>,
+    /// The title of the session. Null if there is none, or if the caller may not read sessions.
+    #[serde(default)]
+    pub session_title: Option<String>,
+    /// The name of the agent. Null if the run has no session, or if the caller may not read agents.
+    #[serde(default)]
+    pub agent_name: Option<String>,
+    /// The name of the instance that executes the run or did. Null if there is none, or if the caller may not read
+    /// instances.
+    #[serde(default)]
+    pub instance_name: Option<String>,
+    /// The answer of the agent, at most 4 MiB, as far as the ended run has one. Null if there is none, or if the
+    /// caller may not read sessions.
+    #[serde(default)]
+    pub answer: Option<String>,
 }
 
 /// The internal record of a run, for callers that may read it.

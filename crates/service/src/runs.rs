@@ -57,7 +57,7 @@ impl Service {
         Ok(Page::of(found, query.limit, |run| run.id.to_string()))
     }
 
-    /// Returns one run with its attempts, by its ID or an ID prefix.
+    /// Returns one run with its attempts, its answer and the names of its objects, by its ID or an ID prefix.
     #[boxed]
     pub async fn run(&self, given: &str) -> Result<RunView, Error> {
         let id = self.find_run(given).await?;
@@ -70,7 +70,19 @@ impl Service {
             RunStatus::Succeeded | RunStatus::Failed | RunStatus::Cancelled | RunStatus::Stalled
         );
         let attempts = self.store.attempts(self.scope(), run.input_id).await?;
+        let store::RunContext {
+            automation_name,
+            session_title,
+            agent_name,
+            instance_name,
+            answer,
+        } = self.store.run_context(self.scope(), id).await?;
         Ok(RunView {
+            automation_name,
+            session_title,
+            agent_name,
+            instance_name,
+            answer,
             blocked_on: self.blocked_on(&run).await?,
             attempts: attempts.into_iter().map(Into::into).collect(),
             record_trimmed: ended && record.is_none(),

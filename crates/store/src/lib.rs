@@ -91,7 +91,7 @@ pub use notifications::{
 pub use opening::{examine, open, open_read_only};
 pub use page::Page;
 pub use retention::LogsTrimmed;
-pub use runs::{FireReport, PromotionReport, RunFilter, WebhookReceipt};
+pub use runs::{FireReport, PromotionReport, RunContext, RunFilter, WebhookReceipt};
 pub use scheduler_status::{QueueDepth, SchedulerStatus};
 pub use seat_messages::{NewSeatMessage, Recipients, SeatMessage, SeatMessageStream};
 pub use sessions::{

@@ -43,6 +43,33 @@ pub(crate) async fn token_has_only_permissions_of_its_role(world: &World) {
     world.get(&record).await.expect(200);
 }
 
+pub(crate) async fn answer_and_names_of_run_need_their_permissions(world: &World) {
+    let automation = world.automation("daily").await;
+    let path = format!("/automations/{}/fire", automation["id"].as_str().unwrap());
+    let fired = world.post(&path, json!({})).await.expect(202);
+    world
+        .take_turns(fired["session_id"].as_str().unwrap())
+        .await;
+    let path = format!("/runs/{}", fired["id"].as_str().unwrap());
+    let shown = async |scopes: &[Permission]| {
+        let token = world.token(Role::Viewer, Some(scopes)).await;
+        let shown = world.request_as(&token, "GET", &path, None, &[]).await;
+        shown.expect(200)
+    };
+    let names = ["automation_name", "agent_name", "instance_name"];
+    let narrow = shown(&[Permission::RunsRead]).await;
+    for field in names.into_iter().chain(["session_title", "answer"]) {
+        assert_eq!(narrow[field], Value::Null, "{field}");
+    }
+    let session = shown(&[Permission::RunsRead, Permission::SessionsRead]).await;
+    assert_eq!(session["answer"], "Done.");
+    assert_eq!(session["automation_name"], Value::Null);
+    let whole = world.get(&path).await.expect(200);
+    assert_eq!(whole["automation_name"], "daily");
+    assert_eq!(whole["agent_name"], "good");
+    assert!(whole["instance_name"].is_string(), "{whole}");
+}
+
 pub(crate) async fn created_token_cannot_exceed_permissions_of_creator(world: &World) {
     let scopes = [Permission::TokensWrite, Permission::RunsRead];
     let narrow = world.token(Role::Admin, Some(&scopes)).await;

@@ -98,6 +98,7 @@ on_both! {
     ]
     access: [
         token_has_only_permissions_of_its_role,
+        answer_and_names_of_run_need_their_permissions,
         created_token_cannot_exceed_permissions_of_creator,
         revoked_or_expired_token_is_unauthenticated,
         made_token_expires_with_its_maker_and_names_it,

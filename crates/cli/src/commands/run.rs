@@ -1,6 +1,9 @@
 //! `matins run`: lists, shows, retries and cancels runs.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fmt,
+};
 
 use api_types::{MAX_PAGE_ITEMS, ProblemKind, Run, RunRecord, RunView};
 use clap::Subcommand;
@@ -44,7 +47,7 @@ enum Command {
         #[arg(long, default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..=10_000))]
         limit: u32,
     },
-    /// Show a run with the prompt that was sent and the other attempts at its input
+    /// Show a run with its answer, the prompt that was sent and the other attempts at its input
     Show {
         /// The run: its ID or a prefix of its ID
         run: String,
@@ -224,6 +227,11 @@ async fn show(app: &App, given: &str) -> Result<(), CliError> {
         blocked_on,
         attempts,
         record_trimmed,
+        automation_name,
+        session_title,
+        agent_name,
+        instance_name,
+        answer,
     } = view;
     let at = |at: Option<model::Timestamp>| at.map(|at| app.time.date_time(at));
     let fields = [
@@ -233,8 +241,17 @@ async fn show(app: &App, given: &str) -> Result<(), CliError> {
             Some(format_reason(run)).filter(|reason| !reason.is_empty()),
         ),
         ("stop reason", run.stop_reason.clone()),
-        ("session", run.session_id.map(|id| id.to_string())),
-        ("automation", run.automation_id.map(|id| id.to_string())),
+        (
+            "session",
+            run.session_id.map(|id| named(session_title.as_deref(), id)),
+        ),
+        (
+            "automation",
+            run.automation_id
+                .map(|id| named(automation_name.as_deref(), id)),
+        ),
+        ("agent", agent_name.clone()),
+        ("instance", instance_name.clone()),
         ("due", at(run.scheduled_for)),
         ("received", at(Some(run.input_at))),
         ("started", at(run.started_at)),
@@ -257,6 +274,10 @@ async fn show(app: &App, given: &str) -> Result<(), CliError> {
     }
     app.output
         .line(&format!("\nInput\n{}", clean(run.content.trim_end())))?;
+    if let Some(answer) = answer {
+        app.output
+            .line(&format!("\nAnswer\n{}", clean(answer.trim_end())))?;
+    }
     if *record_trimmed {
         // The retention period of a remote server is unknown here.
         let age = match app
@@ -286,6 +307,14 @@ async fn show(app: &App, given: &str) -> Result<(), CliError> {
         }
     }
     Ok(())
+}
+
+/// Formats an object by its name, if there is one, and its ID.
+fn named(name: Option<&str>, id: impl fmt::Display) -> String {
+    match name {
+        Some(name) => format!("{} ({id})", excerpt(name, 80)),
+        None => id.to_string(),
+    }
 }
 
 /// Formats the result of a run's precheck and the end of its output.

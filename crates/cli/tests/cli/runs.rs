@@ -2,6 +2,7 @@
 
 use std::{path::PathBuf, sync::Arc};
 
+use serde_json::Value;
 use store::{Location, Store};
 use testkit::clock::SeededEntropy;
 
@@ -72,6 +73,46 @@ fn cancelling_running_run_keeps_other_runs_of_session() {
     assert_eq!(again["run"]["interrupted_run_id"], run.as_str());
     assert_eq!(again["run"]["status"], "deferred");
     world.run(&["session", "cancel", session]).expect_success();
+}
+
+#[test]
+fn run_show_has_answer_and_names() {
+    let world = TestInstallation::new();
+    let add = [
+        "automation",
+        "add",
+        "--on-demand",
+        "--name",
+        "standup",
+        "--agent",
+        "demo",
+        "--session",
+        "continuous",
+        "What changed?",
+    ];
+    world.run(&add).expect_success();
+    let fired = world.json(&["automation", "fire", "standup"]);
+    let run = fired["run"]["id"].as_str().unwrap();
+    let json = world.json(&["run", "show", run]);
+    let answer = json["answer"].as_str().unwrap();
+    assert!(answer.contains("This is turn 1"), "{json:#}");
+    assert_eq!(json["automation_name"], "standup");
+    assert_eq!(json["agent_name"], "demo");
+    let shown = world.run(&["run", "show", run]).expect_success();
+    let instance = json["instance_name"].as_str().unwrap();
+    let named = format!("standup ({})", json["automation_id"].as_str().unwrap());
+    for part in [&named, "demo", instance, "\nAnswer\n", answer.trim_end()] {
+        assert!(shown.contains(part), "{part}: {shown}");
+    }
+    // A run that has not begun has neither.
+    let waits = queue_run(&world, "demo");
+    let json = world.json(&["run", "show", &waits]);
+    assert_eq!(
+        (&json["answer"], &json["instance_name"]),
+        (&Value::Null, &Value::Null)
+    );
+    let shown = world.run(&["run", "show", &waits]).expect_success();
+    assert!(!shown.contains("\nAnswer\n"), "{shown}");
 }
 
 #[tokio::test]

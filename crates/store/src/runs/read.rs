@@ -23,6 +23,21 @@ pub struct RunFilter {
     pub first_attempts_only: bool,
 }
 
+/// The names of the objects to which a run belongs, and its answer.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct RunContext {
+    /// The name of the automation, which may be deleted. `None` if the run has no automation.
+    pub automation_name: Option<String>,
+    /// The title of the session. `None` if the session has no title, or the run no session.
+    pub session_title: Option<String>,
+    /// The name of the agent. `None` if the run has no session.
+    pub agent_name: Option<String>,
+    /// The name of the instance that executes the run or did. `None` if no instance has taken the run.
+    pub instance_name: Option<String>,
+    /// The answer, at most [`model::limits::ANSWER_BYTES`] long. `None` if the run has none, or none yet.
+    pub answer: Option<String>,
+}
+
 impl Store {
     /// Reads one run.
     ///
@@ -36,6 +51,27 @@ impl Store {
             .fetch_optional(sql!("runs/by_id"), params![scope.tenant(), id])
             .await?;
         rows::run(&row.ok_or_else(|| Error::not_found("run", id))?)
+    }
+
+    /// Reads the names of the objects to which a run belongs, and its answer.
+    ///
+    /// # Errors
+    ///
+    /// Returns a not-found error if the run does not exist in `scope`.
+    #[boxed]
+    pub async fn run_context(&self, scope: Scope, id: RunId) -> Result<RunContext, Error> {
+        let mut tx = self.db.begin_read(scope).await?;
+        let row = tx
+            .fetch_optional(sql!("runs/context"), params![scope.tenant(), id])
+            .await?;
+        let row = row.ok_or_else(|| Error::not_found("run", id))?;
+        Ok(RunContext {
+            automation_name: row.optional("automation_name")?,
+            session_title: row.optional("session_title")?,
+            agent_name: row.optional("agent_name")?,
+            instance_name: row.optional("instance_name")?,
+            answer: row.optional("answer")?,
+        })
     }
 
     /// Lists the newest runs, the newest first.

@@ -11,7 +11,7 @@ use model::{
     turn::{EntryKind, Role, TurnResult, WriteOutcome},
 };
 use serde_json::json;
-use store::{Scope, params};
+use store::{Error, Scope, params};
 
 use crate::{
     event_summary::{subject_id, summary},
@@ -120,6 +120,38 @@ pub(crate) async fn answer_of_automation_is_message_with_source(db: &TestStore) 
         })
     );
     assert_eq!(stage.run(run).await.state.message(), None);
+}
+
+pub(crate) async fn run_context_has_answer_and_names(db: &TestStore) {
+    let stage = Stage::setup(db).await;
+    let automation = stage.automation("report", SessionMode::Fresh).await;
+    let run = stage.fire(automation).await.run_id;
+    let context = async |run| {
+        let context = stage.store.run_context(stage.scope(), run).await;
+        context.unwrap()
+    };
+    let waits = context(run).await;
+    assert_eq!((waits.answer, waits.instance_name), (None, None));
+    stage.start(run).await;
+    // Only the answer counts, not a thought or a notice.
+    let running = context(run).await;
+    assert_eq!(running.answer, None);
+    stage.end(run, &answer("All is well.")).await;
+    let ended = context(run).await;
+    assert_eq!(ended.answer.as_deref(), Some("All is well."));
+    assert_eq!(ended.automation_name.as_deref(), Some("report"));
+    assert!(
+        ended.agent_name.is_some() && ended.instance_name.is_some(),
+        "{ended:?}"
+    );
+    // A run without an automation names none.
+    let session = stage.session().await;
+    let message = stage.send_message(session, "hello").await.run_id;
+    assert_eq!(context(message).await.automation_name, None);
+    let other = stage.store.ensure_tenant("other", stage.now()).await;
+    let scope = Scope::Tenant(other.unwrap());
+    let hidden = stage.store.run_context(scope, run).await;
+    assert!(matches!(hidden, Err(Error::NotFound { .. })), "{hidden:?}");
 }
 
 pub(crate) async fn empty_answer_leaves_notice_of_no_answer(db: &TestStore) {

@@ -118,7 +118,9 @@ fn parameters(name: &str, world: &World) -> Vec<Param> {
         | "scheduler_status/queue_depth" => params![none()],
         "approvals/page_pending" | "tenants/page" | "tokens/page" => page(),
         "live/read" => params![none(), run, 0_i64],
-        "messages/before_run" | "records/read" | "runs/by_id" => params![none(), run],
+        "messages/before_run" | "records/read" | "runs/by_id" | "runs/context" => {
+            params![none(), run]
+        }
         "messages/count_before" => params![none(), session, i64::MAX],
         "messages/published" => params![none(), session, none(), 0_i64, 50_u32],
         "messages/unacknowledged" => {

@@ -15,7 +15,9 @@ use crate::{
 
 /// Show a run
 ///
-/// Returns one run with all attempts at the same input, and with the reason why it waits, if it does.
+/// Returns one run with all attempts at the same input, with the reason why it waits, if it does, with its answer, and
+/// with the names of its automation, session, agent and instance. A caller without the permission to read such an object
+/// gets null in place of its name, and one without `sessions:read` gets no answer.
 #[utoipa::path(
     get,
     path = "/runs/{run}",
@@ -29,7 +31,27 @@ pub(super) async fn show_run(
     Path([run]): Path<1>,
 ) -> Result<Json<RunView>, ApiError> {
     let service = caller.authorize(Permission::RunsRead)?;
-    Ok(Json(service.run(&run).await?))
+    let mut view = service.run(&run).await?;
+    redact(&caller, &mut view);
+    Ok(Json(view))
+}
+
+/// Removes from a run what the caller may not read at its own address.
+fn redact(caller: &Caller, view: &mut RunView) {
+    let hides = |permission| caller.authorize(permission).is_err();
+    if hides(Permission::SessionsRead) {
+        view.session_title = None;
+        view.answer = None;
+    }
+    if hides(Permission::AutomationsRead) {
+        view.automation_name = None;
+    }
+    if hides(Permission::AgentsRead) {
+        view.agent_name = None;
+    }
+    if hides(Permission::InstancesRead) {
+        view.instance_name = None;
+    }
 }
 
 /// Show the internal record of a run
