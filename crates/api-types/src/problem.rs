@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use crate::BoundAutomation;
+use crate::{BoundAutomation, OpenSession};
 
 /// The kind of a problem: the last part of the problem's `type`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, ToSchema)]
@@ -105,13 +105,16 @@ pub struct Problem {
     /// The path of the invalid field, such as `triggers[1].expression`. Absent if no field is invalid.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub field: Option<String>,
-    /// The automations that prevent the deletion of a session. Absent in all other problems.
+    /// The automations that prevent the deletion of a session or the removal of an agent. Absent in all other problems.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub automations: Option<Vec<BoundAutomation>>,
+    /// The open sessions that prevent the removal of an agent. Absent in all other problems.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sessions: Option<Vec<OpenSession>>,
 }
 
 impl Problem {
-    /// Makes a problem without a hint, a field or automations.
+    /// Makes a problem without a hint, a field, automations or sessions.
     pub fn new(kind: ProblemKind, status: u16, detail: impl Into<String>) -> Self {
         Self {
             type_uri: format!("/api/v1/docs#problem-{}", kind.as_str()),
@@ -122,6 +125,7 @@ impl Problem {
             hint: None,
             field: None,
             automations: None,
+            sessions: None,
         }
     }
 }

@@ -290,7 +290,16 @@ pub struct SessionDeleted {
     pub turns: u32,
 }
 
-/// An automation that is bound to a session.
+/// A session that is not closed and uses an agent.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct OpenSession {
+    /// The ID of the session.
+    pub id: SessionId,
+    /// The title of the session. Null if it has none.
+    pub title: Option<String>,
+}
+
+/// An automation that is bound to a session, or that uses an agent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct BoundAutomation {
     /// The ID of the automation.

@@ -111,9 +111,20 @@ impl From<service::Error> for ApiError {
             return Self::new(kind, status, "cannot use the database")
                 .hint("see the log of the server");
         }
-        let mut api_error = Self::new(kind, status, error.chain());
-        api_error.problem.field = error.field().map(str::to_owned);
-        api_error.problem.hint = error.hint();
+        let detail = error.chain();
+        let (field, hint) = (error.field().map(str::to_owned), error.hint());
+        let mut api_error = Self::new(kind, status, detail);
+        api_error.problem.field = field;
+        api_error.problem.hint = hint;
+        if let service::Error::AgentInUse {
+            automations,
+            sessions,
+            ..
+        } = error
+        {
+            api_error.problem.automations = Some(automations);
+            api_error.problem.sessions = Some(sessions);
+        }
         api_error
     }
 }

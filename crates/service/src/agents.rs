@@ -2,8 +2,10 @@
 
 use std::path::Path;
 
-use api_types::{CheckDepth, CheckResponse};
+use api_types::{BoundAutomation, CheckDepth, CheckResponse, OpenSession};
 use model::agent::{Agent, AgentConfig, OfferedCapabilities, RestoreBy};
+
+use store::AgentRemoval;
 
 use crate::{Error, Service, boxed, catalogue, naming};
 
@@ -19,7 +21,7 @@ const MIN_FILE_BYTES: u64 = 4 << 10;
 impl Service {
     /// Adds the missing agents of the catalogue and the demonstration agent, which `demo_command` starts.
     ///
-    /// Keeps every change that a person has made. The only exception is the program of the demonstration agent: if
+    /// Keeps every change that a person has made, removals included. The only exception is the program of the demonstration agent: if
     /// its file no longer exists because this program was moved, the agent gets the new path.
     #[boxed]
     pub async fn add_known_agents(&self, demo_command: &[String]) -> Result<(), Error> {
@@ -92,6 +94,44 @@ impl Service {
             .store
             .edit_agent(tenant, seen.id, &seen.config, config, now);
         Ok(edited.await?)
+    }
+
+    /// Removes an agent, by its name or its ID. Its name is free for another agent afterwards.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`Error::AgentInUse`] if an automation or an open session uses the agent.
+    #[boxed]
+    pub async fn remove_agent(&self, given: &str) -> Result<Agent, Error> {
+        let id = self.find_agent(given).await?.id;
+        let removal = self.store.remove_agent(self.tenant, id, self.now()).await?;
+        match removal {
+            AgentRemoval::Removed(agent) => Ok(*agent),
+            AgentRemoval::UsedBy {
+                agent,
+                automations,
+                sessions,
+                more,
+            } => Err(Error::AgentInUse {
+                agent,
+                automations: automations
+                    .into_iter()
+                    .map(|user| BoundAutomation {
+                        id: user.id,
+                        name: user.name.unwrap_or_default(),
+                        enabled: user.enabled,
+                    })
+                    .collect(),
+                sessions: sessions
+                    .into_iter()
+                    .map(|user| OpenSession {
+                        id: user.id,
+                        title: user.name,
+                    })
+                    .collect(),
+                more,
+            }),
+        }
     }
 
     /// Starts the process of an agent, stores its capabilities, and returns the findings.

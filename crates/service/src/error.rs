@@ -9,6 +9,8 @@ use model::{
 
 use webhook::InvalidUrl;
 
+use api_types::{BoundAutomation, OpenSession};
+
 use crate::{ProbeError, text::quoted};
 
 /// The kind of an error. Exit codes and HTTP statuses are derived from it.
@@ -97,6 +99,18 @@ pub enum Error {
         /// The required way to restore a session.
         restore: RestoreBy,
     },
+    /// Automations or open sessions use the agent, so that it cannot be removed.
+    #[error("cannot remove the agent {}, because it is in use by {}", quoted(.agent), list_users(.automations, .sessions, *.more))]
+    AgentInUse {
+        /// The name of the agent.
+        agent: String,
+        /// The automations, by name.
+        automations: Vec<BoundAutomation>,
+        /// The sessions that are not closed, the newest first.
+        sessions: Vec<OpenSession>,
+        /// `true` if there are more than those.
+        more: bool,
+    },
     /// The session is closed and accepts no more inputs.
     #[error("the session {} is {state} and accepts no more inputs", quoted(.session))]
     SessionClosed {
@@ -127,6 +141,21 @@ fn did_you_mean(nearest: Option<&str>) -> String {
     nearest.map_or_else(String::new, |name| {
         format!("; did you mean {}?", quoted(name))
     })
+}
+
+/// Lists the automations and the sessions that use an agent.
+fn list_users(automations: &[BoundAutomation], sessions: &[OpenSession], more: bool) -> String {
+    let automations = automations
+        .iter()
+        .map(|automation| format!("the automation {}", quoted(&automation.name)));
+    let sessions = sessions
+        .iter()
+        .map(|session| format!("the session {}", session.id));
+    let mut users: Vec<_> = automations.chain(sessions).collect();
+    if more {
+        users.push("more".into());
+    }
+    users.join(", ")
 }
 
 const fn missing_capability(restore: RestoreBy) -> &'static str {
@@ -163,6 +192,7 @@ impl Error {
             | Self::Policies(_) => ErrorKind::Invalid,
             Self::NotFound { .. } | Self::Ambiguous { .. } => ErrorKind::NotFound,
             Self::CannotRestore { .. }
+            | Self::AgentInUse { .. }
             | Self::SessionClosed { .. }
             | Self::Refused(_)
             | Self::Store(
@@ -226,6 +256,11 @@ impl Error {
                 "use fresh sessions, or another agent; `matins agent check {agent}` reads the \
                  capabilities of the agent again"
             )),
+            Self::AgentInUse { .. } => Some(
+                "give the automations another agent with `matins automation edit NAME --agent AGENT`, and complete the \
+                 sessions with `matins session complete SESSION`"
+                    .into(),
+            ),
             Self::SessionClosed { .. } => {
                 Some("`matins session list` lists the open sessions".into())
             }

@@ -1,5 +1,7 @@
 //! Agents: their configurations and the capabilities that they offer, by name. The table is called `harnesses`.
 
+mod removal;
+
 use model::{
     AgentId, TenantId, Timestamp,
     agent::{Agent, AgentConfig, OfferedCapabilities},
@@ -13,8 +15,12 @@ use crate::{
     stored::{self, StoredAgent},
 };
 
+pub(crate) use removal::keep_agent;
+pub use removal::{AgentRemoval, AgentUser};
+
 impl Store {
-    /// Creates an agent, or replaces the configuration and the offers of the agent with that name.
+    /// Creates an agent, or replaces the configuration and the offers of the agent with that name. A removed agent with
+    /// that name exists again.
     #[boxed]
     pub async fn put_agent(
         &self,
@@ -72,7 +78,7 @@ impl Store {
     ) -> Result<Agent, Error> {
         self.transact(Scope::Tenant(tenant), |tx, _| {
             Box::pin(async move {
-                let before = lock_agent(tx, tenant, id).await?;
+                let before = lock_present_agent(tx, tenant, id).await?;
                 if before.agent.config != *seen {
                     return Err(Error::StaleVersion {
                         what: "agent",
@@ -98,7 +104,7 @@ impl Store {
     ) -> Result<Agent, Error> {
         self.transact(Scope::Tenant(tenant), |tx, _| {
             Box::pin(async move {
-                let before = lock_agent(tx, tenant, id).await?;
+                let before = lock_present_agent(tx, tenant, id).await?;
                 if before.agent.config != *started {
                     return Ok(before.agent);
                 }
@@ -108,7 +114,7 @@ impl Store {
         .await
     }
 
-    /// Creates an agent. Returns `false` if an agent with that name exists.
+    /// Creates an agent. Returns `false` if an agent with that name exists or was removed.
     #[boxed]
     pub async fn add_agent(
         &self,
@@ -141,7 +147,7 @@ impl Store {
         .await
     }
 
-    /// Lists agents by name. Leaves out an agent whose document needs a later version of Matins.
+    /// Lists agents by name. Leaves out removed agents, and an agent whose document needs a later version of Matins.
     #[boxed]
     pub async fn agents(&self, scope: Scope) -> Result<Vec<Agent>, Error> {
         let mut tx = self.db.begin_read(scope).await?;
@@ -153,7 +159,7 @@ impl Store {
             .collect()
     }
 
-    /// Returns one agent.
+    /// Returns one agent, which may be removed, because closed sessions refer to removed agents.
     #[boxed]
     pub async fn agent(&self, scope: Scope, id: AgentId) -> Result<Agent, Error> {
         let mut tx = self.db.begin_read(scope).await?;
@@ -186,6 +192,23 @@ async fn lock_agent(tx: &mut Tx, tenant: TenantId, id: AgentId) -> Result<Locked
     let agent = rows::agent(&row)?;
     stored::require_supported("agent", &agent.name, agent.needs_format)?;
     Ok(LockedAgent { agent, row })
+}
+
+/// Locks an agent as [`lock_agent`] does.
+///
+/// # Errors
+///
+/// Also returns a not-found error if the agent is removed, because a write would make it exist again.
+async fn lock_present_agent(
+    tx: &mut Tx,
+    tenant: TenantId,
+    id: AgentId,
+) -> Result<LockedAgent, Error> {
+    let locked = lock_agent(tx, tenant, id).await?;
+    match locked.row.optional::<Timestamp>("removed_at")? {
+        None => Ok(locked),
+        Some(_) => Err(Error::not_found("agent", id)),
+    }
 }
 
 async fn write_agent(

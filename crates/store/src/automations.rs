@@ -25,7 +25,9 @@ use model::{
 };
 
 use crate::{
-    Error, Scope, boxed,
+    Error, Scope,
+    agents::keep_agent,
+    boxed,
     database::Tx,
     locks::{lock_automation, lock_triggers},
     store::Store,
@@ -101,6 +103,7 @@ impl Store {
                     if used.is_some() {
                         return Err(Error::already_created("automation", id));
                     }
+                    keep_agent(tx, tenant, new.agent).await?;
                     // 2. Insert the automation. The format that it needs covers the triggers too, so that an older
                     // server leaves the whole automation to a server that supports it.
                     let policies = stored::write::<StoredPolicies>(&new.policies);

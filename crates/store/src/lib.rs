@@ -65,6 +65,7 @@ mod webhooks;
 // The body of an `async fn` is compiled again in each crate that awaits it. A boxed future is compiled once, here.
 use async_recursion::async_recursion as boxed;
 
+pub use agents::{AgentRemoval, AgentUser};
 pub use approvals::ApprovalFilter;
 pub use automations::{
     AutomationEdit, AutomationFilter, Automations, CorruptAutomation, NewAutomation, NewTrigger,

@@ -9,6 +9,7 @@ use model::{
 
 use crate::{
     Error,
+    agents::keep_agent,
     database::Tx,
     session_log::SessionLogWriter,
     store::Store,
@@ -50,6 +51,7 @@ pub(crate) async fn insert_session(
     new: &NewSession,
     now: Timestamp,
 ) -> Result<(SessionId, SeatId), Error> {
+    keep_agent(tx, tenant, new.agent).await?;
     let mut log = SessionLogWriter::default();
     let seats = insert_sessions(store, tx, &mut log, &[(tenant, new)], 1, now).await?;
     log.write(tx, now).await?;

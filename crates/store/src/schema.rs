@@ -40,6 +40,7 @@ const MIGRATIONS: &[Migration] = &[
     migration!(15, "0015_minutes_of_turns", works_with 10),
     migration!(16, "0016_token_makers", works_with 10),
     migration!(17, "0017_approval_inputs", works_with 10),
+    migration!(18, "0018_removed_agents", works_with 10),
 ];
 
 /// The schema to which `db` brings a database.

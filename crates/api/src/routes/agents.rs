@@ -26,7 +26,7 @@ const HIDDEN_VALUE: &str = "(hidden)";
 pub(super) fn routes() -> OpenApiRouter<Api> {
     OpenApiRouter::new()
         .routes(routes!(list_agents))
-        .routes(routes!(show_agent, put_agent))
+        .routes(routes!(show_agent, put_agent, remove_agent))
         .routes(routes!(check_agent))
 }
 
@@ -129,6 +129,24 @@ async fn put_agent(
         Err(error) => return Err(error.into()),
     };
     Ok((etag::header(&editable(&put)), Answer(put.into())))
+}
+
+/// Remove an agent
+///
+/// Removes an agent. Returns 409 if automations or open sessions use it: `automations` and `sessions` name up to 20 of
+/// each. Closed sessions keep their transcripts. An agent of the catalogue stays removed until a request creates it
+/// again.
+#[utoipa::path(
+    delete,
+    path = "/agents/{agent}",
+    tag = "agents",
+    params(("agent" = String, Path, description = AGENT_PARAM_DESCRIPTION)),
+    responses((status = OK, description = "The agent as it was", body = Agent)),
+    security(("token" = ["agents:write"]), ("browser" = []))
+)]
+async fn remove_agent(caller: Caller, Path([agent]): Path<1>) -> Result<Answer<Agent>, ApiError> {
+    let service = caller.authorize(Permission::AgentsWrite)?;
+    Ok(Answer(service.remove_agent(&agent).await?.into()))
 }
 
 /// Check an agent

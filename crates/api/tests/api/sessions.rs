@@ -1,5 +1,6 @@
 //! Sessions.
 
+use model::access::Role;
 use serde_json::{Value, json};
 
 use crate::world::World;
@@ -155,6 +156,37 @@ pub(crate) async fn deletion_of_bound_session_requires_with_automations(world: &
     assert_eq!(consented.expect(200)["deleted"], true);
     world.get(&path).await.problem(404);
     world.get("/automations/standup").await.problem(404);
+}
+
+pub(crate) async fn agent_in_use_is_removed_with_its_last_user(world: &World) {
+    let session = world.session().await;
+    let automation = world.automation("daily").await;
+    let refused = world.delete("/agents/good").await;
+    let detail = refused.problem(409);
+    for part in ["`good`", "`daily`", &session] {
+        assert!(detail.contains(part), "{part}: {detail}");
+    }
+    let problem = refused.json();
+    assert_eq!(problem["automations"][0]["id"], automation["id"]);
+    assert_eq!(problem["sessions"][0]["id"], session.as_str());
+    let member = world.token(Role::Member, None).await;
+    let forbidden = world
+        .request_as(&member, "DELETE", "/agents/good", None, &[])
+        .await;
+    assert!(forbidden.problem(403).contains("agents:write"));
+    world.delete("/automations/daily").await.expect(200);
+    world
+        .post(&format!("/sessions/{session}/complete"), json!({}))
+        .await
+        .expect(200);
+    let removed = world.delete("/agents/good").await.expect(200);
+    assert_eq!(removed["name"], "good");
+    world.delete("/agents/good").await.problem(404);
+    world.get("/agents/good").await.problem(404);
+    let body = json!({ "agent": "good" });
+    let gone = world.post("/sessions", body).await;
+    assert!(gone.problem(404).contains("agent `good` not found"));
+    world.get(&format!("/sessions/{session}")).await.expect(200);
 }
 
 pub(crate) async fn session_edit_with_stale_etag_is_refused(world: &World) {

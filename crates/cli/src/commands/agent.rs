@@ -37,6 +37,15 @@ enum Command {
     /// Add an agent: any command line that speaks ACP; replaces an agent of the same name
     #[command(visible_alias = "create")]
     Add(Box<add::AddArgs>),
+    /// Remove an agent that no automation and no open session uses
+    ///
+    /// Closed sessions keep their transcripts. An agent that Matins knows from the start stays removed, until
+    /// `matins agent add` adds it again.
+    #[command(visible_alias = "rm")]
+    Remove {
+        /// The name of the agent
+        name: String,
+    },
 }
 
 pub(crate) async fn run(args: Args, app: &App) -> Result<Exit, CliError> {
@@ -51,6 +60,15 @@ pub(crate) async fn run(args: Args, app: &App) -> Result<Exit, CliError> {
             return check::check(app, &name, depth).await;
         }
         Command::Add(add) => add::add(app, *add).await?,
+        Command::Remove { name } => {
+            let removed = app.client.remove_agent(&name).await?;
+            if app.output.json {
+                app.output.document(&removed)?;
+            } else {
+                let name = excerpt(&removed.name, 80);
+                app.output.line(&format!("Removed {name}."))?;
+            }
+        }
     }
     Ok(Exit::Done)
 }

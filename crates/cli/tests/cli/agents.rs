@@ -231,3 +231,27 @@ fn continuous_automation_with_unstartable_agent_is_refused() {
     );
     add("fresh").expect_success();
 }
+
+#[test]
+fn agent_remove_is_refused_while_agent_is_used() {
+    let world = TestInstallation::new();
+    let sent = world.json(&["session", "send", "--new", "--agent", "demo", "Hello"]);
+    let session = sent["run"]["session_id"].as_str().unwrap();
+    let refused = world.run(&["agent", "remove", "demo"]);
+    assert_eq!(refused.code, 4, "{refused:#?}");
+    assert!(refused.stderr.contains(session), "{refused:#?}");
+    world
+        .run(&["session", "complete", session])
+        .expect_success();
+    let removed = world.run(&["agent", "remove", "demo"]).expect_success();
+    assert_eq!(removed, "Removed demo.\n");
+    // Each command adds the known agents that are missing, but not a removed one.
+    let names = world.run(&["agent", "list"]).expect_success();
+    assert!(
+        names.contains("claude") && !names.contains("demo"),
+        "{names}"
+    );
+    assert_eq!(world.run(&["agent", "rm", "demo"]).code, 3);
+    let shown = world.run(&["session", "show", session]).expect_success();
+    assert!(shown.contains("This is turn 1"), "{shown}");
+}

@@ -106,6 +106,7 @@ fn short_command_names_are_visible_aliases() {
         ("automation", "delete", "rm"),
         ("endpoint", "delete", "rm"),
         ("instance", "remove", "rm"),
+        ("agent", "remove", "rm"),
         ("session", "delete", "rm"),
         ("agent", "add", "create"),
         ("automation", "add", "create"),

@@ -34,6 +34,12 @@ impl Client {
         call.json(config).if_match(seen).fetch().await
     }
 
+    /// Removes an agent, by its name or its ID.
+    #[boxed]
+    pub async fn remove_agent(&self, agent: &str) -> Result<Agent, Error> {
+        self.delete(&["agents", agent]).fetch().await
+    }
+
     /// Starts the process of an agent and checks it. The call has no time limit, because it waits for the agent.
     #[boxed]
     pub async fn check_agent(

@@ -6,7 +6,7 @@ use api_types::CheckDepth;
 use model::agent::{AgentConfig, OfferedCapabilities, RestoreBy};
 use service::{DEMO_AGENT, ErrorKind};
 
-use crate::world::{World, error_chain, resuming};
+use crate::world::{World, error_chain, request, resuming};
 
 fn demo_command(program: &str) -> Vec<String> {
     [program, "demo-agent", "--home", "/data/demo-agent"]
@@ -163,5 +163,52 @@ async fn invalid_agent_config_is_refused() {
         let error = world.service.add_agent(name, config).await.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Invalid, "{error}");
         assert!(error.to_string().contains(says), "{error}");
+    }
+}
+
+#[tokio::test]
+async fn removed_catalogue_agent_stays_removed() {
+    let world = World::new().await;
+    let demo = demo_command("/gone/matins");
+    world.service.add_known_agents(&demo).await.unwrap();
+    for name in ["codex", DEMO_AGENT] {
+        let removed = world.service.remove_agent(name).await.unwrap();
+        assert_eq!(removed.name, name);
+        let again = world.service.remove_agent(name).await.unwrap_err();
+        assert_eq!(again.kind(), ErrorKind::NotFound);
+    }
+    // The next start of a program adds what is missing, and moves the program of the demonstration agent.
+    let moved = demo_command("/elsewhere/matins");
+    world.service.add_known_agents(&moved).await.unwrap();
+    let all = world.service.agents().await.unwrap();
+    let names: Vec<_> = all.iter().map(|agent| agent.name.as_str()).collect();
+    assert!(names.contains(&"claude"), "{names:?}");
+    assert!(
+        !names.contains(&"codex") && !names.contains(&DEMO_AGENT),
+        "{names:?}"
+    );
+    let own = AgentConfig::new(vec!["my-codex".into()]);
+    world.service.add_agent("codex", &own).await.unwrap();
+    assert_eq!(command_of(&world, "codex").await, ["my-codex"]);
+}
+
+#[tokio::test]
+async fn refused_agent_removal_names_its_users() {
+    let world = World::new().await;
+    world
+        .service
+        .create_automation(&request(), None)
+        .await
+        .unwrap();
+    let session = world.conversation().await.id.to_string();
+    let refused = world.service.remove_agent("good").await.unwrap_err();
+    assert_eq!(refused.kind(), ErrorKind::Refused);
+    let text = error_chain(&refused);
+    for part in [
+        "`good`",
+        "the automation `news`",
+        &format!("the session {session}"),
+    ] {
+        assert!(text.contains(part), "{part}: {text}");
     }
 }

@@ -20,6 +20,7 @@ use super::{
 };
 use crate::{
     Error, Scope,
+    agents::keep_agent,
     database::Tx,
     locks,
     store::Store,
@@ -93,6 +94,9 @@ impl Store {
                         });
                     }
                     let updated = edit.updated;
+                    if updated.agent != automation.agent_id {
+                        keep_agent(tx, tenant, updated.agent).await?;
+                    }
                     // 2. Apply the settings to the current session.
                     let session = session_after_edit(&automation, edit)?;
                     if let Some(session) = session

@@ -58,7 +58,10 @@ pub(crate) async fn automation_with_unknown_agent_is_refused(db: &TestStore) {
         .store
         .create_automation(stage.tenant, None, &new, stage.now());
     let created = created.await;
-    assert!(matches!(created, Err(Error::Database(_))), "{created:?}");
+    assert!(
+        matches!(created, Err(Error::NotFound { what: "agent", .. })),
+        "{created:?}"
+    );
     let listed = stage
         .store
         .automations(stage.scope())

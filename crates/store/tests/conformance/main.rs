@@ -8,6 +8,7 @@
 #[macro_use]
 mod registry;
 
+mod agent_removal;
 mod approval_inputs;
 mod approvals;
 mod backlog;
@@ -407,6 +408,10 @@ behaviours! {
             publish_in_closed_session_is_refused, session_deletion_ends_message_subscriptions,
             concurrent_publish_and_subscribe_loses_no_message,
         ]
+        agent_removal: [
+            agent_in_use_is_not_removed, refused_agent_removal_names_limited_number_of_users,
+            removed_agent_is_unusable_until_put_again, removal_and_use_of_agent_have_one_winner,
+        ]
         approval_inputs: [long_approval_input_is_read_whole, approval_input_of_other_tenant_is_not_found]
         withdraw_approvals: [withdrawn_approval_cannot_be_decided]
         sequences: [random_sequence_keeps_invariants]
@@ -448,9 +453,7 @@ behaviours! {
         postgres_server: [sqlite_has_no_server_status]
     }
     postgres {
-        plans: [
-            plans_of_claim_and_fire_due_use_queue_indexes, outdated_triggers_are_found_by_index,
-        ]
+        plans: [plans_of_claim_and_fire_due_use_queue_indexes, outdated_triggers_are_found_by_index]
         feed: [feed_does_not_pass_open_transactions, database_restored_on_other_server_keeps_feed_order]
         multi_server: [
             claim_fills_slot_past_locked_run, fire_due_skips_while_other_scheduler_holds_lock, later_schema_is_used_if_marked_compatible,
@@ -461,14 +464,8 @@ behaviours! {
             concurrent_trim_is_skipped_while_lock_is_taken,
             concurrent_trims_remove_each_row_once,
         ]
-        changes: [
-            lost_listener_reconnects_and_wakes_all_subscribers,
-            subscribers_poll_faster_without_listener,
-        ]
-        seat_messages: [
-            message_subscription_listens_to_session_channel,
-            published_message_notifies_session_channel,
-        ]
+        changes: [lost_listener_reconnects_and_wakes_all_subscribers, subscribers_poll_faster_without_listener]
+        seat_messages: [message_subscription_listens_to_session_channel, published_message_notifies_session_channel]
         poolers: [
             transaction_pooler_is_detected_and_supported,
             session_pooler_is_treated_as_server,

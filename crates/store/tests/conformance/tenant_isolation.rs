@@ -107,7 +107,12 @@ fn parameters(name: &str, world: &World) -> Vec<Param> {
         }
         "instances/lock" => stored("instances", "id"),
         "idempotency_keys/response" => stored("idempotency_keys", "key"),
-        "harnesses/by_id" => params![none(), world.id("harnesses")],
+        "harnesses/automations" | "harnesses/open_sessions" => {
+            params![none(), world.id("harnesses"), 50_u32]
+        }
+        "harnesses/by_id" | "harnesses/lock_to_remove" | "harnesses/share" => {
+            params![none(), world.id("harnesses")]
+        }
         "harnesses/by_name" => stored("harnesses", "name"),
         "automations/list"
         | "endpoints/list"
