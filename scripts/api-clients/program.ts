@@ -105,7 +105,7 @@ assert.notEqual(answer, "");
 const ids: string[] = [];
 let after: string | undefined;
 do {
-  const page: Schemas["RunPage"] = body(
+  const page: Schemas["RunItemPage"] = body(
     await client.GET("/api/v1/runs", {
       params: { query: { automation: NAME, limit: 1, after } },
     }),

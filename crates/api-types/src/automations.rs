@@ -1,10 +1,11 @@
 //! Automations, their requests and patches, and previews of schedules.
 
 use model::{
-    AgentId, AutomationId, SessionId, TenantId, Timestamp,
+    AgentId, AutomationId, RunId, SessionId, TenantId, Timestamp,
     automation::AutomationState,
     entity,
     policy::{Overlap, SessionMode},
+    run::RunStatus,
     schedule::Zone,
 };
 use serde::{Deserialize, Serialize};
@@ -300,11 +301,71 @@ pub struct UpcomingRun {
     pub in_quiet_hours: bool,
 }
 
+/// An automation of a list: what people need to know of it at first sight.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct AutomationItem {
+    /// The ID of the automation.
+    pub id: AutomationId,
+    /// The name, unique for the tenant.
+    pub name: String,
+    /// The state of the automation.
+    pub state: AutomationState,
+    /// The reason why the automation is paused. Null if it is not paused.
+    pub pause_reason: Option<String>,
+    /// The reason why the automation needs attention. Null if it needs none.
+    pub attention: Option<String>,
+    /// Present if the automation needs a later version of Matins than the server that answers.
+    #[serde(default)]
+    pub newer_format: Option<NewerFormat>,
+    /// The name of the agent.
+    pub agent: String,
+    /// The session in which each turn runs.
+    pub session_mode: SessionMode,
+    /// The session in which the next turn runs. Null if that session does not exist yet.
+    pub session_id: Option<SessionId>,
+    /// The triggers, the manual one first.
+    pub triggers: Vec<Trigger>,
+    /// The next instant at which a trigger fires, before jitter. Null if there is none, or if the automation is paused.
+    pub next_run: Option<UpcomingRun>,
+    /// The number of failures since the last success.
+    pub consecutive_failures: i64,
+    /// The outcomes of the newest inputs, the newest first: as many as the request asks for.
+    pub outcomes: Vec<RunOutcome>,
+    /// The instant at which the automation was created.
+    pub created_at: Timestamp,
+    /// The instant of the last change.
+    pub updated_at: Timestamp,
+}
+
+/// The outcome of an input so far.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct RunOutcome {
+    /// The run, which is the last attempt at the input.
+    pub run_id: RunId,
+    /// The status of the run.
+    pub status: RunStatus,
+    /// The reason for the end of the run, in one word. Null if the run succeeded.
+    pub reason: Option<String>,
+    /// A short text about the reason, for people.
+    pub message: Option<String>,
+    /// The number of due instants that the run stands for.
+    pub occurrences: i64,
+    /// The due instant. If the run is not for an occurrence, the instant at which the input arrived.
+    pub at: Timestamp,
+    /// The instant at which the turn began. Null if no turn has begun.
+    pub started_at: Option<Timestamp>,
+    /// The instant at which the run ended. Null if the run has not ended.
+    pub ended_at: Option<Timestamp>,
+}
+
+/// The maximum number of outcomes of each automation in a list.
+pub const MAX_LISTED_OUTCOMES: u32 = 30;
+
 /// A page of automations, the newest first.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct AutomationPage {
     /// The automations that the server can read.
-    pub items: Vec<AutomationView>,
+    pub items: Vec<AutomationItem>,
     /// The automations that the server cannot read, listed apart so that `items` has all others.
     pub unreadable: Vec<UnreadableAutomation>,
     /// The value of `after` that returns the next page. Null if this page is the last one.

@@ -242,6 +242,25 @@ impl From<entity::RunRecord> for RunRecord {
     }
 }
 
+/// A run of a list, with the names that people know it by.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct RunItem {
+    /// The run. Its `content` is cut to [`MAX_LISTED_CHARS`] characters.
+    #[serde(flatten)]
+    pub run: Run,
+    /// The name of the agent. Null if the run has no session and no automation.
+    pub agent_name: Option<String>,
+    /// The name of the automation, also if the automation is deleted. Null if a person sent the input.
+    pub automation_name: Option<String>,
+    /// The title of the session. Null if the run has no session, or if the session has no title.
+    pub session_title: Option<String>,
+    /// The beginning of the answer, at most 300 characters. Null if there is no answer yet.
+    pub answer: Option<String>,
+}
+
+/// The maximum number of characters of an input or an answer in a list of runs.
+pub const MAX_LISTED_CHARS: u32 = 300;
+
 /// A run, its other attempts, and the cause of its wait.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct RunView {

@@ -3,7 +3,8 @@
 use std::{cmp::Reverse, collections::BTreeMap};
 
 use api_types::{
-    AutomationDeleted, AutomationPage, AutomationView, NewerFormat, Page, UnreadableAutomation,
+    AutomationDeleted, AutomationItem, AutomationPage, AutomationView, NewerFormat, Page,
+    RunOutcome, UnreadableAutomation,
 };
 use model::{
     AutomationId, InputId,
@@ -12,7 +13,10 @@ use model::{
 };
 use store::{AutomationFilter, CorruptAutomation, RunFilter, SessionDeletion};
 
-use crate::{Error, Service, boxed, upcoming_runs};
+use crate::{
+    Error, Service, boxed,
+    upcoming_runs::{self, MAX_UPCOMING_RUNS},
+};
 
 /// The number of an automation's newest runs that are returned with it.
 const MAX_LAST_RUNS: u32 = 10;
@@ -33,18 +37,20 @@ pub struct AutomationQuery {
     pub after: Option<AutomationId>,
     /// The highest number of automations on the page.
     pub limit: u32,
+    /// The highest number of newest runs that are listed with each automation.
+    pub outcomes: u32,
 }
 
 /// An automation of a list, which may be corrupt.
 enum ListedAutomation {
-    Readable(Box<Automation>),
+    Readable(Box<store::AutomationItem>),
     Corrupt(CorruptAutomation),
 }
 
 impl ListedAutomation {
     const fn id(&self) -> AutomationId {
         match self {
-            Self::Readable(automation) => automation.id,
+            Self::Readable(item) => item.automation.id,
             Self::Corrupt(broken) => broken.id,
         }
     }
@@ -69,13 +75,13 @@ impl Service {
         };
         let found = self
             .store
-            .automation_page(self.tenant, &filter, page)
+            .automation_items(self.tenant, &filter, page, query.outcomes)
             .await?;
         // Merge both kinds before the page is cut, so that the cursor of the next page counts both.
         let readable = found
             .readable
             .into_iter()
-            .map(|automation| ListedAutomation::Readable(Box::new(automation)));
+            .map(|item| ListedAutomation::Readable(Box::new(item)));
         let unreadable = found.corrupt.into_iter().map(ListedAutomation::Corrupt);
         let mut all: Vec<_> = readable.chain(unreadable).collect();
         all.sort_by_key(|listed| Reverse(listed.id()));
@@ -85,31 +91,57 @@ impl Service {
             ..AutomationPage::default()
         };
         for listed in page.items {
-            let automation = match listed {
-                ListedAutomation::Readable(automation) => *automation,
-                ListedAutomation::Corrupt(broken) => {
-                    list.unreadable.push(UnreadableAutomation {
-                        id: broken.id,
-                        name: broken.name,
-                        unreadable: broken.error.chain(),
-                    });
-                    continue;
+            let (id, name, error) = match listed {
+                ListedAutomation::Readable(item) => {
+                    let (id, name) = (item.automation.id, item.automation.name.clone());
+                    match self.automation_item(*item) {
+                        Ok(item) => {
+                            list.items.push(item);
+                            continue;
+                        }
+                        Err(error) if error.is_corrupt() => (id, name, error.chain()),
+                        Err(error) => return Err(error),
+                    }
                 }
+                ListedAutomation::Corrupt(broken) => (broken.id, broken.name, broken.error.chain()),
             };
-            let (id, name) = (automation.id, automation.name.clone());
-            match self.automation_view(automation).await {
-                Ok(view) => list.items.push(view),
-                // The automation was deleted after the list was read.
-                Err(Error::NotFound { .. }) => {}
-                Err(error) if error.is_corrupt() => list.unreadable.push(UnreadableAutomation {
-                    id,
-                    name,
-                    unreadable: error.chain(),
-                }),
-                Err(error) => return Err(error),
-            }
+            list.unreadable.push(UnreadableAutomation {
+                id,
+                name,
+                unreadable: error,
+            });
         }
         Ok(list)
+    }
+
+    fn automation_item(&self, item: store::AutomationItem) -> Result<AutomationItem, Error> {
+        let store::AutomationItem {
+            automation,
+            agent,
+            session,
+            triggers,
+            outcomes,
+        } = item;
+        let upcoming =
+            upcoming_runs::upcoming_of_automation(&automation, &triggers, self.now(), 1)?;
+        let newer_format = newer_format(&automation);
+        Ok(AutomationItem {
+            id: automation.id,
+            name: automation.name,
+            state: automation.state,
+            pause_reason: automation.pause_reason,
+            attention: automation.attention,
+            newer_format,
+            agent,
+            session_mode: automation.session_mode,
+            session_id: session,
+            triggers: triggers.into_iter().map(Into::into).collect(),
+            next_run: upcoming.into_iter().next(),
+            consecutive_failures: automation.consecutive_failures,
+            outcomes: outcomes.into_iter().map(run_outcome).collect(),
+            created_at: automation.created_at,
+            updated_at: automation.updated_at,
+        })
     }
 
     /// Returns the names of all automations by ID, including corrupt ones.
@@ -235,6 +267,7 @@ impl Service {
         let triggers = self.store.triggers(scope, automation.id).await?;
         let filter = RunFilter {
             automation: Some(automation.id),
+            last_attempts_only: true,
             ..RunFilter::default()
         };
         let session = match (automation.current_session_id, &automation.bound_session_key) {
@@ -249,22 +282,39 @@ impl Service {
         let last_runs = self.store.runs(scope, filter, MAX_LAST_RUNS).await?;
         Ok(AutomationView {
             agent: self.store.agent(scope, automation.agent_id).await?.name,
-            newer_format: (automation.needs_format > store::DOCUMENT_FORMAT).then_some(
-                NewerFormat {
-                    needed: automation.needs_format,
-                    honoured: store::DOCUMENT_FORMAT,
-                },
-            ),
+            newer_format: newer_format(&automation),
             overlap: automation.policies.overlap(automation.session_mode),
             upcoming_runs: upcoming_runs::upcoming_of_automation(
                 &automation,
                 &triggers,
                 self.now(),
+                MAX_UPCOMING_RUNS,
             )?,
             last_runs: last_runs.into_iter().map(Into::into).collect(),
             triggers: triggers.into_iter().map(Into::into).collect(),
             session: session.map(Into::into),
             automation: automation.into(),
         })
+    }
+}
+
+/// Returns the format that the documents of an automation need, if this version does not support it.
+fn newer_format(automation: &Automation) -> Option<NewerFormat> {
+    (automation.needs_format > store::DOCUMENT_FORMAT).then_some(NewerFormat {
+        needed: automation.needs_format,
+        honoured: store::DOCUMENT_FORMAT,
+    })
+}
+
+fn run_outcome(outcome: store::RunOutcome) -> RunOutcome {
+    RunOutcome {
+        run_id: outcome.run,
+        status: outcome.status,
+        reason: outcome.reason,
+        message: outcome.message,
+        occurrences: outcome.occurrences,
+        at: outcome.at,
+        started_at: outcome.started_at,
+        ended_at: outcome.ended_at,
     }
 }

@@ -1,13 +1,13 @@
 //! Runs: listing, reading, retrying and cancelling.
 
-use api_types::{LiveText, Page, RunCancelled, RunView};
+use api_types::{LiveText, MAX_LISTED_CHARS, Page, RunCancelled, RunItem, RunView};
 use model::{
-    InputId, RunId,
+    InputId, RunId, Timestamp,
     entity::{Run, RunRecord},
     run::{Origin, RunStatus},
     turn::SubmittedRun,
 };
-use store::RunFilter;
+use store::{RunFilter, RunNames};
 
 use crate::{Error, Service, boxed, sessions};
 
@@ -18,12 +18,20 @@ pub struct RunQuery {
     pub session: Option<String>,
     /// The automation: its name, its ID or an ID prefix.
     pub automation: Option<String>,
-    /// The run status.
-    pub status: Option<RunStatus>,
+    /// The accepted statuses. Empty to accept all.
+    pub statuses: Vec<RunStatus>,
     /// The origin of the inputs.
     pub origin: Option<Origin>,
-    /// `true` to list only the first attempts at occurrences, including skipped and missed ones.
+    /// The reason for the end of the run, in one word.
+    pub reason: Option<String>,
+    /// The instant from which on the runs were created.
+    pub created_from: Option<Timestamp>,
+    /// The instant before which the runs were created.
+    pub created_before: Option<Timestamp>,
+    /// `true` to list only occurrences, including skipped and missed ones.
     pub occurrences: bool,
+    /// `true` to list each attempt at an input. Otherwise the last attempt stands for the input.
+    pub all_attempts: bool,
     /// The last run of the previous page.
     pub after: Option<RunId>,
     /// The highest number of runs on the page.
@@ -31,9 +39,9 @@ pub struct RunQuery {
 }
 
 impl Service {
-    /// Lists runs, the newest first.
+    /// Lists runs with their names, the newest first.
     #[boxed]
-    pub async fn runs(&self, query: &RunQuery) -> Result<Page<Run>, Error> {
+    pub async fn runs(&self, query: &RunQuery) -> Result<Page<RunItem>, Error> {
         let session = match &query.session {
             Some(given) => Some(self.find_session(given).await?.id),
             None => None,
@@ -45,16 +53,24 @@ impl Service {
         let filter = RunFilter {
             session,
             automation,
-            status: query.status,
+            statuses: query.statuses.clone(),
             origin: query.origin,
-            first_attempts_only: query.occurrences,
+            reason: query.reason.clone(),
+            created_from: query.created_from,
+            created_before: query.created_before,
+            occurrences_only: query.occurrences,
+            last_attempts_only: !query.all_attempts,
         };
         let page = store::Page {
             after: query.after,
             limit: query.limit + 1,
         };
-        let found = self.store.run_page(self.scope(), filter, page).await?;
-        Ok(Page::of(found, query.limit, |run| run.id.to_string()))
+        let found = self
+            .store
+            .named_run_page(self.scope(), &filter, page, MAX_LISTED_CHARS)
+            .await?;
+        let page = Page::of(found, query.limit, |(run, _)| run.id.to_string());
+        Ok(page.map(|(run, names)| run_item(run, names)))
     }
 
     /// Returns one run with its attempts, its answer and the names of its objects, by its ID or an ID prefix.
@@ -172,5 +188,19 @@ impl Service {
             given: input.to_string(),
             nearest: None,
         })
+    }
+}
+
+/// Returns the item of a list for a run.
+fn run_item(mut run: Run, names: RunNames) -> RunItem {
+    if let Some((end, _)) = run.content.char_indices().nth(MAX_LISTED_CHARS as usize) {
+        run.content.truncate(end);
+    }
+    RunItem {
+        run: run.into(),
+        agent_name: names.agent_name,
+        automation_name: names.automation_name,
+        session_title: names.session_title,
+        answer: names.answer,
     }
 }

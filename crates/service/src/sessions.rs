@@ -207,12 +207,12 @@ impl Service {
             }
             let filter = RunFilter {
                 session: Some(session),
-                status: Some(*status),
+                statuses: vec![*status],
                 ..RunFilter::default()
             };
             let mut page = store::Page::first(OPEN_RUNS_PAGE_SIZE);
             loop {
-                let found = self.store.run_page(self.scope(), filter, page).await?;
+                let found = self.store.run_page(self.scope(), &filter, page).await?;
                 page.after = found.last().map(|run| run.id);
                 let is_last_page = found.len() < OPEN_RUNS_PAGE_SIZE as usize;
                 open.extend(found.into_iter().map(|run| (run.id, run)));

@@ -11,23 +11,19 @@ use model::{
 /// The number of next runs in a response.
 pub const MAX_UPCOMING_RUNS: usize = 5;
 
-/// Returns the next instants after `now` at which an automation's triggers fire, in order. Returns none if the
+/// Returns the next `count` instants after `now` at which an automation's triggers fire, in order. Returns none if the
 /// automation is paused.
 pub(crate) fn upcoming_of_automation(
     automation: &Automation,
     triggers: &[Trigger],
     now: Timestamp,
+    count: usize,
 ) -> Result<Vec<UpcomingRun>, schedule::Error> {
     if automation.state != AutomationState::Enabled {
         return Ok(Vec::new());
     }
     let specs = triggers.iter().map(|trigger| &trigger.spec);
-    upcoming_of_triggers(
-        specs,
-        &automation.policies.quiet_hours,
-        now,
-        MAX_UPCOMING_RUNS,
-    )
+    upcoming_of_triggers(specs, &automation.policies.quiet_hours, now, count)
 }
 
 /// Returns the next `count` instants after `now` at which triggers fire, in order.

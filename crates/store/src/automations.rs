@@ -5,6 +5,7 @@
 
 mod attention;
 mod edit;
+mod list_items;
 pub(crate) mod log;
 mod read;
 mod schedule;
@@ -38,6 +39,7 @@ use crate::{
 pub(crate) use attention::request_attention;
 use attention::set_attention;
 pub use edit::AutomationEdit;
+pub use list_items::{AutomationItem, AutomationItems, RunOutcome};
 use read::read;
 pub use read::{AutomationFilter, Automations, CorruptAutomation, SessionSelector};
 pub(crate) use read::{all_triggers, bound_to, live_triggers};

@@ -68,8 +68,8 @@ use async_recursion::async_recursion as boxed;
 pub use agents::{AgentRemoval, AgentUser};
 pub use approvals::ApprovalFilter;
 pub use automations::{
-    AutomationEdit, AutomationFilter, Automations, CorruptAutomation, NewAutomation, NewTrigger,
-    RecomputeReport, SessionSelector,
+    AutomationEdit, AutomationFilter, AutomationItem, AutomationItems, Automations,
+    CorruptAutomation, NewAutomation, NewTrigger, RecomputeReport, RunOutcome, SessionSelector,
 };
 pub use changes::{
     ChangeSet, Changes, ListenerState, PollingReason, WorkSignals, WorkSubscription,
@@ -92,7 +92,7 @@ pub use notifications::{
 pub use opening::{examine, open, open_read_only};
 pub use page::Page;
 pub use retention::LogsTrimmed;
-pub use runs::{FireReport, PromotionReport, RunContext, RunFilter, WebhookReceipt};
+pub use runs::{FireReport, PromotionReport, RunContext, RunFilter, RunNames, WebhookReceipt};
 pub use scheduler_status::{QueueDepth, SchedulerStatus};
 pub use seat_messages::{NewSeatMessage, Recipients, SeatMessage, SeatMessageStream};
 pub use sessions::{

@@ -12,6 +12,7 @@ mod automations;
 mod instances;
 mod list_params;
 mod notifications;
+mod run_items;
 mod runs;
 mod server_info;
 mod sessions;

@@ -87,7 +87,7 @@ async fn open_runs(
         let filter = RunFilter {
             session,
             automation,
-            status: Some(status),
+            statuses: vec![status],
             ..RunFilter::default()
         };
         open.extend(store.runs(scope, filter, MAX_OPEN_RUNS).await?);

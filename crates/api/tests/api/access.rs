@@ -68,6 +68,19 @@ pub(crate) async fn answer_and_names_of_run_need_their_permissions(world: &World
     assert_eq!(whole["automation_name"], "daily");
     assert_eq!(whole["agent_name"], "good");
     assert!(whole["instance_name"].is_string(), "{whole}");
+
+    let token = world
+        .token(Role::Viewer, Some(&[Permission::RunsRead]))
+        .await;
+    let listed = world.request_as(&token, "GET", "/runs", None, &[]).await;
+    let narrow = &listed.expect(200)["items"][0];
+    for field in ["automation_name", "agent_name", "session_title", "answer"] {
+        assert_eq!(narrow[field], Value::Null, "{field}");
+    }
+    let whole = &world.get("/runs").await.expect(200)["items"][0];
+    assert_eq!(whole["automation_name"], "daily");
+    assert_eq!(whole["agent_name"], "good");
+    assert_eq!(whole["answer"], "Done.");
 }
 
 pub(crate) async fn created_token_cannot_exceed_permissions_of_creator(world: &World) {

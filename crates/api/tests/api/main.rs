@@ -13,6 +13,7 @@ mod errors;
 mod formats;
 mod health;
 mod idempotency;
+mod lists;
 mod prechecks;
 mod request_guard;
 mod sessions;
@@ -128,6 +129,9 @@ on_both! {
         invalid_request_error_names_field_and_value,
         unknown_route_and_method_return_problem,
         oversized_or_invalid_body_is_refused,
+    ]
+    lists: [
+        run_list_filters_by_statuses_reason_and_time,
     ]
     prechecks: [
         precheck_requires_agents_write,

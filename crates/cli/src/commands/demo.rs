@@ -258,7 +258,7 @@ impl ConversationPrinter<'_> {
             ..RunFilter::default()
         };
         let runs = self.app.client.runs(&filter).await?.items;
-        let ended = runs.iter().filter(|run| {
+        let ended = runs.into_iter().map(|item| item.run).filter(|run| {
             let over = run.ended_at.is_some_and(|at| at >= self.started_at);
             over && !matches!(run.status, RunStatus::Skipped | RunStatus::Missed)
         });

@@ -12,6 +12,7 @@ pub(crate) mod doctor;
 pub(crate) mod endpoint;
 mod first_token;
 pub(crate) mod instance;
+pub(crate) mod instant_arg;
 pub(crate) mod login;
 pub(crate) mod man;
 mod options;

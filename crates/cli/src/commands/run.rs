@@ -1,22 +1,20 @@
 //! `matins run`: lists, shows, retries and cancels runs.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    fmt,
-};
+use std::fmt;
 
-use api_types::{MAX_PAGE_ITEMS, ProblemKind, Run, RunRecord, RunView};
+use api_types::{MAX_PAGE_ITEMS, ProblemKind, Run, RunItem, RunRecord, RunView};
 use clap::Subcommand;
 use client::{PageParams, RunFilter};
 use model::{
-    AutomationId,
+    Clock,
     run::{Origin, RunStatus},
 };
 use serde::Serialize;
+use server::SystemClock;
 
 use crate::{
     app::App,
-    commands::options::format_period,
+    commands::{instant_arg::InstantArg, options::format_period},
     error::{CliError, Exit},
     follow,
     output::{clean, excerpt, field_row, short_ids, table},
@@ -40,9 +38,21 @@ enum Command {
         /// Only runs of this automation, including skipped and missed ones
         #[arg(long, value_name = "NAME")]
         automation: Option<String>,
-        /// Only runs with this status, such as failed
+        /// Only runs with one of these statuses, separated by commas, such as failed,missed
+        #[arg(long, value_delimiter = ',')]
+        status: Vec<RunStatus>,
+        /// Only runs with this reason, such as timeout
         #[arg(long)]
-        status: Option<RunStatus>,
+        reason: Option<String>,
+        /// Only runs that were created since this time: 12h, 2026-11-19T22:41, or an instant with an offset
+        #[arg(long, value_name = "TIME")]
+        since: Option<InstantArg>,
+        /// Only runs that were created before this time
+        #[arg(long, value_name = "TIME")]
+        until: Option<InstantArg>,
+        /// List each attempt; without it, the last attempt stands for the others
+        #[arg(long)]
+        all_attempts: bool,
         /// The maximum number of runs
         #[arg(long, default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..=10_000))]
         limit: u32,
@@ -73,12 +83,21 @@ pub(crate) async fn run(args: Args, app: &App) -> Result<Exit, CliError> {
             session,
             automation,
             status,
+            reason,
+            since,
+            until,
+            all_attempts,
             limit,
         } => {
+            let now = SystemClock.now();
             let filter = RunFilter {
                 session,
                 automation,
-                status,
+                statuses: status,
+                reason,
+                from: since.map(|time| time.resolve(now, &app.time)),
+                to: until.map(|time| time.resolve(now, &app.time)),
+                all_attempts,
                 ..RunFilter::default()
             };
             list(app, filter, limit).await?;
@@ -101,11 +120,18 @@ async fn list(app: &App, filter: RunFilter, limit: u32) -> Result<(), CliError> 
     if runs.is_empty() {
         return Ok(app.output.line("No runs.")?);
     }
-    Ok(app.output.line(&runs_table(app, &runs).await?)?)
+    let rows = runs
+        .iter()
+        .map(|item| (&item.run, item.automation_name.as_deref()));
+    Ok(app.output.line(&runs_table(app, rows))?)
 }
 
 /// Returns the newest `limit` runs. Reads them page by page.
-async fn newest_runs(app: &App, mut filter: RunFilter, limit: u32) -> Result<Vec<Run>, CliError> {
+async fn newest_runs(
+    app: &App,
+    mut filter: RunFilter,
+    limit: u32,
+) -> Result<Vec<RunItem>, CliError> {
     let mut runs = Vec::new();
     let mut wanted = limit;
     while wanted > 0 {
@@ -125,41 +151,19 @@ async fn newest_runs(app: &App, mut filter: RunFilter, limit: u32) -> Result<Vec
     Ok(runs)
 }
 
-/// Returns the names of the automations of some runs. Omits deleted automations.
-async fn automation_names(
+/// Formats runs with the names of their automations as a table.
+pub(crate) fn runs_table<'a>(
     app: &App,
-    runs: &[Run],
-) -> Result<BTreeMap<AutomationId, String>, CliError> {
-    let ids: BTreeSet<_> = runs.iter().filter_map(|run| run.automation_id).collect();
-    let mut names = BTreeMap::new();
-    for id in ids {
-        match app.client.automation(&id.to_string()).await {
-            Ok(found) => {
-                names.insert(id, found.value.automation.name);
-            }
-            Err(error) if error.kind() == Some(ProblemKind::NotFound) => {}
-            // A corrupt automation, or one that this token may not read, is shown by its ID.
-            Err(client::Error::Problem(_)) => {
-                names.insert(id, id.to_string());
-            }
-            Err(error) => return Err(error.into()),
-        }
-    }
-    Ok(names)
-}
-
-/// Formats runs as a table.
-pub(crate) async fn runs_table(app: &App, runs: &[Run]) -> Result<String, CliError> {
-    let names = automation_names(app, runs).await?;
-    let ids = short_ids(runs.iter().map(|run| run.id));
-    let rows = runs.iter().zip(ids).map(|(run, id)| {
-        let of = run.automation_id.map(|id| names.get(&id));
+    runs: impl Iterator<Item = (&'a Run, Option<&'a str>)> + Clone,
+) -> String {
+    let ids = short_ids(runs.clone().map(|(run, _)| run.id));
+    let rows = runs.zip(ids).map(|((run, name), id)| {
         [
             id,
             run.status.to_string(),
-            match of {
-                None => format_origin(run.origin).to_owned(),
-                Some(name) => excerpt(name.map_or("(deleted automation)", String::as_str), 40),
+            match (run.automation_id, name) {
+                (None, _) => format_origin(run.origin).to_owned(),
+                (Some(id), name) => excerpt(name.unwrap_or(&id.to_string()), 40),
             },
             app.time
                 .date_time(run.scheduled_for.unwrap_or(run.input_at)),
@@ -168,7 +172,7 @@ pub(crate) async fn runs_table(app: &App, runs: &[Run]) -> Result<String, CliErr
         ]
     });
     let headings = ["RUN", "STATUS", "SOURCE", "TIME", "ATTEMPT", "REASON"];
-    Ok(table(headings, rows))
+    table(headings, rows)
 }
 
 /// Formats the reason for the status of a run, in a few words.
@@ -269,7 +273,8 @@ async fn show(app: &App, given: &str) -> Result<(), CliError> {
             .line(&follow::format_blocked_on(app, blocked_on))?;
     }
     if attempts.len() > 1 {
-        let table = runs_table(app, attempts).await?;
+        let rows = attempts.iter().map(|run| (run, automation_name.as_deref()));
+        let table = runs_table(app, rows);
         app.output.line(&format!("\nAttempts\n{table}"))?;
     }
     app.output

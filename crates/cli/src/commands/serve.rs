@@ -227,7 +227,7 @@ async fn stop(
     config: &Config,
 ) -> Result<(), CliError> {
     let filter = RunFilter {
-        status: Some(RunStatus::Running),
+        statuses: vec![RunStatus::Running],
         page: PageParams::first(MAX_LISTED_RUNS),
         ..RunFilter::default()
     };
@@ -240,7 +240,7 @@ async fn stop(
         |page| page.map_or_else(|_| Vec::new(), |page| page.items),
     );
     if !app.output.json && !running.is_empty() {
-        let ids: Vec<_> = running.iter().map(|run| run.id.to_string()).collect();
+        let ids: Vec<_> = running.iter().map(|it| it.run.id.to_string()).collect();
         app.output.note(&format!(
             "Stopping: waiting up to {} s for {}; a second signal requeues them at once.",
             config.stop_deadline.value.as_secs(),

@@ -1,7 +1,7 @@
 //! Formats pieces of text for people.
 
 use anstyle::Style;
-use jiff::tz::TimeZone;
+use jiff::{civil::DateTime, tz::TimeZone};
 use model::Timestamp;
 use service::clean;
 
@@ -32,6 +32,19 @@ impl LocalTime {
     /// Returns the formatter for the time zone of this machine, or UTC if that is unknown.
     pub(crate) fn system() -> Self {
         Self(TimeZone::try_system().unwrap_or(TimeZone::UTC))
+    }
+
+    /// Returns the formatter for a zone of the IANA database.
+    #[cfg(test)]
+    pub(crate) fn of_zone(name: &str) -> Self {
+        Self(TimeZone::get(name).unwrap())
+    }
+
+    /// Returns the instant of a local date and time. A time that a clock change skips is taken with the offset before
+    /// the change, and the first of two equal times is taken. Returns `None` if the instant is out of range.
+    pub(crate) fn instant(&self, local: DateTime) -> Option<Timestamp> {
+        let zoned = local.to_zoned(self.0.clone()).ok()?;
+        Some(Timestamp::from_jiff(zoned.timestamp()))
     }
 
     /// Returns the IANA name of the zone. Returns `None` if it has none.

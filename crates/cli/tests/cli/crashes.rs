@@ -72,7 +72,7 @@ impl CrashTest {
 
     /// The attempts at the newest input, the first one first.
     fn runs(&self) -> Vec<Value> {
-        let Value::Array(mut runs) = self.world.json(&["run", "list"]) else {
+        let Value::Array(mut runs) = self.world.json(&["run", "list", "--all-attempts"]) else {
             panic!("no list of runs")
         };
         runs.reverse();
@@ -229,7 +229,7 @@ fn frozen_server_loses_its_turn_and_writes_nothing_on_resume(mut stage: CrashTes
     );
     let session = text(&stage.runs()[1]["session_id"]).to_owned();
     let everything = || {
-        let runs = other.json(&["run", "list"]);
+        let runs = other.json(&["run", "list", "--all-attempts"]);
         let records = runs.as_array().unwrap().iter();
         let records = records.map(|run| other.json(&["run", "show", text(&run["id"])]));
         let records: Vec<_> = records.collect();

@@ -93,7 +93,7 @@ fn precheck_of_killed_server_is_run_again_by_next_server() {
     world.wait_for("the next attempt", |_| {
         world.json(&["run", "list"])[0]["status"] == "succeeded"
     });
-    let runs = world.json(&["run", "list"]);
+    let runs = world.json(&["run", "list", "--all-attempts"]);
     assert_eq!(
         (&runs[1]["id"], &runs[1]["status"]),
         (&run.into(), &"stalled".into())

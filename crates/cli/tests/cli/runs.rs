@@ -48,6 +48,40 @@ fn queued_run_is_cancelled_and_retried() {
 }
 
 #[test]
+fn run_list_shows_outcome_of_each_input() {
+    let world = TestInstallation::new();
+    let run = queue_run(&world, "demo");
+    world.run(&["run", "cancel", &run]).expect_success();
+    let listed = |more: &[&str]| {
+        let args: Vec<_> = ["run", "list"].iter().chain(more).copied().collect();
+        let runs = world.json(&args);
+        let runs = runs.as_array().unwrap().clone();
+        let status = |run: &Value| run["status"].as_str().unwrap().to_owned();
+        runs.iter().map(status).collect::<Vec<_>>()
+    };
+    assert_eq!(listed(&["--status", "failed,cancelled"]), ["cancelled"]);
+    world.run(&["run", "retry", &run]).expect_success();
+    assert_eq!(listed(&[]), ["succeeded"]);
+    assert_eq!(listed(&["--status", "failed,cancelled"]).len(), 0);
+    assert_eq!(listed(&["--all-attempts"]), ["succeeded", "cancelled"]);
+    assert_eq!(listed(&["--since", "1h"]).len(), 1);
+    assert_eq!(listed(&["--until", "1h"]).len(), 0);
+    assert_eq!(listed(&["--since", "2199-01-01"]).len(), 0);
+    let reason = ["--all-attempts", "--reason", "cancelled"];
+    assert_eq!(listed(&reason), ["cancelled"]);
+    let newest = &world.json(&["run", "list"])[0];
+    assert_eq!(newest["agent_name"], "demo");
+    let answer = newest["answer"].as_str().unwrap();
+    assert!(answer.contains("Now you ask"), "{answer}");
+
+    let refused = world.run(&["run", "list", "--since", "yesterday"]);
+    assert_eq!(refused.code, 2, "{refused:#?}");
+    for part in ["yesterday", "--since", "12h", "2026-11-19T22:41"] {
+        assert!(refused.stderr.contains(part), "{part}: {refused:#?}");
+    }
+}
+
+#[test]
 fn cancelling_running_run_keeps_other_runs_of_session() {
     let world = TestInstallation::new();
     world.slow_agent();

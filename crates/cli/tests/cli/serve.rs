@@ -193,7 +193,7 @@ fn message_to_busy_session_prints_blocking_run() {
     world
         .run(&["automation", "fire", "slow", "--queue"])
         .expect_success();
-    let runs = |world: &TestInstallation| world.json(&["run", "list"]);
+    let runs = |world: &TestInstallation| world.json(&["run", "list", "--all-attempts"]);
     world.wait_for("the turn begins", |world| {
         runs(world)[0]["status"] == "running"
     });
@@ -219,7 +219,7 @@ fn second_signal_requeues_running_turn_at_once() {
     world
         .run(&["automation", "fire", "slow", "--queue"])
         .expect_success();
-    let runs = |world: &TestInstallation| world.json(&["run", "list"]);
+    let runs = |world: &TestInstallation| world.json(&["run", "list", "--all-attempts"]);
     world.wait_for("the turn begins", |world| {
         runs(world)[0]["status"] == "running"
     });
@@ -278,7 +278,7 @@ fn follower_reports_stopped_server_and_queued_run() {
     world
         .run(&["automation", "fire", "slow", "--queue"])
         .expect_success();
-    let runs = |world: &TestInstallation| world.json(&["run", "list"]);
+    let runs = |world: &TestInstallation| world.json(&["run", "list", "--all-attempts"]);
     world.wait_for("the turn begins", |world| {
         runs(world)[0]["status"] == "running"
     });

@@ -2,12 +2,12 @@
 
 use api_types::{
     AutomationDeleted, AutomationPage, AutomationPatch, AutomationRequest, AutomationView,
-    BudgetUsage, Page, Preview, PreviewRequest, Run, Trigger, TriggerRequest,
+    BudgetUsage, Page, Preview, PreviewRequest, Run, RunItem, Trigger, TriggerRequest,
 };
 use http::Method;
 use model::{automation::AutomationState, run::RunStatus};
 
-use super::{PageParams, Tagged};
+use super::{PageParams, Tagged, comma_separated};
 use crate::{Client, Error, boxed};
 
 /// The filter of a list of automations.
@@ -143,11 +143,14 @@ impl Client {
     pub async fn occurrences(
         &self,
         automation: &str,
-        status: Option<RunStatus>,
+        statuses: &[RunStatus],
         part: &PageParams,
-    ) -> Result<Page<Run>, Error> {
+    ) -> Result<Page<RunItem>, Error> {
         let call = self.get(&["automations", automation, "occurrences"]);
-        call.query_param("status", status).page(part).fetch().await
+        call.query_param("status", comma_separated(statuses))
+            .page(part)
+            .fetch()
+            .await
     }
 
     /// Lists the triggers of an automation.

@@ -46,6 +46,12 @@ pub struct Tagged<T> {
     pub tag: Option<String>,
 }
 
+/// Returns a query parameter that lists values, or `None` if there is none.
+fn comma_separated(values: &[impl ToString]) -> Option<String> {
+    let values: Vec<_> = values.iter().map(ToString::to_string).collect();
+    (!values.is_empty()).then(|| values.join(","))
+}
+
 impl Call<'_> {
     fn page(self, part: &PageParams) -> Self {
         self.query_param("after", part.after.as_ref())

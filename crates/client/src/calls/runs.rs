@@ -1,9 +1,12 @@
 //! Operations on runs.
 
-use api_types::{LiveText, Page, Run, RunCancelled, RunRecordView, RunView};
-use model::run::{Origin, RunStatus};
+use api_types::{LiveText, Page, Run, RunCancelled, RunItem, RunRecordView, RunView};
+use model::{
+    Timestamp,
+    run::{Origin, RunStatus},
+};
 
-use super::PageParams;
+use super::{PageParams, comma_separated};
 use crate::{Client, Error, boxed};
 
 /// The filter of a list of runs.
@@ -13,10 +16,18 @@ pub struct RunFilter {
     pub session: Option<String>,
     /// The automation of the runs, by its name, its ID or a prefix of its ID.
     pub automation: Option<String>,
-    /// The accepted status.
-    pub status: Option<RunStatus>,
+    /// The accepted statuses. Empty to accept all.
+    pub statuses: Vec<RunStatus>,
     /// The source of the runs' inputs.
     pub origin: Option<Origin>,
+    /// The accepted reason, in one word.
+    pub reason: Option<String>,
+    /// The instant from which on the runs were created.
+    pub from: Option<Timestamp>,
+    /// The instant before which the runs were created.
+    pub to: Option<Timestamp>,
+    /// `true` to list each attempt, not only the last one at each input.
+    pub all_attempts: bool,
     /// The requested part of the list.
     pub page: PageParams,
 }
@@ -24,12 +35,16 @@ pub struct RunFilter {
 impl Client {
     /// Lists runs, the newest first.
     #[boxed]
-    pub async fn runs(&self, filter: &RunFilter) -> Result<Page<Run>, Error> {
+    pub async fn runs(&self, filter: &RunFilter) -> Result<Page<RunItem>, Error> {
         self.get(&["runs"])
             .query_param("session", filter.session.as_ref())
             .query_param("automation", filter.automation.as_ref())
-            .query_param("status", filter.status)
+            .query_param("status", comma_separated(&filter.statuses))
             .query_param("origin", filter.origin)
+            .query_param("reason", filter.reason.as_ref())
+            .query_param("from", filter.from)
+            .query_param("to", filter.to)
+            .flag("all_attempts", filter.all_attempts)
             .page(&filter.page)
             .fetch()
             .await

@@ -10,7 +10,7 @@ use model::{
     session::{SessionKind, SessionStatus, SessionType},
 };
 
-use super::{PageParams, Tagged};
+use super::{PageParams, Tagged, comma_separated};
 use crate::{Body, Client, Error, boxed};
 
 /// The filter of a list of sessions.
@@ -76,10 +76,8 @@ impl Client {
     /// Lists sessions.
     #[boxed]
     pub async fn sessions(&self, filter: &SessionFilter) -> Result<Page<Session>, Error> {
-        let types: Vec<_> = filter.types.iter().map(ToString::to_string).collect();
-        let types = types.join(",");
         self.get(&["sessions"])
-            .query_param("type", Some(types).filter(|types| !types.is_empty()))
+            .query_param("type", comma_separated(&filter.types))
             .query_param("kind", filter.kind)
             .query_param("state", filter.state)
             .query_param("automation", filter.automation.as_ref())

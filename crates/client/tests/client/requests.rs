@@ -89,7 +89,7 @@ async fn list_request_sends_only_set_query_params() {
     client.sessions(&filter).await.unwrap();
     let filter = RunFilter {
         session: Some("web:7".into()),
-        status: Some(model::run::RunStatus::Failed),
+        statuses: vec![model::run::RunStatus::Failed],
         ..RunFilter::default()
     };
     client.runs(&filter).await.unwrap();

@@ -123,7 +123,7 @@ pub(crate) async fn simultaneous_message_and_occurrence_run_in_order(world: &Wor
     };
     let mut statuses: Vec<_> = world
         .store()
-        .runs(world.scope(), filter, 10)
+        .runs(world.scope(), filter.clone(), 10)
         .await
         .unwrap()
         .iter()

@@ -203,7 +203,7 @@ impl World {
     pub(crate) async fn take_turns(&self) {
         loop {
             let filter = RunFilter {
-                status: Some(RunStatus::Queued),
+                statuses: vec![RunStatus::Queued],
                 ..RunFilter::default()
             };
             let queued = self.store().runs(Scope::System, filter, 100).await.unwrap();

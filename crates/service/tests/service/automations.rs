@@ -416,22 +416,26 @@ async fn runs_are_listed_by_automation_name() {
         .await
         .unwrap();
     let fired = world.service.fire("news", None).await.unwrap();
-    let query = |automation: &str, status| RunQuery {
+    let query = |automation: &str, statuses| RunQuery {
         automation: Some(automation.into()),
-        status,
+        statuses,
         limit: 10,
         ..RunQuery::default()
     };
     let runs = world
         .service
-        .runs(&query("news", None))
+        .runs(&query("news", vec![]))
         .await
         .unwrap()
         .items;
     assert_eq!(runs.len(), 1);
-    assert_eq!(runs[0].id, fired.id);
-    let failed = query("news", Some(RunStatus::Failed));
+    assert_eq!(runs[0].run.id, fired.id);
+    let failed = query("news", vec![RunStatus::Failed]);
     assert!(world.service.runs(&failed).await.unwrap().items.is_empty());
-    let unknown = world.service.runs(&query("nwes", None)).await.unwrap_err();
+    let unknown = world
+        .service
+        .runs(&query("nwes", vec![]))
+        .await
+        .unwrap_err();
     assert!(unknown.to_string().contains("`news`"), "{unknown}");
 }

@@ -314,7 +314,7 @@ async fn corrupt_automation_hides_no_other() {
     tx.commit().await.unwrap();
 
     let list = world.automations().await;
-    let names: Vec<_> = list.items.iter().map(|it| &*it.automation.name).collect();
+    let names: Vec<_> = list.items.iter().map(|it| &*it.name).collect();
     assert_eq!(names, ["sound"]);
     assert_eq!(list.unreadable[0].name, "news");
     assert!(list.unreadable[0].unreadable.contains("policies"));

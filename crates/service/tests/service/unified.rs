@@ -49,7 +49,7 @@ async fn listed_names(service: &Service, session: &str) -> Vec<String> {
     };
     let listed = service.automations(&query).await.unwrap();
     let listed = listed.items.into_iter();
-    listed.map(|view| view.automation.name).collect()
+    listed.map(|item| item.name).collect()
 }
 
 async fn key_of(service: &Service, automation: &str) -> Option<String> {

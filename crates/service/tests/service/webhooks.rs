@@ -49,12 +49,13 @@ impl World {
     }
 }
 
-async fn runs(service: &Service) -> Vec<model::entity::Run> {
+async fn runs(service: &Service) -> Vec<api_types::Run> {
     let query = RunQuery {
         limit: 100,
         ..RunQuery::default()
     };
-    service.runs(&query).await.unwrap().items
+    let page = service.runs(&query).await.unwrap();
+    page.items.into_iter().map(|item| item.run).collect()
 }
 
 /// The headers of a webhook that was signed at an instant.

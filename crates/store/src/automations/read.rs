@@ -99,26 +99,8 @@ impl Store {
         filter: &AutomationFilter,
         page: Page<AutomationId>,
     ) -> Result<Automations, Error> {
-        let patterns = SearchPatterns::new(filter.text.as_deref(), AutomationId::PREFIX);
-        let session = filter.session.as_ref();
         let mut tx = self.db.begin_read(Scope::Tenant(tenant)).await?;
-        let found = tx
-            .fetch_all(
-                sql!("automations/page"),
-                params! { "automations/page";
-                    tenant: tenant,
-                    before: page.before(),
-                    state: filter.state.map(AutomationState::as_str),
-                    lower_pattern: patterns.lower.as_deref(),
-                    pattern: patterns.as_written.as_deref(),
-                    session: session.map(|session| session.session),
-                    key: session.and_then(|session| session.key.as_deref()),
-                    other_key: session.and_then(|session| session.other_key.as_deref()),
-                    limit: page.limit,
-                },
-            )
-            .await?;
-        separate_corrupt(&found)
+        read_page(&mut tx, tenant, filter, page).await
     }
 
     /// Lists the automations of people that are bound to the session with `key`.
@@ -141,6 +123,34 @@ impl Store {
         let statement = sql!("triggers/live_of_automation");
         supported_triggers(&tx.fetch_all(statement, params![id]).await?)
     }
+}
+
+/// Reads one page of a tenant's automations, the newest first.
+pub(super) async fn read_page(
+    tx: &mut Tx,
+    tenant: TenantId,
+    filter: &AutomationFilter,
+    page: Page<AutomationId>,
+) -> Result<Automations, Error> {
+    let patterns = SearchPatterns::new(filter.text.as_deref(), AutomationId::PREFIX);
+    let session = filter.session.as_ref();
+    let found = tx
+        .fetch_all(
+            sql!("automations/page"),
+            params! { "automations/page";
+                tenant: tenant,
+                before: page.before(),
+                state: filter.state.map(AutomationState::as_str),
+                lower_pattern: patterns.lower.as_deref(),
+                pattern: patterns.as_written.as_deref(),
+                session: session.map(|session| session.session),
+                key: session.and_then(|session| session.key.as_deref()),
+                other_key: session.and_then(|session| session.other_key.as_deref()),
+                limit: page.limit,
+            },
+        )
+        .await?;
+    separate_corrupt(&found)
 }
 
 /// Reads an automation that is not deleted.

@@ -1,26 +1,79 @@
 //! Queries for runs and their internal records.
 
+use std::{
+    cmp::Reverse,
+    collections::{BTreeMap, BTreeSet},
+    time::Duration,
+};
+
 use model::{
-    AutomationId, InputId, RunId, SessionId,
+    AutomationId, InputId, RunId, SessionId, Timestamp,
     entity::{Run, RunRecord},
     run::{Origin, RunStatus},
 };
+use uuid::Uuid;
 
-use crate::{Error, Page, Scope, boxed, rows, store::Store};
+use crate::{Error, Page, Scope, boxed, database::Tx, rows, store::Store};
+
+/// The margin between the instant in the ID of a run and the instant at which the run was created. An ID that a request
+/// has reserved is older than the run, and the clocks of two servers differ.
+const ID_MARGIN: Duration = Duration::from_hours(24);
 
 /// The filters of a list of runs.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct RunFilter {
     /// The session of the runs.
     pub session: Option<SessionId>,
     /// The automation of the runs. Its list includes skipped and missed occurrences.
     pub automation: Option<AutomationId>,
-    /// The accepted status.
-    pub status: Option<RunStatus>,
+    /// The accepted statuses. Empty to accept all.
+    pub statuses: Vec<RunStatus>,
     /// The accepted origin.
     pub origin: Option<Origin>,
-    /// `true` to list only the first attempts at occurrences: one row for each due instant.
-    pub first_attempts_only: bool,
+    /// The accepted reason, in one word.
+    pub reason: Option<String>,
+    /// The instant from which on the runs were created.
+    pub created_from: Option<Timestamp>,
+    /// The instant before which the runs were created.
+    pub created_before: Option<Timestamp>,
+    /// `true` to list only runs of occurrences, which include skipped and missed ones.
+    pub occurrences_only: bool,
+    /// `true` to list only the last attempt at each input, which has the outcome of the input.
+    pub last_attempts_only: bool,
+}
+
+/// The names that people know a run by.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct RunNames {
+    /// The name of the agent. `None` if the run has neither a session nor an automation.
+    pub agent_name: Option<String>,
+    /// The name of the automation, also if the automation is deleted.
+    pub automation_name: Option<String>,
+    /// The title of the session.
+    pub session_title: Option<String>,
+    /// The beginning of the answer.
+    pub answer: Option<String>,
+}
+
+/// The parameters of a statement that lists runs, all of which have the same names.
+macro_rules! page_params {
+    ($file:literal, $scope:expr, $filter:expr, $page:expr, $status:expr) => {
+        params! { $file;
+            tenant: $scope.tenant(),
+            first_id: first_id($filter),
+            before: before($filter, $page),
+            created_from: $filter.created_from,
+            created_before: $filter.created_before,
+            origin: $filter.origin.map(Origin::as_str),
+            reason: $filter.reason.as_deref(),
+            occurrences_only: $filter.occurrences_only,
+            last_attempts_only: $filter.last_attempts_only,
+            status: $status.map(RunStatus::as_str),
+            session: $filter.session,
+            automation: $filter.automation,
+            limit: $page.limit,
+        }
+    };
 }
 
 /// The names of the objects to which a run belongs, and its answer.
@@ -82,7 +135,7 @@ impl Store {
         filter: RunFilter,
         limit: u32,
     ) -> Result<Vec<Run>, Error> {
-        self.run_page(scope, filter, Page::first(limit)).await
+        self.run_page(scope, &filter, Page::first(limit)).await
     }
 
     /// Lists one page of runs, the newest first. An index serves each filter, so that the cost of a page grows with
@@ -91,60 +144,50 @@ impl Store {
     pub async fn run_page(
         &self,
         scope: Scope,
-        filter: RunFilter,
+        filter: &RunFilter,
         page: Page<RunId>,
     ) -> Result<Vec<Run>, Error> {
-        let origin = filter.origin.map(Origin::as_str);
-        let status = filter.status.map(RunStatus::as_str);
-        let (statement, params) = match (filter.session, filter.automation) {
-            (Some(session), automation) => {
-                let params = params! { "runs/page_of_session";
-                    tenant: scope.tenant(),
-                    before: page.before(),
-                    origin: origin,
-                    first_attempts: filter.first_attempts_only,
-                    status: status,
-                    limit: page.limit,
-                    session: session,
-                    automation: automation,
-                };
-                (sql!("runs/page_of_session"), params)
-            }
-            (None, Some(automation)) => {
-                let params = params! { "runs/page_of_automation";
-                    tenant: scope.tenant(),
-                    before: page.before(),
-                    origin: origin,
-                    first_attempts: filter.first_attempts_only,
-                    status: status,
-                    limit: page.limit,
-                    automation: automation,
-                };
-                (sql!("runs/page_of_automation"), params)
-            }
-            (None, None) => {
-                let statement = match (scope, filter.status) {
-                    (_, Some(status)) if !status.is_over() => sql!("runs/page_open"),
-                    (Scope::System, _) => sql!("runs/page_of_all"),
-                    (Scope::Tenant(_), Some(status)) if status != RunStatus::Succeeded => {
-                        sql!("runs/page_without_success")
-                    }
-                    (Scope::Tenant(_), _) => sql!("runs/page"),
-                };
-                let params = params![
-                    scope.tenant(),
-                    page.before(),
-                    origin,
-                    filter.first_attempts_only,
-                    status,
-                    page.limit
-                ];
-                (statement, params)
-            }
-        };
         let mut tx = self.db.begin_read(scope).await?;
-        let found = tx.fetch_all(statement, params).await?;
-        found.iter().map(rows::run).collect()
+        read_page(&mut tx, scope, filter, page).await
+    }
+
+    /// Lists one page of runs with their names, the newest first. At most `answer_chars` characters of each answer are
+    /// read.
+    #[boxed]
+    pub async fn named_run_page(
+        &self,
+        scope: Scope,
+        filter: &RunFilter,
+        page: Page<RunId>,
+        answer_chars: u32,
+    ) -> Result<Vec<(Run, RunNames)>, Error> {
+        let mut tx = self.db.begin_read(scope).await?;
+        let runs = read_page(&mut tx, scope, filter, page).await?;
+        if runs.is_empty() {
+            return Ok(Vec::new());
+        }
+        let ids: Vec<_> = runs.iter().map(|run| params![run.id]).collect();
+        let found = tx
+            .fetch_rows(sql!("runs/names"), ids, params![answer_chars])
+            .await?;
+        let mut names = BTreeMap::new();
+        for row in &found {
+            let id: RunId = row.get("id")?;
+            names.insert(
+                id,
+                RunNames {
+                    agent_name: row.optional("agent_name")?,
+                    automation_name: row.optional("automation_name")?,
+                    session_title: row.optional("session_title")?,
+                    answer: row.optional("answer")?,
+                },
+            );
+        }
+        let named = runs.into_iter().map(|run| {
+            let names = names.remove(&run.id).unwrap_or_default();
+            (run, names)
+        });
+        Ok(named.collect())
     }
 
     /// Lists the attempts at an input, the first one first.
@@ -166,4 +209,83 @@ impl Store {
             .await?;
         row.as_ref().map(rows::run_record).transpose()
     }
+}
+
+/// Reads a page of each accepted status and merges the pages, so that an index serves each status.
+async fn read_page(
+    tx: &mut Tx,
+    scope: Scope,
+    filter: &RunFilter,
+    page: Page<RunId>,
+) -> Result<Vec<Run>, Error> {
+    let statuses: BTreeSet<_> = filter
+        .statuses
+        .iter()
+        .map(|status| status.as_str())
+        .collect();
+    if statuses.is_empty() {
+        return read_page_of_status(tx, scope, filter, page, None).await;
+    }
+    let mut runs = Vec::new();
+    for status in RunStatus::ALL
+        .iter()
+        .filter(|it| statuses.contains(it.as_str()))
+    {
+        runs.extend(read_page_of_status(tx, scope, filter, page, Some(*status)).await?);
+    }
+    runs.sort_by_key(|run| Reverse(run.id));
+    runs.truncate(page.limit.try_into().unwrap_or(usize::MAX));
+    Ok(runs)
+}
+
+async fn read_page_of_status(
+    tx: &mut Tx,
+    scope: Scope,
+    filter: &RunFilter,
+    page: Page<RunId>,
+    status: Option<RunStatus>,
+) -> Result<Vec<Run>, Error> {
+    let (statement, params) = match (filter.session, filter.automation, status) {
+        (Some(_), _, _) => (
+            sql!("runs/page_of_session"),
+            page_params!("runs/page_of_session", scope, filter, page, status),
+        ),
+        (None, Some(_), _) => (
+            sql!("runs/page_of_automation"),
+            page_params!("runs/page_of_automation", scope, filter, page, status),
+        ),
+        (None, None, Some(open)) if !open.is_over() => (
+            sql!("runs/page_open"),
+            page_params!("runs/page_open", scope, filter, page, status),
+        ),
+        (None, None, _) if scope == Scope::System => (
+            sql!("runs/page_of_all"),
+            page_params!("runs/page_of_all", scope, filter, page, status),
+        ),
+        (None, None, Some(over)) if over != RunStatus::Succeeded => (
+            sql!("runs/page_without_success"),
+            page_params!("runs/page_without_success", scope, filter, page, status),
+        ),
+        (None, None, _) => (
+            sql!("runs/page"),
+            page_params!("runs/page", scope, filter, page, status),
+        ),
+    };
+    let found = tx.fetch_all(statement, params).await?;
+    found.iter().map(rows::run).collect()
+}
+
+/// Returns the lowest ID that a run of a list can have.
+fn first_id(filter: &RunFilter) -> Uuid {
+    filter.created_from.map_or_else(Uuid::nil, |from| {
+        RunId::first_at(from.saturating_sub(ID_MARGIN)).uuid()
+    })
+}
+
+/// Returns the ID before which a page of a list begins.
+fn before(filter: &RunFilter, page: Page<RunId>) -> Uuid {
+    let end = filter
+        .created_before
+        .map_or_else(Uuid::max, |end| RunId::first_at(end + ID_MARGIN).uuid());
+    end.min(page.before())
 }

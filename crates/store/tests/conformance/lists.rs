@@ -78,20 +78,20 @@ pub(crate) async fn runs_are_listed_newest_first_by_session_automation_and_statu
         listed.unwrap().iter().map(|run| run.id).collect()
     };
     let all = RunFilter::default();
-    assert_eq!(list(all, 10).await, [skipped, fired, sent]);
-    assert_eq!(list(all, 2).await, [skipped, fired]);
+    assert_eq!(list(all.clone(), 10).await, [skipped, fired, sent]);
+    assert_eq!(list(all.clone(), 2).await, [skipped, fired]);
     let of_session = RunFilter {
         session: Some(session),
-        ..all
+        ..all.clone()
     };
-    assert_eq!(list(of_session, 10).await, [fired, sent]);
+    assert_eq!(list(of_session.clone(), 10).await, [fired, sent]);
     let of_other = RunFilter {
         automation: Some(other),
         ..all
     };
     assert_eq!(list(of_other, 10).await, [skipped]);
     let waiting = RunFilter {
-        status: Some(Deferred),
+        statuses: vec![Deferred],
         ..of_session
     };
     assert_eq!(list(waiting, 10).await, [fired]);

@@ -11,6 +11,7 @@ mod registry;
 mod agent_removal;
 mod approval_inputs;
 mod approvals;
+mod automation_lists;
 mod backlog;
 mod batch;
 mod begin;
@@ -52,6 +53,7 @@ mod record;
 mod retention;
 mod retry;
 mod row_security;
+mod run_lists;
 mod scheduler_status;
 mod schema;
 mod seat_messages;
@@ -333,6 +335,14 @@ behaviours! {
             automations_are_listed_by_target_session,
             tenant_pages_and_instance_queues_are_listed,
             unfinished_runs_are_counted_by_status,
+        ]
+        automation_lists: [
+            automation_list_has_agent_session_triggers_and_outcomes,
+            automation_with_corrupt_trigger_hides_no_other,
+        ]
+        run_lists: [
+            run_list_has_one_row_for_each_input, run_list_is_filtered_by_reason_and_creation,
+            listed_runs_have_names_of_people,
         ]
         tenants: [
             tenant_name_and_id_are_unique, tenant_is_readable_by_itself_and_system_only,

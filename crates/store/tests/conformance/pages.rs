@@ -90,9 +90,9 @@ fn matches_filter(filter: &RunFilter, run: &Run) -> bool {
         && filter
             .automation
             .is_none_or(|id| run.automation_id == Some(id))
-        && filter.status.is_none_or(|status| run.status() == status)
+        && (filter.statuses.is_empty() || filter.statuses.contains(&run.status()))
         && filter.origin.is_none_or(|origin| run.origin == origin)
-        && (!filter.first_attempts_only || (run.trigger_id.is_some() && run.attempt == 1))
+        && (!filter.occurrences_only || run.trigger_id.is_some())
 }
 
 pub(crate) async fn run_pages_match_every_filter(db: &TestStore) {
@@ -117,7 +117,9 @@ pub(crate) async fn run_pages_match_every_filter(db: &TestStore) {
     let mut found = 0;
     for session in some(&sessions[..2]) {
         for automation in [None, Some(automations[0]), Some(automations[1])] {
-            for status in std::iter::once(None).chain(RunStatus::ALL.iter().copied().map(Some)) {
+            let each = RunStatus::ALL.iter().map(|status| vec![*status]);
+            let several = vec![RunStatus::Failed, RunStatus::Running, RunStatus::Succeeded];
+            for statuses in each.chain([vec![], several]) {
                 for (origin, occurrences) in [
                     (None, false),
                     (Some(Origin::Person), false),
@@ -127,14 +129,15 @@ pub(crate) async fn run_pages_match_every_filter(db: &TestStore) {
                     let filter = RunFilter {
                         session,
                         automation,
-                        status,
+                        statuses: statuses.clone(),
                         origin,
-                        first_attempts_only: occurrences,
+                        occurrences_only: occurrences,
+                        ..RunFilter::default()
                     };
                     let expected = every.iter().filter(|run| matches_filter(&filter, run));
                     let expected: Vec<RunId> = expected.map(|run| run.id).collect();
                     for scope in [stage.scope(), Scope::System] {
-                        let listed = to_its_end!(|page| stage.store.run_page(scope, filter, page));
+                        let listed = to_its_end!(|page| stage.store.run_page(scope, &filter, page));
                         assert_eq!(listed, expected, "{filter:?}");
                         found += listed.len();
                     }
@@ -145,14 +148,14 @@ pub(crate) async fn run_pages_match_every_filter(db: &TestStore) {
     assert!(found > 100);
     let other = stage.store.ensure_tenant("other", stage.now());
     let other = Scope::Tenant(other.await.unwrap());
-    for status in [None, Some(RunStatus::Queued), Some(RunStatus::Skipped)] {
+    for statuses in [vec![], vec![RunStatus::Queued], vec![RunStatus::Skipped]] {
         for session in some(&sessions) {
             let filter = RunFilter {
                 session,
-                status,
+                statuses: statuses.clone(),
                 ..RunFilter::default()
             };
-            let read = stage.store.run_page(other, filter, Page::first(9)).await;
+            let read = stage.store.run_page(other, &filter, Page::first(9)).await;
             assert!(read.unwrap().is_empty());
         }
     }

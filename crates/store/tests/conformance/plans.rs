@@ -17,10 +17,22 @@ use crate::fixtures::{TestStore, statement};
 fn plans() -> Vec<(&'static str, Vec<Param>, &'static [&'static str], bool)> {
     let id = || Uuid::from_u128(7);
     let no_text = || None::<&str>;
-    let run = |extra: Vec<Param>, status: Option<&str>| {
-        let mut params = params![id(), Uuid::max(), no_text(), false, status, 50_u32];
-        params.extend(extra);
-        params
+    let run = |session: Option<Uuid>, automation: Option<Uuid>, status: Option<&str>| {
+        params![
+            id(),
+            Uuid::nil(),
+            Uuid::max(),
+            None::<Timestamp>,
+            None::<Timestamp>,
+            no_text(),
+            no_text(),
+            false,
+            true,
+            status,
+            session,
+            automation,
+            50_u32
+        ]
     };
     let session = |of_type: Option<&str>, automation: Option<Uuid>| {
         params![
@@ -49,26 +61,31 @@ fn plans() -> Vec<(&'static str, Vec<Param>, &'static [&'static str], bool)> {
     vec![
         (
             "runs/page",
-            run(vec![], None),
+            run(None, None, None),
             &["agent_runs_of_tenant"],
             false,
         ),
-        ("runs/page_open", run(vec![], Some("queued")), open, true),
+        (
+            "runs/page_open",
+            run(None, None, Some("queued")),
+            open,
+            true,
+        ),
         (
             "runs/page_without_success",
-            run(vec![], Some("failed")),
+            run(None, None, Some("failed")),
             &["agent_runs_without_success"],
             false,
         ),
         (
             "runs/page_of_session",
-            run(params![id(), None::<Uuid>], None),
+            run(Some(id()), None, None),
             &["agent_runs_by_session"],
             false,
         ),
         (
             "runs/page_of_automation",
-            run(params![id()], None),
+            run(None, Some(id()), None),
             &["agent_runs_by_automation"],
             false,
         ),

@@ -113,7 +113,7 @@ pub(crate) async fn concurrent_messages_share_one_seat_in_sequence(db: &TestStor
     }
     assert_eq!(ended, 12);
     let filter = RunFilter {
-        status: Some(Succeeded),
+        statuses: vec![Succeeded],
         ..RunFilter::default()
     };
     let runs = stage.store.runs(stage.scope(), filter, 100).await.unwrap();

@@ -180,7 +180,7 @@ pub(crate) async fn workers_without_locks_claim_each_run_once(db: &TestStore) {
 
 async fn count_queued(stage: &Stage) -> usize {
     let filter = store::RunFilter {
-        status: Some(model::run::RunStatus::Queued),
+        statuses: vec![model::run::RunStatus::Queued],
         ..store::RunFilter::default()
     };
     let queued = stage.store.runs(stage.scope(), filter, 1000).await;

@@ -1,13 +1,16 @@
 //! The sessions and the occurrences of an automation.
 
-use api_types::{Page, Run, Session};
+use api_types::{Page, RunItem, Session};
 use axum::Json;
 use model::{access::Permission, run::RunStatus};
 use serde::Deserialize;
 use service::{RunQuery, SessionQuery};
 use utoipa::IntoParams;
 
-use super::{super::list_params, path_param::AUTOMATION_PARAM_DESCRIPTION};
+use super::{
+    super::{list_params, run_items::redact_items},
+    path_param::AUTOMATION_PARAM_DESCRIPTION,
+};
 use crate::{
     caller::Caller,
     extract::{Path, Query},
@@ -60,8 +63,10 @@ pub(super) async fn list_sessions_of_automation(
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub(super) struct ListOccurrencesParams {
-    /// The status of the run of each occurrence, such as `skipped` or `missed`.
-    status: Option<RunStatus>,
+    /// The statuses of the runs of the occurrences, separated by commas, such as `skipped,missed`.
+    #[serde(default, deserialize_with = "list_params::comma_separated")]
+    #[param(style = Form, explode = false, min_items = 1)]
+    status: Option<Vec<RunStatus>>,
     /// The value of `next` of the previous page. Without it, the response is the first page.
     #[param(value_type = Option<model::RunId>)]
     after: Option<String>,
@@ -72,30 +77,33 @@ pub(super) struct ListOccurrencesParams {
 
 /// List the occurrences of an automation
 ///
-/// Returns each due instant of the triggers once, the newest first. An occurrence is the first run at that instant,
-/// or a row that is `skipped` with a reason, or `missed`. The caller needs the permission `runs:read` as well.
+/// Returns each due instant of the triggers once, the newest first. An occurrence is the last attempt at that instant,
+/// or a row that is `skipped` with a reason, or `missed`. The caller needs the permission `runs:read` as well, and
+/// without `sessions:read` gets no titles of sessions and no answers.
 #[utoipa::path(
     get,
     path = "/automations/{automation}/occurrences",
     tag = "automations",
     params(("automation" = String, Path, description = AUTOMATION_PARAM_DESCRIPTION), ListOccurrencesParams),
-    responses((status = OK, description = "A page of occurrences", body = Page<Run>)),
+    responses((status = OK, description = "A page of occurrences", body = Page<RunItem>)),
     security(("token" = ["automations:read"]), ("browser" = []))
 )]
 pub(super) async fn list_occurrences(
     caller: Caller,
     Path([automation]): Path<1>,
     Query(part): Query<ListOccurrencesParams>,
-) -> Result<Json<Page<Run>>, ApiError> {
+) -> Result<Json<Page<RunItem>>, ApiError> {
     let service = caller.authorize(Permission::AutomationsRead)?;
     caller.authorize(Permission::RunsRead)?;
     let query = RunQuery {
         automation: Some(automation),
-        status: part.status,
+        statuses: part.status.unwrap_or_default(),
         occurrences: true,
         after: list_params::parse_cursor(part.after.as_deref())?,
         limit: list_params::page_limit(part.limit)?,
         ..RunQuery::default()
     };
-    Ok(Json(service.runs(&query).await?.map(Into::into)))
+    let mut page = service.runs(&query).await?;
+    redact_items(&caller, &mut page.items);
+    Ok(Json(page))
 }

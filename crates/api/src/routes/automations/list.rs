@@ -1,6 +1,6 @@
 //! `GET /automations`: lists automations.
 
-use api_types::AutomationPage;
+use api_types::{AutomationPage, MAX_LISTED_OUTCOMES};
 use axum::Json;
 use model::{access::Permission, automation::AutomationState};
 use serde::Deserialize;
@@ -23,6 +23,9 @@ pub(super) struct ListAutomationsParams {
     /// The session of the turns of the automations: its ID, the beginning of its ID, or its key. In unified mode the
     /// list for a web chat contains the automations of the unified conversation as well.
     session: Option<String>,
+    /// The number of the newest outcomes that the response contains for each automation. The default is 1.
+    #[param(minimum = 0, maximum = 30)]
+    outcomes: Option<u32>,
     /// The value of `next` of the previous page. Without it, the response is the first page.
     #[param(value_type = Option<model::AutomationId>)]
     after: Option<String>,
@@ -33,8 +36,8 @@ pub(super) struct ListAutomationsParams {
 
 /// List automations
 ///
-/// Returns automations, the newest first, each with its triggers and its next runs. `unreadable` contains the
-/// automations of the page that the server cannot read, so that one corrupt automation hides no other.
+/// Returns automations, the newest first, each with its triggers, its next run and its last outcomes. `unreadable`
+/// contains the automations of the page that the server cannot read, so that one corrupt automation hides no other.
 #[utoipa::path(
     get,
     path = "/automations",
@@ -54,6 +57,23 @@ pub(super) async fn list_automations(
         session: filter.session,
         after: list_params::parse_cursor(filter.after.as_deref())?,
         limit: list_params::page_limit(filter.limit)?,
+        outcomes: outcomes(filter.outcomes)?,
     };
     Ok(Json(service.automations(&query).await?))
+}
+
+/// Returns the number of outcomes for each automation: the given one, or 1.
+///
+/// # Errors
+///
+/// Returns 400 if the number is higher than [`MAX_LISTED_OUTCOMES`].
+fn outcomes(given: Option<u32>) -> Result<u32, ApiError> {
+    match given.unwrap_or(1) {
+        outcomes if outcomes <= MAX_LISTED_OUTCOMES => Ok(outcomes),
+        outcomes => {
+            let detail =
+                format!("invalid `outcomes` {outcomes}: accepted are 0 to {MAX_LISTED_OUTCOMES}");
+            Err(ApiError::malformed(detail).field("outcomes"))
+        }
+    }
 }

@@ -1,8 +1,8 @@
 //! Prints automations.
 
 use api_types::{
-    AutomationPage, AutomationView, BudgetUsage, MAX_PAGE_ITEMS, NewerFormat, Trigger, TriggerSpec,
-    UnreadableAutomation, UpcomingRun,
+    AutomationItem, AutomationPage, AutomationView, BudgetUsage, MAX_PAGE_ITEMS, NewerFormat,
+    Trigger, TriggerSpec, UnreadableAutomation, UpcomingRun,
 };
 use client::{AutomationFilter, PageParams};
 use model::{approval::OnUnmatched, automation::AutomationState, policy::Policies};
@@ -23,28 +23,28 @@ const LIST_COLUMNS: usize = 8;
 #[derive(Serialize)]
 #[serde(untagged)]
 enum ListEntry<'a> {
-    Readable(&'a AutomationView),
+    Readable(&'a AutomationItem),
     Unreadable(&'a UnreadableAutomation),
 }
 
-fn list_row(view: &AutomationView) -> [String; LIST_COLUMNS] {
-    let next = view.upcoming_runs.first();
-    let last = view.last_runs.first();
+fn list_row(item: &AutomationItem) -> [String; LIST_COLUMNS] {
+    let next = item.next_run.as_ref();
+    let last = item.outcomes.first();
     [
-        excerpt(&view.automation.name, 40),
-        view.automation.state.to_string(),
-        format_schedules(view).join(", "),
-        view.automation.session_mode.to_string(),
-        view.agent.clone(),
+        excerpt(&item.name, 40),
+        item.state.to_string(),
+        format_schedules(&item.triggers).join(", "),
+        item.session_mode.to_string(),
+        item.agent.clone(),
         next.map(|run| run.display.clone()).unwrap_or_default(),
         last.map(|run| run.status.to_string()).unwrap_or_default(),
-        format_attention(view),
+        format_attention(item),
     ]
 }
 
 /// Formats the reason why the automation needs attention, on one line.
-fn format_attention(view: &AutomationView) -> String {
-    match (&view.newer_format, &view.automation.attention) {
+fn format_attention(item: &AutomationItem) -> String {
+    match (&item.newer_format, &item.attention) {
         (Some(newer), _) => format_too_new(*newer),
         (None, Some(text)) => excerpt(text, 60),
         (None, None) => String::new(),
@@ -72,8 +72,7 @@ async fn all_automations(app: &App, session: Option<String>) -> Result<Automatio
         }
         filter.page.after = page.next;
     }
-    all.items
-        .sort_by(|left, right| left.automation.name.cmp(&right.automation.name));
+    all.items.sort_by(|left, right| left.name.cmp(&right.name));
     all.unreadable
         .sort_by(|left, right| left.name.cmp(&right.name));
     Ok(all)
@@ -176,7 +175,10 @@ pub(super) async fn print_details(app: &App, view: &AutomationView) -> Result<()
     };
     for (name, value) in [
         ("state", Some(state)),
-        ("schedule", Some(format_schedules(view).join(", "))),
+        (
+            "schedule",
+            Some(format_schedules(&view.triggers).join(", ")),
+        ),
         ("session", Some(session)),
         ("agent", Some(view.agent.clone())),
         ("directory", automation.cwd.clone()),
@@ -234,7 +236,7 @@ pub(super) async fn print_details(app: &App, view: &AutomationView) -> Result<()
         "\nPrompt\n{}\n",
         clean(automation.prompt.trim_end())
     ))?;
-    let timed: Vec<_> = non_manual_triggers(view).collect();
+    let timed: Vec<_> = non_manual_triggers(&view.triggers).collect();
     if timed.len() > 1 {
         output.line("Triggers")?;
         for trigger in timed {
@@ -244,7 +246,8 @@ pub(super) async fn print_details(app: &App, view: &AutomationView) -> Result<()
     }
     print_upcoming_runs(app, view)?;
     if !view.last_runs.is_empty() {
-        let runs = runs_table(app, &view.last_runs).await?;
+        let name = Some(view.automation.name.as_str());
+        let runs = runs_table(app, view.last_runs.iter().map(|run| (run, name)));
         output.line(&format!("\nLast runs\n{runs}"))?;
     }
     Ok(())
@@ -299,10 +302,10 @@ pub(super) fn print_instants(app: &App, runs: &[UpcomingRun]) -> Result<(), CliE
     Ok(())
 }
 
-/// Returns the schedules of an automation. Every automation has a manual trigger, so that one counts only if it is
-/// the only trigger.
-fn format_schedules(view: &AutomationView) -> Vec<String> {
-    let timed: Vec<_> = non_manual_triggers(view)
+/// Formats the schedules of an automation. Every automation has a manual trigger, so that one counts only if it is the
+/// only trigger.
+fn format_schedules(triggers: &[Trigger]) -> Vec<String> {
+    let timed: Vec<_> = non_manual_triggers(triggers)
         .map(|trigger| trigger.spec.to_string())
         .collect();
     if timed.is_empty() {
@@ -313,8 +316,8 @@ fn format_schedules(view: &AutomationView) -> Vec<String> {
 }
 
 /// Returns all triggers except the manual one.
-fn non_manual_triggers(view: &AutomationView) -> impl Iterator<Item = &Trigger> {
-    view.triggers
+fn non_manual_triggers(triggers: &[Trigger]) -> impl Iterator<Item = &Trigger> {
+    triggers
         .iter()
         .filter(|trigger| trigger.spec != TriggerSpec::Manual {})
 }

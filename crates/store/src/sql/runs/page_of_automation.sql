@@ -1,11 +1,20 @@
 -- Lists the runs of an automation, including skipped and missed occurrences, the newest first.
--- :tenant or null, :before the id before which to begin, :origin or null, :first_attempts whether only first
--- attempts at occurrences, :status or null, :limit, :automation
+-- :tenant or null, :first_id the lowest id, :before the id before which to begin, :created_from and :created_before
+-- instants or null, :origin, :reason or null, :occurrences_only whether only occurrences, :last_attempts_only whether
+-- only the last attempt at each input, :status or null, :session or null and :automation, :limit
 select id, tenant_id, input_id, attempt, failures, status, origin, session_id, seat_id, automation_id, trigger_id, scheduled_for, missed_until, occurrences, exclusive, content, not_before, worker_id, started_at, ended_at, cancel_requested_at, cancel_reason, reason, message, stop_reason, flags, usage, interrupted_run_id, prompt_ref, input_at, created_at
 from agent_runs
-where automation_id = :automation and id < :before and (:tenant is null or tenant_id = :tenant)
-  and (:origin is null or origin = :origin)
-  and (not :first_attempts or (trigger_id is not null and attempt = 1))
+where automation_id = :automation and id < :before and id >= :first_id and (:tenant is null or tenant_id = :tenant)
   and (:status is null or status = :status)
+  and (:session is null or session_id = :session)
+  and (:created_from is null or created_at >= :created_from)
+  and (:created_before is null or created_at < :created_before)
+  and (:origin is null or origin = :origin)
+  and (:reason is null or reason = :reason)
+  and (not :occurrences_only or trigger_id is not null)
+  and (not :last_attempts_only or not exists (
+      select 1 from agent_runs later
+      where later.input_id = agent_runs.input_id and later.attempt > agent_runs.attempt
+  ))
 order by id desc
 limit :limit

@@ -1,7 +1,8 @@
 -- Lists the runs in one of the open statuses, the newest first. The lists of statuses equal those of the partial
 -- indexes, so that the query does not read runs that are over.
--- $1 tenant or null, $2 the id before which to begin, $3 origin or null, $4 whether only first
--- attempts at occurrences, $5 status, $6 limit
+-- :tenant or null, :first_id the lowest id, :before the id before which to begin, :created_from and :created_before
+-- instants or null, :origin, :reason or null, :occurrences_only whether only occurrences, :last_attempts_only whether
+-- only the last attempt at each input, :status, :session or null and :automation or null, :limit
 select id, tenant_id, input_id, attempt, failures, status, origin, session_id, seat_id, automation_id, trigger_id, scheduled_for, missed_until, occurrences, exclusive, content, not_before, worker_id, started_at, ended_at, cancel_requested_at, cancel_reason, reason, message, stop_reason, flags, usage, interrupted_run_id, prompt_ref, input_at, created_at
 from agent_runs
 where id in (
@@ -9,8 +10,17 @@ where id in (
     union all
     select id from agent_runs where status = 'deferred'
 )
-  and id < $2 and status = $5 and ($1 is null or tenant_id = $1)
-  and ($3 is null or origin = $3)
-  and (not $4 or (trigger_id is not null and attempt = 1))
+  and id < :before and id >= :first_id and status = :status and (:tenant is null or tenant_id = :tenant)
+  and (:session is null or session_id = :session)
+  and (:automation is null or automation_id = :automation)
+  and (:created_from is null or created_at >= :created_from)
+  and (:created_before is null or created_at < :created_before)
+  and (:origin is null or origin = :origin)
+  and (:reason is null or reason = :reason)
+  and (not :occurrences_only or trigger_id is not null)
+  and (not :last_attempts_only or not exists (
+      select 1 from agent_runs later
+      where later.input_id = agent_runs.input_id and later.attempt > agent_runs.attempt
+  ))
 order by id desc
-limit $6
+limit :limit

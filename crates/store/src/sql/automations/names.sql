@@ -1,0 +1,8 @@
+-- Reads the agent of automations and the session in which the next turn of each runs.
+-- Each row: $1 automation
+with item (id) as (values /* row */ ($1))
+select a.id, h.name as agent, coalesce(a.current_session_id, s.id) as session_id
+from item
+join automations a on a.id = item.id
+join harnesses h on h.id = a.harness_id
+left join agent_sessions s on s.tenant_id = a.tenant_id and s.session_key = a.bound_session_key

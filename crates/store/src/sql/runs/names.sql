@@ -1,0 +1,16 @@
+-- Reads the names that people know a run by, and the beginning of its answer.
+-- Each row: $1 run. $2 the maximum number of characters of the answer
+with item (id) as (values /* row */ ($1))
+select r.id, a.name as automation_name, s.title as session_title, h.name as agent_name, (
+    select substr(m.content, 1, cast($2 as integer))
+    from agent_messages m
+    where m.run_id = r.id and m.role = 'assistant' and m.kind = 'message'
+    order by m.seq desc
+    limit 1
+) as answer
+from item
+join agent_runs r on r.id = item.id
+left join automations a on a.id = r.automation_id
+left join agent_sessions s on s.id = r.session_id
+left join agent_definitions d on d.id = r.seat_id
+left join harnesses h on h.id = coalesce(d.harness_id, a.harness_id)
