@@ -1,0 +1,67 @@
+/** The queries that several views share. The keys are lists, so that one call can refetch all queries of an object. */
+import { QueryClient, useQuery } from "@tanstack/react-query";
+import { get } from "./client";
+import { ApiProblem } from "./problem";
+import type { Agent, Approval, Automation, Page, Permission, ServerInfo, Session, Whoami } from "./types";
+
+export const queryClient = new QueryClient({
+  defaultOptions: {
+    queries: {
+      // The live stream refetches what changed.
+      staleTime: 30_000,
+      refetchOnWindowFocus: false,
+      retry: (count, error) => !(error instanceof ApiProblem) && count < 2,
+    },
+  },
+});
+
+export const keys = {
+  whoami: ["whoami"] as const,
+  server: ["server"] as const,
+  agents: ["agents"] as const,
+  sessions: ["sessions"] as const,
+  session: (id: string) => ["session", id] as const,
+  automations: ["automations"] as const,
+  approvals: ["approvals"] as const,
+  runs: ["runs"] as const,
+};
+
+export const useWhoami = () =>
+  useQuery({
+    queryKey: keys.whoami,
+    queryFn: ({ signal }) => get<Whoami>("/whoami", {}, signal),
+    staleTime: 300_000,
+  });
+
+export const useServer = () =>
+  useQuery({ queryKey: keys.server, queryFn: ({ signal }) => get<ServerInfo>("/server", {}, signal) });
+
+export const useAgents = () =>
+  useQuery({ queryKey: keys.agents, queryFn: ({ signal }) => get<Page<Agent>>("/agents", {}, signal) });
+
+/** The conversations of people, the latest change first. */
+export const useSessions = () =>
+  useQuery({
+    queryKey: keys.sessions,
+    queryFn: ({ signal }) =>
+      get<Page<Session>>("/sessions", { type: "regular", order: "changed", limit: 100 }, signal),
+  });
+
+export const useAutomations = () =>
+  useQuery({
+    queryKey: keys.automations,
+    queryFn: ({ signal }) => get<Page<Automation>>("/automations", { limit: 100 }, signal),
+  });
+
+/** The approvals that wait for a decision. */
+export const useApprovals = () =>
+  useQuery({
+    queryKey: keys.approvals,
+    queryFn: ({ signal }) => get<Page<Approval>>("/approvals", { limit: 100 }, signal),
+  });
+
+/** Returns a function that tells whether the caller has a permission; while that is unknown, nothing is allowed. */
+export function usePermission(): (permission: Permission) => boolean {
+  const { data } = useWhoami();
+  return (permission) => data?.permissions.includes(permission) ?? false;
+}

@@ -1,0 +1,23 @@
+/** The messages between the tabs and the worker that holds the live streams of the browser. */
+import type { TraceEvent } from "../api/types";
+
+/** `tenant`, or the ID of a session. */
+export type Feed = string;
+export const TENANT: Feed = "tenant";
+
+export interface FeedState {
+  status: "connecting" | "live" | "lost" | "signed-out" | "forbidden" | "ended";
+  /** The instant at which the worker last read something, heartbeats included, in milliseconds since 1970. */
+  heardAt: number | null;
+}
+
+export type ToWorker =
+  | { kind: "subscribe"; feed: Feed; after: string | null }
+  | { kind: "unsubscribe"; feed: Feed }
+  /** Connects at once, because a person asked or signed in. */
+  | { kind: "connect" }
+  | { kind: "close" };
+
+export type FromWorker =
+  | { kind: "event"; feed: Feed; id: string | null; event: TraceEvent }
+  | { kind: "state"; feed: Feed; state: FeedState };

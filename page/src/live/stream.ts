@@ -1,0 +1,132 @@
+/** Reads one stream of Server-Sent Events and connects again after each end. */
+import { createParser } from "eventsource-parser";
+import type { TraceEvent } from "../api/types";
+import type { FeedState } from "./protocol";
+
+/** The server sends a comment at least every 15 seconds, so a longer silence shows a dead connection. */
+export const SILENCE_LIMIT_MS = 40_000;
+const FIRST_BACKOFF_MS = 500;
+const MAX_BACKOFF_MS = 15_000;
+
+/** Returns the wait before an attempt: it doubles, and half of it is random, so that tabs do not come together. */
+export function backoffMs(attempt: number, random: () => number = Math.random): number {
+  const full = Math.min(MAX_BACKOFF_MS, FIRST_BACKOFF_MS * 2 ** Math.min(attempt, 10));
+  return full / 2 + (full / 2) * random();
+}
+
+export interface StreamHandlers {
+  onEvent(id: string | null, event: TraceEvent): void;
+  onState(state: FeedState): void;
+}
+
+export class EventStream {
+  private readonly path: string;
+  private readonly handlers: StreamHandlers;
+  private lastId: string | null;
+  private state: FeedState = { status: "connecting", heardAt: null };
+  private abort: AbortController | null = null;
+  private timer: ReturnType<typeof setTimeout> | undefined;
+  private silence: ReturnType<typeof setTimeout> | undefined;
+  private attempt = 0;
+  private closed = false;
+
+  constructor(path: string, after: string | null, handlers: StreamHandlers) {
+    this.path = path;
+    this.lastId = after;
+    this.handlers = handlers;
+  }
+
+  get current(): FeedState {
+    return this.state;
+  }
+
+  get lastEventId(): string | null {
+    return this.lastId;
+  }
+
+  /** Connects now, and drops the present connection or wait. */
+  connect(): void {
+    if (this.closed) return;
+    clearTimeout(this.timer);
+    this.abort?.abort();
+    const abort = new AbortController();
+    this.abort = abort;
+    this.read(abort).catch(() => this.retry(abort));
+  }
+
+  /** Connects now unless the stream is live. */
+  wake(): void {
+    if (this.state.status !== "live" && this.state.status !== "ended") this.connect();
+  }
+
+  close(): void {
+    this.closed = true;
+    clearTimeout(this.timer);
+    clearTimeout(this.silence);
+    this.abort?.abort();
+  }
+
+  private set(status: FeedState["status"]): void {
+    this.state = { status, heardAt: this.state.heardAt };
+    this.handlers.onState(this.state);
+  }
+
+  private heard(): void {
+    this.state = { status: "live", heardAt: Date.now() };
+    this.handlers.onState(this.state);
+    clearTimeout(this.silence);
+    this.silence = setTimeout(() => {
+      this.set("lost");
+      this.connect();
+    }, SILENCE_LIMIT_MS);
+  }
+
+  private retry(abort: AbortController): void {
+    if (this.closed || abort.signal.aborted) return;
+    clearTimeout(this.silence);
+    this.set("lost");
+    this.timer = setTimeout(() => this.connect(), backoffMs(this.attempt));
+    this.attempt += 1;
+  }
+
+  private async read(abort: AbortController): Promise<void> {
+    const headers: Record<string, string> = { Accept: "text/event-stream" };
+    if (this.lastId !== null) headers["Last-Event-ID"] = this.lastId;
+    const response = await fetch(this.path, {
+      headers,
+      signal: abort.signal,
+      cache: "no-store",
+      credentials: "same-origin",
+    });
+    if (response.status === 401 || response.status === 403 || response.status === 404) {
+      clearTimeout(this.silence);
+      this.set(response.status === 401 ? "signed-out" : response.status === 403 ? "forbidden" : "ended");
+      return;
+    }
+    if (!response.ok || response.body === null) throw new Error(`status ${response.status}`);
+    this.heard();
+    this.attempt = 0;
+    const parser = createParser({
+      onEvent: (event) => {
+        if (event.id !== undefined) this.lastId = event.id;
+        const parsed = JSON.parse(event.data) as TraceEvent;
+        this.handlers.onEvent(event.id ?? null, parsed);
+        if (parsed.kind === "session_deleted") {
+          this.set("ended");
+          this.close();
+        }
+      },
+    });
+    const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
+    for (;;) {
+      const { done, value } = await reader.read();
+      if (this.closed || abort.signal.aborted) return;
+      if (done) break;
+      this.heard();
+      parser.feed(value);
+    }
+    // The server ends a trace after some minutes. That is no failure, so connect again at once.
+    clearTimeout(this.silence);
+    this.timer = setTimeout(() => this.connect(), 50 + 200 * Math.random());
+  }
+}

@@ -1,0 +1,30 @@
+import react from "@vitejs/plugin-react";
+import { defineConfig } from "vitest/config";
+
+// Set it to the address of a running server to develop against that server.
+const server = process.env.MATINS_SERVER ?? "http://127.0.0.1:7347";
+
+export default defineConfig({
+  plugins: [react()],
+  build: {
+    target: "es2023",
+    // The content security policy of the server allows no `data:` scripts and no inline styles.
+    assetsInlineLimit: 0,
+    modulePreload: { polyfill: false },
+    sourcemap: false,
+    chunkSizeWarningLimit: 700,
+  },
+  worker: { format: "es" },
+  server: {
+    host: "127.0.0.1",
+    proxy: {
+      "^/(api|sign-in)": {
+        target: server,
+        changeOrigin: true,
+        // The server accepts requests of its own origin alone.
+        headers: { origin: server },
+      },
+    },
+  },
+  test: { include: ["src/**/*.test.ts"] },
+});
