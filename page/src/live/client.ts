@@ -1,5 +1,6 @@
 /** The tab's side of the live streams. */
 import { useEffect, useSyncExternalStore } from "react";
+import { queryClient } from "../api/queries";
 import type { TraceEvent } from "../api/types";
 import { Hub, type Subscriber } from "./hub";
 import { type Feed, type FeedState, type FromWorker, TENANT, type ToWorker } from "./protocol";
@@ -18,6 +19,10 @@ function receive(message: FromWorker): void {
   if (message.kind === "event") {
     if (message.id !== null && wanted.has(message.feed)) wanted.set(message.feed, message.id);
     for (const listener of listeners.get(message.feed) ?? []) listener(message.event, message.id);
+    return;
+  }
+  if (message.kind === "gap") {
+    queryClient.invalidateQueries();
     return;
   }
   states.set(message.feed, message.state);

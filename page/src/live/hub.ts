@@ -53,6 +53,7 @@ export class Hub {
     const stream = new EventStream(path, after, {
       onEvent: (id, event) => send({ kind: "event", feed, id, event }),
       onState: (state) => send({ kind: "state", feed, state }),
+      onGap: () => send({ kind: "gap", feed }),
     });
     this.feeds.set(feed, { stream, subscribers, linger: undefined });
     stream.connect();

@@ -20,4 +20,6 @@ export type ToWorker =
 
 export type FromWorker =
   | { kind: "event"; feed: Feed; id: string | null; event: TraceEvent }
-  | { kind: "state"; feed: Feed; state: FeedState };
+  | { kind: "state"; feed: Feed; state: FeedState }
+  /** Events may be missing that the stream cannot send again, so that all data must be read again. */
+  | { kind: "gap"; feed: Feed };

@@ -5,6 +5,8 @@ import type { FeedState } from "./protocol";
 
 /** The server sends a comment at least every 15 seconds, so a longer silence shows a dead connection. */
 export const SILENCE_LIMIT_MS = 40_000;
+/** A connection that ended sooner counts as a failure, so that a server that ends each at once is not flooded. */
+const SHORTEST_CONNECTION_MS = 1_000;
 const FIRST_BACKOFF_MS = 500;
 const MAX_BACKOFF_MS = 15_000;
 
@@ -17,6 +19,8 @@ export function backoffMs(attempt: number, random: () => number = Math.random): 
 export interface StreamHandlers {
   onEvent(id: string | null, event: TraceEvent): void;
   onState(state: FeedState): void;
+  /** The stream was interrupted before its first event, so that it cannot tell which events were missed. */
+  onGap(): void;
 }
 
 export class EventStream {
@@ -28,6 +32,7 @@ export class EventStream {
   private timer: ReturnType<typeof setTimeout> | undefined;
   private silence: ReturnType<typeof setTimeout> | undefined;
   private attempt = 0;
+  private connectedBefore = false;
   private closed = false;
 
   constructor(path: string, after: string | null, handlers: StreamHandlers) {
@@ -51,6 +56,8 @@ export class EventStream {
     this.abort?.abort();
     const abort = new AbortController();
     this.abort = abort;
+    // A server that takes the connection and then says nothing must not hold the stream for ever.
+    this.watchSilence();
     this.read(abort).catch(() => this.retry(abort));
   }
 
@@ -74,6 +81,10 @@ export class EventStream {
   private heard(): void {
     this.state = { status: "live", heardAt: Date.now() };
     this.handlers.onState(this.state);
+    this.watchSilence();
+  }
+
+  private watchSilence(): void {
     clearTimeout(this.silence);
     this.silence = setTimeout(() => {
       this.set("lost");
@@ -105,7 +116,10 @@ export class EventStream {
     }
     if (!response.ok || response.body === null) throw new Error(`status ${response.status}`);
     this.heard();
-    this.attempt = 0;
+    const connectedAt = Date.now();
+    // Without the ID of an event the stream begins with the next one, and not after the last one before the break.
+    if (this.connectedBefore && this.lastId === null) this.handlers.onGap();
+    this.connectedBefore = true;
     const parser = createParser({
       onEvent: (event) => {
         if (event.id !== undefined) this.lastId = event.id;
@@ -123,9 +137,13 @@ export class EventStream {
       if (this.closed || abort.signal.aborted) return;
       if (done) break;
       this.heard();
+      // Only a connection that delivers something ends a series of failures.
+      this.attempt = 0;
       parser.feed(value);
     }
     // The server ends a trace after some minutes. That is no failure, so connect again at once.
+    if (Date.now() - connectedAt < SHORTEST_CONNECTION_MS) throw new Error("the connection ended at once");
+    this.attempt = 0;
     clearTimeout(this.silence);
     this.timer = setTimeout(() => this.connect(), 50 + 200 * Math.random());
   }
