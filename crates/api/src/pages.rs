@@ -1,12 +1,13 @@
-//! Pages for browsers: the reference of the API, and the page that a sign-in link opens.
+//! Pages for browsers: the page of Matins, the reference of the API, and the page that a sign-in link opens.
 
 mod api_reference;
+mod page_files;
 
 use std::sync::LazyLock;
 
 use axum::{
     Router,
-    response::{Html, IntoResponse, Redirect},
+    response::{Html, IntoResponse},
     routing::get,
 };
 use http::header;
@@ -18,7 +19,7 @@ static OPENAPI_JSON: LazyLock<String> = LazyLock::new(|| openapi::document().to_
 /// Returns the routes of the pages. They need no authentication, because they contain no data of a tenant.
 pub(crate) fn routes() -> Router<Api> {
     Router::new()
-        .route("/", get(|| async { Redirect::temporary("/api/v1/docs") }))
+        .merge(page_files::routes())
         .route(
             "/api/v1/openapi.json",
             get(|| async { static_file("application/json", OPENAPI_JSON.as_str()) }),

@@ -1,0 +1,17 @@
+import { defineConfig } from "@playwright/test";
+
+export default defineConfig({
+  testDir: "tests",
+  outputDir: "test-results",
+  // One server and one browser at a time, because the machine may be small.
+  workers: 1,
+  timeout: 90_000,
+  reporter: "line",
+  use: {
+    browserName: "chromium",
+    viewport: { width: 1280, height: 800 },
+    timezoneId: "Europe/Prague",
+    locale: "en-GB",
+    launchOptions: { executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium" },
+  },
+});

@@ -1,0 +1,53 @@
+import type { ComponentProps, ReactNode } from "react";
+import css from "./kit.module.css";
+
+type Kind = "ordinary" | "primary" | "danger" | "plain";
+type Size = "small" | "medium" | "large";
+
+export interface ButtonProps extends ComponentProps<"button"> {
+  kind?: Kind;
+  size?: Size;
+  /** Shows a spinner beside the word and refuses clicks. */
+  busy?: boolean;
+  /** Disables the button and says why in its tooltip, such as a missing permission. */
+  refusal?: string | null | undefined;
+}
+
+export function Button({
+  kind = "ordinary",
+  size = "medium",
+  busy,
+  refusal,
+  className,
+  ...rest
+}: ButtonProps) {
+  const classes = [css.button, css[size], css[kind], className].filter(Boolean).join(" ");
+  const disabled = rest.disabled || busy || refusal != null;
+  return (
+    <button
+      type="button"
+      {...rest}
+      className={classes}
+      disabled={disabled}
+      aria-busy={busy || undefined}
+      title={refusal ?? rest.title}
+    >
+      {busy && <span className={css.spinner} aria-hidden="true" />}
+      {rest.children}
+    </button>
+  );
+}
+
+export interface IconButtonProps extends ComponentProps<"button"> {
+  /** The name of the action, for the tooltip and for screen readers. */
+  label: string;
+  bordered?: boolean;
+  children: ReactNode;
+}
+
+export function IconButton({ label, bordered, className, ...rest }: IconButtonProps) {
+  const classes = [css.iconButton, bordered && css.bordered, className].filter(Boolean).join(" ");
+  return (
+    <button type="button" {...rest} className={classes} aria-label={label} title={rest.title ?? label} />
+  );
+}

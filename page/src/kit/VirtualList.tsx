@@ -1,0 +1,50 @@
+import { useVirtualizer } from "@tanstack/react-virtual";
+import { type ReactNode, useRef } from "react";
+
+/** A list that keeps only the visible rows in the document. */
+export function VirtualList<T>(props: {
+  items: T[];
+  rowHeight: number;
+  keyOf(item: T): string;
+  render(item: T, index: number): ReactNode;
+  className?: string;
+  label: string;
+}) {
+  const scroller = useRef<HTMLDivElement>(null);
+  const virtualizer = useVirtualizer({
+    count: props.items.length,
+    getScrollElement: () => scroller.current,
+    estimateSize: () => props.rowHeight,
+    overscan: 10,
+    getItemKey: (index) => {
+      const item = props.items[index];
+      return item === undefined ? index : props.keyOf(item);
+    },
+  });
+  return (
+    // biome-ignore lint/a11y/noNoninteractiveTabindex: a scrolled region must be reachable by keyboard.
+    <div ref={scroller} className={props.className} role="list" aria-label={props.label} tabIndex={0}>
+      <div style={{ height: virtualizer.getTotalSize(), position: "relative" }}>
+        {virtualizer.getVirtualItems().map((row) => {
+          const item = props.items[row.index];
+          return (
+            item !== undefined && (
+              <div
+                key={row.key}
+                role="listitem"
+                style={{
+                  position: "absolute",
+                  insetInline: 0,
+                  height: row.size,
+                  translate: `0 ${row.start}px`,
+                }}
+              >
+                {props.render(item, row.index)}
+              </div>
+            )
+          );
+        })}
+      </div>
+    </div>
+  );
+}

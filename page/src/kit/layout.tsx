@@ -1,0 +1,133 @@
+import { Tabs as RadixTabs } from "radix-ui";
+import { type ComponentProps, type ReactNode, useEffect, useId, useState } from "react";
+import css from "./kit.module.css";
+
+export function Panel({
+  title,
+  aside,
+  children,
+}: {
+  title?: ReactNode;
+  aside?: ReactNode;
+  children: ReactNode;
+}) {
+  return (
+    <section className={css.panel}>
+      {title !== undefined && (
+        <header className={css.panelHead}>
+          <h3>{title}</h3>
+          {aside}
+        </header>
+      )}
+      {children}
+    </section>
+  );
+}
+
+/** One sentence, one button, and the same as a command. */
+export function EmptyState({
+  text,
+  action,
+  command,
+}: {
+  text: string;
+  action?: ReactNode;
+  command?: string;
+}) {
+  return (
+    <div className={css.empty}>
+      <p>{text}</p>
+      {action}
+      {command && <code>{command}</code>}
+    </div>
+  );
+}
+
+const WIDTHS = [70, 92, 56, 84, 64, 76];
+
+/** Grey lines, shown after 150 ms so that a fast answer does not flicker. */
+export function Skeleton({ rows = 4 }: { rows?: number }) {
+  const [shown, setShown] = useState(false);
+  useEffect(() => {
+    const timer = setTimeout(() => setShown(true), 150);
+    return () => clearTimeout(timer);
+  }, []);
+  if (!shown) return null;
+  return (
+    <div className={css.skeleton} role="status" aria-label="Loading">
+      {Array.from({ length: rows }, (_, row) => (
+        // biome-ignore lint/suspicious/noArrayIndexKey: the lines are all alike.
+        <span key={row} style={{ width: `${WIDTHS[row % WIDTHS.length]}%` }} />
+      ))}
+    </div>
+  );
+}
+
+export interface FieldProps extends ComponentProps<"input"> {
+  label: string;
+  note?: ReactNode;
+  error?: string | null | undefined;
+}
+
+export function Field({ label, note, error, ...rest }: FieldProps) {
+  const id = useId();
+  const noteId = `${id}-note`;
+  return (
+    <div className={css.field}>
+      <label htmlFor={id}>{label}</label>
+      <input
+        {...rest}
+        id={id}
+        className={css.input}
+        aria-invalid={error ? true : undefined}
+        aria-describedby={error || note ? noteId : undefined}
+      />
+      {(error || note) && (
+        <span id={noteId} className={error ? css.fieldError : css.fieldNote}>
+          {error ?? note}
+        </span>
+      )}
+    </div>
+  );
+}
+
+export interface SelectFieldProps extends ComponentProps<"select"> {
+  label: string;
+  note?: ReactNode;
+}
+
+/** A native select, because its list needs no inline style and suits phones. */
+export function SelectField({ label, note, ...rest }: SelectFieldProps) {
+  const id = useId();
+  return (
+    <div className={css.field}>
+      <label htmlFor={id}>{label}</label>
+      <select {...rest} id={id} className={css.input} />
+      {note && <span className={css.fieldNote}>{note}</span>}
+    </div>
+  );
+}
+
+/** Tabs. Keep `value` in the URL. */
+export function Tabs(props: {
+  value: string;
+  onChange(value: string): void;
+  tabs: { value: string; label: ReactNode; content: ReactNode }[];
+}) {
+  return (
+    <RadixTabs.Root value={props.value} onValueChange={props.onChange}>
+      <RadixTabs.List className={css.tabs}>
+        {props.tabs.map((tab) => (
+          <RadixTabs.Trigger key={tab.value} value={tab.value} className={css.tab}>
+            {tab.label}
+          </RadixTabs.Trigger>
+        ))}
+      </RadixTabs.List>
+      {props.tabs.map((tab) => (
+        <RadixTabs.Content key={tab.value} value={tab.value}>
+          {tab.content}
+        </RadixTabs.Content>
+      ))}
+    </RadixTabs.Root>
+  );
+}

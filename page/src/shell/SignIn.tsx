@@ -1,0 +1,128 @@
+import { type FormEvent, useEffect, useState, useSyncExternalStore } from "react";
+import { get, onResponse, post } from "../api/client";
+import { keys, queryClient } from "../api/queries";
+import type { Whoami } from "../api/types";
+import { Button } from "../kit/Button";
+import { errorText } from "../kit/ErrorState";
+import { Field } from "../kit/layout";
+import { reconnect, useFeedState } from "../live/client";
+import css from "./shell.module.css";
+
+let signedOut = false;
+const listeners = new Set<() => void>();
+
+function setSignedOut(next: boolean): void {
+  if (signedOut === next) return;
+  signedOut = next;
+  for (const listener of listeners) listener();
+}
+
+onResponse((event) => {
+  if (event === "unauthenticated") setSignedOut(true);
+});
+
+/** Returns `true` after a response has shown that the sign-in has ended. */
+export function useSignedOut(): boolean {
+  const feed = useFeedState();
+  useEffect(() => {
+    if (feed.status === "signed-out") setSignedOut(true);
+  }, [feed.status]);
+  return useSyncExternalStore(
+    (listener) => {
+      listeners.add(listener);
+      return () => listeners.delete(listener);
+    },
+    () => signedOut,
+  );
+}
+
+/** Loads everything again after a sign-in. */
+async function resume(): Promise<void> {
+  const whoami = await get<Whoami>("/whoami");
+  queryClient.setQueryData(keys.whoami, whoami);
+  setSignedOut(false);
+  reconnect();
+  await queryClient.invalidateQueries();
+}
+
+/** Returns the code of a pasted link, or the pasted code itself. */
+export function codeOf(pasted: string): string {
+  const text = pasted.trim();
+  const hash = text.indexOf("#");
+  return hash < 0 ? text : text.slice(hash + 1);
+}
+
+/** Asks for a sign-in, over the page or in its place. The page below keeps its drafts. */
+export function SignIn({ whole = false }: { whole?: boolean }) {
+  const [pasted, setPasted] = useState("");
+  const [error, setError] = useState<string | null>(null);
+  const [busy, setBusy] = useState(false);
+  useEffect(() => {
+    // The link may have been opened in another tab.
+    const check = () => {
+      if (document.visibilityState === "visible") resume().catch(() => undefined);
+    };
+    addEventListener("focus", check);
+    document.addEventListener("visibilitychange", check);
+    return () => {
+      removeEventListener("focus", check);
+      document.removeEventListener("visibilitychange", check);
+    };
+  }, []);
+  const submit = async (event: FormEvent) => {
+    event.preventDefault();
+    setBusy(true);
+    setError(null);
+    try {
+      await post("/sign-in", { body: { code: codeOf(pasted) } });
+      await resume();
+    } catch (problem) {
+      setError(errorText(problem));
+    } finally {
+      setBusy(false);
+    }
+  };
+  return (
+    <div
+      className={whole ? css.signInWhole : css.signInOver}
+      role={whole ? "main" : "dialog"}
+      aria-labelledby="sign-in-title"
+    >
+      <form className={css.signIn} onSubmit={submit}>
+        <Brand />
+        <h1 id="sign-in-title">{whole ? "Sign in" : "Your sign-in has ended"}</h1>
+        <p>
+          {whole ? "" : "Your drafts are kept. "}Run this on the machine of the server and open its link, or
+          paste the link here.
+        </p>
+        <pre className={css.command}>matins sign-in</pre>
+        <Field
+          label="Link or code"
+          value={pasted}
+          onChange={(event) => setPasted(event.target.value)}
+          autoComplete="off"
+          spellCheck={false}
+          error={error}
+        />
+        <Button kind="primary" size="large" type="submit" busy={busy} disabled={pasted.trim() === ""}>
+          Sign in
+        </Button>
+      </form>
+    </div>
+  );
+}
+
+export function Brand() {
+  return (
+    <span className={css.brand}>
+      <svg viewBox="0 0 20 20" width="20" height="20" aria-hidden="true">
+        <rect width="20" height="20" rx="5" fill="var(--accent)" />
+        <g fill="none" stroke="var(--on-accent)" strokeWidth="1.5" strokeLinecap="round">
+          <path d="M4 13.2h12M6 16h8M10 4v1.4M5 6l1 1M15 6l-1 1" />
+        </g>
+        <path d="M6.6 11.4a3.4 3.4 0 0 1 6.8 0z" fill="var(--on-accent)" />
+      </svg>
+      Matins
+    </span>
+  );
+}

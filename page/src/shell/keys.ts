@@ -1,0 +1,68 @@
+/** Keyboard commands. They are off in text fields and while a dialog is open. */
+import { useEffect, useRef } from "react";
+import { navigate } from "wouter/use-browser-location";
+import { views } from "../views/registry";
+
+const CHORD_MS = 1_500;
+
+function inTextField(target: EventTarget | null): boolean {
+  return (
+    target instanceof HTMLElement && (target.isContentEditable || target.matches("input, textarea, select"))
+  );
+}
+
+function dialogIsOpen(): boolean {
+  return document.querySelector('[role="dialog"], [role="alertdialog"]') !== null;
+}
+
+/** Calls the handler when the key is pressed outside text fields. */
+export function useKey(key: string, handler: () => void): void {
+  const latest = useRef(handler);
+  latest.current = handler;
+  useEffect(() => {
+    const listen = (event: KeyboardEvent) => {
+      if (event.key !== key || event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented)
+        return;
+      if (inTextField(event.target) || dialogIsOpen() || chordBeganAt !== 0) return;
+      event.preventDefault();
+      latest.current();
+    };
+    addEventListener("keydown", listen);
+    return () => removeEventListener("keydown", listen);
+  }, [key]);
+}
+
+let chordBeganAt = 0;
+
+/** Listens for `g` and a letter, which goes to a view, and for Ctrl K. */
+export function useShellKeys(openPalette: () => void): void {
+  useEffect(() => {
+    const listen = (event: KeyboardEvent) => {
+      if ((event.ctrlKey || event.metaKey) && event.key.toLowerCase() === "k") {
+        event.preventDefault();
+        openPalette();
+        return;
+      }
+      if (event.ctrlKey || event.metaKey || event.altKey || inTextField(event.target) || dialogIsOpen())
+        return;
+      if (Date.now() - chordBeganAt < CHORD_MS && chordBeganAt !== 0) {
+        const view = views.find((each) => each.key === event.key);
+        if (view) {
+          event.preventDefault();
+          navigate(view.href);
+        }
+        // After this event, so that the letter is no command of its own.
+        setTimeout(() => {
+          chordBeganAt = 0;
+        });
+      } else if (event.key === "g") {
+        chordBeganAt = Date.now();
+        setTimeout(() => {
+          if (Date.now() - chordBeganAt >= CHORD_MS) chordBeganAt = 0;
+        }, CHORD_MS);
+      }
+    };
+    addEventListener("keydown", listen, true);
+    return () => removeEventListener("keydown", listen, true);
+  }, [openPalette]);
+}

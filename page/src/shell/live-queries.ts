@@ -1,0 +1,50 @@
+/** Refetches the shared queries that an event of the tenant's feed has made stale. */
+import { useCallback } from "react";
+import { keys, queryClient } from "../api/queries";
+import type { TraceEvent } from "../api/types";
+import { useTenantEvents } from "../live/client";
+
+/** Several events often come together, as at the end of a turn. */
+const GATHER_MS = 250;
+
+const stale = new Set<string>();
+let timer: ReturnType<typeof setTimeout> | undefined;
+
+function refetchSoon(key: readonly string[]): void {
+  stale.add(JSON.stringify(key));
+  timer ??= setTimeout(() => {
+    timer = undefined;
+    const gathered = [...stale];
+    stale.clear();
+    for (const each of gathered) queryClient.invalidateQueries({ queryKey: JSON.parse(each) as string[] });
+  }, GATHER_MS);
+}
+
+export function staleKeys(event: TraceEvent): (readonly string[])[] {
+  switch (event.kind) {
+    case "session":
+      return [keys.sessions, keys.session(event.session_id)];
+    case "run":
+      return [
+        keys.runs,
+        ...(event.session_id ? [keys.sessions, keys.session(event.session_id)] : []),
+        ...(event.automation_id ? [keys.automations] : []),
+      ];
+    case "approval":
+      return [keys.approvals, keys.runs];
+    case "automation":
+      return [keys.automations];
+    case "message":
+      return event.role === "user" ? [keys.sessions] : [];
+    default:
+      return [];
+  }
+}
+
+export function useLiveQueries(): void {
+  const onEvent = useCallback((event: TraceEvent) => {
+    if (event.kind === "feed_resync") queryClient.invalidateQueries();
+    else for (const key of staleKeys(event)) refetchSoon(key);
+  }, []);
+  useTenantEvents(onEvent);
+}

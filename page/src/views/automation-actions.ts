@@ -1,0 +1,58 @@
+/** Actions on automations that several views offer. Reversible ones happen at once and can be undone. */
+import { newKey, post } from "../api/client";
+import { hasStatus } from "../api/problem";
+import { keys, queryClient } from "../api/queries";
+import type { Automation, Run } from "../api/types";
+import { errorText, sentence } from "../kit/ErrorState";
+import { lookOfRun, wordOf } from "../kit/Status";
+import { toast } from "../kit/Toast";
+
+type Named = Pick<Automation, "id" | "name">;
+
+function refetch(): void {
+  queryClient.invalidateQueries({ queryKey: keys.automations });
+  queryClient.invalidateQueries({ queryKey: keys.runs });
+}
+
+async function move(automation: Named, action: "pause" | "resume"): Promise<void> {
+  await post(`/automations/${automation.id}/${action}`);
+  refetch();
+}
+
+function report(error: unknown): void {
+  // Another person may have been faster: the list shows the new state.
+  if (hasStatus(error, 409)) refetch();
+  toast(errorText(error));
+}
+
+export async function pauseAutomation(automation: Named): Promise<void> {
+  try {
+    await move(automation, "pause");
+    toast(`${automation.name} is paused`, () => move(automation, "resume"));
+  } catch (error) {
+    report(error);
+  }
+}
+
+export async function resumeAutomation(automation: Named): Promise<void> {
+  try {
+    await move(automation, "resume");
+    toast(`${automation.name} is resumed`, () => move(automation, "pause"));
+  } catch (error) {
+    report(error);
+  }
+}
+
+/** Runs an automation now and reports whether the run was queued or skipped. */
+export async function fireAutomation(automation: Named): Promise<Run | null> {
+  try {
+    const run = await post<Run>(`/automations/${automation.id}/fire`, { idempotencyKey: newKey() });
+    refetch();
+    const reason = run.message ?? run.reason;
+    toast(`${automation.name}: ${wordOf(lookOfRun(run.status))}${reason ? `. ${sentence(reason)}` : ""}`);
+    return run;
+  } catch (error) {
+    report(error);
+    return null;
+  }
+}

@@ -1,0 +1,3 @@
+export function Conversations() {
+  return <h1>Conversations</h1>;
+}

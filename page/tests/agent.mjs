@@ -1,0 +1,265 @@
+/**
+ * An agent for the tests of the page. It speaks ACP on its standard input and output, and the words of the prompt
+ * choose what it does. A prompt that it does not know gets a short answer.
+ */
+import { createInterface } from "node:readline";
+
+const pending = new Map();
+let lastId = 0;
+let cancel = () => undefined;
+
+const write = (message) => process.stdout.write(`${JSON.stringify({ jsonrpc: "2.0", ...message })}\n`);
+
+function ask(method, params) {
+  lastId += 1;
+  const id = `agent-${lastId}`;
+  write({ id, method, params });
+  return new Promise((resolve) => pending.set(id, resolve));
+}
+
+const tick = (milliseconds) => new Promise((resolve) => setTimeout(resolve, milliseconds));
+
+class Turn {
+  cancelled = false;
+
+  constructor(session) {
+    this.session = session;
+    this.stopped = new Promise((resolve) => {
+      cancel = () => {
+        this.cancelled = true;
+        resolve();
+      };
+    });
+  }
+
+  update(update) {
+    write({ method: "session/update", params: { sessionId: this.session, update } });
+  }
+
+  say(text) {
+    this.update({ sessionUpdate: "agent_message_chunk", content: { type: "text", text } });
+  }
+
+  think(text) {
+    this.update({ sessionUpdate: "agent_thought_chunk", content: { type: "text", text } });
+  }
+
+  plan(...steps) {
+    const entries = steps.map(([content, status]) => ({ content, status, priority: "medium" }));
+    this.update({ sessionUpdate: "plan", entries });
+  }
+
+  tool(toolCallId, title, kind, rawInput) {
+    this.update({ sessionUpdate: "tool_call", toolCallId, title, kind, status: "in_progress", rawInput });
+  }
+
+  done(toolCallId, more = {}) {
+    this.update({ sessionUpdate: "tool_call_update", toolCallId, status: "completed", ...more });
+  }
+
+  usage(used, amount) {
+    const cost = amount === undefined ? {} : { cost: { amount, currency: "USD" } };
+    this.update({ sessionUpdate: "usage_update", used, size: 200_000, ...cost });
+  }
+
+  async permission(toolCallId, title, kind, rawInput) {
+    const outcome = await ask("session/request_permission", {
+      sessionId: this.session,
+      toolCall: { toolCallId, title, kind, status: "pending", rawInput },
+      options: [
+        { optionId: "once", name: "Allow", kind: "allow_once" },
+        { optionId: "no", name: "Reject", kind: "reject_once" },
+      ],
+    });
+    return outcome?.outcome?.optionId === "once";
+  }
+
+  /** Writes a text in small pieces until it ends or the turn is cancelled. */
+  async stream(text, milliseconds) {
+    for (const piece of text.match(/\S+\s*/gu) ?? []) {
+      if (this.cancelled) return;
+      this.say(piece);
+      await Promise.race([tick(milliseconds), this.stopped]);
+    }
+  }
+}
+
+const UPGRADE_BEFORE = `# Upgrade
+
+Read this page before you install a new version.
+
+## Which version do I have
+
+\`matins --version\` prints it.
+
+## What changes
+
+The list of changes names every setting.
+
+## Before you upgrade
+
+Back up the data folder.
+
+## After you upgrade
+
+Start the server.
+`;
+
+const UPGRADE_AFTER = UPGRADE_BEFORE.replace(
+  "Back up the data folder.\n",
+  "Stop the server, then back up the data folder:\n`matins backup ~/matins-0.1`.\n\nTwo settings were renamed. The server names them when it starts.\n",
+);
+
+const HOSTILE = `<img src=x onerror="document.title='pwned'"> <script>document.title = "pwned"</script>
+
+[a script](javascript:document.title='pwned') and [a page](https://example.com/path?q=1) and
+[data](data:text/html,hello)
+
+![tracker](https://tracker.example/pixel.png)
+
+<style>body { display: none }</style>
+
+| left | right |
+| ---- | ----: |
+| 1    | 2     |
+
+- [x] done
+- [ ] open
+
+\`\`\`html
+<b onclick="steal()">bold</b>
+\`\`\`
+`;
+
+const CODE = `The function keeps the order of rows with the same key:
+
+\`\`\`rust
+/// Sorts rows by their due instant.
+fn by_due(mut rows: Vec<Row>) -> Vec<Row> {
+    rows.sort_by_key(|row| (row.due, row.id)); // stable
+    rows
+}
+\`\`\`
+
+Run it with \`cargo test by_due\`. The three cases are:
+
+1. **No row**: the result is empty.
+2. **One row**: it is returned as it is.
+3. **Equal instants**: the *older* row comes first.
+
+> The clock may jump back, so never compare with the wall time.
+`;
+
+async function play(turn, prompt) {
+  if (prompt.includes("stale links")) {
+    turn.plan(
+      ["Check the links", "in_progress"],
+      ["Fix the upgrade page", "pending"],
+      ["Run the tests", "pending"],
+      ["Push the branch", "pending"],
+    );
+    turn.think(
+      "The upgrade page links to two pages that were renamed. I fix those first, then run the tests.",
+    );
+    for (const [index, path] of ["docs/upgrade.md", "docs/guide.md", "CHANGELOG.md"].entries()) {
+      turn.tool(`read-${index}`, `Read ${path}`, "read", { path });
+      turn.done(`read-${index}`, { rawOutput: { lines: 40 + index } });
+    }
+    turn.tool("grep", "Search for docs/old-guide", "search", { pattern: "docs/old-guide" });
+    turn.done("grep", { rawOutput: { matches: 2 } });
+    turn.tool("force", "git push --force origin main", "execute", {
+      command: "git push --force origin main",
+    });
+    if (
+      !(await turn.permission("force", "git push --force origin main", "execute", {
+        command: "git push --force origin main",
+      }))
+    )
+      turn.update({ sessionUpdate: "tool_call_update", toolCallId: "force", status: "failed" });
+    turn.tool("edit", "Edit docs/upgrade.md", "edit");
+    turn.done("edit", {
+      content: [{ type: "diff", path: "docs/upgrade.md", oldText: UPGRADE_BEFORE, newText: UPGRADE_AFTER }],
+    });
+    turn.tool("tests", "cargo test", "execute", { command: "cargo test" });
+    turn.done("tests", { rawOutput: { exit_code: 0, stdout: "412 passed in 48 s" } });
+    turn.plan(
+      ["Check the links", "completed"],
+      ["Fix the upgrade page", "completed"],
+      ["Run the tests", "completed"],
+      ["Push the branch", "in_progress"],
+    );
+    turn.usage(82_000, 0.09);
+    await turn.stream(
+      "Two links in the upgrade page were stale and both are fixed. All 412 tests pass, in 48 seconds. `main` has not moved since yesterday, so the branch can go out as it is.",
+      5,
+    );
+    const allowed = await turn.permission("push", "Push the branch so that CI can start", "execute", {
+      command: "git push origin main",
+      cwd: "~/project",
+    });
+    await turn.stream(allowed ? "The branch is out." : "I did not push the branch.", 5);
+    return;
+  }
+  if (prompt.includes("release mail") || prompt.includes("slowly")) {
+    turn.usage(14_000);
+    turn.think("The mail has at most 120 words.");
+    await turn.stream(
+      "Version 0.2 is out. It mends the sign-in, and two settings have new names. ".repeat(400),
+      40,
+    );
+    return;
+  }
+  if (prompt.includes("hostile")) return turn.say(HOSTILE);
+  if (prompt.includes("code")) return turn.say(CODE);
+  if (prompt.includes("fails")) {
+    turn.tool("npm", "npm ci", "execute", { command: "npm ci" });
+    turn.update({
+      sessionUpdate: "tool_call_update",
+      toolCallId: "npm",
+      status: "failed",
+      rawOutput: { exit_code: 1, stderr: "npm error code EUSAGE\nnpm error The lock file is missing." },
+    });
+    turn.say("The installation failed, because the lock file is missing.");
+    return;
+  }
+  if (prompt.includes("changelog")) {
+    turn.usage(9_100, 0.01);
+    return turn.say("Added 2 entries under “Fixed”.");
+  }
+  turn.usage(11_000, 0.01);
+  turn.say("Done: one line, under “Fixed”.");
+}
+
+const handlers = {
+  initialize: () => ({
+    protocolVersion: 1,
+    agentInfo: { name: "page-test", version: "1" },
+    agentCapabilities: { loadSession: true },
+    authMethods: [],
+  }),
+  "session/new": () => ({ sessionId: `page-test-${process.pid}-${Date.now()}` }),
+  "session/load": () => ({}),
+  "session/prompt": async ({ sessionId, prompt }) => {
+    const turn = new Turn(sessionId);
+    await play(turn, prompt.map((block) => block.text ?? "").join("\n"));
+    return { stopReason: turn.cancelled ? "cancelled" : "end_turn" };
+  },
+};
+
+createInterface({ input: process.stdin }).on("line", async (line) => {
+  const { id, method, params, result } = JSON.parse(line);
+  if (method === "session/cancel") {
+    cancel();
+    for (const [key, resolve] of pending) {
+      pending.delete(key);
+      resolve({ outcome: { outcome: "cancelled" } });
+    }
+  } else if (method !== undefined && id !== undefined) {
+    const handler = handlers[method];
+    if (handler === undefined) write({ id, error: { code: -32_601, message: method } });
+    else write({ id, result: await handler(params) });
+  } else if (id !== undefined) {
+    pending.get(id)?.(result);
+    pending.delete(id);
+  }
+});

@@ -1,0 +1,247 @@
+/**
+ * A server with data for the tests of the page: `matins serve` in a temporary folder, and in front of it a small server
+ * that serves the built page with the content security policy under which it must work.
+ *
+ * The environment names the program: MATINS_BINARY, or target/debug/matins by default.
+ */
+import { type ChildProcess, execFile, spawn } from "node:child_process";
+import { mkdtemp, readFile, rm } from "node:fs/promises";
+import {
+  createServer,
+  request as httpRequest,
+  type IncomingMessage,
+  type Server,
+  type ServerResponse,
+} from "node:http";
+import type { AddressInfo } from "node:net";
+import { tmpdir } from "node:os";
+import { extname, join, resolve } from "node:path";
+import { promisify } from "node:util";
+
+const run = promisify(execFile);
+const folder = import.meta.dirname;
+const binary = resolve(process.env.MATINS_BINARY ?? join(folder, "../../target/debug/matins"));
+const dist = join(folder, "../dist");
+const NONCE = "dGVzdA";
+const POLICY = [
+  "default-src 'self'",
+  `style-src 'self' 'nonce-${NONCE}'`,
+  "frame-ancestors 'none'",
+  "base-uri 'none'",
+  "form-action 'self'",
+  "object-src 'none'",
+].join("; ");
+const TYPES: Record<string, string> = {
+  ".html": "text/html; charset=utf-8",
+  ".js": "text/javascript",
+  ".css": "text/css",
+  ".svg": "image/svg+xml",
+};
+
+export interface Stack {
+  /** The address of the page. */
+  url: string;
+  api<T>(method: string, path: string, body?: unknown): Promise<T>;
+  command(...words: string[]): Promise<string>;
+  /** Returns the path of a link that signs a browser in. */
+  signInPath(): Promise<string>;
+  /** Stops the server, as with kill -9. */
+  killServer(): Promise<void>;
+  startServer(): Promise<void>;
+  stop(): Promise<void>;
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer();
+  await new Promise<void>((done) => server.listen(0, "127.0.0.1", done));
+  const { port } = server.address() as AddressInfo;
+  await new Promise((done) => server.close(done));
+  return port;
+}
+
+/** Returns when the process has written the text. */
+function written(child: ChildProcess, text: string): Promise<void> {
+  return new Promise((done, fail) => {
+    let output = "";
+    const read = (piece: Buffer) => {
+      output += piece.toString();
+      if (output.includes(text)) done();
+    };
+    child.stdout?.on("data", read);
+    child.stderr?.on("data", read);
+    child.once("exit", (code) => fail(new Error(`matins ended with ${code}: ${output}`)));
+  });
+}
+
+/** Serves the page, and passes all that belongs to the API on to the server. */
+function servePage(target: number): Server {
+  return createServer(async (incoming, outgoing) => {
+    const path = new URL(incoming.url ?? "/", "http://page").pathname;
+    if (/^\/(api\/|sign-in)/.test(path)) return forward(target, incoming, outgoing);
+    const name = extname(path) === "" ? "/index.html" : path;
+    const file = resolve(join(dist, name));
+    const found = file.startsWith(dist) ? await readFile(file).catch(() => null) : null;
+    if (found === null) {
+      outgoing.writeHead(404).end();
+      return;
+    }
+    const content = name === "/index.html" ? found.toString().replace("MATINS_NONCE", NONCE) : found;
+    outgoing.writeHead(200, {
+      "Content-Type": TYPES[extname(file)] ?? "application/octet-stream",
+      "Content-Security-Policy": POLICY,
+      "X-Content-Type-Options": "nosniff",
+    });
+    outgoing.end(content);
+  });
+}
+
+function forward(port: number, incoming: IncomingMessage, outgoing: ServerResponse): void {
+  const host = `127.0.0.1:${port}`;
+  const headers = { ...incoming.headers, host };
+  if (headers.origin !== undefined) headers.origin = `http://${host}`;
+  const passed = httpRequest(
+    { host: "127.0.0.1", port, path: incoming.url, method: incoming.method, headers },
+    (answer) => {
+      outgoing.writeHead(answer.statusCode ?? 502, answer.headers);
+      answer.pipe(outgoing);
+      answer.on("error", () => outgoing.destroy());
+    },
+  );
+  passed.on("error", () => (outgoing.headersSent ? outgoing.destroy() : outgoing.writeHead(502).end()));
+  outgoing.on("close", () => passed.destroy());
+  incoming.pipe(passed);
+}
+
+export async function startStack(): Promise<Stack> {
+  const home = await mkdtemp(join(tmpdir(), "matins-page-"));
+  const data = join(home, "data");
+  const port = await freePort();
+  // No setting of the machine may reach the server of the tests.
+  const environment = { PATH: process.env.PATH ?? "", HOME: home, MATINS_DATA: data, TZ: "Europe/Prague" };
+  let server: ChildProcess | null = null;
+  const startServer = async () => {
+    server = spawn(binary, ["serve", "--listen", `127.0.0.1:${port}`], { env: environment, cwd: home });
+    await written(server, "Matins is running");
+  };
+  const killServer = async () => {
+    const child = server;
+    server = null;
+    if (child === null || child.exitCode !== null) return;
+    const ended = new Promise((done) => child.once("exit", done));
+    child.kill("SIGKILL");
+    await ended;
+  };
+  await startServer();
+  const token = (await readFile(join(data, "token"), "utf8")).trim();
+  const api = async <T>(method: string, path: string, body?: unknown): Promise<T> => {
+    const response = await fetch(`http://127.0.0.1:${port}/api/v1${path}`, {
+      method,
+      headers: { Authorization: `Bearer ${token}`, "Content-Type": "application/json" },
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    });
+    if (!response.ok) throw new Error(`${method} ${path}: ${response.status} ${await response.text()}`);
+    return (response.status === 204 ? undefined : await response.json()) as T;
+  };
+  const command = async (...words: string[]) =>
+    (await run(binary, words, { env: environment, cwd: home })).stdout;
+  await command(
+    "agent",
+    "add",
+    "claude",
+    "--deny",
+    "execute:git push --force*",
+    "--",
+    process.execPath,
+    join(folder, "agent.mjs"),
+  );
+  const page = servePage(port);
+  await new Promise<void>((done) => page.listen(0, "127.0.0.1", done));
+  return {
+    url: `http://127.0.0.1:${(page.address() as AddressInfo).port}`,
+    api,
+    command,
+    signInPath: async () => {
+      const link = await command("sign-in");
+      const found = /\/sign-in#\S+/.exec(link);
+      if (found === null) throw new Error(link);
+      return found[0];
+    },
+    killServer,
+    startServer,
+    stop: async () => {
+      page.closeAllConnections();
+      page.close();
+      await killServer();
+      await rm(home, { recursive: true, force: true, maxRetries: 5 });
+    },
+  };
+}
+
+interface Named {
+  id: string;
+}
+
+interface RunRow extends Named {
+  status: string;
+}
+
+/** Returns when all runs of a session have ended, apart from those that wait for a person. */
+export async function settled(stack: Stack, session: string): Promise<void> {
+  for (;;) {
+    const view = await stack.api<{ open_runs: (RunRow & { blocked_on: unknown })[] }>(
+      "GET",
+      `/sessions/${session}`,
+    );
+    if (view.open_runs.length === 0) return;
+    const { items } = await stack.api<{ items: Named[] }>("GET", `/approvals?session=${session}`);
+    if (items.length > 0) return;
+    await new Promise((done) => setTimeout(done, 50));
+  }
+}
+
+/** Creates a conversation and sends it the messages, one after the other. */
+export async function converse(stack: Stack, title: string, ...messages: string[]): Promise<string> {
+  const { id } = await stack.api<Named>("POST", "/sessions", { agent: "claude", title });
+  for (const text of messages) {
+    await stack.api("POST", `/sessions/${id}/messages`, { text });
+    await settled(stack, id);
+  }
+  return id;
+}
+
+/** Fills the server with the conversations of the pictures. Returns the ID of the one that waits for a person. */
+export async function seedPictures(stack: Stack): Promise<string> {
+  await converse(stack, "Old CI runners", "Are both gone?");
+  await converse(stack, "Invoice template", "Begin a draft.");
+  await converse(stack, "Trip to Brno", "When does the train leave?");
+  await converse(stack, "Sorting of rows", "Show me the code.");
+  await converse(stack, "Installation", "This fails, see why.");
+  await converse(stack, "Postgres upgrade", "How long does the dump take?");
+  const id = await converse(stack, "Release 0.2", "Begin the notes of the release.");
+  const rules = { on_unmatched: "ask", ask_seconds: 480 };
+  await stack.api("POST", "/automations", {
+    name: "changelog",
+    prompt: "Write the changelog of what was merged.",
+    session: `bound:${id}`,
+    triggers: [{ kind: "webhook" }],
+  });
+  await stack.api("POST", "/automations", {
+    name: "tidy",
+    prompt: "Fix stale links and warnings, ask before a push.",
+    session: `bound:${id}`,
+    zone: "Europe/Prague",
+    triggers: [{ kind: "cron", expression: "0 6-22/2 * * *" }],
+    policies: rules,
+  });
+  await stack.api("POST", "/automations/changelog/fire");
+  await settled(stack, id);
+  await stack.api("POST", `/sessions/${id}/messages`, { text: "Keep the entry for the sign-in fix short." });
+  await settled(stack, id);
+  await stack.api("POST", "/automations/tidy/fire");
+  await settled(stack, id);
+  await stack.api("POST", `/sessions/${id}/messages`, {
+    text: "Then draft the release mail, at most 120 words.",
+  });
+  await stack.api("POST", "/automations/changelog/fire");
+  return id;
+}
