@@ -24,12 +24,15 @@ const binary = resolve(process.env.MATINS_BINARY ?? join(folder, "../../target/d
 const dist = join(folder, "../dist");
 const NONCE = "dGVzdA";
 const POLICY = [
-  "default-src 'self'",
+  "default-src 'none'",
+  "script-src 'self'",
+  "worker-src 'self'",
   `style-src 'self' 'nonce-${NONCE}'`,
+  "img-src 'self' data:",
+  "connect-src 'self'",
   "frame-ancestors 'none'",
   "base-uri 'none'",
   "form-action 'self'",
-  "object-src 'none'",
 ].join("; ");
 const TYPES: Record<string, string> = {
   ".html": "text/html; charset=utf-8",
@@ -38,13 +41,17 @@ const TYPES: Record<string, string> = {
   ".svg": "image/svg+xml",
 };
 
+export type Role = "admin" | "member" | "viewer";
+
 export interface Stack {
   /** The address of the page. */
   url: string;
-  api<T>(method: string, path: string, body?: unknown): Promise<T>;
+  api<T>(method: string, path: string, body?: unknown, secret?: string): Promise<T>;
   command(...words: string[]): Promise<string>;
-  /** Returns the path of a link that signs a browser in. */
-  signInPath(): Promise<string>;
+  /** Returns the path of a link that signs a browser in with a role. */
+  signInPath(role?: Role): Promise<string>;
+  /** Returns the value of a metric of the server. */
+  metric(name: string): Promise<number>;
   /** Stops the server, as with kill -9. */
   killServer(): Promise<void>;
   startServer(): Promise<void>;
@@ -133,10 +140,10 @@ export async function startStack(): Promise<Stack> {
   };
   await startServer();
   const token = (await readFile(join(data, "token"), "utf8")).trim();
-  const api = async <T>(method: string, path: string, body?: unknown): Promise<T> => {
+  const api = async <T>(method: string, path: string, body?: unknown, secret = token): Promise<T> => {
     const response = await fetch(`http://127.0.0.1:${port}/api/v1${path}`, {
       method,
-      headers: { Authorization: `Bearer ${token}`, "Content-Type": "application/json" },
+      headers: { Authorization: `Bearer ${secret}`, "Content-Type": "application/json" },
       ...(body === undefined ? {} : { body: JSON.stringify(body) }),
     });
     if (!response.ok) throw new Error(`${method} ${path}: ${response.status} ${await response.text()}`);
@@ -160,11 +167,19 @@ export async function startStack(): Promise<Stack> {
     url: `http://127.0.0.1:${(page.address() as AddressInfo).port}`,
     api,
     command,
-    signInPath: async () => {
-      const link = await command("sign-in");
-      const found = /\/sign-in#\S+/.exec(link);
-      if (found === null) throw new Error(link);
-      return found[0];
+    signInPath: async (role = "admin") => {
+      const { secret } = await api<{ secret: string }>("POST", "/tokens", {
+        name: `browser of a ${role}`,
+        role,
+      });
+      return (await api<{ path: string }>("POST", "/sign-in-links", undefined, secret)).path;
+    },
+    metric: async (name) => {
+      const response = await fetch(`http://127.0.0.1:${port}/metrics`, {
+        headers: { Authorization: `Bearer ${token}` },
+      });
+      const line = (await response.text()).split("\n").find((each) => each.startsWith(`${name} `));
+      return Number(line?.slice(name.length));
     },
     killServer,
     startServer,

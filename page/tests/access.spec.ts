@@ -1,0 +1,55 @@
+import AxeBuilder from "@axe-core/playwright";
+import type { Page } from "@playwright/test";
+import { composer, expect, test } from "./fixtures";
+import { seedPictures } from "./stack";
+
+const SIZES = [
+  { width: 1280, height: 800 },
+  { width: 360, height: 740 },
+];
+const THEMES = ["light", "dark"] as const;
+
+let conversation: Promise<string> | undefined;
+
+async function violations(page: Page): Promise<string[]> {
+  const { violations: found } = await new AxeBuilder({ page }).analyze();
+  return found.flatMap((rule) => rule.nodes.map((node) => `${rule.id}: ${node.html.slice(0, 160)}`));
+}
+
+for (const size of SIZES) {
+  for (const theme of THEMES) {
+    test.describe(`${size.width} ${theme}`, () => {
+      test.use({ viewport: size, colorScheme: theme });
+
+      test("sign_in_has_no_barrier", async ({ page }) => {
+        await page.goto("/");
+        await expect(page.getByLabel("Link or code")).toBeVisible();
+        expect(await violations(page)).toEqual([]);
+      });
+
+      test("conversation_has_no_barrier", async ({ page, stack }) => {
+        conversation ??= seedPictures(stack);
+        await page.goto(await stack.signInPath());
+        await page.waitForURL((url) => url.pathname !== "/sign-in");
+        await page.goto(`/conversations/${await conversation}`);
+        await expect(composer(page)).toBeVisible();
+        await expect(page.getByRole("button", { name: "Allow once" })).toBeEnabled();
+        expect(await violations(page)).toEqual([]);
+        const width = await page.evaluate(() => document.documentElement.scrollWidth);
+        expect(width).toBeLessThanOrEqual(size.width);
+      });
+
+      test("palette_has_no_barrier", async ({ page, stack }) => {
+        conversation ??= seedPictures(stack);
+        await page.goto(await stack.signInPath());
+        await page.waitForURL((url) => url.pathname !== "/sign-in");
+        await page.goto(`/conversations/${await conversation}`);
+        await expect(composer(page)).toBeVisible();
+        await page.locator("h1, h2").first().click();
+        await page.keyboard.press("Control+k");
+        await expect(page.getByRole("dialog", { name: "Find or do" })).toBeVisible();
+        expect(await violations(page)).toEqual([]);
+      });
+    });
+  }
+}
