@@ -88,7 +88,7 @@ export function countdown(ms: number): string {
 
 export function count(value: number): string {
   if (value < 1000) return String(value);
-  if (value < 9950) return `${(value / 1000).toFixed(1)}k`;
+  if (value < 99_950) return `${(value / 1000).toFixed(1).replace(/\.0$/, "")}k`;
   if (value < 999_500) return `${Math.round(value / 1000)}k`;
   return `${(value / 1_000_000).toFixed(1)}M`;
 }

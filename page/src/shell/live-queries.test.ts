@@ -1,0 +1,32 @@
+import { describe, expect, it } from "vitest";
+import type { TraceEvent } from "../api/types";
+import { staleKeys } from "./live-queries";
+
+const keys = (event: Record<string, unknown>) =>
+  staleKeys(event as unknown as TraceEvent).map((key) => key.join("/"));
+
+describe("staleKeys", () => {
+  it("run_of_an_automation_in_a_session_refetches_both", () => {
+    const event = { kind: "run", session_id: "s", automation_id: "a", run_id: "r" };
+    expect(keys(event)).toEqual(expect.arrayContaining(["runs", "sessions", "session/s", "automations"]));
+  });
+
+  it("run_that_was_missed_has_no_session", () => {
+    expect(keys({ kind: "run", session_id: null, automation_id: "a", run_id: "r" })).not.toContain(
+      "session/null",
+    );
+  });
+
+  it("approval_refetches_the_approvals", () => {
+    expect(keys({ kind: "approval", session_id: "s" })).toContain("approvals");
+  });
+
+  it("tool_call_refetches_nothing", () => {
+    expect(keys({ kind: "message", role: "tool", session_id: "s" })).toEqual([]);
+  });
+
+  it("event_of_a_later_server_is_ignored", () => {
+    expect(keys({ kind: "something-new" })).toEqual([]);
+    expect(keys({ kind: "unknown", seq: 1 })).toEqual([]);
+  });
+});
