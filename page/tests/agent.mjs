@@ -115,6 +115,8 @@ const HOSTILE = `<img src=x onerror="document.title='pwned'"> <script>document.t
 [a script](javascript:document.title='pwned') and [a page](https://example.com/path?q=1) and
 [data](data:text/html,hello)
 
+[https://bank.example/?next=evil.example](https://evil.example/login)
+
 ![tracker](https://tracker.example/pixel.png)
 
 <style>body { display: none }</style>

@@ -57,6 +57,8 @@ test("hostile_answer_stays_text", async ({ page, stack, signIn }) => {
   await expect(link).toHaveAttribute("rel", /noopener/);
   await expect(link).toHaveAttribute("rel", /noreferrer/);
   await expect(log.getByText("example.com").first()).toBeVisible();
+  // A text that looks like another address does not hide where the link goes.
+  await expect(log.getByRole("link", { name: /bank\.example.* evil\.example$/ })).toBeVisible();
   await expect(log.getByText('<img src=x onerror="document.title=')).toBeVisible();
   expect(await page.title()).not.toBe("pwned");
 });
