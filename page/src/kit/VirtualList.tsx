@@ -22,7 +22,6 @@ export function VirtualList<T>(props: {
     },
   });
   return (
-    // biome-ignore lint/a11y/noNoninteractiveTabindex: a scrolled region must be reachable by keyboard.
     <div ref={scroller} className={props.className} role="list" aria-label={props.label} tabIndex={0}>
       <div style={{ height: virtualizer.getTotalSize(), position: "relative" }}>
         {virtualizer.getVirtualItems().map((row) => {

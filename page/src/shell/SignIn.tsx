@@ -83,11 +83,7 @@ export function SignIn({ whole = false }: { whole?: boolean }) {
     }
   };
   return (
-    <div
-      className={whole ? css.signInWhole : css.signInOver}
-      role={whole ? "main" : "dialog"}
-      aria-labelledby="sign-in-title"
-    >
+    <section className={whole ? css.signInWhole : css.signInOver} aria-labelledby="sign-in-title">
       <form className={css.signIn} onSubmit={submit}>
         <Brand />
         <h1 id="sign-in-title">{whole ? "Sign in" : "Your sign-in has ended"}</h1>
@@ -108,7 +104,7 @@ export function SignIn({ whole = false }: { whole?: boolean }) {
           Sign in
         </Button>
       </form>
-    </div>
+    </section>
   );
 }
 

@@ -12,7 +12,8 @@ let timer: ReturnType<typeof setTimeout> | undefined;
 
 function refetchSoon(key: readonly string[]): void {
   stale.add(JSON.stringify(key));
-  timer ??= setTimeout(() => {
+  if (timer !== undefined) return;
+  timer = setTimeout(() => {
     timer = undefined;
     const gathered = [...stale];
     stale.clear();

@@ -1,3 +1,120 @@
+import { useQuery } from "@tanstack/react-query";
+import { Plus } from "lucide-react";
+import { memo, useSyncExternalStore } from "react";
+import { Link, useLocation, useRoute } from "wouter";
+import { get } from "../../api/client";
+import { keys, useApprovals, usePermission, useSessions } from "../../api/queries";
+import type { Page, Run, Session } from "../../api/types";
+import { IconButton } from "../../kit/Button";
+import { EmptyState, Skeleton } from "../../kit/layout";
+import { type Look, lookOfSession, StatusGlyph, wordOf } from "../../kit/Status";
+import { Time } from "../../kit/Time";
+import { VirtualList } from "../../kit/VirtualList";
+import { useKey } from "../../shell/keys";
+import css from "./list.module.css";
+import { titleOf } from "./names";
+import { onSeen, seenAt } from "./seen";
+
+const ROW_HEIGHT = 48;
+
+/** The runs at work now, for the marks in the list. */
+const useRunningRuns = () =>
+  useQuery({
+    queryKey: [...keys.runs, "running"],
+    queryFn: ({ signal }) => get<Page<Run>>("/runs", { status: "running", limit: 100 }, signal),
+  });
+
+/** The conversations, the latest change first. */
 export function ConversationList() {
-  return null;
+  const sessions = useSessions();
+  const approvals = useApprovals();
+  const running = useRunningRuns();
+  const may = usePermission();
+  const [, navigate] = useLocation();
+  const [, parameters] = useRoute("/conversations/:id");
+  const seen = useSyncExternalStore(onSeen, seenAt);
+  const canCreate = may("sessions:write");
+  useKey("n", () => canCreate && navigate("/conversations?new=1"));
+  const items = sessions.data?.items ?? [];
+  const asking = new Set(approvals.data?.items.map((approval) => approval.session_id));
+  const atWork = new Set(running.data?.items.map((run) => run.session_id));
+  const move = (step: number) => {
+    const index = items.findIndex((session) => session.id === parameters?.id);
+    const next = items[Math.max(0, Math.min(items.length - 1, index + step))];
+    if (next) navigate(`/conversations/${next.id}`);
+  };
+  useKey("j", () => move(1));
+  useKey("k", () => move(-1));
+  return (
+    <section className={css.list} aria-labelledby="conversations-heading">
+      <header>
+        <h2 id="conversations-heading">Conversations</h2>
+        {canCreate && (
+          <IconButton label="New conversation" onClick={() => navigate("/conversations?new=1")}>
+            <Plus size={16} aria-hidden />
+          </IconButton>
+        )}
+      </header>
+      {sessions.isPending && <Skeleton rows={6} />}
+      {sessions.data && items.length === 0 && <EmptyState text="No conversation yet." />}
+      {items.length > 0 && (
+        <VirtualList
+          items={items}
+          rowHeight={ROW_HEIGHT}
+          keyOf={(session) => session.id}
+          label="Conversations"
+          className={css.rows ?? ""}
+          render={(session) => (
+            <ListRow
+              session={session}
+              look={
+                asking.has(session.id)
+                  ? "waits"
+                  : atWork.has(session.id)
+                    ? "running"
+                    : lookOfSession(session.state)
+              }
+              current={parameters?.id === session.id}
+              unread={parameters?.id !== session.id && isUnread(session, seen)}
+            />
+          )}
+        />
+      )}
+    </section>
+  );
 }
+
+/** `true` if the conversation has changed since this browser showed it. Without a note of it, nothing is claimed. */
+export function isUnread(session: Session, seen: Record<string, string>): boolean {
+  const at = seen[session.id];
+  return at !== undefined && session.updated_at > at;
+}
+
+const ListRow = memo(function ListRow(props: {
+  session: Session;
+  look: Look | null;
+  current: boolean;
+  unread: boolean;
+}) {
+  const { session, look, current, unread } = props;
+  return (
+    <Link
+      href={`/conversations/${session.id}`}
+      className={css.row}
+      aria-current={current ? "page" : undefined}
+      data-unread={unread}
+    >
+      <span className={css.first}>
+        <span className="truncate">{titleOf(session)}</span>
+        {unread && <i role="img" aria-label="unread" />}
+        <Time at={session.updated_at} />
+      </span>
+      {look && (
+        <span className={css.second} data-look={look}>
+          <StatusGlyph look={look} size={12} />
+          {look === "waits" ? "asks for permission" : wordOf(look)}
+        </span>
+      )}
+    </Link>
+  );
+});

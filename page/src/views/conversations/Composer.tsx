@@ -1,0 +1,251 @@
+import { useQueryClient } from "@tanstack/react-query";
+import { ArrowUp, Square, X } from "lucide-react";
+import { type KeyboardEvent, useEffect, useLayoutEffect, useRef, useState } from "react";
+import { Link } from "wouter";
+import { newKey, post } from "../../api/client";
+import { hasStatus } from "../../api/problem";
+import { keys, usePermission } from "../../api/queries";
+import type { Approval, Automation, OpenRun, Run, SessionView } from "../../api/types";
+import { Button, IconButton } from "../../kit/Button";
+import { errorText } from "../../kit/ErrorState";
+import { clock, dayAndTime } from "../../kit/format";
+import { toast } from "../../kit/Toast";
+import { useConnection } from "../../shell/connection";
+import { ApprovalDock } from "./ApprovalDock";
+import css from "./conversation.module.css";
+import { useDraft } from "./drafts";
+import { triggerKind } from "./rows";
+
+const MAX_HEIGHT_PX = 240;
+const CLOSED = new Set(["done", "failed", "archived"]);
+
+export interface ComposerProps {
+  view: SessionView;
+  agent: string;
+  approvals: Approval[];
+  automations: Automation[];
+  /** The texts that a person sent before, the newest last. */
+  sent: string[];
+}
+
+export function Composer({ view, agent, approvals, automations, sent }: ComposerProps) {
+  const client = useQueryClient();
+  const may = usePermission();
+  const { online } = useConnection();
+  const [draft, setDraft] = useDraft(view.id);
+  const [busy, setBusy] = useState(false);
+  const [error, setError] = useState<string | null>(null);
+  const [recalled, setRecalled] = useState(0);
+  /** A message keeps its key until the server has it, so that a second try creates no second message. */
+  const key = useRef<{ text: string; key: string } | null>(null);
+  const field = useRef<HTMLTextAreaElement>(null);
+  // biome-ignore lint/correctness/useExhaustiveDependencies: the text is the reason to measure.
+  useLayoutEffect(() => {
+    const element = field.current;
+    if (!element) return;
+    element.style.height = "auto";
+    element.style.height = `${Math.min(MAX_HEIGHT_PX, element.scrollHeight)}px`;
+  }, [draft]);
+
+  const running = view.open_runs.find((run) => run.status === "running" || run.status === "delivered");
+  const waiting = view.open_runs.filter((run) => run !== running);
+  const offline = online ? null : "There is no connection. The draft is kept.";
+  const mayWrite = may("sessions:write");
+  const refusal = offline ?? (mayWrite ? null : "Your role does not permit this: it needs sessions:write");
+
+  const send = async () => {
+    const text = draft.trim();
+    if (text === "" || busy || refusal !== null) return;
+    setBusy(true);
+    setError(null);
+    if (key.current?.text !== text) key.current = { text, key: newKey() };
+    try {
+      await post<Run>(`/sessions/${view.id}/messages`, { body: { text }, idempotencyKey: key.current.key });
+      key.current = null;
+      setRecalled(0);
+      setDraft("");
+      await client.invalidateQueries({ queryKey: keys.session(view.id) });
+    } catch (problem) {
+      setError(errorText(problem));
+      if (hasStatus(problem, 409)) client.invalidateQueries({ queryKey: keys.session(view.id) });
+    } finally {
+      setBusy(false);
+    }
+  };
+
+  const onKeyDown = (event: KeyboardEvent<HTMLTextAreaElement>) => {
+    if (event.nativeEvent.isComposing) return;
+    if (event.key === "Enter" && !event.shiftKey) {
+      event.preventDefault();
+      send();
+    } else if (event.key === "Escape") {
+      event.currentTarget.blur();
+    } else if (event.key === "ArrowUp" && (draft === "" || (recalled > 0 && draft === sent.at(-recalled)))) {
+      const text = sent.at(-(recalled + 1));
+      if (text === undefined) return;
+      event.preventDefault();
+      setRecalled(recalled + 1);
+      setDraft(text);
+    }
+  };
+
+  const cancel = async (run: OpenRun) => {
+    try {
+      await post(`/runs/${run.id}/cancel`);
+    } catch (problem) {
+      toast(errorText(problem));
+    }
+    await client.invalidateQueries({ queryKey: keys.session(view.id) });
+  };
+
+  const closed = CLOSED.has(view.state);
+  const nameOf = (approval: Approval) =>
+    automations.find((automation) => automation.id === approval.automation_id)?.name ?? agent;
+  const runRefusal =
+    offline ?? (may("runs:write") ? null : "Your role does not permit this: it needs runs:write");
+
+  return (
+    <div className={css.composer} data-asks={approvals.length > 0}>
+      <ApprovalDock approvals={approvals} nameOf={nameOf} agent={agent} disabled={offline} />
+      {waiting.length > 0 && (
+        <ol className={css.waiting} aria-label="Waiting inputs">
+          {waiting.map((run, index) => (
+            <Waiting
+              key={run.id}
+              number={index + 1}
+              run={run}
+              automations={automations}
+              refusal={runRefusal}
+              onCancel={() => cancel(run)}
+            />
+          ))}
+        </ol>
+      )}
+      {closed ? (
+        <div className={css.closed}>
+          <span>This conversation is {view.state === "done" ? "completed" : view.state}.</span>
+          <Link href={`/conversations?new=1&agent=${encodeURIComponent(agent)}`}>
+            Begin another with {agent}
+          </Link>
+        </div>
+      ) : (
+        <>
+          {error && (
+            <p className={css.sendError} role="alert">
+              {error}
+            </p>
+          )}
+          <textarea
+            ref={field}
+            rows={1}
+            aria-label="Message"
+            value={draft}
+            placeholder={placeholder(view, agent, running !== undefined)}
+            disabled={!mayWrite}
+            onChange={(event) => {
+              setDraft(event.target.value);
+              setError(null);
+            }}
+            onKeyDown={onKeyDown}
+          />
+          <div className={css.composerFoot}>
+            <span>{refusal ?? (draft !== "" ? "Enter sends, Shift Enter begins a line" : "")}</span>
+            {running && (
+              <Button
+                size="large"
+                refusal={runRefusal}
+                disabled={running.cancel_requested_at !== null}
+                onClick={() => cancel(running)}
+              >
+                <Square size={14} aria-hidden />
+                <span>{running.cancel_requested_at === null ? "Stop" : "Stopping"}</span>
+              </Button>
+            )}
+            <Button
+              kind="primary"
+              size="large"
+              busy={busy}
+              refusal={refusal}
+              disabled={draft.trim() === ""}
+              onClick={send}
+              aria-label="Send"
+            >
+              <ArrowUp size={16} aria-hidden className={css.phoneOnly} />
+              <span className={css.desktopOnly}>Send</span>
+            </Button>
+          </div>
+        </>
+      )}
+    </div>
+  );
+}
+
+function placeholder(view: SessionView, agent: string, running: boolean): string {
+  if (view.state === "draft") return `Message ${agent}. It waits until the conversation is enabled.`;
+  if (view.state === "paused") return `Message ${agent}. It waits until resumed.`;
+  return running ? `Message ${agent}. It is read when this turn ends.` : `Message ${agent}`;
+}
+
+function Waiting(props: {
+  number: number;
+  run: OpenRun;
+  automations: Automation[];
+  refusal: string | null;
+  onCancel(): void;
+}) {
+  const { run, automations } = props;
+  const automation = automations.find((each) => each.id === run.automation_id);
+  const kind = triggerKind(automations, run.trigger_id);
+  const source =
+    kind === "webhook"
+      ? `webhook at ${clock(run.created_at)}`
+      : kind === "manual" || run.scheduled_for == null
+        ? `by hand at ${clock(run.created_at)}`
+        : `due ${dayAndTime(run.scheduled_for)}`;
+  return (
+    <li>
+      <span>{props.number}</span>
+      <span className="truncate" title={run.content}>
+        {run.automation_id ? (
+          <>
+            <strong>{automation?.name ?? "automation"}</strong> {source}
+          </>
+        ) : (
+          run.content
+        )}
+      </span>
+      <small>{waitReason(run)}</small>
+      <IconButton label="Cancel this input" disabled={props.refusal !== null} onClick={props.onCancel}>
+        <X size={16} aria-hidden />
+      </IconButton>
+    </li>
+  );
+}
+
+/** Says why an input waits, unless it is the turn above it. */
+export function waitReason(run: OpenRun): string {
+  switch (run.blocked_on?.for) {
+    case "budget":
+      return "a budget is used up";
+    case "session":
+      return "waits until resumed";
+    case "backoff":
+      return run.not_before ? `tries again at ${clock(run.not_before)}` : "tries again soon";
+    case "worker":
+      return "waits for a free place";
+    default:
+      return "";
+  }
+}
+
+/** Moves the focus to the message field when the conversation is opened, but not on phones, where a keyboard opens. */
+export function useFocusOnOpen(id: string): void {
+  // biome-ignore lint/correctness/useExhaustiveDependencies: another conversation is the reason.
+  useEffect(() => {
+    if (matchMedia("(pointer: fine)").matches) {
+      document
+        .querySelector<HTMLTextAreaElement>('textarea[aria-label="Message"]')
+        ?.focus({ preventScroll: true });
+    }
+  }, [id]);
+}

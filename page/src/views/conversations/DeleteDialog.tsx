@@ -1,0 +1,130 @@
+import { useState } from "react";
+import type { Automation, BoundAutomation, SessionView } from "../../api/types";
+import { Button } from "../../kit/Button";
+import { Dialog } from "../../kit/Dialog";
+import { errorText } from "../../kit/ErrorState";
+import { dayAndTime, plural } from "../../kit/format";
+import { StatusGlyph } from "../../kit/Status";
+import { deleteSession } from "./actions";
+import css from "./conversation.module.css";
+import { titleOf } from "./names";
+
+export interface DeleteDialogProps {
+  /** As it was when the dialog opened. */
+  view: SessionView;
+  automations: Automation[];
+  onClose(): void;
+  onDeleted(): void;
+}
+
+/** Deletes a conversation in two steps: the second one names the automations that cannot run without it. */
+export function DeleteDialog({ view, automations, onClose, onDeleted }: DeleteDialogProps) {
+  const [bound, setBound] = useState<BoundAutomation[] | null>(null);
+  const [busy, setBusy] = useState(false);
+  const [error, setError] = useState<string | null>(null);
+  // A refetch must not change the dialog under the pointer.
+  const [shown] = useState({ view, automations });
+  const remove = async (withAutomations: boolean) => {
+    setBusy(true);
+    setError(null);
+    try {
+      const result = await deleteSession(shown.view.id, withAutomations);
+      if (result.deleted) onDeleted();
+      else setBound(result.automations);
+    } catch (problem) {
+      setError(errorText(problem));
+    } finally {
+      setBusy(false);
+    }
+  };
+  const name = titleOf(shown.view);
+  const open = shown.view.open_runs.length;
+  const kept = (
+    <p className={css.dialogSmall}>
+      Stays: <code>{shown.view.cwd}</code> and the files of the agent.
+    </p>
+  );
+  const failed = error && (
+    <p className={css.sendError} role="alert">
+      {error}
+    </p>
+  );
+  if (bound === null) {
+    return (
+      <Dialog
+        key="first"
+        open
+        onClose={onClose}
+        title={`Delete “${name}”?`}
+        note="The whole transcript goes for good."
+        foot={
+          <>
+            <Button onClick={onClose}>Keep</Button>
+            <Button kind="danger" busy={busy} onClick={() => remove(false)}>
+              Delete conversation
+            </Button>
+          </>
+        }
+      >
+        {open > 0 && <p>{plural(open, "run")} that is not over will be cancelled.</p>}
+        {kept}
+        {failed}
+      </Dialog>
+    );
+  }
+  const number = plural(bound.length, "automation");
+  return (
+    <Dialog
+      key="second"
+      open
+      onClose={onClose}
+      title={`Delete “${name}” and ${number}?`}
+      note={`${bound.length === 1 ? "It speaks" : "They speak"} in this conversation and cannot run without it.`}
+      foot={
+        <>
+          <Button onClick={onClose}>Keep</Button>
+          <Button kind="danger" busy={busy} onClick={() => remove(true)}>
+            Delete conversation and {number}
+          </Button>
+        </>
+      }
+    >
+      <ul className={css.boundList}>
+        {bound.map((each) => (
+          <BoundRow
+            key={each.id}
+            bound={each}
+            automation={shown.automations.find((automation) => automation.id === each.id)}
+            view={shown.view}
+          />
+        ))}
+      </ul>
+      {kept}
+      {failed}
+    </Dialog>
+  );
+}
+
+function BoundRow(props: { bound: BoundAutomation; automation: Automation | undefined; view: SessionView }) {
+  const { bound, automation, view } = props;
+  const own = view.open_runs.filter((run) => run.automation_id === bound.id);
+  const running = own.some((run) => run.status === "running");
+  const state = running
+    ? "its run is cancelled"
+    : own.length > 0
+      ? `${plural(own.length, "run")} ${own.length === 1 ? "waits" : "wait"}`
+      : bound.enabled
+        ? ""
+        : "paused";
+  const next = automation?.upcoming_runs[0];
+  return (
+    <li>
+      <StatusGlyph look={running ? "running" : bound.enabled ? "succeeded" : "paused"} />
+      <strong>{bound.name}</strong>
+      <span>{state}</span>
+      <span>
+        {bound.enabled && next ? `next ${dayAndTime(next.at)}` : bound.enabled ? "" : "no next run"}
+      </span>
+    </li>
+  );
+}

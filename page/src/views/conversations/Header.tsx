@@ -1,0 +1,291 @@
+import {
+  Archive,
+  ArrowLeft,
+  Bot,
+  CircleCheck,
+  Ellipsis,
+  FileDown,
+  Folder,
+  PanelRight,
+  Pause,
+  Play,
+  Square,
+  Trash2,
+} from "lucide-react";
+import { type FormEvent, useEffect, useRef, useState } from "react";
+import { Link } from "wouter";
+import { request } from "../../api/client";
+import { hasStatus } from "../../api/problem";
+import { usePermission } from "../../api/queries";
+import type { SessionView } from "../../api/types";
+import { Button, IconButton } from "../../kit/Button";
+import { Dialog } from "../../kit/Dialog";
+import { errorText } from "../../kit/ErrorState";
+import { Menu } from "../../kit/Menu";
+import { type Look, lookOfSession, Status } from "../../kit/Status";
+import { toast } from "../../kit/Toast";
+import { useConnection } from "../../shell/connection";
+import { useKey } from "../../shell/keys";
+import { cancelRuns, exportSession, moveSession, renameSession } from "./actions";
+import css from "./conversation.module.css";
+import { titleOf } from "./names";
+
+export interface HeaderProps {
+  view: SessionView;
+  agent: string;
+  waitsForYou: boolean;
+  onDelete(): void;
+  onPanel(): void;
+}
+
+export function Header({ view, agent, waitsForYou, onDelete, onPanel }: HeaderProps) {
+  const may = usePermission();
+  const { online } = useConnection();
+  const [confirm, setConfirm] = useState<"complete" | "archive" | null>(null);
+  const refusal = !online
+    ? "There is no connection"
+    : may("sessions:write")
+      ? null
+      : "Your role does not permit this: it needs sessions:write";
+  const running = view.open_runs.some((run) => run.status === "running");
+  const look: Look | null = waitsForYou ? "waits" : running ? "running" : lookOfSession(view.state);
+  const pausable = view.state === "active" ? "pause" : view.state === "paused" ? "resume" : null;
+  const toggle = () => pausable && refusal === null && moveSession(view, pausable);
+  useKey("p", () => {
+    toggle();
+  });
+  return (
+    <header className={css.header}>
+      <Link href="/conversations" className={css.back} aria-label="Conversations">
+        <ArrowLeft size={20} aria-hidden />
+      </Link>
+      <div className={css.heading}>
+        <Title key={`${view.id}:${view.title}`} view={view} disabled={refusal !== null} />
+        {look && <Status look={look} />}
+        <span className={css.headingNote}>
+          {agent} in <code>{shortPath(view.cwd)}</code>
+        </span>
+      </div>
+      <span className={css.fact}>
+        <Bot size={16} aria-hidden /> {agent}
+      </span>
+      <span className={css.fact} title={view.cwd}>
+        <Folder size={16} aria-hidden /> <code className="truncate">{shortPath(view.cwd)}</code>
+      </span>
+      {pausable && (
+        <Button size="large" refusal={refusal} onClick={toggle} className={css.desktopOnly}>
+          {pausable === "pause" ? <Pause size={14} aria-hidden /> : <Play size={14} aria-hidden />}
+          {pausable === "pause" ? "Pause" : "Resume"}
+        </Button>
+      )}
+      {view.state === "draft" && (
+        <Button size="large" refusal={refusal} onClick={() => moveSession(view, "enable")}>
+          <Play size={14} aria-hidden /> Enable
+        </Button>
+      )}
+      <IconButton label="Details" className={css.panelToggle} onClick={onPanel}>
+        <PanelRight size={16} aria-hidden />
+      </IconButton>
+      <Menu
+        trigger={
+          <IconButton bordered label="Conversation menu">
+            <Ellipsis size={16} aria-hidden />
+          </IconButton>
+        }
+        items={[
+          ...(pausable
+            ? [
+                {
+                  label: pausable === "pause" ? "Pause conversation" : "Resume conversation",
+                  icon:
+                    pausable === "pause" ? <Pause size={16} aria-hidden /> : <Play size={16} aria-hidden />,
+                  refusal,
+                  onSelect: toggle,
+                },
+              ]
+            : []),
+          {
+            label: "Cancel all runs",
+            icon: <Square size={16} aria-hidden />,
+            refusal: refusal ?? (view.open_runs.length === 0 ? "nothing runs or waits" : null),
+            onSelect: () => cancelRuns(view),
+          },
+          {
+            label: "Complete",
+            icon: <CircleCheck size={16} aria-hidden />,
+            refusal: refusal ?? (view.state === "active" ? null : "needs an active conversation"),
+            onSelect: () => setConfirm("complete"),
+          },
+          {
+            label: "Archive",
+            icon: <Archive size={16} aria-hidden />,
+            refusal:
+              refusal ??
+              (view.state === "done" || view.state === "failed" ? null : "needs a completed conversation"),
+            onSelect: () => setConfirm("archive"),
+          },
+          null,
+          {
+            label: "Export as Markdown",
+            icon: <FileDown size={16} aria-hidden />,
+            onSelect: () => exportSession(view, "markdown"),
+          },
+          {
+            label: "Export as JSON Lines",
+            icon: <FileDown size={16} aria-hidden />,
+            onSelect: () => exportSession(view, "jsonl"),
+          },
+          null,
+          {
+            label: "Delete",
+            icon: <Trash2 size={16} aria-hidden />,
+            danger: true,
+            refusal,
+            onSelect: onDelete,
+          },
+        ]}
+      />
+      {confirm && (
+        <Dialog
+          open
+          onClose={() => setConfirm(null)}
+          title={confirm === "complete" ? `Complete “${titleOf(view)}”?` : `Archive “${titleOf(view)}”?`}
+          note={
+            confirm === "complete"
+              ? "A running turn ends as usual. Waiting inputs are cancelled, and new ones are refused. This cannot be undone."
+              : "It leaves the lists of active conversations. This cannot be undone."
+          }
+          foot={
+            <>
+              <Button onClick={() => setConfirm(null)}>Keep</Button>
+              <Button
+                kind="primary"
+                onClick={() => {
+                  setConfirm(null);
+                  moveSession(view, confirm);
+                }}
+              >
+                {confirm === "complete" ? "Complete" : "Archive"}
+              </Button>
+            </>
+          }
+        />
+      )}
+    </header>
+  );
+}
+
+/** Shortens a path to its last two parts. */
+export function shortPath(path: string): string {
+  const parts = path.split("/").filter(Boolean);
+  if (parts.length <= 2) return path;
+  const last = parts.at(-1) ?? "";
+  // The folder that Matins made for this session has its ID as its name.
+  return /^ses_[0-9a-f]{20,}$/.test(last) ? "its own folder" : `…/${parts.slice(-2).join("/")}`;
+}
+
+function Title({ view, disabled }: { view: SessionView; disabled: boolean }) {
+  const [editing, setEditing] = useState(false);
+  const [text, setText] = useState(view.title ?? "");
+  const [conflict, setConflict] = useState<string | null>(null);
+  const etag = useRef<Promise<string | null> | null>(null);
+  const input = useRef<HTMLInputElement>(null);
+  const leave = useRef(false);
+  useEffect(() => {
+    if (editing) input.current?.select();
+  }, [editing]);
+  const begin = () => {
+    // The tag of the title as it is now, so that a change by another person is not overwritten.
+    etag.current = request<SessionView>("GET", `/sessions/${view.id}`).then((read) => read.etag);
+    etag.current.catch(() => undefined);
+    leave.current = false;
+    setEditing(true);
+  };
+  useKey("e", () => !disabled && begin());
+  const save = async (event?: FormEvent) => {
+    event?.preventDefault();
+    if (leave.current) return;
+    leave.current = true;
+    setEditing(false);
+    const title = text.trim();
+    if (title === (view.title ?? "")) return;
+    try {
+      await renameSession(view.id, title === "" ? null : title, (await etag.current) ?? null);
+    } catch (error) {
+      if (hasStatus(error, 412)) {
+        const now = await request<SessionView>("GET", `/sessions/${view.id}`).catch(() => null);
+        if (now) {
+          etag.current = Promise.resolve(now.etag);
+          setConflict(now.data.title ?? "");
+        }
+      } else {
+        toast(errorText(error));
+      }
+    }
+  };
+  if (conflict !== null) {
+    const close = () => {
+      setConflict(null);
+      setText(view.title ?? "");
+    };
+    return (
+      <Dialog
+        open
+        onClose={close}
+        title="The title has changed meanwhile"
+        note="Another person has renamed this conversation."
+        foot={
+          <>
+            <Button onClick={close}>Keep theirs</Button>
+            <Button
+              kind="primary"
+              onClick={async () => {
+                setConflict(null);
+                await renameSession(view.id, text.trim() || null, (await etag.current) ?? null).catch(
+                  (error) => toast(errorText(error)),
+                );
+              }}
+            >
+              Use mine
+            </Button>
+          </>
+        }
+      >
+        <dl className={css.versions}>
+          <dt>Theirs</dt>
+          <dd>{conflict || "no title"}</dd>
+          <dt>Yours</dt>
+          <dd>{text}</dd>
+        </dl>
+      </Dialog>
+    );
+  }
+  if (editing) {
+    return (
+      <form onSubmit={save} className={css.titleForm}>
+        <input
+          ref={input}
+          aria-label="Title"
+          value={text}
+          maxLength={200}
+          onChange={(event) => setText(event.target.value)}
+          onBlur={() => save()}
+          onKeyDown={(event) => {
+            if (event.key === "Escape") {
+              leave.current = true;
+              setText(view.title ?? "");
+              setEditing(false);
+            }
+          }}
+        />
+      </form>
+    );
+  }
+  return (
+    <h1 className={css.title}>
+      <button type="button" disabled={disabled} title={disabled ? undefined : "Rename"} onClick={begin}>
+        {titleOf(view)}
+      </button>
+    </h1>
+  );
+}

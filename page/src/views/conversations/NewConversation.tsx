@@ -1,0 +1,153 @@
+import { useQueryClient } from "@tanstack/react-query";
+import { type FormEvent, useRef, useState } from "react";
+import { useLocation, useSearchParams } from "wouter";
+import { newKey, post } from "../../api/client";
+import { ApiProblem } from "../../api/problem";
+import { keys, useAgents, usePermission } from "../../api/queries";
+import type { Agent, Run, Session } from "../../api/types";
+import { Button } from "../../kit/Button";
+import { Callout, ErrorState, errorText } from "../../kit/ErrorState";
+import { Field, Panel, SelectField, Skeleton } from "../../kit/layout";
+import { useConnection } from "../../shell/connection";
+import css from "./conversation.module.css";
+import { useDraft, writeDraft } from "./drafts";
+
+function stateOf(agent: Agent): string {
+  if (agent.program === null) return "not installed";
+  return agent.signed_in_by === null ? "found" : "found, signed in";
+}
+
+/** Begins a conversation: an agent, and the first message. */
+export function NewConversation() {
+  const agents = useAgents();
+  const may = usePermission();
+  const { online } = useConnection();
+  const client = useQueryClient();
+  const [, navigate] = useLocation();
+  const [search] = useSearchParams();
+  const [chosen, setChosen] = useState<string | null>(search.get("agent"));
+  const [cwd, setCwd] = useState("");
+  const [text, setText] = useDraft("new");
+  const [busy, setBusy] = useState(false);
+  const [error, setError] = useState<unknown>(null);
+  const key = useRef(newKey());
+  /** Created, but its first message was refused: the next try sends the message there. */
+  const created = useRef<Session | null>(null);
+  const all = agents.data?.items ?? [];
+  const sorted = [...all].sort((a, b) => Number(b.program !== null) - Number(a.program !== null));
+  const agent = all.find((each) => each.name === chosen) ?? sorted[0];
+  const refusal = !online
+    ? "There is no connection. The draft is kept."
+    : may("sessions:write")
+      ? null
+      : "Your role does not permit this: it needs sessions:write";
+  const submit = async (event?: FormEvent) => {
+    event?.preventDefault();
+    if (!agent || text.trim() === "" || busy || refusal !== null) return;
+    setBusy(true);
+    setError(null);
+    try {
+      created.current ??= await post<Session>("/sessions", {
+        body: {
+          agent: agent.name,
+          title: titleFrom(text),
+          ...(cwd.trim() === "" ? {} : { cwd: cwd.trim() }),
+        },
+        idempotencyKey: key.current,
+      });
+      const { id } = created.current;
+      await post<Run>(`/sessions/${id}/messages`, {
+        body: { text: text.trim() },
+        idempotencyKey: `${key.current}-1`,
+      });
+      writeDraft("new", "");
+      client.invalidateQueries({ queryKey: keys.sessions });
+      navigate(`/conversations/${id}`);
+    } catch (problem) {
+      // A refused request has taken effect nowhere, so the next one is another.
+      if (problem instanceof ApiProblem) key.current = newKey();
+      setError(problem);
+    } finally {
+      setBusy(false);
+    }
+  };
+  const field = error instanceof ApiProblem ? error.problem.field : null;
+  return (
+    <div className={css.newPage}>
+      <h1>New conversation</h1>
+      {agents.error && <ErrorState error={agents.error} onRetry={() => agents.refetch()} />}
+      {agents.isPending && <Skeleton />}
+      {agents.data && (
+        <Panel>
+          <form className={css.newForm} onSubmit={submit}>
+            <SelectField
+              label="Agent"
+              value={agent?.name ?? ""}
+              onChange={(event) => setChosen(event.target.value)}
+              note={agent?.program === null ? (agent.install ?? undefined) : undefined}
+            >
+              {sorted.map((each) => (
+                <option key={each.id} value={each.name}>
+                  {each.name}, {stateOf(each)}
+                </option>
+              ))}
+            </SelectField>
+            <Field
+              label="Folder"
+              value={cwd}
+              onChange={(event) => setCwd(event.target.value)}
+              placeholder="A folder of its own"
+              note="An absolute path on the machine of the server. It never changes."
+              error={field === "cwd" ? errorText(error) : null}
+              spellCheck={false}
+              autoComplete="off"
+            />
+            <div className={css.newMessage}>
+              <label htmlFor="first-message">Message</label>
+              <textarea
+                id="first-message"
+                rows={4}
+                value={text}
+                // biome-ignore lint/a11y/noAutofocus: the person asked for this form.
+                autoFocus
+                placeholder={agent ? `What shall ${agent.name} do?` : ""}
+                onChange={(event) => setText(event.target.value)}
+                onKeyDown={(event) => {
+                  if (event.key === "Enter" && !event.shiftKey && !event.nativeEvent.isComposing) {
+                    event.preventDefault();
+                    submit();
+                  }
+                }}
+              />
+            </div>
+            {error !== null && field !== "cwd" && <Callout kind="failed">{errorText(error)}</Callout>}
+            <div className={css.newFoot}>
+              <code>matins session send --new --agent {agent?.name ?? "NAME"} "…"</code>
+              <Button
+                kind="primary"
+                size="large"
+                type="submit"
+                busy={busy}
+                refusal={refusal}
+                disabled={text.trim() === "" || !agent}
+              >
+                Begin
+              </Button>
+            </div>
+          </form>
+        </Panel>
+      )}
+    </div>
+  );
+}
+
+const MAX_TITLE = 60;
+
+/** The first line of the message, as the title until somebody gives a better one. */
+export function titleFrom(text: string): string {
+  const line = text.trim().split("\n", 1)[0] ?? "";
+  if (line.length <= MAX_TITLE) return line;
+  const cut = line.slice(0, MAX_TITLE);
+  const space = cut.lastIndexOf(" ");
+  return `${space > MAX_TITLE / 2 ? cut.slice(0, space) : cut}…`;
+}

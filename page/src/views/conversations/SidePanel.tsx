@@ -1,0 +1,258 @@
+import { ChevronDown } from "lucide-react";
+import { Link } from "wouter";
+import { usePermission } from "../../api/queries";
+import type { Approval, Automation, Message, OpenRun, Run, SessionView } from "../../api/types";
+import { Button } from "../../kit/Button";
+import { count, dayAndTime, longTime, plural, readerZone } from "../../kit/format";
+import { OutcomeStrip } from "../../kit/OutcomeStrip";
+import { type Look, lookOfRun, StatusGlyph, wordOf } from "../../kit/Status";
+import { useConnection } from "../../shell/connection";
+import { fireAutomation, pauseAutomation, resumeAutomation } from "../automation-actions";
+import { views } from "../registry";
+import css from "./conversation.module.css";
+import { Steps, stepsOf } from "./rows";
+import { diffsOf, linesOf } from "./tools";
+import { contextOf, usageText } from "./usage";
+
+export interface SidePanelProps {
+  view: SessionView;
+  automations: Automation[];
+  approvals: Approval[];
+  plan: Message | null;
+  rows: readonly Message[];
+  lastRun: Run | null;
+  unified: boolean;
+}
+
+export function SidePanel(props: SidePanelProps) {
+  const { view, automations, approvals, plan, rows, lastRun, unified } = props;
+  return (
+    <>
+      {automations.length > 0 && (
+        <section>
+          <h2>Automations here</h2>
+          {unified && <p className={css.small}>All automations of web chats share this conversation.</p>}
+          {automations.map((automation) => (
+            <AutomationRow
+              key={automation.id}
+              automation={automation}
+              openRuns={view.open_runs.filter((run) => run.automation_id === automation.id)}
+              waitsForYou={approvals.some((approval) => approval.automation_id === automation.id)}
+            />
+          ))}
+          <p className={css.small}>Times in {readerZone()}</p>
+        </section>
+      )}
+      {plan && <PlanSection plan={plan} />}
+      <Changes rows={rows} />
+      <UsageSection view={view} lastRun={lastRun} />
+    </>
+  );
+}
+
+/** The state of an automation in one glyph: what waits or runs now, else the last outcome. */
+export function lookOfAutomation(
+  automation: Automation,
+  openRuns: OpenRun[],
+  waitsForYou: boolean,
+): Look | null {
+  if (waitsForYou) return "waits";
+  if (openRuns.some((run) => run.status === "running")) return "running";
+  if (automation.state === "paused") return "paused";
+  const last = automation.last_runs.find((run) => run.ended_at !== null);
+  return last ? lookOfRun(last.status) : null;
+}
+
+function scheduleOf(automation: Automation): string {
+  const words = automation.triggers.flatMap((trigger) => {
+    switch (trigger.spec.kind) {
+      case "cron":
+        return [`cron ${trigger.spec.expression}`];
+      case "every":
+        return ["at equal distances"];
+      case "at":
+        return trigger.done_at === null ? [`once, ${dayAndTime(trigger.spec.at)}`] : [];
+      case "webhook":
+        return ["on webhook"];
+      default:
+        return [];
+    }
+  });
+  return words.length === 0 ? "on demand" : words.join("; ");
+}
+
+function AutomationRow(props: { automation: Automation; openRuns: OpenRun[]; waitsForYou: boolean }) {
+  const { automation, openRuns, waitsForYou } = props;
+  const may = usePermission();
+  const { online } = useConnection();
+  const look = lookOfAutomation(automation, openRuns, waitsForYou);
+  const next = automation.upcoming_runs[0];
+  const waiting = openRuns.filter((run) => run.status !== "running").length;
+  const paused = automation.state === "paused";
+  const refusal = !online
+    ? "There is no connection"
+    : may("automations:write")
+      ? null
+      : "Your role does not permit this: it needs automations:write";
+  const hasView = views.some((view) => view.pattern.startsWith("/automations/"));
+  return (
+    <div className={css.automation}>
+      <div>
+        {look ? <StatusGlyph look={look} title={wordOf(look)} /> : <span className={css.noGlyph} />}
+        <strong className="truncate">
+          {hasView ? (
+            <Link href={`/automations/${encodeURIComponent(automation.name)}`}>{automation.name}</Link>
+          ) : (
+            automation.name
+          )}
+        </strong>
+        <span title={next?.display}>
+          {paused ? "paused" : next ? `next ${dayAndTime(next.at)}` : "no next run"}
+        </span>
+      </div>
+      <p>
+        {scheduleOf(automation)}
+        {waiting > 0 && `; ${plural(waiting, "run")} ${waiting === 1 ? "waits" : "wait"}`}
+      </p>
+      {paused && automation.pause_reason && <p>{automation.pause_reason}</p>}
+      {automation.attention && <p>{automation.attention}</p>}
+      <OutcomeStrip runs={automation.last_runs} />
+      <div className={css.automationButtons}>
+        <Button size="small" refusal={refusal} onClick={() => fireAutomation(automation)}>
+          Run now
+        </Button>
+        {paused ? (
+          <Button size="small" refusal={refusal} onClick={() => resumeAutomation(automation)}>
+            Resume
+          </Button>
+        ) : (
+          <Button
+            size="small"
+            refusal={refusal}
+            onClick={() => pauseAutomation(automation)}
+            aria-label={`Pause ${automation.name}`}
+          >
+            Pause
+          </Button>
+        )}
+      </div>
+    </div>
+  );
+}
+
+function PlanSection({ plan }: { plan: Message }) {
+  const steps = stepsOf(plan);
+  const done = steps.filter((step) => step.status === "completed").length;
+  return (
+    <section>
+      <h2>
+        Plan
+        <small>
+          {done} of {steps.length}
+        </small>
+      </h2>
+      <Steps plan={plan} />
+    </section>
+  );
+}
+
+function Changes({ rows }: { rows: readonly Message[] }) {
+  const files = new Map<string, { added: number; deleted: number }>();
+  for (const row of rows) {
+    if (row.kind !== "tool_call") continue;
+    for (const diff of diffsOf(row)) {
+      const { added, deleted } = linesOf(diff);
+      const sum = files.get(diff.path) ?? { added: 0, deleted: 0 };
+      files.set(diff.path, { added: sum.added + added, deleted: sum.deleted + deleted });
+    }
+  }
+  if (files.size === 0) return null;
+  const all = [...files.values()].reduce((sum, each) => ({
+    added: sum.added + each.added,
+    deleted: sum.deleted + each.deleted,
+  }));
+  return (
+    <section>
+      <h2>
+        Changed here
+        <small>
+          <span className={css.plus}>+{all.added}</span> <span className={css.minus}>−{all.deleted}</span>
+        </small>
+      </h2>
+      <ul className={css.files}>
+        {[...files].map(([path, { added, deleted }]) => (
+          <li key={path}>
+            <code className="truncate" title={path}>
+              {path}
+            </code>
+            <span className={css.plus}>+{added}</span>
+            <span className={css.minus}>−{deleted}</span>
+          </li>
+        ))}
+      </ul>
+    </section>
+  );
+}
+
+function UsageSection({ view, lastRun }: { view: SessionView; lastRun: Run | null }) {
+  const context = contextOf(lastRun?.usage) ?? contextOf(view.seats.find((seat) => seat.is_entry)?.usage);
+  if (!context && !lastRun) return null;
+  const share = context ? Math.min(1, context.used / context.size) : 0;
+  return (
+    <section>
+      {lastRun && (
+        <h2 title={longTime(lastRun.created_at)}>
+          {lastRun.status === "running" ? "This turn" : "Last turn"}
+          <small>{usageText(lastRun.usage)}</small>
+        </h2>
+      )}
+      {context && (
+        <>
+          <div className={css.contextLine}>
+            <span>Context</span>
+            <span>
+              {count(context.used)} of {count(context.size)}
+            </span>
+          </div>
+          <div
+            className={css.meter}
+            role="meter"
+            aria-label="Context"
+            aria-valuenow={Math.round(share * 100)}
+            aria-valuemin={0}
+            aria-valuemax={100}
+          >
+            <span style={{ width: `${share * 100}%` }} />
+          </div>
+        </>
+      )}
+    </section>
+  );
+}
+
+const SHOWN_IN_LINE = 2;
+
+/** The same in one line, for narrow screens. */
+export function SideLine({ onOpen, ...props }: SidePanelProps & { onOpen(): void }) {
+  const { automations, approvals, view } = props;
+  if (automations.length === 0) return null;
+  return (
+    <button type="button" className={css.sideLine} onClick={onOpen} aria-label="Automations here">
+      {automations.slice(0, SHOWN_IN_LINE).map((automation) => {
+        const open = view.open_runs.filter((run) => run.automation_id === automation.id);
+        const waits = approvals.some((approval) => approval.automation_id === automation.id);
+        const look = lookOfAutomation(automation, open, waits);
+        const next = automation.upcoming_runs[0];
+        return (
+          <span key={automation.id}>
+            {look && <StatusGlyph look={look} title={wordOf(look)} />}
+            <strong>{automation.name}</strong>{" "}
+            {automation.state === "paused" ? "paused" : next ? `next ${dayAndTime(next.at)}` : ""}
+          </span>
+        );
+      })}
+      {automations.length > SHOWN_IN_LINE && <span>+{automations.length - SHOWN_IN_LINE}</span>}
+      <ChevronDown size={16} aria-hidden />
+    </button>
+  );
+}

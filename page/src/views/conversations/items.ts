@@ -1,0 +1,137 @@
+/** Groups the rows of a transcript into the items that the page shows. All functions are pure. */
+import type { Message, Run } from "../../api/types";
+import { sameDay } from "../../kit/format";
+import { type Diff, diffsOf, toolOf } from "./tools";
+import { isAnswer, type Transcript } from "./transcript";
+
+export interface Work {
+  thoughts: Message[];
+  tools: Message[];
+  denied: Message[];
+  plan: Message | null;
+}
+
+export type Item =
+  | { kind: "day"; key: string; at: string }
+  | { kind: "trigger"; key: string; run: Run | undefined; row: Message; name: string }
+  | { kind: "person"; key: string; row: Message }
+  | { kind: "work"; key: string; work: Work }
+  | { kind: "diff"; key: string; diff: Diff }
+  | { kind: "failed-tool"; key: string; row: Message }
+  | { kind: "answer"; key: string; text: string; live: boolean }
+  | { kind: "notice"; key: string; row: Message }
+  | { kind: "working"; key: string; run: Run }
+  | { kind: "end"; key: string; run: Run; at: string };
+
+interface Turn {
+  run: string | null;
+  rows: Message[];
+}
+
+function turnsOf(rows: readonly Message[]): Turn[] {
+  const turns: Turn[] = [];
+  for (const row of rows) {
+    const last = turns.at(-1);
+    if (last && row.run_id != null && last.run === row.run_id) last.rows.push(row);
+    else turns.push({ run: row.run_id ?? null, rows: [row] });
+  }
+  return turns;
+}
+
+/** The name of the automation that sent a row; null if a person sent it. */
+export function automationOf(row: Message): string | null {
+  const metadata = row.metadata as { automation_name?: unknown } | null;
+  return typeof metadata?.automation_name === "string" ? metadata.automation_name : null;
+}
+
+const DONE = new Set(["succeeded", "failed", "cancelled", "stalled", "skipped", "missed"]);
+export const isOver = (run: Run): boolean => DONE.has(run.status);
+
+/**
+ * Orders the rows of one turn. Today a transcript has the whole answer in one row, and `seq` is the order. A later
+ * server may say where in the answer each tool stood: this is the place to use that.
+ */
+function ordered(rows: Message[]): Message[] {
+  return rows;
+}
+
+function addTurn(items: Item[], turn: Turn, run: Run | undefined, live: string | undefined): void {
+  const id = turn.run ?? turn.rows[0]?.id ?? "";
+  let work: Work | null = null;
+  let visible: Item[] = [];
+  const flush = () => {
+    if (work === null) return;
+    const first = work.thoughts[0] ?? work.tools[0] ?? work.denied[0] ?? work.plan;
+    items.push({ kind: "work", key: `work:${first?.id}`, work }, ...visible);
+    work = null;
+    visible = [];
+  };
+  const begin = (): Work => {
+    work ??= { thoughts: [], tools: [], denied: [], plan: null };
+    return work;
+  };
+  let answered = false;
+  for (const row of ordered(turn.rows)) {
+    if (row.kind === "thought") begin().thoughts.push(row);
+    else if (row.kind === "plan") begin().plan = row;
+    else if (row.kind === "permission") {
+      const { decision } = (row.metadata ?? {}) as { decision?: string };
+      if (decision === "denied") begin().denied.push(row);
+    } else if (row.kind === "tool_call") {
+      begin().tools.push(row);
+      for (const [index, diff] of diffsOf(row).entries()) {
+        visible.push({ kind: "diff", key: `diff:${row.id}:${index}`, diff });
+      }
+      if (toolOf(row).status === "failed") visible.push({ kind: "failed-tool", key: `tool:${row.id}`, row });
+    } else {
+      flush();
+      if (isAnswer(row)) {
+        answered = true;
+        // The key of the live text, so that the final row takes its place without a jump.
+        items.push({ kind: "answer", key: `answer:${id}`, text: row.content, live: false });
+      } else if (row.role === "user") {
+        const name = automationOf(row);
+        if (name === null) items.push({ kind: "person", key: row.id, row });
+        else items.push({ kind: "trigger", key: row.id, row, name, run });
+      } else {
+        items.push({ kind: "notice", key: row.id, row });
+      }
+    }
+  }
+  flush();
+  if (live !== undefined && !answered)
+    items.push({ kind: "answer", key: `answer:${id}`, text: live, live: true });
+  const last = turn.rows.at(-1);
+  if (run?.status === "running" && live === undefined && !answered) {
+    items.push({ kind: "working", key: `end:${id}`, run });
+  } else if (run && isOver(run) && last) {
+    items.push({ kind: "end", key: `end:${id}`, run, at: run.ended_at ?? last.created_at });
+  }
+}
+
+/** Returns the items of a transcript. `zone` separates the days. */
+export function itemsOf(transcript: Transcript, runs: ReadonlyMap<string, Run>, zone?: string): Item[] {
+  const items: Item[] = [];
+  let previous: string | null = null;
+  const shown = new Set<string>();
+  for (const turn of turnsOf(transcript.rows)) {
+    const at = turn.rows[0]?.created_at;
+    if (at !== undefined && (previous === null || !sameDay(previous, at, zone))) {
+      items.push({ kind: "day", key: `day:${turn.rows[0]?.id}`, at });
+    }
+    if (at !== undefined) previous = at;
+    const run = turn.run === null ? undefined : runs.get(turn.run);
+    if (turn.run !== null) shown.add(turn.run);
+    addTurn(items, turn, run, turn.run === null ? undefined : transcript.live.get(turn.run)?.text);
+  }
+  // Text of a turn whose first row has not arrived.
+  for (const [run, live] of transcript.live) {
+    if (!shown.has(run)) items.push({ kind: "answer", key: `answer:${run}`, text: live.text, live: true });
+  }
+  return items;
+}
+
+/** Returns the plan of the last turn that has one. */
+export function latestPlan(transcript: Transcript): Message | null {
+  return transcript.rows.findLast((row) => row.kind === "plan") ?? null;
+}

@@ -1,0 +1,193 @@
+/** Loads a conversation and follows its trace. */
+import { keepPreviousData, useQuery, useQueryClient } from "@tanstack/react-query";
+import { useCallback, useEffect, useMemo, useReducer, useRef, useState } from "react";
+import { get } from "../../api/client";
+import { keys } from "../../api/queries";
+import type { Message, Messages, Page, Run, SessionView, TraceEvent } from "../../api/types";
+import { subscribe } from "../../live/client";
+import { applyEvent, EMPTY, mergeRows, setLiveText, type Transcript } from "./transcript";
+
+const PAGE = 200;
+
+type Action =
+  | { kind: "reset" }
+  | { kind: "loaded"; rows: Message[]; hasOlder: boolean }
+  | { kind: "older"; rows: Message[]; hasOlder: boolean }
+  | { kind: "events"; events: TraceEvent[] }
+  | { kind: "text"; run: string; text: string; end: number };
+
+function reduce(state: Transcript, action: Action): Transcript {
+  switch (action.kind) {
+    case "reset":
+      return EMPTY;
+    case "loaded": {
+      // Events may have come before the rows: the newer of both stays.
+      const first = action.rows[0];
+      const later = state.rows.filter((row) => first === undefined || row.seq >= first.seq);
+      const known = new Set(action.rows.map((row) => row.id));
+      const rows = mergeRows(
+        action.rows,
+        later.filter((row) => !known.has(row.id)),
+      );
+      return { ...state, rows, hasOlder: action.hasOlder };
+    }
+    case "older":
+      return { ...state, rows: mergeRows(state.rows, action.rows), hasOlder: action.hasOlder };
+    case "events":
+      return action.events.reduce(applyEvent, state);
+    case "text":
+      return setLiveText(state, action.run, action.text, action.end);
+  }
+}
+
+/** Returns the rows before `first`, the oldest first. The rows of a transcript are numbered with gaps. */
+async function rowsBefore(session: string, first: number): Promise<{ rows: Message[]; hasOlder: boolean }> {
+  let after = Math.max(0, first - 1 - PAGE);
+  for (;;) {
+    const page = await get<Messages>(`/sessions/${session}/messages`, { after, limit: PAGE });
+    const rows = page.items.filter((row) => row.seq < first);
+    if (rows.length > 0 || after === 0) return { rows, hasOlder: after > 0 };
+    after = Math.max(0, after - PAGE);
+  }
+}
+
+export interface Conversation {
+  view: SessionView | undefined;
+  error: unknown;
+  refetch(): void;
+  transcript: Transcript;
+  runs: ReadonlyMap<string, Run>;
+  loaded: boolean;
+  loadOlder(): void;
+}
+
+export function useConversation(id: string): Conversation {
+  const client = useQueryClient();
+  const [transcript, dispatch] = useReducer(reduce, EMPTY);
+  const [loaded, setLoaded] = useState(false);
+  const [loadError, setLoadError] = useState<unknown>(null);
+  const [attempt, setAttempt] = useState(0);
+  const view = useQuery({
+    queryKey: keys.session(id),
+    queryFn: ({ signal }) => get<SessionView>(`/sessions/${id}`, {}, signal),
+    placeholderData: keepPreviousData,
+  });
+  const current = view.data?.id === id ? view.data : undefined;
+  const [runPages, setRunPages] = useState(1);
+  const runList = useQuery({
+    queryKey: [...keys.session(id), "runs", runPages],
+    queryFn: async ({ signal }) => {
+      const items: Run[] = [];
+      let after: string | null = null;
+      for (let page = 0; page < runPages; page += 1) {
+        const part: Page<Run> = await get<Page<Run>>("/runs", { session: id, limit: 100, after }, signal);
+        items.push(...part.items);
+        after = part.next;
+        if (after === null) break;
+      }
+      return items;
+    },
+    placeholderData: keepPreviousData,
+  });
+
+  // The first view has the place in the log after which the trace follows.
+  const start = useRef<number | null>(null);
+  const ready = current !== undefined;
+  if (ready && start.current === null) start.current = current.last_seq;
+
+  // biome-ignore lint/correctness/useExhaustiveDependencies: `attempt` loads again.
+  useEffect(() => {
+    if (!ready) return;
+    let stopped = false;
+    // Many pieces of text come between two frames: apply them together.
+    let gathered: TraceEvent[] = [];
+    let frame = 0;
+    const load = async () => {
+      // A bookmark may name the session by its key, so use the ID everywhere.
+      const page = await get<Messages>(`/sessions/${id}/messages`, { last: PAGE });
+      if (stopped) return;
+      dispatch({ kind: "loaded", rows: page.items, hasOlder: (page.before ?? 0) > 0 });
+      setLoadError(null);
+      setLoaded(true);
+    };
+    const failed = (error: unknown) => {
+      if (!stopped) setLoadError(error);
+    };
+    const end = subscribe(id, String(start.current ?? 0), (event) => {
+      if (event.kind === "resync") {
+        load().catch(failed);
+        client.invalidateQueries({ queryKey: keys.session(id) });
+        return;
+      }
+      gathered.push(event);
+      if (frame !== 0) return;
+      const apply = () => {
+        frame = 0;
+        dispatch({ kind: "events", events: gathered });
+        gathered = [];
+      };
+      // A hidden tab gets no frames.
+      frame = document.hidden ? window.setTimeout(apply, 200) : requestAnimationFrame(apply);
+    });
+    load().catch(failed);
+    return () => {
+      stopped = true;
+      end();
+      cancelAnimationFrame(frame);
+      clearTimeout(frame);
+    };
+  }, [id, ready, attempt, client]);
+
+  // The text of a running turn, if the trace did not bring it from its beginning.
+  const running = current?.open_runs.find((run) => run.status === "running")?.id;
+  const gap =
+    running !== undefined && loaded && (transcript.gaps.has(running) || !transcript.live.has(running));
+  useEffect(() => {
+    if (!gap || running === undefined) return;
+    let stopped = false;
+    get<{ text: string; end: number }>(`/runs/${running}/text`)
+      .then((live) => {
+        if (!stopped) dispatch({ kind: "text", run: running, ...live });
+      })
+      .catch(() => undefined);
+    return () => {
+      stopped = true;
+    };
+  }, [gap, running]);
+
+  const loading = useRef(false);
+  const first = transcript.rows[0]?.seq;
+  const loadOlder = useCallback(() => {
+    if (loading.current || first === undefined) return;
+    loading.current = true;
+    rowsBefore(id, first)
+      .then((older) => {
+        dispatch({ kind: "older", ...older });
+        setRunPages((pages) => pages + 1);
+      })
+      .catch(() => undefined)
+      .finally(() => {
+        loading.current = false;
+      });
+  }, [id, first]);
+
+  const runs = useMemo(() => {
+    const map = new Map<string, Run>();
+    for (const run of runList.data ?? []) map.set(run.id, run);
+    for (const run of current?.open_runs ?? []) map.set(run.id, run);
+    return map;
+  }, [runList.data, current?.open_runs]);
+
+  return {
+    view: current,
+    error: current === undefined ? view.error : loaded ? null : loadError,
+    refetch: () => {
+      view.refetch();
+      setAttempt((times) => times + 1);
+    },
+    transcript,
+    runs,
+    loaded,
+    loadOlder,
+  };
+}
