@@ -9,6 +9,8 @@ export default defineConfig({
   reporter: "line",
   use: {
     browserName: "chromium",
+    navigationTimeout: 15_000,
+    actionTimeout: 10_000,
     viewport: { width: 1280, height: 800 },
     timezoneId: "Europe/Prague",
     locale: "en-GB",

@@ -26,7 +26,7 @@ test("pictures", async ({ browser, stack }) => {
         "/sessions?order=changed",
       );
       await page.goto("/conversations");
-      await page.waitForLoadState("networkidle").catch(() => undefined);
+      await expect(page.getByText("Release 0.2").first()).toBeVisible();
       await page.screenshot({ path: name("conversations") });
       const views: [string, string][] = [["conversation", id]];
       for (const [view, title] of [

@@ -2,7 +2,8 @@
  * A server with data for the tests of the page: `matins serve` in a temporary folder, and in front of it a small server
  * that serves the built page with the content security policy under which it must work.
  *
- * The environment names the program: MATINS_BINARY, or target/debug/matins by default.
+ * The environment can name another program than target/debug/matins (MATINS_BINARY), and another folder than page/dist
+ * (MATINS_PAGE).
  */
 import { type ChildProcess, execFile, spawn } from "node:child_process";
 import { mkdtemp, readFile, rm } from "node:fs/promises";
@@ -21,7 +22,7 @@ import { promisify } from "node:util";
 const run = promisify(execFile);
 const folder = import.meta.dirname;
 const binary = resolve(process.env.MATINS_BINARY ?? join(folder, "../../target/debug/matins"));
-const dist = join(folder, "../dist");
+const dist = resolve(process.env.MATINS_PAGE ?? join(folder, "../dist"));
 const NONCE = "dGVzdA";
 const POLICY = [
   "default-src 'none'",
