@@ -4,7 +4,8 @@ import { type ReactNode, useRef } from "react";
 /** A list that keeps only the visible rows in the document. */
 export function VirtualList<T>(props: {
   items: T[];
-  rowHeight: number;
+  /** The height in pixels: of all rows, or of each. */
+  rowHeight: number | ((item: T) => number);
   keyOf(item: T): string;
   render(item: T, index: number): ReactNode;
   className?: string;
@@ -14,7 +15,11 @@ export function VirtualList<T>(props: {
   const virtualizer = useVirtualizer({
     count: props.items.length,
     getScrollElement: () => scroller.current,
-    estimateSize: () => props.rowHeight,
+    estimateSize: (index) => {
+      const item = props.items[index];
+      if (typeof props.rowHeight === "number") return props.rowHeight;
+      return item === undefined ? 0 : props.rowHeight(item);
+    },
     overscan: 10,
     getItemKey: (index) => {
       const item = props.items[index];

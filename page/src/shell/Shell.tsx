@@ -37,7 +37,7 @@ export function Shell({ children }: { children: ReactNode }) {
   const inNavigation = views.filter((view) => view.icon);
   const listsConversations = location.startsWith("/conversations");
   return (
-    <div className={css.shell}>
+    <div className={css.shell} data-open={/^\/conversations\/./.test(location)}>
       <a className={css.skip} href="#main">
         Skip to the content
       </a>

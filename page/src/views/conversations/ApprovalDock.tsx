@@ -83,7 +83,9 @@ export function ApprovalDock({ approvals, nameOf, agent, disabled }: ApprovalDoc
     <section className={css.dock} aria-label="Permission request">
       <header>
         <StatusGlyph look="waits" />
-        <strong>{nameOf(approval)} asks for permission</strong>
+        <strong>
+          {nameOf(approval)} asks<span className={css.desktopWords}> for permission</span>
+        </strong>
         {approvals.length > 1 && (
           <span className={css.dockPages}>
             {index + 1} of {approvals.length}

@@ -15,7 +15,9 @@ import css from "./list.module.css";
 import { titleOf } from "./names";
 import { onSeen, seenAt } from "./seen";
 
-const ROW_HEIGHT = 48;
+const ROW_HEIGHT = matchMedia("(max-width: 640px)").matches ? 44 : 36;
+/** With a second line for the state. */
+const TALL_ROW_HEIGHT = 48;
 
 /** The runs at work now, for the marks in the list. */
 const useRunningRuns = () =>
@@ -38,6 +40,8 @@ export function ConversationList() {
   const items = sessions.data?.items ?? [];
   const asking = new Set(approvals.data?.items.map((approval) => approval.session_id));
   const atWork = new Set(running.data?.items.map((run) => run.session_id));
+  const lookOf = (session: Session): Look | null =>
+    asking.has(session.id) ? "waits" : atWork.has(session.id) ? "running" : lookOfSession(session.state);
   const move = (step: number) => {
     const index = items.findIndex((session) => session.id === parameters?.id);
     const next = items[Math.max(0, Math.min(items.length - 1, index + step))];
@@ -60,20 +64,14 @@ export function ConversationList() {
       {items.length > 0 && (
         <VirtualList
           items={items}
-          rowHeight={ROW_HEIGHT}
+          rowHeight={(session) => (lookOf(session) ? TALL_ROW_HEIGHT : ROW_HEIGHT)}
           keyOf={(session) => session.id}
           label="Conversations"
           className={css.rows ?? ""}
           render={(session) => (
             <ListRow
               session={session}
-              look={
-                asking.has(session.id)
-                  ? "waits"
-                  : atWork.has(session.id)
-                    ? "running"
-                    : lookOfSession(session.state)
-              }
+              look={lookOf(session)}
               current={parameters?.id === session.id}
               unread={parameters?.id !== session.id && isUnread(session, seen)}
             />

@@ -20,6 +20,11 @@ export function safeHost(address: string | undefined): string | null {
   }
 }
 
+/** `true` if the text of a link is the host itself or an address of the host, so that it need not be shown again. */
+export function namesHost(text: string, host: string): boolean {
+  return text.trim() === host || safeHost(text.trim()) === host;
+}
+
 function textOf(node: ReactNode): string {
   if (typeof node === "string" || typeof node === "number") return String(node);
   if (Array.isArray(node)) return node.map(textOf).join("");
@@ -30,7 +35,7 @@ const components: Components = {
   a({ href, children }) {
     const host = safeHost(href);
     if (host === null || href === undefined) return <span className={css.deadLink}>{children}</span>;
-    const named = textOf(children).includes(host);
+    const named = namesHost(textOf(children), host);
     return (
       <a href={href} rel="noopener noreferrer" target="_blank">
         {children}
@@ -120,7 +125,7 @@ export const Markdown = memo(function Markdown({ text, live = false }: { text: s
     return parts;
   }, [text, live]);
   return (
-    <div className={css.markdown}>
+    <div className={css.markdown} data-live={live}>
       {blocks.map((block, index) => (
         // biome-ignore lint/suspicious/noArrayIndexKey: blocks are only added at the end.
         <Block key={index} text={block} />

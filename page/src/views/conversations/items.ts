@@ -17,7 +17,7 @@ export type Item =
   | { kind: "person"; key: string; row: Message }
   | { kind: "work"; key: string; work: Work }
   | { kind: "diff"; key: string; diff: Diff }
-  | { kind: "failed-tool"; key: string; row: Message }
+  | { kind: "failed-tool"; key: string; row: Message; denied: boolean }
   | { kind: "answer"; key: string; text: string; live: boolean }
   | { kind: "notice"; key: string; row: Message }
   | { kind: "working"; key: string; run: Run }
@@ -55,6 +55,20 @@ function ordered(rows: Message[]): Message[] {
   return rows;
 }
 
+/** The agent's IDs of the tool calls that a rule or a person denied. */
+export function deniedCalls(rows: readonly Message[]): ReadonlySet<string> {
+  const calls = new Set<string>();
+  for (const row of rows) {
+    if (row.kind !== "permission") continue;
+    const { decision, tool_call_id: call } = (row.metadata ?? {}) as {
+      decision?: string;
+      tool_call_id?: string;
+    };
+    if (decision === "denied" && call !== undefined) calls.add(call);
+  }
+  return calls;
+}
+
 function addTurn(items: Item[], turn: Turn, run: Run | undefined, live: string | undefined): void {
   const id = turn.run ?? turn.rows[0]?.id ?? "";
   let work: Work | null = null;
@@ -71,6 +85,7 @@ function addTurn(items: Item[], turn: Turn, run: Run | undefined, live: string |
     return work;
   };
   let answered = false;
+  const denied = deniedCalls(turn.rows);
   for (const row of ordered(turn.rows)) {
     if (row.kind === "thought") begin().thoughts.push(row);
     else if (row.kind === "plan") begin().plan = row;
@@ -82,7 +97,14 @@ function addTurn(items: Item[], turn: Turn, run: Run | undefined, live: string |
       for (const [index, diff] of diffsOf(row).entries()) {
         visible.push({ kind: "diff", key: `diff:${row.id}:${index}`, diff });
       }
-      if (toolOf(row).status === "failed") visible.push({ kind: "failed-tool", key: `tool:${row.id}`, row });
+      if (toolOf(row).status === "failed") {
+        visible.push({
+          kind: "failed-tool",
+          key: `tool:${row.id}`,
+          row,
+          denied: denied.has(toolOf(row).call),
+        });
+      }
     } else {
       flush();
       if (isAnswer(row)) {

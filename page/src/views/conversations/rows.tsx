@@ -2,9 +2,9 @@
 import {
   Brain,
   ChevronRight,
-  Clock,
   FileDiff,
   ListChecks,
+  Play,
   Repeat,
   Shield,
   Webhook,
@@ -19,7 +19,7 @@ import { lookOfRun, StatusGlyph, wordOf } from "../../kit/Status";
 import { Duration } from "../../kit/Time";
 import { views } from "../registry";
 import css from "./conversation.module.css";
-import type { Item, Work } from "./items";
+import { deniedCalls, type Item, type Work } from "./items";
 import { Markdown } from "./Markdown";
 import { asText, type Diff, linesOf, mainField, toolOf } from "./tools";
 import { usageText } from "./usage";
@@ -52,14 +52,13 @@ export const Row = memo(function Row({ item, automations }: { item: Item; automa
     case "failed-tool":
       return (
         <div className={css.tools}>
-          <ToolRow row={item.row} />
+          <ToolRow row={item.row} denied={item.denied} />
         </div>
       );
     case "answer":
       return (
         <div className={css.answer}>
           <Markdown text={item.text} live={item.live} />
-          {item.live && <span className={css.caret} aria-hidden="true" />}
         </div>
       );
     case "notice":
@@ -104,7 +103,7 @@ function Trigger({ item, automations }: { item: Of<"trigger">; automations: Auto
   const { run, row, name } = item;
   const kind = triggerKind(automations, run?.trigger_id);
   const [open, setOpen] = useState(false);
-  const Icon = kind === "webhook" ? Webhook : kind === "manual" ? Clock : Repeat;
+  const Icon = kind === "webhook" ? Webhook : kind === "manual" ? Play : Repeat;
   const time = clock(row.created_at);
   const due = run?.scheduled_for ? dayAndTime(run.scheduled_for, Date.parse(row.created_at)) : null;
   const word =
@@ -152,6 +151,7 @@ function WorkLine({ work }: { work: Work }) {
   const toggle = (which: NonNullable<typeof open>) => () => setOpen(open === which ? null : which);
   const { thoughts, tools, denied, plan } = work;
   const running = tools.find((row) => ["pending", "in_progress"].includes(toolOf(row).status));
+  const deniedIds = deniedCalls(denied);
   const times = tools.map((row) => toolOf(row).durationMs);
   const total = times.every((time) => time !== null)
     ? times.reduce((sum: number, time) => sum + (time ?? 0), 0)
@@ -206,7 +206,7 @@ function WorkLine({ work }: { work: Work }) {
       {open === "tools" && (
         <div className={css.tools}>
           {tools.map((row) => (
-            <ToolRow key={row.id} row={row} />
+            <ToolRow key={row.id} row={row} denied={deniedIds.has(toolOf(row).call)} />
           ))}
         </div>
       )}
@@ -274,13 +274,18 @@ function LongText({ text, label }: { text: string; label: string }) {
   );
 }
 
-function ToolRow({ row }: { row: Message }) {
+function ToolRow({ row, denied }: { row: Message; denied: boolean }) {
   const [open, setOpen] = useState(false);
   const tool = toolOf(row);
   const look = tool.status === "completed" ? "succeeded" : tool.status === "failed" ? "failed" : "running";
   const title = row.content || mainField(tool.input) || tool.kind;
-  const word =
-    tool.status === "failed" ? "failed" : tool.durationMs !== null ? duration(tool.durationMs) : "";
+  const word = denied
+    ? "denied"
+    : tool.status === "failed"
+      ? "failed"
+      : tool.durationMs !== null
+        ? duration(tool.durationMs)
+        : "";
   const input = asText(tool.input);
   const output = asText(tool.output);
   return (

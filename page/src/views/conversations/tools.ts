@@ -3,6 +3,8 @@ import { structuredPatch } from "diff";
 import type { Message } from "../../api/types";
 
 export interface Tool {
+  /** The agent's ID of the call; empty if it gave none. */
+  call: string;
   status: "pending" | "in_progress" | "completed" | "failed" | "unknown";
   kind: string;
   input: unknown;
@@ -32,6 +34,7 @@ export function toolOf(row: Message): Tool {
   const started = instant(metadata.started_at);
   const ended = instant(metadata.ended_at);
   return {
+    call: typeof metadata.tool_call_id === "string" ? metadata.tool_call_id : "",
     status: STATUSES.find((each) => each === metadata.status) ?? "unknown",
     kind: typeof metadata.tool_kind === "string" ? metadata.tool_kind : "other",
     input: metadata.input ?? null,

@@ -20,9 +20,7 @@ export function usageText(usage: unknown): string {
     .filter((entry): entry is [string, number] => typeof entry[1] === "number")
     .map(([currency, micro]) => money(micro / MICRO, currency));
   const cost = costs.length > 0 ? costs.join(" + ") : "cost not reported";
-  return tokens === null && costs.length === 0
-    ? "usage not reported"
-    : [tokens, cost].filter(Boolean).join(" · ");
+  return [tokens, cost].filter(Boolean).join(" · ");
 }
 
 export interface Context {

@@ -21,15 +21,7 @@ function reduce(state: Transcript, action: Action): Transcript {
     case "reset":
       return EMPTY;
     case "loaded": {
-      // Events may have come before the rows: the newer of both stays.
-      const first = action.rows[0];
-      const later = state.rows.filter((row) => first === undefined || row.seq >= first.seq);
-      const known = new Set(action.rows.map((row) => row.id));
-      const rows = mergeRows(
-        action.rows,
-        later.filter((row) => !known.has(row.id)),
-      );
-      return { ...state, rows, hasOlder: action.hasOlder };
+      return { ...state, rows: action.rows, hasOlder: action.hasOlder };
     }
     case "older":
       return { ...state, rows: mergeRows(state.rows, action.rows), hasOlder: action.hasOlder };
@@ -102,11 +94,17 @@ export function useConversation(id: string): Conversation {
     // Many pieces of text come between two frames: apply them together.
     let gathered: TraceEvent[] = [];
     let frame = 0;
+    // The events since a request for the rows began. They are applied to its result again, because the rows may be
+    // older than the events. To apply an event twice changes nothing.
+    let sinceRequest: TraceEvent[] | null = null;
     const load = async () => {
+      sinceRequest = [];
       // A bookmark may name the session by its key, so use the ID everywhere.
       const page = await get<Messages>(`/sessions/${id}/messages`, { last: PAGE });
       if (stopped) return;
       dispatch({ kind: "loaded", rows: page.items, hasOlder: (page.before ?? 0) > 0 });
+      if (sinceRequest !== null) dispatch({ kind: "events", events: sinceRequest });
+      sinceRequest = null;
       setLoadError(null);
       setLoaded(true);
     };
@@ -120,6 +118,7 @@ export function useConversation(id: string): Conversation {
         return;
       }
       gathered.push(event);
+      sinceRequest?.push(event);
       if (frame !== 0) return;
       const apply = () => {
         frame = 0;

@@ -1,0 +1,84 @@
+import { describe, expect, test } from "vitest";
+import type { Message, Run } from "../../api/types";
+import { itemsOf } from "./items";
+import { EMPTY } from "./transcript";
+
+let seq = 0;
+function row(run: string, kind: Message["kind"], role: Message["role"], metadata: unknown = {}): Message {
+  seq += 1;
+  const created_at = "2026-11-25T09:00:00Z";
+  return {
+    id: `msg_${seq}`,
+    seq,
+    run_id: run,
+    kind,
+    role,
+    content: `${kind} ${seq}`,
+    created_at,
+    metadata,
+  } as Message;
+}
+
+const run = (id: string, status: Run["status"]): Run =>
+  ({ id, status, ended_at: "2026-11-25T09:01:00Z", started_at: "2026-11-25T09:00:00Z", usage: null }) as Run;
+const kinds = (rows: Message[], runs: Run[] = [], live = new Map<string, { text: string; end: number }>()) =>
+  itemsOf({ ...EMPTY, rows, live }, new Map(runs.map((each) => [each.id, each])), "UTC").map(
+    (item) => item.kind,
+  );
+
+describe("itemsOf", () => {
+  test("consecutive thoughts, tools and plans are one line, with edits and failures below", () => {
+    const diff = [{ type: "diff", path: "a.md", oldText: "a", newText: "b" }];
+    const rows = [
+      row("run_1", "message", "user"),
+      row("run_1", "plan", "assistant", { entries: [] }),
+      row("run_1", "thought", "assistant"),
+      row("run_1", "tool_call", "tool", { status: "completed" }),
+      row("run_1", "tool_call", "tool", { status: "completed", output: diff }),
+      row("run_1", "tool_call", "tool", { status: "failed", tool_call_id: "x" }),
+      row("run_1", "permission", "system", { decision: "denied", tool_call_id: "x" }),
+      row("run_1", "message", "assistant"),
+    ];
+    expect(kinds(rows, [run("run_1", "succeeded")])).toEqual([
+      "day",
+      "person",
+      "work",
+      "diff",
+      "failed-tool",
+      "answer",
+      "end",
+    ]);
+    const items = itemsOf({ ...EMPTY, rows }, new Map(), "UTC");
+    expect(items.find((item) => item.kind === "failed-tool")).toMatchObject({ denied: true });
+  });
+
+  test("an automation's prompt is an event with its name", () => {
+    const rows = [row("run_2", "message", "user", { automation_name: "tidy" })];
+    expect(kinds(rows, [run("run_2", "running")])).toEqual(["day", "trigger", "working"]);
+  });
+
+  test("the live text and the final row have the same key", () => {
+    const question = row("run_3", "message", "user");
+    const live = new Map([["run_3", { text: "Hel", end: 3 }]]);
+    const during = itemsOf({ ...EMPTY, rows: [question], live }, new Map(), "UTC");
+    const after = itemsOf(
+      { ...EMPTY, rows: [question, row("run_3", "message", "assistant")] },
+      new Map(),
+      "UTC",
+    );
+    expect(during.at(-1)).toMatchObject({ kind: "answer", live: true, text: "Hel" });
+    expect(after.at(-1)?.key).toBe(during.at(-1)?.key);
+  });
+
+  test("keys are unique", () => {
+    const rows = [
+      row("run_4", "message", "user"),
+      row("run_4", "thought", "assistant"),
+      row("run_5", "message", "user"),
+    ];
+    const keys = itemsOf({ ...EMPTY, rows }, new Map([["run_4", run("run_4", "failed")]]), "UTC").map(
+      (item) => item.key,
+    );
+    expect(new Set(keys).size).toBe(keys.length);
+  });
+});
