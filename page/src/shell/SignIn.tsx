@@ -1,4 +1,4 @@
-import { type FormEvent, useEffect, useState, useSyncExternalStore } from "react";
+import { type FormEvent, type ReactNode, useEffect, useRef, useState, useSyncExternalStore } from "react";
 import { get, onResponse, post } from "../api/client";
 import { keys, queryClient } from "../api/queries";
 import type { Whoami } from "../api/types";
@@ -83,7 +83,7 @@ export function SignIn({ whole = false }: { whole?: boolean }) {
     }
   };
   return (
-    <section className={whole ? css.signInWhole : css.signInOver} aria-labelledby="sign-in-title">
+    <Frame whole={whole}>
       <form className={css.signIn} onSubmit={submit}>
         <Brand />
         <h1 id="sign-in-title">{whole ? "Sign in" : "Your sign-in has ended"}</h1>
@@ -104,7 +104,33 @@ export function SignIn({ whole = false }: { whole?: boolean }) {
           Sign in
         </Button>
       </form>
-    </section>
+    </Frame>
+  );
+}
+
+/** A modal dialog over the page, or the page itself. A native dialog lies above all others and holds the focus. */
+function Frame({ whole, children }: { whole: boolean; children: ReactNode }) {
+  const dialog = useRef<HTMLDialogElement>(null);
+  useEffect(() => {
+    dialog.current?.showModal();
+  }, []);
+  if (whole) {
+    return (
+      <main className={css.signInWhole} aria-labelledby="sign-in-title">
+        {children}
+      </main>
+    );
+  }
+  return (
+    <dialog
+      ref={dialog}
+      className={css.signInOver}
+      aria-labelledby="sign-in-title"
+      // Nothing works behind it, so Escape does not close it.
+      onCancel={(event) => event.preventDefault()}
+    >
+      {children}
+    </dialog>
   );
 }
 

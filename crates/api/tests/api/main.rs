@@ -14,6 +14,7 @@ mod formats;
 mod health;
 mod idempotency;
 mod lists;
+mod pages;
 mod prechecks;
 mod request_guard;
 mod sessions;

@@ -61,16 +61,20 @@ export function Header({ view, agent, waitsForYou, onDelete, onPanel }: HeaderPr
       </Link>
       <div className={css.heading}>
         <Title key={`${view.id}:${view.title}`} view={view} disabled={refusal !== null} />
-        {look && <Status look={look} />}
+        {look && (
+          <span className={css.headingStatus}>
+            <Status look={look} />
+          </span>
+        )}
         <span className={css.headingNote}>
-          {agent} in <code>{shortPath(view.cwd)}</code>
+          {agent} in <Path path={view.cwd} />
         </span>
       </div>
       <span className={css.fact}>
         <Bot size={16} aria-hidden /> {agent}
       </span>
       <span className={css.fact} title={view.cwd}>
-        <Folder size={16} aria-hidden /> <code className="truncate">{shortPath(view.cwd)}</code>
+        <Folder size={16} aria-hidden /> <Path path={view.cwd} />
       </span>
       {pausable && (
         <Button size="large" refusal={refusal} onClick={toggle} className={css.desktopOnly}>
@@ -175,13 +179,16 @@ export function Header({ view, agent, waitsForYou, onDelete, onPanel }: HeaderPr
   );
 }
 
-/** Shortens a path to its last two parts. */
-export function shortPath(path: string): string {
+/** Shortens a path to its last two parts. Returns `null` for the folder that Matins made for the session. */
+export function shortPath(path: string): string | null {
   const parts = path.split("/").filter(Boolean);
-  if (parts.length <= 2) return path;
-  const last = parts.at(-1) ?? "";
-  // The folder that Matins made for this session has its ID as its name.
-  return /^ses_[0-9a-f]{20,}$/.test(last) ? "its own folder" : `…/${parts.slice(-2).join("/")}`;
+  if (/^ses_[0-9a-f]{20,}$/.test(parts.at(-1) ?? "")) return null;
+  return parts.length <= 2 ? path : `…/${parts.slice(-2).join("/")}`;
+}
+
+function Path({ path }: { path: string }) {
+  const short = shortPath(path);
+  return short === null ? <span>its own folder</span> : <code className="truncate">{short}</code>;
 }
 
 function Title({ view, disabled }: { view: SessionView; disabled: boolean }) {

@@ -17,6 +17,11 @@ function stateOf(agent: Agent): string {
   return agent.signed_in_by === null ? "found" : "found, signed in";
 }
 
+/** The form may load late, when a person has opened the palette: it must not take the focus from there. */
+function focusUnlessDialog(field: HTMLTextAreaElement | null): void {
+  if (document.querySelector('[role="dialog"]') === null) field?.focus();
+}
+
 /** Begins a conversation: an agent, and the first message. */
 export function NewConversation() {
   const agents = useAgents();
@@ -108,8 +113,7 @@ export function NewConversation() {
                 id="first-message"
                 rows={4}
                 value={text}
-                // biome-ignore lint/a11y/noAutofocus: the person asked for this form.
-                autoFocus
+                ref={focusUnlessDialog}
                 placeholder={agent ? `What shall ${agent.name} do?` : ""}
                 onChange={(event) => setText(event.target.value)}
                 onKeyDown={(event) => {
