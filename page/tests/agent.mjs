@@ -207,7 +207,7 @@ async function play(turn, prompt) {
     turn.think("The mail has at most 120 words.");
     await turn.stream(
       "Version 0.2 is out. It mends the sign-in, and two settings have new names. ".repeat(400),
-      40,
+      15,
     );
     return;
   }

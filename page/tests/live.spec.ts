@@ -5,6 +5,7 @@ test("ten_tabs_share_the_streams", async ({ context, stack, signIn }) => {
   const id = await converse(stack, "Tabs");
   const first = await context.newPage();
   await signIn(first);
+  test.setTimeout(180_000);
   const tabs = [first];
   while (tabs.length < 10) tabs.push(await context.newPage());
   for (const tab of tabs) {
@@ -20,7 +21,7 @@ test("ten_tabs_share_the_streams", async ({ context, stack, signIn }) => {
 });
 
 test("kill_of_the_server_loses_and_doubles_nothing", async ({ page, stack, signIn }) => {
-  const id = await converse(stack, "Kill", "Hello.");
+  const id = await converse(stack, "Kill");
   await signIn(page);
   await page.goto(`/conversations/${id}`);
   const log = transcript(page);
@@ -36,5 +37,5 @@ test("kill_of_the_server_loses_and_doubles_nothing", async ({ page, stack, signI
   await stack.api("POST", `/sessions/${id}/cancel`);
   await stack.api("POST", `/sessions/${id}/messages`, { text: "Sent by another program." });
   await expect(log.getByText("Sent by another program.")).toHaveCount(1, { timeout: 30_000 });
-  await expect(log.getByText("Hello.", { exact: true })).toHaveCount(1);
+  await expect(log.getByText("Done: one line")).toHaveCount(1, { timeout: 30_000 });
 });
