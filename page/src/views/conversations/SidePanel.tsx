@@ -237,7 +237,8 @@ export function SideLine({ onOpen, ...props }: SidePanelProps & { onOpen(): void
   const { automations, approvals, view } = props;
   if (automations.length === 0) return null;
   return (
-    <button type="button" className={css.sideLine} onClick={onOpen} aria-label="Automations here">
+    <button type="button" className={css.sideLine} onClick={onOpen}>
+      <b className="visually-hidden">Automations here: </b>
       {automations.slice(0, SHOWN_IN_LINE).map((automation) => {
         const open = view.open_runs.filter((run) => run.automation_id === automation.id);
         const waits = approvals.some((approval) => approval.automation_id === automation.id);
