@@ -5,7 +5,8 @@ export default defineConfig({
   outputDir: "test-results",
   // One server and one browser at a time, because the machine may be small.
   workers: 1,
-  timeout: 90_000,
+  timeout: 120_000,
+  expect: { timeout: 15_000 },
   reporter: "line",
   use: {
     browserName: "chromium",

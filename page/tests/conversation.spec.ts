@@ -114,3 +114,12 @@ test("draft_survives_a_reload", async ({ page, stack, signIn }) => {
   await page.reload();
   await expect(composer(page)).toHaveValue("Half a sentence");
 });
+
+test("code_is_coloured_by_classes_alone", async ({ page, stack, signIn }) => {
+  const id = await converse(stack, "Code", "Show me the code.");
+  await signIn(page);
+  await page.goto(`/conversations/${id}`);
+  const log = transcript(page);
+  await expect(log.locator(".hljs-keyword").first()).toHaveText("fn");
+  await expect(log.locator("code [style], pre [style]")).toHaveCount(0);
+});

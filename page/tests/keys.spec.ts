@@ -5,6 +5,7 @@ test("palette_goes_to_a_conversation", async ({ page, stack, signIn }) => {
   const id = await converse(stack, "Spring newsletter", "Hello.");
   await signIn(page);
   await page.goto("/conversations");
+  await expect(page.getByRole("navigation", { name: "Main" })).toBeVisible();
   await page.keyboard.press("Control+k");
   await page.keyboard.type("newsletter");
   await expect(page.getByRole("option", { name: /Spring newsletter/ }).first()).toBeVisible();

@@ -41,6 +41,7 @@ test("pictures", async ({ browser, stack }) => {
         await expect(page.getByRole("log")).toBeVisible();
         if (view === "conversation")
           await expect(page.getByRole("button", { name: "Allow once" })).toBeEnabled();
+        if (view === "code") await expect(page.locator(".hljs-keyword").first()).toBeVisible();
         await page.screenshot({ path: name(view) });
       }
       await page.keyboard.press("Control+k");
