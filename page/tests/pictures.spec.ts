@@ -9,6 +9,8 @@ const SIZES = [
 ];
 
 test("pictures", async ({ browser, stack }) => {
+  // Run it alone, as `PICTURES=1 scripts/test-page pictures`: it needs a server without other data.
+  test.skip(process.env.PICTURES === undefined, "pictures are for people");
   test.setTimeout(300_000);
   const id = await seedPictures(stack);
   for (const viewport of SIZES) {

@@ -146,7 +146,8 @@ fn asset(name: &str) -> Option<&'static Asset> {
 }
 
 fn load_asset(name: &str) -> Option<Asset> {
-    let plain = Bytes::from(PageFiles::get(&format!("assets/{name}"))?.data);
+    let file = PageFiles::get(&format!("assets/{name}"))?;
+    let plain = Bytes::from(file.data.into_owned());
     let kind = match name.rsplit_once('.')?.1 {
         "js" => "text/javascript; charset=utf-8",
         "css" => "text/css; charset=utf-8",
