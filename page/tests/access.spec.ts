@@ -28,7 +28,7 @@ for (const size of SIZES) {
       });
 
       test("conversation_has_no_barrier", async ({ page, stack }) => {
-        conversation ??= seedPictures(stack);
+        conversation ??= seedPictures(stack, "-access");
         await page.goto(await stack.signInPath());
         await page.waitForURL((url) => url.pathname !== "/sign-in");
         await page.goto(`/conversations/${await conversation}`);
@@ -40,7 +40,7 @@ for (const size of SIZES) {
       });
 
       test("palette_has_no_barrier", async ({ page, stack }) => {
-        conversation ??= seedPictures(stack);
+        conversation ??= seedPictures(stack, "-access");
         await page.goto(await stack.signInPath());
         await page.waitForURL((url) => url.pathname !== "/sign-in");
         await page.goto(`/conversations/${await conversation}`);

@@ -82,7 +82,7 @@ test("conversation_with_automations_is_deleted_in_two_steps", async ({ page, sta
 });
 
 test("approval_shows_the_input_and_is_inert_at_first", async ({ page, stack, signIn }) => {
-  const id = await seedPictures(stack);
+  const id = await seedPictures(stack, "-first");
   await signIn(page);
   await page.goto(`/conversations/${id}`);
   const allow = page.getByRole("button", { name: "Allow once" });
@@ -122,4 +122,30 @@ test("code_is_coloured_by_classes_alone", async ({ page, stack, signIn }) => {
   const log = transcript(page);
   await expect(log.locator(".hljs-keyword").first()).toHaveText("fn");
   await expect(log.locator("code [style], pre [style]")).toHaveCount(0);
+});
+
+test("approval_that_is_decided_elsewhere_says_by_whom", async ({ page, stack, signIn }) => {
+  const id = await seedPictures(stack, "-again");
+  await signIn(page);
+  await page.goto(`/conversations/${id}`);
+  await expect(page.getByRole("button", { name: "Allow once" })).toBeVisible();
+  const { items } = await stack.api<{ items: { id: string }[] }>("GET", `/approvals?session=${id}`);
+  await stack.api("POST", `/approvals/${items[0]?.id}/deny`);
+  const dock = page.getByRole("status", { name: "Permission request" });
+  await expect(dock.getByText(/denied this at/)).toBeVisible();
+  await expect(page.getByRole("button", { name: "Allow once" })).toBeHidden();
+  await dock.getByRole("button", { name: "Close" }).click();
+  await expect(dock).toBeHidden();
+});
+
+test("waiting_input_is_taken_back_for_an_edit", async ({ page, stack, signIn }) => {
+  const id = await converse(stack, "Edit");
+  await stack.api("POST", `/sessions/${id}/messages`, { text: "Write slowly." });
+  await stack.api("POST", `/sessions/${id}/messages`, { text: "A second thougt." });
+  await signIn(page);
+  await page.goto(`/conversations/${id}`);
+  await page.getByRole("button", { name: "Edit this input" }).click();
+  await expect(composer(page)).toHaveValue("A second thougt.");
+  await expect(page.getByRole("list", { name: "Waiting inputs" })).toBeHidden();
+  await stack.api("POST", `/sessions/${id}/cancel`);
 });

@@ -225,8 +225,11 @@ export async function converse(stack: Stack, title: string, ...messages: string[
   return id;
 }
 
-/** Fills the server with the conversations of the pictures. Returns the ID of the one that waits for a person. */
-export async function seedPictures(stack: Stack): Promise<string> {
+/**
+ * Fills the server with the conversations of the pictures. Returns the ID of the one that waits for a person. Its
+ * automations have names of their own if `suffix` says so, because a server accepts each name once.
+ */
+export async function seedPictures(stack: Stack, suffix = ""): Promise<string> {
   await converse(stack, "Old CI runners", "Are both gone?");
   await converse(stack, "Invoice template", "Begin a draft.");
   await converse(stack, "Trip to Brno", "When does the train leave?");
@@ -236,28 +239,28 @@ export async function seedPictures(stack: Stack): Promise<string> {
   const id = await converse(stack, "Release 0.2", "Begin the notes of the release.");
   const rules = { on_unmatched: "ask", ask_seconds: 480 };
   await stack.api("POST", "/automations", {
-    name: "changelog",
+    name: `changelog${suffix}`,
     prompt: "Write the changelog of what was merged.",
     session: `bound:${id}`,
     triggers: [{ kind: "webhook" }],
   });
   await stack.api("POST", "/automations", {
-    name: "tidy",
+    name: `tidy${suffix}`,
     prompt: "Fix stale links and warnings, ask before a push.",
     session: `bound:${id}`,
     zone: "Europe/Prague",
     triggers: [{ kind: "cron", expression: "0 6-22/2 * * *" }],
     policies: rules,
   });
-  await stack.api("POST", "/automations/changelog/fire");
+  await stack.api("POST", `/automations/${encodeURIComponent(`changelog${suffix}`)}/fire`);
   await settled(stack, id);
   await stack.api("POST", `/sessions/${id}/messages`, { text: "Keep the entry for the sign-in fix short." });
   await settled(stack, id);
-  await stack.api("POST", "/automations/tidy/fire");
+  await stack.api("POST", `/automations/${encodeURIComponent(`tidy${suffix}`)}/fire`);
   await settled(stack, id);
   await stack.api("POST", `/sessions/${id}/messages`, {
     text: "Then draft the release mail, at most 120 words.",
   });
-  await stack.api("POST", "/automations/changelog/fire");
+  await stack.api("POST", `/automations/${encodeURIComponent(`changelog${suffix}`)}/fire`);
   return id;
 }

@@ -1,5 +1,5 @@
 import { useQueryClient } from "@tanstack/react-query";
-import { ArrowUp, Square, X } from "lucide-react";
+import { ArrowUp, Pencil, Square, X } from "lucide-react";
 import { type KeyboardEvent, useEffect, useLayoutEffect, useRef, useState } from "react";
 import { Link } from "wouter";
 import { newKey, post } from "../../api/client";
@@ -63,7 +63,9 @@ export function Composer({ view, agent, approvals, automations, sent }: Composer
       await post<Run>(`/sessions/${view.id}/messages`, { body: { text }, idempotencyKey: key.current.key });
       key.current = null;
       setRecalled(0);
-      setDraft("");
+      // Keep what was typed meanwhile.
+      const typed = field.current?.value ?? "";
+      setDraft(typed.trim() === text ? "" : typed);
       await client.invalidateQueries({ queryKey: keys.session(view.id) });
     } catch (problem) {
       setError(errorText(problem));
@@ -98,6 +100,19 @@ export function Composer({ view, agent, approvals, automations, sent }: Composer
     await client.invalidateQueries({ queryKey: keys.session(view.id) });
   };
 
+  /** Takes a waiting input back into the message field. */
+  const edit = async (run: OpenRun) => {
+    try {
+      await post(`/runs/${run.id}/cancel`);
+      const typed = field.current?.value ?? "";
+      setDraft(typed.trim() === "" ? run.content : `${run.content}\n${typed}`);
+      field.current?.focus();
+    } catch (problem) {
+      toast(errorText(problem));
+    }
+    await client.invalidateQueries({ queryKey: keys.session(view.id) });
+  };
+
   const closed = CLOSED.has(view.state);
   const nameOf = (approval: Approval) =>
     automations.find((automation) => automation.id === approval.automation_id)?.name ?? agent;
@@ -117,6 +132,7 @@ export function Composer({ view, agent, approvals, automations, sent }: Composer
               automations={automations}
               refusal={runRefusal}
               onCancel={() => cancel(run)}
+              onEdit={run.origin === "person" && !closed ? () => edit(run) : null}
             />
           ))}
         </ol>
@@ -192,6 +208,8 @@ function Waiting(props: {
   automations: Automation[];
   refusal: string | null;
   onCancel(): void;
+  /** Null if no person wrote the input. */
+  onEdit: (() => void) | null;
 }) {
   const { run, automations } = props;
   const automation = automations.find((each) => each.id === run.automation_id);
@@ -215,6 +233,11 @@ function Waiting(props: {
         )}
       </span>
       <small>{waitReason(run)}</small>
+      {props.onEdit && (
+        <IconButton label="Edit this input" disabled={props.refusal !== null} onClick={props.onEdit}>
+          <Pencil size={16} aria-hidden />
+        </IconButton>
+      )}
       <IconButton label="Cancel this input" disabled={props.refusal !== null} onClick={props.onCancel}>
         <X size={16} aria-hidden />
       </IconButton>

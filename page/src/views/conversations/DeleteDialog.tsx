@@ -8,6 +8,7 @@ import { StatusGlyph } from "../../kit/Status";
 import { deleteSession } from "./actions";
 import css from "./conversation.module.css";
 import { titleOf } from "./names";
+import { lookOfAutomation } from "./SidePanel";
 
 export interface DeleteDialogProps {
   /** As it was when the dialog opened. */
@@ -66,7 +67,7 @@ export function DeleteDialog({ view, automations, onClose, onDeleted }: DeleteDi
           </>
         }
       >
-        {open > 0 && <p>{plural(open, "run")} that is not over will be cancelled.</p>}
+        {open > 0 && <p>{plural(open, "run")} will be cancelled.</p>}
         {kept}
         {failed}
       </Dialog>
@@ -117,9 +118,11 @@ function BoundRow(props: { bound: BoundAutomation; automation: Automation | unde
         ? ""
         : "paused";
   const next = automation?.upcoming_runs[0];
+  const last = automation && lookOfAutomation(automation, own, false);
+  const look = last ?? (bound.enabled ? "queued" : "paused");
   return (
     <li>
-      <StatusGlyph look={running ? "running" : bound.enabled ? "succeeded" : "paused"} />
+      <StatusGlyph look={look} />
       <strong>{bound.name}</strong>
       <span>{state}</span>
       <span>
