@@ -50,7 +50,7 @@ export const useSessions = () =>
 export const useAutomations = () =>
   useQuery({
     queryKey: keys.automations,
-    queryFn: ({ signal }) => get<Page<Automation>>("/automations", { limit: 100 }, signal),
+    queryFn: ({ signal }) => get<Page<Automation>>("/automations", { limit: 100, outcomes: 0 }, signal),
   });
 
 /** The approvals that wait for a decision. */

@@ -1,4 +1,4 @@
-import type { Run } from "../api/types";
+import type { RunOutcome } from "../api/types";
 import { type Look, lookOfRun, wordOf } from "./Status";
 
 const CELL = 5;
@@ -14,8 +14,8 @@ const HEIGHTS: Partial<Record<Look, number>> = {
 };
 
 /** Shows the outcomes of runs, the newest right. Height and outline speak without colour. */
-export function OutcomeStrip({ runs, cells = 30 }: { runs: Run[]; cells?: number }) {
-  const shown = runs.slice(0, cells).reverse();
+export function OutcomeStrip({ outcomes, cells = 30 }: { outcomes: RunOutcome[]; cells?: number }) {
+  const shown = outcomes.slice(0, cells).reverse();
   if (shown.length === 0) return null;
   const counts = new Map<string, number>();
   for (const run of shown) {
@@ -28,7 +28,7 @@ export function OutcomeStrip({ runs, cells = 30 }: { runs: Run[]; cells?: number
     <svg role="img" aria-label={label} width={width} height={HEIGHT} viewBox={`0 0 ${width} ${HEIGHT}`}>
       <title>{label}</title>
       {shown.map((run, index) => (
-        <Cell key={run.id} look={lookOfRun(run.status)} x={index * (CELL + GAP)} />
+        <Cell key={run.run_id} look={lookOfRun(run.status)} x={index * (CELL + GAP)} />
       ))}
     </svg>
   );

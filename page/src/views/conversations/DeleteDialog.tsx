@@ -117,7 +117,7 @@ function BoundRow(props: { bound: BoundAutomation; automation: Automation | unde
       : bound.enabled
         ? ""
         : "paused";
-  const next = automation?.upcoming_runs[0];
+  const next = automation?.next_run;
   const last = automation && lookOfAutomation(automation, own, false);
   const look = last ?? (bound.enabled ? "queued" : "paused");
   return (

@@ -59,7 +59,7 @@ export function lookOfAutomation(
   if (waitsForYou) return "waits";
   if (openRuns.some((run) => run.status === "running")) return "running";
   if (automation.state === "paused") return "paused";
-  const last = automation.last_runs.find((run) => run.ended_at !== null);
+  const last = automation.outcomes.find((run) => run.ended_at !== null);
   return last ? lookOfRun(last.status) : null;
 }
 
@@ -86,7 +86,7 @@ function AutomationRow(props: { automation: Automation; openRuns: OpenRun[]; wai
   const may = usePermission();
   const { online } = useConnection();
   const look = lookOfAutomation(automation, openRuns, waitsForYou);
-  const next = automation.upcoming_runs[0];
+  const next = automation.next_run;
   const waiting = openRuns.filter((run) => run.status !== "running").length;
   const paused = automation.state === "paused";
   const refusal = !online
@@ -116,7 +116,7 @@ function AutomationRow(props: { automation: Automation; openRuns: OpenRun[]; wai
       </p>
       {paused && automation.pause_reason && <p>{automation.pause_reason}</p>}
       {automation.attention && <p>{automation.attention}</p>}
-      <OutcomeStrip runs={automation.last_runs} />
+      <OutcomeStrip outcomes={automation.outcomes} />
       <div className={css.automationButtons}>
         <Button size="small" refusal={refusal} onClick={() => fireAutomation(automation)}>
           Run now
@@ -243,7 +243,7 @@ export function SideLine({ onOpen, ...props }: SidePanelProps & { onOpen(): void
         const open = view.open_runs.filter((run) => run.automation_id === automation.id);
         const waits = approvals.some((approval) => approval.automation_id === automation.id);
         const look = lookOfAutomation(automation, open, waits);
-        const next = automation.upcoming_runs[0];
+        const next = automation.next_run;
         return (
           <span key={automation.id}>
             {look && <StatusGlyph look={look} title={wordOf(look)} />}
