@@ -47,7 +47,8 @@ export default function Conversation({ id }: { id: string }) {
 const useBoundAutomations = (session: string) =>
   useQuery({
     queryKey: [...keys.automations, "of", session],
-    queryFn: ({ signal }) => get<Page<Automation>>("/automations", { session, limit: 100, outcomes: 30 }, signal),
+    queryFn: ({ signal }) =>
+      get<Page<Automation>>("/automations", { session, limit: 100, outcomes: 30 }, signal),
   });
 
 const NONE: Automation[] = [];
