@@ -245,10 +245,14 @@ pub(super) async fn print_details(app: &App, view: &AutomationView) -> Result<()
         output.line("")?;
     }
     print_upcoming_runs(app, view)?;
+    print_last_runs(app, view)
+}
+
+fn print_last_runs(app: &App, view: &AutomationView) -> Result<(), CliError> {
     if !view.last_runs.is_empty() {
         let name = Some(view.automation.name.as_str());
         let runs = runs_table(app, view.last_runs.iter().map(|run| (run, name)));
-        output.line(&format!("\nLast runs\n{runs}"))?;
+        app.output.line(&format!("\nLast runs\n{runs}"))?;
     }
     Ok(())
 }
