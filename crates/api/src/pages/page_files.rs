@@ -212,7 +212,7 @@ mod tests {
         let index = index().unwrap();
         assert!(index.text.contains(NONCE_PLACEHOLDER));
         assert!(index.text.contains(VERSION_PLACEHOLDER));
-        for foreign in ["http:", "https:", "<style", "javascript:"] {
+        for foreign in ["=\"http:", "=\"https:", "<style", "javascript:"] {
             assert!(!index.text.contains(foreign), "{foreign}");
         }
     }

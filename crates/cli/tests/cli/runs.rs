@@ -67,7 +67,7 @@ fn run_list_shows_outcome_of_each_input() {
     assert_eq!(listed(&["--since", "1h"]).len(), 1);
     assert_eq!(listed(&["--until", "1h"]).len(), 0);
     assert_eq!(listed(&["--since", "2199-01-01"]).len(), 0);
-    let reason = ["--all-attempts", "--reason", "cancelled"];
+    let reason = ["--all-attempts", "--reason", "cancelled by a person"];
     assert_eq!(listed(&reason), ["cancelled"]);
     let newest = &world.json(&["run", "list"])[0];
     assert_eq!(newest["agent_name"], "demo");
