@@ -332,13 +332,11 @@ behaviours! {
             run_pages_match_every_filter,
             session_pages_match_every_filter,
             automation_pages_match_state_and_text,
-            automations_are_listed_by_target_session,
-            tenant_pages_and_instance_queues_are_listed,
+            automations_are_listed_by_target_session, tenant_pages_and_instance_queues_are_listed,
             unfinished_runs_are_counted_by_status,
         ]
         automation_lists: [
-            automation_list_has_agent_session_triggers_and_outcomes,
-            automation_with_corrupt_trigger_hides_no_other,
+            automation_list_has_agent_session_triggers_and_outcomes, automation_with_corrupt_trigger_hides_no_other,
         ]
         run_lists: [
             run_list_has_one_row_for_each_input, run_list_is_filtered_by_reason_and_creation,
@@ -477,10 +475,8 @@ behaviours! {
         changes: [lost_listener_reconnects_and_wakes_all_subscribers, subscribers_poll_faster_without_listener]
         seat_messages: [message_subscription_listens_to_session_channel, published_message_notifies_session_channel]
         poolers: [
-            transaction_pooler_is_detected_and_supported,
-            session_pooler_is_treated_as_server,
-            statement_pooler_is_refused,
-            ignored_startup_parameters_are_set_per_transaction,
+            transaction_pooler_is_detected_and_supported, session_pooler_is_treated_as_server,
+            statement_pooler_is_refused, ignored_startup_parameters_are_set_per_transaction,
             direct_address_is_used_to_listen_and_migrate, direct_address_of_other_database_is_refused,
             read_only_database_behind_pooler_refuses_writes,
         ]
@@ -497,8 +493,8 @@ behaviours! {
         ]
         tenant_isolation: [row_security_alone_hides_rows_of_other_tenants]
         transactions: [
-            dropped_begin_leaves_no_settings_on_connection,
-            dead_idle_connection_is_replaced, transaction_notifies_each_changed_session_once,
+            dropped_begin_leaves_no_settings_on_connection, dead_idle_connection_is_replaced,
+            transaction_notifies_each_changed_session_once,
         ]
     }
 }

@@ -66,7 +66,12 @@ fn parameters(name: &str, world: &World) -> Vec<Param> {
     let automation = world.id("automations");
     let stored = |table, column| vec![none().into(), value(world.stored(table), column)];
     let page = || params![none(), Uuid::max(), 50_u32];
-    let runs = |status: Option<&str>| params![none(), Uuid::max(), text(), false, status, 50_u32];
+    let runs = |status: Option<&str>, session: Option<Uuid>, automation: Option<Uuid>| {
+        let at = || None::<Timestamp>;
+        let ids = params![none(), Uuid::nil(), Uuid::max(), at(), at()];
+        let filters = params![text(), text(), false, true, status];
+        [ids, filters, params![session, automation, 50_u32]].concat()
+    };
     let approvals =
         |extra: Vec<Param>| [params![none(), Uuid::max(), text(), 50_u32], extra].concat();
     let sessions = |of_type: Option<&str>, by: Option<Uuid>| {
@@ -139,11 +144,11 @@ fn parameters(name: &str, world: &World) -> Vec<Param> {
         | "tokens/ids_between" => {
             params![none(), Uuid::nil(), Uuid::max(), 50_u32]
         }
-        "runs/page" | "runs/page_of_all" => runs(None),
-        "runs/page_open" => runs(Some("queued")),
-        "runs/page_without_success" => runs(Some("failed")),
-        "runs/page_of_session" => [runs(None), params![session, none()]].concat(),
-        "runs/page_of_automation" => [runs(None), params![automation]].concat(),
+        "runs/page" | "runs/page_of_all" => runs(None, None, None),
+        "runs/page_open" => runs(Some("queued"), None, None),
+        "runs/page_without_success" => runs(Some("failed"), None, None),
+        "runs/page_of_session" => runs(None, Some(session), None),
+        "runs/page_of_automation" => runs(None, None, Some(automation)),
         "sessions/by_key" => stored("agent_sessions", "session_key"),
         "sessions/keys_like_ids" => params![none(), Uuid::nil(), 50_u32],
         "sessions/list" => params![none(), text(), none(), 50_u32],
