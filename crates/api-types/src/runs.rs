@@ -242,24 +242,36 @@ impl From<entity::RunRecord> for RunRecord {
     }
 }
 
-/// A run of a list, with the names that people know it by.
+/// The names of the objects to which a run belongs, and its answer. What the caller may not read is null.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(default)]
+pub struct RunNames {
+    /// The name of the automation, also if the automation is deleted. Null if the run has none.
+    pub automation_name: Option<String>,
+    /// The title of the session. Null if the run has no session, or if the session has no title.
+    pub session_title: Option<String>,
+    /// The name of the agent.
+    pub agent_name: Option<String>,
+    /// The name of the instance that executes the run or did. Null if no instance has taken the run.
+    pub instance_name: Option<String>,
+    /// The answer of the agent, at most 4 MiB; in a list, its first 300 characters. Null if the run has none, or none
+    /// yet.
+    pub answer: Option<String>,
+}
+
+/// A run of a list.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct RunItem {
     /// The run. Its `content` is cut to [`MAX_LISTED_CHARS`] characters.
     #[serde(flatten)]
     pub run: Run,
-    /// The name of the agent. Null if the run has no session and no automation.
-    pub agent_name: Option<String>,
-    /// The name of the automation, also if the automation is deleted. Null if a person sent the input.
-    pub automation_name: Option<String>,
-    /// The title of the session. Null if the run has no session, or if the session has no title.
-    pub session_title: Option<String>,
-    /// The beginning of the answer, at most 300 characters. Null if there is no answer yet.
-    pub answer: Option<String>,
+    /// The names of the run's objects, and the beginning of its answer.
+    #[serde(flatten)]
+    pub names: RunNames,
 }
 
 /// The maximum number of characters of an input or an answer in a list of runs.
-pub const MAX_LISTED_CHARS: u32 = 300;
+pub const MAX_LISTED_CHARS: usize = 300;
 
 /// A run, its other attempts, and the cause of its wait.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
@@ -273,23 +285,9 @@ pub struct RunView {
     pub attempts: Vec<Run>,
     /// `true` if retention has removed the internal record of the run.
     pub record_trimmed: bool,
-    /// The name of the automation. Null if the run has none, or if the caller may not read automations.
-    #[serde(default)]
-    pub automation_name: Option<String>,
-    /// The title of the session. Null if there is none, or if the caller may not read sessions.
-    #[serde(default)]
-    pub session_title: Option<String>,
-    /// The name of the agent. Null if the run has no session, or if the caller may not read agents.
-    #[serde(default)]
-    pub agent_name: Option<String>,
-    /// The name of the instance that executes the run or did. Null if there is none, or if the caller may not read
-    /// instances.
-    #[serde(default)]
-    pub instance_name: Option<String>,
-    /// The answer of the agent, at most 4 MiB, as far as the ended run has one. Null if there is none, or if the
-    /// caller may not read sessions.
-    #[serde(default)]
-    pub answer: Option<String>,
+    /// The names of the run's objects, and its answer.
+    #[serde(flatten)]
+    pub names: RunNames,
 }
 
 /// The internal record of a run, for callers that may read it.

@@ -21,8 +21,8 @@ const MIN_FILE_BYTES: u64 = 4 << 10;
 impl Service {
     /// Adds the missing agents of the catalogue and the demonstration agent, which `demo_command` starts.
     ///
-    /// Keeps every change that a person has made, removals included. The only exception is the program of the demonstration agent: if
-    /// its file no longer exists because this program was moved, the agent gets the new path.
+    /// Keeps every change that a person has made, removals included. The only exception is the program of the
+    /// demonstration agent: if its file no longer exists because this program was moved, the agent gets the new path.
     #[boxed]
     pub async fn add_known_agents(&self, demo_command: &[String]) -> Result<(), Error> {
         let existing = self.store.agents(self.scope()).await?;
@@ -118,7 +118,7 @@ impl Service {
                     .into_iter()
                     .map(|user| BoundAutomation {
                         id: user.id,
-                        name: user.name.unwrap_or_default(),
+                        name: user.name,
                         enabled: user.enabled,
                     })
                     .collect(),
@@ -126,7 +126,7 @@ impl Service {
                     .into_iter()
                     .map(|user| OpenSession {
                         id: user.id,
-                        title: user.name,
+                        title: user.title,
                     })
                     .collect(),
                 more,

@@ -1,13 +1,13 @@
 //! Runs: listing, reading, retrying and cancelling.
 
-use api_types::{LiveText, MAX_LISTED_CHARS, Page, RunCancelled, RunItem, RunView};
+use api_types::{LiveText, MAX_LISTED_CHARS, Page, RunCancelled, RunItem, RunNames, RunView};
 use model::{
     InputId, RunId, Timestamp,
     entity::{Run, RunRecord},
     run::{Origin, RunStatus},
     turn::SubmittedRun,
 };
-use store::{RunFilter, RunNames};
+use store::RunFilter;
 
 use crate::{Error, Service, boxed, sessions};
 
@@ -22,7 +22,7 @@ pub struct RunQuery {
     pub statuses: Vec<RunStatus>,
     /// The origin of the inputs.
     pub origin: Option<Origin>,
-    /// The reason for the end of the run, in one word.
+    /// The reason for the end of the run.
     pub reason: Option<String>,
     /// The instant from which on the runs were created.
     pub created_from: Option<Timestamp>,
@@ -86,19 +86,9 @@ impl Service {
             RunStatus::Succeeded | RunStatus::Failed | RunStatus::Cancelled | RunStatus::Stalled
         );
         let attempts = self.store.attempts(self.scope(), run.input_id).await?;
-        let store::RunContext {
-            automation_name,
-            session_title,
-            agent_name,
-            instance_name,
-            answer,
-        } = self.store.run_context(self.scope(), id).await?;
+        let names = self.store.run_names(self.scope(), id).await?;
         Ok(RunView {
-            automation_name,
-            session_title,
-            agent_name,
-            instance_name,
-            answer,
+            names: run_names(names),
             blocked_on: self.blocked_on(&run).await?,
             attempts: attempts.into_iter().map(Into::into).collect(),
             record_trimmed: ended && record.is_none(),
@@ -192,15 +182,29 @@ impl Service {
 }
 
 /// Returns the item of a list for a run.
-fn run_item(mut run: Run, names: RunNames) -> RunItem {
-    if let Some((end, _)) = run.content.char_indices().nth(MAX_LISTED_CHARS as usize) {
+fn run_item(mut run: Run, names: store::RunNames) -> RunItem {
+    if let Some((end, _)) = run.content.char_indices().nth(MAX_LISTED_CHARS) {
         run.content.truncate(end);
     }
     RunItem {
         run: run.into(),
-        agent_name: names.agent_name,
-        automation_name: names.automation_name,
-        session_title: names.session_title,
-        answer: names.answer,
+        names: run_names(names),
+    }
+}
+
+fn run_names(names: store::RunNames) -> RunNames {
+    let store::RunNames {
+        automation_name,
+        session_title,
+        agent_name,
+        instance_name,
+        answer,
+    } = names;
+    RunNames {
+        automation_name,
+        session_title,
+        agent_name,
+        instance_name,
+        answer,
     }
 }

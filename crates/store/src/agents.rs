@@ -16,7 +16,7 @@ use crate::{
 };
 
 pub(crate) use removal::keep_agent;
-pub use removal::{AgentRemoval, AgentUser};
+pub use removal::{AgentRemoval, UsingAutomation, UsingSession};
 
 impl Store {
     /// Creates an agent, or replaces the configuration and the offers of the agent with that name. A removed agent with

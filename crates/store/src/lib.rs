@@ -65,7 +65,7 @@ mod webhooks;
 // The body of an `async fn` is compiled again in each crate that awaits it. A boxed future is compiled once, here.
 use async_recursion::async_recursion as boxed;
 
-pub use agents::{AgentRemoval, AgentUser};
+pub use agents::{AgentRemoval, UsingAutomation, UsingSession};
 pub use approvals::ApprovalFilter;
 pub use automations::{
     AutomationEdit, AutomationFilter, AutomationItem, AutomationItems, Automations,
@@ -92,7 +92,7 @@ pub use notifications::{
 pub use opening::{examine, open, open_read_only};
 pub use page::Page;
 pub use retention::LogsTrimmed;
-pub use runs::{FireReport, PromotionReport, RunContext, RunFilter, RunNames, WebhookReceipt};
+pub use runs::{FireReport, PromotionReport, RunFilter, RunNames, WebhookReceipt};
 pub use scheduler_status::{QueueDepth, SchedulerStatus};
 pub use seat_messages::{NewSeatMessage, Recipients, SeatMessage, SeatMessageStream};
 pub use sessions::{

@@ -167,22 +167,24 @@ fn compress(plain: &[u8]) -> Option<Bytes> {
     Some(encoder.finish().ok()?.into())
 }
 
-/// `true` if the client accepts gzip (RFC 9110, section 12.5.3). A client that forbids it writes `gzip;q=0`.
+/// `true` if the client accepts gzip (RFC 9110, section 12.5.3). A client that forbids it writes `gzip;q=0`, and `*`
+/// stands for the codings that it does not name.
 fn accepts_gzip(headers: &HeaderMap) -> bool {
-    let values = headers.get_all(header::ACCEPT_ENCODING).iter();
-    let mut codings = values
-        .filter_map(|value| value.to_str().ok())
-        .flat_map(|value| value.split(','));
-    codings.any(|coding| {
-        let mut parts = coding.split(';').map(str::trim);
-        let named = parts
-            .next()
-            .is_some_and(|name| name.eq_ignore_ascii_case("gzip") || name == "*");
-        let refused = parts
-            .filter_map(|part| part.strip_prefix("q="))
-            .any(|weight| weight.parse::<f32>().is_ok_and(|weight| weight <= 0.0));
-        named && !refused
-    })
+    let is_accepted = |coding: &str| {
+        let values = headers.get_all(header::ACCEPT_ENCODING).iter();
+        let mut codings = values
+            .filter_map(|value| value.to_str().ok())
+            .flat_map(|value| value.split(','));
+        codings.find_map(|listed| {
+            let mut parts = listed.split(';').map(str::trim);
+            let is_named = parts.next()?.eq_ignore_ascii_case(coding);
+            let is_refused = parts
+                .filter_map(|part| part.strip_prefix("q="))
+                .any(|weight| weight.parse::<f32>().is_ok_and(|weight| weight <= 0.0));
+            is_named.then_some(!is_refused)
+        })
+    };
+    is_accepted("gzip").or_else(|| is_accepted("*")) == Some(true)
 }
 
 #[cfg(test)]
@@ -198,6 +200,8 @@ mod tests {
             ("br", false),
             ("gzip;q=0", false),
             ("gzip; q=0.000", false),
+            ("*, gzip;q=0", false),
+            ("*;q=0, gzip", true),
             ("", false),
         ] {
             let mut headers = HeaderMap::new();

@@ -12,7 +12,7 @@ mod automations;
 mod instances;
 mod list_params;
 mod notifications;
-mod run_items;
+mod run_names;
 mod runs;
 mod server_info;
 mod sessions;

@@ -5,7 +5,10 @@ use std::str::FromStr;
 use jiff::civil::{Date, DateTime};
 use model::{Timestamp, schedule::Period};
 
-use crate::output::LocalTime;
+use crate::{
+    error::{CliError, Exit},
+    output::LocalTime,
+};
 
 /// An instant as people give it.
 #[derive(Debug, Clone, Copy)]
@@ -20,11 +23,23 @@ pub(crate) enum InstantArg {
 
 impl InstantArg {
     /// Returns the instant.
-    pub(crate) fn resolve(self, now: Timestamp, zone: &LocalTime) -> Timestamp {
+    ///
+    /// # Errors
+    ///
+    /// Returns an error that names `option` if the instant of a local time is out of range.
+    pub(crate) fn resolve(
+        self,
+        option: &str,
+        now: Timestamp,
+        zone: &LocalTime,
+    ) -> Result<Timestamp, CliError> {
         match self {
-            Self::Instant(instant) => instant,
-            Self::Local(local) => zone.instant(local).unwrap_or(now),
-            Self::Ago(period) => now.saturating_sub(period.duration()),
+            Self::Instant(instant) => Ok(instant),
+            Self::Local(local) => zone.instant(local).ok_or_else(|| {
+                let message = format!("invalid `{option}` {local}: the instant is out of range");
+                CliError::message(Exit::Usage, message)
+            }),
+            Self::Ago(period) => Ok(now.saturating_sub(period.duration())),
         }
     }
 }
@@ -41,9 +56,13 @@ impl FromStr for InstantArg {
         {
             return Ok(Self::Local(date.to_datetime(jiff::civil::Time::midnight())));
         }
-        // The parser of jiff accepts an offset and ignores it. A text with an offset is an instant, so it was handled.
+        // The parser of jiff ignores an offset and a zone. A text with an offset was parsed as an instant above, so
+        // that one which comes here has an invalid offset.
         if let Ok(local) = text.parse::<DateTime>()
-            && !text.contains(['Z', 'z', '+', '['])
+            && text
+                .chars()
+                .skip("2026-11-19".len())
+                .all(|char| char.is_ascii_digit() || "T: .".contains(char))
         {
             return Ok(Self::Local(local));
         }
@@ -64,7 +83,7 @@ mod tests {
         let now: Timestamp = "2026-11-20T08:00:00Z".parse().unwrap();
         let zone = LocalTime::of_zone("Europe/Prague");
         let arg: InstantArg = text.parse().unwrap();
-        arg.resolve(now, &zone).to_string()
+        arg.resolve("--since", now, &zone).unwrap().to_string()
     }
 
     #[test]
@@ -78,8 +97,23 @@ mod tests {
     }
 
     #[test]
+    fn local_time_out_of_range_is_refused_with_option() {
+        let arg: InstantArg = "9999-12-31T23:59:59".parse().unwrap();
+        let zone = LocalTime::of_zone("America/New_York");
+        let refused = arg.resolve("--since", Timestamp::UNIX_EPOCH, &zone);
+        assert!(refused.unwrap_err().full_message().contains("`--since`"));
+    }
+
+    #[test]
     fn other_text_is_refused_with_accepted_forms() {
-        for text in ["yesterday", "", "12", "2026-13-01", "9pm"] {
+        for text in [
+            "yesterday",
+            "",
+            "12",
+            "2026-13-01",
+            "9pm",
+            "2026-11-19T22:41-99:00",
+        ] {
             let refused = text.parse::<InstantArg>().unwrap_err();
             assert!(refused.contains("12h"), "{text}: {refused}");
         }

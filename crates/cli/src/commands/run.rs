@@ -90,13 +90,17 @@ pub(crate) async fn run(args: Args, app: &App) -> Result<Exit, CliError> {
             limit,
         } => {
             let now = SystemClock.now();
+            let instant = |option, time: Option<InstantArg>| {
+                time.map(|time| time.resolve(option, now, &app.time))
+                    .transpose()
+            };
             let filter = RunFilter {
                 session,
                 automation,
                 statuses: status,
                 reason,
-                from: since.map(|time| time.resolve(now, &app.time)),
-                to: until.map(|time| time.resolve(now, &app.time)),
+                from: instant("--since", since)?,
+                to: instant("--until", until)?,
                 all_attempts,
                 ..RunFilter::default()
             };
@@ -122,7 +126,7 @@ async fn list(app: &App, filter: RunFilter, limit: u32) -> Result<(), CliError> 
     }
     let rows = runs
         .iter()
-        .map(|item| (&item.run, item.automation_name.as_deref()));
+        .map(|item| (&item.run, item.names.automation_name.as_deref()));
     Ok(app.output.line(&runs_table(app, rows))?)
 }
 
@@ -231,11 +235,7 @@ async fn show(app: &App, given: &str) -> Result<(), CliError> {
         blocked_on,
         attempts,
         record_trimmed,
-        automation_name,
-        session_title,
-        agent_name,
-        instance_name,
-        answer,
+        names,
     } = view;
     let at = |at: Option<model::Timestamp>| at.map(|at| app.time.date_time(at));
     let fields = [
@@ -247,15 +247,16 @@ async fn show(app: &App, given: &str) -> Result<(), CliError> {
         ("stop reason", run.stop_reason.clone()),
         (
             "session",
-            run.session_id.map(|id| named(session_title.as_deref(), id)),
+            run.session_id
+                .map(|id| named(names.session_title.as_deref(), id)),
         ),
         (
             "automation",
             run.automation_id
-                .map(|id| named(automation_name.as_deref(), id)),
+                .map(|id| named(names.automation_name.as_deref(), id)),
         ),
-        ("agent", agent_name.clone()),
-        ("instance", instance_name.clone()),
+        ("agent", names.agent_name.clone()),
+        ("instance", names.instance_name.clone()),
         ("due", at(run.scheduled_for)),
         ("received", at(Some(run.input_at))),
         ("started", at(run.started_at)),
@@ -273,13 +274,15 @@ async fn show(app: &App, given: &str) -> Result<(), CliError> {
             .line(&follow::format_blocked_on(app, blocked_on))?;
     }
     if attempts.len() > 1 {
-        let rows = attempts.iter().map(|run| (run, automation_name.as_deref()));
+        let rows = attempts
+            .iter()
+            .map(|run| (run, names.automation_name.as_deref()));
         let table = runs_table(app, rows);
         app.output.line(&format!("\nAttempts\n{table}"))?;
     }
     app.output
         .line(&format!("\nInput\n{}", clean(run.content.trim_end())))?;
-    if let Some(answer) = answer {
+    if let Some(answer) = &names.answer {
         app.output
             .line(&format!("\nAnswer\n{}", clean(answer.trim_end())))?;
     }

@@ -20,23 +20,32 @@ pub enum AgentRemoval {
         /// The name of the agent.
         agent: String,
         /// The automations, by name.
-        automations: Vec<AgentUser<AutomationId>>,
+        automations: Vec<UsingAutomation>,
         /// The open sessions, the newest first.
-        sessions: Vec<AgentUser<SessionId>>,
+        sessions: Vec<UsingSession>,
         /// `true` if there are more than those.
         more: bool,
     },
 }
 
-/// An automation or a session that uses an agent.
+/// An automation that uses an agent.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct AgentUser<I> {
+pub struct UsingAutomation {
     /// The ID.
-    pub id: I,
-    /// The name of the automation, or the title of the session. `None` for a session without a title.
-    pub name: Option<String>,
-    /// `false` for an automation that is paused.
+    pub id: AutomationId,
+    /// The name.
+    pub name: String,
+    /// `false` if the automation is paused.
     pub enabled: bool,
+}
+
+/// An open session that uses an agent.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UsingSession {
+    /// The ID.
+    pub id: SessionId,
+    /// The title. `None` if the session has none.
+    pub title: Option<String>,
 }
 
 impl Store {
@@ -69,19 +78,18 @@ impl Store {
                     .await?;
                 let mut automations = Vec::with_capacity(found.len());
                 for row in &found {
-                    automations.push(AgentUser {
+                    automations.push(UsingAutomation {
                         id: row.get("id")?,
-                        name: Some(row.get("name")?),
+                        name: row.get("name")?,
                         enabled: row.optional::<Timestamp>("paused_at")?.is_none(),
                     });
                 }
                 let found = tx.fetch_all(sql!("harnesses/open_sessions"), users).await?;
                 let mut sessions = Vec::with_capacity(found.len());
                 for row in &found {
-                    sessions.push(AgentUser {
+                    sessions.push(UsingSession {
                         id: row.get("id")?,
-                        name: row.optional("title")?,
-                        enabled: true,
+                        title: row.optional("title")?,
                     });
                 }
                 if !automations.is_empty() || !sessions.is_empty() {

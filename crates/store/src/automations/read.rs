@@ -90,19 +90,6 @@ impl Store {
         separate_corrupt(&found)
     }
 
-    /// Lists one page of a tenant's automations, the newest first. The next page begins below the lowest ID of this
-    /// page, whether the automation with that ID can be read or not.
-    #[boxed]
-    pub async fn automation_page(
-        &self,
-        tenant: TenantId,
-        filter: &AutomationFilter,
-        page: Page<AutomationId>,
-    ) -> Result<Automations, Error> {
-        let mut tx = self.db.begin_read(Scope::Tenant(tenant)).await?;
-        read_page(&mut tx, tenant, filter, page).await
-    }
-
     /// Lists the automations of people that are bound to the session with `key`.
     #[boxed]
     pub async fn automations_bound_to(
@@ -125,7 +112,8 @@ impl Store {
     }
 }
 
-/// Reads one page of a tenant's automations, the newest first.
+/// Reads one page of a tenant's automations, the newest first. The next page begins below the lowest ID of this page,
+/// whether the automation with that ID can be read or not.
 pub(super) async fn read_page(
     tx: &mut Tx,
     tenant: TenantId,

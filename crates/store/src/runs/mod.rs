@@ -25,6 +25,6 @@ mod turn_context;
 mod webhook;
 
 pub use fire::FireReport;
-pub use read::{RunContext, RunFilter, RunNames};
+pub use read::{RunFilter, RunNames};
 pub use sweep::PromotionReport;
 pub use webhook::WebhookReceipt;

@@ -9,6 +9,7 @@ use std::{
 use model::{
     AutomationId, InputId, RunId, SessionId, Timestamp,
     entity::{Run, RunRecord},
+    limits::ANSWER_BYTES,
     run::{Origin, RunStatus},
 };
 use uuid::Uuid;
@@ -30,7 +31,7 @@ pub struct RunFilter {
     pub statuses: Vec<RunStatus>,
     /// The accepted origin.
     pub origin: Option<Origin>,
-    /// The accepted reason, in one word.
+    /// The accepted reason.
     pub reason: Option<String>,
     /// The instant from which on the runs were created.
     pub created_from: Option<Timestamp>,
@@ -42,16 +43,18 @@ pub struct RunFilter {
     pub last_attempts_only: bool,
 }
 
-/// The names that people know a run by.
+/// The names of the objects to which a run belongs, and its answer.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct RunNames {
-    /// The name of the agent. `None` if the run has neither a session nor an automation.
-    pub agent_name: Option<String>,
-    /// The name of the automation, also if the automation is deleted.
+    /// The name of the automation, which may be deleted. `None` if the run has no automation.
     pub automation_name: Option<String>,
-    /// The title of the session.
+    /// The title of the session. `None` if the session has no title, or the run no session.
     pub session_title: Option<String>,
-    /// The beginning of the answer.
+    /// The name of the agent: that of the seat, or that of the automation if the run has no seat.
+    pub agent_name: Option<String>,
+    /// The name of the instance that executes the run or did. `None` if no instance has taken the run.
+    pub instance_name: Option<String>,
+    /// The answer, or its beginning. `None` if the run has none, or none yet.
     pub answer: Option<String>,
 }
 
@@ -76,21 +79,6 @@ macro_rules! page_params {
     };
 }
 
-/// The names of the objects to which a run belongs, and its answer.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct RunContext {
-    /// The name of the automation, which may be deleted. `None` if the run has no automation.
-    pub automation_name: Option<String>,
-    /// The title of the session. `None` if the session has no title, or the run no session.
-    pub session_title: Option<String>,
-    /// The name of the agent. `None` if the run has no session.
-    pub agent_name: Option<String>,
-    /// The name of the instance that executes the run or did. `None` if no instance has taken the run.
-    pub instance_name: Option<String>,
-    /// The answer, at most [`model::limits::ANSWER_BYTES`] long. `None` if the run has none, or none yet.
-    pub answer: Option<String>,
-}
-
 impl Store {
     /// Reads one run.
     ///
@@ -106,25 +94,16 @@ impl Store {
         rows::run(&row.ok_or_else(|| Error::not_found("run", id))?)
     }
 
-    /// Reads the names of the objects to which a run belongs, and its answer.
+    /// Reads the names of the objects to which a run belongs, and its whole answer.
     ///
     /// # Errors
     ///
     /// Returns a not-found error if the run does not exist in `scope`.
     #[boxed]
-    pub async fn run_context(&self, scope: Scope, id: RunId) -> Result<RunContext, Error> {
+    pub async fn run_names(&self, scope: Scope, id: RunId) -> Result<RunNames, Error> {
         let mut tx = self.db.begin_read(scope).await?;
-        let row = tx
-            .fetch_optional(sql!("runs/context"), params![scope.tenant(), id])
-            .await?;
-        let row = row.ok_or_else(|| Error::not_found("run", id))?;
-        Ok(RunContext {
-            automation_name: row.optional("automation_name")?,
-            session_title: row.optional("session_title")?,
-            agent_name: row.optional("agent_name")?,
-            instance_name: row.optional("instance_name")?,
-            answer: row.optional("answer")?,
-        })
+        let mut names = read_names(&mut tx, scope, &[id], ANSWER_BYTES).await?;
+        names.remove(&id).ok_or_else(|| Error::not_found("run", id))
     }
 
     /// Lists the newest runs, the newest first.
@@ -159,30 +138,12 @@ impl Store {
         scope: Scope,
         filter: &RunFilter,
         page: Page<RunId>,
-        answer_chars: u32,
+        answer_chars: usize,
     ) -> Result<Vec<(Run, RunNames)>, Error> {
         let mut tx = self.db.begin_read(scope).await?;
         let runs = read_page(&mut tx, scope, filter, page).await?;
-        if runs.is_empty() {
-            return Ok(Vec::new());
-        }
-        let ids: Vec<_> = runs.iter().map(|run| params![run.id]).collect();
-        let found = tx
-            .fetch_rows(sql!("runs/names"), ids, params![answer_chars])
-            .await?;
-        let mut names = BTreeMap::new();
-        for row in &found {
-            let id: RunId = row.get("id")?;
-            names.insert(
-                id,
-                RunNames {
-                    agent_name: row.optional("agent_name")?,
-                    automation_name: row.optional("automation_name")?,
-                    session_title: row.optional("session_title")?,
-                    answer: row.optional("answer")?,
-                },
-            );
-        }
+        let ids: Vec<_> = runs.iter().map(|run| run.id).collect();
+        let mut names = read_names(&mut tx, scope, &ids, answer_chars).await?;
         let named = runs.into_iter().map(|run| {
             let names = names.remove(&run.id).unwrap_or_default();
             (run, names)
@@ -211,6 +172,39 @@ impl Store {
     }
 }
 
+/// Reads the names of runs, and at most `answer_chars` characters of each answer.
+async fn read_names(
+    tx: &mut Tx,
+    scope: Scope,
+    runs: &[RunId],
+    answer_chars: usize,
+) -> Result<BTreeMap<RunId, RunNames>, Error> {
+    let mut names = BTreeMap::new();
+    if runs.is_empty() {
+        return Ok(names);
+    }
+    let items = runs.iter().map(|run| params![*run]).collect();
+    let answer_chars = i64::try_from(answer_chars).unwrap_or(i64::MAX);
+    let found = tx.fetch_rows(
+        sql!("runs/names"),
+        items,
+        params![answer_chars, scope.tenant()],
+    );
+    for row in found.await? {
+        names.insert(
+            row.get("id")?,
+            RunNames {
+                automation_name: row.optional("automation_name")?,
+                session_title: row.optional("session_title")?,
+                agent_name: row.optional("agent_name")?,
+                instance_name: row.optional("instance_name")?,
+                answer: row.optional("answer")?,
+            },
+        );
+    }
+    Ok(names)
+}
+
 /// Reads a page of each accepted status and merges the pages, so that an index serves each status.
 async fn read_page(
     tx: &mut Tx,
@@ -218,23 +212,16 @@ async fn read_page(
     filter: &RunFilter,
     page: Page<RunId>,
 ) -> Result<Vec<Run>, Error> {
-    let statuses: BTreeSet<_> = filter
-        .statuses
-        .iter()
-        .map(|status| status.as_str())
-        .collect();
-    if statuses.is_empty() {
+    if filter.statuses.is_empty() {
         return read_page_of_status(tx, scope, filter, page, None).await;
     }
+    let statuses: BTreeSet<_> = filter.statuses.iter().copied().collect();
     let mut runs = Vec::new();
-    for status in RunStatus::ALL
-        .iter()
-        .filter(|it| statuses.contains(it.as_str()))
-    {
-        runs.extend(read_page_of_status(tx, scope, filter, page, Some(*status)).await?);
+    for status in statuses {
+        runs.extend(read_page_of_status(tx, scope, filter, page, Some(status)).await?);
     }
     runs.sort_by_key(|run| Reverse(run.id));
-    runs.truncate(page.limit.try_into().unwrap_or(usize::MAX));
+    runs.truncate(usize::try_from(page.limit).unwrap_or(usize::MAX));
     Ok(runs)
 }
 

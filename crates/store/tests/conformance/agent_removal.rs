@@ -22,7 +22,7 @@ async fn remove(stage: &Stage) -> Option<(Vec<String>, usize, bool)> {
             more,
             ..
         } => {
-            let names = automations.into_iter().filter_map(|user| user.name);
+            let names = automations.into_iter().map(|user| user.name);
             Some((names.collect(), sessions.len(), more))
         }
     }

@@ -122,22 +122,22 @@ pub(crate) async fn answer_of_automation_is_message_with_source(db: &TestStore) 
     assert_eq!(stage.run(run).await.state.message(), None);
 }
 
-pub(crate) async fn run_context_has_answer_and_names(db: &TestStore) {
+pub(crate) async fn run_names_include_answer(db: &TestStore) {
     let stage = Stage::setup(db).await;
     let automation = stage.automation("report", SessionMode::Fresh).await;
     let run = stage.fire(automation).await.run_id;
-    let context = async |run| {
-        let context = stage.store.run_context(stage.scope(), run).await;
-        context.unwrap()
+    let names = async |run| {
+        let names = stage.store.run_names(stage.scope(), run).await;
+        names.unwrap()
     };
-    let waits = context(run).await;
+    let waits = names(run).await;
     assert_eq!((waits.answer, waits.instance_name), (None, None));
     stage.start(run).await;
     // Only the answer counts, not a thought or a notice.
-    let running = context(run).await;
+    let running = names(run).await;
     assert_eq!(running.answer, None);
     stage.end(run, &answer("All is well.")).await;
-    let ended = context(run).await;
+    let ended = names(run).await;
     assert_eq!(ended.answer.as_deref(), Some("All is well."));
     assert_eq!(ended.automation_name.as_deref(), Some("report"));
     assert!(
@@ -147,10 +147,10 @@ pub(crate) async fn run_context_has_answer_and_names(db: &TestStore) {
     // A run without an automation names none.
     let session = stage.session().await;
     let message = stage.send_message(session, "hello").await.run_id;
-    assert_eq!(context(message).await.automation_name, None);
+    assert_eq!(names(message).await.automation_name, None);
     let other = stage.store.ensure_tenant("other", stage.now()).await;
     let scope = Scope::Tenant(other.unwrap());
-    let hidden = stage.store.run_context(scope, run).await;
+    let hidden = stage.store.run_names(scope, run).await;
     assert!(matches!(hidden, Err(Error::NotFound { .. })), "{hidden:?}");
 }
 

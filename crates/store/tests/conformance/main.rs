@@ -271,7 +271,7 @@ behaviours! {
         ]
         finish: [
             every_outcome_sets_status_and_transcript_end, finish_by_other_worker_changes_nothing,
-            answer_of_automation_is_message_with_source, run_context_has_answer_and_names, empty_answer_leaves_notice_of_no_answer,
+            answer_of_automation_is_message_with_source, run_names_include_answer, empty_answer_leaves_notice_of_no_answer,
             trivial_answers_are_stored_and_logged,
             run_deferred_for_unknown_reason_waits_for_its_instant,
             run_row_without_reason_is_readable, partial_answer_is_kept_and_marked_interrupted,

@@ -302,9 +302,12 @@ async fn automations_by(stage: &Stage, filter: AutomationFilter) -> Vec<Automati
     let read = async |page| {
         let read = stage
             .store
-            .automation_page(stage.tenant, &filter, page)
+            .automation_items(stage.tenant, &filter, page, 0)
             .await;
-        read.map(|found| found.readable)
+        read.map(|found| {
+            let items = found.readable.into_iter();
+            items.map(|item| item.automation).collect::<Vec<_>>()
+        })
     };
     to_its_end!(|page| read(page))
 }
@@ -353,7 +356,7 @@ pub(crate) async fn automation_pages_match_state_and_text(db: &TestStore) {
     let theirs = stage.store.ensure_tenant("other", stage.now());
     let theirs = theirs.await.unwrap();
     let (filter, page) = (AutomationFilter::default(), Page::first(9));
-    let read = stage.store.automation_page(theirs, &filter, page).await;
+    let read = stage.store.automation_items(theirs, &filter, page, 0).await;
     assert!(read.unwrap().readable.is_empty());
 }
 

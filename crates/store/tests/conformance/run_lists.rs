@@ -147,9 +147,10 @@ pub(crate) async fn listed_runs_have_names_of_people(db: &TestStore) {
             agent_name: unnamed.agent_name.clone(),
             automation_name: Some("daily".into()),
             session_title: Some("Release".into()),
+            instance_name: named.instance_name.clone(),
             answer: Some("Two services".into()),
         }
     );
-    assert!(unnamed.agent_name.is_some());
+    assert!(unnamed.agent_name.is_some() && named.instance_name.is_some());
     assert_eq!((&unnamed.automation_name, &unnamed.answer), (&None, &None));
 }

@@ -128,7 +128,7 @@ fn parameters(name: &str, world: &World) -> Vec<Param> {
         | "scheduler_status/queue_depth" => params![none()],
         "approvals/page_pending" | "tenants/page" | "tokens/page" => page(),
         "live/read" => params![none(), run, 0_i64],
-        "messages/before_run" | "records/read" | "runs/by_id" | "runs/context" => {
+        "messages/before_run" | "records/read" | "runs/by_id" => {
             params![none(), run]
         }
         "messages/count_before" => params![none(), session, i64::MAX],

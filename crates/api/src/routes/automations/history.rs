@@ -8,7 +8,7 @@ use service::{RunQuery, SessionQuery};
 use utoipa::IntoParams;
 
 use super::{
-    super::{list_params, run_items::redact_items},
+    super::{list_params, run_names},
     path_param::AUTOMATION_PARAM_DESCRIPTION,
 };
 use crate::{
@@ -104,6 +104,6 @@ pub(super) async fn list_occurrences(
         ..RunQuery::default()
     };
     let mut page = service.runs(&query).await?;
-    redact_items(&caller, &mut page.items);
+    run_names::redact(&caller, page.items.iter_mut().map(|item| &mut item.names));
     Ok(Json(page))
 }

@@ -11,7 +11,7 @@ use serde::Deserialize;
 use service::RunQuery;
 use utoipa::IntoParams;
 
-use super::super::{list_params, run_items::redact_items};
+use super::super::{list_params, run_names};
 use crate::{caller::Caller, extract::Query, problem::ApiError};
 
 /// The query parameters of the list of runs.
@@ -29,7 +29,7 @@ pub(super) struct ListRunsParams {
     status: Option<Vec<RunStatus>>,
     /// The origin of the inputs of the runs.
     origin: Option<Origin>,
-    /// The reason for the end of the runs, in one word, such as `sign_in`.
+    /// The `reason` of the runs, such as `sign_in`.
     reason: Option<String>,
     /// The instant from which on the runs were created, such as `2026-11-19T22:00:00Z`.
     from: Option<Timestamp>,
@@ -50,8 +50,8 @@ pub(super) struct ListRunsParams {
 /// List runs
 ///
 /// Returns runs, the newest first: one for each input, with its outcome so far, and one for each skipped or missed
-/// occurrence. `content` is cut to 300 characters. A caller without the permission to read an automation, a session or
-/// an agent gets null in place of its name, and one without `sessions:read` gets no answers.
+/// occurrence. `content` is cut to 300 characters. A caller without the permission to read an automation, a session,
+/// an agent or an instance gets null in place of its name, and one without `sessions:read` gets no answers.
 #[utoipa::path(
     get,
     path = "/runs",
@@ -79,6 +79,6 @@ pub(super) async fn list_runs(
         limit: list_params::page_limit(filter.limit)?,
     };
     let mut page = service.runs(&query).await?;
-    redact_items(&caller, &mut page.items);
+    run_names::redact(&caller, page.items.iter_mut().map(|item| &mut item.names));
     Ok(Json(page))
 }

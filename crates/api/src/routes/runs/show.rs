@@ -6,7 +6,7 @@ use model::access::Permission;
 use serde::Deserialize;
 use utoipa::IntoParams;
 
-use super::path_param::RUN_PARAM_DESCRIPTION;
+use super::{super::run_names, path_param::RUN_PARAM_DESCRIPTION};
 use crate::{
     caller::Caller,
     extract::{Path, Query},
@@ -32,26 +32,8 @@ pub(super) async fn show_run(
 ) -> Result<Json<RunView>, ApiError> {
     let service = caller.authorize(Permission::RunsRead)?;
     let mut view = service.run(&run).await?;
-    redact(&caller, &mut view);
+    run_names::redact(&caller, [&mut view.names]);
     Ok(Json(view))
-}
-
-/// Removes from a run what the caller may not read at its own address.
-fn redact(caller: &Caller, view: &mut RunView) {
-    let hides = |permission| caller.authorize(permission).is_err();
-    if hides(Permission::SessionsRead) {
-        view.session_title = None;
-        view.answer = None;
-    }
-    if hides(Permission::AutomationsRead) {
-        view.automation_name = None;
-    }
-    if hides(Permission::AgentsRead) {
-        view.agent_name = None;
-    }
-    if hides(Permission::InstancesRead) {
-        view.instance_name = None;
-    }
 }
 
 /// Show the internal record of a run
