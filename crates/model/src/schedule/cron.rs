@@ -24,6 +24,7 @@ use jiff::{
 
 use super::{
     Zone,
+    clock_changes::{ClockChange, first_change},
     error::{Error, shortened},
     field::FIELDS,
     offset_period::OffsetPeriod,
@@ -211,6 +212,14 @@ impl Cron {
             instant = change.timestamp();
         }
         decided_until.max(Timestamp::from_jiff(instant))
+    }
+
+    /// Returns the first change of clocks that concerns a fixed time. See [`super::Schedule::clock_change`].
+    pub(super) fn clock_change(&self, after: Timestamp, until: Timestamp) -> Option<ClockChange> {
+        if self.follows_wall_clock || self.zone.is_utc() {
+            return None;
+        }
+        first_change(&self.zone, (after, until), |from| self.first_from(from))
     }
 
     /// Returns the wall time from which a search for instants after `after` begins.

@@ -9,6 +9,7 @@
 //!   another edition of the rules are recomputed ([`crate::cursor`]).
 
 mod at;
+mod clock_changes;
 mod cron;
 mod display;
 mod due_instants;
@@ -28,6 +29,7 @@ use crate::time::Timestamp;
 
 pub use self::{
     at::parse_at,
+    clock_changes::{ClockChange, ClockChangeKind},
     cron::{Cron, MAX_EXPRESSION_BYTES},
     display::format_instant,
     due_instants::{DueInstants, MissedRange, due_instants},
@@ -106,6 +108,15 @@ impl Schedule {
     /// Returns the first `n` nominal instants strictly after `after`.
     pub fn upcoming(&self, after: Timestamp, n: usize) -> Vec<Timestamp> {
         self.fires_after(after).take(n).collect()
+    }
+
+    /// Returns the first change of clocks in `(after, until)` that concerns a fixed time of the schedule, because the time
+    /// never shows or shows twice.
+    pub fn clock_change(&self, after: Timestamp, until: Timestamp) -> Option<ClockChange> {
+        match self {
+            Self::Cron(cron) => cron.clock_change(after, until),
+            Self::Every(_) | Self::At(_) | Self::Manual => None,
+        }
     }
 
     /// Returns the offset from UTC at an instant, in seconds. Returns `None` if no zone rules decide when the schedule

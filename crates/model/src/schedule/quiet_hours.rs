@@ -180,6 +180,15 @@ mod tests {
     }
 
     #[test]
+    fn quiet_hours_show_their_windows_in_order() {
+        let quiet = hours(&["22:00-07:00", "12:00-13:30"]);
+        assert_eq!(quiet.to_string(), "22:00-07:00, 12:00-13:30");
+        assert_eq!(QuietHours::default().to_string(), "");
+        let windows: Vec<_> = quiet.windows().iter().map(ToString::to_string).collect();
+        assert_eq!(windows, ["22:00-07:00", "12:00-13:30"]);
+    }
+
+    #[test]
     fn too_many_quiet_windows_are_refused() {
         let json = |count| format!("[{}]", vec![r#""01:00-02:00""#; count].join(","));
         assert!(serde_json::from_str::<QuietHours>(&json(MAX_QUIET_WINDOWS)).is_ok());
